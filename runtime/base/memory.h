@@ -1,0 +1,23 @@
+/* base/memory.h - counted allocation: every byte the runtime holds goes through here, so that tests
+ * can count and fail it. */
+#ifndef GP_BASE_MEMORY_H
+#define GP_BASE_MEMORY_H
+
+#include "base/status.h"
+
+/* Zeroed memory, 64-byte aligned, with its size remembered. Errors: GP_ENOMEM naming the bytes. */
+gp_status gp_alloc(size_t bytes, void **memory);
+/* An array of count elements, checked for overflow. */
+gp_status gp_alloc_array(size_t count, size_t size, void **memory);
+/* Grow or shrink an array from gp_alloc_array (NULL: a new one); new elements are zero. On failure
+ * the old one stays. */
+gp_status gp_resize_array(size_t old_count, size_t new_count, size_t size, void **memory);
+gp_status gp_copy_string(const char *text, char **copy);
+void gp_free(void *memory);
+
+/* a + b, a * b and rounding up to a multiple, refused instead of wrapped. Errors: GP_ENOMEM. */
+gp_status gp_size_add(size_t a, size_t b, size_t *sum);
+gp_status gp_size_mul(size_t a, size_t b, size_t *product);
+gp_status gp_size_align(size_t size, size_t alignment, size_t *aligned);
+
+#endif

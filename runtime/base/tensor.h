@@ -1,0 +1,34 @@
+/* base/tensor.h - what internal code may do with shapes and tensors beside the public functions. */
+#ifndef GP_BASE_TENSOR_H
+#define GP_BASE_TENSOR_H
+
+#include "base/status.h"
+
+/* Contiguous meta of a shape. Errors: GP_ESHAPE. */
+gp_status gp_meta_make(gp_dtype dtype, const gp_shape *shape, gp_meta *meta);
+bool gp_meta_is_contiguous(
+    const gp_meta *meta); /* ignores the offset and strides of dimensions of size 1 */
+bool gp_meta_equal(const gp_meta *a, const gp_meta *b); /* dtype and shape, whatever the strides */
+int64_t gp_meta_numel(const gp_meta *meta);             /* of a checked meta: cannot fail */
+int64_t
+gp_meta_rows(const gp_meta *meta); /* product of the dims before the last; 1 for rank 0 and 1 */
+int64_t gp_meta_width(const gp_meta *meta);                        /* last dim; 1 for a scalar */
+size_t gp_meta_bytes(const gp_meta *meta);                         /* numel * element size */
+char *gp_meta_print(const gp_meta *meta, char *text, size_t size); /* "f32 32x128" */
+
+/* A contiguous tensor over memory that somebody else owns; release(context) runs when the last
+ * reference goes. */
+gp_status gp_tensor_wrap(const gp_meta *meta, void *memory, size_t bytes, void (*release)(void *),
+                         void *context, gp_tensor **tensor);
+
+/* Strided copy with conversion between raw views of equal shape (the loop behind gp_tensor_copy and
+ * the copy/cast ops). */
+void gp_view_copy(const gp_meta *to, void *to_data, const gp_meta *from, const void *from_data);
+
+/* bf16 and f16 bits <-> float, round to nearest even. */
+float gp_bf16_to_float(uint16_t bits);
+uint16_t gp_bf16_from_float(float value);
+float gp_f16_to_float(uint16_t bits);
+uint16_t gp_f16_from_float(float value);
+
+#endif

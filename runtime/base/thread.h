@@ -1,0 +1,36 @@
+/* base/thread.h - threads, cores, waiting and time: the little that the runtime needs from POSIX.
+ */
+#ifndef GP_BASE_THREAD_H
+#define GP_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/status.h"
+
+/* Start a thread with all signals blocked, MXCSR at its default and the name (15 characters) set.
+ * cores: 0-based positions among the cores that this process may use; count 0 leaves the affinity
+ * alone. */
+typedef struct gp_thread_options {
+  const char *name;
+  const int *cores;
+  int core_count;
+} gp_thread_options;
+gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
+                          void *context);
+
+/* Wait while *word == value, at most timeout_ns (negative: no limit); wakes may be spurious. Futex
+ * on Linux. */
+void gp_wait_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
+void gp_wake_word(_Atomic uint32_t *word, int count); /* INT_MAX: everybody */
+
+int64_t gp_now_ns(void); /* CLOCK_MONOTONIC */
+
+/* One hint to the core in a spin loop. */
+static inline void gp_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+#endif

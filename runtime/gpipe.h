@@ -1,0 +1,232 @@
+/* gpipe.h - the public interface of the runtime: what bindings (and C programs) may call.
+ *
+ * Everything behind it is internal. Three rules hold for every function here:
+ *   - a function that can fail returns a gp_status and leaves its text in gp_error_text() of the
+ * calling thread;
+ *   - results go through the last pointer parameters, which are untouched on failure;
+ *   - what `new`, `build` or `load` return belongs to the caller, who gives it back with `free`
+ * (NULL is fine).
+ *
+ * Dimension letters used in comments: B batch, T time, C channels, V vocabulary, N rows, M
+ * micro-batches, S stages.
+ */
+#ifndef GPIPE_H
+#define GPIPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GP_VERSION "0.1.0"
+
+enum { GP_MAX_RANK = 8, GP_MAX_INPUTS = 8, GP_MAX_OUTPUTS = 4 };
+
+/* ---- status
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+/* One list makes the enum, the names and the table of error codes that Lua sees. */
+#define GP_STATUS_LIST(X)                                                                          \
+  X(OK, "ok", "no error")                                                                          \
+  X(EINVAL, "invalid", "an argument is not what the function takes")                               \
+  X(ESHAPE, "shape", "shapes do not fit")                                                          \
+  X(EDTYPE, "dtype", "dtypes do not fit")                                                          \
+  X(ERANGE, "range", "a value is outside its range")                                               \
+  X(ENOMEM, "memory", "memory could not be had")                                                   \
+  X(EIO, "io", "the operating system refused an input or output operation")                        \
+  X(EFORMAT, "format", "a file is not what it should be")                                          \
+  X(EDEVICE, "device", "a device is missing or failed")                                            \
+  X(ESTATE, "state", "the object is in the wrong state for this call")                             \
+  X(EUNSUPPORTED, "unsupported", "this build cannot do that")                                      \
+  X(ESCHEDULE, "schedule", "a schedule is not valid")                                              \
+  X(EFINITE, "finite", "a value is not finite")                                                    \
+  X(EINTERRUPT, "interrupt", "the user interrupted")                                               \
+  X(EINJECTED, "injected", "a test asked for this failure")
+
+#define GP_STATUS_ENUM(name, code, what) GP_##name,
+typedef enum gp_status { GP_STATUS_LIST(GP_STATUS_ENUM) GP_STATUS_COUNT } gp_status;
+#undef GP_STATUS_ENUM
+
+const char *
+gp_error_text(void); /* of the calling thread's last failure; valid until its next one */
+const char *gp_status_code(gp_status status); /* "shape", "memory", ...: what Lua gets as `code` */
+
+/* ---- dtype, shape, meta
+ * ------------------------------------------------------------------------------------------- */
+
+/* X(NAME, "name", bytes, is_float) in the order of the enum. f32 and f64 compute; the others are
+ * stored and converted. */
+#define GP_DTYPE_LIST(X)                                                                           \
+  X(F32, "f32", 4, 1)                                                                              \
+  X(F64, "f64", 8, 1) X(BF16, "bf16", 2, 1) X(F16, "f16", 2, 1) X(I64, "i64", 8, 0)                \
+      X(I32, "i32", 4, 0) X(U8, "u8", 1, 0) X(BOOL, "bool", 1, 0)
+
+#define GP_DTYPE_ENUM(name, text, bytes, is_float) GP_##name,
+typedef enum gp_dtype { GP_DTYPE_LIST(GP_DTYPE_ENUM) GP_DTYPE_COUNT } gp_dtype;
+#undef GP_DTYPE_ENUM
+
+const char *gp_dtype_name(gp_dtype dtype);
+size_t gp_dtype_size(gp_dtype dtype); /* bytes of one element */
+bool gp_dtype_is_float(gp_dtype dtype);
+gp_status gp_dtype_parse(const char *name, gp_dtype *dtype); /* Errors: GP_EINVAL lists the names */
+
+typedef struct gp_shape {
+  int rank; /* 0 is a scalar */
+  int64_t dim[GP_MAX_RANK];
+} gp_shape;
+
+/* How a value lies in its memory. A contiguous one is row-major with offset 0. */
+typedef struct gp_meta {
+  gp_dtype dtype;
+  gp_shape shape;
+  int64_t stride[GP_MAX_RANK]; /* elements; 0 where a dimension is broadcast */
+  int64_t offset;              /* elements from the start of the storage */
+} gp_meta;
+
+gp_status
+gp_shape_numel(const gp_shape *shape,
+               int64_t *numel); /* Errors: GP_ESHAPE for negative or overflowing products */
+bool gp_shape_equal(const gp_shape *a, const gp_shape *b);
+/* Write "32x128" (or "scalar") into text of the given size; returns text. */
+char *gp_shape_print(const gp_shape *shape, char *text, size_t size);
+
+/* ---- tensors
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+/* A view of reference-counted storage on the host. Immutable but for its elements. */
+typedef struct gp_tensor gp_tensor;
+
+/* Make a contiguous tensor; its elements are zero. Errors: GP_ESHAPE, GP_ENOMEM. */
+gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tensor);
+/* Make another view (meta borrowed, copied) of the same storage. Errors: GP_ESHAPE if it leaves the
+ * storage. */
+gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor);
+gp_tensor *gp_tensor_retain(gp_tensor *tensor);
+void gp_tensor_free(gp_tensor *tensor); /* gives one reference back */
+const gp_meta *gp_tensor_meta(const gp_tensor *tensor);
+int64_t gp_tensor_numel(const gp_tensor *tensor);
+void *gp_tensor_data(const gp_tensor *tensor); /* address of element 0, offset applied */
+bool gp_tensor_is_contiguous(const gp_tensor *tensor);
+size_t gp_tensor_bytes(const gp_tensor *tensor); /* bytes of the whole storage it keeps alive */
+bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b); /* same storage */
+/* Copy elements with conversion; shapes must be equal. Floats become integers by truncation.
+ * Errors: GP_ESHAPE. */
+gp_status gp_tensor_copy(gp_tensor *to, const gp_tensor *from);
+/* Read or write the element at flat row-major position `index` (0-based, in range). Integers keep
+ * 64 bits. */
+double gp_tensor_get_double(const gp_tensor *tensor, int64_t index);
+int64_t gp_tensor_get_int(const gp_tensor *tensor, int64_t index);
+void gp_tensor_set_double(gp_tensor *tensor, int64_t index, double value);
+void gp_tensor_set_int(gp_tensor *tensor, int64_t index, int64_t value);
+/* Same shape, dtype and every bit. */
+bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);
+
+/* ---- memory accounting
+ * -------------------------------------------------------------------------------------------- */
+
+typedef struct gp_memory_info {
+  size_t live, peak;    /* bytes of everything the runtime holds */
+  uint64_t allocations; /* calls so far: flat while a pipeline steps */
+} gp_memory_info;
+
+gp_memory_info gp_memory(void);
+/* Let the n-th allocation from now on fail (1 is the next one; 0 turns it off). For tests. */
+void gp_memory_fail_at(uint64_t n);
+
+/* ---- random numbers
+ * -----------------------------------------------------------------------------------------------
+ */
+
+typedef enum gp_init_kind { GP_INIT_CONSTANT, GP_INIT_UNIFORM, GP_INIT_NORMAL } gp_init_kind;
+
+/* What fills a tensor: a constant a; uniform in [a, b); normal with mean a and deviation b. */
+typedef struct gp_init {
+  gp_init_kind kind;
+  double a, b;
+} gp_init;
+
+/* Fill a contiguous f32 or f64 tensor from Philox stream (seed, stream). The bits depend on nothing
+ * else. Source: Salmon et al. 2011, Philox4x32-10; Box-Muller for normals. */
+gp_status gp_tensor_fill(gp_tensor *tensor, const gp_init *init, uint64_t seed, uint64_t stream);
+/* A permutation of 0..n-1 (Fisher-Yates over Philox) into order[n]. */
+void gp_random_permutation(int64_t *order, int64_t n, uint64_t seed, uint64_t stream);
+
+/* ---- ops
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+#define GP_OP(name) GP_OP_##name,
+typedef enum gp_op {
+#include "ops/ops.def"
+  GP_OP_COUNT
+} gp_op;
+#undef GP_OP
+
+/* What an op needs besides its inputs; the op's file says what each slot means. Unused slots are 0.
+ */
+typedef struct gp_attrs {
+  int64_t i[12];
+  double f[2];
+} gp_attrs;
+
+const char *gp_op_name(gp_op op);
+gp_status gp_op_find(const char *name, gp_op *op);
+/* Run an op at once on host tensors. outputs[] receives *n_outputs new tensors. Errors: those of
+ * the op. */
+gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
+                         gp_tensor **outputs, int *n_outputs);
+
+/* ---- files
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct gp_archive gp_archive; /* named tensors and string metadata, in order */
+
+gp_status gp_archive_new(gp_archive **archive);
+void gp_archive_free(gp_archive *archive);
+/* Append a tensor (retained) or a metadata pair (copied). Errors: GP_EINVAL for a name given twice.
+ */
+gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tensor);
+gp_status gp_archive_add_text(gp_archive *archive, const char *key, const char *value);
+size_t gp_archive_count(const gp_archive *archive);
+const char *gp_archive_name(const gp_archive *archive, size_t index);
+gp_tensor *gp_archive_tensor(const gp_archive *archive, size_t index); /* borrowed */
+size_t gp_archive_text_count(const gp_archive *archive);
+const char *gp_archive_text_key(const gp_archive *archive, size_t index);
+const char *gp_archive_text_value(const gp_archive *archive, size_t index);
+/* Write as safetensors: a temporary file, fsync, rename, fsync of the folder; the old file stays on
+ * any failure. */
+gp_status gp_archive_save(const gp_archive *archive, const char *path);
+/* Read a safetensors file; every offset is checked against the file. Errors: GP_EIO, GP_EFORMAT. */
+gp_status gp_archive_load(const char *path, gp_archive **archive);
+
+/* Read a whole file into a u8 tensor. Errors: GP_EIO. */
+gp_status gp_file_read(const char *path, gp_tensor **bytes);
+/* Names of the regular files below path (itself if a file), sorted bytewise, hidden ones left out;
+ * freed with gp_file_list_free. Errors: GP_EIO. */
+gp_status gp_file_list(const char *path, char ***names, size_t *count);
+void gp_file_list_free(char **names, size_t count);
+
+/* ---- machine
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct gp_machine {
+  int cores;       /* cores this process may use: affinity mask and cgroup quota */
+  size_t memory;   /* bytes this process may use: RAM and cgroup limit */
+  const char *isa; /* "avx512", "avx2", "baseline" */
+  char model[64];  /* processor name */
+} gp_machine;
+
+gp_machine gp_machine_info(void);
+/* "oneDNN 2.6.3" or "" when none is loadable; loads the library. why receives the loader's reason
+ * (may be NULL). */
+const char *gp_gemm_library(const char **why);
+
+/* Ask running steps to stop between two actions (async-signal-safe), and take the request back. */
+void gp_interrupt_request(void);
+void gp_interrupt_clear(void);
+bool gp_interrupt_pending(void);
+
+#endif

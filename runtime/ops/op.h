@@ -1,0 +1,146 @@
+/* ops/op.h - what an op is: shape inference, gradient rule, cost and kernels behind one struct.
+ *
+ * One table serves eager tensors, traced models and gradients alike: eager.c runs an op at once,
+ * graph/ appends it to a trace and asks its vjp for gradient nodes, the engine runs its kernel on a
+ * device. An op never looks at who calls it.
+ */
+#ifndef GP_OPS_OP_H
+#define GP_OPS_OP_H
+
+#include "gpipe.h"
+
+/* ---- shape inference
+ * ---------------------------------------------------------------------------------------------- */
+
+/* The types of one application of an op. infer reads attr and in, and fills n_out and out. */
+typedef struct gp_sig {
+  const gp_attrs *attr;
+  int n_in, n_out;
+  const gp_meta *in[GP_MAX_INPUTS];
+  gp_meta out[GP_MAX_OUTPUTS]; /* contiguous, offset 0, unless the op is a view */
+} gp_sig;
+
+typedef struct gp_cost {
+  double flop;  /* multiply and add count as two */
+  double bytes; /* read and written */
+} gp_cost;
+
+/* ---- gradient rules
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* A value in a graph under construction; GP_NONE is "no value". graph/ implements the functions
+ * below. */
+typedef int32_t gp_ref;
+enum { GP_NONE = -1 };
+typedef struct gp_builder gp_builder;
+
+/* Append an op; its first output is *out, the k-th one is *out + k. Errors: those of infer. */
+gp_status gp_build(gp_builder *builder, gp_op op, const gp_attrs *attrs, const gp_ref *in, int n_in,
+                   gp_ref *out);
+const gp_meta *gp_build_meta(const gp_builder *builder, gp_ref ref);
+/* A scalar constant of the given float dtype. */
+gp_status gp_build_constant(gp_builder *builder, gp_dtype dtype, double value, gp_ref *out);
+
+/* One question to a gradient rule: given the gradients of the outputs, what are those of the
+ * inputs? */
+typedef struct gp_vjp {
+  gp_builder *builder;
+  const gp_attrs *attr;
+  int n_in, n_out;
+  const gp_ref *in, *out; /* the forward application */
+  const gp_ref *dout;     /* gradient of each output; GP_NONE where none flows */
+  const bool *need;       /* inputs whose gradient is wanted (float ones only) */
+  gp_ref *din;            /* the answer, preset to GP_NONE; same shape and dtype as in[i] */
+} gp_vjp;
+
+/* Helpers for rules (ops/gradient.c). */
+gp_status gp_vjp_op1(gp_vjp *v, gp_op op, gp_ref a, gp_ref *out);
+gp_status gp_vjp_op2(gp_vjp *v, gp_op op, gp_ref a, gp_ref b, gp_ref *out);
+/* Set din[i] to g, summed over the dimensions along which in[i] was broadcast. */
+gp_status gp_vjp_set_broadcast(gp_vjp *v, int i, gp_ref g);
+
+/* ---- kernels
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct gp_arg {
+  void *data;          /* address of element 0: meta->offset is applied already */
+  const gp_meta *meta; /* borrowed */
+} gp_arg;
+
+/* What changes from step to step. On CUDA it lies in device memory. */
+typedef struct gp_step_block {
+  uint64_t seed;
+  uint32_t step;        /* training passes so far: the random numbers' clock */
+  int64_t rows;         /* rows of this micro-batch; 0 outside a pipeline */
+  int64_t first_row;    /* position of its first row in the mini-batch */
+  double inverse_count; /* 1 / (loss count of the whole mini-batch); 0 when the count is 0 */
+} gp_step_block;
+
+typedef struct gp_call {
+  const gp_attrs *attr;
+  const gp_step_block *step; /* never NULL */
+  int n_in, n_out;
+  gp_arg in[GP_MAX_INPUTS];
+  gp_arg out[GP_MAX_OUTPUTS];
+  bool accumulate; /* out[0] += result; only for ops with GP_OP_ACCUMULATES */
+} gp_call;
+
+/* Independent units of work (rows, heads, columns). Pieces of `grain` units are handed to threads;
+ * both numbers depend on the shapes only, so the number of threads never changes a bit. */
+typedef struct gp_cut {
+  int64_t units, grain;
+} gp_cut;
+
+typedef struct gp_span {
+  int64_t first, last; /* units [first, last) */
+  void *scratch;       /* 64-byte aligned, of the size scratch() asked for; NULL if none */
+} gp_span;
+
+typedef struct gp_cpu_kernel {
+  gp_cut (*cut)(const gp_call *call);
+  gp_status (*run)(const gp_call *call, gp_span span);
+  size_t (*scratch)(const gp_call *call); /* bytes per thread; NULL: none */
+} gp_cpu_kernel;
+
+/* Row-wise ops cut [.., N] values by rows of this many. One constant for all: consecutive row-wise
+ * ops can then be run block by block while a block is in the cache, and the bits do not depend on
+ * which ops were run together. */
+enum { GP_ROW_BLOCK = 64 };
+
+/* ---- definition
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+enum {
+  GP_OP_VIEW = 1, /* out[0] is in[0]'s memory under another meta; no kernel */
+  GP_OP_ROWS =
+      2, /* cut is (rows of out[0], GP_ROW_BLOCK); unit r reads row r only of every contiguous input
+            that has as many rows (dims before the last, multiplied), and whole other inputs */
+  GP_OP_STRIDED = 4, /* inputs may be strided or broadcast; others get contiguous copies */
+  GP_OP_INPLACE = 8, /* out[0] may be the memory of an input with the same meta that dies here */
+  GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
+  GP_OP_RANDOM = 32, /* attr.i[0] is the number of the random op in the trace, set by the tracer */
+  GP_OP_EFFECT = 64  /* writes in[0]'s memory (accumulate, assign): never removed as dead */
+};
+
+typedef struct gp_op_def {
+  const char *name;
+  int min_in, max_in;
+  unsigned flags;
+  gp_status (*infer)(gp_sig *sig);
+  gp_status (*vjp)(gp_vjp *vjp); /* NULL: no gradient flows through */
+  gp_cost (*cost)(const gp_sig *sig);
+  gp_cpu_kernel cpu; /* zero for views */
+} gp_op_def;
+
+#define GP_OP(name) extern const gp_op_def gp_def_##name;
+#include "ops.def"
+#undef GP_OP
+
+const gp_op_def *gp_op_get(gp_op op);
+/* Check the number of inputs and infer. Errors: the op's own, prefixed by its name. */
+gp_status gp_op_infer(gp_op op, gp_sig *sig);
+
+#endif
