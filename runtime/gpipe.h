@@ -8,8 +8,7 @@
  * (NULL is fine).
  *
  * Dimension letters used in comments: B batch, T time, C channels, V vocabulary, N rows, M
- * micro-batches, S stages.
- */
+ * micro-batches, S stages. */
 #ifndef GPIPE_H
 #define GPIPE_H
 
@@ -21,9 +20,7 @@
 
 enum { GP_MAX_RANK = 8, GP_MAX_INPUTS = 8, GP_MAX_OUTPUTS = 4 };
 
-/* ---- status
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- status -------------------------------------------------------------------------------- */
 
 /* One list makes the enum, the names and the table of error codes that Lua sees. */
 #define GP_STATUS_LIST(X)                                                                          \
@@ -51,15 +48,15 @@ const char *
 gp_error_text(void); /* of the calling thread's last failure; valid until its next one */
 const char *gp_status_code(gp_status status); /* "shape", "memory", ...: what Lua gets as `code` */
 
-/* ---- dtype, shape, meta
- * ------------------------------------------------------------------------------------------- */
+/* ---- dtype, shape, meta -------------------------------------------------------------------- */
 
 /* X(NAME, "name", bytes, is_float) in the order of the enum. f32 and f64 compute; the others are
  * stored and converted. */
 #define GP_DTYPE_LIST(X)                                                                           \
   X(F32, "f32", 4, 1)                                                                              \
-  X(F64, "f64", 8, 1) X(BF16, "bf16", 2, 1) X(F16, "f16", 2, 1) X(I64, "i64", 8, 0)                \
-      X(I32, "i32", 4, 0) X(U8, "u8", 1, 0) X(BOOL, "bool", 1, 0)
+  X(F64, "f64", 8, 1)                                                                              \
+  X(BF16, "bf16", 2, 1) X(F16, "f16", 2, 1) X(I64, "i64", 8, 0) X(I32, "i32", 4, 0)                \
+      X(U8, "u8", 1, 0) X(BOOL, "bool", 1, 0)
 
 #define GP_DTYPE_ENUM(name, text, bytes, is_float) GP_##name,
 typedef enum gp_dtype { GP_DTYPE_LIST(GP_DTYPE_ENUM) GP_DTYPE_COUNT } gp_dtype;
@@ -90,9 +87,7 @@ bool gp_shape_equal(const gp_shape *a, const gp_shape *b);
 /* Write "32x128" (or "scalar") into text of the given size; returns text. */
 char *gp_shape_print(const gp_shape *shape, char *text, size_t size);
 
-/* ---- tensors
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------- */
 
 /* A view of reference-counted storage on the host. Immutable but for its elements. */
 typedef struct gp_tensor gp_tensor;
@@ -122,8 +117,7 @@ void gp_tensor_set_int(gp_tensor *tensor, int64_t index, int64_t value);
 /* Same shape, dtype and every bit. */
 bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);
 
-/* ---- memory accounting
- * -------------------------------------------------------------------------------------------- */
+/* ---- memory accounting --------------------------------------------------------------------- */
 
 typedef struct gp_memory_info {
   size_t live, peak;    /* bytes of everything the runtime holds */
@@ -134,9 +128,7 @@ gp_memory_info gp_memory(void);
 /* Let the n-th allocation from now on fail (1 is the next one; 0 turns it off). For tests. */
 void gp_memory_fail_at(uint64_t n);
 
-/* ---- random numbers
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- random numbers ------------------------------------------------------------------------ */
 
 typedef enum gp_init_kind { GP_INIT_CONSTANT, GP_INIT_UNIFORM, GP_INIT_NORMAL } gp_init_kind;
 
@@ -152,9 +144,7 @@ gp_status gp_tensor_fill(gp_tensor *tensor, const gp_init *init, uint64_t seed, 
 /* A permutation of 0..n-1 (Fisher-Yates over Philox) into order[n]. */
 void gp_random_permutation(int64_t *order, int64_t n, uint64_t seed, uint64_t stream);
 
-/* ---- ops
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- ops ----------------------------------------------------------------------------------- */
 
 #define GP_OP(name) GP_OP_##name,
 typedef enum gp_op {
@@ -163,8 +153,7 @@ typedef enum gp_op {
 } gp_op;
 #undef GP_OP
 
-/* What an op needs besides its inputs; the op's file says what each slot means. Unused slots are 0.
- */
+/* What an op needs besides its inputs; the op's file says what each slot means. Unused slots are 0. */
 typedef struct gp_attrs {
   int64_t i[12];
   double f[2];
@@ -177,16 +166,71 @@ gp_status gp_op_find(const char *name, gp_op *op);
 gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
                          gp_tensor **outputs, int *n_outputs);
 
-/* ---- files
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- parameters ----------------------------------------------------------------------------- */
+
+/* A parameter or buffer of a model: its first value is drawn from (seed, number) when it is first
+ * needed. Reference-counted; a pipeline moves its value into the arena of the stage that owns it. */
+typedef struct gp_param gp_param;
+
+typedef struct gp_param_spec {
+  gp_dtype dtype; /* float */
+  gp_shape shape;
+  gp_init init;
+  uint64_t seed, number; /* number: how many parameters were declared before it */
+  bool buffer;           /* state without gradient, written by `assign` in forward */
+  bool frozen;
+} gp_param_spec;
+
+gp_status gp_param_new(const gp_param_spec *spec, gp_param **param);
+gp_param *gp_param_retain(gp_param *param);
+void gp_param_free(gp_param *param);
+const gp_meta *gp_param_meta(const gp_param *param);
+bool gp_param_is_buffer(const gp_param *param);
+bool gp_param_is_frozen(const gp_param *param);
+/* Errors: GP_ESTATE while a pipeline owns it. */
+gp_status gp_param_set_frozen(gp_param *param, bool frozen);
+/* The current value; receives a new reference. Draws it when it does not exist yet. */
+gp_status gp_param_value(gp_param *param, gp_tensor **value);
+/* The gradient of the last step; receives a new reference, or NULL where there is none. */
+void gp_param_grad(const gp_param *param, gp_tensor **grad);
+
+/* ---- tracing -------------------------------------------------------------------------------- */
+
+/* A value in a trace; GP_NONE is "no value". */
+typedef int32_t gp_ref;
+enum { GP_NONE = -1 };
+
+/* The straight-line record of one forward pass for one input shape. Reference-counted. */
+typedef struct gp_trace gp_trace;
+typedef enum gp_input_kind { GP_INPUT_BATCH, GP_INPUT_TARGET } gp_input_kind;
+
+gp_status gp_trace_new(bool training, gp_trace **trace);
+gp_trace *gp_trace_retain(gp_trace *trace);
+void gp_trace_free(gp_trace *trace);
+bool gp_trace_is_training(const gp_trace *trace);
+/* Declare the next input of the micro-batch, or the next target. */
+gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *meta, gp_ref *ref);
+/* The same param gives the same ref. */
+gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref);
+/* The tensor is retained and must not change later. */
+gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref);
+/* Append an op. outputs[] receives *n_outputs refs. Errors: those of the op. */
+gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const gp_ref *inputs,
+                         int n_inputs, gp_ref *outputs, int *n_outputs);
+const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref);
+/* What follows belongs to layer `layer` (0-based, of the outermost Sequential), and to the module
+ * with this label, e.g. "3.fc (Linear 256 -> 10)"; both are kept with each op, the label is what
+ * failures name. */
+void gp_trace_set_layer(gp_trace *trace, int layer);
+gp_status gp_trace_set_label(gp_trace *trace, const char *label);
+
+/* ---- files --------------------------------------------------------------------------------- */
 
 typedef struct gp_archive gp_archive; /* named tensors and string metadata, in order */
 
 gp_status gp_archive_new(gp_archive **archive);
 void gp_archive_free(gp_archive *archive);
-/* Append a tensor (retained) or a metadata pair (copied). Errors: GP_EINVAL for a name given twice.
- */
+/* Append a tensor (retained) or a metadata pair (copied). Errors: GP_EINVAL for a name given twice. */
 gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tensor);
 gp_status gp_archive_add_text(gp_archive *archive, const char *key, const char *value);
 size_t gp_archive_count(const gp_archive *archive);
@@ -208,9 +252,7 @@ gp_status gp_file_read(const char *path, gp_tensor **bytes);
 gp_status gp_file_list(const char *path, char ***names, size_t *count);
 void gp_file_list_free(char **names, size_t count);
 
-/* ---- machine
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- machine ------------------------------------------------------------------------------- */
 
 typedef struct gp_machine {
   int cores;       /* cores this process may use: affinity mask and cgroup quota */

@@ -3,8 +3,7 @@
  *
  * Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), Philox4x32 with 10
  * rounds. Element mapping (the same on every device): chunks of 64 elements; element e of chunk c
- * is word e/16 of the block with counter {16c + e%16 (64 bits), word2, word3} and key = seed.
- */
+ * is word e/16 of the block with counter {16c + e%16 (64 bits), word2, word3} and key = seed. */
 #ifndef GP_BASE_PHILOX_H
 #define GP_BASE_PHILOX_H
 

@@ -1,5 +1,4 @@
-/* base/thread.h - threads, cores, waiting and time: the little that the runtime needs from POSIX.
- */
+/* base/thread.h - threads, cores, waiting and time: the little that the runtime needs from POSIX. */
 #ifndef GP_BASE_THREAD_H
 #define GP_BASE_THREAD_H
 

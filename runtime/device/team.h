@@ -3,8 +3,7 @@
  *
  * The calling thread is a member, so a team of one is a plain loop. Which thread runs which piece
  * is left open: pieces write disjoint memory and their boundaries do not depend on the number of
- * threads, so the bits do not either.
- */
+ * threads, so the bits do not either. */
 #ifndef GP_DEVICE_TEAM_H
 #define GP_DEVICE_TEAM_H
 
@@ -13,8 +12,7 @@
 typedef struct gp_team gp_team;
 
 /* threads >= 1 members, thread 0 being the caller of gp_team_run; helpers are pinned to cores[1..]
- * when count > 0. spin: helpers may spin briefly before they sleep (false where cores are shared).
- */
+ * when count > 0. spin: helpers may spin briefly before they sleep (false where cores are shared). */
 gp_status gp_team_new(int threads, const int *cores, int core_count, bool spin, gp_team **team);
 void gp_team_free(gp_team *team);
 int gp_team_size(const gp_team *team);

@@ -2,15 +2,13 @@
  *
  * One table serves eager tensors, traced models and gradients alike: eager.c runs an op at once,
  * graph/ appends it to a trace and asks its vjp for gradient nodes, the engine runs its kernel on a
- * device. An op never looks at who calls it.
- */
+ * device. An op never looks at who calls it. */
 #ifndef GP_OPS_OP_H
 #define GP_OPS_OP_H
 
 #include "gpipe.h"
 
-/* ---- shape inference
- * ---------------------------------------------------------------------------------------------- */
+/* ---- shape inference ----------------------------------------------------------------------- */
 
 /* The types of one application of an op. infer reads attr and in, and fills n_out and out. */
 typedef struct gp_sig {
@@ -25,14 +23,9 @@ typedef struct gp_cost {
   double bytes; /* read and written */
 } gp_cost;
 
-/* ---- gradient rules
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- gradient rules ------------------------------------------------------------------------ */
 
-/* A value in a graph under construction; GP_NONE is "no value". graph/ implements the functions
- * below. */
-typedef int32_t gp_ref;
-enum { GP_NONE = -1 };
+/* A graph under construction; graph/ implements the functions below. */
 typedef struct gp_builder gp_builder;
 
 /* Append an op; its first output is *out, the k-th one is *out + k. Errors: those of infer. */
@@ -60,9 +53,7 @@ gp_status gp_vjp_op2(gp_vjp *v, gp_op op, gp_ref a, gp_ref b, gp_ref *out);
 /* Set din[i] to g, summed over the dimensions along which in[i] was broadcast. */
 gp_status gp_vjp_set_broadcast(gp_vjp *v, int i, gp_ref g);
 
-/* ---- kernels
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ------------------------------------------------------------------------------- */
 
 typedef struct gp_arg {
   void *data;          /* address of element 0: meta->offset is applied already */
@@ -109,9 +100,7 @@ typedef struct gp_cpu_kernel {
  * which ops were run together. */
 enum { GP_ROW_BLOCK = 64 };
 
-/* ---- definition
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- definition ---------------------------------------------------------------------------- */
 
 enum {
   GP_OP_VIEW = 1, /* out[0] is in[0]'s memory under another meta; no kernel */

@@ -3,8 +3,7 @@
  * f32 comes from oneDNN (loaded with dlopen at the first call, one thread per call); where it is
  * missing, under GPIPE_GEMM=plain, and for f64 our own kernel runs. Every caller cuts its work by
  * shape only, so the bits are the machine's, not the thread count's. A product with beta = 1
- * accumulates in place: the one way to accumulate everywhere.
- */
+ * accumulates in place: the one way to accumulate everywhere. */
 #ifndef GP_DEVICE_CPU_GEMM_H
 #define GP_DEVICE_CPU_GEMM_H
 
