@@ -56,8 +56,8 @@ const char *gp_status_code(gp_status status); /* "shape", "memory", ...: what Lu
   X(F32, "f32", 4, 1)                                                                              \
   X(F64, "f64", 8, 1)                                                                              \
   X(BF16, "bf16", 2, 1)                                                                            \
-  X(F16, "f16", 2, 1) X(I64, "i64", 8, 0) X(I32, "i32", 4, 0) X(U8, "u8", 1, 0)                    \
-      X(BOOL, "bool", 1, 0)
+  X(F16, "f16", 2, 1)                                                                              \
+  X(I64, "i64", 8, 0) X(I32, "i32", 4, 0) X(U8, "u8", 1, 0) X(BOOL, "bool", 1, 0)
 
 #define GP_DTYPE_ENUM(name, text, bytes, is_float) GP_##name,
 typedef enum gp_dtype { GP_DTYPE_LIST(GP_DTYPE_ENUM) GP_DTYPE_COUNT } gp_dtype;
