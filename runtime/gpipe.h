@@ -167,6 +167,9 @@ gp_status gp_op_find(const char *name, gp_op *op);
 gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
                          gp_tensor **outputs, int *n_outputs);
 
+/* Seed of the random ops that run eagerly; each application advances their clock. */
+void gp_eager_seed(uint64_t seed);
+
 /* ---- parameters ----------------------------------------------------------------------------- */
 
 /* A parameter or buffer of a model: its first value is drawn from (seed, number) when it is first

@@ -104,9 +104,10 @@ enum { GP_ROW_BLOCK = 64 };
 
 enum {
   GP_OP_VIEW = 1, /* out[0] is in[0]'s memory under another meta; no kernel */
-  GP_OP_ROWS =
-      2, /* cut is (rows of out[0], GP_ROW_BLOCK); unit r reads row r only of every contiguous input
-            that has as many rows (dims before the last, multiplied), and whole other inputs */
+  /* Row-wise: cut is (rows, GP_ROW_BLOCK); unit r writes elements [r * n / rows, (r + 1) * n / rows)
+   * of every output of n elements and, of the inputs in row_inputs that are contiguous and not
+   * broadcast, reads the same range only; other inputs are read whole. */
+  GP_OP_ROWS = 2,
   GP_OP_STRIDED = 4, /* inputs may be strided or broadcast; others get contiguous copies */
   GP_OP_INPLACE = 8, /* out[0] may be the memory of an input with the same meta that dies here */
   GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
@@ -118,6 +119,7 @@ typedef struct gp_op_def {
   const char *name;
   int min_in, max_in;
   unsigned flags;
+  unsigned row_inputs; /* bit i: in[i] is read row by row (with GP_OP_ROWS) */
   gp_status (*infer)(gp_sig *sig);
   gp_status (*vjp)(gp_vjp *vjp); /* NULL: no gradient flows through */
   gp_cost (*cost)(const gp_sig *sig);
