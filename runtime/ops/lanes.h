@@ -22,7 +22,11 @@ enum { GP_LANES = 64 };
         const int64_t i = gp_lane_at + gp_lane_j;                                                  \
         gp_lane[gp_lane_j] += (term);                                                              \
       }                                                                                            \
-    for (int64_t i = gp_lane_at; i < gp_lane_n; i++) gp_lane[i % GP_LANES] += (term);              \
+    for (int gp_lane_j = 0; gp_lane_j < GP_LANES && gp_lane_at + gp_lane_j < gp_lane_n;            \
+         gp_lane_j++) {                                                                            \
+      const int64_t i = gp_lane_at + gp_lane_j;                                                    \
+      gp_lane[gp_lane_j] += (term);                                                                \
+    }                                                                                              \
     for (int gp_lane_w = GP_LANES / 2; gp_lane_w > 0; gp_lane_w /= 2)                              \
       for (int gp_lane_j = 0; gp_lane_j < gp_lane_w; gp_lane_j++)                                  \
         gp_lane[gp_lane_j] += gp_lane[gp_lane_j + gp_lane_w];                                      \
