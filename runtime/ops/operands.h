@@ -32,8 +32,11 @@ gp_shape gp_shape_with_last(const gp_shape *shape, int64_t last);
 /* Set output k to a contiguous value. Errors: GP_ESHAPE. */
 gp_status gp_output(gp_sig *sig, int k, gp_dtype dtype, const gp_shape *shape);
 
-/* Id number `index` of a contiguous value, whatever its integer dtype. */
-int64_t gp_id_at(const gp_arg *ids, int64_t index);
+/* Where element `index` (row-major) of a strided or broadcast value lies, from its element 0. */
+int64_t gp_meta_offset(const gp_meta *meta, int64_t index);
+
+/* The id that lies `offset` elements from the first, whatever the integer dtype. */
+int64_t gp_id_at(const gp_arg *ids, int64_t offset);
 /* Fail with "<what> <id> at row R, position P is outside 0..count-1"; R and P count from 1, R in
  * the whole mini-batch. Ids of rank 1 are one a row: the position alone is printed then. */
 gp_status gp_id_fail(const gp_call *call, const gp_arg *ids, int64_t index, const char *what,
