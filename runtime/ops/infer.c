@@ -100,6 +100,14 @@ gp_status gp_infer_like(gp_sig *sig, int i) {
   return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
 }
 
+gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride) {
+  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, shape));
+  gp_meta *out = &sig->out[sig->n_out - 1];
+  for (int d = 0; d < shape->rank; d++) out->stride[d] = stride[d];
+  out->offset = sig->in[0]->offset;
+  return GP_OK;
+}
+
 gp_cost gp_cost_elements(const gp_sig *sig, double flop) {
   gp_cost cost = {.flop = flop * (double)gp_meta_numel(&sig->out[0])};
   for (int i = 0; i < sig->n_in; i++) cost.bytes += (double)gp_meta_bytes(sig->in[i]);

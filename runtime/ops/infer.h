@@ -26,6 +26,9 @@ gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 /* One output like input i. */
 gp_status gp_infer_like(gp_sig *sig, int i);
 
+/* One output that sees in[0]'s memory under another shape: strides as given, the same offset. */
+gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride);
+
 /* Cost of touching every input and output once, with flop operations per element of out[0]. */
 gp_cost gp_cost_elements(const gp_sig *sig, double flop);
 gp_cost gp_cost_copy(const gp_sig *sig);

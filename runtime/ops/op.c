@@ -56,7 +56,7 @@ static bool reshape_needs_copy(const gp_attrs *attrs, const gp_meta *meta) {
 }
 
 bool gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_meta *meta) {
-  const gp_op_def *def = gp_op_get(op);
+  const gp_op_def *def = table[op];
   if (op == GP_OP_reshape) return input == 0 && reshape_needs_copy(attrs, meta);
   if (def->flags & (GP_OP_VIEW | GP_OP_STRIDED)) return false;
   return !gp_meta_is_contiguous(meta);
