@@ -1,4 +1,4 @@
-/* base/cores.h - the cores that this process may run on, and the floating-point mode of a thread. */
+/* base/cores.h - the cores that this process may run on. */
 #ifndef GP_BASE_CORES_H
 #define GP_BASE_CORES_H
 
@@ -20,8 +20,5 @@ int gp_cores_count(const gp_cores *cores);
 gp_status gp_cores_pick(const int *positions, int count, gp_cores *cores);
 /* Let a thread made with attr run on these cores only. */
 void gp_cores_apply(const gp_cores *cores, pthread_attr_t *attr);
-
-/* Set the calling thread's mode: denormals kept, round to nearest, no traps. */
-void gp_float_mode_reset(void);
 
 #endif
