@@ -14,7 +14,7 @@ typedef struct gp_lua_source {
   const size_t *size; /* bytes of text */
 } gp_lua_source;
 
-/* Made by scripts/build/embed.cmake; ends with a row whose module is NULL. */
+/* Made by scripts/cmake/embed.cmake; ends with a row whose module is NULL. */
 extern const gp_lua_source gp_lua_sources[];
 
 /* Whether a chunk name ("@gpipe/init.lua") is one of ours: such frames are hidden from users. */

@@ -12,7 +12,11 @@
 
 #include "gpipe.h"
 
-enum { STICKY = 2, ROW_SECONDS = 10, EVERYTHING = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT };
+enum {
+  STICKY = 2,
+  ROW_SECONDS = 10,
+  EVERYTHING = LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT
+};
 
 /* A signal handler has no argument: this is the only way it can reach what runs. */
 static struct {

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "built_isa.h" /* GP_BUILT_ISA, GP_BUILT_MARCH: made by scripts/build/isa.cmake */
+#include "built_isa.h" /* GP_BUILT_ISA, GP_BUILT_MARCH: made by scripts/cmake/isa.cmake */
 
 const char *gp_isa_march(void) { return GP_BUILT_MARCH; }
 

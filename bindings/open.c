@@ -12,8 +12,10 @@ int luaopen_gpipe(lua_State *L) {
   luaL_checkversion(L);
   const char *missing = gp_isa_missing();
   if (missing)
-    return luaL_error(L, "gpipe: this processor lacks %s, wanted one like the machine that built "
-                         "gpipe.so (-march=%s)", missing, gp_isa_march());
+    return luaL_error(L,
+                      "gpipe: this processor lacks %s, wanted one like the machine that built "
+                      "gpipe.so (-march=%s)",
+                      missing, gp_isa_march());
   gp_lua_install(L);
   gp_lua_push_gpipe(L);
   return 1;

@@ -13,8 +13,9 @@
 
 static int refuse_processor(const char *missing) {
   fprintf(stderr,
-          GP_PROGRAM ": this processor has no %s, which this build uses (-march=%s).\n"
-                     "Build it on this machine, or with cmake -DGPIPE_MARCH=x86-64-v3 (or x86-64).\n",
+          GP_PROGRAM
+          ": this processor has no %s, which this build uses (-march=%s).\n"
+          "Build it on this machine, or with cmake -DGPIPE_MARCH=x86-64-v3 (or x86-64).\n",
           missing, gp_isa_march());
   return GP_EXIT_ERROR;
 }

@@ -16,19 +16,18 @@ typedef struct switch_name {
 } switch_name;
 
 static const switch_name short_names[] = {
-    {"-e", GP_SWITCH_EXECUTE, "stat"},  {"-l", GP_SWITCH_LIBRARY, "mod"},
+    {"-e", GP_SWITCH_EXECUTE, "stat"},   {"-l", GP_SWITCH_LIBRARY, "mod"},
     {"-i", GP_SWITCH_INTERACTIVE, NULL}, {"-v", GP_SWITCH_BANNER, NULL},
     {"-W", GP_SWITCH_WARNINGS, NULL},    {"-E", GP_SWITCH_NO_ENVIRONMENT, NULL},
     {NULL, GP_SWITCH_BAD, NULL}};
 
-static const switch_name long_names[] = {
-    {"--devices", GP_SWITCH_DEVICES, "a list of devices"},
-    {"--seed", GP_SWITCH_SEED, "an integer"},
-    {"--dry-run", GP_SWITCH_DRY_RUN, NULL},
-    {"--version", GP_SWITCH_VERSION, NULL},
-    {"--list-devices", GP_SWITCH_LIST_DEVICES, NULL},
-    {"--help", GP_SWITCH_HELP, NULL},
-    {NULL, GP_SWITCH_BAD, NULL}};
+static const switch_name long_names[] = {{"--devices", GP_SWITCH_DEVICES, "a list of devices"},
+                                         {"--seed", GP_SWITCH_SEED, "an integer"},
+                                         {"--dry-run", GP_SWITCH_DRY_RUN, NULL},
+                                         {"--version", GP_SWITCH_VERSION, NULL},
+                                         {"--list-devices", GP_SWITCH_LIST_DEVICES, NULL},
+                                         {"--help", GP_SWITCH_HELP, NULL},
+                                         {NULL, GP_SWITCH_BAD, NULL}};
 
 static const char usage[] =
     "usage: " GP_PROGRAM " [options] [script [args]]\n"
@@ -179,7 +178,8 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
   case GP_SWITCH_HELP: o->run = kind; return true;
   case GP_SWITCH_DRY_RUN:
     fputs(GP_PROGRAM ": --dry-run is reserved: it comes with the planner, which this version does "
-                     "not have\n", stderr);
+                     "not have\n",
+          stderr);
     return false;
   default: return kind != GP_SWITCH_BAD; /* -l and -W act when run.c comes to them */
   }

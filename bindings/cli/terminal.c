@@ -105,12 +105,9 @@ static int complain(lua_State *L) {
 }
 
 static int open_terminal(lua_State *L) {
-  static const luaL_Reg functions[] = {{"read", read_line},
-                                       {"remember", remember},
-                                       {"call", call},
-                                       {"interactive", interactive},
-                                       {"complain", complain},
-                                       {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"read", read_line},    {"remember", remember},
+                                       {"call", call},         {"interactive", interactive},
+                                       {"complain", complain}, {NULL, NULL}};
   luaL_newlibtable(L, functions);
   line_editor *editor = lua_newuserdatauv(L, sizeof *editor, 0);
   *editor = (line_editor){0};

@@ -1,4 +1,4 @@
-/* scripts/build/standin.c - TEMPORARY: what the program needs of parts that are not merged yet. */
+/* scripts/cmake/standin.c - TEMPORARY: what the program needs of parts that are not merged yet. */
 #include <lauxlib.h>
 
 #include "embed.h"

@@ -1,4 +1,4 @@
-# scripts/build/embed.cmake - put every Lua source into the program as a C array.
+# scripts/cmake/embed.cmake - put every Lua source into the program as a C array.
 #
 # The program must run without its source tree. Each file becomes one C file of its own (only what was
 # edited is made again); an index lists them with module name and chunk name. Included by CMakeLists.txt
@@ -48,7 +48,7 @@ function(gpipe_embed folder result)
     get_filename_component(symbol ${source} NAME_WE)
     string(APPEND declarations "extern const unsigned char ${symbol}[];\nextern const size_t ${symbol}_size;\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${out}/index.c CONTENT "/* Made by scripts/build/embed.cmake. */
+  file(CONFIGURE OUTPUT ${out}/index.c CONTENT "/* Made by scripts/cmake/embed.cmake. */
 #include \"embed.h\"
 
 ${declarations}

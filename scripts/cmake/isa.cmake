@@ -1,4 +1,4 @@
-# scripts/build/isa.cmake - know which instructions the compiler may use, so that the program can refuse
+# scripts/cmake/isa.cmake - know which instructions the compiler may use, so that the program can refuse
 # a processor that lacks them instead of dying of SIGILL.
 
 # What __builtin_cpu_supports of gcc and clang both know and -march can switch on beyond plain x86-64.
@@ -20,7 +20,7 @@ function(gpipe_isa_header path)
       string(APPEND rows " \\\n  X(\"${feature}\")")
     endif()
   endforeach()
-  file(CONFIGURE OUTPUT ${path} CONTENT "/* Made by scripts/build/isa.cmake. */
+  file(CONFIGURE OUTPUT ${path} CONTENT "/* Made by scripts/cmake/isa.cmake. */
 #define GP_BUILT_MARCH \"${GPIPE_MARCH}\"
 #define GP_BUILT_ISA(X)${rows}
 " @ONLY)

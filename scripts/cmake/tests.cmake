@@ -1,4 +1,4 @@
-# scripts/build/tests.cmake - one ctest entry per C test and per busted spec.
+# scripts/cmake/tests.cmake - one ctest entry per C test and per busted spec.
 #
 # busted always runs inside gpipe-lua: on Debian a plain `busted` may run under Lua 5.1.
 
