@@ -41,13 +41,15 @@ describe("Lua's switches", function()
 
   it("LUA_INIT_5_4 wins over LUA_INIT, and @ names a file", function()
     local script = child.file("print('from file')")
-    local out = run({ "-e", "print('e')" }, { environment = { LUA_INIT_5_4 = "@" .. script, LUA_INIT = "print(1)" } })
+    local environment = { LUA_INIT_5_4 = "@" .. script, LUA_INIT = "print(1)" }
+    local out = run({ "-e", "print('e')" }, { environment = environment })
     os.remove(script)
     assert.equal("from file\ne\n", out)
   end)
 
   it("arg holds the script at 0, its arguments above, the rest below", function()
-    local script = child.file("#!/usr/bin/env gpipe-lua\nprint(arg[-2], arg[-1], arg[0] ~= nil, arg[1], arg[2], #arg, ...)")
+    local show = "print(arg[-2], arg[-1], arg[0] ~= nil, arg[1], arg[2], #arg, ...)"
+    local script = child.file("#!/usr/bin/env gpipe-lua\n" .. show)
     local out = run { "-e", "", script, "a", "-b" }
     os.remove(script)
     assert.equal("-e\t\ttrue\ta\t-b\t2\ta\t-b\n", out)
@@ -135,7 +137,8 @@ describe("an error", function()
 
   it("prints file, line, message and the script's own frames, and exits with 1", function()
     local err, code = fail "local function f()\n  error('boom')\nend\npcall(print)\nf()"
-    assert.equal("gpipe-lua: SCRIPT:2: boom\nstack traceback:\n\tSCRIPT:2: in local 'f'\n\tSCRIPT:5: in main chunk\n", err)
+    local frames = "\n\tSCRIPT:2: in local 'f'\n\tSCRIPT:5: in main chunk\n"
+    assert.equal("gpipe-lua: SCRIPT:2: boom\nstack traceback:" .. frames, err)
     assert.equal(1, code)
   end)
 
@@ -168,7 +171,8 @@ describe("an error", function()
   end)
 
   it("in a finalizer is shown as a warning", function()
-    local out, err, code = run { "-e", "setmetatable({}, {__gc = function() error('lost') end}) collectgarbage() print(1)" }
+    local text = "setmetatable({}, {__gc = function() error('lost') end}) collectgarbage() print(1)"
+    local out, err, code = run { "-e", text }
     assert.equal("1\n", out)
     assert.matches("lost", err)
     assert.equal(0, code)
