@@ -75,14 +75,14 @@ static gp_status check_name(const char *name) {
     return gp_fail(GP_EINVAL, "archive: a name has %zu bytes, at most %d are possible", size,
                    GP_ARCHIVE_MAX_NAME);
   if (!gp_utf8_valid(name, size))
-    return gp_fail(GP_EINVAL, "archive: the name '%s' is not valid UTF-8", name);
+    return gp_fail(GP_EINVAL, "archive: the name '%.100s' is not valid UTF-8", name);
   return GP_OK;
 }
 
 gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tensor) {
   GP_TRY(check_name(name));
   if (!strcmp(name, GP_ARCHIVE_METADATA))
-    return gp_fail(GP_EINVAL, "archive: the name '%s' belongs to the format", name);
+    return gp_fail(GP_EINVAL, "archive: the name '%.100s' belongs to the format", name);
   if (archive->names.count >= GP_ARCHIVE_MAX_TENSORS)
     return gp_fail(GP_EINVAL, "archive: more than %d tensors", GP_ARCHIVE_MAX_TENSORS);
   void *array = archive->tensor;
@@ -98,7 +98,7 @@ gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tenso
 gp_status gp_archive_add_text(gp_archive *archive, const char *key, const char *value) {
   GP_TRY(check_name(key));
   if (!gp_utf8_valid(value, strlen(value)))
-    return gp_fail(GP_EINVAL, "archive: the metadata of '%s' is not valid UTF-8", key);
+    return gp_fail(GP_EINVAL, "archive: the metadata of '%.100s' is not valid UTF-8", key);
   void *array = archive->value;
   gp_status status = make_room(&array, &archive->values, archive->keys.count);
   archive->value = array;

@@ -56,7 +56,7 @@ gp_status gp_names_add(gp_names *names, const char *name) {
   GP_TRY(grow_table(names));
   GP_TRY(grow_array(names));
   size_t at = find_slot(names, name);
-  if (names->slot[at]) return gp_fail(GP_EINVAL, "'%s' is given twice", name);
+  if (names->slot[at]) return gp_fail(GP_EINVAL, "'%.100s' is given twice", name);
   GP_TRY(gp_copy_string(name, &names->name[names->count]));
   names->slot[at] = (uint32_t)++names->count;
   return GP_OK;

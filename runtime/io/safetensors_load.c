@@ -60,9 +60,10 @@ static gp_status parse_dtype(loader *l, entry *e) {
   const char *name;
   GP_TRY(gp_json_string(&l->header, &name));
   if (gp_archive_dtype_parse(name, &e->dtype)) return GP_OK;
-  return gp_fail(GP_EFORMAT,
-                 "tensor '%s' has dtype '%s', expected F32, F64, BF16, F16, I64, I32, U8 or BOOL",
-                 e->name, name);
+  return gp_fail(
+      GP_EFORMAT,
+      "tensor '%.100s' has dtype '%.100s', expected F32, F64, BF16, F16, I64, I32, U8 or BOOL",
+      e->name, name);
 }
 
 /* A list of at most `limit` numbers. */
@@ -73,7 +74,8 @@ static gp_status parse_list(loader *l, const entry *e, uint64_t *values, int lim
     GP_TRY(gp_json_more(&l->header, *count == 0, ']', &more));
     if (!more) return GP_OK;
     if (*count == limit)
-      return gp_fail(GP_EFORMAT, "tensor '%s' has a list of more than %d numbers", e->name, limit);
+      return gp_fail(GP_EFORMAT, "tensor '%.100s' has a list of more than %d numbers", e->name,
+                     limit);
     GP_TRY(gp_json_uint(&l->header, &values[*count]));
   }
 }
@@ -83,7 +85,7 @@ static gp_status parse_shape(loader *l, entry *e) {
   GP_TRY(parse_list(l, e, dims, GP_MAX_RANK, &e->shape.rank));
   for (int d = 0; d < e->shape.rank; d++) {
     if (dims[d] > INT64_MAX)
-      return gp_fail(GP_EFORMAT, "tensor '%s' has a dimension of %" PRIu64, e->name, dims[d]);
+      return gp_fail(GP_EFORMAT, "tensor '%.100s' has a dimension of %" PRIu64, e->name, dims[d]);
     e->shape.dim[d] = (int64_t)dims[d];
   }
   return GP_OK;
@@ -94,7 +96,7 @@ static gp_status parse_offsets(loader *l, entry *e) {
   int count;
   GP_TRY(parse_list(l, e, offsets, 2, &count));
   if (count != 2)
-    return gp_fail(GP_EFORMAT, "tensor '%s' has %d data_offsets, expected 2", e->name, count);
+    return gp_fail(GP_EFORMAT, "tensor '%.100s' has %d data_offsets, expected 2", e->name, count);
   e->begin = offsets[0];
   e->end = offsets[1];
   return GP_OK;
@@ -109,11 +111,11 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 static gp_status parse_field(loader *l, entry *e, const char *key, unsigned *seen) {
   for (unsigned i = 0; i < FIELDS; i++) {
     if (strcmp(key, fields[i].key)) continue;
-    if (*seen & 1u << i) return gp_fail(GP_EFORMAT, "tensor '%s' has %s twice", e->name, key);
+    if (*seen & 1u << i) return gp_fail(GP_EFORMAT, "tensor '%.100s' has %s twice", e->name, key);
     *seen |= 1u << i;
     return fields[i].parse(l, e);
   }
-  return gp_fail(GP_EFORMAT, "tensor '%s' has an unknown key '%s'", e->name, key);
+  return gp_fail(GP_EFORMAT, "tensor '%.100s' has an unknown key '%.100s'", e->name, key);
 }
 
 static gp_status parse_entry(loader *l, entry *e) {
@@ -129,7 +131,7 @@ static gp_status parse_entry(loader *l, entry *e) {
   }
   for (unsigned i = 0; i < FIELDS; i++)
     if (!(seen & 1u << i))
-      return gp_fail(GP_EFORMAT, "tensor '%s' has no %s", e->name, fields[i].key);
+      return gp_fail(GP_EFORMAT, "tensor '%.100s' has no %s", e->name, fields[i].key);
   return GP_OK;
 }
 
@@ -204,11 +206,11 @@ static gp_status check_size(const entry *e) {
   char shape[160];
   gp_shape_print(&e->shape, shape, sizeof shape);
   if (overflow || bytes > INT64_MAX)
-    return gp_fail(GP_EFORMAT, "tensor '%s' has shape %s, more than can be addressed", e->name,
+    return gp_fail(GP_EFORMAT, "tensor '%.100s' has shape %s, more than can be addressed", e->name,
                    shape);
   if (e->end < e->begin || e->end - e->begin != bytes)
     return gp_fail(GP_EFORMAT,
-                   "tensor '%s' lies at data bytes %" PRIu64 " to %" PRIu64
+                   "tensor '%.100s' lies at data bytes %" PRIu64 " to %" PRIu64
                    ", but %s %s is %" PRIu64 " bytes",
                    e->name, e->begin, e->end, gp_dtype_name(e->dtype), shape, bytes);
   return GP_OK;
@@ -221,8 +223,8 @@ static gp_status check_places(const loader *l, entry *const *order) {
     const entry *e = order[i];
     if (e->begin != end)
       return gp_fail(GP_EFORMAT,
-                     "tensor '%s' begins at data byte %" PRIu64 ", the one before ends at %" PRIu64
-                     ": %s",
+                     "tensor '%.100s' begins at data byte %" PRIu64
+                     ", the one before ends at %" PRIu64 ": %s",
                      e->name, e->begin, end, e->begin < end ? "they overlap" : "there is a hole");
     end = e->end;
   }
@@ -235,7 +237,7 @@ static gp_status check_places(const loader *l, entry *const *order) {
 static gp_status check_names(const loader *l, entry *const *order) {
   for (size_t i = 1; i < l->count; i++)
     if (!strcmp(order[i - 1]->name, order[i]->name))
-      return gp_fail(GP_EFORMAT, "tensor '%s' is given twice", order[i]->name);
+      return gp_fail(GP_EFORMAT, "tensor '%.100s' is given twice", order[i]->name);
   return GP_OK;
 }
 
@@ -264,7 +266,7 @@ static gp_status check_layout(const loader *l) {
 static gp_status check_bools(const entry *e, const unsigned char *bytes, size_t count) {
   for (size_t i = 0; e->dtype == GP_BOOL && i < count; i++)
     if (bytes[i] > 1)
-      return gp_fail(GP_EFORMAT, "tensor '%s' (bool) holds byte %d, expected 0 or 1", e->name,
+      return gp_fail(GP_EFORMAT, "tensor '%.100s' (bool) holds byte %d, expected 0 or 1", e->name,
                      bytes[i]);
   return GP_OK;
 }
