@@ -111,7 +111,8 @@ static int tensor_tostring(lua_State *L) {
   gp_box *box = luaL_checkudata(L, 1, GP_LUA_TENSOR);
   char shape[128];
   if (!box->tensor && !box->param && !box->trace) return lua_pushliteral(L, "[freed tensor]"), 1;
-  if (!box->trace && gp_lua_push_hook(L, "tostring") == LUA_TFUNCTION) {
+  bool known = !box->trace && !(box->param && gp_lua_trace(L));
+  if (known && gp_lua_push_hook(L, "tostring") == LUA_TFUNCTION) {
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
     return 1;
@@ -119,7 +120,7 @@ static int tensor_tostring(lua_State *L) {
   const gp_meta *meta = gp_box_meta(box);
   lua_pushfstring(L, "[%s %s%s]", gp_dtype_name(meta->dtype),
                   gp_shape_print(&meta->shape, shape, sizeof shape),
-                  box->trace ? " traced: the values are not known yet" : "");
+                  known ? "" : ", traced: the values are not known yet");
   return 1;
 }
 
