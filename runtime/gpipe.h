@@ -393,6 +393,35 @@ gp_status gp_file_read(const char *path, gp_tensor **bytes);
 gp_status gp_file_list(const char *path, char ***names, size_t *count);
 void gp_file_list_free(char **names, size_t count);
 
+/* A file of numbers, one row a line. */
+typedef struct gp_csv_options {
+  bool header;    /* the first line names the columns */
+  char separator; /* ',' or another ASCII character */
+} gp_csv_options;
+
+/* Read it into an f64 tensor [rows, columns]; names[] receives the header's names, freed with
+ * gp_file_list_free (NULL and 0 without a header). Quoted fields, CRLF, a byte order mark and blank
+ * lines are understood. Errors: GP_EIO; GP_EFORMAT with file:line and column. */
+gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
+                      char ***names, size_t *count);
+
+/* Copy rows of a contiguous tensor (along its first dimension) in the order of `positions` (i64 [n],
+ * 0-based). Errors: GP_ERANGE, GP_ESHAPE, GP_EDTYPE. */
+gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_tensor **rows);
+/* Windows of context + 1 bytes of a u8 tensor that begin at `starts` (i64 [n], 0-based): x [n, context]
+ * receives the first `context` bytes of each, y [n, context] the last ones, as i64 ids. */
+gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
+                          gp_tensor **x, gp_tensor **y);
+/* Put u8 tensors one after the other. */
+gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined);
+
+/* ---- gradients ------------------------------------------------------------------------------ */
+
+/* Scale f32 and f64 tensors so that their joint 2-norm is at most `max`; norm receives the one before.
+ * The factor is max / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ has it. The order of the sum
+ * is fixed: each tensor's own, then tensor by tensor. Errors: GP_EDTYPE, GP_EINVAL. */
+gp_status gp_tensor_clip_norm(gp_tensor *const *tensors, size_t count, double max, double *norm);
+
 /* ---- machine ------------------------------------------------------------------------------- */
 
 typedef struct gp_machine {

@@ -1,4 +1,4 @@
--- gpipe/errors.lua - how our Lua code raises: at the user's line, with a hint where one helps.
+-- lua/gpipe/errors.lua - how our Lua code raises: at the user's line, with a hint where one helps.
 --
 -- Errors point at the user's line whatever the number of our own functions between it and here, so
 -- no module counts levels. Every text reads `who: what is, what was wanted`.

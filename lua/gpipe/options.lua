@@ -1,4 +1,4 @@
--- gpipe/options.lua - the one checker of option tables.
+-- lua/gpipe/options.lua - the one checker of option tables.
 --
 -- An option that is misspelt must never be ignored: ten hours of training with `momentun = 0.9` are
 -- worse than an error. Every public function that takes options describes them in a spec and passes
