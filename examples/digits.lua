@@ -24,7 +24,7 @@ gp.seed(opt.seed)
 -- ---- data: 64 pixels from 0 to 16 and the digit; a fifth is held out -------------------------
 
 local folder = arg[0]:match("^(.*/)[^/]*$") or ""
-local digits = gp.data.csv { path = folder .. "data/digits.csv", target = "digit" }
+local digits = gp.data.csv { path = folder .. "data/digits.csv", target = "label" }
 local train, test = digits:shuffle(opt.seed):split(0.8)
 
 -- ---- model -----------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ Progress.__index = Progress
 
 local progress = {}
 
--- Wall-clock seconds; only differences mean something.
-progress.now = core.seconds or os.time
+--- Wall-clock seconds; only differences mean something.
+---@return number
+progress.now = core.seconds
 
 -- ---- words -----------------------------------------------------------------------------------
 
@@ -55,9 +56,8 @@ end
 
 -- ---- the line --------------------------------------------------------------------------------
 
--- Is standard error a terminal? (Lua cannot ask; the shell can.)
 local function on_terminal()
-  return os.getenv("TERM") ~= "dumb" and os.execute("test -t 2") == true
+  return os.getenv "TERM" ~= "dumb" and core.is_terminal(io.stderr)
 end
 
 --- Start the line of a run.
@@ -98,7 +98,8 @@ function Progress:update(step, facts)
   if self.quiet then return end
   if not self.terminal and step % self.every ~= 0 and step ~= self.steps then return end
   local text = text_of(self, step, facts)
-  if self.terminal then
+  if self.terminal then -- a line that wraps could not be rewritten
+    text = text:sub(1, (tonumber(os.getenv "COLUMNS") or 80) - 1)
     io.stderr:write("\r", text, (" "):rep(self.width - #text))
     self.width = #text
   else
