@@ -25,7 +25,10 @@
   X(ops)                                                                                           \
   X(nn)                                                                                            \
   X(machine)                                                                                       \
-  X(host)
+  X(host)                                                                                        \
+  X(trace)                                                                                       \
+  X(schedule)                                                                                    \
+  X(pipeline)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
 GP_LUA_PARTS(GP_LUA_PART)

@@ -92,6 +92,8 @@ struct gp_pipeline {
   int32_t block_room;
   gp_record *records; /* per task of the last run */
   int32_t record_room;
+  gp_plan **plans; /* owned */
+  int32_t plan_count;
   gp_plan *last_plan; /* whose run records describe; NULL after it was freed */
   int64_t last_begin, last_end;
 };
