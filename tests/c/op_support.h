@@ -78,7 +78,8 @@ static inline bool same_bits(const gp_tensor *a, const gp_tensor *b) {
 /* Run a kernel over its units in pieces of `piece` units (0: all at once), last piece first: pieces
  * may run in any order. Contiguous inputs only where the op needs them. */
 static inline void run_in_pieces(const gp_op_def *def, const gp_call *call, int64_t piece) {
-  void *scratch = def->cpu.scratch ? aligned_alloc(64, (def->cpu.scratch(call) + 63) / 64 * 64) : NULL;
+  void *scratch =
+      def->cpu.scratch ? aligned_alloc(64, (def->cpu.scratch(call) + 63) / 64 * 64) : NULL;
   int64_t units = def->cpu.cut(call).units;
   if (piece == 0) piece = units > 0 ? units : 1;
   for (int64_t first = (units - 1) / piece * piece; first >= 0 && units > 0; first -= piece) {
@@ -116,7 +117,8 @@ static inline void check_cut(gp_op op, const gp_attrs *attrs, gp_tensor *const *
     gp_tensor *cut[GP_MAX_OUTPUTS] = {0};
     apply_in_pieces(op, attrs, in, n_in, cut, pieces[k]);
     for (int i = 0; i < GP_MAX_OUTPUTS && whole[i]; i++) {
-      if (!same_bits(whole[i], cut[i])) printf("%s in pieces of %d\n", gp_op_name(op), (int)pieces[k]);
+      if (!same_bits(whole[i], cut[i]))
+        printf("%s in pieces of %d\n", gp_op_name(op), (int)pieces[k]);
       CHECK(same_bits(whole[i], cut[i]));
       gp_tensor_free(cut[i]);
     }

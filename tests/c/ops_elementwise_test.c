@@ -125,11 +125,18 @@ TEST(equal_shapes_match_the_reference) {
 
 TEST(broadcast_shapes_match_the_reference) {
   const gp_shape pairs[][2] = {
-      {SHAPE(4, 6, 19), SCALAR},         {SCALAR, SHAPE(4, 6, 19)},
-      {SHAPE(4, 6, 19), SHAPE(19)},      {SHAPE(6, 19), SHAPE(4, 6, 19)},
-      {SHAPE(4, 6, 19), SHAPE(4, 6, 1)}, {SHAPE(4, 1, 19), SHAPE(6, 1)},
-      {SHAPE(3, 1, 1, 5), SHAPE(2, 4, 1)}, {SHAPE(1), SHAPE(1, 1)}, {SCALAR, SCALAR},
-      {SHAPE(1000), SHAPE(1)},           {SHAPE(0, 3), SHAPE(3)},   {SHAPE(2, 0), SCALAR},
+      {SHAPE(4, 6, 19), SCALAR},
+      {SCALAR, SHAPE(4, 6, 19)},
+      {SHAPE(4, 6, 19), SHAPE(19)},
+      {SHAPE(6, 19), SHAPE(4, 6, 19)},
+      {SHAPE(4, 6, 19), SHAPE(4, 6, 1)},
+      {SHAPE(4, 1, 19), SHAPE(6, 1)},
+      {SHAPE(3, 1, 1, 5), SHAPE(2, 4, 1)},
+      {SHAPE(1), SHAPE(1, 1)},
+      {SCALAR, SCALAR},
+      {SHAPE(1000), SHAPE(1)},
+      {SHAPE(0, 3), SHAPE(3)},
+      {SHAPE(2, 0), SCALAR},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs && k < 5; p++) {
@@ -271,7 +278,8 @@ TEST(where_selects_in_every_dtype_and_layout) {
 
 /* ---- refusals ------------------------------------------------------------------------------- */
 
-static void check_refused(gp_op op, gp_tensor *a, gp_tensor *b, gp_status status, const char *text) {
+static void check_refused(gp_op op, gp_tensor *a, gp_tensor *b, gp_status status,
+                          const char *text) {
   gp_tensor *out[GP_MAX_OUTPUTS];
   CHECK_STATUS(try_op(op, &no_attrs, (gp_tensor *const[]){a, b}, b ? 2 : 1, out), status);
   CHECK_TEXT(gp_error_text(), text);

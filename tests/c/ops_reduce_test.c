@@ -103,7 +103,8 @@ TEST(an_empty_sum_over_rows_is_a_row_of_zeros) {
 /* ---- the gradient of a bias ----------------------------------------------------------------- */
 
 TEST(row_sums_ascend_and_go_on_from_what_is_there) {
-  gp_tensor *dy = uniform(GP_F32, SHAPE(9, 2, 150), -1, 1), *slot = uniform(GP_F32, SHAPE(150), -1, 1);
+  gp_tensor *dy = uniform(GP_F32, SHAPE(9, 2, 150), -1, 1),
+            *slot = uniform(GP_F32, SHAPE(150), -1, 1);
   float wanted[150];
   memcpy(wanted, gp_tensor_data(slot), sizeof wanted);
   for (int row = 0; row < 18; row++)
@@ -140,7 +141,8 @@ static void check_max(gp_tensor *x, int dim, bool keep) {
       double b = gp_tensor_get_double(x, base + i * inner);
       if (b > a || (isnan(b) && !isnan(a))) best = i;
     }
-    double wanted = gp_tensor_get_double(x, base + best * inner), got = gp_tensor_get_double(out[0], r);
+    double wanted = gp_tensor_get_double(x, base + best * inner),
+           got = gp_tensor_get_double(out[0], r);
     CHECK(gp_tensor_get_int(at, r) == best + 1);
     CHECK(got == wanted || (isnan(got) && isnan(wanted)));
   }
@@ -158,8 +160,10 @@ TEST(the_largest_element_is_the_first_of_equals_in_every_dtype) {
 }
 
 TEST(nan_is_the_largest_and_infinities_count) {
-  const double rows[4][4] = {
-      {1, NAN, 3, NAN}, {-INFINITY, -INFINITY, -INFINITY, -INFINITY}, {1, INFINITY, 3, INFINITY}, {NAN, 5, 6, 7}};
+  const double rows[4][4] = {{1, NAN, 3, NAN},
+                             {-INFINITY, -INFINITY, -INFINITY, -INFINITY},
+                             {1, INFINITY, 3, INFINITY},
+                             {NAN, 5, 6, 7}};
   for (gp_dtype t = GP_F32; t <= GP_F16; t++) {
     gp_tensor *x = values(t, SHAPE(4, 4), rows[0]);
     check_max(x, 0, false);

@@ -12,8 +12,7 @@ static gp_tensor *counted(gp_dtype dtype, gp_shape shape) {
 
 static void check_elements(gp_tensor *t, gp_shape shape, const double *wanted) {
   CHECK(gp_shape_equal(&gp_tensor_meta(t)->shape, &shape));
-  for (int64_t i = 0; i < gp_tensor_numel(t); i++)
-    CHECK(gp_tensor_get_double(t, i) == wanted[i]);
+  for (int64_t i = 0; i < gp_tensor_numel(t); i++) CHECK(gp_tensor_get_double(t, i) == wanted[i]);
   gp_tensor_free(t);
 }
 
@@ -32,7 +31,8 @@ TEST(views_show_the_memory_of_their_input) {
   CHECK(gp_tensor_overlaps(x, part));
   gp_tensor *repeated = apply(GP_OP_expand, &wide, part, NULL, NULL);
   gp_tensor_set_double(x, 5, 50);
-  check_elements(repeated, SHAPE(2, 3, 2), (const double[]){1, 2, 50, 6, 9, 10, 1, 2, 50, 6, 9, 10});
+  check_elements(repeated, SHAPE(2, 3, 2),
+                 (const double[]){1, 2, 50, 6, 9, 10, 1, 2, 50, 6, 9, 10});
   gp_attrs swap = {.i = {2, 1, 0}};
   check_elements(apply(GP_OP_permute, &swap, part, NULL, NULL), SHAPE(2, 3),
                  (const double[]){1, 50, 9, 2, 6, 10});

@@ -33,8 +33,9 @@ TEST(errors_stay_below_their_bounds) {
 }
 
 TEST(special_values_are_libms) {
-  static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 88.72f, 88.73f, -87.4f, -103.9f, -104.1f,
-                                  1e-45f, 1.17549435e-38f, 3.4e38f, INFINITY, -INFINITY, NAN};
+  static const float special[] = {0.0f,     -0.0f,     1.0f,    -1.0f,  88.72f,          88.73f,
+                                  -87.4f,   -103.9f,   -104.1f, 1e-45f, 1.17549435e-38f, 3.4e38f,
+                                  INFINITY, -INFINITY, NAN};
   for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
     float x = special[i];
     CHECK(ulps(gp_expf(x), exp((double)x)) < 1.2);
