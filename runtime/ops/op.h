@@ -133,5 +133,8 @@ typedef struct gp_op_def {
 const gp_op_def *gp_op_get(gp_op op);
 /* Check the number of inputs and infer. Errors: the op's own, prefixed by its name. */
 gp_status gp_op_infer(gp_op op, gp_sig *sig);
+/* Whether whoever applies the op must give a contiguous copy of this input instead: ops without
+ * GP_OP_STRIDED read contiguous inputs, and reshape cannot view every strided one. */
+bool gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_meta *meta);
 
 #endif

@@ -1,0 +1,20 @@
+/* ops/axis.h - a contiguous value seen as [outer, size, inner] around one dim. */
+#ifndef GP_OPS_AXIS_H
+#define GP_OPS_AXIS_H
+
+#include "ops/op.h"
+
+typedef struct gp_axis {
+  int64_t outer, size, inner;
+} gp_axis;
+
+static inline gp_axis gp_axis_of(const gp_shape *shape, int64_t dim) {
+  gp_axis axis = {1, shape->dim[dim], 1};
+  for (int d = 0; d < shape->rank; d++) {
+    if (d < dim) axis.outer *= shape->dim[d];
+    if (d > dim) axis.inner *= shape->dim[d];
+  }
+  return axis;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* ops/elementwise/div.c - a / b. */
+#include "base/status.h"
+#include "ops/elementwise/loops.h"
+GP_MAP2(div_f32, float, float, a / b)
+GP_MAP2(div_f64, double, double, a / b)
+
+static gp_status run(const gp_call *call, gp_span span) {
+  return gp_map_float(call, span, div_f32, div_f64);
+}
+
+/* da = dy / b; db = -da y. */
+static gp_status vjp(gp_vjp *v) {
+  gp_ref da, db;
+  GP_TRY(gp_vjp_op2(v, GP_OP_div, v->dout[0], v->in[1], &da));
+  GP_TRY(gp_vjp_set_broadcast(v, 0, da));
+  if (!v->need[1]) return GP_OK;
+  GP_TRY(gp_vjp_op2(v, GP_OP_mul, da, v->out[0], &db));
+  GP_TRY(gp_vjp_op1(v, GP_OP_neg, db, &db));
+  return gp_vjp_set_broadcast(v, 1, db);
+}
+
+const gp_op_def gp_def_div = {
+    .name = "div",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_MAP_FLAGS,
+    .row_inputs = 3,
+    .infer = gp_map_infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

@@ -1,0 +1,95 @@
+/* ops/elementwise/dropout.c - set elements to 0 with probability p and scale the others by 1/(1 - p).
+ *
+ * Whether an element is kept is a function of (seed, step, number of the op, global element index),
+ * so recomputation, any cut and any micro-batch size give the same mask, and the gradient applies the
+ * same op to dy: no mask is saved. The test is on integers, word >= p 2^32: exact on every device. */
+#include "base/philox.h"
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/elementwise/loops.h"
+
+enum { WORDS = 1024 }; /* random words at a time: 4 KiB of stack */
+
+typedef struct rule {
+  uint32_t threshold;
+  double scale;
+} rule;
+
+/* p = 0 keeps everything: threshold 0. p = 1 is not a rule. */
+static rule make_rule(double p) {
+  return (rule){.threshold = (uint32_t)(p * 4294967296.0), .scale = 1.0 / (1.0 - p)};
+}
+
+/* Global index of element 0: where the first dimension carries the rows of a micro-batch, element
+ * numbers run through the whole mini-batch; else (first row, local index) tells them apart. */
+static uint64_t first_element(const gp_call *call) {
+  int64_t n = gp_meta_numel(call->out[0].meta);
+  const gp_step_block *step = call->step;
+  if (step->rows > 0 && n % step->rows == 0)
+    return (uint64_t)step->first_row * (uint64_t)(n / step->rows);
+  return (uint64_t)step->first_row << 32;
+}
+
+/* y = word >= threshold ? x * scale : 0 over n <= WORDS elements. */
+#define DROP(name, T)                                                                              \
+  static void name##_block(const T *x, int64_t sx, T *y, const uint32_t *words, int64_t n,         \
+                           const rule *r) {                                                        \
+    const T scale = (T)r->scale;                                                                   \
+    const uint32_t threshold = r->threshold;                                                       \
+    if (sx == 1) {                                                                                 \
+      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] =                                  \
+          words[i] >= threshold ? x[i] * scale : (T)0;                                             \
+    } else {                                                                                       \
+      for (int64_t i = 0; i < n; i++) y[i] = words[i] >= threshold ? x[i * sx] * scale : (T)0;     \
+    }                                                                                              \
+  }                                                                                                \
+  static void name(const gp_run *run) {                                                            \
+    const T *x = run->in[0];                                                                       \
+    T *y = run->out;                                                                               \
+    const rule r = make_rule(run->call->attr->f[0]);                                               \
+    const uint64_t base = first_element(run->call) + (uint64_t)run->at;                            \
+    uint32_t words[WORDS];                                                                         \
+    for (int64_t i = 0; i < run->n; i += WORDS) {                                                  \
+      int64_t n = run->n - i < WORDS ? run->n - i : WORDS;                                         \
+      gp_philox_words(run->call->step->seed, run->call->step->step,                                \
+                      (uint32_t)run->call->attr->i[0], base + (uint64_t)i, n, words);              \
+      name##_block(x + i * run->step[0], run->step[0], y + i, words, n, &r);                       \
+    }                                                                                              \
+  }
+
+DROP(drop_f32, float)
+DROP(drop_f64, double)
+GP_MAP1(keep_f32, float, float, a)
+GP_MAP1(keep_f64, double, double, a)
+GP_MAP1(zero_f32, float, float, ((void)a, 0.0f))
+GP_MAP1(zero_f64, double, double, ((void)a, 0.0))
+
+static gp_status infer(gp_sig *sig) {
+  double p = sig->attr->f[0];
+  if (!(p >= 0 && p <= 1))
+    return gp_fail(GP_ERANGE, "probability is %g, expected 0 to 1", p);
+  return gp_map_infer(sig);
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  double p = call->attr->f[0];
+  if (p == 0) return gp_map_float(call, span, keep_f32, keep_f64);
+  if (p == 1) return gp_map_float(call, span, zero_f32, zero_f64);
+  return gp_map_float(call, span, drop_f32, drop_f64);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  return gp_build(v->builder, GP_OP_dropout, v->attr, &v->dout[0], 1, &v->din[0]);
+}
+
+const gp_op_def gp_def_dropout = {
+    .name = "dropout",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_MAP_FLAGS | GP_OP_RANDOM,
+    .row_inputs = 1,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_middle,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

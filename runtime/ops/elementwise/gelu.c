@@ -1,0 +1,124 @@
+/* ops/elementwise/gelu.c - x times the normal distribution function of x, and its gradient.
+ *
+ * i[0] = 0 takes the erf form, 1 the tanh form of the original paper, written as a sigmoid because
+ * (1 + tanh u) / 2 = sigmoid(2 u) keeps its digits where x is far below 0.
+ * Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), section 2. */
+#include "base/status.h"
+#include "ops/elementwise/loops.h"
+
+#define ROOT_HALF   0.70710678118654752440
+#define ROOT_2_PI   0.39894228040143267794 /* 1 / sqrt(2 pi) */
+#define TWICE_SLOPE 1.59576912160573071176 /* 2 sqrt(2 / pi) */
+#define CUBIC       0.044715
+
+/* Beyond 20 (f32) and 60 (f64) the result is x or 0 exactly; bounding the factor there keeps
+ * 0 * infinity away. */
+static inline float bounded32(float x) {
+  x = x < -20.0f ? -20.0f : x;
+  return x > 20.0f ? 20.0f : x;
+}
+
+static inline double bounded64(double x) {
+  x = x < -60.0 ? -60.0 : x;
+  return x > 60.0 ? 60.0 : x;
+}
+
+static inline float normal32(float x) { return 0.5f * (1.0f + gp_erff(x * (float)ROOT_HALF)); }
+static double normal64(double x) { return 0.5 * erfc(-x * ROOT_HALF); }
+
+static inline float gate32(float x) {
+  return gp_sigmoidf((float)TWICE_SLOPE * (x + (float)CUBIC * x * x * x));
+}
+
+static double gate64(double x) { return 1.0 / (1.0 + exp(-TWICE_SLOPE * (x + CUBIC * x * x * x))); }
+
+static inline float low32(float x) { return x < -20.0f ? -20.0f : x; }
+static inline double low64(double x) { return x < -60.0 ? -60.0 : x; }
+
+GP_MAP1(erf_f32, float, float, low32(a) * normal32(a))
+GP_MAP1(erf_f64, double, double, low64(a) * normal64(a))
+GP_MAP1(tanh_f32, float, float, low32(a) * gate32(a))
+GP_MAP1(tanh_f64, double, double, low64(a) * gate64(a))
+
+/* P(x) + x p(x). */
+static inline float erf_slope32(float x) {
+  x = bounded32(x);
+  return normal32(x) + x * (float)ROOT_2_PI * gp_expf(-0.5f * x * x);
+}
+
+static double erf_slope64(double x) {
+  x = bounded64(x);
+  return normal64(x) + x * ROOT_2_PI * exp(-0.5 * x * x);
+}
+
+/* s + x s (1 - s) d(2 u)/dx. */
+static inline float tanh_slope32(float x) {
+  x = bounded32(x);
+  float s = gate32(x);
+  return s + x * s * (1.0f - s) * (float)TWICE_SLOPE * (1.0f + 3.0f * (float)CUBIC * x * x);
+}
+
+static double tanh_slope64(double x) {
+  x = bounded64(x);
+  double s = gate64(x);
+  return s + x * s * (1.0 - s) * TWICE_SLOPE * (1.0 + 3.0 * CUBIC * x * x);
+}
+
+GP_MAP2(erf_dx_f32, float, float, a *erf_slope32(b))
+GP_MAP2(erf_dx_f64, double, double, a *erf_slope64(b))
+GP_MAP2(tanh_dx_f32, float, float, a *tanh_slope32(b))
+GP_MAP2(tanh_dx_f64, double, double, a *tanh_slope64(b))
+
+static gp_status check_form(const gp_sig *sig) {
+  int64_t form = sig->attr->i[0];
+  if (form == 0 || form == 1) return GP_OK;
+  return gp_fail(GP_EINVAL, "form is %lld, expected 0 (erf) or 1 (tanh)", (long long)form);
+}
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(check_form(sig));
+  return gp_map_infer(sig);
+}
+
+static gp_status infer_dx(gp_sig *sig) {
+  GP_TRY(check_form(sig));
+  return gp_map_dx_infer(sig);
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  return call->attr->i[0] ? gp_map_float(call, span, tanh_f32, tanh_f64)
+                          : gp_map_float(call, span, erf_f32, erf_f64);
+}
+
+static gp_status run_dx(const gp_call *call, gp_span span) {
+  return call->attr->i[0] ? gp_map_float(call, span, tanh_dx_f32, tanh_dx_f64)
+                          : gp_map_float(call, span, erf_dx_f32, erf_dx_f64);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  const gp_ref in[] = {v->dout[0], v->in[0]};
+  return gp_build(v->builder, GP_OP_gelu_dx, v->attr, in, 2, &v->din[0]);
+}
+
+const gp_op_def gp_def_gelu = {
+    .name = "gelu",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_MAP_FLAGS,
+    .row_inputs = 1,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_heavy,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};
+
+const gp_op_def gp_def_gelu_dx = {
+    .name = "gelu_dx",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_MAP_FLAGS,
+    .row_inputs = 3,
+    .infer = infer_dx,
+    .cost = gp_map_cost_heavy,
+    .cpu = {.cut = gp_rows_cut, .run = run_dx},
+};

@@ -1,0 +1,91 @@
+/* ops/elementwise/loops.h - one walk for all elementwise ops, and macros that write their loops.
+ *
+ * The walk (walk.c) drops dims of size 1 and merges dims that lie one behind the other in every
+ * operand; what is left is a few long runs with one constant step per operand: 1 (contiguous, or a
+ * row vector under every row), 0 (a scalar, or a column under every row) or a stride. So a loop sees
+ * plain arrays, and only strided operands leave the vector path. An element's bits never depend on
+ * the run it is in.
+ *
+ * In-place runs (out is an input) are why the loops carry `ivdep`: an overlap is always exact. */
+#ifndef GP_OPS_ELEMENTWISE_LOOPS_H
+#define GP_OPS_ELEMENTWISE_LOOPS_H
+
+#include "ops/infer.h"
+#include "ops/op.h"
+#include "ops/rows.h"
+#include "ops/vmath.h"
+
+enum { GP_MAP_INPUTS = 3 };
+
+typedef struct gp_run {
+  const gp_call *call;
+  int64_t at, n; /* flat position in out of the first element; elements */
+  void *out;
+  const void *in[GP_MAP_INPUTS];
+  int64_t out_step, step[GP_MAP_INPUTS]; /* elements */
+} gp_run;
+
+typedef void (*gp_loop)(const gp_run *run);
+
+/* Call the loop for all runs of the units. */
+gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop);
+/* The loop for f32 or f64, as in[n_in - 1] has it. */
+gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f64);
+
+/* Inference: f32 or f64 inputs of one dtype that broadcast. */
+gp_status gp_map_infer(gp_sig *sig);
+/* The same for gradient ops, whose inputs have equal shapes. */
+gp_status gp_map_dx_infer(gp_sig *sig);
+/* One, ten and thirty operations per element. */
+gp_cost gp_map_cost_light(const gp_sig *sig);
+gp_cost gp_map_cost_middle(const gp_sig *sig);
+gp_cost gp_map_cost_heavy(const gp_sig *sig);
+
+enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
+
+#define GP_MAP_LOOP _Pragma("GCC ivdep") for (int64_t i = 0; i < run->n; i++)
+
+/* y[i] = expr of a = x[i]. */
+#define GP_MAP1(name, T, TO, expr)                                                                 \
+  static void name(const gp_run *run) {                                                            \
+    const T *x = run->in[0];                                                                       \
+    TO *y = run->out;                                                                              \
+    const int64_t sx = run->step[0], sy = run->out_step;                                           \
+    if (sy == 1 && sx == 1) {                                                                      \
+      GP_MAP_LOOP {                                                                                \
+        const T a = x[i];                                                                          \
+        y[i] = (TO)(expr);                                                                         \
+      }                                                                                            \
+    } else {                                                                                       \
+      GP_MAP_LOOP {                                                                                \
+        const T a = x[i * sx];                                                                     \
+        y[i * sy] = (TO)(expr);                                                                    \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+/* One loop of GP_MAP2 with the given index of each operand. */
+#define GP_MAP2_LOOP(T, TO, ix, iw, iy, expr)                                                      \
+  GP_MAP_LOOP {                                                                                    \
+    const T a = x[ix], b = w[iw];                                                                  \
+    y[iy] = (TO)(expr);                                                                            \
+  }
+
+/* y[i] = expr of a = x[i] and b = w[i]. */
+#define GP_MAP2(name, T, TO, expr)                                                                 \
+  static void name(const gp_run *run) {                                                            \
+    const T *x = run->in[0], *w = run->in[1];                                                      \
+    TO *y = run->out;                                                                              \
+    const int64_t sx = run->step[0], sw = run->step[1], sy = run->out_step;                        \
+    if (sy == 1 && sx == 1 && sw == 1) {                                                           \
+      GP_MAP2_LOOP(T, TO, i, i, i, expr)                                                           \
+    } else if (sy == 1 && sx == 1 && sw == 0) {                                                    \
+      GP_MAP2_LOOP(T, TO, i, 0, i, expr)                                                           \
+    } else if (sy == 1 && sx == 0 && sw == 1) {                                                    \
+      GP_MAP2_LOOP(T, TO, 0, i, i, expr)                                                           \
+    } else {                                                                                       \
+      GP_MAP2_LOOP(T, TO, i * sx, i * sw, i * sy, expr)                                            \
+    }                                                                                              \
+  }
+
+#endif

@@ -1,0 +1,31 @@
+/* ops/elementwise/mul.c - a * b: each side's gradient is scaled by the other side. */
+#include "base/status.h"
+#include "ops/elementwise/loops.h"
+GP_MAP2(mul_f32, float, float, a *b)
+GP_MAP2(mul_f64, double, double, a *b)
+
+static gp_status run(const gp_call *call, gp_span span) {
+  return gp_map_float(call, span, mul_f32, mul_f64);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  for (int i = 0; i < 2; i++) {
+    if (!v->need[i]) continue;
+    gp_ref g;
+    GP_TRY(gp_vjp_op2(v, GP_OP_mul, v->dout[0], v->in[1 - i], &g));
+    GP_TRY(gp_vjp_set_broadcast(v, i, g));
+  }
+  return GP_OK;
+}
+
+const gp_op_def gp_def_mul = {
+    .name = "mul",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_MAP_FLAGS,
+    .row_inputs = 3,
+    .infer = gp_map_infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

@@ -1,0 +1,41 @@
+/* ops/elementwise/relu.c - max(x, 0) and its gradient. NaN stays NaN, so that a broken value is seen. */
+#include "ops/elementwise/loops.h"
+GP_MAP1(relu_f32, float, float, a <= 0.0f ? 0.0f : a)
+GP_MAP1(relu_f64, double, double, a <= 0.0 ? 0.0 : a)
+GP_MAP2(relu_dx_f32, float, float, b <= 0.0f ? 0.0f : a)
+GP_MAP2(relu_dx_f64, double, double, b <= 0.0 ? 0.0 : a)
+
+static gp_status run(const gp_call *call, gp_span span) {
+  return gp_map_float(call, span, relu_f32, relu_f64);
+}
+
+static gp_status run_dx(const gp_call *call, gp_span span) {
+  return gp_map_float(call, span, relu_dx_f32, relu_dx_f64);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  return gp_vjp_op2(v, GP_OP_relu_dx, v->dout[0], v->out[0], &v->din[0]);
+}
+
+const gp_op_def gp_def_relu = {
+    .name = "relu",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_MAP_FLAGS,
+    .row_inputs = 1,
+    .infer = gp_map_infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};
+
+const gp_op_def gp_def_relu_dx = {
+    .name = "relu_dx",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_MAP_FLAGS,
+    .row_inputs = 3,
+    .infer = gp_map_dx_infer,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_rows_cut, .run = run_dx},
+};

@@ -1,0 +1,29 @@
+/* ops/elementwise/sub.c - a - b: the gradient of b is the negative one. */
+#include "base/status.h"
+#include "ops/elementwise/loops.h"
+GP_MAP2(sub_f32, float, float, a - b)
+GP_MAP2(sub_f64, double, double, a - b)
+
+static gp_status run(const gp_call *call, gp_span span) {
+  return gp_map_float(call, span, sub_f32, sub_f64);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  GP_TRY(gp_vjp_set_broadcast(v, 0, v->dout[0]));
+  if (!v->need[1]) return GP_OK;
+  gp_ref minus;
+  GP_TRY(gp_vjp_op1(v, GP_OP_neg, v->dout[0], &minus));
+  return gp_vjp_set_broadcast(v, 1, minus);
+}
+
+const gp_op_def gp_def_sub = {
+    .name = "sub",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_MAP_FLAGS,
+    .row_inputs = 3,
+    .infer = gp_map_infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

@@ -1,0 +1,133 @@
+/* ops/elementwise/walk.c - from shapes and strides to long runs with constant steps; see loops.h. */
+#include "base/tensor.h"
+#include "ops/elementwise/loops.h"
+
+enum { OPERANDS = 1 + GP_MAP_INPUTS }; /* operand 0 is the output */
+
+/* The dims that are left after merging, outermost first. */
+typedef struct walk {
+  int operands, rank;
+  int64_t dim[GP_MAX_RANK];
+  int64_t stride[OPERANDS][GP_MAX_RANK]; /* elements */
+  char *data[OPERANDS];
+  int64_t size[OPERANDS]; /* bytes of one element */
+} walk;
+
+/* Stride of an operand along dim d of the output; 0 where it is broadcast. */
+static int64_t aligned_stride(const gp_meta *meta, int rank, int d) {
+  int own = d - (rank - meta->shape.rank);
+  return own < 0 || meta->shape.dim[own] == 1 ? 0 : meta->stride[own];
+}
+
+/* Dim `size` with these strides can be one with the dim before it: in every operand, a step of that
+ * one is `size` steps of this one. */
+static bool merges(const walk *w, int64_t size, const int64_t *stride) {
+  if (w->rank == 0) return false;
+  for (int k = 0; k < w->operands; k++)
+    if (w->stride[k][w->rank - 1] != size * stride[k]) return false;
+  return true;
+}
+
+static void append_dim(walk *w, int64_t size, const int64_t *stride) {
+  bool merged = merges(w, size, stride);
+  int d = merged ? w->rank - 1 : w->rank++;
+  w->dim[d] = merged ? w->dim[d] * size : size;
+  for (int k = 0; k < w->operands; k++) w->stride[k][d] = stride[k];
+}
+
+static void add_operand(walk *w, const gp_arg *arg) {
+  w->data[w->operands] = arg->data;
+  w->size[w->operands++] = (int64_t)gp_dtype_size(arg->meta->dtype);
+}
+
+static void plan_walk(walk *w, const gp_call *call) {
+  const gp_shape *shape = &call->out[0].meta->shape;
+  *w = (walk){0};
+  add_operand(w, &call->out[0]);
+  for (int i = 0; i < call->n_in; i++) add_operand(w, &call->in[i]);
+  for (int d = 0; d < shape->rank; d++) {
+    if (shape->dim[d] == 1) continue;
+    int64_t stride[OPERANDS];
+    stride[0] = call->out[0].meta->stride[d];
+    for (int i = 0; i < call->n_in; i++)
+      stride[1 + i] = aligned_stride(call->in[i].meta, shape->rank, d);
+    append_dim(w, shape->dim[d], stride);
+  }
+  if (w->rank == 0) append_dim(w, 1, (const int64_t[OPERANDS]){1, 1, 1, 1});
+}
+
+/* Position of an operand at the index, in bytes. */
+static char *address(const walk *w, int k, const int64_t *index) {
+  int64_t at = 0;
+  for (int d = 0; d < w->rank; d++) at += index[d] * w->stride[k][d];
+  return w->data[k] + at * w->size[k];
+}
+
+static void split_index(const walk *w, int64_t flat, int64_t *index) {
+  for (int d = w->rank - 1; d >= 0; d--) {
+    index[d] = flat % w->dim[d];
+    flat /= w->dim[d];
+  }
+}
+
+/* After a run that ended at the end of the last dim: carry into the dims before it. */
+static void next_index(const walk *w, int64_t *index) {
+  index[w->rank - 1] = 0;
+  for (int d = w->rank - 2; d >= 0; d--) {
+    if (++index[d] < w->dim[d]) return;
+    index[d] = 0;
+  }
+}
+
+static void set_run(const walk *w, const int64_t *index, gp_run *run) {
+  run->out = address(w, 0, index);
+  for (int k = 1; k < w->operands; k++) run->in[k - 1] = address(w, k, index);
+}
+
+static void run_range(const walk *w, gp_run *run, int64_t first, int64_t last, gp_loop loop) {
+  int64_t index[GP_MAX_RANK];
+  split_index(w, first, index);
+  while (first < last) {
+    int64_t left = w->dim[w->rank - 1] - index[w->rank - 1];
+    run->at = first;
+    run->n = left < last - first ? left : last - first;
+    set_run(w, index, run);
+    loop(run);
+    first += run->n;
+    next_index(w, index);
+  }
+}
+
+gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop) {
+  int64_t first, last;
+  const gp_meta *out = call->out[0].meta;
+  gp_rows_elements(gp_meta_numel(out), gp_rows_count(out), span, &first, &last);
+  if (first == last) return GP_OK;
+  walk w;
+  plan_walk(&w, call);
+  gp_run run = {.call = call, .out_step = w.stride[0][w.rank - 1]};
+  for (int k = 1; k < w.operands; k++) run.step[k - 1] = w.stride[k][w.rank - 1];
+  run_range(&w, &run, first, last, loop);
+  return GP_OK;
+}
+
+gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f64) {
+  return gp_map(call, span, call->in[call->n_in - 1].meta->dtype == GP_F32 ? f32 : f64);
+}
+
+gp_status gp_map_infer(gp_sig *sig) {
+  gp_shape shape;
+  GP_TRY(gp_infer_computes(sig, 0));
+  GP_TRY(gp_infer_broadcast(sig, &shape));
+  return gp_infer_out(sig, sig->in[0]->dtype, &shape);
+}
+
+gp_status gp_map_dx_infer(gp_sig *sig) {
+  GP_TRY(gp_infer_computes(sig, 0));
+  GP_TRY(gp_infer_same_shape(sig, 0, 1));
+  return gp_infer_like(sig, 0);
+}
+
+gp_cost gp_map_cost_light(const gp_sig *sig) { return gp_cost_elements(sig, 1); }
+gp_cost gp_map_cost_middle(const gp_sig *sig) { return gp_cost_elements(sig, 10); }
+gp_cost gp_map_cost_heavy(const gp_sig *sig) { return gp_cost_elements(sig, 30); }

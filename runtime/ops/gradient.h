@@ -1,0 +1,16 @@
+/* ops/gradient.h - shape steps that gradient rules take, beside the helpers of op.h. */
+#ifndef GP_OPS_GRADIENT_H
+#define GP_OPS_GRADIENT_H
+
+#include "ops/op.h"
+
+const gp_meta *gp_vjp_meta(const gp_vjp *v, gp_ref ref);
+/* Attributes `rank, dims` of a shape. */
+gp_attrs gp_shape_attrs(const gp_shape *shape);
+/* Reshape or expand a value to a shape; out is the value itself where it has that shape. */
+gp_status gp_vjp_reshape(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out);
+gp_status gp_vjp_expand(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out);
+/* a * c with a constant c of a's dtype. */
+gp_status gp_vjp_scale(gp_vjp *v, gp_ref a, double c, gp_ref *out);
+
+#endif

@@ -1,0 +1,123 @@
+/* ops/infer.c - shared checks of shape inference; see infer.h. */
+#include "ops/infer.h"
+
+#include "base/status.h"
+#include "base/tensor.h"
+
+enum { TEXT = 192 }; /* fits the longest shape of GP_MAX_RANK dims */
+
+static bool computes(gp_dtype dtype) { return dtype == GP_F32 || dtype == GP_F64; }
+
+gp_status gp_infer_same_dtype(const gp_sig *sig, int first) {
+  for (int i = first + 1; i < sig->n_in; i++) {
+    gp_dtype a = sig->in[first]->dtype, b = sig->in[i]->dtype;
+    if (a == b) continue;
+    gp_dtype to = computes(a) ? a : computes(b) ? b : GP_F32;
+    return gp_fail(GP_EDTYPE, "%s and %s differ; convert one with :to(\"%s\")", gp_dtype_name(a),
+                   gp_dtype_name(b), gp_dtype_name(to));
+  }
+  return GP_OK;
+}
+
+gp_status gp_infer_computes(const gp_sig *sig, int first) {
+  GP_TRY(gp_infer_same_dtype(sig, first));
+  if (first >= sig->n_in || computes(sig->in[first]->dtype)) return GP_OK;
+  return gp_fail(GP_EDTYPE, "input is %s, expected f32 or f64; convert it with :to(\"f32\")",
+                 gp_dtype_name(sig->in[first]->dtype));
+}
+
+/* Fold another shape into *shape; false where two sizes differ and neither is 1. */
+static bool fold_broadcast(gp_shape *shape, const gp_shape *other) {
+  gp_shape result = shape->rank >= other->rank ? *shape : *other;
+  for (int back = 1; back <= result.rank; back++) {
+    int64_t a = back <= shape->rank ? shape->dim[shape->rank - back] : 1;
+    int64_t b = back <= other->rank ? other->dim[other->rank - back] : 1;
+    if (a != b && a != 1 && b != 1) return false;
+    result.dim[result.rank - back] = a == 1 ? b : a;
+  }
+  *shape = result;
+  return true;
+}
+
+gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape) {
+  gp_shape result = sig->in[0]->shape;
+  for (int i = 1; i < sig->n_in; i++) {
+    if (fold_broadcast(&result, &sig->in[i]->shape)) continue;
+    char a[TEXT], b[TEXT];
+    return gp_fail(GP_ESHAPE, "shapes %s and %s do not broadcast",
+                   gp_shape_print(&result, a, sizeof a),
+                   gp_shape_print(&sig->in[i]->shape, b, sizeof b));
+  }
+  *shape = result;
+  return GP_OK;
+}
+
+gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b) {
+  if (gp_shape_equal(&sig->in[a]->shape, &sig->in[b]->shape)) return GP_OK;
+  char first[TEXT], second[TEXT];
+  return gp_fail(GP_ESHAPE, "shapes %s and %s differ",
+                 gp_shape_print(&sig->in[a]->shape, first, sizeof first),
+                 gp_shape_print(&sig->in[b]->shape, second, sizeof second));
+}
+
+gp_status gp_infer_dim(const gp_shape *shape, int64_t dim) {
+  if (dim >= 0 && dim < shape->rank) return GP_OK;
+  if (shape->rank == 0) return gp_fail(GP_ERANGE, "a scalar has no dimension %lld", (long long)dim + 1);
+  return gp_fail(GP_ERANGE, "dimension %lld is outside 1 .. %d", (long long)dim + 1, shape->rank);
+}
+
+gp_status gp_infer_reduced(const gp_shape *shape, const gp_attrs *attrs, gp_shape *reduced) {
+  int64_t all = (INT64_C(1) << shape->rank) - 1;
+  int64_t mask = attrs->i[0] == 0 ? all : attrs->i[0];
+  for (int d = shape->rank; d < 63; d++)
+    if (mask >> d & 1) return gp_infer_dim(shape, d);
+  gp_shape result = {0};
+  for (int d = 0; d < shape->rank; d++) {
+    bool gone = mask >> d & 1;
+    if (!gone || attrs->i[1]) result.dim[result.rank++] = gone ? 1 : shape->dim[d];
+  }
+  *reduced = result;
+  return GP_OK;
+}
+
+gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape) {
+  if (attrs->i[0] < 0 || attrs->i[0] > GP_MAX_RANK)
+    return gp_fail(GP_ESHAPE, "%lld dimensions, expected 0 to %d", (long long)attrs->i[0],
+                   GP_MAX_RANK);
+  gp_shape result = {.rank = (int)attrs->i[0]};
+  for (int d = 0; d < result.rank; d++) result.dim[d] = attrs->i[1 + d];
+  *shape = result;
+  return GP_OK;
+}
+
+gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape) {
+  GP_TRY(gp_meta_make(dtype, shape, &sig->out[sig->n_out]));
+  sig->n_out++;
+  return GP_OK;
+}
+
+gp_status gp_infer_like(gp_sig *sig, int i) {
+  return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
+}
+
+gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride) {
+  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, shape));
+  gp_meta *out = &sig->out[sig->n_out - 1];
+  for (int d = 0; d < shape->rank; d++) out->stride[d] = stride[d];
+  out->offset = sig->in[0]->offset;
+  return GP_OK;
+}
+
+gp_cost gp_cost_elements(const gp_sig *sig, double flop) {
+  gp_cost cost = {.flop = flop * (double)gp_meta_numel(&sig->out[0])};
+  for (int i = 0; i < sig->n_in; i++) cost.bytes += (double)gp_meta_bytes(sig->in[i]);
+  for (int i = 0; i < sig->n_out; i++) cost.bytes += (double)gp_meta_bytes(&sig->out[i]);
+  return cost;
+}
+
+gp_cost gp_cost_copy(const gp_sig *sig) { return gp_cost_elements(sig, 0); }
+
+gp_cost gp_cost_none(const gp_sig *sig) {
+  (void)sig;
+  return (gp_cost){0};
+}

@@ -1,0 +1,93 @@
+/* ops/shape/boxes.c - a span of rows as boxes of the last two dims; see boxes.h.
+ *
+ * gp_view_copy is at its best (tiles for transpositions) with two dims, and a span of rows is a list
+ * of such boxes: for each index of the dims before, some rows of the last dim but one. */
+#include "ops/shape/boxes.h"
+
+#include "base/tensor.h"
+#include "ops/rows.h"
+
+/* Both sides under the output's shape, without dims of size 1 before the last. */
+typedef struct pair {
+  gp_meta to, from;
+  char *to_data;
+  const char *from_data;
+} pair;
+
+static void append_dim(gp_meta *meta, int64_t size, int64_t stride) {
+  meta->shape.dim[meta->shape.rank] = size;
+  meta->stride[meta->shape.rank++] = stride;
+}
+
+static pair align(const gp_arg *to, const gp_arg *from) {
+  pair p = {.to_data = to->data, .from_data = from->data};
+  p.to.dtype = to->meta->dtype;
+  p.from.dtype = from->meta->dtype;
+  int rank = to->meta->shape.rank, extra = rank - from->meta->shape.rank;
+  for (int d = 0; d < rank; d++) {
+    int64_t size = to->meta->shape.dim[d];
+    if (size == 1 && d < rank - 1) continue;
+    bool repeated = d < extra || from->meta->shape.dim[d - extra] == 1;
+    append_dim(&p.to, size, to->meta->stride[d]);
+    append_dim(&p.from, size, repeated ? 0 : from->meta->stride[d - extra]);
+  }
+  return p;
+}
+
+/* The part of a side from dim `first` on, with `n` in place of the first size. */
+static gp_meta inner_meta(const gp_meta *meta, int first, int64_t n) {
+  gp_meta box = {.dtype = meta->dtype};
+  for (int d = first; d < meta->shape.rank; d++)
+    append_dim(&box, d == first ? n : meta->shape.dim[d], meta->stride[d]);
+  return box;
+}
+
+static int64_t byte_offset(const gp_meta *meta, int64_t position) {
+  return position * (int64_t)gp_dtype_size(meta->dtype);
+}
+
+/* Copy n steps of dim `d` from step `at` on; both positions are in elements. */
+static void copy_box(const pair *p, int d, int64_t n, const int64_t position[2]) {
+  gp_meta to = inner_meta(&p->to, d, n), from = inner_meta(&p->from, d, n);
+  gp_view_copy(&to, p->to_data + byte_offset(&to, position[0]), &from,
+               p->from_data + byte_offset(&from, position[1]));
+}
+
+/* Element positions in both sides of step `flat` counted over dims 0 .. d. */
+static void locate(const pair *p, int d, int64_t flat, int64_t position[2]) {
+  position[0] = position[1] = 0;
+  for (; d >= 0; d--) {
+    int64_t index = flat % p->to.shape.dim[d];
+    flat /= p->to.shape.dim[d];
+    position[0] += index * p->to.stride[d];
+    position[1] += index * p->from.stride[d];
+  }
+}
+
+/* Steps [first, last) counted over dims 0 .. d: box by box, each within one index of dims < d. */
+static void copy_steps(const pair *p, int d, int64_t first, int64_t last) {
+  while (first < last) {
+    int64_t position[2], size = p->to.shape.dim[d], left = size - first % size;
+    int64_t n = left < last - first ? left : last - first;
+    locate(p, d, first, position);
+    copy_box(p, d, n, position);
+    first += n;
+  }
+}
+
+void gp_copy_units(const gp_call *call, gp_span span, const gp_arg *from) {
+  const gp_meta *out = call->out[0].meta;
+  int64_t n = gp_meta_numel(out);
+  if (n == 0) return;
+  pair p = align(&call->out[0], from);
+  int rank = p.to.shape.rank;
+  if (rank >= 2) {
+    copy_steps(&p, rank - 2, span.first, span.last);
+  } else if (rank == 1) {
+    int64_t first, last;
+    gp_rows_elements(n, gp_rows_count(out), span, &first, &last);
+    copy_steps(&p, 0, first, last);
+  } else {
+    copy_box(&p, 0, 1, (const int64_t[]){0, 0});
+  }
+}

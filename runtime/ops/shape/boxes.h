@@ -1,0 +1,10 @@
+/* ops/shape/boxes.h - the strided copy of a span of rows, shared by copy, cast and assign. */
+#ifndef GP_OPS_SHAPE_BOXES_H
+#define GP_OPS_SHAPE_BOXES_H
+
+#include "ops/op.h"
+
+/* Write the units of out[0] from `from`, which broadcasts to its shape; converts dtypes. */
+void gp_copy_units(const gp_call *call, gp_span span, const gp_arg *from);
+
+#endif

@@ -1,0 +1,38 @@
+/* ops/shape/cast.c - conversion between any two dtypes, with the rules of gp_tensor_copy. */
+#include "base/status.h"
+#include "ops/gradient.h"
+#include "ops/infer.h"
+#include "ops/rows.h"
+#include "ops/shape/boxes.h"
+
+static gp_status infer(gp_sig *sig) {
+  int64_t to = sig->attr->i[0];
+  if (to < 0 || to >= GP_DTYPE_COUNT)
+    return gp_fail(GP_EDTYPE, "there is no dtype %lld", (long long)to);
+  return gp_infer_out(sig, (gp_dtype)to, &sig->in[0]->shape);
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  gp_copy_units(call, span, &call->in[0]);
+  return GP_OK;
+}
+
+/* Back to the input's dtype; integers have no gradient. */
+static gp_status vjp(gp_vjp *v) {
+  gp_dtype from = gp_vjp_meta(v, v->in[0])->dtype;
+  if (!v->need[0] || !gp_dtype_is_float(from)) return GP_OK;
+  gp_attrs attrs = {.i = {from}};
+  return gp_build(v->builder, GP_OP_cast, &attrs, &v->dout[0], 1, &v->din[0]);
+}
+
+const gp_op_def gp_def_cast = {
+    .name = "cast",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_OP_ROWS | GP_OP_STRIDED,
+    .row_inputs = 1,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_cost_copy,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

@@ -1,0 +1,29 @@
+/* ops/shape/copy.c - a strided or broadcast value made contiguous; any dtype. */
+#include "base/status.h"
+#include "ops/infer.h"
+#include "ops/rows.h"
+#include "ops/shape/boxes.h"
+
+static gp_status infer(gp_sig *sig) { return gp_infer_like(sig, 0); }
+
+static gp_status run(const gp_call *call, gp_span span) {
+  gp_copy_units(call, span, &call->in[0]);
+  return GP_OK;
+}
+
+static gp_status vjp(gp_vjp *v) {
+  v->din[0] = v->dout[0];
+  return GP_OK;
+}
+
+const gp_op_def gp_def_copy = {
+    .name = "copy",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_OP_ROWS | GP_OP_STRIDED,
+    .row_inputs = 1,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_cost_copy,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

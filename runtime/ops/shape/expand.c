@@ -1,0 +1,41 @@
+/* ops/shape/expand.c - repeat a value along dims of size 1 and new leading dims; a view with
+ * stride 0 there. */
+#include "base/status.h"
+#include "ops/infer.h"
+
+enum { TEXT = 192 };
+
+static gp_status refuse(const gp_shape *from, const gp_shape *to) {
+  char a[TEXT], b[TEXT];
+  return gp_fail(GP_ESHAPE, "shape %s does not broadcast to %s", gp_shape_print(from, a, sizeof a),
+                 gp_shape_print(to, b, sizeof b));
+}
+
+static gp_status infer(gp_sig *sig) {
+  const gp_meta *in = sig->in[0];
+  gp_shape to;
+  int64_t stride[GP_MAX_RANK] = {0};
+  GP_TRY(gp_infer_attr_shape(sig->attr, &to));
+  int extra = to.rank - in->shape.rank;
+  if (extra < 0) return refuse(&in->shape, &to);
+  for (int d = 0; d < in->shape.rank; d++) {
+    if (in->shape.dim[d] == to.dim[extra + d]) {
+      stride[extra + d] = in->stride[d];
+    } else if (in->shape.dim[d] != 1) {
+      return refuse(&in->shape, &to);
+    }
+  }
+  return gp_infer_view(sig, &to, stride);
+}
+
+static gp_status vjp(gp_vjp *v) { return gp_vjp_set_broadcast(v, 0, v->dout[0]); }
+
+const gp_op_def gp_def_expand = {
+    .name = "expand",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_OP_VIEW,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_cost_none,
+};

@@ -1,0 +1,35 @@
+/* ops/shape/narrow.c - positions [start, start + length) of one dim; a view. */
+#include "base/status.h"
+#include "ops/gradient.h"
+#include "ops/infer.h"
+
+static gp_status infer(gp_sig *sig) {
+  const gp_meta *in = sig->in[0];
+  int64_t dim = sig->attr->i[0], start = sig->attr->i[1], length = sig->attr->i[2];
+  GP_TRY(gp_infer_dim(&in->shape, dim));
+  int64_t size = in->shape.dim[dim];
+  if (start < 0 || length < 0 || start > size || length > size - start)
+    return gp_fail(GP_ERANGE, "%lld elements from %lld leave dimension %lld of size %lld",
+                   (long long)length, (long long)start + 1, (long long)dim + 1, (long long)size);
+  gp_shape shape = in->shape;
+  shape.dim[dim] = length;
+  GP_TRY(gp_infer_view(sig, &shape, in->stride));
+  if (length > 0) sig->out[0].offset += start * in->stride[dim];
+  return GP_OK;
+}
+
+static gp_status vjp(gp_vjp *v) {
+  int64_t dim = v->attr->i[0];
+  gp_attrs pad = {.i = {dim, v->attr->i[1], gp_vjp_meta(v, v->in[0])->shape.dim[dim]}};
+  return gp_build(v->builder, GP_OP_pad, &pad, &v->dout[0], 1, &v->din[0]);
+}
+
+const gp_op_def gp_def_narrow = {
+    .name = "narrow",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_OP_VIEW,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_cost_none,
+};
