@@ -60,8 +60,7 @@ static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
   return GP_OK;
 }
 
-static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in,
-                        gp_box *const *out) {
+static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in, gp_box *const *out) {
   gp_ref inputs[GP_MAX_INPUTS], outputs[GP_MAX_OUTPUTS];
   int n_outputs = 0;
   gp_status status = GP_OK;
@@ -84,8 +83,9 @@ static bool is_recorded(lua_State *L, const gp_use *use, gp_box *const *in) {
   bool recorded = false;
   for (int i = 0; i < use->n_in; i++) {
     if (in[i]->trace && in[i]->trace != trace)
-      gp_lua_error(L, "%s: a value of a trace that has ended was kept, expected values of this call "
-                      "of forward (keep state in an nn.Buffer)",
+      gp_lua_error(L,
+                   "%s: a value of a trace that has ended was kept, expected values of this call "
+                   "of forward (keep state in an nn.Buffer)",
                    gp_op_name(use->op));
     if (in[i]->trace || (in[i]->param && trace)) recorded = true;
   }
@@ -116,8 +116,7 @@ void gp_lua_apply1(lua_State *L, gp_op op, int a) {
 }
 
 void gp_lua_apply2(lua_State *L, gp_op op, int a, int b) {
-  gp_lua_apply(L,
-               &(gp_use){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
+  gp_lua_apply(L, &(gp_use){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
 }
 
 void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {
@@ -153,7 +152,14 @@ void gp_lua_check_operands(lua_State *L, int a, int b, const char *who) {
   if (!right && lua_type(L, b) != LUA_TNUMBER)
     gp_lua_bad_value(L, b, lua_pushfstring(L, "%s: the right operand", who),
                      "a tensor or a number");
-  int tensor = left ? a : b;
-  gp_dtype dtype = gp_box_meta(gp_lua_check_box(L, tensor, who))->dtype;
-  gp_lua_promote(L, left ? b : a, who, dtype);
+  if (left && right) return;
+  int number = left ? b : a;
+  gp_dtype dtype = gp_box_meta(gp_lua_check_box(L, left ? a : b, who))->dtype;
+  if (!gp_dtype_is_float(dtype) && dtype != GP_BOOL && !lua_isinteger(L, number))
+    gp_lua_bad_value(L, number, lua_pushfstring(L, "%s: the number", who),
+                     lua_pushfstring(L,
+                                     "an integer as the tensor is %s (convert it with "
+                                     "to(\"f32\"))",
+                                     gp_dtype_name(dtype)));
+  gp_lua_promote(L, number, who, dtype);
 }

@@ -17,14 +17,14 @@
 
 /* Each part has `int gp_open_<part>(lua_State *L)`, which puts its functions into the core table at
  * the top of the stack and leaves the stack as it was. A new binding file adds a line here. */
-#define GP_LUA_PARTS(X)                                                                             \
-  X(scope)                                                                                          \
-  X(tensor)                                                                                         \
-  X(trace)                                                                                          \
-  X(make)                                                                                           \
-  X(param)                                                                                          \
-  X(ops)                                                                                            \
-  X(nn)                                                                                             \
+#define GP_LUA_PARTS(X)                                                                            \
+  X(scope)                                                                                         \
+  X(tensor)                                                                                        \
+  X(trace)                                                                                         \
+  X(make)                                                                                          \
+  X(param)                                                                                         \
+  X(ops)                                                                                           \
+  X(nn)                                                                                            \
   X(machine)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);

@@ -16,8 +16,9 @@ gp_box *gp_lua_check_box(lua_State *L, int index, const char *who) {
 gp_box *gp_lua_check_known(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_check_box(L, index, who);
   if (box->trace || (box->param && gp_lua_trace(L)))
-    gp_lua_error(L, "%s: the value is not known while a layer is being traced: data-dependent "
-                    "control flow cannot be pipelined",
+    gp_lua_error(L,
+                 "%s: the value is not known while a layer is being traced: data-dependent "
+                 "control flow cannot be pipelined",
                  who);
   return box;
 }

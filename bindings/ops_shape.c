@@ -82,7 +82,8 @@ static int shape_permute(lua_State *L) {
     lua_pop(L, 1);
   }
   if (seen != (1u << rank) - 1)
-    return gp_lua_error(L, "permute: a dimension is given twice, expected each of 1..%d once", rank);
+    return gp_lua_error(L, "permute: a dimension is given twice, expected each of 1..%d once",
+                        rank);
   apply_permute(L, order, rank);
   return 1;
 }

@@ -132,12 +132,9 @@ static int tensor_free(lua_State *L) {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static const luaL_Reg metamethods[] = {{"__len", tensor_len},
-                                       {"__tostring", tensor_tostring},
-                                       {"__gc", tensor_free},
-                                       {"__close", tensor_free},
-                                       {"__newindex", tensor_newindex},
-                                       {NULL, NULL}};
+static const luaL_Reg metamethods[] = {
+    {"__len", tensor_len},    {"__tostring", tensor_tostring}, {"__gc", tensor_free},
+    {"__close", tensor_free}, {"__newindex", tensor_newindex}, {NULL, NULL}};
 
 /* Operators are the methods of the same meaning. */
 static const char *const operators[][2] = {{"__add", "add"}, {"__sub", "sub"}, {"__mul", "mul"},

@@ -58,8 +58,7 @@ static void check_row(lua_State *L, const gp_walk *walk, int index, int depth) {
   int64_t size = walk->shape.dim[depth];
   if (lua_type(L, index) != LUA_TTABLE) {
     const char *path = push_path(L, walk, depth);
-    gp_lua_bad_value(L, index, path,
-                     lua_pushfstring(L, "a table of %I values", (LUAI_UACINT)size));
+    gp_lua_bad_value(L, index, path, lua_pushfstring(L, "a table of %I values", (LUAI_UACINT)size));
   }
   int64_t found = (int64_t)lua_rawlen(L, index);
   if (found != size)
@@ -149,8 +148,9 @@ static int make_arange(lua_State *L) {
   double step = gp_lua_check_number(L, 3, "gp.arange: step");
   gp_dtype dtype = gp_lua_check_dtype(L, 4, "gp.arange: dtype");
   if (step == 0.0 || !isfinite(first) || !isfinite(last) || !isfinite(step))
-    return gp_lua_error(L, "gp.arange: %f, %f, %f are first, last, step; expected finite numbers "
-                           "and a step that is not 0",
+    return gp_lua_error(L,
+                        "gp.arange: %f, %f, %f are first, last, step; expected finite numbers "
+                        "and a step that is not 0",
                         first, last, step);
   if ((last - first) / step > 1e15) return gp_lua_error(L, "gp.arange: too many elements");
   int64_t count = count_steps(first, last, step);
