@@ -7,12 +7,14 @@
 
 /* ---- at once ------------------------------------------------------------------------------- */
 
+/* A reference of our own: a parameter's value may move into a pipeline's arena meanwhile. */
 static gp_status hold(gp_box *box, gp_tensor **tensor) {
   if (box->param) return gp_param_value(box->param, tensor);
   *tensor = gp_tensor_retain(box->tensor);
   return GP_OK;
 }
 
+/* Make no Lua call between the first reference taken and the last one given back. */
 static gp_status run_eager(const gp_use *use, gp_box *const *in, gp_box *const *out) {
   gp_tensor *inputs[GP_MAX_INPUTS] = {0};
   gp_tensor *outputs[GP_MAX_OUTPUTS] = {0};
@@ -53,6 +55,7 @@ static gp_status record_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref
   return status;
 }
 
+/* Parameters enter a trace as themselves, so that their gradients are found. */
 static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
   if (box->param) return gp_trace_param(trace, box->param, ref);
   if (box->tensor) return record_constant(trace, box->tensor, ref);
@@ -92,6 +95,7 @@ static bool is_recorded(lua_State *L, const gp_use *use, gp_box *const *in) {
   return recorded;
 }
 
+/* Ops count their inputs; layers rarely get them wrong, scripts that call core do. */
 static gp_box *check_input(lua_State *L, const gp_use *use, int i) {
   const char *op = gp_op_name(use->op);
   if (!gp_lua_to_box(L, use->in[i]))

@@ -37,6 +37,7 @@ void gp_lua_call_traced(lua_State *L, gp_trace *trace, int n_args) {
 
 /* ---- core.trace_cost ------------------------------------------------------------------------ */
 
+/* Push a box that owns a new trace. */
 static gp_trace *push_trace(lua_State *L, bool training) {
   gp_box *box = gp_lua_new_box(L); /* keeps the trace while it is recorded */
   gp_status status = gp_trace_new(training, &box->trace);
