@@ -227,6 +227,8 @@ const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref);
  * failures name. */
 void gp_trace_set_layer(gp_trace *trace, int layer);
 gp_status gp_trace_set_label(gp_trace *trace, const char *label);
+/* Multiplications and additions, and bytes read and written, of all ops so far. */
+void gp_trace_cost(const gp_trace *trace, double *flop, double *bytes);
 
 /* ---- schedules ------------------------------------------------------------------------------ */
 

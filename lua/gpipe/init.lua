@@ -36,9 +36,6 @@ local gp = {
   where = core.where,
   concat = core.concat,
   equal = core.methods.equal,
-
-  save = core.save,
-  load = core.load,
 }
 
 -- Names of the parts, and what each module returns for them.
@@ -48,6 +45,8 @@ local parts = {
   data = function() return require "gpipe.data" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
+  save = function() return require("gpipe.archive").save end,
+  load = function() return require("gpipe.archive").load end,
 }
 
 local function names()

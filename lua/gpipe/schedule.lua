@@ -90,9 +90,12 @@ local function stages_of(who, placement)
   return list
 end
 
-local function generate(name, entry, p, m, opts)
-  local generator = entry.generator or require(entry.module)
-  local made = generator(p, m, opts)
+--- Make a schedule object of what a generator returned.
+---@param name string
+---@param made {placement: table, rows: table}
+---@param m integer micro-batches
+---@return gpipe.Schedule
+function schedule.wrap(name, made, m)
   local who = ("schedule '%s'"):format(name)
   if type(made) ~= "table" or type(made.rows) ~= "table" or type(made.placement) ~= "table" then
     errors.raise("%s: the generator returned %s, expected {placement = ..., rows = ...}", who,
@@ -131,7 +134,9 @@ function schedule.build(name, opts)
   }
   for key, rule in pairs(entry.options or {}) do spec[key] = rule end
   local checked = entry.options and options.check(who, opts, spec) or opts or {}
-  return generate(name, entry, checked.devices, checked.chunks, checked)
+  local generator = entry.generator or require(entry.module)
+  local p, m = checked.devices, checked.chunks
+  return schedule.wrap(name, generator(p, m, checked), m)
 end
 
 --- Build what the pipeline option `schedule` names: a name, {name, option = ...}, or a schedule.

@@ -177,10 +177,10 @@ typedef struct piece_context {
   const pass *pass;
 } piece_context;
 
-static gp_status update_piece(void *context, int64_t index, int member) {
+static gp_status update_piece(void *context, int64_t index, int thread) {
   const piece_context *c = context;
   int64_t first = index * PIECE, last = first + PIECE;
-  (void)member;
+  (void)thread;
   if (last > c->pass->slice.n) last = c->pass->slice.n;
   return gp_optim_update(&c->u->hyper[c->pass->group], c->u->optimizer->steps, &c->pass->slice,
                          first, last);

@@ -66,7 +66,6 @@ static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
     GP_TRY(padded(p->params[i], &bytes));
     at[r] += bytes;
   }
-  if (a->buffer_bytes) memcpy(a->committed, a->buffers, a->buffer_bytes);
   return GP_OK;
 }
 
@@ -279,6 +278,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   atomic_store(&run->failed_order, INT32_MAX);
   if (!run->backward_half) reset_channels(plan);
   set_blocks(p, run);
+  gp_run_save_buffers(p);
   p->last_plan = plan;
   p->last_begin = gp_now_ns();
   GP_TRY(gp_workers_run(p, gp_run_device, run));

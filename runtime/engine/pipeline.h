@@ -116,6 +116,7 @@ gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block
 gp_status gp_run_device(gp_worker *worker, void *run);
 
 /* finish.c */
+void gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline, gp_run_result *result);
 void gp_run_fail(gp_run *run, int32_t order, gp_status status, const char *text);
 

@@ -30,6 +30,17 @@ end
 local TRAINING = { step = true, split = true }
 local WITH_LOSS = { step = true, evaluate = true }
 
+-- F only, for evaluation and inference.
+local function forward_only(p, m)
+  local rows, placement = {}, {}
+  for r = 0, p - 1 do
+    local row = {}
+    for i = 0, m - 1 do row[#row + 1] = { op = "F", stage = r, micro = i } end
+    rows[r + 1], placement[r] = row, r
+  end
+  return schedule.wrap("forward", { placement = placement, rows = rows }, m)
+end
+
 -- The order of actions: the pipeline's own for steps; forward passes need no schedule but "all F".
 local function schedule_for(pipe, kind, m)
   if kind == "step" then
@@ -39,19 +50,8 @@ local function schedule_for(pipe, kind, m)
     return made
   end
   if kind == "split" then return schedule.build("gpipe", { devices = pipe.stages, chunks = m }):verify() end
-  return schedule.resolve({ "forward" }, pipe.stages, m):verify()
+  return forward_only(pipe.stages, m):verify()
 end
-
--- F only, for evaluation and inference.
-schedule.define("forward", function(p, m)
-  local rows, placement = {}, {}
-  for r = 0, p - 1 do
-    local row = {}
-    for i = 0, m - 1 do row[#row + 1] = { op = "F", stage = r, micro = i } end
-    rows[r + 1], placement[r] = row, r
-  end
-  return { placement = placement, rows = rows }
-end)
 
 local function build(pipe, kind, inputs, targets)
   local sizes, m = split(inputs[1].shape[1], pipe.chunks)

@@ -202,7 +202,6 @@ function methods:state_dict() return self.model:state_dict() end
 function methods:load_state_dict(t, opts)
   live(self, "load_state_dict")
   nn_state.set(self.model, t, opts)
-  self.core:commit()
   return self
 end
 
