@@ -20,23 +20,16 @@
 #define GP_LUA_PARTS(X)                                                                            \
   X(scope)                                                                                         \
   X(tensor)                                                                                        \
-<<<<<<< HEAD
-=======
-  X(trace)                                                                                         \
->>>>>>> h-tensor
   X(make)                                                                                          \
   X(param)                                                                                         \
   X(ops)                                                                                           \
   X(nn)                                                                                            \
-<<<<<<< HEAD
   X(machine)                                                                                       \
-  X(host)                                                                                        \
-  X(trace)                                                                                       \
-  X(schedule)                                                                                    \
+  X(host)                                                                                          \
+  X(trace)                                                                                         \
+  X(trace_cost)                                                                                    \
+  X(schedule)                                                                                      \
   X(pipeline)
-=======
-  X(machine)
->>>>>>> h-tensor
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
 GP_LUA_PARTS(GP_LUA_PART)
