@@ -20,12 +20,16 @@
 #define GP_LUA_PARTS(X)                                                                            \
   X(scope)                                                                                         \
   X(tensor)                                                                                        \
-  X(trace)                                                                                         \
   X(make)                                                                                          \
   X(param)                                                                                         \
   X(ops)                                                                                           \
   X(nn)                                                                                            \
-  X(machine)
+  X(machine)                                                                                       \
+  X(host)                                                                                          \
+  X(trace)                                                                                         \
+  X(trace_cost)                                                                                    \
+  X(schedule)                                                                                      \
+  X(pipeline)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
 GP_LUA_PARTS(GP_LUA_PART)

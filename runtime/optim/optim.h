@@ -8,17 +8,6 @@
 
 #include "base/status.h"
 
-typedef enum gp_optim_kind { GP_OPTIM_SGD, GP_OPTIM_ADAM, GP_OPTIM_ADAMW } gp_optim_kind;
-
-/* What may change from step to step, and from group to group. */
-typedef struct gp_optim_hyper {
-  gp_optim_kind kind;
-  double lr, weight_decay;
-  double momentum;          /* SGD */
-  double beta1, beta2, eps; /* Adam, AdamW */
-  bool nesterov;            /* SGD */
-} gp_optim_hyper;
-
 /* One arena (or a part of it): n elements of value, gradient and moments. */
 typedef struct gp_optim_slice {
   gp_dtype dtype; /* f32 or f64 */

@@ -29,7 +29,7 @@ function Module:forward(...) -- luacheck: ignore 212
 end
 
 function Module.__call(self, ...)
-  local frame <close> = scope.enter(self)
+  local _frame <close> = scope.enter(self)
   return self:forward(...)
 end
 

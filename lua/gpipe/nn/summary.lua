@@ -10,6 +10,7 @@ local attributes = require "gpipe.nn.attributes"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local options = require "gpipe.options"
+local scope = require "gpipe.nn.scope"
 
 local summary = {}
 
@@ -64,7 +65,7 @@ end
 local function rows_of(model, inputs, samples)
   local rows, counted = {}, {}
   for i, layer in ipairs(layers_of(model)) do
-    local row = { name = layer.name, layer = require("gpipe.nn.scope").describe(layer.module) }
+    local row = { name = layer.name, layer = scope.describe(layer.module) }
     row.parameters = count_parameters(layer.module, counted)
     if core.trace_cost then
       local cost = core.trace_cost(layer.run, inputs)
