@@ -66,8 +66,7 @@ GP_MAP1(zero_f64, double, double, ((void)a, 0.0))
 
 static gp_status infer(gp_sig *sig) {
   double p = sig->attr->f[0];
-  if (!(p >= 0 && p <= 1))
-    return gp_fail(GP_ERANGE, "probability is %g, expected 0 to 1", p);
+  if (!(p >= 0 && p <= 1)) return gp_fail(GP_ERANGE, "probability is %g, expected 0 to 1", p);
   return gp_map_infer(sig);
 }
 

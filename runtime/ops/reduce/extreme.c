@@ -52,9 +52,8 @@ SEARCH(search_i32, int32_t, int32_t, , NEVER_NAN)
 SEARCH(search_u8, uint8_t, uint8_t, , NEVER_NAN)
 
 static void (*const searches[GP_DTYPE_COUNT])(const search *) = {
-    [GP_F32] = search_f32, [GP_F64] = search_f64, [GP_BF16] = search_bf16,
-    [GP_F16] = search_f16, [GP_I64] = search_i64, [GP_I32] = search_i32,
-    [GP_U8] = search_u8,   [GP_BOOL] = search_u8,
+    [GP_F32] = search_f32, [GP_F64] = search_f64, [GP_BF16] = search_bf16, [GP_F16] = search_f16,
+    [GP_I64] = search_i64, [GP_I32] = search_i32, [GP_U8] = search_u8,     [GP_BOOL] = search_u8,
 };
 
 gp_status gp_extreme_shape(const gp_sig *sig, gp_shape *shape) {
@@ -83,8 +82,12 @@ void gp_extreme_run(const gp_call *call, gp_span span, void *values, int64_t *po
     if (n > span.last - r) n = span.last - r;
     if (n > COLUMNS) n = COLUMNS;
     size_t at = (size_t)(outer * axis.size * axis.inner + column) * item;
-    search s = {(const char *)call->in[0].data + at, axis.size, axis.inner, n,
-                values ? (char *)values + (size_t)r * item : NULL, positions + r};
+    search s = {(const char *)call->in[0].data + at,
+                axis.size,
+                axis.inner,
+                n,
+                values ? (char *)values + (size_t)r * item : NULL,
+                positions + r};
     searches[dtype](&s);
     r += n;
   }
