@@ -31,5 +31,5 @@ foreach(spec ${SPECS})
   add_test(NAME spec/${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
     COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
   set_tests_properties(spec/${name} PROPERTIES TIMEOUT ${SPEC_LIMIT}
-    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>")
+    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE}")
 endforeach()
