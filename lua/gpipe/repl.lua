@@ -68,7 +68,7 @@ end
 local function show(results)
   if results.n < 2 then return end
   _G._ = results[2]
-  local ok, message = terminal.call(print, table.unpack(results, 2, results.n))
+  local ok, message = terminal.call(function() print(table.unpack(results, 2, results.n)) end)
   if not ok then terminal.complain(message) end
 end
 

@@ -110,6 +110,26 @@ static bool is_broadcast(const gp_meta *meta) {
   return false;
 }
 
+/* The bytes that a view with elements touches: the first one and the one after the last. */
+static void byte_range(const gp_tensor *tensor, uintptr_t range[2]) {
+  const gp_meta *meta = gp_tensor_meta(tensor);
+  int64_t size = (int64_t)gp_dtype_size(meta->dtype), low = 0, high = size;
+  for (int i = 0; i < meta->shape.rank; i++) {
+    int64_t reach = meta->stride[i] * (meta->shape.dim[i] - 1) * size;
+    *(reach < 0 ? &low : &high) += reach;
+  }
+  range[0] = (uintptr_t)gp_tensor_data(tensor) + (uintptr_t)low;
+  range[1] = (uintptr_t)gp_tensor_data(tensor) + (uintptr_t)high;
+}
+
+/* Two views may be parts of one arena that have nothing in common. */
+static bool may_share_bytes(const gp_tensor *a, const gp_tensor *b) {
+  uintptr_t x[2], y[2];
+  byte_range(a, x);
+  byte_range(b, y);
+  return x[0] < y[1] && y[0] < x[1];
+}
+
 /* Copy through a contiguous tensor: the two views share memory. */
 static gp_status copy_apart(gp_tensor *to, const gp_tensor *from) {
   const gp_meta *meta = gp_tensor_meta(from);
@@ -132,7 +152,8 @@ gp_status gp_tensor_copy(gp_tensor *to, const gp_tensor *from) {
   }
   if (is_broadcast(a))
     return gp_fail(GP_ESHAPE, "copy: the destination is broadcast, its elements share memory");
-  if (gp_tensor_overlaps(to, from)) return copy_apart(to, from);
+  if (gp_tensor_numel(to) == 0) return GP_OK;
+  if (may_share_bytes(to, from)) return copy_apart(to, from);
   gp_view_copy(a, gp_tensor_data(to), b, gp_tensor_data(from));
   return GP_OK;
 }

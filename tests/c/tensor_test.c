@@ -227,7 +227,8 @@ TEST(copies_of_any_view_equal_single_elements) {
 }
 
 TEST(large_transpositions_are_right) {
-  static const gp_shape shapes[] = {{2, {65, 131}}, {3, {3, 70, 33}}, {2, {1, 1000}}, {2, {600, 2}}};
+  static const gp_shape shapes[] = {
+      {2, {65, 131}}, {3, {3, 70, 33}}, {2, {1, 1000}}, {2, {600, 2}}};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (int dtype = 0; dtype < GP_DTYPE_COUNT; dtype++) {
       int last = shapes[i].rank - 1;
