@@ -74,7 +74,8 @@ for i = 1, opt.stages do devices[i] = "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
   devices = devices, chunks = opt.chunks, schedule = opt.schedule, loss = nn.CrossEntropyLoss(),
 })
-local adam = optim.AdamW(pipe:parameters(), { lr = opt.lr, weight_decay = 0.1 })
+local parameters = pipe:parameters()
+local adam = optim.AdamW(parameters, { lr = opt.lr, weight_decay = 0.1 })
 local rate = optim.schedule.cosine {
   steps = opt.steps, warmup = math.min(20, opt.steps), max = opt.lr, min = opt.lr / 10,
 }
@@ -101,7 +102,7 @@ local function train_on(x, y)
   step, bytes_seen = step + 1, bytes_seen + x:numel()
   adam.lr = rate(step)
   local loss = pipe:step(x, y)
-  optim.clip_grad_norm(pipe:parameters(), 1)
+  optim.clip_grad_norm(parameters, 1)
   adam:step()
   local last = step == opt.steps or line:elapsed() > 60 * opt.minutes
   if step % 50 == 0 or last then val = validate(last and 16 or 4) end

@@ -418,13 +418,6 @@ gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64
 /* Put u8 tensors one after the other. */
 gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined);
 
-/* ---- gradients ------------------------------------------------------------------------------ */
-
-/* Scale f32 and f64 tensors so that their joint 2-norm is at most `max`; norm receives the one before.
- * The factor is max / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ has it. The order of the sum
- * is fixed: each tensor's own, then tensor by tensor. Errors: GP_EDTYPE, GP_EINVAL. */
-gp_status gp_tensor_clip_norm(gp_tensor *const *tensors, size_t count, double max, double *norm);
-
 /* ---- machine ------------------------------------------------------------------------------- */
 
 typedef struct gp_machine {

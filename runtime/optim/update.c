@@ -25,21 +25,7 @@ enum {
 #undef SQRT
 #undef NAME
 
-gp_status gp_optim_parse(const char *name, gp_optim_kind *kind) {
-  static const char *const names[] = {
-      [GP_OPTIM_SGD] = "sgd", [GP_OPTIM_ADAM] = "adam", [GP_OPTIM_ADAMW] = "adamw"};
-  for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-    if (!strcmp(name, names[i])) {
-      *kind = (gp_optim_kind)i;
-      return GP_OK;
-    }
-  return gp_fail(GP_EINVAL, "optimizer: kind is '%s', expected sgd, adam or adamw", name);
-}
-
-int gp_optim_moments(const gp_optim_hyper *hyper) {
-  if (hyper->kind == GP_OPTIM_SGD) return hyper->momentum != 0;
-  return 2;
-}
+int gp_optim_moments(gp_optim_kind kind) { return kind == GP_OPTIM_SGD ? 1 : 2; }
 
 /* Hyperparameters that would turn every value into NaN, or that torch refuses. */
 static gp_status check_hyper(const gp_optim_hyper *h) {
@@ -60,7 +46,7 @@ static gp_status check_hyper(const gp_optim_hyper *h) {
 }
 
 static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *s) {
-  int moments = gp_optim_moments(hyper);
+  int moments = hyper->kind != GP_OPTIM_SGD ? 2 : hyper->momentum != 0;
   if (s->dtype != GP_F32 && s->dtype != GP_F64)
     return gp_fail(GP_EDTYPE, "optimizer: values are %s, expected f32 or f64",
                    gp_dtype_name(s->dtype));

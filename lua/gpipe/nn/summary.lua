@@ -61,6 +61,8 @@ local function layers_of(model)
   return layers
 end
 
+-- core.trace_cost(fn, inputs) traces fn in evaluation mode on values of the given types:
+-- inputs and outputs are lists of {shape, dtype}, flop is the cost of fn on all rows.
 ---@return nn.SummaryRow[]
 local function rows_of(model, inputs, samples)
   local rows, counted = {}, {}
@@ -150,7 +152,7 @@ function summary.print(model, input_shape, opts)
     quiet = { type = "boolean", default = false },
   })
   local rows = rows_of(model, { { shape = shape, dtype = opts.dtype } }, shape[1])
-  if not opts.quiet then io.stdout:write(table_text(rows), "\n") end
+  if not opts.quiet then io.write(table_text(rows), "\n") end
   return rows
 end
 
