@@ -24,7 +24,10 @@
   X(param)                                                                                          \
   X(ops)                                                                                            \
   X(nn)                                                                                             \
-  X(machine)
+  X(machine)                                                                                        \
+  X(archive)                                                                                        \
+  X(gather)                                                                                         \
+  X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
 GP_LUA_PARTS(GP_LUA_PART)
