@@ -17,6 +17,7 @@
 
 /* Each part has `int gp_open_<part>(lua_State *L)`, which puts its functions into the core table at
  * the top of the stack and leaves the stack as it was. A new binding file adds a line here. */
+<<<<<<< HEAD
 #define GP_LUA_PARTS(X)                                                                            \
   X(scope)                                                                                         \
   X(tensor)                                                                                        \
@@ -29,7 +30,10 @@
   X(trace)                                                                                         \
   X(trace_cost)                                                                                    \
   X(schedule)                                                                                      \
-  X(pipeline)
+  X(pipeline)                                                                                      \
+  X(archive)                                                                                       \
+  X(gather)                                                                                        \
+  X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
 GP_LUA_PARTS(GP_LUA_PART)
