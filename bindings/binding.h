@@ -17,7 +17,6 @@
 
 /* Each part has `int gp_open_<part>(lua_State *L)`, which puts its functions into the core table at
  * the top of the stack and leaves the stack as it was. A new binding file adds a line here. */
-<<<<<<< HEAD
 #define GP_LUA_PARTS(X)                                                                            \
   X(scope)                                                                                         \
   X(tensor)                                                                                        \
