@@ -6,6 +6,7 @@
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
+local io = require "gpipe.io"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
 require "gpipe.tensor.print"
@@ -37,8 +38,8 @@ local gp = {
   concat = core.concat,
   equal = core.methods.equal,
 
-  save = core.save,
-  load = core.load,
+  save = io.save,
+  load = io.load,
 }
 
 -- Names of the parts, and what each module returns for them.
