@@ -177,7 +177,7 @@ describe("a dataset", function()
 
   it("can be walked again, also after a break and inside of itself", function()
     local b = numbers(5):batches(2)
-    for _ in b do break end
+    for _ in b do break end -- luacheck: ignore 512
     assert.equal("0 1|2 3|4", walk(b))
     local outer = {}
     for x in b do
