@@ -6,6 +6,7 @@
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
+local io = require "gpipe.io"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
 require "gpipe.tensor.print"
@@ -36,6 +37,9 @@ local gp = {
   where = core.where,
   concat = core.concat,
   equal = core.methods.equal,
+
+  save = io.save,
+  load = io.load,
 }
 
 -- Names of the parts, and what each module returns for them.
