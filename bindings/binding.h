@@ -17,16 +17,21 @@
 
 /* Each part has `int gp_open_<part>(lua_State *L)`, which puts its functions into the core table at
  * the top of the stack and leaves the stack as it was. A new binding file adds a line here. */
-#define GP_LUA_PARTS(X)                                                                             \
-  X(scope)                                                                                          \
-  X(tensor)                                                                                         \
-  X(make)                                                                                           \
-  X(param)                                                                                          \
-  X(ops)                                                                                            \
-  X(nn)                                                                                             \
-  X(machine)                                                                                        \
-  X(archive)                                                                                        \
-  X(gather)                                                                                         \
+#define GP_LUA_PARTS(X)                                                                            \
+  X(scope)                                                                                         \
+  X(tensor)                                                                                        \
+  X(make)                                                                                          \
+  X(param)                                                                                         \
+  X(ops)                                                                                           \
+  X(nn)                                                                                            \
+  X(machine)                                                                                       \
+  X(host)                                                                                          \
+  X(trace)                                                                                         \
+  X(trace_cost)                                                                                    \
+  X(schedule)                                                                                      \
+  X(pipeline)                                                                                      \
+  X(archive)                                                                                       \
+  X(gather)                                                                                        \
   X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
@@ -49,6 +54,9 @@ gp_lua *gp_lua_state(lua_State *L);
 /* Make `trace` (retained) the one that applications are recorded in; NULL ends tracing. */
 void gp_lua_set_trace(lua_State *L, gp_trace *trace);
 gp_trace *gp_lua_trace(lua_State *L);
+/* Call the function below its n_args arguments, all of its results, with `trace` (borrowed) recording;
+ * it does not any more afterwards, also when the function raises. */
+void gp_lua_call_traced(lua_State *L, gp_trace *trace, int n_args);
 /* The innermost open module, "3.fc (Linear 256 -> 10)", or "". Valid while the scope is open. */
 const char *gp_lua_label(lua_State *L);
 /* Push what the Lua side gave to core.hook(name, value), or nil. */

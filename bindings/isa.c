@@ -10,7 +10,7 @@
 
 const char *gp_isa_march(void) { return GP_BUILT_MARCH; }
 
-#define NAME(feature) feature " "
+#define NAME(feature) " " feature
 const char *gp_isa_built(void) { return "" GP_BUILT_ISA(NAME); }
 
 const char *gp_isa_missing(void) {

@@ -6,7 +6,7 @@
 const char *gp_isa_missing(void);
 /* What the build was made for: "native", "x86-64-v3", ... */
 const char *gp_isa_march(void);
-/* The features it may use, separated by spaces; "" for the plain processor. */
+/* The features it may use, a space before each; "" for the plain processor. */
 const char *gp_isa_built(void);
 
 #endif

@@ -227,6 +227,8 @@ const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref);
  * failures name. */
 void gp_trace_set_layer(gp_trace *trace, int layer);
 gp_status gp_trace_set_label(gp_trace *trace, const char *label);
+/* Multiplications and additions, and bytes read and written, of all ops so far. */
+void gp_trace_cost(const gp_trace *trace, double *flop, double *bytes);
 
 /* ---- schedules ------------------------------------------------------------------------------ */
 
@@ -301,8 +303,9 @@ typedef struct gp_plan_spec {
   gp_plan_shape shapes[2];     /* larger micro-batches first; the second may have micros = 0 */
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
 } gp_plan_spec;
+/* The plan belongs to the pipeline until it is dropped. Traces are taken, also on failure. */
 gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
-void gp_plan_free(gp_plan *plan);
+void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
 
 typedef struct gp_run_args {
   gp_tensor *const *inputs, *const *targets; /* whole mini-batch, contiguous; borrowed */

@@ -2,4 +2,4 @@
 --
 -- busted forgets package.loaded between spec files; what is required here is kept, so that all files share
 -- one gpipe and one set of classes.
-pcall(require, "gpipe")
+require "gpipe"

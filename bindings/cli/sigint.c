@@ -122,6 +122,7 @@ static int close_watched(lua_State *L) {
   int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
   gp_lua_interrupt_watch(before);
   if (gp_lua_interrupt_waiting()) gp_lua_interrupt_hand_over(co, L);
+  if (gp_lua_is_interrupt(L, -1)) gp_lua_raise_interrupt(L); /* close() would return it */
   return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 

@@ -63,6 +63,7 @@ static int read_line(lua_State *L) {
   if (gp_lua_interrupt_waiting()) {
     free(line);
     gp_lua_interrupt_reset(L);
+    if (isatty(STDIN_FILENO)) puts(""); /* the next prompt starts a line */
     lua_pushboolean(L, 0);
     return 1;
   }

@@ -17,7 +17,7 @@ void gp_version_print(void) {
     printf("%s\n", gemm);
   else
     printf("oneDNN: none, plain kernels are used (%s)\n", why ? why : "not found");
-  printf("built for -march=%s: %s\n", gp_isa_march(), gp_isa_built());
+  printf("built for -march=%s:%s\n", gp_isa_march(), gp_isa_built());
   printf("this machine: %s, %s, %d core%s\n", machine.model, machine.isa, machine.cores,
          machine.cores == 1 ? "" : "s");
   printf("CUDA: not built\n");

@@ -49,6 +49,8 @@ local parts = {
   data = function() return require "gpipe.data" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
+  save = function() return require("gpipe.archive").save end,
+  load = function() return require("gpipe.archive").load end,
 }
 
 local function names()

@@ -68,7 +68,7 @@ end
 local function show(results)
   if results.n < 2 then return end
   _G._ = results[2]
-  local ok, message = terminal.call(print, table.unpack(results, 2, results.n))
+  local ok, message = terminal.call(function() print(table.unpack(results, 2, results.n)) end)
   if not ok then terminal.complain(message) end
 end
 
@@ -85,11 +85,18 @@ local function describe_devices(gp)
   return table.concat(names, " ")
 end
 
--- The globals of the interactive mode. A build or a machine without them can still run Lua.
+local function set_globals()
+  local gp = require "gpipe"
+  _G.gp, _G.nn = gp, gp.nn
+  _G.optim = gp.optim
+  return gp
+end
+
+-- Make the globals of the interactive mode and say what there is. Where something fails, it is said and
+-- the mode goes on: it is still Lua.
 local function greet(typing)
-  local ok, gp = terminal.call(require, "gpipe")
+  local ok, gp = terminal.call(set_globals)
   if not ok then return terminal.complain(gp) end
-  _G.gp, _G.nn, _G.optim = gp, gp.nn, gp.optim
   if not typing then return end
   local found, devices = terminal.call(describe_devices, gp)
   print(("gpipe-lua %s (%s)%s"):format(gp.version, _VERSION, found and ", " .. devices or ""))

@@ -95,3 +95,5 @@ gp_status gp_param_own(gp_param *param, const void *owner) {
   param->owner = owner;
   return GP_OK;
 }
+
+const void *gp_param_owner(const gp_param *param) { return param->owner; }

@@ -11,4 +11,6 @@ void gp_param_set_grad(gp_param *param, gp_tensor *grad); /* retained; NULL: non
 /* One owner at a time; owner NULL gives it back. Errors: GP_ESTATE. */
 gp_status gp_param_own(gp_param *param, const void *owner);
 
+const void *gp_param_owner(const gp_param *param);
+
 #endif

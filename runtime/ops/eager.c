@@ -72,8 +72,7 @@ static gp_status make_outputs(application *a) {
 }
 
 static gp_call make_call(const application *a, const gp_step_block *step) {
-  gp_call call = {
-      .attr = a->sig.attr, .step = step, .n_in = a->sig.n_in, .n_out = a->sig.n_out};
+  gp_call call = {.attr = a->sig.attr, .step = step, .n_in = a->sig.n_in, .n_out = a->sig.n_out};
   for (int i = 0; i < call.n_in; i++)
     call.in[i] = (gp_arg){gp_tensor_data(a->in[i]), gp_tensor_meta(a->in[i])};
   for (int i = 0; i < call.n_out; i++)

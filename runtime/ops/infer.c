@@ -62,7 +62,8 @@ gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b) {
 
 gp_status gp_infer_dim(const gp_shape *shape, int64_t dim) {
   if (dim >= 0 && dim < shape->rank) return GP_OK;
-  if (shape->rank == 0) return gp_fail(GP_ERANGE, "a scalar has no dimension %lld", (long long)dim + 1);
+  if (shape->rank == 0)
+    return gp_fail(GP_ERANGE, "a scalar has no dimension %lld", (long long)dim + 1);
   return gp_fail(GP_ERANGE, "dimension %lld is outside 1 .. %d", (long long)dim + 1, shape->rank);
 }
 

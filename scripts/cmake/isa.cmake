@@ -3,7 +3,8 @@
 
 # What __builtin_cpu_supports of gcc and clang both know and -march can switch on beyond plain x86-64.
 set(GPIPE_KNOWN_ISA sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 avx512f avx512vl avx512bw avx512dq avx512cd
-  avx512vbmi avx512ifma avx512vnni avx512bitalg avx512vpopcntdq avx512vbmi2)
+  avx512vbmi avx512ifma avx512vnni avx512bitalg avx512vpopcntdq avx512vbmi2 avx512bf16
+  gfni vpclmulqdq)
 
 # Write a header with GP_BUILT_ISA(X): one X("feature") for each that -march=${GPIPE_MARCH} switches on.
 function(gpipe_isa_header path)

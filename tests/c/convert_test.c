@@ -9,7 +9,8 @@
 static double half_value(unsigned bits, int exponent_bits, int mantissa_bits) {
   int bias = (1 << (exponent_bits - 1)) - 1, mask = (1 << exponent_bits) - 1;
   int exponent = (int)(bits >> mantissa_bits) & mask;
-  double mantissa = (double)(bits & ((1u << mantissa_bits) - 1)), one = (double)(1 << mantissa_bits);
+  double mantissa = (double)(bits & ((1u << mantissa_bits) - 1)),
+         one = (double)(1 << mantissa_bits);
   double sign = bits >> 15 ? -1 : 1;
   if (exponent == mask) return mantissa != 0 ? NAN : sign * INFINITY;
   if (exponent == 0) return sign * ldexp(mantissa / one, 1 - bias);
@@ -55,9 +56,9 @@ static int count_wrong_ties(gp_dtype dtype, int exponent_bits, int mantissa_bits
   unsigned infinity = ((1u << exponent_bits) - 1) << mantissa_bits;
   for (unsigned low = 0; low < infinity; low++) {
     double a = half_value(low, exponent_bits, mantissa_bits);
-    double b = low + 1 == infinity
-                   ? 2 * a - half_value(low - 1, exponent_bits, mantissa_bits) /* as if it went on */
-                   : half_value(low + 1, exponent_bits, mantissa_bits);
+    double b = low + 1 == infinity ? 2 * a - half_value(low - 1, exponent_bits,
+                                                        mantissa_bits) /* as if it went on */
+                                   : half_value(low + 1, exponent_bits, mantissa_bits);
     double tie = a + (b - a) / 2;
     unsigned even = low & 1 ? low + 1 : low;
     wrong += narrow((float)tie) != even || narrow((float)-tie) != (even | 0x8000);

@@ -24,7 +24,7 @@ function Frame.__close(frame)
   while depth >= frame.depth do
     stack[depth], depth = nil, depth - 1
   end
-  local inner <close> = frame.inner
+  local _inner <close> = frame.inner
 end
 
 local function paths_of(module)

@@ -189,7 +189,7 @@ local function check_outputs(layer, ...)
 end
 
 local function run_layer(layer, ...)
-  local frame <close> = scope.enter(layer)
+  local _frame <close> = scope.enter(layer)
   return check_outputs(layer, layer:forward(...))
 end
 
@@ -209,7 +209,7 @@ end
 ---@param ... gpipe.Tensor
 ---@return gpipe.Tensor ...
 function Sequential:run_layers(first, last, ...)
-  local frame <close> = scope.enter(self)
+  local _frame <close> = scope.enter(self)
   return run_from(self, first, last, ...)
 end
 

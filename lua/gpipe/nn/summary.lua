@@ -10,6 +10,7 @@ local attributes = require "gpipe.nn.attributes"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local options = require "gpipe.options"
+local scope = require "gpipe.nn.scope"
 
 local summary = {}
 
@@ -60,11 +61,13 @@ local function layers_of(model)
   return layers
 end
 
+-- core.trace_cost(fn, inputs) traces fn in evaluation mode on values of the given types:
+-- inputs and outputs are lists of {shape, dtype}, flop is the cost of fn on all rows.
 ---@return nn.SummaryRow[]
 local function rows_of(model, inputs, samples)
   local rows, counted = {}, {}
   for i, layer in ipairs(layers_of(model)) do
-    local row = { name = layer.name, layer = require("gpipe.nn.scope").describe(layer.module) }
+    local row = { name = layer.name, layer = scope.describe(layer.module) }
     row.parameters = count_parameters(layer.module, counted)
     if core.trace_cost then
       local cost = core.trace_cost(layer.run, inputs)
@@ -149,7 +152,7 @@ function summary.print(model, input_shape, opts)
     quiet = { type = "boolean", default = false },
   })
   local rows = rows_of(model, { { shape = shape, dtype = opts.dtype } }, shape[1])
-  if not opts.quiet then io.stdout:write(table_text(rows), "\n") end
+  if not opts.quiet then io.write(table_text(rows), "\n") end
   return rows
 end
 

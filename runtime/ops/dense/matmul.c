@@ -3,8 +3,7 @@
  * Leading dimensions broadcast. A right operand without a stack of its own is one product: the
  * stack of the left one is folded into its rows. Work is cut into blocks of 64 rows of one matrix. */
 #include "ops/dense/dense.h"
-
-#include <string.h>
+#include "ops/gradient.h"
 
 static const char *const roles[] = {"left operand", "right operand"};
 
@@ -78,27 +77,21 @@ static gp_status product(gp_vjp *v, gp_ref a, bool ta, gp_ref b, bool tb, gp_ref
   return gp_build(v->builder, GP_OP_matmul, &attrs, (gp_ref[]){a, b}, 2, out);
 }
 
-static gp_status reshape(gp_vjp *v, gp_ref x, const gp_shape *shape, gp_ref *out) {
-  gp_attrs attrs = {.i = {shape->rank}};
-  for (int d = 0; d < shape->rank; d++) attrs.i[d + 1] = shape->dim[d];
-  return gp_build(v->builder, GP_OP_reshape, &attrs, &x, 1, out);
-}
-
 /* All rows of a stack as one matrix. */
 static gp_status flatten(gp_vjp *v, gp_ref x, gp_ref *out) {
-  const gp_meta *meta = gp_build_meta(v->builder, x);
+  const gp_meta *meta = gp_vjp_meta(v, x);
   gp_shape flat = {2, {gp_meta_rows(meta), gp_meta_width(meta)}};
-  return reshape(v, x, &flat, out);
+  return gp_vjp_reshape(v, x, &flat, out);
 }
 
 /* The gradient of a matrix shared by a stack is one long product, not a sum of many. */
 static gp_status vjp_shared_matrix(gp_vjp *v, bool tb) {
   gp_ref a, dy, db;
-  gp_shape shape = gp_build_meta(v->builder, v->in[1])->shape;
+  gp_shape shape = gp_vjp_meta(v, v->in[1])->shape;
   GP_TRY(flatten(v, v->in[0], &a));
   GP_TRY(flatten(v, v->dout[0], &dy));
   GP_TRY(tb ? product(v, dy, true, a, false, &db) : product(v, a, true, dy, false, &db));
-  return reshape(v, db, &shape, &v->din[1]);
+  return gp_vjp_reshape(v, db, &shape, &v->din[1]);
 }
 
 static gp_status vjp(gp_vjp *v) {
@@ -110,7 +103,7 @@ static gp_status vjp(gp_vjp *v) {
     GP_TRY(gp_vjp_set_broadcast(v, 0, g));
   }
   if (!v->need[1]) return GP_OK;
-  if (!ta && is_one_matrix(gp_build_meta(v->builder, b))) return vjp_shared_matrix(v, tb);
+  if (!ta && is_one_matrix(gp_vjp_meta(v, b))) return vjp_shared_matrix(v, tb);
   GP_TRY(tb ? product(v, dy, true, a, ta, &g) : product(v, a, !ta, dy, false, &g));
   return gp_vjp_set_broadcast(v, 1, g);
 }
@@ -177,7 +170,7 @@ static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
                .alpha = 1};
   int64_t first_a = s->folded ? 0 : matrix_of(a->meta, out->meta, batch) * s->m * s->k;
   int64_t first_b = s->folded ? 0 : matrix_of(b->meta, out->meta, batch) * s->n * s->k;
-  return gp_multiply(out->meta->dtype, &g, gp_arg_at(a, first_a + row * (s->ta ? 1 : s->k)),
+  return gp_multiply(out->meta->dtype, g, gp_arg_at(a, first_a + row * (s->ta ? 1 : s->k)),
                      gp_arg_at(b, first_b), gp_arg_at(out, (batch * s->m + row) * s->n));
 }
 

@@ -2,8 +2,8 @@
 #include "ops/elementwise/loops.h"
 GP_MAP1(tanh_f32, float, float, gp_tanhf(a))
 GP_MAP1(tanh_f64, double, double, tanh(a))
-GP_MAP2(tanh_dx_f32, float, float, a * (1.0f - b * b))
-GP_MAP2(tanh_dx_f64, double, double, a * (1.0 - b * b))
+GP_MAP2(tanh_dx_f32, float, float, a *(1.0f - b * b))
+GP_MAP2(tanh_dx_f64, double, double, a *(1.0 - b * b))
 
 static gp_status run(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, tanh_f32, tanh_f64);

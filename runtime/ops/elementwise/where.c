@@ -4,8 +4,7 @@
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
 
-#define SELECT(ia, ib)                                                                             \
-  GP_MAP_LOOP y[i] = c[i] ? a[ia] : b[ib];
+#define SELECT(ia, ib) GP_MAP_LOOP y[i] = c[i] ? a[ia] : b[ib];
 
 /* The condition, as a mask, is mostly as large as the result; a side is often a constant. */
 #define WHERE(name, T)                                                                             \

@@ -51,7 +51,8 @@ ADDER(i64, int64_t, uint64_t, u64, int64_t, , )
 ADDER(i32, int32_t, uint64_t, u64, int64_t, , )
 ADDER(u8, uint8_t, uint64_t, u64, int64_t, , )
 
-#define ROW(name) {name##_row, name##_columns, name##_store}
+#define ROW(name)                                                                                  \
+  { name##_row, name##_columns, name##_store }
 static const adder adders[GP_DTYPE_COUNT] = {
     [GP_F32] = ROW(f32), [GP_F64] = ROW(f64), [GP_BF16] = ROW(bf16), [GP_F16] = ROW(f16),
     [GP_I64] = ROW(i64), [GP_I32] = ROW(i32), [GP_U8] = ROW(u8),     [GP_BOOL] = ROW(u8),
@@ -108,7 +109,8 @@ static int64_t position(const dims *list, int64_t flat) {
 /* Results are sums of whole lines. */
 static void sum_lines(const gp_call *call, const plan *p, gp_span span) {
   const adder *add = &adders[call->in[0].meta->dtype];
-  size_t item = gp_dtype_size(call->in[0].meta->dtype), to = gp_dtype_size(call->out[0].meta->dtype);
+  size_t item = gp_dtype_size(call->in[0].meta->dtype),
+         to = gp_dtype_size(call->out[0].meta->dtype);
   for (int64_t result = span.first; result < span.last; result++) {
     accumulators sum;
     memset(&sum, 0, sizeof sum.f64[0]);
@@ -124,7 +126,8 @@ static void sum_lines(const gp_call *call, const plan *p, gp_span span) {
 /* Results lie in lines: `n` of them from the given one on, within one line. */
 static void sum_columns(const gp_call *call, const plan *p, int64_t result, int64_t n) {
   const adder *add = &adders[call->in[0].meta->dtype];
-  size_t item = gp_dtype_size(call->in[0].meta->dtype), to = gp_dtype_size(call->out[0].meta->dtype);
+  size_t item = gp_dtype_size(call->in[0].meta->dtype),
+         to = gp_dtype_size(call->out[0].meta->dtype);
   accumulators sum;
   memset(&sum, 0, (size_t)n * sizeof sum.f64[0]);
   int64_t base = position(&p->kept, result / p->width) + result % p->width;

@@ -29,8 +29,7 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_infer_dim(&shape, dim));
   for (int i = 1; i < sig->n_in; i++) {
     const gp_shape *next = &sig->in[i]->shape;
-    if (!equal_outside(&sig->in[0]->shape, next, dim))
-      return refuse(&sig->in[0]->shape, next, dim);
+    if (!equal_outside(&sig->in[0]->shape, next, dim)) return refuse(&sig->in[0]->shape, next, dim);
     if (next->dim[dim] > INT64_MAX - shape.dim[dim])
       return gp_fail(GP_ESHAPE, "dimension %lld is too large", (long long)dim + 1);
     shape.dim[dim] += next->dim[dim];
@@ -65,8 +64,7 @@ static gp_status vjp(gp_vjp *v) {
   for (int i = 0; i < v->n_in; i++) {
     int64_t length = gp_vjp_meta(v, v->in[i])->shape.dim[dim];
     gp_attrs narrow = {.i = {dim, start, length}};
-    if (v->need[i])
-      GP_TRY(gp_build(v->builder, GP_OP_narrow, &narrow, &v->dout[0], 1, &v->din[i]));
+    if (v->need[i]) GP_TRY(gp_build(v->builder, GP_OP_narrow, &narrow, &v->dout[0], 1, &v->din[i]));
     start += length;
   }
   return GP_OK;

@@ -5,8 +5,8 @@
 static gp_status check_order(const gp_attrs *attrs, int rank) {
   unsigned seen = 0;
   if (attrs->i[0] != rank)
-    return gp_fail(GP_ESHAPE, "%lld positions for a value of %d dimensions",
-                   (long long)attrs->i[0], rank);
+    return gp_fail(GP_ESHAPE, "%lld positions for a value of %d dimensions", (long long)attrs->i[0],
+                   rank);
   for (int d = 0; d < rank; d++) {
     int64_t from = attrs->i[1 + d];
     if (from < 0 || from >= rank)

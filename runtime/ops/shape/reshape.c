@@ -82,9 +82,8 @@ static gp_status check_numel(const gp_shape *from, int64_t n, const gp_shape *to
   GP_TRY(gp_shape_numel(to, &wanted));
   if (wanted == n) return GP_OK;
   char a[TEXT], b[TEXT];
-  return gp_fail(GP_ESHAPE, "%s has %lld elements, %s has %lld",
-                 gp_shape_print(from, a, sizeof a), (long long)n, gp_shape_print(to, b, sizeof b),
-                 (long long)wanted);
+  return gp_fail(GP_ESHAPE, "%s has %lld elements, %s has %lld", gp_shape_print(from, a, sizeof a),
+                 (long long)n, gp_shape_print(to, b, sizeof b), (long long)wanted);
 }
 
 gp_status gp_reshape_target(const gp_attrs *attrs, const gp_shape *from, gp_shape *to) {

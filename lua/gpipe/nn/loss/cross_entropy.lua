@@ -49,7 +49,7 @@ local function check_shapes(self, output, target)
   for d = 1, #ids do fits = fits and scores[d] == ids[d] end
   if fits then return end
   local wanted = #scores == 0 and "" or
-    (", expected " .. check.shape_text(table.move(scores, 1, #scores - 1, 1, {})))
+    (", expected a target of " .. check.shape_text(table.move(scores, 1, #scores - 1, 1, {})))
   errors.raise("%s: output is %s and target is %s%s (the class scores are the last dimension)",
     scope.label(self), check.shape_text(scores), check.shape_text(ids), wanted)
 end
