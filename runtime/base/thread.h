@@ -18,6 +18,10 @@ typedef struct gp_thread_options {
 gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
                           void *context);
 
+/* Set the calling thread's floating-point mode: denormals kept, round to nearest, no traps. Threads
+ * of ours start so; the script's own thread needs it after loading foreign libraries. */
+void gp_float_mode_reset(void);
+
 /* Wait while *word == value, at most timeout_ns (negative: no limit); wakes may be spurious. Futex
  * on Linux. */
 void gp_wait_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);

@@ -1,0 +1,116 @@
+/* base/thread.c - starting threads, waiting on a word, the clock.
+ *
+ * Every thread of the runtime starts in one known state, because a library loaded with fast-math
+ * changes the floating-point mode of the thread that loaded it and new threads inherit that mode:
+ * the bits of a result would depend on who made the thread. Signals stay with the main thread. */
+#include "base/thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+
+#include "base/machine/cores.h"
+#include "base/memory.h"
+
+/* ---- start ---- */
+
+typedef struct start {
+  void *(*run)(void *);
+  void *context;
+  char name[16]; /* the kernel's limit */
+} start;
+
+static void *begin(void *argument) {
+  start s = *(start *)argument;
+  gp_free(argument);
+  gp_float_mode_reset();
+  if (s.name[0]) pthread_setname_np(pthread_self(), s.name);
+  return s.run(s.context);
+}
+
+/* The new thread inherits the mask of the one that makes it. */
+static int create_masked(pthread_t *thread, const pthread_attr_t *attr, start *s) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(thread, attr, begin, s);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
+static gp_status create(pthread_t *thread, const pthread_attr_t *attr, start *s) {
+  int error = create_masked(thread, attr, s);
+  if (error == 0) return GP_OK;
+  gp_status status =
+      gp_fail(GP_ENOMEM, "thread %s: the system refused it (error %d)", s->name, error);
+  gp_free(s);
+  return status;
+}
+
+gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
+                          void *context) {
+  gp_cores cores;
+  if (options->core_count > 0) GP_TRY(gp_cores_pick(options->cores, options->core_count, &cores));
+  void *memory;
+  GP_TRY(gp_alloc(sizeof(start), &memory));
+  start *s = memory;
+  *s = (start){.run = run, .context = context};
+  snprintf(s->name, sizeof s->name, "%s", options->name ? options->name : "");
+  pthread_attr_t attr;
+  pthread_attr_init(&attr);
+  if (options->core_count > 0) gp_cores_apply(&cores, &attr);
+  gp_status status = create(thread, &attr, s);
+  pthread_attr_destroy(&attr);
+  return status;
+}
+
+void gp_float_mode_reset(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_ldmxcsr(0x1f80); /* exceptions masked, denormals kept, round to nearest */
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, xzr");
+#endif
+}
+
+/* ---- waiting ---- */
+
+static struct timespec to_timespec(int64_t ns) {
+  return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+}
+
+#if defined(__linux__)
+/* Sleeping and waking are hints here: all ordering comes from the atomics around them. */
+void gp_wait_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns) {
+  struct timespec limit = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns < 0 ? NULL : &limit, NULL, 0);
+}
+
+void gp_wake_word(_Atomic uint32_t *word, int count) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+#else
+/* Without a futex: look again every 50 microseconds. */
+void gp_wait_word(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns) {
+  int64_t end = timeout_ns < 0 ? INT64_MAX : gp_now_ns() + timeout_ns;
+  struct timespec nap = to_timespec(50000);
+  while (atomic_load(word) == value && gp_now_ns() < end) nanosleep(&nap, NULL);
+}
+
+void gp_wake_word(_Atomic uint32_t *word, int count) {
+  (void)word;
+  (void)count;
+}
+#endif
+
+int64_t gp_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}

@@ -1,0 +1,119 @@
+/* device/cpu/gemm_library.c - loading oneDNN and calling dnnl_sgemm.
+ *
+ * Three traps are handled here and nowhere else. libgomp reads OMP_WAIT_POLICY when it is loaded,
+ * and its spinning waits would take cores from the other devices. A library's own threads change
+ * the bits of a sum, and their number is a setting of each calling thread: every thread sets it to
+ * one before its first product. Loading may change the floating-point mode of the loading thread. */
+#include "device/cpu/gemm_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+
+/* As in oneapi/dnnl/dnnl.h of 2.x and 3.x; row-major, arguments by value. */
+typedef int sgemm_function(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+                           const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                           float *c, int64_t ldc);
+
+typedef struct version {
+  int major, minor, patch;
+  const char *hash;
+  unsigned cpu_runtime; /* one of the runtimes below */
+} version;
+
+enum { RUNTIME_SEQUENTIAL = 1, RUNTIME_THREADPOOL = 8 }; /* both run on the calling thread */
+
+/* Written once under pthread_once, read only after it. */
+static struct {
+  sgemm_function *sgemm;
+  void (*set_threads)(int); /* NULL where the library has no threads */
+  char name[32];            /* "" when there is none, and then why */
+  char why[256];
+} library;
+
+static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+
+static void explain(const char *why) { snprintf(library.why, sizeof library.why, "%s", why); }
+
+static void *open_library(void) {
+  static const char *const names[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (handle) return handle;
+    const char *reason = dlerror(); /* of the last name: the others are only newer or older ones */
+    explain(reason ? reason : "the loader gave no reason");
+  }
+  return NULL;
+}
+
+/* Load with a quiet libgomp; the environment is put back for what the script may start. */
+static void *open_quietly(void) {
+  bool ours = getenv("OMP_WAIT_POLICY") == NULL && setenv("OMP_WAIT_POLICY", "passive", 1) == 0;
+  void *handle = open_library();
+  if (ours) unsetenv("OMP_WAIT_POLICY");
+  gp_float_mode_reset();
+  return handle;
+}
+
+/* dlsym gives an object pointer; POSIX lets it hold a function's address. */
+static void find_symbol(void *handle, const char *name, void *function) {
+  void *address = dlsym(handle, name);
+  memcpy(function, &address, sizeof address);
+}
+
+static void load(void) {
+  const char *wish = getenv("GPIPE_GEMM");
+  if (wish && strcmp(wish, "plain") == 0) {
+    explain("GPIPE_GEMM=plain asks for the built-in kernel");
+    return;
+  }
+  void *handle = open_quietly();
+  if (!handle) return;
+  sgemm_function *sgemm;
+  const version *(*get_version)(void);
+  find_symbol(handle, "dnnl_sgemm", &sgemm);
+  find_symbol(handle, "dnnl_version", &get_version);
+  find_symbol(handle, "omp_set_num_threads", &library.set_threads);
+  if (!sgemm || !get_version) {
+    explain("the library lacks dnnl_sgemm or dnnl_version");
+    return;
+  }
+  const version *v = get_version();
+  bool threads = v->cpu_runtime != RUNTIME_SEQUENTIAL && v->cpu_runtime != RUNTIME_THREADPOOL;
+  if (threads && !library.set_threads) {
+    explain("this build of oneDNN cannot be held to one thread per call");
+    return;
+  }
+  library.sgemm = sgemm;
+  explain(""); /* forget the names that were tried in vain */
+  snprintf(library.name, sizeof library.name, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+}
+
+const char *gp_gemm_library(const char **why) {
+  pthread_once(&load_once, load);
+  if (why) *why = library.why;
+  return library.name;
+}
+
+bool gp_gemm_library_ready(void) {
+  static _Thread_local bool prepared;
+  if (!prepared) {
+    pthread_once(&load_once, load);
+    if (library.set_threads) library.set_threads(1);
+    prepared = true;
+  }
+  return library.sgemm != NULL;
+}
+
+gp_status gp_gemm_library_run(const gp_gemm *g, const float *a, const float *b, float *c) {
+  int status =
+      library.sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k,
+                    (float)g->alpha, a, g->lda, b, g->ldb, (float)g->beta, c, g->ldc);
+  if (status == 0) return GP_OK;
+  return gp_fail(GP_EDEVICE, "gemm: %s refused a product of %lldx%lldx%lld (status %d)",
+                 library.name, (long long)g->m, (long long)g->n, (long long)g->k, status);
+}

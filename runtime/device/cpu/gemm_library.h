@@ -1,0 +1,16 @@
+/* device/cpu/gemm_library.h - oneDNN's f32 product, found at run time.
+ *
+ * Nothing links oneDNN: a machine without it runs our own kernel, and a start that multiplies
+ * nothing does not load 40 MB. */
+#ifndef GP_DEVICE_CPU_GEMM_LIBRARY_H
+#define GP_DEVICE_CPU_GEMM_LIBRARY_H
+
+#include "device/cpu/gemm.h"
+
+/* The calling thread may use the library: loads it at the first call of the process and holds it to
+ * one thread per call. False: use our own kernel. */
+bool gp_gemm_library_ready(void);
+/* The product, with k > 0 and checked arguments; only after gp_gemm_library_ready said yes. */
+gp_status gp_gemm_library_run(const gp_gemm *g, const float *a, const float *b, float *c);
+
+#endif

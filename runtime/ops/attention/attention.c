@@ -1,0 +1,116 @@
+/* ops/attention/attention.c - softmax(q k^T * scale) v on separate q, k and v, and its gradient.
+ *
+ * The operands may be views with any strides: heads split off by reshape and permute need no copy. */
+#include "ops/attention/flash.h"
+#include "ops/operands.h"
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+static const char *const roles[] = {"query", "key", "value"};
+static const char *const dx_roles[] = {"gradient", "query", "key", "value", "output", "lse"};
+
+/* q [B, H, Tq, D], k and v [B, H, Tk, D], from input `first` on. */
+static gp_status check_qkv(const gp_sig *sig, const char *const *role, int first) {
+  gp_shape any = {4, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
+  GP_TRY(gp_operand_shape(sig, role, first, &any, -1));
+  gp_shape keys = sig->in[first]->shape;
+  keys.dim[2] = GP_ANY_DIM;
+  GP_TRY(gp_operand_shape(sig, role, first + 1, &keys, first));
+  GP_TRY(gp_operand_shape(sig, role, first + 2, &sig->in[first + 1]->shape, first + 1));
+  const gp_shape *k = &sig->in[first + 1]->shape;
+  if (k->dim[2] > 0 && k->dim[3] > 0) return GP_OK;
+  char text[160];
+  return gp_fail(GP_ESHAPE, "%s is %s, expected at least one key and one channel", role[first + 1],
+                 gp_shape_print(k, text, sizeof text));
+}
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, roles, 7));
+  GP_TRY(check_qkv(sig, roles, 0));
+  GP_TRY(gp_flash_check_attrs(sig->attr));
+  const gp_shape *q = &sig->in[0]->shape;
+  gp_shape lse = gp_shape_drop_last(q);
+  GP_TRY(gp_output(sig, 0, sig->in[0]->dtype, q));
+  return gp_output(sig, 1, sig->in[0]->dtype, &lse);
+}
+
+static gp_status infer_dx(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dx_roles, 63));
+  GP_TRY(check_qkv(sig, dx_roles, 1));
+  GP_TRY(gp_flash_check_attrs(sig->attr));
+  const gp_shape *q = &sig->in[1]->shape;
+  gp_shape lse = gp_shape_drop_last(q);
+  GP_TRY(gp_operand_shape(sig, dx_roles, 0, q, 1));
+  GP_TRY(gp_operand_shape(sig, dx_roles, 4, q, 1));
+  GP_TRY(gp_operand_shape(sig, dx_roles, 5, &lse, 1));
+  for (int i = 0; i < 3; i++)
+    GP_TRY(gp_output(sig, i, sig->in[1]->dtype, &sig->in[i + 1]->shape));
+  return GP_OK;
+}
+
+static gp_status vjp(gp_vjp *v) {
+  GP_TRY(gp_vjp_first_output_only(v));
+  if (v->dout[0] == GP_NONE || !(v->need[0] || v->need[1] || v->need[2])) return GP_OK;
+  gp_ref in[] = {v->dout[0], v->in[0], v->in[1], v->in[2], v->out[0], v->out[1]}, first;
+  GP_TRY(gp_build(v->builder, GP_OP_attention_dx, v->attr, in, 6, &first));
+  for (int i = 0; i < 3; i++)
+    if (v->need[i]) v->din[i] = first + i;
+  return GP_OK;
+}
+
+/* Two products forward, five backward; an exponential and what belongs to it count as 13. */
+static gp_cost cost_of(const gp_sig *sig, int q, double products) {
+  const gp_shape *s = &sig->in[q]->shape;
+  double pairs = gp_flash_pairs(s->dim[2], sig->in[q + 1]->shape.dim[2], sig->attr->i[1] != 0);
+  double heads = (double)s->dim[0] * (double)s->dim[1];
+  return gp_cost_of(sig, heads * pairs * (2 * products * (double)s->dim[3] + 13));
+}
+
+static gp_cost cost(const gp_sig *sig) { return cost_of(sig, 0, 2); }
+
+static gp_cost cost_dx(const gp_sig *sig) { return cost_of(sig, 1, 5); }
+
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+static gp_heads heads(const gp_arg *arg) {
+  const gp_meta *m = arg->meta;
+  bool lse = m->shape.rank == 3;
+  return (gp_heads){arg->data, m->stride[0], m->stride[1], m->stride[2], lse ? 0 : m->stride[3]};
+}
+
+static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_shape *k) {
+  gp_flash f = {.dtype = call->out[0].meta->dtype, .batches = q->dim[0], .heads = q->dim[1],
+                .queries = q->dim[2], .keys = k->dim[2], .width = q->dim[3]};
+  gp_flash_set_attrs(&f, call);
+  return f;
+}
+
+static gp_flash describe(const gp_call *call) {
+  gp_flash f = describe_shape(call, &call->in[0].meta->shape, &call->in[1].meta->shape);
+  for (int i = 0; i < 3; i++) f.in[GP_FLASH_Q + i] = heads(&call->in[i]);
+  f.in[GP_FLASH_O] = heads(&call->out[0]);
+  f.lse = heads(&call->out[1]);
+  return f;
+}
+
+static gp_flash describe_dx(const gp_call *call) {
+  gp_flash f = describe_shape(call, &call->in[1].meta->shape, &call->in[2].meta->shape);
+  f.backward = true;
+  for (int i = 0; i < 4; i++) f.in[GP_FLASH_Q + i] = heads(&call->in[i + 1]);
+  f.in[GP_FLASH_DO] = heads(&call->in[0]);
+  f.lse = heads(&call->in[5]);
+  f.dq = heads(&call->out[0]), f.dk = heads(&call->out[1]), f.dv = heads(&call->out[2]);
+  return f;
+}
+
+GP_FLASH_KERNEL(, describe)
+GP_FLASH_KERNEL(_dx, describe_dx)
+
+const gp_op_def gp_def_attention = {
+    .name = "attention", .min_in = 3, .max_in = 3, .flags = GP_OP_STRIDED | GP_OP_RANDOM,
+    .infer = infer, .vjp = vjp, .cost = cost,
+    .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+
+const gp_op_def gp_def_attention_dx = {
+    .name = "attention_dx", .min_in = 6, .max_in = 6, .flags = GP_OP_STRIDED, .infer = infer_dx,
+    .cost = cost_dx, .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};

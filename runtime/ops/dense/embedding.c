@@ -1,0 +1,84 @@
+/* ops/dense/embedding.c - rows of a table by id, and the gradient of the table.
+ *
+ * The gradient is cut by columns: each piece walks all ids in order for its own columns, so a row
+ * that is met twice is summed in the order of the ids, with any number of threads. */
+#include "ops/dense/dense.h"
+
+#include <string.h>
+
+/* ---- embedding ----------------------------------------------------------------------------- */
+
+static const char *const roles[] = {"ids", "weight"};
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(gp_operand_ids(sig, roles, 0));
+  GP_TRY(gp_operands_float(sig, roles, 2));
+  GP_TRY(gp_operand_shape(sig, roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  gp_shape out = sig->in[0]->shape;
+  if (out.rank == GP_MAX_RANK)
+    return gp_fail(GP_ESHAPE, "ids have %d dimensions, at most %d are possible", out.rank,
+                   GP_MAX_RANK - 1);
+  out.dim[out.rank++] = sig->in[1]->shape.dim[1];
+  return gp_output(sig, 0, sig->in[1]->dtype, &out);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  if (!v->need[1] || v->dout[0] == GP_NONE) return GP_OK;
+  gp_attrs attrs = {.i = {gp_build_meta(v->builder, v->in[1])->shape.dim[0]}};
+  return gp_build(v->builder, GP_OP_embedding_dw, &attrs, (gp_ref[]){v->dout[0], v->in[0]}, 2,
+                  &v->din[1]);
+}
+
+static gp_cost cost(const gp_sig *sig) {
+  double copied = (double)gp_meta_bytes(&sig->out[0]); /* the table is not read whole */
+  return (gp_cost){0, 2 * copied + (double)gp_meta_bytes(sig->in[0])};
+}
+
+static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->out[0].meta); }
+
+static gp_status run(const gp_call *call, gp_span span) {
+  const gp_arg *ids = &call->in[0], *w = &call->in[1], *out = &call->out[0];
+  int64_t count = w->meta->shape.dim[0], c = w->meta->shape.dim[1];
+  size_t bytes = (size_t)c * gp_dtype_size(w->meta->dtype);
+  for (int64_t r = span.first; r < span.last; r++) {
+    int64_t id = gp_id_at(ids, r);
+    if (id < 0 || id >= count) return gp_id_fail(call, ids, r, "id", count);
+    memcpy(gp_arg_at(out, r * c), gp_arg_at(w, id * c), bytes);
+  }
+  return GP_OK;
+}
+
+const gp_op_def gp_def_embedding = {.name = "embedding", .min_in = 2, .max_in = 2,
+                                    .flags = GP_OP_ROWS, .row_inputs = 1, .infer = infer,
+                                    .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run}};
+
+/* ---- gradient of the table ----------------------------------------------------------------- */
+
+static const char *const dw_roles[] = {"gradient", "ids"};
+
+static gp_status infer_dw(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dw_roles, 1));
+  GP_TRY(gp_operand_ids(sig, dw_roles, 1));
+  GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
+  gp_shape ids = gp_shape_drop_last(&sig->in[0]->shape);
+  GP_TRY(gp_operand_shape(sig, dw_roles, 1, &ids, 0));
+  gp_shape out = {2, {sig->attr->i[0], gp_meta_width(sig->in[0])}};
+  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+}
+
+static gp_cost cost_dw(const gp_sig *sig) {
+  return gp_cost_of(sig, (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cut cut_dw(const gp_call *call) { return gp_cut_columns(gp_meta_width(call->in[0].meta)); }
+
+#define GP_REAL_SOURCE "ops/dense/embedding_dw.inc"
+#include "ops/real.h"
+
+static gp_status run_dw(const gp_call *call, gp_span span) {
+  return GP_BY_REAL(call->in[0].meta->dtype, add_columns)(call, span);
+}
+
+const gp_op_def gp_def_embedding_dw = {.name = "embedding_dw", .min_in = 2, .max_in = 2,
+                                       .flags = GP_OP_ACCUMULATES, .infer = infer_dw,
+                                       .cost = cost_dw, .cpu = {.cut = cut_dw, .run = run_dw}};

@@ -1,0 +1,158 @@
+/* ops/dense/linear.c - y = x w^T + b and its two gradients.
+ *
+ * All three are one matrix product a piece. y and dx are row-wise: 64 rows at a time, so that the
+ * ops around them can follow while the block is in the cache. dw is cut by rows of the weight, and
+ * accumulates inside the product (beta = 1), the one way that gives the same bits everywhere. */
+#include "ops/dense/dense.h"
+
+#include <string.h>
+
+/* ---- linear -------------------------------------------------------------------------------- */
+
+static const char *const linear_roles[] = {"input", "weight", "bias"};
+
+static gp_status infer_linear(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, linear_roles, 7));
+  GP_TRY(gp_operand_shape(sig, linear_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  GP_TRY(gp_operand_rank(sig, linear_roles, 0, 1));
+  const gp_shape *x = &sig->in[0]->shape, *w = &sig->in[1]->shape;
+  gp_shape want = {.rank = x->rank};
+  for (int d = 0; d < x->rank; d++) want.dim[d] = GP_ANY_DIM;
+  want.dim[x->rank - 1] = w->dim[1];
+  GP_TRY(gp_operand_shape(sig, linear_roles, 0, &want, 1));
+  if (sig->n_in == 3)
+    GP_TRY(gp_operand_shape(sig, linear_roles, 2, &(gp_shape){1, {w->dim[0]}}, 1));
+  gp_shape out = gp_shape_with_last(x, w->dim[0]);
+  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+}
+
+static gp_status vjp_linear(gp_vjp *v) {
+  gp_ref dy = v->dout[0];
+  if (dy == GP_NONE) return GP_OK;
+  if (v->need[0]) GP_TRY(gp_vjp_op2(v, GP_OP_linear_dx, dy, v->in[1], &v->din[0]));
+  if (v->need[1]) GP_TRY(gp_vjp_op2(v, GP_OP_linear_dw, dy, v->in[0], &v->din[1]));
+  if (v->n_in == 3 && v->need[2]) GP_TRY(gp_vjp_op1(v, GP_OP_sum_rows_dw, dy, &v->din[2]));
+  return GP_OK;
+}
+
+static gp_cost cost_linear(const gp_sig *sig) {
+  double out = (double)gp_meta_numel(&sig->out[0]);
+  double products = 2 * out * (double)gp_meta_width(sig->in[1]);
+  return gp_cost_of(sig, products + (sig->n_in == 3 ? out : 0));
+}
+
+static gp_cut cut_linear(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
+
+/* The product is added to rows that hold the bias already: no second pass over y. */
+static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t n) {
+  size_t bytes = (size_t)n * gp_dtype_size(y->meta->dtype);
+  for (int64_t r = span.first; r < span.last; r++) memcpy(gp_arg_at(y, r * n), bias->data, bytes);
+}
+
+static gp_status run_rows(const gp_call *call, gp_span rows) {
+  const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
+  int64_t n = w->meta->shape.dim[0], k = w->meta->shape.dim[1];
+  bool bias = call->n_in == 3;
+  if (bias) fill_rows(y, &call->in[2], rows, n);
+  gp_gemm g = {.transpose_b = true, .m = rows.last - rows.first, .n = n, .k = k, .lda = k,
+               .ldb = k, .ldc = n, .alpha = 1, .beta = bias ? 1 : 0};
+  return gp_multiply(y->meta->dtype, g, gp_arg_at(x, rows.first * k), w->data,
+                     gp_arg_at(y, rows.first * n));
+}
+
+static gp_status run_linear(const gp_call *call, gp_span span) {
+  for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
+    GP_TRY(run_rows(call, gp_piece_at(span, r, GP_ROW_BLOCK)));
+  return GP_OK;
+}
+
+const gp_op_def gp_def_linear = {
+    .name = "linear", .min_in = 2, .max_in = 3, .flags = GP_OP_ROWS, .row_inputs = 1,
+    .infer = infer_linear, .vjp = vjp_linear, .cost = cost_linear,
+    .cpu = {.cut = cut_linear, .run = run_linear}};
+
+/* ---- gradient of the input ----------------------------------------------------------------- */
+
+static const char *const dx_roles[] = {"gradient", "weight"};
+
+static gp_status infer_linear_dx(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dx_roles, 3));
+  GP_TRY(gp_operand_shape(sig, dx_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
+  const gp_shape *dy = &sig->in[0]->shape, *w = &sig->in[1]->shape;
+  gp_shape want = gp_shape_with_last(dy, w->dim[0]), out = gp_shape_with_last(dy, w->dim[1]);
+  GP_TRY(gp_operand_shape(sig, dx_roles, 0, &want, 1));
+  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+}
+
+static gp_cost cost_linear_dx(const gp_sig *sig) {
+  double dy = (double)gp_meta_numel(sig->in[0]);
+  return gp_cost_of(sig, 2 * dy * (double)gp_meta_width(sig->in[1]));
+}
+
+static gp_status run_rows_dx(const gp_call *call, gp_span rows) {
+  const gp_arg *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
+  int64_t n = w->meta->shape.dim[0], k = w->meta->shape.dim[1];
+  gp_gemm g = {.m = rows.last - rows.first, .n = k, .k = n, .lda = n, .ldb = k, .ldc = k,
+               .alpha = 1};
+  return gp_multiply(dx->meta->dtype, g, gp_arg_at(dy, rows.first * n), w->data,
+                     gp_arg_at(dx, rows.first * k));
+}
+
+static gp_status run_linear_dx(const gp_call *call, gp_span span) {
+  for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
+    GP_TRY(run_rows_dx(call, gp_piece_at(span, r, GP_ROW_BLOCK)));
+  return GP_OK;
+}
+
+const gp_op_def gp_def_linear_dx = {
+    .name = "linear_dx", .min_in = 2, .max_in = 2, .flags = GP_OP_ROWS, .row_inputs = 1,
+    .infer = infer_linear_dx, .cost = cost_linear_dx,
+    .cpu = {.cut = cut_linear, .run = run_linear_dx}};
+
+/* ---- gradient of the weight ---------------------------------------------------------------- */
+
+static const char *const dw_roles[] = {"gradient", "input"};
+
+static gp_status infer_linear_dw(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dw_roles, 3));
+  GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
+  GP_TRY(gp_operand_rank(sig, dw_roles, 1, 1));
+  gp_shape want = gp_shape_with_last(&sig->in[0]->shape, GP_ANY_DIM);
+  GP_TRY(gp_operand_shape(sig, dw_roles, 1, &want, 0));
+  gp_shape out = {2, {gp_meta_width(sig->in[0]), gp_meta_width(sig->in[1])}};
+  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+}
+
+static gp_cost cost_linear_dw(const gp_sig *sig) {
+  double rows = (double)gp_meta_rows(sig->in[0]);
+  return gp_cost_of(sig, 2 * rows * (double)gp_meta_numel(&sig->out[0]));
+}
+
+/* About eight pieces, so that a team stays busy; 64 rows or more each, where the product is fast. */
+static gp_cut cut_linear_dw(const gp_call *call) {
+  int64_t n = call->out[0].meta->shape.dim[0];
+  int64_t grain = ((n + 7) / 8 + 63) / 64 * 64;
+  return (gp_cut){n, grain > 0 ? grain : 1};
+}
+
+static gp_status run_outputs(const gp_call *call, gp_span part) {
+  const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
+  int64_t n = dw->meta->shape.dim[0], k = dw->meta->shape.dim[1], rows = gp_meta_rows(dy->meta);
+  gp_gemm g = {.transpose_a = true, .m = part.last - part.first, .n = k, .k = rows, .lda = n,
+               .ldb = k, .ldc = k, .alpha = 1, .beta = call->accumulate ? 1 : 0};
+  return gp_multiply(dw->meta->dtype, g, gp_arg_at(dy, part.first), x->data,
+                     gp_arg_at(dw, part.first * k));
+}
+
+static gp_status run_linear_dw(const gp_call *call, gp_span span) {
+  int64_t grain = cut_linear_dw(call).grain;
+  for (int64_t first = span.first; first < span.last; first += grain)
+    GP_TRY(run_outputs(call, gp_piece_at(span, first, grain)));
+  return GP_OK;
+}
+
+const gp_op_def gp_def_linear_dw = {
+    .name = "linear_dw", .min_in = 2, .max_in = 2, .flags = GP_OP_ACCUMULATES,
+    .infer = infer_linear_dw, .cost = cost_linear_dw,
+    .cpu = {.cut = cut_linear_dw, .run = run_linear_dw}};

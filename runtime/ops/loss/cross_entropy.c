@@ -1,0 +1,136 @@
+/* ops/loss/cross_entropy.c - negative log likelihood of class ids under a softmax, row by row.
+ *
+ * The loss stays one value a row: summing and the count of rows are the caller's, so that a
+ * mini-batch in pieces gives the same result as a whole one. With label smoothing e a row costs
+ * (1 - e) nll(id) + e mean of nll over the classes; an ignored row costs 0 and has gradient 0. */
+#include "ops/operands.h"
+
+#include <string.h>
+
+/* What the attributes and operands say, read once a piece. */
+typedef struct targets {
+  const gp_call *call;
+  const gp_arg *ids;
+  int64_t classes, ignore;
+  bool flat_ids, has_ignore;
+  double smoothing;
+} targets;
+
+static targets describe(const gp_call *call) {
+  return (targets){.call = call, .ids = &call->in[1], .classes = gp_meta_width(call->in[0].meta),
+                   .flat_ids = gp_meta_is_contiguous(call->in[1].meta),
+                   .has_ignore = call->attr->i[0] != 0, .ignore = call->attr->i[1],
+                   .smoothing = call->attr->f[0]};
+}
+
+/* The class of a row, or -1 where the row is ignored. Errors: GP_ERANGE. */
+static gp_status class_of(const targets *t, int64_t row, int64_t *class) {
+  int64_t id = gp_id_at(t->ids, t->flat_ids ? row : gp_meta_offset(t->ids->meta, row));
+  bool ignored = t->has_ignore && id == t->ignore;
+  if (!ignored && (id < 0 || id >= t->classes))
+    return gp_id_fail(t->call, t->ids, row, "class", t->classes);
+  *class = ignored ? -1 : id;
+  return GP_OK;
+}
+
+static gp_status check_smoothing(const gp_sig *sig) {
+  double e = sig->attr->f[0];
+  if (e >= 0 && e <= 1) return GP_OK;
+  return gp_fail(GP_EINVAL, "label smoothing is %g, expected 0 to 1", e);
+}
+
+/* ---- forward ------------------------------------------------------------------------------- */
+
+static const char *const roles[] = {"logits", "ids"};
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, roles, 1));
+  GP_TRY(gp_operand_ids(sig, roles, 1));
+  GP_TRY(gp_operand_rank(sig, roles, 0, 1));
+  GP_TRY(check_smoothing(sig));
+  gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
+  GP_TRY(gp_operand_shape(sig, roles, 1, &rows, 0));
+  GP_TRY(gp_output(sig, 0, sig->in[0]->dtype, &rows));
+  return gp_output(sig, 1, sig->in[0]->dtype, &rows);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  GP_TRY(gp_vjp_first_output_only(v));
+  if (!v->need[0] || v->dout[0] == GP_NONE) return GP_OK;
+  return gp_build(v->builder, GP_OP_cross_entropy_dx, v->attr,
+                  (gp_ref[]){v->in[0], v->in[1], v->out[1], v->dout[0]}, 4, &v->din[0]);
+}
+
+static gp_cost cost(const gp_sig *sig) {
+  return gp_cost_of(sig, 13 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
+
+/* One row: the exponentials, or logits that are not adjacent in memory. */
+static size_t scratch(const gp_call *call) {
+  return (size_t)gp_meta_width(call->in[0].meta) * gp_dtype_size(call->in[0].meta->dtype);
+}
+
+#define GP_REAL_SOURCE "ops/loss/cross_entropy.inc"
+#include "ops/real.h"
+
+static gp_status run(const gp_call *call, gp_span span) {
+  return GP_BY_REAL(call->in[0].meta->dtype, row_losses)(call, span);
+}
+
+const gp_op_def gp_def_cross_entropy = {
+    .name = "cross_entropy", .min_in = 2, .max_in = 2, .flags = GP_OP_ROWS, .row_inputs = 3,
+    .infer = infer, .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+
+/* ---- gradient of the logits ---------------------------------------------------------------- */
+
+static const char *const dx_roles[] = {"logits", "ids", "lse", "gradient"};
+
+static gp_status infer_dx(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dx_roles, 1 | 4 | 8));
+  GP_TRY(gp_operand_ids(sig, dx_roles, 1));
+  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
+  GP_TRY(check_smoothing(sig));
+  gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
+  for (int i = 1; i < 4; i++) GP_TRY(gp_operand_shape(sig, dx_roles, i, &rows, 0));
+  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+}
+
+static gp_status run_dx(const gp_call *call, gp_span span) {
+  return GP_BY_REAL(call->in[0].meta->dtype, row_gradients)(call, span);
+}
+
+const gp_op_def gp_def_cross_entropy_dx = {
+    .name = "cross_entropy_dx", .min_in = 4, .max_in = 4, .flags = GP_OP_ROWS | GP_OP_STRIDED,
+    .row_inputs = 15, .infer = infer_dx, .cost = cost,
+    .cpu = {.cut = cut, .run = run_dx, .scratch = scratch}};
+
+/* ---- count --------------------------------------------------------------------------------- */
+
+static const char *const count_roles[] = {"ids"};
+
+static gp_status infer_count(gp_sig *sig) {
+  GP_TRY(gp_operand_ids(sig, count_roles, 0));
+  return gp_output(sig, 0, GP_I64, &(gp_shape){0});
+}
+
+static gp_cost cost_count(const gp_sig *sig) { return gp_cost_of(sig, 0); }
+
+static gp_cut cut_count(const gp_call *call) {
+  (void)call;
+  return (gp_cut){1, 1};
+}
+
+static gp_status run_count(const gp_call *call, gp_span span) {
+  (void)span;
+  int64_t n = gp_meta_numel(call->in[0].meta), count = n;
+  if (call->attr->i[0] != 0)
+    for (int64_t i = 0; i < n; i++) count -= gp_id_at(&call->in[0], i) == call->attr->i[1];
+  *(int64_t *)call->out[0].data = count;
+  return GP_OK;
+}
+
+const gp_op_def gp_def_cross_entropy_count = {
+    .name = "cross_entropy_count", .min_in = 1, .max_in = 1, .infer = infer_count,
+    .cost = cost_count, .cpu = {.cut = cut_count, .run = run_count}};

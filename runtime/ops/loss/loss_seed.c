@@ -1,0 +1,33 @@
+/* ops/loss/loss_seed.c - the gradient that a backward pass starts from.
+ *
+ * Either 1 / (count of the whole mini-batch), which changes from step to step and lies in the step
+ * block, or a constant. */
+#include "ops/operands.h"
+
+static gp_status infer(gp_sig *sig) {
+  int64_t dtype = sig->attr->i[0];
+  if (dtype != GP_F32 && dtype != GP_F64)
+    return gp_fail(GP_EDTYPE, "dtype is %s, expected f32 or f64",
+                   dtype >= 0 && dtype < GP_DTYPE_COUNT ? gp_dtype_name((gp_dtype)dtype) : "?");
+  return gp_output(sig, 0, (gp_dtype)dtype, &(gp_shape){0});
+}
+
+static gp_cost cost(const gp_sig *sig) { return gp_cost_of(sig, 0); }
+
+static gp_cut cut(const gp_call *call) {
+  (void)call;
+  return (gp_cut){1, 1};
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  (void)span;
+  double value = call->attr->i[1] ? call->step->inverse_count : call->attr->f[0];
+  if (call->out[0].meta->dtype == GP_F32)
+    *(float *)call->out[0].data = (float)value;
+  else
+    *(double *)call->out[0].data = value;
+  return GP_OK;
+}
+
+const gp_op_def gp_def_loss_seed = {
+    .name = "loss_seed", .infer = infer, .cost = cost, .cpu = {.cut = cut, .run = run}};

@@ -1,0 +1,68 @@
+/* ops/loss/mse.c - the sum of squared differences, and its gradient.
+ *
+ * The sum is one unit of work: its order over all elements is the fixed 64-lane one. */
+#include "ops/operands.h"
+#include "ops/rows.h"
+
+static const char *const roles[] = {"input", "target", "gradient"};
+
+#define GP_REAL_SOURCE "ops/loss/mse.inc"
+#include "ops/real.h"
+
+static gp_status check(const gp_sig *sig, unsigned mask) {
+  GP_TRY(gp_operands_float(sig, roles, mask));
+  return gp_operand_shape(sig, roles, 1, &sig->in[0]->shape, 0);
+}
+
+/* ---- forward ------------------------------------------------------------------------------- */
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(check(sig, 3));
+  return gp_output(sig, 0, sig->in[0]->dtype, &(gp_shape){0});
+}
+
+static gp_status vjp(gp_vjp *v) {
+  gp_ref a = v->in[0], b = v->in[1], dsum = v->dout[0];
+  if (dsum == GP_NONE) return GP_OK;
+  if (v->need[0])
+    GP_TRY(gp_build(v->builder, GP_OP_mse_dx, v->attr, (gp_ref[]){a, b, dsum}, 3, &v->din[0]));
+  if (v->need[1])
+    GP_TRY(gp_build(v->builder, GP_OP_mse_dx, v->attr, (gp_ref[]){b, a, dsum}, 3, &v->din[1]));
+  return GP_OK;
+}
+
+static gp_cost cost(const gp_sig *sig) {
+  return gp_cost_of(sig, 3 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cut cut(const gp_call *call) {
+  (void)call;
+  return (gp_cut){1, 1};
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  (void)span;
+  GP_BY_REAL(call->in[0].meta->dtype, sum_squares)(call);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_mse = {.name = "mse", .min_in = 2, .max_in = 2, .infer = infer, .vjp = vjp,
+                              .cost = cost, .cpu = {.cut = cut, .run = run}};
+
+/* ---- gradient ------------------------------------------------------------------------------ */
+
+static gp_status infer_dx(gp_sig *sig) {
+  GP_TRY(check(sig, 7));
+  GP_TRY(gp_operand_shape(sig, roles, 2, &(gp_shape){0}, -1));
+  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+}
+
+static gp_status run_dx(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, differences)(call, span);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_mse_dx = {.name = "mse_dx", .min_in = 3, .max_in = 3,
+                                 .flags = GP_OP_ROWS | GP_OP_INPLACE, .row_inputs = 3,
+                                 .infer = infer_dx, .cost = cost,
+                                 .cpu = {.cut = gp_rows_cut, .run = run_dx}};

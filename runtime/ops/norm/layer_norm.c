@@ -1,0 +1,116 @@
+/* ops/norm/layer_norm.c - y = (x - mean) * rstd * w + b over the last dimension, and its gradients.
+ *
+ * Mean and variance take two passes over a row that is in the cache: exact, and in the fixed lane
+ * order. dx is row-wise; dw is cut by columns, so the sum over rows keeps one order whatever the
+ * number of threads. The gradient of b is sum_rows_dw. */
+#include "ops/operands.h"
+
+#include <string.h>
+
+#define GP_REAL_SOURCE "ops/norm/layer_norm.inc"
+#include "ops/real.h"
+
+/* ---- forward ------------------------------------------------------------------------------- */
+
+static const char *const roles[] = {"input", "weight", "bias"};
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, roles, 7));
+  GP_TRY(gp_operand_rank(sig, roles, 0, 1));
+  gp_shape column = {1, {gp_meta_width(sig->in[0])}};
+  GP_TRY(gp_operand_shape(sig, roles, 1, &column, 0));
+  GP_TRY(gp_operand_shape(sig, roles, 2, &column, 0));
+  gp_dtype dtype = sig->in[0]->dtype;
+  gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
+  GP_TRY(gp_output(sig, 0, dtype, &sig->in[0]->shape));
+  GP_TRY(gp_output(sig, 1, dtype, &rows));
+  return gp_output(sig, 2, dtype, &rows);
+}
+
+static gp_status vjp(gp_vjp *v) {
+  GP_TRY(gp_vjp_first_output_only(v));
+  gp_ref dy = v->dout[0], x = v->in[0], w = v->in[1], mean = v->out[1], rstd = v->out[2];
+  if (dy == GP_NONE) return GP_OK;
+  if (v->need[0])
+    GP_TRY(gp_build(v->builder, GP_OP_layer_norm_dx, v->attr, (gp_ref[]){dy, x, w, mean, rstd}, 5,
+                    &v->din[0]));
+  if (v->need[1])
+    GP_TRY(gp_build(v->builder, GP_OP_layer_norm_dw, v->attr, (gp_ref[]){dy, x, mean, rstd}, 4,
+                    &v->din[1]));
+  return v->need[2] ? gp_vjp_op1(v, GP_OP_sum_rows_dw, dy, &v->din[2]) : GP_OK;
+}
+
+static gp_cost cost(const gp_sig *sig) {
+  return gp_cost_of(sig, 8 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
+
+static gp_status run(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, normalise)(call, span);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_layer_norm = {.name = "layer_norm", .min_in = 3, .max_in = 3,
+                                     .flags = GP_OP_ROWS, .row_inputs = 1, .infer = infer,
+                                     .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run}};
+
+/* ---- gradient of the input ----------------------------------------------------------------- */
+
+static const char *const dx_roles[] = {"gradient", "input", "weight", "mean", "rstd"};
+
+static gp_status infer_dx(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dx_roles, 31));
+  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
+  const gp_shape *dy = &sig->in[0]->shape;
+  gp_shape column = {1, {gp_meta_width(sig->in[0])}}, rows = gp_shape_drop_last(dy);
+  GP_TRY(gp_operand_shape(sig, dx_roles, 1, dy, 0));
+  GP_TRY(gp_operand_shape(sig, dx_roles, 2, &column, 0));
+  GP_TRY(gp_operand_shape(sig, dx_roles, 3, &rows, 0));
+  GP_TRY(gp_operand_shape(sig, dx_roles, 4, &rows, 0));
+  return gp_output(sig, 0, sig->in[0]->dtype, dy);
+}
+
+static gp_cost cost_dx(const gp_sig *sig) {
+  return gp_cost_of(sig, 11 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_status run_dx(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, input_gradient)(call, span);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_layer_norm_dx = {
+    .name = "layer_norm_dx", .min_in = 5, .max_in = 5, .flags = GP_OP_ROWS,
+    .row_inputs = 1 | 2 | 8 | 16, .infer = infer_dx, .cost = cost_dx,
+    .cpu = {.cut = cut, .run = run_dx}};
+
+/* ---- gradient of the weight ---------------------------------------------------------------- */
+
+static const char *const dw_roles[] = {"gradient", "input", "mean", "rstd"};
+
+static gp_status infer_dw(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dw_roles, 15));
+  GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
+  const gp_shape *dy = &sig->in[0]->shape;
+  gp_shape column = {1, {gp_meta_width(sig->in[0])}}, rows = gp_shape_drop_last(dy);
+  GP_TRY(gp_operand_shape(sig, dw_roles, 1, dy, 0));
+  GP_TRY(gp_operand_shape(sig, dw_roles, 2, &rows, 0));
+  GP_TRY(gp_operand_shape(sig, dw_roles, 3, &rows, 0));
+  return gp_output(sig, 0, sig->in[0]->dtype, &column);
+}
+
+static gp_cost cost_dw(const gp_sig *sig) {
+  return gp_cost_of(sig, 4 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cut cut_dw(const gp_call *call) { return gp_cut_columns(gp_meta_width(call->in[0].meta)); }
+
+static gp_status run_dw(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, weight_gradient)(call, span);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_layer_norm_dw = {.name = "layer_norm_dw", .min_in = 4, .max_in = 4,
+                                        .flags = GP_OP_ACCUMULATES, .infer = infer_dw,
+                                        .cost = cost_dw, .cpu = {.cut = cut_dw, .run = run_dw}};

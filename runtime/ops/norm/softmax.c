@@ -1,0 +1,87 @@
+/* ops/norm/softmax.c - softmax and log_softmax over the last dimension, and their gradients.
+ *
+ * Row-wise. The largest value is taken off first, so nothing overflows; entries of -inf give 0, a
+ * row of -inf only gives NaN. */
+#include "ops/operands.h"
+
+#define GP_REAL_SOURCE "ops/norm/softmax.inc"
+#include "ops/real.h"
+
+static const char *const roles[] = {"input"}, *const dx_roles[] = {"gradient", "output"};
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, roles, 1));
+  GP_TRY(gp_operand_rank(sig, roles, 0, 1));
+  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+}
+
+static gp_status infer_dx(gp_sig *sig) {
+  GP_TRY(gp_operands_float(sig, dx_roles, 3));
+  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
+  GP_TRY(gp_operand_shape(sig, dx_roles, 1, &sig->in[0]->shape, 0));
+  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+}
+
+/* Exponentials count as ten operations. */
+static gp_cost cost(const gp_sig *sig) {
+  return gp_cost_of(sig, 13 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cost cost_dx(const gp_sig *sig) {
+  return gp_cost_of(sig, 4 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
+
+/* ---- softmax ------------------------------------------------------------------------------- */
+
+static gp_status vjp_softmax(gp_vjp *v) {
+  if (v->dout[0] == GP_NONE) return GP_OK;
+  return gp_vjp_op2(v, GP_OP_softmax_dx, v->dout[0], v->out[0], &v->din[0]);
+}
+
+static gp_status run_softmax(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, softmax)(call, span);
+  return GP_OK;
+}
+
+static gp_status run_softmax_dx(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, softmax_dx)(call, span);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_softmax = {
+    .name = "softmax", .min_in = 1, .max_in = 1, .flags = GP_OP_ROWS | GP_OP_INPLACE,
+    .row_inputs = 1, .infer = infer, .vjp = vjp_softmax, .cost = cost,
+    .cpu = {.cut = cut, .run = run_softmax}};
+
+const gp_op_def gp_def_softmax_dx = {
+    .name = "softmax_dx", .min_in = 2, .max_in = 2, .flags = GP_OP_ROWS | GP_OP_INPLACE,
+    .row_inputs = 3, .infer = infer_dx, .cost = cost_dx,
+    .cpu = {.cut = cut, .run = run_softmax_dx}};
+
+/* ---- log_softmax --------------------------------------------------------------------------- */
+
+static gp_status vjp_log_softmax(gp_vjp *v) {
+  if (v->dout[0] == GP_NONE) return GP_OK;
+  return gp_vjp_op2(v, GP_OP_log_softmax_dx, v->dout[0], v->out[0], &v->din[0]);
+}
+
+static gp_status run_log_softmax(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, log_softmax)(call, span);
+  return GP_OK;
+}
+
+static gp_status run_log_softmax_dx(const gp_call *call, gp_span span) {
+  GP_BY_REAL(call->in[0].meta->dtype, log_softmax_dx)(call, span);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_log_softmax = {
+    .name = "log_softmax", .min_in = 1, .max_in = 1, .flags = GP_OP_ROWS, .row_inputs = 1,
+    .infer = infer, .vjp = vjp_log_softmax, .cost = cost,
+    .cpu = {.cut = cut, .run = run_log_softmax}};
+
+const gp_op_def gp_def_log_softmax_dx = {
+    .name = "log_softmax_dx", .min_in = 2, .max_in = 2, .flags = GP_OP_ROWS, .row_inputs = 3,
+    .infer = infer_dx, .cost = cost, .cpu = {.cut = cut, .run = run_log_softmax_dx}};
