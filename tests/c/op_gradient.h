@@ -15,6 +15,7 @@ struct gp_builder {
   gp_tensor *value[BUILDER_VALUES];
 };
 
+/* Keep a value (taken) and give it a number. */
 static inline gp_ref builder_add(gp_builder *b, gp_tensor *value) {
   GP_ASSERT(b->count < BUILDER_VALUES);
   b->value[b->count] = value;
@@ -77,6 +78,7 @@ static inline double weighted(const gradient_case *c, gp_tensor *const *weight) 
   return total;
 }
 
+/* Compare one input's gradient element by element; the first wrong element is told. */
 static inline void check_input(const gradient_case *c, int i, gp_tensor *const *weight,
                                const gp_tensor *g) {
   double h = 1e-5, tolerance = c->tolerance > 0 ? c->tolerance : 1e-6;

@@ -15,6 +15,7 @@
 
 static const gp_attrs no_attrs; /* all slots 0 */
 
+/* `rank, dims`. */
 static inline gp_attrs shape_attrs(gp_shape shape) {
   gp_attrs attrs = {.i = {shape.rank}};
   for (int d = 0; d < shape.rank; d++) attrs.i[1 + d] = shape.dim[d];
@@ -45,6 +46,7 @@ static inline gp_tensor *values(gp_dtype dtype, gp_shape shape, const double *fr
   return t;
 }
 
+/* An application that may fail. */
 static inline gp_status try_op(gp_op op, const gp_attrs *attrs, gp_tensor *const *in, int n_in,
                                gp_tensor **out) {
   int n_out;
@@ -69,6 +71,7 @@ static inline gp_tensor *reversed(gp_tensor *t) {
   return apply(GP_OP_permute, &attrs, t, NULL, NULL);
 }
 
+/* Equal dtype, shape and bytes: NaN equals itself here. Both are contiguous. */
 static inline bool same_bits(const gp_tensor *a, const gp_tensor *b) {
   return gp_meta_equal(gp_tensor_meta(a), gp_tensor_meta(b)) &&
          (gp_tensor_numel(a) == 0 ||

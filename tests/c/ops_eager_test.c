@@ -3,6 +3,8 @@
 #include "base/philox.h"
 #include "op_support.h"
 
+/* ---- the table ------------------------------------------------------------------------------ */
+
 TEST(ops_are_found_by_name) {
   gp_op op;
   CHECK_STATUS(gp_op_find("sum_rows_dw", &op), GP_OK);
@@ -15,6 +17,7 @@ TEST(ops_are_found_by_name) {
   }
 }
 
+/* What eager and the engine rely on without asking. */
 TEST(definitions_are_consistent) {
   for (int i = 0; i < GP_OP_COUNT; i++) {
     const gp_op_def *def = gp_op_get((gp_op)i);
@@ -35,6 +38,9 @@ TEST(wrong_counts_and_numbers_are_refused) {
   for (int i = 0; i <= GP_MAX_INPUTS; i++) gp_tensor_free(in[i]);
 }
 
+/* ---- inputs --------------------------------------------------------------------------------- */
+
+/* sum reads contiguous inputs only; add and permute take them as they lie. */
 TEST(strided_inputs_are_copied_for_ops_that_need_it) {
   gp_tensor *x = uniform(GP_F64, SHAPE(6, 5), -1, 1), *t = reversed(x);
   gp_tensor *whole = apply(GP_OP_copy, &no_attrs, t, NULL, NULL);
@@ -56,6 +62,7 @@ static gp_tensor *drop(gp_tensor *x, double p) {
   return apply(GP_OP_dropout, &attrs, x, NULL, NULL);
 }
 
+/* A hundred thousand draws: 500 is three standard deviations and more. */
 TEST(dropout_keeps_its_share_and_its_bounds) {
   gp_tensor *x = uniform(GP_F32, SHAPE(100, 1000), 1, 1);
   gp_eager_seed(3);
@@ -76,6 +83,7 @@ TEST(dropout_keeps_its_share_and_its_bounds) {
   gp_tensor_free(x), gp_tensor_free(y), gp_tensor_free(all), gp_tensor_free(none);
 }
 
+/* The same seed gives the same numbers; each application gives new ones. */
 TEST(eager_random_numbers_follow_seed_and_clock) {
   gp_tensor *x = uniform(GP_F32, SHAPE(300), 1, 1);
   gp_eager_seed(3);
@@ -99,6 +107,7 @@ static void drop_rows(const gp_step_block *step, int64_t width, float *y) {
   gp_tensor_free(x);
 }
 
+/* Twelve rows drawn at once equal the same rows in micro-batches of five and seven. */
 TEST(the_mask_is_a_function_of_the_global_element) {
   float whole[12 * 37], parts[12 * 37];
   uint32_t words[12 * 37];
@@ -125,6 +134,7 @@ TEST(a_value_that_does_not_carry_rows_is_drawn_by_first_row_and_local_index) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
+/* Runs begin and end anywhere in a block of random words. */
 TEST(dropout_of_every_layout_is_cut_anywhere) {
   gp_attrs attrs = {.i = {1}, .f = {0.25}};
   gp_tensor *x = uniform(GP_F32, SHAPE(9, 5, 30), -1, 1), *t = reversed(x);
@@ -137,6 +147,7 @@ TEST(dropout_of_every_layout_is_cut_anywhere) {
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
+/* The output shares the slot's memory; a wrong shape is refused before anything is written. */
 TEST(accumulate_and_assign_write_the_slot_itself) {
   gp_tensor *slot = uniform(GP_F32, SHAPE(3, 4), 1, 1), *g = uniform(GP_F32, SHAPE(3, 4), 2, 2);
   gp_tensor *a = apply(GP_OP_accumulate, &no_attrs, slot, g, NULL);
@@ -153,6 +164,7 @@ TEST(accumulate_and_assign_write_the_slot_itself) {
       gp_tensor_free(b);
 }
 
+/* Slot and value are the same memory: without a copy in between, half would be overwritten. */
 TEST(a_strided_slot_takes_its_own_transpose) {
   gp_tensor *x = zeros(GP_I32, SHAPE(40, 40)), *t = reversed(x);
   for (int64_t i = 0; i < 1600; i++) gp_tensor_set_int(x, i, i);
@@ -163,6 +175,7 @@ TEST(a_strided_slot_takes_its_own_transpose) {
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
+/* Fail the first allocation, the second, .. until the op succeeds. */
 TEST(a_failed_allocation_loses_nothing) {
   gp_tensor *x = uniform(GP_F32, SHAPE(4, 5), -1, 1), *t = reversed(x);
   size_t live = gp_memory().live;

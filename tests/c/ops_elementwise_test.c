@@ -38,6 +38,7 @@ static double r_gelu_tanh_dx(double dy, double x) {
   return dy * (r_gelu_tanh(x + h, 0) - r_gelu_tanh(x - h, 0)) / (2 * h);
 }
 
+/* One op, its reference, where inputs are drawn from, and how far f32 may be off. */
 typedef struct op_case {
   gp_op op;
   int n_in;
@@ -46,6 +47,7 @@ typedef struct op_case {
   double low, high, tolerance; /* tolerance: relative plus absolute, for f32 */
 } op_case;
 
+/* Arithmetic is exact to rounding; functions have the bounds of vmath.h, scaled by their slope. */
 static const op_case cases[] = {
     {GP_OP_add, 2, 0, r_add, -3, 3, 1e-7},
     {GP_OP_sub, 2, 0, r_sub, -3, 3, 1e-7},
@@ -86,6 +88,7 @@ static double element(const gp_tensor *t, const gp_shape *shape, int64_t flat) {
   return gp_tensor_get_double(t, at);
 }
 
+/* The first wrong element is told; f64 is held to rounding. */
 static void check_values(const op_case *c, const gp_tensor *y, gp_tensor *const *in) {
   const gp_meta *meta = gp_tensor_meta(y);
   double tolerance = meta->dtype == GP_F32 ? c->tolerance : c->op == GP_OP_gelu_dx ? 1e-7 : 1e-14;
@@ -101,6 +104,7 @@ static void check_values(const op_case *c, const gp_tensor *y, gp_tensor *const 
   }
 }
 
+/* Values, then bits in pieces. b is ignored by ops of one input. */
 static void check_case(const op_case *c, gp_tensor *a, gp_tensor *b) {
   gp_tensor *const in[] = {a, b};
   gp_attrs attrs = {.i = {c->form}};
@@ -110,6 +114,9 @@ static void check_case(const op_case *c, gp_tensor *a, gp_tensor *b) {
   gp_tensor_free(y);
 }
 
+/* ---- layouts -------------------------------------------------------------------------------- */
+
+/* 37 is no multiple of a vector, so the scalar remainder is compared too. */
 TEST(equal_shapes_match_the_reference) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (gp_dtype dtype = GP_F32; dtype <= GP_F64; dtype++) {
@@ -123,6 +130,7 @@ TEST(equal_shapes_match_the_reference) {
     }
 }
 
+/* Scalars, row vectors, columns, both sides at once, single elements and nothing at all. */
 TEST(broadcast_shapes_match_the_reference) {
   const gp_shape pairs[][2] = {
       {SHAPE(4, 6, 19), SCALAR},
@@ -149,6 +157,7 @@ TEST(broadcast_shapes_match_the_reference) {
 
 /* ---- special values ------------------------------------------------------------------------- */
 
+/* An op of one input at one number. */
 static double scalar_result(gp_op op, int64_t form, gp_dtype dtype, double a) {
   gp_attrs attrs = {.i = {form}};
   gp_tensor *x = values(dtype, SHAPE(1), &a), *y = apply(op, &attrs, x, NULL, NULL);
@@ -157,6 +166,7 @@ static double scalar_result(gp_op op, int64_t form, gp_dtype dtype, double a) {
   return result;
 }
 
+/* Limits, not NaN: 0 * infinity must not arise inside. */
 TEST(unary_ops_are_right_at_special_values) {
   for (gp_dtype t = GP_F32; t <= GP_F64; t++) {
     CHECK(scalar_result(GP_OP_exp, 0, t, -INFINITY) == 0);
@@ -175,12 +185,14 @@ TEST(unary_ops_are_right_at_special_values) {
   }
 }
 
+/* A broken value is to be seen, not to be clipped away. */
 TEST(nan_goes_through_every_unary_op) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (gp_dtype t = GP_F32; t <= GP_F64 && cases[k].n_in == 1; t++)
       CHECK(isnan(scalar_result(cases[k].op, cases[k].form, t, NAN)));
 }
 
+/* A gradient op with dy = 1 at one number. */
 static double slope(gp_op op, int64_t form, gp_dtype dtype, double x) {
   gp_attrs attrs = {.i = {form}};
   const double one = 1;
@@ -191,6 +203,7 @@ static double slope(gp_op op, int64_t form, gp_dtype dtype, double x) {
   return result;
 }
 
+/* The slope of gelu and silu is 1 far right and 0 far left. */
 TEST(slopes_are_finite_at_infinity) {
   for (gp_dtype t = GP_F32; t <= GP_F64; t++) {
     for (int64_t form = 0; form <= 1; form++) {
@@ -204,6 +217,7 @@ TEST(slopes_are_finite_at_infinity) {
   }
 }
 
+/* One exponent for all takes another loop than an exponent each. */
 TEST(a_square_has_the_same_bits_whatever_the_exponent_looks_like) {
   const double two = 2;
   gp_tensor *x = uniform(GP_F32, SHAPE(50), -3, 3), *scalar = values(GP_F32, SCALAR, &two);
@@ -230,6 +244,7 @@ static bool compare(gp_op op, double a, double b) {
   }
 }
 
+/* Draws from 0 to 4 make many equal pairs among integers and bools. */
 TEST(comparisons_work_on_every_dtype) {
   for (gp_op op = GP_OP_eq; op <= GP_OP_ge; op++)
     for (gp_dtype dtype = 0; dtype < GP_DTYPE_COUNT; dtype++) {
@@ -255,6 +270,7 @@ TEST(comparisons_with_nan_are_false_but_for_ne) {
   gp_tensor_free(x);
 }
 
+/* Each fast layout and the general one; sizes 1, 2, 4 and 8. */
 TEST(where_selects_in_every_dtype_and_layout) {
   const gp_shape shapes[][3] = {
       {SHAPE(6, 33), SHAPE(6, 33), SHAPE(6, 33)}, {SHAPE(6, 33), SHAPE(6, 33), SCALAR},
@@ -278,6 +294,7 @@ TEST(where_selects_in_every_dtype_and_layout) {
 
 /* ---- refusals ------------------------------------------------------------------------------- */
 
+/* The inputs are freed. */
 static void check_refused(gp_op op, gp_tensor *a, gp_tensor *b, gp_status status,
                           const char *text) {
   gp_tensor *out[GP_MAX_OUTPUTS];

@@ -14,10 +14,12 @@ static gp_tensor *draw_off_zero(gp_shape shape) {
   return t;
 }
 
+/* An op of one input; the input is freed. */
 static void check1(gp_op op, gp_attrs attrs, gp_tensor *x) {
   check_gradient((gradient_case){.op = op, .attrs = attrs, .n_in = 1, .in = {x}});
 }
 
+/* Where a function has a kink or a pole, draws stay away from it. */
 TEST(unary_ops) {
   static const gp_op positive[] = {GP_OP_log, GP_OP_sqrt, GP_OP_rsqrt};
   static const gp_op any[] = {GP_OP_neg,  GP_OP_exp,  GP_OP_tanh, GP_OP_sigmoid,
@@ -29,6 +31,7 @@ TEST(unary_ops) {
   check1(GP_OP_gelu, (gp_attrs){.i = {1}}, draw_off_zero(SHAPE(2, 5)));
 }
 
+/* Every way in which a gradient must be summed back to the shape of its input. */
 TEST(binary_ops_in_every_broadcast) {
   static const gp_op ops[] = {GP_OP_add, GP_OP_sub, GP_OP_mul, GP_OP_div, GP_OP_pow};
   const gp_shape pairs[][2] = {
@@ -49,6 +52,7 @@ TEST(binary_ops_in_every_broadcast) {
           .op = ops[k], .n_in = 2, .in = {draw(pairs[p][0], 0.5, 2), draw(pairs[p][1], 0.5, 2)}});
 }
 
+/* A rule must not touch the side that wants no gradient. */
 TEST(one_side_alone) {
   for (unsigned fixed = 1; fixed <= 2; fixed++)
     for (gp_op op = GP_OP_add; op <= GP_OP_pow; op++)
@@ -58,6 +62,7 @@ TEST(one_side_alone) {
                                      .in = {draw(SHAPE(2, 3), 0.5, 2), draw(SHAPE(3), 0.5, 2)}});
 }
 
+/* Dropout draws the same mask for x and for dy. */
 TEST(where_and_dropout) {
   gp_tensor *c = zeros(GP_BOOL, SHAPE(3, 1));
   gp_tensor_set_int(c, 1, 1);
@@ -66,6 +71,7 @@ TEST(where_and_dropout) {
   check1(GP_OP_dropout, (gp_attrs){.i = {3}, .f = {0.4}}, draw(SHAPE(5, 7), -1, 1));
 }
 
+/* Views and moves: the gradient is the inverse move. */
 TEST(shape_ops) {
   check1(GP_OP_reshape, shape_attrs(SHAPE(6, 4)), draw(SHAPE(2, 3, 4), -1, 1));
   check1(GP_OP_reshape, shape_attrs(SHAPE(-1, 2)), draw(SHAPE(2, 3, 4), -1, 1));
@@ -83,6 +89,7 @@ TEST(shape_ops) {
                                         draw(SHAPE(2, 2, 3), -1, 1)}});
 }
 
+/* Every set of dims, kept or not. */
 TEST(reductions) {
   for (int64_t mask = 0; mask < 8; mask++)
     for (int64_t keep = 0; keep <= 1; keep++)
@@ -93,6 +100,7 @@ TEST(reductions) {
   check1(GP_OP_sum_rows_dw, no_attrs, draw(SHAPE(2, 3, 4), -1, 1));
 }
 
+/* 0 * infinity must not arise: slopes at 0^2, 0^3 and 2^0. */
 TEST(powers_of_zero_have_finite_gradients) {
   const double base[] = {0, 0, 2}, exponent[] = {2, 3, 0};
   gp_builder b = {0};

@@ -16,6 +16,7 @@ static int64_t reduced_position(const gp_shape *shape, int64_t mask, int64_t fla
   return at;
 }
 
+/* Against a plain sum in double, and in pieces. */
 static void check_sum(gp_tensor *x, int64_t mask) {
   const gp_meta *meta = gp_tensor_meta(x);
   gp_attrs attrs = {.i = {mask}};
@@ -35,6 +36,7 @@ static void check_sum(gp_tensor *x, int64_t mask) {
   gp_tensor_free(y);
 }
 
+/* Rank 5 with a dim of size 1: lines and columns, one or several reduced dims around them. */
 TEST(sums_over_every_set_of_dims_match_the_reference) {
   static const gp_dtype dtypes[] = {GP_F32, GP_F64, GP_I64, GP_I32, GP_U8, GP_BOOL};
   for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
@@ -45,6 +47,7 @@ TEST(sums_over_every_set_of_dims_match_the_reference) {
     }
 }
 
+/* More than one block of lanes, and more columns than are held at a time. */
 TEST(long_sums_match_the_reference) {
   const gp_shape shapes[] = {SHAPE(1000, 3), SHAPE(3, 1000), SHAPE(300, 300), SHAPE(7, 129, 65)};
   for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
@@ -55,6 +58,7 @@ TEST(long_sums_match_the_reference) {
     }
 }
 
+/* The order is a promise (other devices keep it too), so it is compared with ==. */
 TEST(a_sum_along_the_last_dims_has_the_64_lane_order) {
   gp_tensor *x = uniform(GP_F32, SHAPE(300), -1, 1);
   const float *v = gp_tensor_data(x);
@@ -67,6 +71,7 @@ TEST(a_sum_along_the_last_dims_has_the_64_lane_order) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
+/* The sum of everything, of the given dtype; x is freed. */
 static void check_scalar_sum(gp_tensor *x, gp_dtype dtype, double wanted) {
   gp_tensor *y = apply(GP_OP_sum, &no_attrs, x, NULL, NULL);
   CHECK(gp_tensor_meta(y)->dtype == dtype && gp_tensor_meta(y)->shape.rank == 0);
@@ -74,6 +79,7 @@ static void check_scalar_sum(gp_tensor *x, gp_dtype dtype, double wanted) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
+/* 2^53 + 1 would be lost in a double. */
 TEST(sums_of_scalars_empty_values_halves_and_large_integers) {
   const double big[] = {9007199254740993.0, 1, 1};
   check_scalar_sum(uniform(GP_F32, SHAPE(0, 4), 0, 1), GP_F32, 0);
@@ -87,6 +93,7 @@ TEST(sums_of_scalars_empty_values_halves_and_large_integers) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
+/* Nothing added up is 0, and a dim that is not there is refused. */
 TEST(an_empty_sum_over_rows_is_a_row_of_zeros) {
   gp_tensor *x = zeros(GP_F32, SHAPE(0, 4));
   gp_attrs rows = {.i = {1, 1}};
@@ -102,6 +109,7 @@ TEST(an_empty_sum_over_rows_is_a_row_of_zeros) {
 
 /* ---- the gradient of a bias ----------------------------------------------------------------- */
 
+/* Rows one after the other, beginning with the value of the slot: with ==. */
 TEST(row_sums_ascend_and_go_on_from_what_is_there) {
   gp_tensor *dy = uniform(GP_F32, SHAPE(9, 2, 150), -1, 1),
             *slot = uniform(GP_F32, SHAPE(150), -1, 1);
@@ -125,6 +133,7 @@ TEST(row_sums_ascend_and_go_on_from_what_is_there) {
 
 /* ---- largest elements ----------------------------------------------------------------------- */
 
+/* max and argmax against a plain search, and in pieces. */
 static void check_max(gp_tensor *x, int dim, bool keep) {
   const gp_shape *shape = &gp_tensor_meta(x)->shape;
   gp_attrs attrs = {.i = {dim, keep}};
@@ -159,6 +168,7 @@ TEST(the_largest_element_is_the_first_of_equals_in_every_dtype) {
     }
 }
 
+/* Several NaNs, only infinities, and NaN first and last, along rows and columns. */
 TEST(nan_is_the_largest_and_infinities_count) {
   const double rows[4][4] = {{1, NAN, 3, NAN},
                              {-INFINITY, -INFINITY, -INFINITY, -INFINITY},
@@ -172,6 +182,7 @@ TEST(nan_is_the_largest_and_infinities_count) {
   }
 }
 
+/* Along the empty dim it is an error; along the other one there are no results. */
 TEST(an_empty_dim_has_no_largest_element) {
   gp_tensor *x = zeros(GP_F32, SHAPE(2, 0)), *out[GP_MAX_OUTPUTS];
   CHECK_STATUS(try_op(GP_OP_max, &(gp_attrs){.i = {1}}, &x, 1, out), GP_ESHAPE);
@@ -181,6 +192,7 @@ TEST(an_empty_dim_has_no_largest_element) {
   gp_tensor_free(x), gp_tensor_free(y);
 }
 
+/* The same positions read along the first and along the last dim. */
 TEST(the_gradient_of_max_goes_to_one_position) {
   const double dy[] = {5, 6}, at[] = {2, 3};
   const double columns[] = {0, 0, 5, 0, 0, 6}, rows[] = {0, 5, 0, 0, 0, 6};

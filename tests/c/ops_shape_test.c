@@ -10,12 +10,14 @@ static gp_tensor *counted(gp_dtype dtype, gp_shape shape) {
   return t;
 }
 
+/* Frees t. */
 static void check_elements(gp_tensor *t, gp_shape shape, const double *wanted) {
   CHECK(gp_shape_equal(&gp_tensor_meta(t)->shape, &shape));
   for (int64_t i = 0; i < gp_tensor_numel(t); i++) CHECK(gp_tensor_get_double(t, i) == wanted[i]);
   gp_tensor_free(t);
 }
 
+/* Frees x. */
 static void check_refused(gp_op op, gp_attrs attrs, gp_tensor *x, gp_status status,
                           const char *text) {
   gp_tensor *out[GP_MAX_OUTPUTS];
@@ -24,6 +26,9 @@ static void check_refused(gp_op op, gp_attrs attrs, gp_tensor *x, gp_status stat
   gp_tensor_free(x);
 }
 
+/* ---- views ---------------------------------------------------------------------------------- */
+
+/* A write to x is seen through a narrow, an expand and a permute of it. */
 TEST(views_show_the_memory_of_their_input) {
   gp_tensor *x = counted(GP_F32, SHAPE(3, 4));
   gp_attrs narrow = {.i = {1, 1, 2}}, wide = shape_attrs(SHAPE(2, 3, 2));
@@ -39,6 +44,7 @@ TEST(views_show_the_memory_of_their_input) {
   gp_tensor_free(x), gp_tensor_free(part);
 }
 
+/* Rows of a matrix are one run, columns are several: these can be split, but not joined. */
 TEST(reshape_views_what_it_can_and_copies_the_rest) {
   gp_tensor *x = counted(GP_F32, SHAPE(4, 6));
   gp_attrs rows = {.i = {0, 1, 2}}, columns = {.i = {1, 0, 2}};
@@ -59,6 +65,7 @@ TEST(reshape_views_what_it_can_and_copies_the_rest) {
   gp_tensor_free(x), gp_tensor_free(top), gp_tensor_free(left);
 }
 
+/* Dims of size 1 carry no stride, and empty values nothing at all. */
 TEST(reshape_knows_scalars_ones_and_empty_values) {
   gp_tensor *one = counted(GP_F64, SHAPE(1, 1)), *none = counted(GP_F64, SHAPE(0, 3));
   gp_attrs scalar = {0}, empty = shape_attrs(SHAPE(5, 0, 2));
@@ -67,6 +74,7 @@ TEST(reshape_knows_scalars_ones_and_empty_values) {
   gp_tensor_free(one), gp_tensor_free(none);
 }
 
+/* Stride 0 runs merge with stride 0. */
 TEST(reshape_of_a_repeated_value_is_a_view_inside_the_repeated_dims) {
   gp_tensor *x = counted(GP_F32, SCALAR);
   gp_attrs wide = shape_attrs(SHAPE(4, 6)), other = shape_attrs(SHAPE(3, 8));
@@ -75,6 +83,7 @@ TEST(reshape_of_a_repeated_value_is_a_view_inside_the_repeated_dims) {
   gp_tensor_free(x), gp_tensor_free(repeated);
 }
 
+/* Dimensions and positions count from 1 in texts. */
 TEST(wrong_shapes_are_refused_with_the_numbers) {
   gp_shape shape = SHAPE(3, 4);
   check_refused(GP_OP_reshape, shape_attrs(SHAPE(5, 2)), zeros(GP_F32, shape), GP_ESHAPE,
@@ -104,6 +113,9 @@ TEST(wrong_shapes_are_refused_with_the_numbers) {
                 "there is no dtype 99");
 }
 
+/* ---- copies --------------------------------------------------------------------------------- */
+
+/* Rank 4, transposed, with a dim of size 1: pieces begin and end inside of boxes. */
 TEST(copies_of_strided_values_are_contiguous_and_cut_anywhere) {
   for (gp_dtype dtype = 0; dtype < GP_DTYPE_COUNT; dtype++) {
     gp_tensor *x = counted(dtype, SHAPE(5, 1, 7, 3)), *t = reversed(x);
@@ -116,6 +128,7 @@ TEST(copies_of_strided_values_are_contiguous_and_cut_anywhere) {
   }
 }
 
+/* 0 to 65 are exact in every dtype but bool. */
 TEST(casts_convert_between_all_dtypes_and_cut_anywhere) {
   for (gp_dtype from = 0; from < GP_DTYPE_COUNT; from++)
     for (gp_dtype to = 0; to < GP_DTYPE_COUNT; to++) {
@@ -135,6 +148,7 @@ TEST(casts_convert_between_all_dtypes_and_cut_anywhere) {
   gp_tensor_free(line);
 }
 
+/* In the middle, with an empty value between. */
 TEST(concat_puts_values_one_behind_the_other) {
   gp_tensor *a = counted(GP_I32, SHAPE(2, 1, 2)), *b = counted(GP_I32, SHAPE(2, 2, 2));
   gp_tensor *none = counted(GP_I32, SHAPE(2, 0, 2));
@@ -152,6 +166,7 @@ TEST(concat_puts_values_one_behind_the_other) {
   gp_tensor_free(a), gp_tensor_free(b), gp_tensor_free(none);
 }
 
+/* Before and behind, only behind, and around nothing. */
 TEST(pad_puts_zeros_around) {
   gp_tensor *x = counted(GP_F64, SHAPE(2, 2));
   check_elements(apply(GP_OP_pad, &(gp_attrs){.i = {1, 1, 4}}, x, NULL, NULL), SHAPE(2, 4),

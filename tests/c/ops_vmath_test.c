@@ -24,6 +24,7 @@ static double worst(float (*f)(float), double (*right)(double)) {
 
 static double sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
 
+/* Bounds measured over every 37th float, plus a little. */
 TEST(errors_stay_below_their_bounds) {
   CHECK(worst(gp_expf, exp) < 1.2);
   CHECK(worst(gp_tanhf, tanh) < 2.8);
@@ -32,6 +33,7 @@ TEST(errors_stay_below_their_bounds) {
   CHECK(worst(gp_logf, log) < 1.0);
 }
 
+/* Both zeros, the ends of the ranges, denormals, infinities, NaN. */
 TEST(special_values_are_libms) {
   static const float special[] = {0.0f,     -0.0f,     1.0f,    -1.0f,  88.72f,          88.73f,
                                   -87.4f,   -103.9f,   -104.1f, 1e-45f, 1.17549435e-38f, 3.4e38f,

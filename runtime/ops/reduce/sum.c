@@ -82,6 +82,7 @@ static void push_dim(dims *list, int64_t size, int64_t stride) {
   list->total *= size;
 }
 
+/* Split the input's dims; those of size 1 belong to no list. */
 static plan make_plan(const gp_call *call) {
   const gp_meta *in = call->in[0].meta;
   const int64_t *dim = in->shape.dim;
@@ -138,6 +139,8 @@ static void sum_columns(const gp_call *call, const plan *p, int64_t result, int6
   add->store(&sum, n, (char *)call->out[0].data + (size_t)result * to);
 }
 
+/* ---- the op --------------------------------------------------------------------------------- */
+
 static gp_status run(const gp_call *call, gp_span span) {
   plan p = make_plan(call);
   if (p.line_reduced) {
@@ -162,6 +165,7 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){.units = results, .grain = grain > GP_LANES ? grain : GP_LANES};
 }
 
+/* Floats keep their dtype; integers and bools are counted in i64. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
   gp_dtype dtype = sig->in[0]->dtype;
@@ -169,6 +173,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_dtype_is_float(dtype) ? dtype : GP_I64, &shape);
 }
 
+/* One addition for each element read. */
 static gp_cost cost(const gp_sig *sig) {
   gp_cost c = gp_cost_elements(sig, 0);
   c.flop = (double)gp_meta_numel(sig->in[0]);

@@ -1,4 +1,7 @@
-/* ops/shape/concat.c - values one behind the other along a dim; any one dtype. */
+/* ops/shape/concat.c - values one behind the other along dim i[0]; any one dtype.
+ *
+ * Inputs are contiguous, so a unit of the result is one piece of memory from each of them. Inputs
+ * may be empty along the dim. */
 #include <string.h>
 
 #include "base/status.h"
@@ -15,6 +18,7 @@ static gp_status refuse(const gp_shape *a, const gp_shape *b, int64_t dim) {
                  (long long)dim + 1);
 }
 
+/* All sizes but that of the dim agree. */
 static bool equal_outside(const gp_shape *a, const gp_shape *b, int64_t dim) {
   if (a->rank != b->rank) return false;
   for (int d = 0; d < a->rank; d++)
@@ -22,6 +26,7 @@ static bool equal_outside(const gp_shape *a, const gp_shape *b, int64_t dim) {
   return true;
 }
 
+/* Sizes along the dim add up. */
 static gp_status infer(gp_sig *sig) {
   int64_t dim = sig->attr->i[0];
   gp_shape shape = sig->in[0]->shape;
@@ -43,6 +48,7 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};
 }
 
+/* Input by input: each fills its column of every unit. */
 static gp_status run(const gp_call *call, gp_span span) {
   size_t item = gp_dtype_size(call->out[0].meta->dtype);
   gp_axis whole = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);
@@ -59,6 +65,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
+/* Every input gets its part of dy. */
 static gp_status vjp(gp_vjp *v) {
   int64_t dim = v->attr->i[0], start = 0;
   for (int i = 0; i < v->n_in; i++) {

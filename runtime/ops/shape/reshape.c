@@ -18,6 +18,7 @@ typedef struct runs {
   int64_t size[GP_MAX_RANK], step[GP_MAX_RANK];
 } runs;
 
+/* A dim joins the run before it when one step of that is all steps of this. */
 static runs merge_dims(const gp_meta *meta) {
   runs r = {0};
   for (int d = 0; d < meta->shape.rank; d++) {
@@ -51,6 +52,7 @@ static bool cut_runs(const runs *r, const gp_shape *to, int64_t *stride) {
   return true;
 }
 
+/* Strides of a view under the shape of as many elements; false where there is none. */
 static bool view_strides(const gp_meta *in, const gp_shape *to, int64_t *stride) {
   if (gp_meta_numel(in) > 0) {
     runs r = merge_dims(in);
@@ -77,6 +79,7 @@ static gp_status fill_unknown(gp_shape *to, int d, int64_t n) {
   return GP_OK;
 }
 
+/* Both shapes and both counts are told: one of them is what the caller got wrong. */
 static gp_status check_numel(const gp_shape *from, int64_t n, const gp_shape *to) {
   int64_t wanted;
   GP_TRY(gp_shape_numel(to, &wanted));
@@ -103,6 +106,8 @@ gp_status gp_reshape_target(const gp_attrs *attrs, const gp_shape *from, gp_shap
   return GP_OK;
 }
 
+/* ---- the op --------------------------------------------------------------------------------- */
+
 static gp_status infer(gp_sig *sig) {
   gp_shape to;
   int64_t stride[GP_MAX_RANK];
@@ -112,6 +117,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_view(sig, &to, stride);
 }
 
+/* dy under the shape that x had. */
 static gp_status vjp(gp_vjp *v) {
   gp_shape from = gp_vjp_meta(v, v->in[0])->shape;
   return gp_vjp_reshape(v, v->dout[0], &from, &v->din[0]);
