@@ -1,12 +1,12 @@
 /* ops/real.h - compile one kernel source for f32 and for f64.
  *
  * Usage: #define GP_REAL_SOURCE "ops/norm/softmax.inc", then include this file (it has no guard on
- * purpose). In the source REAL is the type, FN(name) a name of this type, EXP, LOG, SQRT and GEMM
- * the functions for it. GP_BY_REAL picks the one for a dtype. */
+ * purpose). In the source REAL is the type, FN(name) a name of this type, LOG, SQRT and GEMM the
+ * functions for it, EXP the exponential of a number that is not above 0. GP_BY_REAL picks the one for a dtype. */
 #include <math.h>
 
 #include "device/cpu/gemm.h"
-#include "ops/vmath.h"
+#include "ops/falling_exp.h"
 
 #ifndef GP_BY_REAL
 #define GP_BY_REAL(dtype, name) ((dtype) == GP_F32 ? name##_f32 : name##_f64)
@@ -14,7 +14,7 @@
 
 #define REAL float
 #define FN(name) name##_f32
-#define EXP      gp_expf
+#define EXP      gp_falling_expf
 #define LOG      logf
 #define SQRT     sqrtf
 #define GEMM     gp_gemm_f32
