@@ -17,9 +17,10 @@ enum { GP_LANES = 64 };
   do {                                                                                             \
     T gp_fold16[16], gp_fold8[8], gp_fold4[4];                                                     \
     for (int gp_j = 0; gp_j < 16; gp_j++)                                                          \
-      gp_fold16[gp_j] = op(op((lane)[gp_j], (lane)[gp_j + 32]),                                    \
-                           op((lane)[gp_j + 16], (lane)[gp_j + 48]));                              \
-    for (int gp_j = 0; gp_j < 8; gp_j++) gp_fold8[gp_j] = op(gp_fold16[gp_j], gp_fold16[gp_j + 8]); \
+      gp_fold16[gp_j] =                                                                            \
+          op(op((lane)[gp_j], (lane)[gp_j + 32]), op((lane)[gp_j + 16], (lane)[gp_j + 48]));       \
+    for (int gp_j = 0; gp_j < 8; gp_j++)                                                           \
+      gp_fold8[gp_j] = op(gp_fold16[gp_j], gp_fold16[gp_j + 8]);                                   \
     for (int gp_j = 0; gp_j < 4; gp_j++) gp_fold4[gp_j] = op(gp_fold8[gp_j], gp_fold8[gp_j + 4]);  \
     const T gp_even = op(gp_fold4[0], gp_fold4[2]), gp_odd = op(gp_fold4[1], gp_fold4[3]);         \
     (result) = op(gp_even, gp_odd);                                                                \
@@ -36,11 +37,12 @@ enum { GP_LANES = 64 };
     const int64_t gp_lane_n = (n);                                                                 \
     int64_t gp_lane_at = 0;                                                                        \
     for (; gp_lane_at + GP_LANES <= gp_lane_n; gp_lane_at += GP_LANES)                             \
-      _Pragma("GCC unroll 4") for (int gp_lane_v = 0; gp_lane_v < 4; gp_lane_v++)                  \
+      _Pragma("GCC unroll 4") for (int gp_lane_v = 0; gp_lane_v < 4; gp_lane_v++) {                \
         for (int gp_lane_j = 0; gp_lane_j < 16; gp_lane_j++) {                                     \
           const int64_t i = gp_lane_at + 16 * gp_lane_v + gp_lane_j;                               \
           gp_lane[gp_lane_v][gp_lane_j] += (term);                                                 \
         }                                                                                          \
+      }                                                                                            \
     for (int gp_lane_j = 0; gp_lane_j < GP_LANES && gp_lane_at + gp_lane_j < gp_lane_n;            \
          gp_lane_j++) {                                                                            \
       const int64_t i = gp_lane_at + gp_lane_j;                                                    \

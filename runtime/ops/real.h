@@ -2,7 +2,8 @@
  *
  * Usage: #define GP_REAL_SOURCE "ops/norm/softmax.inc", then include this file (it has no guard on
  * purpose). In the source REAL is the type, FN(name) a name of this type, LOG, SQRT and GEMM the
- * functions for it, EXP the exponential of a number that is not above 0. GP_BY_REAL picks the one for a dtype. */
+ * functions for it, EXP the exponential of a number that is not above 0. GP_BY_REAL picks the
+ * function for a dtype. */
 #include <math.h>
 
 #include "device/cpu/gemm.h"
@@ -12,7 +13,7 @@
 #define GP_BY_REAL(dtype, name) ((dtype) == GP_F32 ? name##_f32 : name##_f64)
 #endif
 
-#define REAL float
+#define REAL     float
 #define FN(name) name##_f32
 #define EXP      gp_falling_expf
 #define LOG      logf
@@ -26,7 +27,7 @@
 #undef SQRT
 #undef GEMM
 
-#define REAL double
+#define REAL     double
 #define FN(name) name##_f64
 #define EXP      exp
 #define LOG      log
