@@ -227,6 +227,146 @@ const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref);
  * failures name. */
 void gp_trace_set_layer(gp_trace *trace, int layer);
 gp_status gp_trace_set_label(gp_trace *trace, const char *label);
+/* Multiplications and additions, and bytes read and written, of all ops so far. */
+void gp_trace_cost(const gp_trace *trace, double *flop, double *bytes);
+
+/* ---- schedules ------------------------------------------------------------------------------ */
+
+/* One list of actions per device, verified. */
+typedef struct gp_schedule gp_schedule;
+typedef struct gp_schedule_text {
+  int device_count, stage_count;
+  const char *const *rows;  /* per device: "0F0,0F1,0B0" */
+  const int32_t *placement; /* per stage: its device */
+} gp_schedule_text;
+/* Parse and verify. Errors: GP_ESCHEDULE, the text prints the grid with the faulty action marked. */
+gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule);
+void gp_schedule_free(gp_schedule *schedule);
+
+/* ---- pipelines ------------------------------------------------------------------------------ */
+
+/* A model cut into stages, each on a device, and the workers that run it. */
+typedef struct gp_pipeline gp_pipeline;
+/* What one batch shape needs: programs, memory, lowered schedule. */
+typedef struct gp_plan gp_plan;
+
+typedef enum gp_checkpoint {
+  GP_CHECKPOINT_NEVER,
+  GP_CHECKPOINT_ALWAYS,
+  GP_CHECKPOINT_EXCEPT_LAST /* nothing is recomputed where backward directly follows forward */
+} gp_checkpoint;
+
+typedef struct gp_device_spec {
+  const char *name; /* "cpu:0" */
+  int threads;
+} gp_device_spec;
+
+typedef struct gp_pipeline_spec {
+  int stage_count, layer_count, device_count, param_count;
+  const int32_t *stage_of; /* per layer; one entry more for the loss (the last stage) */
+  const gp_device_spec *devices;
+  gp_param *const *params;    /* in order of declaration, buffers included */
+  const int32_t *param_layer; /* layer that owns each */
+  gp_checkpoint checkpoint;
+  uint64_t seed;
+  bool finite; /* values that are not finite fail the step */
+} gp_pipeline_spec;
+
+/* Start the workers and move the parameters into the arenas of their stages. Errors: GP_ESTATE when
+ * another live pipeline owns the model. */
+gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline);
+/* Stop the workers and give the model back; parameters keep their values. Idempotent. */
+void gp_pipeline_close(gp_pipeline *pipeline);
+void gp_pipeline_free(gp_pipeline *pipeline);
+
+typedef enum gp_plan_kind {
+  GP_PLAN_STEP,     /* forward, loss, backward as scheduled */
+  GP_PLAN_SPLIT,    /* forward of all micro-batches; backward when its gradient is given */
+  GP_PLAN_EVALUATE, /* forward and loss */
+  GP_PLAN_FORWARD   /* forward only */
+} gp_plan_kind;
+
+/* The traced model for micro-batches of `rows` rows; there are `micros` of them. */
+typedef struct gp_plan_shape {
+  gp_trace *trace; /* taken */
+  int64_t rows;
+  int micros;
+  gp_ref output;          /* what the model returns; GP_NONE in plans with a loss */
+  gp_ref loss_sum;        /* scalar; GP_NONE in plans without a loss */
+  gp_ref loss_count;      /* integer scalar that depends on the targets alone, or GP_NONE */
+  int64_t constant_count; /* of this micro-batch, where loss_count is GP_NONE */
+} gp_plan_shape;
+
+typedef struct gp_plan_spec {
+  gp_plan_kind kind;
+  const gp_schedule *schedule; /* placement and order; borrowed during the call */
+  gp_plan_shape shapes[2];     /* larger micro-batches first; the second may have micros = 0 */
+  bool sum_loss;               /* the loss is the sum itself: no division by the count */
+} gp_plan_spec;
+/* The plan belongs to the pipeline until it is dropped. Traces are taken, also on failure. */
+gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
+void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
+
+typedef struct gp_run_args {
+  gp_tensor *const *inputs, *const *targets; /* whole mini-batch, contiguous; borrowed */
+  int input_count, target_count;
+  gp_tensor *output;   /* receives the rows of all micro-batches (FORWARD, SPLIT) */
+  gp_tensor *out_grad; /* GP_PLAN_SPLIT: not NULL runs the backward half */
+  bool accumulate;     /* add to the gradients that are there */
+} gp_run_args;
+
+typedef struct gp_run_result {
+  double loss;   /* mean (or sum, see sum_loss); 0 without a loss */
+  int64_t count; /* what it was divided by */
+} gp_run_result;
+/* Hand the mini-batch to the workers and wait. On failure gradients are zero and parameters and
+ * buffers as before. Errors: the first failing action's, in schedule order; GP_EINTERRUPT. */
+gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args,
+                          gp_run_result *result);
+const gp_meta *gp_plan_output_meta(const gp_plan *plan); /* of one larger micro-batch; NULL: none */
+void gp_pipeline_zero_grad(gp_pipeline *pipeline);
+uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
+void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
+
+typedef struct gp_device_stats {
+  double busy, span; /* seconds of the last run: inside actions; from first begin to last end */
+  int peak_live;     /* activations kept at once */
+  size_t peak_bytes; /* of the device's activation memory */
+} gp_device_stats;
+/* Of the last run. seconds: wall time. */
+void gp_pipeline_stats(const gp_pipeline *pipeline, int device, gp_device_stats *stats);
+double gp_pipeline_seconds(const gp_pipeline *pipeline);
+/* Write the last run as Chrome trace JSON. Errors: GP_EIO. */
+gp_status gp_pipeline_trace(const gp_pipeline *pipeline, const char *path);
+
+/* ---- optimizers ----------------------------------------------------------------------------- */
+
+typedef enum gp_optim_kind { GP_OPTIM_SGD, GP_OPTIM_ADAM, GP_OPTIM_ADAMW } gp_optim_kind;
+typedef struct gp_optim_hyper {
+  gp_optim_kind kind;
+  double lr, weight_decay, momentum, beta1, beta2, eps;
+  bool nesterov;
+} gp_optim_hyper;
+
+typedef struct gp_optimizer gp_optimizer;
+/* One group of parameters with its own hyper-parameters. */
+typedef struct gp_optim_group {
+  gp_param *const *params;
+  int count;
+} gp_optim_group;
+gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
+                           gp_optimizer **optimizer);
+void gp_optimizer_free(gp_optimizer *optimizer);
+/* Update every parameter that has a gradient; hyper[] per group. Parameters of a live pipeline are
+ * updated by the workers of their stages. */
+gp_status gp_optimizer_step(gp_optimizer *optimizer, const gp_optim_hyper *hyper);
+int64_t gp_optimizer_steps(const gp_optimizer *optimizer);
+void gp_optimizer_set_steps(gp_optimizer *optimizer, int64_t steps);
+/* The k-th moment (0-based) of a parameter; receives a new reference, NULL where there is none. */
+void gp_optimizer_moment(const gp_optimizer *optimizer, const gp_param *param, int k,
+                         gp_tensor **moment);
+/* Scale all gradients so that their global norm is at most max; receives the norm before. */
+gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm);
 
 /* ---- files --------------------------------------------------------------------------------- */
 
@@ -255,6 +395,28 @@ gp_status gp_file_read(const char *path, gp_tensor **bytes);
  * freed with gp_file_list_free. Errors: GP_EIO. */
 gp_status gp_file_list(const char *path, char ***names, size_t *count);
 void gp_file_list_free(char **names, size_t count);
+
+/* A file of numbers, one row a line. */
+typedef struct gp_csv_options {
+  bool header;    /* the first line names the columns */
+  char separator; /* ',' or another ASCII character */
+} gp_csv_options;
+
+/* Read it into an f64 tensor [rows, columns]; names[] receives the header's names, freed with
+ * gp_file_list_free (NULL and 0 without a header). Quoted fields, CRLF, a byte order mark and blank
+ * lines are understood. Errors: GP_EIO; GP_EFORMAT with file:line and column. */
+gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
+                      char ***names, size_t *count);
+
+/* Copy rows of a contiguous tensor (along its first dimension) in the order of `positions` (i64 [n],
+ * 0-based). Errors: GP_ERANGE, GP_ESHAPE, GP_EDTYPE. */
+gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_tensor **rows);
+/* Windows of context + 1 bytes of a u8 tensor that begin at `starts` (i64 [n], 0-based): x [n, context]
+ * receives the first `context` bytes of each, y [n, context] the last ones, as i64 ids. */
+gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
+                          gp_tensor **x, gp_tensor **y);
+/* Put u8 tensors one after the other. */
+gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined);
 
 /* ---- machine ------------------------------------------------------------------------------- */
 

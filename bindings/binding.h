@@ -1,0 +1,156 @@
+/* bindings/binding.h - what the binding files share: the box, the state, checks, errors, apply.
+ *
+ * Bindings check arguments, make one call and push the result; policy lives in lua/. Checks raise
+ * with longjmp, so they come before anything is acquired; what is acquired goes straight into a box
+ * that the collector knows. Functions here that raise do so at the line of the user's code. */
+#ifndef GP_BINDING_H
+#define GP_BINDING_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "gpipe.h"
+
+#define GP_LUA_TENSOR "gpipe.Tensor"
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+/* Each part has `int gp_open_<part>(lua_State *L)`, which puts its functions into the core table at
+ * the top of the stack and leaves the stack as it was. A new binding file adds a line here. */
+#define GP_LUA_PARTS(X)                                                                            \
+  X(scope)                                                                                         \
+  X(tensor)                                                                                        \
+  X(make)                                                                                          \
+  X(param)                                                                                         \
+  X(ops)                                                                                           \
+  X(nn)                                                                                            \
+  X(machine)                                                                                       \
+  X(host)                                                                                          \
+  X(trace)                                                                                         \
+  X(trace_cost)                                                                                    \
+  X(schedule)                                                                                      \
+  X(pipeline)                                                                                      \
+  X(archive)                                                                                       \
+  X(gather)                                                                                        \
+  X(optimizer)
+
+#define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
+GP_LUA_PARTS(GP_LUA_PART)
+#undef GP_LUA_PART
+
+int luaopen_gpipe_core(lua_State *L);
+
+/* ---- state --------------------------------------------------------------------------------- */
+
+/* What the core keeps for one Lua state (in its registry). */
+typedef struct gp_lua {
+  gp_trace *trace; /* retained; NULL while no layer is being traced */
+  int depth;       /* module scopes that are open */
+  size_t limit;    /* bytes held by the runtime beyond which garbage is collected */
+  size_t collects; /* how often that happened */
+} gp_lua;
+
+gp_lua *gp_lua_state(lua_State *L);
+/* Make `trace` (retained) the one that applications are recorded in; NULL ends tracing. */
+void gp_lua_set_trace(lua_State *L, gp_trace *trace);
+gp_trace *gp_lua_trace(lua_State *L);
+/* Call the function below its n_args arguments, all of its results, with `trace` (borrowed) recording;
+ * it does not any more afterwards, also when the function raises. */
+void gp_lua_call_traced(lua_State *L, gp_trace *trace, int n_args);
+/* The innermost open module, "3.fc (Linear 256 -> 10)", or "". Valid while the scope is open. */
+const char *gp_lua_label(lua_State *L);
+/* Push what the Lua side gave to core.hook(name, value), or nil. */
+int gp_lua_push_hook(lua_State *L, const char *name);
+
+/* ---- the box ------------------------------------------------------------------------------- */
+
+/* A Lua tensor is one of: a real tensor, a parameter or buffer, a value of a trace. A freed one is
+ * none. */
+typedef struct gp_box {
+  gp_tensor *tensor;
+  gp_param *param;
+  gp_trace *trace; /* with ref */
+  gp_ref ref;
+} gp_box;
+
+/* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.
+ * Collects garbage first when the runtime holds more than the adaptive limit. */
+gp_box *gp_lua_new_box(lua_State *L);
+/* Push a box with another reference to `tensor` (borrowed). */
+void gp_lua_push_tensor(lua_State *L, gp_tensor *tensor);
+void gp_lua_push_param(lua_State *L, gp_param *param);
+/* Push a value of a trace (retained). */
+void gp_lua_push_ref(lua_State *L, gp_trace *trace, gp_ref ref);
+/* Give back what the box holds; it is freed then. */
+void gp_box_clear(gp_box *box);
+
+gp_box *gp_lua_to_box(lua_State *L, int index); /* NULL where it is not a tensor */
+const gp_meta *gp_box_meta(const gp_box *box);  /* of a box that is not freed */
+bool gp_meta_is_dense(const gp_meta *meta);     /* row-major without gaps, whatever the offset */
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* Raise the text of a failed runtime call, prefixed by the open module. For mistakes of the caller. */
+int gp_lua_fail(lua_State *L, gp_status status);
+/* Push nil, text, code and return 3. For failures of the world (files, devices). */
+int gp_lua_return_failure(lua_State *L, gp_status status);
+/* Raise `who: what is, what was wanted` in the format of lua_pushfstring. */
+int gp_lua_error(lua_State *L, const char *format, ...);
+/* Raise "<who> is <the value at index>, expected <wanted>". */
+int gp_lua_bad_value(lua_State *L, int index, const char *who, const char *wanted);
+
+/* ---- checks: `who` is "function: parameter" ------------------------------------------------- */
+
+gp_box *gp_lua_check_box(lua_State *L, int index, const char *who);
+/* A box whose elements can be read now. Errors: a value of a trace, a freed one. */
+gp_box *gp_lua_check_known(lua_State *L, int index, const char *who);
+/* The real tensor behind a known box: of a parameter its value. A new reference is pushed as a box
+ * when it is a parameter, so that it lives as long as the call. */
+gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who);
+int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, int64_t high);
+double gp_lua_check_number(lua_State *L, int index, const char *who);
+/* 1-based or negative position among `size` -> 0-based. */
+int64_t gp_lua_check_position(lua_State *L, int index, const char *who, int64_t size);
+int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank);
+/* A table of sizes, or sizes as arguments from `index` on; each >= low (0, or -1 for "infer"). */
+void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, gp_shape *shape);
+gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who);
+const char *gp_lua_check_string(lua_State *L, int index, const char *who);
+
+/* Write the number or boolean at `index` into element `at`; false where the dtype cannot hold it. */
+bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at);
+/* The same, raising. */
+void gp_lua_store(lua_State *L, int index, const char *who, gp_tensor *tensor, int64_t at);
+/* Push what elements of the dtype are: "a number", "an integer that u8 can hold". */
+const char *gp_lua_push_wanted(lua_State *L, gp_dtype dtype);
+/* Push element `at`: a float, an integer or a boolean as the dtype says. */
+void gp_lua_push_element(lua_State *L, const gp_tensor *tensor, int64_t at);
+
+/* ---- applying ops -------------------------------------------------------------------------- */
+
+typedef struct gp_use {
+  gp_op op;
+  gp_attrs attrs;
+  int n_in, in[GP_MAX_INPUTS]; /* absolute stack positions of tensors */
+  int n_out;                   /* outputs to push; 0 means 1 */
+} gp_use;
+
+/* Apply an op: record it where an input is symbolic (or a parameter while tracing), run it at once
+ * otherwise. Pushes the outputs asked for. Errors: those of the op; values of another trace. */
+void gp_lua_apply(lua_State *L, const gp_use *use);
+void gp_lua_apply1(lua_State *L, gp_op op, int a);
+void gp_lua_apply2(lua_State *L, gp_op op, int a, int b);
+/* Push the reshaped value at `index`; a value with gaps is copied first. */
+void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape);
+/* Replace a number at `index` by a 0-d tensor of the dtype. */
+void gp_lua_promote(lua_State *L, int index, const char *who, gp_dtype dtype);
+/* Make both operands tensors: a number takes the dtype of the other. */
+void gp_lua_check_operands(lua_State *L, int a, int b, const char *who);
+/* Write the value at `from` (tensor, number or nested table) into `to`, broadcast and converted;
+ * `who` is the function. */
+void gp_lua_copy_into(lua_State *L, gp_tensor *to, int from, const char *who);
+/* Push a tensor built from a number, boolean or nested table. dtype GP_DTYPE_COUNT: f32, or bool
+ * where the first value is a boolean. */
+void gp_lua_push_table(lua_State *L, int index, const char *who, gp_dtype dtype);
+
+#endif

@@ -1,0 +1,169 @@
+/* bindings/check.c - argument checks: each returns the value or raises with what is and what was
+ * wanted. Strings are no numbers here, and a float with an integer value is an integer: sizes often
+ * come from a division. */
+#include "binding.h"
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+gp_box *gp_lua_check_box(lua_State *L, int index, const char *who) {
+  gp_box *box = gp_lua_to_box(L, index);
+  if (!box) gp_lua_bad_value(L, index, who, "a tensor");
+  if (!box->tensor && !box->param && !box->trace)
+    gp_lua_error(L, "%s: the tensor was freed, expected a live one", who);
+  return box;
+}
+
+/* Parameters count as unknown while tracing: what is read now would be frozen into every step. */
+gp_box *gp_lua_check_known(lua_State *L, int index, const char *who) {
+  gp_box *box = gp_lua_check_box(L, index, who);
+  if (box->trace || (box->param && gp_lua_trace(L)))
+    gp_lua_error(L,
+                 "%s: the value is not known while a layer is being traced: data-dependent "
+                 "control flow cannot be pipelined",
+                 who);
+  return box;
+}
+
+/* The value of a parameter may be replaced while the call runs; the box pushed here keeps it. */
+gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who) {
+  gp_box *box = gp_lua_check_known(L, index, who);
+  if (box->tensor) return box->tensor;
+  gp_box *value = gp_lua_new_box(L);
+  gp_status status = gp_param_value(box->param, &value->tensor);
+  if (status != GP_OK) gp_lua_fail(L, status);
+  return value->tensor;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+/* False for strings, and for floats that are no integers. */
+static bool to_integer(lua_State *L, int index, int64_t *value) {
+  int good = 0;
+  if (lua_type(L, index) == LUA_TNUMBER) *value = lua_tointegerx(L, index, &good);
+  return good != 0;
+}
+
+/* Push the words for low..high; the text stays on the stack until the error is raised. */
+static const char *push_range(lua_State *L, int64_t low, int64_t high) {
+  if (high == INT64_MAX) return lua_pushfstring(L, "an integer >= %I", (LUAI_UACINT)low);
+  return lua_pushfstring(L, "an integer in %I..%I", (LUAI_UACINT)low, (LUAI_UACINT)high);
+}
+
+int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, int64_t high) {
+  int64_t value = 0;
+  index = lua_absindex(L, index);
+  if (!to_integer(L, index, &value) || value < low || value > high)
+    gp_lua_bad_value(L, index, who, push_range(L, low, high));
+  return value;
+}
+
+/* NaN and infinities pass: what they mean is the caller's to say. */
+double gp_lua_check_number(lua_State *L, int index, const char *who) {
+  if (lua_type(L, index) != LUA_TNUMBER) gp_lua_bad_value(L, index, who, "a number");
+  return lua_tonumber(L, index);
+}
+
+int64_t gp_lua_check_position(lua_State *L, int index, const char *who, int64_t size) {
+  int64_t value = 0;
+  index = lua_absindex(L, index);
+  bool good = to_integer(L, index, &value);
+  if (good && value >= 1 && value <= size) return value - 1;
+  if (good && value < 0 && value >= -size) return size + value;
+  const char *wanted =
+      size == 0 ? "nothing: the size is 0"
+                : lua_pushfstring(L, "1..%I or -%I..-1", (LUAI_UACINT)size, (LUAI_UACINT)size);
+  return gp_lua_bad_value(L, index, who, wanted);
+}
+
+/* Dimensions are positions too; a scalar has none to name. */
+int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank) {
+  if (rank == 0) gp_lua_error(L, "%s: the tensor is a scalar, it has no dimensions", who);
+  return (int)gp_lua_check_position(L, index, who, rank);
+}
+
+/* ---- shapes, dtypes, strings --------------------------------------------------------------- */
+
+/* lua_geti, not rawgeti: a shape may be a table with __index. */
+void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, gp_shape *shape) {
+  bool table = lua_type(L, index) == LUA_TTABLE;
+  if (!table && lua_type(L, index) != LUA_TNUMBER)
+    gp_lua_bad_value(L, index, who, "a shape like {32, 128}");
+  int64_t rank = table ? (int64_t)lua_rawlen(L, index) : lua_gettop(L) - index + 1;
+  if (rank > GP_MAX_RANK)
+    gp_lua_error(L, "%s has %I dimensions, expected at most %d", who, (LUAI_UACINT)rank,
+                 (int)GP_MAX_RANK);
+  shape->rank = (int)rank;
+  for (int d = 0; d < shape->rank; d++) {
+    if (table) lua_geti(L, index, d + 1);
+    shape->dim[d] = gp_lua_check_int(L, table ? -1 : index + d, who, low, INT64_MAX);
+    if (table) lua_pop(L, 1);
+  }
+}
+
+const char *gp_lua_check_string(lua_State *L, int index, const char *who) {
+  if (lua_type(L, index) != LUA_TSTRING) gp_lua_bad_value(L, index, who, "a string");
+  return lua_tostring(L, index);
+}
+
+/* One text for a wrong type and for an unknown name: both list what there is. */
+gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who) {
+  gp_dtype dtype = GP_F32;
+  if (lua_type(L, index) != LUA_TSTRING) gp_lua_bad_value(L, index, who, "a dtype like \"f32\"");
+  if (gp_dtype_parse(lua_tostring(L, index), &dtype) != GP_OK)
+    gp_lua_bad_value(L, index, who, "f32, f64, bf16, f16, i64, i32, u8 or bool");
+  return dtype;
+}
+
+/* ---- elements ------------------------------------------------------------------------------ */
+
+/* Whether an integer dtype holds the value: nothing wraps silently. */
+static bool fits(gp_dtype dtype, int64_t value) {
+  if (dtype == GP_I32) return value >= INT32_MIN && value <= INT32_MAX;
+  if (dtype == GP_U8) return value >= 0 && value <= UINT8_MAX;
+  return true;
+}
+
+/* Booleans go into every dtype as 0 and 1; numbers into bool as "not zero". */
+bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
+  gp_dtype dtype = gp_tensor_meta(tensor)->dtype;
+  int type = lua_type(L, index);
+  int64_t value = 0;
+  if (type == LUA_TBOOLEAN) {
+    gp_tensor_set_int(tensor, at, lua_toboolean(L, index));
+    return true;
+  }
+  if (type != LUA_TNUMBER) return false;
+  if (gp_dtype_is_float(dtype)) {
+    gp_tensor_set_double(tensor, at, lua_tonumber(L, index));
+    return true;
+  }
+  if (dtype == GP_BOOL)
+    value = lua_tonumber(L, index) != 0.0;
+  else if (!to_integer(L, index, &value) || !fits(dtype, value))
+    return false;
+  gp_tensor_set_int(tensor, at, value);
+  return true;
+}
+
+const char *gp_lua_push_wanted(lua_State *L, gp_dtype dtype) {
+  if (dtype == GP_BOOL) return lua_pushliteral(L, "true or false");
+  if (gp_dtype_is_float(dtype)) return lua_pushliteral(L, "a number");
+  return lua_pushfstring(L, "an integer that %s can hold", gp_dtype_name(dtype));
+}
+
+void gp_lua_store(lua_State *L, int index, const char *who, gp_tensor *tensor, int64_t at) {
+  if (gp_lua_try_store(L, index, tensor, at)) return;
+  index = lua_absindex(L, index);
+  gp_lua_bad_value(L, index, who, gp_lua_push_wanted(L, gp_tensor_meta(tensor)->dtype));
+}
+
+/* Integers keep their 64 bits, and a bool is a Lua boolean: 0 would be true in a condition. */
+void gp_lua_push_element(lua_State *L, const gp_tensor *tensor, int64_t at) {
+  gp_dtype dtype = gp_tensor_meta(tensor)->dtype;
+  if (dtype == GP_BOOL)
+    lua_pushboolean(L, gp_tensor_get_int(tensor, at) != 0);
+  else if (gp_dtype_is_float(dtype))
+    lua_pushnumber(L, gp_tensor_get_double(tensor, at));
+  else
+    lua_pushinteger(L, gp_tensor_get_int(tensor, at));
+}

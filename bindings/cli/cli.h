@@ -1,0 +1,78 @@
+/* bindings/cli/cli.h - the parts of the program gpipe-lua: its switches, how it runs chunks, how it
+ * reports. */
+#ifndef GP_BINDINGS_CLI_H
+#define GP_BINDINGS_CLI_H
+
+#include <stdbool.h>
+
+#include <lua.h>
+
+#define GP_PROGRAM "gpipe-lua"
+
+/* Documented exit codes; 1 is Lua's for an uncaught error. */
+enum { GP_EXIT_OK = 0, GP_EXIT_ERROR = 1, GP_EXIT_USAGE = 2, GP_EXIT_INTERRUPT = 130 };
+
+/* ---- options.c ------------------------------------------------------------------------------ */
+
+typedef enum gp_switch {
+  GP_SWITCH_END, /* what follows is the script */
+  GP_SWITCH_EXECUTE,
+  GP_SWITCH_LIBRARY,
+  GP_SWITCH_INTERACTIVE,
+  GP_SWITCH_BANNER,
+  GP_SWITCH_WARNINGS,
+  GP_SWITCH_NO_ENVIRONMENT,
+  GP_SWITCH_DEVICES,
+  GP_SWITCH_SEED,
+  GP_SWITCH_DRY_RUN,
+  GP_SWITCH_VERSION,
+  GP_SWITCH_LIST_DEVICES,
+  GP_SWITCH_HELP,
+  GP_SWITCH_BAD /* a message has been printed */
+} gp_switch;
+
+/* Read the switch at argv[*at] and move *at behind it and its argument; *value receives the
+ * argument, if it takes one. Prints to stderr what is wrong. */
+gp_switch gp_switch_next(char **argv, int *at, const char **value);
+
+typedef struct gp_options {
+  int script;    /* position in argv; where argv ends if there is none */
+  gp_switch run; /* what to do instead of running a script: VERSION, LIST_DEVICES, HELP; else END */
+  bool interactive, banner, execute, no_environment, has_seed;
+  lua_Integer seed;
+  const char *devices; /* borrowed from argv; NULL if not given */
+} gp_options;
+
+/* Read all switches. Returns GP_EXIT_OK or GP_EXIT_USAGE, with the reason printed. */
+int gp_options_parse(char **argv, gp_options *options);
+void gp_options_print_help(void);
+
+/* ---- run.c ---------------------------------------------------------------------------------- */
+
+/* Call the function below its n arguments, as lua_pcall does, with tracebacks and Ctrl-C. After a
+ * failure the text is on the stack. */
+int gp_run_call(lua_State *L, int arguments, int results);
+/* Print the text on top, if status is a failure, and pop it; returns the exit code. */
+int gp_run_report(lua_State *L, int status);
+/* Whether the last failure was an interrupt (traceback.c). */
+bool gp_run_interrupted(lua_State *L);
+/* Do what the command line says; returns the exit code. */
+int gp_run_options(lua_State *L, char **argv, const gp_options *options);
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+/* traceback.c: message handler: makes the text and traceback of the error object. */
+int gp_traceback(lua_State *L);
+void gp_traceback_forget(lua_State *L); /* nothing has failed yet */
+/* warning.c: print errors in finalizers always, other warnings when asked. */
+void gp_warning_install(lua_State *L);
+/* sigint.c: catch Ctrl-C, and follow coroutines so that it reaches the one that runs. */
+void gp_sigint_install(lua_State *L);
+/* terminal.c: what gpipe/repl.lua needs, as module "gpipe.terminal". */
+void gp_terminal_install(lua_State *L);
+/* version.c: --version, -v, --list-devices. */
+void gp_version_print(void);
+void gp_banner_print(void);
+int gp_devices_print(lua_State *L);
+
+#endif

@@ -1,0 +1,72 @@
+/* bindings/cli/main.c - the program gpipe-lua: a Lua 5.4 interpreter that holds the runtime.
+ *
+ * This file and isa.c are compiled for the oldest processor: they run before it is known that the
+ * machine has the instructions that the rest was built with. */
+#include <stdio.h>
+
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "cli.h"
+#include "embed.h"
+#include "isa.h"
+
+static int refuse_processor(const char *missing) {
+  fprintf(stderr,
+          GP_PROGRAM
+          ": this processor has no %s, which this build uses (-march=%s).\n"
+          "Build it on this machine, or with cmake -DGPIPE_MARCH=x86-64-v3 (or x86-64).\n",
+          missing, gp_isa_march());
+  return GP_EXIT_ERROR;
+}
+
+/* program(options, argv, &code): the protected part of main. */
+static int program(lua_State *L) {
+  const gp_options *options = lua_touserdata(L, 1);
+  char **argv = lua_touserdata(L, 2);
+  int *code = lua_touserdata(L, 3);
+  luaL_checkversion(L);
+  if (options->no_environment) {
+    lua_pushboolean(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+  }
+  luaL_openlibs(L);
+  /* Incremental: a generational collector hardly notices tensors, which are small to Lua. */
+  lua_gc(L, LUA_GCINC, 0, 0, 0);
+  gp_warning_install(L);
+  gp_sigint_install(L);
+  gp_lua_install(L);
+  gp_terminal_install(L);
+  *code = gp_run_options(L, argv, options);
+  return 0;
+}
+
+static int run(char **argv, const gp_options *options) {
+  lua_State *L = luaL_newstate();
+  if (!L) {
+    fputs(GP_PROGRAM ": no memory for a Lua state\n", stderr);
+    return GP_EXIT_ERROR;
+  }
+  int code = GP_EXIT_ERROR;
+  lua_pushcfunction(L, program);
+  lua_pushlightuserdata(L, (void *)options);
+  lua_pushlightuserdata(L, argv);
+  lua_pushlightuserdata(L, &code);
+  int status = lua_pcall(L, 3, 0, 0);
+  if (status != LUA_OK) code = gp_run_report(L, status);
+  lua_close(L);
+  return code;
+}
+
+int main(int argc, char **argv) {
+  (void)argc;
+  const char *missing = gp_isa_missing();
+  if (missing) return refuse_processor(missing);
+  gp_options options;
+  int code = gp_options_parse(argv, &options);
+  if (code != GP_EXIT_OK) return code;
+  if (options.run == GP_SWITCH_HELP) gp_options_print_help();
+  if (options.run == GP_SWITCH_VERSION) gp_version_print();
+  if (options.run == GP_SWITCH_HELP || options.run == GP_SWITCH_VERSION) return GP_EXIT_OK;
+  return run(argv, &options);
+}

@@ -1,0 +1,199 @@
+/* bindings/cli/options.c - the command line: Lua's own switches, and ours, which are all long.
+ *
+ * The line is read twice with the same function: once to check all of it before anything runs,
+ * once by run.c for -e, -l and -W, which act in the order given. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct switch_name {
+  const char *name;
+  gp_switch kind;
+  const char *argument; /* what it takes, NULL for nothing */
+} switch_name;
+
+static const switch_name short_names[] = {
+    {"-e", GP_SWITCH_EXECUTE, "stat"},   {"-l", GP_SWITCH_LIBRARY, "mod"},
+    {"-i", GP_SWITCH_INTERACTIVE, NULL}, {"-v", GP_SWITCH_BANNER, NULL},
+    {"-W", GP_SWITCH_WARNINGS, NULL},    {"-E", GP_SWITCH_NO_ENVIRONMENT, NULL},
+    {NULL, GP_SWITCH_BAD, NULL}};
+
+static const switch_name long_names[] = {{"--devices", GP_SWITCH_DEVICES, "a list of devices"},
+                                         {"--seed", GP_SWITCH_SEED, "an integer"},
+                                         {"--dry-run", GP_SWITCH_DRY_RUN, NULL},
+                                         {"--version", GP_SWITCH_VERSION, NULL},
+                                         {"--list-devices", GP_SWITCH_LIST_DEVICES, NULL},
+                                         {"--help", GP_SWITCH_HELP, NULL},
+                                         {NULL, GP_SWITCH_BAD, NULL}};
+
+static const char usage[] =
+    "usage: " GP_PROGRAM " [options] [script [args]]\n"
+    "Lua's options:\n"
+    "  -e stat         run the text 'stat'\n"
+    "  -i              enter the interactive mode after the script\n"
+    "  -l mod          require library 'mod' into the global 'mod'\n"
+    "  -l g=mod        require library 'mod' into the global 'g'\n"
+    "  -v              show the version\n"
+    "  -E              ignore environment variables\n"
+    "  -W              turn warnings on\n"
+    "  --              stop reading options\n"
+    "  -               run standard input as a script\n"
+    "and these:\n"
+    "  --devices LIST  devices that pipelines use by default, as in cpu:0,cpu:1\n"
+    "  --seed N        seed of everything random, as gp.seed(N) at the start of the script\n"
+    "  --dry-run       reserved: plan without training (comes with the planner)\n"
+    "  --version       version, Lua, libraries and what the build may use\n"
+    "  --list-devices  devices that are there, and why others are not\n"
+    "  --help          this text\n";
+
+/* ---- what is wrong -------------------------------------------------------------------------- */
+
+static int smallest(int a, int b, int c) {
+  int m = a < b ? a : b;
+  return m < c ? m : c;
+}
+
+/* Edit distance; both texts are shorter than 32 characters. Source: Wagner and Fischer 1974. */
+static int distance(const char *a, const char *b) {
+  int row[32];
+  int width = (int)strlen(b);
+  for (int j = 0; j <= width; j++) row[j] = j;
+  for (int i = 1; a[i - 1]; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= width; j++) {
+      int above = row[j];
+      row[j] = smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+      diagonal = above;
+    }
+  }
+  return row[width];
+}
+
+/* The long switch that was probably meant, or NULL: one or two slips, or one dash too few. */
+static const char *suggestion(const char *text, size_t length) {
+  char typed[32];
+  if (length >= sizeof typed - 1) return NULL;
+  memcpy(typed, text, length);
+  typed[length] = 0;
+  const char *best = NULL;
+  int least = 3;
+  for (const switch_name *s = long_names; s->name; s++) {
+    int d = distance(typed, s->name);
+    if (d < least) best = s->name, least = d;
+  }
+  return best;
+}
+
+static gp_switch refuse(const char *text, size_t length) {
+  const char *meant = suggestion(text, length);
+  fprintf(stderr, GP_PROGRAM ": unrecognized option '%.*s'", (int)length, text);
+  if (meant) fprintf(stderr, " (did you mean '%s'?)", meant);
+  fprintf(stderr, "\n%s", usage);
+  return GP_SWITCH_BAD;
+}
+
+static gp_switch refuse_argument(const switch_name *s, const char *got) {
+  if (got)
+    fprintf(stderr, GP_PROGRAM ": '%s' takes no argument, got '%s'\n", s->name, got);
+  else
+    fprintf(stderr, GP_PROGRAM ": '%s' needs an argument: %s\n", s->name, s->argument);
+  fputs(usage, stderr);
+  return GP_SWITCH_BAD;
+}
+
+/* ---- one switch ----------------------------------------------------------------------------- */
+
+static const switch_name *find(const switch_name *names, const char *text, size_t length) {
+  for (const switch_name *s = names; s->name; s++)
+    if (strlen(s->name) == length && memcmp(s->name, text, length) == 0) return s;
+  return NULL;
+}
+
+/* The argument of s: what is attached, else (required) the next word. */
+static gp_switch take(char **argv, int *at, const switch_name *s, const char **value) {
+  if (s->argument && !*value) *value = argv[(*at)++];
+  if (!s->argument != !*value) return refuse_argument(s, *value);
+  return s->kind;
+}
+
+static gp_switch next_long(char **argv, int *at, const char **value) {
+  const char *text = argv[(*at)++], *equals = strchr(text, '=');
+  size_t length = equals ? (size_t)(equals - text) : strlen(text);
+  const switch_name *s = find(long_names, text, length);
+  if (!s) return refuse(text, length);
+  *value = equals ? equals + 1 : NULL;
+  return take(argv, at, s, value);
+}
+
+static gp_switch next_short(char **argv, int *at, const char **value) {
+  const char *text = argv[(*at)++];
+  const switch_name *s = find(short_names, text, 2);
+  if (!s || (text[2] && !s->argument)) return refuse(text, strlen(text));
+  *value = text[2] ? text + 2 : NULL;
+  /* `-e -i` is a forgotten argument, as in lua: another switch is not taken for one */
+  if (!*value && s->argument && argv[*at] && argv[*at][0] == '-') return refuse_argument(s, NULL);
+  return take(argv, at, s, value);
+}
+
+gp_switch gp_switch_next(char **argv, int *at, const char **value) {
+  const char *text = argv[*at];
+  *value = NULL;
+  if (!text || text[0] != '-' || !text[1]) return GP_SWITCH_END;
+  if (text[1] != '-') return next_short(argv, at, value);
+  if (text[2]) return next_long(argv, at, value);
+  (*at)++; /* "--" */
+  return GP_SWITCH_END;
+}
+
+/* ---- the whole line ------------------------------------------------------------------------- */
+
+static bool parse_seed(const char *text, gp_options *o) {
+  char *end;
+  errno = 0;
+  long long n = strtoll(text, &end, 10);
+  if (end == text || *end || errno) {
+    fprintf(stderr, GP_PROGRAM ": --seed: '%s' is not an integer\n", text);
+    return false;
+  }
+  o->seed = n;
+  o->has_seed = true;
+  return true;
+}
+
+/* Take one switch into o; false when it cannot be. */
+static bool apply(gp_options *o, gp_switch kind, const char *value) {
+  switch (kind) {
+  case GP_SWITCH_EXECUTE: o->execute = true; return true;
+  case GP_SWITCH_INTERACTIVE: o->interactive = true; return true;
+  case GP_SWITCH_BANNER: o->banner = true; return true;
+  case GP_SWITCH_NO_ENVIRONMENT: o->no_environment = true; return true;
+  case GP_SWITCH_SEED: return parse_seed(value, o);
+  case GP_SWITCH_DEVICES: o->devices = value; return true;
+  case GP_SWITCH_VERSION:
+  case GP_SWITCH_LIST_DEVICES:
+  case GP_SWITCH_HELP: o->run = kind; return true;
+  case GP_SWITCH_DRY_RUN:
+    fputs(GP_PROGRAM ": --dry-run is reserved: it comes with the planner, which this version does "
+                     "not have\n",
+          stderr);
+    return false;
+  default: return kind != GP_SWITCH_BAD; /* -l and -W act when run.c comes to them */
+  }
+}
+
+int gp_options_parse(char **argv, gp_options *options) {
+  *options = (gp_options){.run = GP_SWITCH_END};
+  int at = argv[0] ? 1 : 0;
+  const char *value;
+  gp_switch kind;
+  while ((kind = gp_switch_next(argv, &at, &value)) != GP_SWITCH_END)
+    if (!apply(options, kind, value)) return GP_EXIT_USAGE;
+  options->script = at;
+  return GP_EXIT_OK;
+}
+
+void gp_options_print_help(void) { fputs(usage, stdout); }

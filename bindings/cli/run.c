@@ -1,0 +1,196 @@
+/* bindings/cli/run.c - run what the command line names, in the order and with the rules of lua 5.4:
+ * LUA_INIT, then -e and -l and -W as they come, then the script, then the interactive mode. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h> /* isatty */
+
+#include <lauxlib.h>
+#include <lualib.h> /* LUA_VERSUFFIX */
+
+#include "cli.h"
+#include "interrupt.h"
+
+/* ---- calling and reporting ------------------------------------------------------------------ */
+
+int gp_run_call(lua_State *L, int arguments, int results) {
+  int base = lua_gettop(L) - arguments; /* where the function is, then the handler */
+  lua_pushcfunction(L, gp_traceback);
+  lua_insert(L, base);
+  gp_traceback_forget(L);
+  lua_State *before = gp_lua_interrupt_watch(L);
+  int status = lua_pcall(L, arguments, results, base);
+  if (status != LUA_OK) gp_lua_interrupt_reset(L);
+  gp_lua_interrupt_watch(before);
+  lua_remove(L, base);
+  return status;
+}
+
+int gp_run_report(lua_State *L, int status) {
+  if (status == LUA_OK) return GP_EXIT_OK;
+  const char *text = lua_tostring(L, -1);
+  fflush(stdout); /* what the script printed comes before why it ended */
+  fprintf(stderr, GP_PROGRAM ": %s\n", text ? text : "(error object is not a string)");
+  lua_pop(L, 1);
+  return gp_run_interrupted(L) ? GP_EXIT_INTERRUPT : GP_EXIT_ERROR;
+}
+
+/* Call the chunk on top if it was loaded; `loaded` is the status of that. */
+static int run_chunk(lua_State *L, int loaded) {
+  return gp_run_report(L, loaded == LUA_OK ? gp_run_call(L, 0, 0) : loaded);
+}
+
+static int run_text(lua_State *L, const char *text, const char *name) {
+  return run_chunk(L, luaL_loadbuffer(L, text, strlen(text), name));
+}
+
+/* ---- switches that act in order --------------------------------------------------------------- */
+
+/* -l mod, -l g=mod; of "mod-version" the global's name is "mod". */
+static int run_library(lua_State *L, const char *value) {
+  const char *equals = strchr(value, '='), *module = equals ? equals + 1 : value;
+  size_t length = equals ? (size_t)(equals - value) : strcspn(value, "-");
+  lua_pushlstring(L, value, length);
+  lua_getglobal(L, "require");
+  lua_pushstring(L, module);
+  int status = gp_run_call(L, 1, 1);
+  if (status == LUA_OK) {
+    lua_pushglobaltable(L);
+    lua_insert(L, -3);
+    lua_rawset(L, -3);
+  } else {
+    lua_remove(L, -2);
+  }
+  int code = gp_run_report(L, status);
+  lua_pop(L, 1);
+  return code;
+}
+
+static int run_switches(lua_State *L, char **argv) {
+  int at = argv[0] ? 1 : 0, code = GP_EXIT_OK;
+  const char *value;
+  gp_switch kind;
+  while (code == GP_EXIT_OK && (kind = gp_switch_next(argv, &at, &value)) != GP_SWITCH_END) {
+    if (kind == GP_SWITCH_EXECUTE) code = run_text(L, value, "=(command line)");
+    if (kind == GP_SWITCH_LIBRARY) code = run_library(L, value);
+    if (kind == GP_SWITCH_WARNINGS) lua_warning(L, "@on", 0);
+  }
+  return code;
+}
+
+static int run_init(lua_State *L) {
+  const char *name = "=LUA_INIT" LUA_VERSUFFIX, *init = getenv(name + 1);
+  if (!init) name = "=LUA_INIT", init = getenv(name + 1);
+  if (!init) return GP_EXIT_OK;
+  if (init[0] == '@') return run_chunk(L, luaL_loadfile(L, init + 1));
+  return run_text(L, init, name);
+}
+
+/* ---- our switches ----------------------------------------------------------------------------- */
+
+/* Append "cpu:0,cpu:1" as a list to the table on top. Errors: raises for an empty name. */
+static void push_devices(lua_State *L, const char *list) {
+  lua_newtable(L);
+  for (lua_Integer n = 1;; n++) {
+    size_t length = strcspn(list, ",");
+    if (length == 0)
+      luaL_error(L, "--devices: device %d has no name, wanted a list like cpu:0,cpu:1", (int)n);
+    lua_pushlstring(L, list, length);
+    lua_rawseti(L, -2, n);
+    if (!list[length]) return;
+    list += length + 1;
+  }
+}
+
+/* apply(options): put the defaults where the Lua layer looks for them. */
+static int apply_defaults(lua_State *L) {
+  const gp_options *o = lua_touserdata(L, 1);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "gpipe.config");
+  lua_call(L, 1, 1);
+  if (o->devices) {
+    push_devices(L, o->devices);
+    lua_setfield(L, -2, "devices");
+  }
+  if (!o->has_seed) return 0;
+  lua_pushinteger(L, o->seed);
+  lua_setfield(L, -2, "seed");
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "gpipe");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "seed");
+  lua_pushinteger(L, o->seed);
+  lua_call(L, 1, 0);
+  return 0;
+}
+
+static int run_defaults(lua_State *L, const gp_options *options) {
+  if (!options->devices && !options->has_seed) return GP_EXIT_OK; /* no need to load gpipe */
+  lua_pushcfunction(L, apply_defaults);
+  lua_pushlightuserdata(L, (void *)options);
+  return gp_run_report(L, gp_run_call(L, 1, 0));
+}
+
+/* ---- the script --------------------------------------------------------------------------------- */
+
+/* The global arg: the script at 0, its arguments from 1, what stands before it below 0. */
+static void make_arg(lua_State *L, char **argv, int script) {
+  int end = 0;
+  while (argv[end]) end++;
+  int zero = script < end ? script : 0; /* without a script the program is arg[0], as in lua */
+  lua_createtable(L, end > zero ? end - zero : 0, zero + 1);
+  for (int i = 0; i < end; i++) {
+    lua_pushstring(L, argv[i]);
+    lua_rawseti(L, -2, i - zero);
+  }
+  lua_setglobal(L, "arg");
+}
+
+static int run_script(lua_State *L, char **argv, int script) {
+  const char *name = argv[script];
+  bool from_stdin = strcmp(name, "-") == 0 && strcmp(argv[script - 1], "--") != 0;
+  int status = luaL_loadfile(L, from_stdin ? NULL : name);
+  int count = 0;
+  for (; status == LUA_OK && argv[script + 1 + count]; count++) {
+    luaL_checkstack(L, 4, "too many arguments to script");
+    lua_pushstring(L, argv[script + 1 + count]);
+  }
+  return gp_run_report(L, status == LUA_OK ? gp_run_call(L, count, 0) : status);
+}
+
+/* The interactive mode is a Lua module; it catches what goes wrong inside. */
+static int run_interactive(lua_State *L) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "gpipe.repl");
+  int status = gp_run_call(L, 1, 1);
+  if (status == LUA_OK) {
+    lua_getfield(L, -1, "run");
+    lua_remove(L, -2);
+    status = lua_pcall(L, 0, 0, 0);
+  }
+  return gp_run_report(L, status);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
+
+/* What lua does when the line names no script. */
+static int run_without_script(lua_State *L, const gp_options *o) {
+  if (o->execute || o->banner) return GP_EXIT_OK;
+  if (isatty(STDIN_FILENO)) return run_interactive(L);
+  return run_chunk(L, luaL_loadfile(L, NULL));
+}
+
+int gp_run_options(lua_State *L, char **argv, const gp_options *options) {
+  if (options->run == GP_SWITCH_LIST_DEVICES) return gp_devices_print(L);
+  if (options->banner && !options->interactive) gp_banner_print();
+  make_arg(L, argv, options->script);
+  int code = options->no_environment ? GP_EXIT_OK : run_init(L);
+  if (code == GP_EXIT_OK) code = run_defaults(L, options);
+  if (code == GP_EXIT_OK) code = run_switches(L, argv);
+  if (code != GP_EXIT_OK) return code;
+  bool script = argv[options->script] != NULL;
+  if (script) code = run_script(L, argv, options->script);
+  /* As in lua, -i goes on only after a script that ended well. */
+  if (options->interactive) return code == GP_EXIT_OK ? run_interactive(L) : code;
+  return script ? code : run_without_script(L, options);
+}

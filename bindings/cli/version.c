@@ -1,0 +1,39 @@
+/* bindings/cli/version.c - what this program is and what it found: -v, --version, --list-devices. */
+#include <stdio.h>
+
+#include <lauxlib.h>
+
+#include "cli.h"
+#include "gpipe.h"
+#include "isa.h"
+
+void gp_banner_print(void) { printf(GP_PROGRAM " " GP_VERSION ", " LUA_COPYRIGHT "\n"); }
+
+void gp_version_print(void) {
+  const char *why = "", *gemm = gp_gemm_library(&why);
+  gp_machine machine = gp_machine_info();
+  printf(GP_PROGRAM " " GP_VERSION "\n%s\n", LUA_RELEASE);
+  if (*gemm)
+    printf("%s\n", gemm);
+  else
+    printf("oneDNN: none, plain kernels are used (%s)\n", why ? why : "not found");
+  printf("built for -march=%s:%s\n", gp_isa_march(), gp_isa_built());
+  printf("this machine: %s, %s, %d core%s\n", machine.model, machine.isa, machine.cores,
+         machine.cores == 1 ? "" : "s");
+  printf("CUDA: not built\n");
+}
+
+/* list(): the table is made in Lua, from gp.devices{why = true}. */
+static int list(lua_State *L) {
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "gpipe.command");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "list_devices");
+  lua_call(L, 0, 0);
+  return 0;
+}
+
+int gp_devices_print(lua_State *L) {
+  lua_pushcfunction(L, list);
+  return gp_run_report(L, gp_run_call(L, 0, 0));
+}

@@ -1,0 +1,126 @@
+/* bindings/embed.c - serve the embedded Lua sources to `require`.
+ *
+ * The searcher stands right after Lua's own search of package.path, so that files found through
+ * LUA_PATH win, and before the search for C modules, so that an installed gpipe.so is not loaded
+ * into a program that holds a runtime already. Every module is loaded once per Lua state, whatever
+ * happens to package.loaded (busted empties it for each spec file): class tables stay the same. */
+#include "embed.h"
+
+#include <string.h>
+
+#include <lauxlib.h>
+
+/* Registry key of the table module name -> value. */
+static const char loaded_key;
+
+/* ---- looking up ----------------------------------------------------------------------------- */
+
+static const gp_lua_source *find_module(const char *name) {
+  for (const gp_lua_source *s = gp_lua_sources; s->module; s++)
+    if (strcmp(s->module, name) == 0) return s;
+  return NULL;
+}
+
+bool gp_lua_is_embedded(const char *chunk) {
+  for (const gp_lua_source *s = gp_lua_sources; s->module; s++)
+    if (strcmp(s->chunk, chunk) == 0) return true;
+  return false;
+}
+
+/* ---- loading once --------------------------------------------------------------------------- */
+
+/* Replace the function on top, a loader, by what it returned the first time it ran in this state. */
+static void load_once(lua_State *L, const char *name) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &loaded_key);
+  if (lua_getfield(L, -1, name) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, -2);
+    lua_pushstring(L, name);
+    lua_call(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, name);
+  }
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+static void load_source(lua_State *L, const gp_lua_source *s) {
+  if (luaL_loadbufferx(L, (const char *)s->text, *s->size, s->chunk, "t") != LUA_OK) lua_error(L);
+  load_once(L, s->module);
+}
+
+/* loader(name) of an embedded module. */
+static int load_embedded(lua_State *L) {
+  load_source(L, find_module(luaL_checkstring(L, 1)));
+  return 1;
+}
+
+/* loader(name) of a C module; upvalue 1 is its open function. */
+static int load_builtin(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  load_once(L, name);
+  return 1;
+}
+
+/* searcher(name) -> loader, chunk | text why not */
+static int search(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  const gp_lua_source *s = find_module(name);
+  if (!s) {
+    lua_pushfstring(L, "no embedded module '%s'", name);
+    return 1;
+  }
+  lua_pushcfunction(L, load_embedded);
+  lua_pushstring(L, s->chunk + 1);
+  return 2;
+}
+
+/* ---- installing ----------------------------------------------------------------------------- */
+
+static void preload(lua_State *L, const char *name, lua_CFunction open) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, open);
+  lua_pushcclosure(L, load_builtin, 1);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
+/* Insert the searcher as number `at` of package.searchers. */
+static void add_searcher(lua_State *L, lua_Integer at) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, "package") != LUA_TTABLE ||
+      lua_getfield(L, -1, "searchers") != LUA_TTABLE)
+    luaL_error(L, "gpipe: package.searchers is missing, wanted Lua's standard package library");
+  for (lua_Integer i = luaL_len(L, -1); i >= at; i--) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushcfunction(L, search);
+  lua_rawseti(L, -2, at);
+  lua_pop(L, 3);
+}
+
+/* What the command line said, for the Lua layer: {devices = list or nil, seed = integer or nil}. */
+static int open_config(lua_State *L) {
+  lua_newtable(L);
+  return 1;
+}
+
+void gp_lua_install(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &loaded_key) == LUA_TNIL) {
+    lua_newtable(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &loaded_key);
+    enum { AFTER_PACKAGE_PATH = 3 };
+    add_searcher(L, AFTER_PACKAGE_PATH);
+    preload(L, "gpipe.core", luaopen_gpipe_core);
+    preload(L, "gpipe.config", open_config);
+  }
+  lua_pop(L, 1);
+}
+
+void gp_lua_push_gpipe(lua_State *L) {
+  const gp_lua_source *s = find_module("gpipe");
+  if (!s) luaL_error(L, "gpipe: this build holds no module 'gpipe'");
+  load_source(L, s);
+}

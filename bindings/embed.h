@@ -1,0 +1,30 @@
+/* bindings/embed.h - the Lua sources inside the program, and how `require` finds them. */
+#ifndef GP_BINDINGS_EMBED_H
+#define GP_BINDINGS_EMBED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <lua.h>
+
+typedef struct gp_lua_source {
+  const char *module; /* "gpipe.nn.linear" */
+  const char *chunk;  /* "@gpipe/nn/linear.lua": what messages and tracebacks show */
+  const unsigned char *text;
+  const size_t *size; /* bytes of text */
+} gp_lua_source;
+
+/* Made by scripts/cmake/embed.cmake; ends with a row whose module is NULL. */
+extern const gp_lua_source gp_lua_sources[];
+
+/* Whether a chunk name ("@gpipe/init.lua") is one of ours: such frames are hidden from users. */
+bool gp_lua_is_embedded(const char *chunk);
+/* Make `require` find the embedded modules, gpipe.core and gpipe.config. A second call does
+ * nothing. */
+void gp_lua_install(lua_State *L);
+/* Push what `require "gpipe"` returns, from the embedded sources. Errors: raises. */
+void gp_lua_push_gpipe(lua_State *L);
+
+int luaopen_gpipe_core(lua_State *L);
+
+#endif

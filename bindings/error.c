@@ -1,0 +1,97 @@
+/* bindings/error.c - how bindings raise: at the user's line, prefixed by the module that was called.
+ *
+ * An error from a layer deep in our own Lua code would otherwise point into it. Our own sources are
+ * told by the prefix that lua/gpipe/init.lua gives to core.hook. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "binding.h"
+
+enum { QUOTED = 40 }; /* characters of a string value that an error text shows */
+
+/* Push "file:line: " of the nearest function of the user, or "". */
+static void push_where(lua_State *L) {
+  gp_lua_push_hook(L, "own_prefix");
+  const char *own = lua_tostring(L, -1);
+  lua_Debug ar;
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "Sl", &ar);
+    bool ours = own && strncmp(ar.source, own, strlen(own)) == 0;
+    if (ar.currentline > 0 && !ours) {
+      lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+      lua_remove(L, -2);
+      return;
+    }
+  }
+  lua_pop(L, 1);
+  lua_pushliteral(L, "");
+}
+
+/* Raise the text at the top of the stack. Texts from the graph may begin with the label already. */
+static int raise(lua_State *L) {
+  push_where(L);
+  const char *label = gp_lua_label(L);
+  const char *text = lua_tostring(L, -2);
+  bool named = !*label || strncmp(text, label, strlen(label)) == 0;
+  lua_pushfstring(L, "%s%s%s%s", lua_tostring(L, -1), named ? "" : label, named ? "" : ": ", text);
+  return lua_error(L);
+}
+
+/* Texts about dtypes end with what to do; the ops that know better say it themselves. */
+int gp_lua_fail(lua_State *L, gp_status status) {
+  const char *text = gp_error_text();
+  bool advise = status == GP_EDTYPE && !strstr(text, "to(");
+  lua_pushfstring(L, "%s%s", text, advise ? " (convert with to(\"f32\") or the like)" : "");
+  return raise(L);
+}
+
+/* What the operating system refuses is no mistake of the script: it gets to decide. */
+int gp_lua_return_failure(lua_State *L, gp_status status) {
+  lua_pushnil(L);
+  lua_pushstring(L, gp_error_text());
+  lua_pushstring(L, gp_status_code(status));
+  return 3;
+}
+
+/* The format is that of lua_pushfstring: %I takes a LUAI_UACINT. */
+int gp_lua_error(lua_State *L, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  lua_pushvfstring(L, format, args);
+  va_end(args);
+  return raise(L);
+}
+
+/* Push the value at `index` as an error text shows it: "same" (string), 2.5 (float), a table. */
+static void push_shown(lua_State *L, int index) {
+  switch (lua_type(L, index)) {
+  case LUA_TNONE:
+  case LUA_TNIL: lua_pushliteral(L, "nil"); return;
+  case LUA_TBOOLEAN: lua_pushstring(L, lua_toboolean(L, index) ? "true" : "false"); return;
+  case LUA_TNUMBER:
+    if (lua_isinteger(L, index))
+      lua_pushfstring(L, "%I", lua_tointeger(L, index));
+    else
+      lua_pushfstring(L, "%f (float)", lua_tonumber(L, index));
+    return;
+  case LUA_TSTRING: {
+    size_t length;
+    const char *text = lua_tolstring(L, index, &length);
+    lua_pushlstring(L, text, length < QUOTED ? length : QUOTED);
+    lua_pushfstring(L, "\"%s%s\" (string)", lua_tostring(L, -1), length > QUOTED ? "..." : "");
+    lua_remove(L, -2);
+    return;
+  }
+  default:
+    if (gp_lua_to_box(L, index))
+      lua_pushliteral(L, "a tensor");
+    else
+      lua_pushfstring(L, "a %s", luaL_typename(L, index));
+  }
+}
+
+int gp_lua_bad_value(lua_State *L, int index, const char *who, const char *wanted) {
+  index = lua_absindex(L, index);
+  push_shown(L, index);
+  return gp_lua_error(L, "%s is %s, expected %s", who, lua_tostring(L, -1), wanted);
+}

@@ -1,0 +1,29 @@
+/* bindings/host.c - what a training script asks of the operating system and Lua cannot tell: the
+ * time to better than a second, and whether somebody is watching. */
+#include <time.h>
+#include <unistd.h> /* isatty */
+
+#include "binding.h"
+
+/* core.seconds() -> wall-clock seconds since some moment; only differences mean something */
+static int seconds(lua_State *L) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  lua_pushnumber(L, (lua_Number)now.tv_sec + (lua_Number)now.tv_nsec * 1e-9);
+  return 1;
+}
+
+/* core.is_terminal(file) -> whether the file (io.stderr) is a terminal; false for a closed one */
+static int is_terminal(lua_State *L) {
+  luaL_Stream *stream = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  lua_pushboolean(L, stream->closef && isatty(fileno(stream->f)));
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"seconds", seconds}, {"is_terminal", is_terminal}, {NULL, NULL}};
+
+int gp_open_host(lua_State *L) {
+  luaL_setfuncs(L, functions, 0);
+  return 0;
+}

@@ -1,0 +1,32 @@
+/* bindings/interrupt.h - Ctrl-C as a Lua error.
+ *
+ * A binding that got GP_EINTERRUPT from the runtime releases what it holds and returns
+ * gp_lua_raise_interrupt(L). Everything else here is for the program, which has a signal handler;
+ * in gpipe.so the host's own handler stays in charge. */
+#ifndef GP_BINDINGS_INTERRUPT_H
+#define GP_BINDINGS_INTERRUPT_H
+
+#include <stdbool.h>
+
+#include <lua.h>
+
+/* Raise the interrupt: one error object per Lua state, a table {code = "interrupt", message =
+ * "interrupted!"} with __tostring. Does not return. */
+int gp_lua_raise_interrupt(lua_State *L);
+/* Raise it if the user asked for it; for long loops of bindings. */
+void gp_lua_interrupt_poll(lua_State *L);
+bool gp_lua_is_interrupt(lua_State *L, int index);
+
+/* Tell which coroutine runs from now on (NULL: none); returns the one that ran before. */
+lua_State *gp_lua_interrupt_watch(lua_State *L);
+/* Ask what runs to stop; returns how often it was asked in this row of presses. Async-signal-safe
+ * to the degree that lua_sethook is (a comment in ldebug.c). */
+int gp_lua_interrupt_request(void);
+/* Asked for and not raised yet. */
+bool gp_lua_interrupt_waiting(void);
+/* `from` stopped running before it noticed: `to` shall notice. */
+void gp_lua_interrupt_hand_over(lua_State *from, lua_State *to);
+/* Forget all of it: nothing runs. */
+void gp_lua_interrupt_reset(lua_State *L);
+
+#endif

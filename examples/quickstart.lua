@@ -1,0 +1,153 @@
+-- examples/quickstart.lua - train a small GPT on text, byte by byte, over two pipeline stages.
+--
+--   gpipe-lua examples/quickstart.lua                     the text is this project's own source
+--   gpipe-lua examples/quickstart.lua --data book.txt     or yours: a file or a directory
+--   gpipe-lua examples/quickstart.lua --help
+local gp = require "gpipe"
+local flags, progress = require "gpipe.flags", require "gpipe.progress"
+local nn, optim = gp.nn, gp.optim
+
+local opt = flags.parse("Train a byte-level GPT and let it write.", {
+  { "--data PATH", nil, "text to learn: a file or a directory (this project's sources)" },
+  { "--steps N", 400, "training steps" },
+  { "--minutes T", 2.8, "stop earlier when this time is over" },
+  { "--batch N", 32, "sequences in a step" },
+  { "--context N", 128, "bytes in a sequence" },
+  { "--layers N", 4, "transformer blocks" },
+  { "--width N", 128, "size of a byte's vector" },
+  { "--heads N", 4, "attention heads" },
+  { "--lr X", 3e-3, "highest learning rate" },
+  { "--stages N", 2, "pipeline stages, one CPU device each" },
+  { "--chunks N", 8, "micro-batches in a step" },
+  { "--schedule NAME", "1f1b", "naive, gpipe or 1f1b" },
+  { "--prompt TEXT", "local function ", "what the sample starts with" },
+  { "--length N", 300, "bytes to write" },
+  { "--seed N", 1, "of weights, order and sample", min = 0 },
+  { "--quiet", false, "no progress line" },
+}, arg)
+gp.seed(opt.seed)
+
+-- ---- the text --------------------------------------------------------------------------------
+
+-- Without --data: every source and document of this project, found beside this script.
+local root = arg[0]:match("^(.*)/examples/[^/]*$") or (arg[0]:find("/") and ".." or ".")
+local corpus = { "README.md", "docs", "examples", "lua", "bindings", "runtime", "tests", "scripts" }
+for i, name in ipairs(corpus) do corpus[i] = root .. "/" .. name end
+
+local text = gp.data.bytes {
+  path = opt.data, files = not opt.data and corpus or nil, context = opt.context,
+}
+local train, valid = text:split(0.9)
+valid = valid:shuffle(1)
+
+-- ---- the model: any list of layers -----------------------------------------------------------
+
+local Embed = nn.class("Embed") -- which byte, and where it stands
+
+function Embed:init(context, width)
+  self.byte = nn.Embedding(256, width)
+  self.place = nn.Parameter({ context, width }, nn.init.normal(0, 0.1))
+end
+
+function Embed:forward(ids) return self.byte(ids) + self.place:narrow(1, 1, ids.shape[2]) end
+
+local function block(width, heads)
+  return nn.Sequential {
+    nn.Residual(nn.Sequential { nn.LayerNorm(width), nn.CausalSelfAttention(width, heads) }),
+    nn.Residual(nn.Sequential {
+      nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"),
+      nn.Linear(4 * width, width),
+    }),
+  }
+end
+
+local layers = { { "embed", Embed(opt.context, opt.width) } }
+for _ = 1, opt.layers do layers[#layers + 1] = block(opt.width, opt.heads) end
+layers[#layers + 1] = { "norm", nn.LayerNorm(opt.width) }
+layers[#layers + 1] = { "head", nn.Linear(opt.width, 256) }
+local model = nn.Sequential(layers)
+
+-- ---- the pipeline ----------------------------------------------------------------------------
+
+local devices = {}
+for i = 1, opt.stages do devices[i] = "cpu:" .. i - 1 end
+local pipe <close> = gp.pipeline(model, {
+  devices = devices, chunks = opt.chunks, schedule = opt.schedule, loss = nn.CrossEntropyLoss(),
+})
+local parameters = pipe:parameters()
+local adam = optim.AdamW(parameters, { lr = opt.lr, weight_decay = 0.1 })
+local rate = optim.schedule.cosine {
+  steps = opt.steps, warmup = math.min(20, opt.steps), max = opt.lr, min = opt.lr / 10,
+}
+print(pipe)
+
+-- ---- training --------------------------------------------------------------------------------
+
+local line = progress.new { steps = opt.steps, quiet = opt.quiet }
+
+-- The mean loss over a few batches that are not trained on, in nats per byte.
+local function validate(batches)
+  local sum, count = 0, 0
+  for x, y in valid:batches(opt.batch) do
+    sum, count = sum + pipe:evaluate(x, y), count + 1
+    if count == batches then break end
+  end
+  return sum / count
+end
+
+local step, bytes_seen, epoch, val = 0, 0, 0, nil
+
+-- One step; returns true when it was the last.
+local function train_on(x, y)
+  step, bytes_seen = step + 1, bytes_seen + x:numel()
+  adam.lr = rate(step)
+  local loss = pipe:step(x, y)
+  optim.clip_grad_norm(parameters, 1)
+  adam:step()
+  local last = step == opt.steps or line:elapsed() > 60 * opt.minutes
+  if step % 50 == 0 or last then val = validate(last and 16 or 4) end
+  line:update(step, {
+    loss = loss, val = val, rate = bytes_seen / line:elapsed(),
+    bubble = progress.bubble(pipe.stats),
+  })
+  return last
+end
+
+local done = false
+while not done do
+  epoch = epoch + 1
+  for x, y in train:shuffle(epoch):batches(opt.batch) do
+    done = train_on(x, y)
+    if done then break end
+  end
+end
+line:finish()
+print(("validation loss %.3f nats per byte after %d steps in %s"):format(val, step,
+  progress.clock(line:elapsed())))
+
+-- ---- writing ---------------------------------------------------------------------------------
+
+-- The model sees the last `context` bytes; short texts are filled up behind, where causal attention
+-- does not look. So the shape is always the same.
+local function next_byte(bytes)
+  local first = math.max(1, #bytes - opt.context + 1)
+  local window = table.move(bytes, first, #bytes, 1, {})
+  local last = #window
+  for i = last + 1, opt.context do window[i] = 0 end
+  local scores = pipe:forward(gp.tensor({ window }, { dtype = "i64" }))[1][last]
+  local share, at = (scores / 0.8):softmax(1):totable(), math.random()
+  for byte = 0, 255 do
+    at = at - share[byte + 1]
+    if at <= 0 then return byte end
+  end
+  return 255
+end
+
+pipe:eval()
+math.randomseed(opt.seed)
+local bytes = { opt.prompt:byte(1, -1) }
+for _ = 1, opt.length do bytes[#bytes + 1] = next_byte(bytes) end
+for i, byte in ipairs(bytes) do bytes[i] = string.char(byte) end
+print("---- a sample\n" .. table.concat(bytes) .. "\n----")
+print(("next: gpipe-lua %s --data YOUR.txt --width 256 --layers 6 --steps 2000 --minutes 60"):format(
+  arg[0]))

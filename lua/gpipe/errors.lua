@@ -1,0 +1,109 @@
+-- lua/gpipe/errors.lua - how our Lua code raises: at the user's line, with a hint where one helps.
+--
+-- Errors point at the user's line whatever the number of our own functions between it and here, so
+-- no module counts levels. Every text reads `who: what is, what was wanted`.
+
+local errors = {}
+
+-- Frames whose source starts with this are ours: "@/usr/share/lua/5.4/gpipe/", or "@gpipe/" when
+-- the modules are embedded in the program.
+local own_prefix = debug.getinfo(1, "S").source:match("^(.*)errors%.lua$") or "@gpipe/"
+errors.own_prefix = own_prefix
+
+local QUOTED = 40 -- characters of a string value that an error text shows
+
+-- ---- raising -------------------------------------------------------------------------------
+
+--- The level of the user's nearest function, for an `error` called by the caller of this one;
+--- 0 (no position) when there is none.
+---@return integer
+function errors.level()
+  local level = 2
+  local info = debug.getinfo(level, "S")
+  while info do
+    local own = info.source:sub(1, #own_prefix) == own_prefix
+    if info.what ~= "C" and not own then return level - 1 end
+    level = level + 1
+    info = debug.getinfo(level, "S")
+  end
+  return 0
+end
+
+--- Raise an error at the user's line. The text reads `who: what is, what was wanted`.
+---@param format string as for string.format
+---@param ... any
+function errors.raise(format, ...)
+  local text = select("#", ...) > 0 and format:format(...) or format
+  error(text, errors.level())
+end
+
+-- ---- suggestions -----------------------------------------------------------------------------
+
+-- Edit distance with swaps of neighbours (optimal string alignment), over bytes.
+local function distance(a, b)
+  local before, last = {}, {}
+  for j = 0, #b do last[j] = j end
+  for i = 1, #a do
+    local row = { [0] = i }
+    for j = 1, #b do
+      local cost = a:byte(i) == b:byte(j) and 0 or 1
+      row[j] = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + cost)
+      local swapped = i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j)
+      if swapped then row[j] = math.min(row[j], before[j - 2] + 1) end
+    end
+    before, last = last, row
+  end
+  return last[#b]
+end
+
+--- The name nearest to a misspelt word, or nil when none is within two edits.
+---@param word string
+---@param names string[]
+---@return string?
+function errors.suggest(word, names)
+  local best, best_distance = nil, 3
+  for _, name in ipairs(names) do
+    local allowed = math.min(2, (#name + 1) // 2)
+    if math.abs(#name - #word) <= allowed then
+      local d = distance(word:lower(), name:lower())
+      if d <= allowed and d < best_distance then best, best_distance = name, d end
+    end
+  end
+  return best
+end
+
+--- What to say after an unknown name: " (did you mean 'kernel'?)", or the list of what there is.
+---@param word any
+---@param names string[]
+---@param plural string what the names are: "options", "schedules"
+---@return string
+function errors.hint(word, names, plural)
+  local near = type(word) == "string" and errors.suggest(word, names)
+  if near then return (" (did you mean '%s'?)"):format(near) end
+  if #names == 0 then return (" (there are no %s)"):format(plural) end
+  return (" (%s are %s)"):format(plural, table.concat(names, ", "))
+end
+
+--- A value as an error text shows it: `"same" (string)`, `3.5 (float)`, `a table`.
+---@param value any
+---@return string
+function errors.show(value)
+  local kind = math.type(value) or type(value)
+  if kind == "string" then
+    local text = #value > QUOTED and value:sub(1, QUOTED) .. "..." or value
+    return ('"%s" (string)'):format(text:gsub("%c", "?"))
+  end
+  if kind == "integer" then return tostring(value) end
+  if kind == "float" then
+    return (value ~= value and "nan" or ("%.14g"):format(value)) .. " (float)"
+  end
+  if kind == "boolean" or kind == "nil" then return tostring(value) end
+  local name = getmetatable(value)
+  if name == "gpipe.Tensor" then return "a tensor" end
+  if type(name) == "table" and type(rawget(name, "__name")) == "string" then
+    return "a " .. name.__name
+  end
+  return "a " .. kind
+end
+
+return errors

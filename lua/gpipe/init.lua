@@ -1,0 +1,78 @@
+-- lua/gpipe/init.lua - `require "gpipe"`: the table that scripts start from.
+--
+-- Tensors and the machine are here at once; nn, optim, data, schedule and pipeline are loaded when
+-- they are first asked for, so that a script pays for what it uses.
+
+local core = require "gpipe.core"
+local create = require "gpipe.tensor.create"
+local errors = require "gpipe.errors"
+local io = require "gpipe.io"
+local machine = require "gpipe.machine"
+local random = require "gpipe.random"
+require "gpipe.tensor.print"
+
+core.hook("own_prefix", errors.own_prefix)
+
+---@class gpipe
+---@field version string
+---@field nn table layers and losses
+---@field optim table optimizers and learning-rate schedules
+---@field data table files as batches
+---@field schedule table pipeline schedules
+---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
+local gp = {
+  version = core.version,
+  seed = random.seed,
+  devices = machine.devices,
+  memory = machine.memory,
+
+  tensor = create.tensor,
+  zeros = create.zeros,
+  ones = create.ones,
+  full = create.full,
+  arange = create.arange,
+  rand = create.rand,
+  randn = create.randn,
+
+  where = core.where,
+  concat = core.concat,
+  equal = core.methods.equal,
+
+  save = io.save,
+  load = io.load,
+}
+
+-- Names of the parts, and what each module returns for them.
+local parts = {
+  nn = function() return require "gpipe.nn" end,
+  optim = function() return require "gpipe.optim" end,
+  data = function() return require "gpipe.data" end,
+  schedule = function() return require "gpipe.schedule" end,
+  pipeline = function() return require "gpipe.pipeline" end,
+  save = function() return require("gpipe.archive").save end,
+  load = function() return require("gpipe.archive").load end,
+}
+
+local function names()
+  local all = {}
+  for name in pairs(gp) do all[#all + 1] = name end
+  for name in pairs(parts) do all[#all + 1] = name end
+  table.sort(all)
+  return all
+end
+
+local meta = { __name = "gpipe" }
+
+function meta.__index(_, key)
+  local part = parts[key]
+  if part then
+    local value = part()
+    rawset(gp, key, value)
+    return value
+  end
+  local near = type(key) == "string" and errors.suggest(key, names())
+  if near then errors.raise("gp: there is no '%s' (did you mean '%s'?)", key, near) end
+  return nil
+end
+
+return setmetatable(gp, meta)

@@ -1,0 +1,73 @@
+-- lua/gpipe/nn/attributes.lua - what a module holds: parameters, buffers and sub-modules by name.
+--
+-- Everything that needs names (parameters, state dictionaries, freezing, printing, labels of errors)
+-- is a walk over what this file lists. Plain tables are looked into, so a list of blocks assigned to
+-- `self.blocks` gives `blocks.1`, `blocks.2`: forgetting them would leave them untrained in silence.
+
+local class = require "gpipe.nn.class"
+local parameter = require "gpipe.nn.parameter"
+
+local attributes = {}
+
+---@alias nn.Kind "module"|"parameter"|"buffer"
+
+---@param value any
+---@return nn.Kind?
+local function kind_of(value)
+  return class.of(value) and "module" or parameter.kind(value)
+end
+
+-- Positions first, in order; then the other names in alphabetical order.
+local function table_keys(list)
+  local keys = {}
+  for key in pairs(list) do
+    if type(key) == "string" then keys[#keys + 1] = key end
+  end
+  table.sort(keys)
+  for i = #list, 1, -1 do table.insert(keys, 1, i) end
+  return keys
+end
+
+local function add(found, name, value, seen)
+  local kind = kind_of(value)
+  if kind then
+    found[#found + 1] = { name = name, value = value, kind = kind }
+  elseif type(value) == "table" and getmetatable(value) == nil and not seen[value] then
+    seen[value] = true -- tables of users' may hold themselves
+    for _, key in ipairs(table_keys(value)) do
+      add(found, name .. "." .. key, value[key], seen)
+    end
+  end
+end
+
+--- List what a module itself holds, in order of declaration.
+---@param module nn.Module
+---@return {name: string, value: any, kind: nn.Kind}[]
+function attributes.list(module)
+  local found, seen = {}, {}
+  for _, key in ipairs(module[class.ORDER]) do
+    add(found, module:attribute_name(key), rawget(module, key), seen)
+  end
+  return found
+end
+
+-- A module or parameter that occurs twice is visited at its first name only.
+local function walk(module, prefix, seen, visit)
+  for _, entry in ipairs(attributes.list(module)) do
+    local name = prefix .. entry.name
+    if not seen[entry.value] then
+      seen[entry.value] = true
+      visit(name, entry.value, entry.kind)
+      if entry.kind == "module" then walk(entry.value, name .. ".", seen, visit) end
+    end
+  end
+end
+
+--- Visit everything below a module, in order of declaration: a module before what it holds.
+---@param module nn.Module
+---@param visit fun(name: string, value: any, kind: nn.Kind)
+function attributes.walk(module, visit)
+  walk(module, "", { [module] = true }, visit)
+end
+
+return attributes

@@ -1,0 +1,143 @@
+-- lua/gpipe/nn/class.lua - `nn.class`: classes whose instances remember what was assigned to them.
+--
+-- A class is a callable table; calling it makes an instance and runs `init`. Parameters, buffers and
+-- sub-modules are found by assignment, in the order of the first assignment to each name, because
+-- that order is the order of `parameters()` and of files. Two things are kept beside the user's own
+-- names under private keys, so that no attribute of a user's class can collide with ours.
+
+local errors = require "gpipe.errors"
+
+local class = {}
+
+-- Private keys of instances.
+class.ORDER = {} -- list of attribute names in order of first assignment; [name] = true
+class.PATHS = {} -- cache of nn/scope.lua: module -> its path from here
+class.MODE = {}  -- "train" or "eval"
+
+-- What is known of each class and of each instance metatable.
+local of_class = setmetatable({}, { __mode = "k" }) ---@type table<table, nn.ClassInfo>
+local of_meta = setmetatable({}, { __mode = "k" })  ---@type table<table, nn.ClassInfo>
+
+---@class nn.ClassInfo
+---@field name string "Linear"
+---@field shown string "nn.Linear" for ours, "Gate" for a user's
+---@field builtin boolean
+---@field class table
+---@field base? nn.ClassInfo
+---@field meta table of the instances
+
+-- ---- what a class is -------------------------------------------------------------------------
+
+--- The class of a module; nil for any other value.
+---@param value any
+---@return nn.ClassInfo?
+function class.of(value)
+  return type(value) == "table" and of_meta[getmetatable(value)] or nil
+end
+
+--- What is known of a class; nil for a value that is not a class.
+---@param value any
+---@return nn.ClassInfo?
+function class.info(value)
+  return type(value) == "table" and of_class[value] or nil
+end
+
+--- Whether a value is an instance of a class or of one that inherits from it.
+---@param value any
+---@param wanted table a class
+---@return boolean
+function class.is(value, wanted)
+  local info = class.of(value)
+  while info and info.class ~= wanted do info = info.base end
+  return info ~= nil
+end
+
+-- ---- instances -------------------------------------------------------------------------------
+
+-- The first assignment to a name: remember its place.
+local function assign(object, key, value)
+  if key == "training" then
+    object[class.MODE] = value and "train" or "eval"
+    return
+  end
+  local order = object[class.ORDER]
+  if not order[key] then
+    order[#order + 1], order[key] = key, true
+  end
+  object[class.PATHS] = false
+  rawset(object, key, value)
+end
+
+-- A misspelt method of one of our classes is worth an error; attributes of users' classes that were
+-- never set are nil as in any table.
+local function missing(info, object, key)
+  if key == "training" then return object:is_training() end
+  if not info.builtin or type(key) ~= "string" then return nil end
+  local methods = {}
+  local at = info
+  while at do
+    for name, value in pairs(at.class) do
+      if type(value) == "function" then methods[#methods + 1] = name end
+    end
+    at = at.base
+  end
+  table.sort(methods)
+  local near = #key > 3 and errors.suggest(key, methods)
+  if near then
+    errors.raise("%s: there is no '%s' (did you mean '%s'?)", info.shown, key, near)
+  end
+end
+
+local function index(info)
+  return function(object, key)
+    local value = info.class[key]
+    if value ~= nil then return value end
+    return missing(info, object, key)
+  end
+end
+
+local function construct(made, ...)
+  local object = {
+    [class.ORDER] = {}, [class.MODE] = "train", [class.PATHS] = false,
+  }
+  setmetatable(object, of_class[made].meta)
+  if made.init then made.init(object, ...) end
+  return object
+end
+
+-- Metamethods are inherited by copying: Lua looks for them in the metatable itself only.
+local function instance_meta(info)
+  local meta = {}
+  for name, value in pairs(info.base and info.base.meta or {}) do meta[name] = value end
+  meta.__index, meta.__newindex, meta.__name = index(info), assign, info.shown
+  return meta
+end
+
+-- ---- classes ---------------------------------------------------------------------------------
+
+-- `function Gate:__len()` belongs to the instances' metatable.
+local function define(made, key, value)
+  if type(key) == "string" and key:sub(1, 2) == "__" then
+    of_class[made].meta[key] = value
+  else
+    rawset(made, key, value)
+  end
+end
+
+--- Make a class, without the checks of nn.class.
+---@param name string
+---@param base? table a class
+---@param builtin? boolean
+---@return table
+function class.new(name, base, builtin)
+  local shown = builtin and "nn." .. name or name
+  local info = { name = name, shown = shown, builtin = builtin or false, base = class.info(base) }
+  info.class, info.meta = {}, instance_meta(info)
+  of_class[info.class], of_meta[info.meta] = info, info
+  return setmetatable(info.class, {
+    __index = base, __newindex = define, __call = construct, __name = "class " .. shown,
+    __tostring = function() return "class " .. shown end,
+  })
+end
+
+return class

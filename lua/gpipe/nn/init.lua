@@ -1,0 +1,78 @@
+-- lua/gpipe/nn/init.lua - `gp.nn`: the table of everything that models are declared with.
+--
+-- One line a name; what each is, is in the file it comes from.
+
+local errors = require "gpipe.errors"
+local activation = require "gpipe.nn.layer.activation"
+local class = require "gpipe.nn.class"
+local Module = require "gpipe.nn.module"
+local parameter = require "gpipe.nn.parameter"
+
+local nn = {
+  Module = Module,
+  Sequential = require "gpipe.nn.sequential",
+  Parameter = parameter.Parameter,
+  Buffer = parameter.Buffer,
+  init = require "gpipe.nn.initial",
+
+  Linear = require "gpipe.nn.layer.linear",
+  Embedding = require "gpipe.nn.layer.embedding",
+  LayerNorm = require "gpipe.nn.layer.layer_norm",
+  CausalSelfAttention = require "gpipe.nn.layer.attention",
+  Dropout = require "gpipe.nn.layer.dropout",
+  ReLU = activation.ReLU,
+  GELU = activation.GELU,
+  SiLU = activation.SiLU,
+  Tanh = activation.Tanh,
+  Sigmoid = activation.Sigmoid,
+  Softmax = require "gpipe.nn.layer.softmax",
+  Residual = require "gpipe.nn.layer.residual",
+  Flatten = require "gpipe.nn.layer.flatten",
+
+  Loss = require "gpipe.nn.loss.loss",
+  CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy",
+  MSELoss = require "gpipe.nn.loss.mse",
+}
+
+--- Make a module class; calling it makes an instance and runs its `init`.
+---
+--- Parameters, buffers and modules assigned to `self` are found under the names they were assigned
+--- to, also in plain tables (`self.blocks[i]` is "blocks.1", "blocks.2", ...). A class that inherits
+--- calls its base's init itself: `Base.init(self, ...)`.
+--- Errors: a name that is no word; a base that is no class.
+--- ```lua
+--- local Gate = nn.class("Gate")
+--- function Gate:init(n) self.w = nn.Parameter({n}, nn.init.normal(0, 0.02)) end
+--- function Gate:forward(x) return x * (x * self.w):sigmoid() end
+--- local y = Gate(4)(gp.ones {2, 4})
+--- ```
+---@param name string what messages and printouts call it
+---@param base? table a class; nn.Module
+---@return table class
+function nn.class(name, base)
+  if type(name) ~= "string" or name == "" then
+    errors.raise('nn.class: name is %s, expected a word such as "Gate"', errors.show(name))
+  end
+  if base ~= nil and not class.info(base) then
+    errors.raise("nn.class: base is %s, expected a module class", errors.show(base))
+  end
+  return class.new(name, base or Module)
+end
+
+--- Whether a value is a module (an instance of a module class).
+--- ```lua
+--- assert(nn.is_module(nn.ReLU()) and not nn.is_module(nn.ReLU))
+--- ```
+---@param value any
+---@return boolean
+function nn.is_module(value) return class.of(value) ~= nil end
+
+--- A misspelt layer names the one that was meant.
+return setmetatable(nn, {
+  __index = function(_, key)
+    local names = {}
+    for name in pairs(nn) do names[#names + 1] = name end
+    table.sort(names)
+    errors.raise("nn: there is no '%s'%s", tostring(key), errors.hint(key, names, "names"))
+  end,
+})

@@ -1,0 +1,45 @@
+-- lua/gpipe/nn/layer/residual.lua - `nn.Residual`: y = x + body(x).
+-- Source: He et al. 2016.
+
+local errors = require "gpipe.errors"
+local Module = require "gpipe.nn.module"
+local class = require "gpipe.nn.class"
+local input = require "gpipe.nn.layer.input"
+local scope = require "gpipe.nn.scope"
+
+---@class nn.Residual: nn.Module
+---@field body nn.Module
+local Residual = class.new("Residual", Module, true)
+
+--- Add a module's output to its input.
+---
+--- Shapes: those of the body, whose output must have the shape of its input.
+--- Errors: something else than one module (several: put them in a Sequential).
+--- ```lua
+--- local layer = nn.Residual(nn.Sequential {nn.LayerNorm(8), nn.Linear(8, 8)})
+--- local y = layer(gp.randn {2, 8})
+--- ```
+---@param body nn.Module
+function Residual:init(body, ...)
+  if not class.of(body) then
+    local hint = type(body) == "table" and not class.info(body)
+        and " (several go into a Sequential)" or ""
+    errors.raise("nn.Residual: body is %s, expected a module%s", errors.show(body), hint)
+  end
+  if select("#", ...) > 0 then
+    errors.raise("nn.Residual: there are %d arguments, expected one module (several go into a "
+      .. "Sequential)", 1 + select("#", ...))
+  end
+  self.body = body
+end
+
+function Residual:forward(x)
+  local y = self.body(input.tensor(self, x))
+  if getmetatable(y) ~= "gpipe.Tensor" then
+    errors.raise("%s: the body (%s) returned %s, expected a tensor", scope.label(self),
+      scope.describe(self.body), errors.show(y))
+  end
+  return x + y
+end
+
+return Residual

@@ -1,0 +1,109 @@
+-- lua/gpipe/nn/module.lua - `nn.Module`, the base class of every layer and model.
+--
+-- A module holds parameters, buffers and modules under names and computes with them in `forward`.
+-- Calling it runs `forward` inside a scope that lets every failure below name its layer. The longer
+-- methods (names, state, printing, summary) live in files of their own.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local attributes = require "gpipe.nn.attributes"
+local class = require "gpipe.nn.class"
+local names = require "gpipe.nn.names"
+local print = require "gpipe.nn.print"
+local scope = require "gpipe.nn.scope"
+local state = require "gpipe.nn.state"
+local summary = require "gpipe.nn.summary"
+
+---@class nn.Module
+---@field training boolean whether dropout and its kin are active; follows train() and eval()
+local Module = class.new("Module", nil, true)
+
+-- ---- running ---------------------------------------------------------------------------------
+
+--- Compute the outputs. Classes define it; `module(...)` is the way to call it.
+--- ```lua
+--- local Double = nn.class("Double")
+--- function Double:forward(x) return x * 2 end
+--- assert(Double()(gp.tensor {3}):item() == 6)
+--- ```
+---@param ... gpipe.Tensor
+---@return gpipe.Tensor ...
+function Module:forward(...) -- luacheck: ignore 212
+  local shown = class.of(self).shown
+  errors.raise("%s: there is no forward, expected `function %s:forward(x)`", shown, shown)
+end
+
+function Module.__call(self, ...)
+  local _frame <close> = scope.enter(self)
+  return self:forward(...)
+end
+
+Module.__tostring = print.text
+
+--- What follows the class name in printouts and messages, e.g. "256 -> 10"; "" by default.
+--- ```lua
+--- local Scale = nn.class("Scale")
+--- function Scale:describe() return "by 2" end
+--- assert(tostring(Scale()) == "Scale(by 2)")
+--- ```
+---@return string
+function Module:describe() return "" end -- luacheck: ignore 212
+
+-- The name of the attribute `key` in paths. Sequential has its own.
+function Module:attribute_name(key) return tostring(key) end -- luacheck: ignore 212
+
+--- Whether the module is an instance of a class or of one that inherits from it.
+--- ```lua
+--- assert(nn.ReLU():is(nn.Module))
+--- ```
+---@param wanted table a class
+---@return boolean
+function Module:is(wanted) return class.is(self, wanted) end
+
+-- ---- training and evaluation -----------------------------------------------------------------
+
+local function set_mode(module, mode)
+  module[class.MODE] = mode
+  attributes.walk(module, function(_, value, kind)
+    if kind == "module" then value[class.MODE] = mode end
+  end)
+  return module
+end
+
+--- Switch the module and all below to training: dropout drops. The mode of a new module. Pipelines
+--- choose the mode of their own runs themselves.
+--- ```lua
+--- local model = nn.Sequential {nn.Dropout(0.5)}:train()
+--- ```
+---@return nn.Module self
+function Module:train() return set_mode(self, "train") end
+
+--- Switch the module and all below to evaluation.
+--- ```lua
+--- local model = nn.Sequential {nn.Dropout(0.5)}:eval()
+--- assert(gp.equal(model(gp.ones{3}), gp.ones{3}))
+--- ```
+---@return nn.Module self
+function Module:eval() return set_mode(self, "eval") end
+
+--- Whether the module runs in training mode: that of the trace while one is made, else its own.
+--- ```lua
+--- assert(nn.Dropout(0.5):is_training())
+--- ```
+---@return boolean
+function Module:is_training()
+  return (core.tracing() or self[class.MODE]) == "train"
+end
+
+-- ---- names, state, views ---------------------------------------------------------------------
+
+Module.parameters = names.parameters
+Module.buffers = names.buffers
+Module.modules = names.modules
+Module.freeze = names.freeze
+Module.unfreeze = names.unfreeze
+Module.state_dict = state.get
+Module.load_state_dict = state.set
+Module.summary = summary.print
+
+return Module

@@ -1,0 +1,102 @@
+-- lua/gpipe/nn/names.lua - the lists of a model by path name, and choosing from them by pattern.
+--
+-- A name is the path from the model, "3.attn.qkv.weight": it does not depend on how the model is cut
+-- into stages, so files and optimizer groups do not either. What is shared is listed once, under its
+-- first name.
+
+local errors = require "gpipe.errors"
+local attributes = require "gpipe.nn.attributes"
+local class = require "gpipe.nn.class"
+local parameter = require "gpipe.nn.parameter"
+
+local names = {}
+
+-- A Lua pattern as a test of names; no pattern takes all.
+local function matcher(who, pattern)
+  if pattern == nil then return function() return true end end
+  local good = type(pattern) == "string" and pcall(string.find, "", pattern)
+  if not good then
+    errors.raise("%s: the pattern is %s, expected a Lua pattern such as \"%%.bias$\"", who,
+      errors.show(pattern))
+  end
+  return function(name) return name:find(pattern) ~= nil end
+end
+
+local function list(model, kind, fits)
+  local found = {}
+  attributes.walk(model, function(name, value, its_kind)
+    if its_kind == kind and fits(name) then found[#found + 1] = parameter.entry(name, value) end
+  end)
+  return found
+end
+
+--- List the parameters in order of declaration.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- for _, p in ipairs(model:parameters()) do print(p.name, p.value.shape[1]) end
+--- ```
+---@param pattern? string a Lua pattern that names must contain, e.g. "%.weight$"
+---@return nn.ParameterEntry[]
+function names.parameters(model, pattern)
+  return list(model, "parameter", matcher("parameters", pattern))
+end
+
+--- List the buffers in order of declaration.
+--- ```lua
+--- local Counter = nn.class("Counter")
+--- function Counter:init() self.seen = nn.Buffer({1}) end
+--- assert(Counter():buffers()[1].name == "seen")
+--- ```
+---@param pattern? string a Lua pattern
+---@return nn.ParameterEntry[]
+function names.buffers(model, pattern)
+  return list(model, "buffer", matcher("buffers", pattern))
+end
+
+--- Iterate over the module itself (its name is "") and all modules below, each before its parts.
+--- ```lua
+--- local model = nn.Sequential {{"head", nn.Linear(4, 2)}}
+--- for name, module in model:modules() do print(name, module) end
+--- ```
+---@return fun(): string?, nn.Module?
+function names.modules(model)
+  local found, at = { { "", model } }, 0
+  attributes.walk(model, function(name, value, kind)
+    if kind == "module" then found[#found + 1] = { name, value } end
+  end)
+  return function()
+    at = at + 1
+    if found[at] then return found[at][1], found[at][2] end
+  end
+end
+
+local function set_frozen(who, model, pattern, frozen)
+  local chosen = list(model, "parameter", matcher(who, pattern))
+  if #chosen == 0 then
+    local first = names.parameters(model)[1]
+    local hint = first and ("names look like '%s'"):format(first.name) or "it has no parameters"
+    errors.raise("%s: no parameter of %s matches %s (%s)", who, class.of(model).shown,
+      errors.show(pattern), hint)
+  end
+  for _, entry in ipairs(chosen) do entry.param:set_frozen(frozen) end
+  return model
+end
+
+--- Freeze the parameters whose names contain a pattern: no gradient, no optimizer state.
+--- Errors: nothing matches; the model belongs to a live pipeline.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 8), nn.Linear(8, 2)}:freeze("^1%.")
+--- ```
+---@param pattern? string a Lua pattern; all when left out
+---@return nn.Module self
+function names.freeze(model, pattern) return set_frozen("freeze", model, pattern, true) end
+
+--- Take back what freeze did.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 8)}:freeze():unfreeze("bias$")
+--- ```
+---@param pattern? string a Lua pattern; all when left out
+---@return nn.Module self
+function names.unfreeze(model, pattern) return set_frozen("unfreeze", model, pattern, false) end
+
+return names

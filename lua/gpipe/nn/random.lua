@@ -1,0 +1,37 @@
+-- lua/gpipe/nn/random.lua - which random numbers a new parameter is drawn from.
+--
+-- An initial value is a function of (seed, number): the seed at the moment of declaration, and how
+-- many parameters were declared since that seed was set. So the same script gives the same model,
+-- whatever the cut and the devices, and a second model built after gp.seed(n) equals the first.
+
+local random = {}
+
+local seed, number = 0, 0
+
+--- Set the seed of the parameters that are declared from now on, and start counting anew.
+--- `gp.seed(n)` calls this.
+--- ```lua
+--- require("gpipe.nn.random").seed(1)
+--- ```
+---@param n integer
+function random.seed(n)
+  seed, number = n, 0
+end
+
+--- The state: what the next parameter will get.
+--- ```lua
+--- local seed, number = require("gpipe.nn.random").state()
+--- ```
+---@return integer seed
+---@return integer number
+function random.state() return seed, number end
+
+--- Take the next number.
+---@return integer seed
+---@return integer number of parameters declared before this one
+function random.next()
+  number = number + 1
+  return seed, number - 1
+end
+
+return random

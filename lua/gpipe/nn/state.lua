@@ -1,0 +1,109 @@
+-- lua/gpipe/nn/state.lua - `state_dict` and `load_state_dict`: a model's values by name.
+--
+-- Loading first compares everything and then copies, so a wrong file changes nothing, and its error
+-- names every fault at once. The two functions work on any list of entries {name, value}, so that a
+-- pipeline can use them too.
+
+local errors = require "gpipe.errors"
+local check = require "gpipe.nn.check"
+local names = require "gpipe.nn.names"
+local options = require "gpipe.options"
+
+local state = {}
+
+-- Parameters, then buffers.
+local function entries_of(model)
+  local entries, buffers = names.parameters(model), names.buffers(model)
+  return table.move(buffers, 1, #buffers, #entries + 1, entries)
+end
+
+--- Copy the values of a list of entries.
+---@param entries {name: string, value: gpipe.Tensor}[]
+---@return table<string, gpipe.Tensor>
+function state.copy(entries)
+  local copies = {}
+  for _, entry in ipairs(entries) do copies[entry.name] = entry.value:clone() end
+  return copies
+end
+
+local function type_text(tensor) return tensor.dtype .. " " .. check.shape_text(tensor.shape) end
+
+-- What is wrong with one given value, or nil.
+local function fault_of(entry, given)
+  if not check.is_tensor(given) then
+    return ("wrong: %s is %s, expected a tensor"):format(entry.name, errors.show(given))
+  end
+  local have, want = type_text(given), type_text(entry.value)
+  if have ~= want then
+    return ("wrong: %s is %s, expected %s"):format(entry.name, have, want)
+  end
+end
+
+local function add_unexpected(faults, known, given)
+  local unexpected = {}
+  for name in pairs(given) do
+    if not known[name] then unexpected[#unexpected + 1] = tostring(name) end
+  end
+  table.sort(unexpected)
+  for _, name in ipairs(unexpected) do faults[#faults + 1] = "unexpected: " .. name end
+end
+
+local function faults_of(entries, given, strict)
+  local faults, known = {}, {}
+  for _, entry in ipairs(entries) do
+    known[entry.name] = true
+    local value = given[entry.name]
+    if value ~= nil then
+      faults[#faults + 1] = fault_of(entry, value)
+    elseif strict then
+      faults[#faults + 1] = ("missing: %s (%s)"):format(entry.name, type_text(entry.value))
+    end
+  end
+  if strict then add_unexpected(faults, known, given) end
+  return faults
+end
+
+--- Copy named tensors into the entries that bear their names.
+--- Errors: all faults in one text, and nothing is changed.
+---@param entries {name: string, value: gpipe.Tensor}[]
+---@param given table<string, gpipe.Tensor>
+---@param opts? {strict?: boolean} false: names that only one side has are skipped
+function state.load(entries, given, opts)
+  opts = options.check("load_state_dict", opts, { strict = { type = "boolean", default = true } })
+  if type(given) ~= "table" then
+    check.fail("load_state_dict", "the state", given, "a table of tensors by name")
+  end
+  local faults = faults_of(entries, given, opts.strict)
+  if #faults > 0 then
+    errors.raise("load_state_dict: the state does not fit the model (%d %s)\n  %s", #faults,
+      #faults == 1 and "fault" or "faults", table.concat(faults, "\n  "))
+  end
+  for _, entry in ipairs(entries) do
+    local value = given[entry.name]
+    if value ~= nil then entry.value:copy_(value) end
+  end
+end
+
+--- Copy all parameters and buffers.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- gp.save(os.tmpname(), model:state_dict())
+--- ```
+---@return table<string, gpipe.Tensor> by name
+function state.get(model) return state.copy(entries_of(model)) end
+
+--- Copy named tensors into the parameters and buffers of that name.
+--- Errors: all faults (missing, unexpected, wrong shape or dtype) in one text; nothing is changed.
+--- ```lua
+--- local a, b = nn.Linear(4, 2), nn.Linear(4, 2)
+--- b:load_state_dict(a:state_dict())
+--- ```
+---@param given table<string, gpipe.Tensor>
+---@param opts? {strict?: boolean} false: names that only one side has are skipped; default true
+---@return nn.Module self
+function state.set(model, given, opts)
+  state.load(entries_of(model), given, opts)
+  return model
+end
+
+return state

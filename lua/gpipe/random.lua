@@ -1,0 +1,52 @@
+-- lua/gpipe/random.lua - `gp.seed`, and the streams of what is drawn without a seed of its own.
+--
+-- A draw is a function of (seed, stream number), and the number counts the draws since the seed was
+-- set: the same script gives the same bits, and one more draw changes none of the earlier ones.
+
+local core = require "gpipe.core"
+local options = require "gpipe.options"
+local parameters = require "gpipe.nn.random"
+
+local random = {}
+
+-- Tensors and parameters are numbered apart: streams of tensors begin here.
+local FIRST_STREAM = 1 << 40
+
+local DEFAULT_SEED = 0
+local seed, drawn = DEFAULT_SEED, 0
+
+--- Set the seed of everything that is drawn later without its own: initial values, dropout, rand,
+--- randn, shuffles. The seed is 0, or the command line's `--seed`, until then.
+--- ```lua
+--- gp.seed(1)
+--- local a = gp.randn {3}
+--- gp.seed(1)
+--- assert(gp.equal(a, gp.randn {3}))
+--- ```
+---@param n integer
+function random.seed(n)
+  seed = options.argument("gp.seed", "n", n, { type = "integer", required = true })
+  drawn = 0
+  parameters.seed(seed)
+  core.eager_seed(seed)
+end
+
+--- The seed that counts now.
+---@return integer
+function random.current() return seed end
+
+--- Seed and stream number of the next draw; with a seed of its own a draw is always the first one.
+---@param own? integer
+---@return integer seed
+---@return integer stream
+function random.next(own)
+  if own then return own, FIRST_STREAM end
+  drawn = drawn + 1
+  return seed, FIRST_STREAM + drawn - 1
+end
+
+-- The command line may have given a seed.
+local found, config = pcall(require, "gpipe.config")
+random.seed(found and math.tointeger(config.seed) or DEFAULT_SEED)
+
+return random

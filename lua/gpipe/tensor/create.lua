@@ -1,0 +1,146 @@
+-- lua/gpipe/tensor/create.lua - gp.tensor, zeros, ones, full, arange, rand, randn.
+--
+-- Only options and defaults are decided here: dtype is f32 unless said, and what is drawn without a
+-- seed comes from gp.seed's streams.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local random = require "gpipe.random"
+
+local create = {}
+
+local DTYPES = { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" }
+
+-- Tensors are made in the host's memory; devices get theirs from the pipeline.
+local function check_device(name)
+  if name ~= "cpu" then return '"cpu" (pipelines bring tensors to their devices)' end
+end
+
+local common = {
+  dtype = { type = "string", choices = DTYPES, default = "f32" },
+  device = { type = "string", default = "cpu", check = check_device },
+}
+local drawn = { dtype = common.dtype, device = common.device, seed = { type = "integer" } }
+local taken = { dtype = { type = "string", choices = DTYPES }, device = common.device }
+
+---@alias gpipe.dtype "f32"|"f64"|"bf16"|"f16"|"i64"|"i32"|"u8"|"bool"
+---@class gpipe.TensorOptions
+---@field dtype? gpipe.dtype "f32" unless said
+---@field device? string "cpu"
+
+-- A shape is a table; a lone integer is taken as {n}.
+local function check_shape(who, shape)
+  if math.type(shape) then return { shape } end
+  if type(shape) == "table" then return shape end
+  errors.raise("%s: shape is %s, expected a table like {32, 128}", who, errors.show(shape))
+end
+
+-- ---- from values -----------------------------------------------------------------------------
+
+--- Make a tensor of a number or of nested tables; a tensor is copied.
+---
+--- Values become f32 (bool where the first one is a boolean) unless opts.dtype says otherwise.
+--- Errors: tables that are ragged, with the path of the element; values the dtype cannot hold.
+--- ```lua
+--- local t = gp.tensor {{1, 2, 3}, {4, 5, 6}}             -- f32 2x3
+--- local ids = gp.tensor({3, 1, 2}, {dtype = "i64"})
+--- ```
+---@param x number|boolean|table|gpipe.Tensor
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function create.tensor(x, opts)
+  local o = options.check("gp.tensor", opts, taken)
+  if getmetatable(x) == "gpipe.Tensor" then
+    local copy = x:clone()
+    return o.dtype and copy:to(o.dtype) or copy
+  end
+  return core.tensor(x, o.dtype)
+end
+
+-- ---- filled ----------------------------------------------------------------------------------
+
+--- Make a tensor with every element set to a value.
+--- ```lua
+--- local mask = gp.full({4, 4}, -1e9)
+--- ```
+---@param shape integer[]|integer {} is a scalar
+---@param value number|boolean
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function create.full(shape, value, opts)
+  local o = options.check("gp.full", opts, common)
+  if type(value) ~= "number" and type(value) ~= "boolean" then
+    errors.raise("gp.full: value is %s, expected a number", errors.show(value))
+  end
+  return core.full("gp.full", check_shape("gp.full", shape), value, o.dtype)
+end
+
+--- Make a tensor of zeros.
+--- ```lua
+--- local z = gp.zeros {2, 3}
+--- ```
+---@param shape integer[]|integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function create.zeros(shape, opts)
+  local o = options.check("gp.zeros", opts, common)
+  return core.full("gp.zeros", check_shape("gp.zeros", shape), 0, o.dtype)
+end
+
+--- Make a tensor of ones.
+--- ```lua
+--- local o = gp.ones({2, 3}, {dtype = "f64"})
+--- ```
+---@param shape integer[]|integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function create.ones(shape, opts)
+  local o = options.check("gp.ones", opts, common)
+  return core.full("gp.ones", check_shape("gp.ones", shape), 1, o.dtype)
+end
+
+--- Make the row first, first + step, ... up to and with `last` (where the steps meet it).
+--- ```lua
+--- local t = gp.arange(1, 10)             -- 1, 2, ... 10
+--- local u = gp.arange(0, 1, 0.25)        -- 0, 0.25, 0.5, 0.75, 1
+--- ```
+---@param first number
+---@param last number
+---@param step? number 1 unless given; not 0
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function create.arange(first, last, step, opts)
+  if type(step) == "table" and opts == nil then step, opts = nil, step end
+  local o = options.check("gp.arange", opts, common)
+  return core.arange(first, last, step == nil and 1 or step, o.dtype)
+end
+
+-- ---- drawn -----------------------------------------------------------------------------------
+
+local function draw(who, kind, shape, opts)
+  local o = options.check(who, opts, drawn)
+  shape = check_shape(who, shape)
+  local seed, stream = random.next(o.seed)
+  return core.random(who, shape, kind, o.dtype, seed, stream)
+end
+
+--- Draw from the uniform distribution on [0, 1).
+--- ```lua
+--- local x = gp.rand({2, 3}, {seed = 1})
+--- ```
+---@param shape integer[]|integer
+---@param opts? {dtype?: gpipe.dtype, device?: string, seed?: integer} seed: else gp.seed's
+---@return gpipe.Tensor
+function create.rand(shape, opts) return draw("gp.rand", "uniform", shape, opts) end
+
+--- Draw from the normal distribution with mean 0 and deviation 1.
+--- ```lua
+--- local x = 0.02 * gp.randn {128, 128}
+--- ```
+---@param shape integer[]|integer
+---@param opts? {dtype?: gpipe.dtype, device?: string, seed?: integer}
+---@return gpipe.Tensor
+function create.randn(shape, opts) return draw("gp.randn", "normal", shape, opts) end
+
+return create

@@ -1,0 +1,91 @@
+/* engine/execute.c - run one program: groups in order, the pieces of a group on the device's threads. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+
+typedef struct execution {
+  gp_worker *worker;
+  gp_program *program;
+  const gp_group *group;
+} execution;
+
+static void *address(const gp_worker *worker, gp_place place) {
+  return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
+}
+
+/* Fill in the addresses of this action. */
+static void bind(const gp_worker *worker, gp_program *program, const gp_step_block *step) {
+  for (int32_t n = 0; n < program->instr_count; n++) {
+    gp_instr *instr = &program->instrs[n];
+    instr->call.step = step;
+    for (int i = 0; i < instr->call.n_in; i++)
+      instr->call.in[i].data = address(worker, instr->in[i]);
+    for (int k = 0; k < instr->call.n_out; k++)
+      instr->call.out[k].data = address(worker, instr->out[k]);
+  }
+}
+
+static const char *label_of(const gp_program *program, const gp_instr *instr) {
+  return program->graph->labels[program->graph->nodes[instr->node].label];
+}
+
+static gp_status name_failure(const gp_program *program, const gp_instr *instr, gp_status status) {
+  char prefix[256];
+  snprintf(prefix, sizeof prefix, "%s", label_of(program, instr));
+  return gp_fail_prefix(status, prefix);
+}
+
+static gp_status run_piece(void *context, int64_t index, int member) {
+  const execution *x = context;
+  const gp_group *group = x->group;
+  int64_t first = index * group->grain, last = first + group->grain;
+  char *scratch = x->worker->scratch;
+  gp_span span = {.first = first,
+                  .last = last < group->units ? last : group->units,
+                  .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
+  for (int32_t n = group->first; n < group->first + group->count; n++) {
+    gp_instr *instr = &x->program->instrs[n];
+    gp_status status = gp_op_get(instr->op)->cpu.run(&instr->call, span);
+    if (status) return name_failure(x->program, instr, status);
+  }
+  return GP_OK;
+}
+
+/* ---- finite = true ------------------------------------------------------------------------- */
+
+static bool all_finite(const gp_arg *arg) {
+  int64_t n = gp_meta_numel(arg->meta);
+  const float *f = arg->data;
+  const double *d = arg->data;
+  for (int64_t i = 0; arg->meta->dtype == GP_F32 && i < n; i++)
+    if (!isfinite(f[i])) return false;
+  for (int64_t i = 0; arg->meta->dtype == GP_F64 && i < n; i++)
+    if (!isfinite(d[i])) return false;
+  return true;
+}
+
+static gp_status check_finite(const execution *x) {
+  for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
+    const gp_instr *instr = &x->program->instrs[n];
+    bool backward = x->program->graph->nodes[instr->node].phase == GP_BACKWARD;
+    for (int k = 0; k < instr->call.n_out; k++)
+      if (!all_finite(&instr->call.out[k]))
+        return gp_fail(GP_EFINITE, "%s: %s made a value that is not finite%s",
+                       label_of(x->program, instr), gp_op_name(instr->op),
+                       backward ? " in the backward pass" : "");
+  }
+  return GP_OK;
+}
+
+gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step) {
+  execution x = {.worker = worker, .program = program};
+  bind(worker, program, step);
+  for (int32_t g = 0; g < program->group_count; g++) {
+    x.group = &program->groups[g];
+    GP_TRY(gp_team_run(worker->team, x.group->pieces, run_piece, &x));
+    if (worker->pipeline->finite) GP_TRY(check_finite(&x));
+  }
+  return GP_OK;
+}

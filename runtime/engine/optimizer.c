@@ -1,0 +1,242 @@
+/* engine/optimizer.c - the update of all parameters, run by the workers that own them.
+ *
+ * Parameters that lie next to each other in a stage's arena are merged into one slice, so that an update
+ * is one fused pass; moments are laid out in the same order.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+#include "graph/param.h"
+#include "optim/optim.h"
+
+enum { PIECE = 16384, ALIGNMENT = 64 }; /* elements that one thread updates at a time */
+
+typedef struct member {
+  gp_param *param;
+  int32_t group;
+  size_t offset; /* bytes in the moment arenas */
+} member;
+
+struct gp_optimizer {
+  gp_optim_kind kind;
+  member *members; /* ordered by address of their values: the order of the arenas */
+  int32_t member_count, group_count;
+  char *moments[2];
+  size_t moment_bytes;
+  int64_t steps;
+};
+
+/* One fused pass: members [first, last) of a stage on a device. */
+typedef struct pass {
+  gp_optim_slice slice;
+  int32_t group, device;
+} pass;
+
+typedef struct update {
+  gp_optimizer *optimizer;
+  const gp_optim_hyper *hyper;
+  pass *passes;
+  int32_t pass_count;
+} update;
+
+/* ---- making one ---------------------------------------------------------------------------- */
+
+static const void *value_of(const gp_param *param) {
+  gp_tensor *value = NULL;
+  if (gp_param_value((gp_param *)param, &value)) return NULL;
+  const void *data = gp_tensor_data(value);
+  gp_tensor_free(value);
+  return data;
+}
+
+static int by_address(const void *a, const void *b) {
+  uintptr_t x = (uintptr_t)value_of(((const member *)a)->param);
+  uintptr_t y = (uintptr_t)value_of(((const member *)b)->param);
+  return x < y ? -1 : x > y;
+}
+
+static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int group_count) {
+  size_t count = 0;
+  for (int g = 0; g < group_count; g++) count += (size_t)groups[g].count;
+  GP_TRY(gp_alloc_array(count + 1, sizeof(member), (void **)&o->members));
+  for (int32_t g = 0; g < group_count; g++)
+    for (int i = 0; i < groups[g].count; i++)
+      o->members[o->member_count++] =
+          (member){.param = gp_param_retain(groups[g].params[i]), .group = g};
+  o->group_count = group_count;
+  qsort(o->members, (size_t)o->member_count, sizeof(member), by_address);
+  for (int32_t i = 0; i < o->member_count; i++) {
+    size_t bytes;
+    GP_TRY(gp_size_align(gp_meta_bytes(gp_param_meta(o->members[i].param)), ALIGNMENT, &bytes));
+    o->members[i].offset = o->moment_bytes;
+    GP_TRY(gp_size_add(o->moment_bytes, bytes, &o->moment_bytes));
+  }
+  return GP_OK;
+}
+
+gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
+                           gp_optimizer **optimizer) {
+  gp_optimizer *o;
+  GP_TRY(gp_alloc(sizeof *o, (void **)&o));
+  o->kind = kind;
+  gp_status status = collect(o, groups, group_count);
+  if (status) return gp_optimizer_free(o), status;
+  *optimizer = o;
+  return GP_OK;
+}
+
+void gp_optimizer_free(gp_optimizer *o) {
+  if (!o) return;
+  for (int32_t i = 0; i < o->member_count; i++) gp_param_free(o->members[i].param);
+  gp_free(o->members);
+  gp_free(o->moments[0]);
+  gp_free(o->moments[1]);
+  gp_free(o);
+}
+
+int64_t gp_optimizer_steps(const gp_optimizer *o) { return o->steps; }
+void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; }
+
+/* Moments are made at the first step that needs them. */
+static gp_status make_moments(gp_optimizer *o, int count) {
+  for (int k = 0; k < count; k++)
+    if (!o->moments[k] && o->moment_bytes)
+      GP_TRY(gp_alloc(o->moment_bytes, (void **)&o->moments[k]));
+  return GP_OK;
+}
+
+void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp_tensor **moment) {
+  *moment = NULL;
+  for (int32_t i = 0; i < o->member_count && k < 2; i++) {
+    const gp_meta *meta = gp_param_meta(param);
+    if (o->members[i].param == param && o->moments[k])
+      gp_tensor_wrap(meta, o->moments[k] + o->members[i].offset, gp_meta_bytes(meta), NULL, NULL,
+                     moment);
+  }
+}
+
+/* ---- passes -------------------------------------------------------------------------------- */
+
+static gp_optim_slice slice_of(const gp_optimizer *o, const member *m, const gp_tensor *grad) {
+  const gp_meta *meta = gp_param_meta(m->param);
+  return (gp_optim_slice){.dtype = meta->dtype,
+                          .n = gp_meta_numel(meta),
+                          .value = (void *)value_of(m->param),
+                          .grad = gp_tensor_data(grad),
+                          .moment1 = o->moments[0] ? o->moments[0] + m->offset : NULL,
+                          .moment2 = o->moments[1] ? o->moments[1] + m->offset : NULL};
+}
+
+static int32_t device_of(const gp_param *param) {
+  const gp_pipeline *p = gp_param_owner(param);
+  int32_t i = p ? gp_pipeline_find(p, param) : -1;
+  /* stages and devices correspond one to one in the plans of today; several stages share by modulo */
+  return i < 0 ? -1 : p->param_stage[i] % p->device_count;
+}
+
+static const char *after(const void *start, const gp_optim_slice *slice) {
+  size_t bytes = (size_t)slice->n * gp_dtype_size(slice->dtype);
+  return (const char *)start + (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Append b to a when it follows a everywhere; the padding in between is zero and stays zero. */
+static bool merge(pass *a, const pass *b) {
+  const gp_optim_slice *x = &a->slice, *y = &b->slice;
+  if (a->group != b->group || a->device != b->device || x->dtype != y->dtype) return false;
+  if (after(x->value, x) != y->value || after(x->grad, x) != y->grad) return false;
+  size_t step = (size_t)((const char *)y->value - (const char *)x->value);
+  a->slice.n = (int64_t)(step / gp_dtype_size(x->dtype)) + y->n;
+  return true;
+}
+
+static gp_status make_passes(update *u) {
+  gp_optimizer *o = u->optimizer;
+  GP_TRY(gp_alloc_array((size_t)o->member_count + 1, sizeof(pass), (void **)&u->passes));
+  for (int32_t i = 0; i < o->member_count; i++) {
+    gp_tensor *grad;
+    gp_param_grad(o->members[i].param, &grad);
+    if (!grad) continue;
+    pass next = {.slice = slice_of(o, &o->members[i], grad),
+                 .group = o->members[i].group,
+                 .device = device_of(o->members[i].param)};
+    gp_tensor_free(grad);
+    if (!u->pass_count || !merge(&u->passes[u->pass_count - 1], &next))
+      u->passes[u->pass_count++] = next;
+  }
+  return GP_OK;
+}
+
+/* ---- updating ------------------------------------------------------------------------------ */
+
+typedef struct piece_context {
+  const update *u;
+  const pass *pass;
+} piece_context;
+
+static gp_status update_piece(void *context, int64_t index, int thread) {
+  const piece_context *c = context;
+  int64_t first = index * PIECE, last = first + PIECE;
+  (void)thread;
+  if (last > c->pass->slice.n) last = c->pass->slice.n;
+  return gp_optim_update(&c->u->hyper[c->pass->group], c->u->optimizer->steps, &c->pass->slice,
+                         first, last);
+}
+
+static gp_status update_device(gp_worker *worker, void *context) {
+  const update *u = context;
+  for (int32_t i = 0; i < u->pass_count; i++) {
+    piece_context c = {.u = u, .pass = &u->passes[i]};
+    if (c.pass->device != worker->device) continue;
+    GP_TRY(gp_team_run(worker->team, (c.pass->slice.n + PIECE - 1) / PIECE, update_piece, &c));
+  }
+  return GP_OK;
+}
+
+static gp_pipeline *owner_of(const gp_optimizer *o) {
+  return o->member_count ? (gp_pipeline *)gp_param_owner(o->members[0].param) : NULL;
+}
+
+gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
+  update u = {.optimizer = o, .hyper = hyper};
+  gp_pipeline *p = owner_of(o);
+  if (o->member_count && !p)
+    return gp_fail(GP_ESTATE,
+                   "optimizer: the parameters belong to no live pipeline, so they have no "
+                   "gradients");
+  GP_TRY(make_moments(o, gp_optim_moments(o->kind)));
+  gp_status status = make_passes(&u);
+  o->steps++;
+  if (!status && p) status = gp_workers_run(p, update_device, &u);
+  if (status) o->steps--;
+  gp_free(u.passes);
+  return status;
+}
+
+/* ---- clipping ------------------------------------------------------------------------------ */
+
+/* Squares are summed per parameter and added in the order given: the same bits for every cut. */
+gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) {
+    gp_tensor *grad;
+    gp_param_grad(params[i], &grad);
+    if (!grad) continue;
+    sum += gp_optim_sum_squares(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad),
+                                gp_tensor_data(grad));
+    gp_tensor_free(grad);
+  }
+  *norm = sqrt(sum);
+  for (int i = 0; i<count && * norm> max; i++) {
+    gp_tensor *grad;
+    gp_param_grad(params[i], &grad);
+    if (!grad) continue;
+    gp_optim_scale(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad),
+                   max / (*norm + 1e-6));
+    gp_tensor_free(grad);
+  }
+  return GP_OK;
+}

@@ -1,0 +1,186 @@
+/* graph/gradient.c - reverse mode over the node list: asks each op's rule and folds what readers send.
+ *
+ * The association of sums decides the bits, so it must not depend on where the model is cut:
+ *   - what the readers of a value send is first summed within each reading layer, then over layers in
+ *     descending order, at the layer that made the value: a gradient edge is keyed by the reading layer;
+ *   - a parameter's contributions go straight into the accumulator of (parameter, layer), in
+ *     descending node order.
+ */
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "graph/graph.h"
+
+/* One reading layer's share of a value's gradient. */
+typedef struct share {
+  int32_t layer;
+  gp_ref grad;
+  int32_t next; /* the layer below, or -1 */
+} share;
+
+typedef struct gradient {
+  gp_graph *graph;
+  gp_builder builder;
+  bool *needs;           /* per forward value: depends on a trainable parameter */
+  int32_t *first, *last; /* per forward value: its list of shares, layers descending */
+  share *shares;
+  int32_t fresh; /* nodes from here on were made by the rule being visited */
+  int32_t share_count, share_room;
+} gradient;
+
+static bool trainable(const gp_graph *graph, const gp_value *value) {
+  if (value->kind != GP_VALUE_PARAM) return false;
+  const gp_param *param = graph->params[value->index];
+  return !gp_param_is_frozen(param) && !gp_param_is_buffer(param);
+}
+
+/* needs[v] for every value of the forward pass. */
+static void mark(gradient *g, int32_t nodes) {
+  const gp_graph *graph = g->graph;
+  for (gp_ref r = 0; r < graph->value_count; r++) g->needs[r] = trainable(graph, &graph->values[r]);
+  for (int32_t n = 0; n < nodes; n++) {
+    const gp_node *node = &graph->nodes[n];
+    bool any = false;
+    for (int i = 0; i < node->n_in; i++) any |= g->needs[node->in[i]];
+    if (!any || !gp_op_get(node->op)->vjp) continue;
+    for (int k = 0; k < node->n_out; k++)
+      g->needs[node->out + k] = gp_dtype_is_float(graph->values[node->out + k].meta.dtype);
+  }
+}
+
+static gp_status add(gradient *g, gp_ref a, gp_ref b, gp_ref *sum) {
+  gp_ref in[2] = {a, b};
+  return gp_build(&g->builder, GP_OP_add, &(gp_attrs){{0}, {0}}, in, 2, sum);
+}
+
+/* A reader in `layer` sends grad to value: sum within the layer, or open the next share. */
+static gp_status send(gradient *g, gp_ref value, int32_t layer, gp_ref grad) {
+  int32_t last = g->last[value];
+  if (last >= 0 && g->shares[last].layer == layer)
+    return add(g, g->shares[last].grad, grad, &g->shares[last].grad);
+  if (g->share_count == g->share_room) {
+    int32_t more = g->share_room ? 2 * g->share_room : 64;
+    GP_TRY(
+        gp_resize_array((size_t)g->share_room, (size_t)more, sizeof(share), (void **)&g->shares));
+    g->share_room = more;
+  }
+  int32_t made = g->share_count++;
+  g->shares[made] = (share){.layer = layer, .grad = grad, .next = -1};
+  if (last >= 0)
+    g->shares[last].next = made;
+  else
+    g->first[value] = made;
+  g->last[value] = made;
+  return GP_OK;
+}
+
+/* The whole gradient of a value, folded at its own layer; GP_NONE when nobody sent any. */
+static gp_status fold(gradient *g, gp_ref value, gp_ref *total) {
+  *total = GP_NONE;
+  for (int32_t s = g->first[value]; s >= 0; s = g->shares[s].next) {
+    if (*total == GP_NONE)
+      *total = g->shares[s].grad;
+    else
+      GP_TRY(add(g, *total, g->shares[s].grad, total));
+  }
+  return GP_OK;
+}
+
+/* Add a contribution to the accumulator of (param, current layer): in place where its op can. */
+static gp_status into_slot(gradient *g, gp_ref param, gp_ref grad) {
+  gp_graph *graph = g->graph;
+  gp_ref slot, ignored;
+  GP_TRY(gp_graph_slot(graph, graph->values[param].index, g->builder.layer, &slot));
+  const gp_value *value = gp_graph_at(graph, grad);
+  gp_node *node = value->node >= 0 ? &graph->nodes[value->node] : NULL;
+  if (node && value->node >= g->fresh && value->output == 0 && value->base == grad &&
+      gp_op_get(node->op)->flags & GP_OP_ACCUMULATES && !node->accumulate) {
+    node->accumulate = true;
+    graph->values[grad].base = slot;
+    return GP_OK;
+  }
+  gp_ref in[2] = {slot, grad};
+  return gp_build(&g->builder, GP_OP_accumulate, &(gp_attrs){{0}, {0}}, in, 2, &ignored);
+}
+
+static gp_status deliver(gradient *g, const gp_node *node, const gp_ref *din) {
+  for (int i = 0; i < node->n_in; i++) {
+    if (din[i] == GP_NONE) continue;
+    if (trainable(g->graph, &g->graph->values[node->in[i]]))
+      GP_TRY(into_slot(g, node->in[i], din[i]));
+    else
+      GP_TRY(send(g, node->in[i], node->layer, din[i]));
+  }
+  return GP_OK;
+}
+
+/* Ask the rule of node n. */
+static gp_status visit(gradient *g, int32_t n) {
+  gp_node node = g->graph->nodes[n]; /* a copy: the list grows below */
+  gp_ref out[GP_MAX_OUTPUTS], dout[GP_MAX_OUTPUTS], din[GP_MAX_INPUTS];
+  bool need[GP_MAX_INPUTS], any = false;
+  if (!gp_op_get(node.op)->vjp || !g->needs[node.out]) return GP_OK;
+  g->builder.layer = node.layer;
+  g->builder.label = node.label;
+  for (int k = 0; k < node.n_out; k++) {
+    out[k] = node.out + k;
+    GP_TRY(fold(g, out[k], &dout[k]));
+    any |= dout[k] != GP_NONE;
+  }
+  if (!any) return GP_OK;
+  for (int i = 0; i < node.n_in; i++) need[i] = g->needs[node.in[i]], din[i] = GP_NONE;
+  gp_vjp vjp = {.builder = &g->builder,
+                .attr = &node.attr,
+                .n_in = node.n_in,
+                .n_out = node.n_out,
+                .in = node.in,
+                .out = out,
+                .dout = dout,
+                .need = need,
+                .din = din};
+  g->fresh = g->graph->node_count;
+  GP_TRY(gp_op_get(node.op)->vjp(&vjp));
+  return deliver(g, &node, din);
+}
+
+/* The gradient that everything starts from. */
+static gp_status seed(gradient *g, gp_gradient_root *root) {
+  gp_graph *graph = g->graph;
+  const gp_value value = graph->values[root->value];
+  gp_ref grad;
+  g->builder.layer = value.layer < 0 ? 0 : value.layer;
+  if (root->is_loss) {
+    gp_attrs attrs = {.i = {value.meta.dtype, root->factor == 0}, .f = {root->factor}};
+    GP_TRY(gp_build(&g->builder, GP_OP_loss_seed, &attrs, NULL, 0, &grad));
+  } else {
+    gp_meta dense;
+    GP_TRY(gp_meta_make(value.meta.dtype, &value.meta.shape, &dense));
+    GP_TRY(gp_graph_value(graph, GP_VALUE_OUT_GRAD, &dense, 0, &grad));
+    root->out_grad = grad;
+  }
+  return send(g, root->value, g->builder.layer, grad);
+}
+
+static gp_status run(gradient *g, gp_gradient_root *root) {
+  int32_t nodes = g->graph->node_count;
+  mark(g, nodes);
+  if (!g->needs[root->value]) return GP_OK; /* nothing to train */
+  GP_TRY(seed(g, root));
+  for (int32_t n = nodes - 1; n >= 0; n--) GP_TRY(visit(g, n));
+  return GP_OK;
+}
+
+gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root) {
+  gradient g = {.graph = graph, .builder = {.graph = graph, .phase = GP_BACKWARD}};
+  size_t values = (size_t)graph->value_count;
+  root->out_grad = GP_NONE;
+  gp_status status = gp_alloc_array(values, sizeof(bool), (void **)&g.needs);
+  if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&g.first);
+  if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&g.last);
+  for (size_t v = 0; !status && v < values; v++) g.first[v] = g.last[v] = -1;
+  if (!status) status = run(&g, root);
+  gp_free(g.needs);
+  gp_free(g.first);
+  gp_free(g.last);
+  gp_free(g.shares);
+  return status;
+}

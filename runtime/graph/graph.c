@@ -1,0 +1,155 @@
+/* graph/graph.c - growing and freeing a graph; everything else is built from these few appends. */
+#include "graph/graph.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Make room for one more element in an array that doubles. */
+static gp_status grow(void **array, int32_t count, int32_t *room, size_t size) {
+  if (count < *room) return GP_OK;
+  int32_t more = *room ? 2 * *room : 64;
+  GP_TRY(gp_resize_array((size_t)*room, (size_t)more, size, array));
+  *room = more;
+  return GP_OK;
+}
+
+void gp_graph_free(gp_graph *graph) {
+  for (int32_t i = 0; i < graph->label_count; i++) gp_free(graph->labels[i]);
+  for (int32_t i = 0; i < graph->param_count; i++) gp_param_free(graph->params[i]);
+  for (int32_t i = 0; i < graph->constant_count; i++) gp_tensor_free(graph->constants[i]);
+  gp_free(graph->labels);
+  gp_free(graph->params);
+  gp_free(graph->constants);
+  gp_free(graph->values);
+  gp_free(graph->nodes);
+  memset(graph, 0, sizeof *graph);
+}
+
+gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
+                         gp_ref *ref) {
+  GP_TRY(grow((void **)&graph->values, graph->value_count, &graph->value_room, sizeof(gp_value)));
+  gp_ref made = graph->value_count++;
+  graph->values[made] = (gp_value){
+      .kind = kind, .meta = *meta, .base = made, .node = -1, .index = index, .layer = -1};
+  *ref = made;
+  return GP_OK;
+}
+
+gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label) {
+  if (graph->label_count && !strcmp(graph->labels[graph->label_count - 1], text)) {
+    *label = graph->label_count - 1;
+    return GP_OK;
+  }
+  GP_TRY(grow((void **)&graph->labels, graph->label_count, &graph->label_room, sizeof(char *)));
+  GP_TRY(gp_copy_string(text, &graph->labels[graph->label_count]));
+  *label = graph->label_count++;
+  return GP_OK;
+}
+
+gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index) {
+  for (int32_t i = 0; i < graph->param_count; i++)
+    if (graph->params[i] == param) return *index = i, GP_OK;
+  GP_TRY(grow((void **)&graph->params, graph->param_count, &graph->param_room, sizeof(gp_param *)));
+  graph->params[graph->param_count] = gp_param_retain(param);
+  *index = graph->param_count++;
+  return GP_OK;
+}
+
+gp_status gp_graph_slot(gp_graph *graph, int32_t param, int32_t layer, gp_ref *slot) {
+  for (gp_ref r = 0; r < graph->value_count; r++) {
+    const gp_value *v = gp_graph_at(graph, r);
+    if (v->kind == GP_VALUE_SLOT && v->index == param && v->layer == layer) return *slot = r, GP_OK;
+  }
+  GP_TRY(gp_graph_value(graph, GP_VALUE_SLOT, gp_param_meta(graph->params[param]), param, slot));
+  graph->values[*slot].layer = layer;
+  return GP_OK;
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+/* Append the outputs of a node that is about to be appended. */
+static gp_status append_outputs(gp_graph *graph, const gp_sig *sig, const gp_node *node) {
+  bool view = gp_op_get(node->op)->flags & GP_OP_VIEW;
+  bool effect = gp_op_get(node->op)->flags & GP_OP_EFFECT;
+  for (int k = 0; k < sig->n_out; k++) {
+    gp_ref out;
+    GP_TRY(gp_graph_value(graph, GP_VALUE_NODE, &sig->out[k], 0, &out));
+    gp_value *value = &graph->values[out];
+    value->node = graph->node_count;
+    value->output = k;
+    value->layer = node->layer;
+    if (view || effect) value->base = gp_graph_base(graph, node->in[0]);
+  }
+  return GP_OK;
+}
+
+/* Append a node whose inputs have the layout its op asks for. */
+static gp_status append_node(gp_builder *b, gp_node *node) {
+  gp_graph *graph = b->graph;
+  gp_sig sig = {.attr = &node->attr, .n_in = node->n_in};
+  for (int i = 0; i < node->n_in; i++) sig.in[i] = gp_build_meta(b, node->in[i]);
+  GP_TRY(gp_op_infer(node->op, &sig));
+  GP_TRY(grow((void **)&graph->nodes, graph->node_count, &graph->node_room, sizeof(gp_node)));
+  node->n_out = sig.n_out;
+  node->out = graph->value_count;
+  GP_TRY(append_outputs(graph, &sig, node));
+  graph->nodes[graph->node_count++] = *node;
+  return GP_OK;
+}
+
+const gp_meta *gp_build_meta(const gp_builder *b, gp_ref ref) {
+  return &gp_graph_at(b->graph, ref)->meta;
+}
+
+static gp_status contiguous(gp_builder *b, gp_ref in, gp_ref *out) {
+  return gp_build(b, GP_OP_copy, &(gp_attrs){{0}, {0}}, &in, 1, out);
+}
+
+gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref *in, int n_in,
+                   gp_ref *out) {
+  gp_node node = {.op = op,
+                  .attr = *attrs,
+                  .n_in = n_in,
+                  .layer = b->layer,
+                  .label = b->label,
+                  .phase = b->phase};
+  if (n_in > GP_MAX_INPUTS)
+    return gp_fail(GP_EINVAL, "%s: %d inputs, at most %d wanted", gp_op_name(op), n_in,
+                   GP_MAX_INPUTS);
+  for (int i = 0; i < n_in; i++) {
+    node.in[i] = in[i];
+    if (gp_op_needs_copy(op, attrs, i, gp_build_meta(b, in[i])))
+      GP_TRY(contiguous(b, in[i], &node.in[i]));
+  }
+  GP_TRY(append_node(b, &node));
+  *out = node.out;
+  return GP_OK;
+}
+
+gp_status gp_build_constant(gp_builder *b, gp_dtype dtype, double value, gp_ref *out) {
+  gp_graph *graph = b->graph;
+  gp_tensor *tensor;
+  GP_TRY(grow((void **)&graph->constants, graph->constant_count, &graph->constant_room,
+              sizeof(gp_tensor *)));
+  GP_TRY(gp_tensor_new(dtype, &(gp_shape){0}, &tensor));
+  gp_tensor_set_double(tensor, 0, value);
+  graph->constants[graph->constant_count++] = tensor;
+  return gp_graph_value(graph, GP_VALUE_CONST, gp_tensor_meta(tensor), graph->constant_count - 1,
+                        out);
+}
+
+/* ---- reachability -------------------------------------------------------------------------- */
+
+gp_status gp_graph_reach(const gp_graph *graph, const gp_ref *roots, int32_t count, bool *keep) {
+  bool *wanted; /* per value: somebody needs its memory */
+  GP_TRY(gp_alloc_array((size_t)graph->value_count + 1, sizeof *wanted, (void **)&wanted));
+  for (int32_t i = 0; i < count; i++) wanted[roots[i]] = true;
+  for (int32_t n = graph->node_count - 1; n >= 0; n--) {
+    const gp_node *node = &graph->nodes[n];
+    for (int k = 0; k < node->n_out; k++) keep[n] |= wanted[node->out + k];
+    for (int i = 0; keep[n] && i < node->n_in; i++) wanted[node->in[i]] = true;
+  }
+  gp_free(wanted);
+  return GP_OK;
+}

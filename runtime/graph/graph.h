@@ -1,0 +1,110 @@
+/* graph/graph.h - a traced model as data: values, nodes in execution order, labels.
+ *
+ * The forward pass and its gradient are nodes of the same list (phase tells them apart), each tagged
+ * with the layer of the outermost Sequential that it belongs to. Cutting a model into stages is then
+ * only a matter of mapping layers to stages: nothing here knows about stages, devices or threads.
+ */
+#ifndef GP_GRAPH_GRAPH_H
+#define GP_GRAPH_GRAPH_H
+
+#include "ops/op.h"
+
+typedef enum gp_value_kind {
+  GP_VALUE_NODE,     /* output of a node */
+  GP_VALUE_INPUT,    /* index: which input of the micro-batch */
+  GP_VALUE_TARGET,   /* index: which target of the micro-batch */
+  GP_VALUE_OUT_GRAD, /* gradient of the output, given to pipe:backward */
+  GP_VALUE_PARAM,    /* index into params */
+  GP_VALUE_CONST,    /* index into constants */
+  GP_VALUE_SLOT      /* gradient accumulator of (params[index], layer) */
+} gp_value_kind;
+
+typedef struct gp_value {
+  gp_value_kind kind;
+  gp_meta meta;
+  gp_ref base;    /* the value whose memory this one lies in: itself unless a view */
+  int32_t node;   /* producer; -1 when not a node's output */
+  int32_t output; /* which output of it */
+  int32_t index;  /* see gp_value_kind */
+  int32_t layer;  /* of the producer, or of the accumulator */
+} gp_value;
+
+typedef enum gp_phase { GP_FORWARD, GP_BACKWARD } gp_phase;
+
+typedef struct gp_node {
+  gp_op op;
+  gp_attrs attr;
+  int n_in, n_out;
+  gp_ref in[GP_MAX_INPUTS];
+  gp_ref out; /* first output; the k-th is out + k */
+  int32_t layer, label;
+  gp_phase phase;
+  bool accumulate; /* out[0] is added into the accumulator it lies in */
+  bool snapshot;   /* copy of a buffer as it was: never recomputed */
+} gp_node;
+
+typedef struct gp_graph {
+  gp_value *values;
+  int32_t value_count, value_room;
+  gp_node *nodes;
+  int32_t node_count, node_room;
+  char **labels;
+  int32_t label_count, label_room;
+  gp_param **params;
+  int32_t param_count, param_room;
+  gp_tensor **constants;
+  int32_t constant_count, constant_room;
+  int32_t random_count; /* random ops so far */
+} gp_graph;
+
+/* Where the next node goes. */
+struct gp_builder {
+  gp_graph *graph;
+  int32_t layer, label;
+  gp_phase phase;
+};
+
+struct gp_trace {
+  _Atomic int references;
+  bool training;
+  gp_graph graph;
+  struct gp_builder at;
+  gp_ref *param_refs; /* per param: the current value; GP_NONE: read it anew */
+  gp_ref *boundary;   /* per value: its contiguous copy for other layers, or GP_NONE */
+  int32_t boundary_room, param_refs_room;
+  int32_t input_count, target_count;
+};
+
+void gp_graph_free(gp_graph *graph); /* what it holds; not the struct */
+/* Append a value that no node makes; base is itself. */
+gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
+                         gp_ref *ref);
+gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label);
+gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index); /* retained, unique */
+/* The accumulator of (param, layer), made when missing. */
+gp_status gp_graph_slot(gp_graph *graph, int32_t param, int32_t layer, gp_ref *slot);
+
+static inline const gp_value *gp_graph_at(const gp_graph *graph, gp_ref ref) {
+  return &graph->values[ref];
+}
+static inline gp_ref gp_graph_base(const gp_graph *graph, gp_ref ref) {
+  return graph->values[ref].base;
+}
+
+/* What a gradient starts from: a scalar sum times loss_seed, or the gradient of an output given by
+ * the caller (receives its value). */
+typedef struct gp_gradient_root {
+  gp_ref value;
+  bool is_loss;
+  double factor;   /* loss without a count: its constant weight (0: use the step's 1 / count) */
+  gp_ref out_grad; /* receives the GP_VALUE_OUT_GRAD value when !is_loss */
+} gp_gradient_root;
+
+/* Append the gradient of root with respect to every parameter that is not frozen. Contributions are
+ * folded per (value, reading layer), layers descending; parameters accumulate per (param, layer). */
+gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
+
+/* Mark in keep[node] the nodes that the given values need, and what those need. */
+gp_status gp_graph_reach(const gp_graph *graph, const gp_ref *roots, int32_t count, bool *keep);
+
+#endif

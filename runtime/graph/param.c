@@ -1,0 +1,99 @@
+/* graph/param.c - parameters and buffers: drawn when first needed, then a view of wherever they live.
+ *
+ * A value depends on (seed, number) only, so a model may be declared that no single machine could
+ * hold: each stage draws the parameters it owns straight into its arena.
+ */
+#include "graph/param.h"
+
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+struct gp_param {
+  _Atomic int references;
+  gp_param_spec spec;
+  gp_meta meta;
+  gp_tensor *value, *grad; /* NULL until drawn; NULL without a gradient */
+  const void *owner;       /* the pipeline it lives in */
+};
+
+gp_status gp_param_new(const gp_param_spec *spec, gp_param **param) {
+  gp_param *made;
+  gp_meta meta;
+  if (!gp_dtype_is_float(spec->dtype))
+    return gp_fail(GP_EDTYPE, "parameter: dtype is %s, a float dtype wanted",
+                   gp_dtype_name(spec->dtype));
+  GP_TRY(gp_meta_make(spec->dtype, &spec->shape, &meta));
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->references = 1;
+  made->spec = *spec;
+  made->meta = meta;
+  *param = made;
+  return GP_OK;
+}
+
+gp_param *gp_param_retain(gp_param *param) {
+  atomic_fetch_add(&param->references, 1);
+  return param;
+}
+
+void gp_param_free(gp_param *param) {
+  if (!param || atomic_fetch_sub(&param->references, 1) > 1) return;
+  gp_tensor_free(param->value);
+  gp_tensor_free(param->grad);
+  gp_free(param);
+}
+
+const gp_meta *gp_param_meta(const gp_param *param) { return &param->meta; }
+bool gp_param_is_buffer(const gp_param *param) { return param->spec.buffer; }
+bool gp_param_is_frozen(const gp_param *param) { return param->spec.frozen; }
+
+gp_status gp_param_set_frozen(gp_param *param, bool frozen) {
+  if (param->owner && param->spec.frozen != frozen)
+    return gp_fail(GP_ESTATE, "freeze: the parameter belongs to a pipeline; close it first");
+  param->spec.frozen = frozen;
+  return GP_OK;
+}
+
+static gp_status draw(const gp_param *param, gp_tensor *to) {
+  return gp_tensor_fill(to, &param->spec.init, param->spec.seed, param->spec.number);
+}
+
+gp_status gp_param_value(gp_param *param, gp_tensor **value) {
+  if (!param->value) {
+    gp_tensor *made;
+    GP_TRY(gp_tensor_new(param->spec.dtype, &param->spec.shape, &made));
+    gp_status status = draw(param, made);
+    if (status) return gp_tensor_free(made), status;
+    param->value = made;
+  }
+  *value = gp_tensor_retain(param->value);
+  return GP_OK;
+}
+
+gp_status gp_param_move(gp_param *param, gp_tensor *to) {
+  GP_TRY(param->value ? gp_tensor_copy(to, param->value) : draw(param, to));
+  gp_tensor_free(param->value);
+  param->value = gp_tensor_retain(to);
+  return GP_OK;
+}
+
+void gp_param_grad(const gp_param *param, gp_tensor **grad) {
+  *grad = param->grad ? gp_tensor_retain(param->grad) : NULL;
+}
+
+void gp_param_set_grad(gp_param *param, gp_tensor *grad) {
+  if (grad) gp_tensor_retain(grad);
+  gp_tensor_free(param->grad);
+  param->grad = grad;
+}
+
+gp_status gp_param_own(gp_param *param, const void *owner) {
+  if (owner && param->owner && param->owner != owner)
+    return gp_fail(GP_ESTATE, "the model already belongs to a live pipeline; close that one first");
+  param->owner = owner;
+  return GP_OK;
+}
+
+const void *gp_param_owner(const gp_param *param) { return param->owner; }

@@ -1,0 +1,16 @@
+/* graph/param.h - what a pipeline does with parameters beside the public functions. */
+#ifndef GP_GRAPH_PARAM_H
+#define GP_GRAPH_PARAM_H
+
+#include "gpipe.h"
+
+/* Write the initial or current value into `to` (contiguous, same dtype and shape) and let the param
+ * live there from now on. */
+gp_status gp_param_move(gp_param *param, gp_tensor *to);
+void gp_param_set_grad(gp_param *param, gp_tensor *grad); /* retained; NULL: none */
+/* One owner at a time; owner NULL gives it back. Errors: GP_ESTATE. */
+gp_status gp_param_own(gp_param *param, const void *owner);
+
+const void *gp_param_owner(const gp_param *param);
+
+#endif

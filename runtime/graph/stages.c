@@ -1,0 +1,214 @@
+/* graph/stages.c - the cut: which stage runs a node, in which of its four programs, and what crosses.
+ *
+ * Everything is reachability. I is what gradients leaving the stage need, W the rest, R the forward
+ * nodes behind values that the backward pass reads. No layer author has to say any of it.
+ */
+#include "graph/stages.h"
+
+#include "base/memory.h"
+
+typedef struct cutter {
+  const gp_cut_spec *spec;
+  const gp_graph *graph;
+  gp_stages *out;
+  bool *live;  /* per node: not dead */
+  bool *input; /* per node: in I */
+  bool *again; /* per node: in R */
+} cutter;
+
+static int32_t stage_of_node(const cutter *c, const gp_node *node) {
+  return c->spec->stage_of[node->layer];
+}
+
+static bool is_view(const gp_node *node) { return gp_op_get(node->op)->flags & GP_OP_VIEW; }
+
+/* ---- what lives ---------------------------------------------------------------------------- */
+
+/* Roots: exports, written buffers, gradient accumulators. */
+static gp_status find_live(cutter *c) {
+  const gp_graph *graph = c->graph;
+  gp_ref *roots;
+  int32_t count = 0;
+  size_t room = (size_t)graph->value_count + (size_t)c->spec->export_count;
+  GP_TRY(gp_alloc_array(room + 1, sizeof *roots, (void **)&roots));
+  for (int32_t i = 0; i < c->spec->export_count; i++) roots[count++] = c->spec->exports[i];
+  for (gp_ref r = 0; r < graph->value_count; r++) {
+    const gp_value *value = &graph->values[r];
+    if (value->kind != GP_VALUE_NODE) continue;
+    bool effect = gp_op_get(graph->nodes[value->node].op)->flags & GP_OP_EFFECT;
+    if (effect || graph->nodes[value->node].accumulate) roots[count++] = r;
+  }
+  gp_status status = gp_graph_reach(graph, roots, count, c->live);
+  gp_free(roots);
+  return status;
+}
+
+static void find_homes(cutter *c) {
+  const gp_graph *graph = c->graph;
+  for (gp_ref r = 0; r < graph->value_count; r++) {
+    const gp_value *base = &graph->values[graph->values[r].base];
+    c->out->home[r] = base->node < 0 ? -1 : stage_of_node(c, &graph->nodes[base->node]);
+  }
+}
+
+/* ---- edges --------------------------------------------------------------------------------- */
+
+static gp_status add_edge(cutter *c, gp_ref value, gp_edge **edge) {
+  gp_stages *out = c->out;
+  size_t n = (size_t)out->edge_count;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_edge), (void **)&out->edges));
+  *edge = &out->edges[out->edge_count++];
+  out->edge_of[value] = (int32_t)n;
+  (*edge)->value = value;
+  (*edge)->from = out->home[value];
+  (*edge)->phase = c->graph->nodes[c->graph->values[value].node].phase;
+  return GP_OK;
+}
+
+/* Stage `to` reads value: keep the readers ascending and unique. */
+static gp_status add_reader(cutter *c, gp_ref value, int32_t to) {
+  int32_t known = c->out->edge_of[value];
+  gp_edge *edge = known < 0 ? NULL : &c->out->edges[known];
+  if (!edge) GP_TRY(add_edge(c, value, &edge));
+  int32_t at = 0;
+  while (at < edge->to_count && edge->to[at] < to) at++;
+  if (at < edge->to_count && edge->to[at] == to) return GP_OK;
+  size_t n = (size_t)edge->to_count;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(int32_t), (void **)&edge->to));
+  for (int32_t k = edge->to_count; k > at; k--) edge->to[k] = edge->to[k - 1];
+  edge->to[at] = to;
+  edge->to_count++;
+  return GP_OK;
+}
+
+static gp_status find_edges(cutter *c) {
+  const gp_graph *graph = c->graph;
+  for (int32_t n = 0; n < graph->node_count; n++) {
+    const gp_node *node = &graph->nodes[n];
+    if (!c->live[n] || is_view(node)) continue;
+    for (int i = 0; i < node->n_in; i++) {
+      gp_ref base = gp_graph_base(graph, node->in[i]);
+      int32_t home = c->out->home[base], here = stage_of_node(c, node);
+      if (home >= 0 && home != here) GP_TRY(add_reader(c, base, here));
+    }
+  }
+  return GP_OK;
+}
+
+/* ---- I, W and R ---------------------------------------------------------------------------- */
+
+static gp_status find_input_gradients(cutter *c) {
+  gp_ref *roots;
+  int32_t count = 0;
+  GP_TRY(gp_alloc_array((size_t)c->out->edge_count + 1, sizeof *roots, (void **)&roots));
+  for (int32_t e = 0; e < c->out->edge_count; e++)
+    if (c->out->edges[e].phase == GP_BACKWARD) roots[count++] = c->out->edges[e].value;
+  gp_status status = gp_graph_reach(c->graph, roots, count, c->input);
+  gp_free(roots);
+  return status;
+}
+
+/* May this node run again instead of keeping what it made? Snapshots and effects may not. */
+static bool repeatable(const gp_node *node) {
+  return node->phase == GP_FORWARD && !node->snapshot &&
+         !(gp_op_get(node->op)->flags & GP_OP_EFFECT);
+}
+
+/* Forward nodes of a stage behind values that its backward nodes read, from last to first. Values
+ * on an edge stay in its slot until the backward pass is done: they are never made again. */
+static gp_status find_recomputed(cutter *c) {
+  const gp_graph *graph = c->graph;
+  bool *wanted;
+  GP_TRY(gp_alloc_array((size_t)graph->value_count + 1, sizeof *wanted, (void **)&wanted));
+  for (int32_t n = graph->node_count - 1; n >= 0; n--) {
+    const gp_node *node = &graph->nodes[n];
+    if (!c->live[n]) continue;
+    int32_t here = stage_of_node(c, node);
+    for (int k = 0; k < node->n_out && repeatable(node); k++) c->again[n] |= wanted[node->out + k];
+    if (node->phase == GP_FORWARD && !c->again[n]) continue;
+    for (int i = 0; i < node->n_in; i++) {
+      gp_ref in = node->in[i], base = gp_graph_base(graph, in);
+      if (c->out->home[in] == here && c->out->edge_of[base] < 0) wanted[in] = wanted[base] = true;
+    }
+  }
+  gp_free(wanted);
+  return GP_OK;
+}
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+static gp_status append(gp_node_list *list, int32_t node) {
+  if (!(list->count & (list->count - 1)) || list->count == 0) {
+    size_t n = (size_t)list->count;
+    GP_TRY(gp_resize_array(n, n ? 2 * n : 1, sizeof(int32_t), (void **)&list->nodes));
+  }
+  list->nodes[list->count++] = node;
+  return GP_OK;
+}
+
+static gp_status fill_lists(cutter *c) {
+  for (int32_t n = 0; n < c->graph->node_count; n++) {
+    const gp_node *node = &c->graph->nodes[n];
+    if (!c->live[n] || is_view(node)) continue;
+    gp_stage_nodes *stage = &c->out->stages[stage_of_node(c, node)];
+    if (node->phase == GP_FORWARD) {
+      GP_TRY(append(&stage->forward, n));
+      if (c->again[n]) GP_TRY(append(&stage->recompute, n));
+    } else {
+      GP_TRY(append(c->input[n] ? &stage->input : &stage->weight, n));
+    }
+  }
+  return GP_OK;
+}
+
+static gp_status cut(cutter *c) {
+  size_t nodes = (size_t)c->graph->node_count + 1;
+  GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->live));
+  GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->input));
+  GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->again));
+  GP_TRY(find_live(c));
+  find_homes(c);
+  GP_TRY(find_edges(c));
+  GP_TRY(find_input_gradients(c));
+  GP_TRY(find_recomputed(c));
+  return fill_lists(c);
+}
+
+gp_status gp_stages_build(const gp_cut_spec *spec, gp_stages **stages) {
+  cutter c = {.spec = spec, .graph = spec->graph};
+  gp_status status = gp_alloc(sizeof *c.out, (void **)&c.out);
+  if (status) return status;
+  c.out->count = spec->stage_count;
+  status =
+      gp_alloc_array((size_t)spec->stage_count, sizeof(gp_stage_nodes), (void **)&c.out->stages);
+  if (!status)
+    status =
+        gp_alloc_array((size_t)c.graph->value_count + 1, sizeof(int32_t), (void **)&c.out->home);
+  if (!status)
+    status =
+        gp_alloc_array((size_t)c.graph->value_count + 1, sizeof(int32_t), (void **)&c.out->edge_of);
+  for (gp_ref r = 0; !status && r < c.graph->value_count; r++) c.out->edge_of[r] = -1;
+  if (!status) status = cut(&c);
+  gp_free(c.live);
+  gp_free(c.input);
+  gp_free(c.again);
+  if (status) return gp_stages_free(c.out), status;
+  *stages = c.out;
+  return GP_OK;
+}
+
+void gp_stages_free(gp_stages *stages) {
+  if (!stages) return;
+  for (int32_t s = 0; stages->stages && s < stages->count; s++) {
+    gp_free(stages->stages[s].forward.nodes);
+    gp_free(stages->stages[s].recompute.nodes);
+    gp_free(stages->stages[s].input.nodes);
+    gp_free(stages->stages[s].weight.nodes);
+  }
+  for (int32_t e = 0; e < stages->edge_count; e++) gp_free(stages->edges[e].to);
+  gp_free(stages->stages);
+  gp_free(stages->edges);
+  gp_free(stages->home);
+  gp_free(stages->edge_of);
+  gp_free(stages);
+}

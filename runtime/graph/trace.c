@@ -1,0 +1,163 @@
+/* graph/trace.c - recording one forward pass: what Lua's symbolic tensors call.
+ *
+ * Two rules keep the bits independent of where a model is cut: a value that another layer reads is
+ * contiguous (a strided view gets one copy, owned by the layer that made the view), and a buffer is
+ * read through a snapshot, so that recomputation sees what the first pass saw.
+ */
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "graph/graph.h"
+
+gp_status gp_trace_new(bool training, gp_trace **trace) {
+  gp_trace *made;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->references = 1;
+  made->training = training;
+  made->at = (gp_builder){.graph = &made->graph};
+  gp_status status = gp_graph_label(&made->graph, "model", &made->at.label);
+  if (status) return gp_trace_free(made), status;
+  *trace = made;
+  return GP_OK;
+}
+
+gp_trace *gp_trace_retain(gp_trace *trace) {
+  atomic_fetch_add(&trace->references, 1);
+  return trace;
+}
+
+void gp_trace_free(gp_trace *trace) {
+  if (!trace || atomic_fetch_sub(&trace->references, 1) > 1) return;
+  gp_graph_free(&trace->graph);
+  gp_free(trace->param_refs);
+  gp_free(trace->boundary);
+  gp_free(trace);
+}
+
+bool gp_trace_is_training(const gp_trace *trace) { return trace->training; }
+
+void gp_trace_set_layer(gp_trace *trace, int layer) { trace->at.layer = layer; }
+
+gp_status gp_trace_set_label(gp_trace *trace, const char *label) {
+  return gp_graph_label(&trace->graph, label, &trace->at.label);
+}
+
+const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref) {
+  return &gp_graph_at(&trace->graph, ref)->meta;
+}
+
+gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *meta, gp_ref *ref) {
+  bool batch = kind == GP_INPUT_BATCH;
+  int32_t *count = batch ? &trace->input_count : &trace->target_count;
+  gp_meta dense;
+  GP_TRY(gp_meta_make(meta->dtype, &meta->shape, &dense));
+  GP_TRY(
+      gp_graph_value(&trace->graph, batch ? GP_VALUE_INPUT : GP_VALUE_TARGET, &dense, *count, ref));
+  ++*count;
+  return GP_OK;
+}
+
+gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
+  gp_graph *graph = &trace->graph;
+  for (int32_t i = 0; i < graph->value_count; i++)
+    if (graph->values[i].kind == GP_VALUE_CONST &&
+        graph->constants[graph->values[i].index] == tensor)
+      return *ref = i, GP_OK;
+  if (graph->constant_count == graph->constant_room) {
+    size_t room = (size_t)graph->constant_room, more = room ? 2 * room : 16;
+    GP_TRY(gp_resize_array(room, more, sizeof tensor, (void **)&graph->constants));
+    graph->constant_room = (int32_t)more;
+  }
+  graph->constants[graph->constant_count++] = gp_tensor_retain(tensor);
+  return gp_graph_value(graph, GP_VALUE_CONST, gp_tensor_meta(tensor), graph->constant_count - 1,
+                        ref);
+}
+
+/* ---- parameters and buffers ---------------------------------------------------------------- */
+
+/* Grow a per-index table of refs filled with GP_NONE. */
+static gp_status room_for(gp_ref **table, int32_t *room, int32_t count) {
+  if (count <= *room) return GP_OK;
+  int32_t more = count > 2 * *room ? count + 16 : 2 * *room;
+  GP_TRY(gp_resize_array((size_t)*room, (size_t)more, sizeof(gp_ref), (void **)table));
+  for (int32_t i = *room; i < more; i++) (*table)[i] = GP_NONE;
+  *room = more;
+  return GP_OK;
+}
+
+/* The value of kind PARAM for params[index]. */
+static gp_status raw_param(gp_trace *trace, int32_t index, gp_ref *ref) {
+  gp_graph *graph = &trace->graph;
+  for (gp_ref r = 0; r < graph->value_count; r++)
+    if (graph->values[r].kind == GP_VALUE_PARAM && graph->values[r].index == index)
+      return *ref = r, GP_OK;
+  return gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref);
+}
+
+gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
+  int32_t index;
+  GP_TRY(gp_graph_param(&trace->graph, param, &index));
+  GP_TRY(room_for(&trace->param_refs, &trace->param_refs_room, index + 1));
+  if (trace->param_refs[index] != GP_NONE) return *ref = trace->param_refs[index], GP_OK;
+  gp_ref value;
+  GP_TRY(raw_param(trace, index, &value));
+  if (gp_param_is_buffer(param)) {
+    GP_TRY(gp_build(&trace->at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &value, 1, &value));
+    trace->graph.nodes[trace->graph.node_count - 1].snapshot = true;
+  }
+  trace->param_refs[index] = *ref = value;
+  return GP_OK;
+}
+
+/* The buffer behind a snapshot, for assign; GP_NONE for anything else. */
+static gp_ref buffer_of(const gp_graph *graph, gp_ref ref) {
+  const gp_value *value = gp_graph_at(graph, ref);
+  if (value->node < 0 || !graph->nodes[value->node].snapshot) return GP_NONE;
+  return graph->nodes[value->node].in[0];
+}
+
+static gp_status assign(gp_trace *trace, const gp_ref *inputs, gp_ref *output) {
+  gp_ref in[2] = {buffer_of(&trace->graph, inputs[0]), inputs[1]};
+  if (in[0] == GP_NONE) return gp_fail(GP_EINVAL, "copy_: only a Buffer may be written in forward");
+  GP_TRY(gp_build(&trace->at, GP_OP_assign, &(gp_attrs){{0}, {0}}, in, 2, output));
+  trace->param_refs[gp_graph_at(&trace->graph, in[0])->index] = GP_NONE; /* read it anew */
+  return GP_OK;
+}
+
+/* ---- ops ----------------------------------------------------------------------------------- */
+
+/* Inputs from other layers are contiguous: see the top of the file. */
+static gp_status across_layers(gp_trace *trace, gp_ref in, gp_ref *out) {
+  const gp_value *value = gp_graph_at(&trace->graph, in);
+  *out = in;
+  if (value->node < 0 || value->layer == trace->at.layer || gp_meta_is_contiguous(&value->meta))
+    return GP_OK;
+  GP_TRY(room_for(&trace->boundary, &trace->boundary_room, in + 1));
+  if (trace->boundary[in] == GP_NONE) {
+    gp_builder home = trace->at;
+    home.layer = value->layer;
+    GP_TRY(gp_build(&home, GP_OP_copy, &(gp_attrs){{0}, {0}}, &in, 1, &trace->boundary[in]));
+  }
+  *out = trace->boundary[in];
+  return GP_OK;
+}
+
+gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const gp_ref *inputs,
+                         int n_inputs, gp_ref *outputs, int *n_outputs) {
+  gp_graph *graph = &trace->graph;
+  gp_ref in[GP_MAX_INPUTS], out;
+  gp_attrs own = *attrs;
+  if (n_inputs > GP_MAX_INPUTS)
+    return gp_fail(GP_EINVAL, "%s: %d inputs, at most %d wanted", gp_op_name(op), n_inputs,
+                   GP_MAX_INPUTS);
+  if (gp_op_get(op)->flags & GP_OP_RANDOM) own.i[0] = graph->random_count++;
+  for (int i = 0; i < n_inputs; i++) GP_TRY(across_layers(trace, inputs[i], &in[i]));
+  if (op == GP_OP_assign)
+    GP_TRY(assign(trace, in, &out));
+  else
+    GP_TRY(gp_build(&trace->at, op, &own, in, n_inputs, &out));
+  *n_outputs = graph->nodes[graph->node_count - 1].n_out;
+  for (int k = 0; k < *n_outputs; k++) outputs[k] = out + k;
+  return GP_OK;
+}

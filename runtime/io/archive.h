@@ -1,0 +1,23 @@
+/* io/archive.h - what the archive, the writer and the reader of safetensors agree on.
+ *
+ * The limits are those of the reader; the writer keeps them too, so what was saved can be loaded.
+ * Source: the safetensors format description and its reference implementation. */
+#ifndef GP_IO_ARCHIVE_H
+#define GP_IO_ARCHIVE_H
+
+#include "base/status.h"
+
+#define GP_ARCHIVE_METADATA "__metadata__"
+
+enum {
+  GP_ARCHIVE_MAX_HEADER = 100000000, /* bytes; the format's own limit */
+  GP_ARCHIVE_MAX_TENSORS = 1000000,
+  GP_ARCHIVE_MAX_NAME = 4096, /* bytes */
+  GP_ARCHIVE_PREFIX = 8       /* bytes of the header's length before it */
+};
+
+/* The format's name of a dtype ("F32"), and back; false when we have no such dtype. */
+const char *gp_archive_dtype_name(gp_dtype dtype);
+bool gp_archive_dtype_parse(const char *name, gp_dtype *dtype);
+
+#endif

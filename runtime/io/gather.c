@@ -1,0 +1,102 @@
+/* io/gather.c - batches out of data in memory: rows by position, windows of bytes.
+ *
+ * Every position is checked against the data before it is used: positions come from scripts. */
+#include <string.h>
+
+#include "base/tensor.h"
+
+/* Positions are i64 [n], each at least 0 and at most `limit`. */
+static gp_status check_positions(const char *who, const gp_tensor *positions, int64_t limit) {
+  const gp_meta *meta = gp_tensor_meta(positions);
+  if (meta->dtype != GP_I64 || meta->shape.rank != 1 || !gp_meta_is_contiguous(meta))
+    return gp_fail(GP_ESHAPE, "%s: the positions are not a contiguous i64 tensor of one dimension",
+                   who);
+  const int64_t *at = gp_tensor_data(positions);
+  for (int64_t i = 0; i < meta->shape.dim[0]; i++)
+    if (at[i] < 0 || at[i] > limit)
+      return gp_fail(GP_ERANGE, "%s: position %lld (from 0), expected at most %lld", who,
+                     (long long)at[i], (long long)limit);
+  return GP_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_tensor **rows) {
+  const gp_meta *meta = gp_tensor_meta(tensor);
+  if (meta->shape.rank < 1 || !gp_meta_is_contiguous(meta))
+    return gp_fail(GP_ESHAPE, "rows: the data is not a contiguous tensor of rows");
+  GP_TRY(check_positions("rows", positions, meta->shape.dim[0] - 1));
+  gp_shape shape = meta->shape;
+  shape.dim[0] = gp_tensor_numel(positions);
+  gp_tensor *made;
+  GP_TRY(gp_tensor_new(meta->dtype, &shape, &made));
+  const int64_t *at = gp_tensor_data(positions);
+  const char *from = gp_tensor_data(tensor);
+  char *to = gp_tensor_data(made);
+  size_t bytes = meta->shape.dim[0] ? gp_meta_bytes(meta) / (size_t)meta->shape.dim[0] : 0;
+  for (int64_t i = 0; i < shape.dim[0] && bytes; i++)
+    memcpy(to + (size_t)i * bytes, from + (size_t)at[i] * bytes, bytes);
+  *rows = made;
+  return GP_OK;
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+static void copy_ids(int64_t *to, const unsigned char *from, int64_t count) {
+  for (int64_t i = 0; i < count; i++) to[i] = from[i];
+}
+
+static gp_status make_pair(const gp_shape *shape, gp_tensor **x, gp_tensor **y) {
+  gp_tensor *first;
+  GP_TRY(gp_tensor_new(GP_I64, shape, &first));
+  gp_status status = gp_tensor_new(GP_I64, shape, y);
+  if (status)
+    gp_tensor_free(first);
+  else
+    *x = first;
+  return status;
+}
+
+gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
+                          gp_tensor **x, gp_tensor **y) {
+  const gp_meta *meta = gp_tensor_meta(bytes);
+  if (meta->dtype != GP_U8 || meta->shape.rank != 1 || !gp_meta_is_contiguous(meta))
+    return gp_fail(GP_ESHAPE, "windows: the data is not a contiguous u8 tensor of one dimension");
+  if (context < 1 || context >= meta->shape.dim[0])
+    return gp_fail(GP_ERANGE, "windows: context is %lld, expected 1 to %lld", (long long)context,
+                   (long long)meta->shape.dim[0] - 1);
+  GP_TRY(check_positions("windows", starts, meta->shape.dim[0] - context - 1));
+  gp_shape shape = {.rank = 2, .dim = {gp_tensor_numel(starts), context}};
+  GP_TRY(make_pair(&shape, x, y));
+  const int64_t *at = gp_tensor_data(starts);
+  const unsigned char *from = gp_tensor_data(bytes);
+  int64_t *inputs = gp_tensor_data(*x), *targets = gp_tensor_data(*y);
+  for (int64_t i = 0; i < shape.dim[0]; i++) {
+    copy_ids(inputs + i * context, from + at[i], context);
+    copy_ids(targets + i * context, from + at[i] + 1, context);
+  }
+  return GP_OK;
+}
+
+/* ---- joining ------------------------------------------------------------------------------- */
+
+gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined) {
+  gp_shape shape = {.rank = 1};
+  for (size_t i = 0; i < count; i++) {
+    const gp_meta *meta = gp_tensor_meta(parts[i]);
+    if (meta->dtype != GP_U8 || !gp_meta_is_contiguous(meta))
+      return gp_fail(GP_EDTYPE, "join: part %zu is not a contiguous u8 tensor", i + 1);
+    if (__builtin_add_overflow(shape.dim[0], gp_meta_numel(meta), &shape.dim[0]))
+      return gp_fail(GP_ENOMEM, "join: more bytes than can be addressed");
+  }
+  gp_tensor *made;
+  GP_TRY(gp_tensor_new(GP_U8, &shape, &made));
+  char *to = gp_tensor_data(made);
+  for (size_t i = 0; i < count; i++) {
+    size_t bytes = (size_t)gp_tensor_numel(parts[i]);
+    if (bytes) memcpy(to, gp_tensor_data(parts[i]), bytes);
+    to += bytes;
+  }
+  *joined = made;
+  return GP_OK;
+}

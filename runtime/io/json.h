@@ -1,0 +1,35 @@
+/* io/json.h - a strict JSON reader that hands out one token at a time.
+ *
+ * The headers we read come from outside, may be 100 MB long and hold 64-bit offsets. A tree of a
+ * library would cost many times the text and start-up time, reads numbers as doubles or signed
+ * integers, and knows no limit of its own on depth: so this reader pulls tokens from the text in
+ * place. It allocates nothing and its stack use is constant. Strings are decoded inside the text
+ * (they only shrink) and stay valid as long as the text does. Every error is GP_EFORMAT and names
+ * the byte. */
+#ifndef GP_IO_JSON_H
+#define GP_IO_JSON_H
+
+#include "base/status.h"
+
+typedef struct gp_json {
+  char *text; /* borrowed; strings in it are overwritten by their decoded form */
+  size_t size, at;
+} gp_json;
+
+/* Skip white space and consume the wanted character: '{', '[' or ':'. */
+gp_status gp_json_expect(gp_json *json, char wanted);
+/* Inside an object or array: consume the comma (unless first) or the closing character. */
+gp_status gp_json_more(gp_json *json, bool first, char close, bool *more);
+/* A string, NUL-terminated in place. A \u0000 in it is an error: names are C strings. */
+gp_status gp_json_string(gp_json *json, const char **text);
+/* A key and its colon. */
+gp_status gp_json_key(gp_json *json, const char **key);
+/* A number without sign, fraction and exponent that fits 64 bits. */
+gp_status gp_json_uint(gp_json *json, uint64_t *value);
+/* Nothing but white space may be left. */
+gp_status gp_json_end(gp_json *json);
+
+/* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
+bool gp_utf8_valid(const char *text, size_t size);
+
+#endif

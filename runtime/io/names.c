@@ -1,0 +1,70 @@
+/* io/names.c - the ordered set: an array of names and an open-addressing table of positions.
+ *
+ * A checkpoint may hold a million tensors, so finding a name given twice must not be quadratic.
+ * Invariant: every name of the array is in the table, and the table has a free slot. */
+#include "io/names.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { FIRST_SLOTS = 64 };
+
+/* FNV-1a, its high bits folded into the low ones that choose the slot. */
+static size_t hash(const char *name) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+  return (size_t)(h ^ (h >> 32));
+}
+
+/* The slot that holds the name, or the free one where it belongs. */
+static size_t find_slot(const gp_names *names, const char *name) {
+  size_t mask = names->slots - 1, at = hash(name) & mask;
+  while (names->slot[at] && strcmp(names->name[names->slot[at] - 1], name)) at = (at + 1) & mask;
+  return at;
+}
+
+bool gp_names_has(const gp_names *names, const char *name) {
+  return names->slots && names->slot[find_slot(names, name)];
+}
+
+static gp_status grow_table(gp_names *names) {
+  if (2 * (names->count + 1) <= names->slots) return GP_OK;
+  size_t slots = names->slots ? 2 * names->slots : FIRST_SLOTS;
+  if (slots > UINT32_MAX) return gp_fail(GP_ENOMEM, "archive: too many names");
+  void *slot = NULL;
+  GP_TRY(gp_alloc_array(slots, sizeof *names->slot, &slot));
+  gp_free(names->slot);
+  names->slot = slot;
+  names->slots = slots;
+  for (size_t i = 0; i < names->count; i++)
+    names->slot[find_slot(names, names->name[i])] = (uint32_t)(i + 1);
+  return GP_OK;
+}
+
+static gp_status grow_array(gp_names *names) {
+  if (names->count < names->capacity) return GP_OK;
+  size_t capacity = names->capacity ? 2 * names->capacity : FIRST_SLOTS / 2;
+  void *array = names->name;
+  GP_TRY(gp_resize_array(names->capacity, capacity, sizeof *names->name, &array));
+  names->name = array;
+  names->capacity = capacity;
+  return GP_OK;
+}
+
+gp_status gp_names_add(gp_names *names, const char *name) {
+  GP_TRY(grow_table(names));
+  GP_TRY(grow_array(names));
+  size_t at = find_slot(names, name);
+  if (names->slot[at]) return gp_fail(GP_EINVAL, "'%.100s' is given twice", name);
+  GP_TRY(gp_copy_string(name, &names->name[names->count]));
+  names->slot[at] = (uint32_t)++names->count;
+  return GP_OK;
+}
+
+void gp_names_clear(gp_names *names) {
+  for (size_t i = 0; i < names->count; i++) gp_free(names->name[i]);
+  gp_free(names->name);
+  gp_free(names->slot);
+  *names = (gp_names){0};
+}

@@ -1,0 +1,19 @@
+/* io/reader.h - read a regular file by position, every length checked. */
+#ifndef GP_IO_READER_H
+#define GP_IO_READER_H
+
+#include "base/status.h"
+
+typedef struct gp_reader {
+  const char *path; /* borrowed, for messages */
+  uint64_t size;    /* bytes when it was opened */
+  int fd;           /* -1 when closed */
+} gp_reader;
+
+/* Errors: GP_EIO when it is not there, not readable, not a regular file. */
+gp_status gp_reader_open(gp_reader *reader, const char *path);
+/* Read exactly `bytes` at `at`. Errors: GP_EIO, also when the file has become shorter. */
+gp_status gp_reader_get(const gp_reader *reader, uint64_t at, void *data, size_t bytes);
+void gp_reader_close(gp_reader *reader);
+
+#endif

@@ -1,0 +1,189 @@
+/* io/writer.c - the whole-or-nothing file: temporary file, write loop, fsync, rename, fsync of the
+ * folder, every return value looked at.
+ *
+ * A failed fsync is never tried again on the same descriptor: the system may have dropped the pages
+ * and would say yes. Source: Rebello et al., "Can applications recover from fsync failures?",
+ * USENIX ATC 2020. */
+#include "io/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h> /* snprintf */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { BUFFER_BYTES = 256 * 1024, TEMPORARY_TRIES = 100, TEMPORARY_NAME = 200 };
+
+static gp_status refused(const gp_writer *writer, const char *what) {
+  return gp_fail(GP_EIO, "%s: cannot %s: %s", writer->path, what, strerrordesc_np(errno));
+}
+
+/* ---- the signal of the file size limit ----------------------------------------------------- */
+
+/* Beyond RLIMIT_FSIZE the system kills the process with SIGXFSZ. While it is blocked, write returns
+ * EFBIG instead and we can say so; the signal, meant for this thread, is swept up at the end. */
+static void guard_signals(gp_writer *writer) {
+  sigset_t size_limit;
+  sigemptyset(&size_limit);
+  sigaddset(&size_limit, SIGXFSZ);
+  writer->guarded = pthread_sigmask(SIG_BLOCK, &size_limit, &writer->signals) == 0;
+}
+
+static void restore_signals(gp_writer *writer) {
+  if (!writer->guarded) return;
+  sigset_t size_limit;
+  sigemptyset(&size_limit);
+  sigaddset(&size_limit, SIGXFSZ);
+  if (!sigismember(&writer->signals, SIGXFSZ))
+    while (sigtimedwait(&size_limit, NULL, &(struct timespec){0}) > 0) {
+    }
+  pthread_sigmask(SIG_SETMASK, &writer->signals, NULL);
+  writer->guarded = false;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* Follow links, so that a link to a file stays one. What does not exist yet is taken as it is. */
+static gp_status resolve(gp_writer *writer) {
+  char *real = realpath(writer->path, NULL);
+  if (!real && errno != ENOENT) return refused(writer, "save");
+  gp_status status = gp_copy_string(real ? real : writer->path, &writer->target);
+  free(real);
+  return status;
+}
+
+/* The permissions that the file will have: those of the one it replaces. Renaming over a device or
+ * a pipe would destroy it, so only a regular file is replaced. */
+static gp_status target_mode(const gp_writer *writer, mode_t *mode, bool *exists) {
+  struct stat info;
+  *exists = stat(writer->target, &info) == 0;
+  *mode = *exists ? info.st_mode & 0777 : 0666;
+  if (!*exists || S_ISREG(info.st_mode)) return GP_OK;
+  return gp_fail(GP_EIO, "%s: cannot save: it exists and is not a regular file", writer->path);
+}
+
+/* "folder/.name.tmp.PID.N"; a long name is cut so that the new one is not too long either. */
+static void name_temporary(gp_writer *writer, size_t size, int n) {
+  const char *slash = strrchr(writer->target, '/');
+  int folder = slash ? (int)(slash + 1 - writer->target) : 0;
+  snprintf(writer->temporary, size, "%.*s.%.*s.tmp.%ld.%d", folder, writer->target, TEMPORARY_NAME,
+           writer->target + folder, (long)getpid(), n);
+}
+
+static gp_status open_temporary(gp_writer *writer, mode_t mode) {
+  size_t size = strlen(writer->target) + 64;
+  void *name = NULL;
+  GP_TRY(gp_alloc(size, &name));
+  writer->temporary = name;
+  for (int n = 0; n < TEMPORARY_TRIES && writer->fd < 0; n++) {
+    name_temporary(writer, size, n);
+    writer->fd = open(writer->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (writer->fd < 0 && errno != EEXIST && errno != EINTR) break;
+  }
+  if (writer->fd >= 0) return GP_OK;
+  gp_status status = refused(writer, "save");
+  gp_free(writer->temporary); /* not ours to remove */
+  writer->temporary = NULL;
+  return status;
+}
+
+gp_status gp_writer_open(gp_writer *writer, const char *path) {
+  *writer = (gp_writer){.path = path, .fd = -1};
+  GP_TRY(resolve(writer));
+  mode_t mode;
+  bool exists;
+  GP_TRY(target_mode(writer, &mode, &exists));
+  void *buffer = NULL;
+  GP_TRY(gp_alloc(BUFFER_BYTES, &buffer));
+  writer->buffer = buffer;
+  GP_TRY(open_temporary(writer, mode));
+  guard_signals(writer);
+  if (exists && fchmod(writer->fd, mode)) return refused(writer, "set the permissions");
+  return GP_OK;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static gp_status write_all(gp_writer *writer, const char *data, size_t bytes) {
+  while (bytes) {
+    ssize_t done = write(writer->fd, data, bytes);
+    if (done < 0 && errno == EINTR) continue;
+    if (done == 0) errno = ENOSPC; /* nothing written and no reason given */
+    if (done <= 0) return refused(writer, "write");
+    data += done;
+    bytes -= (size_t)done;
+    writer->written += (uint64_t)done;
+  }
+  return GP_OK;
+}
+
+static gp_status flush(gp_writer *writer) {
+  size_t used = writer->used;
+  writer->used = 0;
+  return write_all(writer, writer->buffer, used);
+}
+
+/* Small pieces are gathered, large ones go straight to the system. */
+gp_status gp_writer_put(gp_writer *writer, const void *data, size_t bytes) {
+  if (!bytes) return GP_OK;
+  if (bytes > BUFFER_BYTES - writer->used) GP_TRY(flush(writer));
+  if (bytes >= BUFFER_BYTES) return write_all(writer, data, bytes);
+  memcpy(writer->buffer + writer->used, data, bytes);
+  writer->used += bytes;
+  return GP_OK;
+}
+
+/* ---- committing ---------------------------------------------------------------------------- */
+
+/* Everything is on the disk, and as long as it was meant to be. */
+static gp_status settle(gp_writer *writer) {
+  GP_TRY(flush(writer));
+  if (fsync(writer->fd)) return refused(writer, "write to the disk");
+  struct stat info;
+  if (fstat(writer->fd, &info)) return refused(writer, "check what was written");
+  if ((uint64_t)info.st_size != writer->written)
+    return gp_fail(GP_EIO, "%s: the file has %lld bytes after writing %llu", writer->path,
+                   (long long)info.st_size, (unsigned long long)writer->written);
+  int fd = writer->fd;
+  writer->fd = -1;
+  return close(fd) ? refused(writer, "write to the disk") : GP_OK;
+}
+
+/* Some file systems cannot sync a folder (EINVAL), and one that may not be read cannot be opened:
+ * neither is a failure of the save. */
+static gp_status sync_folder(gp_writer *writer) {
+  char *slash = strrchr(writer->target, '/');
+  if (slash) slash[slash == writer->target] = '\0'; /* keeps "/" of "/name" */
+  int fd = open(slash ? writer->target : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 && errno == EACCES) return GP_OK;
+  bool failed = fd < 0 || (fsync(fd) && errno != EINVAL);
+  int reason = errno;
+  if (fd >= 0) close(fd);
+  if (!failed) return GP_OK;
+  return gp_fail(GP_EIO,
+                 "%s: saved, but it may not survive a power cut: cannot sync the folder: %s",
+                 writer->path, strerrordesc_np(reason));
+}
+
+gp_status gp_writer_commit(gp_writer *writer) {
+  GP_TRY(settle(writer));
+  if (rename(writer->temporary, writer->target)) return refused(writer, "put the file in place");
+  gp_free(writer->temporary); /* there is none any more */
+  writer->temporary = NULL;
+  return sync_folder(writer);
+}
+
+void gp_writer_close(gp_writer *writer) {
+  if (writer->fd >= 0) close(writer->fd);
+  if (writer->temporary) unlink(writer->temporary);
+  restore_signals(writer);
+  gp_free(writer->temporary);
+  gp_free(writer->target);
+  gp_free(writer->buffer);
+  *writer = (gp_writer){.fd = -1};
+}

@@ -1,0 +1,76 @@
+/* ops/reduce/sum_rows_dw.c - dy [.., N] -> [N]: the sum over all rows, the gradient of a bias.
+ *
+ * Separate from `sum` because it adds to the gradient of a parameter as it goes: the value that is
+ * there already is the start of the same ascending sum, so micro-batches added one after the other
+ * give the bits of their rows added in one go. */
+#include <string.h>
+
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/gradient.h"
+#include "ops/infer.h"
+
+enum { COLUMNS = 64 }; /* a unit's sums stay in registers */
+
+static gp_status infer(gp_sig *sig) {
+  const gp_shape *shape = &sig->in[0]->shape;
+  GP_TRY(gp_infer_computes(sig, 0));
+  if (shape->rank == 0) return gp_fail(GP_ESHAPE, "got a scalar, expected rows");
+  gp_shape columns = {.rank = 1, .dim = {shape->dim[shape->rank - 1]}};
+  return gp_infer_out(sig, sig->in[0]->dtype, &columns);
+}
+
+static gp_cut cut(const gp_call *call) {
+  return (gp_cut){.units = gp_meta_numel(call->out[0].meta), .grain = COLUMNS};
+}
+
+/* sum[j] += x[row, j] for n <= COLUMNS columns; x points to the first of them. */
+#define SUM_ROWS(name, T)                                                                          \
+  static void name(const gp_call *call, int64_t first, int64_t n) {                                \
+    T *out = (T *)call->out[0].data + first, sum[COLUMNS] = {0};                                   \
+    const T *x = (const T *)call->in[0].data + first;                                              \
+    int64_t rows = gp_meta_rows(call->in[0].meta), width = gp_meta_width(call->in[0].meta);        \
+    if (call->accumulate) memcpy(sum, out, (size_t)n * sizeof *out);                               \
+    if (n == COLUMNS)                                                                              \
+      for (int64_t r = 0; r < rows; r++, x += width)                                               \
+        for (int64_t j = 0; j < COLUMNS; j++) sum[j] += x[j];                                      \
+    else                                                                                           \
+      for (int64_t r = 0; r < rows; r++, x += width)                                               \
+        for (int64_t j = 0; j < n; j++) sum[j] += x[j];                                            \
+    memcpy(out, sum, (size_t)n * sizeof *out);                                                     \
+  }
+
+SUM_ROWS(sum_rows_f32, float)
+SUM_ROWS(sum_rows_f64, double)
+
+static gp_status run(const gp_call *call, gp_span span) {
+  bool f32 = call->out[0].meta->dtype == GP_F32;
+  for (int64_t at = span.first; at < span.last; at += COLUMNS) {
+    int64_t n = span.last - at < COLUMNS ? span.last - at : COLUMNS;
+    (f32 ? sum_rows_f32 : sum_rows_f64)(call, at, n);
+  }
+  return GP_OK;
+}
+
+/* One addition for each element read. */
+static gp_cost cost(const gp_sig *sig) {
+  gp_cost c = gp_cost_elements(sig, 0);
+  c.flop = (double)gp_meta_numel(sig->in[0]);
+  return c;
+}
+
+static gp_status vjp(gp_vjp *v) {
+  gp_shape from = gp_vjp_meta(v, v->in[0])->shape;
+  return gp_vjp_expand(v, v->dout[0], &from, &v->din[0]);
+}
+
+const gp_op_def gp_def_sum_rows_dw = {
+    .name = "sum_rows_dw",
+    .min_in = 1,
+    .max_in = 1,
+    .flags = GP_OP_ACCUMULATES,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = cost,
+    .cpu = {.cut = cut, .run = run},
+};

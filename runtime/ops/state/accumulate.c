@@ -1,0 +1,33 @@
+/* ops/state/accumulate.c - slot, g -> slot += g, in the slot's own memory; out[0] is the slot.
+ *
+ * Gradients of several micro-batches, or of several readers of a value, meet here. The shapes are
+ * equal: summing over repeated dims is done before. */
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/elementwise/loops.h"
+
+GP_MAP2(accumulate_f32, float, float, a + b)
+GP_MAP2(accumulate_f64, double, double, a + b)
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(gp_infer_computes(sig, 0));
+  GP_TRY(gp_infer_same_shape(sig, 0, 1));
+  sig->out[0] = *sig->in[0];
+  sig->n_out = 1;
+  return GP_OK;
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  return gp_map_float(call, span, accumulate_f32, accumulate_f64);
+}
+
+const gp_op_def gp_def_accumulate = {
+    .name = "accumulate",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_EFFECT,
+    .row_inputs = 3,
+    .infer = infer,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

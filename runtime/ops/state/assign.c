@@ -1,0 +1,42 @@
+/* ops/state/assign.c - slot, value -> slot = value, in the slot's own memory; out[0] is the slot.
+ *
+ * How `forward` writes a buffer. The value may be broadcast to the slot; dtypes are equal. */
+#include "base/status.h"
+#include "ops/infer.h"
+#include "ops/rows.h"
+#include "ops/shape/boxes.h"
+
+enum { TEXT = 192 };
+
+/* The slot may not grow: what value and slot broadcast to must be the slot's shape. */
+static gp_status infer(gp_sig *sig) {
+  gp_shape shape;
+  GP_TRY(gp_infer_same_dtype(sig, 0));
+  GP_TRY(gp_infer_broadcast(sig, &shape));
+  if (!gp_shape_equal(&shape, &sig->in[0]->shape)) {
+    char slot[TEXT], value[TEXT];
+    return gp_fail(GP_ESHAPE, "a value of shape %s does not fit into %s",
+                   gp_shape_print(&sig->in[1]->shape, value, sizeof value),
+                   gp_shape_print(&sig->in[0]->shape, slot, sizeof slot));
+  }
+  sig->out[0] = *sig->in[0];
+  sig->n_out = 1;
+  return GP_OK;
+}
+
+/* Only the span's rows of the slot are written. */
+static gp_status run(const gp_call *call, gp_span span) {
+  gp_copy_units(call, span, &call->in[1]);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_assign = {
+    .name = "assign",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_EFFECT,
+    .row_inputs = 3,
+    .infer = infer,
+    .cost = gp_cost_copy,
+    .cpu = {.cut = gp_rows_cut, .run = run},
+};

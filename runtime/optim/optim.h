@@ -1,0 +1,37 @@
+/* optim/optim.h - fused optimizer updates over contiguous arenas of parameters, gradients, moments.
+ *
+ * Every function works on a range of one arena, element by element or in a fixed order, so the bits
+ * depend neither on how a range is cut among threads nor on the width of the vectors. Nothing here
+ * allocates. Arenas must not overlap one another. */
+#ifndef GP_OPTIM_OPTIM_H
+#define GP_OPTIM_OPTIM_H
+
+#include "base/status.h"
+
+/* One arena (or a part of it): n elements of value, gradient and moments. */
+typedef struct gp_optim_slice {
+  gp_dtype dtype; /* f32 or f64 */
+  int64_t n;
+  void *value;
+  const void *grad;
+  void *moment1, *moment2; /* may be NULL where they are not read; zero before step 1 */
+} gp_optim_slice;
+
+/* How many moments the kind keeps per element: SGD 1 (read only where its momentum is not 0), Adam
+ * and AdamW 2. */
+int gp_optim_moments(gp_optim_kind kind);
+
+/* Update elements [first, last) of the slice; step counts from 1. Errors: GP_EDTYPE, GP_EINVAL
+ * (broken hyper or missing moments), GP_ERANGE (range or step).
+ * Source: the update rules of torch.optim.SGD (dampening 0), Adam, AdamW, in the order of operations
+ * of their single-tensor form. */
+gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
+                          int64_t first, int64_t last);
+
+/* Sum of squares in double precision: lane i % 64 adds element i, then a tree over the 64 lanes.
+ * For a fixed result cut an arena at boundaries that depend on its layout only. */
+double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data);
+/* Multiply by a factor, in the elements' own precision. */
+void gp_optim_scale(gp_dtype dtype, int64_t n, void *data, double factor);
+
+#endif

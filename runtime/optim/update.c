@@ -1,0 +1,85 @@
+/* optim/update.c - checks and the choice of the element type around the loops of kernels.inc. */
+#include "optim/optim.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+  LANES = 16,
+  SUM_LANES = 64
+}; /* one 512-bit vector of f32; the order of DESIGN's reductions */
+
+#define REAL       float
+#define SQRT       sqrtf
+#define NAME(stem) stem##_f32
+#include "optim/kernels.inc"
+#undef REAL
+#undef SQRT
+#undef NAME
+
+#define REAL       double
+#define SQRT       sqrt
+#define NAME(stem) stem##_f64
+#include "optim/kernels.inc"
+#undef REAL
+#undef SQRT
+#undef NAME
+
+int gp_optim_moments(gp_optim_kind kind) { return kind == GP_OPTIM_SGD ? 1 : 2; }
+
+/* Hyperparameters that would turn every value into NaN, or that torch refuses. */
+static gp_status check_hyper(const gp_optim_hyper *h) {
+  if (!(h->lr >= 0) || !(h->weight_decay >= 0) || !isfinite(h->lr) || !isfinite(h->weight_decay))
+    return gp_fail(GP_EINVAL, "optimizer: lr is %g and weight_decay %g, expected finite and >= 0",
+                   h->lr, h->weight_decay);
+  if (h->kind == GP_OPTIM_SGD) {
+    if (!(h->momentum >= 0) || (h->nesterov && h->momentum == 0))
+      return gp_fail(GP_EINVAL, "optimizer: momentum is %g, expected %s", h->momentum,
+                     h->nesterov ? "> 0 for Nesterov" : ">= 0");
+    return GP_OK;
+  }
+  if (!(h->beta1 >= 0 && h->beta1 < 1) || !(h->beta2 >= 0 && h->beta2 < 1) || !(h->eps >= 0))
+    return gp_fail(GP_EINVAL,
+                   "optimizer: betas are %g and %g, eps %g, expected betas in [0, 1) and eps >= 0",
+                   h->beta1, h->beta2, h->eps);
+  return GP_OK;
+}
+
+static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *s) {
+  int moments = hyper->kind != GP_OPTIM_SGD ? 2 : hyper->momentum != 0;
+  if (s->dtype != GP_F32 && s->dtype != GP_F64)
+    return gp_fail(GP_EDTYPE, "optimizer: values are %s, expected f32 or f64",
+                   gp_dtype_name(s->dtype));
+  if (s->n &&
+      (!s->value || !s->grad || (moments > 0 && !s->moment1) || (moments > 1 && !s->moment2)))
+    return gp_fail(GP_EINVAL, "optimizer: a slice lacks its values, gradients or moments (%d)",
+                   moments);
+  return GP_OK;
+}
+
+gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
+                          int64_t first, int64_t last) {
+  GP_TRY(check_hyper(hyper));
+  GP_TRY(check_slice(hyper, slice));
+  if (step < 1 || first < 0 || last < first || last > slice->n)
+    return gp_fail(GP_ERANGE, "optimizer: step %lld, elements %lld to %lld of %lld",
+                   (long long)step, (long long)first, (long long)last, (long long)slice->n);
+  if (slice->dtype == GP_F32)
+    update_f32(hyper, step, slice, first, last);
+  else
+    update_f64(hyper, step, slice, first, last);
+  return GP_OK;
+}
+
+double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data) {
+  GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
+  return dtype == GP_F32 ? sum_squares_f32(data, n) : sum_squares_f64(data, n);
+}
+
+void gp_optim_scale(gp_dtype dtype, int64_t n, void *data, double factor) {
+  GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
+  if (dtype == GP_F32)
+    scale_f32(data, n, (float)factor);
+  else
+    scale_f64(data, n, factor);
+}

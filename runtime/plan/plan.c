@@ -1,0 +1,196 @@
+/* plan/plan.c - one batch shape: build its programs, lower its schedule, allocate its memory. */
+#include "plan/plan.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+int32_t gp_plan_base_count(const gp_plan *plan) { return GP_BASE_EDGE + plan->edge_count; }
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
+/* Both numbers of rows must give the same edges, or the stages would not understand each other. */
+static bool same_edges(const gp_stages *a, const gp_stages *b) {
+  if (a->edge_count != b->edge_count) return false;
+  for (int32_t e = 0; e < a->edge_count; e++) {
+    const gp_edge *x = &a->edges[e], *y = &b->edges[e];
+    if (x->from != y->from || x->phase != y->phase || x->to_count != y->to_count ||
+        memcmp(x->to, y->to, (size_t)x->to_count * sizeof *x->to))
+      return false;
+  }
+  return true;
+}
+
+static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
+  for (int k = 0; k < 2; k++) {
+    if (!spec->shapes[k].micros) continue;
+    GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
+  }
+  if (spec->shapes[1].micros && !same_edges(plan->shapes[0].stages, plan->shapes[1].stages))
+    return gp_fail(
+        GP_ESHAPE,
+        "the model is traced to different graphs for %d and %d rows: forward must not branch on "
+        "the number of rows, or chunks must divide the batch",
+        (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
+  plan->edge_count = plan->shapes[0].stages->edge_count;
+  return GP_OK;
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes, char **memory) {
+  size_t total;
+  GP_TRY(gp_size_mul(count, bytes, &total));
+  if (!total) return GP_OK;
+  GP_TRY(gp_alloc(total, (void **)memory));
+  plan->device_bytes[device] += total;
+  return GP_OK;
+}
+
+static gp_status allocate_channels(gp_plan *plan) {
+  for (int32_t e = 0; e < plan->edge_count; e++) {
+    gp_channel *channel = &plan->channels[e];
+    int32_t device = plan->placement[plan->shapes[0].stages->edges[e].from];
+    for (int k = 0; k < 2; k++) {
+      const gp_shape_plan *shape = &plan->shapes[k];
+      if (!shape->stages) continue;
+      gp_ref value = shape->stages->edges[e].value;
+      size_t bytes;
+      GP_TRY(gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, &bytes));
+      if (bytes > channel->bytes) channel->bytes = bytes;
+    }
+    GP_TRY(take(plan, device, (size_t)channel->slots, channel->bytes, &channel->memory));
+    GP_TRY(
+        gp_alloc_array((size_t)channel->slots, sizeof(gp_slot_state), (void **)&channel->states));
+  }
+  return GP_OK;
+}
+
+/* Slots of dropped, kept and recomputed values lie in one block per stage, in this order. */
+static gp_status allocate_slots(gp_plan *plan, int32_t stage) {
+  gp_slots *slots = &plan->slots[stage];
+  size_t total = 0;
+  for (int k = 0; k < 2; k++) {
+    if (!plan->shapes[k].programs) continue;
+    const gp_stage_programs *p = &plan->shapes[k].programs[stage];
+    size_t want[3] = {p->saved_bytes[0], p->saved_bytes[1], p->recomputed_bytes};
+    for (int kind = 0; kind < 3; kind++)
+      if (want[kind] > slots->bytes[kind]) slots->bytes[kind] = want[kind];
+  }
+  for (int kind = 0; kind < 3; kind++) {
+    size_t bytes;
+    GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
+    GP_TRY(gp_size_add(total, bytes, &total));
+  }
+  return take(plan, plan->placement[stage], 1, total, &slots->memory);
+}
+
+static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
+  if (!task->program) return;
+  if (task->program->temp_bytes > plan->temp_bytes[device])
+    plan->temp_bytes[device] = task->program->temp_bytes;
+  if (task->program->scratch_bytes > plan->scratch_bytes)
+    plan->scratch_bytes = task->program->scratch_bytes;
+}
+
+static void resolve_slots(gp_plan *plan, gp_task *task) {
+  const gp_slots *slots = &plan->slots[task->stage];
+  size_t kept_at = (size_t)slots->count[0] * slots->bytes[0];
+  size_t recomputed_at = kept_at + (size_t)slots->count[1] * slots->bytes[1];
+  int kind = task->kept ? 1 : 0;
+  if (!slots->memory) return;
+  if (task->saved_slot >= 0)
+    task->saved =
+        slots->memory + (kind ? kept_at : 0) + (size_t)task->saved_slot * slots->bytes[kind];
+  if (task->recomputed_slot >= 0)
+    task->recomputed =
+        slots->memory + recomputed_at + (size_t)task->recomputed_slot * slots->bytes[2];
+}
+
+static gp_status allocate(gp_plan *plan) {
+  GP_TRY(allocate_channels(plan));
+  for (int32_t s = 0; s < plan->stage_count; s++) GP_TRY(allocate_slots(plan, s));
+  for (int32_t d = 0; d < plan->device_count; d++) {
+    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
+      grow_temp(plan, &plan->tasks[t], d);
+      resolve_slots(plan, &plan->tasks[t]);
+    }
+    GP_TRY(take(plan, d, 1, plan->temp_bytes[d], &plan->temp[d]));
+  }
+  return gp_alloc_array((size_t)plan->micro_count, 16, (void **)&plan->results);
+}
+
+/* ---- building ------------------------------------------------------------------------------ */
+
+static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
+  size_t stages = (size_t)env->stage_count, devices = (size_t)env->device_count;
+  const gp_schedule *s = spec->schedule;
+  plan->kind = spec->kind;
+  plan->sum_loss = spec->sum_loss;
+  plan->stage_count = env->stage_count;
+  plan->device_count = env->device_count;
+  plan->micro_count = spec->shapes[0].micros + spec->shapes[1].micros;
+  if (s->stage_count != env->stage_count || s->micro_count != plan->micro_count ||
+      s->device_count > env->device_count)
+    return gp_fail(
+        GP_ESCHEDULE,
+        "schedule: %d stages, %d micro-batches, %d devices; the pipeline has %d, %d and %d",
+        (int)s->stage_count, (int)s->micro_count, (int)s->device_count, (int)env->stage_count,
+        (int)plan->micro_count, (int)env->device_count);
+  plan->device_count = s->device_count;
+  GP_TRY(gp_alloc_array(stages, sizeof(int32_t), (void **)&plan->placement));
+  GP_TRY(gp_alloc_array(stages, sizeof(gp_slots), (void **)&plan->slots));
+  GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->temp));
+  GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->temp_bytes));
+  GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->device_bytes));
+  memcpy(plan->placement, s->placement, stages * sizeof(int32_t));
+  return GP_OK;
+}
+
+static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
+  GP_TRY(prepare(env, spec, plan));
+  GP_TRY(build_shapes(env, spec, plan));
+  GP_TRY(
+      gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
+  GP_TRY(gp_plan_lower(env, spec->schedule, plan));
+  GP_TRY(gp_plan_size_channels(plan));
+  return allocate(plan);
+}
+
+gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan) {
+  gp_plan *made = NULL;
+  gp_status status = gp_alloc(sizeof *made, (void **)&made);
+  for (int k = 0; k < 2; k++) {
+    if (made)
+      made->shapes[k].trace = spec->shapes[k].trace;
+    else
+      gp_trace_free(spec->shapes[k].trace);
+  }
+  if (!status) status = make(env, spec, made);
+  if (status) return gp_plan_free(made), status;
+  *plan = made;
+  return GP_OK;
+}
+
+void gp_plan_free(gp_plan *plan) {
+  if (!plan) return;
+  for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)
+    gp_free(plan->tasks[t].uses);
+  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
+    gp_free(plan->channels[e].memory);
+  for (int32_t s = 0; plan->slots && s < plan->stage_count; s++) gp_free(plan->slots[s].memory);
+  for (int32_t d = 0; plan->temp && d < plan->device_count; d++) gp_free(plan->temp[d]);
+  for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
+  gp_free(plan->placement);
+  gp_free(plan->tasks);
+  gp_free(plan->first);
+  gp_free(plan->half);
+  gp_free(plan->channels);
+  gp_free(plan->slots);
+  gp_free(plan->temp);
+  gp_free(plan->temp_bytes);
+  gp_free(plan->device_bytes);
+  gp_free(plan->results);
+  gp_free(plan);
+}

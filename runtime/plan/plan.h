@@ -1,0 +1,129 @@
+/* plan/plan.h - everything one batch shape needs, computed and allocated before its first step.
+ *
+ *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
+ *   lower.c     schedule -> tasks: programs, slots, what to wait for, publish and release
+ *   capacity.c  how many slots an edge needs so that nobody ever waits for one
+ *   plan.c      puts them together and allocates the memory
+ */
+#ifndef GP_PLAN_PLAN_H
+#define GP_PLAN_PLAN_H
+
+#include "graph/stages.h"
+#include "plan/program.h"
+#include "plan/schedule.h"
+
+enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
+
+/* Programs of one stage for one number of rows, with everything kept or dropped (and recomputed). */
+typedef struct gp_stage_programs {
+  gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
+  gp_program *recompute;
+  gp_program *count; /* last stage: what the loss is divided by */
+  size_t saved_bytes[2], recomputed_bytes;
+} gp_stage_programs;
+
+typedef struct gp_shape_plan {
+  int64_t rows;
+  int32_t micros;
+  gp_trace *trace;
+  gp_stages *stages;
+  gp_stage_programs *programs; /* per stage */
+  gp_ref loss, count, output;  /* copies that are exported; GP_NONE */
+  int64_t constant_count;
+} gp_shape_plan;
+
+/* Where parameters live: asked by the plan, answered by the pipeline that owns them. */
+typedef struct gp_plan_env {
+  void *context;
+  /* Address of the value; NULL for a parameter that is not the model's. */
+  void *(*value)(void *context, const gp_param *param);
+  /* Address of the accumulator of (param, layer), made when missing. */
+  gp_status (*slot)(void *context, gp_param *param, int32_t layer, void **address);
+  const int32_t *stage_of; /* per layer and one for the loss */
+  int32_t layer_count, stage_count, device_count;
+  gp_checkpoint checkpoint;
+} gp_plan_env;
+
+/* One edge as one task sees it. */
+typedef struct gp_use {
+  int32_t edge, slot;
+  uint32_t round; /* how often the slot was used before in this run */
+  bool acquire;   /* wait until the slot is free, before writing */
+  bool publish;   /* tell the readers, after writing */
+  bool wait;      /* wait until it was published */
+  bool release;   /* last use by this stage */
+} gp_use;
+
+typedef struct gp_task {
+  gp_act op;
+  int32_t stage, micro, shape;
+  int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
+  gp_program *program; /* NULL: nothing to do; run by one worker at a time */
+  bool kept;
+  int32_t saved_slot, recomputed_slot; /* -1: none */
+  void *saved, *recomputed;            /* their addresses */
+  gp_use *uses;
+  int32_t use_count;
+} gp_task;
+
+/* What the workers know of one slot; reset before each run. */
+typedef struct gp_slot_state {
+  _Atomic uint32_t published; /* rounds whose value lies in the slot */
+  _Atomic uint32_t released;  /* last uses so far */
+} gp_slot_state;
+
+typedef struct gp_channel {
+  int32_t slots, parties; /* parties: stages that release a slot before it is reused */
+  size_t bytes;           /* of one slot */
+  char *memory;
+  gp_slot_state *states; /* per slot */
+} gp_channel;
+
+/* Slots for kept values of one stage. */
+typedef struct gp_slots {
+  int32_t count[3]; /* dropped, kept, recomputed */
+  size_t bytes[3];
+  char *memory;
+  int32_t peak_live;
+} gp_slots;
+
+struct gp_plan {
+  gp_plan_kind kind;
+  gp_shape_plan shapes[2];
+  int32_t device_count, stage_count, micro_count, edge_count;
+  int32_t *placement;
+  gp_task *tasks; /* device after device */
+  int32_t *first; /* per device, and the total */
+  int32_t *half;  /* per device: where the second half of GP_PLAN_SPLIT begins */
+  gp_channel *channels;
+  gp_slots *slots;      /* per stage */
+  char **temp;          /* per device */
+  size_t *temp_bytes;   /* per device */
+  size_t *device_bytes; /* per device: everything that this plan holds there */
+  size_t scratch_bytes; /* per thread */
+  char *results;        /* per micro-batch: loss sum and count, 8 bytes each */
+  bool sum_loss;
+};
+
+int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
+static inline int32_t gp_plan_shape_of(const gp_plan *plan, int32_t micro) {
+  return micro < plan->shapes[0].micros ? 0 : 1;
+}
+static inline int64_t gp_plan_first_row(const gp_plan *plan, int32_t micro) {
+  int64_t large = plan->shapes[0].micros;
+  if (micro < large) return micro * plan->shapes[0].rows;
+  return large * plan->shapes[0].rows + (micro - large) * plan->shapes[1].rows;
+}
+
+gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
+                         const gp_plan_shape *from, gp_shape_plan *shape);
+void gp_shape_free(gp_shape_plan *shape);
+
+gp_status gp_plan_lower(const gp_plan_env *env, const gp_schedule *schedule, gp_plan *plan);
+gp_status gp_plan_size_channels(gp_plan *plan);
+
+/* Build the plan; traces are taken, also on failure. */
+gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);
+void gp_plan_free(gp_plan *plan);
+
+#endif

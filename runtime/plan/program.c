@@ -1,0 +1,141 @@
+/* plan/program.c - node list -> instructions, groups, resolved operands. */
+#include "plan/program.h"
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+/* ---- instructions -------------------------------------------------------------------------- */
+
+static void make_instr(const gp_graph *graph, int32_t index, gp_instr *instr) {
+  const gp_node *node = &graph->nodes[index];
+  const gp_op_def *def = gp_op_get(node->op);
+  instr->op = node->op;
+  instr->node = index;
+  instr->call = (gp_call){.attr = &node->attr,
+                          .n_in = node->n_in,
+                          .n_out = node->n_out,
+                          .accumulate = node->accumulate};
+  for (int i = 0; i < node->n_in; i++) instr->call.in[i].meta = &graph->values[node->in[i]].meta;
+  for (int k = 0; k < node->n_out; k++)
+    instr->call.out[k].meta = &graph->values[node->out + k].meta;
+  instr->cut = def->cpu.cut(&instr->call);
+}
+
+static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
+  size_t room = (size_t)spec->node_count + 1;
+  GP_TRY(gp_alloc_array(room, sizeof(gp_instr), (void **)&program->instrs));
+  GP_TRY(gp_alloc_array(room, sizeof(gp_group), (void **)&program->groups));
+  for (int32_t i = 0; i < spec->node_count; i++) {
+    gp_instr *instr = &program->instrs[program->instr_count++];
+    make_instr(spec->graph, spec->nodes[i], instr);
+    size_t (*scratch)(const gp_call *) = gp_op_get(instr->op)->cpu.scratch;
+    size_t bytes = scratch ? scratch(&instr->call) : 0;
+    if (bytes > program->scratch_bytes) program->scratch_bytes = bytes;
+  }
+  return GP_OK;
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+static bool writes_base(const gp_program *p, const gp_instr *instr, gp_ref base) {
+  const gp_node *node = &p->graph->nodes[instr->node];
+  for (int k = 0; k < node->n_out; k++)
+    if (gp_graph_base(p->graph, node->out + k) == base) return true;
+  return false;
+}
+
+static bool written_in(const gp_program *p, const gp_group *group, gp_ref base) {
+  for (int32_t i = group->first; i < group->first + group->count; i++)
+    if (writes_base(p, &p->instrs[i], base)) return true;
+  return false;
+}
+
+/* Is input i of instr read row by row, each row where the group's rows are? */
+static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
+  const gp_value *value = &p->graph->values[p->graph->nodes[instr->node].in[i]];
+  int64_t numel = gp_meta_numel(&value->meta);
+  bool by_row = gp_op_get(instr->op)->row_inputs >> i & 1;
+  bool whole = value->meta.offset == 0 && gp_meta_is_contiguous(&value->meta) &&
+               numel == gp_meta_numel(&p->graph->values[value->base].meta);
+  bool same = numel >= instr->cut.units && numel % instr->cut.units == 0;
+  if (gp_op_get(instr->op)->flags & GP_OP_STRIDED) /* elementwise: a smaller input is broadcast */
+    same = same && numel == gp_meta_numel(instr->call.out[0].meta);
+  return by_row && whole && same;
+}
+
+/* May instr join the group? Whatever it reads of the group's results, it reads row by row. */
+static bool joins(const gp_program *p, const gp_group *group, const gp_instr *instr) {
+  const gp_instr *first = &p->instrs[group->first];
+  if (!(gp_op_get(instr->op)->flags & gp_op_get(first->op)->flags & GP_OP_ROWS)) return false;
+  if (instr->cut.units != first->cut.units || instr->cut.grain != first->cut.grain) return false;
+  const gp_node *node = &p->graph->nodes[instr->node];
+  for (int i = 0; i < node->n_in; i++)
+    if (written_in(p, group, gp_graph_base(p->graph, node->in[i])) && !reads_rows(p, instr, i))
+      return false;
+  return true;
+}
+
+static void make_groups(gp_program *p) {
+  for (int32_t i = 0; i < p->instr_count; i++) {
+    gp_group *last = p->group_count ? &p->groups[p->group_count - 1] : NULL;
+    if (last && joins(p, last, &p->instrs[i])) {
+      last->count++;
+      continue;
+    }
+    gp_cut cut = p->instrs[i].cut;
+    int64_t grain = cut.grain > 0 ? cut.grain : 1;
+    p->groups[p->group_count++] = (gp_group){.first = i,
+                                             .count = 1,
+                                             .units = cut.units,
+                                             .grain = grain,
+                                             .pieces = (cut.units + grain - 1) / grain};
+  }
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref ref) {
+  const gp_value *value = &graph->values[ref];
+  gp_place place = places[value->base];
+  place.offset += (size_t)value->meta.offset * gp_dtype_size(value->meta.dtype);
+  return place;
+}
+
+static void resolve(gp_program *p, const gp_place *places) {
+  for (int32_t n = 0; n < p->instr_count; n++) {
+    gp_instr *instr = &p->instrs[n];
+    const gp_node *node = &p->graph->nodes[instr->node];
+    for (int i = 0; i < node->n_in; i++) instr->in[i] = operand(p->graph, places, node->in[i]);
+    for (int k = 0; k < node->n_out; k++) instr->out[k] = operand(p->graph, places, node->out + k);
+  }
+}
+
+static gp_status build(const gp_program_spec *spec, gp_program *program, gp_place *places) {
+  for (gp_ref r = 0; r < spec->graph->value_count; r++) places[r] = spec->places[r];
+  GP_TRY(make_instrs(spec, program));
+  make_groups(program);
+  GP_TRY(gp_program_place_temps(program, places));
+  resolve(program, places);
+  return GP_OK;
+}
+
+gp_status gp_program_build(const gp_program_spec *spec, gp_program **program) {
+  gp_program *made = NULL;
+  gp_place *places = NULL;
+  size_t values = (size_t)spec->graph->value_count + 1;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->graph = spec->graph;
+  gp_status status = gp_alloc_array(values, sizeof *places, (void **)&places);
+  if (!status) status = build(spec, made, places);
+  gp_free(places);
+  if (status) return gp_program_free(made), status;
+  *program = made;
+  return GP_OK;
+}
+
+void gp_program_free(gp_program *program) {
+  if (!program) return;
+  gp_free(program->instrs);
+  gp_free(program->groups);
+  gp_free(program);
+}

@@ -1,0 +1,67 @@
+/* plan/program.h - a straight-line program with every operand resolved to (base, offset).
+ *
+ * A program is a node list ready to run: consecutive row-wise ops are grouped, so that a block of rows
+ * passes through all of them while it is in the cache; values that live inside the program only get
+ * offsets in a temporary area that its device reuses for every action.
+ */
+#ifndef GP_PLAN_PROGRAM_H
+#define GP_PLAN_PROGRAM_H
+
+#include "graph/graph.h"
+
+/* What an operand's offset is relative to. The frame of an action holds one address per base. */
+enum {
+  GP_BASE_ABSOLUTE,   /* offset is the address itself: parameters, accumulators, constants */
+  GP_BASE_TEMP,       /* temporary area of the device */
+  GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
+  GP_BASE_RECOMPUTED, /* slot of values that R made */
+  GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */
+  GP_BASE_EXPORT,     /* + k: the k-th export */
+  GP_BASE_INPUT = GP_BASE_EXPORT + 4, /* + k: the k-th input of the micro-batch */
+  GP_BASE_TARGET = GP_BASE_INPUT + 8, /* + k */
+  GP_BASE_EDGE = GP_BASE_TARGET + 8   /* + e: the slot of edge e */
+};
+
+typedef struct gp_place {
+  int32_t base; /* -1: not placed, local to a program */
+  size_t offset;
+} gp_place;
+
+typedef struct gp_instr {
+  gp_op op;
+  int32_t node; /* in the graph */
+  gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
+  gp_call call; /* data pointers are filled in when it runs */
+  gp_cut cut;
+} gp_instr;
+
+/* Instructions run together: pieces of the same rows, or one instruction cut its own way. */
+typedef struct gp_group {
+  int32_t first, count;
+  int64_t units, grain, pieces;
+} gp_group;
+
+typedef struct gp_program {
+  const gp_graph *graph; /* borrowed */
+  gp_instr *instrs;
+  int32_t instr_count;
+  gp_group *groups;
+  int32_t group_count;
+  size_t temp_bytes;    /* size of its temporary area */
+  size_t scratch_bytes; /* per thread */
+} gp_program;
+
+typedef struct gp_program_spec {
+  const gp_graph *graph;
+  const int32_t *nodes; /* in execution order */
+  int32_t node_count;
+  const gp_place *places; /* per value, read at base values */
+} gp_program_spec;
+
+gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
+void gp_program_free(gp_program *program);
+
+/* Assign offsets in the temporary area to unplaced values (plan/temp.c). places[] per value. */
+gp_status gp_program_place_temps(gp_program *program, gp_place *places);
+
+#endif

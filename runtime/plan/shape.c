@@ -1,0 +1,267 @@
+/* plan/shape.c - a traced model becomes the programs of its stages, for one number of rows. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "plan/plan.h"
+
+typedef struct shaper {
+  const gp_plan_env *env;
+  gp_graph *graph;
+  gp_shape_plan *shape;
+  gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
+  gp_place *places;  /* the same with what the stage keeps */
+} shaper;
+
+enum { ALIGNMENT = 64, DROPPED = 0, KEPT = 1 };
+
+/* ---- exports and gradient ------------------------------------------------------------------ */
+
+static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
+  int32_t label;
+  *copy = GP_NONE;
+  if (value == GP_NONE) return GP_OK;
+  GP_TRY(gp_graph_label(s->graph, "output", &label));
+  gp_builder at = {.graph = s->graph, .layer = s->env->layer_count, .label = label};
+  return gp_build(&at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &value, 1, copy);
+}
+
+static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
+  gp_gradient_root root = {
+      .value = from->loss_sum, .is_loss = true, .factor = spec->sum_loss ? 1 : 0};
+  if (spec->kind == GP_PLAN_SPLIT) root = (gp_gradient_root){.value = from->output};
+  if (spec->kind != GP_PLAN_STEP && spec->kind != GP_PLAN_SPLIT) return GP_OK;
+  return gp_graph_gradient(s->graph, &root);
+}
+
+/* The count may depend on targets and constants only: it is needed before the forward pass. */
+static gp_status check_count(const shaper *s, const bool *needed) {
+  for (int32_t n = 0; n < s->graph->node_count; n++)
+    for (int i = 0; needed[n] && i < s->graph->nodes[n].n_in; i++) {
+      gp_value_kind kind = s->graph->values[s->graph->nodes[n].in[i]].kind;
+      if (kind == GP_VALUE_INPUT || kind == GP_VALUE_PARAM)
+        return gp_fail(GP_EINVAL, "loss: the count depends on the model's output; it may depend on "
+                                  "the targets alone");
+    }
+  return GP_OK;
+}
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+/* Strided constants keep their layout: the place is the start of the storage. */
+static size_t constant_address(const gp_tensor *tensor) {
+  const gp_meta *meta = gp_tensor_meta(tensor);
+  return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
+}
+
+static gp_status place_param(shaper *s, const gp_value *value, gp_place *place) {
+  void *address = s->env->value(s->env->context, s->graph->params[value->index]);
+  if (!address)
+    return gp_fail(GP_EINVAL,
+                   "a parameter of shape %s is used in forward but is not part of the model: "
+                   "assign it to a module of it",
+                   gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
+  *place = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
+  return GP_OK;
+}
+
+static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
+  const gp_value *value = &s->graph->values[r];
+  void *address;
+  int32_t edge = s->shape->stages->edge_of[r];
+  *place = (gp_place){.base = -1};
+  switch (value->kind) {
+  case GP_VALUE_INPUT: place->base = GP_BASE_INPUT + value->index; break;
+  case GP_VALUE_TARGET: place->base = GP_BASE_TARGET + value->index; break;
+  case GP_VALUE_OUT_GRAD: place->base = GP_BASE_OUT_GRAD; break;
+  case GP_VALUE_CONST:
+    *place = (gp_place){GP_BASE_ABSOLUTE, constant_address(s->graph->constants[value->index])};
+    break;
+  case GP_VALUE_PARAM: return place_param(s, value, place);
+  case GP_VALUE_SLOT:
+    GP_TRY(s->env->slot(s->env->context, s->graph->params[value->index], value->layer, &address));
+    *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
+    break;
+  case GP_VALUE_NODE:
+    if (edge >= 0) place->base = GP_BASE_EDGE + edge;
+    if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
+    if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
+    if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
+    break;
+  }
+  return GP_OK;
+}
+
+static gp_status place_all_outside(shaper *s) {
+  for (gp_ref r = 0; r < s->graph->value_count; r++)
+    if (s->graph->values[r].base == r) GP_TRY(place_outside(s, r, &s->outside[r]));
+  return GP_OK;
+}
+
+/* ---- what a stage keeps -------------------------------------------------------------------- */
+
+static void mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) {
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &graph->nodes[list->nodes[i]];
+    for (int k = 0; k < node->n_in; k++) read[gp_graph_base(graph, node->in[k])] = true;
+  }
+}
+
+/* Give every value that `makers` make and that is read later a place in area `base`, which grows. */
+static gp_status keep(shaper *s, const gp_node_list *makers, const bool *read, int32_t base,
+                      size_t *bytes) {
+  size_t size;
+  for (int32_t i = 0; i < makers->count; i++) {
+    const gp_node *node = &s->graph->nodes[makers->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
+      if (!read[r] || s->places[r].base >= 0 || s->graph->values[r].base != r) continue;
+      s->places[r] = (gp_place){.base = base, .offset = *bytes};
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), ALIGNMENT, &size));
+      GP_TRY(gp_size_add(*bytes, size, bytes));
+    }
+  }
+  return GP_OK;
+}
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+static gp_status build(shaper *s, const gp_node_list *list, gp_program **program) {
+  if (!list->count) return GP_OK;
+  gp_program_spec spec = {
+      .graph = s->graph, .nodes = list->nodes, .node_count = list->count, .places = s->places};
+  return gp_program_build(&spec, program);
+}
+
+/* B is I followed by W. */
+static gp_status build_backward(shaper *s, const gp_stage_nodes *stage, gp_program **program) {
+  gp_node_list both = {.count = stage->input.count + stage->weight.count};
+  GP_TRY(gp_alloc_array((size_t)both.count + 1, sizeof(int32_t), (void **)&both.nodes));
+  int32_t n = 0;
+  for (int32_t i = 0; i < stage->input.count; i++) both.nodes[n++] = stage->input.nodes[i];
+  for (int32_t i = 0; i < stage->weight.count; i++) both.nodes[n++] = stage->weight.nodes[i];
+  gp_status status = build(s, &both, program);
+  gp_free(both.nodes);
+  return status;
+}
+
+static void reset_places(shaper *s) {
+  for (gp_ref r = 0; r < s->graph->value_count; r++) s->places[r] = s->outside[r];
+}
+
+static gp_status build_kept(shaper *s, const gp_stage_nodes *stage, gp_stage_programs *out,
+                            bool *read) {
+  reset_places(s);
+  mark_reads(s->graph, &stage->input, read);
+  mark_reads(s->graph, &stage->weight, read);
+  GP_TRY(keep(s, &stage->forward, read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
+  GP_TRY(build(s, &stage->forward, &out->forward[KEPT]));
+  return build_backward(s, stage, &out->backward[KEPT]);
+}
+
+/* Forward nodes that may not run twice: what the others read of them is kept. */
+static gp_status build_dropped(shaper *s, const gp_stage_nodes *stage, gp_stage_programs *out,
+                               bool *read) {
+  gp_node_list once = {0};
+  reset_places(s);
+  GP_TRY(gp_alloc_array((size_t)stage->forward.count + 1, sizeof(int32_t), (void **)&once.nodes));
+  for (int32_t i = 0, r = 0; i < stage->forward.count; i++) {
+    if (r < stage->recompute.count && stage->recompute.nodes[r] == stage->forward.nodes[i])
+      r++;
+    else
+      once.nodes[once.count++] = stage->forward.nodes[i];
+  }
+  gp_status status = keep(s, &stage->recompute, read, GP_BASE_RECOMPUTED, &out->recomputed_bytes);
+  mark_reads(s->graph, &stage->recompute, read);
+  if (!status) status = keep(s, &once, read, GP_BASE_SAVED, &out->saved_bytes[DROPPED]);
+  gp_free(once.nodes);
+  if (!status) status = build(s, &stage->recompute, &out->recompute);
+  if (!status) status = build_backward(s, stage, &out->backward[DROPPED]);
+  if (status) return status;
+  for (gp_ref r = 0; r < s->graph->value_count; r++) /* F drops what R makes again */
+    if (s->places[r].base == GP_BASE_RECOMPUTED) s->places[r].base = -1;
+  return build(s, &stage->forward, &out->forward[DROPPED]);
+}
+
+static gp_status build_stage(shaper *s, int32_t stage) {
+  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  gp_stage_programs *out = &s->shape->programs[stage];
+  bool *read;
+  GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
+  gp_status status = build_kept(s, nodes, out, read);
+  if (!status) status = build_dropped(s, nodes, out, read);
+  gp_free(read);
+  return status;
+}
+
+static gp_status build_count(shaper *s) {
+  gp_node_list list = {0};
+  bool *needed;
+  if (s->shape->count == GP_NONE) return GP_OK;
+  size_t nodes = (size_t)s->graph->node_count + 1;
+  GP_TRY(gp_alloc_array(nodes, sizeof *needed, (void **)&needed));
+  gp_status status = gp_alloc_array(nodes, sizeof(int32_t), (void **)&list.nodes);
+  if (!status) status = gp_graph_reach(s->graph, &s->shape->count, 1, needed);
+  if (!status) status = check_count(s, needed);
+  for (int32_t n = 0; !status && n < s->graph->node_count; n++)
+    if (needed[n] && !(gp_op_get(s->graph->nodes[n].op)->flags & GP_OP_VIEW))
+      list.nodes[list.count++] = n;
+  reset_places(s);
+  if (!status) status = build(s, &list, &s->shape->programs[s->env->stage_count - 1].count);
+  gp_free(list.nodes);
+  gp_free(needed);
+  return status;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static gp_status cut_stages(shaper *s) {
+  gp_ref exports[2];
+  gp_cut_spec cut = {.graph = s->graph,
+                     .stage_of = s->env->stage_of,
+                     .stage_count = s->env->stage_count,
+                     .exports = exports};
+  if (s->shape->loss != GP_NONE) exports[cut.export_count++] = s->shape->loss;
+  if (s->shape->output != GP_NONE) exports[cut.export_count++] = s->shape->output;
+  return gp_stages_build(&cut, &s->shape->stages);
+}
+
+static gp_status build_programs(shaper *s) {
+  size_t values = (size_t)s->graph->value_count + 1;
+  GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
+  GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
+  GP_TRY(gp_alloc_array((size_t)s->env->stage_count, sizeof(gp_stage_programs),
+                        (void **)&s->shape->programs));
+  GP_TRY(place_all_outside(s));
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_stage(s, stage));
+  return build_count(s);
+}
+
+gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
+                         const gp_plan_shape *from, gp_shape_plan *shape) {
+  shaper s = {.env = env, .graph = &from->trace->graph, .shape = shape};
+  shape->rows = from->rows;
+  shape->micros = from->micros;
+  shape->constant_count = from->constant_count;
+  GP_TRY(export_copy(&s, from->loss_sum, &shape->loss));
+  GP_TRY(export_copy(&s, from->loss_count, &shape->count));
+  GP_TRY(export_copy(&s, from->output, &shape->output));
+  GP_TRY(differentiate(&s, spec, from));
+  GP_TRY(cut_stages(&s));
+  gp_status status = build_programs(&s);
+  gp_free(s.outside);
+  gp_free(s.places);
+  return status;
+}
+
+void gp_shape_free(gp_shape_plan *shape) {
+  int32_t stages = shape->programs && shape->stages ? shape->stages->count : 0;
+  for (int32_t s = 0; s < stages; s++) {
+    gp_stage_programs *p = &shape->programs[s];
+    for (int v = 0; v < 2; v++) gp_program_free(p->forward[v]), gp_program_free(p->backward[v]);
+    gp_program_free(p->recompute);
+    gp_program_free(p->count);
+  }
+  gp_free(shape->programs);
+  gp_stages_free(shape->stages);
+  gp_trace_free(shape->trace);
+}

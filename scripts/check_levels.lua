@@ -1,0 +1,81 @@
+-- scripts/check_levels.lua - every #include of the C sources respects the levels of DESIGN 3.
+--
+-- A folder of runtime/ includes from its own level or a lower one; two folders of one level do not know each
+-- other. The public header may be included by all; bindings see it, Lua and their own headers, nothing else;
+-- Lua's headers are seen by bindings alone. Run from the root of the checkout; prints each fault, exits 1.
+
+local levels = { base = 0, io = 1, device = 1, ops = 2, optim = 2, graph = 3, plan = 4, engine = 5 }
+
+-- What is included from outside the project.
+local lua_headers = { ["lua.h"] = true, ["lauxlib.h"] = true, ["lualib.h"] = true, ["luaconf.h"] = true }
+
+local function list_files()
+  local pipe = assert(io.popen("find runtime bindings tests/c -name '*.[ch]' -o -name '*.cu' -o -name '*.def' | sort"))
+  local files = {}
+  for path in pipe:lines() do files[#files + 1] = path end
+  pipe:close()
+  return files
+end
+
+local function exists(path)
+  local file = io.open(path)
+  return file and file:close()
+end
+
+-- The path in the checkout that `name`, included by `path` in quotes, means; nil if it is not ours.
+local function resolve(path, name)
+  local beside = path:match("^(.*)/[^/]*$") .. "/" .. name
+  for _, candidate in ipairs { beside, "runtime/" .. name, "bindings/" .. name, "tests/c/" .. name } do
+    if exists(candidate) then return candidate end
+  end
+end
+
+local function folder_of(path)
+  return path:match("^runtime/(%w+)/") or path:match("^(%w+)/")
+end
+
+-- Why a file of runtime/`from` may not include runtime/`to`, or nil.
+local function level_fault(from, to)
+  if from == to then return nil end
+  if not levels[from] then return ("folder runtime/%s has no level"):format(from) end
+  if not levels[to] then return ("folder runtime/%s has no level"):format(to) end
+  if levels[from] > levels[to] then return nil end
+  return ("level %d (%s) must not include level %d (%s)"):format(levels[from], from, levels[to], to)
+end
+
+-- gpipe.h pulls in the table of ops for its enum; nothing else reaches over a level like that.
+local function is_public(path)
+  return path == "runtime/gpipe.h" or path == "runtime/ops/ops.def"
+end
+
+local function fault(path, name)
+  local from = folder_of(path)
+  if lua_headers[name] then
+    return from ~= "bindings" and "only bindings/ may include Lua's headers" or nil
+  end
+  local target = resolve(path, name)
+  if not target or is_public(target) or from == "tests" then return nil end
+  local to = folder_of(target)
+  if from == "bindings" or to == "bindings" then
+    return from ~= to and "bindings/ and runtime/ meet in gpipe.h only" or nil
+  end
+  return level_fault(from, to)
+end
+
+local function check_file(path)
+  local faults, number = 0, 0
+  for line in io.lines(path) do
+    number = number + 1
+    local name = line:match('^%s*#%s*include%s*["<]([^">]+)[">]')
+    local reason = name and fault(path, name)
+    if reason then
+      print(("%s:%d: includes %s: %s"):format(path, number, name, reason))
+      faults = faults + 1
+    end
+  end
+  return faults
+end
+
+local faults = 0
+for _, path in ipairs(list_files()) do faults = faults + check_file(path) end
+os.exit(faults == 0)

@@ -1,0 +1,35 @@
+# scripts/cmake/tests.cmake - one ctest entry per C test and per busted spec.
+#
+# busted always runs inside gpipe-lua: on Debian a plain `busted` may run under Lua 5.1.
+
+# Seconds after which a test hangs; sanitizers are slow.
+set(C_LIMIT 300)
+set(SPEC_LIMIT 900)
+if(GPIPE_SANITIZE)
+  set(C_LIMIT 1500)
+  set(SPEC_LIMIT 3600)
+endif()
+
+file(GLOB C_TESTS CONFIGURE_DEPENDS tests/c/*_test.c)
+foreach(source ${C_TESTS})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE tests/c)
+  target_link_libraries(${name} PRIVATE gpipe_runtime)
+  add_test(NAME c/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(c/${name} PROPERTIES TIMEOUT ${C_LIMIT})
+endforeach()
+
+find_program(BUSTED busted)
+file(GLOB SPECS CONFIGURE_DEPENDS tests/spec/*_spec.lua)
+if(SPECS AND NOT BUSTED)
+  message(STATUS "busted is missing: the Lua specs are no tests of this build (scripts/test installs it)")
+  return()
+endif()
+foreach(spec ${SPECS})
+  get_filename_component(name ${spec} NAME_WE)
+  add_test(NAME spec/${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
+  set_tests_properties(spec/${name} PROPERTIES TIMEOUT ${SPEC_LIMIT}
+    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE}")
+endforeach()

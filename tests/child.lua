@@ -1,0 +1,56 @@
+-- tests/child.lua - run gpipe-lua (or another program) as a child and see what it printed.
+--
+-- Specs of the program itself need what a process gives: exit codes, streams, signals, a terminal.
+
+local child = { program = os.getenv "GPIPE_LUA" or "build/gpipe-lua", seconds = 60 }
+
+-- Quote for the shell.
+function child.quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+local function read_and_remove(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("a")
+  file:close()
+  os.remove(path)
+  return text
+end
+
+-- A temporary file with this text; returns its name.
+function child.file(text)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+  return path
+end
+
+-- Run a shell command. Returns stdout, stderr and the exit code (128 + number after a signal).
+-- SIGINT is set to its default: a test run in the background has it ignored, and so would its children.
+function child.shell(command, input)
+  local out, err, source = os.tmpname(), os.tmpname(), child.file(input or "")
+  local line = ("env --default-signal=INT timeout -k 1 %d sh -c %s >%s 2>%s <%s")
+    :format(child.seconds, child.quote(command), out, err, source)
+  local _, how, code = os.execute(line)
+  os.remove(source)
+  return read_and_remove(out), read_and_remove(err), how == "signal" and 128 + code or code
+end
+
+-- Run gpipe-lua with a list of arguments. options: input = text, environment = {NAME = value}
+function child.run(arguments, options)
+  options = options or {}
+  local words = { "exec env" }
+  for name, value in pairs(options.environment or {}) do
+    words[#words + 1] = name .. "=" .. child.quote(value)
+  end
+  words[#words + 1] = child.quote(options.program or child.program)
+  for _, argument in ipairs(arguments) do words[#words + 1] = child.quote(argument) end
+  return child.shell(table.concat(words, " "), options.input)
+end
+
+function child.has(command)
+  return (select(3, child.shell("command -v " .. command))) == 0
+end
+
+return child
