@@ -126,7 +126,10 @@ static inline gp_status run_span(const gp_call *call, const gp_cpu_kernel *cpu, 
 static inline gp_status apply(application *a) {
   gp_status status = infer_only(a);
   if (status != GP_OK) return status;
-  gp_call call = {.attr = &a->attr, .step = &a->step, .n_in = a->n_in, .n_out = a->n_out,
+  gp_call call = {.attr = &a->attr,
+                  .step = &a->step,
+                  .n_in = a->n_in,
+                  .n_out = a->n_out,
                   .accumulate = a->accumulate};
   for (int i = 0; i < a->n_in; i++)
     call.in[i] = (gp_arg){gp_tensor_data(a->in[i]), gp_tensor_meta(a->in[i])};

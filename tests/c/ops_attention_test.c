@@ -75,10 +75,10 @@ static void check_forward(const problem *p) {
 
 /* Masks, blocks that are not full, more keys than queries and fewer, one of each. */
 static const problem problems[] = {
-    {2, 3, 70, 70, 8, true, 0, 0},     {1, 2, 70, 70, 8, false, 0, 0.3},
-    {1, 1, 130, 20, 4, true, 0, 0},    {2, 1, 20, 130, 4, true, 0, 0},
-    {1, 2, 5, 67, 3, false, 0, 0},     {1, 1, 1, 1, 1, true, 0, 0},
-    {2, 2, 67, 67, 5, true, 0.25, 0},  {1, 2, 9, 90, 5, false, 0.5, 0},
+    {2, 3, 70, 70, 8, true, 0, 0},    {1, 2, 70, 70, 8, false, 0, 0.3},
+    {1, 1, 130, 20, 4, true, 0, 0},   {2, 1, 20, 130, 4, true, 0, 0},
+    {1, 2, 5, 67, 3, false, 0, 0},    {1, 1, 1, 1, 1, true, 0, 0},
+    {2, 2, 67, 67, 5, true, 0.25, 0}, {1, 2, 9, 90, 5, false, 0.5, 0},
 };
 enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 
@@ -90,14 +90,13 @@ TEST(attention_is_its_definition) {
 
 static application gradient_of(application f, gp_tensor *dout) {
   CHECK_STATUS(apply(&f), GP_OK);
-  return stepped(
-      APPLY(attention_dx, f.attr, dout, f.in[0], f.in[1], f.in[2], f.out[0], f.out[1]));
+  return stepped(APPLY(attention_dx, f.attr, dout, f.in[0], f.in[1], f.in[2], f.out[0], f.out[1]));
 }
 
 TEST(attention_dx_is_the_gradient) {
   static const problem small[] = {
-      {2, 1, 6, 6, 3, true, 0, 0},  {1, 2, 5, 9, 2, false, 0, 0.4}, {1, 1, 9, 4, 2, true, 0, 0},
-      {1, 1, 4, 9, 2, true, 0, 0},  {1, 2, 7, 7, 2, true, 0.3, 0},  {1, 1, 66, 3, 1, false, 0, 0},
+      {2, 1, 6, 6, 3, true, 0, 0}, {1, 2, 5, 9, 2, false, 0, 0.4}, {1, 1, 9, 4, 2, true, 0, 0},
+      {1, 1, 4, 9, 2, true, 0, 0}, {1, 2, 7, 7, 2, true, 0.3, 0},  {1, 1, 66, 3, 1, false, 0, 0},
   };
   for (int i = 0; i < 6; i++) {
     const problem *p = &small[i];
@@ -193,8 +192,10 @@ TEST(attention_takes_repeated_operands) {
 static gp_tensor *part_of(gp_tensor *packed, int64_t heads, int part, int parts) {
   const gp_meta *m = gp_tensor_meta(packed);
   int64_t t = m->shape.dim[1], c = m->shape.dim[2] / parts, d = c / heads;
-  gp_meta meta = {.dtype = m->dtype, .shape = SHAPE(m->shape.dim[0], heads, t, d),
-                  .stride = {t * c * parts, d, c * parts, 1}, .offset = part * c};
+  gp_meta meta = {.dtype = m->dtype,
+                  .shape = SHAPE(m->shape.dim[0], heads, t, d),
+                  .stride = {t * c * parts, d, c * parts, 1},
+                  .offset = part * c};
   gp_tensor *view = NULL;
   CHECK_STATUS(gp_tensor_view(packed, &meta, &view), GP_OK);
   return converted(m->dtype, keep(view));
@@ -230,15 +231,13 @@ TEST(attention_qkv_is_attention_on_the_parts) {
 TEST(attention_dropout_does_not_depend_on_the_micro_batch) {
   gp_attrs attr = {.i = {OP, 1, 2}, .f = {0.4}};
   gp_tensor *whole = noise(GP_F32, SHAPE(3, 33, 24), 1), *part = zeros(GP_F32, SHAPE(1, 33, 24));
-  for (int64_t i = 0; i < 33 * 24; i++)
-    gp_tensor_set_double(part, i, get(whole, 2 * 33 * 24 + i));
+  for (int64_t i = 0; i < 33 * 24; i++) gp_tensor_set_double(part, i, get(whole, 2 * 33 * 24 + i));
   application a = stepped(APPLY(attention_qkv, attr, whole));
   application b = stepped(APPLY(attention_qkv, attr, part));
   b.step.first_row += 2;
   CHECK_STATUS(apply(&a), GP_OK);
   CHECK_STATUS(apply(&b), GP_OK);
-  for (int64_t i = 0; i < 33 * 8; i++)
-    CHECK(get(b.out[0], i) == get(a.out[0], 2 * 33 * 8 + i));
+  for (int64_t i = 0; i < 33 * 8; i++) CHECK(get(b.out[0], i) == get(a.out[0], 2 * 33 * 8 + i));
   finish();
 }
 

@@ -65,8 +65,8 @@ TEST(linear_dw_accumulates_and_cuts_by_rows) {
   a.out[0] = start;
   a = same_in_pieces(a);
   CHECK_NEAR(difference(a.out[0], want), 0, 1e-5);
-  gp_tensor *none = output(
-      APPLY(linear_dw, NO_ATTRS, zeros(GP_F32, SHAPE(0, 4)), zeros(GP_F32, SHAPE(0, 3))));
+  gp_tensor *none =
+      output(APPLY(linear_dw, NO_ATTRS, zeros(GP_F32, SHAPE(0, 4)), zeros(GP_F32, SHAPE(0, 3))));
   for (int64_t i = 0; i < 12; i++) CHECK(get(none, i) == 0);
   finish();
 }

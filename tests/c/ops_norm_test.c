@@ -32,8 +32,8 @@ TEST(layer_norm_keeps_its_digits_far_from_zero) {
   gp_tensor *x = noise(GP_F32, SHAPE(4, 384), 1);
   for (int64_t i = 0; i < 4 * 384; i++) gp_tensor_set_double(x, i, 4096 + get(x, i));
   gp_tensor *w = constant(GP_F32, SHAPE(384), 1), *b = zeros(GP_F32, SHAPE(384));
-  gp_tensor *exact = output(APPLY(layer_norm, eps(1e-5), converted(GP_F64, x),
-                                  converted(GP_F64, w), converted(GP_F64, b)));
+  gp_tensor *exact = output(APPLY(layer_norm, eps(1e-5), converted(GP_F64, x), converted(GP_F64, w),
+                                  converted(GP_F64, b)));
   CHECK_NEAR(difference(output(APPLY(layer_norm, eps(1e-5), x, w, b)), exact), 0, 1e-3);
   finish();
 }
@@ -64,13 +64,15 @@ TEST(layer_norm_gradients_have_the_same_bits_in_pieces) {
   dw.accumulate = true;
   dw.out[0] = constant(GP_F64, SHAPE(3 * C), 2);
   dw = same_in_pieces(dw);
-  for (int64_t j = 0; j < 3 * C; j++) CHECK_NEAR(get(dw.out[0], j), get(fresh.out[0], j) + 2, 1e-12);
+  for (int64_t j = 0; j < 3 * C; j++)
+    CHECK_NEAR(get(dw.out[0], j), get(fresh.out[0], j) + 2, 1e-12);
   finish();
 }
 
 TEST(layer_norm_names_both_shapes) {
   gp_tensor *x = zeros(GP_F32, SHAPE(2, 8)), *w = zeros(GP_F32, SHAPE(9));
-  refuses(APPLY(layer_norm, eps(1e-5), x, w, w), GP_ESHAPE, "weight is 9, expected 8 (input is 2x8)");
+  refuses(APPLY(layer_norm, eps(1e-5), x, w, w), GP_ESHAPE,
+          "weight is 9, expected 8 (input is 2x8)");
   refuses(APPLY(layer_norm, eps(1e-5), zeros(GP_F32, SCALAR), w, w), GP_ESHAPE,
           "input is scalar, expected at least 1 dimension");
   refuses(APPLY(layer_norm, eps(1e-5), zeros(GP_BF16, SHAPE(2, 9)), w, w), GP_EDTYPE,

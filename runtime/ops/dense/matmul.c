@@ -14,7 +14,9 @@ static int64_t rows_of(const gp_meta *meta, bool transposed) {
   return meta->shape.dim[meta->shape.rank - (transposed ? 1 : 2)];
 }
 
-static int64_t columns_of(const gp_meta *meta, bool transposed) { return rows_of(meta, !transposed); }
+static int64_t columns_of(const gp_meta *meta, bool transposed) {
+  return rows_of(meta, !transposed);
+}
 
 static gp_shape stack_of(const gp_meta *meta) {
   gp_shape stack = meta->shape;
@@ -116,7 +118,8 @@ typedef struct stack {
   int64_t batch, m, n, k;
 } stack;
 
-static stack describe(const gp_attrs *attr, const gp_meta *a, const gp_meta *b, const gp_meta *out) {
+static stack describe(const gp_attrs *attr, const gp_meta *a, const gp_meta *b,
+                      const gp_meta *out) {
   stack s = {.ta = attr->i[0] != 0, .tb = attr->i[1] != 0};
   s.m = rows_of(a, s.ta), s.k = columns_of(a, s.ta), s.n = columns_of(b, s.tb);
   s.folded = !s.ta && is_one_matrix(b);
@@ -165,8 +168,14 @@ static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
   const gp_arg *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
   int64_t batch = unit / blocks_of(s), row = unit % blocks_of(s) * GP_ROW_BLOCK;
   int64_t m = s->m - row < GP_ROW_BLOCK ? s->m - row : GP_ROW_BLOCK;
-  gp_gemm g = {.transpose_a = s->ta, .transpose_b = s->tb, .m = m, .n = s->n, .k = s->k,
-               .lda = gp_meta_width(a->meta), .ldb = gp_meta_width(b->meta), .ldc = s->n,
+  gp_gemm g = {.transpose_a = s->ta,
+               .transpose_b = s->tb,
+               .m = m,
+               .n = s->n,
+               .k = s->k,
+               .lda = gp_meta_width(a->meta),
+               .ldb = gp_meta_width(b->meta),
+               .ldc = s->n,
                .alpha = 1};
   int64_t first_a = s->folded ? 0 : matrix_of(a->meta, out->meta, batch) * s->m * s->k;
   int64_t first_b = s->folded ? 0 : matrix_of(b->meta, out->meta, batch) * s->n * s->k;
@@ -180,5 +189,10 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_matmul = {.name = "matmul", .min_in = 2, .max_in = 2, .infer = infer,
-                                 .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run}};
+const gp_op_def gp_def_matmul = {.name = "matmul",
+                                 .min_in = 2,
+                                 .max_in = 2,
+                                 .infer = infer,
+                                 .vjp = vjp,
+                                 .cost = cost,
+                                 .cpu = {.cut = cut, .run = run}};
