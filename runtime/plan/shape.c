@@ -27,9 +27,11 @@ static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
 }
 
 static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
-  gp_gradient_root root = {
-      .value = from->loss_sum, .is_loss = true, .factor = spec->sum_loss ? 1 : 0};
-  if (spec->kind == GP_PLAN_SPLIT) root = (gp_gradient_root){.value = from->output};
+  gp_gradient_root root = {.value = from->loss_sum,
+                           .layer = s->env->layer_count,
+                           .is_loss = true,
+                           .factor = spec->sum_loss ? 1 : 0};
+  if (spec->kind == GP_PLAN_SPLIT) root.value = from->output, root.is_loss = false;
   if (spec->kind != GP_PLAN_STEP && spec->kind != GP_PLAN_SPLIT) return GP_OK;
   return gp_graph_gradient(s->graph, &root);
 }
