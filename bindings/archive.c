@@ -114,6 +114,7 @@ static int archive_save(lua_State *L) {
   return 1;
 }
 
+/* The tensors are shared with the archive, not copied; it goes away when they are all in Lua. */
 static void push_tensors(lua_State *L, const gp_archive *archive) {
   lua_newtable(L);
   for (size_t i = 0; i < gp_archive_count(archive); i++) {
@@ -170,7 +171,8 @@ static int file_list(lua_State *L) {
   return 1;
 }
 
-/* core.csv_read(path, header, separator) -> f64 [rows, columns], {name, ...} | nil, message, code */
+/* core.csv_read(path, header, separator) -> f64 [rows, columns], {name, ...} | nil, message, code
+ * The separator is one character, which gpipe.data.csv has checked. */
 static int csv_read(lua_State *L) {
   const char *path = check_text(L, 1, "csv: the path");
   const char *separator = gp_lua_check_string(L, 3, "csv: the separator");

@@ -54,9 +54,6 @@ gp_lua *gp_lua_state(lua_State *L);
 /* Make `trace` (retained) the one that applications are recorded in; NULL ends tracing. */
 void gp_lua_set_trace(lua_State *L, gp_trace *trace);
 gp_trace *gp_lua_trace(lua_State *L);
-/* Call the function below its n_args arguments, all of its results, with `trace` (borrowed) recording;
- * it does not any more afterwards, also when the function raises. */
-void gp_lua_call_traced(lua_State *L, gp_trace *trace, int n_args);
 /* The innermost open module, "3.fc (Linear 256 -> 10)", or "". Valid while the scope is open. */
 const char *gp_lua_label(lua_State *L);
 /* Push what the Lua side gave to core.hook(name, value), or nil. */

@@ -18,6 +18,7 @@ static optimizer_box *check_optimizer(lua_State *L) {
   return box;
 }
 
+/* A plain tensor has no gradient and no stage: only declared parameters are trained. */
 static gp_param *check_param(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_check_box(L, index, who);
   if (!box->param) gp_lua_bad_value(L, index, who, "a parameter");
@@ -105,6 +106,7 @@ static int optimizer_moment(lua_State *L) {
   return 1;
 }
 
+/* Idempotent: a finalizer may run again when the state is closed. */
 static int optimizer_free(lua_State *L) {
   optimizer_box *box = luaL_checkudata(L, 1, OPTIMIZER);
   gp_optimizer *optimizer = box->optimizer;

@@ -1,4 +1,4 @@
-/* bindings/trace_cost.c - running Lua code while a trace records it.
+/* bindings/trace_cost.c - what Lua code makes and costs on given shapes, from a trace of it.
  *
  * The trace is taken away again whatever happens: a to-be-closed guard below the call does it, and
  * not a protected call, so that the traceback of an error stays whole. */
@@ -25,7 +25,8 @@ static int insert_guard(lua_State *L, int n_args) {
   return position;
 }
 
-void gp_lua_call_traced(lua_State *L, gp_trace *trace, int n_args) {
+/* Call the function below its n_args arguments, for all of its results, while `trace` records. */
+static void call_traced(lua_State *L, gp_trace *trace, int n_args) {
   if (gp_lua_trace(L)) gp_lua_error(L, "trace: a layer is being traced already");
   int guard = insert_guard(L, n_args);
   lua_toclose(L, guard);
@@ -91,7 +92,7 @@ static int trace_cost(lua_State *L) {
     lua_rawgeti(L, 2, i);
     push_input(L, trace);
   }
-  gp_lua_call_traced(L, trace, count);
+  call_traced(L, trace, count);
   double flop = 0, bytes = 0;
   gp_trace_cost(trace, &flop, &bytes);
   push_outputs(L, base + 1, lua_gettop(L));

@@ -29,16 +29,15 @@ gp.seed(opt.seed)
 
 -- ---- the text --------------------------------------------------------------------------------
 
--- Without --data: every source and document of this project, found beside this script.
-local root = arg[0]:match("^(.*)/examples/[^/]*$") or (arg[0]:find("/") and ".." or ".")
-local corpus = { "README.md", "docs", "examples", "lua", "bindings", "runtime", "tests", "scripts" }
-for i, name in ipairs(corpus) do corpus[i] = root .. "/" .. name end
+-- Without --data: the sources and documents of this project, found from where this script is.
+local root = (arg[0]:match("^(.*/)[^/]*$") or "./") .. "../"
+local corpus = { "README.md", "docs", "lua", "bindings", "runtime", "scripts", "tests" }
+for i, name in ipairs(corpus) do corpus[i] = root .. name end
 
-local text = gp.data.bytes {
+local text = assert(gp.data.bytes {
   path = opt.data, files = not opt.data and corpus or nil, context = opt.context,
-}
-local train, valid = text:split(0.9)
-valid = valid:shuffle(1)
+})
+local train, valid = text:shuffle(opt.seed):split(0.9)
 
 -- ---- the model: any list of layers -----------------------------------------------------------
 

@@ -78,12 +78,21 @@ static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int grou
   return GP_OK;
 }
 
+/* Moments are there from the start: a state may be loaded before the first step. */
+static gp_status make_moments(gp_optimizer *o, int count) {
+  for (int k = 0; k < count; k++)
+    if (!o->moments[k] && o->moment_bytes)
+      GP_TRY(gp_alloc(o->moment_bytes, (void **)&o->moments[k]));
+  return GP_OK;
+}
+
 gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
                            gp_optimizer **optimizer) {
   gp_optimizer *o;
   GP_TRY(gp_alloc(sizeof *o, (void **)&o));
   o->kind = kind;
   gp_status status = collect(o, groups, group_count);
+  if (!status) status = make_moments(o, gp_optim_moments(kind));
   if (status) return gp_optimizer_free(o), status;
   *optimizer = o;
   return GP_OK;
@@ -100,14 +109,6 @@ void gp_optimizer_free(gp_optimizer *o) {
 
 int64_t gp_optimizer_steps(const gp_optimizer *o) { return o->steps; }
 void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; }
-
-/* Moments are made at the first step that needs them. */
-static gp_status make_moments(gp_optimizer *o, int count) {
-  for (int k = 0; k < count; k++)
-    if (!o->moments[k] && o->moment_bytes)
-      GP_TRY(gp_alloc(o->moment_bytes, (void **)&o->moments[k]));
-  return GP_OK;
-}
 
 void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp_tensor **moment) {
   *moment = NULL;
@@ -207,7 +208,6 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
     return gp_fail(GP_ESTATE,
                    "optimizer: the parameters belong to no live pipeline, so they have no "
                    "gradients");
-  GP_TRY(make_moments(o, gp_optim_moments(o->kind)));
   gp_status status = make_passes(&u);
   o->steps++;
   if (!status && p) status = gp_workers_run(p, update_device, &u);

@@ -25,6 +25,7 @@ enum {
 #undef SQRT
 #undef NAME
 
+/* By kind alone: the arenas are laid out before the first settings are known. */
 int gp_optim_moments(gp_optim_kind kind) { return kind == GP_OPTIM_SGD ? 1 : 2; }
 
 /* Hyperparameters that would turn every value into NaN, or that torch refuses. */
@@ -45,6 +46,7 @@ static gp_status check_hyper(const gp_optim_hyper *h) {
   return GP_OK;
 }
 
+/* Moments are asked for only where the kind and its settings read them. */
 static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *s) {
   int moments = hyper->kind != GP_OPTIM_SGD ? 2 : hyper->momentum != 0;
   if (s->dtype != GP_F32 && s->dtype != GP_F64)
@@ -57,6 +59,7 @@ static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *
   return GP_OK;
 }
 
+/* The checks cost nothing beside a slice; engines call this once per slice and thread. */
 gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                           int64_t first, int64_t last) {
   GP_TRY(check_hyper(hyper));
@@ -71,6 +74,7 @@ gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_op
   return GP_OK;
 }
 
+/* In double precision for f32 too: the norm of a large model must not lose its small gradients. */
 double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   return dtype == GP_F32 ? sum_squares_f32(data, n) : sum_squares_f64(data, n);

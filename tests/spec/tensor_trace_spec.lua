@@ -193,13 +193,4 @@ describe("the documentation", function()
     end
     for name in pairs(core.methods) do assert.truthy(documented[name], name) end
   end)
-
-  it("of gp has examples that run", function()
-    local env = setmetatable({ gp = gp, print = function() end }, { __index = _G })
-    for _, module in ipairs { "gpipe.tensor.create", "gpipe.random", "gpipe.machine" } do
-      for example in source_of(module):gmatch("%-%-%- ```lua\n(.-)%-%-%- ```") do
-        assert(load(example:gsub("%-%-%- ?", ""), "=" .. module, "t", env))()
-      end
-    end
-  end)
 end)

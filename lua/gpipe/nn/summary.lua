@@ -50,7 +50,8 @@ end
 local function layers_of(model)
   local layers = {}
   if not model.run_layers then
-    return { { name = "", module = model, run = model } }
+    local function run(...) return model(...) end
+    return { { name = "", module = model, run = run } }
   end
   for i, layer in ipairs(model) do
     layers[i] = {

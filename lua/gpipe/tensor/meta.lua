@@ -2,7 +2,7 @@
 -- lua/gpipe/tensor/meta.lua - what every field and method of a tensor is, for readers, editors and
 -- tests; the methods themselves are in bindings/.
 --
--- Positions and dimensions count from 1, negative ones from the end. Whatever does not read elements
+-- Positions and dimensions count from 1, negative ones from the end. What does not read elements
 -- works on values of a trace too. A spec runs the examples and misses no method.
 -- luacheck: ignore 212
 
