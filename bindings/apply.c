@@ -7,12 +7,14 @@
 
 /* ---- at once ------------------------------------------------------------------------------- */
 
+/* A reference of our own: a parameter's value may move into a pipeline's arena meanwhile. */
 static gp_status hold(gp_box *box, gp_tensor **tensor) {
   if (box->param) return gp_param_value(box->param, tensor);
   *tensor = gp_tensor_retain(box->tensor);
   return GP_OK;
 }
 
+/* Make no Lua call between the first reference taken and the last one given back. */
 static gp_status run_eager(const gp_use *use, gp_box *const *in, gp_box *const *out) {
   gp_tensor *inputs[GP_MAX_INPUTS] = {0};
   gp_tensor *outputs[GP_MAX_OUTPUTS] = {0};
@@ -53,6 +55,7 @@ static gp_status record_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref
   return status;
 }
 
+/* Parameters enter a trace as themselves, so that their gradients are found. */
 static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
   if (box->param) return gp_trace_param(trace, box->param, ref);
   if (box->tensor) return record_constant(trace, box->tensor, ref);
@@ -60,8 +63,7 @@ static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
   return GP_OK;
 }
 
-static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in,
-                        gp_box *const *out) {
+static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in, gp_box *const *out) {
   gp_ref inputs[GP_MAX_INPUTS], outputs[GP_MAX_OUTPUTS];
   int n_outputs = 0;
   gp_status status = GP_OK;
@@ -84,14 +86,16 @@ static bool is_recorded(lua_State *L, const gp_use *use, gp_box *const *in) {
   bool recorded = false;
   for (int i = 0; i < use->n_in; i++) {
     if (in[i]->trace && in[i]->trace != trace)
-      gp_lua_error(L, "%s: a value of a trace that has ended was kept, expected values of this call "
-                      "of forward (keep state in an nn.Buffer)",
+      gp_lua_error(L,
+                   "%s: a value of a trace that has ended was kept, expected values of this call "
+                   "of forward (keep state in an nn.Buffer)",
                    gp_op_name(use->op));
     if (in[i]->trace || (in[i]->param && trace)) recorded = true;
   }
   return recorded;
 }
 
+/* Ops count their inputs; layers rarely get them wrong, scripts that call core do. */
 static gp_box *check_input(lua_State *L, const gp_use *use, int i) {
   const char *op = gp_op_name(use->op);
   if (!gp_lua_to_box(L, use->in[i]))
@@ -116,8 +120,7 @@ void gp_lua_apply1(lua_State *L, gp_op op, int a) {
 }
 
 void gp_lua_apply2(lua_State *L, gp_op op, int a, int b) {
-  gp_lua_apply(L,
-               &(gp_use){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
+  gp_lua_apply(L, &(gp_use){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
 }
 
 void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {
@@ -153,7 +156,14 @@ void gp_lua_check_operands(lua_State *L, int a, int b, const char *who) {
   if (!right && lua_type(L, b) != LUA_TNUMBER)
     gp_lua_bad_value(L, b, lua_pushfstring(L, "%s: the right operand", who),
                      "a tensor or a number");
-  int tensor = left ? a : b;
-  gp_dtype dtype = gp_box_meta(gp_lua_check_box(L, tensor, who))->dtype;
-  gp_lua_promote(L, left ? b : a, who, dtype);
+  if (left && right) return;
+  int number = left ? b : a;
+  gp_dtype dtype = gp_box_meta(gp_lua_check_box(L, left ? a : b, who))->dtype;
+  if (!gp_dtype_is_float(dtype) && dtype != GP_BOOL && !lua_isinteger(L, number))
+    gp_lua_bad_value(L, number, lua_pushfstring(L, "%s: the number", who),
+                     lua_pushfstring(L,
+                                     "an integer as the tensor is %s (convert it with "
+                                     "to(\"f32\"))",
+                                     gp_dtype_name(dtype)));
+  gp_lua_promote(L, number, who, dtype);
 }

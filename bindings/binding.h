@@ -25,7 +25,14 @@
   X(ops)                                                                                           \
   X(nn)                                                                                            \
   X(machine)                                                                                       \
-  X(host)
+  X(host)                                                                                          \
+  X(trace)                                                                                         \
+  X(trace_cost)                                                                                    \
+  X(schedule)                                                                                      \
+  X(pipeline)                                                                                      \
+  X(archive)                                                                                       \
+  X(gather)                                                                                        \
+  X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
 GP_LUA_PARTS(GP_LUA_PART)

@@ -13,15 +13,18 @@ gp_box *gp_lua_check_box(lua_State *L, int index, const char *who) {
   return box;
 }
 
+/* Parameters count as unknown while tracing: what is read now would be frozen into every step. */
 gp_box *gp_lua_check_known(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_check_box(L, index, who);
   if (box->trace || (box->param && gp_lua_trace(L)))
-    gp_lua_error(L, "%s: the value is not known while a layer is being traced: data-dependent "
-                    "control flow cannot be pipelined",
+    gp_lua_error(L,
+                 "%s: the value is not known while a layer is being traced: data-dependent "
+                 "control flow cannot be pipelined",
                  who);
   return box;
 }
 
+/* The value of a parameter may be replaced while the call runs; the box pushed here keeps it. */
 gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_check_known(L, index, who);
   if (box->tensor) return box->tensor;
@@ -33,12 +36,14 @@ gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who) {
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
+/* False for strings, and for floats that are no integers. */
 static bool to_integer(lua_State *L, int index, int64_t *value) {
   int good = 0;
   if (lua_type(L, index) == LUA_TNUMBER) *value = lua_tointegerx(L, index, &good);
   return good != 0;
 }
 
+/* Push the words for low..high; the text stays on the stack until the error is raised. */
 static const char *push_range(lua_State *L, int64_t low, int64_t high) {
   if (high == INT64_MAX) return lua_pushfstring(L, "an integer >= %I", (LUAI_UACINT)low);
   return lua_pushfstring(L, "an integer in %I..%I", (LUAI_UACINT)low, (LUAI_UACINT)high);
@@ -52,6 +57,7 @@ int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, 
   return value;
 }
 
+/* NaN and infinities pass: what they mean is the caller's to say. */
 double gp_lua_check_number(lua_State *L, int index, const char *who) {
   if (lua_type(L, index) != LUA_TNUMBER) gp_lua_bad_value(L, index, who, "a number");
   return lua_tonumber(L, index);
@@ -69,6 +75,7 @@ int64_t gp_lua_check_position(lua_State *L, int index, const char *who, int64_t 
   return gp_lua_bad_value(L, index, who, wanted);
 }
 
+/* Dimensions are positions too; a scalar has none to name. */
 int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank) {
   if (rank == 0) gp_lua_error(L, "%s: the tensor is a scalar, it has no dimensions", who);
   return (int)gp_lua_check_position(L, index, who, rank);
@@ -76,6 +83,7 @@ int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank) {
 
 /* ---- shapes, dtypes, strings --------------------------------------------------------------- */
 
+/* lua_geti, not rawgeti: a shape may be a table with __index. */
 void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, gp_shape *shape) {
   bool table = lua_type(L, index) == LUA_TTABLE;
   if (!table && lua_type(L, index) != LUA_TNUMBER)
@@ -97,6 +105,7 @@ const char *gp_lua_check_string(lua_State *L, int index, const char *who) {
   return lua_tostring(L, index);
 }
 
+/* One text for a wrong type and for an unknown name: both list what there is. */
 gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who) {
   gp_dtype dtype = GP_F32;
   if (lua_type(L, index) != LUA_TSTRING) gp_lua_bad_value(L, index, who, "a dtype like \"f32\"");
@@ -107,12 +116,14 @@ gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who) {
 
 /* ---- elements ------------------------------------------------------------------------------ */
 
+/* Whether an integer dtype holds the value: nothing wraps silently. */
 static bool fits(gp_dtype dtype, int64_t value) {
   if (dtype == GP_I32) return value >= INT32_MIN && value <= INT32_MAX;
   if (dtype == GP_U8) return value >= 0 && value <= UINT8_MAX;
   return true;
 }
 
+/* Booleans go into every dtype as 0 and 1; numbers into bool as "not zero". */
 bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
   gp_dtype dtype = gp_tensor_meta(tensor)->dtype;
   int type = lua_type(L, index);
@@ -146,6 +157,7 @@ void gp_lua_store(lua_State *L, int index, const char *who, gp_tensor *tensor, i
   gp_lua_bad_value(L, index, who, gp_lua_push_wanted(L, gp_tensor_meta(tensor)->dtype));
 }
 
+/* Integers keep their 64 bits, and a bool is a Lua boolean: 0 would be true in a condition. */
 void gp_lua_push_element(lua_State *L, const gp_tensor *tensor, int64_t at) {
   gp_dtype dtype = gp_tensor_meta(tensor)->dtype;
   if (dtype == GP_BOOL)

@@ -27,7 +27,7 @@ static void push_where(lua_State *L) {
   lua_pushliteral(L, "");
 }
 
-/* Raise the text at the top of the stack. */
+/* Raise the text at the top of the stack. Texts from the graph may begin with the label already. */
 static int raise(lua_State *L) {
   push_where(L);
   const char *label = gp_lua_label(L);
@@ -37,6 +37,7 @@ static int raise(lua_State *L) {
   return lua_error(L);
 }
 
+/* Texts about dtypes end with what to do; the ops that know better say it themselves. */
 int gp_lua_fail(lua_State *L, gp_status status) {
   const char *text = gp_error_text();
   bool advise = status == GP_EDTYPE && !strstr(text, "to(");
@@ -44,6 +45,7 @@ int gp_lua_fail(lua_State *L, gp_status status) {
   return raise(L);
 }
 
+/* What the operating system refuses is no mistake of the script: it gets to decide. */
 int gp_lua_return_failure(lua_State *L, gp_status status) {
   lua_pushnil(L);
   lua_pushstring(L, gp_error_text());
@@ -51,6 +53,7 @@ int gp_lua_return_failure(lua_State *L, gp_status status) {
   return 3;
 }
 
+/* The format is that of lua_pushfstring: %I takes a LUAI_UACINT. */
 int gp_lua_error(lua_State *L, const char *format, ...) {
   va_list args;
   va_start(args, format);

@@ -1,6 +1,7 @@
 /* bindings/machine.c - what the machine and the runtime have: cores, memory, libraries. */
 #include "binding.h"
 
+/* Set a field of the table at the top. */
 static void set_integer(lua_State *L, const char *name, size_t value) {
   lua_pushinteger(L, (lua_Integer)value);
   lua_setfield(L, -2, name);

@@ -42,12 +42,10 @@ static int where(lua_State *L) {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static const gp_op unary_ops[] = {GP_OP_neg,   GP_OP_exp,  GP_OP_log,     GP_OP_sqrt,
-                                  GP_OP_rsqrt, GP_OP_tanh, GP_OP_sigmoid, GP_OP_relu,
-                                  GP_OP_silu};
-static const gp_op binary_ops[] = {GP_OP_add, GP_OP_sub, GP_OP_mul, GP_OP_div,
-                                   GP_OP_pow, GP_OP_eq,  GP_OP_ne,  GP_OP_lt,
-                                   GP_OP_le,  GP_OP_gt,  GP_OP_ge};
+static const gp_op unary_ops[] = {GP_OP_neg,  GP_OP_exp,     GP_OP_log,  GP_OP_sqrt, GP_OP_rsqrt,
+                                  GP_OP_tanh, GP_OP_sigmoid, GP_OP_relu, GP_OP_silu};
+static const gp_op binary_ops[] = {GP_OP_add, GP_OP_sub, GP_OP_mul, GP_OP_div, GP_OP_pow, GP_OP_eq,
+                                   GP_OP_ne,  GP_OP_lt,  GP_OP_le,  GP_OP_gt,  GP_OP_ge};
 
 static void set_op(lua_State *L, gp_op op, lua_CFunction function) {
   lua_pushinteger(L, op);

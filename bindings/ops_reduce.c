@@ -70,7 +70,8 @@ static int reduce_mean(lua_State *L) {
   lua_settop(L, 3);
   gp_meta meta = *gp_box_meta(gp_lua_check_box(L, 1, "mean"));
   if (!gp_dtype_is_float(meta.dtype))
-    return gp_lua_error(L, "mean: the tensor is %s, expected a float one (convert with to(\"f32\"))",
+    return gp_lua_error(L,
+                        "mean: the tensor is %s, expected a float one (convert with to(\"f32\"))",
                         gp_dtype_name(meta.dtype));
   int64_t mask = push_sum(L, "mean");
   lua_pushnumber(L, (double)count_folded(&meta.shape, mask));
@@ -200,9 +201,9 @@ static int matmul(lua_State *L) {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static const luaL_Reg methods[] = {{"sum", reduce_sum},       {"mean", reduce_mean},
-                                   {"max", reduce_max},       {"argmax", reduce_argmax},
-                                   {"matmul", matmul},        {NULL, NULL}};
+static const luaL_Reg methods[] = {{"sum", reduce_sum}, {"mean", reduce_mean},
+                                   {"max", reduce_max}, {"argmax", reduce_argmax},
+                                   {"matmul", matmul},  {NULL, NULL}};
 
 void gp_methods_reduce(lua_State *L) {
   luaL_setfuncs(L, methods, 0);

@@ -55,6 +55,7 @@ static int shape_view(lua_State *L) {
 
 /* ---- permute, narrow, select --------------------------------------------------------------- */
 
+/* order counts from 0. */
 static void apply_permute(lua_State *L, const int64_t *order, int rank) {
   gp_use use = {.op = GP_OP_permute, .attrs.i[0] = rank, .n_in = 1, .in = {1}};
   memcpy(&use.attrs.i[1], order, sizeof *order * (size_t)rank);
@@ -82,7 +83,8 @@ static int shape_permute(lua_State *L) {
     lua_pop(L, 1);
   }
   if (seen != (1u << rank) - 1)
-    return gp_lua_error(L, "permute: a dimension is given twice, expected each of 1..%d once", rank);
+    return gp_lua_error(L, "permute: a dimension is given twice, expected each of 1..%d once",
+                        rank);
   apply_permute(L, order, rank);
   return 1;
 }
@@ -103,6 +105,7 @@ static int shape_transpose(lua_State *L) {
   return 1;
 }
 
+/* range: first (from 0) and length */
 static void apply_narrow(lua_State *L, int index, int dim, const int64_t range[2]) {
   gp_use use = {.op = GP_OP_narrow, .n_in = 1, .in = {lua_absindex(L, index)}};
   use.attrs.i[0] = dim;
@@ -122,6 +125,7 @@ static int shape_narrow(lua_State *L) {
   return 1;
 }
 
+/* The shape of a slice. */
 static gp_shape without_dim(const gp_shape *shape, int dim) {
   gp_shape less = {.rank = shape->rank - 1};
   for (int d = 0; d < less.rank; d++) less.dim[d] = shape->dim[d + (d >= dim)];
@@ -139,6 +143,7 @@ static void select_view(lua_State *L, gp_tensor *tensor, int dim, int64_t at) {
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
+/* Of a symbolic value the slice is narrowed, then reshaped (with a copy where it has gaps). */
 void gp_lua_select(lua_State *L, int index, int dim, int64_t at) {
   gp_box *box = gp_lua_check_box(L, index, "select");
   if (box->tensor) {

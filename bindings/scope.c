@@ -45,6 +45,7 @@ static void push_names(lua_State *L, int scopes, int depth) {
   if (lua_isnil(L, -1)) lua_pushliteral(L, ""), lua_replace(L, -2);
 }
 
+/* The handle of a depth, made when that depth is first reached. */
 static void push_handle(lua_State *L, int scopes, int depth) {
   if (lua_rawgeti(L, scopes, -depth) == LUA_TUSERDATA) return;
   lua_pop(L, 1);

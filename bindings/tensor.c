@@ -44,6 +44,7 @@ static int missing(lua_State *L, const char *key) {
 
 /* ---- indexing ------------------------------------------------------------------------------ */
 
+/* The 0-based position that t[i] asks for. */
 static int64_t check_first(lua_State *L, const gp_box *box, const char *who) {
   const gp_meta *meta = gp_box_meta(box);
   if (meta->shape.rank == 0)
@@ -62,6 +63,7 @@ static int index_position(lua_State *L, gp_box *box) {
   return 1;
 }
 
+/* Methods first: they are what is asked for most. */
 static int tensor_index(lua_State *L) {
   gp_box *box = gp_lua_to_box(L, 1);
   if (!box) gp_lua_bad_value(L, 1, "t[i]: t", "a tensor");
@@ -107,6 +109,7 @@ static int tensor_len(lua_State *L) {
   return 1;
 }
 
+/* The Lua side prints values; what is not known or freed has only a type. */
 static int tensor_tostring(lua_State *L) {
   gp_box *box = luaL_checkudata(L, 1, GP_LUA_TENSOR);
   char shape[128];
@@ -132,12 +135,9 @@ static int tensor_free(lua_State *L) {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static const luaL_Reg metamethods[] = {{"__len", tensor_len},
-                                       {"__tostring", tensor_tostring},
-                                       {"__gc", tensor_free},
-                                       {"__close", tensor_free},
-                                       {"__newindex", tensor_newindex},
-                                       {NULL, NULL}};
+static const luaL_Reg metamethods[] = {
+    {"__len", tensor_len},    {"__tostring", tensor_tostring}, {"__gc", tensor_free},
+    {"__close", tensor_free}, {"__newindex", tensor_newindex}, {NULL, NULL}};
 
 /* Operators are the methods of the same meaning. */
 static const char *const operators[][2] = {{"__add", "add"}, {"__sub", "sub"}, {"__mul", "mul"},

@@ -54,12 +54,12 @@ static void fill_element(lua_State *L, gp_walk *walk, int index) {
   gp_lua_bad_value(L, index, path, gp_lua_push_wanted(L, gp_tensor_meta(walk->tensor)->dtype));
 }
 
+/* Every table at one depth has the length of the first one. */
 static void check_row(lua_State *L, const gp_walk *walk, int index, int depth) {
   int64_t size = walk->shape.dim[depth];
   if (lua_type(L, index) != LUA_TTABLE) {
     const char *path = push_path(L, walk, depth);
-    gp_lua_bad_value(L, index, path,
-                     lua_pushfstring(L, "a table of %I values", (LUAI_UACINT)size));
+    gp_lua_bad_value(L, index, path, lua_pushfstring(L, "a table of %I values", (LUAI_UACINT)size));
   }
   int64_t found = (int64_t)lua_rawlen(L, index);
   if (found != size)
@@ -67,6 +67,7 @@ static void check_row(lua_State *L, const gp_walk *walk, int index, int depth) {
                  push_path(L, walk, depth), (LUAI_UACINT)found, (LUAI_UACINT)size);
 }
 
+/* Fill from the value at the top of the stack, row-major. */
 static void fill_walk(lua_State *L, gp_walk *walk, int depth) {
   int index = lua_gettop(L);
   if (depth == walk->shape.rank) {
@@ -109,6 +110,7 @@ static int make_tensor(lua_State *L) {
 
 /* ---- filled and counted -------------------------------------------------------------------- */
 
+/* Push a new tensor of zeros. */
 static gp_tensor *push_new(lua_State *L, gp_dtype dtype, const gp_shape *shape) {
   gp_box *box = gp_lua_new_box(L);
   gp_status status = gp_tensor_new(dtype, shape, &box->tensor);
@@ -149,12 +151,14 @@ static int make_arange(lua_State *L) {
   double step = gp_lua_check_number(L, 3, "gp.arange: step");
   gp_dtype dtype = gp_lua_check_dtype(L, 4, "gp.arange: dtype");
   if (step == 0.0 || !isfinite(first) || !isfinite(last) || !isfinite(step))
-    return gp_lua_error(L, "gp.arange: %f, %f, %f are first, last, step; expected finite numbers "
-                           "and a step that is not 0",
+    return gp_lua_error(L,
+                        "gp.arange: %f, %f, %f are first, last, step; expected finite numbers "
+                        "and a step that is not 0",
                         first, last, step);
   if ((last - first) / step > 1e15) return gp_lua_error(L, "gp.arange: too many elements");
   int64_t count = count_steps(first, last, step);
   gp_tensor *tensor = push_new(L, dtype, &(gp_shape){.rank = 1, .dim = {count}});
+  /* Integers are counted as integers: doubles lose bits above 2^53. */
   bool whole = lua_isinteger(L, 1) && lua_isinteger(L, 3);
   for (int64_t i = 0; i < count; i++) {
     if (whole)
@@ -199,25 +203,9 @@ static int eager_seed(lua_State *L) {
   return 0;
 }
 
-/* core.permutation(n, seed, stream) -> i64 [n], positions 1..n in random order */
-static int make_permutation(lua_State *L) {
-  int64_t n = gp_lua_check_int(L, 1, "permutation: n", 0, INT64_MAX);
-  uint64_t seed = (uint64_t)gp_lua_check_int(L, 2, "permutation: seed", INT64_MIN, INT64_MAX);
-  uint64_t stream = (uint64_t)gp_lua_check_int(L, 3, "permutation: stream", 0, INT64_MAX);
-  gp_tensor *tensor = push_new(L, GP_I64, &(gp_shape){.rank = 1, .dim = {n}});
-  int64_t *order = gp_tensor_data(tensor);
-  gp_random_permutation(order, n, seed, stream);
-  for (int64_t i = 0; i < n; i++) order[i]++;
-  return 1;
-}
-
-static const luaL_Reg functions[] = {{"tensor", make_tensor},
-                                     {"full", make_full},
-                                     {"arange", make_arange},
-                                     {"random", make_random},
-                                     {"eager_seed", eager_seed},
-                                     {"permutation", make_permutation},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {{"tensor", make_tensor},    {"full", make_full},
+                                     {"arange", make_arange},    {"random", make_random},
+                                     {"eager_seed", eager_seed}, {NULL, NULL}};
 
 int gp_open_make(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -29,16 +29,15 @@ gp.seed(opt.seed)
 
 -- ---- the text --------------------------------------------------------------------------------
 
--- Without --data: every source and document of this project, found beside this script.
-local root = arg[0]:match("^(.*)/examples/[^/]*$") or (arg[0]:find("/") and ".." or ".")
-local corpus = { "README.md", "docs", "examples", "lua", "bindings", "runtime", "tests", "scripts" }
-for i, name in ipairs(corpus) do corpus[i] = root .. "/" .. name end
+-- Without --data: the sources and documents of this project, found from where this script is.
+local root = (arg[0]:match("^(.*/)[^/]*$") or "./") .. "../"
+local corpus = { "README.md", "docs", "lua", "bindings", "runtime", "scripts", "tests" }
+for i, name in ipairs(corpus) do corpus[i] = root .. name end
 
-local text = gp.data.bytes {
+local text = assert(gp.data.bytes {
   path = opt.data, files = not opt.data and corpus or nil, context = opt.context,
-}
-local train, valid = text:split(0.9)
-valid = valid:shuffle(1)
+})
+local train, valid = text:shuffle(opt.seed):split(0.9)
 
 -- ---- the model: any list of layers -----------------------------------------------------------
 
@@ -74,7 +73,8 @@ for i = 1, opt.stages do devices[i] = "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
   devices = devices, chunks = opt.chunks, schedule = opt.schedule, loss = nn.CrossEntropyLoss(),
 })
-local adam = optim.AdamW(pipe:parameters(), { lr = opt.lr, weight_decay = 0.1 })
+local parameters = pipe:parameters()
+local adam = optim.AdamW(parameters, { lr = opt.lr, weight_decay = 0.1 })
 local rate = optim.schedule.cosine {
   steps = opt.steps, warmup = math.min(20, opt.steps), max = opt.lr, min = opt.lr / 10,
 }
@@ -101,7 +101,7 @@ local function train_on(x, y)
   step, bytes_seen = step + 1, bytes_seen + x:numel()
   adam.lr = rate(step)
   local loss = pipe:step(x, y)
-  optim.clip_grad_norm(pipe:parameters(), 1)
+  optim.clip_grad_norm(parameters, 1)
   adam:step()
   local last = step == opt.steps or line:elapsed() > 60 * opt.minutes
   if step % 50 == 0 or last then val = validate(last and 16 or 4) end

@@ -227,6 +227,8 @@ const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref);
  * failures name. */
 void gp_trace_set_layer(gp_trace *trace, int layer);
 gp_status gp_trace_set_label(gp_trace *trace, const char *label);
+/* Multiplications and additions, and bytes read and written, of all ops so far. */
+void gp_trace_cost(const gp_trace *trace, double *flop, double *bytes);
 
 /* ---- schedules ------------------------------------------------------------------------------ */
 
@@ -301,8 +303,9 @@ typedef struct gp_plan_spec {
   gp_plan_shape shapes[2];     /* larger micro-batches first; the second may have micros = 0 */
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
 } gp_plan_spec;
+/* The plan belongs to the pipeline until it is dropped. Traces are taken, also on failure. */
 gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
-void gp_plan_free(gp_plan *plan);
+void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
 
 typedef struct gp_run_args {
   gp_tensor *const *inputs, *const *targets; /* whole mini-batch, contiguous; borrowed */
@@ -414,13 +417,6 @@ gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64
                           gp_tensor **x, gp_tensor **y);
 /* Put u8 tensors one after the other. */
 gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined);
-
-/* ---- gradients ------------------------------------------------------------------------------ */
-
-/* Scale f32 and f64 tensors so that their joint 2-norm is at most `max`; norm receives the one before.
- * The factor is max / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ has it. The order of the sum
- * is fixed: each tensor's own, then tensor by tensor. Errors: GP_EDTYPE, GP_EINVAL. */
-gp_status gp_tensor_clip_norm(gp_tensor *const *tensors, size_t count, double max, double *norm);
 
 /* ---- machine ------------------------------------------------------------------------------- */
 

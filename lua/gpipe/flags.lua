@@ -23,6 +23,9 @@ end
 -- ---- usage -----------------------------------------------------------------------------------
 
 --- The text that --help prints.
+--- ```lua
+--- print(flags.usage("Trains.", {{"--steps N", 100, "steps"}}, "train.lua"))
+--- ```
 ---@param about string one line: what the script does
 ---@param spec gpipe.Flag[]
 ---@param script string
@@ -107,6 +110,9 @@ end
 
 --- Read the options of a script. `--help` prints the usage and ends it; a fault prints the usage on
 --- standard error and ends it with status 2.
+--- ```lua
+--- local opt = flags.parse("Trains.", {{"--steps N", 100, "steps"}}, {[0] = "train.lua"})
+--- ```
 ---@param about string one line: what the script does
 ---@param spec gpipe.Flag[]
 ---@param words string[] Lua's own `arg`

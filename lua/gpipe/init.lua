@@ -6,6 +6,7 @@
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
+local io = require "gpipe.io"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
 require "gpipe.tensor.print"
@@ -37,8 +38,8 @@ local gp = {
   concat = core.concat,
   equal = core.methods.equal,
 
-  save = core.save,
-  load = core.load,
+  save = io.save,
+  load = io.load,
 }
 
 -- Names of the parts, and what each module returns for them.
@@ -48,6 +49,8 @@ local parts = {
   data = function() return require "gpipe.data" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
+  save = function() return require("gpipe.archive").save end,
+  load = function() return require("gpipe.archive").load end,
 }
 
 local function names()

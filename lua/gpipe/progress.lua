@@ -24,7 +24,10 @@ progress.now = core.seconds
 
 -- ---- words -----------------------------------------------------------------------------------
 
---- 12345.6 -> "12.3k"
+--- A number in a few characters.
+--- ```lua
+--- assert(require("gpipe.progress").short(12345.6) == "12.3k")
+--- ```
 ---@param n number
 ---@return string
 function progress.short(n)
@@ -34,7 +37,10 @@ function progress.short(n)
   return ("%.0f"):format(n)
 end
 
---- 75 -> "1:15"
+--- Seconds as a clock shows them.
+--- ```lua
+--- assert(require("gpipe.progress").clock(75) == "1:15")
+--- ```
 ---@param seconds number
 ---@return string
 function progress.clock(seconds)
@@ -44,6 +50,9 @@ function progress.clock(seconds)
 end
 
 --- The share of time that devices were idle in the last step, in percent; nil before the first.
+--- ```lua
+--- assert(require("gpipe.progress").bubble {bubble = {0, 0.5}} == 25)
+--- ```
 ---@param stats table pipe.stats
 ---@return number?
 function progress.bubble(stats)
@@ -61,6 +70,11 @@ local function on_terminal()
 end
 
 --- Start the line of a run.
+--- ```lua
+--- local line = require("gpipe.progress").new {steps = 10, quiet = true}
+--- for step = 1, 10 do line:update(step, {loss = 1 / step}) end
+--- line:finish()
+--- ```
 ---@param opts {steps: integer, every?: integer, quiet?: boolean} every: steps between two lines where
 ---  there is no terminal; default: twenty lines in all
 ---@return gpipe.Progress

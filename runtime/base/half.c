@@ -1,4 +1,5 @@
-/* base/half.c - the half-precision conversions as ordinary functions, for callers of single values. */
+/* base/half.c - the half-precision conversions as ordinary functions, for callers of single values
+ * (and of tests); loops include base/half.h. */
 #include "base/half.h"
 
 #include "base/tensor.h"

@@ -78,6 +78,7 @@ gp_status gp_alloc_array(size_t count, size_t size, void **memory) {
   return gp_alloc(bytes, memory);
 }
 
+/* Not realloc: a block moved by it need not keep its alignment. */
 gp_status gp_resize_array(size_t old_count, size_t new_count, size_t size, void **memory) {
   void *fresh;
   GP_TRY(gp_alloc_array(new_count, size, &fresh));
@@ -97,6 +98,8 @@ gp_status gp_copy_string(const char *text, char **copy) {
 }
 
 /* ---- checked sizes ---- */
+
+/* The result is left alone on failure, so the builtin does not get the caller's pointer. */
 
 gp_status gp_size_add(size_t a, size_t b, size_t *sum) {
   size_t value;

@@ -2,8 +2,7 @@
  *
  * Element i of a stream depends on i alone: f32 uses word i, f64 words 2i and 2i + 1. Normals come
  * in pairs (elements 2j, 2j + 1), both from the two uniforms at their own places, so a piece may
- * begin and end anywhere. They are computed in double on the host, once; devices get copies,
- * because two math libraries do not agree on log, sin and cos.
+ * begin and end anywhere. They are computed in double on the host; devices get copies.
  *
  * Source: Box and Muller 1958 for normals; Fisher and Yates (Durstenfeld 1964) for permutations. */
 #include "base/random.h"
@@ -41,14 +40,12 @@ static void draw_uniform(source s, gp_dtype dtype, int64_t first, int64_t n, dou
   }
 }
 
-/* Turn pairs of uniforms into pairs of standard normals. */
-static void box_muller(int64_t n, double *u) {
-  for (int64_t i = 0; i < n; i += 2) {
-    double radius = sqrt(-2.0 * log(1.0 - u[i])); /* 1 - u is never 0 */
-    double angle = 2.0 * 3.14159265358979323846 * u[i + 1];
-    u[i] = radius * cos(angle);
-    u[i + 1] = radius * sin(angle);
-  }
+/* Turn pairs of uniforms into pairs of standard normals, n even. */
+static void box_muller(int64_t n, double *values) {
+  double u[BLOCK / 2], v[BLOCK / 2], even[BLOCK / 2], odd[BLOCK / 2];
+  for (int64_t i = 0; i < n / 2; i++) u[i] = values[2 * i], v[i] = values[2 * i + 1];
+  gp_normal_pairs(n / 2, u, v, even, odd);
+  for (int64_t i = 0; i < n / 2; i++) values[2 * i] = even[i], values[2 * i + 1] = odd[i];
 }
 
 /* Scale to the asked distribution; rounding must not reach the open end of [a, b). */

@@ -22,4 +22,8 @@ typedef struct gp_draw {
 /* Errors: GP_EDTYPE, GP_EINVAL for limits that make no sense. */
 gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *out);
 
+/* Two independent standard normals from each pair of uniforms u and v in [0, 1): radius
+ * sqrt(-2 log(1 - u)) and v turns; even receives the cosines, odd the sines. */
+void gp_normal_pairs(int64_t pairs, const double *u, const double *v, double *even, double *odd);
+
 #endif

@@ -30,6 +30,7 @@ gp_status gp_shape_numel(const gp_shape *shape, int64_t *numel) {
   return GP_OK;
 }
 
+/* Dimensions behind the rank may hold anything: memcmp would not do. */
 bool gp_shape_equal(const gp_shape *a, const gp_shape *b) {
   if (a->rank != b->rank) return false;
   for (int i = 0; i < a->rank; i++)
@@ -69,7 +70,7 @@ gp_status gp_meta_make(gp_dtype dtype, const gp_shape *shape, gp_meta *meta) {
 
 bool gp_meta_is_contiguous(const gp_meta *meta) {
   int64_t expected = 1;
-  bool rows_follow = true;
+  bool rows_follow = true; /* an empty view is contiguous whatever its strides: look at all dims */
   for (int i = meta->shape.rank - 1; i >= 0; i--) {
     int64_t dim = meta->shape.dim[i];
     if (dim == 0) return true;
@@ -83,6 +84,7 @@ bool gp_meta_equal(const gp_meta *a, const gp_meta *b) {
   return a->dtype == b->dtype && gp_shape_equal(&a->shape, &b->shape);
 }
 
+/* The product of some dims of a checked shape. Zeros first: what surrounds one may not fit. */
 static int64_t product(const int64_t *dim, int count) {
   int64_t total = 1;
   for (int i = 0; i < count; i++)

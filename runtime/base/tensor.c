@@ -108,6 +108,8 @@ gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tenso
   return GP_OK;
 }
 
+/* Taking a reference orders nothing: the taker holds one already. Giving one back does (acq_rel):
+ * whoever frees the memory must see what the others did to it. */
 gp_tensor *gp_tensor_retain(gp_tensor *tensor) {
   atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
   return tensor;

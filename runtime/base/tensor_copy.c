@@ -47,6 +47,20 @@ static void merge_axes(walk *w) {
   w->rank = kept + 1;
 }
 
+/* Any order of the outer axes will do: put the one that is dense in the source beside the line, for
+ * tiles to work on. */
+static void bring_together(walk *w) {
+  int last = w->rank - 1;
+  if (last < 2 || w->axis[last].from == 1) return;
+  for (int i = 0; i < last; i++) {
+    axis dense = w->axis[i];
+    if (dense.from != 1) continue;
+    w->axis[i] = w->axis[last - 1];
+    w->axis[last - 1] = dense;
+    return;
+  }
+}
+
 static walk plan_walk(const gp_meta *to, const gp_meta *from) {
   walk w = {.to_dtype = to->dtype,
             .from_dtype = from->dtype,
@@ -57,13 +71,31 @@ static walk plan_walk(const gp_meta *to, const gp_meta *from) {
       add_axis(&w, (axis){to->shape.dim[i], to->stride[i], from->stride[i]});
   if (w.rank == 0) add_axis(&w, (axis){1, 1, 1});
   merge_axes(&w);
+  bring_together(&w);
   return w;
+}
+
+static gp_line line_of(const char *data, int64_t stride, gp_dtype dtype) {
+  return (gp_line){(void *)(uintptr_t)data, stride, dtype}; /* gp_convert writes only `to` */
 }
 
 static void copy_line(const walk *w, int64_t n, char *to, const char *from) {
   const axis *a = &w->axis[w->rank - 1];
-  gp_convert((gp_line){to, a->to, w->to_dtype},
-             (gp_line){(void *)(uintptr_t)from, a->from, w->from_dtype}, n);
+  gp_convert(line_of(to, a->to, w->to_dtype), line_of(from, a->from, w->from_dtype), n);
+}
+
+/* A tile of a transposition: height lines of the destination, width elements each. It is read in
+ * the source's order into a small buffer first: rows that lie a power of two apart share a few
+ * places in the cache and would push each other out. */
+static void copy_tile(const walk *w, int64_t height, int64_t width, char *to, const char *from) {
+  _Alignas(64) char buffer[TILE * TILE * 8];
+  const axis *rows = &w->axis[w->rank - 2], *line = &w->axis[w->rank - 1];
+  for (int64_t c = 0; c < width; c++)
+    gp_convert(line_of(buffer + c * TILE * w->from_size, 1, w->from_dtype),
+               line_of(from + c * line->from * w->from_size, 1, w->from_dtype), height);
+  for (int64_t r = 0; r < height; r++)
+    gp_convert(line_of(to + r * rows->to * w->to_size, line->to, w->to_dtype),
+               line_of(buffer + r * w->from_size, TILE, w->from_dtype), width);
 }
 
 /* The last two axes, tile by tile. */
@@ -71,11 +103,10 @@ static void copy_tiles(const walk *w, char *to, const char *from) {
   axis rows = w->axis[w->rank - 2], line = w->axis[w->rank - 1];
   for (int64_t r = 0; r < rows.dim; r += TILE)
     for (int64_t c = 0; c < line.dim; c += TILE) {
-      int64_t last = r + TILE < rows.dim ? r + TILE : rows.dim;
+      int64_t height = r + TILE < rows.dim ? TILE : rows.dim - r;
       int64_t width = c + TILE < line.dim ? TILE : line.dim - c;
-      for (int64_t i = r; i < last; i++)
-        copy_line(w, width, to + (i * rows.to + c * line.to) * w->to_size,
-                  from + (i * rows.from + c * line.from) * w->from_size);
+      copy_tile(w, height, width, to + (r * rows.to + c * line.to) * w->to_size,
+                from + (r * rows.from + c * line.from) * w->from_size);
     }
 }
 

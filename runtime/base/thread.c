@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #endif
 
-#include "base/cores.h"
+#include "base/machine/cores.h"
 #include "base/memory.h"
 
 /* ---- start ---- */

@@ -48,22 +48,24 @@ static void reduce_tied(gp_pipeline *p) {
     }
 }
 
-static void settle_buffers(gp_pipeline *p, bool commit) {
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    gp_arena *a = &p->arenas[s];
-    if (!a->buffer_bytes) continue;
-    if (commit)
-      memcpy(a->committed, a->buffers, a->buffer_bytes);
-    else
-      memcpy(a->buffers, a->committed, a->buffer_bytes);
-  }
+/* Buffers as they were before the run: written back unless a training run succeeds. */
+void gp_run_save_buffers(gp_pipeline *p) {
+  for (int32_t s = 0; s < p->stage_count; s++)
+    if (p->arenas[s].buffer_bytes)
+      memcpy(p->arenas[s].committed, p->arenas[s].buffers, p->arenas[s].buffer_bytes);
+}
+
+static void restore_buffers(gp_pipeline *p) {
+  for (int32_t s = 0; s < p->stage_count; s++)
+    if (p->arenas[s].buffer_bytes)
+      memcpy(p->arenas[s].buffers, p->arenas[s].committed, p->arenas[s].buffer_bytes);
 }
 
 void gp_run_finish(gp_pipeline *p, gp_run_result *result) {
   gp_run *run = &p->run;
   bool training = run->plan->kind == GP_PLAN_STEP || run->plan->kind == GP_PLAN_SPLIT;
   bool backward = run->plan->kind == GP_PLAN_STEP || run->backward_half;
-  settle_buffers(p, training && !run->status);
+  if (!training || run->status) restore_buffers(p);
   if (run->status) {
     if (training) gp_pipeline_zero_grad(p);
     return;

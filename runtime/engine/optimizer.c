@@ -177,10 +177,10 @@ typedef struct piece_context {
   const pass *pass;
 } piece_context;
 
-static gp_status update_piece(void *context, int64_t index, int member) {
+static gp_status update_piece(void *context, int64_t index, int thread) {
   const piece_context *c = context;
   int64_t first = index * PIECE, last = first + PIECE;
-  (void)member;
+  (void)thread;
   if (last > c->pass->slice.n) last = c->pass->slice.n;
   return gp_optim_update(&c->u->hyper[c->pass->group], c->u->optimizer->steps, &c->pass->slice,
                          first, last);
@@ -203,14 +203,11 @@ static gp_pipeline *owner_of(const gp_optimizer *o) {
 gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
   update u = {.optimizer = o, .hyper = hyper};
   gp_pipeline *p = owner_of(o);
-  int moments = 0;
   if (o->member_count && !p)
     return gp_fail(GP_ESTATE,
                    "optimizer: the parameters belong to no live pipeline, so they have no "
                    "gradients");
-  for (int32_t g = 0; g < o->group_count; g++)
-    if (gp_optim_moments(&hyper[g]) > moments) moments = gp_optim_moments(&hyper[g]);
-  GP_TRY(make_moments(o, moments));
+  GP_TRY(make_moments(o, gp_optim_moments(o->kind)));
   gp_status status = make_passes(&u);
   o->steps++;
   if (!status && p) status = gp_workers_run(p, update_device, &u);

@@ -66,7 +66,6 @@ static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
     GP_TRY(padded(p->params[i], &bytes));
     at[r] += bytes;
   }
-  if (a->buffer_bytes) memcpy(a->committed, a->buffers, a->buffer_bytes);
   return GP_OK;
 }
 
@@ -120,11 +119,23 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
                      .device_count = p->device_count,
                      .checkpoint = p->checkpoint};
   gp_plan *made;
+  size_t n = (size_t)p->plan_count;
   GP_TRY(gp_plan_make(&env, spec, &made));
   gp_status status = gp_workers_prepare(p, made);
+  if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_plan *), (void **)&p->plans);
   if (status) return gp_plan_free(made), status;
-  *plan = made;
+  *plan = p->plans[p->plan_count++] = made;
   return GP_OK;
+}
+
+void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
+  for (int32_t i = 0; i < p->plan_count; i++) {
+    if (p->plans[i] != plan) continue;
+    p->plans[i] = p->plans[--p->plan_count];
+    if (p->last_plan == plan) p->last_plan = NULL;
+    gp_plan_free(plan);
+    return;
+  }
 }
 
 const gp_meta *gp_plan_output_meta(const gp_plan *plan) {
@@ -201,6 +212,7 @@ void gp_pipeline_close(gp_pipeline *p) {
   if (!p || p->closed) return;
   p->closed = true;
   gp_workers_stop(p);
+  while (p->plan_count) gp_plan_drop(p, p->plans[0]);
   release_params(p);
   for (int32_t x = 0; x < p->extra_count; x++) gp_tensor_free(p->extras[x].grad);
   for (int32_t s = 0; p->arenas && s < p->stage_count; s++) {
@@ -227,6 +239,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->extras);
   gp_free(p->run.blocks);
   gp_free(p->records);
+  gp_free(p->plans);
   gp_free(p);
 }
 
@@ -265,6 +278,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   atomic_store(&run->failed_order, INT32_MAX);
   if (!run->backward_half) reset_channels(plan);
   set_blocks(p, run);
+  gp_run_save_buffers(p);
   p->last_plan = plan;
   p->last_begin = gp_now_ns();
   GP_TRY(gp_workers_run(p, gp_run_device, run));

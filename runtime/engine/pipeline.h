@@ -92,6 +92,8 @@ struct gp_pipeline {
   int32_t block_room;
   gp_record *records; /* per task of the last run */
   int32_t record_room;
+  gp_plan **plans; /* owned */
+  int32_t plan_count;
   gp_plan *last_plan; /* whose run records describe; NULL after it was freed */
   int64_t last_begin, last_end;
 };
@@ -114,6 +116,7 @@ gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block
 gp_status gp_run_device(gp_worker *worker, void *run);
 
 /* finish.c */
+void gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline, gp_run_result *result);
 void gp_run_fail(gp_run *run, int32_t order, gp_status status, const char *text);
 

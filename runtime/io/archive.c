@@ -47,6 +47,7 @@ gp_status gp_archive_new(gp_archive **archive) {
   return GP_OK;
 }
 
+/* An archive that failed while it was built is freed like any other. */
 void gp_archive_free(gp_archive *archive) {
   if (!archive) return;
   for (size_t i = 0; i < archive->names.count; i++) gp_tensor_free(archive->tensor[i]);
@@ -69,6 +70,7 @@ static gp_status make_room(void **array, size_t *capacity, size_t count) {
   return GP_OK;
 }
 
+/* What the reader would refuse is refused here already, at the script's line. */
 static gp_status check_name(const char *name) {
   size_t size = strlen(name);
   if (size > GP_ARCHIVE_MAX_NAME)
@@ -79,6 +81,7 @@ static gp_status check_name(const char *name) {
   return GP_OK;
 }
 
+/* The arrays grow first: once the name is in the set, nothing can fail any more. */
 gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tensor) {
   GP_TRY(check_name(name));
   if (!strcmp(name, GP_ARCHIVE_METADATA))

@@ -29,6 +29,7 @@ typedef struct csv {
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
+/* A line ends with LF, with CR LF, or with the file. */
 static bool at_end_of_line(const csv *c) {
   return c->at >= c->size || c->text[c->at] == '\n' ||
          (c->text[c->at] == '\r' && (c->at + 1 >= c->size || c->text[c->at + 1] == '\n'));
@@ -111,6 +112,7 @@ static gp_status add_value(csv *c, double value) {
   return GP_OK;
 }
 
+/* Names the column by its header, and guesses the usual reason when the very first field is none. */
 static gp_status not_a_number(const csv *c, long line, size_t column, const char *field) {
   const char *name = column < c->names ? c->name[column] : NULL;
   return gp_fail(GP_EFORMAT, "%s:%ld: column %zu%s%.40s%s is %s%.*s%s, expected a number%s",
@@ -120,6 +122,7 @@ static gp_status not_a_number(const csv *c, long line, size_t column, const char
                                          : "");
 }
 
+/* The characters are checked first: strtod would also take "inf", "nan(1)" and "0x1p4". */
 static gp_status parse_number(csv *c, long line, size_t column, const char *field) {
   char *end;
   size_t length = strlen(field);
@@ -158,6 +161,7 @@ static gp_status read_line(csv *c, bool names) {
 
 /* ---- the file ------------------------------------------------------------------------------ */
 
+/* The text has one byte more than the file, so that the last field can be terminated in place. */
 static gp_status read_text(csv *c) {
   gp_reader file;
   void *text = NULL;
@@ -170,6 +174,7 @@ static gp_status read_text(csv *c) {
   return status;
 }
 
+/* A zero byte would end a field early and hide what follows, so it is looked for once. */
 static gp_status parse(csv *c, bool header) {
   static const char mark[] = "\xef\xbb\xbf"; /* UTF-8 byte order mark of some spreadsheets */
   GP_TRY(read_text(c));

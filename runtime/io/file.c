@@ -11,6 +11,7 @@
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+/* The tensor is made once, with the size that the file has now. */
 static gp_status read_bytes(const gp_reader *file, gp_tensor **bytes) {
   if (file->size > INT64_MAX / 2)
     return gp_fail(GP_EIO, "%s: cannot read: its size is not credible", file->path);
@@ -47,6 +48,7 @@ static gp_status refused(const char *path) {
   return gp_fail(GP_EIO, "%s: cannot read: %s", path, strerrordesc_np(errno));
 }
 
+/* Append "folder/name", or the folder itself where the name is empty. */
 static gp_status append(list *l, const char *folder, const char *name) {
   if (l->count == l->capacity) {
     size_t capacity = l->capacity ? 2 * l->capacity : 32;
@@ -80,6 +82,7 @@ static gp_status sort_in(list *files, list *folders, const char *folder, const c
   return status;
 }
 
+/* Errors of readdir show in errno only, so it is cleared before each call. */
 static gp_status read_folder(list *files, list *folders, const char *folder) {
   DIR *dir = opendir(folder);
   if (!dir) return refused(folder);

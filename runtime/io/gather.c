@@ -42,6 +42,7 @@ gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_t
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
+/* Bytes become ids: the widening loop is all the work there is, and vectorises. */
 static void copy_ids(int64_t *to, const unsigned char *from, int64_t count) {
   for (int64_t i = 0; i < count; i++) to[i] = from[i];
 }

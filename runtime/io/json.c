@@ -41,6 +41,7 @@ gp_status gp_json_expect(gp_json *json, char wanted) {
   return GP_OK;
 }
 
+/* A comma before the closing character is found by the caller, who then expects a value there. */
 gp_status gp_json_more(gp_json *json, bool first, char close, bool *more) {
   skip_space(json);
   char text[] = "',' or ' '";
@@ -66,6 +67,7 @@ static bool is_digit(const gp_json *json) {
   return json->at < json->size && json->text[json->at] >= '0' && json->text[json->at] <= '9';
 }
 
+/* Never through a double: offsets beyond 2^53 would be rounded. */
 gp_status gp_json_uint(gp_json *json, uint64_t *value) {
   skip_space(json);
   if (!is_digit(json)) return unexpected(json, "a whole number");
@@ -124,6 +126,7 @@ static gp_status read_code_point(gp_json *json, uint32_t *code) {
   return GP_OK;
 }
 
+/* The form is never longer than the escape that it replaces (six bytes give three, twelve four). */
 static char *put_utf8(char *to, uint32_t code) {
   static const struct {
     uint32_t below;
@@ -154,6 +157,7 @@ static gp_status read_escape(gp_json *json, char **to) {
   return GP_OK;
 }
 
+/* Reading and writing share the text; the writing end never overtakes the reading one. */
 gp_status gp_json_string(gp_json *json, const char **text) {
   skip_space(json);
   if (json->at >= json->size || json->text[json->at] != '"') return unexpected(json, "a string");

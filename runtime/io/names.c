@@ -28,6 +28,7 @@ bool gp_names_has(const gp_names *names, const char *name) {
   return names->slots && names->slot[find_slot(names, name)];
 }
 
+/* The table doubles before it is more than half full: so searches stay short. */
 static gp_status grow_table(gp_names *names) {
   if (2 * (names->count + 1) <= names->slots) return GP_OK;
   size_t slots = names->slots ? 2 * names->slots : FIRST_SLOTS;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The system's words, with the file's name before them. */
 static gp_status refused(const gp_reader *reader) {
   return gp_fail(GP_EIO, "%s: cannot read: %s", reader->path, strerrordesc_np(errno));
 }
@@ -27,6 +28,8 @@ gp_status gp_reader_open(gp_reader *reader, const char *path) {
   return GP_OK;
 }
 
+/* A signal that interrupts the read, or a read that brings less than asked for, is no failure; the
+ * end of the file is one, since the size was known. */
 gp_status gp_reader_get(const gp_reader *reader, uint64_t at, void *data, size_t bytes) {
   char *to = data;
   while (bytes) {

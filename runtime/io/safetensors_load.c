@@ -33,6 +33,7 @@ typedef struct loader {
 
 /* ---- the header's text --------------------------------------------------------------------- */
 
+/* The length is compared with what is left of the file before anything is allocated for it. */
 static gp_status read_header(loader *l) {
   uint64_t size = 0;
   if (l->file.size < GP_ARCHIVE_PREFIX)
@@ -80,6 +81,7 @@ static gp_status parse_list(loader *l, const entry *e, uint64_t *values, int lim
   }
 }
 
+/* Dimensions are read as 64 bits without sign, as the format has them, and kept with one. */
 static gp_status parse_shape(loader *l, entry *e) {
   uint64_t dims[GP_MAX_RANK];
   GP_TRY(parse_list(l, e, dims, GP_MAX_RANK, &e->shape.rank));
@@ -108,6 +110,7 @@ static const struct field {
 } fields[] = {{"dtype", parse_dtype}, {"shape", parse_shape}, {"data_offsets", parse_offsets}};
 enum { FIELDS = sizeof fields / sizeof *fields };
 
+/* A key given twice would let two readers see two different tensors, so it is refused. */
 static gp_status parse_field(loader *l, entry *e, const char *key, unsigned *seen) {
   for (unsigned i = 0; i < FIELDS; i++) {
     if (strcmp(key, fields[i].key)) continue;
@@ -137,6 +140,7 @@ static gp_status parse_entry(loader *l, entry *e) {
 
 /* ---- the whole header ---------------------------------------------------------------------- */
 
+/* Anything but texts is refused by the reader of strings, so depth needs no limit of its own. */
 static gp_status parse_metadata(loader *l) {
   bool more;
   GP_TRY(gp_json_expect(&l->header, '{'));
@@ -151,6 +155,7 @@ static gp_status parse_metadata(loader *l) {
   }
 }
 
+/* The entry's name points into the header, which lives as long as the loader. */
 static gp_status append_entry(loader *l, const char *name) {
   if (l->count >= GP_ARCHIVE_MAX_TENSORS)
     return gp_fail(GP_EFORMAT, "the header has more than %d tensors", GP_ARCHIVE_MAX_TENSORS);
@@ -234,6 +239,7 @@ static gp_status check_places(const loader *l, entry *const *order) {
                  end, l->file.size - l->data);
 }
 
+/* After sorting by name equal ones are neighbours. */
 static gp_status check_names(const loader *l, entry *const *order) {
   for (size_t i = 1; i < l->count; i++)
     if (!strcmp(order[i - 1]->name, order[i]->name))
@@ -241,6 +247,7 @@ static gp_status check_names(const loader *l, entry *const *order) {
   return GP_OK;
 }
 
+/* The entries keep the header's order, which is the archive's; an array of pointers is sorted. */
 static gp_status check_layout(const loader *l) {
   void *memory = NULL;
   GP_TRY(gp_alloc_array(l->count + 1, sizeof(entry *), &memory));
@@ -271,6 +278,7 @@ static gp_status check_bools(const entry *e, const unsigned char *bytes, size_t 
   return GP_OK;
 }
 
+/* Straight into the tensor's memory: a file is never held twice. */
 static gp_status load_tensor(const loader *l, const entry *e) {
   gp_tensor *tensor;
   size_t bytes = (size_t)(e->end - e->begin);
@@ -291,6 +299,7 @@ static gp_status load(loader *l) {
   return GP_OK;
 }
 
+/* Failures of the reader name the file already; all others know what is wrong, not where. */
 gp_status gp_archive_load(const char *path, gp_archive **archive) {
   loader l = {0};
   gp_status status = gp_reader_open(&l.file, path);

@@ -89,6 +89,7 @@ static gp_status write_header(gp_text *header, const gp_archive *archive, const 
 
 /* ---- data ---------------------------------------------------------------------------------- */
 
+/* A view with gaps is written through a contiguous copy, one tensor at a time. */
 static gp_status write_tensor(gp_writer *writer, gp_tensor *tensor) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   size_t bytes = gp_meta_bytes(meta);

@@ -1,4 +1,7 @@
-/* ops/axis.h - a contiguous value seen as [outer, size, inner] around one dim. */
+/* ops/axis.h - a contiguous value seen as [outer, size, inner] around one dim.
+ *
+ * Ops along a dim (max, concat, pad) need no strides then: element (o, i, j) lies at
+ * (o * size + i) * inner + j. */
 #ifndef GP_OPS_AXIS_H
 #define GP_OPS_AXIS_H
 

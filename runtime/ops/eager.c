@@ -26,11 +26,13 @@ typedef struct application {
   gp_sig sig;
 } application;
 
+/* Give back whatever is held: all of it after a failure, all but the outputs after success. */
 static void release(application *a) {
   for (int i = 0; i < GP_MAX_INPUTS; i++) gp_tensor_free(a->in[i]);
   for (int i = 0; i < GP_MAX_OUTPUTS; i++) gp_tensor_free(a->out[i]);
 }
 
+/* What the `copy` op would give; called directly because nothing can go wrong but memory. */
 static gp_status copy_contiguous(const gp_tensor *from, gp_tensor **to) {
   const gp_meta *meta = gp_tensor_meta(from);
   gp_tensor *copy;
@@ -60,6 +62,7 @@ static gp_status take_inputs(application *a, gp_tensor *const *inputs, int n) {
   return GP_OK;
 }
 
+/* Views and slots share the storage of in[0]; other outputs are new. */
 static gp_status make_outputs(application *a) {
   if (a->def->flags & GP_OP_VIEW) return gp_tensor_view(a->in[0], &a->sig.out[0], &a->out[0]);
   int made = 0;
@@ -71,9 +74,9 @@ static gp_status make_outputs(application *a) {
   return GP_OK;
 }
 
+/* The kernel's view: raw addresses and metas, borrowed from the tensors. */
 static gp_call make_call(const application *a, const gp_step_block *step) {
-  gp_call call = {
-      .attr = a->sig.attr, .step = step, .n_in = a->sig.n_in, .n_out = a->sig.n_out};
+  gp_call call = {.attr = a->sig.attr, .step = step, .n_in = a->sig.n_in, .n_out = a->sig.n_out};
   for (int i = 0; i < call.n_in; i++)
     call.in[i] = (gp_arg){gp_tensor_data(a->in[i]), gp_tensor_meta(a->in[i])};
   for (int i = 0; i < call.n_out; i++)
@@ -81,6 +84,7 @@ static gp_call make_call(const application *a, const gp_step_block *step) {
   return call;
 }
 
+/* The same pieces as on a team of threads, one after the other. */
 static gp_status run_pieces(const gp_cpu_kernel *kernel, const gp_call *call, void *scratch) {
   gp_cut cut = kernel->cut(call);
   for (int64_t first = 0; first < cut.units; first += cut.grain) {
@@ -91,6 +95,7 @@ static gp_status run_pieces(const gp_cpu_kernel *kernel, const gp_call *call, vo
   return GP_OK;
 }
 
+/* Outside a pipeline there are no rows and no count: the step block says so. */
 static gp_status run_kernel(const application *a) {
   const gp_cpu_kernel *kernel = &a->def->cpu;
   const gp_step_block step = {

@@ -11,6 +11,8 @@ gp_attrs gp_shape_attrs(const gp_shape *shape) {
   return attrs;
 }
 
+/* ---- steps --------------------------------------------------------------------------------- */
+
 gp_status gp_vjp_op1(gp_vjp *v, gp_op op, gp_ref a, gp_ref *out) {
   const gp_attrs none = {0};
   return gp_build(v->builder, op, &none, &a, 1, out);
@@ -21,6 +23,7 @@ gp_status gp_vjp_op2(gp_vjp *v, gp_op op, gp_ref a, gp_ref b, gp_ref *out) {
   return gp_build(v->builder, op, &none, (const gp_ref[]){a, b}, 2, out);
 }
 
+/* Apply reshape or expand unless the value has the shape already. */
 static gp_status change_shape(gp_vjp *v, gp_op op, gp_ref a, const gp_shape *shape, gp_ref *out) {
   *out = a;
   if (gp_shape_equal(&gp_vjp_meta(v, a)->shape, shape)) return GP_OK;
@@ -36,11 +39,14 @@ gp_status gp_vjp_expand(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out)
   return change_shape(v, GP_OP_expand, a, shape, out);
 }
 
+/* Constants are scalars; the product broadcasts them. */
 gp_status gp_vjp_scale(gp_vjp *v, gp_ref a, double c, gp_ref *out) {
   gp_ref factor;
   GP_TRY(gp_build_constant(v->builder, gp_vjp_meta(v, a)->dtype, c, &factor));
   return gp_vjp_op2(v, GP_OP_mul, a, factor, out);
 }
+
+/* ---- broadcasting -------------------------------------------------------------------------- */
 
 /* Bit d: dim d of `wide` is one along which `narrow` is repeated. */
 static int64_t broadcast_dims(const gp_shape *narrow, const gp_shape *wide) {

@@ -1,4 +1,7 @@
-/* ops/infer.c - shared checks of shape inference; see infer.h. */
+/* ops/infer.c - shared checks of shape inference; see infer.h.
+ *
+ * One wording per mistake, so that scripts see the same sentence whatever the op, and so that it is
+ * improved in one place. Nothing here knows a particular op. */
 #include "ops/infer.h"
 
 #include "base/status.h"
@@ -6,8 +9,11 @@
 
 enum { TEXT = 192 }; /* fits the longest shape of GP_MAX_RANK dims */
 
+/* ---- dtypes --------------------------------------------------------------------------------- */
+
 static bool computes(gp_dtype dtype) { return dtype == GP_F32 || dtype == GP_F64; }
 
+/* The advice names the dtype that computes, of the two. */
 gp_status gp_infer_same_dtype(const gp_sig *sig, int first) {
   for (int i = first + 1; i < sig->n_in; i++) {
     gp_dtype a = sig->in[first]->dtype, b = sig->in[i]->dtype;
@@ -19,12 +25,15 @@ gp_status gp_infer_same_dtype(const gp_sig *sig, int first) {
   return GP_OK;
 }
 
+/* The first input speaks for all, since they agree. */
 gp_status gp_infer_computes(const gp_sig *sig, int first) {
   GP_TRY(gp_infer_same_dtype(sig, first));
   if (first >= sig->n_in || computes(sig->in[first]->dtype)) return GP_OK;
   return gp_fail(GP_EDTYPE, "input is %s, expected f32 or f64; convert it with :to(\"f32\")",
                  gp_dtype_name(sig->in[first]->dtype));
 }
+
+/* ---- shapes --------------------------------------------------------------------------------- */
 
 /* Fold another shape into *shape; false where two sizes differ and neither is 1. */
 static bool fold_broadcast(gp_shape *shape, const gp_shape *other) {
@@ -39,6 +48,7 @@ static bool fold_broadcast(gp_shape *shape, const gp_shape *other) {
   return true;
 }
 
+/* The text names what the inputs so far broadcast to, and the one that does not fit. */
 gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape) {
   gp_shape result = sig->in[0]->shape;
   for (int i = 1; i < sig->n_in; i++) {
@@ -62,10 +72,12 @@ gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b) {
 
 gp_status gp_infer_dim(const gp_shape *shape, int64_t dim) {
   if (dim >= 0 && dim < shape->rank) return GP_OK;
-  if (shape->rank == 0) return gp_fail(GP_ERANGE, "a scalar has no dimension %lld", (long long)dim + 1);
+  if (shape->rank == 0)
+    return gp_fail(GP_ERANGE, "a scalar has no dimension %lld", (long long)dim + 1);
   return gp_fail(GP_ERANGE, "dimension %lld is outside 1 .. %d", (long long)dim + 1, shape->rank);
 }
 
+/* i[0] is the mask (0: all dims) and i[1] says whether to keep dims of size 1. */
 gp_status gp_infer_reduced(const gp_shape *shape, const gp_attrs *attrs, gp_shape *reduced) {
   int64_t all = (INT64_C(1) << shape->rank) - 1;
   int64_t mask = attrs->i[0] == 0 ? all : attrs->i[0];
@@ -90,6 +102,8 @@ gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape) {
   return GP_OK;
 }
 
+/* ---- outputs and costs ---------------------------------------------------------------------- */
+
 gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape) {
   GP_TRY(gp_meta_make(dtype, shape, &sig->out[sig->n_out]));
   sig->n_out++;
@@ -108,6 +122,7 @@ gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *strid
   return GP_OK;
 }
 
+/* A row that is added to every row counts once: it stays in the cache. */
 gp_cost gp_cost_elements(const gp_sig *sig, double flop) {
   gp_cost cost = {.flop = flop * (double)gp_meta_numel(&sig->out[0])};
   for (int i = 0; i < sig->n_in; i++) cost.bytes += (double)gp_meta_bytes(sig->in[i]);

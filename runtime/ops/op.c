@@ -33,6 +33,7 @@ gp_status gp_op_find(const char *name, gp_op *op) {
   return gp_fail(GP_EINVAL, "op: there is no op named \"%s\"", name);
 }
 
+/* Errors: GP_EINVAL names both numbers. */
 static gp_status check_count(const gp_op_def *def, int n_in) {
   if (n_in >= def->min_in && n_in <= def->max_in) return GP_OK;
   if (def->min_in == def->max_in)
@@ -40,6 +41,7 @@ static gp_status check_count(const gp_op_def *def, int n_in) {
   return gp_fail(GP_EINVAL, "got %d inputs, expected %d to %d", n_in, def->min_in, def->max_in);
 }
 
+/* The op's name goes in front of every text here, so that the texts of infer need not carry it. */
 gp_status gp_op_infer(gp_op op, gp_sig *sig) {
   if ((unsigned)op >= GP_OP_COUNT) return gp_fail(GP_EINVAL, "op: there is no op %d", (int)op);
   const gp_op_def *def = table[op];

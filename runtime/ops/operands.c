@@ -114,7 +114,8 @@ int64_t gp_id_at(const gp_arg *ids, int64_t offset) {
 gp_status gp_id_fail(const gp_call *call, const gp_arg *ids, int64_t index, const char *what,
                      int64_t count) {
   const gp_shape *shape = &ids->meta->shape;
-  int64_t id = gp_id_at(ids, gp_meta_offset(ids->meta, index)), rows = shape->rank > 0 ? shape->dim[0] : 1;
+  int64_t id = gp_id_at(ids, gp_meta_offset(ids->meta, index)),
+          rows = shape->rank > 0 ? shape->dim[0] : 1;
   int64_t width = rows > 0 ? gp_meta_numel(ids->meta) / rows : 1; /* ids in a row */
   int64_t row = call->step->first_row + index / width + 1;
   if (shape->rank < 2)

@@ -1,20 +1,21 @@
 /* ops/real.h - compile one kernel source for f32 and for f64.
  *
  * Usage: #define GP_REAL_SOURCE "ops/norm/softmax.inc", then include this file (it has no guard on
- * purpose). In the source REAL is the type, FN(name) a name of this type, EXP, LOG, SQRT and GEMM
- * the functions for it. GP_BY_REAL picks the one for a dtype. */
+ * purpose). In the source REAL is the type, FN(name) a name of this type, LOG, SQRT and GEMM the
+ * functions for it, EXP the exponential of a number that is not above 0. GP_BY_REAL picks the
+ * function for a dtype. */
 #include <math.h>
 
 #include "device/cpu/gemm.h"
-#include "ops/vmath.h"
+#include "ops/falling_exp.h"
 
 #ifndef GP_BY_REAL
 #define GP_BY_REAL(dtype, name) ((dtype) == GP_F32 ? name##_f32 : name##_f64)
 #endif
 
-#define REAL float
+#define REAL     float
 #define FN(name) name##_f32
-#define EXP      gp_expf
+#define EXP      gp_falling_expf
 #define LOG      logf
 #define SQRT     sqrtf
 #define GEMM     gp_gemm_f32
@@ -26,7 +27,7 @@
 #undef SQRT
 #undef GEMM
 
-#define REAL double
+#define REAL     double
 #define FN(name) name##_f64
 #define EXP      exp
 #define LOG      log

@@ -8,30 +8,18 @@
 
 #include "base/status.h"
 
-typedef enum gp_optim_kind { GP_OPTIM_SGD, GP_OPTIM_ADAM, GP_OPTIM_ADAMW } gp_optim_kind;
-
-/* What may change from step to step, and from group to group. */
-typedef struct gp_optim_hyper {
-  gp_optim_kind kind;
-  double lr, weight_decay;
-  double momentum;          /* SGD */
-  double beta1, beta2, eps; /* Adam, AdamW */
-  bool nesterov;            /* SGD */
-} gp_optim_hyper;
-
 /* One arena (or a part of it): n elements of value, gradient and moments. */
 typedef struct gp_optim_slice {
   gp_dtype dtype; /* f32 or f64 */
   int64_t n;
   void *value;
   const void *grad;
-  void *moment1, *moment2; /* NULL beyond gp_optim_moments; zero before step 1 */
+  void *moment1, *moment2; /* may be NULL where they are not read; zero before step 1 */
 } gp_optim_slice;
 
-/* "sgd", "adam", "adamw". Errors: GP_EINVAL lists them. */
-gp_status gp_optim_parse(const char *name, gp_optim_kind *kind);
-/* How many moments the kind keeps per element: 0 to 2. SGD keeps one if its momentum is not 0. */
-int gp_optim_moments(const gp_optim_hyper *hyper);
+/* How many moments the kind keeps per element: SGD 1 (read only where its momentum is not 0), Adam
+ * and AdamW 2. */
+int gp_optim_moments(gp_optim_kind kind);
 
 /* Update elements [first, last) of the slice; step counts from 1. Errors: GP_EDTYPE, GP_EINVAL
  * (broken hyper or missing moments), GP_ERANGE (range or step).

@@ -25,21 +25,8 @@ enum {
 #undef SQRT
 #undef NAME
 
-gp_status gp_optim_parse(const char *name, gp_optim_kind *kind) {
-  static const char *const names[] = {
-      [GP_OPTIM_SGD] = "sgd", [GP_OPTIM_ADAM] = "adam", [GP_OPTIM_ADAMW] = "adamw"};
-  for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-    if (!strcmp(name, names[i])) {
-      *kind = (gp_optim_kind)i;
-      return GP_OK;
-    }
-  return gp_fail(GP_EINVAL, "optimizer: kind is '%s', expected sgd, adam or adamw", name);
-}
-
-int gp_optim_moments(const gp_optim_hyper *hyper) {
-  if (hyper->kind == GP_OPTIM_SGD) return hyper->momentum != 0;
-  return 2;
-}
+/* By kind alone: the arenas are laid out before the first settings are known. */
+int gp_optim_moments(gp_optim_kind kind) { return kind == GP_OPTIM_SGD ? 1 : 2; }
 
 /* Hyperparameters that would turn every value into NaN, or that torch refuses. */
 static gp_status check_hyper(const gp_optim_hyper *h) {
@@ -59,8 +46,9 @@ static gp_status check_hyper(const gp_optim_hyper *h) {
   return GP_OK;
 }
 
+/* Moments are asked for only where the kind and its settings read them. */
 static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *s) {
-  int moments = gp_optim_moments(hyper);
+  int moments = hyper->kind != GP_OPTIM_SGD ? 2 : hyper->momentum != 0;
   if (s->dtype != GP_F32 && s->dtype != GP_F64)
     return gp_fail(GP_EDTYPE, "optimizer: values are %s, expected f32 or f64",
                    gp_dtype_name(s->dtype));
@@ -71,6 +59,7 @@ static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *
   return GP_OK;
 }
 
+/* The checks cost nothing beside a slice; engines call this once per slice and thread. */
 gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                           int64_t first, int64_t last) {
   GP_TRY(check_hyper(hyper));
@@ -85,6 +74,7 @@ gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_op
   return GP_OK;
 }
 
+/* In double precision for f32 too: the norm of a large model must not lose its small gradients. */
 double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   return dtype == GP_F32 ? sum_squares_f32(data, n) : sum_squares_f64(data, n);

@@ -124,5 +124,6 @@ gp_status gp_plan_size_channels(gp_plan *plan);
 
 /* Build the plan; traces are taken, also on failure. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);
+void gp_plan_free(gp_plan *plan);
 
 #endif

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
-#include "base/cores.h"
+#include "base/machine/cgroup.h"
+#include "base/machine/cores.h"
 #include "test.h"
 
 static char root[64]; /* stands for "/" */

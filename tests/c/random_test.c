@@ -87,6 +87,38 @@ TEST(normal_values_are_the_defined_ones) {
   CHECK_NEAR(f32[65], -0.38011020316357863, 1e-7);
 }
 
+/* Against the math library, at the ends and at the borders of the octants. */
+TEST(normals_are_accurate) {
+  static const double ends[] = {0,           0x1p-53,     1e-9,  0.125, 0.25,  0.2928932188134524,
+                                0.375,       0.5,         0.625, 0.75,  0.875, 0.9,
+                                1 - 0x1p-30, 1 - 0x1p-53, 0.01,  0.3};
+  enum { N = sizeof ends / sizeof *ends };
+  int wrong = 0;
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < N; j++) {
+      double even, odd, u = floor(ends[i] * 0x1p53) * 0x1p-53, angle = 2 * acos(-1) * ends[j];
+      gp_normal_pairs(1, &u, &ends[j], &even, &odd);
+      double radius = sqrt(-2 * log1p(-u)), allowed = 4e-15 * radius; /* of angle near 2 pi */
+      wrong += !(fabs(even - radius * cos(angle)) <= allowed);
+      wrong += !(fabs(odd - radius * sin(angle)) <= allowed);
+    }
+  CHECK(wrong == 0);
+}
+
+/* The same bits on every machine: additions, multiplications, divisions and square roots only. */
+TEST(normals_have_fixed_bits) {
+  float f32[4096];
+  uint32_t hash = 2166136261u;
+  gp_draw draw = draw_of(GP_F32, GP_INIT_NORMAL, 0, 1);
+  CHECK_STATUS(gp_random_draw(&draw, 0, 4096, f32), GP_OK);
+  for (int i = 0; i < 4096; i++) {
+    uint32_t bits;
+    memcpy(&bits, &f32[i], sizeof bits);
+    hash = (hash ^ bits) * 16777619u;
+  }
+  CHECK(hash == 0x3a6d59b2); /* FNV-1a; gcc and clang, SSE2, AVX2 and AVX-512 */
+}
+
 TEST(values_do_not_depend_on_the_cut) {
   static const gp_init_kind kinds[] = {GP_INIT_UNIFORM, GP_INIT_NORMAL, GP_INIT_CONSTANT};
   static double whole[1200], pieces[1200];
@@ -187,7 +219,7 @@ TEST(permutations_are_the_defined_ones) {
 
 TEST_MAIN(philox_gives_the_known_answers, words_follow_the_element_mapping,
           words_do_not_depend_on_the_cut, uniform_values_are_the_defined_ones,
-          normal_values_are_the_defined_ones, values_do_not_depend_on_the_cut,
-          moments_are_those_of_the_distribution, the_upper_limit_is_never_reached,
-          distributions_that_make_no_sense_are_errors, tensors_are_filled_by_seed_and_stream,
-          permutations_are_the_defined_ones)
+          normal_values_are_the_defined_ones, normals_are_accurate, normals_have_fixed_bits,
+          values_do_not_depend_on_the_cut, moments_are_those_of_the_distribution,
+          the_upper_limit_is_never_reached, distributions_that_make_no_sense_are_errors,
+          tensors_are_filled_by_seed_and_stream, permutations_are_the_defined_ones)

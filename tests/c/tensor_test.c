@@ -226,21 +226,37 @@ TEST(copies_of_any_view_equal_single_elements) {
   }
 }
 
-TEST(large_transpositions_are_right) {
-  static const gp_shape shapes[] = {
-      {2, {65, 131}}, {3, {3, 70, 33}}, {2, {1, 1000}}, {2, {600, 2}}};
-  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-    for (int dtype = 0; dtype < GP_DTYPE_COUNT; dtype++) {
-      int last = shapes[i].rank - 1;
-      gp_tensor *base = count_up((gp_dtype)dtype, shapes[i]), *copy = NULL;
-      gp_tensor *t = transpose(base, last - 1, last);
-      CHECK_STATUS(gp_tensor_new((gp_dtype)dtype, &gp_tensor_meta(t)->shape, &copy), GP_OK);
-      CHECK_STATUS(gp_tensor_copy(copy, t), GP_OK);
-      CHECK(gp_tensor_equal(copy, t));
-      gp_tensor_free(copy);
-      gp_tensor_free(t);
-      gp_tensor_free(base);
+/* Exchange two dimensions and copy into every dtype. */
+static void check_transposition(gp_shape shape, gp_dtype dtype, int a, int b) {
+  gp_tensor *base = count_up(dtype, shape), *t = transpose(base, a, b), *copy = NULL;
+  for (int to = 0; to < GP_DTYPE_COUNT; to++) {
+    CHECK_STATUS(gp_tensor_new((gp_dtype)to, &gp_tensor_meta(t)->shape, &copy), GP_OK);
+    CHECK_STATUS(gp_tensor_copy(copy, t), GP_OK);
+    int wrong = (gp_dtype)to == dtype && !gp_tensor_equal(copy, t);
+    gp_tensor *one = NULL;
+    CHECK_STATUS(gp_tensor_new((gp_dtype)to, &SHAPE(1), &one), GP_OK);
+    for (int64_t i = 0; i < gp_tensor_numel(t); i += 7) {
+      gp_tensor_set_double(one, 0, gp_tensor_get_double(t, i));
+      if (!gp_dtype_is_float(dtype)) gp_tensor_set_int(one, 0, gp_tensor_get_int(t, i));
+      wrong += gp_tensor_get_int(copy, i) != gp_tensor_get_int(one, 0);
     }
+    CHECK(wrong == 0);
+    gp_tensor_free(one);
+    gp_tensor_free(copy);
+  }
+  gp_tensor_free(t);
+  gp_tensor_free(base);
+}
+
+TEST(large_transpositions_are_right) {
+  for (int dtype = 0; dtype < GP_DTYPE_COUNT; dtype++) {
+    check_transposition(SHAPE(65, 131), (gp_dtype)dtype, 0, 1);
+    check_transposition(SHAPE(600, 2), (gp_dtype)dtype, 0, 1);
+    check_transposition(SHAPE(1, 1000), (gp_dtype)dtype, 0, 1);
+    check_transposition(SHAPE(3, 70, 33), (gp_dtype)dtype, 1, 2);
+    check_transposition(SHAPE(40, 5, 33), (gp_dtype)dtype, 0, 2);
+    check_transposition(SHAPE(2, 40, 3, 33), (gp_dtype)dtype, 1, 3);
+  }
 }
 
 TEST(overlapping_copies_go_through_a_third_place) {

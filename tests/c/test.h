@@ -16,6 +16,16 @@
 
 #include "gpipe.h"
 
+/* A sanitizer ends the process when too much memory is asked for; here that is what is tested. The
+ * names are the sanitizers' own. */
+#if defined(__SANITIZE_ADDRESS__)
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+#elif defined(__SANITIZE_THREAD__)
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
+#endif
+
 static int test_failures; /* failed checks of the running test */
 
 #define TEST(name) static void name(void)

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 
-#include "base/cores.h"
+#include "base/machine/cores.h"
 #include "base/memory.h"
 #include "test.h"
 

@@ -28,15 +28,22 @@ local function sources()
   return found
 end
 
+-- What examples print goes nowhere.
 local function environment()
   local env = { gp = gp, nn = gp.nn, optim = rawget(gp, "optim"), print = function() end }
-  env.io = setmetatable({ stdout = { write = function() end } }, { __index = io })
   env.flags = require "gpipe.flags"
   return setmetatable(env, { __index = _G })
 end
 
 for _, path in ipairs(sources()) do
   describe(path, function()
+    local output
+    setup(function()
+      output = io.output()
+      io.output(assert(io.tmpfile()))
+    end)
+    teardown(function() io.output(output) end)
+
     for _, example in ipairs(examples_of(path)) do
       it("has an example that runs, line " .. example.line, function()
         assert(load(example.text, "=" .. path .. ":" .. example.line, "t", environment()))()

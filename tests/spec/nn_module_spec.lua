@@ -149,6 +149,32 @@ nn.Sequential {
 end)
 
 describe("model:summary", function()
+  local core = require "gpipe.core"
+
+  -- A stand-in that runs the layers on zeros, where the runtime does not offer the real one.
+  local function trace_cost(fn, inputs)
+    local values, outputs = {}, {}
+    for i, input in ipairs(inputs) do
+      values[i] = gp.zeros(input.shape, { dtype = input.dtype })
+    end
+    for i, output in ipairs { fn(table.unpack(values)) } do
+      outputs[i] = { shape = output.shape, dtype = output.dtype }
+    end
+    return { outputs = outputs, flop = 6 }
+  end
+
+  it("shows the output of each layer, and FLOP per sample", function()
+    local real = core.trace_cost
+    core.trace_cost = real or trace_cost
+    finally(function() core.trace_cost = real end)
+    local model = nn.Sequential { nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 3) }
+    local rows = model:summary({ 2, 5 }, { quiet = true })
+    assert.are.same({ 2, 5, 4 }, rows[1].shape)
+    assert.are.same({ 2, 20 }, rows[2].shape)
+    assert.are.same({ 2, 3 }, rows[3].shape)
+    assert.are.equal(real and 2 * 20 * 3 + 3 or 3, rows[3].flop)
+  end)
+
   it("has a row for each layer of the outermost Sequential", function()
     local model = nn.Sequential { nn.Linear(4, 3), nn.Sequential { nn.ReLU(), Gate(3) } }
     local rows = model:summary({ 2, 4 }, { quiet = true })

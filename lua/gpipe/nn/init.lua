@@ -7,6 +7,7 @@ local activation = require "gpipe.nn.layer.activation"
 local class = require "gpipe.nn.class"
 local Module = require "gpipe.nn.module"
 local parameter = require "gpipe.nn.parameter"
+local scope = require "gpipe.nn.scope"
 
 local nn = {
   Module = Module,
@@ -58,6 +59,14 @@ function nn.class(name, base)
   end
   return class.new(name, base or Module)
 end
+
+--- What a module is, in the words of error texts.
+--- ```lua
+--- assert(nn.describe(nn.Linear(4, 8)) == "Linear 4 -> 8")
+--- ```
+---@param module nn.Module
+---@return string
+nn.describe = scope.describe
 
 --- Whether a value is a module (an instance of a module class).
 --- ```lua

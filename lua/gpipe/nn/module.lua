@@ -21,6 +21,11 @@ local Module = class.new("Module", nil, true)
 -- ---- running ---------------------------------------------------------------------------------
 
 --- Compute the outputs. Classes define it; `module(...)` is the way to call it.
+--- ```lua
+--- local Double = nn.class("Double")
+--- function Double:forward(x) return x * 2 end
+--- assert(Double()(gp.tensor {3}):item() == 6)
+--- ```
 ---@param ... gpipe.Tensor
 ---@return gpipe.Tensor ...
 function Module:forward(...) -- luacheck: ignore 212
@@ -36,6 +41,11 @@ end
 Module.__tostring = print.text
 
 --- What follows the class name in printouts and messages, e.g. "256 -> 10"; "" by default.
+--- ```lua
+--- local Scale = nn.class("Scale")
+--- function Scale:describe() return "by 2" end
+--- assert(tostring(Scale()) == "Scale(by 2)")
+--- ```
 ---@return string
 function Module:describe() return "" end -- luacheck: ignore 212
 
@@ -77,6 +87,9 @@ function Module:train() return set_mode(self, "train") end
 function Module:eval() return set_mode(self, "eval") end
 
 --- Whether the module runs in training mode: that of the trace while one is made, else its own.
+--- ```lua
+--- assert(nn.Dropout(0.5):is_training())
+--- ```
 ---@return boolean
 function Module:is_training()
   return (core.tracing() or self[class.MODE]) == "train"

@@ -42,6 +42,11 @@ function names.parameters(model, pattern)
 end
 
 --- List the buffers in order of declaration.
+--- ```lua
+--- local Counter = nn.class("Counter")
+--- function Counter:init() self.seen = nn.Buffer({1}) end
+--- assert(Counter():buffers()[1].name == "seen")
+--- ```
 ---@param pattern? string a Lua pattern
 ---@return nn.ParameterEntry[]
 function names.buffers(model, pattern)
@@ -87,6 +92,9 @@ end
 function names.freeze(model, pattern) return set_frozen("freeze", model, pattern, true) end
 
 --- Take back what freeze did.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 8)}:freeze():unfreeze("bias$")
+--- ```
 ---@param pattern? string a Lua pattern; all when left out
 ---@return nn.Module self
 function names.unfreeze(model, pattern) return set_frozen("unfreeze", model, pattern, false) end

@@ -19,6 +19,9 @@ function random.seed(n)
 end
 
 --- The state: what the next parameter will get.
+--- ```lua
+--- local seed, number = require("gpipe.nn.random").state()
+--- ```
 ---@return integer seed
 ---@return integer number
 function random.state() return seed, number end

@@ -50,7 +50,8 @@ end
 local function layers_of(model)
   local layers = {}
   if not model.run_layers then
-    return { { name = "", module = model, run = model } }
+    local function run(...) return model(...) end
+    return { { name = "", module = model, run = run } }
   end
   for i, layer in ipairs(model) do
     layers[i] = {
@@ -61,6 +62,8 @@ local function layers_of(model)
   return layers
 end
 
+-- core.trace_cost(fn, inputs) traces fn in evaluation mode on values of the given types:
+-- inputs and outputs are lists of {shape, dtype}, flop is the cost of fn on all rows.
 ---@return nn.SummaryRow[]
 local function rows_of(model, inputs, samples)
   local rows, counted = {}, {}
@@ -150,7 +153,7 @@ function summary.print(model, input_shape, opts)
     quiet = { type = "boolean", default = false },
   })
   local rows = rows_of(model, { { shape = shape, dtype = opts.dtype } }, shape[1])
-  if not opts.quiet then io.stdout:write(table_text(rows), "\n") end
+  if not opts.quiet then io.write(table_text(rows), "\n") end
   return rows
 end
 

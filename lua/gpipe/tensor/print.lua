@@ -25,6 +25,7 @@ local function pick(size, limit, edge)
   return positions
 end
 
+-- COLUMNS is set by shells that want it obeyed; 80 is what every terminal has.
 local function terminal_width()
   return math.max(20, math.tointeger(tonumber(os.getenv("COLUMNS"))) or 80)
 end
@@ -68,6 +69,7 @@ local function number_format(blocks)
   return "%.4f"
 end
 
+-- One value as text.
 local function show(value, format)
   if type(value) == "string" then return value end
   if type(value) == "boolean" or math.type(value) == "integer" then return tostring(value) end
@@ -103,6 +105,7 @@ local function fit(cells, capacity)
   return kept
 end
 
+-- One line; cells are right-aligned, so that signs and points stand below each other.
 local function row_text(row, width)
   if row == GAP then return " ..." end
   local cells = fit(row, (terminal_width() - 1) // (width + 2))
@@ -114,6 +117,7 @@ end
 
 -- ---- tensors ---------------------------------------------------------------------------------
 
+-- "[f32 2x3]", "[f32 scalar]", "[f32 2x3 parameter]".
 local function footer(tensor)
   local shape = table.concat(tensor.shape, "x")
   local kind = ""
@@ -171,6 +175,7 @@ local function read_blocks(tensor)
   return blocks
 end
 
+-- A parameter prints as its value does, but for the last line.
 local text_of
 function text_of(tensor)
   if tensor:is_parameter() then
@@ -195,6 +200,7 @@ end
 
 -- ---- misspelt methods ------------------------------------------------------------------------
 
+-- Called for a name that is no field and no method; returns the end of the error text.
 local function missing(key, methods)
   local names = { "shape", "dtype", "device" }
   for name in pairs(methods) do names[#names + 1] = name end

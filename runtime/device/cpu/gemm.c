@@ -34,6 +34,7 @@ static gp_status check(const gp_gemm *g) {
 SCALE(scale_f32, float)
 SCALE(scale_f64, double)
 
+/* Whether anything is to be added to beta * C. */
 static bool has_product(const gp_gemm *g) {
   return g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0;
 }

@@ -43,8 +43,7 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, dx_roles, 0, q, 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 4, q, 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 5, &lse, 1));
-  for (int i = 0; i < 3; i++)
-    GP_TRY(gp_output(sig, i, sig->in[1]->dtype, &sig->in[i + 1]->shape));
+  for (int i = 0; i < 3; i++) GP_TRY(gp_output(sig, i, sig->in[1]->dtype, &sig->in[i + 1]->shape));
   return GP_OK;
 }
 
@@ -79,8 +78,12 @@ static gp_heads heads(const gp_arg *arg) {
 }
 
 static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_shape *k) {
-  gp_flash f = {.dtype = call->out[0].meta->dtype, .batches = q->dim[0], .heads = q->dim[1],
-                .queries = q->dim[2], .keys = k->dim[2], .width = q->dim[3]};
+  gp_flash f = {.dtype = call->out[0].meta->dtype,
+                .batches = q->dim[0],
+                .heads = q->dim[1],
+                .queries = q->dim[2],
+                .keys = k->dim[2],
+                .width = q->dim[3]};
   gp_flash_set_attrs(&f, call);
   return f;
 }
@@ -106,11 +109,20 @@ static gp_flash describe_dx(const gp_call *call) {
 GP_FLASH_KERNEL(, describe)
 GP_FLASH_KERNEL(_dx, describe_dx)
 
-const gp_op_def gp_def_attention = {
-    .name = "attention", .min_in = 3, .max_in = 3, .flags = GP_OP_STRIDED | GP_OP_RANDOM,
-    .infer = infer, .vjp = vjp, .cost = cost,
-    .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+const gp_op_def gp_def_attention = {.name = "attention",
+                                    .min_in = 3,
+                                    .max_in = 3,
+                                    .flags = GP_OP_STRIDED | GP_OP_RANDOM,
+                                    .infer = infer,
+                                    .vjp = vjp,
+                                    .cost = cost,
+                                    .cpu = {.cut = cut, .run = run, .scratch = scratch}};
 
 const gp_op_def gp_def_attention_dx = {
-    .name = "attention_dx", .min_in = 6, .max_in = 6, .flags = GP_OP_STRIDED, .infer = infer_dx,
-    .cost = cost_dx, .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};
+    .name = "attention_dx",
+    .min_in = 6,
+    .max_in = 6,
+    .flags = GP_OP_STRIDED,
+    .infer = infer_dx,
+    .cost = cost_dx,
+    .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};

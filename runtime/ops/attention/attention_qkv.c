@@ -5,7 +5,8 @@
 #include "ops/attention/flash.h"
 #include "ops/operands.h"
 
-static const char *const roles[] = {"qkv"}, *const dx_roles[] = {"gradient", "qkv", "output", "lse"};
+static const char *const roles[] = {"qkv"}, *const dx_roles[] = {"gradient", "qkv", "output",
+                                                                 "lse"};
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
@@ -77,8 +78,12 @@ static gp_heads lse_heads(const gp_flash *f, const gp_arg *arg) {
 static gp_flash describe_qkv(const gp_call *call, const gp_arg *qkv) {
   const gp_shape *s = &qkv->meta->shape;
   int64_t c = s->dim[2] / 3, h = call->attr->i[2];
-  gp_flash f = {.dtype = qkv->meta->dtype, .batches = s->dim[0], .heads = h, .queries = s->dim[1],
-                .keys = s->dim[1], .width = c / h};
+  gp_flash f = {.dtype = qkv->meta->dtype,
+                .batches = s->dim[0],
+                .heads = h,
+                .queries = s->dim[1],
+                .keys = s->dim[1],
+                .width = c / h};
   gp_flash_set_attrs(&f, call);
   for (int i = 0; i < 3; i++) f.in[GP_FLASH_Q + i] = heads(&f, qkv, i * c);
   return f;
@@ -107,10 +112,19 @@ static gp_flash describe_dx(const gp_call *call) {
 GP_FLASH_KERNEL(, describe)
 GP_FLASH_KERNEL(_dx, describe_dx)
 
-const gp_op_def gp_def_attention_qkv = {
-    .name = "attention_qkv", .min_in = 1, .max_in = 1, .flags = GP_OP_RANDOM, .infer = infer,
-    .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+const gp_op_def gp_def_attention_qkv = {.name = "attention_qkv",
+                                        .min_in = 1,
+                                        .max_in = 1,
+                                        .flags = GP_OP_RANDOM,
+                                        .infer = infer,
+                                        .vjp = vjp,
+                                        .cost = cost,
+                                        .cpu = {.cut = cut, .run = run, .scratch = scratch}};
 
 const gp_op_def gp_def_attention_qkv_dx = {
-    .name = "attention_qkv_dx", .min_in = 4, .max_in = 4, .infer = infer_dx, .cost = cost_dx,
+    .name = "attention_qkv_dx",
+    .min_in = 4,
+    .max_in = 4,
+    .infer = infer_dx,
+    .cost = cost_dx,
     .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};

@@ -72,6 +72,25 @@ static layout lay_out(const gp_flash *f) {
 
 size_t gp_flash_scratch(const gp_flash *f) { return lay_out(f).bytes; }
 
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+/* Queries [first, first + rows) and the keys [0, keys) that they may see. */
+typedef struct block {
+  int64_t first, rows, keys;
+} block;
+
+static block block_at(const gp_flash *f, int64_t first) {
+  const int64_t left = f->queries - first;
+  block b = {first, left < GP_FLASH_QUERIES ? left : GP_FLASH_QUERIES, f->keys};
+  if (f->causal && first + b.rows < b.keys) b.keys = first + b.rows;
+  return b;
+}
+
+/* Keys that query i of a block sees. */
+static int64_t keys_seen(const gp_flash *f, const block *b, int64_t i) {
+  return f->causal && b->first + i + 1 < b->keys ? b->first + i + 1 : b->keys;
+}
+
 /* ---- kernels ------------------------------------------------------------------------------- */
 
 #define GP_REAL_SOURCE "ops/attention/flash.inc"

@@ -48,7 +48,7 @@ double gp_flash_pairs(int64_t queries, int64_t keys, bool causal);
 
 /* The kernel of an op (cut, scratch and run with this suffix) whose describe_call(call) is a
  * gp_flash. */
-#define GP_FLASH_KERNEL(suffix, describe_call)                                                        \
+#define GP_FLASH_KERNEL(suffix, describe_call)                                                     \
   static gp_cut cut##suffix(const gp_call *call) {                                                 \
     gp_flash f = describe_call(call);                                                              \
     return gp_flash_cut(&f);                                                                       \

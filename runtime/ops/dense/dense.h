@@ -5,11 +5,23 @@
 #include "device/cpu/gemm.h"
 #include "ops/operands.h"
 
-/* A product in either dtype; an empty result needs none. */
-static inline gp_status gp_multiply(gp_dtype dtype, const gp_gemm *g, const void *a, const void *b,
+static inline int64_t gp_at_least_one(int64_t stride) { return stride > 0 ? stride : 1; }
+
+/* A product in either dtype; an empty result needs none, and rows without elements have some
+ * distance too. */
+static inline gp_status gp_multiply(gp_dtype dtype, gp_gemm g, const void *a, const void *b,
                                     void *c) {
-  if (g->m == 0 || g->n == 0) return GP_OK;
-  return dtype == GP_F32 ? gp_gemm_f32(g, a, b, c) : gp_gemm_f64(g, a, b, c);
+  if (g.m == 0 || g.n == 0) return GP_OK;
+  g.lda = gp_at_least_one(g.lda);
+  g.ldb = gp_at_least_one(g.ldb);
+  return dtype == GP_F32 ? gp_gemm_f32(&g, a, b, c) : gp_gemm_f64(&g, a, b, c);
+}
+
+/* The piece of `grain` units that starts at first: what one product covers, however many pieces
+ * the caller runs at once, so that the bits are those of the pieces. */
+static inline gp_span gp_piece_at(gp_span span, int64_t first, int64_t grain) {
+  int64_t last = span.last - first < grain ? span.last : first + grain;
+  return (gp_span){first, last, span.scratch};
 }
 
 /* Address of element `index` of a contiguous argument. */

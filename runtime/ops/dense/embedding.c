@@ -48,9 +48,15 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_embedding = {.name = "embedding", .min_in = 2, .max_in = 2,
-                                    .flags = GP_OP_ROWS, .row_inputs = 1, .infer = infer,
-                                    .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run}};
+const gp_op_def gp_def_embedding = {.name = "embedding",
+                                    .min_in = 2,
+                                    .max_in = 2,
+                                    .flags = GP_OP_ROWS,
+                                    .row_inputs = 1,
+                                    .infer = infer,
+                                    .vjp = vjp,
+                                    .cost = cost,
+                                    .cpu = {.cut = cut, .run = run}};
 
 /* ---- gradient of the table ----------------------------------------------------------------- */
 
@@ -70,7 +76,9 @@ static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_cut cut_dw(const gp_call *call) { return gp_cut_columns(gp_meta_width(call->in[0].meta)); }
+static gp_cut cut_dw(const gp_call *call) {
+  return gp_cut_columns(gp_meta_width(call->in[0].meta));
+}
 
 #define GP_REAL_SOURCE "ops/dense/embedding_dw.inc"
 #include "ops/real.h"
@@ -79,6 +87,10 @@ static gp_status run_dw(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, add_columns)(call, span);
 }
 
-const gp_op_def gp_def_embedding_dw = {.name = "embedding_dw", .min_in = 2, .max_in = 2,
-                                       .flags = GP_OP_ACCUMULATES, .infer = infer_dw,
-                                       .cost = cost_dw, .cpu = {.cut = cut_dw, .run = run_dw}};
+const gp_op_def gp_def_embedding_dw = {.name = "embedding_dw",
+                                       .min_in = 2,
+                                       .max_in = 2,
+                                       .flags = GP_OP_ACCUMULATES,
+                                       .infer = infer_dw,
+                                       .cost = cost_dw,
+                                       .cpu = {.cut = cut_dw, .run = run_dw}};

@@ -3,8 +3,7 @@
  * Leading dimensions broadcast. A right operand without a stack of its own is one product: the
  * stack of the left one is folded into its rows. Work is cut into blocks of 64 rows of one matrix. */
 #include "ops/dense/dense.h"
-
-#include <string.h>
+#include "ops/gradient.h"
 
 static const char *const roles[] = {"left operand", "right operand"};
 
@@ -15,7 +14,9 @@ static int64_t rows_of(const gp_meta *meta, bool transposed) {
   return meta->shape.dim[meta->shape.rank - (transposed ? 1 : 2)];
 }
 
-static int64_t columns_of(const gp_meta *meta, bool transposed) { return rows_of(meta, !transposed); }
+static int64_t columns_of(const gp_meta *meta, bool transposed) {
+  return rows_of(meta, !transposed);
+}
 
 static gp_shape stack_of(const gp_meta *meta) {
   gp_shape stack = meta->shape;
@@ -78,27 +79,21 @@ static gp_status product(gp_vjp *v, gp_ref a, bool ta, gp_ref b, bool tb, gp_ref
   return gp_build(v->builder, GP_OP_matmul, &attrs, (gp_ref[]){a, b}, 2, out);
 }
 
-static gp_status reshape(gp_vjp *v, gp_ref x, const gp_shape *shape, gp_ref *out) {
-  gp_attrs attrs = {.i = {shape->rank}};
-  for (int d = 0; d < shape->rank; d++) attrs.i[d + 1] = shape->dim[d];
-  return gp_build(v->builder, GP_OP_reshape, &attrs, &x, 1, out);
-}
-
 /* All rows of a stack as one matrix. */
 static gp_status flatten(gp_vjp *v, gp_ref x, gp_ref *out) {
-  const gp_meta *meta = gp_build_meta(v->builder, x);
+  const gp_meta *meta = gp_vjp_meta(v, x);
   gp_shape flat = {2, {gp_meta_rows(meta), gp_meta_width(meta)}};
-  return reshape(v, x, &flat, out);
+  return gp_vjp_reshape(v, x, &flat, out);
 }
 
 /* The gradient of a matrix shared by a stack is one long product, not a sum of many. */
 static gp_status vjp_shared_matrix(gp_vjp *v, bool tb) {
   gp_ref a, dy, db;
-  gp_shape shape = gp_build_meta(v->builder, v->in[1])->shape;
+  gp_shape shape = gp_vjp_meta(v, v->in[1])->shape;
   GP_TRY(flatten(v, v->in[0], &a));
   GP_TRY(flatten(v, v->dout[0], &dy));
   GP_TRY(tb ? product(v, dy, true, a, false, &db) : product(v, a, true, dy, false, &db));
-  return reshape(v, db, &shape, &v->din[1]);
+  return gp_vjp_reshape(v, db, &shape, &v->din[1]);
 }
 
 static gp_status vjp(gp_vjp *v) {
@@ -110,7 +105,7 @@ static gp_status vjp(gp_vjp *v) {
     GP_TRY(gp_vjp_set_broadcast(v, 0, g));
   }
   if (!v->need[1]) return GP_OK;
-  if (!ta && is_one_matrix(gp_build_meta(v->builder, b))) return vjp_shared_matrix(v, tb);
+  if (!ta && is_one_matrix(gp_vjp_meta(v, b))) return vjp_shared_matrix(v, tb);
   GP_TRY(tb ? product(v, dy, true, a, ta, &g) : product(v, a, !ta, dy, false, &g));
   return gp_vjp_set_broadcast(v, 1, g);
 }
@@ -123,7 +118,8 @@ typedef struct stack {
   int64_t batch, m, n, k;
 } stack;
 
-static stack describe(const gp_attrs *attr, const gp_meta *a, const gp_meta *b, const gp_meta *out) {
+static stack describe(const gp_attrs *attr, const gp_meta *a, const gp_meta *b,
+                      const gp_meta *out) {
   stack s = {.ta = attr->i[0] != 0, .tb = attr->i[1] != 0};
   s.m = rows_of(a, s.ta), s.k = columns_of(a, s.ta), s.n = columns_of(b, s.tb);
   s.folded = !s.ta && is_one_matrix(b);
@@ -172,12 +168,18 @@ static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
   const gp_arg *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
   int64_t batch = unit / blocks_of(s), row = unit % blocks_of(s) * GP_ROW_BLOCK;
   int64_t m = s->m - row < GP_ROW_BLOCK ? s->m - row : GP_ROW_BLOCK;
-  gp_gemm g = {.transpose_a = s->ta, .transpose_b = s->tb, .m = m, .n = s->n, .k = s->k,
-               .lda = gp_meta_width(a->meta), .ldb = gp_meta_width(b->meta), .ldc = s->n,
+  gp_gemm g = {.transpose_a = s->ta,
+               .transpose_b = s->tb,
+               .m = m,
+               .n = s->n,
+               .k = s->k,
+               .lda = gp_meta_width(a->meta),
+               .ldb = gp_meta_width(b->meta),
+               .ldc = s->n,
                .alpha = 1};
   int64_t first_a = s->folded ? 0 : matrix_of(a->meta, out->meta, batch) * s->m * s->k;
   int64_t first_b = s->folded ? 0 : matrix_of(b->meta, out->meta, batch) * s->n * s->k;
-  return gp_multiply(out->meta->dtype, &g, gp_arg_at(a, first_a + row * (s->ta ? 1 : s->k)),
+  return gp_multiply(out->meta->dtype, g, gp_arg_at(a, first_a + row * (s->ta ? 1 : s->k)),
                      gp_arg_at(b, first_b), gp_arg_at(out, (batch * s->m + row) * s->n));
 }
 
@@ -187,5 +189,10 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_matmul = {.name = "matmul", .min_in = 2, .max_in = 2, .infer = infer,
-                                 .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run}};
+const gp_op_def gp_def_matmul = {.name = "matmul",
+                                 .min_in = 2,
+                                 .max_in = 2,
+                                 .infer = infer,
+                                 .vjp = vjp,
+                                 .cost = cost,
+                                 .cpu = {.cut = cut, .run = run}};

@@ -1,4 +1,6 @@
-/* ops/elementwise/add.c - a + b: the gradient goes to both sides unchanged. */
+/* ops/elementwise/add.c - a, b -> a + b; shapes broadcast.
+ *
+ * The most frequent op of all (biases, residuals), so its three fast layouts matter most. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
 GP_MAP2(add_f32, float, float, a + b)
@@ -8,6 +10,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, add_f32, add_f64);
 }
 
+/* da = db = dy, each summed over the dims along which it was repeated. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_set_broadcast(v, 0, v->dout[0]));
   return gp_vjp_set_broadcast(v, 1, v->dout[0]);

@@ -13,6 +13,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, GP_BOOL, &shape);
 }
 
+/* The loops of one comparison, their table by dtype, and the definition. No gradient flows. */
 #define COMPARISON(op, sign)                                                                       \
   GP_MAP2(op##_f32, float, uint8_t, a sign b)                                                      \
   GP_MAP2(op##_f64, double, uint8_t, a sign b)                                                     \

@@ -30,30 +30,31 @@ static uint64_t first_element(const gp_call *call) {
   return (uint64_t)step->first_row << 32;
 }
 
-/* y = word >= threshold ? x * scale : 0 over n <= WORDS elements. */
+/* The words of n <= WORDS elements from position i of the run on. */
+static void draw(const gp_run *run, int64_t i, int64_t n, uint32_t *words) {
+  const gp_step_block *step = run->call->step;
+  uint64_t element = first_element(run->call) + (uint64_t)(run->at + i);
+  gp_philox_words(step->seed, step->step, (uint32_t)run->call->attr->i[0], element, n, words);
+}
+
+/* y = word >= threshold ? x * scale : 0. */
 #define DROP(name, T)                                                                              \
-  static void name##_block(const T *x, int64_t sx, T *y, const uint32_t *words, int64_t n,         \
-                           const rule *r) {                                                        \
-    const T scale = (T)r->scale;                                                                   \
-    const uint32_t threshold = r->threshold;                                                       \
-    if (sx == 1) {                                                                                 \
-      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] =                                  \
-          words[i] >= threshold ? x[i] * scale : (T)0;                                             \
-    } else {                                                                                       \
-      for (int64_t i = 0; i < n; i++) y[i] = words[i] >= threshold ? x[i * sx] * scale : (T)0;     \
-    }                                                                                              \
-  }                                                                                                \
   static void name(const gp_run *run) {                                                            \
-    const T *x = run->in[0];                                                                       \
-    T *y = run->out;                                                                               \
     const rule r = make_rule(run->call->attr->f[0]);                                               \
-    const uint64_t base = first_element(run->call) + (uint64_t)run->at;                            \
+    const T scale = (T)r.scale;                                                                    \
+    const int64_t sx = run->step[0];                                                               \
     uint32_t words[WORDS];                                                                         \
-    for (int64_t i = 0; i < run->n; i += WORDS) {                                                  \
-      int64_t n = run->n - i < WORDS ? run->n - i : WORDS;                                         \
-      gp_philox_words(run->call->step->seed, run->call->step->step,                                \
-                      (uint32_t)run->call->attr->i[0], base + (uint64_t)i, n, words);              \
-      name##_block(x + i * run->step[0], run->step[0], y + i, words, n, &r);                       \
+    for (int64_t at = 0; at < run->n; at += WORDS) {                                               \
+      const int64_t n = run->n - at < WORDS ? run->n - at : WORDS;                                 \
+      const T *x = (const T *)run->in[0] + at * sx;                                                \
+      T *y = (T *)run->out + at;                                                                   \
+      draw(run, at, n, words);                                                                     \
+      if (sx == 1) {                                                                               \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] =                                \
+            words[i] >= r.threshold ? x[i] * scale : (T)0;                                         \
+      } else {                                                                                     \
+        for (int64_t i = 0; i < n; i++) y[i] = words[i] >= r.threshold ? x[i * sx] * scale : (T)0; \
+      }                                                                                            \
     }                                                                                              \
   }
 
@@ -66,8 +67,7 @@ GP_MAP1(zero_f64, double, double, ((void)a, 0.0))
 
 static gp_status infer(gp_sig *sig) {
   double p = sig->attr->f[0];
-  if (!(p >= 0 && p <= 1))
-    return gp_fail(GP_ERANGE, "probability is %g, expected 0 to 1", p);
+  if (!(p >= 0 && p <= 1)) return gp_fail(GP_ERANGE, "probability is %g, expected 0 to 1", p);
   return gp_map_infer(sig);
 }
 

@@ -1,4 +1,6 @@
-/* ops/elementwise/exp.c - e^x; the gradient reads the output. */
+/* ops/elementwise/exp.c - x -> e^x.
+ *
+ * The gradient reads the output, so the input need not be kept for the backward pass. */
 #include "ops/elementwise/loops.h"
 GP_MAP1(exp_f32, float, float, gp_expf(a))
 GP_MAP1(exp_f64, double, double, exp(a))
@@ -7,6 +9,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, exp_f32, exp_f64);
 }
 
+/* dx = dy y. */
 static gp_status vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_mul, v->dout[0], v->out[0], &v->din[0]);
 }

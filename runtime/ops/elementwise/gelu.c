@@ -23,6 +23,7 @@ static inline double bounded64(double x) {
   return x > 60.0 ? 60.0 : x;
 }
 
+/* P(x), the normal distribution function: below 0 the double form keeps its digits. */
 static inline float normal32(float x) { return 0.5f * (1.0f + gp_erff(x * (float)ROOT_HALF)); }
 static double normal64(double x) { return 0.5 * erfc(-x * ROOT_HALF); }
 
@@ -68,6 +69,8 @@ GP_MAP2(erf_dx_f32, float, float, a *erf_slope32(b))
 GP_MAP2(erf_dx_f64, double, double, a *erf_slope64(b))
 GP_MAP2(tanh_dx_f32, float, float, a *tanh_slope32(b))
 GP_MAP2(tanh_dx_f64, double, double, a *tanh_slope64(b))
+
+/* ---- the ops ------------------------------------------------------------------------------- */
 
 static gp_status check_form(const gp_sig *sig) {
   int64_t form = sig->attr->i[0];

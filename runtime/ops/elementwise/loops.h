@@ -84,7 +84,7 @@ enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
     } else if (sy == 1 && sx == 0 && sw == 1) {                                                    \
       GP_MAP2_LOOP(T, TO, 0, i, i, expr)                                                           \
     } else {                                                                                       \
-      GP_MAP2_LOOP(T, TO, i * sx, i * sw, i * sy, expr)                                            \
+      GP_MAP2_LOOP(T, TO, i *sx, i *sw, i *sy, expr)                                               \
     }                                                                                              \
   }
 

@@ -1,4 +1,6 @@
-/* ops/elementwise/mul.c - a * b: each side's gradient is scaled by the other side. */
+/* ops/elementwise/mul.c - a, b -> a * b; shapes broadcast.
+ *
+ * Both inputs are kept for the gradient, unless the other side wants none. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
 GP_MAP2(mul_f32, float, float, a *b)
@@ -8,6 +10,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, mul_f32, mul_f64);
 }
 
+/* da = dy b, db = dy a. */
 static gp_status vjp(gp_vjp *v) {
   for (int i = 0; i < 2; i++) {
     if (!v->need[i]) continue;

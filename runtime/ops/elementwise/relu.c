@@ -1,4 +1,7 @@
-/* ops/elementwise/relu.c - max(x, 0) and its gradient. NaN stays NaN, so that a broken value is seen. */
+/* ops/elementwise/relu.c - x -> max(x, 0), and its gradient.
+ *
+ * Written so that NaN stays NaN (fmaxf would hide it): a broken value is to be seen where it arises.
+ * The gradient reads the output, whose sign says all. */
 #include "ops/elementwise/loops.h"
 GP_MAP1(relu_f32, float, float, a <= 0.0f ? 0.0f : a)
 GP_MAP1(relu_f64, double, double, a <= 0.0 ? 0.0 : a)
@@ -13,6 +16,7 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, relu_dx_f32, relu_dx_f64);
 }
 
+/* dx = dy where y > 0; at 0 the slope is taken as 0. */
 static gp_status vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_relu_dx, v->dout[0], v->out[0], &v->din[0]);
 }

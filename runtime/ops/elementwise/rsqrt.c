@@ -1,4 +1,7 @@
-/* ops/elementwise/rsqrt.c - 1 / sqrt(x), rounded twice (no approximate instruction: bits are promised). */
+/* ops/elementwise/rsqrt.c - 1 / sqrt(x).
+ *
+ * A root and a division, rounded twice: the processors' approximate instructions are faster, but
+ * they differ between makers, and bits are promised. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
 #include "ops/gradient.h"

@@ -1,4 +1,7 @@
-/* ops/elementwise/sigmoid.c - 1 / (1 + e^-x) and its gradient dy y (1 - y), which reads the output. */
+/* ops/elementwise/sigmoid.c - x -> 1 / (1 + e^-x), and its gradient.
+ *
+ * Only exponentials of negative numbers are taken, so far values are small and right instead of
+ * overflowing. The gradient reads the output. */
 #include "ops/elementwise/loops.h"
 /* Of a negative number only, so that nothing overflows. */
 static double sigmoid(double x) {
@@ -19,6 +22,7 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, sigmoid_dx_f32, sigmoid_dx_f64);
 }
 
+/* dx = dy y (1 - y). */
 static gp_status vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_sigmoid_dx, v->dout[0], v->out[0], &v->din[0]);
 }

@@ -1,4 +1,7 @@
-/* ops/elementwise/silu.c - x sigmoid(x) and its gradient, which reads the input. */
+/* ops/elementwise/silu.c - x -> x sigmoid(x), and its gradient.
+ *
+ * One op instead of sigmoid and mul: the factor must be bounded where the sigmoid is exactly 0, and
+ * the middle value need not be kept. The gradient reads the input. */
 #include "ops/elementwise/loops.h"
 /* The factor x is bounded where the sigmoid is 0 or 1 exactly: 0 * infinity would be NaN. */
 static inline float bounded32(float x, float bound) {
@@ -16,6 +19,7 @@ static double sigmoid(double x) {
   return (x < 0 ? e : 1.0) / (1.0 + e);
 }
 
+/* Below these bounds the sigmoid is 0 in the type. */
 static inline float silu32(float x) { return (x < -110.0f ? -110.0f : x) * gp_sigmoidf(x); }
 static double silu64(double x) { return (x < -800.0 ? -800.0 : x) * sigmoid(x); }
 
@@ -43,6 +47,7 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, silu_dx_f32, silu_dx_f64);
 }
 
+/* dx = dy s (1 + x (1 - s)), computed from x again: one value kept instead of two. */
 static gp_status vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_silu_dx, v->dout[0], v->in[0], &v->din[0]);
 }

@@ -1,4 +1,6 @@
-/* ops/elementwise/sub.c - a - b: the gradient of b is the negative one. */
+/* ops/elementwise/sub.c - a, b -> a - b; shapes broadcast.
+ *
+ * Not a + (-b): the same bits, but one pass over memory instead of two. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
 GP_MAP2(sub_f32, float, float, a - b)
@@ -8,6 +10,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return gp_map_float(call, span, sub_f32, sub_f64);
 }
 
+/* da = dy, db = -dy. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_set_broadcast(v, 0, v->dout[0]));
   if (!v->need[1]) return GP_OK;

@@ -40,6 +40,7 @@ static void add_operand(walk *w, const gp_arg *arg) {
   w->size[w->operands++] = (int64_t)gp_dtype_size(arg->meta->dtype);
 }
 
+/* Operand 0 is the output, whose shape the others are aligned to. */
 static void plan_walk(walk *w, const gp_call *call) {
   const gp_shape *shape = &call->out[0].meta->shape;
   *w = (walk){0};
@@ -79,11 +80,13 @@ static void next_index(const walk *w, int64_t *index) {
   }
 }
 
+/* Point the run at the elements of the index. */
 static void set_run(const walk *w, const int64_t *index, gp_run *run) {
   run->out = address(w, 0, index);
   for (int k = 1; k < w->operands; k++) run->in[k - 1] = address(w, k, index);
 }
 
+/* Elements [first, last) in flat order: the rest of a line, whole lines, the beginning of one. */
 static void run_range(const walk *w, gp_run *run, int64_t first, int64_t last, gp_loop loop) {
   int64_t index[GP_MAX_RANK];
   split_index(w, first, index);
@@ -97,6 +100,8 @@ static void run_range(const walk *w, gp_run *run, int64_t first, int64_t last, g
     next_index(w, index);
   }
 }
+
+/* ---- what ops call -------------------------------------------------------------------------- */
 
 gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop) {
   int64_t first, last;

@@ -4,8 +4,7 @@
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
 
-#define SELECT(ia, ib)                                                                             \
-  GP_MAP_LOOP y[i] = c[i] ? a[ia] : b[ib];
+#define SELECT(ia, ib) GP_MAP_LOOP y[i] = c[i] ? a[ia] : b[ib];
 
 /* The condition, as a mask, is mostly as large as the result; a side is often a constant. */
 #define WHERE(name, T)                                                                             \
@@ -26,11 +25,13 @@
     }                                                                                              \
   }
 
+/* 0 and other bytes are the condition; elements are moved as bits. */
 WHERE(where_1, uint8_t)
 WHERE(where_2, uint16_t)
 WHERE(where_4, uint32_t)
 WHERE(where_8, uint64_t)
 
+/* The condition and both sides broadcast together; the sides have one dtype. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
   if (sig->in[0]->dtype != GP_BOOL)
@@ -41,6 +42,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[1]->dtype, &shape);
 }
 
+/* By the size of an element. */
 static gp_status run(const gp_call *call, gp_span span) {
   static const gp_loop loops[] = {[1] = where_1, [2] = where_2, [4] = where_4, [8] = where_8};
   return gp_map(call, span, loops[gp_dtype_size(call->out[0].meta->dtype)]);

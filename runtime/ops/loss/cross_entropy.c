@@ -17,9 +17,12 @@ typedef struct targets {
 } targets;
 
 static targets describe(const gp_call *call) {
-  return (targets){.call = call, .ids = &call->in[1], .classes = gp_meta_width(call->in[0].meta),
+  return (targets){.call = call,
+                   .ids = &call->in[1],
+                   .classes = gp_meta_width(call->in[0].meta),
                    .flat_ids = gp_meta_is_contiguous(call->in[1].meta),
-                   .has_ignore = call->attr->i[0] != 0, .ignore = call->attr->i[1],
+                   .has_ignore = call->attr->i[0] != 0,
+                   .ignore = call->attr->i[1],
                    .smoothing = call->attr->f[0]};
 }
 
@@ -79,9 +82,15 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, row_losses)(call, span);
 }
 
-const gp_op_def gp_def_cross_entropy = {
-    .name = "cross_entropy", .min_in = 2, .max_in = 2, .flags = GP_OP_ROWS, .row_inputs = 3,
-    .infer = infer, .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+const gp_op_def gp_def_cross_entropy = {.name = "cross_entropy",
+                                        .min_in = 2,
+                                        .max_in = 2,
+                                        .flags = GP_OP_ROWS,
+                                        .row_inputs = 3,
+                                        .infer = infer,
+                                        .vjp = vjp,
+                                        .cost = cost,
+                                        .cpu = {.cut = cut, .run = run, .scratch = scratch}};
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
@@ -101,10 +110,14 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, row_gradients)(call, span);
 }
 
-const gp_op_def gp_def_cross_entropy_dx = {
-    .name = "cross_entropy_dx", .min_in = 4, .max_in = 4, .flags = GP_OP_ROWS | GP_OP_STRIDED,
-    .row_inputs = 15, .infer = infer_dx, .cost = cost,
-    .cpu = {.cut = cut, .run = run_dx, .scratch = scratch}};
+const gp_op_def gp_def_cross_entropy_dx = {.name = "cross_entropy_dx",
+                                           .min_in = 4,
+                                           .max_in = 4,
+                                           .flags = GP_OP_ROWS | GP_OP_STRIDED,
+                                           .row_inputs = 15,
+                                           .infer = infer_dx,
+                                           .cost = cost,
+                                           .cpu = {.cut = cut, .run = run_dx, .scratch = scratch}};
 
 /* ---- count --------------------------------------------------------------------------------- */
 
@@ -131,6 +144,9 @@ static gp_status run_count(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_cross_entropy_count = {
-    .name = "cross_entropy_count", .min_in = 1, .max_in = 1, .infer = infer_count,
-    .cost = cost_count, .cpu = {.cut = cut_count, .run = run_count}};
+const gp_op_def gp_def_cross_entropy_count = {.name = "cross_entropy_count",
+                                              .min_in = 1,
+                                              .max_in = 1,
+                                              .infer = infer_count,
+                                              .cost = cost_count,
+                                              .cpu = {.cut = cut_count, .run = run_count}};

@@ -46,8 +46,13 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_mse = {.name = "mse", .min_in = 2, .max_in = 2, .infer = infer, .vjp = vjp,
-                              .cost = cost, .cpu = {.cut = cut, .run = run}};
+const gp_op_def gp_def_mse = {.name = "mse",
+                              .min_in = 2,
+                              .max_in = 2,
+                              .infer = infer,
+                              .vjp = vjp,
+                              .cost = cost,
+                              .cpu = {.cut = cut, .run = run}};
 
 /* ---- gradient ------------------------------------------------------------------------------ */
 
@@ -62,7 +67,11 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_mse_dx = {.name = "mse_dx", .min_in = 3, .max_in = 3,
-                                 .flags = GP_OP_ROWS | GP_OP_INPLACE, .row_inputs = 3,
-                                 .infer = infer_dx, .cost = cost,
+const gp_op_def gp_def_mse_dx = {.name = "mse_dx",
+                                 .min_in = 3,
+                                 .max_in = 3,
+                                 .flags = GP_OP_ROWS | GP_OP_INPLACE,
+                                 .row_inputs = 3,
+                                 .infer = infer_dx,
+                                 .cost = cost,
                                  .cpu = {.cut = gp_rows_cut, .run = run_dx}};

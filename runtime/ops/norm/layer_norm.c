@@ -51,9 +51,15 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_layer_norm = {.name = "layer_norm", .min_in = 3, .max_in = 3,
-                                     .flags = GP_OP_ROWS, .row_inputs = 1, .infer = infer,
-                                     .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run}};
+const gp_op_def gp_def_layer_norm = {.name = "layer_norm",
+                                     .min_in = 3,
+                                     .max_in = 3,
+                                     .flags = GP_OP_ROWS,
+                                     .row_inputs = 1,
+                                     .infer = infer,
+                                     .vjp = vjp,
+                                     .cost = cost,
+                                     .cpu = {.cut = cut, .run = run}};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
@@ -80,10 +86,14 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_layer_norm_dx = {
-    .name = "layer_norm_dx", .min_in = 5, .max_in = 5, .flags = GP_OP_ROWS,
-    .row_inputs = 1 | 2 | 8 | 16, .infer = infer_dx, .cost = cost_dx,
-    .cpu = {.cut = cut, .run = run_dx}};
+const gp_op_def gp_def_layer_norm_dx = {.name = "layer_norm_dx",
+                                        .min_in = 5,
+                                        .max_in = 5,
+                                        .flags = GP_OP_ROWS,
+                                        .row_inputs = 1 | 2 | 8 | 16,
+                                        .infer = infer_dx,
+                                        .cost = cost_dx,
+                                        .cpu = {.cut = cut, .run = run_dx}};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
@@ -104,13 +114,19 @@ static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 4 * (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_cut cut_dw(const gp_call *call) { return gp_cut_columns(gp_meta_width(call->in[0].meta)); }
+static gp_cut cut_dw(const gp_call *call) {
+  return gp_cut_columns(gp_meta_width(call->in[0].meta));
+}
 
 static gp_status run_dw(const gp_call *call, gp_span span) {
   GP_BY_REAL(call->in[0].meta->dtype, weight_gradient)(call, span);
   return GP_OK;
 }
 
-const gp_op_def gp_def_layer_norm_dw = {.name = "layer_norm_dw", .min_in = 4, .max_in = 4,
-                                        .flags = GP_OP_ACCUMULATES, .infer = infer_dw,
-                                        .cost = cost_dw, .cpu = {.cut = cut_dw, .run = run_dw}};
+const gp_op_def gp_def_layer_norm_dw = {.name = "layer_norm_dw",
+                                        .min_in = 4,
+                                        .max_in = 4,
+                                        .flags = GP_OP_ACCUMULATES,
+                                        .infer = infer_dw,
+                                        .cost = cost_dw,
+                                        .cpu = {.cut = cut_dw, .run = run_dw}};

@@ -50,15 +50,24 @@ static gp_status run_softmax_dx(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_softmax = {
-    .name = "softmax", .min_in = 1, .max_in = 1, .flags = GP_OP_ROWS | GP_OP_INPLACE,
-    .row_inputs = 1, .infer = infer, .vjp = vjp_softmax, .cost = cost,
-    .cpu = {.cut = cut, .run = run_softmax}};
+const gp_op_def gp_def_softmax = {.name = "softmax",
+                                  .min_in = 1,
+                                  .max_in = 1,
+                                  .flags = GP_OP_ROWS | GP_OP_INPLACE,
+                                  .row_inputs = 1,
+                                  .infer = infer,
+                                  .vjp = vjp_softmax,
+                                  .cost = cost,
+                                  .cpu = {.cut = cut, .run = run_softmax}};
 
-const gp_op_def gp_def_softmax_dx = {
-    .name = "softmax_dx", .min_in = 2, .max_in = 2, .flags = GP_OP_ROWS | GP_OP_INPLACE,
-    .row_inputs = 3, .infer = infer_dx, .cost = cost_dx,
-    .cpu = {.cut = cut, .run = run_softmax_dx}};
+const gp_op_def gp_def_softmax_dx = {.name = "softmax_dx",
+                                     .min_in = 2,
+                                     .max_in = 2,
+                                     .flags = GP_OP_ROWS | GP_OP_INPLACE,
+                                     .row_inputs = 3,
+                                     .infer = infer_dx,
+                                     .cost = cost_dx,
+                                     .cpu = {.cut = cut, .run = run_softmax_dx}};
 
 /* ---- log_softmax --------------------------------------------------------------------------- */
 
@@ -77,11 +86,21 @@ static gp_status run_log_softmax_dx(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_log_softmax = {
-    .name = "log_softmax", .min_in = 1, .max_in = 1, .flags = GP_OP_ROWS, .row_inputs = 1,
-    .infer = infer, .vjp = vjp_log_softmax, .cost = cost,
-    .cpu = {.cut = cut, .run = run_log_softmax}};
+const gp_op_def gp_def_log_softmax = {.name = "log_softmax",
+                                      .min_in = 1,
+                                      .max_in = 1,
+                                      .flags = GP_OP_ROWS,
+                                      .row_inputs = 1,
+                                      .infer = infer,
+                                      .vjp = vjp_log_softmax,
+                                      .cost = cost,
+                                      .cpu = {.cut = cut, .run = run_log_softmax}};
 
-const gp_op_def gp_def_log_softmax_dx = {
-    .name = "log_softmax_dx", .min_in = 2, .max_in = 2, .flags = GP_OP_ROWS, .row_inputs = 3,
-    .infer = infer_dx, .cost = cost, .cpu = {.cut = cut, .run = run_log_softmax_dx}};
+const gp_op_def gp_def_log_softmax_dx = {.name = "log_softmax_dx",
+                                         .min_in = 2,
+                                         .max_in = 2,
+                                         .flags = GP_OP_ROWS,
+                                         .row_inputs = 3,
+                                         .infer = infer_dx,
+                                         .cost = cost,
+                                         .cpu = {.cut = cut, .run = run_log_softmax_dx}};

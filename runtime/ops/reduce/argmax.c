@@ -1,4 +1,7 @@
-/* ops/reduce/argmax.c - the position (from 1) of the largest element along a dim; any dtype. */
+/* ops/reduce/argmax.c - x -> position of the largest element along dim i[0]; any dtype.
+ *
+ * Positions are i64 and count from 1, as everywhere in scripts; of equals the first one, NaN before
+ * all others. i[1]: keep the dim as 1. No gradient flows through a position. */
 #include "base/status.h"
 #include "ops/infer.h"
 #include "ops/reduce/extreme.h"

@@ -1,7 +1,8 @@
 /* ops/reduce/extreme.c - the largest element along a dim; see extreme.h.
  *
  * NaN is larger than everything, so a broken value is seen; of equals the first one counts. Results
- * with neighbours (inner > 1) are searched side by side, which vectorises. */
+ * with neighbours (inner > 1) are searched side by side. A line of its own is searched by 64 lanes
+ * for the value and then for the first position of it. Both vectorise. */
 #include "ops/reduce/extreme.h"
 
 #include "base/status.h"
@@ -22,9 +23,26 @@ typedef struct search {
 #define IS_NAN(v)    ((v) != (v))
 #define NEVER_NAN(v) ((void)(v), false)
 
-/* `load` makes a stored T comparable as V. */
-#define SEARCH(name, T, V, load, is_nan)                                                           \
-  static void name(const search *s) {                                                              \
+/* b is larger than a; `load` makes a stored T comparable. */
+#define LARGER(b, a, load, is_nan) (load(b) > load(a) || (is_nan(load(b)) && !is_nan(load(a))))
+
+#define SEARCH(name, T, load, is_nan)                                                              \
+  static void name##_line(const search *s) {                                                       \
+    const T *x = s->x;                                                                             \
+    T best[COLUMNS];                                                                               \
+    int64_t i = 0;                                                                                 \
+    for (int64_t j = 0; j < COLUMNS; j++) best[j] = x[0];                                          \
+    for (; i + COLUMNS <= s->size; i += COLUMNS)                                                   \
+      for (int64_t j = 0; j < COLUMNS; j++)                                                        \
+        best[j] = LARGER(x[i + j], best[j], load, is_nan) ? x[i + j] : best[j];                    \
+    for (; i < s->size; i++) best[0] = LARGER(x[i], best[0], load, is_nan) ? x[i] : best[0];       \
+    for (int64_t j = 1; j < COLUMNS; j++)                                                          \
+      best[0] = LARGER(best[j], best[0], load, is_nan) ? best[j] : best[0];                        \
+    for (i = 0; LARGER(best[0], x[i], load, is_nan);) i++;                                         \
+    s->positions[0] = i + 1;                                                                       \
+    if (s->values) *(T *)s->values = x[i];                                                         \
+  }                                                                                                \
+  static void name##_columns(const search *s) {                                                    \
     const T *x = s->x;                                                                             \
     T best[COLUMNS];                                                                               \
     for (int64_t j = 0; j < s->n; j++) {                                                           \
@@ -34,27 +52,27 @@ typedef struct search {
     for (int64_t i = 1; i < s->size; i++)                                                          \
       for (int64_t j = 0; j < s->n; j++) {                                                         \
         const T next = x[i * s->step + j];                                                         \
-        const V a = load(best[j]), b = load(next);                                                 \
-        const bool larger = b > a || (is_nan(b) && !is_nan(a));                                    \
+        const bool larger = LARGER(next, best[j], load, is_nan);                                   \
         best[j] = larger ? next : best[j];                                                         \
         s->positions[j] = larger ? i + 1 : s->positions[j];                                        \
       }                                                                                            \
     if (s->values)                                                                                 \
       for (int64_t j = 0; j < s->n; j++) ((T *)s->values)[j] = best[j];                            \
-  }
+  }                                                                                                \
+  static void name(const search *s) { (s->step == 1 ? name##_line : name##_columns)(s); }
 
-SEARCH(search_f32, float, float, , IS_NAN)
-SEARCH(search_f64, double, double, , IS_NAN)
-SEARCH(search_bf16, uint16_t, float, gp_bf16_to_float, IS_NAN)
-SEARCH(search_f16, uint16_t, float, gp_f16_to_float, IS_NAN)
-SEARCH(search_i64, int64_t, int64_t, , NEVER_NAN)
-SEARCH(search_i32, int32_t, int32_t, , NEVER_NAN)
-SEARCH(search_u8, uint8_t, uint8_t, , NEVER_NAN)
+/* Half types are compared as the floats they stand for. */
+SEARCH(search_f32, float, , IS_NAN)
+SEARCH(search_f64, double, , IS_NAN)
+SEARCH(search_bf16, uint16_t, gp_bf16_to_float, IS_NAN)
+SEARCH(search_f16, uint16_t, gp_f16_to_float, IS_NAN)
+SEARCH(search_i64, int64_t, , NEVER_NAN)
+SEARCH(search_i32, int32_t, , NEVER_NAN)
+SEARCH(search_u8, uint8_t, , NEVER_NAN)
 
 static void (*const searches[GP_DTYPE_COUNT])(const search *) = {
-    [GP_F32] = search_f32, [GP_F64] = search_f64, [GP_BF16] = search_bf16,
-    [GP_F16] = search_f16, [GP_I64] = search_i64, [GP_I32] = search_i32,
-    [GP_U8] = search_u8,   [GP_BOOL] = search_u8,
+    [GP_F32] = search_f32, [GP_F64] = search_f64, [GP_BF16] = search_bf16, [GP_F16] = search_f16,
+    [GP_I64] = search_i64, [GP_I32] = search_i32, [GP_U8] = search_u8,     [GP_BOOL] = search_u8,
 };
 
 gp_status gp_extreme_shape(const gp_sig *sig, gp_shape *shape) {
@@ -67,6 +85,7 @@ gp_status gp_extreme_shape(const gp_sig *sig, gp_shape *shape) {
   return gp_infer_reduced(&sig->in[0]->shape, &mask, shape);
 }
 
+/* About 16384 comparisons to a piece. */
 gp_cut gp_extreme_cut(const gp_call *call) {
   gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->i[0]);
   int64_t grain = 16384 / axis.size;
@@ -83,8 +102,12 @@ void gp_extreme_run(const gp_call *call, gp_span span, void *values, int64_t *po
     if (n > span.last - r) n = span.last - r;
     if (n > COLUMNS) n = COLUMNS;
     size_t at = (size_t)(outer * axis.size * axis.inner + column) * item;
-    search s = {(const char *)call->in[0].data + at, axis.size, axis.inner, n,
-                values ? (char *)values + (size_t)r * item : NULL, positions + r};
+    search s = {(const char *)call->in[0].data + at,
+                axis.size,
+                axis.inner,
+                n,
+                values ? (char *)values + (size_t)r * item : NULL,
+                positions + r};
     searches[dtype](&s);
     r += n;
   }

@@ -1,5 +1,7 @@
-/* ops/reduce/max.c - the largest element along a dim and its position (from 1); any dtype. The
- * gradient goes to that one position. */
+/* ops/reduce/max.c - x -> the largest elements along dim i[0], and their positions; any dtype.
+ *
+ * Positions are i64 and count from 1. i[1]: keep the dim as 1. The gradient goes to the one position
+ * that was taken, so it needs the positions and not x. */
 #include "base/status.h"
 #include "ops/axis.h"
 #include "ops/gradient.h"

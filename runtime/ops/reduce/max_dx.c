@@ -1,4 +1,7 @@
-/* ops/reduce/max_dx.c - dy at the position of the largest element, 0 elsewhere. */
+/* ops/reduce/max_dx.c - dy, positions -> dy at each position along a dim, 0 elsewhere.
+ *
+ * Attributes: i[0] dim, i[1] whether dy has kept the dim as 1, i[2] size of the dim. Every element of
+ * the result is written once, in order: no clearing before, no scattered writes. */
 #include "base/status.h"
 #include "ops/axis.h"
 #include "ops/infer.h"
@@ -50,6 +53,7 @@ SPREAD(spread_2, uint16_t)
 SPREAD(spread_4, uint32_t)
 SPREAD(spread_8, uint64_t)
 
+/* By the size of an element. */
 static gp_status run(const gp_call *call, gp_span span) {
   switch (gp_dtype_size(call->out[0].meta->dtype)) {
   case 2: spread_2(call, span); break;

@@ -51,7 +51,8 @@ ADDER(i64, int64_t, uint64_t, u64, int64_t, , )
 ADDER(i32, int32_t, uint64_t, u64, int64_t, , )
 ADDER(u8, uint8_t, uint64_t, u64, int64_t, , )
 
-#define ROW(name) {name##_row, name##_columns, name##_store}
+#define ROW(name)                                                                                  \
+  { name##_row, name##_columns, name##_store }
 static const adder adders[GP_DTYPE_COUNT] = {
     [GP_F32] = ROW(f32), [GP_F64] = ROW(f64), [GP_BF16] = ROW(bf16), [GP_F16] = ROW(f16),
     [GP_I64] = ROW(i64), [GP_I32] = ROW(i32), [GP_U8] = ROW(u8),     [GP_BOOL] = ROW(u8),
@@ -81,6 +82,7 @@ static void push_dim(dims *list, int64_t size, int64_t stride) {
   list->total *= size;
 }
 
+/* Split the input's dims; those of size 1 belong to no list. */
 static plan make_plan(const gp_call *call) {
   const gp_meta *in = call->in[0].meta;
   const int64_t *dim = in->shape.dim;
@@ -108,7 +110,8 @@ static int64_t position(const dims *list, int64_t flat) {
 /* Results are sums of whole lines. */
 static void sum_lines(const gp_call *call, const plan *p, gp_span span) {
   const adder *add = &adders[call->in[0].meta->dtype];
-  size_t item = gp_dtype_size(call->in[0].meta->dtype), to = gp_dtype_size(call->out[0].meta->dtype);
+  size_t item = gp_dtype_size(call->in[0].meta->dtype),
+         to = gp_dtype_size(call->out[0].meta->dtype);
   for (int64_t result = span.first; result < span.last; result++) {
     accumulators sum;
     memset(&sum, 0, sizeof sum.f64[0]);
@@ -124,7 +127,8 @@ static void sum_lines(const gp_call *call, const plan *p, gp_span span) {
 /* Results lie in lines: `n` of them from the given one on, within one line. */
 static void sum_columns(const gp_call *call, const plan *p, int64_t result, int64_t n) {
   const adder *add = &adders[call->in[0].meta->dtype];
-  size_t item = gp_dtype_size(call->in[0].meta->dtype), to = gp_dtype_size(call->out[0].meta->dtype);
+  size_t item = gp_dtype_size(call->in[0].meta->dtype),
+         to = gp_dtype_size(call->out[0].meta->dtype);
   accumulators sum;
   memset(&sum, 0, (size_t)n * sizeof sum.f64[0]);
   int64_t base = position(&p->kept, result / p->width) + result % p->width;
@@ -134,6 +138,8 @@ static void sum_columns(const gp_call *call, const plan *p, int64_t result, int6
   }
   add->store(&sum, n, (char *)call->out[0].data + (size_t)result * to);
 }
+
+/* ---- the op --------------------------------------------------------------------------------- */
 
 static gp_status run(const gp_call *call, gp_span span) {
   plan p = make_plan(call);
@@ -159,6 +165,7 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){.units = results, .grain = grain > GP_LANES ? grain : GP_LANES};
 }
 
+/* Floats keep their dtype; integers and bools are counted in i64. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
   gp_dtype dtype = sig->in[0]->dtype;
@@ -166,6 +173,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_dtype_is_float(dtype) ? dtype : GP_I64, &shape);
 }
 
+/* One addition for each element read. */
 static gp_cost cost(const gp_sig *sig) {
   gp_cost c = gp_cost_elements(sig, 0);
   c.flop = (double)gp_meta_numel(sig->in[0]);

@@ -52,6 +52,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
+/* One addition for each element read. */
 static gp_cost cost(const gp_sig *sig) {
   gp_cost c = gp_cost_elements(sig, 0);
   c.flop = (double)gp_meta_numel(sig->in[0]);

@@ -1,7 +1,7 @@
 /* ops/shape/boxes.c - a span of rows as boxes of the last two dims; see boxes.h.
  *
- * gp_view_copy is at its best (tiles for transpositions) with two dims, and a span of rows is a list
- * of such boxes: for each index of the dims before, some rows of the last dim but one. */
+ * gp_view_copy knows how to walk boxes (tiles for transpositions, long lines), and a span of rows is
+ * a few of them: a ragged beginning, whole blocks, a ragged end. */
 #include "ops/shape/boxes.h"
 
 #include "base/tensor.h"
@@ -64,14 +64,20 @@ static void locate(const pair *p, int d, int64_t flat, int64_t position[2]) {
   }
 }
 
-/* Steps [first, last) counted over dims 0 .. d: box by box, each within one index of dims < d. */
+/* Steps [first, last) counted over dims 0 .. d, in the largest boxes that they hold: a box is some
+ * steps of one dim with all of the dims behind it. */
 static void copy_steps(const pair *p, int d, int64_t first, int64_t last) {
   while (first < last) {
-    int64_t position[2], size = p->to.shape.dim[d], left = size - first % size;
-    int64_t n = left < last - first ? left : last - first;
+    int level = d;
+    int64_t block = 1, position[2]; /* steps in one index of dim `level` */
+    while (level > 0 && first % (block * p->to.shape.dim[level]) == 0 &&
+           last - first >= block * p->to.shape.dim[level])
+      block *= p->to.shape.dim[level--];
+    int64_t size = p->to.shape.dim[level], left = size - first / block % size;
+    int64_t n = (last - first) / block < left ? (last - first) / block : left;
     locate(p, d, first, position);
-    copy_box(p, d, n, position);
-    first += n;
+    copy_box(p, level, n, position);
+    first += n * block;
   }
 }
 

@@ -1,4 +1,7 @@
-/* ops/shape/concat.c - values one behind the other along a dim; any one dtype. */
+/* ops/shape/concat.c - values one behind the other along dim i[0]; any one dtype.
+ *
+ * Inputs are contiguous, so a unit of the result is one piece of memory from each of them. Inputs
+ * may be empty along the dim. */
 #include <string.h>
 
 #include "base/status.h"
@@ -15,6 +18,7 @@ static gp_status refuse(const gp_shape *a, const gp_shape *b, int64_t dim) {
                  (long long)dim + 1);
 }
 
+/* All sizes but that of the dim agree. */
 static bool equal_outside(const gp_shape *a, const gp_shape *b, int64_t dim) {
   if (a->rank != b->rank) return false;
   for (int d = 0; d < a->rank; d++)
@@ -22,6 +26,7 @@ static bool equal_outside(const gp_shape *a, const gp_shape *b, int64_t dim) {
   return true;
 }
 
+/* Sizes along the dim add up. */
 static gp_status infer(gp_sig *sig) {
   int64_t dim = sig->attr->i[0];
   gp_shape shape = sig->in[0]->shape;
@@ -29,8 +34,7 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_infer_dim(&shape, dim));
   for (int i = 1; i < sig->n_in; i++) {
     const gp_shape *next = &sig->in[i]->shape;
-    if (!equal_outside(&sig->in[0]->shape, next, dim))
-      return refuse(&sig->in[0]->shape, next, dim);
+    if (!equal_outside(&sig->in[0]->shape, next, dim)) return refuse(&sig->in[0]->shape, next, dim);
     if (next->dim[dim] > INT64_MAX - shape.dim[dim])
       return gp_fail(GP_ESHAPE, "dimension %lld is too large", (long long)dim + 1);
     shape.dim[dim] += next->dim[dim];
@@ -44,6 +48,7 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};
 }
 
+/* Input by input: each fills its column of every unit. */
 static gp_status run(const gp_call *call, gp_span span) {
   size_t item = gp_dtype_size(call->out[0].meta->dtype);
   gp_axis whole = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);
@@ -60,13 +65,13 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
+/* Every input gets its part of dy. */
 static gp_status vjp(gp_vjp *v) {
   int64_t dim = v->attr->i[0], start = 0;
   for (int i = 0; i < v->n_in; i++) {
     int64_t length = gp_vjp_meta(v, v->in[i])->shape.dim[dim];
     gp_attrs narrow = {.i = {dim, start, length}};
-    if (v->need[i])
-      GP_TRY(gp_build(v->builder, GP_OP_narrow, &narrow, &v->dout[0], 1, &v->din[i]));
+    if (v->need[i]) GP_TRY(gp_build(v->builder, GP_OP_narrow, &narrow, &v->dout[0], 1, &v->din[i]));
     start += length;
   }
   return GP_OK;

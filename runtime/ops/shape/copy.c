@@ -1,4 +1,7 @@
-/* ops/shape/copy.c - a strided or broadcast value made contiguous; any dtype. */
+/* ops/shape/copy.c - x (strided, broadcast) -> the same elements, contiguous; any dtype.
+ *
+ * Whoever applies ops puts it in front of those that read contiguous values only; a script's
+ * clone() and contiguous() are it too. */
 #include "base/status.h"
 #include "ops/infer.h"
 #include "ops/rows.h"
@@ -11,6 +14,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
+/* dx = dy: the elements are the same. */
 static gp_status vjp(gp_vjp *v) {
   v->din[0] = v->dout[0];
   return GP_OK;

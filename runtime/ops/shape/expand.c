@@ -1,5 +1,7 @@
-/* ops/shape/expand.c - repeat a value along dims of size 1 and new leading dims; a view with
- * stride 0 there. */
+/* ops/shape/expand.c - repeat a value along dims of size 1 and along new leading dims.
+ *
+ * A view with stride 0 there: the repetition costs no memory. Attributes: rank, dims. The gradient
+ * sums what was repeated. */
 #include "base/status.h"
 #include "ops/infer.h"
 
@@ -11,6 +13,7 @@ static gp_status refuse(const gp_shape *from, const gp_shape *to) {
                  gp_shape_print(to, b, sizeof b));
 }
 
+/* Dims are compared from the last one backwards, as in NumPy. */
 static gp_status infer(gp_sig *sig) {
   const gp_meta *in = sig->in[0];
   gp_shape to;

@@ -1,4 +1,7 @@
-/* ops/shape/pad.c - zeros before and behind a value along one dim: the gradient of narrow. */
+/* ops/shape/pad.c - zeros before and behind a value along one dim; any dtype.
+ *
+ * Attributes: i[0] dim, i[1] start of x in the result, i[2] size of the dim in the result. It exists
+ * as the gradient of narrow. */
 #include <string.h>
 
 #include "base/status.h"
@@ -17,6 +20,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
 }
 
+/* Units are the indices of the dims before the padded one. */
 static gp_cut cut(const gp_call *call) {
   gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);
   return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};
@@ -39,6 +43,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
+/* The zeros are constants: dx is the middle of dy. */
 static gp_status vjp(gp_vjp *v) {
   int64_t dim = v->attr->i[0];
   gp_attrs narrow = {.i = {dim, v->attr->i[1], gp_vjp_meta(v, v->in[0])->shape.dim[dim]}};

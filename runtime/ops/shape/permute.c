@@ -1,12 +1,16 @@
-/* ops/shape/permute.c - dims in another order; a view. Dim d of the result is dim order[d]. */
+/* ops/shape/permute.c - dims in another order; a view of any dtype.
+ *
+ * Attributes: rank, order; dim d of the result is dim order[d] of the input. The gradient is the
+ * inverse order. */
 #include "base/status.h"
 #include "ops/infer.h"
 
+/* Every dim exactly once. */
 static gp_status check_order(const gp_attrs *attrs, int rank) {
   unsigned seen = 0;
   if (attrs->i[0] != rank)
-    return gp_fail(GP_ESHAPE, "%lld positions for a value of %d dimensions",
-                   (long long)attrs->i[0], rank);
+    return gp_fail(GP_ESHAPE, "%lld positions for a value of %d dimensions", (long long)attrs->i[0],
+                   rank);
   for (int d = 0; d < rank; d++) {
     int64_t from = attrs->i[1 + d];
     if (from < 0 || from >= rank)
@@ -30,6 +34,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_view(sig, &shape, stride);
 }
 
+/* Dim order[d] of dx is dim d of dy. */
 static gp_status vjp(gp_vjp *v) {
   gp_attrs inverse = {.i = {v->attr->i[0]}};
   for (int d = 0; d < v->attr->i[0]; d++) inverse.i[1 + v->attr->i[1 + d]] = d;

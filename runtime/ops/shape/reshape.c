@@ -18,6 +18,7 @@ typedef struct runs {
   int64_t size[GP_MAX_RANK], step[GP_MAX_RANK];
 } runs;
 
+/* A dim joins the run before it when one step of that is all steps of this. */
 static runs merge_dims(const gp_meta *meta) {
   runs r = {0};
   for (int d = 0; d < meta->shape.rank; d++) {
@@ -51,6 +52,7 @@ static bool cut_runs(const runs *r, const gp_shape *to, int64_t *stride) {
   return true;
 }
 
+/* Strides of a view under the shape of as many elements; false where there is none. */
 static bool view_strides(const gp_meta *in, const gp_shape *to, int64_t *stride) {
   if (gp_meta_numel(in) > 0) {
     runs r = merge_dims(in);
@@ -77,14 +79,14 @@ static gp_status fill_unknown(gp_shape *to, int d, int64_t n) {
   return GP_OK;
 }
 
+/* Both shapes and both counts are told: one of them is what the caller got wrong. */
 static gp_status check_numel(const gp_shape *from, int64_t n, const gp_shape *to) {
   int64_t wanted;
   GP_TRY(gp_shape_numel(to, &wanted));
   if (wanted == n) return GP_OK;
   char a[TEXT], b[TEXT];
-  return gp_fail(GP_ESHAPE, "%s has %lld elements, %s has %lld",
-                 gp_shape_print(from, a, sizeof a), (long long)n, gp_shape_print(to, b, sizeof b),
-                 (long long)wanted);
+  return gp_fail(GP_ESHAPE, "%s has %lld elements, %s has %lld", gp_shape_print(from, a, sizeof a),
+                 (long long)n, gp_shape_print(to, b, sizeof b), (long long)wanted);
 }
 
 gp_status gp_reshape_target(const gp_attrs *attrs, const gp_shape *from, gp_shape *to) {
@@ -104,6 +106,8 @@ gp_status gp_reshape_target(const gp_attrs *attrs, const gp_shape *from, gp_shap
   return GP_OK;
 }
 
+/* ---- the op --------------------------------------------------------------------------------- */
+
 static gp_status infer(gp_sig *sig) {
   gp_shape to;
   int64_t stride[GP_MAX_RANK];
@@ -113,6 +117,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_view(sig, &to, stride);
 }
 
+/* dy under the shape that x had. */
 static gp_status vjp(gp_vjp *v) {
   gp_shape from = gp_vjp_meta(v, v->in[0])->shape;
   return gp_vjp_reshape(v, v->dout[0], &from, &v->din[0]);

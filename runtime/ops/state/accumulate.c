@@ -1,6 +1,7 @@
-/* ops/state/accumulate.c - slot += g, in the slot's own memory; out[0] is the slot.
+/* ops/state/accumulate.c - slot, g -> slot += g, in the slot's own memory; out[0] is the slot.
  *
- * Gradients of several micro-batches, or of several readers of a value, meet here. */
+ * Gradients of several micro-batches, or of several readers of a value, meet here. The shapes are
+ * equal: summing over repeated dims is done before. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"

@@ -1,5 +1,6 @@
-/* ops/state/assign.c - slot = value (which may be broadcast), in the slot's own memory; out[0] is
- * the slot. How `forward` writes a buffer. */
+/* ops/state/assign.c - slot, value -> slot = value, in the slot's own memory; out[0] is the slot.
+ *
+ * How `forward` writes a buffer. The value may be broadcast to the slot; dtypes are equal. */
 #include "base/status.h"
 #include "ops/infer.h"
 #include "ops/rows.h"
@@ -7,6 +8,7 @@
 
 enum { TEXT = 192 };
 
+/* The slot may not grow: what value and slot broadcast to must be the slot's shape. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
   GP_TRY(gp_infer_same_dtype(sig, 0));
@@ -22,6 +24,7 @@ static gp_status infer(gp_sig *sig) {
   return GP_OK;
 }
 
+/* Only the span's rows of the slot are written. */
 static gp_status run(const gp_call *call, gp_span span) {
   gp_copy_units(call, span, &call->in[1]);
   return GP_OK;

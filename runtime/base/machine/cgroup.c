@@ -1,10 +1,10 @@
-/* base/cgroup.c - limits of control groups, versions 1 and 2.
+/* base/machine/cgroup.c - limits of control groups, versions 1 and 2.
  *
  * /proc/self/cgroup says in which group the process is, /proc/self/mountinfo where the groups are
  * mounted; in a container the mount may show only a part of the tree, so the group's path is cut by
  * the mount's root, and the mount point itself is used where that does not fit. A limit of an outer
  * group holds for the inner ones: all folders up to the mount point are read. */
-#include "base/cgroup.h"
+#include "base/machine/cgroup.h"
 
 #include <limits.h>
 #include <stdbool.h>

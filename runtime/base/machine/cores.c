@@ -1,10 +1,14 @@
-/* base/cores.c - core masks. Positions, not the kernel's core numbers, are what the rest of the
- * runtime uses: under taskset or in a container the numbers have gaps. */
-#include "base/cores.h"
+/* base/machine/cores.c - core masks.
+ *
+ * Positions, not the kernel's core numbers, are what the rest of the runtime uses: under taskset or
+ * in a container the numbers have gaps. A mask has a fixed size well above any machine's, because
+ * the C library's own type ends at 1024 cores. */
+#include "base/machine/cores.h"
 
 #include <sched.h>
 #include <unistd.h>
 
+/* The C library takes masks of any size under the type of its small one. */
 static cpu_set_t *mask_of(gp_cores *cores) { return (cpu_set_t *)cores->bits; }
 
 static const cpu_set_t *const_mask_of(const gp_cores *cores) {

@@ -1,4 +1,4 @@
-/* base/cores.h - the cores that this process may run on. */
+/* base/machine/cores.h - the cores that this process may run on. */
 #ifndef GP_BASE_CORES_H
 #define GP_BASE_CORES_H
 

@@ -1,4 +1,4 @@
-/* base/machine.c - what this process may use of the machine.
+/* base/machine/machine.c - what this process may use of the machine.
  *
  * Numbers of the machine are not those of the process: containers and taskset give it less, and a
  * runtime that starts a thread per core of the machine under a quota of two runs slower than with
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
-#include "base/cores.h"
+#include "base/machine/cgroup.h"
+#include "base/machine/cores.h"
 #include "gpipe.h"
 
 static const char *find_isa(void) {

@@ -1,4 +1,4 @@
-/* base/cgroup.h - the limits that a container or a service manager put on this process. */
+/* base/machine/cgroup.h - the limits that a container or a service manager put on this process. */
 #ifndef GP_BASE_CGROUP_H
 #define GP_BASE_CGROUP_H
 

@@ -1,0 +1,95 @@
+-- gpipe/data/csv.lua - a table of numbers as a dataset: one column is the target, the others are the
+-- features.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local tensors = require "gpipe.data.tensors"
+
+local csv = {}
+
+-- ---- the target column -----------------------------------------------------------------------
+
+local function named_column(names, target)
+  if #names == 0 then
+    errors.raise("data.csv: target is %s, but the file has no header (a column number would do)",
+      errors.show(target))
+  end
+  for i, name in ipairs(names) do
+    if name == target then return i end
+  end
+  errors.raise("data.csv: there is no column '%s'%s", target, errors.hint(target, names, "columns"))
+end
+
+local function numbered_column(columns, target)
+  local at = target < 0 and columns + 1 + target or target
+  if at < 1 or at > columns then
+    errors.raise("data.csv: target is column %d, the file has %d", target, columns)
+  end
+  return at
+end
+
+-- ---- the tensors -----------------------------------------------------------------------------
+
+-- Whole numbers become i64 ids, anything else f32.
+local function targets_of(values, column)
+  local y = values:select(2, column):contiguous()
+  local ids = y:to("i64")
+  return core.methods.equal(ids:to("f64"), y) and ids or y:to("f32")
+end
+
+local function features_of(values, column)
+  local columns, pieces = values:size(2), {}
+  if column > 1 then pieces[1] = values:narrow(2, 1, column - 1) end
+  if column < columns then
+    pieces[#pieces + 1] = values:narrow(2, column + 1, columns - column)
+  end
+  local x = #pieces == 1 and pieces[1] or core.concat(pieces, 2)
+  return x:to("f32"):contiguous()
+end
+
+-- ---- opening ---------------------------------------------------------------------------------
+
+local function is_separator(text)
+  return not text:find("^[^%w%s\"+.-]$") and text ~= "\t" and "one character such as ;" or nil
+end
+
+local SPEC = {
+  path = { type = "string", required = true },
+  target = { type = { "string", "integer" }, default = -1 },
+  header = { type = "boolean", default = true },
+  separator = { type = "string", default = ",", check = is_separator },
+}
+
+---@class gpipe.CsvOptions
+---@field path string
+---@field target? string|integer a column's name or number; default -1, the last one
+---@field header? boolean whether the first line names the columns; default true
+---@field separator? string between fields; default ","
+
+--- Open a file of numbers separated by commas. x: f32, the columns but the target; y: the target, as
+--- i64 ids where all its values are whole numbers, else f32.
+--- Errors: wrong options raise, also a target that is not in the file; nil, message, code for a file
+--- that cannot be read, with file:line and column for what is no number.
+--- ```lua
+--- local d = assert(gp.data.csv{path = "examples/data/digits.csv", target = "label"})
+--- local train, test = d:shuffle(1):split(0.8)
+--- ```
+---@param opts gpipe.CsvOptions
+---@return gpipe.Dataset?
+---@return string? message
+---@return string? code
+function csv.open(opts)
+  opts = options.check("data.csv", opts, SPEC)
+  local values, names, code = core.csv_read(opts.path, opts.header, opts.separator)
+  if not values then return nil, names, code end
+  local columns = values:size(2)
+  local column = math.type(opts.target) and numbered_column(columns, opts.target)
+    or named_column(names, opts.target)
+  if columns < 2 then
+    return nil, ("%s: 1 column, expected features beside the target"):format(opts.path), "format"
+  end
+  return tensors.open(features_of(values, column), targets_of(values, column))
+end
+
+return csv

@@ -1,0 +1,51 @@
+-- gpipe/optim/adam.lua - Adam, and AdamW with decoupled weight decay.
+-- Source: Kingma and Ba 2015 (Adam); Loshchilov and Hutter 2019 (AdamW); formulas as in PyTorch.
+
+local new = require "gpipe.optim.optimizer"
+local rules = require "gpipe.optim.rules"
+
+local adam = {}
+
+local function kind_of(name, weight_decay)
+  return {
+    who = "optim." .. name,
+    kind = name:lower(),
+    spec = {
+      lr = rules.amount(),
+      betas = rules.betas(0.9, 0.999),
+      eps = rules.amount(1e-8),
+      weight_decay = rules.amount(weight_decay),
+    },
+    moments = function() return 2 end,
+  }
+end
+
+local plain, decoupled = kind_of("Adam", 0), kind_of("AdamW", 0.01)
+
+--- Adam: means of the gradient and of its square, corrected for their start at zero. The weight decay
+--- is added to the gradient.
+--- Errors: a negative or NaN setting, a beta outside [0, 1), a parameter in two groups.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local opt = gp.optim.Adam(model:parameters(), {lr = 1e-3})
+--- ```
+---@param params table `pipe:parameters()`, or groups {params = ..., lr = ...}
+---@param opts {lr: number, betas?: number[], eps?: number, weight_decay?: number}
+---@return gpipe.Optimizer
+function adam.Adam(params, opts) return new(plain, params, opts) end
+
+--- AdamW: Adam whose weight decay (0.01 unless said) shrinks the values directly.
+--- Errors: as Adam.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local opt = gp.optim.AdamW({
+---   {params = model:parameters("weight$"), weight_decay = 0.1},
+---   {params = model:parameters("bias$"), weight_decay = 0},
+--- }, {lr = 3e-4, betas = {0.9, 0.95}})
+--- ```
+---@param params table `pipe:parameters()`, or groups {params = ..., lr = ...}
+---@param opts {lr: number, betas?: number[], eps?: number, weight_decay?: number}
+---@return gpipe.Optimizer
+function adam.AdamW(params, opts) return new(decoupled, params, opts) end
+
+return adam

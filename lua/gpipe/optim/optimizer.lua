@@ -1,0 +1,188 @@
+-- gpipe/optim/optimizer.lua - what SGD, Adam and AdamW have in common: groups, settings, steps.
+--
+-- A setting is looked up in the group, then in the optimizer: `opt.lr = x` moves every group that has
+-- no learning rate of its own. Settings are checked when they are set, so that a step cannot fail for
+-- them. The object behind it (core.optimizer_new) holds the moments and the number of steps.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local params = require "gpipe.optim.params"
+local rules = require "gpipe.optim.rules"
+local state = require "gpipe.optim.state"
+
+---@class gpipe.Optimizer
+---@field lr number may be set at any time
+---@field weight_decay number may be set at any time
+---@field groups table[] with the same settings
+local methods = {}
+
+-- Settings that may change while training; the others decide what state there is.
+local mutable = { lr = true, weight_decay = true }
+
+-- The object's own fields, apart from what users index.
+local fields = setmetatable({}, { __mode = "k" }) ---@type table<table, table>
+
+-- ---- settings --------------------------------------------------------------------------------
+
+local function set(who, settings, spec, key, value)
+  if not spec[key] then
+    local names = {}
+    for name in pairs(spec) do names[#names + 1] = name end
+    table.sort(names)
+    errors.raise("%s: there is no setting '%s'%s", who, tostring(key),
+      errors.hint(key, names, "settings"))
+  end
+  if not mutable[key] then
+    errors.raise("%s: %s cannot change after the optimizer was made", who, key)
+  end
+  local rule = { required = true }
+  for name, part in pairs(spec[key]) do rule[name] = part end
+  rule.default = nil
+  settings[key] = options.argument(who, key, value, rule)
+end
+
+local Group = { __name = "gpipe.OptimizerGroup" }
+
+function Group.__index(group, key)
+  local f = fields[group]
+  if key == "params" then return f.entries end
+  local own = f.own[key]
+  if own ~= nil then return own end
+  return f.defaults[key]
+end
+
+function Group.__newindex(group, key, value)
+  local f = fields[group]
+  set(f.who, f.own, f.spec, key, value)
+end
+
+-- ---- the object ------------------------------------------------------------------------------
+
+local Optimizer = { __name = "gpipe.Optimizer" }
+
+function Optimizer.__index(opt, key)
+  local f = fields[opt]
+  if methods[key] then return methods[key] end
+  if key == "groups" then return f.groups end
+  return f.defaults[key]
+end
+
+function Optimizer.__newindex(opt, key, value)
+  local f = fields[opt]
+  set(f.who, f.defaults, f.spec, key, value)
+end
+
+function Optimizer.__tostring(opt)
+  local f = fields[opt]
+  local count = 0
+  for _, group in ipairs(f.groups) do count = count + #group.params end
+  return ("%s(%d parameters in %d group%s, lr %s, step %d)"):format(f.who:match("[^.]+$"), count,
+    #f.groups, #f.groups == 1 and "" or "s", tostring(f.defaults.lr or "per group"),
+    f.handle:steps())
+end
+
+-- What the C side takes for one group.
+local function hyper(group)
+  local betas = group.betas or {}
+  return {
+    lr = group.lr, weight_decay = group.weight_decay, momentum = group.momentum,
+    nesterov = group.nesterov, beta1 = betas[1], beta2 = betas[2], eps = group.eps,
+  }
+end
+
+--- Update all parameters from their gradients.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local pipe <close> = gp.pipeline(model, {loss = nn.MSELoss()})
+--- local opt = gp.optim.SGD(pipe:parameters(), {lr = 0.1})
+--- pipe:step(gp.ones{8, 4}, gp.ones{8, 2})
+--- opt:step()
+--- ```
+function methods:step()
+  local f = fields[self]
+  local hypers = {}
+  for i, group in ipairs(f.groups) do hypers[i] = hyper(group) end
+  f.handle:step(hypers)
+end
+
+--- Set the gradients to zero. `pipe:step` starts from zero by itself, unless it accumulates.
+function methods:zero_grad()
+  for _, group in ipairs(fields[self].groups) do
+    for _, entry in ipairs(group.params) do
+      local grad = entry.param:grad()
+      if grad then grad:copy_(0) end
+    end
+  end
+end
+
+--- Copy the state: the moments as `NAME.moment1` and `NAME.moment2`, and `step`, all tensors, ready
+--- for `gp.save`. The settings are not in it: they belong to the script.
+--- ```lua
+--- local opt = gp.optim.Adam(nn.Linear(4, 2):parameters(), {lr = 0.1})
+--- assert(gp.save(os.tmpname(), opt:state_dict()))
+--- ```
+---@return table<string, gpipe.Tensor>
+function methods:state_dict() return state.get(fields[self]) end
+
+--- Take back a state, made with any cut of the model into stages.
+--- Errors: all faults in one text (missing, unexpected, wrong shape or dtype), and nothing changed.
+--- ```lua
+--- local opt = gp.optim.Adam(nn.Linear(4, 2):parameters(), {lr = 0.1})
+--- opt:load_state_dict(opt:state_dict())
+--- ```
+---@param given table<string, gpipe.Tensor>
+function methods:load_state_dict(given) state.set(fields[self], given) end
+
+-- ---- making ----------------------------------------------------------------------------------
+
+-- One object per group, which the optimizer and the user share.
+local function make_groups(who, groups, defaults, spec)
+  local made = {}
+  for i, group in ipairs(groups) do
+    local object = setmetatable({}, Group)
+    fields[object] = {
+      who = ("%s: group %d"):format(who, i), entries = group.entries, own = group.own,
+      defaults = defaults, spec = spec,
+    }
+    if object.lr == nil then errors.raise("%s: missing option 'lr'", who) end
+    made[i] = object
+  end
+  return made
+end
+
+local function boxes_of(groups)
+  local boxes = {}
+  for i, group in ipairs(groups) do
+    boxes[i] = {}
+    for j, entry in ipairs(group.params) do boxes[i][j] = entry.param end
+  end
+  return boxes
+end
+
+---@class gpipe.OptimizerKind
+---@field who string "optim.AdamW"
+---@field kind string "sgd", "adam" or "adamw"
+---@field spec table<string, gpipe.OptionRule>
+---@field check? fun(who: string, group: table) for settings that depend on one another
+---@field moments fun(group: table): integer moments that are part of the state
+
+--- Make an optimizer of a kind.
+---@param kind gpipe.OptimizerKind
+---@param given table the first argument: parameters or groups
+---@param opts table? the second one
+---@return gpipe.Optimizer
+return function(kind, given, opts)
+  local who, spec = kind.who, kind.spec
+  local defaults = options.check(who, opts, spec)
+  local groups = make_groups(who, params.read(who, given, rules.of_group(spec)), defaults, spec)
+  for _, group in ipairs(groups) do
+    if kind.check then kind.check(who, group) end
+  end
+  local opt = {}
+  fields[opt] = {
+    who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
+    handle = core.optimizer_new(kind.kind, boxes_of(groups)),
+  }
+  return setmetatable(opt, Optimizer)
+end

@@ -1,0 +1,102 @@
+-- gpipe/optim/params.lua - the parameters that an optimizer is given: one list, or groups of them.
+--
+-- What comes out are groups of entries {name, param}, without frozen ones, no parameter twice.
+
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+local params = {}
+
+local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
+
+-- ---- one entry -------------------------------------------------------------------------------
+
+-- The declared parameter of an entry of model:parameters() or pipe:parameters().
+local function param_of(entry)
+  if type(entry) ~= "table" then return nil end
+  if is_tensor(entry.param) then return entry.param end
+  local value = entry.value
+  return is_tensor(value) and value:is_parameter() and value or nil
+end
+
+--- The declared parameter and the name of one entry; raises where it is none.
+---@param who string
+---@param where string "params" or "group 2"
+---@param i integer
+---@param entry any
+---@return gpipe.Tensor param
+---@return string name
+function params.check_entry(who, where, i, entry)
+  local param = param_of(entry)
+  if not param then
+    errors.raise("%s: element %d of %s is %s, expected an entry of pipe:parameters()", who, i, where,
+      errors.show(entry))
+  end
+  return param, entry.name or ("parameter %d"):format(i)
+end
+
+local function check_list(who, where, list)
+  if type(list) ~= "table" or type(list.parameters) == "function" then
+    errors.raise("%s: %s is %s, expected a list such as pipe:parameters()", who, where,
+      errors.show(list))
+  end
+  return list
+end
+
+-- ---- groups ----------------------------------------------------------------------------------
+
+-- Each parameter once, each name once: names are the keys of the state.
+local function check_unique(who, seen, group, param, name)
+  local before = seen[param] or seen[name]
+  if before == group then
+    errors.raise("%s: parameter '%s' is twice in group %d", who, name, group)
+  elseif before then
+    errors.raise("%s: parameter '%s' is in two groups, %d and %d", who, name, before, group)
+  end
+  seen[param], seen[name] = group, group
+end
+
+-- Frozen parameters count as given, but are not kept.
+local function read_list(who, where, list, group, seen)
+  local kept = {}
+  for i, entry in ipairs(check_list(who, where, list)) do
+    local param, name = params.check_entry(who, where, i, entry)
+    check_unique(who, seen, group, param, name)
+    if not param:is_frozen() then kept[#kept + 1] = { name = name, param = param } end
+  end
+  return kept
+end
+
+local function read_groups(who, given, spec)
+  local groups, seen = {}, {}
+  for g, group in ipairs(given) do
+    local where = ("group %d"):format(g)
+    local own = options.check(("%s: %s"):format(who, where), group, spec)
+    groups[g] = { entries = read_list(who, where, own.params, g, seen), own = own }
+    own.params = nil
+  end
+  return groups
+end
+
+--- Read the first argument of an optimizer.
+--- Errors: what is no entry; a parameter given twice; nothing to train.
+---@param who string
+---@param given table a list of entries, or of groups {params = list, option = value, ...}
+---@param spec table<string, gpipe.OptionRule> of a group
+---@return {entries: {name: string, param: gpipe.Tensor}[], own: table}[]
+function params.read(who, given, spec)
+  check_list(who, "params", given)
+  local first = given[1]
+  local grouped = type(first) == "table" and getmetatable(first) == nil and first.params ~= nil
+  local groups = grouped and read_groups(who, given, spec)
+    or { { entries = read_list(who, "params", given, 1, {}), own = {} } }
+  local count = 0
+  for _, group in ipairs(groups) do count = count + #group.entries end
+  if count == 0 then
+    errors.raise("%s: there is nothing to train: %s", who,
+      first == nil and "the list of parameters is empty" or "all parameters are frozen or left out")
+  end
+  return groups
+end
+
+return params

@@ -1,0 +1,41 @@
+-- gpipe/optim/sgd.lua - stochastic gradient descent, with momentum and Nesterov's look ahead.
+
+local errors = require "gpipe.errors"
+local new = require "gpipe.optim.optimizer"
+local rules = require "gpipe.optim.rules"
+
+local sgd = {}
+
+local function check(who, group)
+  if group.nesterov and group.momentum == 0 then
+    errors.raise("%s: nesterov is true and momentum is 0, expected momentum > 0", who)
+  end
+end
+
+local kind = {
+  who = "optim.SGD",
+  kind = "sgd",
+  spec = {
+    lr = rules.amount(),
+    momentum = rules.amount(0),
+    nesterov = { type = "boolean", default = false },
+    weight_decay = rules.amount(0),
+  },
+  check = check,
+  moments = function(group) return group.momentum > 0 and 1 or 0 end,
+}
+
+--- Gradient descent. With d = gradient + weight_decay * value: momentum keeps m = momentum * m + d
+--- (the first one is d) and steps along m, or with Nesterov along d + momentum * m.
+--- Errors: a negative or NaN setting, Nesterov without momentum, a parameter in two groups.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local opt = gp.optim.SGD(model:parameters(), {lr = 0.1, momentum = 0.9})
+--- opt.lr = 0.05
+--- ```
+---@param params table `pipe:parameters()`, or groups {params = ..., lr = ...}
+---@param opts {lr: number, momentum?: number, nesterov?: boolean, weight_decay?: number}
+---@return gpipe.Optimizer
+function sgd.SGD(params, opts) return new(kind, params, opts) end
+
+return sgd

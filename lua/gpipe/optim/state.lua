@@ -1,0 +1,54 @@
+-- gpipe/optim/state.lua - the state of an optimizer as tensors by name.
+--
+-- The names come from the parameters' paths, so a state fits every cut of the model into stages. The
+-- number of steps is a scalar i64 tensor among them: what `gp.save` takes is the whole state.
+
+local errors = require "gpipe.errors"
+local nn_state = require "gpipe.nn.state"
+local create = require "gpipe.tensor.create"
+
+local state = {}
+
+-- {name, value}: value shares its memory with the moment.
+local function entries_of(optimizer)
+  local entries = {}
+  for _, group in ipairs(optimizer.groups) do
+    for _, entry in ipairs(group.params) do
+      for k = 1, optimizer.moments(group) do
+        local moment = optimizer.handle:moment(entry.param, k)
+        if moment then
+          entries[#entries + 1] = { name = ("%s.moment%d"):format(entry.name, k), value = moment }
+        end
+      end
+    end
+  end
+  return entries
+end
+
+local function step_tensor(n) return create.tensor(n, { dtype = "i64" }) end
+
+---@param optimizer table handle, groups, moments
+---@return table<string, gpipe.Tensor>
+function state.get(optimizer)
+  local copies = nn_state.copy(entries_of(optimizer))
+  copies.step = step_tensor(optimizer.handle:steps())
+  return copies
+end
+
+local function is_negative(step)
+  return getmetatable(step) == "gpipe.Tensor" and step:numel() == 1 and step:item() < 0
+end
+
+---@param optimizer table
+---@param given table<string, gpipe.Tensor>
+function state.set(optimizer, given)
+  local entries, step = entries_of(optimizer), step_tensor(0)
+  entries[#entries + 1] = { name = "step", value = step }
+  if type(given) == "table" and is_negative(given.step) then
+    errors.raise("load_state_dict: step is %d, expected at least 0", given.step:item())
+  end
+  nn_state.load(entries, given)
+  optimizer.handle:set_steps(step:item())
+end
+
+return state

@@ -1,0 +1,134 @@
+-- lua/gpipe/pipeline/init.lua - `gp.pipeline(model, options)`: a model cut into stages that run.
+--
+-- This file checks what the user asked for and makes the object; running is in run.lua, tracing and
+-- plans in files of their own.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local nn = require "gpipe.nn"
+local options = require "gpipe.options"
+local balance = require "gpipe.pipeline.balance"
+local devices = require "gpipe.pipeline.devices"
+local Pipeline = require "gpipe.pipeline.run"
+local random = require "gpipe.random"
+local schedule = require "gpipe.schedule"
+
+local WHO = "gp.pipeline"
+
+local SPEC = {
+  balance = { type = "table" },
+  devices = { type = "table" },
+  chunks = { type = "integer", min = 1, default = 1 },
+  schedule = { type = { "string", "table" }, default = "1f1b" },
+  checkpoint = { choices = { "always", "except_last", "never" }, default = "except_last" },
+  loss = { type = { "callable", "table" } },
+  sample = { type = "table" },
+  precision = { choices = { "f32" }, default = "f32" },
+  finite = { type = "boolean", default = false },
+  seed = { type = "integer" },
+}
+
+-- ---- checks ----------------------------------------------------------------------------------
+
+local function check_model(model)
+  local is = type(model) == "table" and model.is
+  if not is or not model:is(nn.Sequential) then
+    errors.raise("%s: the model is %s, expected an nn.Sequential (wrap it: nn.Sequential {model})",
+      WHO, is and nn.describe and nn.describe(model) or errors.show(model))
+  end
+  if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", WHO) end
+end
+
+-- Number of stages, layers of each, devices: any of them may decide the others.
+local function resolve_cut(model, opts)
+  local list = opts.balance and balance.check(opts.balance, model)
+  local found, config = pcall(require, "gpipe.config")
+  local named = opts.devices or (found and config.devices)
+  local stages = list and #list or named and math.min(#named, #model) or 1
+  local chosen = devices.resolve(opts.devices, stages)
+  if not list then list = balance.cut(balance.weights(model), #chosen) end
+  return list, chosen
+end
+
+-- A schedule that cannot be built should be an error now, not at the first step.
+local function check_schedule(wanted, stages, chunks)
+  local made = schedule.resolve(wanted, stages, chunks)
+  local good, report = made:verify()
+  if not good then errors.raise("%s: %s", WHO, report) end
+end
+
+-- ---- what the runtime wants ------------------------------------------------------------------
+
+-- Per layer its stage (from 0), and one more entry: the loss belongs to the last stage.
+local function stages_of(list)
+  local stage_of = {}
+  for stage, layers in ipairs(list) do
+    for _ = 1, layers do stage_of[#stage_of + 1] = stage - 1 end
+  end
+  stage_of[#stage_of + 1] = #list - 1
+  return stage_of
+end
+
+-- Per parameter or buffer the layer (from 0) that declares it first.
+local function owners(model)
+  local layer_of = {}
+  for i = 1, #model do
+    for _, list in ipairs { model[i]:parameters(), model[i]:buffers() } do
+      for _, entry in ipairs(list) do
+        layer_of[entry.param] = layer_of[entry.param] or i - 1
+      end
+    end
+  end
+  return layer_of
+end
+
+-- Parameters and buffers of the model with their layers.
+local function inventory(model)
+  local layer_of, boxes, layers = owners(model), {}, {}
+  for _, list in ipairs { model:parameters(), model:buffers() } do
+    for _, entry in ipairs(list) do
+      boxes[#boxes + 1] = entry.param
+      layers[#layers + 1] = layer_of[entry.param] or 0
+    end
+  end
+  return boxes, layers
+end
+
+-- ---- making one ------------------------------------------------------------------------------
+
+--- Cut a model into stages, place each on a device and start the workers.
+---
+--- Errors: the conditions of torchgpipe (balance of the wrong sum, entries below one, too few devices,
+--- chunks < 1, unknown checkpoint mode, not a Sequential) with both numbers; a model that another live
+--- pipeline owns.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
+--- local pipe <close> = gp.pipeline(model, {
+---   balance = {2, 1}, chunks = 2, loss = nn.CrossEntropyLoss(),
+--- })
+--- local loss = pipe:step(gp.randn {6, 4}, gp.zeros({6}, {dtype = "i64"}))
+--- ```
+---@param model nn.Sequential
+---@param opts? table see docs/pipeline.md
+---@return gpipe.Pipeline
+local function pipeline(model, opts)
+  check_model(model)
+  opts = options.check(WHO, opts, SPEC)
+  local list, chosen = resolve_cut(model, opts)
+  check_schedule(opts.schedule, #list, opts.chunks)
+  local boxes, layers = inventory(model)
+  local inner = core.pipeline_new {
+    stages = #list, stage_of = stages_of(list), params = boxes, param_layer = layers,
+    devices = chosen, checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
+    finite = opts.finite,
+  }
+  local pipe = Pipeline.new {
+    core = inner, model = model, balance = list, devices = chosen, stages = #list,
+    stage_of = stages_of(list), layer_of = owners(model), chunks = opts.chunks,
+    schedule = opts.schedule, checkpoint = opts.checkpoint, loss = opts.loss,
+  }
+  if opts.sample then pipe:prepare(table.unpack(opts.sample)) end
+  return pipe
+end
+
+return pipeline

@@ -1,0 +1,102 @@
+-- lua/gpipe/pipeline/plans.lua - one plan per kind of pass and shape of batch, made once and kept.
+--
+-- Plans hold memory, so only the few used last are kept: a training shape, the smaller last batch of
+-- an epoch, evaluation.
+
+local errors = require "gpipe.errors"
+local schedule = require "gpipe.schedule"
+local tracing = require "gpipe.pipeline.tracing"
+
+local plans = {}
+
+local LIMIT = 6
+
+local function key_of(kind, tensors)
+  local parts = { kind }
+  for _, t in ipairs(tensors) do
+    parts[#parts + 1] = t.dtype .. " " .. table.concat(t.shape, "x")
+  end
+  return table.concat(parts, ";")
+end
+
+-- m as equal as possible micro-batches of n rows: {rows, how many} of the larger and smaller ones.
+local function split(n, chunks)
+  local m = math.min(n, chunks)
+  local rows, larger = n // m, n % m
+  if larger == 0 then return { { rows, m } }, m end
+  return { { rows + 1, larger }, { rows, m - larger } }, m
+end
+
+local TRAINING = { step = true, split = true }
+local WITH_LOSS = { step = true, evaluate = true }
+
+-- F only, for evaluation and inference.
+local function forward_only(p, m)
+  local rows, placement = {}, {}
+  for r = 0, p - 1 do
+    local row = {}
+    for i = 0, m - 1 do row[#row + 1] = { op = "F", stage = r, micro = i } end
+    rows[r + 1], placement[r] = row, r
+  end
+  return schedule.wrap("forward", { placement = placement, rows = rows }, m)
+end
+
+-- The order of actions: the pipeline's own for steps; forward passes need no schedule but "all F".
+local function schedule_for(pipe, kind, m)
+  if kind == "step" then
+    local made = schedule.resolve(pipe.schedule, pipe.stages, m)
+    local good, report = made:verify()
+    if not good then errors.raise("gp.pipeline: %s", report) end
+    return made
+  end
+  if kind == "split" then return schedule.build("gpipe", { devices = pipe.stages, chunks = m }):verify() end
+  return forward_only(pipe.stages, m):verify()
+end
+
+local function build(pipe, kind, inputs, targets)
+  local sizes, m = split(inputs[1].shape[1], pipe.chunks)
+  local request = {
+    pipe = pipe, training = TRAINING[kind] or false, with_loss = WITH_LOSS[kind] or false,
+    inputs = inputs, targets = targets, handler = function(message) return message end,
+  }
+  local made = schedule_for(pipe, kind, m)
+  local spec = { kind = kind, schedule = made.checked, shapes = {} }
+  for k, size in ipairs(sizes) do
+    spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
+  end
+  return { handle = pipe.core:plan(spec), kind = kind, micros = m, schedule = made }
+end
+
+-- Forget the plan that was used longest ago.
+local function evict(pipe)
+  local oldest
+  for key, plan in pairs(pipe.plans) do
+    if not oldest or plan.used < pipe.plans[oldest].used then oldest = key end
+  end
+  pipe.core:drop(pipe.plans[oldest].handle)
+  pipe.plans[oldest] = nil
+  pipe.plan_count = pipe.plan_count - 1
+end
+
+--- The plan for this kind of pass over these tensors.
+---@param pipe table
+---@param kind "step"|"split"|"evaluate"|"forward"
+---@param inputs gpipe.Tensor[]
+---@param targets gpipe.Tensor[]
+---@return table plan
+function plans.get(pipe, kind, inputs, targets)
+  local all = table.move(targets, 1, #targets, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
+  local key = key_of(kind, all)
+  local plan = pipe.plans[key]
+  if not plan then
+    if pipe.plan_count >= LIMIT then evict(pipe) end
+    plan = build(pipe, kind, inputs, targets)
+    pipe.plans[key] = plan
+    pipe.plan_count = pipe.plan_count + 1
+  end
+  pipe.clock = pipe.clock + 1
+  plan.used = pipe.clock
+  return plan
+end
+
+return plans

@@ -1,0 +1,270 @@
+-- lua/gpipe/pipeline/run.lua - the pipeline object: steps, evaluation, state, figures.
+--
+-- Each method checks its tensors, finds the plan for their shape and hands them to the runtime; no
+-- Lua runs inside a step.
+
+local errors = require "gpipe.errors"
+local nn_state = require "gpipe.nn.state"
+local options = require "gpipe.options"
+local plans = require "gpipe.pipeline.plans"
+local create = require "gpipe.tensor.create"
+
+---@class gpipe.Pipeline
+---@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes
+local Pipeline = {}
+local methods = {}
+Pipeline.__name = "gpipe.Pipeline"
+
+--- Wrap what gp.pipeline made.
+function Pipeline.new(fields)
+  fields.plans, fields.plan_count, fields.clock = {}, 0, 0
+  fields.mode = "train"
+  return setmetatable(fields, Pipeline)
+end
+
+-- ---- checks ----------------------------------------------------------------------------------
+
+local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
+
+local function live(pipe, who)
+  if not pipe.core then errors.raise("%s: the pipeline is closed", who) end
+end
+
+-- One tensor, or a list of them, as a list of contiguous ones.
+local function tensors_of(who, what, value)
+  local list = is_tensor(value) and { value } or value
+  if type(list) ~= "table" or #list == 0 then
+    errors.raise("%s: the %s is %s, expected a tensor (or a list of tensors)", who, what,
+      errors.show(value))
+  end
+  local dense = {}
+  for i, t in ipairs(list) do
+    if not is_tensor(t) then
+      errors.raise("%s: the %s is %s, expected a tensor", who, what, errors.show(t))
+    end
+    if #t.shape == 0 then
+      errors.raise("%s: the %s is a scalar, expected rows in the first dimension", who, what)
+    end
+    dense[i] = t:contiguous()
+  end
+  return dense
+end
+
+local function check_rows(who, inputs, targets)
+  local rows = inputs[1].shape[1]
+  if rows == 0 then errors.raise("%s: the batch is empty, expected at least one row", who) end
+  for _, list in ipairs { inputs, targets } do
+    for _, t in ipairs(list) do
+      if t.shape[1] ~= rows then
+        errors.raise("%s: the input has %d rows and the %s %d, expected the same number", who, rows,
+          list == targets and "target" or "other input", t.shape[1])
+      end
+    end
+  end
+end
+
+local function need_loss(pipe, who)
+  if not pipe.loss then
+    errors.raise("%s: the pipeline has no loss, expected option 'loss' (or use forward and backward)",
+      who)
+  end
+end
+
+-- ---- training and evaluation -----------------------------------------------------------------
+
+local function is_finite(x) return x == x and x ~= math.huge and x ~= -math.huge end
+
+-- A loss that is not finite is returned as it is, and said once.
+local function note_loss(pipe, loss)
+  if not is_finite(loss) and not pipe.warned then
+    pipe.warned = true
+    io.stderr:write(("gpipe: the loss is %s at step %d (said once; finite = true names the layer)\n")
+      :format(loss ~= loss and "nan" or loss, pipe.core:steps()))
+  end
+  return loss
+end
+
+--- Forward and backward of all micro-batches; gradients are ready afterwards.
+---
+--- Shapes: x and y have the rows in the first dimension; lists of tensors where there are several.
+--- Errors: shapes, dtypes, an id out of range, a failing op: named with the layer; the next step works.
+---@param x gpipe.Tensor|gpipe.Tensor[]
+---@param y gpipe.Tensor|gpipe.Tensor[]
+---@param opts? {accumulate?: boolean} add to the gradients that are there
+---@return number loss the mean over the mini-batch
+function methods:step(x, y, opts)
+  live(self, "step")
+  need_loss(self, "step")
+  local o = options.check("step", opts, { accumulate = { type = "boolean", default = false } })
+  local inputs, targets = tensors_of("step", "input", x), tensors_of("step", "target", y)
+  check_rows("step", inputs, targets)
+  local plan = plans.get(self, "step", inputs, targets)
+  self.pending = nil
+  return note_loss(self, (self.core:run(plan.handle, inputs, targets, nil, nil, o.accumulate)))
+end
+
+--- Forward only, in evaluation mode; returns the mean loss. Gradients stay as they are.
+---@param x gpipe.Tensor|gpipe.Tensor[]
+---@param y gpipe.Tensor|gpipe.Tensor[]
+---@return number loss
+function methods:evaluate(x, y)
+  live(self, "evaluate")
+  need_loss(self, "evaluate")
+  local inputs, targets = tensors_of("evaluate", "input", x), tensors_of("evaluate", "target", y)
+  check_rows("evaluate", inputs, targets)
+  local plan = plans.get(self, "evaluate", inputs, targets)
+  return (self.core:run(plan.handle, inputs, targets))
+end
+
+-- An output tensor for all rows of the batch.
+local function output_for(pipe, plan, rows)
+  local shape, dtype = pipe.core:output_shape(plan.handle)
+  if #shape == 0 then
+    errors.raise("forward: the model returns a scalar, expected rows in the first dimension")
+  end
+  shape[1] = rows
+  return create.zeros(shape, { dtype = dtype })
+end
+
+--- The output for all rows. In training mode backward(grad) may follow; dropout follows the mode.
+---@param x gpipe.Tensor|gpipe.Tensor[]
+---@return gpipe.Tensor
+function methods:forward(x)
+  live(self, "forward")
+  local inputs = tensors_of("forward", "input", x)
+  check_rows("forward", inputs, {})
+  local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
+  local output = output_for(self, plan, inputs[1].shape[1])
+  self.core:run(plan.handle, inputs, {}, output)
+  self.pending = plan.kind == "split" and { plan = plan, inputs = inputs, output = output } or nil
+  return output
+end
+
+local function check_grad(grad, output)
+  if not is_tensor(grad) then
+    errors.raise("backward: the gradient is %s, expected a tensor", errors.show(grad))
+  end
+  local have, want = table.concat(grad.shape, "x"), table.concat(output.shape, "x")
+  if have ~= want or grad.dtype ~= output.dtype then
+    errors.raise("backward: the gradient is %s %s, expected %s %s as forward returned", grad.dtype,
+      have, output.dtype, want)
+  end
+end
+
+--- Backward of the last forward, once, in training mode.
+---@param grad gpipe.Tensor gradient of the output
+---@param opts? {accumulate?: boolean}
+function methods:backward(grad, opts)
+  live(self, "backward")
+  local o = options.check("backward", opts, { accumulate = { type = "boolean", default = false } })
+  local pending = self.pending
+  if not pending then
+    errors.raise("backward: there is no forward to go back through: call it once after each forward in "
+      .. "training mode, with no step in between")
+  end
+  check_grad(grad, pending.output)
+  self.pending = nil
+  self.core:run(pending.plan.handle, pending.inputs, {}, pending.output, grad:contiguous(),
+    o.accumulate)
+end
+
+--- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first step.
+function methods:prepare(x, y)
+  local inputs = tensors_of("sample", "input", x)
+  local targets = y and tensors_of("sample", "target", y) or {}
+  check_rows("sample", inputs, targets)
+  plans.get(self, self.loss and "step" or "split", inputs, targets)
+end
+
+function methods:train() self.mode = "train" return self end
+function methods:eval() self.mode = "eval" return self end
+function methods:zero_grad() live(self, "zero_grad") self.core:zero_grad() end
+
+-- ---- parameters and state --------------------------------------------------------------------
+
+-- The entry of model:parameters() with the stage that owns it.
+local function with_stage(pipe, entry)
+  rawset(entry, "stage", pipe.stage_of[(pipe.layer_of[entry.param] or 0) + 1])
+  return entry
+end
+
+--- A list of {name, value, grad, stage}, ordered as model:parameters(); pattern filters names.
+---@param pattern? string
+---@return table[]
+function methods:parameters(pattern)
+  local list = self.model:parameters(pattern)
+  for i, entry in ipairs(list) do list[i] = with_stage(self, entry) end
+  return list
+end
+
+function methods:state_dict() return self.model:state_dict() end
+
+function methods:load_state_dict(t, opts)
+  live(self, "load_state_dict")
+  nn_state.set(self.model, t, opts)
+  return self
+end
+
+--- Stop the workers and give the model back; its parameters keep their values.
+function methods:close()
+  if not self.core then return end
+  self.core:close()
+  self.core, self.plans, self.pending = nil, {}, nil
+end
+
+-- ---- figures ---------------------------------------------------------------------------------
+
+--- Write the last pass as a Chrome trace (ui.perfetto.dev opens it).
+---@param path string
+---@return boolean? true, or nil, message, code
+function methods:trace(path)
+  live(self, "trace")
+  return self.core:trace(path)
+end
+
+local function stats_of(pipe)
+  live(pipe, "stats")
+  local raw = pipe.core:stats()
+  local stats = { seconds = raw.seconds, bubble = {}, peak_live = {}, peak_bytes = {}, busy = {} }
+  for d, device in ipairs(raw) do
+    stats.bubble[d] = raw.seconds > 0 and math.max(0, 1 - device.busy / raw.seconds) or 0
+    stats.busy[d] = device.busy
+    stats.peak_live[d], stats.peak_bytes[d] = device.peak_live, device.peak_bytes
+  end
+  return stats
+end
+
+function Pipeline.__index(pipe, key)
+  if key == "stats" then return stats_of(pipe) end
+  return methods[key]
+end
+
+Pipeline.__close = methods.close
+
+-- "stage 0 on cpu:0 (1 thread): layers 1-3, 1,234 parameters"
+local function stage_line(pipe, stage, first)
+  local count = 0
+  for i = first, first + pipe.balance[stage] - 1 do
+    for _, entry in ipairs(pipe.model[i]:parameters()) do count = count + entry.param:numel() end
+  end
+  local device = pipe.devices[stage]
+  return ("  stage %d on %s (%d %s): layers %d-%d, %d parameters"):format(stage - 1, device.name,
+    device.threads, device.threads == 1 and "thread" or "threads", first,
+    first + pipe.balance[stage] - 1, count)
+end
+
+function Pipeline.__tostring(pipe)
+  local name = type(pipe.schedule) == "table" and (pipe.schedule.name or pipe.schedule[1])
+    or pipe.schedule
+  local lines, first = {
+    ("pipeline%s: %d stages, chunks %d, schedule %s, checkpoint %s"):format(
+      pipe.core and "" or " (closed)", pipe.stages, pipe.chunks, name, pipe.checkpoint),
+  }, 1
+  for stage = 1, pipe.stages do
+    lines[#lines + 1] = stage_line(pipe, stage, first)
+    first = first + pipe.balance[stage]
+  end
+  return table.concat(lines, "\n")
+end
+
+return Pipeline

@@ -1,0 +1,105 @@
+-- lua/gpipe/pipeline/tracing.lua - one pass of a model over symbolic tensors.
+--
+-- Every layer of the outermost Sequential runs once per number of rows; what it applies is recorded
+-- under its index, so that any cut into stages can be made of the record.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+
+local tracing = {}
+
+local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
+
+-- Run the layers one by one; several values may pass between them.
+local function run_layers(trace, model, i, ...)
+  if i > #model then return ... end
+  core.trace_layer(trace, i - 1)
+  return run_layers(trace, model, i + 1, model:run_layers(i, i, ...))
+end
+
+-- Shape of a tensor with its first dimension replaced.
+local function with_rows(tensor, rows)
+  local shape = tensor.shape
+  shape[1] = rows
+  return shape
+end
+
+local function declare(trace, kind, tensors, rows)
+  local values = {}
+  for i, t in ipairs(tensors) do
+    values[i] = core.trace_input(trace, kind, t.dtype, with_rows(t, rows))
+  end
+  return values
+end
+
+-- A loss function of the user's: sum and count, or a scalar that is the mean over its rows.
+local function function_terms(loss, output, targets, rows)
+  local sum, count = loss(output, table.unpack(targets))
+  if not is_tensor(sum) or #sum.shape > 0 and sum:numel() ~= 1 then
+    local what = is_tensor(sum) and "a tensor of " .. table.concat(sum.shape, "x") or errors.show(sum)
+    errors.raise("loss: the function returned %s, expected a scalar tensor (or sum, count)", what)
+  end
+  if #sum.shape > 0 then sum = sum:reshape {} end
+  if count == nil then return sum * rows, rows end
+  return sum, count
+end
+
+local function terms_of(loss, output, targets, rows)
+  if type(loss) == "table" and loss.terms then
+    local sum, count = loss:terms(output, table.unpack(targets))
+    return sum, count, count == nil
+  end
+  return function_terms(loss, output, targets, rows)
+end
+
+-- Counts as the plan wants them: a value of the trace, or an integer.
+local function set_count(shape, count)
+  if is_tensor(count) then
+    shape.loss_count = count.dtype == "i64" and count or count:to("i64")
+  else
+    local whole = math.tointeger(count)
+    if count ~= nil and (not whole or whole < 0) then
+      errors.raise("loss: the count is %s, expected a number of rows >= 0 or an integer tensor",
+        errors.show(count))
+    end
+    shape.constant_count = whole or 0
+  end
+end
+
+-- The plan that is being traced: what to do with the output.
+local function finish(trace, request, shape, outputs, targets)
+  local pipe = request.pipe
+  core.trace_layer(trace, #pipe.model)
+  if not request.with_loss then
+    shape.output = outputs[1]
+    return false
+  end
+  local _scope <close> = core.enter("loss", tostring(type(pipe.loss) == "table" and pipe.loss or ""))
+  local sum, count, is_sum = terms_of(pipe.loss, outputs[1], targets, shape.rows)
+  shape.loss_sum = sum
+  set_count(shape, count)
+  return is_sum
+end
+
+--- Trace the model for micro-batches of `rows` rows.
+---@param request {pipe: table, training: boolean, with_loss: boolean, inputs: table, targets: table}
+---@param rows integer
+---@param micros integer
+---@return table shape for core's plan
+---@return boolean sum_loss
+function tracing.run(request, rows, micros)
+  local trace = core.trace_new(request.training)
+  local shape = { trace = trace, rows = rows, micros = micros }
+  local inputs = declare(trace, "batch", request.inputs, rows)
+  local targets = declare(trace, "target", request.targets, rows)
+  core.trace_begin(trace)
+  local good, sum_loss = xpcall(function()
+    local outputs = { run_layers(trace, request.pipe.model, 1, table.unpack(inputs)) }
+    return finish(trace, request, shape, outputs, targets)
+  end, request.handler)
+  core.trace_end()
+  if not good then error(sum_loss, 0) end
+  return shape, sum_loss
+end
+
+return tracing

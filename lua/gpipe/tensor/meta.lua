@@ -1,0 +1,299 @@
+---@meta gpipe.Tensor
+-- lua/gpipe/tensor/meta.lua - what every field and method of a tensor is, for readers, editors and
+-- tests; the methods themselves are in bindings/.
+--
+-- Positions and dimensions count from 1, negative ones from the end. What does not read elements
+-- works on values of a trace too. A spec runs the examples and misses no method.
+-- luacheck: ignore 212
+
+---@class gpipe.Tensor
+---@field shape integer[] a fresh table; {} for a scalar
+---@field dtype gpipe.dtype
+---@field device string "cpu"
+---@operator add(gpipe.Tensor|number): gpipe.Tensor
+---@operator sub(gpipe.Tensor|number): gpipe.Tensor
+---@operator mul(gpipe.Tensor|number): gpipe.Tensor
+---@operator div(gpipe.Tensor|number): gpipe.Tensor
+---@operator pow(gpipe.Tensor|number): gpipe.Tensor
+---@operator unm: gpipe.Tensor
+---@operator len: integer
+local Tensor = {}
+-- ---- facts -----------------------------------------------------------------------------------
+--- Dimensions. `gp.ones({2, 3}):dim() == 2`
+---@return integer
+function Tensor:dim() end
+
+--- Number of elements. `gp.ones({2, 3}):numel() == 6`
+---@return integer
+function Tensor:numel() end
+
+--- Size of one dimension. `gp.ones({2, 3}):size(-1) == 3`
+---@param d integer
+---@return integer
+function Tensor:size(d) end
+
+--- Whether the elements lie row-major without gaps. `gp.ones({2, 3}):is_contiguous()`
+---@return boolean
+function Tensor:is_contiguous() end
+
+-- ---- reading and writing elements ------------------------------------------------------------
+--- Nested tables of the elements; a number for a scalar. `gp.ones({1, 2}):totable()[1][2] == 1`
+--- Integer dtypes give integers, bool gives booleans. Errors: while tracing.
+---@return table|number|boolean
+function Tensor:totable() end
+
+--- The one element. `gp.ones({1}):item() == 1` Errors: more or fewer than one; while tracing.
+---@return number|integer|boolean
+function Tensor:item() end
+
+--- Write a tensor, a number or nested tables in place, converted and broadcast. In forward: Buffers
+--- only. `gp.zeros({2}):copy_({1, 2})[2] == 2`
+---@param other gpipe.Tensor|number|table
+---@return gpipe.Tensor self
+function Tensor:copy_(other) end
+
+--- Same shape, dtype and every bit. `gp.ones({2}):equal(gp.ones {2})`
+---@param other gpipe.Tensor
+---@return boolean
+function Tensor:equal(other) end
+
+--- Give the memory back now instead of when it is collected; the tensor is dead then.
+--- `gp.ones({2}):free() == nil`
+function Tensor:free() end
+
+-- ---- shape -----------------------------------------------------------------------------------
+--- The elements in row-major order under another shape; one size may be -1. A view where possible.
+--- `gp.arange(1, 6):reshape(2, -1).shape[2] == 3`
+---@param shape integer[]|integer also as arguments
+---@param ... integer
+---@return gpipe.Tensor
+function Tensor:reshape(shape, ...) end
+
+--- As reshape, but never a copy. `gp.arange(1, 6):view({3, 2})[3][2] == 6`
+--- Errors: a tensor with gaps.
+---@param shape integer[]|integer
+---@param ... integer
+---@return gpipe.Tensor
+function Tensor:view(shape, ...) end
+
+--- Dimension d of the view is dimension order[d].
+--- `gp.ones({2, 3, 4}):permute({3, 1, 2}).shape[1] == 4`
+---@param order integer[]|integer also as arguments
+---@param ... integer
+---@return gpipe.Tensor
+function Tensor:permute(order, ...) end
+
+--- A view with two dimensions exchanged, the last two unless said.
+--- `gp.ones({2, 3}):transpose().shape[1] == 3`
+---@param a? integer
+---@param b? integer
+---@return gpipe.Tensor
+function Tensor:transpose(a, b) end
+
+--- A view of positions first .. first + length - 1 of a dimension.
+--- `gp.arange(1, 6):narrow(1, 2, 3)[1] == 2`
+---@param d integer
+---@param first integer
+---@param length integer
+---@return gpipe.Tensor
+function Tensor:narrow(d, first, length) end
+
+--- A view of one position of a dimension, which disappears.
+--- `gp.ones({2, 3}):select(2, -1).shape[1] == 2`
+---@param d integer
+---@param i integer
+---@return gpipe.Tensor
+function Tensor:select(d, i) end
+
+--- A view repeated along dimensions of size 1. `gp.ones({1, 2}):expand({3, 2}).shape[1] == 3`
+---@param shape integer[]|integer
+---@param ... integer
+---@return gpipe.Tensor
+function Tensor:expand(shape, ...) end
+
+--- The tensor itself where it is contiguous, else a copy.
+--- `gp.ones({2, 3}):transpose():contiguous():is_contiguous()`
+---@return gpipe.Tensor
+function Tensor:contiguous() end
+
+--- A copy with memory of its own. `gp.ones({2}):clone()[1] == 1`
+---@return gpipe.Tensor
+function Tensor:clone() end
+
+--- Converted to a dtype or device (floats are truncated); the tensor itself where nothing is to do.
+--- `gp.tensor({1.9}):to("i64")[1] == 1`
+---@param what gpipe.dtype|"cpu"
+---@return gpipe.Tensor
+function Tensor:to(what) end
+
+-- ---- elementwise: with a tensor of the same dtype, or a number; shapes broadcast ---------------
+--- `gp.ones({2}):add(1)[1] == 2`, the operator +
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor
+function Tensor:add(other) end
+
+--- `gp.ones({2}):sub(1)[1] == 0`, the operator -
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor
+function Tensor:sub(other) end
+
+--- `gp.ones({2}):mul(3)[1] == 3`, the operator * (elementwise; matmul multiplies matrices)
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor
+function Tensor:mul(other) end
+
+--- `gp.ones({2}):div(2)[1] == 0.5`, the operator /
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor
+function Tensor:div(other) end
+
+--- `gp.full({2}, 3):pow(2)[1] == 9`, the operator ^
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor
+function Tensor:pow(other) end
+
+--- `gp.ones({2}):neg()[1] == -1`, the unary operator -
+---@return gpipe.Tensor
+function Tensor:neg() end
+
+--- `gp.zeros({2}):exp()[1] == 1`
+---@return gpipe.Tensor
+function Tensor:exp() end
+
+--- Natural logarithm. `gp.ones({2}):log()[1] == 0`
+---@return gpipe.Tensor
+function Tensor:log() end
+
+--- `gp.full({2}, 9):sqrt()[1] == 3`
+---@return gpipe.Tensor
+function Tensor:sqrt() end
+
+--- 1 / sqrt. `gp.full({2}, 4):rsqrt()[1] == 0.5`
+---@return gpipe.Tensor
+function Tensor:rsqrt() end
+
+--- `gp.zeros({2}):tanh()[1] == 0`
+---@return gpipe.Tensor
+function Tensor:tanh() end
+
+--- `gp.zeros({2}):sigmoid()[1] == 0.5`
+---@return gpipe.Tensor
+function Tensor:sigmoid() end
+
+--- max(x, 0). `gp.full({2}, -1):relu()[1] == 0`
+---@return gpipe.Tensor
+function Tensor:relu() end
+
+--- x * P(N(0, 1) <= x). `gp.zeros({2}):gelu("tanh")[1] == 0`
+---@param mode? "erf"|"tanh" "erf" unless said
+---@return gpipe.Tensor
+function Tensor:gelu(mode) end
+
+--- x * sigmoid(x). `gp.zeros({2}):silu()[1] == 0`
+---@return gpipe.Tensor
+function Tensor:silu() end
+
+--- `gp.ones({2}):eq(1)[1] == true`; also for integers
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor bool
+function Tensor:eq(other) end
+
+--- `gp.ones({2}):ne(1)[1] == false`
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor bool
+function Tensor:ne(other) end
+
+--- `gp.ones({2}):lt(2)[1] == true`
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor bool
+function Tensor:lt(other) end
+
+--- `gp.ones({2}):le(1)[1] == true`
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor bool
+function Tensor:le(other) end
+
+--- `gp.ones({2}):gt(1)[1] == false`
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor bool
+function Tensor:gt(other) end
+
+--- `gp.ones({2}):ge(1)[1] == true`
+---@param other gpipe.Tensor|number
+---@return gpipe.Tensor bool
+function Tensor:ge(other) end
+
+-- ---- along dimensions ------------------------------------------------------------------------
+--- Product of matrices [.., M, K] and [.., K, N]; leading dimensions broadcast, vectors are taken.
+--- `gp.ones({2, 3}):matmul(gp.ones {3, 4}).shape[2] == 4`
+---@param other gpipe.Tensor
+---@return gpipe.Tensor
+function Tensor:matmul(other) end
+
+--- Sum over a dimension, a list of them, or all. Integers and booleans sum to i64.
+--- `gp.ones({2, 3}):sum():item() == 6`
+---@param dim? integer|integer[]
+---@param keep? boolean keep the dimensions with size 1
+---@return gpipe.Tensor
+function Tensor:sum(dim, keep) end
+
+--- Mean over a dimension, a list of them, or all. `gp.ones({2, 3}):mean(1).shape[1] == 3`
+---@param dim? integer|integer[]
+---@param keep? boolean
+---@return gpipe.Tensor
+function Tensor:mean(dim, keep) end
+
+--- Greatest values along a dimension, and their positions (i64; the first of equals); without a
+--- dimension only the greatest of all. `gp.tensor({1, 9, 2}):max():item() == 9`
+---@param dim? integer
+---@param keep? boolean
+---@return gpipe.Tensor values
+---@return gpipe.Tensor? positions
+function Tensor:max(dim, keep) end
+
+--- Positions of the greatest values along a dimension, or among all elements (i64, from 1).
+--- `gp.tensor({1, 9, 2}):argmax():item() == 2`
+---@param dim? integer
+---@param keep? boolean
+---@return gpipe.Tensor
+function Tensor:argmax(dim, keep) end
+
+--- exp(x) / sum of exp(x) along a dimension, the last unless said.
+--- `gp.zeros({4}):softmax()[1] == 0.25`
+---@param dim? integer
+---@return gpipe.Tensor
+function Tensor:softmax(dim) end
+
+--- Logarithm of softmax. `gp.zeros({1}):log_softmax()[1] == 0`
+---@param dim? integer
+---@return gpipe.Tensor
+function Tensor:log_softmax(dim) end
+
+-- ---- parameters and buffers (of nn.Parameter and nn.Buffer) ----------------------------------
+--- Whether it belongs to a model: a parameter or a buffer. `not gp.ones({1}):is_parameter()`
+---@return boolean
+function Tensor:is_parameter() end
+
+--- Whether it is a buffer. `nn.Buffer({2}):is_buffer()`
+---@return boolean
+function Tensor:is_buffer() end
+
+--- Whether training leaves it as it is. `not nn.Parameter({2}, 0):is_frozen()`
+---@return boolean
+function Tensor:is_frozen() end
+
+--- Freeze or unfreeze. `nn.Parameter({2}, 0):set_frozen(true):is_frozen()` Errors: while a pipeline
+--- owns it.
+---@param frozen boolean
+---@return gpipe.Tensor self
+function Tensor:set_frozen(frozen) end
+
+--- The values now, as a tensor that shares their memory. `nn.Parameter({2}, 3):value()[1] == 3`
+---@return gpipe.Tensor
+function Tensor:value() end
+
+--- The gradient of the last step, nil where there is none. `nn.Parameter({2}, 0):grad() == nil`
+---@return gpipe.Tensor?
+function Tensor:grad() end
+
+return Tensor
