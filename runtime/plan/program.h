@@ -35,10 +35,13 @@ typedef struct gp_instr {
   gp_cut cut;
 } gp_instr;
 
-/* Instructions run together: pieces of the same rows, or one instruction cut its own way. */
+/* Instructions handed to the threads together. Chained: a piece is a block of rows that passes through
+ * all of them. Side by side: they are independent, and the pieces of each follow those of the one
+ * before. */
 typedef struct gp_group {
   int32_t first, count;
-  int64_t units, grain, pieces;
+  int64_t pieces;
+  bool side_by_side;
 } gp_group;
 
 typedef struct gp_program {
@@ -60,7 +63,10 @@ typedef struct gp_program_spec {
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
 void gp_program_free(gp_program *program);
+int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads */
 
+/* Reorder a backward node list so that row-wise chains stay together (plan/order.c). */
+gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
 /* Assign offsets in the temporary area to unplaced values (plan/temp.c). places[] per value. */
 gp_status gp_program_place_temps(gp_program *program, gp_place *places);
 

@@ -134,14 +134,20 @@ static gp_status build(shaper *s, const gp_node_list *list, gp_program **program
   return gp_program_build(&spec, program);
 }
 
-/* B is I followed by W. */
+/* B is I and W as one program, in the order of the graph: what W reads is still in the cache then. */
 static gp_status build_backward(shaper *s, const gp_stage_nodes *stage, gp_program **program) {
-  gp_node_list both = {.count = stage->input.count + stage->weight.count};
-  GP_TRY(gp_alloc_array((size_t)both.count + 1, sizeof(int32_t), (void **)&both.nodes));
-  int32_t n = 0;
-  for (int32_t i = 0; i < stage->input.count; i++) both.nodes[n++] = stage->input.nodes[i];
-  for (int32_t i = 0; i < stage->weight.count; i++) both.nodes[n++] = stage->weight.nodes[i];
-  gp_status status = build(s, &both, program);
+  const gp_node_list *input = &stage->input, *weight = &stage->weight;
+  gp_node_list both = {0};
+  int32_t i = 0, w = 0;
+  GP_TRY(gp_alloc_array((size_t)(input->count + weight->count) + 1, sizeof(int32_t),
+                        (void **)&both.nodes));
+  while (i < input->count || w < weight->count) {
+    bool take_input =
+        w == weight->count || (i < input->count && input->nodes[i] < weight->nodes[w]);
+    both.nodes[both.count++] = take_input ? input->nodes[i++] : weight->nodes[w++];
+  }
+  gp_status status = gp_program_order(s->graph, both.nodes, both.count);
+  if (!status) status = build(s, &both, program);
   gp_free(both.nodes);
   return status;
 }

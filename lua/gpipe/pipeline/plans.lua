@@ -71,7 +71,8 @@ end
 local function evict(pipe)
   local oldest
   for key, plan in pairs(pipe.plans) do
-    if not oldest or plan.used < pipe.plans[oldest].used then oldest = key end
+    local waits = pipe.pending and pipe.pending.plan == plan -- its backward is still to come
+    if not waits and (not oldest or plan.used < pipe.plans[oldest].used) then oldest = key end
   end
   pipe.core:drop(pipe.plans[oldest].handle)
   pipe.plans[oldest] = nil
