@@ -63,6 +63,7 @@ static void bind_frame(gp_worker *worker, const gp_run *run, const gp_task *task
   frame[GP_BASE_TEMP] = plan->temp[worker->device];
   frame[GP_BASE_SAVED] = task->saved;
   frame[GP_BASE_RECOMPUTED] = task->recomputed;
+  frame[GP_BASE_CARRIED] = task->carried;
   frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = plan->results + 16 * task->micro;
   frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = plan->results + 16 * task->micro + 8;
   if (args->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(args->output, row);
