@@ -22,6 +22,34 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
   return true;
 }
 
+/* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
+static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) {
+  *meta = NULL;
+  if (shape->output == GP_NONE || !shape->trace) return GP_OK;
+  *meta = &shape->trace->graph.values[shape->output].meta;
+  if ((*meta)->shape.rank > 0 && (*meta)->shape.dim[0] % shape->rows == 0) return GP_OK;
+  return gp_fail(
+      GP_ESHAPE,
+      "forward: the model makes %s of %d rows, the rows (or a multiple) wanted in the first "
+      "dimension",
+      gp_meta_print(*meta, (char[96]){0}, 96), (int)shape->rows);
+}
+
+static gp_status check_outputs(const gp_plan *plan) {
+  const gp_meta *large, *small;
+  GP_TRY(check_output(&plan->shapes[0], &large));
+  GP_TRY(check_output(&plan->shapes[1], &small));
+  if (!large || !small) return GP_OK;
+  gp_meta scaled = *small;
+  scaled.shape.dim[0] = small->shape.dim[0] / plan->shapes[1].rows * plan->shapes[0].rows;
+  if (gp_meta_equal(large, &scaled)) return GP_OK;
+  return gp_fail(
+      GP_ESHAPE,
+      "forward: the model makes %s of %d rows but %s of %d: chunks must divide the batch",
+      gp_meta_print(large, (char[96]){0}, 96), (int)plan->shapes[0].rows,
+      gp_meta_print(small, (char[96]){0}, 96), (int)plan->shapes[1].rows);
+}
+
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
@@ -34,7 +62,7 @@ static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, 
         "the number of rows, or chunks must divide the batch",
         (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
   plan->edge_count = plan->shapes[0].stages->edge_count;
-  return GP_OK;
+  return check_outputs(plan);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */

@@ -27,6 +27,21 @@ static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
   return gp_build(&at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &value, 1, copy);
 }
 
+/* One number per micro-batch each: 8 bytes wait for it. */
+static gp_status check_loss(const shaper *s) {
+  for (int k = 0; k < 2; k++) {
+    gp_ref ref = k ? s->shape->count : s->shape->loss;
+    if (ref == GP_NONE) continue;
+    const gp_meta *meta = &s->graph->values[ref].meta;
+    bool wanted = k ? meta->dtype == GP_I64 : meta->dtype == GP_F32 || meta->dtype == GP_F64;
+    if (wanted && meta->shape.rank == 0) continue;
+    return gp_fail(wanted ? GP_ESHAPE : GP_EDTYPE, "loss: the %s is %s, a scalar of %s wanted",
+                   k ? "count" : "sum", gp_meta_print(meta, (char[96]){0}, 96),
+                   k ? "i64" : "f32 or f64");
+  }
+  return GP_OK;
+}
+
 static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
   gp_gradient_root root = {.value = from->loss_sum,
                            .layer = s->env->layer_count,
@@ -277,6 +292,7 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
   GP_TRY(export_copy(&s, from->loss_sum, &shape->loss));
   GP_TRY(export_copy(&s, from->loss_count, &shape->count));
   GP_TRY(export_copy(&s, from->output, &shape->output));
+  GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec, from));
   GP_TRY(cut_stages(&s));
   gp_status status = build_programs(&s);
