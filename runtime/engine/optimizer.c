@@ -21,25 +21,28 @@ typedef struct member {
   size_t offset; /* bytes in the moment arenas */
 } member;
 
+typedef struct pass pass;
+
 struct gp_optimizer {
   gp_optim_kind kind;
   member *members; /* ordered by address of their values: the order of the arenas */
   int32_t member_count, group_count;
   char *moments[2];
   size_t moment_bytes;
+  pass *passes; /* room for the most: one per member */
   int64_t steps;
 };
 
 /* One fused pass: members [first, last) of a stage on a device. */
-typedef struct pass {
+struct pass {
   gp_optim_slice slice;
   int32_t group, device;
-} pass;
+};
 
 typedef struct update {
   gp_optimizer *optimizer;
   const gp_optim_hyper *hyper;
-  pass *passes;
+  pass *passes; /* the optimizer's */
   int32_t pass_count;
 } update;
 
@@ -93,6 +96,8 @@ gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int
   o->kind = kind;
   gp_status status = collect(o, groups, group_count);
   if (!status) status = make_moments(o, gp_optim_moments(kind));
+  if (!status)
+    status = gp_alloc_array((size_t)o->member_count + 1, sizeof(pass), (void **)&o->passes);
   if (status) return gp_optimizer_free(o), status;
   *optimizer = o;
   return GP_OK;
@@ -104,6 +109,7 @@ void gp_optimizer_free(gp_optimizer *o) {
   gp_free(o->members);
   gp_free(o->moments[0]);
   gp_free(o->moments[1]);
+  gp_free(o->passes);
   gp_free(o);
 }
 
@@ -154,9 +160,8 @@ static bool merge(pass *a, const pass *b) {
   return true;
 }
 
-static gp_status make_passes(update *u) {
+static void make_passes(update *u) {
   gp_optimizer *o = u->optimizer;
-  GP_TRY(gp_alloc_array((size_t)o->member_count + 1, sizeof(pass), (void **)&u->passes));
   for (int32_t i = 0; i < o->member_count; i++) {
     gp_tensor *grad;
     gp_param_grad(o->members[i].param, &grad);
@@ -168,7 +173,6 @@ static gp_status make_passes(update *u) {
     if (!u->pass_count || !merge(&u->passes[u->pass_count - 1], &next))
       u->passes[u->pass_count++] = next;
   }
-  return GP_OK;
 }
 
 /* ---- updating ------------------------------------------------------------------------------ */
@@ -202,17 +206,16 @@ static gp_pipeline *owner_of(const gp_optimizer *o) {
 }
 
 gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
-  update u = {.optimizer = o, .hyper = hyper};
+  update u = {.optimizer = o, .hyper = hyper, .passes = o->passes};
   gp_pipeline *p = owner_of(o);
   if (o->member_count && !p)
     return gp_fail(GP_ESTATE,
                    "optimizer: the parameters belong to no live pipeline, so they have no "
                    "gradients");
-  gp_status status = make_passes(&u);
+  make_passes(&u);
   o->steps++;
-  if (!status && p) status = gp_workers_run(p, update_device, &u);
+  gp_status status = p ? gp_workers_run(p, update_device, &u) : GP_OK;
   if (status) o->steps--;
-  gp_free(u.passes);
   return status;
 }
 

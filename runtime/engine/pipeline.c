@@ -142,7 +142,8 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
                      .layer_count = p->layer_count,
                      .stage_count = p->stage_count,
                      .device_count = p->device_count,
-                     .checkpoint = p->checkpoint};
+                     .checkpoint = p->checkpoint,
+                     .finite = p->finite};
   gp_plan *made;
   size_t n = (size_t)p->plan_count;
   GP_TRY(gp_plan_make(&env, spec, &made));

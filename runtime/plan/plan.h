@@ -46,6 +46,7 @@ typedef struct gp_plan_env {
   const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
   gp_checkpoint checkpoint;
+  bool finite; /* every result is looked at: nothing is overwritten before */
 } gp_plan_env;
 
 /* One edge as one task sees it. */

@@ -145,8 +145,11 @@ static gp_status keep(shaper *s, const gp_node_list *makers, const bool *read, i
 
 static gp_status build(shaper *s, const gp_node_list *list, gp_program **program) {
   if (!list->count) return GP_OK;
-  gp_program_spec spec = {
-      .graph = s->graph, .nodes = list->nodes, .node_count = list->count, .places = s->places};
+  gp_program_spec spec = {.graph = s->graph,
+                          .nodes = list->nodes,
+                          .node_count = list->count,
+                          .places = s->places,
+                          .separate = s->env->finite};
   return gp_program_build(&spec, program);
 }
 
