@@ -298,6 +298,7 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec, from));
   GP_TRY(cut_stages(&s));
+  GP_TRY(gp_shape_check_buffers(env, s.graph, shape->stages));
   gp_status status = build_programs(&s);
   gp_free(s.outside);
   gp_free(s.places);
