@@ -162,7 +162,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
       s->device_count > env->device_count)
     return gp_fail(
         GP_ESCHEDULE,
-        "schedule: %d stages, %d micro-batches, %d devices; the pipeline has %d, %d and %d",
+        "schedule: it has %d stages, %d micro-batches and %d devices, the pipeline %d, %d and %d",
         (int)s->stage_count, (int)s->micro_count, (int)s->device_count, (int)env->stage_count,
         (int)plan->micro_count, (int)env->device_count);
   plan->device_count = s->device_count;
