@@ -41,7 +41,7 @@ static int raise(lua_State *L) {
 int gp_lua_fail(lua_State *L, gp_status status) {
   const char *text = gp_error_text();
   bool advise = status == GP_EDTYPE && !strstr(text, "to(");
-  lua_pushfstring(L, "%s%s", text, advise ? " (convert with to(\"f32\") or the like)" : "");
+  lua_pushfstring(L, "%s%s", text, advise ? " (to(dtype) converts)" : "");
   return raise(L);
 }
 

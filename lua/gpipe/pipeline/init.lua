@@ -21,7 +21,7 @@ local SPEC = {
   chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
   checkpoint = { choices = { "always", "except_last", "never" }, default = "except_last" },
-  loss = { type = { "callable", "table" } },
+  loss = { type = "callable" },
   sample = { type = "table" },
   precision = { choices = { "f32" }, default = "f32" },
   finite = { type = "boolean", default = false },
@@ -106,6 +106,14 @@ end
 
 -- ---- making one ------------------------------------------------------------------------------
 
+-- A sample that cannot be planned for leaves no pipeline behind that owns the model.
+local function plan_for_sample(pipe, sample)
+  local good, message = pcall(pipe.prepare, pipe, table.unpack(sample))
+  if good then return end
+  pipe:close()
+  error(message, 0)
+end
+
 --- Cut a model into stages, place each on a device and start the workers.
 ---
 --- Errors: the conditions of torchgpipe (balance of the wrong sum, entries below one, too few devices,
@@ -138,7 +146,7 @@ local function pipeline(model, opts)
     stage_of = stages_of(list), layer_of = owners(model), chunks = opts.chunks,
     schedule = opts.schedule, checkpoint = opts.checkpoint, loss = opts.loss,
   }
-  if opts.sample then pipe:prepare(table.unpack(opts.sample)) end
+  if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe
 end
 
