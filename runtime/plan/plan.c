@@ -204,8 +204,10 @@ void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)
     gp_free(plan->tasks[t].uses);
-  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
+  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++) {
     gp_free(plan->channels[e].memory);
+    gp_free(plan->channels[e].states);
+  }
   for (int32_t s = 0; plan->slots && s < plan->stage_count; s++) gp_free(plan->slots[s].memory);
   for (int32_t d = 0; plan->temp && d < plan->device_count; d++) gp_free(plan->temp[d]);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
