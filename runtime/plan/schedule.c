@@ -52,7 +52,7 @@ static int32_t count_actions(const char *row) {
 }
 
 static gp_status read_row(const char *row, int32_t device, gp_schedule *s) {
-  for (int32_t at = s->first[device]; *row; at++) {
+  for (int32_t at = s->first[device]; at < s->first[device + 1]; at++) {
     gp_action *action = &s->actions[at];
     s->fault = (gp_schedule_fault){"text", device, at - s->first[device]};
     GP_TRY(read_action(&row, device, action));
