@@ -50,7 +50,7 @@ static inline void toy_free(toy *t) {
 }
 
 static inline void toy_layer(toy *t, int layer) {
-  char label[16];
+  char label[32];
   snprintf(label, sizeof label, "layer %d", layer);
   gp_trace_set_layer(t->trace, layer);
   CHECK_STATUS(gp_trace_set_label(t->trace, label), GP_OK);
@@ -199,7 +199,7 @@ static inline void toy_home_set(toy_home *home, const int *layers, int stages) {
 
 /* Parse rows that are given as one text, devices separated by blanks; stage s on device s. */
 static inline gp_schedule *toy_schedule(const char *text, int stages) {
-  char copy[4096], *rows[16], *save = NULL;
+  char copy[8192], *rows[16], *save = NULL;
   int32_t placement[16];
   gp_schedule *schedule = NULL;
   snprintf(copy, sizeof copy, "%s", text);
