@@ -13,6 +13,7 @@ typedef enum toy_order {
   ONE_F_ONE_B,
   LIFO,
   WEIGHTS_LAST,
+  NAIVE_APART,
   TOY_ORDERS,
   FORWARD
 } toy_order;
