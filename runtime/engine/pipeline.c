@@ -159,9 +159,9 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->param_stage));
   GP_TRY(copy_ints(spec->param_layer, spec->param_count, &p->main_layer));
   for (int32_t i = 0; i < spec->param_count; i++) {
-    GP_TRY(gp_param_own(spec->params[i], p));
-    p->params[p->param_count++] = gp_param_retain(spec->params[i]);
     p->param_stage[i] = p->stage_of[spec->param_layer[i]];
+    GP_TRY(gp_param_own(spec->params[i], p, p->param_stage[i]));
+    p->params[p->param_count++] = gp_param_retain(spec->params[i]);
   }
   return GP_OK;
 }
@@ -200,7 +200,7 @@ static void release_params(gp_pipeline *p) {
     if (p->values[i] && !gp_tensor_new(meta->dtype, &meta->shape, &own)) gp_param_move(param, own);
     gp_tensor_free(own);
     gp_param_set_grad(param, NULL);
-    gp_param_own(param, NULL);
+    gp_param_own(param, NULL, 0);
     gp_tensor_free(p->values[i]);
     gp_tensor_free(p->grads[i]);
     gp_param_free(param);

@@ -1,10 +1,10 @@
-/* bindings/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
+/* bindings/tensor/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
  *
  * Facts are fields (t.shape), work is a method. Both go through one __index function: integers
  * select along the first dimension, strings are a field or a method of the table in its upvalue. */
 #include <string.h>
 
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
