@@ -95,6 +95,7 @@ static inline gp_ref gp_graph_base(const gp_graph *graph, gp_ref ref) {
  * the caller (receives its value). */
 typedef struct gp_gradient_root {
   gp_ref value;
+  int32_t layer; /* that the seed belongs to: the loss's own, whose stage knows the count */
   bool is_loss;
   double factor;   /* loss without a count: its constant weight (0: use the step's 1 / count) */
   gp_ref out_grad; /* receives the GP_VALUE_OUT_GRAD value when !is_loss */

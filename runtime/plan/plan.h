@@ -14,12 +14,16 @@
 
 enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 
+/* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves for W. */
+enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
+
 /* Programs of one stage for one number of rows, with everything kept or dropped (and recomputed). */
 typedef struct gp_stage_programs {
   gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
+  gp_program *input[2], *weight[2];     /* where the schedule runs I and W apart */
   gp_program *recompute;
   gp_program *count; /* last stage: what the loss is divided by */
-  size_t saved_bytes[2], recomputed_bytes;
+  size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
 typedef struct gp_shape_plan {
@@ -60,8 +64,8 @@ typedef struct gp_task {
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
   gp_program *program; /* NULL: nothing to do; run by one worker at a time */
   bool kept;
-  int32_t saved_slot, recomputed_slot; /* -1: none */
-  void *saved, *recomputed;            /* their addresses */
+  int32_t slot[GP_SLOT_KINDS]; /* -1: none */
+  void *saved, *recomputed, *carried;
   gp_use *uses;
   int32_t use_count;
 } gp_task;
@@ -79,10 +83,10 @@ typedef struct gp_channel {
   gp_slot_state *states; /* per slot */
 } gp_channel;
 
-/* Slots for kept values of one stage. */
+/* Slots for values of one stage that outlive an action. */
 typedef struct gp_slots {
-  int32_t count[3]; /* dropped, kept, recomputed */
-  size_t bytes[3];
+  int32_t count[GP_SLOT_KINDS];
+  size_t bytes[GP_SLOT_KINDS];
   char *memory;
   int32_t peak_live;
 } gp_slots;
@@ -119,6 +123,9 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
                          const gp_plan_shape *from, gp_shape_plan *shape);
 void gp_shape_free(gp_shape_plan *shape);
 
+/* Whether backward passes of a stage must run as I now and W later: the schedule says so, or it runs them
+ * in another order than ascending micro-batches, in which gradients are added. */
+bool gp_schedule_splits(const gp_schedule *schedule, int32_t stage);
 gp_status gp_plan_lower(const gp_plan_env *env, const gp_schedule *schedule, gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan);
 

@@ -116,13 +116,10 @@ function methods:evaluate(x, y)
   return (self.core:run(plan.handle, inputs, targets))
 end
 
--- An output tensor for all rows of the batch.
+-- An output tensor for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
 local function output_for(pipe, plan, rows)
   local shape, dtype = pipe.core:output_shape(plan.handle)
-  if #shape == 0 then
-    errors.raise("forward: the model returns a scalar, expected rows in the first dimension")
-  end
-  shape[1] = rows
+  shape[1] = shape[1] // plan.rows * rows
   return create.zeros(shape, { dtype = dtype })
 end
 
