@@ -109,10 +109,28 @@ static gp_status slot_address(void *context, gp_param *param, int32_t layer, voi
   return add_extra(p, i, layer, address);
 }
 
+static gp_status packed_address(void *context, gp_param *param, int32_t stage, void **address) {
+  gp_pipeline *p = context;
+  int32_t index = gp_pipeline_find(p, param);
+  for (int32_t i = 0; i < p->pack_count; i++)
+    if (p->packs[i].param == index && p->packs[i].stage == stage)
+      return *address = gp_tensor_data(p->packs[i].copy), GP_OK;
+  const gp_meta *meta = gp_param_meta(param);
+  size_t n = (size_t)p->pack_count;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_packed), (void **)&p->packs));
+  GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &p->packs[n].copy));
+  p->packs[n].param = index;
+  p->packs[n].stage = stage;
+  p->pack_count++;
+  *address = gp_tensor_data(p->packs[n].copy);
+  return GP_OK;
+}
+
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = {.context = p,
                      .value = value_address,
                      .slot = slot_address,
+                     .packed = packed_address,
                      .stage_of = p->stage_of,
                      .layer_count = p->layer_count,
                      .stage_count = p->stage_count,
@@ -221,7 +239,8 @@ void gp_pipeline_close(gp_pipeline *p) {
     gp_free(p->arenas[s].buffers);
     gp_free(p->arenas[s].committed);
   }
-  p->extra_count = 0;
+  for (int32_t i = 0; i < p->pack_count; i++) gp_tensor_free(p->packs[i].copy);
+  p->extra_count = p->pack_count = 0;
   gp_free(p->arenas);
   p->arenas = NULL;
 }
@@ -237,6 +256,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->values);
   gp_free(p->grads);
   gp_free(p->extras);
+  gp_free(p->packs);
   gp_free(p->run.blocks);
   gp_free(p->records);
   gp_free(p->plans);
