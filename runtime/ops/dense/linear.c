@@ -50,7 +50,9 @@ static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t
 }
 
 /* Outputs of one product. oneDNN 2.6 has a cliff for transposed weights: 64 x 384 by 384 x n runs at
- * 106 GF/s up to n = 1152 and at 83 beyond; parts of 768 stay above it on every shape tried. */
+ * 106 GF/s up to n = 1152 and at 83 beyond; parts of 768 avoid it and cost nothing elsewhere. What
+ * they do not cure is a long k (1024: 74, 1536: 88): packing the weight for 64 rows only costs so
+ * much there, and a weight packed once an update would be the remedy. */
 enum { PART = 768 };
 
 static gp_status run_rows(const gp_call *call, gp_span rows) {
