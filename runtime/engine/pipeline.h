@@ -42,13 +42,13 @@ struct gp_worker {
   _Atomic uint32_t sleeping;
 };
 
-/* Contiguous memory of the parameters of one stage. */
+/* Contiguous memory of the parameters of one stage. Counted: a script may hold a value or a gradient
+ * longer than the pipeline lives. */
 typedef struct gp_arena {
-  char *values, *grads;
-  size_t value_bytes,
-      grad_bytes; /* trainable parameters come first, so grad_bytes <= value_bytes */
-  char *buffers, *committed;
-  size_t buffer_bytes;
+  gp_tensor *value_memory, *grad_memory, *buffer_memory; /* bytes; NULL where there are none */
+  char *grads, *buffers;                                 /* where they begin */
+  char *committed;                                       /* buffers as they were before the run */
+  size_t grad_bytes, buffer_bytes;
 } gp_arena;
 
 /* Accumulator of (param, layer) beside the main one. */

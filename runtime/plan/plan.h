@@ -1,6 +1,7 @@
 /* plan/plan.h - everything one batch shape needs, computed and allocated before its first step.
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
+ *   buffers.c   which stage a buffer belongs to that forward writes
  *   lower.c     schedule -> tasks: programs, slots, what to wait for, publish and release
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
  *   plan.c      puts them together and allocates the memory
@@ -51,6 +52,7 @@ typedef struct gp_plan_env {
   const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
   gp_checkpoint checkpoint;
+  bool finite; /* every result is looked at: nothing is overwritten before */
 } gp_plan_env;
 
 /* One edge as one task sees it. */
@@ -127,6 +129,9 @@ static inline int64_t gp_plan_first_row(const gp_plan *plan, int32_t micro) {
 gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
                          const gp_plan_shape *from, gp_shape_plan *shape);
 void gp_shape_free(gp_shape_plan *shape);
+/* Errors: GP_EINVAL where stages would share a buffer that forward writes (plan/buffers.c). */
+gp_status gp_shape_check_buffers(const gp_plan_env *env, const gp_graph *graph,
+                                 const gp_stages *stages);
 
 /* Whether backward passes of a stage must run as I now and W later: the schedule says so, or it runs them
  * in another order than ascending micro-batches, in which gradients are added. */

@@ -60,6 +60,7 @@ typedef struct gp_program_spec {
   const int32_t *nodes; /* in execution order */
   int32_t node_count;
   const gp_place *places; /* per value, read at base values */
+  bool separate;          /* one instruction after the other: every result can be looked at */
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);

@@ -145,8 +145,11 @@ static gp_status keep(shaper *s, const gp_node_list *makers, const bool *read, i
 
 static gp_status build(shaper *s, const gp_node_list *list, gp_program **program) {
   if (!list->count) return GP_OK;
-  gp_program_spec spec = {
-      .graph = s->graph, .nodes = list->nodes, .node_count = list->count, .places = s->places};
+  gp_program_spec spec = {.graph = s->graph,
+                          .nodes = list->nodes,
+                          .node_count = list->count,
+                          .places = s->places,
+                          .separate = s->env->finite};
   return gp_program_build(&spec, program);
 }
 
@@ -340,6 +343,7 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
   GP_TRY(differentiate(&s, spec, from));
   GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
+  GP_TRY(gp_shape_check_buffers(env, s.graph, shape->stages));
   gp_status status = build_programs(&s);
   gp_free(s.outside);
   gp_free(s.places);

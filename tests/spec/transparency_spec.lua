@@ -182,6 +182,25 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     assert.equal(28, run.state["3.seen"]:item()) -- four steps of seven rows: recomputation counts nothing twice
   end)
 
+  it("with a written buffer that later layers read", function()
+    local Write, Read = nn.class("Write"), nn.class("Read")
+    function Write:init() self.seen = nn.Buffer({ 8 }) end
+    function Write:forward(x)
+      self.seen:copy_(self.seen + x:mean(1))
+      self.seen:copy_(self.seen * 0.5)
+      return x
+    end
+    function Read:init(from) self.from = from end
+    function Read:forward(x) return x * self.from.seen end
+    check_everywhere(regression {
+      model = function()
+        local write = Write()
+        return with(function() return write end, nn.Tanh, function() return Read(write) end, nn.ReLU,
+          function() return Read(write) end)()
+      end,
+    }, 5)
+  end)
+
   it("with one weight in two stages", function()
     local run = check_everywhere(regression {
       model = function()

@@ -130,10 +130,11 @@ function methods:forward(x)
   live(self, "forward")
   local inputs = tensors_of("forward", "input", x)
   check_rows("forward", inputs, {})
+  self.pending = nil
   local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
   local output = output_for(self, plan, inputs[1].shape[1])
   self.core:run(plan.handle, inputs, {}, output)
-  self.pending = plan.kind == "split" and { plan = plan, inputs = inputs, output = output } or nil
+  if plan.kind == "split" then self.pending = { plan = plan, inputs = inputs, output = output } end
   return output
 end
 
