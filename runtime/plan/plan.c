@@ -22,6 +22,34 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
   return true;
 }
 
+/* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
+static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) {
+  *meta = NULL;
+  if (shape->output == GP_NONE || !shape->trace) return GP_OK;
+  *meta = &shape->trace->graph.values[shape->output].meta;
+  if ((*meta)->shape.rank > 0 && (*meta)->shape.dim[0] % shape->rows == 0) return GP_OK;
+  return gp_fail(
+      GP_ESHAPE,
+      "forward: the model makes %s of %d rows, the rows (or a multiple) wanted in the first "
+      "dimension",
+      gp_meta_print(*meta, (char[96]){0}, 96), (int)shape->rows);
+}
+
+static gp_status check_outputs(const gp_plan *plan) {
+  const gp_meta *large, *small;
+  GP_TRY(check_output(&plan->shapes[0], &large));
+  GP_TRY(check_output(&plan->shapes[1], &small));
+  if (!large || !small) return GP_OK;
+  gp_meta scaled = *small;
+  scaled.shape.dim[0] = small->shape.dim[0] / plan->shapes[1].rows * plan->shapes[0].rows;
+  if (gp_meta_equal(large, &scaled)) return GP_OK;
+  return gp_fail(
+      GP_ESHAPE,
+      "forward: the model makes %s of %d rows but %s of %d: chunks must divide the batch",
+      gp_meta_print(large, (char[96]){0}, 96), (int)plan->shapes[0].rows,
+      gp_meta_print(small, (char[96]){0}, 96), (int)plan->shapes[1].rows);
+}
+
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
@@ -34,7 +62,7 @@ static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, 
         "the number of rows, or chunks must divide the batch",
         (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
   plan->edge_count = plan->shapes[0].stages->edge_count;
-  return GP_OK;
+  return check_outputs(plan);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -67,18 +95,19 @@ static gp_status allocate_channels(gp_plan *plan) {
   return GP_OK;
 }
 
-/* Slots of dropped, kept and recomputed values lie in one block per stage, in this order. */
+/* The slots of all kinds lie in one block per stage, kind after kind. */
 static gp_status allocate_slots(gp_plan *plan, int32_t stage) {
   gp_slots *slots = &plan->slots[stage];
   size_t total = 0;
   for (int k = 0; k < 2; k++) {
     if (!plan->shapes[k].programs) continue;
     const gp_stage_programs *p = &plan->shapes[k].programs[stage];
-    size_t want[3] = {p->saved_bytes[0], p->saved_bytes[1], p->recomputed_bytes};
-    for (int kind = 0; kind < 3; kind++)
+    size_t want[GP_SLOT_KINDS] = {p->saved_bytes[0], p->saved_bytes[1], p->recomputed_bytes,
+                                  p->carried_bytes};
+    for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
       if (want[kind] > slots->bytes[kind]) slots->bytes[kind] = want[kind];
   }
-  for (int kind = 0; kind < 3; kind++) {
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
     size_t bytes;
     GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
     GP_TRY(gp_size_add(total, bytes, &total));
@@ -96,16 +125,14 @@ static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
 
 static void resolve_slots(gp_plan *plan, gp_task *task) {
   const gp_slots *slots = &plan->slots[task->stage];
-  size_t kept_at = (size_t)slots->count[0] * slots->bytes[0];
-  size_t recomputed_at = kept_at + (size_t)slots->count[1] * slots->bytes[1];
-  int kind = task->kept ? 1 : 0;
-  if (!slots->memory) return;
-  if (task->saved_slot >= 0)
-    task->saved =
-        slots->memory + (kind ? kept_at : 0) + (size_t)task->saved_slot * slots->bytes[kind];
-  if (task->recomputed_slot >= 0)
-    task->recomputed =
-        slots->memory + recomputed_at + (size_t)task->recomputed_slot * slots->bytes[2];
+  char *area = slots->memory, *address[GP_SLOT_KINDS] = {0};
+  for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++) {
+    if (task->slot[kind] >= 0) address[kind] = area + (size_t)task->slot[kind] * slots->bytes[kind];
+    area += (size_t)slots->count[kind] * slots->bytes[kind];
+  }
+  task->saved = address[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
+  task->recomputed = address[GP_SLOT_RECOMPUTED];
+  task->carried = address[GP_SLOT_CARRIED];
 }
 
 static gp_status allocate(gp_plan *plan) {

@@ -95,9 +95,9 @@ int64_t gp_instr_pieces(const gp_instr *instr) {
   return (instr->cut.units + instr->cut.grain - 1) / instr->cut.grain;
 }
 
-static void make_groups(gp_program *p) {
+static void make_groups(gp_program *p, bool separate) {
   for (int32_t i = 0; i < p->instr_count; i++) {
-    gp_group *last = p->group_count ? &p->groups[p->group_count - 1] : NULL;
+    gp_group *last = p->group_count && !separate ? &p->groups[p->group_count - 1] : NULL;
     int64_t pieces = gp_instr_pieces(&p->instrs[i]);
     if (last && chains(p, last, &p->instrs[i])) {
       last->count++;
@@ -132,7 +132,7 @@ static void resolve(gp_program *p, const gp_place *places) {
 static gp_status build(const gp_program_spec *spec, gp_program *program, gp_place *places) {
   for (gp_ref r = 0; r < spec->graph->value_count; r++) places[r] = spec->places[r];
   GP_TRY(make_instrs(spec, program));
-  make_groups(program);
+  make_groups(program, spec->separate);
   GP_TRY(gp_program_place_temps(program, places));
   resolve(program, places);
   return GP_OK;

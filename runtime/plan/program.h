@@ -15,6 +15,7 @@ enum {
   GP_BASE_TEMP,       /* temporary area of the device */
   GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
   GP_BASE_RECOMPUTED, /* slot of values that R made */
+  GP_BASE_CARRIED,    /* slot of values that I made for W */
   GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */
   GP_BASE_EXPORT,     /* + k: the k-th export */
   GP_BASE_INPUT = GP_BASE_EXPORT + 4, /* + k: the k-th input of the micro-batch */
@@ -59,6 +60,7 @@ typedef struct gp_program_spec {
   const int32_t *nodes; /* in execution order */
   int32_t node_count;
   const gp_place *places; /* per value, read at base values */
+  bool separate;          /* one instruction after the other: every result can be looked at */
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);

@@ -64,7 +64,7 @@ local function build(pipe, kind, inputs, targets)
   for k, size in ipairs(sizes) do
     spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
   end
-  return { handle = pipe.core:plan(spec), kind = kind, micros = m, schedule = made }
+  return { handle = pipe.core:plan(spec), kind = kind, rows = sizes[1][1] }
 end
 
 -- Forget the plan that was used longest ago.

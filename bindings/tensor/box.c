@@ -1,4 +1,4 @@
-/* bindings/box.c - the Lua tensor's box, and the account of what the collector cannot see.
+/* bindings/tensor/box.c - the Lua tensor's box, and the account of what the collector cannot see.
  *
  * Lua's collector sees some 50 bytes for a tensor of 64 MB and would never run in time. So whenever
  * a box is made and the runtime holds more than an adaptive limit (twice what was alive after the

@@ -1,5 +1,5 @@
-/* bindings/schedule.c - rows of text -> a verified schedule. */
-#include "pipeline.h"
+/* bindings/pipeline/schedule.c - rows of text -> a verified schedule. */
+#include "pipeline/pipeline.h"
 
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index) {
   return *(gp_schedule **)luaL_checkudata(L, index, GP_LUA_SCHEDULE);

@@ -1,10 +1,10 @@
-/* bindings/pipeline.h - the Lua objects around a pipeline: schedules, traces, the pipeline itself. */
+/* bindings/pipeline/pipeline.h - the Lua objects around a pipeline: schedules, traces, the pipeline itself. */
 #ifndef GP_BINDINGS_PIPELINE_H
 #define GP_BINDINGS_PIPELINE_H
 
 #include "binding.h"
 
-#define GP_LUA_TRACE "gpipe.Trace"
+#define GP_LUA_TRACE    "gpipe.Trace"
 #define GP_LUA_SCHEDULE "gpipe.CheckedSchedule"
 #define GP_LUA_PIPELINE "gpipe.PipelineCore"
 

@@ -1,10 +1,10 @@
-/* bindings/ops_reduce.c - methods along dimensions: sum, mean, max, argmax, softmax; and matmul.
+/* bindings/tensor/ops_reduce.c - methods along dimensions: sum, mean, max, argmax, softmax; and matmul.
  *
  * The ops know one form each (softmax: the last dimension; matmul: matrices); the other forms are
  * put together here from permute and reshape, for real and symbolic values alike. */
 #include <string.h>
 
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- dims ---------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* bindings/apply.c - the one place where an op is applied: recorded while tracing, run otherwise.
+/* bindings/tensor/apply.c - the one place where an op is applied: recorded while tracing, run otherwise.
  *
  * Every method, operator and layer function ends here, so that a layer's forward means the same in
  * the REPL and in a pipeline. Outputs are boxed before the call that makes them, and inputs stay on

@@ -1,4 +1,4 @@
-/* bindings/gather.c - batches out of data in memory: what gpipe.data calls once a batch.
+/* bindings/data/gather.c - batches out of data in memory: what gpipe.data calls once a batch.
  *
  * Positions count from 1 here as everywhere in Lua: a list of integers or an i64 tensor. */
 #include "binding.h"

@@ -1,7 +1,7 @@
-/* bindings/tensor_values.c - methods that read or write elements: item, totable, copy_, sizes.
+/* bindings/tensor/tensor_values.c - methods that read or write elements: item, totable, copy_, sizes.
  *
  * Reading is refused for values of a trace: a number that is not known yet cannot steer a script. */
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
-/* bindings/param.c - parameters and buffers as Lua tensors: declaration and their own methods.
+/* bindings/tensor/param.c - parameters and buffers as Lua tensors: declaration and their own methods.
  *
  * A parameter is used like any tensor; what it has besides are its value, gradient and freezing. */
 #include <string.h>
 
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- declaration --------------------------------------------------------------------------- */
 

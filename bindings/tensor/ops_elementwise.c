@@ -1,8 +1,8 @@
-/* bindings/ops_elementwise.c - elementwise methods and operators: one C function per arity, one row
+/* bindings/tensor/ops_elementwise.c - elementwise methods and operators: one C function per arity, one row
  * per op. */
 #include <string.h>
 
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* t:exp() and its like; upvalue 1 is the op */
 static int unary(lua_State *L) {

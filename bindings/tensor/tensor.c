@@ -1,10 +1,10 @@
-/* bindings/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
+/* bindings/tensor/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
  *
  * Facts are fields (t.shape), work is a method. Both go through one __index function: integers
  * select along the first dimension, strings are a field or a method of the table in its upvalue. */
 #include <string.h>
 
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
@@ -109,6 +109,17 @@ static int tensor_len(lua_State *L) {
   return 1;
 }
 
+/* a < b, a <= b: Lua would make true or false of it, which many elements (or none yet) are not. */
+static int tensor_order(lua_State *L) {
+  return gp_lua_error(
+      L,
+      "a tensor is compared with < or >, expected t:lt(o), t:le(o), t:gt(o) or t:ge(o), which "
+      "give a bool tensor%s",
+      gp_lua_trace(L) ? ": while a layer is being traced no value is known, and data-dependent "
+                        "control flow cannot be pipelined (gp.where chooses element by element)"
+                      : "");
+}
+
 /* The Lua side prints values; what is not known or freed has only a type. */
 static int tensor_tostring(lua_State *L) {
   gp_box *box = luaL_checkudata(L, 1, GP_LUA_TENSOR);
@@ -136,8 +147,10 @@ static int tensor_free(lua_State *L) {
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static const luaL_Reg metamethods[] = {
-    {"__len", tensor_len},    {"__tostring", tensor_tostring}, {"__gc", tensor_free},
-    {"__close", tensor_free}, {"__newindex", tensor_newindex}, {NULL, NULL}};
+    {"__len", tensor_len},           {"__tostring", tensor_tostring},
+    {"__gc", tensor_free},           {"__close", tensor_free},
+    {"__newindex", tensor_newindex}, {"__lt", tensor_order},
+    {"__le", tensor_order},          {NULL, NULL}};
 
 /* Operators are the methods of the same meaning. */
 static const char *const operators[][2] = {{"__add", "add"}, {"__sub", "sub"}, {"__mul", "mul"},

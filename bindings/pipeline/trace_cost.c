@@ -1,8 +1,8 @@
-/* bindings/trace_cost.c - what Lua code makes and costs on given shapes, from a trace of it.
+/* bindings/pipeline/trace_cost.c - what Lua code makes and costs on given shapes, from a trace of it.
  *
  * The trace is taken away again whatever happens: a to-be-closed guard below the call does it, and
  * not a protected call, so that the traceback of an error stays whole. */
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- calling ------------------------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
-/* bindings/ops_shape.c - methods that change shape, dtype or layout.
+/* bindings/tensor/ops_shape.c - methods that change shape, dtype or layout.
  *
  * Of a real tensor, what can be a view is one: t:select(1, 2):copy_(x) writes into t. */
 #include <string.h>
 
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- reshape ------------------------------------------------------------------------------- */
 

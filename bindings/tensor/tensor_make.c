@@ -1,4 +1,4 @@
-/* bindings/tensor_make.c - making tensors: from numbers and nested tables, filled, counted, drawn.
+/* bindings/tensor/tensor_make.c - making tensors: from numbers and nested tables, filled, counted, drawn.
  *
  * Functions of the core table; lua/gpipe/tensor/create.lua gives them their options and defaults.
  * A nested table is walked twice: once along its first elements for the shape, once to fill. */
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor.h"
+#include "tensor/tensor.h"
 
 /* ---- from tables --------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
-/* bindings/trace.c - recording a model: traces as Lua objects, one of them active at a time. */
+/* bindings/pipeline/trace.c - recording a model: traces as Lua objects, one of them active at a time. */
 #include "binding.h"
-#include "pipeline.h"
+#include "pipeline/pipeline.h"
 
 static gp_trace **check_trace(lua_State *L, int index) {
   gp_trace **box = luaL_checkudata(L, index, GP_LUA_TRACE);

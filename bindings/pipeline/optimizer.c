@@ -1,4 +1,4 @@
-/* bindings/optimizer.c - the optimizer object behind gpipe.optim: groups of parameters, moments,
+/* bindings/pipeline/optimizer.c - the optimizer object behind gpipe.optim: groups of parameters, moments,
  * steps. Defaults and option checks are in lua/gpipe/optim. */
 #include "binding.h"
 

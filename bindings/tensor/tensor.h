@@ -1,4 +1,4 @@
-/* bindings/tensor.h - how the class gpipe.Tensor is put together from its files. */
+/* bindings/tensor/tensor.h - how the class gpipe.Tensor is put together from its files. */
 #ifndef GP_BINDING_TENSOR_H
 #define GP_BINDING_TENSOR_H
 

@@ -1,9 +1,7 @@
-/* bindings/pipeline.c - the pipeline's C side: made from checked tables, run with checked tensors.
+/* bindings/pipeline/pipeline.c - the pipeline's C side: made from checked tables, run with checked tensors.
  *
  * Defaults, tracing and messages for users live in lua/gpipe/pipeline; what comes here is complete. */
-#include "pipeline.h"
-
-#include "interrupt.h"
+#include "pipeline/pipeline.h"
 
 typedef struct pipeline_box {
   gp_pipeline *pipeline;
@@ -206,11 +204,6 @@ static int check_tensors(lua_State *L, int index, gp_tensor **tensors) {
   return n;
 }
 
-static int raise_status(lua_State *L, gp_status status) {
-  if (status == GP_EINTERRUPT) return gp_lua_raise_interrupt(L);
-  return gp_lua_fail(L, status);
-}
-
 /* p:run(plan, inputs, targets, output | nil, out_grad | nil, accumulate) -> loss, count */
 static int pipeline_run(lua_State *L) {
   gp_pipeline *pipeline = check_pipeline(L);
@@ -224,7 +217,7 @@ static int pipeline_run(lua_State *L) {
   if (!lua_isnil(L, 5)) args.output = gp_lua_check_tensor(L, 5, "pipeline: the output");
   if (!lua_isnil(L, 6)) args.out_grad = gp_lua_check_tensor(L, 6, "backward: the gradient");
   gp_status status = gp_pipeline_run(pipeline, plan, &args, &result);
-  if (status) return raise_status(L, status);
+  if (status) return gp_lua_fail(L, status);
   lua_pushnumber(L, result.loss);
   lua_pushinteger(L, result.count);
   return 2;

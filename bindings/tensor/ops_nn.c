@@ -1,4 +1,4 @@
-/* bindings/ops_nn.c - the functions that layers and losses in lua/gpipe/nn are made of.
+/* bindings/tensor/ops_nn.c - the functions that layers and losses in lua/gpipe/nn are made of.
  *
  * One call, one op. Options arrive checked and in order; nil is "left out". */
 #include "binding.h"
