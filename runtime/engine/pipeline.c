@@ -134,10 +134,28 @@ static gp_status slot_address(void *context, gp_param *param, int32_t layer, voi
   return add_extra(p, i, layer, address);
 }
 
+static gp_status packed_address(void *context, gp_param *param, int32_t stage, void **address) {
+  gp_pipeline *p = context;
+  int32_t index = gp_pipeline_find(p, param);
+  for (int32_t i = 0; i < p->pack_count; i++)
+    if (p->packs[i].param == index && p->packs[i].stage == stage)
+      return *address = gp_tensor_data(p->packs[i].copy), GP_OK;
+  const gp_meta *meta = gp_param_meta(param);
+  size_t n = (size_t)p->pack_count;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_packed), (void **)&p->packs));
+  GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &p->packs[n].copy));
+  p->packs[n].param = index;
+  p->packs[n].stage = stage;
+  p->pack_count++;
+  *address = gp_tensor_data(p->packs[n].copy);
+  return GP_OK;
+}
+
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = {.context = p,
                      .value = value_address,
                      .slot = slot_address,
+                     .packed = packed_address,
                      .stage_of = p->stage_of,
                      .layer_count = p->layer_count,
                      .stage_count = p->stage_count,
@@ -185,9 +203,9 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->param_stage));
   GP_TRY(copy_ints(spec->param_layer, spec->param_count, &p->main_layer));
   for (int32_t i = 0; i < spec->param_count; i++) {
-    GP_TRY(gp_param_own(spec->params[i], p));
-    p->params[p->param_count++] = gp_param_retain(spec->params[i]);
     p->param_stage[i] = p->stage_of[spec->param_layer[i]];
+    GP_TRY(gp_param_own(spec->params[i], p, p->param_stage[i]));
+    p->params[p->param_count++] = gp_param_retain(spec->params[i]);
   }
   return GP_OK;
 }
@@ -221,7 +239,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
 static void release_params(gp_pipeline *p) {
   for (int32_t i = 0; i < p->param_count; i++) {
     gp_param_set_grad(p->params[i], NULL);
-    gp_param_own(p->params[i], NULL);
+    gp_param_own(p->params[i], NULL, 0);
     gp_tensor_free(p->values[i]);
     gp_tensor_free(p->grads[i]);
     gp_param_free(p->params[i]);
@@ -242,7 +260,8 @@ void gp_pipeline_close(gp_pipeline *p) {
     gp_tensor_free(p->arenas[s].buffer_memory);
     gp_free(p->arenas[s].committed);
   }
-  p->extra_count = 0;
+  for (int32_t i = 0; i < p->pack_count; i++) gp_tensor_free(p->packs[i].copy);
+  p->extra_count = p->pack_count = 0;
   gp_free(p->arenas);
   p->arenas = NULL;
 }
@@ -258,6 +277,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->values);
   gp_free(p->grads);
   gp_free(p->extras);
+  gp_free(p->packs);
   gp_free(p->run.blocks);
   gp_free(p->records);
   gp_free(p->plans);

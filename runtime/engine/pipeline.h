@@ -57,6 +57,12 @@ typedef struct gp_extra_slot {
   gp_tensor *grad;
 } gp_extra_slot;
 
+/* A weight in the layout that its product wants (graph/pack.c), one per stage that uses it. */
+typedef struct gp_packed {
+  int32_t param, stage;
+  gp_tensor *copy;
+} gp_packed;
+
 /* The mini-batch that the workers are running. */
 typedef struct gp_run {
   gp_plan *plan;
@@ -79,6 +85,8 @@ struct gp_pipeline {
   gp_arena *arenas;                  /* per stage */
   gp_extra_slot *extras;
   int32_t extra_count;
+  gp_packed *packs;
+  int32_t pack_count;
   gp_checkpoint checkpoint;
   uint64_t seed;
   uint32_t step, split_step;

@@ -12,12 +12,13 @@ typedef struct lowerer {
   const gp_plan_env *env;
   const gp_schedule *schedule;
   gp_plan *plan;
-  bool *kept;    /* per (stage, micro-batch), as its F decided */
-  bool *due;     /* per (stage, micro-batch): its W may run */
-  bool *apart;   /* per stage: I and W are tasks of their own */
-  int32_t *next; /* per stage: micro-batch of the next W */
-  int32_t *at;   /* per action: its first task */
-  int32_t count; /* tasks so far */
+  bool *kept;       /* per (stage, micro-batch), as its F decided */
+  bool *due;        /* per (stage, micro-batch): its W may run */
+  bool *apart;      /* per stage: I and W are tasks of their own */
+  int32_t *next;    /* per stage: micro-batch of the next W */
+  int32_t *at;      /* per action: its first task */
+  int32_t count;    /* tasks so far */
+  int32_t prepared; /* P tasks so far: they come first in the order, then C */
 } lowerer;
 
 /* ---- tasks --------------------------------------------------------------------------------- */
@@ -110,13 +111,27 @@ static void append_counts(lowerer *l, int32_t device) {
     gp_action action = {.stage = last, .micro = i};
     gp_task *task = append(l, GP_ACT_C, &action);
     task->program = programs_of(l, task)->count;
-    task->order = i;
+    task->order = 2 * l->plan->stage_count + i;
     if (!task->program) l->count--;
   }
 }
 
+/* What depends on parameters only comes first: once for each number of rows. */
+static void append_prepares(lowerer *l, int32_t device) {
+  for (int32_t stage = 0; stage < l->plan->stage_count; stage++)
+    for (int32_t k = 0; k < 2; k++) {
+      const gp_stage_programs *programs = l->plan->shapes[k].programs;
+      if (l->plan->placement[stage] != device || !programs || !programs[stage].prepare) continue;
+      gp_action action = {.stage = stage, .micro = k ? l->plan->shapes[0].micros : 0};
+      gp_task *task = append(l, GP_ACT_P, &action);
+      task->program = programs[stage].prepare;
+      task->order = l->prepared++;
+    }
+}
+
 static void lower_device(lowerer *l, int32_t device) {
   const gp_schedule *s = l->schedule;
+  append_prepares(l, device);
   append_counts(l, device);
   l->plan->half[device] = -1;
   for (int32_t a = s->first[device]; a < s->first[device + 1]; a++) {
@@ -134,7 +149,7 @@ static void lower_device(lowerer *l, int32_t device) {
 /* Number the tasks in the topological order of their actions, after the counts. */
 static void number_tasks(const lowerer *l, int32_t *action_at) {
   const gp_schedule *s = l->schedule;
-  int32_t number = l->plan->micro_count;
+  int32_t number = 2 * l->plan->stage_count + l->plan->micro_count;
   for (int32_t d = 0; d < s->device_count; d++)
     for (int32_t a = s->first[d]; a < s->first[d + 1]; a++) action_at[s->order[a]] = a;
   for (int32_t k = 0; k < s->first[s->device_count]; k++) {
@@ -149,8 +164,8 @@ static void number_tasks(const lowerer *l, int32_t *action_at) {
 static gp_status make_tasks(lowerer *l) {
   gp_plan *plan = l->plan;
   size_t devices = (size_t)plan->device_count, actions = (size_t)l->schedule->first[devices];
-  GP_TRY(gp_alloc_array(3 * actions + (size_t)plan->micro_count + 1, sizeof(gp_task),
-                        (void **)&plan->tasks));
+  GP_TRY(gp_alloc_array(3 * actions + (size_t)(plan->micro_count + 2 * plan->stage_count) + 1,
+                        sizeof(gp_task), (void **)&plan->tasks));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->first));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->half));
   for (int32_t d = 0; d < plan->device_count; d++) {
@@ -225,7 +240,7 @@ static gp_status assign_slots(gp_plan *plan, int32_t stage) {
   GP_TRY(gp_alloc_array(GP_SLOT_KINDS * (size_t)room, sizeof *all, (void **)&all));
   for (int k = 0; k < GP_SLOT_KINDS; k++) m.taken[k] = all + k * room;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    if (plan->tasks[t].stage == stage && plan->tasks[t].op != GP_ACT_C) visit(&m, &plan->tasks[t]);
+    if (plan->tasks[t].stage == stage && plan->tasks[t].op < GP_ACT_C) visit(&m, &plan->tasks[t]);
   gp_free(all);
   return GP_OK;
 }

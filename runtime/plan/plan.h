@@ -23,7 +23,10 @@ typedef struct gp_stage_programs {
   gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
   gp_program *input[2], *weight[2];     /* where the schedule runs I and W apart */
   gp_program *recompute;
-  gp_program *count; /* last stage: what the loss is divided by */
+  gp_program *count;   /* last stage: what the loss is divided by */
+  gp_program *prepare; /* what depends on parameters only */
+  char *invariant;     /* memory of what it makes, beside packed weights */
+  size_t invariant_bytes;
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
@@ -44,6 +47,8 @@ typedef struct gp_plan_env {
   void *(*value)(void *context, const gp_param *param);
   /* Address of the accumulator of (param, layer), made when missing. */
   gp_status (*slot)(void *context, gp_param *param, int32_t layer, void **address);
+  /* Address of a transposed copy of param on a stage, made when missing; shared by all plans. */
+  gp_status (*packed)(void *context, gp_param *param, int32_t stage, void **address);
   const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
   gp_checkpoint checkpoint;

@@ -5,7 +5,8 @@
 #include "base/status.h"
 
 /* X(NAME, letter): compute ops of the text form, then what lowering adds. */
-#define GP_ACT_LIST(X)            X(F, 'F') X(B, 'B') X(I, 'I') X(W, 'W') X(R, 'R') X(U, 'U') X(C, 'C')
+#define GP_ACT_LIST(X)                                                                             \
+  X(F, 'F') X(B, 'B') X(I, 'I') X(W, 'W') X(R, 'R') X(U, 'U') X(C, 'C') X(P, 'P')
 #define GP_ACT_ENUM(name, letter) GP_ACT_##name,
 typedef enum gp_act { GP_ACT_LIST(GP_ACT_ENUM) GP_ACT_COUNT } gp_act;
 #undef GP_ACT_ENUM

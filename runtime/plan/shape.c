@@ -234,6 +234,49 @@ static gp_status build_dropped(shaper *s, int32_t stage, bool *read) {
   return build(s, &nodes->forward, &out->forward[DROPPED]);
 }
 
+/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
+static gp_status place_prepared(shaper *s, int32_t stage) {
+  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
+  gp_stage_programs *out = &s->shape->programs[stage];
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &s->graph->nodes[list->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++) {
+      size_t size;
+      if (s->graph->values[r].base != r) continue;
+      s->outside[r] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = out->invariant_bytes};
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), ALIGNMENT, &size));
+      GP_TRY(gp_size_add(out->invariant_bytes, size, &out->invariant_bytes));
+    }
+  }
+  return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
+}
+
+static gp_status place_packed(shaper *s, const gp_node *node, int32_t stage) {
+  void *address;
+  gp_ref weight = gp_graph_base(s->graph, node->in[0]);
+  gp_param *param = s->graph->params[s->graph->values[weight].index];
+  GP_TRY(s->env->packed(s->env->context, param, stage, &address));
+  s->outside[node->out] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
+  return GP_OK;
+}
+
+static gp_status build_prepare(shaper *s, int32_t stage) {
+  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
+  gp_stage_programs *out = &s->shape->programs[stage];
+  GP_TRY(place_prepared(s, stage));
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &s->graph->nodes[list->nodes[i]];
+    if (node->pack) {
+      GP_TRY(place_packed(s, node, stage));
+      continue;
+    }
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++)
+      if (s->graph->values[r].base == r) s->outside[r].offset += (size_t)out->invariant;
+  }
+  reset_places(s);
+  return build(s, list, &out->prepare);
+}
+
 static gp_status build_stage(shaper *s, int32_t stage) {
   bool *read;
   GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
@@ -282,6 +325,7 @@ static gp_status build_programs(shaper *s) {
   GP_TRY(gp_alloc_array((size_t)s->env->stage_count, sizeof(gp_stage_programs),
                         (void **)&s->shape->programs));
   GP_TRY(place_all_outside(s));
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_prepare(s, stage));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_stage(s, stage));
   return build_count(s);
 }
@@ -297,6 +341,7 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
   GP_TRY(export_copy(&s, from->output, &shape->output));
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec, from));
+  GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
   GP_TRY(gp_shape_check_buffers(env, s.graph, shape->stages));
   gp_status status = build_programs(&s);
@@ -317,6 +362,8 @@ void gp_shape_free(gp_shape_plan *shape) {
     }
     gp_program_free(p->recompute);
     gp_program_free(p->count);
+    gp_program_free(p->prepare);
+    gp_free(p->invariant);
   }
   gp_free(shape->programs);
   gp_stages_free(shape->stages);

@@ -1,0 +1,251 @@
+-- tests/support/conformance.lua - one case of the op table, run in every way that a script can run it.
+--
+-- Eagerly; recorded in a pipeline of one or more stages; and trained, for gradients. Everything goes
+-- through the public surface (layers, gp.pipeline, p.grad): what is compared is what users get.
+
+local gp = require "gpipe"
+local array = require "tests.support.array"
+local inputs = require "tests.support.inputs"
+local special = require "tests.support.special"
+local tolerances = require "tests.support.tolerance"
+
+local nn = gp.nn
+
+local conformance = {}
+
+-- ---- cases -----------------------------------------------------------------------------------
+
+-- The specs of a case: its list without the options.
+local function specs_of(case) return table.move(case, 1, #case, 1, {}) end
+
+local function describe(row, number, dtype, specs)
+  local shown = {}
+  for i, spec in ipairs(specs) do shown[i] = inputs.show(spec, dtype) end
+  return ("%s, case %d (%s)"):format(row.op, number, table.concat(shown, ", "))
+end
+
+--- Case `number` of a row for runs in `dtype`: inputs made, options at hand.
+function conformance.case(row, number, dtype, list)
+  local case = (list or row.cases)[number]
+  local specs, made = specs_of(case), {}
+  for i, spec in ipairs(specs) do made[i] = inputs.make(spec, dtype, 100 * number + i) end
+  return {
+    row = row, dtype = dtype, o = case.o or {}, inputs = made, error = case.error,
+    name = describe(row, number, dtype, specs),
+  }
+end
+
+--- Whether the case says something about this dtype.
+function conformance.applies(row, number, dtype)
+  local only = row.cases[number].dtypes
+  return not only or only:find(dtype, 1, true) ~= nil
+end
+
+-- Outputs of the op on base tensors, real or symbolic.
+local function apply(case, bases)
+  local views = {}
+  for i, input in ipairs(case.inputs) do views[i] = inputs.view(input, bases[i]) end
+  return case.row.call(case.o, table.unpack(views))
+end
+
+local function base_tensors(case)
+  local list = {}
+  for i, input in ipairs(case.inputs) do list[i] = inputs.tensor(input) end
+  return list
+end
+
+--- Outputs of the op, computed at once.
+function conformance.eager(case) return { apply(case, base_tensors(case)) } end
+
+--- Outputs by the row's reference; bases[i] may replace the base of input i.
+function conformance.reference(case, bases)
+  local logical = {}
+  for i, input in ipairs(case.inputs) do
+    logical[i] = inputs.logical(input, bases and bases[i])
+  end
+  return { case.row.reference(case.o, table.unpack(logical)) }
+end
+
+-- ---- comparing -------------------------------------------------------------------------------
+
+-- nil where they agree, else what differs.
+local function difference(got, want, bound, dtype)
+  if got == want or (got ~= got and want ~= want) then return nil end
+  if bound == "rounded" then
+    want, bound = special.round(want, dtype), 0
+    if got == want then return nil end
+  end
+  if bound > 0 and math.abs(got - want) <= bound * (1 + math.abs(want)) then return nil end
+  return ("%.17g, expected %.17g (off by %.3g, allowed %.3g)"):format(got, want,
+    math.abs(got - want), bound * (1 + math.abs(want)))
+end
+
+--- Check shape and elements against an array.
+---@param name string of what is compared
+---@param got tests.Array
+---@param want tests.Array
+---@param bound number|"rounded"
+---@param dtype string
+function conformance.compare(name, got, want, bound, dtype)
+  local have, wanted = table.concat(got.shape, "x"), table.concat(want.shape, "x")
+  if have ~= wanted then error(("%s: shape is %s, expected %s"):format(name, have, wanted), 2) end
+  assert(#want == #got, name)
+  for i = 1, #want do
+    local what = difference(got[i], want[i], bound, dtype)
+    if what then error(("%s: element %d is %s"):format(name, i, what), 2) end
+  end
+end
+
+--- The bound of a row (or of a named tolerance) for a dtype.
+function conformance.bound(name, dtype)
+  local entry = tolerances[name] or error("no tolerance " .. tostring(name))
+  return entry[dtype] or 0
+end
+
+--- The dtype that output k should have.
+function conformance.result_dtype(case, k)
+  local want = case.row.result and case.row.result[k] or "like"
+  if type(want) == "function" then want = want(case.dtype, case.o) end
+  return want == "like" and case.dtype or want
+end
+
+-- ---- layers ----------------------------------------------------------------------------------
+
+-- A layer that calls a function.
+local Call = nn.class("Call")
+function Call:init(f) self.f = f end
+function Call:forward(...) return self.f(...) end
+
+-- A layer that owns the differentiable inputs as parameters and passes all inputs on, each through an
+-- op, so that values and not parameters cross to the next layer.
+local Source = nn.class("Source")
+function Source:init(case)
+  self.case = case
+  for i, input in ipairs(case.inputs) do
+    if input.differentiable then
+      self["p" .. i] = nn.Parameter(input.base.shape, inputs.tensor(input), { dtype = input.dtype })
+    end
+  end
+end
+
+function Source:values()
+  local list = base_tensors(self.case)
+  for i in ipairs(list) do list[i] = self["p" .. i] or list[i] end
+  return list
+end
+
+function Source:forward()
+  local list = self:values()
+  for i, value in ipairs(list) do
+    if self["p" .. i] then list[i] = value * 1 end
+  end
+  return table.unpack(list)
+end
+
+-- The op on parameters of the same layer.
+local Own = nn.class("Own", Source)
+function Own:forward() return (apply(self.case, self:values())) end
+
+-- ---- recorded --------------------------------------------------------------------------------
+
+-- One row in front of a shape, so that the batch has one row whatever the shape is.
+local function batched(shape) return { 1, table.unpack(shape) } end
+
+--- Run the op on the inputs of a pipeline. Two layers restore the shapes and apply the op.
+---@param case table
+---@param k integer which output
+---@param opts table of gp.pipeline
+---@return gpipe.Tensor
+function conformance.recorded(case, k, opts)
+  local batch = base_tensors(case)
+  for i, t in ipairs(batch) do batch[i] = t:reshape(batched(t.shape)) end
+  local restore = Call(function(...)
+    local list = { ... }
+    for i, input in ipairs(case.inputs) do list[i] = list[i]:reshape(input.base.shape) end
+    return table.unpack(list)
+  end)
+  local op = Call(function(...)
+    local out = select(k, apply(case, { ... }))
+    return out:reshape(batched(out.shape))
+  end)
+  local pipe <close> = gp.pipeline(nn.Sequential { restore, op }, opts)
+  local out = pipe:eval():forward(batch)
+  return out:reshape { table.unpack(out.shape, 2) }
+end
+
+-- ---- trained ---------------------------------------------------------------------------------
+
+-- Fixed weights for the sum that is differentiated: no two alike, of both signs.
+local function weights(shape)
+  return array.build(shape, function(_, flat) return ((flat * 37) % 64 - 24.5) / 32 end)
+end
+
+local function weighted_sum(case)
+  return function(output)
+    local w = weights(output.shape)
+    w = gp.tensor({ table.unpack(w) }, { dtype = output.dtype }):reshape(output.shape)
+    return (output * w):sum(), 1, case
+  end
+end
+
+-- A model whose parameters are the inputs: alone, or with the parameters in a layer before the op's.
+local function model_of(case, split)
+  if not split then return nn.Sequential { Own(case) } end
+  return nn.Sequential { Source(case), Call(function(...) return (apply(case, { ... })) end) }
+end
+
+--- Gradients of sum(output * weights) by each differentiable input's base: [input] = tensor.
+---@param case table
+---@param opts table of gp.pipeline
+---@param split? boolean the parameters belong to a layer before the op's
+function conformance.gradients(case, opts, split)
+  opts.loss = weighted_sum(case)
+  local pipe <close> = gp.pipeline(model_of(case, split), opts)
+  pipe:step(gp.zeros { 1 }, gp.zeros { 1 })
+  local grads = {}
+  for _, p in ipairs(pipe:parameters()) do
+    assert(p.grad, case.name .. ": " .. p.name .. " has no gradient")
+    grads[tonumber(p.name:match("p(%d+)$"))] = p.grad:clone()
+  end
+  return grads
+end
+
+local STEP = 2.0 ^ -17 -- exact next to the inputs, which are multiples of 2^-10
+
+local function reference_sum(case, bases)
+  local out, sum = conformance.reference(case, bases)[1], 0.0
+  local w = weights(out.shape)
+  for i = 1, #out do sum = sum + out[i] * w[i] end
+  return sum
+end
+
+--- The same gradients by central differences of the reference: [input] = array.
+function conformance.slopes(case)
+  local slopes = {}
+  for i, input in ipairs(case.inputs) do
+    if input.differentiable then
+      local base = array.build(input.base.shape, function(_, flat) return input.base[flat] end)
+      slopes[i] = array.build(base.shape, function(_, flat)
+        base[flat] = input.base[flat] + STEP
+        local above = reference_sum(case, { [i] = base })
+        base[flat] = input.base[flat] - STEP
+        local below = reference_sum(case, { [i] = base })
+        base[flat] = input.base[flat]
+        return (above - below) / (2 * STEP)
+      end)
+    end
+  end
+  return slopes
+end
+
+--- Whether the case can be trained: something to differentiate, and parameters have no size 0.
+function conformance.trains(case)
+  local any = false
+  for _, input in ipairs(case.inputs) do
+    any = any or input.differentiable
+    if input.differentiable and #input.base == 0 then return false end
+  end
+  return any
+end
+
+return conformance
