@@ -22,6 +22,22 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
   return true;
 }
 
+/* The rows of both go into one tensor: only their numbers may differ. */
+static gp_status check_rows_alike(const gp_plan *plan) {
+  if (!plan->shapes[1].micros || plan->shapes[0].output == GP_NONE) return GP_OK;
+  const gp_meta *a = gp_trace_meta(plan->shapes[0].trace, plan->shapes[0].output);
+  const gp_meta *b = gp_trace_meta(plan->shapes[1].trace, plan->shapes[1].output);
+  gp_meta same = *b;
+  same.shape.dim[0] = a->shape.dim[0];
+  if (gp_meta_equal(a, &same)) return GP_OK;
+  char large[160], small[160];
+  return gp_fail(GP_ESHAPE,
+                 "model: the output is %s for %lld rows and %s for %lld, expected rows "
+                 "that are alike",
+                 gp_meta_print(a, large, sizeof large), (long long)plan->shapes[0].rows,
+                 gp_meta_print(b, small, sizeof small), (long long)plan->shapes[1].rows);
+}
+
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
@@ -34,7 +50,7 @@ static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, 
         "the number of rows, or chunks must divide the batch",
         (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
   plan->edge_count = plan->shapes[0].stages->edge_count;
-  return GP_OK;
+  return check_rows_alike(plan);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */

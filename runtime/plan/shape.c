@@ -15,6 +15,31 @@ typedef struct shaper {
 
 enum { ALIGNMENT = 64, DROPPED = 0, KEPT = 1 };
 
+/* ---- results ------------------------------------------------------------------------------- */
+
+/* Micro-batches write their rows into one tensor: a model that returns anything else would write
+ * beside it. */
+static gp_status check_output(const gp_plan_shape *from) {
+  if (from->output == GP_NONE) return GP_OK;
+  const gp_shape *shape = &gp_trace_meta(from->trace, from->output)->shape;
+  if (shape->rank > 0 && shape->dim[0] == from->rows) return GP_OK;
+  char text[160];
+  return gp_fail(GP_ESHAPE, "model: the output is %s for %lld row%s of input, expected %lldx...",
+                 gp_shape_print(shape, text, sizeof text), (long long)from->rows,
+                 from->rows == 1 ? "" : "s", (long long)from->rows);
+}
+
+/* The partial sums of micro-batches lie in 8 bytes each. */
+static gp_status check_loss(const gp_plan_shape *from) {
+  if (from->loss_sum == GP_NONE) return GP_OK;
+  const gp_meta *loss = gp_trace_meta(from->trace, from->loss_sum);
+  bool computes = loss->dtype == GP_F32 || loss->dtype == GP_F64;
+  if (computes && loss->shape.rank == 0) return GP_OK;
+  char text[160];
+  return gp_fail(GP_EDTYPE, "loss: the sum is %s, expected an f32 or f64 scalar",
+                 gp_meta_print(loss, text, sizeof text));
+}
+
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
 static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
@@ -242,6 +267,8 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
   shape->rows = from->rows;
   shape->micros = from->micros;
   shape->constant_count = from->constant_count;
+  GP_TRY(check_output(from));
+  GP_TRY(check_loss(from));
   GP_TRY(export_copy(&s, from->loss_sum, &shape->loss));
   GP_TRY(export_copy(&s, from->loss_count, &shape->count));
   GP_TRY(export_copy(&s, from->output, &shape->output));

@@ -119,9 +119,6 @@ end
 -- An output tensor for all rows of the batch.
 local function output_for(pipe, plan, rows)
   local shape, dtype = pipe.core:output_shape(plan.handle)
-  if #shape == 0 then
-    errors.raise("forward: the model returns a scalar, expected rows in the first dimension")
-  end
   shape[1] = rows
   return create.zeros(shape, { dtype = dtype })
 end
