@@ -70,7 +70,7 @@ local DROP = 0.4
 -- A layer with the inputs as parameters.
 local Attend = nn.class("Attend")
 function Attend:init(case)
-  self.case, self.count = case, #case.inputs
+  self.call, self.count = function(...) return case.row.call(case.o, ...) end, #case.inputs
   for i, input in ipairs(case.inputs) do
     self["p" .. i] = nn.Parameter(input.base.shape, inputs.tensor(input), { dtype = input.dtype })
   end
@@ -78,7 +78,7 @@ end
 function Attend:forward()
   local list = {}
   for i = 1, self.count do list[i] = self["p" .. i] end
-  local out = self.case.row.call(self.case.o, table.unpack(list))
+  local out = self.call(table.unpack(list))
   return out:reshape { 1, table.unpack(out.shape) } -- the batch is one row
 end
 

@@ -96,7 +96,9 @@ local count = {
   },
 }
 for _, dtype in ipairs(count.dtypes) do
-  for _, fields in ipairs { { 7 }, {}, { 0 }, { 3, 4 }, { 3, 4, layout = "transposed" }, { 70, 2, layout = "spaced" } } do
+  for _, fields in ipairs {
+    { 7 }, {}, { 0 }, { 3, 4 }, { 3, 4, layout = "transposed" }, { 70, 2, layout = "spaced" },
+  } do
     local spec = ids(fields)
     spec.below, spec.dtype = 3, dtype
     table.insert(count.cases, { spec, dtypes = dtype })

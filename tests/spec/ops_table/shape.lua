@@ -149,7 +149,7 @@ local copy = row {
   op = "copy",
   call = function(o, a) return o.contiguous and a:contiguous() or a:clone() end,
   reference = function(_, a) return a end,
-  cases = {},
+  cases = {}, refuses = {}, -- it takes everything
 }
 for _, fields in ipairs {
   { 2, 3 }, {}, { 1, 1 }, { 0, 2 }, { 300 }, { 70, 5 }, { 3, 4, layout = "transposed" },
