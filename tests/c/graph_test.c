@@ -260,6 +260,29 @@ TEST(what_nobody_needs_is_not_run) {
   toy_free(&t);
 }
 
+/* Known before any micro-batch is: made once. What leaves the stage is made with the rest. */
+TEST(what_depends_on_parameters_only_is_prepared) {
+  toy t = toy_new(3);
+  gp_param *w = toy_param(&t, SHAPE(TOY_WIDTH), false, false);
+  toy_layer(&t, 0);
+  gp_ref here = toy_op1(&t, GP_OP_exp, toy_use(&t, w));
+  gp_ref both = toy_op1(&t, GP_OP_tanh, toy_use(&t, w));
+  t.value = toy_op2(&t, GP_OP_mul, toy_op2(&t, GP_OP_mul, t.value, here), both);
+  toy_layer(&t, 1);
+  t.value = toy_op2(&t, GP_OP_add, t.value, both);
+  gp_ref loss = toy_loss(&t, 2);
+  differentiate(&t, loss, 2);
+  gp_stages *s = cut(&t, (int32_t[]){0, 1, 1}, 2, loss);
+  CHECK_OPS(&t, &s->stages[0].prepare, "exp");
+  CHECK_OPS(&t, &s->stages[0].forward, "tanh mul mul");
+  CHECK_OPS(&t, &s->stages[0].recompute, "mul"); /* x exp(w); exp(w) is still there */
+  gp_stages_free(s);
+  s = cut(&t, (int32_t[]){0, 0, 0}, 1, loss);
+  CHECK_OPS(&t, &s->stages[0].prepare, "exp tanh");
+  gp_stages_free(s);
+  toy_free(&t);
+}
+
 /* Recomputing a buffer's copy would see what was written since. */
 TEST(copies_of_buffers_are_kept_not_recomputed) {
   toy t = toy_new(3);
@@ -324,4 +347,5 @@ TEST_MAIN(gradients_are_folded_per_layer_then_downwards,
           strided_values_are_copied_once_for_other_layers,
           buffers_are_read_from_copies_and_written_once, a_stage_is_four_programs,
           values_that_cross_are_edges, a_skip_is_an_edge_of_its_own, what_nobody_needs_is_not_run,
-          copies_of_buffers_are_kept_not_recomputed, no_failed_allocation_leaks)
+          what_depends_on_parameters_only_is_prepared, copies_of_buffers_are_kept_not_recomputed,
+          no_failed_allocation_leaks)

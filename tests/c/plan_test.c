@@ -3,7 +3,7 @@
 
 #include "toy_plan.h"
 
-/* The tasks of a device as text, k where F keeps everything: "F0 F1k R0 B0 B1". */
+/* The tasks of a device as text, k where F keeps everything: "P0 F0 F1k R0 B0 B1". */
 static const char *tasks_of(const gp_plan *plan, int32_t device, char text[512]) {
   size_t used = 0;
   text[0] = 0;
@@ -34,27 +34,28 @@ static void check_tasks(const toy_spec *spec, const char *first, const char *las
 TEST(recomputation_goes_before_the_backward_pass_that_needs_it) {
   toy_spec spec = {
       .order = ONE_F_ONE_B, .checkpoint = GP_CHECKPOINT_NEVER, .stages = 2, .micros = 3};
-  check_tasks(&spec, "F0k F1k B0 F2k B1 B2", "F0k B0 F1k B1 F2k B2");
+  check_tasks(&spec, "P0 F0k F1k B0 F2k B1 B2", "P0 F0k B0 F1k B1 F2k B2");
   spec.checkpoint = GP_CHECKPOINT_ALWAYS;
-  check_tasks(&spec, "F0 F1 R0 B0 F2 R1 B1 R2 B2", "F0 R0 B0 F1 R1 B1 F2 R2 B2");
+  check_tasks(&spec, "P0 F0 F1 R0 B0 F2 R1 B1 R2 B2", "P0 F0 R0 B0 F1 R1 B1 F2 R2 B2");
   spec.checkpoint = GP_CHECKPOINT_EXCEPT_LAST;
-  check_tasks(&spec, "F0 F1 R0 B0 F2 R1 B1 R2 B2", "F0k B0 F1k B1 F2k B2");
+  check_tasks(&spec, "P0 F0 F1 R0 B0 F2 R1 B1 R2 B2", "P0 F0k B0 F1k B1 F2k B2");
   spec.order = LIFO;
-  check_tasks(&spec, "F0 F1 F2k I2 R1 I1 R0 I0 W0 W1 W2", "F0 F1 F2k I2 R1 I1 R0 I0 W0 W1 W2");
+  check_tasks(&spec, "P0 F0 F1 F2k I2 R1 I1 R0 I0 W0 W1 W2",
+              "P0 F0 F1 F2k I2 R1 I1 R0 I0 W0 W1 W2");
   spec.order = GPIPE;
-  check_tasks(&spec, "F0 F1 F2 R0 B0 R1 B1 R2 B2", "F0 F1 F2 R0 B0 R1 B1 R2 B2");
+  check_tasks(&spec, "P0 F0 F1 F2 R0 B0 R1 B1 R2 B2", "P0 F0 F1 F2 R0 B0 R1 B1 R2 B2");
 }
 
 TEST(weight_gradients_run_in_ascending_order) {
   toy_spec spec = {
       .order = WEIGHTS_LAST, .checkpoint = GP_CHECKPOINT_NEVER, .stages = 2, .micros = 3};
-  check_tasks(&spec, "F0k F1k F2k I0 I1 I2 W0 W1 W2", "F0k F1k F2k I0 I1 I2 W0 W1 W2");
+  check_tasks(&spec, "P0 F0k F1k F2k I0 I1 I2 W0 W1 W2", "P0 F0k F1k F2k I0 I1 I2 W0 W1 W2");
 }
 
 TEST(forward_passes_alone_keep_nothing) {
   toy_spec spec = {.kind = GP_PLAN_EVALUATE, .order = FORWARD, .stages = 2, .micros = 2};
   toy_planned p;
-  check_tasks(&spec, "F0 F1", "F0 F1");
+  check_tasks(&spec, "P0 F0 F1", "P0 F0 F1");
   toy_plan(&spec, &p);
   for (int32_t t = 0; t < toy_tasks(p.plan); t++) CHECK(!p.plan->tasks[t].saved);
   for (int32_t s = 0; s < 2; s++) CHECK(!p.plan->slots[s].memory);

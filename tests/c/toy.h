@@ -181,6 +181,11 @@ static inline gp_status toy_slot(void *context, gp_param *param, int32_t layer, 
   return GP_OK;
 }
 
+/* Packed weights of the toys fit into an accumulator's room; negative layers tell them apart. */
+static inline gp_status toy_packed(void *context, gp_param *param, int32_t stage, void **address) {
+  return toy_slot(context, param, -1 - stage, address);
+}
+
 /* layers[s]: how many layers stage s has; stages devices. */
 static inline void toy_home_set(toy_home *home, const int *layers, int stages) {
   int32_t layer = 0;
@@ -191,6 +196,7 @@ static inline void toy_home_set(toy_home *home, const int *layers, int stages) {
   home->env = (gp_plan_env){.context = home,
                             .value = toy_value,
                             .slot = toy_slot,
+                            .packed = toy_packed,
                             .stage_of = home->stage_of,
                             .layer_count = layer,
                             .stage_count = stages,
