@@ -33,6 +33,7 @@ static void after(clocks *c, int32_t t, int32_t p) {
   if (over > mine[c->device[p]]) mine[c->device[p]] = over;
 }
 
+/* Does t know, before it starts, that p is over? */
 static bool known_over(const clocks *c, int32_t p, int32_t t) {
   return clock_of(c, t)[c->device[p]] > p - c->plan->first[c->device[p]];
 }
@@ -50,6 +51,7 @@ static gp_status sort_tasks(clocks *c) {
   return GP_OK;
 }
 
+/* Who publishes and who releases each message. */
 static void index_uses(clocks *c) {
   int32_t stages = c->plan->stage_count;
   for (int32_t i = 0; i < c->plan->edge_count * c->micros * stages; i++) c->last[i] = -1;
@@ -65,6 +67,7 @@ static void index_uses(clocks *c) {
     }
 }
 
+/* A task knows what its predecessor on the device knew, and what came with its messages. */
 static void run_clocks(clocks *c) {
   for (int32_t i = 0; i < c->task_count; i++) {
     int32_t t = c->sorted[i];
@@ -75,6 +78,7 @@ static void run_clocks(clocks *c) {
   }
 }
 
+/* With this many slots, is the earlier user of each slot known to be done with it? */
 static bool enough(const clocks *c, int32_t edge, int32_t slots) {
   int32_t stages = c->plan->stage_count;
   for (int32_t i = slots; i < c->micros; i++)
@@ -85,6 +89,7 @@ static bool enough(const clocks *c, int32_t edge, int32_t slots) {
   return true;
 }
 
+/* Micro-batch i takes slot i mod K, the (i div K)-th time. */
 static void set_slots(gp_plan *plan, const int32_t *slots) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     gp_task *task = &plan->tasks[t];
@@ -95,6 +100,7 @@ static void set_slots(gp_plan *plan, const int32_t *slots) {
   }
 }
 
+/* The smallest number that is enough: memory of an edge is slots times bytes. */
 static gp_status size_all(clocks *c, int32_t *slots) {
   gp_plan *plan = c->plan;
   bool forward_only = plan->kind == GP_PLAN_EVALUATE || plan->kind == GP_PLAN_FORWARD;

@@ -35,6 +35,7 @@ static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) 
       gp_meta_print(*meta, (char[96]){0}, 96), (int)shape->rows);
 }
 
+/* Both sizes of micro-batches write into one tensor. */
 static gp_status check_outputs(const gp_plan *plan) {
   const gp_meta *large, *small;
   GP_TRY(check_output(&plan->shapes[0], &large));
@@ -50,6 +51,7 @@ static gp_status check_outputs(const gp_plan *plan) {
       gp_meta_print(small, (char[96]){0}, 96), (int)plan->shapes[1].rows);
 }
 
+/* The larger micro-batches first: the smaller ones use their packed weights. */
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
@@ -68,6 +70,7 @@ static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, 
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
+/* Memory of one device, counted there. */
 static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes, char **memory) {
   size_t total;
   GP_TRY(gp_size_mul(count, bytes, &total));
@@ -77,6 +80,7 @@ static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes,
   return GP_OK;
 }
 
+/* Slots lie with the maker; both sizes of micro-batches fit. */
 static gp_status allocate_channels(gp_plan *plan) {
   for (int32_t e = 0; e < plan->edge_count; e++) {
     gp_channel *channel = &plan->channels[e];
@@ -116,6 +120,7 @@ static gp_status allocate_slots(gp_plan *plan, int32_t stage) {
   return take(plan, plan->placement[stage], 1, total, &slots->memory);
 }
 
+/* Tasks of a device run one after the other and share one temporary area. */
 static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
   if (!task->program) return;
   if (task->program->temp_bytes > plan->temp_bytes[device])
@@ -124,6 +129,7 @@ static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
     plan->scratch_bytes = task->program->scratch_bytes;
 }
 
+/* Slot numbers become addresses, now that the blocks are there. */
 static void resolve_slots(gp_plan *plan, gp_task *task) {
   const gp_slots *slots = &plan->slots[task->stage];
   char *area = slots->memory, *address[GP_SLOT_KINDS] = {0};
@@ -136,6 +142,7 @@ static void resolve_slots(gp_plan *plan, gp_task *task) {
   task->carried = address[GP_SLOT_CARRIED];
 }
 
+/* All memory of the plan; after this nothing is taken until it goes. */
 static gp_status allocate(gp_plan *plan) {
   GP_TRY(allocate_channels(plan));
   for (int32_t s = 0; s < plan->stage_count; s++) GP_TRY(allocate_slots(plan, s));
@@ -151,6 +158,7 @@ static gp_status allocate(gp_plan *plan) {
 
 /* ---- building ------------------------------------------------------------------------------ */
 
+/* Numbers must agree before anything is built on them. */
 static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   size_t stages = (size_t)env->stage_count, devices = (size_t)env->device_count;
   const gp_schedule *s = spec->schedule;
@@ -186,6 +194,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   return allocate(plan);
 }
 
+/* Traces are taken first, so that every way out frees them once. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan *made = NULL;
   gp_status status = gp_alloc(sizeof *made, (void **)&made);

@@ -18,6 +18,7 @@ enum { ALIGNMENT = 64, DROPPED = 0, KEPT = 1 };
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
+/* What leaves the pipeline is a copy of its own: the value itself may be kept, sent or recomputed. */
 static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
   int32_t label;
   *copy = GP_NONE;
@@ -42,6 +43,7 @@ static gp_status check_loss(const shaper *s) {
   return GP_OK;
 }
 
+/* Training plans only; the others end here with the forward pass. */
 static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
   gp_gradient_root root = {.value = from->loss_sum,
                            .layer = s->env->layer_count,
@@ -72,6 +74,7 @@ static size_t constant_address(const gp_tensor *tensor) {
   return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
 }
 
+/* Captured from outside of the model, a parameter would never be trained: say so. */
 static gp_status place_param(shaper *s, const gp_value *value, gp_place *place) {
   void *address = s->env->value(s->env->context, s->graph->params[value->index]);
   if (!address)
@@ -83,6 +86,7 @@ static gp_status place_param(shaper *s, const gp_value *value, gp_place *place) 
   return GP_OK;
 }
 
+/* Inputs, parameters and edges have memory before any stage is looked at. */
 static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
   const gp_value *value = &s->graph->values[r];
   void *address;
@@ -110,6 +114,7 @@ static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
   return GP_OK;
 }
 
+/* Base values only: views follow them. */
 static gp_status place_all_outside(shaper *s) {
   for (gp_ref r = 0; r < s->graph->value_count; r++)
     if (s->graph->values[r].base == r) GP_TRY(place_outside(s, r, &s->outside[r]));
@@ -118,6 +123,7 @@ static gp_status place_all_outside(shaper *s) {
 
 /* ---- what a stage keeps -------------------------------------------------------------------- */
 
+/* Memory that the programs of a list read. */
 static void mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) {
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *node = &graph->nodes[list->nodes[i]];
@@ -187,10 +193,12 @@ static gp_status build_apart(shaper *s, int32_t stage, int variant) {
   return status;
 }
 
+/* Forget what another stage or variant kept. */
 static void reset_places(shaper *s) {
   for (gp_ref r = 0; r < s->graph->value_count; r++) s->places[r] = s->outside[r];
 }
 
+/* Nothing is recomputed: what B reads of F is saved. */
 static gp_status build_kept(shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -219,6 +227,7 @@ static gp_status keep_once(shaper *s, const gp_stage_nodes *nodes, const bool *r
   return status;
 }
 
+/* F keeps next to nothing; R makes again what B reads. */
 static gp_status build_dropped(shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -251,10 +260,12 @@ static gp_status place_prepared(shaper *s, int32_t stage) {
   return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
 }
 
+/* Whose transposed copy the node makes. */
 static gp_param *packed_param(const gp_graph *graph, const gp_node *node) {
   return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
 }
 
+/* In the pipeline: all plans share it. */
 static gp_status place_packed(shaper *s, const gp_node *node, int32_t stage) {
   void *address;
   gp_param *param = packed_param(s->graph, node);
@@ -276,6 +287,7 @@ static bool is_packed_before(const shaper *s, const gp_node *node, int32_t stage
   return false;
 }
 
+/* Offsets become addresses. */
 static gp_status place_invariant(shaper *s, int32_t stage) {
   const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
   size_t memory = (size_t)s->shape->programs[stage].invariant;
@@ -288,6 +300,7 @@ static gp_status place_invariant(shaper *s, int32_t stage) {
   return GP_OK;
 }
 
+/* P: without the copies that the larger micro-batches' P makes. */
 static gp_status build_prepare(shaper *s, int32_t stage) {
   const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
   gp_node_list list = {0};
@@ -312,6 +325,7 @@ static gp_status build_stage(shaper *s, int32_t stage) {
   return status;
 }
 
+/* Its own program at the head of the last stage, apart from F. */
 static gp_status build_count(shaper *s) {
   gp_node_list list = {0};
   bool *needed;
@@ -333,6 +347,7 @@ static gp_status build_count(shaper *s) {
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
+/* Exports keep alive what leads to them. */
 static gp_status cut_stages(shaper *s) {
   gp_ref exports[2];
   gp_cut_spec cut = {.graph = s->graph,
@@ -344,6 +359,7 @@ static gp_status cut_stages(shaper *s) {
   return gp_stages_build(&cut, &s->shape->stages);
 }
 
+/* Prepared values first: the programs of the stages read them. */
 static gp_status build_programs(shaper *s) {
   size_t values = (size_t)s->graph->value_count + 1;
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
