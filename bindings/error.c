@@ -43,7 +43,7 @@ int gp_lua_fail(lua_State *L, gp_status status) {
   if (status == GP_EINTERRUPT) return gp_lua_raise_interrupt(L);
   const char *text = gp_error_text();
   bool advise = status == GP_EDTYPE && !strstr(text, "to(");
-  lua_pushfstring(L, "%s%s", text, advise ? " (convert with to(\"f32\") or the like)" : "");
+  lua_pushfstring(L, "%s%s", text, advise ? " (to(dtype) converts)" : "");
   return raise(L);
 }
 

@@ -28,7 +28,20 @@ static int32_t *check_placement(lua_State *L, int index, int count) {
   return placement;
 }
 
-/* core.schedule(rows, placement) -> schedule, or nil and the report of what is wrong */
+/* Push check, device and position (from 1) of a fault; nil where there is none. */
+static int push_fault(lua_State *L, const gp_schedule_fault *fault) {
+  lua_pushnil(L);
+  lua_pushstring(L, gp_error_text());
+  lua_pushstring(L, fault->check);
+  lua_pushinteger(L, fault->device);
+  if (fault->position < 0)
+    lua_pushnil(L);
+  else
+    lua_pushinteger(L, fault->position + 1);
+  return 5;
+}
+
+/* core.schedule(rows, placement) -> schedule, or nil, text, check, device, position */
 static int schedule_new(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -39,8 +52,10 @@ static int schedule_new(lua_State *L) {
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable(L, GP_LUA_SCHEDULE);
-  gp_status status = gp_schedule_parse(&text, box);
-  return status == GP_OK ? 1 : gp_lua_return_failure(L, status);
+  gp_schedule_fault fault = {0};
+  gp_status status = gp_schedule_parse(&text, box, &fault);
+  if (status == GP_ESCHEDULE) return push_fault(L, &fault);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
 static int schedule_free(lua_State *L) {

@@ -92,7 +92,9 @@ void gp_param_set_grad(gp_param *param, gp_tensor *grad) {
 
 gp_status gp_param_own(gp_param *param, const void *owner, int32_t stage) {
   if (owner && param->owner && param->owner != owner)
-    return gp_fail(GP_ESTATE, "the model already belongs to a live pipeline; close that one first");
+    return gp_fail(GP_ESTATE,
+                   "gp.pipeline: the model belongs to a live pipeline, expected a free one: "
+                   "close that pipeline first");
   param->owner = owner;
   param->stage = stage;
   return GP_OK;

@@ -53,6 +53,7 @@ static gp_status check_outputs(const gp_plan *plan) {
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
+    if (k) plan->shapes[1].larger = &plan->shapes[0];
     GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
   }
   if (spec->shapes[1].micros && !same_edges(plan->shapes[0].stages, plan->shapes[1].stages))
@@ -162,7 +163,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
       s->device_count > env->device_count)
     return gp_fail(
         GP_ESCHEDULE,
-        "schedule: %d stages, %d micro-batches, %d devices; the pipeline has %d, %d and %d",
+        "schedule: it has %d stages, %d micro-batches and %d devices, the pipeline %d, %d and %d",
         (int)s->stage_count, (int)s->micro_count, (int)s->device_count, (int)env->stage_count,
         (int)plan->micro_count, (int)env->device_count);
   plan->device_count = s->device_count;
@@ -204,8 +205,10 @@ void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)
     gp_free(plan->tasks[t].uses);
-  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
+  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++) {
     gp_free(plan->channels[e].memory);
+    gp_free(plan->channels[e].states);
+  }
   for (int32_t s = 0; plan->slots && s < plan->stage_count; s++) gp_free(plan->slots[s].memory);
   for (int32_t d = 0; plan->temp && d < plan->device_count; d++) gp_free(plan->temp[d]);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);

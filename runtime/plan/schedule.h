@@ -19,10 +19,11 @@ typedef struct gp_action {
 
 struct gp_schedule {
   int32_t device_count, stage_count, micro_count;
-  int32_t *placement; /* per stage: its device */
-  gp_action *actions; /* device after device */
-  int32_t *first;     /* per device: its first action; first[device_count] is the total */
-  int32_t *order;     /* per action: position in the verified topological order; NULL before */
+  int32_t *placement;      /* per stage: its device */
+  gp_action *actions;      /* device after device */
+  int32_t *first;          /* per device: its first action; first[device_count] is the total */
+  int32_t *order;          /* per action: position in the verified topological order; NULL before */
+  gp_schedule_fault fault; /* of a schedule that was refused */
 };
 
 /* Check the schedule and fill in order: complete and unique, on the right device, forward before

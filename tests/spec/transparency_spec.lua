@@ -227,6 +227,46 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     })
   end)
 
+  it("with values that depend on parameters only, used in this stage and in others", function()
+    local Normed, Again = nn.class("Normed"), nn.class("Again")
+    function Normed:init()
+      self.w = nn.Parameter({ 8, 8 }, nn.init.normal(0, 1))
+      self.scale = nn.Parameter({ 1 }, nn.init.constant(2))
+    end
+    function Normed:forward(x)
+      local norm = ((self.w * self.w):sum(2, true) + 1e-6):sqrt()
+      self.direction = self.w / norm * self.scale:exp()
+      return x:matmul(self.direction)
+    end
+    function Again:init(from) self.from = from end
+    function Again:forward(x) return x:matmul(self.from.direction:transpose(1, 2)) + self.from.scale end
+    check_everywhere(regression {
+      model = function()
+        local normed = Normed()
+        return with(function() return normed end, nn.Tanh, function() return Again(normed) end)()
+      end,
+      loss = function(output, target)
+        local gap = output - target
+        return (gap * gap):sum(), output:numel()
+      end,
+    }, 5)
+  end)
+
+  it("with a loss that reads parameters itself", function()
+    local decayed
+    check_everywhere(regression {
+      model = function()
+        local model = with(nn.Tanh)()
+        decayed = model[1].weight
+        return model
+      end,
+      loss = function(output, target)
+        local gap = output - target
+        return (gap * gap):sum() + (decayed * decayed):sum() * output.shape[1], output.shape[1]
+      end,
+    })
+  end)
+
   it("with a value that a later layer reads from an upvalue", function()
     check_everywhere(regression {
       model = function()

@@ -46,7 +46,11 @@ local function schedule_for(pipe, kind, m)
   if kind == "step" then
     local made = schedule.resolve(pipe.schedule, pipe.stages, m)
     local good, report = made:verify()
-    if not good then errors.raise("gp.pipeline: %s", report) end
+    if not good then errors.raise("step: %s", report) end
+    if made.chunks ~= m then
+      errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected at "
+        .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
+    end
     return made
   end
   if kind == "split" then return schedule.build("gpipe", { devices = pipe.stages, chunks = m }):verify() end

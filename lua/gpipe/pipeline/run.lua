@@ -217,6 +217,7 @@ end
 ---@return boolean? true, or nil, message, code
 function methods:trace(path)
   live(self, "trace")
+  options.argument("trace", "path", path, { type = "string", required = true })
   return self.core:trace(path)
 end
 

@@ -58,7 +58,7 @@ local function set_count(shape, count)
     if #count.shape > 0 and count:numel() == 1 then count = count:reshape {} end
     shape.loss_count = count.dtype == "i64" and count or count:to("i64")
   else
-    local whole = math.tointeger(count)
+    local whole = math.type(count) and math.tointeger(count)
     if count ~= nil and (not whole or whole < 0) then
       errors.raise("loss: the count is %s, expected a number of rows >= 0 or an integer tensor",
         errors.show(count))
