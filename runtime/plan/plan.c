@@ -53,6 +53,7 @@ static gp_status check_outputs(const gp_plan *plan) {
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
+    if (k) plan->shapes[1].larger = &plan->shapes[0];
     GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
   }
   if (spec->shapes[1].micros && !same_edges(plan->shapes[0].stages, plan->shapes[1].stages))

@@ -35,8 +35,9 @@ typedef struct gp_shape_plan {
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
-  gp_stage_programs *programs; /* per stage */
-  gp_ref loss, count, output;  /* copies that are exported; GP_NONE */
+  gp_stage_programs *programs;        /* per stage */
+  const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
+  gp_ref loss, count, output;         /* copies that are exported; GP_NONE */
   int64_t constant_count;
 } gp_shape_plan;
 

@@ -251,30 +251,56 @@ static gp_status place_prepared(shaper *s, int32_t stage) {
   return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
 }
 
+static gp_param *packed_param(const gp_graph *graph, const gp_node *node) {
+  return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
+}
+
 static gp_status place_packed(shaper *s, const gp_node *node, int32_t stage) {
   void *address;
-  gp_ref weight = gp_graph_base(s->graph, node->in[0]);
-  gp_param *param = s->graph->params[s->graph->values[weight].index];
+  gp_param *param = packed_param(s->graph, node);
   GP_TRY(s->env->packed(s->env->context, param, stage, &address));
   s->outside[node->out] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
   return GP_OK;
 }
 
-static gp_status build_prepare(shaper *s, int32_t stage) {
+/* Does the larger micro-batch's P, which runs before, make this copy already? */
+static bool is_packed_before(const shaper *s, const gp_node *node, int32_t stage) {
+  const gp_shape_plan *larger = s->shape->larger;
+  if (!larger || !node->pack) return false;
+  const gp_graph *graph = &larger->trace->graph;
+  const gp_node_list *list = &larger->stages->stages[stage].prepare;
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *other = &graph->nodes[list->nodes[i]];
+    if (other->pack && packed_param(graph, other) == packed_param(s->graph, node)) return true;
+  }
+  return false;
+}
+
+static gp_status place_invariant(shaper *s, int32_t stage) {
   const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
-  gp_stage_programs *out = &s->shape->programs[stage];
-  GP_TRY(place_prepared(s, stage));
+  size_t memory = (size_t)s->shape->programs[stage].invariant;
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *node = &s->graph->nodes[list->nodes[i]];
-    if (node->pack) {
-      GP_TRY(place_packed(s, node, stage));
-      continue;
-    }
-    for (gp_ref r = node->out; r < node->out + node->n_out; r++)
-      if (s->graph->values[r].base == r) s->outside[r].offset += (size_t)out->invariant;
+    if (node->pack) GP_TRY(place_packed(s, node, stage));
+    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++)
+      if (s->graph->values[r].base == r) s->outside[r].offset += memory;
   }
+  return GP_OK;
+}
+
+static gp_status build_prepare(shaper *s, int32_t stage) {
+  const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
+  gp_node_list list = {0};
+  GP_TRY(place_prepared(s, stage));
+  GP_TRY(place_invariant(s, stage));
+  GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
+  for (int32_t i = 0; i < all->count; i++)
+    if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]], stage))
+      list.nodes[list.count++] = all->nodes[i];
   reset_places(s);
-  return build(s, list, &out->prepare);
+  gp_status status = build(s, &list, &s->shape->programs[stage].prepare);
+  gp_free(list.nodes);
+  return status;
 }
 
 static gp_status build_stage(shaper *s, int32_t stage) {
