@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "binding.h"
+#include "interrupt.h"
 
 enum { QUOTED = 40 }; /* characters of a string value that an error text shows */
 
@@ -39,9 +40,10 @@ static int raise(lua_State *L) {
 
 /* Texts about dtypes end with what to do; the ops that know better say it themselves. */
 int gp_lua_fail(lua_State *L, gp_status status) {
+  if (status == GP_EINTERRUPT) return gp_lua_raise_interrupt(L);
   const char *text = gp_error_text();
   bool advise = status == GP_EDTYPE && !strstr(text, "to(");
-  lua_pushfstring(L, "%s%s", text, advise ? " (convert with to(\"f32\") or the like)" : "");
+  lua_pushfstring(L, "%s%s", text, advise ? " (to(dtype) converts)" : "");
   return raise(L);
 }
 

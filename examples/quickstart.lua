@@ -20,6 +20,7 @@ local opt = flags.parse("Train a byte-level GPT and let it write.", {
   { "--stages N", 2, "pipeline stages, one CPU device each" },
   { "--chunks N", 8, "micro-batches in a step" },
   { "--schedule NAME", "1f1b", "naive, gpipe or 1f1b" },
+  { "--checkpoint WHEN", "never", "recompute activations: always, except_last or never" },
   { "--prompt TEXT", "local function ", "what the sample starts with" },
   { "--length N", 300, "bytes to write" },
   { "--seed N", 1, "of weights, order and sample", min = 0 },
@@ -71,7 +72,8 @@ local model = nn.Sequential(layers)
 local devices = {}
 for i = 1, opt.stages do devices[i] = "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
-  devices = devices, chunks = opt.chunks, schedule = opt.schedule, loss = nn.CrossEntropyLoss(),
+  devices = devices, chunks = opt.chunks, schedule = opt.schedule,
+  checkpoint = opt.checkpoint, loss = nn.CrossEntropyLoss(),
 })
 local parameters = pipe:parameters()
 local adam = optim.AdamW(parameters, { lr = opt.lr, weight_decay = 0.1 })

@@ -239,8 +239,16 @@ typedef struct gp_schedule_text {
   const char *const *rows;  /* per device: "0F0,0F1,0B0" */
   const int32_t *placement; /* per stage: its device */
 } gp_schedule_text;
-/* Parse and verify. Errors: GP_ESCHEDULE, the text prints the grid with the faulty action marked. */
-gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule);
+/* What is wrong with a schedule. check: "text", "placement", "op", "unique", "complete",
+ * "order" (two actions of one device), "cycle" (between devices). */
+typedef struct gp_schedule_fault {
+  const char *check;
+  int device, position; /* of the action, from 0; -1: none */
+} gp_schedule_fault;
+/* Parse and verify; fault (optional) receives what the text says. Errors: GP_ESCHEDULE, the text prints
+ * the grid with the faulty action marked. */
+gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule,
+                            gp_schedule_fault *fault);
 void gp_schedule_free(gp_schedule *schedule);
 
 /* ---- pipelines ------------------------------------------------------------------------------ */

@@ -9,8 +9,11 @@ local levels = { base = 0, io = 1, device = 1, ops = 2, optim = 2, graph = 3, pl
 -- What is included from outside the project.
 local lua_headers = { ["lua.h"] = true, ["lauxlib.h"] = true, ["lualib.h"] = true, ["luaconf.h"] = true }
 
+local suffixes = { "h", "c", "inc", "cu", "cuh" }
+
 local function list_files()
-  local pipe = assert(io.popen("find runtime bindings tests/c -name '*.[ch]' -o -name '*.cu' -o -name '*.def' | sort"))
+  local pattern = "-name '*." .. table.concat(suffixes, "' -o -name '*.") .. "'"
+  local pipe = assert(io.popen("find runtime bindings tests/c " .. pattern .. " | sort"))
   local files = {}
   for path in pipe:lines() do files[#files + 1] = path end
   pipe:close()
@@ -22,11 +25,18 @@ local function exists(path)
   return file and file:close()
 end
 
+-- Without "folder/..": who includes "../io/json.h" reaches into io.
+local function normalise(path)
+  local count
+  repeat path, count = path:gsub("[^/]+/%.%./", "", 1) until count == 0
+  return path
+end
+
 -- The path in the checkout that `name`, included by `path` in quotes, means; nil if it is not ours.
 local function resolve(path, name)
   local beside = path:match("^(.*)/[^/]*$") .. "/" .. name
   for _, candidate in ipairs { beside, "runtime/" .. name, "bindings/" .. name, "tests/c/" .. name } do
-    if exists(candidate) then return candidate end
+    if exists(candidate) then return normalise(candidate) end
   end
 end
 

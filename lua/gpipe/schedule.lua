@@ -68,15 +68,24 @@ local Schedule = {}
 Schedule.__index = Schedule
 Schedule.__name = "gpipe.Schedule"
 
-local function action_text(action)
+-- An action as text, whether its parts make sense or not: verify says what does not.
+local function action_text(who, action)
   if type(action) == "string" then return action end
-  return ("%d%s%d"):format(action.stage, action.op, action.micro)
+  if type(action) ~= "table" then
+    errors.raise('%s: an action is %s, expected {op = "F", stage = 0, micro = 0}', who,
+      errors.show(action))
+  end
+  return ("%s%s%s"):format(action.stage, action.op, action.micro)
 end
 
-local function row_text(row)
+local function row_text(who, row)
   if type(row) == "string" then return (row:gsub("%s", "")) end
+  if type(row) ~= "table" then
+    errors.raise('%s: a row is %s, expected text such as "0F0,0B0" or a list of actions', who,
+      errors.show(row))
+  end
   local texts = {}
-  for i, action in ipairs(row) do texts[i] = action_text(action) end
+  for i, action in ipairs(row) do texts[i] = action_text(who, action) end
   return table.concat(texts, ",")
 end
 
@@ -87,6 +96,12 @@ local function stages_of(who, placement)
     list[stage + 1], stage = placement[stage], stage + 1
   end
   if stage == 0 then errors.raise("%s: placement[0] is nil, expected the device of stage 0", who) end
+  for key, device in pairs(placement) do
+    if not math.tointeger(device) or device < 0 or not list[(math.tointeger(key) or -2) + 1] then
+      errors.raise("%s: placement[%s] is %s, expected devices (from 0) of stages 0, 1, ...", who,
+        key, errors.show(device))
+    end
+  end
   return list
 end
 
@@ -102,7 +117,7 @@ function schedule.wrap(name, made, m)
       errors.show(made))
   end
   local texts = {}
-  for d, row in ipairs(made.rows) do texts[d] = row_text(row) end
+  for d, row in ipairs(made.rows) do texts[d] = row_text(who, row) end
   return setmetatable({
     name = name, devices = #texts, chunks = m, placement = made.placement, texts = texts,
     stages = stages_of(who, made.placement),
@@ -139,13 +154,18 @@ function schedule.build(name, opts)
   return schedule.wrap(name, generator(p, m, checked), m)
 end
 
+--- Whether a value is a schedule that was built.
+---@param value any
+---@return boolean
+function schedule.is(value) return getmetatable(value) == Schedule end
+
 --- Build what the pipeline option `schedule` names: a name, {name, option = ...}, or a schedule.
 ---@param wanted string|table
 ---@param p integer stages
 ---@param m integer micro-batches
 ---@return gpipe.Schedule
 function schedule.resolve(wanted, p, m)
-  if getmetatable(wanted) == Schedule then return wanted end
+  if schedule.is(wanted) then return wanted end
   local opts, name = { devices = p, chunks = m }, wanted
   if type(wanted) == "table" then
     name = wanted[1]
@@ -162,19 +182,29 @@ end
 ---@return string[]
 function Schedule:rows() return table.move(self.texts, 1, #self.texts, 1, {}) end
 
+-- What verify found: a list with one entry per fault, which prints as the marked grid.
+local Report = { __name = "gpipe.Report" }
+function Report:__tostring() return self.text end
+
 --- Check the schedule: complete and unique, on the right devices, in a possible order, no cycle.
+---
+--- The report's entries are {check, message, device, position}: which check failed ("text", "placement",
+--- "op", "unique", "complete", "order" of two actions of a device, "cycle" between devices), what it says,
+--- and where: the device from 0, the position in its row from 1. `tostring(report)` shows the grid with the faulty action in >brackets<.
 --- ```lua
 --- local good, report = gp.schedule.build("gpipe", {devices = 2, chunks = 4}):verify()
 --- assert(good, report)
 --- ```
 ---@return gpipe.Schedule? self, or nil
----@return string? report what is wrong, with the grid
+---@return table? report
 function Schedule:verify()
-  if not self.checked then
-    local checked, report = core.schedule(self.texts, self.stages)
-    if not checked then return nil, report end
-    self.checked = checked
+  if self.checked then return self end
+  local checked, text, check, device, position = core.schedule(self.texts, self.stages)
+  if not checked then
+    local entry = { check = check, message = text:match "^[^\n]*", device = device, position = position }
+    return nil, setmetatable({ entry, text = text }, Report)
   end
+  self.checked = checked
   return self
 end
 

@@ -37,20 +37,31 @@ static gp_status name_failure(const gp_program *program, const gp_instr *instr, 
   return gp_fail_prefix(status, prefix);
 }
 
-static gp_status run_piece(void *context, int64_t index, int member) {
-  const execution *x = context;
-  const gp_group *group = x->group;
-  int64_t first = index * group->grain, last = first + group->grain;
+/* Units of one piece of an instruction; threads have scratch of their own. */
+static gp_status run_instr(const execution *x, const gp_instr *instr, int64_t piece, int member) {
+  int64_t first = piece * instr->cut.grain, last = first + instr->cut.grain;
   char *scratch = x->worker->scratch;
   gp_span span = {.first = first,
-                  .last = last < group->units ? last : group->units,
+                  .last = last < instr->cut.units ? last : instr->cut.units,
                   .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
-  for (int32_t n = group->first; n < group->first + group->count; n++) {
-    gp_instr *instr = &x->program->instrs[n];
-    gp_status status = gp_op_get(instr->op)->cpu.run(&instr->call, span);
-    if (status) return name_failure(x->program, instr, status);
-  }
+  gp_status status = gp_op_get(instr->op)->cpu.run(&instr->call, span);
+  return status ? name_failure(x->program, instr, status) : GP_OK;
+}
+
+/* A block of rows goes through every instruction of the chain. */
+static gp_status run_chain(void *context, int64_t piece, int member) {
+  const execution *x = context;
+  for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++)
+    GP_TRY(run_instr(x, &x->program->instrs[n], piece, member));
   return GP_OK;
+}
+
+/* Pieces are numbered through the instructions one after the other. */
+static gp_status run_beside(void *context, int64_t piece, int member) {
+  const execution *x = context;
+  const gp_instr *instr = &x->program->instrs[x->group->first];
+  for (; piece >= gp_instr_pieces(instr); instr++) piece -= gp_instr_pieces(instr);
+  return run_instr(x, instr, piece, member);
 }
 
 /* ---- finite = true ------------------------------------------------------------------------- */
@@ -84,7 +95,8 @@ gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block
   bind(worker, program, step);
   for (int32_t g = 0; g < program->group_count; g++) {
     x.group = &program->groups[g];
-    GP_TRY(gp_team_run(worker->team, x.group->pieces, run_piece, &x));
+    gp_piece piece = x.group->side_by_side ? run_beside : run_chain;
+    GP_TRY(gp_team_run(worker->team, x.group->pieces, piece, &x));
     if (worker->pipeline->finite) GP_TRY(check_finite(&x));
   }
   return GP_OK;

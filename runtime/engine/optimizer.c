@@ -21,26 +21,27 @@ typedef struct member {
   size_t offset; /* bytes in the moment arenas */
 } member;
 
-struct gp_optimizer {
-  gp_optim_kind kind;
-  member *members; /* ordered by address of their values: the order of the arenas */
-  int32_t member_count, group_count;
-  char *moments[2];
-  size_t moment_bytes;
-  int64_t steps;
-};
-
 /* One fused pass: members [first, last) of a stage on a device. */
 typedef struct pass {
   gp_optim_slice slice;
   int32_t group, device;
 } pass;
 
-typedef struct update {
-  gp_optimizer *optimizer;
-  const gp_optim_hyper *hyper;
-  pass *passes;
+struct gp_optimizer {
+  gp_optim_kind kind;
+  member *members; /* ordered by address of their values: the order of the arenas */
+  int32_t member_count, group_count;
+  char *moments[2];
+  size_t moment_bytes;
+  pass *passes; /* room for one per member; made anew for every step */
   int32_t pass_count;
+  int64_t steps;
+};
+
+/* One call of step. */
+typedef struct update {
+  const gp_optimizer *optimizer;
+  const gp_optim_hyper *hyper; /* per group */
 } update;
 
 /* ---- making one ---------------------------------------------------------------------------- */
@@ -63,6 +64,7 @@ static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int grou
   size_t count = 0;
   for (int g = 0; g < group_count; g++) count += (size_t)groups[g].count;
   GP_TRY(gp_alloc_array(count + 1, sizeof(member), (void **)&o->members));
+  GP_TRY(gp_alloc_array(count + 1, sizeof(pass), (void **)&o->passes));
   for (int32_t g = 0; g < group_count; g++)
     for (int i = 0; i < groups[g].count; i++)
       o->members[o->member_count++] =
@@ -102,6 +104,7 @@ void gp_optimizer_free(gp_optimizer *o) {
   if (!o) return;
   for (int32_t i = 0; i < o->member_count; i++) gp_param_free(o->members[i].param);
   gp_free(o->members);
+  gp_free(o->passes);
   gp_free(o->moments[0]);
   gp_free(o->moments[1]);
   gp_free(o);
@@ -132,11 +135,10 @@ static gp_optim_slice slice_of(const gp_optimizer *o, const member *m, const gp_
                           .moment2 = o->moments[1] ? o->moments[1] + m->offset : NULL};
 }
 
+/* Stages and devices correspond one to one; several stages on a device share it by modulo. */
 static int32_t device_of(const gp_param *param) {
   const gp_pipeline *p = gp_param_owner(param);
-  int32_t i = p ? gp_pipeline_find(p, param) : -1;
-  /* stages and devices correspond one to one in the plans of today; several stages share by modulo */
-  return i < 0 ? -1 : p->param_stage[i] % p->device_count;
+  return p ? gp_param_stage(param) % p->device_count : -1;
 }
 
 static const char *after(const void *start, const gp_optim_slice *slice) {
@@ -154,9 +156,8 @@ static bool merge(pass *a, const pass *b) {
   return true;
 }
 
-static gp_status make_passes(update *u) {
-  gp_optimizer *o = u->optimizer;
-  GP_TRY(gp_alloc_array((size_t)o->member_count + 1, sizeof(pass), (void **)&u->passes));
+static void make_passes(gp_optimizer *o) {
+  o->pass_count = 0;
   for (int32_t i = 0; i < o->member_count; i++) {
     gp_tensor *grad;
     gp_param_grad(o->members[i].param, &grad);
@@ -165,10 +166,9 @@ static gp_status make_passes(update *u) {
                  .group = o->members[i].group,
                  .device = device_of(o->members[i].param)};
     gp_tensor_free(grad);
-    if (!u->pass_count || !merge(&u->passes[u->pass_count - 1], &next))
-      u->passes[u->pass_count++] = next;
+    if (!o->pass_count || !merge(&o->passes[o->pass_count - 1], &next))
+      o->passes[o->pass_count++] = next;
   }
-  return GP_OK;
 }
 
 /* ---- updating ------------------------------------------------------------------------------ */
@@ -189,30 +189,39 @@ static gp_status update_piece(void *context, int64_t index, int thread) {
 
 static gp_status update_device(gp_worker *worker, void *context) {
   const update *u = context;
-  for (int32_t i = 0; i < u->pass_count; i++) {
-    piece_context c = {.u = u, .pass = &u->passes[i]};
+  for (int32_t i = 0; i < u->optimizer->pass_count; i++) {
+    piece_context c = {.u = u, .pass = &u->optimizer->passes[i]};
     if (c.pass->device != worker->device) continue;
     GP_TRY(gp_team_run(worker->team, (c.pass->slice.n + PIECE - 1) / PIECE, update_piece, &c));
   }
   return GP_OK;
 }
 
-static gp_pipeline *owner_of(const gp_optimizer *o) {
-  return o->member_count ? (gp_pipeline *)gp_param_owner(o->members[0].param) : NULL;
+/* The one live pipeline that owns every parameter; its workers do the updates. */
+static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
+  *owner = o->member_count ? (gp_pipeline *)gp_param_owner(o->members[0].param) : NULL;
+  for (int32_t i = 0; i < o->member_count; i++) {
+    const gp_pipeline *other = gp_param_owner(o->members[i].param);
+    if (!other)
+      return gp_fail(GP_ESTATE,
+                     "optimizer: the parameters belong to no live pipeline, so they have "
+                     "no gradients");
+    if (other != *owner)
+      return gp_fail(GP_ESTATE, "optimizer: its parameters belong to two pipelines, expected one "
+                                "optimizer for each");
+  }
+  return GP_OK;
 }
 
 gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
   update u = {.optimizer = o, .hyper = hyper};
-  gp_pipeline *p = owner_of(o);
-  if (o->member_count && !p)
-    return gp_fail(GP_ESTATE,
-                   "optimizer: the parameters belong to no live pipeline, so they have no "
-                   "gradients");
-  gp_status status = make_passes(&u);
+  gp_pipeline *p;
+  GP_TRY(find_owner(o, &p));
+  if (!p) return GP_OK; /* nothing to update */
+  make_passes(o);
   o->steps++;
-  if (!status && p) status = gp_workers_run(p, update_device, &u);
+  gp_status status = gp_workers_run(p, update_device, &u);
   if (status) o->steps--;
-  gp_free(u.passes);
   return status;
 }
 

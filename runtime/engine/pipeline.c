@@ -37,34 +37,59 @@ static gp_status measure(const gp_pipeline *p, int32_t stage, size_t sizes[3]) {
   return GP_OK;
 }
 
-static gp_status move_in(gp_pipeline *p, int32_t i, char *memory) {
-  const gp_meta *meta = gp_param_meta(p->params[i]);
-  GP_TRY(gp_tensor_wrap(meta, memory, gp_meta_bytes(meta), NULL, NULL, &p->values[i]));
-  return gp_param_move(p->params[i], p->values[i]);
+static gp_status take_memory(size_t bytes, gp_tensor **memory) {
+  if (!bytes) return GP_OK;
+  return gp_tensor_new(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, memory);
+}
+
+static void let_go(void *memory) { gp_tensor_free(memory); }
+
+/* A tensor like param at an offset of memory, which it keeps alive. */
+static gp_status place_in(gp_tensor *memory, size_t offset, const gp_param *param,
+                          gp_tensor **tensor) {
+  const gp_meta *meta = gp_param_meta(param);
+  char *at = memory ? (char *)gp_tensor_data(memory) + offset : NULL;
+  if (memory) gp_tensor_retain(memory);
+  gp_status status = gp_tensor_wrap(meta, at, gp_meta_bytes(meta), let_go, memory, tensor);
+  if (status) gp_tensor_free(memory);
+  return status;
+}
+
+static gp_status move_in(gp_pipeline *p, int32_t i, const gp_arena *a, size_t at) {
+  gp_param *param = p->params[i];
+  region r = region_of(param);
+  GP_TRY(place_in(r == BUFFER ? a->buffer_memory : a->value_memory, at, param, &p->values[i]));
+  GP_TRY(gp_param_move(param, p->values[i]));
+  if (r == TRAINABLE) GP_TRY(place_in(a->grad_memory, at, param, &p->grads[i]));
+  gp_param_set_grad(param, p->grads[i]);
+  return GP_OK;
+}
+
+static gp_status make_arena(gp_arena *a, const size_t sizes[3]) {
+  size_t value_bytes;
+  a->grad_bytes = sizes[TRAINABLE];
+  a->buffer_bytes = sizes[BUFFER];
+  GP_TRY(gp_size_add(sizes[TRAINABLE], sizes[FROZEN], &value_bytes));
+  GP_TRY(take_memory(value_bytes, &a->value_memory));
+  GP_TRY(take_memory(a->grad_bytes, &a->grad_memory));
+  GP_TRY(take_memory(a->buffer_bytes, &a->buffer_memory));
+  if (a->buffer_bytes) GP_TRY(gp_alloc(a->buffer_bytes, (void **)&a->committed));
+  a->grads = a->grad_memory ? gp_tensor_data(a->grad_memory) : NULL;
+  a->buffers = a->buffer_memory ? gp_tensor_data(a->buffer_memory) : NULL;
+  return GP_OK;
 }
 
 static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
-  gp_arena *a = &p->arenas[stage];
   size_t sizes[3] = {0}, at[3] = {0}, bytes;
   GP_TRY(measure(p, stage, sizes));
+  GP_TRY(make_arena(&p->arenas[stage], sizes));
   at[FROZEN] = sizes[TRAINABLE];
-  a->grad_bytes = sizes[TRAINABLE];
-  a->buffer_bytes = sizes[BUFFER];
-  GP_TRY(gp_size_add(sizes[TRAINABLE], sizes[FROZEN], &a->value_bytes));
-  if (a->value_bytes) GP_TRY(gp_alloc(a->value_bytes, (void **)&a->values));
-  if (a->grad_bytes) GP_TRY(gp_alloc(a->grad_bytes, (void **)&a->grads));
-  if (a->buffer_bytes) GP_TRY(gp_alloc(a->buffer_bytes, (void **)&a->buffers));
-  if (a->buffer_bytes) GP_TRY(gp_alloc(a->buffer_bytes, (void **)&a->committed));
   for (int32_t i = 0; i < p->param_count; i++) {
-    region r = region_of(p->params[i]);
+    size_t *offset = &at[region_of(p->params[i])];
     if (p->param_stage[i] != stage) continue;
-    GP_TRY(move_in(p, i, (r == BUFFER ? a->buffers : a->values) + at[r]));
-    const gp_meta *meta = gp_param_meta(p->params[i]);
-    if (r == TRAINABLE)
-      GP_TRY(gp_tensor_wrap(meta, a->grads + at[r], gp_meta_bytes(meta), NULL, NULL, &p->grads[i]));
-    gp_param_set_grad(p->params[i], p->grads[i]);
+    GP_TRY(move_in(p, i, &p->arenas[stage], *offset));
     GP_TRY(padded(p->params[i], &bytes));
-    at[r] += bytes;
+    *offset += bytes;
   }
   return GP_OK;
 }
@@ -109,15 +134,34 @@ static gp_status slot_address(void *context, gp_param *param, int32_t layer, voi
   return add_extra(p, i, layer, address);
 }
 
+static gp_status packed_address(void *context, gp_param *param, int32_t stage, void **address) {
+  gp_pipeline *p = context;
+  int32_t index = gp_pipeline_find(p, param);
+  for (int32_t i = 0; i < p->pack_count; i++)
+    if (p->packs[i].param == index && p->packs[i].stage == stage)
+      return *address = gp_tensor_data(p->packs[i].copy), GP_OK;
+  const gp_meta *meta = gp_param_meta(param);
+  size_t n = (size_t)p->pack_count;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_packed), (void **)&p->packs));
+  GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &p->packs[n].copy));
+  p->packs[n].param = index;
+  p->packs[n].stage = stage;
+  p->pack_count++;
+  *address = gp_tensor_data(p->packs[n].copy);
+  return GP_OK;
+}
+
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = {.context = p,
                      .value = value_address,
                      .slot = slot_address,
+                     .packed = packed_address,
                      .stage_of = p->stage_of,
                      .layer_count = p->layer_count,
                      .stage_count = p->stage_count,
                      .device_count = p->device_count,
-                     .checkpoint = p->checkpoint};
+                     .checkpoint = p->checkpoint,
+                     .finite = p->finite};
   gp_plan *made;
   size_t n = (size_t)p->plan_count;
   GP_TRY(gp_plan_make(&env, spec, &made));
@@ -159,9 +203,9 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->param_stage));
   GP_TRY(copy_ints(spec->param_layer, spec->param_count, &p->main_layer));
   for (int32_t i = 0; i < spec->param_count; i++) {
-    GP_TRY(gp_param_own(spec->params[i], p));
-    p->params[p->param_count++] = gp_param_retain(spec->params[i]);
     p->param_stage[i] = p->stage_of[spec->param_layer[i]];
+    GP_TRY(gp_param_own(spec->params[i], p, p->param_stage[i]));
+    p->params[p->param_count++] = gp_param_retain(spec->params[i]);
   }
   return GP_OK;
 }
@@ -191,19 +235,14 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   return GP_OK;
 }
 
-/* Give the model back: each parameter gets a value of its own, and no gradient. */
+/* Give the model back: its values stay where they are and keep that memory alive. */
 static void release_params(gp_pipeline *p) {
   for (int32_t i = 0; i < p->param_count; i++) {
-    gp_param *param = p->params[i];
-    const gp_meta *meta = gp_param_meta(param);
-    gp_tensor *own = NULL;
-    if (p->values[i] && !gp_tensor_new(meta->dtype, &meta->shape, &own)) gp_param_move(param, own);
-    gp_tensor_free(own);
-    gp_param_set_grad(param, NULL);
-    gp_param_own(param, NULL);
+    gp_param_set_grad(p->params[i], NULL);
+    gp_param_own(p->params[i], NULL, 0);
     gp_tensor_free(p->values[i]);
     gp_tensor_free(p->grads[i]);
-    gp_param_free(param);
+    gp_param_free(p->params[i]);
   }
   p->param_count = 0;
 }
@@ -216,12 +255,13 @@ void gp_pipeline_close(gp_pipeline *p) {
   release_params(p);
   for (int32_t x = 0; x < p->extra_count; x++) gp_tensor_free(p->extras[x].grad);
   for (int32_t s = 0; p->arenas && s < p->stage_count; s++) {
-    gp_free(p->arenas[s].values);
-    gp_free(p->arenas[s].grads);
-    gp_free(p->arenas[s].buffers);
+    gp_tensor_free(p->arenas[s].value_memory);
+    gp_tensor_free(p->arenas[s].grad_memory);
+    gp_tensor_free(p->arenas[s].buffer_memory);
     gp_free(p->arenas[s].committed);
   }
-  p->extra_count = 0;
+  for (int32_t i = 0; i < p->pack_count; i++) gp_tensor_free(p->packs[i].copy);
+  p->extra_count = p->pack_count = 0;
   gp_free(p->arenas);
   p->arenas = NULL;
 }
@@ -237,6 +277,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->values);
   gp_free(p->grads);
   gp_free(p->extras);
+  gp_free(p->packs);
   gp_free(p->run.blocks);
   gp_free(p->records);
   gp_free(p->plans);

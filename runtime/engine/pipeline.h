@@ -42,13 +42,13 @@ struct gp_worker {
   _Atomic uint32_t sleeping;
 };
 
-/* Contiguous memory of the parameters of one stage. */
+/* Contiguous memory of the parameters of one stage. Counted: a script may hold a value or a gradient
+ * longer than the pipeline lives. */
 typedef struct gp_arena {
-  char *values, *grads;
-  size_t value_bytes,
-      grad_bytes; /* trainable parameters come first, so grad_bytes <= value_bytes */
-  char *buffers, *committed;
-  size_t buffer_bytes;
+  gp_tensor *value_memory, *grad_memory, *buffer_memory; /* bytes; NULL where there are none */
+  char *grads, *buffers;                                 /* where they begin */
+  char *committed;                                       /* buffers as they were before the run */
+  size_t grad_bytes, buffer_bytes;
 } gp_arena;
 
 /* Accumulator of (param, layer) beside the main one. */
@@ -56,6 +56,12 @@ typedef struct gp_extra_slot {
   int32_t param, layer, next; /* next: of the same param, layers ascending not required */
   gp_tensor *grad;
 } gp_extra_slot;
+
+/* A weight in the layout that its product wants (graph/pack.c), one per stage that uses it. */
+typedef struct gp_packed {
+  int32_t param, stage;
+  gp_tensor *copy;
+} gp_packed;
 
 /* The mini-batch that the workers are running. */
 typedef struct gp_run {
@@ -79,6 +85,8 @@ struct gp_pipeline {
   gp_arena *arenas;                  /* per stage */
   gp_extra_slot *extras;
   int32_t extra_count;
+  gp_packed *packs;
+  int32_t pack_count;
   gp_checkpoint checkpoint;
   uint64_t seed;
   uint32_t step, split_step;

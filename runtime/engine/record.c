@@ -38,6 +38,8 @@ static const char *category(gp_act op) {
   case GP_ACT_I: return "input gradient";
   case GP_ACT_W: return "weight gradient";
   case GP_ACT_R: return "recompute";
+  case GP_ACT_P: return "prepare";
+  case GP_ACT_C: return "count";
   default: return "other";
   }
 }

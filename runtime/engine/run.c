@@ -47,11 +47,10 @@ static void publish_outputs(gp_worker *worker, const gp_plan *plan, const gp_tas
 
 /* ---- frame --------------------------------------------------------------------------------- */
 
-/* Address of this micro-batch's rows in a whole mini-batch tensor. */
-static void *rows_of(const gp_tensor *tensor, int64_t first_row) {
-  const gp_meta *meta = gp_tensor_meta(tensor);
-  int64_t rows = meta->shape.dim[0];
-  size_t row_bytes = rows ? gp_meta_bytes(meta) / (size_t)rows : 0;
+/* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in order. */
+static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first_row) {
+  size_t rows = (size_t)gp_plan_first_row(plan, plan->micro_count);
+  size_t row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows;
   return (char *)gp_tensor_data(tensor) + (size_t)first_row * row_bytes;
 }
 
@@ -63,14 +62,15 @@ static void bind_frame(gp_worker *worker, const gp_run *run, const gp_task *task
   frame[GP_BASE_TEMP] = plan->temp[worker->device];
   frame[GP_BASE_SAVED] = task->saved;
   frame[GP_BASE_RECOMPUTED] = task->recomputed;
+  frame[GP_BASE_CARRIED] = task->carried;
   frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = plan->results + 16 * task->micro;
   frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = plan->results + 16 * task->micro + 8;
-  if (args->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(args->output, row);
-  if (args->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(args->out_grad, row);
+  if (args->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(args->output, plan, row);
+  if (args->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(args->out_grad, plan, row);
   for (int i = 0; i < args->input_count; i++)
-    frame[GP_BASE_INPUT + i] = rows_of(args->inputs[i], row);
+    frame[GP_BASE_INPUT + i] = rows_of(args->inputs[i], plan, row);
   for (int i = 0; i < args->target_count; i++)
-    frame[GP_BASE_TARGET + i] = rows_of(args->targets[i], row);
+    frame[GP_BASE_TARGET + i] = rows_of(args->targets[i], plan, row);
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
     const gp_channel *channel = &plan->channels[use->edge];

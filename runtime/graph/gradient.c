@@ -147,7 +147,7 @@ static gp_status seed(gradient *g, gp_gradient_root *root) {
   gp_graph *graph = g->graph;
   const gp_value value = graph->values[root->value];
   gp_ref grad;
-  g->builder.layer = value.layer < 0 ? 0 : value.layer;
+  g->builder.layer = root->layer;
   if (root->is_loss) {
     gp_attrs attrs = {.i = {value.meta.dtype, root->factor == 0}, .f = {root->factor}};
     GP_TRY(gp_build(&g->builder, GP_OP_loss_seed, &attrs, NULL, 0, &grad));

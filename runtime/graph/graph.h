@@ -41,6 +41,7 @@ typedef struct gp_node {
   gp_phase phase;
   bool accumulate; /* out[0] is added into the accumulator it lies in */
   bool snapshot;   /* copy of a buffer as it was: never recomputed */
+  bool pack;       /* transposed copy of a parameter: see pack.c */
 } gp_node;
 
 typedef struct gp_graph {
@@ -95,6 +96,7 @@ static inline gp_ref gp_graph_base(const gp_graph *graph, gp_ref ref) {
  * the caller (receives its value). */
 typedef struct gp_gradient_root {
   gp_ref value;
+  int32_t layer; /* that the seed belongs to: the loss's own, whose stage knows the count */
   bool is_loss;
   double factor;   /* loss without a count: its constant weight (0: use the step's 1 / count) */
   gp_ref out_grad; /* receives the GP_VALUE_OUT_GRAD value when !is_loss */
@@ -103,6 +105,9 @@ typedef struct gp_gradient_root {
 /* Append the gradient of root with respect to every parameter that is not frozen. Contributions are
  * folded per (value, reading layer), layers descending; parameters accumulate per (param, layer). */
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
+
+/* Let every linear read a transposed copy of its weight, made once per step (pack.c). Before the cut. */
+gp_status gp_graph_pack(gp_graph *graph);
 
 /* Mark in keep[node] the nodes that the given values need, and what those need. */
 gp_status gp_graph_reach(const gp_graph *graph, const gp_ref *roots, int32_t count, bool *keep);

@@ -16,6 +16,7 @@ struct gp_param {
   gp_meta meta;
   gp_tensor *value, *grad; /* NULL until drawn; NULL without a gradient */
   const void *owner;       /* the pipeline it lives in */
+  int32_t stage;           /* of the owner */
 };
 
 gp_status gp_param_new(const gp_param_spec *spec, gp_param **param) {
@@ -89,11 +90,15 @@ void gp_param_set_grad(gp_param *param, gp_tensor *grad) {
   param->grad = grad;
 }
 
-gp_status gp_param_own(gp_param *param, const void *owner) {
+gp_status gp_param_own(gp_param *param, const void *owner, int32_t stage) {
   if (owner && param->owner && param->owner != owner)
-    return gp_fail(GP_ESTATE, "the model already belongs to a live pipeline; close that one first");
+    return gp_fail(GP_ESTATE,
+                   "gp.pipeline: the model belongs to a live pipeline, expected a free one: "
+                   "close that pipeline first");
   param->owner = owner;
+  param->stage = stage;
   return GP_OK;
 }
 
 const void *gp_param_owner(const gp_param *param) { return param->owner; }
+int32_t gp_param_stage(const gp_param *param) { return param->stage; }

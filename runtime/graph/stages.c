@@ -1,6 +1,6 @@
-/* graph/stages.c - the cut: which stage runs a node, in which of its four programs, and what crosses.
+/* graph/stages.c - the cut: which stage runs a node, in which of its programs, and what crosses.
  *
- * Everything is reachability. I is what gradients leaving the stage need, W the rest, R the forward
+ * Everything is reachability. P is what depends on parameters and constants only, I is what gradients leaving the stage need, W the rest, R the forward
  * nodes behind values that the backward pass reads. No layer author has to say any of it.
  */
 #include "graph/stages.h"
@@ -14,6 +14,7 @@ typedef struct cutter {
   bool *live;  /* per node: not dead */
   bool *input; /* per node: in I */
   bool *again; /* per node: in R */
+  bool *once;  /* per node: in P */
 } cutter;
 
 static int32_t stage_of_node(const cutter *c, const gp_node *node) {
@@ -49,6 +50,43 @@ static void find_homes(cutter *c) {
     const gp_value *base = &graph->values[graph->values[r].base];
     c->out->home[r] = base->node < 0 ? -1 : stage_of_node(c, &graph->nodes[base->node]);
   }
+}
+
+/* ---- what is the same for all micro-batches ------------------------------------------------- */
+
+/* Is the value known before any micro-batch is? */
+static bool is_invariant(const cutter *c, gp_ref ref) {
+  const gp_value *value = &c->graph->values[ref];
+  switch (value->kind) {
+  case GP_VALUE_CONST: return true;
+  case GP_VALUE_PARAM: return !gp_param_is_buffer(c->graph->params[value->index]);
+  case GP_VALUE_NODE: return c->once[value->node];
+  default: return false;
+  }
+}
+
+static void find_invariant_node(const cutter *c, int32_t n) {
+  const gp_node *node = &c->graph->nodes[n];
+  unsigned moving = GP_OP_RANDOM | GP_OP_EFFECT;
+  c->once[n] = c->once[n] && c->live[n] && node->phase == GP_FORWARD && node->n_in > 0 &&
+               !node->snapshot && !(gp_op_get(node->op)->flags & moving);
+  for (int i = 0; i < node->n_in; i++) c->once[n] = c->once[n] && is_invariant(c, node->in[i]);
+}
+
+/* once[n] is cleared first for values that leave: exports, and what other stages read. */
+static void find_invariant(cutter *c) {
+  const gp_graph *graph = c->graph;
+  for (int32_t n = 0; n < graph->node_count; n++) c->once[n] = true;
+  for (int32_t i = 0; i < c->spec->export_count; i++)
+    c->once[graph->values[c->spec->exports[i]].node] = false;
+  for (int32_t n = 0; n < graph->node_count; n++)
+    for (int i = 0; i < graph->nodes[n].n_in; i++) {
+      gp_ref base = gp_graph_base(graph, graph->nodes[n].in[i]);
+      int32_t home = c->out->home[base];
+      if (home >= 0 && home != stage_of_node(c, &graph->nodes[n]))
+        c->once[graph->values[base].node] = false;
+    }
+  for (int32_t n = 0; n < graph->node_count; n++) find_invariant_node(c, n);
 }
 
 /* ---- edges --------------------------------------------------------------------------------- */
@@ -128,7 +166,8 @@ static gp_status find_recomputed(cutter *c) {
     if (node->phase == GP_FORWARD && !c->again[n]) continue;
     for (int i = 0; i < node->n_in; i++) {
       gp_ref in = node->in[i], base = gp_graph_base(graph, in);
-      if (c->out->home[in] == here && c->out->edge_of[base] < 0) wanted[in] = wanted[base] = true;
+      if (c->out->home[in] != here || c->out->edge_of[base] >= 0 || is_invariant(c, base)) continue;
+      wanted[in] = wanted[base] = true;
     }
   }
   gp_free(wanted);
@@ -151,7 +190,9 @@ static gp_status fill_lists(cutter *c) {
     const gp_node *node = &c->graph->nodes[n];
     if (!c->live[n] || is_view(node)) continue;
     gp_stage_nodes *stage = &c->out->stages[stage_of_node(c, node)];
-    if (node->phase == GP_FORWARD) {
+    if (c->once[n]) {
+      GP_TRY(append(&stage->prepare, n));
+    } else if (node->phase == GP_FORWARD) {
       GP_TRY(append(&stage->forward, n));
       if (c->again[n]) GP_TRY(append(&stage->recompute, n));
     } else {
@@ -166,8 +207,10 @@ static gp_status cut(cutter *c) {
   GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->live));
   GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->input));
   GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->again));
+  GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->once));
   GP_TRY(find_live(c));
   find_homes(c);
+  find_invariant(c);
   GP_TRY(find_edges(c));
   GP_TRY(find_input_gradients(c));
   GP_TRY(find_recomputed(c));
@@ -192,6 +235,7 @@ gp_status gp_stages_build(const gp_cut_spec *spec, gp_stages **stages) {
   gp_free(c.live);
   gp_free(c.input);
   gp_free(c.again);
+  gp_free(c.once);
   if (status) return gp_stages_free(c.out), status;
   *stages = c.out;
   return GP_OK;
@@ -200,6 +244,7 @@ gp_status gp_stages_build(const gp_cut_spec *spec, gp_stages **stages) {
 void gp_stages_free(gp_stages *stages) {
   if (!stages) return;
   for (int32_t s = 0; stages->stages && s < stages->count; s++) {
+    gp_free(stages->stages[s].prepare.nodes);
     gp_free(stages->stages[s].forward.nodes);
     gp_free(stages->stages[s].recompute.nodes);
     gp_free(stages->stages[s].input.nodes);

@@ -1,4 +1,4 @@
-/* graph/stages.h - a graph cut into stages: four node lists each, and the values that cross. */
+/* graph/stages.h - a graph cut into stages: five node lists each, and the values that cross. */
 #ifndef GP_GRAPH_STAGES_H
 #define GP_GRAPH_STAGES_H
 
@@ -11,6 +11,7 @@ typedef struct gp_node_list {
 } gp_node_list;
 
 typedef struct gp_stage_nodes {
+  gp_node_list prepare;   /* P: forward nodes that depend on parameters only: once per run */
   gp_node_list forward;   /* F */
   gp_node_list recompute; /* R: what F made and I or W read, where nothing was kept */
   gp_node_list input;     /* I: ancestors of gradients that leave the stage */

@@ -95,18 +95,24 @@ static gp_status raw_param(gp_trace *trace, int32_t index, gp_ref *ref) {
   return gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref);
 }
 
+/* What readers of a buffer see from here on: a copy that belongs to this layer. */
+static gp_status take_snapshot(gp_trace *trace, int32_t index, gp_ref buffer) {
+  GP_TRY(gp_build(&trace->at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &buffer, 1,
+                  &trace->param_refs[index]));
+  trace->graph.nodes[trace->graph.node_count - 1].snapshot = true;
+  return GP_OK;
+}
+
 gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
   int32_t index;
+  gp_ref value;
   GP_TRY(gp_graph_param(&trace->graph, param, &index));
   GP_TRY(room_for(&trace->param_refs, &trace->param_refs_room, index + 1));
   if (trace->param_refs[index] != GP_NONE) return *ref = trace->param_refs[index], GP_OK;
-  gp_ref value;
   GP_TRY(raw_param(trace, index, &value));
-  if (gp_param_is_buffer(param)) {
-    GP_TRY(gp_build(&trace->at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &value, 1, &value));
-    trace->graph.nodes[trace->graph.node_count - 1].snapshot = true;
-  }
-  trace->param_refs[index] = *ref = value;
+  trace->param_refs[index] = value;
+  if (gp_param_is_buffer(param)) GP_TRY(take_snapshot(trace, index, value));
+  *ref = trace->param_refs[index];
   return GP_OK;
 }
 
@@ -117,12 +123,13 @@ static gp_ref buffer_of(const gp_graph *graph, gp_ref ref) {
   return graph->nodes[value->node].in[0];
 }
 
+/* Later layers read what was written from a copy, never from the buffer: it may lie in another stage,
+ * where the next micro-batch is writing it already. */
 static gp_status assign(gp_trace *trace, const gp_ref *inputs, gp_ref *output) {
   gp_ref in[2] = {buffer_of(&trace->graph, inputs[0]), inputs[1]};
   if (in[0] == GP_NONE) return gp_fail(GP_EINVAL, "copy_: only a Buffer may be written in forward");
   GP_TRY(gp_build(&trace->at, GP_OP_assign, &(gp_attrs){{0}, {0}}, in, 2, output));
-  trace->param_refs[gp_graph_at(&trace->graph, in[0])->index] = GP_NONE; /* read it anew */
-  return GP_OK;
+  return take_snapshot(trace, gp_graph_at(&trace->graph, in[0])->index, in[0]);
 }
 
 /* ---- ops ----------------------------------------------------------------------------------- */
@@ -157,7 +164,7 @@ gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const
     GP_TRY(assign(trace, in, &out));
   else
     GP_TRY(gp_build(&trace->at, op, &own, in, n_inputs, &out));
-  *n_outputs = graph->nodes[graph->node_count - 1].n_out;
+  *n_outputs = graph->nodes[gp_graph_at(graph, out)->node].n_out;
   for (int k = 0; k < *n_outputs; k++) outputs[k] = out + k;
   return GP_OK;
 }

@@ -22,25 +22,38 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
   return true;
 }
 
-/* The rows of both go into one tensor: only their numbers may differ. */
-static gp_status check_rows_alike(const gp_plan *plan) {
-  if (!plan->shapes[1].micros || plan->shapes[0].output == GP_NONE) return GP_OK;
-  const gp_meta *a = gp_trace_meta(plan->shapes[0].trace, plan->shapes[0].output);
-  const gp_meta *b = gp_trace_meta(plan->shapes[1].trace, plan->shapes[1].output);
-  gp_meta same = *b;
-  same.shape.dim[0] = a->shape.dim[0];
-  if (gp_meta_equal(a, &same)) return GP_OK;
-  char large[160], small[160];
-  return gp_fail(GP_ESHAPE,
-                 "model: the output is %s for %lld rows and %s for %lld, expected rows "
-                 "that are alike",
-                 gp_meta_print(a, large, sizeof large), (long long)plan->shapes[0].rows,
-                 gp_meta_print(b, small, sizeof small), (long long)plan->shapes[1].rows);
+/* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
+static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) {
+  *meta = NULL;
+  if (shape->output == GP_NONE || !shape->trace) return GP_OK;
+  *meta = &shape->trace->graph.values[shape->output].meta;
+  if ((*meta)->shape.rank > 0 && (*meta)->shape.dim[0] % shape->rows == 0) return GP_OK;
+  return gp_fail(
+      GP_ESHAPE,
+      "forward: the model makes %s of %d rows, the rows (or a multiple) wanted in the first "
+      "dimension",
+      gp_meta_print(*meta, (char[96]){0}, 96), (int)shape->rows);
+}
+
+static gp_status check_outputs(const gp_plan *plan) {
+  const gp_meta *large, *small;
+  GP_TRY(check_output(&plan->shapes[0], &large));
+  GP_TRY(check_output(&plan->shapes[1], &small));
+  if (!large || !small) return GP_OK;
+  gp_meta scaled = *small;
+  scaled.shape.dim[0] = small->shape.dim[0] / plan->shapes[1].rows * plan->shapes[0].rows;
+  if (gp_meta_equal(large, &scaled)) return GP_OK;
+  return gp_fail(
+      GP_ESHAPE,
+      "forward: the model makes %s of %d rows but %s of %d: chunks must divide the batch",
+      gp_meta_print(large, (char[96]){0}, 96), (int)plan->shapes[0].rows,
+      gp_meta_print(small, (char[96]){0}, 96), (int)plan->shapes[1].rows);
 }
 
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
+    if (k) plan->shapes[1].larger = &plan->shapes[0];
     GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
   }
   if (spec->shapes[1].micros && !same_edges(plan->shapes[0].stages, plan->shapes[1].stages))
@@ -50,7 +63,7 @@ static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, 
         "the number of rows, or chunks must divide the batch",
         (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
   plan->edge_count = plan->shapes[0].stages->edge_count;
-  return check_rows_alike(plan);
+  return check_outputs(plan);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -83,18 +96,19 @@ static gp_status allocate_channels(gp_plan *plan) {
   return GP_OK;
 }
 
-/* Slots of dropped, kept and recomputed values lie in one block per stage, in this order. */
+/* The slots of all kinds lie in one block per stage, kind after kind. */
 static gp_status allocate_slots(gp_plan *plan, int32_t stage) {
   gp_slots *slots = &plan->slots[stage];
   size_t total = 0;
   for (int k = 0; k < 2; k++) {
     if (!plan->shapes[k].programs) continue;
     const gp_stage_programs *p = &plan->shapes[k].programs[stage];
-    size_t want[3] = {p->saved_bytes[0], p->saved_bytes[1], p->recomputed_bytes};
-    for (int kind = 0; kind < 3; kind++)
+    size_t want[GP_SLOT_KINDS] = {p->saved_bytes[0], p->saved_bytes[1], p->recomputed_bytes,
+                                  p->carried_bytes};
+    for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
       if (want[kind] > slots->bytes[kind]) slots->bytes[kind] = want[kind];
   }
-  for (int kind = 0; kind < 3; kind++) {
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
     size_t bytes;
     GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
     GP_TRY(gp_size_add(total, bytes, &total));
@@ -112,16 +126,14 @@ static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
 
 static void resolve_slots(gp_plan *plan, gp_task *task) {
   const gp_slots *slots = &plan->slots[task->stage];
-  size_t kept_at = (size_t)slots->count[0] * slots->bytes[0];
-  size_t recomputed_at = kept_at + (size_t)slots->count[1] * slots->bytes[1];
-  int kind = task->kept ? 1 : 0;
-  if (!slots->memory) return;
-  if (task->saved_slot >= 0)
-    task->saved =
-        slots->memory + (kind ? kept_at : 0) + (size_t)task->saved_slot * slots->bytes[kind];
-  if (task->recomputed_slot >= 0)
-    task->recomputed =
-        slots->memory + recomputed_at + (size_t)task->recomputed_slot * slots->bytes[2];
+  char *area = slots->memory, *address[GP_SLOT_KINDS] = {0};
+  for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++) {
+    if (task->slot[kind] >= 0) address[kind] = area + (size_t)task->slot[kind] * slots->bytes[kind];
+    area += (size_t)slots->count[kind] * slots->bytes[kind];
+  }
+  task->saved = address[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
+  task->recomputed = address[GP_SLOT_RECOMPUTED];
+  task->carried = address[GP_SLOT_CARRIED];
 }
 
 static gp_status allocate(gp_plan *plan) {
@@ -151,7 +163,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
       s->device_count > env->device_count)
     return gp_fail(
         GP_ESCHEDULE,
-        "schedule: %d stages, %d micro-batches, %d devices; the pipeline has %d, %d and %d",
+        "schedule: it has %d stages, %d micro-batches and %d devices, the pipeline %d, %d and %d",
         (int)s->stage_count, (int)s->micro_count, (int)s->device_count, (int)env->stage_count,
         (int)plan->micro_count, (int)env->device_count);
   plan->device_count = s->device_count;
@@ -193,8 +205,10 @@ void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)
     gp_free(plan->tasks[t].uses);
-  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
+  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++) {
     gp_free(plan->channels[e].memory);
+    gp_free(plan->channels[e].states);
+  }
   for (int32_t s = 0; plan->slots && s < plan->stage_count; s++) gp_free(plan->slots[s].memory);
   for (int32_t d = 0; plan->temp && d < plan->device_count; d++) gp_free(plan->temp[d]);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);

@@ -1,6 +1,7 @@
 /* plan/plan.h - everything one batch shape needs, computed and allocated before its first step.
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
+ *   buffers.c   which stage a buffer belongs to that forward writes
  *   lower.c     schedule -> tasks: programs, slots, what to wait for, publish and release
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
  *   plan.c      puts them together and allocates the memory
@@ -14,12 +15,19 @@
 
 enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 
+/* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves for W. */
+enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
+
 /* Programs of one stage for one number of rows, with everything kept or dropped (and recomputed). */
 typedef struct gp_stage_programs {
   gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
+  gp_program *input[2], *weight[2];     /* where the schedule runs I and W apart */
   gp_program *recompute;
-  gp_program *count; /* last stage: what the loss is divided by */
-  size_t saved_bytes[2], recomputed_bytes;
+  gp_program *count;   /* last stage: what the loss is divided by */
+  gp_program *prepare; /* what depends on parameters only */
+  char *invariant;     /* memory of what it makes, beside packed weights */
+  size_t invariant_bytes;
+  size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
 typedef struct gp_shape_plan {
@@ -27,8 +35,9 @@ typedef struct gp_shape_plan {
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
-  gp_stage_programs *programs; /* per stage */
-  gp_ref loss, count, output;  /* copies that are exported; GP_NONE */
+  gp_stage_programs *programs;        /* per stage */
+  const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
+  gp_ref loss, count, output;         /* copies that are exported; GP_NONE */
   int64_t constant_count;
 } gp_shape_plan;
 
@@ -39,9 +48,12 @@ typedef struct gp_plan_env {
   void *(*value)(void *context, const gp_param *param);
   /* Address of the accumulator of (param, layer), made when missing. */
   gp_status (*slot)(void *context, gp_param *param, int32_t layer, void **address);
+  /* Address of a transposed copy of param on a stage, made when missing; shared by all plans. */
+  gp_status (*packed)(void *context, gp_param *param, int32_t stage, void **address);
   const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
   gp_checkpoint checkpoint;
+  bool finite; /* every result is looked at: nothing is overwritten before */
 } gp_plan_env;
 
 /* One edge as one task sees it. */
@@ -60,8 +72,8 @@ typedef struct gp_task {
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
   gp_program *program; /* NULL: nothing to do; run by one worker at a time */
   bool kept;
-  int32_t saved_slot, recomputed_slot; /* -1: none */
-  void *saved, *recomputed;            /* their addresses */
+  int32_t slot[GP_SLOT_KINDS]; /* -1: none */
+  void *saved, *recomputed, *carried;
   gp_use *uses;
   int32_t use_count;
 } gp_task;
@@ -79,10 +91,10 @@ typedef struct gp_channel {
   gp_slot_state *states; /* per slot */
 } gp_channel;
 
-/* Slots for kept values of one stage. */
+/* Slots for values of one stage that outlive an action. */
 typedef struct gp_slots {
-  int32_t count[3]; /* dropped, kept, recomputed */
-  size_t bytes[3];
+  int32_t count[GP_SLOT_KINDS];
+  size_t bytes[GP_SLOT_KINDS];
   char *memory;
   int32_t peak_live;
 } gp_slots;
@@ -118,7 +130,13 @@ static inline int64_t gp_plan_first_row(const gp_plan *plan, int32_t micro) {
 gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
                          const gp_plan_shape *from, gp_shape_plan *shape);
 void gp_shape_free(gp_shape_plan *shape);
+/* Errors: GP_EINVAL where stages would share a buffer that forward writes (plan/buffers.c). */
+gp_status gp_shape_check_buffers(const gp_plan_env *env, const gp_graph *graph,
+                                 const gp_stages *stages);
 
+/* Whether backward passes of a stage must run as I now and W later: the schedule says so, or it runs them
+ * in another order than ascending micro-batches, in which gradients are added. */
+bool gp_schedule_splits(const gp_schedule *schedule, int32_t stage);
 gp_status gp_plan_lower(const gp_plan_env *env, const gp_schedule *schedule, gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan);
 

@@ -19,6 +19,7 @@ static void make_instr(const gp_graph *graph, int32_t index, gp_instr *instr) {
   for (int k = 0; k < node->n_out; k++)
     instr->call.out[k].meta = &graph->values[node->out + k].meta;
   instr->cut = def->cpu.cut(&instr->call);
+  if (instr->cut.grain < 1) instr->cut.grain = 1;
 }
 
 static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
@@ -63,9 +64,10 @@ static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
   return by_row && whole && same;
 }
 
-/* May instr join the group? Whatever it reads of the group's results, it reads row by row. */
-static bool joins(const gp_program *p, const gp_group *group, const gp_instr *instr) {
+/* May instr follow the group's row-wise chain? Whatever it reads of the group, it reads row by row. */
+static bool chains(const gp_program *p, const gp_group *group, const gp_instr *instr) {
   const gp_instr *first = &p->instrs[group->first];
+  if (group->side_by_side && group->count > 1) return false;
   if (!(gp_op_get(instr->op)->flags & gp_op_get(first->op)->flags & GP_OP_ROWS)) return false;
   if (instr->cut.units != first->cut.units || instr->cut.grain != first->cut.grain) return false;
   const gp_node *node = &p->graph->nodes[instr->node];
@@ -75,20 +77,37 @@ static bool joins(const gp_program *p, const gp_group *group, const gp_instr *in
   return true;
 }
 
-static void make_groups(gp_program *p) {
+/* May instr run beside the group's instructions? It reads and writes nothing that they write. Row-wise
+ * ops stay out: they do better in a chain. */
+static bool runs_beside(const gp_program *p, const gp_group *group, const gp_instr *instr) {
+  const gp_node *node = &p->graph->nodes[instr->node];
+  bool chained = !group->side_by_side && group->count > 1;
+  if (chained || gp_op_get(instr->op)->flags & GP_OP_ROWS) return false;
+  if (gp_op_get(p->instrs[group->first].op)->flags & GP_OP_ROWS) return false;
+  for (int i = 0; i < node->n_in; i++)
+    if (written_in(p, group, gp_graph_base(p->graph, node->in[i]))) return false;
+  for (int k = 0; k < node->n_out; k++)
+    if (written_in(p, group, gp_graph_base(p->graph, node->out + k))) return false;
+  return true;
+}
+
+int64_t gp_instr_pieces(const gp_instr *instr) {
+  return (instr->cut.units + instr->cut.grain - 1) / instr->cut.grain;
+}
+
+static void make_groups(gp_program *p, bool separate) {
   for (int32_t i = 0; i < p->instr_count; i++) {
-    gp_group *last = p->group_count ? &p->groups[p->group_count - 1] : NULL;
-    if (last && joins(p, last, &p->instrs[i])) {
+    gp_group *last = p->group_count && !separate ? &p->groups[p->group_count - 1] : NULL;
+    int64_t pieces = gp_instr_pieces(&p->instrs[i]);
+    if (last && chains(p, last, &p->instrs[i])) {
       last->count++;
-      continue;
+    } else if (last && runs_beside(p, last, &p->instrs[i])) {
+      last->side_by_side = true;
+      last->pieces += pieces;
+      last->count++;
+    } else {
+      p->groups[p->group_count++] = (gp_group){.first = i, .count = 1, .pieces = pieces};
     }
-    gp_cut cut = p->instrs[i].cut;
-    int64_t grain = cut.grain > 0 ? cut.grain : 1;
-    p->groups[p->group_count++] = (gp_group){.first = i,
-                                             .count = 1,
-                                             .units = cut.units,
-                                             .grain = grain,
-                                             .pieces = (cut.units + grain - 1) / grain};
   }
 }
 
@@ -113,7 +132,7 @@ static void resolve(gp_program *p, const gp_place *places) {
 static gp_status build(const gp_program_spec *spec, gp_program *program, gp_place *places) {
   for (gp_ref r = 0; r < spec->graph->value_count; r++) places[r] = spec->places[r];
   GP_TRY(make_instrs(spec, program));
-  make_groups(program);
+  make_groups(program, spec->separate);
   GP_TRY(gp_program_place_temps(program, places));
   resolve(program, places);
   return GP_OK;

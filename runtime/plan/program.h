@@ -15,6 +15,7 @@ enum {
   GP_BASE_TEMP,       /* temporary area of the device */
   GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
   GP_BASE_RECOMPUTED, /* slot of values that R made */
+  GP_BASE_CARRIED,    /* slot of values that I made for W */
   GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */
   GP_BASE_EXPORT,     /* + k: the k-th export */
   GP_BASE_INPUT = GP_BASE_EXPORT + 4, /* + k: the k-th input of the micro-batch */
@@ -35,10 +36,13 @@ typedef struct gp_instr {
   gp_cut cut;
 } gp_instr;
 
-/* Instructions run together: pieces of the same rows, or one instruction cut its own way. */
+/* Instructions handed to the threads together. Chained: a piece is a block of rows that passes through
+ * all of them. Side by side: they are independent, and the pieces of each follow those of the one
+ * before. */
 typedef struct gp_group {
   int32_t first, count;
-  int64_t units, grain, pieces;
+  int64_t pieces;
+  bool side_by_side;
 } gp_group;
 
 typedef struct gp_program {
@@ -56,11 +60,15 @@ typedef struct gp_program_spec {
   const int32_t *nodes; /* in execution order */
   int32_t node_count;
   const gp_place *places; /* per value, read at base values */
+  bool separate;          /* one instruction after the other: every result can be looked at */
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
 void gp_program_free(gp_program *program);
+int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads */
 
+/* Reorder a backward node list so that row-wise chains stay together (plan/order.c). */
+gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
 /* Assign offsets in the temporary area to unplaced values (plan/temp.c). places[] per value. */
 gp_status gp_program_place_temps(gp_program *program, gp_place *places);
 

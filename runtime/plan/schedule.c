@@ -40,8 +40,9 @@ static gp_status read_action(const char **text, int32_t device, gp_action *actio
     ++*text;
     if (read_number(text, &action->micro) && (**text == ',' || **text == 0)) return GP_OK;
   }
+  size_t length = strcspn(start, ","), shown = length < 40 ? length : 40;
   return gp_fail(GP_ESCHEDULE, "schedule, device %d: '%.*s' is not an action, \"2F0\" wanted",
-                 (int)device, (int)strcspn(start, ","), start);
+                 (int)device, (int)shown, start);
 }
 
 static int32_t count_actions(const char *row) {
@@ -51,9 +52,9 @@ static int32_t count_actions(const char *row) {
 }
 
 static gp_status read_row(const char *row, int32_t device, gp_schedule *s) {
-  int32_t at = s->first[device];
-  while (*row) {
-    gp_action *action = &s->actions[at++];
+  for (int32_t at = s->first[device]; at < s->first[device + 1]; at++) {
+    gp_action *action = &s->actions[at];
+    s->fault = (gp_schedule_fault){"text", device, at - s->first[device]};
     GP_TRY(read_action(&row, device, action));
     if (action->micro >= s->micro_count) s->micro_count = action->micro + 1;
     if (action->stage >= s->stage_count)
@@ -72,6 +73,7 @@ static gp_status fill(const gp_schedule_text *text, gp_schedule *s) {
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&s->first));
   for (size_t i = 0; i < stages; i++) {
     s->placement[i] = text->placement[i];
+    s->fault = (gp_schedule_fault){"placement", s->placement[i], -1};
     if (s->placement[i] < 0 || s->placement[i] >= text->device_count)
       return gp_fail(GP_ESCHEDULE, "schedule: stage %zu is placed on device %d, 0..%d wanted", i,
                      (int)s->placement[i], text->device_count - 1);
@@ -82,13 +84,15 @@ static gp_status fill(const gp_schedule_text *text, gp_schedule *s) {
   return GP_OK;
 }
 
-gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule) {
+gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule,
+                            gp_schedule_fault *fault) {
   gp_schedule *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->device_count = text->device_count;
   made->stage_count = text->stage_count;
   gp_status status = fill(text, made);
   if (!status) status = gp_schedule_check(made);
+  if (status && fault) *fault = made->fault;
   if (status) return gp_schedule_free(made), status;
   *schedule = made;
   return GP_OK;

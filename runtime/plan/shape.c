@@ -7,6 +7,7 @@
 
 typedef struct shaper {
   const gp_plan_env *env;
+  const gp_schedule *schedule;
   gp_graph *graph;
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
@@ -14,31 +15,6 @@ typedef struct shaper {
 } shaper;
 
 enum { ALIGNMENT = 64, DROPPED = 0, KEPT = 1 };
-
-/* ---- results ------------------------------------------------------------------------------- */
-
-/* Micro-batches write their rows into one tensor: a model that returns anything else would write
- * beside it. */
-static gp_status check_output(const gp_plan_shape *from) {
-  if (from->output == GP_NONE) return GP_OK;
-  const gp_shape *shape = &gp_trace_meta(from->trace, from->output)->shape;
-  if (shape->rank > 0 && shape->dim[0] == from->rows) return GP_OK;
-  char text[160];
-  return gp_fail(GP_ESHAPE, "model: the output is %s for %lld row%s of input, expected %lldx...",
-                 gp_shape_print(shape, text, sizeof text), (long long)from->rows,
-                 from->rows == 1 ? "" : "s", (long long)from->rows);
-}
-
-/* The partial sums of micro-batches lie in 8 bytes each. */
-static gp_status check_loss(const gp_plan_shape *from) {
-  if (from->loss_sum == GP_NONE) return GP_OK;
-  const gp_meta *loss = gp_trace_meta(from->trace, from->loss_sum);
-  bool computes = loss->dtype == GP_F32 || loss->dtype == GP_F64;
-  if (computes && loss->shape.rank == 0) return GP_OK;
-  char text[160];
-  return gp_fail(GP_EDTYPE, "loss: the sum is %s, expected an f32 or f64 scalar",
-                 gp_meta_print(loss, text, sizeof text));
-}
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
@@ -51,10 +27,27 @@ static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
   return gp_build(&at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &value, 1, copy);
 }
 
+/* One number per micro-batch each: 8 bytes wait for it. */
+static gp_status check_loss(const shaper *s) {
+  for (int k = 0; k < 2; k++) {
+    gp_ref ref = k ? s->shape->count : s->shape->loss;
+    if (ref == GP_NONE) continue;
+    const gp_meta *meta = &s->graph->values[ref].meta;
+    bool wanted = k ? meta->dtype == GP_I64 : meta->dtype == GP_F32 || meta->dtype == GP_F64;
+    if (wanted && meta->shape.rank == 0) continue;
+    return gp_fail(wanted ? GP_ESHAPE : GP_EDTYPE, "loss: the %s is %s, a scalar of %s wanted",
+                   k ? "count" : "sum", gp_meta_print(meta, (char[96]){0}, 96),
+                   k ? "i64" : "f32 or f64");
+  }
+  return GP_OK;
+}
+
 static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
-  gp_gradient_root root = {
-      .value = from->loss_sum, .is_loss = true, .factor = spec->sum_loss ? 1 : 0};
-  if (spec->kind == GP_PLAN_SPLIT) root = (gp_gradient_root){.value = from->output};
+  gp_gradient_root root = {.value = from->loss_sum,
+                           .layer = s->env->layer_count,
+                           .is_loss = true,
+                           .factor = spec->sum_loss ? 1 : 0};
+  if (spec->kind == GP_PLAN_SPLIT) root.value = from->output, root.is_loss = false;
   if (spec->kind != GP_PLAN_STEP && spec->kind != GP_PLAN_SPLIT) return GP_OK;
   return gp_graph_gradient(s->graph, &root);
 }
@@ -152,20 +145,45 @@ static gp_status keep(shaper *s, const gp_node_list *makers, const bool *read, i
 
 static gp_status build(shaper *s, const gp_node_list *list, gp_program **program) {
   if (!list->count) return GP_OK;
-  gp_program_spec spec = {
-      .graph = s->graph, .nodes = list->nodes, .node_count = list->count, .places = s->places};
+  gp_program_spec spec = {.graph = s->graph,
+                          .nodes = list->nodes,
+                          .node_count = list->count,
+                          .places = s->places,
+                          .separate = s->env->finite};
   return gp_program_build(&spec, program);
 }
 
-/* B is I followed by W. */
+/* B is I and W as one program, in the order of the graph: what W reads is still in the cache then. */
 static gp_status build_backward(shaper *s, const gp_stage_nodes *stage, gp_program **program) {
-  gp_node_list both = {.count = stage->input.count + stage->weight.count};
-  GP_TRY(gp_alloc_array((size_t)both.count + 1, sizeof(int32_t), (void **)&both.nodes));
-  int32_t n = 0;
-  for (int32_t i = 0; i < stage->input.count; i++) both.nodes[n++] = stage->input.nodes[i];
-  for (int32_t i = 0; i < stage->weight.count; i++) both.nodes[n++] = stage->weight.nodes[i];
-  gp_status status = build(s, &both, program);
+  const gp_node_list *input = &stage->input, *weight = &stage->weight;
+  gp_node_list both = {0};
+  int32_t i = 0, w = 0;
+  GP_TRY(gp_alloc_array((size_t)(input->count + weight->count) + 1, sizeof(int32_t),
+                        (void **)&both.nodes));
+  while (i < input->count || w < weight->count) {
+    bool take_input =
+        w == weight->count || (i < input->count && input->nodes[i] < weight->nodes[w]);
+    both.nodes[both.count++] = take_input ? input->nodes[i++] : weight->nodes[w++];
+  }
+  gp_status status = gp_program_order(s->graph, both.nodes, both.count);
+  if (!status) status = build(s, &both, program);
   gp_free(both.nodes);
+  return status;
+}
+
+/* I and W apart: what I makes and W reads is carried from one to the other. */
+static gp_status build_apart(shaper *s, int32_t stage, int variant) {
+  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  gp_stage_programs *out = &s->shape->programs[stage];
+  bool *read;
+  if (!gp_schedule_splits(s->schedule, stage)) return GP_OK;
+  GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
+  mark_reads(s->graph, &nodes->weight, read);
+  out->carried_bytes = 0; /* the same in both variants */
+  gp_status status = keep(s, &nodes->input, read, GP_BASE_CARRIED, &out->carried_bytes);
+  if (!status) status = build(s, &nodes->input, &out->input[variant]);
+  if (!status) status = build(s, &nodes->weight, &out->weight[variant]);
+  gp_free(read);
   return status;
 }
 
@@ -173,47 +191,123 @@ static void reset_places(shaper *s) {
   for (gp_ref r = 0; r < s->graph->value_count; r++) s->places[r] = s->outside[r];
 }
 
-static gp_status build_kept(shaper *s, const gp_stage_nodes *stage, gp_stage_programs *out,
-                            bool *read) {
+static gp_status build_kept(shaper *s, int32_t stage, bool *read) {
+  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s);
-  mark_reads(s->graph, &stage->input, read);
-  mark_reads(s->graph, &stage->weight, read);
-  GP_TRY(keep(s, &stage->forward, read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
-  GP_TRY(build(s, &stage->forward, &out->forward[KEPT]));
-  return build_backward(s, stage, &out->backward[KEPT]);
+  mark_reads(s->graph, &nodes->input, read);
+  mark_reads(s->graph, &nodes->weight, read);
+  GP_TRY(keep(s, &nodes->forward, read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
+  GP_TRY(build(s, &nodes->forward, &out->forward[KEPT]));
+  GP_TRY(build_backward(s, nodes, &out->backward[KEPT]));
+  return build_apart(s, stage, KEPT);
 }
 
 /* Forward nodes that may not run twice: what the others read of them is kept. */
-static gp_status build_dropped(shaper *s, const gp_stage_nodes *stage, gp_stage_programs *out,
-                               bool *read) {
+static gp_status keep_once(shaper *s, const gp_stage_nodes *nodes, const bool *read,
+                           size_t *bytes) {
   gp_node_list once = {0};
-  reset_places(s);
-  GP_TRY(gp_alloc_array((size_t)stage->forward.count + 1, sizeof(int32_t), (void **)&once.nodes));
-  for (int32_t i = 0, r = 0; i < stage->forward.count; i++) {
-    if (r < stage->recompute.count && stage->recompute.nodes[r] == stage->forward.nodes[i])
+  GP_TRY(gp_alloc_array((size_t)nodes->forward.count + 1, sizeof(int32_t), (void **)&once.nodes));
+  for (int32_t i = 0, r = 0; i < nodes->forward.count; i++) {
+    if (r < nodes->recompute.count && nodes->recompute.nodes[r] == nodes->forward.nodes[i])
       r++;
     else
-      once.nodes[once.count++] = stage->forward.nodes[i];
+      once.nodes[once.count++] = nodes->forward.nodes[i];
   }
-  gp_status status = keep(s, &stage->recompute, read, GP_BASE_RECOMPUTED, &out->recomputed_bytes);
-  mark_reads(s->graph, &stage->recompute, read);
-  if (!status) status = keep(s, &once, read, GP_BASE_SAVED, &out->saved_bytes[DROPPED]);
+  gp_status status = keep(s, &once, read, GP_BASE_SAVED, bytes);
   gp_free(once.nodes);
-  if (!status) status = build(s, &stage->recompute, &out->recompute);
-  if (!status) status = build_backward(s, stage, &out->backward[DROPPED]);
-  if (status) return status;
+  return status;
+}
+
+static gp_status build_dropped(shaper *s, int32_t stage, bool *read) {
+  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  gp_stage_programs *out = &s->shape->programs[stage];
+  reset_places(s);
+  GP_TRY(keep(s, &nodes->recompute, read, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
+  mark_reads(s->graph, &nodes->recompute, read);
+  GP_TRY(keep_once(s, nodes, read, &out->saved_bytes[DROPPED]));
+  GP_TRY(build(s, &nodes->recompute, &out->recompute));
+  GP_TRY(build_backward(s, nodes, &out->backward[DROPPED]));
+  GP_TRY(build_apart(s, stage, DROPPED));
   for (gp_ref r = 0; r < s->graph->value_count; r++) /* F drops what R makes again */
     if (s->places[r].base == GP_BASE_RECOMPUTED) s->places[r].base = -1;
-  return build(s, &stage->forward, &out->forward[DROPPED]);
+  return build(s, &nodes->forward, &out->forward[DROPPED]);
+}
+
+/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
+static gp_status place_prepared(shaper *s, int32_t stage) {
+  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
+  gp_stage_programs *out = &s->shape->programs[stage];
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &s->graph->nodes[list->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++) {
+      size_t size;
+      if (s->graph->values[r].base != r) continue;
+      s->outside[r] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = out->invariant_bytes};
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), ALIGNMENT, &size));
+      GP_TRY(gp_size_add(out->invariant_bytes, size, &out->invariant_bytes));
+    }
+  }
+  return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
+}
+
+static gp_param *packed_param(const gp_graph *graph, const gp_node *node) {
+  return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
+}
+
+static gp_status place_packed(shaper *s, const gp_node *node, int32_t stage) {
+  void *address;
+  gp_param *param = packed_param(s->graph, node);
+  GP_TRY(s->env->packed(s->env->context, param, stage, &address));
+  s->outside[node->out] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
+  return GP_OK;
+}
+
+/* Does the larger micro-batch's P, which runs before, make this copy already? */
+static bool is_packed_before(const shaper *s, const gp_node *node, int32_t stage) {
+  const gp_shape_plan *larger = s->shape->larger;
+  if (!larger || !node->pack) return false;
+  const gp_graph *graph = &larger->trace->graph;
+  const gp_node_list *list = &larger->stages->stages[stage].prepare;
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *other = &graph->nodes[list->nodes[i]];
+    if (other->pack && packed_param(graph, other) == packed_param(s->graph, node)) return true;
+  }
+  return false;
+}
+
+static gp_status place_invariant(shaper *s, int32_t stage) {
+  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
+  size_t memory = (size_t)s->shape->programs[stage].invariant;
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &s->graph->nodes[list->nodes[i]];
+    if (node->pack) GP_TRY(place_packed(s, node, stage));
+    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++)
+      if (s->graph->values[r].base == r) s->outside[r].offset += memory;
+  }
+  return GP_OK;
+}
+
+static gp_status build_prepare(shaper *s, int32_t stage) {
+  const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
+  gp_node_list list = {0};
+  GP_TRY(place_prepared(s, stage));
+  GP_TRY(place_invariant(s, stage));
+  GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
+  for (int32_t i = 0; i < all->count; i++)
+    if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]], stage))
+      list.nodes[list.count++] = all->nodes[i];
+  reset_places(s);
+  gp_status status = build(s, &list, &s->shape->programs[stage].prepare);
+  gp_free(list.nodes);
+  return status;
 }
 
 static gp_status build_stage(shaper *s, int32_t stage) {
-  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
-  gp_stage_programs *out = &s->shape->programs[stage];
   bool *read;
   GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
-  gp_status status = build_kept(s, nodes, out, read);
-  if (!status) status = build_dropped(s, nodes, out, read);
+  gp_status status = build_kept(s, stage, read);
+  if (!status) status = build_dropped(s, stage, read);
   gp_free(read);
   return status;
 }
@@ -257,23 +351,25 @@ static gp_status build_programs(shaper *s) {
   GP_TRY(gp_alloc_array((size_t)s->env->stage_count, sizeof(gp_stage_programs),
                         (void **)&s->shape->programs));
   GP_TRY(place_all_outside(s));
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_prepare(s, stage));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_stage(s, stage));
   return build_count(s);
 }
 
 gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
                          const gp_plan_shape *from, gp_shape_plan *shape) {
-  shaper s = {.env = env, .graph = &from->trace->graph, .shape = shape};
+  shaper s = {.env = env, .schedule = spec->schedule, .graph = &from->trace->graph, .shape = shape};
   shape->rows = from->rows;
   shape->micros = from->micros;
   shape->constant_count = from->constant_count;
-  GP_TRY(check_output(from));
-  GP_TRY(check_loss(from));
   GP_TRY(export_copy(&s, from->loss_sum, &shape->loss));
   GP_TRY(export_copy(&s, from->loss_count, &shape->count));
   GP_TRY(export_copy(&s, from->output, &shape->output));
+  GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec, from));
+  GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
+  GP_TRY(gp_shape_check_buffers(env, s.graph, shape->stages));
   gp_status status = build_programs(&s);
   gp_free(s.outside);
   gp_free(s.places);
@@ -284,9 +380,16 @@ void gp_shape_free(gp_shape_plan *shape) {
   int32_t stages = shape->programs && shape->stages ? shape->stages->count : 0;
   for (int32_t s = 0; s < stages; s++) {
     gp_stage_programs *p = &shape->programs[s];
-    for (int v = 0; v < 2; v++) gp_program_free(p->forward[v]), gp_program_free(p->backward[v]);
+    for (int v = 0; v < 2; v++) {
+      gp_program_free(p->forward[v]);
+      gp_program_free(p->backward[v]);
+      gp_program_free(p->input[v]);
+      gp_program_free(p->weight[v]);
+    }
     gp_program_free(p->recompute);
     gp_program_free(p->count);
+    gp_program_free(p->prepare);
+    gp_free(p->invariant);
   }
   gp_free(shape->programs);
   gp_stages_free(shape->stages);

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "plan/schedule.h"
 
-enum { GRID_TEXT = 2000 };
+enum { GRID_TEXT = 1500, GRID_ROWS = 16, CELL_TEXT = 8 }; /* fits into an error text */
 
 typedef struct checker {
   gp_schedule *s;
@@ -24,25 +24,62 @@ static int32_t cell(const checker *c, int32_t stage, int32_t micro) {
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-/* Append one row of the grid, the faulty action in >brackets<, as far as it fits. */
-static void print_row(const gp_schedule *s, int32_t device, int32_t fault, char *text) {
+/* What of the grid is shown: the rows and columns around a device and a position. */
+typedef struct window {
+  int32_t first_row, rows, first, columns;
+} window;
+
+static int32_t around(int32_t at, int32_t size, int32_t limit) {
+  int32_t first = at - size / 2;
+  if (first > limit - size) first = limit - size;
+  return first < 0 ? 0 : first;
+}
+
+static window window_at(const gp_schedule *s, int32_t device, int32_t position) {
+  window w = {.rows = s->device_count < GRID_ROWS ? s->device_count : GRID_ROWS};
+  int32_t longest = 0;
+  for (int32_t d = 0; d < s->device_count; d++)
+    if (s->first[d + 1] - s->first[d] > longest) longest = s->first[d + 1] - s->first[d];
+  w.columns = (GRID_TEXT / w.rows - 24) / CELL_TEXT;
+  w.first = around(position, w.columns, longest);
+  w.first_row = around(device, w.rows, s->device_count);
+  return w;
+}
+
+/* Append one row, the faulty action in >brackets<. */
+static void print_row(const gp_schedule *s, int32_t device, const window *w, int32_t fault,
+                      char *text) {
   size_t used = strlen(text);
-  used += (size_t)snprintf(text + used, GRID_TEXT - used, "\n  device %d:", (int)device);
-  for (int32_t a = s->first[device]; a < s->first[device + 1] && used + 24 < GRID_TEXT; a++) {
+  int32_t begin = s->first[device] + w->first, end = begin + w->columns;
+  used += (size_t)snprintf(text + used, GRID_TEXT - used, "\n  device %d:%s", (int)device,
+                           w->first ? " ..." : "");
+  for (int32_t a = begin; a < end && a < s->first[device + 1] && used + 24 < GRID_TEXT; a++) {
     const gp_action *x = &s->actions[a];
     const char *format = a == fault ? " >%d%c%d<" : " %d%c%d";
     used += (size_t)snprintf(text + used, GRID_TEXT - used, format, (int)x->stage,
                              gp_act_letter(x->op), (int)x->micro);
   }
+  if (end < s->first[device + 1] && used + 5 < GRID_TEXT)
+    snprintf(text + used, GRID_TEXT - used, " ...");
 }
 
-/* Fail with "schedule: what" and the grid around the action `fault`. */
-static gp_status fault_at(const checker *c, int32_t fault, const char *what) {
+/* Fail with "schedule: what" and the grid around the position; fault: the marked action, or -1. */
+static gp_status show(const gp_schedule *s, int32_t fault, const char *what) {
   char grid[GRID_TEXT] = "";
+  window w = window_at(s, s->fault.device, s->fault.position < 0 ? 0 : s->fault.position);
+  for (int32_t d = w.first_row; d < w.first_row + w.rows; d++) print_row(s, d, &w, fault, grid);
+  return gp_fail(GP_ESCHEDULE, "schedule: %s%s", what, grid);
+}
+
+static gp_status fault_at(const checker *c, int32_t fault, const char *check, const char *what) {
   const gp_action *x = &c->s->actions[fault];
-  for (int32_t d = 0; d < c->s->device_count && d < 16; d++) print_row(c->s, d, fault, grid);
-  return gp_fail(GP_ESCHEDULE, "schedule: %d%c%d %s%s", (int)x->stage, gp_act_letter(x->op),
-                 (int)x->micro, what, grid);
+  int32_t device = 0;
+  char text[480];
+  while (c->s->first[device + 1] <= fault) device++;
+  c->s->fault = (gp_schedule_fault){check, device, fault - c->s->first[device]};
+  snprintf(text, sizeof text, "%d%c%d %s", (int)x->stage, gp_act_letter(x->op), (int)x->micro,
+           what);
+  return show(c->s, fault, text);
 }
 
 /* ---- checks -------------------------------------------------------------------------------- */
@@ -53,10 +90,12 @@ static gp_status collect(checker *c) {
   for (int32_t d = 0; d < s->device_count; d++) {
     for (int32_t a = s->first[d]; a < s->first[d + 1]; a++) {
       const gp_action *x = &s->actions[a];
-      if (s->placement[x->stage] != d) return fault_at(c, a, "is not on the device of its stage");
-      if (x->op > GP_ACT_W) return fault_at(c, a, "is not a compute action: F, B, I or W wanted");
+      if (s->placement[x->stage] != d)
+        return fault_at(c, a, "placement", "is not on the device of its stage");
+      if (x->op > GP_ACT_W)
+        return fault_at(c, a, "op", "is not a compute action: F, B, I or W wanted");
       int32_t *seen = &c->at[x->op][cell(c, x->stage, x->micro)];
-      if (*seen) return fault_at(c, a, "appears twice");
+      if (*seen) return fault_at(c, a, "unique", "appears twice");
       *seen = a + 1;
       c->forward_only &= x->op == GP_ACT_F;
     }
@@ -64,21 +103,26 @@ static gp_status collect(checker *c) {
   return GP_OK;
 }
 
+/* What (stage, micro-batch) lacks, or NULL. */
+static const char *lacking(const checker *c, int32_t i) {
+  bool b = c->at[GP_ACT_B][i], in = c->at[GP_ACT_I][i], w = c->at[GP_ACT_W][i];
+  if (!c->at[GP_ACT_F][i]) return "F is missing";
+  if (c->forward_only || (b && !in && !w) || (!b && in && w)) return NULL;
+  if (!b && !in && !w) return "its backward pass is missing";
+  return b ? "its backward pass is both B and I or W" : "its backward pass is I or W alone";
+}
+
 /* Every stage runs every micro-batch, forward and (B, or I and W) backward. */
 static gp_status complete(const checker *c) {
-  const gp_schedule *s = c->s;
+  gp_schedule *s = c->s;
   for (int32_t stage = 0; stage < s->stage_count; stage++)
     for (int32_t micro = 0; micro < s->micro_count; micro++) {
-      int32_t i = cell(c, stage, micro);
-      bool split = c->at[GP_ACT_I][i] && c->at[GP_ACT_W][i] && !c->at[GP_ACT_B][i];
-      bool whole = c->at[GP_ACT_B][i] && !c->at[GP_ACT_I][i] && !c->at[GP_ACT_W][i];
-      if (!c->at[GP_ACT_F][i])
-        return gp_fail(GP_ESCHEDULE, "schedule: %dF%d is missing", (int)stage, (int)micro);
-      if (!c->forward_only && !split && !whole)
-        return gp_fail(
-            GP_ESCHEDULE,
-            "schedule: the backward pass of stage %d, micro-batch %d is not B or I and W",
-            (int)stage, (int)micro);
+      const char *what = lacking(c, cell(c, stage, micro));
+      char text[160];
+      if (!what) continue;
+      s->fault = (gp_schedule_fault){"complete", s->placement[stage], -1};
+      snprintf(text, sizeof text, "stage %d, micro-batch %d: %s", (int)stage, (int)micro, what);
+      return show(s, -1, text);
     }
   return GP_OK;
 }
@@ -111,6 +155,47 @@ static bool ready(const checker *c, int32_t a) {
   return true;
 }
 
+/* ---- order --------------------------------------------------------------------------------- */
+
+static int32_t device_of(const checker *c, int32_t a) {
+  return c->s->placement[c->s->actions[a].stage];
+}
+
+/* What a stuck action waits for. */
+static int32_t unmet(const checker *c, int32_t a) {
+  int32_t need[2] = {a, a};
+  int n = needs(c, a, need);
+  return n > 1 && c->s->order[need[0]] >= 0 ? need[1] : need[0];
+}
+
+static const char *name_of(const checker *c, int32_t a, char text[32]) {
+  const gp_action *x = &c->s->actions[a];
+  snprintf(text, 32, "%d%c%d", (int)x->stage, gp_act_letter(x->op), (int)x->micro);
+  return text;
+}
+
+/* Every device that is left is stuck at an action that waits for one of a stuck device: follow that
+ * into the circle and print it once around. */
+static gp_status report_cycle(checker *c, const int32_t *next, int32_t a) {
+  char text[400] = "waits for ", one[32], two[32];
+  for (int32_t d = 0; d < c->s->device_count; d++) a = next[device_of(c, unmet(c, a))];
+  int32_t at = a, wanted = unmet(c, a);
+  if (device_of(c, a) == device_of(c, wanted)) {
+    snprintf(text, sizeof text, "waits for %s, which comes after it", name_of(c, wanted, one));
+    return fault_at(c, a, "order", text);
+  }
+  do {
+    size_t used = strlen(text);
+    wanted = unmet(c, at);
+    at = next[device_of(c, wanted)];
+    snprintf(text + used, sizeof text - used, at == wanted ? "%s" : "%s behind %s",
+             name_of(c, wanted, one), name_of(c, at, two));
+    used = strlen(text);
+    if (at != a) snprintf(text + used, sizeof text - used, ", which waits for ");
+  } while (at != a && strlen(text) + 80 < sizeof text);
+  return fault_at(c, a, "cycle", strcat(text, at == a ? ": a cycle" : "...: a cycle"));
+}
+
 /* Take ready actions, device by device in rounds; whoever is left waits in a circle. */
 static gp_status sort(checker *c, int32_t *next) {
   gp_schedule *s = c->s;
@@ -126,8 +211,7 @@ static gp_status sort(checker *c, int32_t *next) {
       }
   }
   for (int32_t d = 0; done < total && d < s->device_count; d++)
-    if (next[d] < s->first[d + 1])
-      return fault_at(c, next[d], "waits for an action that can never run before it (a cycle)");
+    if (next[d] < s->first[d + 1]) return report_cycle(c, next, next[d]);
   return GP_OK;
 }
 

@@ -2,9 +2,10 @@
 --
 --   gpipe-lua scripts/bench/gpt.lua [--stages N] [--threads N] [--chunks N] [--steps N] ...
 -- Prints one line: the median over the steps after three of warm-up.
+package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
+local figure, model = require "figure", require "model"
 local flags = require "gpipe.flags"
-local nn, optim, clock = gp.nn, gp.optim, require("gpipe.core").seconds
 
 local opt = flags.parse("Time a training step of a byte GPT.", {
   { "--stages N", 1, "pipeline stages" }, { "--threads N", 1, "threads per device" },
@@ -17,53 +18,33 @@ local opt = flags.parse("Time a training step of a byte GPT.", {
 }, arg)
 gp.seed(0)
 
-local Embed = nn.class("Embed")
-function Embed:init(context, width)
-  self.byte = nn.Embedding(256, width)
-  self.place = nn.Embedding(context, width)
-  self.ids = gp.arange(0, context - 1, 1, { dtype = "i64" })
-end
-function Embed:forward(ids) return self.byte(ids) + self.place(self.ids) end
-
-local function block(width, heads)
-  return nn.Sequential {
-    nn.Residual(nn.Sequential { nn.LayerNorm(width), nn.CausalSelfAttention(width, heads) }),
-    nn.Residual(nn.Sequential {
-      nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width),
-    }),
-  }
+-- "4,5" -> {4, 5}; nothing -> nil, and the pipeline decides.
+local function parse_balance(text)
+  local list = {}
+  for n in text:gmatch("%d+") do list[#list + 1] = tonumber(n) end
+  return list[1] and list or nil
 end
 
-local layers = { Embed(opt.context, opt.width) }
-for _ = 1, opt.layers do layers[#layers + 1] = block(opt.width, opt.heads) end
-layers[#layers + 1] = nn.LayerNorm(opt.width)
-layers[#layers + 1] = nn.Linear(opt.width, 256, { bias = false })
-
-local devices = {}
-for i = 1, opt.stages do devices[i] = { "cpu:" .. i - 1, threads = opt.threads } end
-local balance
-if opt.balance ~= "" then
-  balance = {}
-  for n in opt.balance:gmatch("%d+") do balance[#balance + 1] = tonumber(n) end
-end
-local pipe <close> = gp.pipeline(nn.Sequential(layers), {
-  devices = devices, balance = balance, chunks = opt.chunks, schedule = opt.schedule,
-  checkpoint = opt.checkpoint, loss = nn.CrossEntropyLoss(),
+local pipe <close> = gp.pipeline(model.gpt(opt), {
+  devices = model.devices(opt.stages, opt.threads), balance = parse_balance(opt.balance),
+  chunks = opt.chunks, schedule = opt.schedule, checkpoint = opt.checkpoint,
+  loss = gp.nn.CrossEntropyLoss(),
 })
-local adam = optim.AdamW(pipe:parameters(), { lr = 3e-4 })
-local ids = (gp.rand({ opt.batch, opt.context }) * 256):to("i64")
+local adam = gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 })
+local ids = model.bytes(opt)
 
 local times = {}
-for i = 1, opt.steps + 3 do
-  local begin = clock()
-  pipe:step(ids, ids)
-  adam:step()
-  if i > 3 then times[#times + 1] = clock() - begin end
+for i = -2, opt.steps do
+  local seconds = figure.seconds(function()
+    pipe:step(ids, ids)
+    adam:step()
+  end)
+  if i > 0 then times[i] = seconds end
 end
-table.sort(times)
-local median = times[(#times + 1) // 2]
 if opt.trace ~= "" then assert(pipe:trace(opt.trace)) end
-local bubble = pipe.stats.bubble
-print(("stages=%d threads=%d chunks=%d step=%.1fms min=%.1f tok/s=%.0f bubble=%s"):format(opt.stages,
-  opt.threads, opt.chunks, median * 1e3, times[1] * 1e3, opt.batch * opt.context / median,
-  ("%.0f%% "):rep(#bubble):format(table.unpack((function() local b = {} for i, v in ipairs(bubble) do b[i] = 100 * v end return b end)()))))
+
+local median, bubble = figure.median(times), {}
+for d, share in ipairs(pipe.stats.bubble) do bubble[d] = ("%.0f%%"):format(100 * share) end
+print(("stages=%d threads=%d chunks=%d step=%.1fms min=%.1fms tok/s=%.0f bubble=%s"):format(
+  opt.stages, opt.threads, opt.chunks, median * 1e3, math.min(table.unpack(times)) * 1e3,
+  opt.batch * opt.context / median, table.concat(bubble, ",")))

@@ -69,11 +69,16 @@ function balance.cut(weights, stages)
   return result
 end
 
+-- Text is no number here, though Lua would make one of it.
+local function is_count(n) return math.type(n) and math.tointeger(n) and n >= 1 end
+
 local function check_entries(list)
+  local shown = {}
+  for i, n in ipairs(list) do shown[i] = tostring(n) end
   for i, n in ipairs(list) do
-    if math.tointeger(n) == nil or n < 1 then
+    if not is_count(n) then
       errors.raise("%s: balance[%d] is %s, expected a positive number of layers (balance = {%s})",
-        WHO, i, errors.show(n), table.concat(list, ", "))
+        WHO, i, errors.show(n), table.concat(shown, ", "))
     end
   end
 end

@@ -18,10 +18,10 @@ local WHO = "gp.pipeline"
 local SPEC = {
   balance = { type = "table" },
   devices = { type = "table" },
-  chunks = { type = "integer", min = 1, default = 1 },
+  chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
   checkpoint = { choices = { "always", "except_last", "never" }, default = "except_last" },
-  loss = { type = { "callable", "table" } },
+  loss = { type = "callable" },
   sample = { type = "table" },
   precision = { choices = { "f32" }, default = "f32" },
   finite = { type = "boolean", default = false },
@@ -50,11 +50,21 @@ local function resolve_cut(model, opts)
   return list, chosen
 end
 
--- A schedule that cannot be built should be an error now, not at the first step.
+-- A schedule that cannot be built or run should be an error now, not at the first step.
 local function check_schedule(wanted, stages, chunks)
   local made = schedule.resolve(wanted, stages, chunks)
   local good, report = made:verify()
   if not good then errors.raise("%s: %s", WHO, report) end
+  if #made.stages ~= stages or made.chunks ~= chunks then
+    errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d and "
+      .. "%d: expected the same (a schedule's name fits itself)", WHO, #made.stages, made.chunks,
+      stages, chunks)
+  end
+end
+
+-- A schedule that was built already knows its number of micro-batches.
+local function chunks_of(opts)
+  return opts.chunks or schedule.is(opts.schedule) and opts.schedule.chunks or 1
 end
 
 -- ---- what the runtime wants ------------------------------------------------------------------
@@ -96,6 +106,14 @@ end
 
 -- ---- making one ------------------------------------------------------------------------------
 
+-- A sample that cannot be planned for leaves no pipeline behind that owns the model.
+local function plan_for_sample(pipe, sample)
+  local good, message = pcall(pipe.prepare, pipe, table.unpack(sample))
+  if good then return end
+  pipe:close()
+  error(message, 0)
+end
+
 --- Cut a model into stages, place each on a device and start the workers.
 ---
 --- Errors: the conditions of torchgpipe (balance of the wrong sum, entries below one, too few devices,
@@ -115,6 +133,7 @@ local function pipeline(model, opts)
   check_model(model)
   opts = options.check(WHO, opts, SPEC)
   local list, chosen = resolve_cut(model, opts)
+  opts.chunks = chunks_of(opts)
   check_schedule(opts.schedule, #list, opts.chunks)
   local boxes, layers = inventory(model)
   local inner = core.pipeline_new {
@@ -127,7 +146,7 @@ local function pipeline(model, opts)
     stage_of = stages_of(list), layer_of = owners(model), chunks = opts.chunks,
     schedule = opts.schedule, checkpoint = opts.checkpoint, loss = opts.loss,
   }
-  if opts.sample then pipe:prepare(table.unpack(opts.sample)) end
+  if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe
 end
 

@@ -46,7 +46,11 @@ local function schedule_for(pipe, kind, m)
   if kind == "step" then
     local made = schedule.resolve(pipe.schedule, pipe.stages, m)
     local good, report = made:verify()
-    if not good then errors.raise("gp.pipeline: %s", report) end
+    if not good then errors.raise("step: %s", report) end
+    if made.chunks ~= m then
+      errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected at "
+        .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
+    end
     return made
   end
   if kind == "split" then return schedule.build("gpipe", { devices = pipe.stages, chunks = m }):verify() end
@@ -64,14 +68,15 @@ local function build(pipe, kind, inputs, targets)
   for k, size in ipairs(sizes) do
     spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
   end
-  return { handle = pipe.core:plan(spec), kind = kind, micros = m, schedule = made }
+  return { handle = pipe.core:plan(spec), kind = kind, rows = sizes[1][1] }
 end
 
 -- Forget the plan that was used longest ago.
 local function evict(pipe)
   local oldest
   for key, plan in pairs(pipe.plans) do
-    if not oldest or plan.used < pipe.plans[oldest].used then oldest = key end
+    local waits = pipe.pending and pipe.pending.plan == plan -- its backward is still to come
+    if not waits and (not oldest or plan.used < pipe.plans[oldest].used) then oldest = key end
   end
   pipe.core:drop(pipe.plans[oldest].handle)
   pipe.plans[oldest] = nil

@@ -116,10 +116,10 @@ function methods:evaluate(x, y)
   return (self.core:run(plan.handle, inputs, targets))
 end
 
--- An output tensor for all rows of the batch.
+-- An output tensor for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
 local function output_for(pipe, plan, rows)
   local shape, dtype = pipe.core:output_shape(plan.handle)
-  shape[1] = rows
+  shape[1] = shape[1] // plan.rows * rows
   return create.zeros(shape, { dtype = dtype })
 end
 
@@ -130,10 +130,11 @@ function methods:forward(x)
   live(self, "forward")
   local inputs = tensors_of("forward", "input", x)
   check_rows("forward", inputs, {})
+  self.pending = nil
   local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
   local output = output_for(self, plan, inputs[1].shape[1])
   self.core:run(plan.handle, inputs, {}, output)
-  self.pending = plan.kind == "split" and { plan = plan, inputs = inputs, output = output } or nil
+  if plan.kind == "split" then self.pending = { plan = plan, inputs = inputs, output = output } end
   return output
 end
 
@@ -216,6 +217,7 @@ end
 ---@return boolean? true, or nil, message, code
 function methods:trace(path)
   live(self, "trace")
+  options.argument("trace", "path", path, { type = "string", required = true })
   return self.core:trace(path)
 end
 

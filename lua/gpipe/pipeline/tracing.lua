@@ -55,9 +55,10 @@ end
 -- Counts as the plan wants them: a value of the trace, or an integer.
 local function set_count(shape, count)
   if is_tensor(count) then
+    if #count.shape > 0 and count:numel() == 1 then count = count:reshape {} end
     shape.loss_count = count.dtype == "i64" and count or count:to("i64")
   else
-    local whole = math.tointeger(count)
+    local whole = math.type(count) and math.tointeger(count)
     if count ~= nil and (not whole or whole < 0) then
       errors.raise("loss: the count is %s, expected a number of rows >= 0 or an integer tensor",
         errors.show(count))
@@ -69,6 +70,10 @@ end
 -- The plan that is being traced: what to do with the output.
 local function finish(trace, request, shape, outputs, targets)
   local pipe = request.pipe
+  if #outputs > 1 then
+    errors.raise("the model returns %d values, expected one tensor (the last layer may join them)",
+      #outputs)
+  end
   core.trace_layer(trace, #pipe.model)
   if not request.with_loss then
     shape.output = outputs[1]

@@ -2,7 +2,11 @@
  *
  * All three are one matrix product a piece. y and dx are row-wise: 64 rows at a time, so that the
  * ops around them can follow while the block is in the cache. dw is cut by rows of the weight, and
- * accumulates inside the product (beta = 1), the one way that gives the same bits everywhere. */
+ * accumulates inside the product (beta = 1), the one way that gives the same bits everywhere.
+ *
+ * A product with a transposed weight transposes it anew for every 64 rows, a tenth of the time of a
+ * training step. So y is always computed from w stored as [K, N]: a plan keeps such a copy of every
+ * parameter (graph/pack.c); where there is none, it is made here, part by part. */
 #include "ops/dense/dense.h"
 
 #include <string.h>
@@ -16,13 +20,13 @@ static gp_status infer_linear(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, linear_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
   GP_TRY(gp_operand_rank(sig, linear_roles, 0, 1));
   const gp_shape *x = &sig->in[0]->shape, *w = &sig->in[1]->shape;
+  int64_t packed = sig->attr->i[0], n = w->dim[packed ? 1 : 0], k = w->dim[packed ? 0 : 1];
   gp_shape want = {.rank = x->rank};
   for (int d = 0; d < x->rank; d++) want.dim[d] = GP_ANY_DIM;
-  want.dim[x->rank - 1] = w->dim[1];
+  want.dim[x->rank - 1] = k;
   GP_TRY(gp_operand_shape(sig, linear_roles, 0, &want, 1));
-  if (sig->n_in == 3)
-    GP_TRY(gp_operand_shape(sig, linear_roles, 2, &(gp_shape){1, {w->dim[0]}}, 1));
-  gp_shape out = gp_shape_with_last(x, w->dim[0]);
+  if (sig->n_in == 3) GP_TRY(gp_operand_shape(sig, linear_roles, 2, &(gp_shape){1, {n}}, 1));
+  gp_shape out = gp_shape_with_last(x, n);
   return gp_output(sig, 0, sig->in[0]->dtype, &out);
 }
 
@@ -37,7 +41,7 @@ static gp_status vjp_linear(gp_vjp *v) {
 
 static gp_cost cost_linear(const gp_sig *sig) {
   double out = (double)gp_meta_numel(&sig->out[0]);
-  double products = 2 * out * (double)gp_meta_width(sig->in[1]);
+  double products = 2 * out * (double)gp_meta_width(sig->in[0]);
   return gp_cost_of(sig, products + (sig->n_in == 3 ? out : 0));
 }
 
@@ -49,46 +53,71 @@ static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t
   for (int64_t r = span.first; r < span.last; r++) memcpy(gp_arg_at(y, r * n), bias->data, bytes);
 }
 
-/* Outputs of one product. oneDNN 2.6 has a cliff for transposed weights: 64 x 384 by 384 x n runs at
- * 106 GF/s up to n = 1152 and at 83 beyond; parts of 768 stay above it on every shape tried. */
+/* Outputs of one product: bounds the copy of an unpacked weight. The same with a packed one, so that
+ * the bits are the same. */
 enum { PART = 768 };
 
-static gp_status run_rows(const gp_call *call, gp_span rows) {
-  const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
-  int64_t n = w->meta->shape.dim[0], k = w->meta->shape.dim[1];
-  bool bias = call->n_in == 3;
-  if (bias) fill_rows(y, &call->in[2], rows, n);
-  gp_gemm g = {.transpose_b = true,
-               .m = rows.last - rows.first,
+/* Rows of x, and the part of the weight that is multiplied now: [k, part.last - part.first]. */
+typedef struct gp_factor {
+  const void *data;
+  int64_t ld;
+} gp_factor;
+
+static gp_status run_rows(const gp_call *call, gp_span rows, gp_span part, gp_factor w) {
+  const gp_arg *x = &call->in[0], *y = &call->out[0];
+  int64_t n = gp_meta_width(y->meta), k = gp_meta_width(x->meta);
+  gp_gemm g = {.m = rows.last - rows.first,
+               .n = part.last - part.first,
                .k = k,
                .lda = k,
-               .ldb = k,
+               .ldb = w.ld,
                .ldc = n,
                .alpha = 1,
-               .beta = bias ? 1 : 0};
+               .beta = call->n_in == 3 ? 1 : 0};
+  return gp_multiply(y->meta->dtype, g, gp_arg_at(x, rows.first * k), w.data,
+                     gp_arg_at(y, rows.first * n + part.first));
+}
+
+/* The part of the weight as [K, part]: a view of a packed one, else a copy in scratch. */
+static gp_factor factor_of(const gp_call *call, gp_span part) {
+  const gp_arg *w = &call->in[1];
+  int64_t k = gp_meta_width(call->in[0].meta), n = part.last - part.first;
+  if (call->attr->i[0]) return (gp_factor){gp_arg_at(w, part.first), w->meta->shape.dim[1]};
+  gp_meta from = {w->meta->dtype, {2, {k, n}}, {1, k}, 0};
+  gp_meta to = {w->meta->dtype, {2, {k, n}}, {n, 1}, 0};
+  gp_view_copy(&to, part.scratch, &from, gp_arg_at(w, part.first * k));
+  return (gp_factor){part.scratch, n};
+}
+
+static gp_status run_linear(const gp_call *call, gp_span span) {
+  int64_t n = gp_meta_width(call->out[0].meta);
+  if (call->n_in == 3) fill_rows(&call->out[0], &call->in[2], span, n);
   for (int64_t first = 0; first < n; first += PART) {
-    g.n = n - first < PART ? n - first : PART;
-    GP_TRY(gp_multiply(y->meta->dtype, g, gp_arg_at(x, rows.first * k), gp_arg_at(w, first * k),
-                       gp_arg_at(y, rows.first * n + first)));
+    gp_span part = {first, n - first < PART ? n : first + PART, span.scratch};
+    gp_factor w = factor_of(call, part);
+    for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
+      GP_TRY(run_rows(call, gp_piece_at(span, r, GP_ROW_BLOCK), part, w));
   }
   return GP_OK;
 }
 
-static gp_status run_linear(const gp_call *call, gp_span span) {
-  for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
-    GP_TRY(run_rows(call, gp_piece_at(span, r, GP_ROW_BLOCK)));
-  return GP_OK;
+static size_t scratch_linear(const gp_call *call) {
+  const gp_shape *w = &call->in[1].meta->shape;
+  if (call->attr->i[0]) return 0;
+  int64_t n = w->dim[0] < PART ? w->dim[0] : PART;
+  return (size_t)(n * w->dim[1]) * gp_dtype_size(call->in[1].meta->dtype);
 }
 
-const gp_op_def gp_def_linear = {.name = "linear",
-                                 .min_in = 2,
-                                 .max_in = 3,
-                                 .flags = GP_OP_ROWS,
-                                 .row_inputs = 1,
-                                 .infer = infer_linear,
-                                 .vjp = vjp_linear,
-                                 .cost = cost_linear,
-                                 .cpu = {.cut = cut_linear, .run = run_linear}};
+const gp_op_def gp_def_linear = {
+    .name = "linear",
+    .min_in = 2,
+    .max_in = 3,
+    .flags = GP_OP_ROWS,
+    .row_inputs = 1,
+    .infer = infer_linear,
+    .vjp = vjp_linear,
+    .cost = cost_linear,
+    .cpu = {.cut = cut_linear, .run = run_linear, .scratch = scratch_linear}};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 

@@ -1,0 +1,197 @@
+/* bindings/data/archive.c - files: archives of tensors, whole files, lists of files, tables of numbers.
+ *
+ * What the world refuses comes back as nil, message, code; wrong arguments raise. An archive and a
+ * list of names live in boxes of their own while Lua functions that may raise are called. */
+#include <string.h>
+
+#include "binding.h"
+
+#define ARCHIVE "gpipe.Archive"
+#define NAMES   "gpipe.Names"
+
+typedef struct archive_box {
+  gp_archive *archive;
+} archive_box;
+
+typedef struct names_box {
+  char **names;
+  size_t count;
+} names_box;
+
+/* ---- boxes --------------------------------------------------------------------------------- */
+
+static int archive_clear(lua_State *L) {
+  archive_box *box = luaL_checkudata(L, 1, ARCHIVE);
+  gp_archive_free(box->archive);
+  box->archive = NULL;
+  return 0;
+}
+
+static int names_clear(lua_State *L) {
+  names_box *box = luaL_checkudata(L, 1, NAMES);
+  gp_file_list_free(box->names, box->count);
+  *box = (names_box){0};
+  return 0;
+}
+
+static void make_class(lua_State *L, const char *name, lua_CFunction clear) {
+  luaL_newmetatable(L, name);
+  lua_pushcfunction(L, clear);
+  lua_setfield(L, -2, "__gc");
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+}
+
+static archive_box *push_archive(lua_State *L) {
+  archive_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = (archive_box){0};
+  luaL_setmetatable(L, ARCHIVE);
+  return box;
+}
+
+static names_box *push_names(lua_State *L) {
+  names_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = (names_box){0};
+  luaL_setmetatable(L, NAMES);
+  return box;
+}
+
+/* A string without zero bytes: C would cut it there, and write another file. */
+static const char *check_text(lua_State *L, int index, const char *who) {
+  const char *text = gp_lua_check_string(L, index, who);
+  if (strlen(text) != lua_rawlen(L, index)) gp_lua_error(L, "%s holds a zero byte", who);
+  return text;
+}
+
+/* ---- archives ------------------------------------------------------------------------------ */
+
+/* Add tensors[i] as names[i]; parameters are added with the values that they have now. */
+static void add_tensors(lua_State *L, gp_archive *archive, int names, int tensors) {
+  int top = lua_gettop(L);
+  for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, names); i++) {
+    lua_rawgeti(L, names, i);
+    lua_rawgeti(L, tensors, i);
+    const char *name = check_text(L, top + 1, "save: a name");
+    gp_tensor *tensor = gp_lua_check_tensor(L, top + 2, name);
+    gp_status status = gp_archive_add(archive, name, tensor);
+    if (status != GP_OK) gp_lua_fail(L, status);
+    lua_settop(L, top);
+  }
+}
+
+/* Add the pairs of a flat list: key, value, key, value. */
+static void add_texts(lua_State *L, gp_archive *archive, int pairs) {
+  int top = lua_gettop(L);
+  for (lua_Integer i = 1; i < (lua_Integer)lua_rawlen(L, pairs); i += 2) {
+    lua_rawgeti(L, pairs, i);
+    lua_rawgeti(L, pairs, i + 1);
+    const char *key = check_text(L, top + 1, "save: a metadata key");
+    const char *value = check_text(L, top + 2, "save: a metadata value");
+    gp_status status = gp_archive_add_text(archive, key, value);
+    if (status != GP_OK) gp_lua_fail(L, status);
+    lua_settop(L, top);
+  }
+}
+
+/* core.archive_save(path, names, tensors, pairs) -> true | nil, message, code
+ * names and tensors are lists; pairs is a flat list of metadata keys and values */
+static int archive_save(lua_State *L) {
+  const char *path = check_text(L, 1, "save: the path");
+  for (int i = 2; i <= 4; i++) luaL_checktype(L, i, LUA_TTABLE);
+  lua_settop(L, 4);
+  archive_box *box = push_archive(L);
+  gp_status status = gp_archive_new(&box->archive);
+  if (status != GP_OK) return gp_lua_return_failure(L, status);
+  add_tensors(L, box->archive, 2, 3);
+  add_texts(L, box->archive, 4);
+  status = gp_archive_save(box->archive, path);
+  gp_archive_free(box->archive);
+  box->archive = NULL;
+  if (status == GP_EINVAL) return gp_lua_fail(L, status);
+  if (status != GP_OK) return gp_lua_return_failure(L, status);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* The tensors are shared with the archive, not copied; it goes away when they are all in Lua. */
+static void push_tensors(lua_State *L, const gp_archive *archive) {
+  lua_newtable(L);
+  for (size_t i = 0; i < gp_archive_count(archive); i++) {
+    gp_lua_push_tensor(L, gp_archive_tensor(archive, i));
+    lua_setfield(L, -2, gp_archive_name(archive, i));
+  }
+}
+
+static void push_texts(lua_State *L, const gp_archive *archive) {
+  lua_newtable(L);
+  for (size_t i = 0; i < gp_archive_text_count(archive); i++) {
+    lua_pushstring(L, gp_archive_text_value(archive, i));
+    lua_setfield(L, -2, gp_archive_text_key(archive, i));
+  }
+}
+
+/* core.archive_load(path) -> {name = tensor}, {key = text} | nil, message, code */
+static int archive_load(lua_State *L) {
+  const char *path = check_text(L, 1, "load: the path");
+  archive_box *box = push_archive(L);
+  gp_status status = gp_archive_load(path, &box->archive);
+  if (status != GP_OK) return gp_lua_return_failure(L, status);
+  push_tensors(L, box->archive);
+  push_texts(L, box->archive);
+  gp_archive_free(box->archive);
+  box->archive = NULL;
+  return 2;
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* core.file_read(path) -> u8 tensor | nil, message, code */
+static int file_read(lua_State *L) {
+  const char *path = check_text(L, 1, "read: the path");
+  gp_status status = gp_file_read(path, &gp_lua_new_box(L)->tensor);
+  return status == GP_OK ? 1 : gp_lua_return_failure(L, status);
+}
+
+static void push_list(lua_State *L, const names_box *box) {
+  lua_createtable(L, (int)(box->count < INT32_MAX ? box->count : 0), 0);
+  for (size_t i = 0; i < box->count; i++) {
+    lua_pushstring(L, box->names[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+/* core.file_list(path) -> {path, ...} | nil, message, code */
+static int file_list(lua_State *L) {
+  const char *path = check_text(L, 1, "list: the path");
+  names_box *box = push_names(L);
+  gp_status status = gp_file_list(path, &box->names, &box->count);
+  if (status != GP_OK) return gp_lua_return_failure(L, status);
+  push_list(L, box);
+  return 1;
+}
+
+/* core.csv_read(path, header, separator) -> f64 [rows, columns], {name, ...} | nil, message, code
+ * The separator is one character, which gpipe.data.csv has checked. */
+static int csv_read(lua_State *L) {
+  const char *path = check_text(L, 1, "csv: the path");
+  const char *separator = gp_lua_check_string(L, 3, "csv: the separator");
+  gp_csv_options options = {.header = lua_toboolean(L, 2), .separator = separator[0]};
+  names_box *names = push_names(L);
+  gp_box *values = gp_lua_new_box(L);
+  gp_status status = gp_csv_read(path, &options, &values->tensor, &names->names, &names->count);
+  if (status != GP_OK) return gp_lua_return_failure(L, status);
+  push_list(L, names);
+  return 2;
+}
+
+static const luaL_Reg functions[] = {{"archive_save", archive_save}, {"archive_load", archive_load},
+                                     {"file_read", file_read},       {"file_list", file_list},
+                                     {"csv_read", csv_read},         {NULL, NULL}};
+
+int gp_open_archive(lua_State *L) {
+  make_class(L, ARCHIVE, archive_clear);
+  make_class(L, NAMES, names_clear);
+  luaL_setfuncs(L, functions, 0);
+  return 0;
+}

@@ -1,0 +1,171 @@
+/* bindings/pipeline/optimizer.c - the optimizer object behind gpipe.optim: groups of parameters, moments,
+ * steps. Defaults and option checks are in lua/gpipe/optim. */
+#include "binding.h"
+
+#define OPTIMIZER "gpipe.Optimizer"
+
+typedef struct optimizer_box {
+  gp_optimizer *optimizer;
+  gp_optim_kind kind;
+  int groups;
+} optimizer_box;
+
+/* ---- check --------------------------------------------------------------------------------- */
+
+static optimizer_box *check_optimizer(lua_State *L) {
+  optimizer_box *box = luaL_checkudata(L, 1, OPTIMIZER);
+  if (!box->optimizer) gp_lua_error(L, "optimizer: it was freed, expected a live one");
+  return box;
+}
+
+/* A plain tensor has no gradient and no stage: only declared parameters are trained. */
+static gp_param *check_param(lua_State *L, int index, const char *who) {
+  gp_box *box = gp_lua_check_box(L, index, who);
+  if (!box->param) gp_lua_bad_value(L, index, who, "a parameter");
+  return box->param;
+}
+
+/* Push memory for the parameters of the list at `index`; they are borrowed from the list. */
+static gp_param **push_params(lua_State *L, int index, const char *who, int *count) {
+  luaL_checktype(L, index, LUA_TTABLE);
+  size_t n = lua_rawlen(L, index);
+  luaL_argcheck(L, n < INT32_MAX, index, "too many parameters");
+  gp_param **params = lua_newuserdatauv(L, (n + 1) * sizeof *params, 0);
+  for (size_t i = 0; i < n; i++) {
+    lua_rawgeti(L, index, (lua_Integer)i + 1);
+    params[i] = check_param(L, lua_gettop(L), who);
+    lua_pop(L, 1);
+  }
+  *count = (int)n;
+  return params;
+}
+
+static double number_field(lua_State *L, int index, const char *name) {
+  lua_getfield(L, index, name);
+  double value = lua_isnil(L, -1) ? 0 : gp_lua_check_number(L, lua_gettop(L), name);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* {lr, weight_decay, momentum, nesterov, beta1, beta2, eps}; what is absent is 0 */
+static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
+  luaL_checktype(L, index, LUA_TTABLE);
+  gp_optim_hyper hyper = {.kind = kind,
+                          .lr = number_field(L, index, "lr"),
+                          .weight_decay = number_field(L, index, "weight_decay"),
+                          .momentum = number_field(L, index, "momentum"),
+                          .beta1 = number_field(L, index, "beta1"),
+                          .beta2 = number_field(L, index, "beta2"),
+                          .eps = number_field(L, index, "eps")};
+  lua_getfield(L, index, "nesterov");
+  hyper.nesterov = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return hyper;
+}
+
+/* ---- methods ------------------------------------------------------------------------------- */
+
+/* o:step{hyper of group 1, ...} */
+static int optimizer_step(lua_State *L) {
+  optimizer_box *box = check_optimizer(L);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  if (lua_rawlen(L, 2) != (size_t)box->groups)
+    gp_lua_error(L, "optimizer: %d groups of hyper-parameters, expected %d", (int)lua_rawlen(L, 2),
+                 box->groups);
+  gp_optim_hyper *hyper = lua_newuserdatauv(L, (size_t)box->groups * sizeof *hyper + 1, 0);
+  for (int i = 0; i < box->groups; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    hyper[i] = check_hyper(L, lua_gettop(L), box->kind);
+    lua_pop(L, 1);
+  }
+  gp_status status = gp_optimizer_step(box->optimizer, hyper);
+  return status == GP_OK ? 0 : gp_lua_fail(L, status);
+}
+
+/* o:steps() -> how many there were */
+static int optimizer_steps(lua_State *L) {
+  lua_pushinteger(L, gp_optimizer_steps(check_optimizer(L)->optimizer));
+  return 1;
+}
+
+/* o:set_steps(n) */
+static int optimizer_set_steps(lua_State *L) {
+  optimizer_box *box = check_optimizer(L);
+  gp_optimizer_set_steps(box->optimizer, gp_lua_check_int(L, 2, "set_steps", 0, INT64_MAX));
+  return 0;
+}
+
+/* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k is 1 or 2 */
+static int optimizer_moment(lua_State *L) {
+  optimizer_box *box = check_optimizer(L);
+  gp_param *param = check_param(L, 2, "moment: the parameter");
+  int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, 2);
+  gp_box *moment = gp_lua_new_box(L);
+  gp_optimizer_moment(box->optimizer, param, k - 1, &moment->tensor);
+  if (!moment->tensor) lua_pushnil(L);
+  return 1;
+}
+
+/* Idempotent: a finalizer may run again when the state is closed. */
+static int optimizer_free(lua_State *L) {
+  optimizer_box *box = luaL_checkudata(L, 1, OPTIMIZER);
+  gp_optimizer *optimizer = box->optimizer;
+  box->optimizer = NULL;
+  gp_optimizer_free(optimizer);
+  return 0;
+}
+
+/* ---- functions ----------------------------------------------------------------------------- */
+
+/* core.optimizer_new(kind, {{parameter, ...}, ...}) -> optimizer; kind "sgd", "adam", "adamw" */
+static int optimizer_new(lua_State *L) {
+  static const char *const kinds[] = {
+      [GP_OPTIM_SGD] = "sgd", [GP_OPTIM_ADAM] = "adam", [GP_OPTIM_ADAMW] = "adamw", NULL};
+  gp_optim_kind kind = (gp_optim_kind)luaL_checkoption(L, 1, NULL, kinds);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  int count = (int)lua_rawlen(L, 2);
+  luaL_checkstack(L, 2 * count + 8, "too many groups"); /* a list and its array each */
+  gp_optim_group *groups = lua_newuserdatauv(L, (size_t)count * sizeof *groups + 1, 0);
+  for (int i = 0; i < count; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    groups[i].params = push_params(L, lua_gettop(L), "optimizer: a parameter", &groups[i].count);
+  }
+  optimizer_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = (optimizer_box){.kind = kind, .groups = count};
+  luaL_setmetatable(L, OPTIMIZER);
+  gp_status status = gp_optimizer_new(kind, groups, count, &box->optimizer);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* core.clip_grad_norm({parameter, ...}, max) -> the norm before */
+static int clip_grad_norm(lua_State *L) {
+  double max = gp_lua_check_number(L, 2, "clip_grad_norm: max"), norm = 0;
+  int count = 0;
+  gp_param **params = push_params(L, 1, "clip_grad_norm: a parameter", &count);
+  gp_status status = gp_clip_grad_norm(params, count, max, &norm);
+  if (status != GP_OK) return gp_lua_fail(L, status);
+  lua_pushnumber(L, norm);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"step", optimizer_step},
+                                   {"steps", optimizer_steps},
+                                   {"set_steps", optimizer_set_steps},
+                                   {"moment", optimizer_moment},
+                                   {NULL, NULL}};
+
+static const luaL_Reg functions[] = {
+    {"optimizer_new", optimizer_new}, {"clip_grad_norm", clip_grad_norm}, {NULL, NULL}};
+
+int gp_open_optimizer(lua_State *L) {
+  luaL_newmetatable(L, OPTIMIZER);
+  lua_pushcfunction(L, optimizer_free);
+  lua_setfield(L, -2, "__gc");
+  luaL_newlib(L, methods);
+  lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, OPTIMIZER);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+  luaL_setfuncs(L, functions, 0);
+  return 0;
+}

@@ -1,0 +1,304 @@
+/* bindings/pipeline/pipeline.c - the pipeline's C side: made from checked tables, run with checked tensors.
+ *
+ * Defaults, tracing and messages for users live in lua/gpipe/pipeline; what comes here is complete. */
+#include "pipeline/pipeline.h"
+
+typedef struct pipeline_box {
+  gp_pipeline *pipeline;
+  int devices;
+} pipeline_box;
+
+static pipeline_box *check_box(lua_State *L) { return luaL_checkudata(L, 1, GP_LUA_PIPELINE); }
+
+static gp_pipeline *check_pipeline(lua_State *L) {
+  pipeline_box *box = check_box(L);
+  if (!box->pipeline) gp_lua_error(L, "pipeline: it is closed, expected a live one");
+  return box->pipeline;
+}
+
+/* ---- fields of tables ---------------------------------------------------------------------- */
+
+static int64_t int_field(lua_State *L, int index, const char *name, int64_t otherwise) {
+  int64_t value = otherwise;
+  if (lua_getfield(L, index, name) != LUA_TNIL)
+    value = gp_lua_check_int(L, lua_gettop(L), name, INT64_MIN, INT64_MAX);
+  lua_pop(L, 1);
+  return value;
+}
+
+static bool flag_field(lua_State *L, int index, const char *name) {
+  lua_getfield(L, index, name);
+  bool value = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* Integers of the list in field `name`, in memory that stays on the stack. */
+static const int32_t *ints_field(lua_State *L, int index, const char *name, int *count) {
+  lua_getfield(L, index, name);
+  luaL_checktype(L, -1, LUA_TTABLE);
+  int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
+  int32_t *values = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *values, 0);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, list, i + 1);
+    values[i] = (int32_t)gp_lua_check_int(L, lua_gettop(L), name, 0, INT32_MAX);
+    lua_pop(L, 1);
+  }
+  *count = n;
+  return values;
+}
+
+/* ---- new ----------------------------------------------------------------------------------- */
+
+static gp_param *const *params_field(lua_State *L, int *count) {
+  lua_getfield(L, 1, "params");
+  luaL_checktype(L, -1, LUA_TTABLE);
+  int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
+  gp_param **params = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *params, 0);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, list, i + 1);
+    params[i] = gp_lua_check_box(L, lua_gettop(L), "pipeline: a parameter")->param;
+    lua_pop(L, 1);
+  }
+  *count = n;
+  return params;
+}
+
+/* devices = {{name, threads}, ...} */
+static const gp_device_spec *devices_field(lua_State *L, int *count) {
+  lua_getfield(L, 1, "devices");
+  luaL_checktype(L, -1, LUA_TTABLE);
+  int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
+  gp_device_spec *devices = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *devices, 0);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, list, i + 1);
+    int device = lua_gettop(L);
+    devices[i].threads = (int)int_field(L, device, "threads", 1);
+    lua_getfield(L, device, "name");
+    devices[i].name = luaL_checkstring(L, -1); /* the list keeps it */
+    lua_pop(L, 2);
+  }
+  *count = n;
+  return devices;
+}
+
+/* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices, stages,
+ * checkpoint, seed, finite} -> pipeline */
+static int pipeline_new(lua_State *L) {
+  static const char *const modes[] = {"never", "always", "except_last", NULL};
+  luaL_checktype(L, 1, LUA_TTABLE);
+  int entries, layers;
+  gp_pipeline_spec spec = {.stage_count = (int)int_field(L, 1, "stages", 1),
+                           .seed = (uint64_t)int_field(L, 1, "seed", 0),
+                           .finite = flag_field(L, 1, "finite")};
+  lua_getfield(L, 1, "checkpoint");
+  spec.checkpoint = (gp_checkpoint)luaL_checkoption(L, -1, "except_last", modes);
+  spec.stage_of = ints_field(L, 1, "stage_of", &layers);
+  spec.param_layer = ints_field(L, 1, "param_layer", &entries);
+  spec.params = params_field(L, &spec.param_count);
+  spec.devices = devices_field(L, &spec.device_count);
+  spec.layer_count = layers - 1;
+  luaL_argcheck(L, entries == spec.param_count, 1, "one layer per parameter wanted");
+  pipeline_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = (pipeline_box){.devices = spec.device_count};
+  luaL_setmetatable(L, GP_LUA_PIPELINE);
+  gp_status status = gp_pipeline_new(&spec, &box->pipeline);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* ---- plans --------------------------------------------------------------------------------- */
+
+static gp_ref ref_field(lua_State *L, int index, const char *name) {
+  gp_ref ref = GP_NONE;
+  if (lua_getfield(L, index, name) != LUA_TNIL) {
+    gp_box *box = gp_lua_check_box(L, lua_gettop(L), name);
+    if (!box->trace) gp_lua_error(L, "pipeline: the %s does not depend on the input", name);
+    ref = box->ref;
+  }
+  lua_pop(L, 1);
+  return ref;
+}
+
+/* {trace, rows, micros, output, loss_sum, loss_count, constant_count} */
+static void check_plan_shape(lua_State *L, int index, gp_plan_shape *shape) {
+  shape->rows = int_field(L, index, "rows", 0);
+  shape->micros = (int)int_field(L, index, "micros", 0);
+  shape->output = ref_field(L, index, "output");
+  shape->loss_sum = ref_field(L, index, "loss_sum");
+  shape->loss_count = ref_field(L, index, "loss_count");
+  shape->constant_count = int_field(L, index, "constant_count", 0);
+}
+
+static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
+  for (int k = 0; k < 2; k++) {
+    if (lua_rawgeti(L, shapes, k + 1) == LUA_TTABLE) {
+      lua_getfield(L, -1, "trace");
+      spec->shapes[k].trace = gp_lua_take_trace(L, lua_gettop(L));
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+}
+
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss} -> plan (a light pointer) */
+static int pipeline_plan(lua_State *L) {
+  static const char *const kinds[] = {"step", "split", "evaluate", "forward", NULL};
+  gp_pipeline *pipeline = check_pipeline(L);
+  gp_plan *plan;
+  gp_plan_spec spec = {.sum_loss = flag_field(L, 2, "sum_loss")};
+  lua_settop(L, 2);
+  lua_getfield(L, 2, "kind");
+  spec.kind = (gp_plan_kind)luaL_checkoption(L, 3, NULL, kinds);
+  lua_getfield(L, 2, "schedule");
+  spec.schedule = gp_lua_check_schedule(L, 4);
+  lua_getfield(L, 2, "shapes");
+  for (int k = 0; k < 2; k++) {
+    if (lua_rawgeti(L, 5, k + 1) == LUA_TTABLE) check_plan_shape(L, 6, &spec.shapes[k]);
+    lua_settop(L, 5);
+  }
+  take_traces(L, 5, &spec);
+  gp_status status = gp_plan_build(pipeline, &spec, &plan);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushlightuserdata(L, plan);
+  return 1;
+}
+
+static gp_plan *check_plan(lua_State *L, int index) {
+  luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
+  return lua_touserdata(L, index);
+}
+
+/* p:drop(plan) */
+static int pipeline_drop(lua_State *L) {
+  gp_plan_drop(check_pipeline(L), check_plan(L, 2));
+  return 0;
+}
+
+/* p:output_shape(plan) -> shape of one larger micro-batch's output, dtype */
+static int pipeline_output_shape(lua_State *L) {
+  check_pipeline(L);
+  const gp_meta *meta = gp_plan_output_meta(check_plan(L, 2));
+  if (!meta) return 0;
+  lua_createtable(L, meta->shape.rank, 0);
+  for (int d = 0; d < meta->shape.rank; d++) {
+    lua_pushinteger(L, meta->shape.dim[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
+  lua_pushstring(L, gp_dtype_name(meta->dtype));
+  return 2;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+enum { MAX_TENSORS = 8 };
+
+/* Tensors of the list at index, which keeps them alive. */
+static int check_tensors(lua_State *L, int index, gp_tensor **tensors) {
+  int n = lua_istable(L, index) ? (int)lua_rawlen(L, index) : 0;
+  if (n > MAX_TENSORS) gp_lua_error(L, "pipeline: %d tensors, at most %d wanted", n, MAX_TENSORS);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, index, i + 1);
+    tensors[i] = gp_lua_check_tensor(L, lua_gettop(L), "pipeline: a tensor");
+    lua_pop(L, 1);
+  }
+  return n;
+}
+
+/* p:run(plan, inputs, targets, output | nil, out_grad | nil, accumulate) -> loss, count */
+static int pipeline_run(lua_State *L) {
+  gp_pipeline *pipeline = check_pipeline(L);
+  gp_plan *plan = check_plan(L, 2);
+  gp_tensor *inputs[MAX_TENSORS], *targets[MAX_TENSORS];
+  gp_run_result result = {0};
+  lua_settop(L, 7);
+  gp_run_args args = {.inputs = inputs, .targets = targets, .accumulate = lua_toboolean(L, 7)};
+  args.input_count = check_tensors(L, 3, inputs);
+  args.target_count = check_tensors(L, 4, targets);
+  if (!lua_isnil(L, 5)) args.output = gp_lua_check_tensor(L, 5, "pipeline: the output");
+  if (!lua_isnil(L, 6)) args.out_grad = gp_lua_check_tensor(L, 6, "backward: the gradient");
+  gp_status status = gp_pipeline_run(pipeline, plan, &args, &result);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushnumber(L, result.loss);
+  lua_pushinteger(L, result.count);
+  return 2;
+}
+
+/* p:zero_grad() */
+static int pipeline_zero_grad(lua_State *L) {
+  gp_pipeline_zero_grad(check_pipeline(L));
+  return 0;
+}
+
+/* p:steps() -> training passes so far */
+static int pipeline_steps(lua_State *L) {
+  lua_pushinteger(L, gp_pipeline_step_count(check_pipeline(L)));
+  return 1;
+}
+
+/* ---- what happened ------------------------------------------------------------------------- */
+
+/* p:stats() -> {seconds, {busy, span, peak_live, peak_bytes} per device} */
+static int pipeline_stats(lua_State *L) {
+  pipeline_box *box = check_box(L);
+  gp_pipeline *pipeline = check_pipeline(L);
+  lua_newtable(L);
+  lua_pushnumber(L, gp_pipeline_seconds(pipeline));
+  lua_setfield(L, -2, "seconds");
+  for (int d = 0; d < box->devices; d++) {
+    gp_device_stats stats;
+    gp_pipeline_stats(pipeline, d, &stats);
+    lua_createtable(L, 0, 4);
+    lua_pushnumber(L, stats.busy);
+    lua_setfield(L, -2, "busy");
+    lua_pushnumber(L, stats.span);
+    lua_setfield(L, -2, "span");
+    lua_pushinteger(L, stats.peak_live);
+    lua_setfield(L, -2, "peak_live");
+    lua_pushinteger(L, (lua_Integer)stats.peak_bytes);
+    lua_setfield(L, -2, "peak_bytes");
+    lua_rawseti(L, -2, d + 1);
+  }
+  return 1;
+}
+
+/* p:trace(path) -> true, or nil, message, code */
+static int pipeline_trace(lua_State *L) {
+  gp_pipeline *pipeline = check_pipeline(L);
+  gp_status status = gp_pipeline_trace(pipeline, luaL_checkstring(L, 2));
+  if (status == GP_EIO) return gp_lua_return_failure(L, status);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* p:close(), also at collection; idempotent */
+static int pipeline_close(lua_State *L) {
+  pipeline_box *box = check_box(L);
+  gp_pipeline *pipeline = box->pipeline;
+  box->pipeline = NULL;
+  gp_pipeline_free(pipeline);
+  return 0;
+}
+
+static const luaL_Reg methods[] = {{"plan", pipeline_plan},
+                                   {"drop", pipeline_drop},
+                                   {"output_shape", pipeline_output_shape},
+                                   {"run", pipeline_run},
+                                   {"zero_grad", pipeline_zero_grad},
+                                   {"steps", pipeline_steps},
+                                   {"stats", pipeline_stats},
+                                   {"trace", pipeline_trace},
+                                   {"close", pipeline_close},
+                                   {NULL, NULL}};
+
+int gp_open_pipeline(lua_State *L) {
+  luaL_newmetatable(L, GP_LUA_PIPELINE);
+  lua_pushcfunction(L, pipeline_close);
+  lua_setfield(L, -2, "__gc");
+  luaL_newlib(L, methods);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, pipeline_new);
+  lua_setfield(L, -2, "pipeline_new");
+  return 0;
+}

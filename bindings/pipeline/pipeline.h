@@ -1,0 +1,16 @@
+/* bindings/pipeline/pipeline.h - the Lua objects around a pipeline: schedules, traces, the pipeline itself. */
+#ifndef GP_BINDINGS_PIPELINE_H
+#define GP_BINDINGS_PIPELINE_H
+
+#include "binding.h"
+
+#define GP_LUA_TRACE    "gpipe.Trace"
+#define GP_LUA_SCHEDULE "gpipe.CheckedSchedule"
+#define GP_LUA_PIPELINE "gpipe.PipelineCore"
+
+/* Another reference to the trace at index. */
+gp_trace *gp_lua_take_trace(lua_State *L, int index);
+/* The verified schedule at index, borrowed. */
+gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
+
+#endif

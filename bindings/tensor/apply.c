@@ -1,0 +1,169 @@
+/* bindings/tensor/apply.c - the one place where an op is applied: recorded while tracing, run otherwise.
+ *
+ * Every method, operator and layer function ends here, so that a layer's forward means the same in
+ * the REPL and in a pipeline. Outputs are boxed before the call that makes them, and inputs stay on
+ * the Lua stack meanwhile: nothing leaks when something raises. */
+#include "binding.h"
+
+/* ---- at once ------------------------------------------------------------------------------- */
+
+/* A reference of our own: a parameter's value may move into a pipeline's arena meanwhile. */
+static gp_status hold(gp_box *box, gp_tensor **tensor) {
+  if (box->param) return gp_param_value(box->param, tensor);
+  *tensor = gp_tensor_retain(box->tensor);
+  return GP_OK;
+}
+
+/* Make no Lua call between the first reference taken and the last one given back. */
+static gp_status run_eager(const gp_use *use, gp_box *const *in, gp_box *const *out) {
+  gp_tensor *inputs[GP_MAX_INPUTS] = {0};
+  gp_tensor *outputs[GP_MAX_OUTPUTS] = {0};
+  int n_outputs = 0;
+  gp_status status = GP_OK;
+  for (int i = 0; i < use->n_in && status == GP_OK; i++) status = hold(in[i], &inputs[i]);
+  if (status == GP_OK)
+    status = gp_eager_apply(use->op, &use->attrs, inputs, use->n_in, outputs, &n_outputs);
+  for (int i = 0; i < n_outputs && status == GP_OK; i++) {
+    if (i < use->n_out)
+      out[i]->tensor = outputs[i];
+    else
+      gp_tensor_free(outputs[i]);
+  }
+  for (int i = 0; i < use->n_in; i++) gp_tensor_free(inputs[i]);
+  return status;
+}
+
+/* Where memory could not be had, garbage may hold it: collect and try once more. */
+static gp_status apply_eager(lua_State *L, const gp_use *use, gp_box *const *in,
+                             gp_box *const *out) {
+  gp_status status = run_eager(use, in, out);
+  if (status != GP_ENOMEM) return status;
+  lua_gc(L, LUA_GCCOLLECT);
+  return run_eager(use, in, out);
+}
+
+/* ---- recorded ------------------------------------------------------------------------------ */
+
+/* A constant is what the tensor holds now: the script may write to it later. */
+static gp_status record_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
+  const gp_meta *meta = gp_tensor_meta(tensor);
+  gp_tensor *copy = NULL;
+  gp_status status = gp_tensor_new(meta->dtype, &meta->shape, &copy);
+  if (status == GP_OK) status = gp_tensor_copy(copy, tensor);
+  if (status == GP_OK) status = gp_trace_constant(trace, copy, ref);
+  gp_tensor_free(copy);
+  return status;
+}
+
+/* Parameters enter a trace as themselves, so that their gradients are found. */
+static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
+  if (box->param) return gp_trace_param(trace, box->param, ref);
+  if (box->tensor) return record_constant(trace, box->tensor, ref);
+  *ref = box->ref;
+  return GP_OK;
+}
+
+static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in, gp_box *const *out) {
+  gp_ref inputs[GP_MAX_INPUTS], outputs[GP_MAX_OUTPUTS];
+  int n_outputs = 0;
+  gp_status status = GP_OK;
+  for (int i = 0; i < use->n_in && status == GP_OK; i++)
+    status = record_input(trace, in[i], &inputs[i]);
+  if (status == GP_OK)
+    status = gp_trace_apply(trace, use->op, &use->attrs, inputs, use->n_in, outputs, &n_outputs);
+  for (int i = 0; i < n_outputs && i < use->n_out && status == GP_OK; i++) {
+    out[i]->trace = gp_trace_retain(trace);
+    out[i]->ref = outputs[i];
+  }
+  return status;
+}
+
+/* ---- apply --------------------------------------------------------------------------------- */
+
+/* True where the op has to be recorded. Errors: a value of a trace that is not the current one. */
+static bool is_recorded(lua_State *L, const gp_use *use, gp_box *const *in) {
+  gp_trace *trace = gp_lua_trace(L);
+  bool recorded = false;
+  for (int i = 0; i < use->n_in; i++) {
+    if (in[i]->trace && in[i]->trace != trace)
+      gp_lua_error(L,
+                   "%s: a value of a trace that has ended was kept, expected values of this call "
+                   "of forward (keep state in an nn.Buffer)",
+                   gp_op_name(use->op));
+    if (in[i]->trace || (in[i]->param && trace)) recorded = true;
+  }
+  return recorded;
+}
+
+/* Ops count their inputs; layers rarely get them wrong, scripts that call core do. */
+static gp_box *check_input(lua_State *L, const gp_use *use, int i) {
+  const char *op = gp_op_name(use->op);
+  if (!gp_lua_to_box(L, use->in[i]))
+    gp_lua_bad_value(L, use->in[i], lua_pushfstring(L, "%s: input %d", op, i + 1), "a tensor");
+  return gp_lua_check_box(L, use->in[i], op);
+}
+
+void gp_lua_apply(lua_State *L, const gp_use *asked) {
+  gp_use use = *asked;
+  if (use.n_out == 0) use.n_out = 1;
+  gp_box *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS];
+  for (int i = 0; i < use.n_in; i++) in[i] = check_input(L, &use, i);
+  bool recorded = is_recorded(L, &use, in);
+  for (int i = 0; i < use.n_out; i++) out[i] = gp_lua_new_box(L);
+  gp_status status =
+      recorded ? record(gp_lua_trace(L), &use, in, out) : apply_eager(L, &use, in, out);
+  if (status != GP_OK) gp_lua_fail(L, status);
+}
+
+void gp_lua_apply1(lua_State *L, gp_op op, int a) {
+  gp_lua_apply(L, &(gp_use){.op = op, .n_in = 1, .in = {lua_absindex(L, a)}});
+}
+
+void gp_lua_apply2(lua_State *L, gp_op op, int a, int b) {
+  gp_lua_apply(L, &(gp_use){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
+}
+
+void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {
+  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, index, "reshape"));
+  bool dense = gp_meta_is_dense(meta);
+  if (dense)
+    lua_pushvalue(L, index);
+  else
+    gp_lua_apply1(L, GP_OP_copy, index);
+  gp_use use = {.op = GP_OP_reshape, .n_in = 1, .in = {lua_gettop(L)}};
+  use.attrs.i[0] = shape->rank;
+  for (int d = 0; d < shape->rank; d++) use.attrs.i[d + 1] = shape->dim[d];
+  gp_lua_apply(L, &use);
+  lua_remove(L, -2);
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+void gp_lua_promote(lua_State *L, int index, const char *who, gp_dtype dtype) {
+  if (lua_type(L, index) != LUA_TNUMBER && lua_type(L, index) != LUA_TBOOLEAN) return;
+  index = lua_absindex(L, index);
+  gp_box *box = gp_lua_new_box(L);
+  gp_status status = gp_tensor_new(dtype, &(gp_shape){0}, &box->tensor);
+  if (status != GP_OK) gp_lua_fail(L, status);
+  gp_lua_store(L, index, who, box->tensor, 0);
+  lua_replace(L, index);
+}
+
+void gp_lua_check_operands(lua_State *L, int a, int b, const char *who) {
+  gp_box *left = gp_lua_to_box(L, a), *right = gp_lua_to_box(L, b);
+  if (!left && lua_type(L, a) != LUA_TNUMBER)
+    gp_lua_bad_value(L, a, lua_pushfstring(L, "%s: the left operand", who), "a tensor or a number");
+  if (!right && lua_type(L, b) != LUA_TNUMBER)
+    gp_lua_bad_value(L, b, lua_pushfstring(L, "%s: the right operand", who),
+                     "a tensor or a number");
+  if (left && right) return;
+  int number = left ? b : a;
+  gp_dtype dtype = gp_box_meta(gp_lua_check_box(L, left ? a : b, who))->dtype;
+  if (!gp_dtype_is_float(dtype) && dtype != GP_BOOL && !lua_isinteger(L, number))
+    gp_lua_bad_value(L, number, lua_pushfstring(L, "%s: the number", who),
+                     lua_pushfstring(L,
+                                     "an integer as the tensor is %s (convert it with "
+                                     "to(\"f32\"))",
+                                     gp_dtype_name(dtype)));
+  gp_lua_promote(L, number, who, dtype);
+}

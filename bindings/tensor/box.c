@@ -1,0 +1,82 @@
+/* bindings/tensor/box.c - the Lua tensor's box, and the account of what the collector cannot see.
+ *
+ * Lua's collector sees some 50 bytes for a tensor of 64 MB and would never run in time. So whenever
+ * a box is made and the runtime holds more than an adaptive limit (twice what was alive after the
+ * last collection), everything is collected at once; a step of the collector is not enough in
+ * generational mode. */
+#include "binding.h"
+
+#define GP_GC_FLOOR ((size_t)256 << 20) /* bytes of garbage that are always tolerated */
+
+/* ---- accounting ---------------------------------------------------------------------------- */
+
+/* live + max(floor, live), at most 9/10 of the machine, but always some room above live: a limit
+ * below it would collect for every box. */
+static size_t next_limit(size_t live) {
+  size_t cap = gp_machine_info().memory / 10 * 9;
+  size_t limit = live + (live > GP_GC_FLOOR ? live : GP_GC_FLOOR);
+  size_t least = live + GP_GC_FLOOR / 4;
+  if (limit > cap) limit = cap;
+  return limit > least ? limit : least;
+}
+
+static void collect_when_due(lua_State *L) {
+  gp_lua *state = gp_lua_state(L);
+  if (state->limit == 0) state->limit = GP_GC_FLOOR;
+  if (gp_memory().live <= state->limit) return;
+  lua_gc(L, LUA_GCCOLLECT);
+  state->collects++;
+  state->limit = next_limit(gp_memory().live);
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+gp_box *gp_lua_new_box(lua_State *L) {
+  luaL_checkstack(L, 4, "too many tensors");
+  collect_when_due(L);
+  gp_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = (gp_box){.ref = GP_NONE};
+  luaL_setmetatable(L, GP_LUA_TENSOR);
+  return box;
+}
+
+void gp_lua_push_tensor(lua_State *L, gp_tensor *tensor) {
+  gp_lua_new_box(L)->tensor = gp_tensor_retain(tensor);
+}
+
+void gp_lua_push_param(lua_State *L, gp_param *param) {
+  gp_lua_new_box(L)->param = gp_param_retain(param);
+}
+
+void gp_lua_push_ref(lua_State *L, gp_trace *trace, gp_ref ref) {
+  gp_box *box = gp_lua_new_box(L);
+  box->trace = gp_trace_retain(trace);
+  box->ref = ref;
+}
+
+void gp_box_clear(gp_box *box) {
+  gp_box held = *box;
+  *box = (gp_box){.ref = GP_NONE};
+  gp_tensor_free(held.tensor);
+  gp_param_free(held.param);
+  gp_trace_free(held.trace);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+gp_box *gp_lua_to_box(lua_State *L, int index) { return luaL_testudata(L, index, GP_LUA_TENSOR); }
+
+const gp_meta *gp_box_meta(const gp_box *box) {
+  if (box->tensor) return gp_tensor_meta(box->tensor);
+  if (box->param) return gp_param_meta(box->param);
+  return gp_trace_meta(box->trace, box->ref);
+}
+
+bool gp_meta_is_dense(const gp_meta *meta) {
+  int64_t expected = 1;
+  for (int d = meta->shape.rank - 1; d >= 0; d--) {
+    if (meta->shape.dim[d] != 1 && meta->stride[d] != expected) return false;
+    expected *= meta->shape.dim[d];
+  }
+  return true;
+}

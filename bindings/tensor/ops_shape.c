@@ -1,0 +1,262 @@
+/* bindings/tensor/ops_shape.c - methods that change shape, dtype or layout.
+ *
+ * Of a real tensor, what can be a view is one: t:select(1, 2):copy_(x) writes into t. */
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+/* ---- reshape ------------------------------------------------------------------------------- */
+
+/* Replace the one -1 of a shape by what makes the number of elements right. */
+static void infer_size(lua_State *L, const gp_meta *meta, const char *who, gp_shape *shape) {
+  int64_t numel = 0, known = 1;
+  int open = -1;
+  gp_status status = gp_shape_numel(&meta->shape, &numel);
+  if (status != GP_OK) gp_lua_fail(L, status);
+  for (int d = 0; d < shape->rank; d++) {
+    if (shape->dim[d] != -1) continue;
+    if (open >= 0) gp_lua_error(L, "%s: the shape has -1 twice, expected it once", who);
+    open = d;
+    shape->dim[d] = 1;
+  }
+  status = gp_shape_numel(shape, &known);
+  if (status != GP_OK) gp_lua_fail(L, status);
+  bool fits = open < 0 ? known == numel : known > 0 && numel % known == 0;
+  char have[128], want[128];
+  if (open >= 0) shape->dim[open] = fits ? numel / known : -1;
+  if (!fits)
+    gp_lua_error(L, "%s: the shape is %s, expected one for the %I elements of %s", who,
+                 gp_shape_print(shape, want, sizeof want), (LUAI_UACINT)numel,
+                 gp_shape_print(&meta->shape, have, sizeof have));
+}
+
+/* t:reshape(shape) -> t's elements in row-major order under another shape; a copy where t has gaps */
+static int shape_reshape(lua_State *L) {
+  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, 1, "reshape"));
+  gp_shape shape;
+  gp_lua_check_shape(L, 2, "reshape: shape", -1, &shape);
+  infer_size(L, meta, "reshape", &shape);
+  gp_lua_reshape(L, 1, &shape);
+  return 1;
+}
+
+/* t:view(shape): as reshape, but never a copy */
+static int shape_view(lua_State *L) {
+  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, 1, "view"));
+  gp_shape shape;
+  gp_lua_check_shape(L, 2, "view: shape", -1, &shape);
+  infer_size(L, meta, "view", &shape);
+  if (!gp_meta_is_dense(meta))
+    return gp_lua_error(L, "view: the tensor is not contiguous, expected one that is (reshape "
+                           "copies where it must)");
+  gp_lua_reshape(L, 1, &shape);
+  return 1;
+}
+
+/* ---- permute, narrow, select --------------------------------------------------------------- */
+
+/* order counts from 0. */
+static void apply_permute(lua_State *L, const int64_t *order, int rank) {
+  gp_use use = {.op = GP_OP_permute, .attrs.i[0] = rank, .n_in = 1, .in = {1}};
+  memcpy(&use.attrs.i[1], order, sizeof *order * (size_t)rank);
+  gp_lua_apply(L, &use);
+}
+
+/* t:permute(order): dimension d of the result is dimension order[d] of t */
+static int shape_permute(lua_State *L) {
+  int rank = gp_box_meta(gp_lua_check_box(L, 1, "permute"))->shape.rank;
+  int64_t order[GP_MAX_RANK] = {0};
+  if (lua_type(L, 2) != LUA_TTABLE) { /* t:permute(2, 1) */
+    int count = lua_gettop(L) - 1;
+    lua_createtable(L, count, 0);
+    lua_insert(L, 2);
+    for (int i = count; i >= 1; i--) lua_rawseti(L, 2, i);
+  }
+  if ((int)lua_rawlen(L, 2) != rank)
+    return gp_lua_error(L, "permute: the order has %I dimensions, expected %d",
+                        (LUAI_UACINT)lua_rawlen(L, 2), rank);
+  unsigned seen = 0;
+  for (int d = 0; d < rank; d++) {
+    lua_rawgeti(L, 2, d + 1);
+    order[d] = gp_lua_check_dim(L, -1, "permute: dim", rank);
+    seen |= 1u << order[d];
+    lua_pop(L, 1);
+  }
+  if (seen != (1u << rank) - 1)
+    return gp_lua_error(L, "permute: a dimension is given twice, expected each of 1..%d once",
+                        rank);
+  apply_permute(L, order, rank);
+  return 1;
+}
+
+/* t:transpose(a, b): two dimensions exchanged; the last two by default */
+static int shape_transpose(lua_State *L) {
+  int rank = gp_box_meta(gp_lua_check_box(L, 1, "transpose"))->shape.rank;
+  lua_settop(L, 3);
+  if (lua_isnil(L, 2) && lua_isnil(L, 3)) {
+    lua_pushinteger(L, -2), lua_replace(L, 2);
+    lua_pushinteger(L, -1), lua_replace(L, 3);
+  }
+  int a = gp_lua_check_dim(L, 2, "transpose: a", rank);
+  int b = gp_lua_check_dim(L, 3, "transpose: b", rank);
+  int64_t order[GP_MAX_RANK] = {0};
+  for (int d = 0; d < rank; d++) order[d] = d == a ? b : d == b ? a : d;
+  apply_permute(L, order, rank);
+  return 1;
+}
+
+/* range: first (from 0) and length */
+static void apply_narrow(lua_State *L, int index, int dim, const int64_t range[2]) {
+  gp_use use = {.op = GP_OP_narrow, .n_in = 1, .in = {lua_absindex(L, index)}};
+  use.attrs.i[0] = dim;
+  use.attrs.i[1] = range[0];
+  use.attrs.i[2] = range[1];
+  gp_lua_apply(L, &use);
+}
+
+/* t:narrow(d, first, length): positions first .. first + length - 1 of dimension d */
+static int shape_narrow(lua_State *L) {
+  const gp_shape *shape = &gp_box_meta(gp_lua_check_box(L, 1, "narrow"))->shape;
+  int dim = gp_lua_check_dim(L, 2, "narrow: dim", shape->rank);
+  int64_t size = shape->dim[dim];
+  int64_t first = gp_lua_check_position(L, 3, "narrow: first", size);
+  int64_t length = gp_lua_check_int(L, 4, "narrow: length", 0, size - first);
+  apply_narrow(L, 1, dim, (int64_t[2]){first, length});
+  return 1;
+}
+
+/* The shape of a slice. */
+static gp_shape without_dim(const gp_shape *shape, int dim) {
+  gp_shape less = {.rank = shape->rank - 1};
+  for (int d = 0; d < less.rank; d++) less.dim[d] = shape->dim[d + (d >= dim)];
+  return less;
+}
+
+/* A view without one dimension; the op table has none that keeps gaps, so it is made here. */
+static void select_view(lua_State *L, gp_tensor *tensor, int dim, int64_t at) {
+  gp_meta meta = *gp_tensor_meta(tensor);
+  meta.offset += at * meta.stride[dim];
+  for (int d = dim; d + 1 < meta.shape.rank; d++) meta.stride[d] = meta.stride[d + 1];
+  meta.shape = without_dim(&meta.shape, dim);
+  gp_box *box = gp_lua_new_box(L);
+  gp_status status = gp_tensor_view(tensor, &meta, &box->tensor);
+  if (status != GP_OK) gp_lua_fail(L, status);
+}
+
+/* Of a symbolic value the slice is narrowed, then reshaped (with a copy where it has gaps). */
+void gp_lua_select(lua_State *L, int index, int dim, int64_t at) {
+  gp_box *box = gp_lua_check_box(L, index, "select");
+  if (box->tensor) {
+    select_view(L, box->tensor, dim, at);
+    return;
+  }
+  gp_shape shape = without_dim(&gp_box_meta(box)->shape, dim);
+  if (box->param && !gp_lua_trace(L)) {
+    gp_tensor *value = gp_lua_check_tensor(L, index, "select");
+    select_view(L, value, dim, at);
+  } else {
+    apply_narrow(L, index, dim, (int64_t[2]){at, 1});
+    gp_lua_reshape(L, -1, &shape);
+  }
+  lua_remove(L, -2);
+}
+
+/* t:select(d, i): position i of dimension d, which disappears */
+static int shape_select(lua_State *L) {
+  const gp_shape *shape = &gp_box_meta(gp_lua_check_box(L, 1, "select"))->shape;
+  int dim = gp_lua_check_dim(L, 2, "select: dim", shape->rank);
+  gp_lua_select(L, 1, dim, gp_lua_check_position(L, 3, "select: position", shape->dim[dim]));
+  return 1;
+}
+
+/* t:expand(shape): t repeated along dimensions of size 1, without a copy */
+static int shape_expand(lua_State *L) {
+  gp_shape shape;
+  gp_lua_check_box(L, 1, "expand");
+  gp_lua_check_shape(L, 2, "expand: shape", 0, &shape);
+  gp_use use = {.op = GP_OP_expand, .attrs.i[0] = shape.rank, .n_in = 1, .in = {1}};
+  memcpy(&use.attrs.i[1], shape.dim, sizeof shape.dim[0] * (size_t)shape.rank);
+  gp_lua_apply(L, &use);
+  return 1;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* t:contiguous() -> t itself where it is, else a copy */
+static int shape_contiguous(lua_State *L) {
+  lua_settop(L, 1);
+  if (!gp_meta_is_dense(gp_box_meta(gp_lua_check_box(L, 1, "contiguous"))))
+    gp_lua_apply1(L, GP_OP_copy, 1);
+  return 1;
+}
+
+/* t:clone() -> a copy with memory of its own */
+static int shape_clone(lua_State *L) {
+  gp_lua_apply1(L, GP_OP_copy, 1);
+  return 1;
+}
+
+/* t:to(dtype or device) -> converted; t itself where nothing is to do */
+static int shape_to(lua_State *L) {
+  lua_settop(L, 2);
+  gp_box *box = gp_lua_check_box(L, 1, "to");
+  const char *name = gp_lua_check_string(L, 2, "to: dtype or device");
+  gp_dtype dtype = GP_F32;
+  if (strcmp(name, "cpu") == 0) return lua_settop(L, 1), 1;
+  if (gp_dtype_parse(name, &dtype) != GP_OK)
+    return gp_lua_bad_value(L, 2, "to: dtype or device",
+                            "f32, f64, bf16, f16, i64, i32, u8, bool or \"cpu\"");
+  if (gp_box_meta(box)->dtype == dtype) return lua_settop(L, 1), 1;
+  gp_use use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {1}};
+  gp_lua_apply(L, &use);
+  return 1;
+}
+
+/* ---- concat -------------------------------------------------------------------------------- */
+
+/* Join the tensors at base .. base + count - 1, as many at a time as an op takes, level by level. */
+static void concat_level(lua_State *L, int base, int64_t count, int dim) {
+  int64_t groups = 0;
+  for (int64_t first = 0; first < count; first += GP_MAX_INPUTS) {
+    gp_use use = {.op = GP_OP_concat, .attrs.i[0] = dim};
+    for (int64_t i = first; i < count && use.n_in < GP_MAX_INPUTS; i++)
+      use.in[use.n_in++] = base + (int)i;
+    gp_lua_apply(L, &use);
+    lua_replace(L, base + (int)groups++);
+  }
+  lua_settop(L, base + (int)groups - 1);
+}
+
+/* core.concat({a, b, ...}, d): along dimension d, the first by default */
+int gp_lua_concat(lua_State *L) {
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TTABLE) return gp_lua_bad_value(L, 1, "concat: tensors", "a list");
+  int64_t count = (int64_t)lua_rawlen(L, 1);
+  if (count == 0) return gp_lua_error(L, "concat: the list is empty, expected tensors");
+  luaL_checkstack(L, count < 100000 ? (int)count + 8 : 100000, "concat: too many tensors");
+  for (int64_t i = 1; i <= count; i++) {
+    lua_rawgeti(L, 1, i);
+    gp_lua_check_box(L, 2 + (int)i, lua_pushfstring(L, "concat: element %I", (LUAI_UACINT)i));
+    lua_pop(L, 1);
+  }
+  int rank = gp_box_meta(gp_lua_to_box(L, 3))->shape.rank;
+  int dim = lua_isnil(L, 2) && rank > 0 ? 0 : gp_lua_check_dim(L, 2, "concat: dim", rank);
+  while (lua_gettop(L) > 3) concat_level(L, 3, lua_gettop(L) - 2, dim);
+  return 1;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static const luaL_Reg methods[] = {{"reshape", shape_reshape},
+                                   {"view", shape_view},
+                                   {"permute", shape_permute},
+                                   {"transpose", shape_transpose},
+                                   {"narrow", shape_narrow},
+                                   {"select", shape_select},
+                                   {"expand", shape_expand},
+                                   {"contiguous", shape_contiguous},
+                                   {"clone", shape_clone},
+                                   {"to", shape_to},
+                                   {NULL, NULL}};
+
+void gp_methods_shape(lua_State *L) { luaL_setfuncs(L, methods, 0); }

@@ -1,0 +1,122 @@
+/* bindings/tensor/param.c - parameters and buffers as Lua tensors: declaration and their own methods.
+ *
+ * A parameter is used like any tensor; what it has besides are its value, gradient and freezing. */
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+/* ---- declaration --------------------------------------------------------------------------- */
+
+static double number_field(lua_State *L, const char *name) {
+  lua_getfield(L, 1, name);
+  double value = lua_isnil(L, -1) ? 0.0 : gp_lua_check_number(L, lua_gettop(L), name);
+  lua_pop(L, 1);
+  return value;
+}
+
+static uint64_t word_field(lua_State *L, const char *name) {
+  lua_getfield(L, 1, name);
+  int64_t value =
+      lua_isnil(L, -1) ? 0 : gp_lua_check_int(L, lua_gettop(L), name, INT64_MIN, INT64_MAX);
+  lua_pop(L, 1);
+  return (uint64_t)value;
+}
+
+static bool flag_field(lua_State *L, const char *name) {
+  lua_getfield(L, 1, name);
+  bool value = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+static gp_init init_fields(lua_State *L) {
+  static const char *const kinds[] = {"constant", "uniform", "normal", NULL};
+  lua_getfield(L, 1, "kind");
+  int kind = luaL_checkoption(L, -1, "constant", kinds);
+  lua_pop(L, 1);
+  return (gp_init){(gp_init_kind)kind, number_field(L, "a"), number_field(L, "b")};
+}
+
+/* core.parameter{shape, dtype, kind, a, b, seed, number, buffer, frozen} -> parameter
+ * kind "constant" (a), "uniform" [a, b), "normal" (mean a, deviation b) */
+static int make_parameter(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  gp_param_spec spec = {.dtype = GP_F32, .init = init_fields(L)};
+  spec.seed = word_field(L, "seed");
+  spec.number = word_field(L, "number");
+  spec.buffer = flag_field(L, "buffer");
+  spec.frozen = flag_field(L, "frozen");
+  lua_getfield(L, 1, "shape");
+  gp_lua_check_shape(L, lua_gettop(L), "parameter: shape", 0, &spec.shape);
+  if (lua_getfield(L, 1, "dtype") != LUA_TNIL)
+    spec.dtype = gp_lua_check_dtype(L, lua_gettop(L), "parameter: dtype");
+  gp_status status = gp_param_new(&spec, &gp_lua_new_box(L)->param);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* ---- methods ------------------------------------------------------------------------------- */
+
+static gp_param *check_param(lua_State *L, const char *who) {
+  gp_box *box = gp_lua_check_box(L, 1, who);
+  if (!box->param) gp_lua_error(L, "%s: this tensor is no parameter, expected one", who);
+  return box->param;
+}
+
+/* t:is_parameter() -> boolean (true for buffers too) */
+static int param_is_parameter(lua_State *L) {
+  lua_pushboolean(L, gp_lua_check_box(L, 1, "is_parameter")->param != NULL);
+  return 1;
+}
+
+/* p:is_buffer() -> boolean */
+static int param_is_buffer(lua_State *L) {
+  lua_pushboolean(L, gp_param_is_buffer(check_param(L, "is_buffer")));
+  return 1;
+}
+
+/* p:is_frozen() -> boolean */
+static int param_is_frozen(lua_State *L) {
+  lua_pushboolean(L, gp_param_is_frozen(check_param(L, "is_frozen")));
+  return 1;
+}
+
+/* p:set_frozen(b) -> p. Errors: while a pipeline owns it */
+static int param_set_frozen(lua_State *L) {
+  gp_param *param = check_param(L, "set_frozen");
+  luaL_checkany(L, 2);
+  gp_status status = gp_param_set_frozen(param, lua_toboolean(L, 2));
+  lua_settop(L, 1);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* p:value() -> the values now: a tensor with the same memory */
+static int param_value(lua_State *L) {
+  gp_param *param = check_param(L, "value");
+  gp_status status = gp_param_value(param, &gp_lua_new_box(L)->tensor);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* p:grad() -> gradient of the last step, or nil */
+static int param_grad(lua_State *L) {
+  gp_param *param = check_param(L, "grad");
+  gp_box *box = gp_lua_new_box(L);
+  gp_param_grad(param, &box->tensor);
+  if (!box->tensor) lua_pushnil(L);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"is_parameter", param_is_parameter},
+                                   {"is_buffer", param_is_buffer},
+                                   {"is_frozen", param_is_frozen},
+                                   {"set_frozen", param_set_frozen},
+                                   {"value", param_value},
+                                   {"grad", param_grad},
+                                   {NULL, NULL}};
+
+void gp_methods_param(lua_State *L) { luaL_setfuncs(L, methods, 0); }
+
+int gp_open_param(lua_State *L) {
+  lua_pushcfunction(L, make_parameter);
+  lua_setfield(L, -2, "parameter");
+  return 0;
+}

@@ -1,0 +1,187 @@
+/* bindings/tensor/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
+ *
+ * Facts are fields (t.shape), work is a method. Both go through one __index function: integers
+ * select along the first dimension, strings are a field or a method of the table in its upvalue. */
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+/* ---- fields -------------------------------------------------------------------------------- */
+
+static int push_shape(lua_State *L, const gp_shape *shape) {
+  lua_createtable(L, shape->rank, 0);
+  for (int d = 0; d < shape->rank; d++) {
+    lua_pushinteger(L, shape->dim[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
+  return 1;
+}
+
+/* Push the field of that name, or return 0. */
+static int push_field(lua_State *L, const gp_box *box, const char *key) {
+  if (strcmp(key, "shape") == 0) return push_shape(L, &gp_box_meta(box)->shape);
+  if (strcmp(key, "dtype") == 0) {
+    lua_pushstring(L, gp_dtype_name(gp_box_meta(box)->dtype));
+    return 1;
+  }
+  if (strcmp(key, "device") == 0) {
+    lua_pushliteral(L, "cpu");
+    return 1;
+  }
+  return 0;
+}
+
+/* Raise for a name that is neither: the Lua side knows how to suggest one. */
+static int missing(lua_State *L, const char *key) {
+  if (strncmp(key, "__", 2) == 0) return lua_pushnil(L), 1; /* other libraries probe for these */
+  if (gp_lua_push_hook(L, "missing") != LUA_TFUNCTION)
+    return gp_lua_error(L, "Tensor: there is no field or method '%s'", key);
+  lua_pushstring(L, key);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_call(L, 2, 1);
+  return gp_lua_error(L, "Tensor: there is no field or method '%s'%s", key, lua_tostring(L, -1));
+}
+
+/* ---- indexing ------------------------------------------------------------------------------ */
+
+/* The 0-based position that t[i] asks for. */
+static int64_t check_first(lua_State *L, const gp_box *box, const char *who) {
+  const gp_meta *meta = gp_box_meta(box);
+  if (meta->shape.rank == 0)
+    gp_lua_error(L, "%s: the tensor is a scalar, it has no positions (use item())", who);
+  return gp_lua_check_position(L, 2, who, meta->shape.dim[0]);
+}
+
+/* t[i]: a number where t has one dimension, else a view */
+static int index_position(lua_State *L, gp_box *box) {
+  int64_t at = check_first(L, box, "t[i]: i");
+  if (gp_box_meta(box)->shape.rank == 1) {
+    gp_lua_push_element(L, gp_lua_check_tensor(L, 1, "t[i]"), at);
+    return 1;
+  }
+  gp_lua_select(L, 1, 0, at);
+  return 1;
+}
+
+/* Methods first: they are what is asked for most. */
+static int tensor_index(lua_State *L) {
+  gp_box *box = gp_lua_to_box(L, 1);
+  if (!box) gp_lua_bad_value(L, 1, "t[i]: t", "a tensor");
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    const char *key = lua_tostring(L, 2);
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+    gp_lua_check_box(L, 1, key);
+    return push_field(L, box, key) ? 1 : missing(L, key);
+  }
+  if (lua_type(L, 2) != LUA_TNUMBER)
+    gp_lua_bad_value(L, 2, "t[i]: i", "a position or the name of a field");
+  return index_position(L, gp_lua_check_box(L, 1, "t[i]: t"));
+}
+
+/* t[i] = v: a number, a tensor or a nested table; broadcast into the slice */
+static int tensor_newindex(lua_State *L) {
+  gp_box *box = gp_lua_check_box(L, 1, "t[i] = v: t");
+  if (lua_type(L, 2) != LUA_TNUMBER)
+    gp_lua_bad_value(L, 2, "t[i] = v: i", "a position (fields cannot be assigned)");
+  if (box->trace || (box->param && gp_lua_trace(L)))
+    gp_lua_error(L, "t[i] = v: nothing is written while a layer is being traced, expected copy_ "
+                    "on an nn.Buffer");
+  int64_t at = check_first(L, box, "t[i] = v: i");
+  gp_tensor *tensor = gp_lua_check_tensor(L, 1, "t[i] = v: t");
+  if (gp_box_meta(box)->shape.rank == 1 && !gp_lua_to_box(L, 3)) {
+    gp_lua_store(L, 3, "t[i] = v: v", tensor, at);
+    return 0;
+  }
+  gp_lua_push_tensor(L, tensor);
+  gp_lua_select(L, -1, 0, at);
+  gp_lua_copy_into(L, gp_lua_to_box(L, -1)->tensor, 3, "t[i] = v");
+  return 0;
+}
+
+/* ---- metamethods --------------------------------------------------------------------------- */
+
+/* #t: the size of the first dimension */
+static int tensor_len(lua_State *L) {
+  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, 1, "#t"));
+  if (meta->shape.rank == 0) return gp_lua_error(L, "#t: the tensor is a scalar, it has no length");
+  lua_pushinteger(L, meta->shape.dim[0]);
+  return 1;
+}
+
+/* a < b, a <= b: Lua would make true or false of it, which many elements (or none yet) are not. */
+static int tensor_order(lua_State *L) {
+  return gp_lua_error(
+      L,
+      "a tensor is compared with < or >, expected t:lt(o), t:le(o), t:gt(o) or t:ge(o), which "
+      "give a bool tensor%s",
+      gp_lua_trace(L) ? ": while a layer is being traced no value is known, and data-dependent "
+                        "control flow cannot be pipelined (gp.where chooses element by element)"
+                      : "");
+}
+
+/* The Lua side prints values; what is not known or freed has only a type. */
+static int tensor_tostring(lua_State *L) {
+  gp_box *box = luaL_checkudata(L, 1, GP_LUA_TENSOR);
+  char shape[128];
+  if (!box->tensor && !box->param && !box->trace) return lua_pushliteral(L, "[freed tensor]"), 1;
+  bool known = !box->trace && !(box->param && gp_lua_trace(L));
+  if (known && gp_lua_push_hook(L, "tostring") == LUA_TFUNCTION) {
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+  }
+  const gp_meta *meta = gp_box_meta(box);
+  lua_pushfstring(L, "[%s %s%s]", gp_dtype_name(meta->dtype),
+                  gp_shape_print(&meta->shape, shape, sizeof shape),
+                  known ? "" : ", traced: the values are not known yet");
+  return 1;
+}
+
+/* t:free(), __gc, __close: give the memory back now; harmless when done already */
+static int tensor_free(lua_State *L) {
+  gp_box_clear(luaL_checkudata(L, 1, GP_LUA_TENSOR));
+  return 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static const luaL_Reg metamethods[] = {
+    {"__len", tensor_len},           {"__tostring", tensor_tostring},
+    {"__gc", tensor_free},           {"__close", tensor_free},
+    {"__newindex", tensor_newindex}, {"__lt", tensor_order},
+    {"__le", tensor_order},          {NULL, NULL}};
+
+/* Operators are the methods of the same meaning. */
+static const char *const operators[][2] = {{"__add", "add"}, {"__sub", "sub"}, {"__mul", "mul"},
+                                           {"__div", "div"}, {"__pow", "pow"}, {"__unm", "neg"}};
+
+static void add_methods(lua_State *L) {
+  lua_pushcfunction(L, tensor_free);
+  lua_setfield(L, -2, "free");
+  gp_methods_values(L);
+  gp_methods_elementwise(L);
+  gp_methods_shape(L);
+  gp_methods_reduce(L);
+  gp_methods_param(L);
+}
+
+/* The class is complete before the first box exists: a __gc added later would be ignored. */
+int gp_open_tensor(lua_State *L) {
+  luaL_newmetatable(L, GP_LUA_TENSOR);
+  luaL_setfuncs(L, metamethods, 0);
+  lua_pushliteral(L, GP_LUA_TENSOR);
+  lua_setfield(L, -2, "__metatable");
+  lua_newtable(L);
+  add_methods(L);
+  for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
+    lua_getfield(L, -1, operators[i][1]);
+    lua_setfield(L, -3, operators[i][0]);
+  }
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -4, "methods"); /* core.methods: for documentation and completion */
+  lua_pushcclosure(L, tensor_index, 1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  return 0;
+}

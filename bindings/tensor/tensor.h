@@ -1,0 +1,23 @@
+/* bindings/tensor/tensor.h - how the class gpipe.Tensor is put together from its files. */
+#ifndef GP_BINDING_TENSOR_H
+#define GP_BINDING_TENSOR_H
+
+#include "binding.h"
+
+/* Each adds its methods to the table at the top of the stack. */
+void gp_methods_values(lua_State *L);
+void gp_methods_elementwise(lua_State *L);
+void gp_methods_shape(lua_State *L);
+void gp_methods_reduce(lua_State *L);
+void gp_methods_param(lua_State *L);
+
+/* Push the value at `index` without dimension dim (0-based), taken at position `at` of it: a view
+ * of a real tensor. */
+void gp_lua_select(lua_State *L, int index, int dim, int64_t at);
+/* Read a list of dims (number, table or nothing) into a mask; returns how many (0: all). */
+int gp_lua_check_dims(lua_State *L, int index, const char *who, int rank, int64_t *mask);
+
+/* The Lua function core.concat. */
+int gp_lua_concat(lua_State *L);
+
+#endif

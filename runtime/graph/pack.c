@@ -1,0 +1,65 @@
+/* graph/pack.c - weights in the layout that their products want, once per step instead of per product.
+ *
+ * Every forward `linear` whose weight is a parameter gets a transposed copy of it as input. The copy
+ * depends on parameters only, so the cut makes it once before the first micro-batch (graph/stages.c);
+ * its memory is shared by all plans of a pipeline. The gradient still names the parameter itself.
+ */
+#include "base/memory.h"
+#include "graph/graph.h"
+
+/* The copy that an earlier linear of the same layer made; GP_NONE if there is none. */
+static gp_ref find_copy(const gp_graph *graph, gp_ref weight, int32_t layer) {
+  for (int32_t n = graph->node_count - 1; n >= 0; n--) {
+    const gp_node *node = &graph->nodes[n];
+    if (node->pack && node->layer == layer && gp_graph_base(graph, node->in[0]) == weight)
+      return node->out;
+  }
+  return GP_NONE;
+}
+
+static gp_status make_copy(gp_graph *graph, const gp_node *linear, gp_ref *copy) {
+  gp_builder at = {.graph = graph, .layer = linear->layer, .label = linear->label};
+  gp_attrs swap = {.i = {2, 1, 0}}, none = {0};
+  gp_ref turned;
+  GP_TRY(gp_build(&at, GP_OP_permute, &swap, &linear->in[1], 1, &turned));
+  GP_TRY(gp_build(&at, GP_OP_copy, &none, &turned, 1, copy));
+  graph->nodes[graph->node_count - 1].pack = true;
+  return GP_OK;
+}
+
+static bool wants_copy(const gp_graph *graph, const gp_node *node) {
+  if (node->op != GP_OP_linear || node->phase != GP_FORWARD || node->attr.i[0]) return false;
+  const gp_value *weight = &graph->values[node->in[1]];
+  return weight->kind == GP_VALUE_PARAM && !gp_param_is_buffer(graph->params[weight->index]);
+}
+
+/* Move the nodes from `first` on to the front: they depend on parameters only, and every node stands
+ * after what it reads. */
+static gp_status move_to_front(gp_graph *graph, int32_t first) {
+  int32_t moved = graph->node_count - first;
+  size_t room = (size_t)graph->node_room;
+  gp_node *nodes;
+  GP_TRY(gp_alloc_array(room, sizeof *nodes, (void **)&nodes));
+  for (int32_t n = 0; n < graph->node_count; n++)
+    nodes[n < first ? n + moved : n - first] = graph->nodes[n];
+  for (gp_ref r = 0; r < graph->value_count; r++) {
+    int32_t *node = &graph->values[r].node;
+    if (*node >= 0) *node = *node < first ? *node + moved : *node - first;
+  }
+  gp_free(graph->nodes);
+  graph->nodes = nodes;
+  return GP_OK;
+}
+
+gp_status gp_graph_pack(gp_graph *graph) {
+  int32_t count = graph->node_count;
+  for (int32_t n = 0; n < count; n++) {
+    if (!wants_copy(graph, &graph->nodes[n])) continue;
+    gp_node linear = graph->nodes[n]; /* a copy: the list may move */
+    gp_ref copy = find_copy(graph, linear.in[1], linear.layer);
+    if (copy == GP_NONE) GP_TRY(make_copy(graph, &linear, &copy));
+    graph->nodes[n].in[1] = copy;
+    graph->nodes[n].attr.i[0] = 1;
+  }
+  return graph->node_count > count ? move_to_front(graph, count) : GP_OK;
+}

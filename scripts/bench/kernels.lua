@@ -1,0 +1,135 @@
+-- scripts/bench/kernels.lua - what single ops reach, as a share of copying memory or of multiplying.
+--
+-- No bounds: these figures say where a step's time could be won. Each op runs as a stage of several such
+-- layers in a row on one device with one thread, forward and backward, as it does in training: rows that
+-- stay in the cache from one layer to the next are part of the result, so shares above 100 % are possible.
+package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
+local gp = require "gpipe"
+local core = require "gpipe.core"
+local figure = require "figure"
+local flags = require "gpipe.flags"
+local nn = gp.nn
+
+local opt = flags.parse("Time single kernels.", {
+  { "--rounds N", 9, "turns of each" }, { "--width N", 384, "width of a row" },
+  { "--rows N", 256, "rows of a micro-batch" }, { "--layers N", 8, "layers of a stage" },
+}, arg)
+local ELEMENTS, HEAD = opt.rows * opt.width, 64
+
+-- ---- what is measured ------------------------------------------------------------------------
+
+-- A layer without parameters that applies a function.
+local Apply = nn.class("Apply")
+function Apply:init(apply) self.apply = apply end
+function Apply:forward(x) return self.apply(x) end
+
+-- x [B, T, C] attends to itself.
+local function attend(x)
+  local b, t, c = table.unpack(x.shape)
+  local heads = x:reshape { b, t, c // HEAD, HEAD }:permute { 1, 3, 2, 4 }
+  local mixed = core.attention(heads, heads, heads, { causal = true })
+  return mixed:permute({ 1, 3, 2, 4 }):reshape { b, t, c }
+end
+
+local function apply(work) return function() return Apply(work) end end
+
+-- forward, backward: times that each reads or writes the elements (bytes / 4), or FLOP where `flop`.
+local kernels = {
+  { name = "add", make = apply(function(x) return x + x end), forward = 2, backward = 2 },
+  { name = "relu", make = apply(function(x) return x:relu() end), forward = 2, backward = 3 },
+  { name = "gelu", make = apply(function(x) return x:gelu("tanh") end), forward = 2, backward = 3 },
+  { name = "softmax", make = apply(function(x) return x:softmax(-1) end), forward = 2, backward = 3 },
+  { name = "layer_norm", make = function() return nn.LayerNorm(opt.width) end, forward = 2, backward = 3 },
+  { name = "dropout", make = function() return nn.Dropout(0.1) end, forward = 2, backward = 2 },
+  {
+    name = "linear", make = function() return nn.Linear(opt.width, opt.width) end, flop = true,
+    forward = 2 * opt.width, backward = 4 * opt.width,
+  },
+  { -- half of the pairs of positions are seen
+    name = "attention", make = apply(attend), flop = true, forward = 2 * opt.rows, backward = 5 * opt.rows,
+  },
+}
+
+-- ---- measuring -------------------------------------------------------------------------------
+
+-- The first layer only makes gradients flow through those that have no parameters.
+local Gain = nn.class("Gain")
+function Gain:init() self.w = nn.Parameter({ 1 }, nn.init.ones()) end
+function Gain:forward(x) return x * self.w end
+
+local function stage_of(layers)
+  return gp.pipeline(nn.Sequential(layers), {
+    devices = { { "cpu:0", threads = 1 } }, chunks = 1, checkpoint = "never",
+  })
+end
+
+-- A contender: seconds in actions of one forward and of one backward, the median of a few.
+local function passes(pipe)
+  local x = gp.randn { 1, opt.rows, opt.width }
+  return function()
+    local forward, backward = {}, {}
+    for i = 1, 5 do
+      local y = pipe:forward(x)
+      forward[i] = pipe.stats.busy[1]
+      pipe:backward(y)
+      backward[i] = pipe.stats.busy[1]
+    end
+    return { figure.median(forward), figure.median(backward) }
+  end
+end
+
+-- Seconds per layer, forward and backward: what layers add to a stage that has only the first.
+local function seconds_of(kernel)
+  local layers = { Gain() }
+  for i = 1, opt.layers do layers[i + 1] = kernel.make() end
+  local with <close> = stage_of(layers)
+  local without <close> = stage_of { Gain() }
+  local times = figure.alternate(opt.rounds, { with = passes(with), without = passes(without) },
+    { "with", "without" })
+  local added = { {}, {} }
+  for i = 1, opt.rounds do
+    for pass = 1, 2 do added[pass][i] = (times.with[i][pass] - times.without[i][pass]) / opt.layers end
+  end
+  return figure.median(added[1]), figure.median(added[2])
+end
+
+-- Bytes per second of copying as much as an op touches, in the same cache.
+local function copy_speed()
+  local from, to, times = gp.randn { opt.rows, opt.width }, gp.zeros { opt.rows, opt.width }, {}
+  for i = 1, 200 do times[i] = figure.seconds(function() to:copy_(from) end) end
+  return 2 * 4 * ELEMENTS / figure.median(times)
+end
+
+-- ---- report ----------------------------------------------------------------------------------
+
+-- What a rate is measured by: the speed of copying, of multiplying.
+local best = {}
+
+local function report(name, rate, kind)
+  figure.print("kernels." .. name, 100 * rate / best[kind], "% of " .. kind)
+end
+
+-- AdamW reads value, gradient and two moments and writes three of them.
+local function report_adamw()
+  local n = 1 << 20
+  local pipe <close> = stage_of { nn.Embedding(n // 64, 64) }
+  local adam = gp.optim.AdamW(pipe:parameters(), { lr = 1e-3 })
+  local ids, times = gp.zeros({ 8 }, { dtype = "i64" }), {}
+  pipe:backward(pipe:forward(ids))
+  for i = 1, 50 do times[i] = figure.seconds(function() adam:step() end) end
+  report("adamw", 7 * 4 * n / figure.median(times), "copy")
+end
+
+best.copy = copy_speed()
+figure.print("kernels.copy", 1e-9 * best.copy, "GB/s")
+for _, kernel in ipairs(kernels) do
+  local forward, backward = seconds_of(kernel)
+  local work, kind = ELEMENTS * (kernel.flop and 1 or 4), kernel.flop and "linear" or "copy"
+  if kernel.name == "linear" then
+    best.linear = work * kernel.forward / forward
+    figure.print("kernels.linear", 1e-9 * best.linear, "GF/s")
+  end
+  report(kernel.name .. ".forward", work * kernel.forward / forward, kind)
+  report(kernel.name .. ".backward", work * kernel.backward / backward, kind)
+end
+report_adamw()

@@ -1,0 +1,183 @@
+-- tests/spec/memory_spec.lua - everything is allocated before the first step of a batch shape; a step allocates nothing.
+-- luacheck: ignore 212/self
+local gp = require "gpipe"
+local nn, optim = gp.nn, gp.optim
+
+local function allocations() return gp.memory().cpu.allocations end
+
+local function model()
+  gp.seed(1)
+  return nn.Sequential {
+    nn.Embedding(11, 16), nn.Dropout(0.1),
+    nn.Residual(nn.Sequential { nn.LayerNorm(16), nn.CausalSelfAttention(16, 2, { dropout = 0.1 }) }),
+    nn.Residual(nn.Sequential { nn.LayerNorm(16), nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16) }),
+    nn.Linear(16, 11),
+  }
+end
+
+local function ids(rows)
+  local list = {}
+  for i = 1, rows do list[i] = { i % 11, (i + 3) % 11, (2 * i) % 11 } end
+  return gp.tensor(list, { dtype = "i64" })
+end
+
+local function pipe_of(options)
+  local merged = { balance = { 2, 3 }, chunks = 3, loss = nn.CrossEntropyLoss {} }
+  for key, value in pairs(options or {}) do merged[key] = value end
+  return gp.pipeline(model(), merged)
+end
+
+describe("after the first step of a batch shape", function()
+  for _, checkpoint in ipairs { "always", "except_last", "never" } do
+    for _, schedule in ipairs { "naive", "gpipe", "1f1b" } do
+      it(("nothing is allocated: %s, %s"):format(schedule, checkpoint), function()
+        local pipe <close> = pipe_of { checkpoint = checkpoint, schedule = schedule }
+        local x, y = ids(7), ids(7)
+        pipe:step(x, y)
+        local before = allocations()
+        for _ = 1, 10 do pipe:step(x, y) end
+        assert.equal(before, allocations())
+      end)
+    end
+  end
+
+  it("nothing is allocated by optimizers, accumulation and evaluation either", function()
+    local x, y = ids(7), ids(7)
+    for _, make in ipairs {
+      function(params) return optim.SGD(params, { lr = 0.1, momentum = 0.9 }) end,
+      function(params) return optim.Adam(params, { lr = 0.1 }) end,
+      function(params) return optim.AdamW(params, { lr = 0.1 }) end,
+    } do
+      local pipe <close> = pipe_of()
+      local params = pipe:parameters()
+      local opt = make(params)
+      local function all()
+        pipe:step(x, y)
+        pipe:step(x, y, { accumulate = true })
+        optim.clip_grad_norm(params, 1)
+        opt:step()
+        pipe:evaluate(x, y)
+      end
+      all()
+      local before = allocations()
+      for _ = 1, 10 do all() end
+      assert.equal(before, allocations())
+    end
+  end)
+
+  it("a failed step allocates nothing", function()
+    local pipe <close> = pipe_of()
+    local x, y, bad = ids(7), ids(7), ids(7)
+    bad[7][1] = 99
+    pipe:step(x, y)
+    local before = allocations()
+    for _ = 1, 5 do
+      assert.is_false((pcall(pipe.step, pipe, bad, y)))
+      pipe:step(x, y)
+    end
+    assert.equal(before, allocations())
+  end)
+
+  it("the smaller last batch of an epoch is planned once", function()
+    local pipe <close> = pipe_of()
+    local opt = optim.AdamW(pipe:parameters(), { lr = 1e-3 })
+    local batches = { { ids(7), ids(7) }, { ids(7), ids(7) }, { ids(5), ids(5) } }
+    local function epoch()
+      for _, batch in ipairs(batches) do
+        pipe:step(table.unpack(batch))
+        opt:step()
+      end
+      pipe:evaluate(table.unpack(batches[1]))
+    end
+    epoch()
+    local before = allocations()
+    for _ = 1, 5 do epoch() end
+    assert.equal(before, allocations())
+  end)
+end)
+
+describe("plans", function()
+  it("are bounded: many shapes do not pile up", function()
+    local pipe <close> = pipe_of()
+    local function all()
+      for rows = 1, 20 do pipe:step(ids(rows), ids(rows)) end
+      for rows = 1, 20 do pipe:evaluate(ids(rows), ids(rows)) end
+      collectgarbage()
+      collectgarbage()
+      return gp.memory().cpu.live
+    end
+    all()
+    local live = all()
+    for _ = 1, 3 do assert.equal(live, all()) end
+  end)
+
+  it("of shapes used in turn stay", function()
+    local pipe <close> = pipe_of()
+    local batches = {}
+    for i = 1, 3 do batches[i] = ids(3 + i) end
+    local function all()
+      for _, batch in ipairs(batches) do
+        pipe:step(batch, batch)
+        pipe:evaluate(batch, batch)
+      end
+    end
+    all()
+    local before = allocations()
+    all()
+    assert.equal(before, allocations())
+  end)
+
+  it("and their pipeline give all memory back", function()
+    local function once()
+      do
+        local pipe <close> = pipe_of()
+        local opt = optim.AdamW(pipe:parameters(), { lr = 1e-3 })
+        pipe:step(ids(7), ids(7))
+        opt:step()
+        pipe:forward(ids(7))
+        pcall(pipe.step, pipe, ids(7), ids(6))
+        pcall(pipe.step, pipe, ids(7):to("f32"), ids(7))
+      end
+      collectgarbage()
+      collectgarbage()
+      return gp.memory().cpu.live
+    end
+    once()
+    local live = once()
+    for _ = 1, 3 do assert.equal(live, once()) end
+  end)
+end)
+
+-- Resident bytes of this process.
+local function resident()
+  local file = io.open "/proc/self/statm"
+  if not file then return nil end
+  local pages = file:read "a":match "%d+ (%d+)"
+  file:close()
+  return tonumber(pages) * 4096
+end
+
+describe("ten thousand steps of a small model", function()
+  it("leave resident memory flat", function()
+    if not resident() then return pending "no /proc/self/statm" end
+    gp.seed(1)
+    local small = nn.Sequential { nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2) }
+    local pipe <close> = gp.pipeline(small, { balance = { 2, 1 }, chunks = 2, loss = nn.MSELoss() })
+    local opt = optim.AdamW(pipe:parameters(), { lr = 1e-3 })
+    local steps = os.getenv "GPIPE_SANITIZE" == "" and 10000 or 1000
+    local function some(n)
+      for i = 1, n do
+        local x = gp.randn({ i % 100 == 0 and 3 or 4, 4 }, { seed = i })
+        pipe:step(x, x:narrow(2, 1, 2))
+        opt:step()
+      end
+    end
+    some(steps // 5)
+    collectgarbage()
+    local before, live = resident(), gp.memory().cpu.live
+    some(steps - steps // 5)
+    collectgarbage()
+    assert.equal(live, gp.memory().cpu.live)
+    assert.is_true(resident() - before < 1 << 20, ("grew by %d bytes"):format(resident() - before))
+  end)
+end)

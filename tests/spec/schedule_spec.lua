@@ -1,0 +1,302 @@
+-- tests/spec/schedule_spec.lua - schedules as data: golden lists, definitions of users, what verify refuses.
+--
+-- The golden lists are those of torch.distributed.pipelining's text form, as a reader would write them.
+local gp = require "gpipe"
+local fails_with = require("tests.support.expect").fails_with
+local training = require "tests.support.training"
+local nn, schedule = gp.nn, gp.schedule
+
+local function rows(name, devices, chunks, options)
+  local opts = { devices = devices, chunks = chunks }
+  for key, value in pairs(options or {}) do opts[key] = value end
+  return table.concat(schedule.build(name, opts):verify():rows(), "\n")
+end
+
+local function lines(text) return (text:gsub("%s+", "\n"):gsub("^\n", ""):gsub("\n$", "")) end
+
+-- A schedule of two stages with these rows (placement: one stage a device unless said).
+local function of(list, placement)
+  schedule.define("given", function() return { rows = list, placement = placement or { [0] = 0, 1 } } end)
+  return schedule.build("given", { devices = 2, chunks = 2 })
+end
+
+-- ---- golden lists ------------------------------------------------------------------------------
+
+local golden = {
+  { "naive", 2, 2, [[ 0F0,0B0,0F1,0B1 1F0,1B0,1F1,1B1 ]] },
+  { "gpipe", 4, 4, [[
+    0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3
+    1F0,1F1,1F2,1F3,1B0,1B1,1B2,1B3
+    2F0,2F1,2F2,2F3,2B0,2B1,2B2,2B3
+    3F0,3F1,3F2,3F3,3B0,3B1,3B2,3B3 ]] },
+  { "1f1b", 4, 8, [[
+    0F0,0F1,0F2,0F3,0B0,0F4,0B1,0F5,0B2,0F6,0B3,0F7,0B4,0B5,0B6,0B7
+    1F0,1F1,1F2,1B0,1F3,1B1,1F4,1B2,1F5,1B3,1F6,1B4,1F7,1B5,1B6,1B7
+    2F0,2F1,2B0,2F2,2B1,2F3,2B2,2F4,2B3,2F5,2B4,2F6,2B5,2F7,2B6,2B7
+    3F0,3B0,3F1,3B1,3F2,3B2,3F3,3B3,3F4,3B4,3F5,3B5,3F6,3B6,3F7,3B7 ]] },
+  { "1f1b", 4, 8, [[
+    0F0,0F1,0F2,0F3,0F4,0F5,0F6,0B0,0F7,0B1,0B2,0B3,0B4,0B5,0B6,0B7
+    1F0,1F1,1F2,1F3,1F4,1B0,1F5,1B1,1F6,1B2,1F7,1B3,1B4,1B5,1B6,1B7
+    2F0,2F1,2F2,2B0,2F3,2B1,2F4,2B2,2F5,2B3,2F6,2B4,2F7,2B5,2B6,2B7
+    3F0,3B0,3F1,3B1,3F2,3B2,3F3,3B3,3F4,3B4,3F5,3B5,3F6,3B6,3F7,3B7 ]], { warmup = 2 } },
+  { "1f1b", 4, 2, [[
+    0F0,0F1,0B0,0B1
+    1F0,1F1,1B0,1B1
+    2F0,2F1,2B0,2B1
+    3F0,3B0,3F1,3B1 ]] },
+  { "1f1b", 1, 3, [[ 0F0,0B0,0F1,0B1,0F2,0B2 ]] },
+  { "gpipe", 1, 1, [[ 0F0,0B0 ]] },
+}
+
+describe("the order of actions", function()
+  for _, case in ipairs(golden) do
+    local name, devices, chunks, text, options = table.unpack(case)
+    it(("is the published one: %s, %d devices, %d micro-batches%s"):format(name, devices, chunks,
+      options and ", eager" or ""), function()
+      assert.equal(lines(text), rows(name, devices, chunks, options))
+    end)
+  end
+
+  it("is a schedule for any number of devices and micro-batches", function()
+    for _, name in ipairs { "naive", "gpipe", "1f1b" } do
+      for devices = 1, 9 do
+        for chunks = 1, 17, 4 do assert(schedule.build(name, { devices = devices, chunks = chunks }):verify()) end
+      end
+    end
+    assert(schedule.build("1f1b", { devices = 3, chunks = 7, warmup = 100 }):verify())
+  end)
+
+  it("keeps at most min(p - r, m) micro-batches alive in 1F1B", function()
+    for _, case in ipairs { { 4, 8 }, { 4, 2 }, { 3, 3 }, { 1, 4 } } do
+      local p, m = table.unpack(case)
+      for r, row in ipairs(schedule.build("1f1b", { devices = p, chunks = m }):rows()) do
+        local live, most = 0, 0
+        for op in row:gmatch "%a" do
+          live = live + (op == "F" and 1 or -1)
+          most = math.max(most, live)
+        end
+        assert.equal(math.min(p - (r - 1), m), most)
+      end
+    end
+  end)
+end)
+
+-- ---- build and define --------------------------------------------------------------------------
+
+describe("gp.schedule", function()
+  it("names what there is", function()
+    local names = table.concat(schedule.names(), " ")
+    for _, name in ipairs { "naive", "gpipe", "1f1b" } do assert.truthy(names:find(name, 1, true)) end
+  end)
+
+  it("builds objects that tell their placement and print themselves", function()
+    local s = schedule.build("gpipe", { devices = 2, chunks = 2 })
+    assert.same({ [0] = 0, 1 }, s.placement)
+    assert.equal("schedule gpipe: 2 devices, 2 micro-batches\n  0F0,0F1,0B0,0B1\n  1F0,1F1,1B0,1B1", tostring(s))
+    s:rows()[1] = "changed"
+    assert.equal("0F0,0F1,0B0,0B1", s:rows()[1])
+    assert.equal(s, s:verify())
+    assert.equal(s, s:verify())
+  end)
+
+  it("refuses unknown names and options with a suggestion", function()
+    fails_with("there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)", schedule.build, "gpip", { devices = 1, chunks = 1 })
+    fails_with("unknown option 'warmups' (did you mean 'warmup'?)", schedule.build, "1f1b", { devices = 1, chunks = 1, warmups = 1 })
+    fails_with("option 'warmup' is 0, expected an integer >= 1", schedule.build, "1f1b", { devices = 1, chunks = 1, warmup = 0 })
+    fails_with("missing option 'chunks'", schedule.build, "1f1b", { devices = 1 })
+    fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "1f1b", { devices = 0, chunks = 1 })
+    fails_with("generator is missing, expected a function", schedule.define, "mine")
+    fails_with("name is 3, expected a string", schedule.define, 3, function() end)
+  end)
+
+  it("takes rows as text, with spaces, or as lists of actions", function()
+    local text = of { "0F0, 0F1, 0B0, 0B1", "1F0 ,1B0,1F1,1B1" }
+    local list = {}
+    for d = 0, 1 do
+      list[d + 1] = {}
+      for i = 0, 1 do
+        list[d + 1][2 * i + 1] = { op = "F", stage = d, micro = i }
+        list[d + 1][2 * i + 2] = { op = "B", stage = d, micro = i }
+      end
+    end
+    assert.equal("0F0,0F1,0B0,0B1", assert(text:verify()):rows()[1])
+    assert.equal("1F0,1B0,1F1,1B1", assert(of(list):verify()):rows()[2])
+  end)
+
+  it("says what a generator returned that is no schedule", function()
+    local wrong = {
+      { function() return 3 end, "schedule 'given': the generator returned 3, expected {placement = ..., rows = ...}" },
+      { function() return { rows = {}, placement = {} } end, "placement[0] is nil, expected the device of stage 0" },
+      { function() return { rows = { 3 }, placement = { [0] = 0 } } end, "a row is 3, expected text" },
+      { function() return { rows = { { 3 } }, placement = { [0] = 0 } } end, "an action is 3, expected {op = " },
+      { function() return { rows = { "0F0" }, placement = { [0] = "x" } } end, 'placement[0] is "x" (string)' },
+      { function() return { rows = { "0F0" }, placement = { [0] = 0, [2] = 1 } } end, "placement[2] is 1, expected" },
+      { function() error "mine" end, "mine" },
+    }
+    for _, case in ipairs(wrong) do
+      schedule.define("given", case[1])
+      fails_with(case[2], schedule.build, "given", { devices = 2, chunks = 2 })
+    end
+  end)
+end)
+
+-- ---- verify ------------------------------------------------------------------------------------
+
+local GOOD = { "0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1" }
+
+describe("verify refuses", function()
+  local faults = {
+    { "an action that is missing", { "0F0,0F1,0B0", GOOD[2] }, "complete",
+      "schedule: stage 0, micro-batch 1: its backward pass is missing\n  device 0: 0F0 0F1 0B0\n  device 1: 1F0 1B0 1F1 1B1" },
+    { "a forward pass that is missing", { "0F0,0B0,0B1", GOOD[2] }, "complete", "stage 0, micro-batch 1: F is missing" },
+    { "an action that appears twice", { "0F0,0F1,0B0,0B1,0F0", GOOD[2] }, "unique",
+      "schedule: 0F0 appears twice\n  device 0: 0F0 0F1 0B0 0B1 >0F0<\n  device 1: 1F0 1B0 1F1 1B1" },
+    { "an action on another device", { "0F0,1F1,0B0,0B1", GOOD[2] }, "placement",
+      "schedule: 1F1 is not on the device of its stage\n  device 0: 0F0 >1F1< 0B0 0B1" },
+    { "two actions of a device in the wrong order", { GOOD[1], "1F0,1B1,1F1,1B0" }, "order",
+      "schedule: 1B1 waits for 1F1, which comes after it\n  device 0: 0F0 0F1 0B0 0B1\n  device 1: 1F0 >1B1< 1F1 1B0" },
+    { "W before I", { GOOD[1], "1F0,1B0,1F1,1W1,1I1" }, "order", "1W1 waits for 1I1, which comes after it" },
+    { "a cycle between devices", { "0F0,0B0,0F1,0B1", "1F0,1F1,1B0,1B1" }, "cycle",
+      "schedule: 0B0 waits for 1B0 behind 1F1, which waits for 0F1 behind 0B0: a cycle\n  device 0: 0F0 >0B0< 0F1 0B1" },
+    { "both B and I", { "0F0,0B0,0F1,0B1,0I0,0W0", GOOD[2] }, "complete", "its backward pass is both B and I or W" },
+    { "I without W", { "0F0,0F1,0B0,0I1", GOOD[2] }, "complete", "its backward pass is I or W alone" },
+    { "an op that lowering adds", { GOOD[1], "1F0,1B0,1F1,1R1,1B1" }, "op", "1R1 is not a compute action: F, B, I or W wanted" },
+    { "text that is no action", { GOOD[1], "1F0,1B0,F1,1B1" }, "text", "schedule, device 1: 'F1' is not an action, \"2F0\" wanted" },
+    { "an empty action", { GOOD[1], "1F0,1B0,,1F1,1B1" }, "text", "device 1: '' is not an action" },
+    { "numbers out of range", { "0F9999999999,0B0", GOOD[2] }, "text", "'0F9999999999' is not an action" },
+    { "a stage without a placement", { "0F0,2F1,0B0,0B1", GOOD[2] }, "text", "stage 2 of 2F1 has no placement (2 stages)" },
+    { "a placement without a device", GOOD, "placement", "stage 1 is placed on device 2, 0..1 wanted", { [0] = 0, 2 } },
+    { "nothing at all", { "", "" }, "text", "2 stages and 0 micro-batches" },
+  }
+  for _, fault in ipairs(faults) do
+    it(fault[1], function()
+      local good, report = of(fault[2], fault[5]):verify()
+      assert.is_nil(good)
+      local text = tostring(report)
+      assert(text:find(fault[4], 1, true), text)
+      assert.equal(1, #report)
+      assert.equal(text:match "^[^\n]*", report[1].message)
+      if #fault[2][1] > 0 then assert.equal(fault[3], report[1].check) end
+    end)
+  end
+
+  it("and says where: the device from 0, the position from 1", function()
+    local _, report = of({ "0F0,0F1,0B0,0B1,0F0", GOOD[2] }):verify()
+    assert.equal(0, report[1].device)
+    assert.equal(5, report[1].position)
+  end)
+
+  it("and shows the part of a large grid that matters", function()
+    local big = schedule.build("gpipe", { devices = 24, chunks = 64 }):rows()
+    big[19] = big[19]:gsub("18B40", "18F40")
+    local placement = {}
+    for stage = 0, 23 do placement[stage] = stage end
+    local _, report = of(big, placement):verify()
+    local text = tostring(report)
+    assert.truthy(text:find(">18F40<", 1, true))
+    assert.truthy(text:find("\n  device 18: ... ", 1, true))
+    assert.is_true(#text < 2000)
+  end)
+
+  it("every mutation of a good schedule that changes what it computes", function()
+    local refused = 0
+    for _, name in ipairs { "gpipe", "1f1b" } do
+      local original = schedule.build(name, { devices = 2, chunks = 2 }):rows()
+      for device = 1, 2 do
+        local actions = {}
+        for action in original[device]:gmatch "[^,]+" do actions[#actions + 1] = action end
+        for i = 1, #actions do
+          local dropped = table.move(actions, 1, #actions, 1, {})
+          table.remove(dropped, i)
+          local doubled = table.move(actions, 1, #actions, 1, {})
+          table.insert(doubled, actions[i])
+          local retargeted = table.move(actions, 1, #actions, 1, {})
+          retargeted[i] = (2 - device) .. actions[i]:sub(2)
+          for _, mutant in ipairs { dropped, doubled, retargeted } do
+            local list = table.move(original, 1, 2, 1, {})
+            list[device] = table.concat(mutant, ",")
+            assert.is_nil((of(list):verify()))
+            refused = refused + 1
+          end
+        end
+      end
+    end
+    assert.equal(48, refused)
+  end)
+end)
+
+-- ---- in a pipeline -----------------------------------------------------------------------------
+
+-- Schedules of users: fill and drain with its backward passes last first, I and W apart with all W at the
+-- end and last first, and every stage on one device.
+local function each(p, make)
+  local list, placement = {}, {}
+  for r = 0, p - 1 do list[r + 1], placement[r] = make(r), r end
+  return { rows = list, placement = placement }
+end
+local function series(r, op, first, last, step)
+  local row = {}
+  for i = first, last, step or 1 do row[#row + 1] = ("%d%s%d"):format(r, op, i) end
+  return table.concat(row, ",")
+end
+schedule.define("lifo", function(p, m)
+  return each(p, function(r) return series(r, "F", 0, m - 1) .. "," .. series(r, "B", m - 1, 0, -1) end)
+end)
+schedule.define("weights_last", function(p, m)
+  return each(p, function(r)
+    return series(r, "F", 0, m - 1) .. "," .. series(r, "I", 0, m - 1) .. "," .. series(r, "W", m - 1, 0, -1)
+  end)
+end)
+schedule.define("one_device", function(p, m)
+  local row, placement = {}, {}
+  for r = 0, p - 1 do placement[r] = 0 row[#row + 1] = series(r, "F", 0, m - 1) end
+  for r = p - 1, 0, -1 do row[#row + 1] = series(r, "B", 0, m - 1) end
+  return { rows = { table.concat(row, ",") }, placement = placement }
+end)
+
+local setup = {
+  x = gp.randn({ 7, 6 }, { seed = 1 }), y = gp.randn({ 7, 3 }, { seed = 2 }), loss = nn.MSELoss(),
+  model = function()
+    gp.seed(3)
+    local first, tied = nn.Linear(6, 6), nn.Linear(6, 6)
+    tied.weight = first.weight
+    local body = nn.Sequential { nn.LayerNorm(6), nn.Linear(6, 6), nn.GELU("erf") }
+    return nn.Sequential { first, nn.Tanh(), nn.Dropout(0.2), nn.Residual(body), tied, nn.Linear(6, 3) }
+  end,
+}
+
+describe("a schedule of the user's", function()
+  it("gives the bits of every other: out of order, I and W apart, all stages on one device", function()
+    training.check_same(setup, training.combinations {
+      balance = { { 6 }, { 3, 3 }, { 1, 4, 1 }, { 2, 1, 1, 2 } }, chunks = 4, threads = { 1, 2 },
+      schedule = { "gpipe", "lifo", "weights_last", "one_device" },
+    })
+  end)
+
+  it("may be given with its options, or built", function()
+    local eager = { balance = { 3, 3 }, chunks = 4, schedule = { "1f1b", warmup = 2 } }
+    local built = { balance = { 3, 3 }, schedule = schedule.build("lifo", { devices = 2, chunks = 4 }) }
+    assert.is_nil(training.difference(training.run(setup, eager), training.run(setup, built)))
+  end)
+
+  it("is refused before anything runs where it does not fit", function()
+    local function pipe(options) return gp.pipeline(setup.model(), options) end
+    schedule.define("cyclic", function(p, m)
+      return each(p, function(r) return r == 0 and "0F0,0B0,0F1,0B1" or "1F0,1F1,1B0,1B1" end, m)
+    end)
+    fails_with("gp.pipeline: schedule: 0B0 waits for 1B0", pipe, { balance = { 3, 3 }, chunks = 2, schedule = "cyclic" })
+    fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 3 and 4", pipe,
+      { balance = { 2, 2, 2 }, schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
+    fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 2 and 3", pipe,
+      { balance = { 3, 3 }, chunks = 3, schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
+    fails_with("there is no schedule \"1f2b\" (string) (did you mean '1f1b'?)", pipe, { schedule = "1f2b" })
+  end)
+
+  it("that was built for more micro-batches than the batch has rows says both numbers", function()
+    local pipe <close> = gp.pipeline(setup.model(), { balance = { 3, 3 }, loss = setup.loss,
+      schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
+    fails_with("step: the batch has rows for 2 micro-batches, the schedule is for 4", pipe.step, pipe,
+      gp.ones { 2, 6 }, gp.ones { 2, 3 })
+    assert.equal("number", type(pipe:step(setup.x, setup.y)))
+  end)
+end)
