@@ -104,6 +104,7 @@ static const sample samples[] = {
     {GP_OP_matmul, I(1, 1), {F2(90, 70), F3(4, 40, 90)}},
     {GP_OP_linear, NONE, {F2(150, 9), F2(20, 9), F1(20)}},
     {GP_OP_linear, NONE, {F3(5, 30, 9), F2(800, 9)}},
+    {GP_OP_linear, I(1), {F2(150, 9), F2(9, 20), F1(20)}},
     {GP_OP_linear_dx, NONE, {F2(150, 20), F2(20, 9)}},
     {GP_OP_linear_dw, NONE, {F2(150, 300), F2(150, 9)}},
     {GP_OP_embedding, NONE, {I1(150), F2(5, 7)}},
