@@ -104,6 +104,7 @@ static const sample samples[] = {
     {GP_OP_matmul, I(1, 1), {F2(90, 70), F3(4, 40, 90)}},
     {GP_OP_linear, NONE, {F2(150, 9), F2(20, 9), F1(20)}},
     {GP_OP_linear, NONE, {F3(5, 30, 9), F2(800, 9)}},
+    {GP_OP_linear, I(1), {F2(150, 9), F2(9, 20), F1(20)}},
     {GP_OP_linear_dx, NONE, {F2(150, 20), F2(20, 9)}},
     {GP_OP_linear_dw, NONE, {F2(150, 300), F2(150, 9)}},
     {GP_OP_embedding, NONE, {I1(150), F2(5, 7)}},
@@ -448,7 +449,20 @@ TEST(accumulating_ops_add_to_what_is_there) { for_each(GP_OP_ACCUMULATES, check_
 
 TEST(strided_inputs_give_the_same_bits) { for_each(GP_OP_STRIDED, check_strided_of_each); }
 
+/* Views cost nothing; everything else moves bytes. */
+TEST(costs_are_numbers) {
+  for (int s = 0; s < SAMPLES; s++) {
+    application a = open_application(&samples[s], GP_F32);
+    gp_cost cost = a.def->cost(&a.sig);
+    bool view = a.def->flags & GP_OP_VIEW;
+    CHECK(isfinite(cost.flop) && cost.flop >= 0 && isfinite(cost.bytes));
+    CHECK(view ? cost.flop == 0 && cost.bytes == 0 : cost.bytes > 0);
+    close_application(&a);
+  }
+}
+
 TEST_MAIN(every_op_has_a_sample, pieces_in_any_order_give_the_bits_of_the_whole,
           row_wise_ops_read_and_write_their_rows_alone,
           in_place_ops_may_write_over_any_input_like_the_output,
-          accumulating_ops_add_to_what_is_there, strided_inputs_give_the_same_bits)
+          accumulating_ops_add_to_what_is_there, strided_inputs_give_the_same_bits,
+          costs_are_numbers)

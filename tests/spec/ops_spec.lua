@@ -46,6 +46,12 @@ local function check_recorded(case)
   end
 end
 
+-- Parameters are read where they are, or from copies in another layout.
+local function check_parameters(case)
+  local want, got = conformance.eager(case)[1], conformance.recorded_parameters(case)
+  assert(gp.equal(want, got), ("%s: differs on parameters"):format(case.name))
+end
+
 -- Parameters in a layer before the op's, and that layer on another stage, with recomputation.
 local function check_cuts(case, own)
   local one = conformance.gradients(case, one_stage(), true)
@@ -93,6 +99,11 @@ local function add_gradient_specs(row)
       end
     end
   end
+  it("gives the same bits on parameters as at once", function()
+    for _, dtype in ipairs(FLOATS) do
+      each_case(row, dtype, function(case) if conformance.trains(case) then check_parameters(case) end end)
+    end
+  end)
   it("has gradients that agree with central differences", trainable(conformance.check_slopes))
   it("has the same gradients for every cut, recomputed or not", trainable(check_cuts))
   it("has gradients in f32 that agree with those in f64", trainable(function(_, wide, number)

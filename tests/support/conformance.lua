@@ -116,8 +116,9 @@ local Call = nn.class("Call")
 function Call:init(f) self.f = f end
 function Call:forward(...) return self.f(...) end
 
--- A layer that owns the differentiable inputs as parameters and passes all inputs on, each through an
--- op, so that values and not parameters cross to the next layer.
+-- A layer that owns the differentiable inputs as parameters and passes all inputs on, each times the 1
+-- that the batch is: so values that are made anew in every pass, and no parameters, cross to the next
+-- layer.
 local Source = nn.class("Source")
 function Source:init(case)
   self.case = function() return case end -- nn looks for modules in tables; there are none in a case
@@ -134,15 +135,15 @@ function Source:values()
   return list
 end
 
-function Source:forward()
+function Source:forward(x)
   local list = self:values()
   for i, value in ipairs(list) do
-    if self["p" .. i] then list[i] = value * 1 end
+    if self["p" .. i] then list[i] = value * x:sum() end
   end
   return table.unpack(list)
 end
 
--- The op on parameters of the same layer.
+-- The op on parameters of the same layer: what depends on parameters only runs once per step.
 local Own = nn.class("Own", Source)
 function Own:forward() return (apply(self.case(), self:values())) end
 
@@ -176,6 +177,15 @@ function conformance.recorded(case, k, opts)
   return out:reshape { table.unpack(out.shape, 2) }
 end
 
+--- Run the op on parameters, its first output.
+---@return gpipe.Tensor
+function conformance.recorded_parameters(case)
+  local one_row = Call(function(out) return out:reshape(batched(out.shape)) end)
+  local pipe <close> = gp.pipeline(nn.Sequential { Own(case), one_row })
+  local out = pipe:eval():forward(gp.ones { 1 })
+  return out:reshape { table.unpack(out.shape, 2) }
+end
+
 -- ---- trained ---------------------------------------------------------------------------------
 
 --- Fixed weights for the sum that is differentiated: no two alike, of both signs.
@@ -202,7 +212,7 @@ end
 function conformance.gradients(case, opts, split)
   opts.loss = weighted_sum
   local pipe <close> = gp.pipeline(model_of(case, split), opts)
-  pipe:step(gp.zeros { 1 }, gp.zeros { 1 })
+  pipe:step(gp.ones({ 1 }, { dtype = case.dtype }), gp.zeros { 1 })
   local grads = {}
   for _, p in ipairs(pipe:parameters()) do
     assert(p.grad, case.name .. ": " .. p.name .. " has no gradient")
