@@ -2,7 +2,9 @@
  *
  * The operands may be views with any strides: heads split off by reshape and permute need no copy. */
 #include "ops/attention/flash.h"
-#include "ops/operands.h"
+#include "base/tensor.h"
+#include "ops/gradient.h"
+#include "ops/infer.h"
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
@@ -19,7 +21,7 @@ static gp_status check_qkv(const gp_sig *sig, const char *const *role, int first
   GP_TRY(gp_operand_shape(sig, role, first + 2, &sig->in[first + 1]->shape, first + 1));
   const gp_shape *k = &sig->in[first + 1]->shape;
   if (k->dim[2] > 0 && k->dim[3] > 0) return GP_OK;
-  char text[160];
+  char text[GP_SHAPE_TEXT];
   return gp_fail(GP_ESHAPE, "%s is %s, expected at least one key and one channel", role[first + 1],
                  gp_shape_print(k, text, sizeof text));
 }
@@ -30,8 +32,8 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_flash_check_attrs(sig->attr));
   const gp_shape *q = &sig->in[0]->shape;
   gp_shape lse = gp_shape_drop_last(q);
-  GP_TRY(gp_output(sig, 0, sig->in[0]->dtype, q));
-  return gp_output(sig, 1, sig->in[0]->dtype, &lse);
+  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, q));
+  return gp_infer_out(sig, sig->in[0]->dtype, &lse);
 }
 
 static gp_status infer_dx(gp_sig *sig) {
@@ -43,7 +45,7 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, dx_roles, 0, q, 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 4, q, 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 5, &lse, 1));
-  for (int i = 0; i < 3; i++) GP_TRY(gp_output(sig, i, sig->in[1]->dtype, &sig->in[i + 1]->shape));
+  for (int i = 0; i < 3; i++) GP_TRY(gp_infer_out(sig, sig->in[1]->dtype, &sig->in[i + 1]->shape));
   return GP_OK;
 }
 

@@ -33,22 +33,11 @@ static gp_status check_inner(const gp_sig *sig, bool ta, bool tb) {
 }
 
 static gp_status fail_stacks(const gp_sig *sig) {
-  char a[160], b[160];
+  char a[GP_SHAPE_TEXT], b[GP_SHAPE_TEXT];
   gp_shape_print(&sig->in[0]->shape, a, sizeof a);
   gp_shape_print(&sig->in[1]->shape, b, sizeof b);
   return gp_fail(GP_ESHAPE, "%s is %s, %s is %s: their leading dimensions must be equal or 1",
                  roles[1], b, roles[0], a);
-}
-
-static gp_status broadcast_stacks(const gp_sig *sig, gp_shape *out) {
-  gp_shape a = stack_of(sig->in[0]), b = stack_of(sig->in[1]);
-  out->rank = a.rank > b.rank ? a.rank : b.rank;
-  for (int d = 1; d <= out->rank; d++) { /* from the last one */
-    int64_t da = d <= a.rank ? a.dim[a.rank - d] : 1, db = d <= b.rank ? b.dim[b.rank - d] : 1;
-    if (da != db && da != 1 && db != 1) return fail_stacks(sig);
-    out->dim[out->rank - d] = da == 1 ? db : da;
-  }
-  return GP_OK;
 }
 
 static gp_status infer(gp_sig *sig) {
@@ -58,11 +47,11 @@ static gp_status infer(gp_sig *sig) {
   const gp_meta *a = sig->in[0], *b = sig->in[1];
   bool ta = sig->attr->i[0] != 0, tb = sig->attr->i[1] != 0;
   GP_TRY(check_inner(sig, ta, tb));
-  gp_shape out;
-  GP_TRY(broadcast_stacks(sig, &out));
+  gp_shape out = stack_of(a), other = stack_of(b);
+  if (!gp_shape_broadcast(&out, &other)) return fail_stacks(sig);
   out.dim[out.rank++] = rows_of(a, ta);
   out.dim[out.rank++] = columns_of(b, tb);
-  return gp_output(sig, 0, a->dtype, &out);
+  return gp_infer_out(sig, a->dtype, &out);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------ */
