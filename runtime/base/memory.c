@@ -89,6 +89,15 @@ gp_status gp_resize_array(size_t old_count, size_t new_count, size_t size, void 
   return GP_OK;
 }
 
+gp_status gp_grow_array(size_t count, size_t *capacity, size_t size, void **memory) {
+  enum { FIRST = 32 };
+  if (count < *capacity) return GP_OK;
+  size_t grown = *capacity ? 2 * *capacity : FIRST;
+  GP_TRY(gp_resize_array(*capacity, grown, size, memory));
+  *capacity = grown;
+  return GP_OK;
+}
+
 gp_status gp_copy_string(const char *text, char **copy) {
   size_t bytes = strlen(text) + 1;
   void *fresh;

@@ -101,13 +101,9 @@ static bool find_line(csv *c) {
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static gp_status add_value(csv *c, double value) {
-  if (c->values == c->capacity) {
-    size_t capacity = c->capacity ? 2 * c->capacity : 1024;
-    void *array = c->value;
-    GP_TRY(gp_resize_array(c->capacity, capacity, sizeof *c->value, &array));
-    c->value = array;
-    c->capacity = capacity;
-  }
+  void *array = c->value;
+  GP_TRY(gp_grow_array(c->values, &c->capacity, sizeof *c->value, &array));
+  c->value = array;
   c->value[c->values++] = value;
   return GP_OK;
 }

@@ -50,13 +50,9 @@ static gp_status refused(const char *path) {
 
 /* Append "folder/name", or the folder itself where the name is empty. */
 static gp_status append(list *l, const char *folder, const char *name) {
-  if (l->count == l->capacity) {
-    size_t capacity = l->capacity ? 2 * l->capacity : 32;
-    void *array = l->path;
-    GP_TRY(gp_resize_array(l->capacity, capacity, sizeof *l->path, &array));
-    l->path = array;
-    l->capacity = capacity;
-  }
+  void *array = l->path;
+  GP_TRY(gp_grow_array(l->count, &l->capacity, sizeof *l->path, &array));
+  l->path = array;
   size_t length = strlen(folder), size = length + strlen(name) + 2;
   void *path = NULL;
   GP_TRY(gp_alloc(size, &path));

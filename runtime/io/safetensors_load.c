@@ -162,13 +162,9 @@ static gp_status append_entry(loader *l, const char *name) {
   if (strlen(name) > GP_ARCHIVE_MAX_NAME)
     return gp_fail(GP_EFORMAT, "a tensor's name has %zu bytes, at most %d are possible",
                    strlen(name), GP_ARCHIVE_MAX_NAME);
-  if (l->count == l->capacity) {
-    size_t capacity = l->capacity ? 2 * l->capacity : 64;
-    void *array = l->entry;
-    GP_TRY(gp_resize_array(l->capacity, capacity, sizeof *l->entry, &array));
-    l->entry = array;
-    l->capacity = capacity;
-  }
+  void *array = l->entry;
+  GP_TRY(gp_grow_array(l->count, &l->capacity, sizeof *l->entry, &array));
+  l->entry = array;
   l->entry[l->count] = (entry){.name = name};
   return parse_entry(l, &l->entry[l->count++]);
 }
