@@ -1,4 +1,7 @@
-/* io/file.c - a file as bytes, and the files below a folder. */
+/* io/file.c - a file as bytes, and the files below a folder.
+ *
+ * Lists are sorted by bytes, so that a data set has one order on every file system and in every
+ * locale: the order of rows decides the bits of a training run. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h> /* qsort */
@@ -44,6 +47,7 @@ typedef struct list {
   size_t count, capacity;
 } list;
 
+/* errno is read here: nothing may come between the failed call and this. */
 static gp_status refused(const char *path) {
   return gp_fail(GP_EIO, "%s: cannot read: %s", path, strerrordesc_np(errno));
 }
@@ -104,10 +108,12 @@ static gp_status collect(list *files, list *folders, const char *path) {
   return GP_OK;
 }
 
+/* strcmp, not strcoll: see above. */
 static int by_bytes(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* What is half collected is freed with the lists; the folders are needed for the walk only. */
 gp_status gp_file_list(const char *path, char ***names, size_t *count) {
   list files = {0}, folders = {0};
   gp_status status = collect(&files, &folders, path);
