@@ -12,6 +12,7 @@ typedef struct optimizer_box {
 
 /* ---- check --------------------------------------------------------------------------------- */
 
+/* After __gc, which a script can call by hand, the box is empty. */
 static optimizer_box *check_optimizer(lua_State *L) {
   optimizer_box *box = luaL_checkudata(L, 1, OPTIMIZER);
   if (!box->optimizer) gp_lua_error(L, "optimizer: it was freed, expected a live one");

@@ -5,6 +5,7 @@
 
 #include "field.h"
 
+/* devices is kept for stats(): the runtime does not count them for us. */
 typedef struct pipeline_box {
   gp_pipeline *pipeline;
   int devices;
@@ -67,6 +68,8 @@ static int pipeline_new(lua_State *L) {
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* A value of the trace being planned, or none. A real tensor here means that the model ignored its
+ * input, which only the one who traced it can correct. */
 static gp_ref ref_field(lua_State *L, int index, const char *name) {
   gp_ref ref = GP_NONE;
   if (lua_getfield(L, index, name) != LUA_TNIL) {
@@ -88,6 +91,7 @@ static void check_plan_shape(lua_State *L, int index, gp_plan_shape *shape) {
   shape->constant_count = gp_lua_int_field(L, index, "constant_count", 0);
 }
 
+/* Last before the build, which takes traces even when it fails: nothing raises in between. */
 static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   for (int k = 0; k < 2; k++) {
     if (lua_rawgeti(L, shapes, k + 1) == LUA_TTABLE) {
@@ -122,6 +126,7 @@ static int pipeline_plan(lua_State *L) {
   return 1;
 }
 
+/* A light pointer has no type to check: only lua/gpipe/pipeline/plans.lua holds plans. */
 static gp_plan *check_plan(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
   return lua_touserdata(L, index);

@@ -1,4 +1,7 @@
-/* bindings/pipeline/schedule.c - rows of text -> a verified schedule. */
+/* bindings/pipeline/schedule.c - rows of text -> a verified schedule.
+ *
+ * A schedule that is wrong is an ordinary answer here, not an error: whoever writes one (a person, a
+ * search) asks in a loop, so the fault comes back as values. */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
@@ -48,6 +51,7 @@ static int schedule_new(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
+/* Idempotent: a finalizer may run again when the state is closed. */
 static int schedule_free(lua_State *L) {
   gp_schedule **box = luaL_checkudata(L, 1, GP_LUA_SCHEDULE);
   gp_schedule *schedule = *box;

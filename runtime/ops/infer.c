@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "base/tensor.h"
 
-/* ---- dtypes of operands without names --------------------------------------------------------------------------------- */
+/* ---- operands without names ------------------------------------------------------------------ */
 
 static bool computes(gp_dtype dtype) { return dtype == GP_F32 || dtype == GP_F64; }
 
@@ -63,6 +63,7 @@ gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape) {
   return GP_OK;
 }
 
+/* Neither shape is the right one here, so none is called "expected". */
 gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b) {
   if (gp_shape_equal(&sig->in[a]->shape, &sig->in[b]->shape)) return GP_OK;
   char first[GP_SHAPE_TEXT], second[GP_SHAPE_TEXT];
@@ -115,7 +116,7 @@ gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape) {
   return GP_OK;
 }
 
-/* ---- operands with roles -------------------------------------------------------------------- */
+/* ---- operands with roles --------------------------------------------------------------------- */
 
 /* The first operand of the mask is what the others are compared with, so it is named too. */
 gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigned mask) {
@@ -134,6 +135,7 @@ gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigne
   return GP_OK;
 }
 
+/* bool is refused: a mask passed for ids is a mistake that no range check would find. */
 gp_status gp_operand_ids(const gp_sig *sig, const char *const *roles, int i) {
   gp_dtype dtype = sig->in[i]->dtype;
   if (dtype == GP_I64 || dtype == GP_I32 || dtype == GP_U8) return GP_OK;
@@ -173,6 +175,7 @@ gp_status gp_operand_shape(const gp_sig *sig, const char *const *roles, int i,
                  other);
 }
 
+/* One wording for 1 and for more dimensions. */
 gp_status gp_operand_rank(const gp_sig *sig, const char *const *roles, int i, int rank) {
   if (sig->in[i]->shape.rank >= rank) return GP_OK;
   char is[GP_SHAPE_TEXT];
@@ -192,6 +195,7 @@ gp_status gp_infer_like(gp_sig *sig, int i) {
   return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
 }
 
+/* No copy: whether the strides stay inside the storage is checked when a tensor is made of them. */
 gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride) {
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, shape));
   gp_meta *out = &sig->out[sig->n_out - 1];

@@ -26,6 +26,8 @@ static gp_status check_qkv(const gp_sig *sig, const char *const *role, int first
                  gp_shape_print(k, text, sizeof text));
 }
 
+/* q, k, v -> o like q, and lse [B, H, Tq], the log of each query's sum of exponentials: all
+ * that the gradient needs to make the scores again. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 7));
   GP_TRY(check_qkv(sig, roles, 0));
@@ -36,6 +38,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &lse);
 }
 
+/* do, q, k, v, o, lse -> dq, dk, dv. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 63));
   GP_TRY(check_qkv(sig, dx_roles, 1));
@@ -49,6 +52,7 @@ static gp_status infer_dx(gp_sig *sig) {
   return GP_OK;
 }
 
+/* One node for all three gradients: they share the scores. Those that nobody needs are not read. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   if (v->dout[0] == GP_NONE || !(v->need[0] || v->need[1] || v->need[2])) return GP_OK;
@@ -67,12 +71,14 @@ static gp_cost cost_of(const gp_sig *sig, int q, double products) {
   return gp_cost_of(sig, heads * pairs * (2 * products * (double)s->dim[3] + 13));
 }
 
+/* The products are q k^T and p v; backward q k^T again, do v^T, and those of dq, dk, dv. */
 static gp_cost cost(const gp_sig *sig) { return cost_of(sig, 0, 2); }
 
 static gp_cost cost_dx(const gp_sig *sig) { return cost_of(sig, 1, 5); }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
+/* Strides of [B, H, T, D], or of lse [B, H, T], which has no columns. */
 static gp_heads heads(const gp_arg *arg) {
   const gp_meta *m = arg->meta;
   bool lse = m->shape.rank == 3;
@@ -98,6 +104,7 @@ static gp_flash describe(const gp_call *call) {
   return f;
 }
 
+/* The inputs after the gradient are in the order of the forward operands q, k, v, o. */
 static gp_flash describe_dx(const gp_call *call) {
   gp_flash f = describe_shape(call, &call->in[1].meta->shape, &call->in[2].meta->shape);
   f.backward = true;

@@ -29,6 +29,7 @@ static gp_status check_qkv(const gp_sig *sig, const char *const *role, int i, gp
   return gp_flash_check_attrs(sig->attr);
 }
 
+/* qkv -> o, lse. */
 static gp_status infer(gp_sig *sig) {
   gp_shape out[2];
   GP_TRY(gp_operands_float(sig, roles, 1));
@@ -37,6 +38,7 @@ static gp_status infer(gp_sig *sig) {
   return GP_OK;
 }
 
+/* do, qkv, o, lse -> dqkv, as packed as qkv. */
 static gp_status infer_dx(gp_sig *sig) {
   gp_shape out[2];
   GP_TRY(gp_operands_float(sig, dx_roles, 15));
@@ -54,6 +56,7 @@ static gp_status vjp(gp_vjp *v) {
   return gp_build(v->builder, GP_OP_attention_qkv_dx, v->attr, in, 4, &v->din[0]);
 }
 
+/* As in attention.c: `products` matrix products, and the exponentials; C / H channels a head. */
 static gp_cost cost_of(const gp_sig *sig, const gp_shape *qkv, double products) {
   double pairs = gp_flash_pairs(qkv->dim[1], qkv->dim[1], sig->attr->i[1] != 0);
   double c = (double)qkv->dim[2] / 3, h = (double)sig->attr->i[2];
@@ -73,10 +76,12 @@ static gp_heads heads(const gp_flash *f, const gp_arg *arg, int64_t first) {
   return (gp_heads){data, f->queries * row, f->width, row, 1};
 }
 
+/* lse [B, H, T] is contiguous: one value a query. */
 static gp_heads lse_heads(const gp_flash *f, const gp_arg *arg) {
   return (gp_heads){arg->data, f->heads * f->queries, f->queries, 1, 0};
 }
 
+/* q, k and v begin at columns 0, C and 2C of a row; head h at h C / H within each. */
 static gp_flash describe_qkv(const gp_call *call, const gp_arg *qkv) {
   const gp_shape *s = &qkv->meta->shape;
   int64_t c = s->dim[2] / 3, h = call->attr->i[2];

@@ -11,6 +11,7 @@
 
 static const char *const roles[] = {"ids", "weight"};
 
+/* ids [..], weight [V, C] -> [.., C]. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operand_ids(sig, roles, 0));
   GP_TRY(gp_operands_float(sig, roles, 2));
@@ -23,6 +24,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[1]->dtype, &out);
 }
 
+/* The gradient op cannot see V in its operands, so it is an attribute. Ids have no gradient. */
 static gp_status vjp(gp_vjp *v) {
   if (!v->need[1] || v->dout[0] == GP_NONE) return GP_OK;
   gp_attrs attrs = {.i = {gp_build_meta(v->builder, v->in[1])->shape.dim[0]}};
@@ -66,6 +68,7 @@ const gp_op_def gp_def_embedding = {.name = "embedding",
 
 static const char *const dw_roles[] = {"gradient", "ids"};
 
+/* dy [.., C], ids [..] -> dw [V, C]. */
 static gp_status infer_dw(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dw_roles, 1));
   GP_TRY(gp_operand_ids(sig, dw_roles, 1));

@@ -15,6 +15,7 @@
 
 static const char *const linear_roles[] = {"input", "weight", "bias"};
 
+/* x [.., K], w [N, K] (packed, i[0] = 1: [K, N]), b [N] optional -> y [.., N]. */
 static gp_status infer_linear(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, linear_roles, 7));
   GP_TRY(gp_operand_shape(sig, linear_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
@@ -30,6 +31,7 @@ static gp_status infer_linear(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
 
+/* Reads x and w, never y. The gradient of b is a sum over rows with an op of its own. */
 static gp_status vjp_linear(gp_vjp *v) {
   gp_ref dy = v->dout[0];
   if (dy == GP_NONE) return GP_OK;
@@ -121,6 +123,7 @@ const gp_op_def gp_def_linear = {
 
 static const char *const dx_roles[] = {"gradient", "weight"};
 
+/* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
 static gp_status infer_linear_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 3));
   GP_TRY(gp_operand_shape(sig, dx_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
@@ -164,6 +167,7 @@ const gp_op_def gp_def_linear_dx = {.name = "linear_dx",
 
 static const char *const dw_roles[] = {"gradient", "input"};
 
+/* dy [.., N], x [.., K] -> dw [N, K] = dy^T x, all rows in one product. */
 static gp_status infer_linear_dw(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dw_roles, 3));
   GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
@@ -186,6 +190,7 @@ static gp_cut cut_linear_dw(const gp_call *call) {
   return (gp_cut){n, grain > 0 ? grain : 1};
 }
 
+/* Rows [first, last) of dw: the sum over the rows of dy and x is inside the product. */
 static gp_status run_outputs(const gp_call *call, gp_span part) {
   const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
   int64_t n = dw->meta->shape.dim[0], k = dw->meta->shape.dim[1], rows = gp_meta_rows(dy->meta);

@@ -18,6 +18,7 @@ static int64_t columns_of(const gp_meta *meta, bool transposed) {
   return rows_of(meta, !transposed);
 }
 
+/* The leading dims: what is left when the matrices are taken off. */
 static gp_shape stack_of(const gp_meta *meta) {
   gp_shape stack = meta->shape;
   stack.rank -= 2;
@@ -40,6 +41,8 @@ static gp_status fail_stacks(const gp_sig *sig) {
                  roles[1], b, roles[0], a);
 }
 
+/* a [.., M, K], b [.., K, N] -> [.., M, N], as the product sees them: i[0], i[1] say which of the
+ * two is stored transposed. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 3));
   GP_TRY(gp_operand_rank(sig, roles, 0, 2));
@@ -56,6 +59,7 @@ static gp_status infer(gp_sig *sig) {
 
 /* ---- gradient ------------------------------------------------------------------------------ */
 
+/* No stack, or one of a single matrix. */
 static bool is_one_matrix(const gp_meta *meta) {
   gp_shape stack = stack_of(meta);
   for (int d = 0; d < stack.rank; d++)
@@ -85,6 +89,8 @@ static gp_status vjp_shared_matrix(gp_vjp *v, bool tb) {
   return gp_vjp_reshape(v, db, &shape, &v->din[1]);
 }
 
+/* da = dy b^T, db = a^T dy; an operand stored transposed gets the transposed product instead, so
+ * no transposed copy is made. Stacks that were broadcast are summed. */
 static gp_status vjp(gp_vjp *v) {
   bool ta = v->attr->i[0] != 0, tb = v->attr->i[1] != 0;
   gp_ref a = v->in[0], b = v->in[1], dy = v->dout[0], g;
@@ -153,6 +159,7 @@ static int64_t matrix_of(const gp_meta *operand, const gp_meta *out, int64_t ind
   return number;
 }
 
+/* Up to 64 rows of one matrix of the stack. */
 static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
   const gp_arg *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
   int64_t batch = unit / blocks_of(s), row = unit % blocks_of(s) * GP_ROW_BLOCK;

@@ -51,6 +51,7 @@ static gp_status check_smoothing(const gp_sig *sig) {
 
 static const char *const roles[] = {"logits", "ids"};
 
+/* logits [.., V], ids [..] -> losses [..] and lse [..], the log of the sum of exponentials. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 1));
   GP_TRY(gp_operand_ids(sig, roles, 1));
@@ -62,6 +63,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &rows);
 }
 
+/* lse is kept and not the softmax: one value a row instead of V. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   if (!v->need[0] || v->dout[0] == GP_NONE) return GP_OK;
@@ -69,6 +71,7 @@ static gp_status vjp(gp_vjp *v) {
                   (gp_ref[]){v->in[0], v->in[1], v->out[1], v->dout[0]}, 4, &v->din[0]);
 }
 
+/* An exponential counts as ten operations, three more go with it. */
 static gp_cost cost(const gp_sig *sig) {
   return gp_cost_of(sig, 13 * (double)gp_meta_numel(sig->in[0]));
 }
@@ -100,6 +103,7 @@ const gp_op_def gp_def_cross_entropy = {
 
 static const char *const dx_roles[] = {"logits", "ids", "lse", "gradient"};
 
+/* logits, ids, lse, gradient of each row's loss -> gradient of the logits [.., V]. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 1 | 4 | 8));
   GP_TRY(gp_operand_ids(sig, dx_roles, 1));
@@ -128,6 +132,8 @@ const gp_op_def gp_def_cross_entropy_dx = {
 
 static const char *const count_roles[] = {"ids"};
 
+/* ids -> how many are not ignored. Depends on the targets alone, so it is known before the forward
+ * pass: every micro-batch is scaled by the whole mini-batch's count. */
 static gp_status infer_count(gp_sig *sig) {
   GP_TRY(gp_operand_ids(sig, count_roles, 0));
   return gp_infer_out(sig, GP_I64, &(gp_shape){0});

@@ -11,6 +11,8 @@ static const char *const roles[] = {"input", "target", "gradient"};
 #define GP_REAL_SOURCE "ops/loss/mse.inc"
 #include "ops/real.h"
 
+/* The inputs in the mask have one float dtype; input and target one shape, without broadcasting: a
+ * [N] against [N, 1] is nearly always a mistake. */
 static gp_status check(const gp_sig *sig, unsigned mask) {
   GP_TRY(gp_operands_float(sig, roles, mask));
   return gp_operand_shape(sig, roles, 1, &sig->in[0]->shape, 0);
@@ -23,6 +25,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &(gp_shape){0});
 }
 
+/* d sum (a - b)^2: to a it is 2 (a - b), to b the same with the operands exchanged. */
 static gp_status vjp(gp_vjp *v) {
   gp_ref a = v->in[0], b = v->in[1], dsum = v->dout[0];
   if (dsum == GP_NONE) return GP_OK;

@@ -18,6 +18,7 @@
 
 static const char *const roles[] = {"input", "weight", "bias"};
 
+/* x [.., C], w [C], b [C] -> y [.., C], mean [..], rstd [..]; those are for the gradient. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 7));
   GP_TRY(gp_operand_rank(sig, roles, 0, 1));
@@ -31,6 +32,7 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, dtype, &rows);
 }
 
+/* Three nodes, so that dw and db fall into W and dx into I. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   gp_ref dy = v->dout[0], x = v->in[0], w = v->in[1], mean = v->out[1], rstd = v->out[2];
@@ -64,6 +66,7 @@ const gp_op_def gp_def_layer_norm = {.name = "layer_norm",
 
 static const char *const dx_roles[] = {"gradient", "input", "weight", "mean", "rstd"};
 
+/* dy [.., C], x [.., C], w [C], mean [..], rstd [..] -> dx [.., C]. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 31));
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
@@ -95,6 +98,7 @@ const gp_op_def gp_def_layer_norm_dx = {.name = "layer_norm_dx",
 
 static const char *const dw_roles[] = {"gradient", "input", "mean", "rstd"};
 
+/* dy [.., C], x [.., C], mean [..], rstd [..] -> dw [C]. */
 static gp_status infer_dw(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dw_roles, 15));
   GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));

@@ -12,12 +12,14 @@
 
 static const char *const roles[] = {"input"}, *const dx_roles[] = {"gradient", "output"};
 
+/* x [.., N] -> y like x; at least one dim, since a scalar has no row. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 1));
   GP_TRY(gp_operand_rank(sig, roles, 0, 1));
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
+/* dy, y -> dx. Both gradients read the output: the input need not be kept. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 3));
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
