@@ -54,6 +54,7 @@ static gp_status sort_tasks(clocks *c) {
 /* Who publishes and who releases each message. */
 static void index_uses(clocks *c) {
   int32_t stages = c->plan->stage_count;
+  for (int32_t i = 0; i < c->plan->edge_count * c->micros; i++) c->maker[i] = -1;
   for (int32_t i = 0; i < c->plan->edge_count * c->micros * stages; i++) c->last[i] = -1;
   for (int32_t d = 0; d < c->devices; d++)
     for (int32_t t = c->plan->first[d]; t < c->plan->first[d + 1]; t++) {
@@ -81,21 +82,24 @@ static void run_clocks(clocks *c) {
 /* With this many slots, is the earlier user of each slot known to be done with it? */
 static bool enough(const clocks *c, int32_t edge, int32_t slots) {
   int32_t stages = c->plan->stage_count;
-  for (int32_t i = slots; i < c->micros; i++)
+  for (int32_t i = gp_plan_edge_micro(c->plan, edge) + slots; i < c->micros; i++)
     for (int32_t s = 0; s < stages; s++) {
       int32_t last = c->last[(edge * c->micros + i - slots) * stages + s];
-      if (last >= 0 && !known_over(c, last, c->maker[edge * c->micros + i])) return false;
+      int32_t maker = c->maker[edge * c->micros + i];
+      if (last >= 0 && maker >= 0 && !known_over(c, last, maker)) return false;
     }
   return true;
 }
 
-/* Micro-batch i takes slot i mod K, the (i div K)-th time. */
+/* The i-th micro-batch of an edge takes slot i mod K, the (i div K)-th time. */
 static void set_slots(gp_plan *plan, const int32_t *slots) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     gp_task *task = &plan->tasks[t];
     for (int32_t u = 0; u < task->use_count; u++) {
-      task->uses[u].slot = task->micro % slots[task->uses[u].edge];
-      task->uses[u].round = (uint32_t)(task->micro / slots[task->uses[u].edge]);
+      gp_use *use = &task->uses[u];
+      int32_t turn = task->micro - gp_plan_edge_micro(plan, use->edge);
+      use->slot = turn % slots[use->edge];
+      use->round = (uint32_t)(turn / slots[use->edge]);
     }
   }
 }
@@ -114,7 +118,7 @@ static gp_status size_all(clocks *c, int32_t *slots) {
     else
       while (n < c->micros && !enough(c, e, n)) n++;
     plan->channels[e].slots = slots[e] = n;
-    plan->channels[e].parties = 1 + plan->shapes[0].stages->edges[e].to_count;
+    plan->channels[e].parties = 1 + gp_plan_edge(plan, e)->to_count;
   }
   set_slots(plan, slots);
   return GP_OK;

@@ -287,7 +287,7 @@ static void mark_uses(gp_plan *plan, int32_t stage, bool *seen) {
       for (int32_t u = 0; task->stage == stage && u < task->use_count; u++) {
         gp_use *use = &task->uses[u];
         bool *cell = &seen[use->edge * plan->micro_count + task->micro], first = !*cell;
-        bool made_here = plan->shapes[0].stages->edges[use->edge].from == stage;
+        bool made_here = gp_plan_edge(plan, use->edge)->from == stage;
         *cell = true;
         if (!first) continue;
         if (pass)

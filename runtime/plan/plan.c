@@ -10,16 +10,17 @@ int32_t gp_plan_base_count(const gp_plan *plan) { return GP_BASE_EDGE + plan->ed
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* Both numbers of rows must give the same edges, or the stages would not understand each other. */
-static bool same_edges(const gp_stages *a, const gp_stages *b) {
-  if (a->edge_count != b->edge_count) return false;
-  for (int32_t e = 0; e < a->edge_count; e++) {
-    const gp_edge *x = &a->edges[e], *y = &b->edges[e];
-    if (x->from != y->from || x->phase != y->phase || x->to_count != y->to_count ||
-        memcmp(x->to, y->to, (size_t)x->to_count * sizeof *x->to))
-      return false;
-  }
-  return true;
+static bool is_own_edge(const gp_plan *plan, int32_t edge) {
+  return plan->shapes[1].own_edges && edge >= plan->shapes[1].first_edge;
+}
+
+const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge) {
+  const gp_shape_plan *shape = &plan->shapes[is_own_edge(plan, edge)];
+  return &shape->stages->edges[edge - shape->first_edge];
+}
+
+int32_t gp_plan_edge_micro(const gp_plan *plan, int32_t edge) {
+  return is_own_edge(plan, edge) ? plan->shapes[0].micros : 0;
 }
 
 /* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
@@ -58,13 +59,8 @@ static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, 
     if (k) plan->shapes[1].larger = &plan->shapes[0];
     GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
   }
-  if (spec->shapes[1].micros && !same_edges(plan->shapes[0].stages, plan->shapes[1].stages))
-    return gp_fail(
-        GP_ESHAPE,
-        "the model is traced to different graphs for %d and %d rows: forward must not branch on "
-        "the number of rows, or chunks must divide the batch",
-        (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
   plan->edge_count = plan->shapes[0].stages->edge_count;
+  if (plan->shapes[1].own_edges) plan->edge_count += plan->shapes[1].stages->edge_count;
   return check_outputs(plan);
 }
 
@@ -80,17 +76,24 @@ static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes,
   return GP_OK;
 }
 
+/* Bytes of an edge's value in the micro-batches of one size; 0 where they do not use it. */
+static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *bytes) {
+  const gp_shape_plan *shape = &plan->shapes[k];
+  int32_t own = edge - shape->first_edge;
+  *bytes = 0;
+  if (!shape->stages || own < 0 || own >= shape->stages->edge_count) return GP_OK;
+  gp_ref value = shape->stages->edges[own].value;
+  return gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, bytes);
+}
+
 /* Slots lie with the maker; both sizes of micro-batches fit. */
 static gp_status allocate_channels(gp_plan *plan) {
   for (int32_t e = 0; e < plan->edge_count; e++) {
     gp_channel *channel = &plan->channels[e];
-    int32_t device = plan->placement[plan->shapes[0].stages->edges[e].from];
+    int32_t device = plan->placement[gp_plan_edge(plan, e)->from];
     for (int k = 0; k < 2; k++) {
-      const gp_shape_plan *shape = &plan->shapes[k];
-      if (!shape->stages) continue;
-      gp_ref value = shape->stages->edges[e].value;
       size_t bytes;
-      GP_TRY(gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, &bytes));
+      GP_TRY(edge_bytes(plan, e, k, &bytes));
       if (bytes > channel->bytes) channel->bytes = bytes;
     }
     GP_TRY(take(plan, device, (size_t)channel->slots, channel->bytes, &channel->memory));

@@ -1,5 +1,6 @@
 /* plan/shape.c - a traced model becomes the programs of its stages, for one number of rows. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -105,7 +106,7 @@ static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
     *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
     break;
   case GP_VALUE_NODE:
-    if (edge >= 0) place->base = GP_BASE_EDGE + edge;
+    if (edge >= 0) place->base = GP_BASE_EDGE + s->shape->first_edge + edge;
     if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
     if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
     if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
@@ -347,6 +348,18 @@ static gp_status build_count(shaper *s) {
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
+/* Do the same values cross between the same stages? */
+static bool same_edges(const gp_stages *a, const gp_stages *b) {
+  if (a->edge_count != b->edge_count) return false;
+  for (int32_t e = 0; e < a->edge_count; e++) {
+    const gp_edge *x = &a->edges[e], *y = &b->edges[e];
+    if (x->from != y->from || x->phase != y->phase || x->to_count != y->to_count ||
+        memcmp(x->to, y->to, (size_t)x->to_count * sizeof *x->to))
+      return false;
+  }
+  return true;
+}
+
 /* Exports keep alive what leads to them. */
 static gp_status cut_stages(shaper *s) {
   gp_ref exports[2];
@@ -356,7 +369,11 @@ static gp_status cut_stages(shaper *s) {
                      .exports = exports};
   if (s->shape->loss != GP_NONE) exports[cut.export_count++] = s->shape->loss;
   if (s->shape->output != GP_NONE) exports[cut.export_count++] = s->shape->output;
-  return gp_stages_build(&cut, &s->shape->stages);
+  GP_TRY(gp_stages_build(&cut, &s->shape->stages));
+  const gp_shape_plan *larger = s->shape->larger;
+  s->shape->own_edges = larger && !same_edges(larger->stages, s->shape->stages);
+  if (s->shape->own_edges) s->shape->first_edge = larger->stages->edge_count;
+  return GP_OK;
 }
 
 /* Prepared values first: the programs of the stages read them. */

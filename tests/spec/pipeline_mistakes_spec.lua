@@ -103,20 +103,6 @@ describe("a layer of the user's", function()
     fails_with("is not part of the model", pipe.evaluate, pipe, x, y)
   end)
 
-  it("that makes other graphs of other numbers of rows is told so", function()
-    local Fork = nn.class("Fork")
-    local kept
-    function Fork:forward(v)
-      kept = v
-      return v * 2
-    end
-    local pipe <close> = pipe_of({ balance = { 1, 1, 2 } }, nn.Sequential { nn.Embedding(11, 4), Fork(), with_forward(
-      function(_, v) return v.shape[1] > 2 and v + kept or v end)[3], nn.Linear(4, 11) })
-    fails_with("the model is traced to different graphs for 3 and 2 rows: forward must not branch on the number of "
-      .. "rows, or chunks must divide the batch", pipe.step, pipe, x, y)
-    assert.equal("number", type(pipe:step(x:narrow(1, 1, 4), y:narrow(1, 1, 4))))
-  end)
-
   it("that shares a buffer which forward writes with another stage is refused, both are named", function()
     local shared = nn.Buffer({ 4 })
     local Read, Write = nn.class("Read"), nn.class("Write")
