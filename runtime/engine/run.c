@@ -32,7 +32,7 @@ static void ring_stage(const gp_worker *worker, const gp_plan *plan, int32_t sta
 static void publish_outputs(gp_worker *worker, const gp_plan *plan, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
-    const gp_edge *edge = &plan->shapes[0].stages->edges[use->edge];
+    const gp_edge *edge = gp_plan_edge(plan, use->edge);
     gp_slot_state *state = &plan->channels[use->edge].states[use->slot];
     if (use->publish) {
       atomic_store_explicit(&state->published, use->round + 1, memory_order_release);
@@ -74,7 +74,8 @@ static void bind_frame(gp_worker *worker, const gp_run *run, const gp_task *task
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
     const gp_channel *channel = &plan->channels[use->edge];
-    frame[GP_BASE_EDGE + use->edge] = channel->memory + (size_t)use->slot * channel->bytes;
+    frame[GP_BASE_EDGE + use->edge - plan->shapes[task->shape].first_edge] =
+        channel->memory + (size_t)use->slot * channel->bytes;
   }
 }
 

@@ -75,42 +75,53 @@ static void run_clocks(clocks *c) {
   }
 }
 
+/* The micro-batches that use an edge: those of its shape. */
+static int32_t first_micro(const gp_plan *plan, int32_t edge) {
+  return gp_plan_shape_of_edge(plan, edge) ? plan->shapes[0].micros : 0;
+}
+
+static int32_t micros_of(const gp_plan *plan, int32_t edge) {
+  return plan->shapes[gp_plan_shape_of_edge(plan, edge)].micros;
+}
+
 static bool enough(const clocks *c, int32_t edge, int32_t slots) {
   int32_t stages = c->plan->stage_count;
-  for (int32_t i = slots; i < c->micros; i++)
+  int32_t first = edge * c->micros + first_micro(c->plan, edge);
+  for (int32_t i = first + slots; i < first + micros_of(c->plan, edge); i++)
     for (int32_t s = 0; s < stages; s++) {
-      int32_t last = c->last[(edge * c->micros + i - slots) * stages + s];
-      if (last >= 0 && !known_over(c, last, c->maker[edge * c->micros + i])) return false;
+      int32_t last = c->last[(i - slots) * stages + s];
+      if (last >= 0 && !known_over(c, last, c->maker[i])) return false;
     }
   return true;
 }
 
-static void set_slots(gp_plan *plan, const int32_t *slots) {
-  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
-    gp_task *task = &plan->tasks[t];
-    for (int32_t u = 0; u < task->use_count; u++) {
-      task->uses[u].slot = task->micro % slots[task->uses[u].edge];
-      task->uses[u].round = (uint32_t)(task->micro / slots[task->uses[u].edge]);
-    }
-  }
+static int32_t slots_for(const clocks *c, int32_t edge) {
+  const gp_plan *plan = c->plan;
+  int32_t n = 1, most = micros_of(plan, edge);
+  if (plan->kind == GP_PLAN_EVALUATE || plan->kind == GP_PLAN_FORWARD)
+    return most < FORWARD_ONLY_SLOTS ? most : FORWARD_ONLY_SLOTS;
+  while (n < most && !enough(c, edge, n)) n++;
+  return n;
 }
 
-static gp_status size_all(clocks *c, int32_t *slots) {
+static void set_slot(const gp_plan *plan, int32_t micro, gp_use *use) {
+  int32_t slots = plan->channels[use->edge].slots, i = micro - first_micro(plan, use->edge);
+  use->slot = i % slots;
+  use->round = (uint32_t)(i / slots);
+}
+
+static gp_status size_all(clocks *c) {
   gp_plan *plan = c->plan;
-  bool forward_only = plan->kind == GP_PLAN_EVALUATE || plan->kind == GP_PLAN_FORWARD;
   GP_TRY(sort_tasks(c));
   index_uses(c);
   run_clocks(c);
   for (int32_t e = 0; e < plan->edge_count; e++) {
-    int32_t n = 1;
-    if (forward_only)
-      n = c->micros < FORWARD_ONLY_SLOTS ? c->micros : FORWARD_ONLY_SLOTS;
-    else
-      while (n < c->micros && !enough(c, e, n)) n++;
-    plan->channels[e].slots = slots[e] = n;
-    plan->channels[e].parties = 1 + plan->shapes[0].stages->edges[e].to_count;
+    plan->channels[e].slots = slots_for(c, e);
+    plan->channels[e].parties = 1 + gp_plan_edge(plan, e)->to_count;
   }
-  set_slots(plan, slots);
+  for (int32_t t = 0; t < c->task_count; t++)
+    for (int32_t u = 0; u < plan->tasks[t].use_count; u++)
+      set_slot(plan, plan->tasks[t].micro, &plan->tasks[t].uses[u]);
   return GP_OK;
 }
 
@@ -120,8 +131,7 @@ gp_status gp_plan_size_channels(gp_plan *plan) {
               .devices = plan->device_count,
               .micros = plan->micro_count};
   size_t tasks = (size_t)c.task_count, cells = (size_t)(plan->edge_count * plan->micro_count);
-  size_t ints = tasks * (size_t)c.devices + 2 * tasks + cells * (1 + (size_t)plan->stage_count) +
-                (size_t)plan->edge_count;
+  size_t ints = tasks * (size_t)c.devices + 2 * tasks + cells * (1 + (size_t)plan->stage_count);
   int32_t *memory;
   GP_TRY(gp_alloc_array(ints + 1, sizeof *memory, (void **)&memory));
   c.clock = memory;
@@ -129,7 +139,7 @@ gp_status gp_plan_size_channels(gp_plan *plan) {
   c.sorted = c.device + tasks;
   c.maker = c.sorted + tasks;
   c.last = c.maker + cells;
-  gp_status status = size_all(&c, c.last + cells * (size_t)plan->stage_count);
+  gp_status status = size_all(&c);
   gp_free(memory);
   return status;
 }

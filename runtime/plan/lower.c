@@ -251,19 +251,20 @@ static void touch(const gp_place *place, bool *touched) {
   if (place->base >= GP_BASE_EDGE) touched[place->base - GP_BASE_EDGE] = true;
 }
 
-/* List the edges that a task's program touches. */
-static gp_status find_uses(gp_plan *plan, gp_task *task, bool *touched) {
+/* List the edges that a task's program touches; it counts them from its own shape's first. */
+static gp_status find_uses(gp_plan *plan, gp_task *task, bool *all) {
   int32_t count = 0;
-  for (int32_t e = 0; e < plan->edge_count; e++) touched[e] = false;
+  bool *touched = all + plan->shapes[task->shape].first_edge;
+  for (int32_t e = 0; e < plan->edge_count; e++) all[e] = false;
   for (int32_t n = 0; task->program && n < task->program->instr_count; n++) {
     const gp_instr *instr = &task->program->instrs[n];
     for (int i = 0; i < instr->call.n_in; i++) touch(&instr->in[i], touched);
     for (int k = 0; k < instr->call.n_out; k++) touch(&instr->out[k], touched);
   }
-  for (int32_t e = 0; e < plan->edge_count; e++) count += touched[e];
+  for (int32_t e = 0; e < plan->edge_count; e++) count += all[e];
   GP_TRY(gp_alloc_array((size_t)count + 1, sizeof(gp_use), (void **)&task->uses));
   for (int32_t e = 0; e < plan->edge_count; e++)
-    if (touched[e]) task->uses[task->use_count++] = (gp_use){.edge = e};
+    if (all[e]) task->uses[task->use_count++] = (gp_use){.edge = e};
   return GP_OK;
 }
 
@@ -279,7 +280,7 @@ static void mark_uses(gp_plan *plan, int32_t stage, bool *seen) {
       for (int32_t u = 0; task->stage == stage && u < task->use_count; u++) {
         gp_use *use = &task->uses[u];
         bool *cell = &seen[use->edge * plan->micro_count + task->micro], first = !*cell;
-        bool made_here = plan->shapes[0].stages->edges[use->edge].from == stage;
+        bool made_here = gp_plan_edge(plan, use->edge)->from == stage;
         *cell = true;
         if (!first) continue;
         if (pass)

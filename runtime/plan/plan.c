@@ -10,16 +10,18 @@ int32_t gp_plan_base_count(const gp_plan *plan) { return GP_BASE_EDGE + plan->ed
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* Both numbers of rows must give the same edges, or the stages would not understand each other. */
-static bool same_edges(const gp_stages *a, const gp_stages *b) {
-  if (a->edge_count != b->edge_count) return false;
-  for (int32_t e = 0; e < a->edge_count; e++) {
-    const gp_edge *x = &a->edges[e], *y = &b->edges[e];
-    if (x->from != y->from || x->phase != y->phase || x->to_count != y->to_count ||
-        memcmp(x->to, y->to, (size_t)x->to_count * sizeof *x->to))
-      return false;
-  }
-  return true;
+/* Sums are added and counts are settled the same way for all micro-batches. */
+static gp_status check_losses(const gp_plan *plan) {
+  const gp_shape_plan *a = &plan->shapes[0], *b = &plan->shapes[1];
+  if (!b->trace || a->loss == GP_NONE) return GP_OK;
+  gp_dtype large = a->trace->graph.values[a->loss].meta.dtype;
+  gp_dtype small = b->trace->graph.values[b->loss].meta.dtype;
+  if (large == small && (a->count == GP_NONE) == (b->count == GP_NONE)) return GP_OK;
+  return gp_fail(
+      GP_EINVAL,
+      "loss: it is of another kind for %d rows than for %d: sum or count must not depend "
+      "on the number of rows",
+      (int)a->rows, (int)b->rows);
 }
 
 /* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
@@ -53,16 +55,12 @@ static gp_status check_outputs(const gp_plan *plan) {
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
+    plan->shapes[k].first_edge = plan->edge_count;
     if (k) plan->shapes[1].larger = &plan->shapes[0];
     GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
+    plan->edge_count += plan->shapes[k].stages->edge_count;
   }
-  if (spec->shapes[1].micros && !same_edges(plan->shapes[0].stages, plan->shapes[1].stages))
-    return gp_fail(
-        GP_ESHAPE,
-        "the model is traced to different graphs for %d and %d rows: forward must not branch on "
-        "the number of rows, or chunks must divide the batch",
-        (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
-  plan->edge_count = plan->shapes[0].stages->edge_count;
+  GP_TRY(check_losses(plan));
   return check_outputs(plan);
 }
 
@@ -80,16 +78,11 @@ static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes,
 static gp_status allocate_channels(gp_plan *plan) {
   for (int32_t e = 0; e < plan->edge_count; e++) {
     gp_channel *channel = &plan->channels[e];
-    int32_t device = plan->placement[plan->shapes[0].stages->edges[e].from];
-    for (int k = 0; k < 2; k++) {
-      const gp_shape_plan *shape = &plan->shapes[k];
-      if (!shape->stages) continue;
-      gp_ref value = shape->stages->edges[e].value;
-      size_t bytes;
-      GP_TRY(gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, &bytes));
-      if (bytes > channel->bytes) channel->bytes = bytes;
-    }
-    GP_TRY(take(plan, device, (size_t)channel->slots, channel->bytes, &channel->memory));
+    const gp_edge *edge = gp_plan_edge(plan, e);
+    const gp_graph *graph = &plan->shapes[gp_plan_shape_of_edge(plan, e)].trace->graph;
+    GP_TRY(gp_size_align(gp_meta_bytes(&graph->values[edge->value].meta), 64, &channel->bytes));
+    GP_TRY(take(plan, plan->placement[edge->from], (size_t)channel->slots, channel->bytes,
+                &channel->memory));
     GP_TRY(
         gp_alloc_array((size_t)channel->slots, sizeof(gp_slot_state), (void **)&channel->states));
   }

@@ -36,6 +36,7 @@ typedef struct gp_shape_plan {
   gp_trace *trace;
   gp_stages *stages;
   gp_stage_programs *programs;        /* per stage */
+  int32_t first_edge;                 /* its edges are numbered from here on in the plan */
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   gp_ref loss, count, output;         /* copies that are exported; GP_NONE */
   int64_t constant_count;
@@ -118,6 +119,14 @@ struct gp_plan {
 };
 
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
+/* Each number of rows has edges of its own: a trace may differ where there is but one row. */
+static inline int32_t gp_plan_shape_of_edge(const gp_plan *plan, int32_t edge) {
+  return plan->shapes[1].stages && edge >= plan->shapes[1].first_edge ? 1 : 0;
+}
+static inline const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge) {
+  const gp_shape_plan *shape = &plan->shapes[gp_plan_shape_of_edge(plan, edge)];
+  return &shape->stages->edges[edge - shape->first_edge];
+}
 static inline int32_t gp_plan_shape_of(const gp_plan *plan, int32_t micro) {
   return micro < plan->shapes[0].micros ? 0 : 1;
 }

@@ -46,6 +46,7 @@ static void visit(past *p, int32_t t) {
 static bool enough(const past *p, int32_t edge, int32_t slots) {
   const gp_plan *plan = p->plan;
   for (int32_t i = slots; i < plan->micro_count; i++) {
+    if (!toy_has(plan, edge, i) || !toy_has(plan, edge, i - slots)) continue;
     int32_t maker = maker_of(plan, edge, i);
     for (int32_t t = 0; t < toy_tasks(plan); t++)
       for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {

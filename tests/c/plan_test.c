@@ -77,9 +77,10 @@ static void check_numbers(const gp_plan *plan) {
 
 /* Per edge and micro-batch: one publication, one wait per reader, one release per party; in this order. */
 static void check_uses(const gp_plan *plan) {
-  const gp_stages *stages = plan->shapes[0].stages;
   for (int32_t e = 0; e < plan->edge_count; e++)
     for (int32_t m = 0; m < plan->micro_count; m++) {
+      const gp_edge *edge = gp_plan_edge(plan, e);
+      if (!toy_has(plan, e, m)) continue;
       int published = 0, waited = 0, released = 0, acquired = 0, at = -1;
       for (int32_t t = 0; t < toy_tasks(plan); t++)
         for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
@@ -88,10 +89,10 @@ static void check_uses(const gp_plan *plan) {
           published += use->publish, waited += use->wait, released += use->release,
               acquired += use->acquire;
           if (use->publish) at = plan->tasks[t].order;
-          if (use->publish) CHECK(plan->tasks[t].stage == stages->edges[e].from);
+          if (use->publish) CHECK(plan->tasks[t].stage == edge->from);
         }
-      CHECK(published == 1 && acquired == 1 && waited == stages->edges[e].to_count);
-      CHECK(released == stages->edges[e].to_count + 1);
+      CHECK(published == 1 && acquired == 1 && waited == edge->to_count);
+      CHECK(released == edge->to_count + 1);
       for (int32_t t = 0; t < toy_tasks(plan); t++)
         for (int32_t u = 0; u < plan->tasks[t].use_count; u++)
           if (plan->tasks[t].uses[u].edge == e && plan->tasks[t].micro == m &&

@@ -117,6 +117,11 @@ static inline void toy_plan_free(toy_planned *made) {
 
 static inline int32_t toy_tasks(const gp_plan *plan) { return plan->first[plan->device_count]; }
 
+/* Does this micro-batch have this edge? Each number of rows has edges of its own. */
+static inline bool toy_has(const gp_plan *plan, int32_t edge, int32_t micro) {
+  return gp_plan_shape_of_edge(plan, edge) == gp_plan_shape_of(plan, micro);
+}
+
 static inline int32_t toy_device(const gp_plan *plan, int32_t task) {
   int32_t d = 0;
   while (plan->first[d + 1] <= task) d++;

@@ -104,8 +104,8 @@ describe("trace", function()
         names[event.tid] = event.args.name
       end
     end
-    assert.equal("0P0 0P1 0F0 0F1 0R0 0B0 0R1 0B1", table.concat(rows[0], " "))
-    assert.equal("1P0 1P1 1C0 1C1 1F0 1R0 1B0 1F1 1R1 1B1", table.concat(rows[1], " "))
+    assert.equal("0P0 0F0 0F1 0R0 0B0 0R1 0B1", table.concat(rows[0], " "))
+    assert.equal("1P0 1C0 1C1 1F0 1R0 1B0 1F1 1R1 1B1", table.concat(rows[1], " "))
     assert.same({ [0] = "cpu:0", "cpu:1" }, names)
   end)
 
