@@ -52,6 +52,19 @@ static gp_status check_outputs(const gp_plan *plan) {
       gp_meta_print(small, (char[96]){0}, 96), (int)plan->shapes[1].rows);
 }
 
+/* Sums are added and counts are settled the same way for all micro-batches. */
+static gp_status check_losses(const gp_plan *plan) {
+  const gp_shape_plan *a = &plan->shapes[0], *b = &plan->shapes[1];
+  if (!b->trace || a->loss == GP_NONE) return GP_OK;
+  gp_dtype large = a->trace->graph.values[a->loss].meta.dtype;
+  gp_dtype small = b->trace->graph.values[b->loss].meta.dtype;
+  if (large == small && (a->count == GP_NONE) == (b->count == GP_NONE)) return GP_OK;
+  return gp_fail(GP_EINVAL,
+                 "loss: it is of another kind for %d rows than for %d: sum or count must not "
+                 "depend on the number of rows",
+                 (int)a->rows, (int)b->rows);
+}
+
 /* The larger micro-batches first: the smaller ones use their packed weights. */
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
@@ -61,6 +74,7 @@ static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, 
   }
   plan->edge_count = plan->shapes[0].stages->edge_count;
   if (plan->shapes[1].own_edges) plan->edge_count += plan->shapes[1].stages->edge_count;
+  GP_TRY(check_losses(plan));
   return check_outputs(plan);
 }
 

@@ -144,6 +144,14 @@ describe("a loss of the user's", function()
     { "an error", function() error "mine" end, "mine" },
     { "a branch on a value", function(o) return o:sum():item() end, "data-dependent control flow cannot be pipelined" },
   }
+  it("that is of another kind for other numbers of rows is refused", function()
+    local wide = gp.pipeline(nn.Sequential { nn.Linear(4, 3) }, { chunks = 2, loss = function(o, t)
+      return o:sum(), o.shape[1] > 2 and t:gt(0):sum() or 1
+    end })
+    fails_with("loss: it is of another kind for 3 rows than for 2: sum or count must not depend", wide.step, wide, a, b)
+    wide:close()
+  end)
+
   for _, case in ipairs(cases) do
     it("that returns " .. case[1] .. " is told what is wanted", function()
       local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 3) }, { chunks = 2, loss = case[2] })

@@ -143,6 +143,28 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     })
   end)
 
+  it("with rows that dimensions of one element hide: turned, broadcast, or asked for", function()
+    local Stash, Turned, Gated, Asks = nn.class("Stash"), nn.class("Turned"), nn.class("Gated"), nn.class("Asks")
+    function Stash:forward(x)
+      self.turned, self.mean = x:transpose(1, 2), x:mean(1, true)
+      return x
+    end
+    function Turned:init(from) self.from = from end
+    function Turned:forward(x) return x + self.from.turned:reshape { 8, -1 }:transpose(1, 2) end
+    function Gated:init(from) self.from = from end
+    function Gated:forward(x) return x + self.from.mean end
+    function Asks:forward(x) return x.shape[1] > 1 and x * 2 or x end
+    local made = regression {
+      x = rows_of(3, 6), y = rows_of(3, 3), model = function()
+        local stash = Stash()
+        return with(function() return stash end, nn.Tanh, function() return Turned(stash) end,
+          function() return Gated(stash) end, Asks)()
+      end,
+    }
+    check_everywhere(made, 2) -- two rows and one row: other graphs, other edges between stages
+    check_everywhere(made, 3)
+  end)
+
   it("with two values between layers", function()
     local Fork, Both, Join = nn.class("Fork"), nn.class("Both"), nn.class("Join")
     function Fork:forward(x) return x:tanh(), x:argmax(2) end

@@ -37,7 +37,8 @@ local Pop = layer(function(self, x) return x + self.from.kept * x:sigmoid() end,
   function(self, from) self.from = from end)
 
 local simple = {
-  function() return nn.Tanh() end, function() return nn.ReLU() end, function() return nn.GELU(choice { "erf", "tanh" }) end,
+  function() return nn.Tanh() end, function() return nn.ReLU() end, function() return nn.GELU(choice { "erf",
+    "tanh" }) end,
   function() return nn.SiLU() end, function() return nn.Sigmoid() end, function() return nn.Softmax(-1) end,
   function() return nn.Dropout(0.3) end, function() return nn.LayerNorm(W) end, function() return nn.Linear(W, W) end,
   function() return nn.Linear(W, W, { bias = false }) end, function() return Gate() end, function() return Mean() end,
