@@ -1,7 +1,7 @@
 /* bindings/pipeline/schedule.c - rows of text -> a verified schedule.
  *
- * A schedule that is wrong is an ordinary answer here, not an error: whoever writes one (a person, a
- * search) asks in a loop, so the fault comes back as values. */
+ * A schedule that is wrong is an ordinary answer here, not an error: whoever writes one (a person,
+ * a search) asks in a loop, so the fault comes back as values. */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
