@@ -1,6 +1,7 @@
 /* plan/plan.h - everything one batch shape needs, computed and allocated before its first step.
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
+ *   places.c    where the values lie that no program owns
  *   buffers.c   which stage a buffer belongs to that forward writes
  *   lower.c     schedule -> tasks: programs, slots, what to wait for, publish and release
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one

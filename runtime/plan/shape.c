@@ -4,23 +4,14 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "plan/plan.h"
+#include "plan/places.h"
 
-typedef struct shaper {
-  const gp_plan_env *env;
-  const gp_schedule *schedule;
-  gp_graph *graph;
-  gp_shape_plan *shape;
-  gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
-  gp_place *places;  /* the same with what the stage keeps */
-} shaper;
-
-enum { ALIGNMENT = 64, DROPPED = 0, KEPT = 1 };
+enum { DROPPED = 0, KEPT = 1 };
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
 /* What leaves the pipeline is a copy of its own: the value itself may be kept, sent or recomputed. */
-static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
+static gp_status export_copy(gp_shaper *s, gp_ref value, gp_ref *copy) {
   int32_t label;
   *copy = GP_NONE;
   if (value == GP_NONE) return GP_OK;
@@ -30,7 +21,7 @@ static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
 }
 
 /* One number per micro-batch each: 8 bytes wait for it. */
-static gp_status check_loss(const shaper *s) {
+static gp_status check_loss(const gp_shaper *s) {
   for (int k = 0; k < 2; k++) {
     gp_ref ref = k ? s->shape->count : s->shape->loss;
     if (ref == GP_NONE) continue;
@@ -45,7 +36,7 @@ static gp_status check_loss(const shaper *s) {
 }
 
 /* Training plans only; the others end here with the forward pass. */
-static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
+static gp_status differentiate(gp_shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
   gp_gradient_root root = {.value = from->loss_sum,
                            .layer = s->env->layer_count,
                            .is_loss = true,
@@ -56,7 +47,7 @@ static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_pla
 }
 
 /* The count may depend on targets and constants only: it is needed before the forward pass. */
-static gp_status check_count(const shaper *s, const bool *needed) {
+static gp_status check_count(const gp_shaper *s, const bool *needed) {
   for (int32_t n = 0; n < s->graph->node_count; n++)
     for (int i = 0; needed[n] && i < s->graph->nodes[n].n_in; i++) {
       gp_value_kind kind = s->graph->values[s->graph->nodes[n].in[i]].kind;
@@ -64,61 +55,6 @@ static gp_status check_count(const shaper *s, const bool *needed) {
         return gp_fail(GP_EINVAL, "loss: the count depends on the model's output; it may depend on "
                                   "the targets alone");
     }
-  return GP_OK;
-}
-
-/* ---- places -------------------------------------------------------------------------------- */
-
-/* Strided constants keep their layout: the place is the start of the storage. */
-static size_t constant_address(const gp_tensor *tensor) {
-  const gp_meta *meta = gp_tensor_meta(tensor);
-  return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
-}
-
-/* Captured from outside of the model, a parameter would never be trained: say so. */
-static gp_status place_param(shaper *s, const gp_value *value, gp_place *place) {
-  void *address = s->env->value(s->env->context, s->graph->params[value->index]);
-  if (!address)
-    return gp_fail(GP_EINVAL,
-                   "a parameter of shape %s is used in forward but is not part of the model: "
-                   "assign it to a module of it",
-                   gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
-  *place = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
-  return GP_OK;
-}
-
-/* Inputs, parameters and edges have memory before any stage is looked at. */
-static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
-  const gp_value *value = &s->graph->values[r];
-  void *address;
-  int32_t edge = s->shape->stages->edge_of[r];
-  *place = (gp_place){.base = -1};
-  switch (value->kind) {
-  case GP_VALUE_INPUT: place->base = GP_BASE_INPUT + value->index; break;
-  case GP_VALUE_TARGET: place->base = GP_BASE_TARGET + value->index; break;
-  case GP_VALUE_OUT_GRAD: place->base = GP_BASE_OUT_GRAD; break;
-  case GP_VALUE_CONST:
-    *place = (gp_place){GP_BASE_ABSOLUTE, constant_address(s->graph->constants[value->index])};
-    break;
-  case GP_VALUE_PARAM: return place_param(s, value, place);
-  case GP_VALUE_SLOT:
-    GP_TRY(s->env->slot(s->env->context, s->graph->params[value->index], value->layer, &address));
-    *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
-    break;
-  case GP_VALUE_NODE:
-    if (edge >= 0) place->base = GP_BASE_EDGE + s->shape->first_edge + edge;
-    if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
-    if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
-    if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
-    break;
-  }
-  return GP_OK;
-}
-
-/* Base values only: views follow them. */
-static gp_status place_all_outside(shaper *s) {
-  for (gp_ref r = 0; r < s->graph->value_count; r++)
-    if (s->graph->values[r].base == r) GP_TRY(place_outside(s, r, &s->outside[r]));
   return GP_OK;
 }
 
@@ -133,7 +69,7 @@ static void mark_reads(const gp_graph *graph, const gp_node_list *list, bool *re
 }
 
 /* Give every value that `makers` make and that is read later a place in area `base`, which grows. */
-static gp_status keep(shaper *s, const gp_node_list *makers, const bool *read, int32_t base,
+static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read, int32_t base,
                       size_t *bytes) {
   size_t size;
   for (int32_t i = 0; i < makers->count; i++) {
@@ -141,7 +77,7 @@ static gp_status keep(shaper *s, const gp_node_list *makers, const bool *read, i
     for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
       if (!read[r] || s->places[r].base >= 0 || s->graph->values[r].base != r) continue;
       s->places[r] = (gp_place){.base = base, .offset = *bytes};
-      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), ALIGNMENT, &size));
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
       GP_TRY(gp_size_add(*bytes, size, bytes));
     }
   }
@@ -150,7 +86,7 @@ static gp_status keep(shaper *s, const gp_node_list *makers, const bool *read, i
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-static gp_status build(shaper *s, const gp_node_list *list, gp_program **program) {
+static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **program) {
   if (!list->count) return GP_OK;
   gp_program_spec spec = {.graph = s->graph,
                           .nodes = list->nodes,
@@ -161,7 +97,7 @@ static gp_status build(shaper *s, const gp_node_list *list, gp_program **program
 }
 
 /* B is I and W as one program, in the order of the graph: what W reads is still in the cache then. */
-static gp_status build_backward(shaper *s, const gp_stage_nodes *stage, gp_program **program) {
+static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_program **program) {
   const gp_node_list *input = &stage->input, *weight = &stage->weight;
   gp_node_list both = {0};
   int32_t i = 0, w = 0;
@@ -179,7 +115,7 @@ static gp_status build_backward(shaper *s, const gp_stage_nodes *stage, gp_progr
 }
 
 /* I and W apart: what I makes and W reads is carried from one to the other. */
-static gp_status build_apart(shaper *s, int32_t stage, int variant) {
+static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
   bool *read;
@@ -195,12 +131,12 @@ static gp_status build_apart(shaper *s, int32_t stage, int variant) {
 }
 
 /* Forget what another stage or variant kept. */
-static void reset_places(shaper *s) {
+static void reset_places(gp_shaper *s) {
   for (gp_ref r = 0; r < s->graph->value_count; r++) s->places[r] = s->outside[r];
 }
 
 /* Nothing is recomputed: what B reads of F is saved. */
-static gp_status build_kept(shaper *s, int32_t stage, bool *read) {
+static gp_status build_kept(gp_shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s);
@@ -213,7 +149,7 @@ static gp_status build_kept(shaper *s, int32_t stage, bool *read) {
 }
 
 /* Forward nodes that may not run twice: what the others read of them is kept. */
-static gp_status keep_once(shaper *s, const gp_stage_nodes *nodes, const bool *read,
+static gp_status keep_once(gp_shaper *s, const gp_stage_nodes *nodes, const bool *read,
                            size_t *bytes) {
   gp_node_list once = {0};
   GP_TRY(gp_alloc_array((size_t)nodes->forward.count + 1, sizeof(int32_t), (void **)&once.nodes));
@@ -229,7 +165,7 @@ static gp_status keep_once(shaper *s, const gp_stage_nodes *nodes, const bool *r
 }
 
 /* F keeps next to nothing; R makes again what B reads. */
-static gp_status build_dropped(shaper *s, int32_t stage, bool *read) {
+static gp_status build_dropped(gp_shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s);
@@ -244,69 +180,25 @@ static gp_status build_dropped(shaper *s, int32_t stage, bool *read) {
   return build(s, &nodes->forward, &out->forward[DROPPED]);
 }
 
-/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
-static gp_status place_prepared(shaper *s, int32_t stage) {
-  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
-  gp_stage_programs *out = &s->shape->programs[stage];
-  for (int32_t i = 0; i < list->count; i++) {
-    const gp_node *node = &s->graph->nodes[list->nodes[i]];
-    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++) {
-      size_t size;
-      if (s->graph->values[r].base != r) continue;
-      s->outside[r] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = out->invariant_bytes};
-      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), ALIGNMENT, &size));
-      GP_TRY(gp_size_add(out->invariant_bytes, size, &out->invariant_bytes));
-    }
-  }
-  return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
-}
-
-/* Whose transposed copy the node makes. */
-static gp_param *packed_param(const gp_graph *graph, const gp_node *node) {
-  return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
-}
-
-/* In the pipeline: all plans share it. */
-static gp_status place_packed(shaper *s, const gp_node *node, int32_t stage) {
-  void *address;
-  gp_param *param = packed_param(s->graph, node);
-  GP_TRY(s->env->packed(s->env->context, param, stage, &address));
-  s->outside[node->out] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
-  return GP_OK;
-}
-
 /* Does the larger micro-batch's P, which runs before, make this copy already? */
-static bool is_packed_before(const shaper *s, const gp_node *node, int32_t stage) {
+static bool is_packed_before(const gp_shaper *s, const gp_node *node, int32_t stage) {
   const gp_shape_plan *larger = s->shape->larger;
   if (!larger || !node->pack) return false;
   const gp_graph *graph = &larger->trace->graph;
   const gp_node_list *list = &larger->stages->stages[stage].prepare;
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *other = &graph->nodes[list->nodes[i]];
-    if (other->pack && packed_param(graph, other) == packed_param(s->graph, node)) return true;
+    if (other->pack && gp_packed_param(graph, other) == gp_packed_param(s->graph, node))
+      return true;
   }
   return false;
 }
 
-/* Offsets become addresses. */
-static gp_status place_invariant(shaper *s, int32_t stage) {
-  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
-  size_t memory = (size_t)s->shape->programs[stage].invariant;
-  for (int32_t i = 0; i < list->count; i++) {
-    const gp_node *node = &s->graph->nodes[list->nodes[i]];
-    if (node->pack) GP_TRY(place_packed(s, node, stage));
-    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++)
-      if (s->graph->values[r].base == r) s->outside[r].offset += memory;
-  }
-  return GP_OK;
-}
-
 /* P: without the copies that the larger micro-batches' P makes. */
-static gp_status build_prepare(shaper *s, int32_t stage) {
+static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
   gp_node_list list = {0};
-  GP_TRY(place_prepared(s, stage));
-  GP_TRY(place_invariant(s, stage));
+  GP_TRY(gp_place_prepared(s, stage));
   GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
   for (int32_t i = 0; i < all->count; i++)
     if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]], stage))
@@ -317,7 +209,7 @@ static gp_status build_prepare(shaper *s, int32_t stage) {
   return status;
 }
 
-static gp_status build_stage(shaper *s, int32_t stage) {
+static gp_status build_stage(gp_shaper *s, int32_t stage) {
   bool *read;
   GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
   gp_status status = build_kept(s, stage, read);
@@ -327,7 +219,7 @@ static gp_status build_stage(shaper *s, int32_t stage) {
 }
 
 /* Its own program at the head of the last stage, apart from F. */
-static gp_status build_count(shaper *s) {
+static gp_status build_count(gp_shaper *s) {
   gp_node_list list = {0};
   bool *needed;
   if (s->shape->count == GP_NONE) return GP_OK;
@@ -361,7 +253,7 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
 }
 
 /* Exports keep alive what leads to them. */
-static gp_status cut_stages(shaper *s) {
+static gp_status cut_stages(gp_shaper *s) {
   gp_ref exports[2];
   gp_cut_spec cut = {.graph = s->graph,
                      .stage_of = s->env->stage_of,
@@ -377,13 +269,13 @@ static gp_status cut_stages(shaper *s) {
 }
 
 /* Prepared values first: the programs of the stages read them. */
-static gp_status build_programs(shaper *s) {
+static gp_status build_programs(gp_shaper *s) {
   size_t values = (size_t)s->graph->value_count + 1;
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
   GP_TRY(gp_alloc_array((size_t)s->env->stage_count, sizeof(gp_stage_programs),
                         (void **)&s->shape->programs));
-  GP_TRY(place_all_outside(s));
+  GP_TRY(gp_place_outside(s));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_prepare(s, stage));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_stage(s, stage));
   return build_count(s);
@@ -391,7 +283,8 @@ static gp_status build_programs(shaper *s) {
 
 gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
                          const gp_plan_shape *from, gp_shape_plan *shape) {
-  shaper s = {.env = env, .schedule = spec->schedule, .graph = &from->trace->graph, .shape = shape};
+  gp_shaper s = {
+      .env = env, .schedule = spec->schedule, .graph = &from->trace->graph, .shape = shape};
   shape->rows = from->rows;
   shape->micros = from->micros;
   shape->constant_count = from->constant_count;

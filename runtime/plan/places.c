@@ -1,0 +1,116 @@
+/* plan/places.c - where the values of a shape lie that no single program owns.
+ *
+ * Inputs, parameters, accumulators, constants, exports and edges have their memory before any stage is
+ * looked at; what depends on parameters only gets memory of the shape's own, or, for packed weights, of
+ * the pipeline's. What remains is the business of the stages (shape.c) and their programs (temp.c).
+ */
+#include "plan/places.h"
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+/* Strided constants keep their layout: the place is the start of the storage. */
+static size_t constant_address(const gp_tensor *tensor) {
+  const gp_meta *meta = gp_tensor_meta(tensor);
+  return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
+}
+
+/* Captured from outside of the model, a parameter would never be trained: say so. */
+static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
+  void *address = s->env->value(s->env->context, s->graph->params[value->index]);
+  if (!address)
+    return gp_fail(GP_EINVAL,
+                   "a parameter of shape %s is used in forward but is not part of the model: "
+                   "assign it to a module of it",
+                   gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
+  *place = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
+  return GP_OK;
+}
+
+/* Inputs, parameters and edges have memory before any stage is looked at. */
+static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
+  const gp_value *value = &s->graph->values[r];
+  void *address;
+  int32_t edge = s->shape->stages->edge_of[r];
+  *place = (gp_place){.base = -1};
+  switch (value->kind) {
+  case GP_VALUE_INPUT: place->base = GP_BASE_INPUT + value->index; break;
+  case GP_VALUE_TARGET: place->base = GP_BASE_TARGET + value->index; break;
+  case GP_VALUE_OUT_GRAD: place->base = GP_BASE_OUT_GRAD; break;
+  case GP_VALUE_CONST:
+    *place = (gp_place){GP_BASE_ABSOLUTE, constant_address(s->graph->constants[value->index])};
+    break;
+  case GP_VALUE_PARAM: return place_param(s, value, place);
+  case GP_VALUE_SLOT:
+    GP_TRY(s->env->slot(s->env->context, s->graph->params[value->index], value->layer, &address));
+    *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
+    break;
+  case GP_VALUE_NODE:
+    if (edge >= 0) place->base = GP_BASE_EDGE + s->shape->first_edge + edge;
+    if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
+    if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
+    if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
+    break;
+  }
+  return GP_OK;
+}
+
+/* Base values only: views follow them. */
+gp_status gp_place_outside(gp_shaper *s) {
+  for (gp_ref r = 0; r < s->graph->value_count; r++)
+    if (s->graph->values[r].base == r) GP_TRY(place_outside(s, r, &s->outside[r]));
+  return GP_OK;
+}
+
+/* ---- values that are the same for all micro-batches ----------------------------------------- */
+
+/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
+static gp_status measure_prepared(gp_shaper *s, int32_t stage) {
+  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
+  gp_stage_programs *out = &s->shape->programs[stage];
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &s->graph->nodes[list->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++) {
+      size_t size;
+      if (s->graph->values[r].base != r) continue;
+      s->outside[r] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = out->invariant_bytes};
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
+      GP_TRY(gp_size_add(out->invariant_bytes, size, &out->invariant_bytes));
+    }
+  }
+  return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
+}
+
+/* Whose transposed copy the node makes. */
+gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node) {
+  return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
+}
+
+/* In the pipeline: all plans share it. */
+static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) {
+  void *address;
+  gp_param *param = gp_packed_param(s->graph, node);
+  GP_TRY(s->env->packed(s->env->context, param, stage, &address));
+  s->outside[node->out] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
+  return GP_OK;
+}
+
+/* Offsets become addresses. */
+static gp_status place_invariant(gp_shaper *s, int32_t stage) {
+  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
+  size_t memory = (size_t)s->shape->programs[stage].invariant;
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &s->graph->nodes[list->nodes[i]];
+    if (node->pack) GP_TRY(place_packed(s, node, stage));
+    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++)
+      if (s->graph->values[r].base == r) s->outside[r].offset += memory;
+  }
+  return GP_OK;
+}
+
+gp_status gp_place_prepared(gp_shaper *s, int32_t stage) {
+  GP_TRY(measure_prepared(s, stage));
+  return place_invariant(s, stage);
+}

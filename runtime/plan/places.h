@@ -1,0 +1,25 @@
+/* plan/places.h - a shape under construction, and the places of its values. */
+#ifndef GP_PLAN_PLACES_H
+#define GP_PLAN_PLACES_H
+
+#include "plan/plan.h"
+
+enum { GP_PLACE_ALIGNMENT = 64 }; /* a cache line: no two threads write to one */
+
+typedef struct gp_shaper {
+  const gp_plan_env *env;
+  const gp_schedule *schedule;
+  gp_graph *graph;
+  gp_shape_plan *shape;
+  gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
+  gp_place *places;  /* the same with what the stage keeps */
+} gp_shaper;
+
+/* Fill in outside[] for every base value that is not a stage's own. */
+gp_status gp_place_outside(gp_shaper *s);
+/* Fill in outside[] for what P makes on a stage, and take its memory. */
+gp_status gp_place_prepared(gp_shaper *s, int32_t stage);
+/* The parameter whose transposed copy the node makes. */
+gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
+
+#endif
