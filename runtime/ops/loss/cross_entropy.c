@@ -5,8 +5,6 @@
  * (1 - e) nll(id) + e mean of nll over the classes; an ignored row costs 0 and has gradient 0. */
 #include "ops/operands.h"
 
-#include <string.h>
-
 /* What the attributes and operands say, read once a piece. */
 typedef struct targets {
   const gp_call *call;
