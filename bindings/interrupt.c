@@ -37,6 +37,7 @@ static void stop(lua_State *L, lua_Debug *ar) {
   gp_lua_raise_interrupt(L);
 }
 
+/* The hook that is there is remembered once: arming twice must not remember our own. */
 static void arm(lua_State *L) {
   if (lua_gethook(L) != stop) {
     interrupt.hook = lua_gethook(L);
@@ -58,6 +59,7 @@ lua_State *gp_lua_interrupt_watch(lua_State *L) {
   return before;
 }
 
+/* Called by the signal handler: only lua_sethook, stores and time, which are safe there. */
 int gp_lua_interrupt_request(void) {
   time_t now = time(NULL);
   if (!interrupt.waiting && now - interrupt.last > ROW_SECONDS) interrupt.presses = 0;
@@ -106,6 +108,7 @@ static void make_object(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
+/* Made on first use and kept, so that it can be told by identity. */
 static void push_object(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &object_key) != LUA_TNIL) return;
   lua_pop(L, 1);

@@ -1,11 +1,16 @@
 /* gpipe.h - the public interface of the runtime: what bindings (and C programs) may call.
  *
- * Everything behind it is internal. Three rules hold for every function here:
+ * Everything behind it is internal. What holds for every function here:
  *   - a function that can fail returns a gp_status and leaves its text in gp_error_text() of the
- * calling thread;
+ *     calling thread; GP_ENOMEM is possible wherever something is made, and not repeated below;
  *   - results go through the last pointer parameters, which are untouched on failure;
  *   - what `new`, `build` or `load` return belongs to the caller, who gives it back with `free`
- * (NULL is fine).
+ *     (NULL is fine); what `retain` counts is given back as often;
+ *   - parameters are borrowed for the call unless a comment says taken or retained;
+ *   - an object is used by one thread at a time; reference counts may be touched by any.
+ *
+ * The sections follow the data: values, where they come from, what is computed from them, the
+ * model, its pipeline, the update, the files that remain.
  *
  * Dimension letters used in comments: B batch, T time, C channels, V vocabulary, N rows, M
  * micro-batches, S stages. */
@@ -22,42 +27,51 @@ enum { GP_MAX_RANK = 8, GP_MAX_INPUTS = 8, GP_MAX_OUTPUTS = 4 };
 
 /* ---- status -------------------------------------------------------------------------------- */
 
-/* One list makes the enum, the names and the table of error codes that Lua sees. */
-#define GP_STATUS_LIST(X)                                                                          \
-  X(OK, "ok", "no error")                                                                          \
-  X(EINVAL, "invalid", "an argument is not what the function takes")                               \
-  X(ESHAPE, "shape", "shapes do not fit")                                                          \
-  X(EDTYPE, "dtype", "dtypes do not fit")                                                          \
-  X(ERANGE, "range", "a value is outside its range")                                               \
-  X(ENOMEM, "memory", "memory could not be had")                                                   \
-  X(EIO, "io", "the operating system refused an input or output operation")                        \
-  X(EFORMAT, "format", "a file is not what it should be")                                          \
-  X(EDEVICE, "device", "a device is missing or failed")                                            \
-  X(ESTATE, "state", "the object is in the wrong state for this call")                             \
-  X(EUNSUPPORTED, "unsupported", "this build cannot do that")                                      \
-  X(ESCHEDULE, "schedule", "a schedule is not valid")                                              \
-  X(EFINITE, "finite", "a value is not finite")                                                    \
-  X(EINTERRUPT, "interrupt", "the user interrupted")                                               \
-  X(EINJECTED, "injected", "a test asked for this failure")
+/* X(NAME, code, meaning). One list makes the enum, the names and the codes that Lua sees. */
+/* clang-format off */
+#define GP_STATUS_LIST(X)                                                      \
+  X(OK,           "ok",          "no error")                                   \
+  X(EINVAL,       "invalid",     "an argument is not what the function takes") \
+  X(ESHAPE,       "shape",       "shapes do not fit")                          \
+  X(EDTYPE,       "dtype",       "dtypes do not fit")                          \
+  X(ERANGE,       "range",       "a value is outside its range")               \
+  X(ENOMEM,       "memory",      "memory could not be had")                    \
+  X(EIO,          "io",          "the operating system refused an input or output operation") \
+  X(EFORMAT,      "format",      "a file is not what it should be")            \
+  X(EDEVICE,      "device",      "a device is missing or failed")              \
+  X(ESTATE,       "state",       "the object is in the wrong state for this call") \
+  X(EUNSUPPORTED, "unsupported", "this build cannot do that")                  \
+  X(ESCHEDULE,    "schedule",    "a schedule is not valid")                    \
+  X(EFINITE,      "finite",      "a value is not finite")                      \
+  X(EINTERRUPT,   "interrupt",   "the user interrupted")                       \
+  X(EINJECTED,    "injected",    "a test asked for this failure")
+/* clang-format on */
 
 #define GP_STATUS_ENUM(name, code, what) GP_##name,
 typedef enum gp_status { GP_STATUS_LIST(GP_STATUS_ENUM) GP_STATUS_COUNT } gp_status;
 #undef GP_STATUS_ENUM
 
-const char *
-gp_error_text(void); /* of the calling thread's last failure; valid until its next one */
-const char *gp_status_code(gp_status status); /* "shape", "memory", ...: what Lua gets as `code` */
+/* Text of the calling thread's last failure, "who: what is, what was wanted"; valid until its next
+ * one. */
+const char *gp_error_text(void);
+/* "shape", "memory", ...: what Lua gets as `code`. */
+const char *gp_status_code(gp_status status);
 
 /* ---- dtype, shape, meta -------------------------------------------------------------------- */
 
 /* X(NAME, "name", bytes, is_float) in the order of the enum. f32 and f64 compute; the others are
  * stored and converted. */
-#define GP_DTYPE_LIST(X)                                                                           \
-  X(F32, "f32", 4, 1)                                                                              \
-  X(F64, "f64", 8, 1)                                                                              \
-  X(BF16, "bf16", 2, 1)                                                                            \
-  X(F16, "f16", 2, 1)                                                                              \
-  X(I64, "i64", 8, 0) X(I32, "i32", 4, 0) X(U8, "u8", 1, 0) X(BOOL, "bool", 1, 0)
+/* clang-format off */
+#define GP_DTYPE_LIST(X)  \
+  X(F32,  "f32",  4, 1)   \
+  X(F64,  "f64",  8, 1)   \
+  X(BF16, "bf16", 2, 1)   \
+  X(F16,  "f16",  2, 1)   \
+  X(I64,  "i64",  8, 0)   \
+  X(I32,  "i32",  4, 0)   \
+  X(U8,   "u8",   1, 0)   \
+  X(BOOL, "bool", 1, 0)
+/* clang-format on */
 
 #define GP_DTYPE_ENUM(name, text, bytes, is_float) GP_##name,
 typedef enum gp_dtype { GP_DTYPE_LIST(GP_DTYPE_ENUM) GP_DTYPE_COUNT } gp_dtype;
@@ -66,7 +80,8 @@ typedef enum gp_dtype { GP_DTYPE_LIST(GP_DTYPE_ENUM) GP_DTYPE_COUNT } gp_dtype;
 const char *gp_dtype_name(gp_dtype dtype);
 size_t gp_dtype_size(gp_dtype dtype); /* bytes of one element */
 bool gp_dtype_is_float(gp_dtype dtype);
-gp_status gp_dtype_parse(const char *name, gp_dtype *dtype); /* Errors: GP_EINVAL lists the names */
+/* Errors: GP_EINVAL lists the names. */
+gp_status gp_dtype_parse(const char *name, gp_dtype *dtype);
 
 typedef struct gp_shape {
   int rank; /* 0 is a scalar */
@@ -81,11 +96,11 @@ typedef struct gp_meta {
   int64_t offset;              /* elements from the start of the storage */
 } gp_meta;
 
-gp_status
-gp_shape_numel(const gp_shape *shape,
-               int64_t *numel); /* Errors: GP_ESHAPE for negative or overflowing products */
+/* Number of elements. Errors: GP_ESHAPE for negative dims and for more than 64 bits can count. */
+gp_status gp_shape_numel(const gp_shape *shape, int64_t *numel);
 bool gp_shape_equal(const gp_shape *a, const gp_shape *b);
-/* Write "32x128" (or "scalar") into text of the given size; returns text. */
+/* Write "32x128" (or "scalar") into text of the given size, cut off where it is too small; returns
+ * text. */
 char *gp_shape_print(const gp_shape *shape, char *text, size_t size);
 
 /* ---- tensors ------------------------------------------------------------------------------- */
@@ -93,41 +108,31 @@ char *gp_shape_print(const gp_shape *shape, char *text, size_t size);
 /* A view of reference-counted storage on the host. Immutable but for its elements. */
 typedef struct gp_tensor gp_tensor;
 
-/* Make a contiguous tensor; its elements are zero. Errors: GP_ESHAPE, GP_ENOMEM. */
+/* Make a contiguous tensor; its elements are zero. Errors: GP_ESHAPE, GP_EDTYPE. */
 gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tensor);
-/* Make another view (meta borrowed, copied) of the same storage. Errors: GP_ESHAPE if it leaves the
- * storage. */
+/* Make another view (meta copied) of the same storage, which both keep alive. Errors: GP_ESHAPE if
+ * it leaves the storage, GP_EINVAL if elements would not be aligned. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor);
 gp_tensor *gp_tensor_retain(gp_tensor *tensor);
 void gp_tensor_free(gp_tensor *tensor); /* gives one reference back */
-const gp_meta *gp_tensor_meta(const gp_tensor *tensor);
+
+const gp_meta *gp_tensor_meta(const gp_tensor *tensor); /* borrowed from the tensor */
 int64_t gp_tensor_numel(const gp_tensor *tensor);
 void *gp_tensor_data(const gp_tensor *tensor); /* address of element 0, offset applied */
 bool gp_tensor_is_contiguous(const gp_tensor *tensor);
 size_t gp_tensor_bytes(const gp_tensor *tensor); /* bytes of the whole storage it keeps alive */
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b); /* same storage */
-/* Copy elements with conversion; shapes must be equal. Floats become integers by truncation.
- * Errors: GP_ESHAPE. */
+bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);    /* shape, dtype, every bit */
+
+/* Copy elements with conversion: floats round to nearest even, become integers by truncation.
+ * Shapes: equal. Errors: GP_ESHAPE. */
 gp_status gp_tensor_copy(gp_tensor *to, const gp_tensor *from);
-/* Read or write the element at flat row-major position `index` (0-based, in range). Integers keep
- * 64 bits. */
+/* Read or write the element at flat row-major position `index`: 0-based and in range, which is the
+ * caller's to check. Integers keep 64 bits. Cost: a division per dimension; for single elements. */
 double gp_tensor_get_double(const gp_tensor *tensor, int64_t index);
 int64_t gp_tensor_get_int(const gp_tensor *tensor, int64_t index);
 void gp_tensor_set_double(gp_tensor *tensor, int64_t index, double value);
 void gp_tensor_set_int(gp_tensor *tensor, int64_t index, int64_t value);
-/* Same shape, dtype and every bit. */
-bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);
-
-/* ---- memory accounting --------------------------------------------------------------------- */
-
-typedef struct gp_memory_info {
-  size_t live, peak;    /* bytes of everything the runtime holds */
-  uint64_t allocations; /* calls so far: flat while a pipeline steps */
-} gp_memory_info;
-
-gp_memory_info gp_memory(void);
-/* Let the n-th allocation from now on fail (1 is the next one; 0 turns it off). For tests. */
-void gp_memory_fail_at(uint64_t n);
 
 /* ---- random numbers ------------------------------------------------------------------------ */
 
@@ -140,10 +145,43 @@ typedef struct gp_init {
 } gp_init;
 
 /* Fill a contiguous f32 or f64 tensor from Philox stream (seed, stream). The bits depend on nothing
- * else. Source: Salmon et al. 2011, Philox4x32-10; Box-Muller for normals. */
+ * else. Errors: GP_EINVAL, GP_EDTYPE.
+ * Source: Salmon et al. 2011, Philox4x32-10; Box-Muller for normals. */
 gp_status gp_tensor_fill(gp_tensor *tensor, const gp_init *init, uint64_t seed, uint64_t stream);
-/* A permutation of 0..n-1 (Fisher-Yates over Philox) into order[n]. */
+/* order[n] receives a permutation of 0..n-1. Source: Fisher-Yates over Philox (seed, stream). */
 void gp_random_permutation(int64_t *order, int64_t n, uint64_t seed, uint64_t stream);
+
+/* ---- data: files in, batches out ------------------------------------------------------------ */
+
+/* Read a whole file into a u8 tensor of one dimension. Errors: GP_EIO. */
+gp_status gp_file_read(const char *path, gp_tensor **bytes);
+/* names[count] receives the paths of the regular files below path (itself if a file), sorted by
+ * bytes, hidden ones left out. Ownership: gp_file_list_free. Errors: GP_EIO. */
+gp_status gp_file_list(const char *path, char ***names, size_t *count);
+void gp_file_list_free(char **names, size_t count);
+
+typedef struct gp_csv_options {
+  bool header;    /* the first line names the columns */
+  char separator; /* ',' or another ASCII character */
+} gp_csv_options;
+
+/* Read a file of numbers, one row a line. Quoted fields, CRLF, a byte order mark and blank lines
+ * are understood. Shapes: values is f64 [rows, columns]; names[count] is the header (NULL and 0 without
+ * one). Ownership: names with gp_file_list_free. Errors: GP_EIO; GP_EFORMAT with file:line and
+ * column. Source: RFC 4180. */
+gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
+                      char ***names, size_t *count);
+
+/* Copy rows of a contiguous tensor in the order of `positions`. Shapes: tensor [N, ..], positions
+ * i64 [n] (0-based), rows [n, ..]. Errors: GP_ESHAPE; GP_ERANGE for a position. */
+gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_tensor **rows);
+/* Cut windows of context + 1 bytes as ids and next ids. Shapes: bytes u8 [size], starts i64 [n]
+ * (0-based); x i64 [n, context] receives the first `context` bytes of each, y the last ones.
+ * Errors: GP_ESHAPE; GP_ERANGE for context or a start. */
+gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
+                          gp_tensor **x, gp_tensor **y);
+/* Put contiguous u8 tensors one after the other into one dimension. Errors: GP_EDTYPE. */
+gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined);
 
 /* ---- ops ----------------------------------------------------------------------------------- */
 
@@ -154,26 +192,27 @@ typedef enum gp_op {
 } gp_op;
 #undef GP_OP
 
-/* What an op needs besides its inputs; the op's file says what each slot means. Unused slots are 0. */
+/* What an op needs besides its inputs; ops.def says what each slot means. Unused slots are 0. */
 typedef struct gp_attrs {
   int64_t i[12];
   double f[2];
 } gp_attrs;
 
-const char *gp_op_name(gp_op op);
+const char *gp_op_name(gp_op op); /* "?" for none */
+/* Errors: GP_EINVAL. */
 gp_status gp_op_find(const char *name, gp_op *op);
-/* Run an op at once on host tensors. outputs[] receives *n_outputs new tensors. Errors: those of
- * the op. */
+/* Run an op at once, on the calling thread. outputs[GP_MAX_OUTPUTS] receives *n_outputs new
+ * tensors; that of a view shares its input's storage. Errors: those of the op, prefixed by its name. */
 gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
                          gp_tensor **outputs, int *n_outputs);
-
-/* Seed of the random ops that run eagerly; each application advances their clock. */
+/* Seed of the random ops that the calling thread runs eagerly; each application of one advances
+ * their clock. */
 void gp_eager_seed(uint64_t seed);
 
-/* ---- parameters ----------------------------------------------------------------------------- */
+/* ---- parameters ---------------------------------------------------------------------------- */
 
 /* A parameter or buffer of a model: its first value is drawn from (seed, number) when it is first
- * needed. Reference-counted; a pipeline moves its value into the arena of the stage that owns it. */
+ * needed. Reference-counted; a pipeline moves the value into the arena of the stage that owns it. */
 typedef struct gp_param gp_param;
 
 typedef struct gp_param_spec {
@@ -182,9 +221,10 @@ typedef struct gp_param_spec {
   gp_init init;
   uint64_t seed, number; /* number: how many parameters were declared before it */
   bool buffer;           /* state without gradient, written by `assign` in forward */
-  bool frozen;
+  bool frozen;           /* no gradient and no moments */
 } gp_param_spec;
 
+/* Declare one; nothing is drawn yet. Errors: GP_EDTYPE, GP_ESHAPE. */
 gp_status gp_param_new(const gp_param_spec *spec, gp_param **param);
 gp_param *gp_param_retain(gp_param *param);
 void gp_param_free(gp_param *param);
@@ -193,12 +233,13 @@ bool gp_param_is_buffer(const gp_param *param);
 bool gp_param_is_frozen(const gp_param *param);
 /* Errors: GP_ESTATE while a pipeline owns it. */
 gp_status gp_param_set_frozen(gp_param *param, bool frozen);
-/* The current value; receives a new reference. Draws it when it does not exist yet. */
+/* The current value, drawn where it does not exist yet; receives a new reference. It sees later
+ * updates until a pipeline takes the parameter and moves its value. */
 gp_status gp_param_value(gp_param *param, gp_tensor **value);
 /* The gradient of the last step; receives a new reference, or NULL where there is none. */
 void gp_param_grad(const gp_param *param, gp_tensor **grad);
 
-/* ---- tracing -------------------------------------------------------------------------------- */
+/* ---- tracing ------------------------------------------------------------------------------- */
 
 /* A value in a trace; GP_NONE is "no value". */
 typedef int32_t gp_ref;
@@ -208,55 +249,62 @@ enum { GP_NONE = -1 };
 typedef struct gp_trace gp_trace;
 typedef enum gp_input_kind { GP_INPUT_BATCH, GP_INPUT_TARGET } gp_input_kind;
 
+/* training: what dropout and its kin are to do; the tracer asks for it. */
 gp_status gp_trace_new(bool training, gp_trace **trace);
 gp_trace *gp_trace_retain(gp_trace *trace);
 void gp_trace_free(gp_trace *trace);
 bool gp_trace_is_training(const gp_trace *trace);
-/* Declare the next input of the micro-batch, or the next target. */
+
+/* Declare the next input of the micro-batch, or the next target. Of meta the strides do not count:
+ * the value will be contiguous. Errors: GP_ESHAPE, GP_EDTYPE. */
 gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *meta, gp_ref *ref);
-/* The same param gives the same ref. */
+/* Read a parameter or buffer (retained). The same one gives the same ref; a buffer that was written
+ * since gives the ref of what was written. */
 gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref);
-/* The tensor is retained and must not change later. */
+/* Use a tensor (retained) that must not change later. */
 gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref);
-/* Append an op. outputs[] receives *n_outputs refs. Errors: those of the op. */
+/* Append an op. outputs[GP_MAX_OUTPUTS] receives *n_outputs refs. Errors: those of the op. */
 gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const gp_ref *inputs,
                          int n_inputs, gp_ref *outputs, int *n_outputs);
-const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref);
 /* What follows belongs to layer `layer` (0-based, of the outermost Sequential), and to the module
- * with this label, e.g. "3.fc (Linear 256 -> 10)"; both are kept with each op, the label is what
- * failures name. */
+ * with this label (copied), e.g. "3.fc (Linear 256 -> 10)"; both are kept with each op, the label
+ * is what failures name. */
 void gp_trace_set_layer(gp_trace *trace, int layer);
 gp_status gp_trace_set_label(gp_trace *trace, const char *label);
-/* Multiplications and additions, and bytes read and written, of all ops so far. */
+
+/* Valid until something is appended: values move when their array grows. */
+const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref);
+/* Units: multiplications and additions, and bytes read and written, of all ops so far. */
 void gp_trace_cost(const gp_trace *trace, double *flop, double *bytes);
 
-/* ---- schedules ------------------------------------------------------------------------------ */
+/* ---- schedules ----------------------------------------------------------------------------- */
 
 /* One list of actions per device, verified. */
 typedef struct gp_schedule gp_schedule;
+
 typedef struct gp_schedule_text {
   int device_count, stage_count;
   const char *const *rows;  /* per device: "0F0,0F1,0B0" */
   const int32_t *placement; /* per stage: its device */
 } gp_schedule_text;
+
 /* What is wrong with a schedule. check: "text", "placement", "op", "unique", "complete",
  * "order" (two actions of one device), "cycle" (between devices). */
 typedef struct gp_schedule_fault {
   const char *check;
   int device, position; /* of the action, from 0; -1: none */
 } gp_schedule_fault;
-/* Parse and verify; fault (optional) receives what the text says. Errors: GP_ESCHEDULE, the text prints
- * the grid with the faulty action marked. */
+
+/* Parse and verify; fault (optional) receives what the text says. Errors: GP_ESCHEDULE, the text
+ * prints the grid with the faulty action marked. */
 gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule,
                             gp_schedule_fault *fault);
 void gp_schedule_free(gp_schedule *schedule);
 
-/* ---- pipelines ------------------------------------------------------------------------------ */
+/* ---- pipelines ----------------------------------------------------------------------------- */
 
 /* A model cut into stages, each on a device, and the workers that run it. */
 typedef struct gp_pipeline gp_pipeline;
-/* What one batch shape needs: programs, memory, lowered schedule. */
-typedef struct gp_plan gp_plan;
 
 typedef enum gp_checkpoint {
   GP_CHECKPOINT_NEVER,
@@ -266,26 +314,33 @@ typedef enum gp_checkpoint {
 
 typedef struct gp_device_spec {
   const char *name; /* "cpu:0" */
-  int threads;
+  int threads;      /* of its team, 1..64 */
 } gp_device_spec;
 
 typedef struct gp_pipeline_spec {
   int stage_count, layer_count, device_count, param_count;
   const int32_t *stage_of; /* per layer; one entry more for the loss (the last stage) */
   const gp_device_spec *devices;
-  gp_param *const *params;    /* in order of declaration, buffers included */
-  const int32_t *param_layer; /* layer that owns each */
+  gp_param *const *params;    /* in order of declaration, buffers included; retained */
+  const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
   gp_checkpoint checkpoint;
-  uint64_t seed;
-  bool finite; /* values that are not finite fail the step */
+  uint64_t seed; /* of dropout */
+  bool finite;   /* values that are not finite fail the step */
 } gp_pipeline_spec;
 
-/* Start the workers and move the parameters into the arenas of their stages. Errors: GP_ESTATE when
- * another live pipeline owns the model. */
+/* Start the workers and move the parameters into the arenas of their stages. Threads: one worker a
+ * device, its team besides. Errors: GP_ESTATE when another live pipeline owns the model; GP_EINVAL
+ * for GPIPE_FAULT in the environment. */
 gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline);
-/* Stop the workers and give the model back; parameters keep their values. Idempotent. */
+/* Stop the workers, drop the plans and give the model back; parameters keep their values.
+ * Idempotent. */
 void gp_pipeline_close(gp_pipeline *pipeline);
-void gp_pipeline_free(gp_pipeline *pipeline);
+void gp_pipeline_free(gp_pipeline *pipeline); /* closes it first */
+
+/* ---- plans: what one batch shape needs ------------------------------------------------------ */
+
+/* Programs, memory and the lowered schedule. It belongs to its pipeline. */
+typedef struct gp_plan gp_plan;
 
 typedef enum gp_plan_kind {
   GP_PLAN_STEP,     /* forward, loss, backward as scheduled */
@@ -307,126 +362,133 @@ typedef struct gp_plan_shape {
 
 typedef struct gp_plan_spec {
   gp_plan_kind kind;
-  const gp_schedule *schedule; /* placement and order; borrowed during the call */
+  const gp_schedule *schedule; /* placement and order */
   gp_plan_shape shapes[2];     /* larger micro-batches first; the second may have micros = 0 */
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
 } gp_plan_spec;
-/* The plan belongs to the pipeline until it is dropped. Traces are taken, also on failure. */
+
+/* Build a plan and take all the memory that its runs need. Ownership: traces are taken, also on
+ * failure; the plan is the pipeline's until it is dropped or the pipeline closes. Errors:
+ * GP_ESCHEDULE where the schedule does not fit the pipeline; those of the gradient rules. */
 gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
 void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
+/* Of the output of one larger micro-batch, borrowed from the plan; NULL where it has none. */
+const gp_meta *gp_plan_output_meta(const gp_plan *plan);
+
+/* ---- running ------------------------------------------------------------------------------- */
 
 typedef struct gp_run_args {
-  gp_tensor *const *inputs, *const *targets; /* whole mini-batch, contiguous; borrowed */
-  int input_count, target_count;
-  gp_tensor *output;   /* receives the rows of all micro-batches (FORWARD, SPLIT) */
-  gp_tensor *out_grad; /* GP_PLAN_SPLIT: not NULL runs the backward half */
+  gp_tensor *const *inputs, *const *targets; /* whole mini-batch [N, ..], contiguous */
+  int input_count, target_count;             /* as many as were traced */
+  gp_tensor *output;   /* receives the rows of all micro-batches (FORWARD, SPLIT); contiguous */
+  gp_tensor *out_grad; /* GP_PLAN_SPLIT: not NULL runs the backward half; like output */
   bool accumulate;     /* add to the gradients that are there */
 } gp_run_args;
 
 typedef struct gp_run_result {
   double loss;   /* mean (or sum, see sum_loss); 0 without a loss */
-  int64_t count; /* what it was divided by */
+  int64_t count; /* what it was divided by: rows or valid tokens of the mini-batch */
 } gp_run_result;
+
 /* Hand the mini-batch to the workers and wait. On failure gradients are zero and parameters and
- * buffers as before. Errors: the first failing action's, in schedule order; GP_EINTERRUPT. */
+ * buffers as before. Cost: allocates nothing. Errors: the first failing action's, in schedule
+ * order; GP_EINTERRUPT. */
 gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result);
-const gp_meta *gp_plan_output_meta(const gp_plan *plan); /* of one larger micro-batch; NULL: none */
 void gp_pipeline_zero_grad(gp_pipeline *pipeline);
+/* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */
 uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
 void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
 
 typedef struct gp_device_stats {
   double busy, span; /* seconds of the last run: inside actions; from first begin to last end */
-  int peak_live;     /* activations kept at once */
+  int peak_live;     /* activations (of a stage and micro-batch) kept at once */
   size_t peak_bytes; /* of the device's activation memory */
 } gp_device_stats;
-/* Of the last run. seconds: wall time. */
+
+/* Figures of the last run; zero before the first. device: from 0. */
 void gp_pipeline_stats(const gp_pipeline *pipeline, int device, gp_device_stats *stats);
-double gp_pipeline_seconds(const gp_pipeline *pipeline);
-/* Write the last run as Chrome trace JSON. Errors: GP_EIO. */
+double gp_pipeline_seconds(const gp_pipeline *pipeline); /* wall time */
+/* Write the last run as Chrome trace JSON. Errors: GP_ESTATE before the first run; GP_EIO. */
 gp_status gp_pipeline_trace(const gp_pipeline *pipeline, const char *path);
 
-/* ---- optimizers ----------------------------------------------------------------------------- */
+/* ---- optimizers ---------------------------------------------------------------------------- */
 
 typedef enum gp_optim_kind { GP_OPTIM_SGD, GP_OPTIM_ADAM, GP_OPTIM_ADAMW } gp_optim_kind;
+
+/* Names and meaning as in torch.optim; what a kind does not use is ignored. */
 typedef struct gp_optim_hyper {
   gp_optim_kind kind;
   double lr, weight_decay, momentum, beta1, beta2, eps;
   bool nesterov;
 } gp_optim_hyper;
 
+/* Moments and the number of steps, for parameters of one pipeline. */
 typedef struct gp_optimizer gp_optimizer;
-/* One group of parameters with its own hyper-parameters. */
+
+/* Parameters that share hyper-parameters. */
 typedef struct gp_optim_group {
-  gp_param *const *params;
+  gp_param *const *params; /* retained */
   int count;
 } gp_optim_group;
+
+/* Make one with moments of zero. */
 gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
                            gp_optimizer **optimizer);
 void gp_optimizer_free(gp_optimizer *optimizer);
-/* Update every parameter that has a gradient; hyper[] per group. Parameters of a live pipeline are
- * updated by the workers of their stages. */
+/* Update every parameter that has a gradient; hyper[] has one entry per group. The workers of the
+ * stages do it. Errors: GP_ESTATE where the parameters belong to no live pipeline or to two;
+ * GP_EINVAL for hyper-parameters out of range.
+ * Source: torch.optim.SGD (dampening 0), Adam and AdamW. */
 gp_status gp_optimizer_step(gp_optimizer *optimizer, const gp_optim_hyper *hyper);
+/* Updates so far: Adam's bias correction depends on it. */
 int64_t gp_optimizer_steps(const gp_optimizer *optimizer);
 void gp_optimizer_set_steps(gp_optimizer *optimizer, int64_t steps);
-/* The k-th moment (0-based) of a parameter; receives a new reference, NULL where there is none. */
+/* The k-th moment (0-based) of a parameter, NULL where there is none. Ownership: receives a new
+ * reference to memory that lives as long as the optimizer. */
 void gp_optimizer_moment(const gp_optimizer *optimizer, const gp_param *param, int k,
                          gp_tensor **moment);
-/* Scale all gradients so that their global norm is at most max; receives the norm before. */
+/* Scale all gradients so that their global Euclidean norm is at most max; norm receives what it was
+ * before. The sum has one order for every cut. */
 gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm);
 
-/* ---- files --------------------------------------------------------------------------------- */
+/* ---- archives: safetensors files ------------------------------------------------------------ */
 
-typedef struct gp_archive gp_archive; /* named tensors and string metadata, in order */
+/* Named tensors and string metadata, in order. */
+typedef struct gp_archive gp_archive;
 
 gp_status gp_archive_new(gp_archive **archive);
 void gp_archive_free(gp_archive *archive);
-/* Append a tensor (retained) or a metadata pair (copied). Errors: GP_EINVAL for a name given twice. */
+/* Append a tensor (retained) or a metadata pair (copied). Errors: GP_EINVAL for a name given twice,
+ * too long or not UTF-8. */
 gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tensor);
 gp_status gp_archive_add_text(gp_archive *archive, const char *key, const char *value);
+
+/* What these return is borrowed; index < count. */
 size_t gp_archive_count(const gp_archive *archive);
 const char *gp_archive_name(const gp_archive *archive, size_t index);
-gp_tensor *gp_archive_tensor(const gp_archive *archive, size_t index); /* borrowed */
+gp_tensor *gp_archive_tensor(const gp_archive *archive, size_t index);
 size_t gp_archive_text_count(const gp_archive *archive);
 const char *gp_archive_text_key(const gp_archive *archive, size_t index);
 const char *gp_archive_text_value(const gp_archive *archive, size_t index);
+
 /* Write as safetensors: a temporary file, fsync, rename, fsync of the folder; the old file stays on
- * any failure. */
+ * any failure. Errors: GP_EIO; GP_EINVAL where the header would exceed what the format allows. */
 gp_status gp_archive_save(const gp_archive *archive, const char *path);
-/* Read a safetensors file; every offset is checked against the file. Errors: GP_EIO, GP_EFORMAT. */
+/* Read a safetensors file, which is not trusted: every offset is checked against the file.
+ * Errors: GP_EIO, GP_EFORMAT. */
 gp_status gp_archive_load(const char *path, gp_archive **archive);
 
-/* Read a whole file into a u8 tensor. Errors: GP_EIO. */
-gp_status gp_file_read(const char *path, gp_tensor **bytes);
-/* Names of the regular files below path (itself if a file), sorted bytewise, hidden ones left out;
- * freed with gp_file_list_free. Errors: GP_EIO. */
-gp_status gp_file_list(const char *path, char ***names, size_t *count);
-void gp_file_list_free(char **names, size_t count);
+/* ---- the process: memory, machine, interrupts ----------------------------------------------- */
 
-/* A file of numbers, one row a line. */
-typedef struct gp_csv_options {
-  bool header;    /* the first line names the columns */
-  char separator; /* ',' or another ASCII character */
-} gp_csv_options;
+typedef struct gp_memory_info {
+  size_t live, peak;    /* bytes of everything the runtime holds */
+  uint64_t allocations; /* calls so far: flat while a pipeline steps */
+} gp_memory_info;
 
-/* Read it into an f64 tensor [rows, columns]; names[] receives the header's names, freed with
- * gp_file_list_free (NULL and 0 without a header). Quoted fields, CRLF, a byte order mark and blank
- * lines are understood. Errors: GP_EIO; GP_EFORMAT with file:line and column. */
-gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
-                      char ***names, size_t *count);
-
-/* Copy rows of a contiguous tensor (along its first dimension) in the order of `positions` (i64 [n],
- * 0-based). Errors: GP_ERANGE, GP_ESHAPE, GP_EDTYPE. */
-gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_tensor **rows);
-/* Windows of context + 1 bytes of a u8 tensor that begin at `starts` (i64 [n], 0-based): x [n, context]
- * receives the first `context` bytes of each, y [n, context] the last ones, as i64 ids. */
-gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
-                          gp_tensor **x, gp_tensor **y);
-/* Put u8 tensors one after the other. */
-gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined);
-
-/* ---- machine ------------------------------------------------------------------------------- */
+gp_memory_info gp_memory(void);
+/* Let the n-th allocation from now on fail (1 is the next one; 0 turns it off). For tests. */
+void gp_memory_fail_at(uint64_t n);
 
 typedef struct gp_machine {
   int cores;       /* cores this process may use: affinity mask and cgroup quota */
@@ -436,11 +498,12 @@ typedef struct gp_machine {
 } gp_machine;
 
 gp_machine gp_machine_info(void);
-/* "oneDNN 2.6.3" or "" when none is loadable; loads the library. why receives the loader's reason
- * (may be NULL). */
+/* "oneDNN 2.6.3", or "" when none is loadable; loads the library. why (optional) receives the
+ * loader's reason. */
 const char *gp_gemm_library(const char **why);
 
-/* Ask running steps to stop between two actions (async-signal-safe), and take the request back. */
+/* Ask running steps to stop between two actions, and take the request back. Threads: any; the
+ * request is async-signal-safe. */
 void gp_interrupt_request(void);
 void gp_interrupt_clear(void);
 bool gp_interrupt_pending(void);

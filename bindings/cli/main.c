@@ -11,6 +11,7 @@
 #include "embed.h"
 #include "isa.h"
 
+/* An illegal instruction would be the alternative, and tell nobody why. */
 static int refuse_processor(const char *missing) {
   fprintf(stderr,
           GP_PROGRAM
@@ -41,6 +42,7 @@ static int program(lua_State *L) {
   return 0;
 }
 
+/* What runs in pcall may raise; only luaL_newstate and the report happen outside. */
 static int run(char **argv, const gp_options *options) {
   lua_State *L = luaL_newstate();
   if (!L) {
@@ -58,6 +60,7 @@ static int run(char **argv, const gp_options *options) {
   return code;
 }
 
+/* --help and --version need no Lua state, so that they work whatever is wrong with it. */
 int main(int argc, char **argv) {
   (void)argc;
   const char *missing = gp_isa_missing();

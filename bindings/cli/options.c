@@ -51,6 +51,7 @@ static const char usage[] =
 
 /* ---- what is wrong -------------------------------------------------------------------------- */
 
+/* Of the three ways to change one text into the other by one more step. */
 static int smallest(int a, int b, int c) {
   int m = a < b ? a : b;
   return m < c ? m : c;
@@ -88,6 +89,7 @@ static const char *suggestion(const char *text, size_t length) {
   return best;
 }
 
+/* The usage follows, as in lua: the line of the mistake stands first. */
 static gp_switch refuse(const char *text, size_t length) {
   const char *meant = suggestion(text, length);
   fprintf(stderr, GP_PROGRAM ": unrecognized option '%.*s'", (int)length, text);
@@ -96,6 +98,7 @@ static gp_switch refuse(const char *text, size_t length) {
   return GP_SWITCH_BAD;
 }
 
+/* Either an argument where none is taken (got), or none where one is needed (NULL). */
 static gp_switch refuse_argument(const switch_name *s, const char *got) {
   if (got)
     fprintf(stderr, GP_PROGRAM ": '%s' takes no argument, got '%s'\n", s->name, got);
@@ -107,6 +110,8 @@ static gp_switch refuse_argument(const switch_name *s, const char *got) {
 
 /* ---- one switch ----------------------------------------------------------------------------- */
 
+/* A switch by its exact text of `length` characters. Abbreviations are refused: they would break
+ * when a switch is added. */
 static const switch_name *find(const switch_name *names, const char *text, size_t length) {
   for (const switch_name *s = names; s->name; s++)
     if (strlen(s->name) == length && memcmp(s->name, text, length) == 0) return s;
@@ -120,6 +125,7 @@ static gp_switch take(char **argv, int *at, const switch_name *s, const char **v
   return s->kind;
 }
 
+/* --name or --name=value. */
 static gp_switch next_long(char **argv, int *at, const char **value) {
   const char *text = argv[(*at)++], *equals = strchr(text, '=');
   size_t length = equals ? (size_t)(equals - text) : strlen(text);
@@ -129,6 +135,7 @@ static gp_switch next_long(char **argv, int *at, const char **value) {
   return take(argv, at, s, value);
 }
 
+/* -x, -xvalue or -x value; switches are not bundled, as in lua. */
 static gp_switch next_short(char **argv, int *at, const char **value) {
   const char *text = argv[(*at)++];
   const switch_name *s = find(short_names, text, 2);
@@ -139,6 +146,7 @@ static gp_switch next_short(char **argv, int *at, const char **value) {
   return take(argv, at, s, value);
 }
 
+/* "-" alone is the script on standard input, "--" ends the options. */
 gp_switch gp_switch_next(char **argv, int *at, const char **value) {
   const char *text = argv[*at];
   *value = NULL;
@@ -151,6 +159,7 @@ gp_switch gp_switch_next(char **argv, int *at, const char **value) {
 
 /* ---- the whole line ------------------------------------------------------------------------- */
 
+/* The whole text must be a number that 64 bits hold. */
 static bool parse_seed(const char *text, gp_options *o) {
   char *end;
   errno = 0;

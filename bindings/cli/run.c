@@ -66,6 +66,7 @@ static int run_library(lua_State *L, const char *value) {
   return code;
 }
 
+/* -e, -l and -W in the order given; the others were taken when the line was checked. */
 static int run_switches(lua_State *L, char **argv) {
   int at = argv[0] ? 1 : 0, code = GP_EXIT_OK;
   const char *value;
@@ -78,6 +79,7 @@ static int run_switches(lua_State *L, char **argv) {
   return code;
 }
 
+/* LUA_INIT_5_4 wins over LUA_INIT; "@file" runs a file. */
 static int run_init(lua_State *L) {
   const char *name = "=LUA_INIT" LUA_VERSUFFIX, *init = getenv(name + 1);
   if (!init) name = "=LUA_INIT", init = getenv(name + 1);
@@ -124,6 +126,7 @@ static int apply_defaults(lua_State *L) {
   return 0;
 }
 
+/* Protected like a script: a wrong device name is reported, not a crash. */
 static int run_defaults(lua_State *L, const gp_options *options) {
   if (!options->devices && !options->has_seed) return GP_EXIT_OK; /* no need to load gpipe */
   lua_pushcfunction(L, apply_defaults);
@@ -146,6 +149,7 @@ static void make_arg(lua_State *L, char **argv, int script) {
   lua_setglobal(L, "arg");
 }
 
+/* The chunk gets the arguments as `...` too. "-" after "--" is a file of that name. */
 static int run_script(lua_State *L, char **argv, int script) {
   const char *name = argv[script];
   bool from_stdin = strcmp(name, "-") == 0 && strcmp(argv[script - 1], "--") != 0;

@@ -1,4 +1,6 @@
-/* bindings/cli/version.c - what this program is and what it found: -v, --version, --list-devices. */
+/* bindings/cli/version.c - what this program is and what it found: -v, --version, --list-devices.
+ *
+ * The lines of --version are what a bug report needs: they name what may change bits. */
 #include <stdio.h>
 
 #include <lauxlib.h>
@@ -9,6 +11,7 @@
 
 void gp_banner_print(void) { printf(GP_PROGRAM " " GP_VERSION ", " LUA_COPYRIGHT "\n"); }
 
+/* Loads oneDNN to ask for its version: what would be used, not what is installed. */
 void gp_version_print(void) {
   const char *why = "", *gemm = gp_gemm_library(&why);
   gp_machine machine = gp_machine_info();

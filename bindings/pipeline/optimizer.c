@@ -1,6 +1,6 @@
 /* bindings/pipeline/optimizer.c - the optimizer object behind gpipe.optim: groups of parameters, moments,
  * steps. Defaults and option checks are in lua/gpipe/optim. */
-#include "binding.h"
+#include "field.h"
 
 #define OPTIMIZER "gpipe.Optimizer"
 
@@ -12,55 +12,24 @@ typedef struct optimizer_box {
 
 /* ---- check --------------------------------------------------------------------------------- */
 
+/* After __gc, which a script can call by hand, the box is empty. */
 static optimizer_box *check_optimizer(lua_State *L) {
   optimizer_box *box = luaL_checkudata(L, 1, OPTIMIZER);
   if (!box->optimizer) gp_lua_error(L, "optimizer: it was freed, expected a live one");
   return box;
 }
 
-/* A plain tensor has no gradient and no stage: only declared parameters are trained. */
-static gp_param *check_param(lua_State *L, int index, const char *who) {
-  gp_box *box = gp_lua_check_box(L, index, who);
-  if (!box->param) gp_lua_bad_value(L, index, who, "a parameter");
-  return box->param;
-}
-
-/* Push memory for the parameters of the list at `index`; they are borrowed from the list. */
-static gp_param **push_params(lua_State *L, int index, const char *who, int *count) {
-  luaL_checktype(L, index, LUA_TTABLE);
-  size_t n = lua_rawlen(L, index);
-  luaL_argcheck(L, n < INT32_MAX, index, "too many parameters");
-  gp_param **params = lua_newuserdatauv(L, (n + 1) * sizeof *params, 0);
-  for (size_t i = 0; i < n; i++) {
-    lua_rawgeti(L, index, (lua_Integer)i + 1);
-    params[i] = check_param(L, lua_gettop(L), who);
-    lua_pop(L, 1);
-  }
-  *count = (int)n;
-  return params;
-}
-
-static double number_field(lua_State *L, int index, const char *name) {
-  lua_getfield(L, index, name);
-  double value = lua_isnil(L, -1) ? 0 : gp_lua_check_number(L, lua_gettop(L), name);
-  lua_pop(L, 1);
-  return value;
-}
-
 /* {lr, weight_decay, momentum, nesterov, beta1, beta2, eps}; what is absent is 0 */
 static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
   luaL_checktype(L, index, LUA_TTABLE);
-  gp_optim_hyper hyper = {.kind = kind,
-                          .lr = number_field(L, index, "lr"),
-                          .weight_decay = number_field(L, index, "weight_decay"),
-                          .momentum = number_field(L, index, "momentum"),
-                          .beta1 = number_field(L, index, "beta1"),
-                          .beta2 = number_field(L, index, "beta2"),
-                          .eps = number_field(L, index, "eps")};
-  lua_getfield(L, index, "nesterov");
-  hyper.nesterov = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return hyper;
+  return (gp_optim_hyper){.kind = kind,
+                          .lr = gp_lua_number_field(L, index, "lr"),
+                          .weight_decay = gp_lua_number_field(L, index, "weight_decay"),
+                          .momentum = gp_lua_number_field(L, index, "momentum"),
+                          .beta1 = gp_lua_number_field(L, index, "beta1"),
+                          .beta2 = gp_lua_number_field(L, index, "beta2"),
+                          .eps = gp_lua_number_field(L, index, "eps"),
+                          .nesterov = gp_lua_flag_field(L, index, "nesterov")};
 }
 
 /* ---- methods ------------------------------------------------------------------------------- */
@@ -98,7 +67,7 @@ static int optimizer_set_steps(lua_State *L) {
 /* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k is 1 or 2 */
 static int optimizer_moment(lua_State *L) {
   optimizer_box *box = check_optimizer(L);
-  gp_param *param = check_param(L, 2, "moment: the parameter");
+  gp_param *param = gp_lua_check_param(L, 2, "moment: the parameter");
   int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, 2);
   gp_box *moment = gp_lua_new_box(L);
   gp_optimizer_moment(box->optimizer, param, k - 1, &moment->tensor);
@@ -128,7 +97,8 @@ static int optimizer_new(lua_State *L) {
   gp_optim_group *groups = lua_newuserdatauv(L, (size_t)count * sizeof *groups + 1, 0);
   for (int i = 0; i < count; i++) {
     lua_rawgeti(L, 2, i + 1);
-    groups[i].params = push_params(L, lua_gettop(L), "optimizer: a parameter", &groups[i].count);
+    groups[i].params =
+        gp_lua_push_params(L, lua_gettop(L), "optimizer: a parameter", &groups[i].count);
   }
   optimizer_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (optimizer_box){.kind = kind, .groups = count};
@@ -141,7 +111,7 @@ static int optimizer_new(lua_State *L) {
 static int clip_grad_norm(lua_State *L) {
   double max = gp_lua_check_number(L, 2, "clip_grad_norm: max"), norm = 0;
   int count = 0;
-  gp_param **params = push_params(L, 1, "clip_grad_norm: a parameter", &count);
+  gp_param **params = gp_lua_push_params(L, 1, "clip_grad_norm: a parameter", &count);
   gp_status status = gp_clip_grad_norm(params, count, max, &norm);
   if (status != GP_OK) return gp_lua_fail(L, status);
   lua_pushnumber(L, norm);

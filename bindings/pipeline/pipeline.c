@@ -3,6 +3,9 @@
  * Defaults, tracing and messages for users live in lua/gpipe/pipeline; what comes here is complete. */
 #include "pipeline/pipeline.h"
 
+#include "field.h"
+
+/* devices is kept for stats(): the runtime does not count them for us. */
 typedef struct pipeline_box {
   gp_pipeline *pipeline;
   int devices;
@@ -16,53 +19,7 @@ static gp_pipeline *check_pipeline(lua_State *L) {
   return box->pipeline;
 }
 
-/* ---- fields of tables ---------------------------------------------------------------------- */
-
-static int64_t int_field(lua_State *L, int index, const char *name, int64_t otherwise) {
-  int64_t value = otherwise;
-  if (lua_getfield(L, index, name) != LUA_TNIL)
-    value = gp_lua_check_int(L, lua_gettop(L), name, INT64_MIN, INT64_MAX);
-  lua_pop(L, 1);
-  return value;
-}
-
-static bool flag_field(lua_State *L, int index, const char *name) {
-  lua_getfield(L, index, name);
-  bool value = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
-/* Integers of the list in field `name`, in memory that stays on the stack. */
-static const int32_t *ints_field(lua_State *L, int index, const char *name, int *count) {
-  lua_getfield(L, index, name);
-  luaL_checktype(L, -1, LUA_TTABLE);
-  int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
-  int32_t *values = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *values, 0);
-  for (int i = 0; i < n; i++) {
-    lua_rawgeti(L, list, i + 1);
-    values[i] = (int32_t)gp_lua_check_int(L, lua_gettop(L), name, 0, INT32_MAX);
-    lua_pop(L, 1);
-  }
-  *count = n;
-  return values;
-}
-
 /* ---- new ----------------------------------------------------------------------------------- */
-
-static gp_param *const *params_field(lua_State *L, int *count) {
-  lua_getfield(L, 1, "params");
-  luaL_checktype(L, -1, LUA_TTABLE);
-  int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
-  gp_param **params = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *params, 0);
-  for (int i = 0; i < n; i++) {
-    lua_rawgeti(L, list, i + 1);
-    params[i] = gp_lua_check_box(L, lua_gettop(L), "pipeline: a parameter")->param;
-    lua_pop(L, 1);
-  }
-  *count = n;
-  return params;
-}
 
 /* devices = {{name, threads}, ...} */
 static const gp_device_spec *devices_field(lua_State *L, int *count) {
@@ -73,7 +30,7 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, list, i + 1);
     int device = lua_gettop(L);
-    devices[i].threads = (int)int_field(L, device, "threads", 1);
+    devices[i].threads = (int)gp_lua_int_field(L, device, "threads", 1);
     lua_getfield(L, device, "name");
     devices[i].name = luaL_checkstring(L, -1); /* the list keeps it */
     lua_pop(L, 2);
@@ -88,14 +45,17 @@ static int pipeline_new(lua_State *L) {
   static const char *const modes[] = {"never", "always", "except_last", NULL};
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
-  gp_pipeline_spec spec = {.stage_count = (int)int_field(L, 1, "stages", 1),
-                           .seed = (uint64_t)int_field(L, 1, "seed", 0),
-                           .finite = flag_field(L, 1, "finite")};
+  gp_pipeline_spec spec = {.stage_count = (int)gp_lua_int_field(L, 1, "stages", 1),
+                           .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
+                           .finite = gp_lua_flag_field(L, 1, "finite")};
   lua_getfield(L, 1, "checkpoint");
   spec.checkpoint = (gp_checkpoint)luaL_checkoption(L, -1, "except_last", modes);
-  spec.stage_of = ints_field(L, 1, "stage_of", &layers);
-  spec.param_layer = ints_field(L, 1, "param_layer", &entries);
-  spec.params = params_field(L, &spec.param_count);
+  lua_getfield(L, 1, "stage_of");
+  spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
+  lua_getfield(L, 1, "param_layer");
+  spec.param_layer = gp_lua_push_ints(L, lua_gettop(L), "param_layer", &entries);
+  lua_getfield(L, 1, "params");
+  spec.params = gp_lua_push_params(L, lua_gettop(L), "pipeline: a parameter", &spec.param_count);
   spec.devices = devices_field(L, &spec.device_count);
   spec.layer_count = layers - 1;
   luaL_argcheck(L, entries == spec.param_count, 1, "one layer per parameter wanted");
@@ -108,6 +68,8 @@ static int pipeline_new(lua_State *L) {
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* A value of the trace being planned, or none. A real tensor here means that the model ignored its
+ * input, which only the one who traced it can correct. */
 static gp_ref ref_field(lua_State *L, int index, const char *name) {
   gp_ref ref = GP_NONE;
   if (lua_getfield(L, index, name) != LUA_TNIL) {
@@ -121,14 +83,15 @@ static gp_ref ref_field(lua_State *L, int index, const char *name) {
 
 /* {trace, rows, micros, output, loss_sum, loss_count, constant_count} */
 static void check_plan_shape(lua_State *L, int index, gp_plan_shape *shape) {
-  shape->rows = int_field(L, index, "rows", 0);
-  shape->micros = (int)int_field(L, index, "micros", 0);
+  shape->rows = gp_lua_int_field(L, index, "rows", 0);
+  shape->micros = (int)gp_lua_int_field(L, index, "micros", 0);
   shape->output = ref_field(L, index, "output");
   shape->loss_sum = ref_field(L, index, "loss_sum");
   shape->loss_count = ref_field(L, index, "loss_count");
-  shape->constant_count = int_field(L, index, "constant_count", 0);
+  shape->constant_count = gp_lua_int_field(L, index, "constant_count", 0);
 }
 
+/* Last before the build, which takes traces even when it fails: nothing raises in between. */
 static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   for (int k = 0; k < 2; k++) {
     if (lua_rawgeti(L, shapes, k + 1) == LUA_TTABLE) {
@@ -145,7 +108,7 @@ static int pipeline_plan(lua_State *L) {
   static const char *const kinds[] = {"step", "split", "evaluate", "forward", NULL};
   gp_pipeline *pipeline = check_pipeline(L);
   gp_plan *plan;
-  gp_plan_spec spec = {.sum_loss = flag_field(L, 2, "sum_loss")};
+  gp_plan_spec spec = {.sum_loss = gp_lua_flag_field(L, 2, "sum_loss")};
   lua_settop(L, 2);
   lua_getfield(L, 2, "kind");
   spec.kind = (gp_plan_kind)luaL_checkoption(L, 3, NULL, kinds);
@@ -163,6 +126,7 @@ static int pipeline_plan(lua_State *L) {
   return 1;
 }
 
+/* A light pointer has no type to check: only lua/gpipe/pipeline/plans.lua holds plans. */
 static gp_plan *check_plan(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
   return lua_touserdata(L, index);

@@ -1,5 +1,10 @@
-/* bindings/pipeline/schedule.c - rows of text -> a verified schedule. */
+/* bindings/pipeline/schedule.c - rows of text -> a verified schedule.
+ *
+ * A schedule that is wrong is an ordinary answer here, not an error: whoever writes one (a person,
+ * a search) asks in a loop, so the fault comes back as values. */
 #include "pipeline/pipeline.h"
+
+#include "field.h"
 
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index) {
   return *(gp_schedule **)luaL_checkudata(L, index, GP_LUA_SCHEDULE);
@@ -15,17 +20,6 @@ static const char **check_rows(lua_State *L, int index, int count) {
     lua_pop(L, 1);
   }
   return rows;
-}
-
-/* placement: from stage 0 on, as core.schedule's caller lists them (1-based list of device ids) */
-static int32_t *check_placement(lua_State *L, int index, int count) {
-  int32_t *placement = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *placement, 0);
-  for (int s = 0; s < count; s++) {
-    lua_rawgeti(L, index, s + 1);
-    placement[s] = (int32_t)gp_lua_check_int(L, lua_gettop(L), "schedule: placement", 0, INT32_MAX);
-    lua_pop(L, 1);
-  }
-  return placement;
 }
 
 /* Push check, device and position (from 1) of a fault; nil where there is none. */
@@ -45,10 +39,9 @@ static int push_fault(lua_State *L, const gp_schedule_fault *fault) {
 static int schedule_new(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   luaL_checktype(L, 2, LUA_TTABLE);
-  gp_schedule_text text = {.device_count = (int)lua_rawlen(L, 1),
-                           .stage_count = (int)lua_rawlen(L, 2)};
+  gp_schedule_text text = {.device_count = (int)lua_rawlen(L, 1)};
   text.rows = check_rows(L, 1, text.device_count);
-  text.placement = check_placement(L, 2, text.stage_count);
+  text.placement = gp_lua_push_ints(L, 2, "schedule: placement", &text.stage_count);
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable(L, GP_LUA_SCHEDULE);
@@ -58,6 +51,7 @@ static int schedule_new(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
+/* Idempotent: a finalizer may run again when the state is closed. */
 static int schedule_free(lua_State *L) {
   gp_schedule **box = luaL_checkudata(L, 1, GP_LUA_SCHEDULE);
   gp_schedule *schedule = *box;

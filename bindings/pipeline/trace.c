@@ -55,6 +55,7 @@ static int trace_layer(lua_State *L) {
   return 0;
 }
 
+/* A pipeline that took the trace holds a reference of its own. */
 static int trace_free(lua_State *L) {
   gp_trace **box = luaL_checkudata(L, 1, GP_LUA_TRACE);
   gp_trace *trace = *box;

@@ -1,40 +1,19 @@
 /* bindings/tensor/param.c - parameters and buffers as Lua tensors: declaration and their own methods.
  *
  * A parameter is used like any tensor; what it has besides are its value, gradient and freezing. */
-#include <string.h>
-
+#include "field.h"
 #include "tensor/tensor.h"
 
 /* ---- declaration --------------------------------------------------------------------------- */
 
-static double number_field(lua_State *L, const char *name) {
-  lua_getfield(L, 1, name);
-  double value = lua_isnil(L, -1) ? 0.0 : gp_lua_check_number(L, lua_gettop(L), name);
-  lua_pop(L, 1);
-  return value;
-}
-
-static uint64_t word_field(lua_State *L, const char *name) {
-  lua_getfield(L, 1, name);
-  int64_t value =
-      lua_isnil(L, -1) ? 0 : gp_lua_check_int(L, lua_gettop(L), name, INT64_MIN, INT64_MAX);
-  lua_pop(L, 1);
-  return (uint64_t)value;
-}
-
-static bool flag_field(lua_State *L, const char *name) {
-  lua_getfield(L, 1, name);
-  bool value = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return value;
-}
-
+/* How the values begin; the bits are drawn when they are first needed (runtime/graph/param.c). */
 static gp_init init_fields(lua_State *L) {
   static const char *const kinds[] = {"constant", "uniform", "normal", NULL};
   lua_getfield(L, 1, "kind");
   int kind = luaL_checkoption(L, -1, "constant", kinds);
   lua_pop(L, 1);
-  return (gp_init){(gp_init_kind)kind, number_field(L, "a"), number_field(L, "b")};
+  return (gp_init){(gp_init_kind)kind, gp_lua_number_field(L, 1, "a"),
+                   gp_lua_number_field(L, 1, "b")};
 }
 
 /* core.parameter{shape, dtype, kind, a, b, seed, number, buffer, frozen} -> parameter
@@ -42,10 +21,10 @@ static gp_init init_fields(lua_State *L) {
 static int make_parameter(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   gp_param_spec spec = {.dtype = GP_F32, .init = init_fields(L)};
-  spec.seed = word_field(L, "seed");
-  spec.number = word_field(L, "number");
-  spec.buffer = flag_field(L, "buffer");
-  spec.frozen = flag_field(L, "frozen");
+  spec.seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0);
+  spec.number = (uint64_t)gp_lua_int_field(L, 1, "number", 0);
+  spec.buffer = gp_lua_flag_field(L, 1, "buffer");
+  spec.frozen = gp_lua_flag_field(L, 1, "frozen");
   lua_getfield(L, 1, "shape");
   gp_lua_check_shape(L, lua_gettop(L), "parameter: shape", 0, &spec.shape);
   if (lua_getfield(L, 1, "dtype") != LUA_TNIL)

@@ -72,6 +72,8 @@ void gp_free(void *memory) {
   free(block.raw);
 }
 
+/* ---- arrays and strings ---- */
+
 gp_status gp_alloc_array(size_t count, size_t size, void **memory) {
   size_t bytes = 0;
   GP_TRY(gp_size_mul(count, size, &bytes));
@@ -86,6 +88,16 @@ gp_status gp_resize_array(size_t old_count, size_t new_count, size_t size, void 
   if (*memory && kept > 0) memcpy(fresh, *memory, kept * size);
   gp_free(*memory);
   *memory = fresh;
+  return GP_OK;
+}
+
+/* Doubling: n appended elements cost O(n) copies in all. */
+gp_status gp_grow_array(size_t count, size_t *capacity, size_t size, void **memory) {
+  enum { FIRST = 32 };
+  if (count < *capacity) return GP_OK;
+  size_t grown = *capacity ? 2 * *capacity : FIRST;
+  GP_TRY(gp_resize_array(*capacity, grown, size, memory));
+  *capacity = grown;
   return GP_OK;
 }
 

@@ -12,6 +12,9 @@ gp_status gp_alloc_array(size_t count, size_t size, void **memory);
 /* Grow or shrink an array from gp_alloc_array (NULL: a new one); new elements are zero. On failure
  * the old one stays. */
 gp_status gp_resize_array(size_t old_count, size_t new_count, size_t size, void **memory);
+/* Make room for element `count` of an array of *capacity elements, which doubles; *memory and
+ * *capacity are the new ones, or on failure the old ones. */
+gp_status gp_grow_array(size_t count, size_t *capacity, size_t size, void **memory);
 gp_status gp_copy_string(const char *text, char **copy);
 void gp_free(void *memory);
 

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* ---- shapes ---- */
+
+/* The shape is in the text: what a script sees is often far from where it was made. */
 static gp_status fail_shape(const gp_shape *shape, const char *what) {
   char text[128];
   return gp_fail(GP_ESHAPE, "shape: %s %s", gp_shape_print(shape, text, sizeof text), what);
@@ -38,6 +41,7 @@ bool gp_shape_equal(const gp_shape *a, const gp_shape *b) {
   return true;
 }
 
+/* Cut off, never overrun, where the text is too small: it is for messages. */
 char *gp_shape_print(const gp_shape *shape, char *text, size_t size) {
   if (size == 0) return text;
   snprintf(text, size, "%s", shape->rank == 0 ? "scalar" : "");
@@ -51,6 +55,8 @@ char *gp_shape_print(const gp_shape *shape, char *text, size_t size) {
 
 /* ---- metas ---- */
 
+/* Strides are made as if empty dims were 1, so that numel 0 does not hide a product that is too
+ * large; the byte count of that is the last check. */
 gp_status gp_meta_make(gp_dtype dtype, const gp_shape *shape, gp_meta *meta) {
   int64_t numel, bytes;
   GP_TRY(gp_shape_numel(shape, &numel));
@@ -80,6 +86,7 @@ bool gp_meta_is_contiguous(const gp_meta *meta) {
   return rows_follow;
 }
 
+/* Strides and offset say where a value lies, not what it is. */
 bool gp_meta_equal(const gp_meta *a, const gp_meta *b) {
   return a->dtype == b->dtype && gp_shape_equal(&a->shape, &b->shape);
 }

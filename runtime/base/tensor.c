@@ -42,6 +42,8 @@ static bool view_range(const gp_meta *meta, int64_t *lowest, int64_t *highest) {
   return true;
 }
 
+/* Everything that could make a later access wrong: shape, bounds of the storage, alignment. Metas
+ * come from mapped files and arenas too, so none is believed. */
 static gp_status check_view(const gp_meta *meta, const void *data, size_t bytes) {
   gp_meta contiguous; /* made only for its checks of shape and dtype */
   GP_TRY(gp_meta_make(meta->dtype, &meta->shape, &contiguous));
@@ -76,6 +78,7 @@ static gp_status make_tensor(storage *owner, const gp_meta *meta, gp_tensor **te
   return GP_OK;
 }
 
+/* On failure nothing is released: the caller still has the memory that it offered. */
 gp_status gp_tensor_wrap(const gp_meta *meta, void *memory, size_t bytes, void (*release)(void *),
                          void *context, gp_tensor **tensor) {
   GP_TRY(check_view(meta, memory, bytes));
@@ -100,6 +103,7 @@ gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tenso
   return status;
 }
 
+/* The storage is counted up last, when nothing can fail any more. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor) {
   storage *owner = base->storage;
   GP_TRY(check_view(meta, owner->data, owner->bytes));
@@ -159,6 +163,7 @@ static gp_line element(const gp_tensor *tensor, int64_t index) {
   return (gp_line){data, 1, meta->dtype};
 }
 
+/* Through the conversion loop with n = 1: one set of rounding rules for elements and tensors. */
 double gp_tensor_get_double(const gp_tensor *tensor, int64_t index) {
   double value;
   gp_convert((gp_line){&value, 1, GP_F64}, element(tensor, index), 1);

@@ -21,12 +21,14 @@
 
 /* ---- start ---- */
 
+/* What the new thread needs; it frees this itself, since the maker does not wait for it. */
 typedef struct start {
   void *(*run)(void *);
   void *context;
   char name[16]; /* the kernel's limit */
 } start;
 
+/* First code of every thread: the state described above, then the caller's function. */
 static void *begin(void *argument) {
   start s = *(start *)argument;
   gp_free(argument);
@@ -45,6 +47,7 @@ static int create_masked(pthread_t *thread, const pthread_attr_t *attr, start *s
   return error;
 }
 
+/* A refusal is a lack of resources (EAGAIN): the limit of processes, or no memory for a stack. */
 static gp_status create(pthread_t *thread, const pthread_attr_t *attr, start *s) {
   int error = create_masked(thread, attr, s);
   if (error == 0) return GP_OK;

@@ -61,15 +61,6 @@ void gp_archive_free(gp_archive *archive) {
 
 /* ---- adding -------------------------------------------------------------------------------- */
 
-/* Make room for element `count` of an array that grows by doubling. */
-static gp_status make_room(void **array, size_t *capacity, size_t count) {
-  if (count < *capacity) return GP_OK;
-  size_t grown = *capacity ? 2 * *capacity : 32;
-  GP_TRY(gp_resize_array(*capacity, grown, sizeof(void *), array));
-  *capacity = grown;
-  return GP_OK;
-}
-
 /* What the reader would refuse is refused here already, at the script's line. */
 static gp_status check_name(const char *name) {
   size_t size = strlen(name);
@@ -89,7 +80,7 @@ gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tenso
   if (archive->names.count >= GP_ARCHIVE_MAX_TENSORS)
     return gp_fail(GP_EINVAL, "archive: more than %d tensors", GP_ARCHIVE_MAX_TENSORS);
   void *array = archive->tensor;
-  gp_status status = make_room(&array, &archive->tensors, archive->names.count);
+  gp_status status = gp_grow_array(archive->names.count, &archive->tensors, sizeof(void *), &array);
   archive->tensor = array;
   if (status) return status;
   status = gp_names_add(&archive->names, name);
@@ -103,7 +94,7 @@ gp_status gp_archive_add_text(gp_archive *archive, const char *key, const char *
   if (!gp_utf8_valid(value, strlen(value)))
     return gp_fail(GP_EINVAL, "archive: the metadata of '%.100s' is not valid UTF-8", key);
   void *array = archive->value;
-  gp_status status = make_room(&array, &archive->values, archive->keys.count);
+  gp_status status = gp_grow_array(archive->keys.count, &archive->values, sizeof(void *), &array);
   archive->value = array;
   if (status) return status;
   char *copy;

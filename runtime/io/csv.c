@@ -101,13 +101,9 @@ static bool find_line(csv *c) {
 /* ---- rows ---------------------------------------------------------------------------------- */
 
 static gp_status add_value(csv *c, double value) {
-  if (c->values == c->capacity) {
-    size_t capacity = c->capacity ? 2 * c->capacity : 1024;
-    void *array = c->value;
-    GP_TRY(gp_resize_array(c->capacity, capacity, sizeof *c->value, &array));
-    c->value = array;
-    c->capacity = capacity;
-  }
+  void *array = c->value;
+  GP_TRY(gp_grow_array(c->values, &c->capacity, sizeof *c->value, &array));
+  c->value = array;
   c->value[c->values++] = value;
   return GP_OK;
 }
@@ -133,6 +129,7 @@ static gp_status parse_number(csv *c, long line, size_t column, const char *fiel
   return add_value(c, value);
 }
 
+/* Names are few, so this array grows by one. */
 static gp_status add_name(csv *c, const char *field) {
   void *array = c->name;
   GP_TRY(gp_resize_array(c->names, c->names + 1, sizeof *c->name, &array));
@@ -188,6 +185,7 @@ static gp_status parse(csv *c, bool header) {
   return c->values ? GP_OK : gp_fail(GP_EFORMAT, "%s: there are no rows of numbers", c->path);
 }
 
+/* [rows, columns]; columns > 0, since there is a value. */
 static gp_status make_tensor(const csv *c, gp_tensor **values) {
   gp_shape shape = {.rank = 2, .dim = {(int64_t)(c->values / c->columns), (int64_t)c->columns}};
   gp_tensor *made;
@@ -197,6 +195,7 @@ static gp_status make_tensor(const csv *c, gp_tensor **values) {
   return GP_OK;
 }
 
+/* strtod_l instead of setlocale: the locale of a process belongs to the program around us. */
 gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
                       char ***names, size_t *count) {
   csv c = {.path = path, .separator = options->separator, .line = 1};

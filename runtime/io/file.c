@@ -1,4 +1,7 @@
-/* io/file.c - a file as bytes, and the files below a folder. */
+/* io/file.c - a file as bytes, and the files below a folder.
+ *
+ * Lists are sorted by bytes, so that a data set has one order on every file system and in every
+ * locale: the order of rows decides the bits of a training run. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h> /* qsort */
@@ -44,19 +47,16 @@ typedef struct list {
   size_t count, capacity;
 } list;
 
+/* errno is read here: nothing may come between the failed call and this. */
 static gp_status refused(const char *path) {
   return gp_fail(GP_EIO, "%s: cannot read: %s", path, strerrordesc_np(errno));
 }
 
 /* Append "folder/name", or the folder itself where the name is empty. */
 static gp_status append(list *l, const char *folder, const char *name) {
-  if (l->count == l->capacity) {
-    size_t capacity = l->capacity ? 2 * l->capacity : 32;
-    void *array = l->path;
-    GP_TRY(gp_resize_array(l->capacity, capacity, sizeof *l->path, &array));
-    l->path = array;
-    l->capacity = capacity;
-  }
+  void *array = l->path;
+  GP_TRY(gp_grow_array(l->count, &l->capacity, sizeof *l->path, &array));
+  l->path = array;
   size_t length = strlen(folder), size = length + strlen(name) + 2;
   void *path = NULL;
   GP_TRY(gp_alloc(size, &path));
@@ -108,10 +108,12 @@ static gp_status collect(list *files, list *folders, const char *path) {
   return GP_OK;
 }
 
+/* strcmp, not strcoll: see above. */
 static int by_bytes(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* What is half collected is freed with the lists; the folders are needed for the walk only. */
 gp_status gp_file_list(const char *path, char ***names, size_t *count) {
   list files = {0}, folders = {0};
   gp_status status = collect(&files, &folders, path);

@@ -21,6 +21,7 @@ static gp_status check_positions(const char *who, const gp_tensor *positions, in
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
+/* A row is one piece of memory, whatever its shape and dtype: in [N, ..] -> out [n, ..]. */
 gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_tensor **rows) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   if (meta->shape.rank < 1 || !gp_meta_is_contiguous(meta))
@@ -47,6 +48,7 @@ static void copy_ids(int64_t *to, const unsigned char *from, int64_t count) {
   for (int64_t i = 0; i < count; i++) to[i] = from[i];
 }
 
+/* Both tensors or none. */
 static gp_status make_pair(const gp_shape *shape, gp_tensor **x, gp_tensor **y) {
   gp_tensor *first;
   GP_TRY(gp_tensor_new(GP_I64, shape, &first));
@@ -58,6 +60,7 @@ static gp_status make_pair(const gp_shape *shape, gp_tensor **x, gp_tensor **y) 
   return status;
 }
 
+/* y is x moved on by one byte, the next-token target: bytes [start, start + context] serve both. */
 gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
                           gp_tensor **x, gp_tensor **y) {
   const gp_meta *meta = gp_tensor_meta(bytes);
@@ -81,6 +84,7 @@ gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64
 
 /* ---- joining ------------------------------------------------------------------------------- */
 
+/* The sum of the sizes is checked, and known before the one allocation. */
 gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined) {
   gp_shape shape = {.rank = 1};
   for (size_t i = 0; i < count; i++) {

@@ -10,6 +10,7 @@
 
 /* ---- characters ---------------------------------------------------------------------------- */
 
+/* strchr finds the terminating 0 too, hence the test before it. */
 static void skip_space(gp_json *json) {
   while (json->at < json->size && json->text[json->at] != '\0' &&
          strchr(" \t\r\n", json->text[json->at]))
@@ -32,6 +33,8 @@ static gp_status unexpected(const gp_json *json, const char *wanted) {
   return gp_fail(GP_EFORMAT, "JSON byte %zu: found %s, expected %s", json->at, found(json, text),
                  wanted);
 }
+
+/* ---- structure ----------------------------------------------------------------------------- */
 
 gp_status gp_json_expect(gp_json *json, char wanted) {
   skip_space(json);

@@ -44,12 +44,9 @@ static gp_status grow_table(gp_names *names) {
 }
 
 static gp_status grow_array(gp_names *names) {
-  if (names->count < names->capacity) return GP_OK;
-  size_t capacity = names->capacity ? 2 * names->capacity : FIRST_SLOTS / 2;
   void *array = names->name;
-  GP_TRY(gp_resize_array(names->capacity, capacity, sizeof *names->name, &array));
+  GP_TRY(gp_grow_array(names->count, &names->capacity, sizeof *names->name, &array));
   names->name = array;
-  names->capacity = capacity;
   return GP_OK;
 }
 

@@ -57,6 +57,7 @@ static gp_status read_header(loader *l) {
 
 /* ---- one tensor of the header -------------------------------------------------------------- */
 
+/* Names of other dtypes of the format (F8_E4M3, I16, ..) are an error, not a guess. */
 static gp_status parse_dtype(loader *l, entry *e) {
   const char *name;
   GP_TRY(gp_json_string(&l->header, &name));
@@ -93,6 +94,7 @@ static gp_status parse_shape(loader *l, entry *e) {
   return GP_OK;
 }
 
+/* Begin and end, from the start of the data; check_size and check_places judge them. */
 static gp_status parse_offsets(loader *l, entry *e) {
   uint64_t offsets[2];
   int count;
@@ -104,6 +106,7 @@ static gp_status parse_offsets(loader *l, entry *e) {
   return GP_OK;
 }
 
+/* The three keys of a tensor. Order in the file is free, so each is found by name. */
 static const struct field {
   const char *key;
   gp_status (*parse)(loader *, entry *);
@@ -121,6 +124,7 @@ static gp_status parse_field(loader *l, entry *e, const char *key, unsigned *see
   return gp_fail(GP_EFORMAT, "tensor '%.100s' has an unknown key '%.100s'", e->name, key);
 }
 
+/* All three keys, once each. */
 static gp_status parse_entry(loader *l, entry *e) {
   unsigned seen = 0;
   bool more;
@@ -162,17 +166,14 @@ static gp_status append_entry(loader *l, const char *name) {
   if (strlen(name) > GP_ARCHIVE_MAX_NAME)
     return gp_fail(GP_EFORMAT, "a tensor's name has %zu bytes, at most %d are possible",
                    strlen(name), GP_ARCHIVE_MAX_NAME);
-  if (l->count == l->capacity) {
-    size_t capacity = l->capacity ? 2 * l->capacity : 64;
-    void *array = l->entry;
-    GP_TRY(gp_resize_array(l->capacity, capacity, sizeof *l->entry, &array));
-    l->entry = array;
-    l->capacity = capacity;
-  }
+  void *array = l->entry;
+  GP_TRY(gp_grow_array(l->count, &l->capacity, sizeof *l->entry, &array));
+  l->entry = array;
   l->entry[l->count] = (entry){.name = name};
   return parse_entry(l, &l->entry[l->count++]);
 }
 
+/* The metadata may stand anywhere among the tensors. */
 static gp_status parse_header(loader *l) {
   bool more, metadata = false;
   GP_TRY(gp_json_expect(&l->header, '{'));

@@ -34,6 +34,7 @@ static gp_status lay_out(const gp_archive *archive, uint64_t *offset) {
 
 /* ---- header -------------------------------------------------------------------------------- */
 
+/* [a,b,c] */
 static gp_status add_list(gp_text *header, const uint64_t *values, int count) {
   GP_TRY(gp_text_string(header, "["));
   for (int i = 0; i < count; i++) {
@@ -102,6 +103,7 @@ static gp_status write_tensor(gp_writer *writer, gp_tensor *tensor) {
   return status;
 }
 
+/* The order of lay_out, by the same two loops: offsets and bytes cannot disagree. */
 static gp_status write_data(gp_writer *writer, const gp_archive *archive) {
   for (size_t size = 8; size; size /= 2)
     for (size_t i = 0; i < gp_archive_count(archive); i++)
@@ -118,6 +120,7 @@ static gp_status write_file(gp_writer *writer, const gp_archive *archive, const 
   return gp_writer_commit(writer);
 }
 
+/* All that can fail without touching the disk comes first; the writer replaces the file at the end. */
 gp_status gp_archive_save(const gp_archive *archive, const char *path) {
   void *offset = NULL;
   gp_text header = {0};

@@ -38,6 +38,7 @@ gp_status gp_text_string(gp_text *text, const char *string) {
   return gp_text_bytes(text, string, strlen(string));
 }
 
+/* Digits as such: printf of a double would round beyond 2^53. */
 gp_status gp_text_uint(gp_text *text, uint64_t value) {
   char digits[24];
   snprintf(digits, sizeof digits, "%" PRIu64, value);

@@ -46,6 +46,14 @@ gp_status gp_vjp_scale(gp_vjp *v, gp_ref a, double c, gp_ref *out) {
   return gp_vjp_op2(v, GP_OP_mul, a, factor, out);
 }
 
+gp_status gp_vjp_first_output_only(const gp_vjp *v) {
+  for (int k = 1; k < v->n_out; k++)
+    if (v->dout[k] != GP_NONE)
+      return gp_fail(GP_EUNSUPPORTED, "output %d has no gradient, only the first output has one",
+                     k + 1);
+  return GP_OK;
+}
+
 /* ---- broadcasting -------------------------------------------------------------------------- */
 
 /* Bit d: dim d of `wide` is one along which `narrow` is repeated. */

@@ -13,4 +13,8 @@ gp_status gp_vjp_expand(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out)
 /* a * c with a constant c of a's dtype. */
 gp_status gp_vjp_scale(gp_vjp *v, gp_ref a, double c, gp_ref *out);
 
+/* Fail where a gradient flows into an output that has none (statistics kept for the backward op).
+ * Errors: GP_EUNSUPPORTED. */
+gp_status gp_vjp_first_output_only(const gp_vjp *v);
+
 #endif

@@ -4,12 +4,13 @@
  * improved in one place. Nothing here knows a particular op. */
 #include "ops/infer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/status.h"
 #include "base/tensor.h"
 
-enum { TEXT = 192 }; /* fits the longest shape of GP_MAX_RANK dims */
-
-/* ---- dtypes --------------------------------------------------------------------------------- */
+/* ---- operands without names ------------------------------------------------------------------ */
 
 static bool computes(gp_dtype dtype) { return dtype == GP_F32 || dtype == GP_F64; }
 
@@ -35,8 +36,8 @@ gp_status gp_infer_computes(const gp_sig *sig, int first) {
 
 /* ---- shapes --------------------------------------------------------------------------------- */
 
-/* Fold another shape into *shape; false where two sizes differ and neither is 1. */
-static bool fold_broadcast(gp_shape *shape, const gp_shape *other) {
+/* Dims are aligned at the last one; a missing dim counts as 1. */
+bool gp_shape_broadcast(gp_shape *shape, const gp_shape *other) {
   gp_shape result = shape->rank >= other->rank ? *shape : *other;
   for (int back = 1; back <= result.rank; back++) {
     int64_t a = back <= shape->rank ? shape->dim[shape->rank - back] : 1;
@@ -52,8 +53,8 @@ static bool fold_broadcast(gp_shape *shape, const gp_shape *other) {
 gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape) {
   gp_shape result = sig->in[0]->shape;
   for (int i = 1; i < sig->n_in; i++) {
-    if (fold_broadcast(&result, &sig->in[i]->shape)) continue;
-    char a[TEXT], b[TEXT];
+    if (gp_shape_broadcast(&result, &sig->in[i]->shape)) continue;
+    char a[GP_SHAPE_TEXT], b[GP_SHAPE_TEXT];
     return gp_fail(GP_ESHAPE, "shapes %s and %s do not broadcast",
                    gp_shape_print(&result, a, sizeof a),
                    gp_shape_print(&sig->in[i]->shape, b, sizeof b));
@@ -62,9 +63,10 @@ gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape) {
   return GP_OK;
 }
 
+/* Neither shape is the right one here, so none is called "expected". */
 gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b) {
   if (gp_shape_equal(&sig->in[a]->shape, &sig->in[b]->shape)) return GP_OK;
-  char first[TEXT], second[TEXT];
+  char first[GP_SHAPE_TEXT], second[GP_SHAPE_TEXT];
   return gp_fail(GP_ESHAPE, "shapes %s and %s differ",
                  gp_shape_print(&sig->in[a]->shape, first, sizeof first),
                  gp_shape_print(&sig->in[b]->shape, second, sizeof second));
@@ -92,6 +94,18 @@ gp_status gp_infer_reduced(const gp_shape *shape, const gp_attrs *attrs, gp_shap
   return GP_OK;
 }
 
+gp_shape gp_shape_drop_last(const gp_shape *shape) {
+  gp_shape result = *shape;
+  if (result.rank > 0) result.rank--;
+  return result;
+}
+
+gp_shape gp_shape_with_last(const gp_shape *shape, int64_t last) {
+  gp_shape result = *shape;
+  if (result.rank > 0) result.dim[result.rank - 1] = last;
+  return result;
+}
+
 gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape) {
   if (attrs->i[0] < 0 || attrs->i[0] > GP_MAX_RANK)
     return gp_fail(GP_ESHAPE, "%lld dimensions, expected 0 to %d", (long long)attrs->i[0],
@@ -100,6 +114,73 @@ gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape) {
   for (int d = 0; d < result.rank; d++) result.dim[d] = attrs->i[1 + d];
   *shape = result;
   return GP_OK;
+}
+
+/* ---- operands with roles --------------------------------------------------------------------- */
+
+/* The first operand of the mask is what the others are compared with, so it is named too. */
+gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigned mask) {
+  int first = -1;
+  for (int i = 0; i < sig->n_in; i++) {
+    if (!(mask >> i & 1)) continue;
+    gp_dtype dtype = sig->in[i]->dtype;
+    if (!computes(dtype))
+      return gp_fail(GP_EDTYPE, "%s is %s, expected f32 or f64", roles[i], gp_dtype_name(dtype));
+    if (first < 0) first = i;
+    if (dtype != sig->in[first]->dtype)
+      return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)", roles[i], gp_dtype_name(dtype),
+                     gp_dtype_name(sig->in[first]->dtype), roles[first],
+                     gp_dtype_name(sig->in[first]->dtype));
+  }
+  return GP_OK;
+}
+
+/* bool is refused: a mask passed for ids is a mistake that no range check would find. */
+gp_status gp_operand_ids(const gp_sig *sig, const char *const *roles, int i) {
+  gp_dtype dtype = sig->in[i]->dtype;
+  if (dtype == GP_I64 || dtype == GP_I32 || dtype == GP_U8) return GP_OK;
+  return gp_fail(GP_EDTYPE, "%s is %s, expected i64, i32 or u8", roles[i], gp_dtype_name(dtype));
+}
+
+/* Like gp_shape_print, with "?" for a dimension of any size. */
+static char *print_pattern(const gp_shape *shape, char *text, size_t size) {
+  size_t used = 0;
+  (void)snprintf(text, size, "%s", shape->rank == 0 ? "scalar" : "");
+  for (int d = 0; d < shape->rank && used < size; d++) {
+    char dim[24] = "?";
+    if (shape->dim[d] != GP_ANY_DIM) (void)snprintf(dim, sizeof dim, "%" PRId64, shape->dim[d]);
+    int n = snprintf(text + used, size - used, "%s%s", d > 0 ? "x" : "", dim);
+    used += n > 0 ? (size_t)n : 0;
+  }
+  return text;
+}
+
+/* GP_ANY_DIM fits every size, never another rank. */
+static bool fits(const gp_shape *shape, const gp_shape *expected) {
+  if (shape->rank != expected->rank) return false;
+  for (int d = 0; d < shape->rank; d++)
+    if (expected->dim[d] != GP_ANY_DIM && expected->dim[d] != shape->dim[d]) return false;
+  return true;
+}
+
+gp_status gp_operand_shape(const gp_sig *sig, const char *const *roles, int i,
+                           const gp_shape *expected, int because) {
+  if (fits(&sig->in[i]->shape, expected)) return GP_OK;
+  char is[GP_SHAPE_TEXT], want[GP_SHAPE_TEXT], other[GP_SHAPE_TEXT];
+  gp_shape_print(&sig->in[i]->shape, is, sizeof is);
+  print_pattern(expected, want, sizeof want);
+  if (because < 0) return gp_fail(GP_ESHAPE, "%s is %s, expected %s", roles[i], is, want);
+  gp_shape_print(&sig->in[because]->shape, other, sizeof other);
+  return gp_fail(GP_ESHAPE, "%s is %s, expected %s (%s is %s)", roles[i], is, want, roles[because],
+                 other);
+}
+
+/* One wording for 1 and for more dimensions. */
+gp_status gp_operand_rank(const gp_sig *sig, const char *const *roles, int i, int rank) {
+  if (sig->in[i]->shape.rank >= rank) return GP_OK;
+  char is[GP_SHAPE_TEXT];
+  return gp_fail(GP_ESHAPE, "%s is %s, expected at least %d dimension%s", roles[i],
+                 gp_shape_print(&sig->in[i]->shape, is, sizeof is), rank, rank == 1 ? "" : "s");
 }
 
 /* ---- outputs and costs ---------------------------------------------------------------------- */
@@ -114,6 +195,7 @@ gp_status gp_infer_like(gp_sig *sig, int i) {
   return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
 }
 
+/* No copy: whether the strides stay inside the storage is checked when a tensor is made of them. */
 gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride) {
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, shape));
   gp_meta *out = &sig->out[sig->n_out - 1];
@@ -123,14 +205,18 @@ gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *strid
 }
 
 /* A row that is added to every row counts once: it stays in the cache. */
-gp_cost gp_cost_elements(const gp_sig *sig, double flop) {
-  gp_cost cost = {.flop = flop * (double)gp_meta_numel(&sig->out[0])};
+gp_cost gp_cost_of(const gp_sig *sig, double flop) {
+  gp_cost cost = {.flop = flop};
   for (int i = 0; i < sig->n_in; i++) cost.bytes += (double)gp_meta_bytes(sig->in[i]);
-  for (int i = 0; i < sig->n_out; i++) cost.bytes += (double)gp_meta_bytes(&sig->out[i]);
+  for (int k = 0; k < sig->n_out; k++) cost.bytes += (double)gp_meta_bytes(&sig->out[k]);
   return cost;
 }
 
-gp_cost gp_cost_copy(const gp_sig *sig) { return gp_cost_elements(sig, 0); }
+gp_cost gp_cost_elements(const gp_sig *sig, double flop) {
+  return gp_cost_of(sig, flop * (double)gp_meta_numel(&sig->out[0]));
+}
+
+gp_cost gp_cost_copy(const gp_sig *sig) { return gp_cost_of(sig, 0); }
 
 gp_cost gp_cost_none(const gp_sig *sig) {
   (void)sig;

@@ -1,11 +1,21 @@
-/* ops/infer.h - the checks that many shape inferences share, with one wording each.
+/* ops/infer.h - what the infer and cost functions of ops share: checks of operands with one wording
+ * per mistake, shapes of outputs, costs.
  *
- * gp_op_infer puts the op's name in front, so the texts here begin with what is wrong. Dimensions
- * are counted from 1 in texts, as people who read them do. */
+ * gp_op_infer puts the op's name in front, so the texts here begin with what is wrong. The operands
+ * of light ops have no names ("shapes 2x3 and 4 differ"); those of heavy ops have roles ("input is
+ * 32x128, expected ?x256 (weight is 10x256)"). Dimensions are counted from 1 in texts, as people who
+ * read them do. */
 #ifndef GP_OPS_INFER_H
 #define GP_OPS_INFER_H
 
 #include "ops/op.h"
+
+enum {
+  GP_ANY_DIM = -1,    /* a dimension of any size, in an expected shape */
+  GP_SHAPE_TEXT = 192 /* characters: fits the longest shape of GP_MAX_RANK dims */
+};
+
+/* ---- operands without names ---------------------------------------------------------------- */
 
 /* Inputs first .. n_in - 1 have one dtype. Errors: GP_EDTYPE. */
 gp_status gp_infer_same_dtype(const gp_sig *sig, int first);
@@ -13,25 +23,51 @@ gp_status gp_infer_same_dtype(const gp_sig *sig, int first);
 gp_status gp_infer_computes(const gp_sig *sig, int first);
 /* The shape that all inputs broadcast to, as in NumPy. Errors: GP_ESHAPE names both shapes. */
 gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape);
+/* Fold another shape into *shape as broadcasting does; false where two sizes differ and neither
+ * is 1. */
+bool gp_shape_broadcast(gp_shape *shape, const gp_shape *other);
 /* Two inputs have equal shapes. Errors: GP_ESHAPE. */
 gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b);
 /* dim (from 0) is a dimension of the shape. Errors: GP_ERANGE. */
 gp_status gp_infer_dim(const gp_shape *shape, int64_t dim);
+
+/* ---- operands with roles: a name for each input --------------------------------------------- */
+
+/* The inputs in the bit mask have one dtype, f32 or f64. Errors: GP_EDTYPE. */
+gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigned mask);
+/* Input i holds ids: i64, i32 or u8. Errors: GP_EDTYPE. */
+gp_status gp_operand_ids(const gp_sig *sig, const char *const *roles, int i);
+/* Input i has this shape. because: the input whose shape asks for it, printed too; -1: none.
+ * Errors: GP_ESHAPE. */
+gp_status gp_operand_shape(const gp_sig *sig, const char *const *roles, int i,
+                           const gp_shape *expected, int because);
+/* Input i has at least this rank. Errors: GP_ESHAPE. */
+gp_status gp_operand_rank(const gp_sig *sig, const char *const *roles, int i, int rank);
+
+/* ---- shapes -------------------------------------------------------------------------------- */
+
 /* The shape without the dims of the mask (0: all), or with 1 in their place. */
 gp_status gp_infer_reduced(const gp_shape *shape, const gp_attrs *attrs, gp_shape *reduced);
+/* The shape without its last dimension, and with another last dimension. Rank >= 1. */
+gp_shape gp_shape_drop_last(const gp_shape *shape);
+gp_shape gp_shape_with_last(const gp_shape *shape, int64_t last);
 /* Read `rank, dims` from attributes: i[0] and i[1..]. Errors: GP_ESHAPE. */
 gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape);
-/* Append a contiguous output. */
+
+/* ---- outputs and costs --------------------------------------------------------------------- */
+
+/* Append a contiguous output. Errors: GP_ESHAPE: more elements than can be counted. */
 gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 /* One output like input i. */
 gp_status gp_infer_like(gp_sig *sig, int i);
-
 /* One output that sees in[0]'s memory under another shape: strides as given, the same offset. */
 gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride);
 
-/* Cost of touching every input and output once, with flop operations per element of out[0]. */
+/* These floating-point operations in all; every operand is read or written once. */
+gp_cost gp_cost_of(const gp_sig *sig, double flop);
+/* The same, with `flop` operations per element of out[0]. */
 gp_cost gp_cost_elements(const gp_sig *sig, double flop);
-gp_cost gp_cost_copy(const gp_sig *sig);
+gp_cost gp_cost_copy(const gp_sig *sig); /* bytes only */
 gp_cost gp_cost_none(const gp_sig *sig); /* of views */
 
 #endif

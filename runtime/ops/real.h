@@ -11,6 +11,12 @@
 
 #ifndef GP_BY_REAL
 #define GP_BY_REAL(dtype, name) ((dtype) == GP_F32 ? name##_f32 : name##_f64)
+/* Define kernel `run` by the void loops of this name: those cannot fail. */
+#define GP_REAL_KERNEL(run, name)                                                                  \
+  static gp_status run(const gp_call *call, gp_span span) {                                        \
+    GP_BY_REAL(call->in[0].meta->dtype, name)(call, span);                                         \
+    return GP_OK;                                                                                  \
+  }
 #endif
 
 #define REAL     float

@@ -88,6 +88,12 @@ static inline float gp_sigmoidf(float x) {
   return top / (1.0f + e);
 }
 
+/* The same for a double: exp is libm's there. */
+static inline double gp_sigmoid(double x) {
+  double e = exp(-fabs(x));
+  return (x < 0 ? e : 1.0) / (1.0 + e);
+}
+
 /* erf(x) = 1 - exp(-q(x)) with the smooth q(x) = -log(erfc(x)), for 0 <= x <= 4. */
 static inline float gp_erff(float x) {
   float size = fabsf(x);

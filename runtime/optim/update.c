@@ -1,13 +1,18 @@
-/* optim/update.c - checks and the choice of the element type around the loops of kernels.inc. */
+/* optim/update.c - checks and the choice of the element type around the loops of kernels.inc.
+ *
+ * A parameter's update reads and writes one element alone, so slices may be cut anywhere and handed
+ * to any thread: no bit depends on it. */
 #include "optim/optim.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-  LANES = 16,
-  SUM_LANES = 64
-}; /* one 512-bit vector of f32; the order of DESIGN's reductions */
+  LANES = 16,    /* one 512-bit vector of f32 */
+  SUM_LANES = 64 /* the fixed order of sums, as in ops/lanes.h */
+};
+
+/* ---- loops, once per type ------------------------------------------------------------------- */
 
 #define REAL       float
 #define SQRT       sqrtf
@@ -24,6 +29,8 @@ enum {
 #undef REAL
 #undef SQRT
 #undef NAME
+
+/* ---- checks --------------------------------------------------------------------------------- */
 
 /* By kind alone: the arenas are laid out before the first settings are known. */
 int gp_optim_moments(gp_optim_kind kind) { return kind == GP_OPTIM_SGD ? 1 : 2; }
@@ -59,6 +66,8 @@ static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *
   return GP_OK;
 }
 
+/* ---- what the engine calls ------------------------------------------------------------------ */
+
 /* The checks cost nothing beside a slice; engines call this once per slice and thread. */
 gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                           int64_t first, int64_t last) {
@@ -80,6 +89,7 @@ double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data) {
   return dtype == GP_F32 ? sum_squares_f32(data, n) : sum_squares_f64(data, n);
 }
 
+/* Clipping: one factor for all gradients of a model. */
 void gp_optim_scale(gp_dtype dtype, int64_t n, void *data, double factor) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   if (dtype == GP_F32)

@@ -6,16 +6,7 @@
 #ifndef GP_TESTS_KERNEL_H
 #define GP_TESTS_KERNEL_H
 
-#include <stdlib.h>
-
-#include "base/tensor.h"
-#include "ops/op.h"
-#include "test.h"
-
-#define DIMS(...) ((int64_t[]){__VA_ARGS__})
-#define SHAPE(...)                                                                                 \
-  ((gp_shape){.rank = (int)(sizeof DIMS(__VA_ARGS__) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
-#define SCALAR ((gp_shape){0})
+#include "op_call.h"
 
 /* ---- values -------------------------------------------------------------------------------- */
 
@@ -37,9 +28,7 @@ static inline void finish(void) {
 }
 
 static inline gp_tensor *zeros(gp_dtype dtype, gp_shape shape) {
-  gp_tensor *tensor = NULL;
-  CHECK_STATUS(gp_tensor_new(dtype, &shape, &tensor), GP_OK);
-  return keep(tensor);
+  return keep(new_tensor(dtype, shape));
 }
 
 static inline gp_tensor *constant(gp_dtype dtype, gp_shape shape, double value) {
@@ -110,19 +99,6 @@ static inline gp_status infer_only(application *a) {
   return GP_OK;
 }
 
-static inline gp_status run_span(const gp_call *call, const gp_cpu_kernel *cpu, int64_t first,
-                                 int64_t last) {
-  size_t bytes = cpu->scratch ? cpu->scratch(call) : 0;
-  gp_span span = {first, last, NULL};
-  if (bytes > 0) {
-    span.scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    memset(span.scratch, 0xff, bytes);
-  }
-  gp_status status = cpu->run(call, span);
-  free(span.scratch);
-  return status;
-}
-
 static inline gp_status apply(application *a) {
   gp_status status = infer_only(a);
   if (status != GP_OK) return status;
@@ -131,17 +107,9 @@ static inline gp_status apply(application *a) {
                   .n_in = a->n_in,
                   .n_out = a->n_out,
                   .accumulate = a->accumulate};
-  for (int i = 0; i < a->n_in; i++)
-    call.in[i] = (gp_arg){gp_tensor_data(a->in[i]), gp_tensor_meta(a->in[i])};
-  for (int k = 0; k < a->n_out; k++)
-    call.out[k] = (gp_arg){gp_tensor_data(a->out[k]), gp_tensor_meta(a->out[k])};
-  gp_cut cut = a->def->cpu.cut(&call);
-  if (!a->pieces) return run_span(&call, &a->def->cpu, 0, cut.units);
-  for (int64_t p = (cut.units + cut.grain - 1) / cut.grain - 1; p >= 0 && status == GP_OK; p--) {
-    int64_t last = (p + 1) * cut.grain < cut.units ? (p + 1) * cut.grain : cut.units;
-    status = run_span(&call, &a->def->cpu, p * cut.grain, last);
-  }
-  return status;
+  bind_call(&call, a->in, a->out);
+  const gp_cpu_kernel *cpu = &a->def->cpu;
+  return run_pieces(&call, cpu, a->pieces ? cpu->cut(&call).grain : 0);
 }
 
 /* Apply and return output 0; failures are reported. */

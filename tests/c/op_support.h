@@ -3,15 +3,7 @@
 #ifndef GP_TESTS_OP_SUPPORT_H
 #define GP_TESTS_OP_SUPPORT_H
 
-#include <stdlib.h>
-
-#include "base/tensor.h"
-#include "ops/op.h"
-#include "test.h"
-
-#define SHAPE(...)                                                                                 \
-  ((gp_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
-#define SCALAR ((gp_shape){0})
+#include "op_call.h"
 
 static const gp_attrs no_attrs; /* all slots 0 */
 
@@ -22,16 +14,10 @@ static inline gp_attrs shape_attrs(gp_shape shape) {
   return attrs;
 }
 
-static inline gp_tensor *zeros(gp_dtype dtype, gp_shape shape) {
-  gp_tensor *t = NULL;
-  CHECK_STATUS(gp_tensor_new(dtype, &shape, &t), GP_OK);
-  return t;
-}
-
 /* Uniform in [low, high), then rounded to the dtype. */
 static inline gp_tensor *uniform(gp_dtype dtype, gp_shape shape, double low, double high) {
   static uint64_t stream;
-  gp_tensor *t = zeros(dtype, shape), *wide = zeros(GP_F64, shape);
+  gp_tensor *t = new_tensor(dtype, shape), *wide = new_tensor(GP_F64, shape);
   const gp_init init = {GP_INIT_UNIFORM, low, high};
   CHECK_STATUS(gp_tensor_fill(wide, &init, 11, stream++), GP_OK);
   CHECK_STATUS(gp_tensor_copy(t, wide), GP_OK);
@@ -41,7 +27,7 @@ static inline gp_tensor *uniform(gp_dtype dtype, gp_shape shape, double low, dou
 
 /* The given values, row-major. */
 static inline gp_tensor *values(gp_dtype dtype, gp_shape shape, const double *from) {
-  gp_tensor *t = zeros(dtype, shape);
+  gp_tensor *t = new_tensor(dtype, shape);
   for (int64_t i = 0; i < gp_tensor_numel(t); i++) gp_tensor_set_double(t, i, from[i]);
   return t;
 }
@@ -78,37 +64,18 @@ static inline bool same_bits(const gp_tensor *a, const gp_tensor *b) {
           memcmp(gp_tensor_data(a), gp_tensor_data(b), gp_meta_bytes(gp_tensor_meta(a))) == 0);
 }
 
-/* Run a kernel over its units in pieces of `piece` units (0: all at once), last piece first: pieces
- * may run in any order. Contiguous inputs only where the op needs them. */
-static inline void run_in_pieces(const gp_op_def *def, const gp_call *call, int64_t piece) {
-  void *scratch =
-      def->cpu.scratch ? aligned_alloc(64, (def->cpu.scratch(call) + 63) / 64 * 64) : NULL;
-  int64_t units = def->cpu.cut(call).units;
-  if (piece == 0) piece = units > 0 ? units : 1;
-  for (int64_t first = (units - 1) / piece * piece; first >= 0 && units > 0; first -= piece) {
-    gp_span span = {first, first + piece < units ? first + piece : units, scratch};
-    CHECK_STATUS(def->cpu.run(call, span), GP_OK);
-  }
-  free(scratch);
-}
-
 /* The outputs of an op run in pieces of the given size. */
 static inline void apply_in_pieces(gp_op op, const gp_attrs *attrs, gp_tensor *const *in, int n_in,
                                    gp_tensor **out, int64_t piece) {
   static const gp_step_block step = {.seed = 5, .step = 3, .rows = 4, .first_row = 8};
   gp_sig sig = {.attr = attrs, .n_in = n_in};
   gp_call call = {.attr = attrs, .step = &step, .n_in = n_in};
-  for (int i = 0; i < n_in; i++) {
-    sig.in[i] = gp_tensor_meta(in[i]);
-    call.in[i] = (gp_arg){gp_tensor_data(in[i]), sig.in[i]};
-  }
+  for (int i = 0; i < n_in; i++) sig.in[i] = gp_tensor_meta(in[i]);
   CHECK_STATUS(gp_op_infer(op, &sig), GP_OK);
   call.n_out = sig.n_out;
-  for (int i = 0; i < sig.n_out; i++) {
-    out[i] = zeros(sig.out[i].dtype, sig.out[i].shape);
-    call.out[i] = (gp_arg){gp_tensor_data(out[i]), gp_tensor_meta(out[i])};
-  }
-  run_in_pieces(gp_op_get(op), &call, piece);
+  for (int i = 0; i < sig.n_out; i++) out[i] = new_tensor(sig.out[i].dtype, sig.out[i].shape);
+  bind_call(&call, in, out);
+  CHECK_STATUS(run_pieces(&call, &gp_op_get(op)->cpu, piece), GP_OK);
 }
 
 /* Whole, unit by unit, and in pieces of 3 and 7 units: the same bits. */

@@ -164,14 +164,14 @@ static gp_tensor *draw(const input *in, gp_dtype dtype) {
   if (in->kind == 'p') return uniform(dtype, in->shape, 0.25, 2);
   gp_tensor *ids = uniform(GP_I64, in->shape, 0, in->kind == 'b' ? 2 : 5);
   if (in->kind == 'i') return ids;
-  gp_tensor *flags = zeros(GP_BOOL, in->shape);
+  gp_tensor *flags = new_tensor(GP_BOOL, in->shape);
   CHECK_STATUS(gp_tensor_copy(flags, ids), GP_OK);
   gp_tensor_free(ids);
   return flags;
 }
 
 static gp_tensor *copy_of(const gp_tensor *from) {
-  gp_tensor *to = zeros(gp_tensor_meta(from)->dtype, gp_tensor_meta(from)->shape);
+  gp_tensor *to = new_tensor(gp_tensor_meta(from)->dtype, gp_tensor_meta(from)->shape);
   CHECK_STATUS(gp_tensor_copy(to, from), GP_OK);
   return to;
 }
@@ -222,7 +222,7 @@ enum { SENTINEL = 0x5a };
 static void make_outputs(const application *a, gp_tensor **out) {
   for (int k = 0; k < a->sig.n_out; k++) {
     const gp_meta *meta = &a->sig.out[k];
-    out[k] = zeros(meta->dtype, meta->shape);
+    out[k] = new_tensor(meta->dtype, meta->shape);
     bool slot = k == 0 && a->def->flags & GP_OP_EFFECT;
     if (slot) CHECK_STATUS(gp_tensor_copy(out[k], a->in[0]), GP_OK);
     if (!slot && !a->call.accumulate) memset(gp_tensor_data(out[k]), SENTINEL, gp_meta_bytes(meta));
@@ -233,7 +233,7 @@ static void free_all(gp_tensor **out, int n) {
   for (int k = 0; k < n; k++) gp_tensor_free(out[k]);
 }
 
-static void run_span(application *a, gp_tensor *const *out, int64_t first, int64_t last) {
+static void run_units(application *a, gp_tensor *const *out, int64_t first, int64_t last) {
   for (int k = 0; k < a->sig.n_out; k++) a->call.out[k].data = gp_tensor_data(out[k]);
   if (a->def->flags & GP_OP_EFFECT) a->call.in[0].data = a->call.out[0].data;
   CHECK_STATUS(a->def->cpu.run(&a->call, (gp_span){first, last, a->scratch}), GP_OK);
@@ -245,7 +245,7 @@ static int64_t piece_count(const application *a) {
 
 static void run_piece(application *a, gp_tensor *const *out, int64_t piece) {
   int64_t first = piece * a->cut.grain, last = first + a->cut.grain;
-  run_span(a, out, first, last < a->cut.units ? last : a->cut.units);
+  run_units(a, out, first, last < a->cut.units ? last : a->cut.units);
 }
 
 static void check_same(const application *a, gp_tensor *const *x, gp_tensor *const *y,
@@ -264,7 +264,7 @@ static void check_orders(application *a) {
   gp_tensor *whole[GP_MAX_OUTPUTS], *cut[GP_MAX_OUTPUTS];
   int64_t n = piece_count(a);
   make_outputs(a, whole);
-  run_span(a, whole, 0, a->cut.units);
+  run_units(a, whole, 0, a->cut.units);
   for (int order = 0; order < 3; order++) {
     make_outputs(a, cut);
     for (int64_t p = 0; p < n; p++) {
@@ -343,7 +343,7 @@ static void check_rows(application *a) {
   CHECK(a->cut.grain == GP_ROW_BLOCK);
   CHECK(a->cut.units > 2 * GP_ROW_BLOCK); /* or the sample shows nothing */
   make_outputs(a, whole);
-  run_span(a, whole, 0, a->cut.units);
+  run_units(a, whole, 0, a->cut.units);
   for (int64_t p = 0; p < piece_count(a); p++) check_piece(a, whole, p);
   free_all(whole, a->sig.n_out);
 }
@@ -356,7 +356,7 @@ static void check_in_place(application *a, int i) {
   if (!gp_meta_equal(a->sig.in[i], &a->sig.out[0])) return;
   make_outputs(a, fresh);
   make_outputs(a, taken);
-  run_span(a, fresh, 0, a->cut.units);
+  run_units(a, fresh, 0, a->cut.units);
   for (int k = 0; k < a->n_in; k++) in[k] = gp_tensor_retain(a->in[k]);
   gp_tensor_free(in[i]), gp_tensor_free(taken[0]);
   in[i] = copy_of(a->in[i]);
@@ -372,7 +372,7 @@ static void check_in_place(application *a, int i) {
 static void check_accumulated(application *a) {
   gp_tensor *once[GP_MAX_OUTPUTS], *sum[GP_MAX_OUTPUTS];
   make_outputs(a, once);
-  run_span(a, once, 0, a->cut.units);
+  run_units(a, once, 0, a->cut.units);
   a->call.accumulate = true;
   check_orders(a);
   make_outputs(a, sum); /* zeros */
@@ -390,7 +390,7 @@ static void check_strided(application *a, int i) {
   gp_tensor *plain[GP_MAX_OUTPUTS], *strided[GP_MAX_OUTPUTS], *in[GP_MAX_INPUTS];
   make_outputs(a, plain);
   make_outputs(a, strided);
-  run_span(a, plain, 0, a->cut.units);
+  run_units(a, plain, 0, a->cut.units);
   for (int k = 0; k < a->n_in; k++) in[k] = gp_tensor_retain(a->in[k]);
   gp_tensor *turned = reversed(in[i]), *columns = copy_of(turned);
   gp_tensor_free(in[i]);

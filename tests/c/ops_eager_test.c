@@ -30,7 +30,7 @@ TEST(definitions_are_consistent) {
 
 TEST(wrong_counts_and_numbers_are_refused) {
   gp_tensor *in[GP_MAX_INPUTS + 1], *out[GP_MAX_OUTPUTS];
-  for (int i = 0; i <= GP_MAX_INPUTS; i++) in[i] = zeros(GP_F32, SHAPE(2));
+  for (int i = 0; i <= GP_MAX_INPUTS; i++) in[i] = new_tensor(GP_F32, SHAPE(2));
   CHECK_STATUS(try_op(GP_OP_concat, &no_attrs, in, GP_MAX_INPUTS + 1, out), GP_EINVAL);
   CHECK_TEXT(gp_error_text(), "concat: got 9 inputs");
   CHECK_STATUS(try_op(GP_OP_where, &no_attrs, in, 2, out), GP_EINVAL);
@@ -103,7 +103,7 @@ static void drop_rows(const gp_step_block *step, int64_t width, float *y) {
   gp_call call = {.attr = &attrs, .step = step, .n_in = 1, .n_out = 1};
   call.in[0] = (gp_arg){gp_tensor_data(x), gp_tensor_meta(x)};
   call.out[0] = (gp_arg){y, gp_tensor_meta(x)};
-  run_in_pieces(gp_op_get(GP_OP_dropout), &call, 3);
+  CHECK_STATUS(run_pieces(&call, &gp_op_get(GP_OP_dropout)->cpu, 3), GP_OK);
   gp_tensor_free(x);
 }
 
@@ -122,12 +122,12 @@ TEST(the_mask_is_a_function_of_the_global_element) {
 TEST(a_value_that_does_not_carry_rows_is_drawn_by_first_row_and_local_index) {
   gp_attrs attrs = {.i = {6}, .f = {0.5}};
   const gp_step_block step = {.seed = 9, .step = 2, .rows = 4, .first_row = 3};
-  gp_tensor *x = uniform(GP_F32, SHAPE(37), 1, 1), *y = zeros(GP_F32, SHAPE(37));
+  gp_tensor *x = uniform(GP_F32, SHAPE(37), 1, 1), *y = new_tensor(GP_F32, SHAPE(37));
   uint32_t words[37];
   gp_call call = {.attr = &attrs, .step = &step, .n_in = 1, .n_out = 1};
   call.in[0] = (gp_arg){gp_tensor_data(x), gp_tensor_meta(x)};
   call.out[0] = (gp_arg){gp_tensor_data(y), gp_tensor_meta(y)};
-  run_in_pieces(gp_op_get(GP_OP_dropout), &call, 0);
+  CHECK_STATUS(run_pieces(&call, &gp_op_get(GP_OP_dropout)->cpu, 0), GP_OK);
   gp_philox_words(9, 2, 6, UINT64_C(3) << 32, 37, words);
   for (int64_t i = 0; i < 37; i++)
     CHECK((gp_tensor_get_double(y, i) != 0) == (words[i] >= 0x80000000u));
@@ -166,7 +166,7 @@ TEST(accumulate_and_assign_write_the_slot_itself) {
 
 /* Slot and value are the same memory: without a copy in between, half would be overwritten. */
 TEST(a_strided_slot_takes_its_own_transpose) {
-  gp_tensor *x = zeros(GP_I32, SHAPE(40, 40)), *t = reversed(x);
+  gp_tensor *x = new_tensor(GP_I32, SHAPE(40, 40)), *t = reversed(x);
   for (int64_t i = 0; i < 1600; i++) gp_tensor_set_int(x, i, i);
   gp_tensor_free(apply(GP_OP_assign, &no_attrs, t, x, NULL));
   for (int64_t i = 0; i < 1600; i++) CHECK(gp_tensor_get_int(t, i) == i);

@@ -279,7 +279,7 @@ TEST(where_selects_in_every_dtype_and_layout) {
   };
   for (gp_dtype dtype = 0; dtype < GP_DTYPE_COUNT; dtype++)
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
-      gp_tensor *draw = uniform(GP_F32, shapes[k][0], -1, 1), *zero = zeros(GP_F32, SCALAR);
+      gp_tensor *draw = uniform(GP_F32, shapes[k][0], -1, 1), *zero = new_tensor(GP_F32, SCALAR);
       gp_tensor *c = apply(GP_OP_gt, &no_attrs, draw, zero, NULL);
       gp_tensor *a = uniform(dtype, shapes[k][1], 0, 9), *b = uniform(dtype, shapes[k][2], 0, 9);
       gp_tensor *y = apply(GP_OP_where, &no_attrs, c, a, b);
@@ -304,17 +304,17 @@ static void check_refused(gp_op op, gp_tensor *a, gp_tensor *b, gp_status status
 }
 
 TEST(wrong_inputs_are_refused_with_the_numbers) {
-  check_refused(GP_OP_add, zeros(GP_F32, SHAPE(32, 10)), zeros(GP_F32, SHAPE(32, 11)), GP_ESHAPE,
-                "add: shapes 32x10 and 32x11 do not broadcast");
-  check_refused(GP_OP_add, zeros(GP_F32, SHAPE(2)), zeros(GP_I64, SHAPE(2)), GP_EDTYPE,
+  check_refused(GP_OP_add, new_tensor(GP_F32, SHAPE(32, 10)), new_tensor(GP_F32, SHAPE(32, 11)),
+                GP_ESHAPE, "add: shapes 32x10 and 32x11 do not broadcast");
+  check_refused(GP_OP_add, new_tensor(GP_F32, SHAPE(2)), new_tensor(GP_I64, SHAPE(2)), GP_EDTYPE,
                 "add: f32 and i64 differ; convert one with :to(\"f32\")");
-  check_refused(GP_OP_mul, zeros(GP_I64, SHAPE(2)), zeros(GP_F64, SHAPE(2)), GP_EDTYPE,
+  check_refused(GP_OP_mul, new_tensor(GP_I64, SHAPE(2)), new_tensor(GP_F64, SHAPE(2)), GP_EDTYPE,
                 "mul: i64 and f64 differ; convert one with :to(\"f64\")");
-  check_refused(GP_OP_exp, zeros(GP_I32, SHAPE(2)), NULL, GP_EDTYPE, "exp: input is i32");
-  check_refused(GP_OP_add, zeros(GP_F32, SHAPE(2)), NULL, GP_EINVAL,
+  check_refused(GP_OP_exp, new_tensor(GP_I32, SHAPE(2)), NULL, GP_EDTYPE, "exp: input is i32");
+  check_refused(GP_OP_add, new_tensor(GP_F32, SHAPE(2)), NULL, GP_EINVAL,
                 "add: got 1 inputs, expected 2");
-  check_refused(GP_OP_tanh_dx, zeros(GP_F32, SHAPE(2)), zeros(GP_F32, SHAPE(3)), GP_ESHAPE,
-                "tanh_dx: shapes 2 and 3 differ");
+  check_refused(GP_OP_tanh_dx, new_tensor(GP_F32, SHAPE(2)), new_tensor(GP_F32, SHAPE(3)),
+                GP_ESHAPE, "tanh_dx: shapes 2 and 3 differ");
 }
 
 TEST_MAIN(equal_shapes_match_the_reference, broadcast_shapes_match_the_reference,

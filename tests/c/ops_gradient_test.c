@@ -64,7 +64,7 @@ TEST(one_side_alone) {
 
 /* Dropout draws the same mask for x and for dy. */
 TEST(where_and_dropout) {
-  gp_tensor *c = zeros(GP_BOOL, SHAPE(3, 1));
+  gp_tensor *c = new_tensor(GP_BOOL, SHAPE(3, 1));
   gp_tensor_set_int(c, 1, 1);
   check_gradient((gradient_case){
       .op = GP_OP_where, .n_in = 3, .in = {c, draw(SHAPE(3, 4), -1, 1), draw(SHAPE(4), -1, 1)}});

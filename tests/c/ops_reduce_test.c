@@ -86,7 +86,7 @@ TEST(sums_of_scalars_empty_values_halves_and_large_integers) {
   check_scalar_sum(values(GP_F32, SCALAR, big + 1), GP_F32, 1);
   check_scalar_sum(values(GP_BF16, SHAPE(2), big + 1), GP_BF16, 2);
   check_scalar_sum(values(GP_F16, SHAPE(2), big + 1), GP_F16, 2);
-  gp_tensor *x = zeros(GP_I64, SHAPE(2));
+  gp_tensor *x = new_tensor(GP_I64, SHAPE(2));
   gp_tensor_set_int(x, 0, INT64_C(9007199254740993)), gp_tensor_set_int(x, 1, -2);
   gp_tensor *y = apply(GP_OP_sum, &no_attrs, x, NULL, NULL);
   CHECK(gp_tensor_get_int(y, 0) == INT64_C(9007199254740991));
@@ -95,7 +95,7 @@ TEST(sums_of_scalars_empty_values_halves_and_large_integers) {
 
 /* Nothing added up is 0, and a dim that is not there is refused. */
 TEST(an_empty_sum_over_rows_is_a_row_of_zeros) {
-  gp_tensor *x = zeros(GP_F32, SHAPE(0, 4));
+  gp_tensor *x = new_tensor(GP_F32, SHAPE(0, 4));
   gp_attrs rows = {.i = {1, 1}};
   gp_tensor *y = apply(GP_OP_sum, &rows, x, NULL, NULL);
   gp_shape wanted = SHAPE(1, 4);
@@ -121,7 +121,7 @@ TEST(row_sums_ascend_and_go_on_from_what_is_there) {
   gp_call call = {.attr = &no_attrs, .step = &step, .n_in = 1, .n_out = 1, .accumulate = true};
   call.in[0] = (gp_arg){gp_tensor_data(dy), gp_tensor_meta(dy)};
   call.out[0] = (gp_arg){gp_tensor_data(slot), gp_tensor_meta(slot)};
-  run_in_pieces(gp_op_get(GP_OP_sum_rows_dw), &call, 100);
+  CHECK_STATUS(run_pieces(&call, &gp_op_get(GP_OP_sum_rows_dw)->cpu, 100), GP_OK);
   CHECK(memcmp(gp_tensor_data(slot), wanted, sizeof wanted) == 0);
   for (gp_dtype t = GP_F32; t <= GP_F64; t++) {
     gp_tensor *x = uniform(t, SHAPE(20, 70), -1, 1);
@@ -184,7 +184,7 @@ TEST(nan_is_the_largest_and_infinities_count) {
 
 /* Along the empty dim it is an error; along the other one there are no results. */
 TEST(an_empty_dim_has_no_largest_element) {
-  gp_tensor *x = zeros(GP_F32, SHAPE(2, 0)), *out[GP_MAX_OUTPUTS];
+  gp_tensor *x = new_tensor(GP_F32, SHAPE(2, 0)), *out[GP_MAX_OUTPUTS];
   CHECK_STATUS(try_op(GP_OP_max, &(gp_attrs){.i = {1}}, &x, 1, out), GP_ESHAPE);
   CHECK_TEXT(gp_error_text(), "max: dimension 2 is empty");
   gp_tensor *y = apply(GP_OP_argmax, &(gp_attrs){.i = {0}}, x, NULL, NULL);

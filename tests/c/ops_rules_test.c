@@ -50,7 +50,7 @@ static void check_rule(gradient_case c) {
 static gp_tensor *draw(gp_shape shape) { return uniform(GP_F64, shape, -1, 1); }
 
 static gp_tensor *draw_ids(gp_shape shape, int64_t count) {
-  gp_tensor *t = zeros(GP_I64, shape);
+  gp_tensor *t = new_tensor(GP_I64, shape);
   for (int64_t i = 0; i < gp_tensor_numel(t); i++) gp_tensor_set_int(t, i, (3 * i + 1) % count);
   return t;
 }

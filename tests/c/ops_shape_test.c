@@ -5,7 +5,7 @@
 
 /* 0, 1, 2, .. in the given shape. */
 static gp_tensor *counted(gp_dtype dtype, gp_shape shape) {
-  gp_tensor *t = zeros(dtype, shape);
+  gp_tensor *t = new_tensor(dtype, shape);
   for (int64_t i = 0; i < gp_tensor_numel(t); i++) gp_tensor_set_double(t, i, (double)(i % 200));
   return t;
 }
@@ -86,30 +86,31 @@ TEST(reshape_of_a_repeated_value_is_a_view_inside_the_repeated_dims) {
 /* Dimensions and positions count from 1 in texts. */
 TEST(wrong_shapes_are_refused_with_the_numbers) {
   gp_shape shape = SHAPE(3, 4);
-  check_refused(GP_OP_reshape, shape_attrs(SHAPE(5, 2)), zeros(GP_F32, shape), GP_ESHAPE,
+  check_refused(GP_OP_reshape, shape_attrs(SHAPE(5, 2)), new_tensor(GP_F32, shape), GP_ESHAPE,
                 "reshape: 3x4 has 12 elements, 5x2 has 10");
-  check_refused(GP_OP_reshape, shape_attrs(SHAPE(-1, 5)), zeros(GP_F32, shape), GP_ESHAPE,
+  check_refused(GP_OP_reshape, shape_attrs(SHAPE(-1, 5)), new_tensor(GP_F32, shape), GP_ESHAPE,
                 "reshape: 12 elements cannot be shared out over 5");
-  check_refused(GP_OP_reshape, shape_attrs(SHAPE(-1, -1)), zeros(GP_F32, shape), GP_ESHAPE,
+  check_refused(GP_OP_reshape, shape_attrs(SHAPE(-1, -1)), new_tensor(GP_F32, shape), GP_ESHAPE,
                 "more than one");
-  check_refused(GP_OP_reshape, shape_attrs(SHAPE(-2, -6)), zeros(GP_F32, shape), GP_ESHAPE, "");
-  check_refused(GP_OP_permute, (gp_attrs){.i = {2, 0, 0}}, zeros(GP_F32, shape), GP_EINVAL,
+  check_refused(GP_OP_reshape, shape_attrs(SHAPE(-2, -6)), new_tensor(GP_F32, shape), GP_ESHAPE,
+                "");
+  check_refused(GP_OP_permute, (gp_attrs){.i = {2, 0, 0}}, new_tensor(GP_F32, shape), GP_EINVAL,
                 "permute: dimension 1 is named twice");
-  check_refused(GP_OP_permute, (gp_attrs){.i = {1, 0}}, zeros(GP_F32, shape), GP_ESHAPE,
+  check_refused(GP_OP_permute, (gp_attrs){.i = {1, 0}}, new_tensor(GP_F32, shape), GP_ESHAPE,
                 "1 positions for a value of 2 dimensions");
-  check_refused(GP_OP_permute, (gp_attrs){.i = {2, 0, 2}}, zeros(GP_F32, shape), GP_ERANGE,
+  check_refused(GP_OP_permute, (gp_attrs){.i = {2, 0, 2}}, new_tensor(GP_F32, shape), GP_ERANGE,
                 "dimension 3 is outside 1 .. 2");
-  check_refused(GP_OP_narrow, (gp_attrs){.i = {1, 2, 3}}, zeros(GP_F32, shape), GP_ERANGE,
+  check_refused(GP_OP_narrow, (gp_attrs){.i = {1, 2, 3}}, new_tensor(GP_F32, shape), GP_ERANGE,
                 "narrow: 3 elements from 3 leave dimension 2 of size 4");
-  check_refused(GP_OP_narrow, (gp_attrs){.i = {1, 1, INT64_MAX}}, zeros(GP_F32, shape), GP_ERANGE,
-                "leave dimension 2");
-  check_refused(GP_OP_narrow, (gp_attrs){.i = {2, 0, 0}}, zeros(GP_F32, shape), GP_ERANGE,
+  check_refused(GP_OP_narrow, (gp_attrs){.i = {1, 1, INT64_MAX}}, new_tensor(GP_F32, shape),
+                GP_ERANGE, "leave dimension 2");
+  check_refused(GP_OP_narrow, (gp_attrs){.i = {2, 0, 0}}, new_tensor(GP_F32, shape), GP_ERANGE,
                 "narrow: dimension 3 is outside 1 .. 2");
-  check_refused(GP_OP_expand, shape_attrs(SHAPE(2, 4)), zeros(GP_F32, shape), GP_ESHAPE,
+  check_refused(GP_OP_expand, shape_attrs(SHAPE(2, 4)), new_tensor(GP_F32, shape), GP_ESHAPE,
                 "expand: shape 3x4 does not broadcast to 2x4");
-  check_refused(GP_OP_pad, (gp_attrs){.i = {0, 2, 4}}, zeros(GP_F32, shape), GP_ERANGE,
+  check_refused(GP_OP_pad, (gp_attrs){.i = {0, 2, 4}}, new_tensor(GP_F32, shape), GP_ERANGE,
                 "pad: 3 elements from 3 do not fit into 4");
-  check_refused(GP_OP_cast, (gp_attrs){.i = {99}}, zeros(GP_F32, shape), GP_EDTYPE,
+  check_refused(GP_OP_cast, (gp_attrs){.i = {99}}, new_tensor(GP_F32, shape), GP_EDTYPE,
                 "there is no dtype 99");
 }
 

@@ -19,6 +19,7 @@ typedef int sgemm_function(char transa, char transb, int64_t m, int64_t n, int64
                            const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
                            float *c, int64_t ldc);
 
+/* dnnl_version_t of 2.x and 3.x; the fields that follow it in newer versions are not read. */
 typedef struct version {
   int major, minor, patch;
   const char *hash;
@@ -39,6 +40,7 @@ static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 
 static void explain(const char *why) { snprintf(library.why, sizeof library.why, "%s", why); }
 
+/* Newest first; both major versions have the same dnnl_sgemm. */
 static void *open_library(void) {
   static const char *const names[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -65,6 +67,7 @@ static void find_symbol(void *handle, const char *name, void *function) {
   memcpy(function, &address, sizeof address);
 }
 
+/* Every way out either sets library.sgemm or says in library.why what was missing. */
 static void load(void) {
   const char *wish = getenv("GPIPE_GEMM");
   if (wish && strcmp(wish, "plain") == 0) {
@@ -93,12 +96,15 @@ static void load(void) {
   snprintf(library.name, sizeof library.name, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
 }
 
+/* ---- what gemm.c asks ----------------------------------------------------------------------- */
+
 const char *gp_gemm_library(const char **why) {
   pthread_once(&load_once, load);
   if (why) *why = library.why;
   return library.name;
 }
 
+/* The number of threads is a setting of the calling thread, so each one makes it once. */
 bool gp_gemm_library_ready(void) {
   static _Thread_local bool prepared;
   if (!prepared) {

@@ -2,7 +2,9 @@
  *
  * The operands may be views with any strides: heads split off by reshape and permute need no copy. */
 #include "ops/attention/flash.h"
-#include "ops/operands.h"
+#include "base/tensor.h"
+#include "ops/gradient.h"
+#include "ops/infer.h"
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
@@ -19,21 +21,24 @@ static gp_status check_qkv(const gp_sig *sig, const char *const *role, int first
   GP_TRY(gp_operand_shape(sig, role, first + 2, &sig->in[first + 1]->shape, first + 1));
   const gp_shape *k = &sig->in[first + 1]->shape;
   if (k->dim[2] > 0 && k->dim[3] > 0) return GP_OK;
-  char text[160];
+  char text[GP_SHAPE_TEXT];
   return gp_fail(GP_ESHAPE, "%s is %s, expected at least one key and one channel", role[first + 1],
                  gp_shape_print(k, text, sizeof text));
 }
 
+/* q, k, v -> o like q, and lse [B, H, Tq], the log of each query's sum of exponentials: all
+ * that the gradient needs to make the scores again. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 7));
   GP_TRY(check_qkv(sig, roles, 0));
   GP_TRY(gp_flash_check_attrs(sig->attr));
   const gp_shape *q = &sig->in[0]->shape;
   gp_shape lse = gp_shape_drop_last(q);
-  GP_TRY(gp_output(sig, 0, sig->in[0]->dtype, q));
-  return gp_output(sig, 1, sig->in[0]->dtype, &lse);
+  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, q));
+  return gp_infer_out(sig, sig->in[0]->dtype, &lse);
 }
 
+/* do, q, k, v, o, lse -> dq, dk, dv. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 63));
   GP_TRY(check_qkv(sig, dx_roles, 1));
@@ -43,10 +48,11 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, dx_roles, 0, q, 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 4, q, 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 5, &lse, 1));
-  for (int i = 0; i < 3; i++) GP_TRY(gp_output(sig, i, sig->in[1]->dtype, &sig->in[i + 1]->shape));
+  for (int i = 0; i < 3; i++) GP_TRY(gp_infer_out(sig, sig->in[1]->dtype, &sig->in[i + 1]->shape));
   return GP_OK;
 }
 
+/* One node for all three gradients: they share the scores. Those that nobody needs are not read. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   if (v->dout[0] == GP_NONE || !(v->need[0] || v->need[1] || v->need[2])) return GP_OK;
@@ -65,12 +71,14 @@ static gp_cost cost_of(const gp_sig *sig, int q, double products) {
   return gp_cost_of(sig, heads * pairs * (2 * products * (double)s->dim[3] + 13));
 }
 
+/* The products are q k^T and p v; backward q k^T again, do v^T, and those of dq, dk, dv. */
 static gp_cost cost(const gp_sig *sig) { return cost_of(sig, 0, 2); }
 
 static gp_cost cost_dx(const gp_sig *sig) { return cost_of(sig, 1, 5); }
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
+/* Strides of [B, H, T, D], or of lse [B, H, T], which has no columns. */
 static gp_heads heads(const gp_arg *arg) {
   const gp_meta *m = arg->meta;
   bool lse = m->shape.rank == 3;
@@ -96,6 +104,7 @@ static gp_flash describe(const gp_call *call) {
   return f;
 }
 
+/* The inputs after the gradient are in the order of the forward operands q, k, v, o. */
 static gp_flash describe_dx(const gp_call *call) {
   gp_flash f = describe_shape(call, &call->in[1].meta->shape, &call->in[2].meta->shape);
   f.backward = true;

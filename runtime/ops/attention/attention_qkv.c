@@ -3,7 +3,9 @@
  * qkv [B, T, 3C] holds query, key and value of all heads side by side; the heads are read in place
  * and the output [B, T, C] is written in place, so nothing is permuted or copied. */
 #include "ops/attention/flash.h"
-#include "ops/operands.h"
+#include "base/tensor.h"
+#include "ops/gradient.h"
+#include "ops/infer.h"
 
 static const char *const roles[] = {"qkv"}, *const dx_roles[] = {"gradient", "qkv", "output",
                                                                  "lse"};
@@ -18,7 +20,7 @@ static gp_status check_qkv(const gp_sig *sig, const char *const *role, int i, gp
   int64_t h = sig->attr->i[2], width = qkv->dim[2];
   if (h < 1) return gp_fail(GP_EINVAL, "heads is %lld, expected 1 or more", (long long)h);
   if (width == 0 || width % 3 != 0 || width / 3 % h != 0) {
-    char text[160];
+    char text[GP_SHAPE_TEXT];
     return gp_fail(GP_ESHAPE, "%s is %s, expected a last dimension that 3 x %lld heads divide",
                    role[i], gp_shape_print(qkv, text, sizeof text), (long long)h);
   }
@@ -27,14 +29,16 @@ static gp_status check_qkv(const gp_sig *sig, const char *const *role, int i, gp
   return gp_flash_check_attrs(sig->attr);
 }
 
+/* qkv -> o, lse. */
 static gp_status infer(gp_sig *sig) {
   gp_shape out[2];
   GP_TRY(gp_operands_float(sig, roles, 1));
   GP_TRY(check_qkv(sig, roles, 0, out));
-  for (int k = 0; k < 2; k++) GP_TRY(gp_output(sig, k, sig->in[0]->dtype, &out[k]));
+  for (int k = 0; k < 2; k++) GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &out[k]));
   return GP_OK;
 }
 
+/* do, qkv, o, lse -> dqkv, as packed as qkv. */
 static gp_status infer_dx(gp_sig *sig) {
   gp_shape out[2];
   GP_TRY(gp_operands_float(sig, dx_roles, 15));
@@ -42,7 +46,7 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, dx_roles, 0, &out[0], 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 2, &out[0], 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 3, &out[1], 1));
-  return gp_output(sig, 0, sig->in[1]->dtype, &sig->in[1]->shape);
+  return gp_infer_out(sig, sig->in[1]->dtype, &sig->in[1]->shape);
 }
 
 static gp_status vjp(gp_vjp *v) {
@@ -52,6 +56,7 @@ static gp_status vjp(gp_vjp *v) {
   return gp_build(v->builder, GP_OP_attention_qkv_dx, v->attr, in, 4, &v->din[0]);
 }
 
+/* As in attention.c: `products` matrix products, and the exponentials; C / H channels a head. */
 static gp_cost cost_of(const gp_sig *sig, const gp_shape *qkv, double products) {
   double pairs = gp_flash_pairs(qkv->dim[1], qkv->dim[1], sig->attr->i[1] != 0);
   double c = (double)qkv->dim[2] / 3, h = (double)sig->attr->i[2];
@@ -71,10 +76,12 @@ static gp_heads heads(const gp_flash *f, const gp_arg *arg, int64_t first) {
   return (gp_heads){data, f->queries * row, f->width, row, 1};
 }
 
+/* lse [B, H, T] is contiguous: one value a query. */
 static gp_heads lse_heads(const gp_flash *f, const gp_arg *arg) {
   return (gp_heads){arg->data, f->heads * f->queries, f->queries, 1, 0};
 }
 
+/* q, k and v begin at columns 0, C and 2C of a row; head h at h C / H within each. */
 static gp_flash describe_qkv(const gp_call *call, const gp_arg *qkv) {
   const gp_shape *s = &qkv->meta->shape;
   int64_t c = s->dim[2] / 3, h = call->attr->i[2];

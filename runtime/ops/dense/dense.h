@@ -2,8 +2,11 @@
 #ifndef GP_OPS_DENSE_DENSE_H
 #define GP_OPS_DENSE_DENSE_H
 
+#include "base/status.h"
+#include "base/tensor.h"
 #include "device/cpu/gemm.h"
-#include "ops/operands.h"
+#include "ops/cut.h"
+#include "ops/infer.h"
 
 static inline int64_t gp_at_least_one(int64_t stride) { return stride > 0 ? stride : 1; }
 

@@ -2,14 +2,16 @@
  *
  * The gradient is cut by columns: each piece walks all ids in order for its own columns, so a row
  * that is met twice is summed in the order of the ids, with any number of threads. */
-#include "ops/dense/dense.h"
-
 #include <string.h>
+
+#include "ops/dense/dense.h"
+#include "ops/ids.h"
 
 /* ---- embedding ----------------------------------------------------------------------------- */
 
 static const char *const roles[] = {"ids", "weight"};
 
+/* ids [..], weight [V, C] -> [.., C]. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operand_ids(sig, roles, 0));
   GP_TRY(gp_operands_float(sig, roles, 2));
@@ -19,9 +21,10 @@ static gp_status infer(gp_sig *sig) {
     return gp_fail(GP_ESHAPE, "ids have %d dimensions, at most %d are possible", out.rank,
                    GP_MAX_RANK - 1);
   out.dim[out.rank++] = sig->in[1]->shape.dim[1];
-  return gp_output(sig, 0, sig->in[1]->dtype, &out);
+  return gp_infer_out(sig, sig->in[1]->dtype, &out);
 }
 
+/* The gradient op cannot see V in its operands, so it is an attribute. Ids have no gradient. */
 static gp_status vjp(gp_vjp *v) {
   if (!v->need[1] || v->dout[0] == GP_NONE) return GP_OK;
   gp_attrs attrs = {.i = {gp_build_meta(v->builder, v->in[1])->shape.dim[0]}};
@@ -34,7 +37,10 @@ static gp_cost cost(const gp_sig *sig) {
   return (gp_cost){0, 2 * copied + (double)gp_meta_bytes(sig->in[0])};
 }
 
-static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->out[0].meta); }
+/* One id a row of the output, whatever the rank of the ids. */
+static gp_cut cut(const gp_call *call) {
+  return (gp_cut){.units = gp_meta_rows(call->out[0].meta), .grain = GP_ROW_BLOCK};
+}
 
 static gp_status run(const gp_call *call, gp_span span) {
   const gp_arg *ids = &call->in[0], *w = &call->in[1], *out = &call->out[0];
@@ -62,6 +68,7 @@ const gp_op_def gp_def_embedding = {.name = "embedding",
 
 static const char *const dw_roles[] = {"gradient", "ids"};
 
+/* dy [.., C], ids [..] -> dw [V, C]. */
 static gp_status infer_dw(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dw_roles, 1));
   GP_TRY(gp_operand_ids(sig, dw_roles, 1));
@@ -69,15 +76,11 @@ static gp_status infer_dw(gp_sig *sig) {
   gp_shape ids = gp_shape_drop_last(&sig->in[0]->shape);
   GP_TRY(gp_operand_shape(sig, dw_roles, 1, &ids, 0));
   gp_shape out = {2, {sig->attr->i[0], gp_meta_width(sig->in[0])}};
-  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+  return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
 
 static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, (double)gp_meta_numel(sig->in[0]));
-}
-
-static gp_cut cut_dw(const gp_call *call) {
-  return gp_cut_columns(gp_meta_width(call->in[0].meta));
 }
 
 #define GP_REAL_SOURCE "ops/dense/embedding_dw.inc"
@@ -93,4 +96,4 @@ const gp_op_def gp_def_embedding_dw = {.name = "embedding_dw",
                                        .flags = GP_OP_ACCUMULATES,
                                        .infer = infer_dw,
                                        .cost = cost_dw,
-                                       .cpu = {.cut = cut_dw, .run = run_dw}};
+                                       .cpu = {.cut = gp_cut_columns, .run = run_dw}};

@@ -15,6 +15,7 @@
 
 static const char *const linear_roles[] = {"input", "weight", "bias"};
 
+/* x [.., K], w [N, K] (packed, i[0] = 1: [K, N]), b [N] optional -> y [.., N]. */
 static gp_status infer_linear(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, linear_roles, 7));
   GP_TRY(gp_operand_shape(sig, linear_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
@@ -27,9 +28,10 @@ static gp_status infer_linear(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, linear_roles, 0, &want, 1));
   if (sig->n_in == 3) GP_TRY(gp_operand_shape(sig, linear_roles, 2, &(gp_shape){1, {n}}, 1));
   gp_shape out = gp_shape_with_last(x, n);
-  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+  return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
 
+/* Reads x and w, never y. The gradient of b is a sum over rows with an op of its own. */
 static gp_status vjp_linear(gp_vjp *v) {
   gp_ref dy = v->dout[0];
   if (dy == GP_NONE) return GP_OK;
@@ -45,8 +47,6 @@ static gp_cost cost_linear(const gp_sig *sig) {
   return gp_cost_of(sig, products + (sig->n_in == 3 ? out : 0));
 }
 
-static gp_cut cut_linear(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
-
 /* The product is added to rows that hold the bias already: no second pass over y. */
 static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t n) {
   size_t bytes = (size_t)n * gp_dtype_size(y->meta->dtype);
@@ -59,12 +59,12 @@ static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t
 enum { PART = 768 };
 
 /* Rows of x, and the part of the weight that is multiplied now: [k, part.last - part.first]. */
-typedef struct gp_factor {
+typedef struct factor {
   const void *data;
   int64_t ld;
-} gp_factor;
+} factor;
 
-static gp_status run_rows(const gp_call *call, gp_span rows, gp_span part, gp_factor w) {
+static gp_status run_rows(const gp_call *call, gp_span rows, gp_span part, factor w) {
   const gp_arg *x = &call->in[0], *y = &call->out[0];
   int64_t n = gp_meta_width(y->meta), k = gp_meta_width(x->meta);
   gp_gemm g = {.m = rows.last - rows.first,
@@ -80,14 +80,14 @@ static gp_status run_rows(const gp_call *call, gp_span rows, gp_span part, gp_fa
 }
 
 /* The part of the weight as [K, part]: a view of a packed one, else a copy in scratch. */
-static gp_factor factor_of(const gp_call *call, gp_span part) {
+static factor factor_of(const gp_call *call, gp_span part) {
   const gp_arg *w = &call->in[1];
   int64_t k = gp_meta_width(call->in[0].meta), n = part.last - part.first;
-  if (call->attr->i[0]) return (gp_factor){gp_arg_at(w, part.first), w->meta->shape.dim[1]};
+  if (call->attr->i[0]) return (factor){gp_arg_at(w, part.first), w->meta->shape.dim[1]};
   gp_meta from = {w->meta->dtype, {2, {k, n}}, {1, k}, 0};
   gp_meta to = {w->meta->dtype, {2, {k, n}}, {n, 1}, 0};
   gp_view_copy(&to, part.scratch, &from, gp_arg_at(w, part.first * k));
-  return (gp_factor){part.scratch, n};
+  return (factor){part.scratch, n};
 }
 
 static gp_status run_linear(const gp_call *call, gp_span span) {
@@ -95,7 +95,7 @@ static gp_status run_linear(const gp_call *call, gp_span span) {
   if (call->n_in == 3) fill_rows(&call->out[0], &call->in[2], span, n);
   for (int64_t first = 0; first < n; first += PART) {
     gp_span part = {first, n - first < PART ? n : first + PART, span.scratch};
-    gp_factor w = factor_of(call, part);
+    factor w = factor_of(call, part);
     for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
       GP_TRY(run_rows(call, gp_piece_at(span, r, GP_ROW_BLOCK), part, w));
   }
@@ -118,12 +118,13 @@ const gp_op_def gp_def_linear = {
     .infer = infer_linear,
     .vjp = vjp_linear,
     .cost = cost_linear,
-    .cpu = {.cut = cut_linear, .run = run_linear, .scratch = scratch_linear}};
+    .cpu = {.cut = gp_cut_whole_rows, .run = run_linear, .scratch = scratch_linear}};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
 static const char *const dx_roles[] = {"gradient", "weight"};
 
+/* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
 static gp_status infer_linear_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 3));
   GP_TRY(gp_operand_shape(sig, dx_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
@@ -131,7 +132,7 @@ static gp_status infer_linear_dx(gp_sig *sig) {
   const gp_shape *dy = &sig->in[0]->shape, *w = &sig->in[1]->shape;
   gp_shape want = gp_shape_with_last(dy, w->dim[0]), out = gp_shape_with_last(dy, w->dim[1]);
   GP_TRY(gp_operand_shape(sig, dx_roles, 0, &want, 1));
-  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+  return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
 
 static gp_cost cost_linear_dx(const gp_sig *sig) {
@@ -161,12 +162,13 @@ const gp_op_def gp_def_linear_dx = {.name = "linear_dx",
                                     .row_inputs = 1,
                                     .infer = infer_linear_dx,
                                     .cost = cost_linear_dx,
-                                    .cpu = {.cut = cut_linear, .run = run_linear_dx}};
+                                    .cpu = {.cut = gp_cut_whole_rows, .run = run_linear_dx}};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
 static const char *const dw_roles[] = {"gradient", "input"};
 
+/* dy [.., N], x [.., K] -> dw [N, K] = dy^T x, all rows in one product. */
 static gp_status infer_linear_dw(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dw_roles, 3));
   GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
@@ -174,7 +176,7 @@ static gp_status infer_linear_dw(gp_sig *sig) {
   gp_shape want = gp_shape_with_last(&sig->in[0]->shape, GP_ANY_DIM);
   GP_TRY(gp_operand_shape(sig, dw_roles, 1, &want, 0));
   gp_shape out = {2, {gp_meta_width(sig->in[0]), gp_meta_width(sig->in[1])}};
-  return gp_output(sig, 0, sig->in[0]->dtype, &out);
+  return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
 
 static gp_cost cost_linear_dw(const gp_sig *sig) {
@@ -189,6 +191,7 @@ static gp_cut cut_linear_dw(const gp_call *call) {
   return (gp_cut){n, grain > 0 ? grain : 1};
 }
 
+/* Rows [first, last) of dw: the sum over the rows of dy and x is inside the product. */
 static gp_status run_outputs(const gp_call *call, gp_span part) {
   const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
   int64_t n = dw->meta->shape.dim[0], k = dw->meta->shape.dim[1], rows = gp_meta_rows(dy->meta);

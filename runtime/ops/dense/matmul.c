@@ -18,6 +18,7 @@ static int64_t columns_of(const gp_meta *meta, bool transposed) {
   return rows_of(meta, !transposed);
 }
 
+/* The leading dims: what is left when the matrices are taken off. */
 static gp_shape stack_of(const gp_meta *meta) {
   gp_shape stack = meta->shape;
   stack.rank -= 2;
@@ -33,24 +34,15 @@ static gp_status check_inner(const gp_sig *sig, bool ta, bool tb) {
 }
 
 static gp_status fail_stacks(const gp_sig *sig) {
-  char a[160], b[160];
+  char a[GP_SHAPE_TEXT], b[GP_SHAPE_TEXT];
   gp_shape_print(&sig->in[0]->shape, a, sizeof a);
   gp_shape_print(&sig->in[1]->shape, b, sizeof b);
   return gp_fail(GP_ESHAPE, "%s is %s, %s is %s: their leading dimensions must be equal or 1",
                  roles[1], b, roles[0], a);
 }
 
-static gp_status broadcast_stacks(const gp_sig *sig, gp_shape *out) {
-  gp_shape a = stack_of(sig->in[0]), b = stack_of(sig->in[1]);
-  out->rank = a.rank > b.rank ? a.rank : b.rank;
-  for (int d = 1; d <= out->rank; d++) { /* from the last one */
-    int64_t da = d <= a.rank ? a.dim[a.rank - d] : 1, db = d <= b.rank ? b.dim[b.rank - d] : 1;
-    if (da != db && da != 1 && db != 1) return fail_stacks(sig);
-    out->dim[out->rank - d] = da == 1 ? db : da;
-  }
-  return GP_OK;
-}
-
+/* a [.., M, K], b [.., K, N] -> [.., M, N], as the product sees them: i[0], i[1] say which of the
+ * two is stored transposed. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 3));
   GP_TRY(gp_operand_rank(sig, roles, 0, 2));
@@ -58,15 +50,16 @@ static gp_status infer(gp_sig *sig) {
   const gp_meta *a = sig->in[0], *b = sig->in[1];
   bool ta = sig->attr->i[0] != 0, tb = sig->attr->i[1] != 0;
   GP_TRY(check_inner(sig, ta, tb));
-  gp_shape out;
-  GP_TRY(broadcast_stacks(sig, &out));
+  gp_shape out = stack_of(a), other = stack_of(b);
+  if (!gp_shape_broadcast(&out, &other)) return fail_stacks(sig);
   out.dim[out.rank++] = rows_of(a, ta);
   out.dim[out.rank++] = columns_of(b, tb);
-  return gp_output(sig, 0, a->dtype, &out);
+  return gp_infer_out(sig, a->dtype, &out);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------ */
 
+/* No stack, or one of a single matrix. */
 static bool is_one_matrix(const gp_meta *meta) {
   gp_shape stack = stack_of(meta);
   for (int d = 0; d < stack.rank; d++)
@@ -96,6 +89,8 @@ static gp_status vjp_shared_matrix(gp_vjp *v, bool tb) {
   return gp_vjp_reshape(v, db, &shape, &v->din[1]);
 }
 
+/* da = dy b^T, db = a^T dy; an operand stored transposed gets the transposed product instead, so
+ * no transposed copy is made. Stacks that were broadcast are summed. */
 static gp_status vjp(gp_vjp *v) {
   bool ta = v->attr->i[0] != 0, tb = v->attr->i[1] != 0;
   gp_ref a = v->in[0], b = v->in[1], dy = v->dout[0], g;
@@ -164,6 +159,7 @@ static int64_t matrix_of(const gp_meta *operand, const gp_meta *out, int64_t ind
   return number;
 }
 
+/* Up to 64 rows of one matrix of the stack. */
 static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
   const gp_arg *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
   int64_t batch = unit / blocks_of(s), row = unit % blocks_of(s) * GP_ROW_BLOCK;

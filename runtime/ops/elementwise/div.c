@@ -3,12 +3,11 @@
  * The gradient of b is made from that of a and the output, which saves a second division. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
+
 GP_MAP2(div_f32, float, float, a / b)
 GP_MAP2(div_f64, double, double, a / b)
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, div_f32, div_f64);
-}
+GP_MAP_KERNEL(div, div_f32, div_f64)
 
 /* da = dy / b; db = -da y. */
 static gp_status vjp(gp_vjp *v) {
@@ -21,14 +20,4 @@ static gp_status vjp(gp_vjp *v) {
   return gp_vjp_set_broadcast(v, 1, db);
 }
 
-const gp_op_def gp_def_div = {
-    .name = "div",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 3,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_light,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(div, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)

@@ -91,5 +91,5 @@ const gp_op_def gp_def_dropout = {
     .infer = infer,
     .vjp = vjp,
     .cost = gp_map_cost_middle,
-    .cpu = {.cut = gp_rows_cut, .run = run},
+    .cpu = {.cut = gp_cut_rows, .run = run},
 };

@@ -2,26 +2,15 @@
  *
  * -inf at 0 and NaN below, as in libm: what a script then sees says what went wrong. */
 #include "ops/elementwise/loops.h"
+
 GP_MAP1(log_f32, float, float, gp_logf(a))
 GP_MAP1(log_f64, double, double, log(a))
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, log_f32, log_f64);
-}
+GP_MAP_KERNEL(log, log_f32, log_f64)
 
 /* dx = dy / x. */
 static gp_status vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_div, v->dout[0], v->in[0], &v->din[0]);
 }
 
-const gp_op_def gp_def_log = {
-    .name = "log",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 1,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_heavy,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(log, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_heavy)

@@ -10,9 +10,9 @@
 #ifndef GP_OPS_ELEMENTWISE_LOOPS_H
 #define GP_OPS_ELEMENTWISE_LOOPS_H
 
+#include "ops/cut.h"
 #include "ops/infer.h"
 #include "ops/op.h"
-#include "ops/rows.h"
 #include "ops/vmath.h"
 
 enum { GP_MAP_INPUTS = 3 };
@@ -42,6 +42,27 @@ gp_cost gp_map_cost_middle(const gp_sig *sig);
 gp_cost gp_map_cost_heavy(const gp_sig *sig);
 
 enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
+
+/* ---- what every elementwise op defines ------------------------------------------------------ */
+
+/* run_<op>: the kernel made of a loop for f32 and one for f64. */
+#define GP_MAP_KERNEL(op, f32, f64)                                                                \
+  static gp_status run_##op(const gp_call *call, gp_span span) {                                   \
+    return gp_map_float(call, span, f32, f64);                                                     \
+  }
+
+/* The definition of an op that reads its n inputs element by element and has the kernel run_<op>;
+ * what is its own (infer, vjp, cost) is given as designated initialisers. */
+#define GP_MAP_OP(op, n, ...)                                                                      \
+  const gp_op_def gp_def_##op = {.name = #op,                                                      \
+                                 .min_in = n,                                                      \
+                                 .max_in = n,                                                      \
+                                 .flags = GP_MAP_FLAGS,                                            \
+                                 .row_inputs = (1u << n) - 1,                                      \
+                                 .cpu = {.cut = gp_cut_rows, .run = run_##op},                     \
+                                 __VA_ARGS__};
+
+/* ---- loops ---------------------------------------------------------------------------------- */
 
 #define GP_MAP_LOOP _Pragma("GCC ivdep") for (int64_t i = 0; i < run->n; i++)
 

@@ -3,12 +3,11 @@
  * Both inputs are kept for the gradient, unless the other side wants none. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
+
 GP_MAP2(mul_f32, float, float, a *b)
 GP_MAP2(mul_f64, double, double, a *b)
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, mul_f32, mul_f64);
-}
+GP_MAP_KERNEL(mul, mul_f32, mul_f64)
 
 /* da = dy b, db = dy a. */
 static gp_status vjp(gp_vjp *v) {
@@ -21,14 +20,4 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_mul = {
-    .name = "mul",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 3,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_light,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(mul, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)

@@ -3,24 +3,13 @@
  * An op of its own, not a product with -1: it is what the gradients of sub and div are made of, and
  * it keeps the sign of zero. */
 #include "ops/elementwise/loops.h"
+
 GP_MAP1(neg_f32, float, float, -a)
 GP_MAP1(neg_f64, double, double, -a)
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, neg_f32, neg_f64);
-}
+GP_MAP_KERNEL(neg, neg_f32, neg_f64)
 
 /* dx = -dy. */
 static gp_status vjp(gp_vjp *v) { return gp_vjp_op1(v, GP_OP_neg, v->dout[0], &v->din[0]); }
 
-const gp_op_def gp_def_neg = {
-    .name = "neg",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 1,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_light,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(neg, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)

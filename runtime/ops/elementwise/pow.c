@@ -4,6 +4,7 @@
  * product; the choice is made per element, so the bits do not depend on how the exponent lies. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
+
 GP_MAP2(pow_f32, float, float, b == 2.0f ? a * a : powf(a, b))
 GP_MAP2(pow_f64, double, double, b == 2.0 ? a * a : pow(a, b))
 GP_MAP1(square_f32, float, float, a *a)
@@ -20,9 +21,7 @@ static void power_f64(const gp_run *run) {
   (square ? square_f64 : pow_f64)(run);
 }
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, power_f32, power_f64);
-}
+GP_MAP_KERNEL(pow, power_f32, power_f64)
 
 /* Set *out to 0 where x is 0, else to y: there the formulas below have 0 * infinity. */
 static gp_status zero_where_zero(gp_vjp *v, gp_ref x, gp_ref y, gp_ref *out) {
@@ -62,14 +61,4 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_pow = {
-    .name = "pow",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 3,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_heavy,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(pow, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_heavy)

@@ -8,9 +8,7 @@
 GP_MAP1(rsqrt_f32, float, float, 1.0f / sqrtf(a))
 GP_MAP1(rsqrt_f64, double, double, 1.0 / sqrt(a))
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, rsqrt_f32, rsqrt_f64);
-}
+GP_MAP_KERNEL(rsqrt, rsqrt_f32, rsqrt_f64)
 
 /* dx = -1/2 dy y^3. */
 static gp_status vjp(gp_vjp *v) {
@@ -21,14 +19,4 @@ static gp_status vjp(gp_vjp *v) {
   return gp_vjp_scale(v, g, -0.5, &v->din[0]);
 }
 
-const gp_op_def gp_def_rsqrt = {
-    .name = "rsqrt",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 1,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_middle,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(rsqrt, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_middle)

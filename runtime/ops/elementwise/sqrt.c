@@ -3,12 +3,11 @@
  * The gradient reads the output, so the input need not be kept; it is infinite at 0. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
+
 GP_MAP1(sqrt_f32, float, float, sqrtf(a))
 GP_MAP1(sqrt_f64, double, double, sqrt(a))
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, sqrt_f32, sqrt_f64);
-}
+GP_MAP_KERNEL(sqrt, sqrt_f32, sqrt_f64)
 
 /* dx = dy / (2 y). */
 static gp_status vjp(gp_vjp *v) {
@@ -17,14 +16,4 @@ static gp_status vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_div, v->dout[0], twice, &v->din[0]);
 }
 
-const gp_op_def gp_def_sqrt = {
-    .name = "sqrt",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 1,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_middle,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(sqrt, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_middle)

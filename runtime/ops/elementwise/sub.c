@@ -3,12 +3,11 @@
  * Not a + (-b): the same bits, but one pass over memory instead of two. */
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
+
 GP_MAP2(sub_f32, float, float, a - b)
 GP_MAP2(sub_f64, double, double, a - b)
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, sub_f32, sub_f64);
-}
+GP_MAP_KERNEL(sub, sub_f32, sub_f64)
 
 /* da = dy, db = -dy. */
 static gp_status vjp(gp_vjp *v) {
@@ -19,14 +18,4 @@ static gp_status vjp(gp_vjp *v) {
   return gp_vjp_set_broadcast(v, 1, minus);
 }
 
-const gp_op_def gp_def_sub = {
-    .name = "sub",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 3,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_light,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(sub, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)

@@ -28,6 +28,7 @@ static bool merges(const walk *w, int64_t size, const int64_t *stride) {
   return true;
 }
 
+/* Add a dim behind the others, merged into the last one where that is possible. */
 static void append_dim(walk *w, int64_t size, const int64_t *stride) {
   bool merged = merges(w, size, stride);
   int d = merged ? w->rank - 1 : w->rank++;
@@ -64,6 +65,7 @@ static char *address(const walk *w, int k, const int64_t *index) {
   return w->data[k] + at * w->size[k];
 }
 
+/* Index of element `flat` in row-major order. */
 static void split_index(const walk *w, int64_t flat, int64_t *index) {
   for (int d = w->rank - 1; d >= 0; d--) {
     index[d] = flat % w->dim[d];

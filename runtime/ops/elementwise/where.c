@@ -43,7 +43,7 @@ static gp_status infer(gp_sig *sig) {
 }
 
 /* By the size of an element. */
-static gp_status run(const gp_call *call, gp_span span) {
+static gp_status run_where(const gp_call *call, gp_span span) {
   static const gp_loop loops[] = {[1] = where_1, [2] = where_2, [4] = where_4, [8] = where_8};
   return gp_map(call, span, loops[gp_dtype_size(call->out[0].meta->dtype)]);
 }
@@ -62,14 +62,4 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_where = {
-    .name = "where",
-    .min_in = 3,
-    .max_in = 3,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 7,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_light,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(where, 3, .infer = infer, .vjp = vjp, .cost = gp_map_cost_light)

@@ -3,7 +3,12 @@
  * The loss stays one value a row: summing and the count of rows are the caller's, so that a
  * mini-batch in pieces gives the same result as a whole one. With label smoothing e a row costs
  * (1 - e) nll(id) + e mean of nll over the classes; an ignored row costs 0 and has gradient 0. */
-#include "ops/operands.h"
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/cut.h"
+#include "ops/gradient.h"
+#include "ops/ids.h"
+#include "ops/infer.h"
 
 /* What the attributes and operands say, read once a piece. */
 typedef struct targets {
@@ -44,6 +49,7 @@ static gp_status check_smoothing(const gp_sig *sig) {
 
 static const char *const roles[] = {"logits", "ids"};
 
+/* logits [.., V], ids [..] -> losses [..] and lse [..], the log of the sum of exponentials. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 1));
   GP_TRY(gp_operand_ids(sig, roles, 1));
@@ -51,10 +57,11 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(check_smoothing(sig));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
   GP_TRY(gp_operand_shape(sig, roles, 1, &rows, 0));
-  GP_TRY(gp_output(sig, 0, sig->in[0]->dtype, &rows));
-  return gp_output(sig, 1, sig->in[0]->dtype, &rows);
+  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &rows));
+  return gp_infer_out(sig, sig->in[0]->dtype, &rows);
 }
 
+/* lse is kept and not the softmax: one value a row instead of V. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   if (!v->need[0] || v->dout[0] == GP_NONE) return GP_OK;
@@ -62,11 +69,10 @@ static gp_status vjp(gp_vjp *v) {
                   (gp_ref[]){v->in[0], v->in[1], v->out[1], v->dout[0]}, 4, &v->din[0]);
 }
 
+/* An exponential counts as ten operations, three more go with it. */
 static gp_cost cost(const gp_sig *sig) {
   return gp_cost_of(sig, 13 * (double)gp_meta_numel(sig->in[0]));
 }
-
-static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
 
 /* One row: the exponentials, or logits that are not adjacent in memory. */
 static size_t scratch(const gp_call *call) {
@@ -80,20 +86,22 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, row_losses)(call, span);
 }
 
-const gp_op_def gp_def_cross_entropy = {.name = "cross_entropy",
-                                        .min_in = 2,
-                                        .max_in = 2,
-                                        .flags = GP_OP_ROWS,
-                                        .row_inputs = 3,
-                                        .infer = infer,
-                                        .vjp = vjp,
-                                        .cost = cost,
-                                        .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+const gp_op_def gp_def_cross_entropy = {
+    .name = "cross_entropy",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_OP_ROWS,
+    .row_inputs = 3,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = cost,
+    .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch}};
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
 static const char *const dx_roles[] = {"logits", "ids", "lse", "gradient"};
 
+/* logits, ids, lse, gradient of each row's loss -> gradient of the logits [.., V]. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 1 | 4 | 8));
   GP_TRY(gp_operand_ids(sig, dx_roles, 1));
@@ -101,36 +109,32 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(check_smoothing(sig));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
   for (int i = 1; i < 4; i++) GP_TRY(gp_operand_shape(sig, dx_roles, i, &rows, 0));
-  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+  return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
 static gp_status run_dx(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, row_gradients)(call, span);
 }
 
-const gp_op_def gp_def_cross_entropy_dx = {.name = "cross_entropy_dx",
-                                           .min_in = 4,
-                                           .max_in = 4,
-                                           .flags = GP_OP_ROWS | GP_OP_STRIDED,
-                                           .row_inputs = 15,
-                                           .infer = infer_dx,
-                                           .cost = cost,
-                                           .cpu = {.cut = cut, .run = run_dx, .scratch = scratch}};
+const gp_op_def gp_def_cross_entropy_dx = {
+    .name = "cross_entropy_dx",
+    .min_in = 4,
+    .max_in = 4,
+    .flags = GP_OP_ROWS | GP_OP_STRIDED,
+    .row_inputs = 15,
+    .infer = infer_dx,
+    .cost = cost,
+    .cpu = {.cut = gp_cut_whole_rows, .run = run_dx, .scratch = scratch}};
 
 /* ---- count --------------------------------------------------------------------------------- */
 
 static const char *const count_roles[] = {"ids"};
 
+/* ids -> how many are not ignored. Depends on the targets alone, so it is known before the forward
+ * pass: every micro-batch is scaled by the whole mini-batch's count. */
 static gp_status infer_count(gp_sig *sig) {
   GP_TRY(gp_operand_ids(sig, count_roles, 0));
-  return gp_output(sig, 0, GP_I64, &(gp_shape){0});
-}
-
-static gp_cost cost_count(const gp_sig *sig) { return gp_cost_of(sig, 0); }
-
-static gp_cut cut_count(const gp_call *call) {
-  (void)call;
-  return (gp_cut){1, 1};
+  return gp_infer_out(sig, GP_I64, &(gp_shape){0});
 }
 
 static gp_status run_count(const gp_call *call, gp_span span) {
@@ -146,5 +150,5 @@ const gp_op_def gp_def_cross_entropy_count = {.name = "cross_entropy_count",
                                               .min_in = 1,
                                               .max_in = 1,
                                               .infer = infer_count,
-                                              .cost = cost_count,
-                                              .cpu = {.cut = cut_count, .run = run_count}};
+                                              .cost = gp_cost_copy,
+                                              .cpu = {.cut = gp_cut_once, .run = run_count}};

@@ -2,21 +2,16 @@
  *
  * Either 1 / (count of the whole mini-batch), which changes from step to step and lies in the step
  * block, or a constant. */
-#include "ops/operands.h"
+#include "base/status.h"
+#include "ops/cut.h"
+#include "ops/infer.h"
 
 static gp_status infer(gp_sig *sig) {
   int64_t dtype = sig->attr->i[0];
   if (dtype != GP_F32 && dtype != GP_F64)
     return gp_fail(GP_EDTYPE, "dtype is %s, expected f32 or f64",
                    dtype >= 0 && dtype < GP_DTYPE_COUNT ? gp_dtype_name((gp_dtype)dtype) : "?");
-  return gp_output(sig, 0, (gp_dtype)dtype, &(gp_shape){0});
-}
-
-static gp_cost cost(const gp_sig *sig) { return gp_cost_of(sig, 0); }
-
-static gp_cut cut(const gp_call *call) {
-  (void)call;
-  return (gp_cut){1, 1};
+  return gp_infer_out(sig, (gp_dtype)dtype, &(gp_shape){0});
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
@@ -29,5 +24,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_loss_seed = {
-    .name = "loss_seed", .infer = infer, .cost = cost, .cpu = {.cut = cut, .run = run}};
+const gp_op_def gp_def_loss_seed = {.name = "loss_seed",
+                                    .infer = infer,
+                                    .cost = gp_cost_copy,
+                                    .cpu = {.cut = gp_cut_once, .run = run}};

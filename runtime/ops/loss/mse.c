@@ -1,14 +1,18 @@
 /* ops/loss/mse.c - the sum of squared differences, and its gradient.
  *
  * The sum is one unit of work: its order over all elements is the fixed 64-lane one. */
-#include "ops/operands.h"
-#include "ops/rows.h"
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/cut.h"
+#include "ops/infer.h"
 
 static const char *const roles[] = {"input", "target", "gradient"};
 
 #define GP_REAL_SOURCE "ops/loss/mse.inc"
 #include "ops/real.h"
 
+/* The inputs in the mask have one float dtype; input and target one shape, without broadcasting: a
+ * [N] against [N, 1] is nearly always a mistake. */
 static gp_status check(const gp_sig *sig, unsigned mask) {
   GP_TRY(gp_operands_float(sig, roles, mask));
   return gp_operand_shape(sig, roles, 1, &sig->in[0]->shape, 0);
@@ -18,9 +22,10 @@ static gp_status check(const gp_sig *sig, unsigned mask) {
 
 static gp_status infer(gp_sig *sig) {
   GP_TRY(check(sig, 3));
-  return gp_output(sig, 0, sig->in[0]->dtype, &(gp_shape){0});
+  return gp_infer_out(sig, sig->in[0]->dtype, &(gp_shape){0});
 }
 
+/* d sum (a - b)^2: to a it is 2 (a - b), to b the same with the operands exchanged. */
 static gp_status vjp(gp_vjp *v) {
   gp_ref a = v->in[0], b = v->in[1], dsum = v->dout[0];
   if (dsum == GP_NONE) return GP_OK;
@@ -35,11 +40,6 @@ static gp_cost cost(const gp_sig *sig) {
   return gp_cost_of(sig, 3 * (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_cut cut(const gp_call *call) {
-  (void)call;
-  return (gp_cut){1, 1};
-}
-
 static gp_status run(const gp_call *call, gp_span span) {
   (void)span;
   GP_BY_REAL(call->in[0].meta->dtype, sum_squares)(call);
@@ -52,20 +52,17 @@ const gp_op_def gp_def_mse = {.name = "mse",
                               .infer = infer,
                               .vjp = vjp,
                               .cost = cost,
-                              .cpu = {.cut = cut, .run = run}};
+                              .cpu = {.cut = gp_cut_once, .run = run}};
 
 /* ---- gradient ------------------------------------------------------------------------------ */
 
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(check(sig, 7));
   GP_TRY(gp_operand_shape(sig, roles, 2, &(gp_shape){0}, -1));
-  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+  return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
-static gp_status run_dx(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, differences)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run_dx, differences)
 
 const gp_op_def gp_def_mse_dx = {.name = "mse_dx",
                                  .min_in = 3,
@@ -74,4 +71,4 @@ const gp_op_def gp_def_mse_dx = {.name = "mse_dx",
                                  .row_inputs = 3,
                                  .infer = infer_dx,
                                  .cost = cost,
-                                 .cpu = {.cut = gp_rows_cut, .run = run_dx}};
+                                 .cpu = {.cut = gp_cut_rows, .run = run_dx}};

@@ -3,9 +3,13 @@
  * Mean and variance take two passes over a row that is in the cache: exact, and in the fixed lane
  * order. dx is row-wise; dw is cut by columns, so the sum over rows keeps one order whatever the
  * number of threads. The gradient of b is sum_rows_dw. */
-#include "ops/operands.h"
-
 #include <string.h>
+
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/cut.h"
+#include "ops/gradient.h"
+#include "ops/infer.h"
 
 #define GP_REAL_SOURCE "ops/norm/layer_norm.inc"
 #include "ops/real.h"
@@ -14,6 +18,7 @@
 
 static const char *const roles[] = {"input", "weight", "bias"};
 
+/* x [.., C], w [C], b [C] -> y [.., C], mean [..], rstd [..]; those are for the gradient. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 7));
   GP_TRY(gp_operand_rank(sig, roles, 0, 1));
@@ -22,11 +27,12 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, roles, 2, &column, 0));
   gp_dtype dtype = sig->in[0]->dtype;
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
-  GP_TRY(gp_output(sig, 0, dtype, &sig->in[0]->shape));
-  GP_TRY(gp_output(sig, 1, dtype, &rows));
-  return gp_output(sig, 2, dtype, &rows);
+  GP_TRY(gp_infer_out(sig, dtype, &sig->in[0]->shape));
+  GP_TRY(gp_infer_out(sig, dtype, &rows));
+  return gp_infer_out(sig, dtype, &rows);
 }
 
+/* Three nodes, so that dw and db fall into W and dx into I. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   gp_ref dy = v->dout[0], x = v->in[0], w = v->in[1], mean = v->out[1], rstd = v->out[2];
@@ -44,12 +50,7 @@ static gp_cost cost(const gp_sig *sig) {
   return gp_cost_of(sig, 8 * (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
-
-static gp_status run(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, normalise)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run, normalise)
 
 const gp_op_def gp_def_layer_norm = {.name = "layer_norm",
                                      .min_in = 3,
@@ -59,12 +60,13 @@ const gp_op_def gp_def_layer_norm = {.name = "layer_norm",
                                      .infer = infer,
                                      .vjp = vjp,
                                      .cost = cost,
-                                     .cpu = {.cut = cut, .run = run}};
+                                     .cpu = {.cut = gp_cut_whole_rows, .run = run}};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
 static const char *const dx_roles[] = {"gradient", "input", "weight", "mean", "rstd"};
 
+/* dy [.., C], x [.., C], w [C], mean [..], rstd [..] -> dx [.., C]. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 31));
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
@@ -74,17 +76,14 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, dx_roles, 2, &column, 0));
   GP_TRY(gp_operand_shape(sig, dx_roles, 3, &rows, 0));
   GP_TRY(gp_operand_shape(sig, dx_roles, 4, &rows, 0));
-  return gp_output(sig, 0, sig->in[0]->dtype, dy);
+  return gp_infer_out(sig, sig->in[0]->dtype, dy);
 }
 
 static gp_cost cost_dx(const gp_sig *sig) {
   return gp_cost_of(sig, 11 * (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_status run_dx(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, input_gradient)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run_dx, input_gradient)
 
 const gp_op_def gp_def_layer_norm_dx = {.name = "layer_norm_dx",
                                         .min_in = 5,
@@ -93,12 +92,13 @@ const gp_op_def gp_def_layer_norm_dx = {.name = "layer_norm_dx",
                                         .row_inputs = 1 | 2 | 8 | 16,
                                         .infer = infer_dx,
                                         .cost = cost_dx,
-                                        .cpu = {.cut = cut, .run = run_dx}};
+                                        .cpu = {.cut = gp_cut_whole_rows, .run = run_dx}};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
 static const char *const dw_roles[] = {"gradient", "input", "mean", "rstd"};
 
+/* dy [.., C], x [.., C], mean [..], rstd [..] -> dw [C]. */
 static gp_status infer_dw(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dw_roles, 15));
   GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
@@ -107,21 +107,14 @@ static gp_status infer_dw(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, dw_roles, 1, dy, 0));
   GP_TRY(gp_operand_shape(sig, dw_roles, 2, &rows, 0));
   GP_TRY(gp_operand_shape(sig, dw_roles, 3, &rows, 0));
-  return gp_output(sig, 0, sig->in[0]->dtype, &column);
+  return gp_infer_out(sig, sig->in[0]->dtype, &column);
 }
 
 static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 4 * (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_cut cut_dw(const gp_call *call) {
-  return gp_cut_columns(gp_meta_width(call->in[0].meta));
-}
-
-static gp_status run_dw(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, weight_gradient)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run_dw, weight_gradient)
 
 const gp_op_def gp_def_layer_norm_dw = {.name = "layer_norm_dw",
                                         .min_in = 4,
@@ -129,4 +122,4 @@ const gp_op_def gp_def_layer_norm_dw = {.name = "layer_norm_dw",
                                         .flags = GP_OP_ACCUMULATES,
                                         .infer = infer_dw,
                                         .cost = cost_dw,
-                                        .cpu = {.cut = cut_dw, .run = run_dw}};
+                                        .cpu = {.cut = gp_cut_columns, .run = run_dw}};

@@ -2,24 +2,29 @@
  *
  * Row-wise. The largest value is taken off first, so nothing overflows; entries of -inf give 0, a
  * row of -inf only gives NaN. */
-#include "ops/operands.h"
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/cut.h"
+#include "ops/infer.h"
 
 #define GP_REAL_SOURCE "ops/norm/softmax.inc"
 #include "ops/real.h"
 
 static const char *const roles[] = {"input"}, *const dx_roles[] = {"gradient", "output"};
 
+/* x [.., N] -> y like x; at least one dim, since a scalar has no row. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 1));
   GP_TRY(gp_operand_rank(sig, roles, 0, 1));
-  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+  return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
+/* dy, y -> dx. Both gradients read the output: the input need not be kept. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 3));
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 1, &sig->in[0]->shape, 0));
-  return gp_output(sig, 0, sig->in[0]->dtype, &sig->in[0]->shape);
+  return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
 /* Exponentials count as ten operations. */
@@ -31,8 +36,6 @@ static gp_cost cost_dx(const gp_sig *sig) {
   return gp_cost_of(sig, 4 * (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_cut cut(const gp_call *call) { return gp_cut_rows(call->in[0].meta); }
-
 /* ---- softmax ------------------------------------------------------------------------------- */
 
 static gp_status vjp_softmax(gp_vjp *v) {
@@ -40,15 +43,9 @@ static gp_status vjp_softmax(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_softmax_dx, v->dout[0], v->out[0], &v->din[0]);
 }
 
-static gp_status run_softmax(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, softmax)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run_softmax, softmax)
 
-static gp_status run_softmax_dx(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, softmax_dx)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run_softmax_dx, softmax_dx)
 
 const gp_op_def gp_def_softmax = {.name = "softmax",
                                   .min_in = 1,
@@ -58,7 +55,7 @@ const gp_op_def gp_def_softmax = {.name = "softmax",
                                   .infer = infer,
                                   .vjp = vjp_softmax,
                                   .cost = cost,
-                                  .cpu = {.cut = cut, .run = run_softmax}};
+                                  .cpu = {.cut = gp_cut_whole_rows, .run = run_softmax}};
 
 const gp_op_def gp_def_softmax_dx = {.name = "softmax_dx",
                                      .min_in = 2,
@@ -67,7 +64,7 @@ const gp_op_def gp_def_softmax_dx = {.name = "softmax_dx",
                                      .row_inputs = 3,
                                      .infer = infer_dx,
                                      .cost = cost_dx,
-                                     .cpu = {.cut = cut, .run = run_softmax_dx}};
+                                     .cpu = {.cut = gp_cut_whole_rows, .run = run_softmax_dx}};
 
 /* ---- log_softmax --------------------------------------------------------------------------- */
 
@@ -76,15 +73,9 @@ static gp_status vjp_log_softmax(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_log_softmax_dx, v->dout[0], v->out[0], &v->din[0]);
 }
 
-static gp_status run_log_softmax(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, log_softmax)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run_log_softmax, log_softmax)
 
-static gp_status run_log_softmax_dx(const gp_call *call, gp_span span) {
-  GP_BY_REAL(call->in[0].meta->dtype, log_softmax_dx)(call, span);
-  return GP_OK;
-}
+GP_REAL_KERNEL(run_log_softmax_dx, log_softmax_dx)
 
 const gp_op_def gp_def_log_softmax = {.name = "log_softmax",
                                       .min_in = 1,
@@ -94,13 +85,14 @@ const gp_op_def gp_def_log_softmax = {.name = "log_softmax",
                                       .infer = infer,
                                       .vjp = vjp_log_softmax,
                                       .cost = cost,
-                                      .cpu = {.cut = cut, .run = run_log_softmax}};
+                                      .cpu = {.cut = gp_cut_whole_rows, .run = run_log_softmax}};
 
-const gp_op_def gp_def_log_softmax_dx = {.name = "log_softmax_dx",
-                                         .min_in = 2,
-                                         .max_in = 2,
-                                         .flags = GP_OP_ROWS,
-                                         .row_inputs = 3,
-                                         .infer = infer_dx,
-                                         .cost = cost,
-                                         .cpu = {.cut = cut, .run = run_log_softmax_dx}};
+const gp_op_def gp_def_log_softmax_dx = {
+    .name = "log_softmax_dx",
+    .min_in = 2,
+    .max_in = 2,
+    .flags = GP_OP_ROWS,
+    .row_inputs = 3,
+    .infer = infer_dx,
+    .cost = cost,
+    .cpu = {.cut = gp_cut_whole_rows, .run = run_log_softmax_dx}};

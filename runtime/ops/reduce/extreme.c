@@ -70,6 +70,7 @@ SEARCH(search_i64, int64_t, , NEVER_NAN)
 SEARCH(search_i32, int32_t, , NEVER_NAN)
 SEARCH(search_u8, uint8_t, , NEVER_NAN)
 
+/* bool is stored as 0 and 1 in a byte. */
 static void (*const searches[GP_DTYPE_COUNT])(const search *) = {
     [GP_F32] = search_f32, [GP_F64] = search_f64, [GP_BF16] = search_bf16, [GP_F16] = search_f16,
     [GP_I64] = search_i64, [GP_I32] = search_i32, [GP_U8] = search_u8,     [GP_BOOL] = search_u8,
@@ -113,6 +114,7 @@ void gp_extreme_run(const gp_call *call, gp_span span, void *values, int64_t *po
   }
 }
 
+/* One comparison per element of the input. */
 gp_cost gp_extreme_cost(const gp_sig *sig) {
   gp_cost cost = gp_cost_elements(sig, 0);
   cost.flop = (double)gp_meta_numel(sig->in[0]);

@@ -6,5 +6,7 @@
 
 /* Write the units of out[0] from `from`, which broadcasts to its shape; converts dtypes. */
 void gp_copy_units(const gp_call *call, gp_span span, const gp_arg *from);
+/* The kernel of copy and cast: out[0] from in[0]. */
+gp_status gp_copy_run(const gp_call *call, gp_span span);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
-#include "ops/rows.h"
+#include "ops/cut.h"
 #include "ops/shape/boxes.h"
 
 static gp_status infer(gp_sig *sig) {
@@ -13,11 +13,6 @@ static gp_status infer(gp_sig *sig) {
   if (to < 0 || to >= GP_DTYPE_COUNT)
     return gp_fail(GP_EDTYPE, "there is no dtype %lld", (long long)to);
   return gp_infer_out(sig, (gp_dtype)to, &sig->in[0]->shape);
-}
-
-static gp_status run(const gp_call *call, gp_span span) {
-  gp_copy_units(call, span, &call->in[0]);
-  return GP_OK;
 }
 
 /* Back to the input's dtype; integers have no gradient. */
@@ -37,5 +32,5 @@ const gp_op_def gp_def_cast = {
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_copy,
-    .cpu = {.cut = gp_rows_cut, .run = run},
+    .cpu = {.cut = gp_cut_rows, .run = gp_copy_run},
 };

@@ -9,10 +9,8 @@
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
-enum { TEXT = 192 };
-
 static gp_status refuse(const gp_shape *a, const gp_shape *b, int64_t dim) {
-  char first[TEXT], second[TEXT];
+  char first[GP_SHAPE_TEXT], second[GP_SHAPE_TEXT];
   return gp_fail(GP_ESHAPE, "shapes %s and %s differ outside dimension %lld",
                  gp_shape_print(a, first, sizeof first), gp_shape_print(b, second, sizeof second),
                  (long long)dim + 1);
@@ -40,12 +38,6 @@ static gp_status infer(gp_sig *sig) {
     shape.dim[dim] += next->dim[dim];
   }
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
-}
-
-/* Units are the indices of the dims before the one that grows. */
-static gp_cut cut(const gp_call *call) {
-  gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);
-  return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};
 }
 
 /* Input by input: each fills its column of every unit. */
@@ -84,5 +76,5 @@ const gp_op_def gp_def_concat = {
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_copy,
-    .cpu = {.cut = cut, .run = run},
+    .cpu = {.cut = gp_cut_outer, .run = run},
 };

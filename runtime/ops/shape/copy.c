@@ -4,15 +4,10 @@
  * clone() and contiguous() are it too. */
 #include "base/status.h"
 #include "ops/infer.h"
-#include "ops/rows.h"
+#include "ops/cut.h"
 #include "ops/shape/boxes.h"
 
 static gp_status infer(gp_sig *sig) { return gp_infer_like(sig, 0); }
-
-static gp_status run(const gp_call *call, gp_span span) {
-  gp_copy_units(call, span, &call->in[0]);
-  return GP_OK;
-}
 
 /* dx = dy: the elements are the same. */
 static gp_status vjp(gp_vjp *v) {
@@ -29,5 +24,5 @@ const gp_op_def gp_def_copy = {
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_copy,
-    .cpu = {.cut = gp_rows_cut, .run = run},
+    .cpu = {.cut = gp_cut_rows, .run = gp_copy_run},
 };

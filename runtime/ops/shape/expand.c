@@ -5,10 +5,8 @@
 #include "base/status.h"
 #include "ops/infer.h"
 
-enum { TEXT = 192 };
-
 static gp_status refuse(const gp_shape *from, const gp_shape *to) {
-  char a[TEXT], b[TEXT];
+  char a[GP_SHAPE_TEXT], b[GP_SHAPE_TEXT];
   return gp_fail(GP_ESHAPE, "shape %s does not broadcast to %s", gp_shape_print(from, a, sizeof a),
                  gp_shape_print(to, b, sizeof b));
 }

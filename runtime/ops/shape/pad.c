@@ -20,12 +20,6 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
 }
 
-/* Units are the indices of the dims before the padded one. */
-static gp_cut cut(const gp_call *call) {
-  gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);
-  return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};
-}
-
 /* A unit is zeros | x | zeros. All dtypes have 0 as zero bits. */
 static gp_status run(const gp_call *call, gp_span span) {
   size_t item = gp_dtype_size(call->out[0].meta->dtype);
@@ -57,5 +51,5 @@ const gp_op_def gp_def_pad = {
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_copy,
-    .cpu = {.cut = cut, .run = run},
+    .cpu = {.cut = gp_cut_outer, .run = run},
 };

@@ -10,8 +10,6 @@
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
-enum { TEXT = 192 };
-
 /* The dims of a value after merging those that lie behind one another; dims of size 1 are gone. */
 typedef struct runs {
   int count;
@@ -84,7 +82,7 @@ static gp_status check_numel(const gp_shape *from, int64_t n, const gp_shape *to
   int64_t wanted;
   GP_TRY(gp_shape_numel(to, &wanted));
   if (wanted == n) return GP_OK;
-  char a[TEXT], b[TEXT];
+  char a[GP_SHAPE_TEXT], b[GP_SHAPE_TEXT];
   return gp_fail(GP_ESHAPE, "%s has %lld elements, %s has %lld", gp_shape_print(from, a, sizeof a),
                  (long long)n, gp_shape_print(to, b, sizeof b), (long long)wanted);
 }

@@ -29,5 +29,5 @@ const gp_op_def gp_def_accumulate = {
     .row_inputs = 3,
     .infer = infer,
     .cost = gp_map_cost_light,
-    .cpu = {.cut = gp_rows_cut, .run = run},
+    .cpu = {.cut = gp_cut_rows, .run = run},
 };

@@ -3,10 +3,8 @@
  * How `forward` writes a buffer. The value may be broadcast to the slot; dtypes are equal. */
 #include "base/status.h"
 #include "ops/infer.h"
-#include "ops/rows.h"
+#include "ops/cut.h"
 #include "ops/shape/boxes.h"
-
-enum { TEXT = 192 };
 
 /* The slot may not grow: what value and slot broadcast to must be the slot's shape. */
 static gp_status infer(gp_sig *sig) {
@@ -14,7 +12,7 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_infer_same_dtype(sig, 0));
   GP_TRY(gp_infer_broadcast(sig, &shape));
   if (!gp_shape_equal(&shape, &sig->in[0]->shape)) {
-    char slot[TEXT], value[TEXT];
+    char slot[GP_SHAPE_TEXT], value[GP_SHAPE_TEXT];
     return gp_fail(GP_ESHAPE, "a value of shape %s does not fit into %s",
                    gp_shape_print(&sig->in[1]->shape, value, sizeof value),
                    gp_shape_print(&sig->in[0]->shape, slot, sizeof slot));
@@ -38,5 +36,5 @@ const gp_op_def gp_def_assign = {
     .row_inputs = 3,
     .infer = infer,
     .cost = gp_cost_copy,
-    .cpu = {.cut = gp_rows_cut, .run = run},
+    .cpu = {.cut = gp_cut_rows, .run = run},
 };

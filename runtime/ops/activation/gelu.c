@@ -1,4 +1,4 @@
-/* ops/elementwise/gelu.c - x times the normal distribution function of x, and its gradient.
+/* ops/activation/gelu.c - x times the normal distribution function of x, and its gradient.
  *
  * i[0] = 0 takes the erf form, 1 the tanh form of the original paper, written as a sigmoid because
  * (1 + tanh u) / 2 = sigmoid(2 u) keeps its digits where x is far below 0.
@@ -88,12 +88,12 @@ static gp_status infer_dx(gp_sig *sig) {
   return gp_map_dx_infer(sig);
 }
 
-static gp_status run(const gp_call *call, gp_span span) {
+static gp_status run_gelu(const gp_call *call, gp_span span) {
   return call->attr->i[0] ? gp_map_float(call, span, tanh_f32, tanh_f64)
                           : gp_map_float(call, span, erf_f32, erf_f64);
 }
 
-static gp_status run_dx(const gp_call *call, gp_span span) {
+static gp_status run_gelu_dx(const gp_call *call, gp_span span) {
   return call->attr->i[0] ? gp_map_float(call, span, tanh_dx_f32, tanh_dx_f64)
                           : gp_map_float(call, span, erf_dx_f32, erf_dx_f64);
 }
@@ -103,25 +103,6 @@ static gp_status vjp(gp_vjp *v) {
   return gp_build(v->builder, GP_OP_gelu_dx, v->attr, in, 2, &v->din[0]);
 }
 
-const gp_op_def gp_def_gelu = {
-    .name = "gelu",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 1,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_heavy,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(gelu, 1, .infer = infer, .vjp = vjp, .cost = gp_map_cost_heavy)
 
-const gp_op_def gp_def_gelu_dx = {
-    .name = "gelu_dx",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 3,
-    .infer = infer_dx,
-    .cost = gp_map_cost_heavy,
-    .cpu = {.cut = gp_rows_cut, .run = run_dx},
-};
+GP_MAP_OP(gelu_dx, 2, .infer = infer_dx, .cost = gp_map_cost_heavy)

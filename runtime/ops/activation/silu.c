@@ -1,8 +1,9 @@
-/* ops/elementwise/silu.c - x -> x sigmoid(x), and its gradient.
+/* ops/activation/silu.c - x -> x sigmoid(x), and its gradient.
  *
  * One op instead of sigmoid and mul: the factor must be bounded where the sigmoid is exactly 0, and
  * the middle value need not be kept. The gradient reads the input. */
 #include "ops/elementwise/loops.h"
+
 /* The factor x is bounded where the sigmoid is 0 or 1 exactly: 0 * infinity would be NaN. */
 static inline float bounded32(float x, float bound) {
   x = x < -bound ? -bound : x;
@@ -14,14 +15,9 @@ static inline double bounded64(double x, double bound) {
   return x > bound ? bound : x;
 }
 
-static double sigmoid(double x) {
-  double e = exp(-fabs(x));
-  return (x < 0 ? e : 1.0) / (1.0 + e);
-}
-
 /* Below these bounds the sigmoid is 0 in the type. */
 static inline float silu32(float x) { return (x < -110.0f ? -110.0f : x) * gp_sigmoidf(x); }
-static double silu64(double x) { return (x < -800.0 ? -800.0 : x) * sigmoid(x); }
+static double silu64(double x) { return (x < -800.0 ? -800.0 : x) * gp_sigmoid(x); }
 
 /* s (1 + x (1 - s)). */
 static inline float slope32(float x) {
@@ -30,7 +26,7 @@ static inline float slope32(float x) {
 }
 
 static double slope64(double x) {
-  double s = sigmoid(x);
+  double s = gp_sigmoid(x);
   return s * (1.0 + bounded64(x, 800.0) * (1.0 - s));
 }
 
@@ -39,38 +35,15 @@ GP_MAP1(silu_f64, double, double, silu64(a))
 GP_MAP2(silu_dx_f32, float, float, a *slope32(b))
 GP_MAP2(silu_dx_f64, double, double, a *slope64(b))
 
-static gp_status run(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, silu_f32, silu_f64);
-}
+GP_MAP_KERNEL(silu, silu_f32, silu_f64)
 
-static gp_status run_dx(const gp_call *call, gp_span span) {
-  return gp_map_float(call, span, silu_dx_f32, silu_dx_f64);
-}
+GP_MAP_KERNEL(silu_dx, silu_dx_f32, silu_dx_f64)
 
 /* dx = dy s (1 + x (1 - s)), computed from x again: one value kept instead of two. */
 static gp_status vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_silu_dx, v->dout[0], v->in[0], &v->din[0]);
 }
 
-const gp_op_def gp_def_silu = {
-    .name = "silu",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 1,
-    .infer = gp_map_infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_heavy,
-    .cpu = {.cut = gp_rows_cut, .run = run},
-};
+GP_MAP_OP(silu, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_heavy)
 
-const gp_op_def gp_def_silu_dx = {
-    .name = "silu_dx",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_MAP_FLAGS,
-    .row_inputs = 3,
-    .infer = gp_map_dx_infer,
-    .cost = gp_map_cost_heavy,
-    .cpu = {.cut = gp_rows_cut, .run = run_dx},
-};
+GP_MAP_OP(silu_dx, 2, .infer = gp_map_dx_infer, .cost = gp_map_cost_heavy)

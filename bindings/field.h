@@ -1,0 +1,23 @@
+/* bindings/field.h - fields of an options table, and lists as arrays that C can read.
+ *
+ * The Lua layer has checked names and given defaults already; what is checked here is what would
+ * break C: types and ranges. `index` is a table's absolute stack position. */
+#ifndef GP_BINDING_FIELD_H
+#define GP_BINDING_FIELD_H
+
+#include "binding.h"
+
+/* A field that is absent is 0, `otherwise` or false. The name of the field is the `who` of errors. */
+double gp_lua_number_field(lua_State *L, int index, const char *name);
+int64_t gp_lua_int_field(lua_State *L, int index, const char *name, int64_t otherwise);
+bool gp_lua_flag_field(lua_State *L, int index, const char *name);
+
+/* Push memory that holds the elements of the list at `index`; it lives as long as it is on the
+ * stack. Integers are 0..INT32_MAX; parameters are borrowed from the list. */
+int32_t *gp_lua_push_ints(lua_State *L, int index, const char *who, int *count);
+gp_param **gp_lua_push_params(lua_State *L, int index, const char *who, int *count);
+
+/* The parameter at `index`: a plain tensor has no gradient and no stage, so it is refused. */
+gp_param *gp_lua_check_param(lua_State *L, int index, const char *who);
+
+#endif
