@@ -49,7 +49,7 @@ static gp_status run(const gp_call *call, gp_span span) {
   for (int64_t r = span.first; r < span.last; r++) {
     int64_t id = gp_id_at(ids, r);
     if (id < 0 || id >= count) return gp_id_fail(call, ids, r, "id", count);
-    memcpy(gp_arg_at(out, r * c), gp_arg_at(w, id * c), bytes);
+    if (bytes > 0) memcpy(gp_arg_at(out, r * c), gp_arg_at(w, id * c), bytes);
   }
   return GP_OK;
 }

@@ -50,6 +50,7 @@ static gp_cost cost_linear(const gp_sig *sig) {
 /* The product is added to rows that hold the bias already: no second pass over y. */
 static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t n) {
   size_t bytes = (size_t)n * gp_dtype_size(y->meta->dtype);
+  if (bytes == 0) return; /* memory of nothing has no address */
   for (int64_t r = span.first; r < span.last; r++) memcpy(gp_arg_at(y, r * n), bias->data, bytes);
 }
 

@@ -3,8 +3,6 @@
  * The loss stays one value a row: summing and the count of rows are the caller's, so that a
  * mini-batch in pieces gives the same result as a whole one. With label smoothing e a row costs
  * (1 - e) nll(id) + e mean of nll over the classes; an ignored row costs 0 and has gradient 0. */
-#include <string.h>
-
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/cut.h"

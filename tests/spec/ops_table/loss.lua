@@ -18,7 +18,7 @@ local function surprise(a)
     local top, sum, out = -math.huge, 0.0, {}
     for _, v in ipairs(row) do top = math.max(top, v) end
     for _, v in ipairs(row) do sum = sum + math.exp(v - top) end
-    for i, v in ipairs(row) do out[i] = math.log(sum) + top - v end
+    for i, v in ipairs(row) do out[i] = math.log(sum) + (top - v) end
     return out
   end)
 end
@@ -56,6 +56,7 @@ local cross_entropy = {
     { x { 4, 3 }, ids { 4, values = { 2, -100, 0, -100 } }, o = { ignore = -100 } },
     { x { 4, 3 }, ids { 4, values = { 2, 1, 0, 1 }, dtype = "u8" }, o = { ignore = 1, smoothing = 0.3 } },
     { x { 2, 3 }, ids { 2, values = { 7, 7 } }, o = { ignore = 7 } },
+    { x { 2, 0 }, ids { 2, values = { 7, 7 } }, o = { ignore = 7 } },
     { x { 3, 5, low = 500, high = 900 }, ids { 3, below = 5 } },
     { x { 3, 5, layout = "transposed" }, ids { 3, below = 5, layout = "spaced" } },
     { x { 3, 4, 5, layout = "narrowed" }, ids { 3, 4, below = 5, layout = "transposed" } },
