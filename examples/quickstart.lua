@@ -10,18 +10,18 @@ local nn, optim = gp.nn, gp.optim
 local opt = flags.parse("Train a byte-level GPT and let it write.", {
   { "--data PATH", nil, "text to learn: a file or a directory (this project's sources)" },
   { "--steps N", 400, "training steps" },
-  { "--minutes T", 2.8, "stop earlier when this time is over" },
+  { "--minutes T", 2.7, "stop earlier when this time is over" },
   { "--batch N", 32, "sequences in a step" },
   { "--context N", 128, "bytes in a sequence" },
   { "--layers N", 4, "transformer blocks" },
   { "--width N", 128, "size of a byte's vector" },
   { "--heads N", 4, "attention heads" },
-  { "--lr X", 3e-3, "highest learning rate" },
+  { "--lr X", 6e-3, "highest learning rate" },
   { "--stages N", 2, "pipeline stages, one CPU device each" },
   { "--chunks N", 8, "micro-batches in a step" },
   { "--schedule NAME", "1f1b", "naive, gpipe or 1f1b" },
   { "--checkpoint WHEN", "never", "recompute activations: always, except_last or never" },
-  { "--prompt TEXT", "local function ", "what the sample starts with" },
+  { "--prompt TEXT", nil, "what the sample starts with" },
   { "--length N", 300, "bytes to write" },
   { "--seed N", 1, "of weights, order and sample", min = 0 },
   { "--quiet", false, "no progress line" },
@@ -45,8 +45,9 @@ local train, valid = text:shuffle(opt.seed):split(0.9)
 local Embed = nn.class("Embed") -- which byte, and where it stands
 
 function Embed:init(context, width)
-  self.byte = nn.Embedding(256, width)
-  self.place = nn.Parameter({ context, width }, nn.init.normal(0, 0.1))
+  local init = nn.init.normal(0, 0.1)
+  self.byte = nn.Embedding(256, width, { init = init })
+  self.place = nn.Parameter({ context, width }, init)
 end
 
 function Embed:forward(ids) return self.byte(ids) + self.place:narrow(1, 1, ids.shape[2]) end
@@ -146,9 +147,10 @@ end
 
 pipe:eval()
 math.randomseed(opt.seed)
-local bytes = { opt.prompt:byte(1, -1) }
+local bytes = { (opt.prompt or opt.data and "The " or "local function "):byte(1, -1) }
 for _ = 1, opt.length do bytes[#bytes + 1] = next_byte(bytes) end
 for i, byte in ipairs(bytes) do bytes[i] = string.char(byte) end
-print("---- a sample\n" .. table.concat(bytes) .. "\n----")
+local sample = table.concat(bytes):gsub("[^%g%s\128-\255]", "?") -- no control characters
+print("---- a sample\n" .. sample .. "\n----")
 print(("next: gpipe-lua %s --data YOUR.txt --width 256 --layers 6 --steps 2000 --minutes 60"):format(
   arg[0]))

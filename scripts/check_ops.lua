@@ -1,40 +1,13 @@
--- scripts/check_ops.lua - every row of ops.def is complete: a definition, a test.
+-- scripts/check_ops.lua - every row of ops.def is complete: a definition, and a row of the test table.
 --
 -- The linker refuses an op without a definition; this also finds a definition without a row, and an op that
--- the test table does not exercise. Run from the root of the checkout; prints each fault, exits 1.
+-- the conformance table (tests/spec/ops_table.lua) does not exercise, by a row of its own or as part of
+-- another one's gradient. Run from the root of the checkout; prints each fault, exits 1.
 
-local table_path = "tests/spec/ops_table.lua"
+package.path = "./?.lua;" .. package.path
 
-local function read(path)
-  local file = io.open(path)
-  if not file then return nil end
-  local text = file:read("a")
-  file:close()
-  return text
-end
-
-local function read_all(command)
-  local pipe = assert(io.popen(command))
-  local texts = {}
-  for path in pipe:lines() do texts[#texts + 1] = read(path) end
-  pipe:close()
-  return table.concat(texts, "\n")
-end
-
-local function list_ops()
-  local names = {}
-  for line in io.lines("runtime/ops/ops.def") do
-    names[#names + 1] = line:match("^GP_OP%(([%w_]+)%)")
-  end
-  return names
-end
-
--- Names as words: "tanh" is not found in "tanh_dx".
-local function words(text)
-  local set = {}
-  for word in text:gmatch("[%w_]+") do set[word] = true end
-  return set
-end
+local DEFINITIONS = "runtime/ops/ops.def"
+local TABLE = "tests/spec/ops_table.lua"
 
 local faults = 0
 local function complain(...)
@@ -42,17 +15,83 @@ local function complain(...)
   faults = faults + 1
 end
 
-local source = words(read_all("find runtime/ops -name '*.c'"))
--- Rows live beside those of their family, in files that the table requires.
-local tests = read(table_path) and read_all("find tests/spec/ops_table* -name '*.lua'")
-local tested = words(tests or "")
-for _, name in ipairs(list_ops()) do
-  -- gp_def_exp in full, or GP_UNARY(exp, ...) of a family's macro
-  if not (source["gp_def_" .. name] or source[name]) then
-    complain("runtime/ops/ops.def: op '%s' is defined in no file of runtime/ops", name)
+-- ---- ops.def ---------------------------------------------------------------------------------
+
+local function list_ops()
+  local names = {}
+  for line in io.lines(DEFINITIONS) do
+    names[#names + 1] = line:match("^GP_OP%(([%w_]+)%)")
   end
-  if tests and not tested[name] then
-    complain("runtime/ops/ops.def: op '%s' has no row in %s", name, table_path)
+  return names
+end
+
+-- Words of all kernels: gp_def_exp in full, or exp where a family's macro writes it.
+local function words_of_sources()
+  local set = {}
+  local pipe = assert(io.popen("find runtime/ops -name '*.c'"))
+  for path in pipe:lines() do
+    for line in io.lines(path) do
+      for word in line:gmatch("[%w_]+") do set[word] = true end
+    end
+  end
+  pipe:close()
+  return set
+end
+
+-- ---- the test table --------------------------------------------------------------------------
+
+-- What a row must have so that it tests anything.
+local function check_row(row, known, own)
+  local name = tostring(row.op)
+  if not known[name] then complain("%s: row '%s' is no op of %s", TABLE, name, DEFINITIONS) end
+  if own[name] then complain("%s: op '%s' has two rows", TABLE, name) end
+  if type(row.gradient) ~= "boolean" then
+    complain("%s: row '%s' does not say whether the op has a gradient", TABLE, name)
+  end
+  local cases, also = #(row.cases or {}), #(row.also or {})
+  if cases + also == 0 then complain("%s: row '%s' has no cases", TABLE, name) end
+  if cases > 0 and not (row.call and row.reference and row.tolerance and row.refuses) then
+    complain("%s: row '%s' lacks call, reference, tolerance or refuses", TABLE, name)
+  end
+  own[name] = true
+end
+
+-- A gradient op is tested by the row that covers it; it must be one.
+local function check_covers(row, known, covered)
+  for _, name in ipairs(row.covers or {}) do
+    if not known[name] then
+      complain("%s: row '%s' covers '%s', which is no op of %s", TABLE, row.op, name, DEFINITIONS)
+    elseif not row.gradient then
+      complain("%s: row '%s' covers '%s' but has no gradient", TABLE, row.op, name)
+    end
+    covered[name] = true
+  end
+end
+
+-- Sets of the names with a row, and of those that another row covers.
+local function read_table(known)
+  local own, covered = {}, {}
+  for _, row in ipairs(require((TABLE:gsub("%.lua$", ""):gsub("/", ".")))) do
+    check_row(row, known, own)
+    check_covers(row, known, covered)
+  end
+  return own, covered
+end
+
+-- ---- both ------------------------------------------------------------------------------------
+
+local names, known = list_ops(), {}
+for _, name in ipairs(names) do known[name] = true end
+local sources = words_of_sources()
+local own, covered = read_table(known)
+for _, name in ipairs(names) do
+  if not (sources["gp_def_" .. name] or sources[name]) then
+    complain("%s: op '%s' is defined in no file of runtime/ops", DEFINITIONS, name)
+  end
+  if own[name] and covered[name] then
+    complain("%s: op '%s' has a row of its own and is covered by another", TABLE, name)
+  elseif not own[name] and not covered[name] then
+    complain("%s: op '%s' has no row in %s", DEFINITIONS, name, TABLE)
   end
 end
 os.exit(faults == 0)

@@ -190,7 +190,8 @@ function Report:__tostring() return self.text end
 ---
 --- The report's entries are {check, message, device, position}: which check failed ("text", "placement",
 --- "op", "unique", "complete", "order" of two actions of a device, "cycle" between devices), what it says,
---- and where: the device from 0, the position in its row from 1. `tostring(report)` shows the grid with the faulty action in >brackets<.
+--- and where: the device from 0, the position in its row from 1. `tostring(report)` shows the grid with the faulty
+-- action in >brackets<.
 --- ```lua
 --- local good, report = gp.schedule.build("gpipe", {devices = 2, chunks = 4}):verify()
 --- assert(good, report)

@@ -11,6 +11,7 @@ typedef struct execution {
   const gp_group *group;
 } execution;
 
+/* Integer arithmetic: the base of absolute places is NULL, to which C may add nothing. */
 static void *address(const gp_worker *worker, gp_place place) {
   return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
 }
@@ -27,10 +28,12 @@ static void bind(const gp_worker *worker, gp_program *program, const gp_step_blo
   }
 }
 
+/* The module that applied the op, "3.fc (Linear 256 -> 10)": what every failure names first. */
 static const char *label_of(const gp_program *program, const gp_instr *instr) {
   return program->graph->labels[program->graph->nodes[instr->node].label];
 }
 
+/* Kernels know the numbers, this knows the layer: put it before their text. */
 static gp_status name_failure(const gp_program *program, const gp_instr *instr, gp_status status) {
   char prefix[256];
   snprintf(prefix, sizeof prefix, "%s", label_of(program, instr));
@@ -66,6 +69,7 @@ static gp_status run_beside(void *context, int64_t piece, int member) {
 
 /* ---- finite = true ------------------------------------------------------------------------- */
 
+/* Integers are always finite; other dtypes than f32 and f64 do not compute. */
 static bool all_finite(const gp_arg *arg) {
   int64_t n = gp_meta_numel(arg->meta);
   const float *f = arg->data;
@@ -77,6 +81,8 @@ static bool all_finite(const gp_arg *arg) {
   return true;
 }
 
+/* In order of the instructions, so that the first one that made such a value is named and not one
+ * that it spread to. Reads everything once more: only with finite = true. */
 static gp_status check_finite(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
     const gp_instr *instr = &x->program->instrs[n];
@@ -90,6 +96,7 @@ static gp_status check_finite(const execution *x) {
   return GP_OK;
 }
 
+/* Groups one after the other: the hand-out to the team is also the barrier between them. */
 gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step) {
   execution x = {.worker = worker, .program = program};
   bind(worker, program, step);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+/* "fail", "hang" or "sleep:0.5". */
 static gp_status parse_action(const char *value, gp_fault *fault) {
   if (!strcmp(value, "fail"))
     fault->kind = GP_FAULT_FAIL;
@@ -19,6 +20,7 @@ static gp_status parse_action(const char *value, gp_fault *fault) {
   return GP_OK;
 }
 
+/* One key=value; numbers that are left out stay -1, which matches all. */
 static gp_status parse_field(const char *key, const char *value, gp_fault *fault) {
   if (!strcmp(key, "stage"))
     fault->stage = atoi(value);
@@ -36,6 +38,7 @@ static gp_status parse_field(const char *key, const char *value, gp_fault *fault
   return GP_OK;
 }
 
+/* Fields are separated by commas; the text is short and trusted no further than its length. */
 gp_status gp_fault_parse(const char *text, gp_fault *fault) {
   char key[16], value[32];
   int used;
@@ -50,11 +53,13 @@ gp_status gp_fault_parse(const char *text, gp_fault *fault) {
 
 static bool matches(int32_t wanted, int32_t is) { return wanted < 0 || wanted == is; }
 
+/* nanosleep in whole and parts of seconds. */
 static void rest(double seconds) {
   struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
   nanosleep(&t, NULL);
 }
 
+/* A hang ends with the interrupt that it is there to test. */
 gp_status gp_fault_strike(const gp_fault *fault, const gp_fault *here) {
   if (fault->kind == GP_FAULT_NONE || !matches(fault->stage, here->stage) ||
       !matches(fault->step, here->step) || !matches(fault->micro, here->micro) ||

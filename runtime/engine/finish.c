@@ -7,6 +7,8 @@
 #include "base/tensor.h"
 #include "engine/pipeline.h"
 
+/* Called by workers: the smallest order wins, whoever comes first. The text is written before the
+ * order is published, because who sees the order skips its tasks. */
 void gp_run_fail(gp_run *run, int32_t order, gp_status status, const char *text) {
   pthread_mutex_lock(&run->failure_lock);
   if (order < atomic_load(&run->failed_order)) {
@@ -55,12 +57,14 @@ void gp_run_save_buffers(gp_pipeline *p) {
       memcpy(p->arenas[s].committed, p->arenas[s].buffers, p->arenas[s].buffer_bytes);
 }
 
+/* Evaluation may not change a model, nor may a step that failed. */
 static void restore_buffers(gp_pipeline *p) {
   for (int32_t s = 0; s < p->stage_count; s++)
     if (p->arenas[s].buffer_bytes)
       memcpy(p->arenas[s].buffers, p->arenas[s].committed, p->arenas[s].buffer_bytes);
 }
 
+/* On the script's thread, after every worker is done. */
 void gp_run_finish(gp_pipeline *p, gp_run_result *result) {
   gp_run *run = &p->run;
   bool training = run->plan->kind == GP_PLAN_STEP || run->plan->kind == GP_PLAN_SPLIT;

@@ -46,6 +46,7 @@ typedef struct update {
 
 /* ---- making one ---------------------------------------------------------------------------- */
 
+/* Where the value lies now; a pipeline may have moved it since the last look. */
 static const void *value_of(const gp_param *param) {
   gp_tensor *value = NULL;
   if (gp_param_value((gp_param *)param, &value)) return NULL;
@@ -54,12 +55,14 @@ static const void *value_of(const gp_param *param) {
   return data;
 }
 
+/* The order of the arenas, so that neighbours can be merged into one pass. */
 static int by_address(const void *a, const void *b) {
   uintptr_t x = (uintptr_t)value_of(((const member *)a)->param);
   uintptr_t y = (uintptr_t)value_of(((const member *)b)->param);
   return x < y ? -1 : x > y;
 }
 
+/* Members of all groups in one list, and the layout of their moments: as padded as the arenas. */
 static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int group_count) {
   size_t count = 0;
   for (int g = 0; g < group_count; g++) count += (size_t)groups[g].count;
@@ -113,6 +116,7 @@ void gp_optimizer_free(gp_optimizer *o) {
 int64_t gp_optimizer_steps(const gp_optimizer *o) { return o->steps; }
 void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; }
 
+/* A view: it does not keep the optimizer alive. */
 void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp_tensor **moment) {
   *moment = NULL;
   for (int32_t i = 0; i < o->member_count && k < 2; i++) {
@@ -125,6 +129,7 @@ void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
+/* One parameter as the update kernel sees it. */
 static gp_optim_slice slice_of(const gp_optimizer *o, const member *m, const gp_tensor *grad) {
   const gp_meta *meta = gp_param_meta(m->param);
   return (gp_optim_slice){.dtype = meta->dtype,
@@ -141,6 +146,7 @@ static int32_t device_of(const gp_param *param) {
   return p ? gp_param_stage(param) % p->device_count : -1;
 }
 
+/* Where the next parameter of an arena begins. */
 static const char *after(const void *start, const gp_optim_slice *slice) {
   size_t bytes = (size_t)slice->n * gp_dtype_size(slice->dtype);
   return (const char *)start + (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -156,6 +162,7 @@ static bool merge(pass *a, const pass *b) {
   return true;
 }
 
+/* Gradients come and go with plans and freezing, so this is settled at every step; it is cheap. */
 static void make_passes(gp_optimizer *o) {
   o->pass_count = 0;
   for (int32_t i = 0; i < o->member_count; i++) {
@@ -178,6 +185,7 @@ typedef struct piece_context {
   const pass *pass;
 } piece_context;
 
+/* Elementwise: the bits do not depend on where a slice is cut. */
 static gp_status update_piece(void *context, int64_t index, int thread) {
   const piece_context *c = context;
   int64_t first = index * PIECE, last = first + PIECE;
@@ -187,6 +195,7 @@ static gp_status update_piece(void *context, int64_t index, int thread) {
                          first, last);
 }
 
+/* On the worker of each device: its own passes, on its own threads. */
 static gp_status update_device(gp_worker *worker, void *context) {
   const update *u = context;
   for (int32_t i = 0; i < u->optimizer->pass_count; i++) {

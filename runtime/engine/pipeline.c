@@ -20,6 +20,7 @@ static region region_of(const gp_param *param) {
   return gp_param_is_frozen(param) ? FROZEN : TRAINABLE;
 }
 
+/* Every parameter starts on a cache line of its own: threads of an update never share one. */
 static gp_status padded(const gp_param *param, size_t *bytes) {
   return gp_size_align(gp_meta_bytes(gp_param_meta(param)), ALIGNMENT, bytes);
 }
@@ -37,11 +38,13 @@ static gp_status measure(const gp_pipeline *p, int32_t stage, size_t sizes[3]) {
   return GP_OK;
 }
 
+/* A tensor of bytes: counted, so that views may outlive the pipeline. */
 static gp_status take_memory(size_t bytes, gp_tensor **memory) {
   if (!bytes) return GP_OK;
   return gp_tensor_new(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, memory);
 }
 
+/* What a view does when its last reference goes. */
 static void let_go(void *memory) { gp_tensor_free(memory); }
 
 /* A tensor like param at an offset of memory, which it keeps alive. */
@@ -55,6 +58,7 @@ static gp_status place_in(gp_tensor *memory, size_t offset, const gp_param *para
   return status;
 }
 
+/* Draws the first value straight into the arena, or copies the one that is there. */
 static gp_status move_in(gp_pipeline *p, int32_t i, const gp_arena *a, size_t at) {
   gp_param *param = p->params[i];
   region r = region_of(param);
@@ -65,6 +69,7 @@ static gp_status move_in(gp_pipeline *p, int32_t i, const gp_arena *a, size_t at
   return GP_OK;
 }
 
+/* One block each for values, gradients and buffers. */
 static gp_status make_arena(gp_arena *a, const size_t sizes[3]) {
   size_t value_bytes;
   a->grad_bytes = sizes[TRAINABLE];
@@ -79,6 +84,7 @@ static gp_status make_arena(gp_arena *a, const size_t sizes[3]) {
   return GP_OK;
 }
 
+/* The parameters of a stage in order of declaration, region by region. */
 static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
   size_t sizes[3] = {0}, at[3] = {0}, bytes;
   GP_TRY(measure(p, stage, sizes));
@@ -96,18 +102,21 @@ static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
 
 /* ---- what plans ask for -------------------------------------------------------------------- */
 
+/* Linear: asked while plans are built, not while they run. */
 int32_t gp_pipeline_find(const gp_pipeline *p, const gp_param *param) {
   for (int32_t i = 0; i < p->param_count; i++)
     if (p->params[i] == param) return i;
   return -1;
 }
 
+/* What plan/ asks: it knows nothing of pipelines. */
 static void *value_address(void *context, const gp_param *param) {
   const gp_pipeline *p = context;
   int32_t i = gp_pipeline_find(p, param);
   return i < 0 ? NULL : gp_tensor_data(p->values[i]);
 }
 
+/* Kept for the life of the pipeline: every plan of the model will ask for the same ones. */
 static gp_status add_extra(gp_pipeline *p, int32_t param, int32_t layer, void **address) {
   size_t n = (size_t)p->extra_count;
   const gp_meta *meta = gp_param_meta(p->params[param]);
@@ -134,6 +143,7 @@ static gp_status slot_address(void *context, gp_param *param, int32_t layer, voi
   return add_extra(p, i, layer, address);
 }
 
+/* One copy per (parameter, stage): stages run at once and each makes its own. */
 static gp_status packed_address(void *context, gp_param *param, int32_t stage, void **address) {
   gp_pipeline *p = context;
   int32_t index = gp_pipeline_find(p, param);
@@ -151,6 +161,7 @@ static gp_status packed_address(void *context, gp_param *param, int32_t stage, v
   return GP_OK;
 }
 
+/* The workers make room for it now, so that running it allocates nothing. */
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = {.context = p,
                      .value = value_address,
@@ -172,6 +183,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   return GP_OK;
 }
 
+/* The records of the last run go with it. */
 void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
   for (int32_t i = 0; i < p->plan_count; i++) {
     if (p->plans[i] != plan) continue;
@@ -195,6 +207,7 @@ static gp_status copy_ints(const int32_t *from, int32_t count, int32_t **to) {
   return GP_OK;
 }
 
+/* Counts up as it goes: a failure in the middle gives back exactly what was taken. */
 static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   size_t n = (size_t)spec->param_count + 1;
   GP_TRY(gp_alloc_array(n, sizeof(gp_param *), (void **)&p->params));
@@ -210,6 +223,7 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   return GP_OK;
 }
 
+/* Everything that can fail; gp_pipeline_free undoes any part of it. */
 static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_fault_parse(getenv("GPIPE_FAULT"), &p->fault));
   GP_TRY(copy_ints(spec->stage_of, spec->layer_count + 1, &p->stage_of));
@@ -247,6 +261,7 @@ static void release_params(gp_pipeline *p) {
   p->param_count = 0;
 }
 
+/* Workers first: nobody may run while memory goes. */
 void gp_pipeline_close(gp_pipeline *p) {
   if (!p || p->closed) return;
   p->closed = true;
@@ -286,6 +301,7 @@ void gp_pipeline_free(gp_pipeline *p) {
 
 /* ---- running ------------------------------------------------------------------------------- */
 
+/* Between runs nobody looks at the slots; the ticket that starts the next run publishes this. */
 static void reset_channels(gp_plan *plan) {
   for (int32_t e = 0; e < plan->edge_count; e++)
     for (int32_t k = 0; k < plan->channels[e].slots; k++) {
@@ -294,6 +310,7 @@ static void reset_channels(gp_plan *plan) {
     }
 }
 
+/* The count is known here where the shapes decide it; else the last stage counts first. */
 static void set_blocks(gp_pipeline *p, gp_run *run) {
   const gp_plan *plan = run->plan;
   bool known = !plan->shapes[0].programs[plan->stage_count - 1].count;
@@ -308,6 +325,7 @@ static void set_blocks(gp_pipeline *p, gp_run *run) {
                                      .inverse_count = run->count ? 1.0 / (double)run->count : 0};
 }
 
+/* A task never sees half a run: everything is set before the ticket, read after the last worker. */
 gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result) {
   gp_run *run = &p->run;

@@ -5,6 +5,7 @@
 
 #include "engine/pipeline.h"
 
+/* Seen by the script: from handing out the run to the last worker's end and the sums after it. */
 double gp_pipeline_seconds(const gp_pipeline *p) {
   return 1e-9 * (double)(p->last_end - p->last_begin);
 }
@@ -17,6 +18,7 @@ static void range_of(const gp_pipeline *p, int32_t d, int32_t *begin, int32_t *e
   *end = split && !p->run.backward_half ? plan->half[d] : plan->first[d + 1];
 }
 
+/* A device may hold several stages: their activations add up. */
 void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats) {
   const gp_plan *plan = p->last_plan;
   int32_t begin, end;
@@ -31,6 +33,7 @@ void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats)
   stats->peak_bytes = plan->device_bytes[device];
 }
 
+/* Colours in the viewers go by category. */
 static const char *category(gp_act op) {
   switch (op) {
   case GP_ACT_F: return "forward";
@@ -44,6 +47,8 @@ static const char *category(gp_act op) {
   }
 }
 
+/* Microseconds from the begin of the run, as the format wants. Nested by construction: one task at a
+ * time per device. Source: Trace Event Format, complete events (ph X). */
 static void write_task(FILE *file, const gp_pipeline *p, int32_t device, int32_t t) {
   const gp_task *task = &p->last_plan->tasks[t];
   const gp_record *record = &p->records[t];
@@ -55,6 +60,7 @@ static void write_task(FILE *file, const gp_pipeline *p, int32_t device, int32_t
           1e-3 * (double)(record->end - record->begin), (int)task->stage, (int)task->micro);
 }
 
+/* Metadata first: viewers name rows by it. */
 static void write_all(FILE *file, const gp_pipeline *p) {
   fprintf(file,
           "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
@@ -71,6 +77,7 @@ static void write_all(FILE *file, const gp_pipeline *p) {
   fprintf(file, "\n]}\n");
 }
 
+/* fclose tells of a full disk when fprintf did not. */
 gp_status gp_pipeline_trace(const gp_pipeline *p, const char *path) {
   if (!p->last_plan || p->closed) return gp_fail(GP_ESTATE, "trace: no step has run yet");
   FILE *file = fopen(path, "w");

@@ -13,6 +13,7 @@
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
+/* Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). */
 static void wait_for_inputs(gp_worker *worker, const gp_plan *plan, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
@@ -24,15 +25,18 @@ static void wait_for_inputs(gp_worker *worker, const gp_plan *plan, const gp_tas
   }
 }
 
+/* A worker that sleeps is woken; one that spins sees the word itself. */
 static void ring_stage(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
   int32_t device = plan->placement[stage];
   if (device != worker->device) gp_worker_ring(&worker->pipeline->workers[device]);
 }
 
+/* Release order: whoever sees the round sees the value. A failed task publishes too, or its readers
+ * would wait for ever; they skip their work. */
 static void publish_outputs(gp_worker *worker, const gp_plan *plan, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
-    const gp_edge *edge = &plan->shapes[0].stages->edges[use->edge];
+    const gp_edge *edge = gp_plan_edge(plan, use->edge);
     gp_slot_state *state = &plan->channels[use->edge].states[use->slot];
     if (use->publish) {
       atomic_store_explicit(&state->published, use->round + 1, memory_order_release);
@@ -54,6 +58,7 @@ static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first
   return (char *)gp_tensor_data(tensor) + (size_t)first_row * row_bytes;
 }
 
+/* One address per base of the plan; what this task does not touch keeps an old one, never read. */
 static void bind_frame(gp_worker *worker, const gp_run *run, const gp_task *task) {
   const gp_plan *plan = run->plan;
   const gp_run_args *args = run->args;
@@ -89,6 +94,7 @@ static void settle_count(gp_run *run) {
     run->blocks[i].inverse_count = run->count ? 1.0 / (double)run->count : 0;
 }
 
+/* The last count of the mini-batch settles what every loss is divided by. */
 static gp_status run_task(gp_worker *worker, gp_run *run, const gp_task *task) {
   gp_pipeline *pipeline = worker->pipeline;
   gp_fault here = {.stage = task->stage,
@@ -103,6 +109,7 @@ static gp_status run_task(gp_worker *worker, gp_run *run, const gp_task *task) {
   return GP_OK;
 }
 
+/* Interrupts count as a failure before everything else. */
 static bool is_skipped(gp_run *run, const gp_task *task) {
   if (gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
   return task->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);

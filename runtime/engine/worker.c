@@ -22,6 +22,7 @@ static bool reached(_Atomic uint32_t *word, uint32_t wanted) {
   return atomic_load_explicit(word, memory_order_acquire) >= wanted;
 }
 
+/* Spin, then sleep. The time-out is a belt: a lost ring would cost a tenth of a second, not a hang. */
 void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted) {
   for (int i = 0, n = worker->pipeline->spin ? SPINS : 1; i < n; i++) {
     if (reached(word, wanted)) return;
@@ -36,6 +37,8 @@ void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted)
   atomic_store(&worker->sleeping, 0);
 }
 
+/* Sequentially consistent on both sides: either the ringer sees `sleeping`, or the sleeper sees the
+ * new bell. */
 void gp_worker_ring(gp_worker *worker) {
   atomic_fetch_add(&worker->doorbell, 1);
   if (atomic_load(&worker->sleeping)) gp_wake_word(&worker->doorbell, INT_MAX);
@@ -52,6 +55,7 @@ static bool next_job(gp_worker *worker, uint32_t *seen) {
   return !atomic_load(&p->quit);
 }
 
+/* The text of a failure is thread-local: carry it over for the script's thread. */
 static void *work(void *context) {
   gp_worker *worker = context;
   gp_pipeline *p = worker->pipeline;
@@ -65,6 +69,7 @@ static void *work(void *context) {
   return NULL;
 }
 
+/* job and its context are published by the ticket. */
 gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
   p->job = job;
   p->job_context = context;
@@ -94,6 +99,7 @@ static gp_status start(gp_worker *worker, const gp_device_spec *device, int firs
   return GP_OK;
 }
 
+/* Threads are pinned and spin only where each has a core: more devices than cores must share. */
 gp_status gp_workers_start(gp_pipeline *p, const gp_device_spec *devices) {
   int cores = gp_machine_info().cores, threads = 0, first = 0;
   for (int32_t d = 0; d < p->device_count; d++) threads += devices[d].threads;
@@ -108,6 +114,7 @@ gp_status gp_workers_start(gp_pipeline *p, const gp_device_spec *devices) {
   return GP_OK;
 }
 
+/* Also after a start that failed half-way. */
 void gp_workers_stop(gp_pipeline *p) {
   if (!p->workers) return;
   atomic_store(&p->quit, 1);
@@ -124,6 +131,7 @@ void gp_workers_stop(gp_pipeline *p) {
   p->workers = NULL;
 }
 
+/* The frame of the plan and scratch for each team member. */
 static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   int32_t bases = gp_plan_base_count(plan);
   if (bases > worker->frame_room) {
@@ -156,6 +164,7 @@ static gp_status make_room(int32_t count, size_t size, int32_t *room, void **arr
   return GP_OK;
 }
 
+/* Records of an earlier run would describe tasks of another plan. */
 gp_status gp_workers_prepare(gp_pipeline *p, const gp_plan *plan) {
   for (int32_t d = 0; d < p->device_count; d++) GP_TRY(prepare(&p->workers[d], plan));
   p->last_plan = NULL;

@@ -27,6 +27,7 @@ typedef struct gradient {
   int32_t share_count, share_room;
 } gradient;
 
+/* Parameters only: buffers and frozen ones stop the gradient. */
 static bool trainable(const gp_graph *graph, const gp_value *value) {
   if (value->kind != GP_VALUE_PARAM) return false;
   const gp_param *param = graph->params[value->index];
@@ -47,6 +48,7 @@ static void mark(gradient *g, int32_t nodes) {
   }
 }
 
+/* One partial sum; it belongs to the layer that the builder stands in. */
 static gp_status add(gradient *g, gp_ref a, gp_ref b, gp_ref *sum) {
   gp_ref in[2] = {a, b};
   return gp_build(&g->builder, GP_OP_add, &(gp_attrs){{0}, {0}}, in, 2, sum);
@@ -102,6 +104,7 @@ static gp_status into_slot(gradient *g, gp_ref param, gp_ref grad) {
   return gp_build(&g->builder, GP_OP_accumulate, &(gp_attrs){{0}, {0}}, in, 2, &ignored);
 }
 
+/* What the rule answered goes to accumulators or on towards the inputs. */
 static gp_status deliver(gradient *g, const gp_node *node, const gp_ref *din) {
   for (int i = 0; i < node->n_in; i++) {
     if (din[i] == GP_NONE) continue;
@@ -160,6 +163,7 @@ static gp_status seed(gradient *g, gp_gradient_root *root) {
   return send(g, root->value, g->builder.layer, grad);
 }
 
+/* Nodes in reverse: every reader has sent before a value is folded. */
 static gp_status run(gradient *g, gp_gradient_root *root) {
   int32_t nodes = g->graph->node_count;
   mark(g, nodes);

@@ -14,6 +14,7 @@ static gp_status grow(void **array, int32_t count, int32_t *room, size_t size) {
   return GP_OK;
 }
 
+/* Parameters and constants are counted; the rest is the graph's own. */
 void gp_graph_free(gp_graph *graph) {
   for (int32_t i = 0; i < graph->label_count; i++) gp_free(graph->labels[i]);
   for (int32_t i = 0; i < graph->param_count; i++) gp_param_free(graph->params[i]);
@@ -36,6 +37,7 @@ gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *met
   return GP_OK;
 }
 
+/* Consecutive ops of a module share one label. */
 gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label) {
   if (graph->label_count && !strcmp(graph->labels[graph->label_count - 1], text)) {
     *label = graph->label_count - 1;
@@ -47,6 +49,7 @@ gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label) {
   return GP_OK;
 }
 
+/* Linear: a model has hundreds, and each op looks its own up once. */
 gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index) {
   for (int32_t i = 0; i < graph->param_count; i++)
     if (graph->params[i] == param) return *index = i, GP_OK;
@@ -56,6 +59,7 @@ gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index) {
   return GP_OK;
 }
 
+/* The value of an accumulator stands for memory that outlives every program. */
 gp_status gp_graph_slot(gp_graph *graph, int32_t param, int32_t layer, gp_ref *slot) {
   for (gp_ref r = 0; r < graph->value_count; r++) {
     const gp_value *v = gp_graph_at(graph, r);
@@ -102,10 +106,12 @@ const gp_meta *gp_build_meta(const gp_builder *b, gp_ref ref) {
   return &gp_graph_at(b->graph, ref)->meta;
 }
 
+/* A copy that the op at hand asked for; it belongs to the same layer. */
 static gp_status contiguous(gp_builder *b, gp_ref in, gp_ref *out) {
   return gp_build(b, GP_OP_copy, &(gp_attrs){{0}, {0}}, &in, 1, out);
 }
 
+/* Strided inputs are copied here, once, so that no kernel has to be ready for them. */
 gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref *in, int n_in,
                    gp_ref *out) {
   gp_node node = {.op = op,
@@ -127,6 +133,7 @@ gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref 
   return GP_OK;
 }
 
+/* Scalars of gradient rules; 0-d tensors broadcast everywhere. */
 gp_status gp_build_constant(gp_builder *b, gp_dtype dtype, double value, gp_ref *out) {
   gp_graph *graph = b->graph;
   gp_tensor *tensor;
@@ -141,6 +148,7 @@ gp_status gp_build_constant(gp_builder *b, gp_dtype dtype, double value, gp_ref 
 
 /* ---- reachability -------------------------------------------------------------------------- */
 
+/* One pass from the last node: every node stands after what it reads. */
 gp_status gp_graph_reach(const gp_graph *graph, const gp_ref *roots, int32_t count, bool *keep) {
   bool *wanted; /* per value: somebody needs its memory */
   GP_TRY(gp_alloc_array((size_t)graph->value_count + 1, sizeof *wanted, (void **)&wanted));

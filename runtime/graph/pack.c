@@ -17,6 +17,7 @@ static gp_ref find_copy(const gp_graph *graph, gp_ref weight, int32_t layer) {
   return GP_NONE;
 }
 
+/* A view and a copy of it: two nodes, one pass over the weight. */
 static gp_status make_copy(gp_graph *graph, const gp_node *linear, gp_ref *copy) {
   gp_builder at = {.graph = graph, .layer = linear->layer, .label = linear->label};
   gp_attrs swap = {.i = {2, 1, 0}}, none = {0};

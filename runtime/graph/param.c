@@ -19,6 +19,7 @@ struct gp_param {
   int32_t stage;           /* of the owner */
 };
 
+/* Nothing is drawn yet: declaring a model costs no memory. */
 gp_status gp_param_new(const gp_param_spec *spec, gp_param **param) {
   gp_param *made;
   gp_meta meta;
@@ -50,6 +51,7 @@ const gp_meta *gp_param_meta(const gp_param *param) { return &param->meta; }
 bool gp_param_is_buffer(const gp_param *param) { return param->spec.buffer; }
 bool gp_param_is_frozen(const gp_param *param) { return param->spec.frozen; }
 
+/* A pipeline has laid out gradients by then. */
 gp_status gp_param_set_frozen(gp_param *param, bool frozen) {
   if (param->owner && param->spec.frozen != frozen)
     return gp_fail(GP_ESTATE, "freeze: the parameter belongs to a pipeline; close it first");
@@ -57,6 +59,7 @@ gp_status gp_param_set_frozen(gp_param *param, bool frozen) {
   return GP_OK;
 }
 
+/* The stream is the number of the parameter: adding one at the end changes no earlier value. */
 static gp_status draw(const gp_param *param, gp_tensor *to) {
   return gp_tensor_fill(to, &param->spec.init, param->spec.seed, param->spec.number);
 }
@@ -73,6 +76,7 @@ gp_status gp_param_value(gp_param *param, gp_tensor **value) {
   return GP_OK;
 }
 
+/* The old memory goes when the last view of it does. */
 gp_status gp_param_move(gp_param *param, gp_tensor *to) {
   GP_TRY(param->value ? gp_tensor_copy(to, param->value) : draw(param, to));
   gp_tensor_free(param->value);
@@ -90,6 +94,7 @@ void gp_param_set_grad(gp_param *param, gp_tensor *grad) {
   param->grad = grad;
 }
 
+/* The text is for the user who made two pipelines of one model. */
 gp_status gp_param_own(gp_param *param, const void *owner, int32_t stage) {
   if (owner && param->owner && param->owner != owner)
     return gp_fail(GP_ESTATE,

@@ -44,6 +44,7 @@ static gp_status find_live(cutter *c) {
   return status;
 }
 
+/* Views live where their base does. */
 static void find_homes(cutter *c) {
   const gp_graph *graph = c->graph;
   for (gp_ref r = 0; r < graph->value_count; r++) {
@@ -65,6 +66,7 @@ static bool is_invariant(const cutter *c, gp_ref ref) {
   }
 }
 
+/* In order of the nodes, so inputs are settled before. */
 static void find_invariant_node(const cutter *c, int32_t n) {
   const gp_node *node = &c->graph->nodes[n];
   unsigned moving = GP_OP_RANDOM | GP_OP_EFFECT;
@@ -91,6 +93,7 @@ static void find_invariant(cutter *c) {
 
 /* ---- edges --------------------------------------------------------------------------------- */
 
+/* Edges are few; the table per value finds them at once. */
 static gp_status add_edge(cutter *c, gp_ref value, gp_edge **edge) {
   gp_stages *out = c->out;
   size_t n = (size_t)out->edge_count;
@@ -119,6 +122,7 @@ static gp_status add_reader(cutter *c, gp_ref value, int32_t to) {
   return GP_OK;
 }
 
+/* Views are no reads: they cost nothing, their readers read the base. */
 static gp_status find_edges(cutter *c) {
   const gp_graph *graph = c->graph;
   for (int32_t n = 0; n < graph->node_count; n++) {
@@ -135,6 +139,7 @@ static gp_status find_edges(cutter *c) {
 
 /* ---- I, W and R ---------------------------------------------------------------------------- */
 
+/* Everything behind a gradient that leaves its stage. */
 static gp_status find_input_gradients(cutter *c) {
   gp_ref *roots;
   int32_t count = 0;
@@ -176,6 +181,7 @@ static gp_status find_recomputed(cutter *c) {
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
+/* Room doubles whenever the count is a power of two. */
 static gp_status append(gp_node_list *list, int32_t node) {
   if (!(list->count & (list->count - 1)) || list->count == 0) {
     size_t n = (size_t)list->count;
@@ -185,6 +191,7 @@ static gp_status append(gp_node_list *list, int32_t node) {
   return GP_OK;
 }
 
+/* Views have no kernel, so they are in no list. */
 static gp_status fill_lists(cutter *c) {
   for (int32_t n = 0; n < c->graph->node_count; n++) {
     const gp_node *node = &c->graph->nodes[n];

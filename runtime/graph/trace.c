@@ -47,6 +47,7 @@ const gp_meta *gp_trace_meta(const gp_trace *trace, gp_ref ref) {
   return &gp_graph_at(&trace->graph, ref)->meta;
 }
 
+/* Inputs are contiguous whatever the user's tensor was: the pipeline copies where it must. */
 gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *meta, gp_ref *ref) {
   bool batch = kind == GP_INPUT_BATCH;
   int32_t *count = batch ? &trace->input_count : &trace->target_count;
@@ -58,6 +59,7 @@ gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *met
   return GP_OK;
 }
 
+/* The same tensor captured twice is one constant. */
 gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   gp_graph *graph = &trace->graph;
   for (int32_t i = 0; i < graph->value_count; i++)
@@ -103,6 +105,7 @@ static gp_status take_snapshot(gp_trace *trace, int32_t index, gp_ref buffer) {
   return GP_OK;
 }
 
+/* A buffer is read through a snapshot; writing it ends the snapshot. */
 gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
   int32_t index;
   gp_ref value;

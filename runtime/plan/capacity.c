@@ -33,6 +33,7 @@ static void after(clocks *c, int32_t t, int32_t p) {
   if (over > mine[c->device[p]]) mine[c->device[p]] = over;
 }
 
+/* Does t know, before it starts, that p is over? */
 static bool known_over(const clocks *c, int32_t p, int32_t t) {
   return clock_of(c, t)[c->device[p]] > p - c->plan->first[c->device[p]];
 }
@@ -50,8 +51,10 @@ static gp_status sort_tasks(clocks *c) {
   return GP_OK;
 }
 
+/* Who publishes and who releases each message. */
 static void index_uses(clocks *c) {
   int32_t stages = c->plan->stage_count;
+  for (int32_t i = 0; i < c->plan->edge_count * c->micros; i++) c->maker[i] = -1;
   for (int32_t i = 0; i < c->plan->edge_count * c->micros * stages; i++) c->last[i] = -1;
   for (int32_t d = 0; d < c->devices; d++)
     for (int32_t t = c->plan->first[d]; t < c->plan->first[d + 1]; t++) {
@@ -65,6 +68,7 @@ static void index_uses(clocks *c) {
     }
 }
 
+/* A task knows what its predecessor on the device knew, and what came with its messages. */
 static void run_clocks(clocks *c) {
   for (int32_t i = 0; i < c->task_count; i++) {
     int32_t t = c->sorted[i];
@@ -75,26 +79,32 @@ static void run_clocks(clocks *c) {
   }
 }
 
+/* With this many slots, is the earlier user of each slot known to be done with it? */
 static bool enough(const clocks *c, int32_t edge, int32_t slots) {
   int32_t stages = c->plan->stage_count;
-  for (int32_t i = slots; i < c->micros; i++)
+  for (int32_t i = gp_plan_edge_micro(c->plan, edge) + slots; i < c->micros; i++)
     for (int32_t s = 0; s < stages; s++) {
       int32_t last = c->last[(edge * c->micros + i - slots) * stages + s];
-      if (last >= 0 && !known_over(c, last, c->maker[edge * c->micros + i])) return false;
+      int32_t maker = c->maker[edge * c->micros + i];
+      if (last >= 0 && maker >= 0 && !known_over(c, last, maker)) return false;
     }
   return true;
 }
 
+/* The i-th micro-batch of an edge takes slot i mod K, the (i div K)-th time. */
 static void set_slots(gp_plan *plan, const int32_t *slots) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
     gp_task *task = &plan->tasks[t];
     for (int32_t u = 0; u < task->use_count; u++) {
-      task->uses[u].slot = task->micro % slots[task->uses[u].edge];
-      task->uses[u].round = (uint32_t)(task->micro / slots[task->uses[u].edge]);
+      gp_use *use = &task->uses[u];
+      int32_t turn = task->micro - gp_plan_edge_micro(plan, use->edge);
+      use->slot = turn % slots[use->edge];
+      use->round = (uint32_t)(turn / slots[use->edge]);
     }
   }
 }
 
+/* The smallest number that is enough: memory of an edge is slots times bytes. */
 static gp_status size_all(clocks *c, int32_t *slots) {
   gp_plan *plan = c->plan;
   bool forward_only = plan->kind == GP_PLAN_EVALUATE || plan->kind == GP_PLAN_FORWARD;
@@ -108,7 +118,7 @@ static gp_status size_all(clocks *c, int32_t *slots) {
     else
       while (n < c->micros && !enough(c, e, n)) n++;
     plan->channels[e].slots = slots[e] = n;
-    plan->channels[e].parties = 1 + plan->shapes[0].stages->edges[e].to_count;
+    plan->channels[e].parties = 1 + gp_plan_edge(plan, e)->to_count;
   }
   set_slots(plan, slots);
   return GP_OK;

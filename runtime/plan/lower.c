@@ -35,6 +35,7 @@ static bool backward_follows(const gp_schedule *s, int32_t a, int32_t end) {
   return false;
 }
 
+/* Kept, or dropped and recomputed: decided at F. */
 static bool keeps(const lowerer *l, int32_t a, int32_t end) {
   if (!trains(l->plan)) return false;
   switch (l->env->checkpoint) {
@@ -45,6 +46,8 @@ static bool keeps(const lowerer *l, int32_t a, int32_t end) {
   return backward_follows(l->schedule, a, end);
 }
 
+/* I and W of this stage must be programs of their own: the schedule says so, or it runs backwards in an
+ * order in which weight gradients may not be added. */
 bool gp_schedule_splits(const gp_schedule *s, int32_t stage) {
   int32_t next = 0;
   for (int32_t a = 0; a < s->first[s->device_count]; a++) {
@@ -74,6 +77,7 @@ static gp_task *append(lowerer *l, gp_act op, const gp_action *action) {
   return task;
 }
 
+/* F. */
 static void append_forward(lowerer *l, int32_t a, int32_t end) {
   const gp_action *action = &l->schedule->actions[a];
   l->kept[cell(l, action)] = keeps(l, a, end);
@@ -92,6 +96,7 @@ static void append_weights(lowerer *l, const gp_action *action) {
   l->next[action->stage] = next.micro;
 }
 
+/* B, or I and the Ws that may run after it; before them R where nothing was kept. */
 static void append_backward(lowerer *l, const gp_action *action) {
   bool apart = l->apart[action->stage], kept = l->kept[cell(l, action)];
   if (action->op != GP_ACT_W) {
@@ -129,6 +134,7 @@ static void append_prepares(lowerer *l, int32_t device) {
     }
 }
 
+/* P and C come first: while the first stage fills the pipeline, the last has nothing else to do. */
 static void lower_device(lowerer *l, int32_t device) {
   const gp_schedule *s = l->schedule;
   append_prepares(l, device);
@@ -233,6 +239,7 @@ static void visit(slot_map *m, gp_task *task) {
   m->live -= last;
 }
 
+/* In the order of the device, which is the order in which slots are taken and given back. */
 static gp_status assign_slots(gp_plan *plan, int32_t stage) {
   slot_map m = {.slots = &plan->slots[stage]};
   int32_t device = plan->placement[stage], room = plan->micro_count + 1;
@@ -247,6 +254,7 @@ static gp_status assign_slots(gp_plan *plan, int32_t stage) {
 
 /* ---- uses of edges ------------------------------------------------------------------------- */
 
+/* Only edges need slots of channels. */
 static void touch(const gp_place *place, bool *touched) {
   if (place->base >= GP_BASE_EDGE) touched[place->base - GP_BASE_EDGE] = true;
 }
@@ -279,7 +287,7 @@ static void mark_uses(gp_plan *plan, int32_t stage, bool *seen) {
       for (int32_t u = 0; task->stage == stage && u < task->use_count; u++) {
         gp_use *use = &task->uses[u];
         bool *cell = &seen[use->edge * plan->micro_count + task->micro], first = !*cell;
-        bool made_here = plan->shapes[0].stages->edges[use->edge].from == stage;
+        bool made_here = gp_plan_edge(plan, use->edge)->from == stage;
         *cell = true;
         if (!first) continue;
         if (pass)
@@ -291,6 +299,7 @@ static void mark_uses(gp_plan *plan, int32_t stage, bool *seen) {
   }
 }
 
+/* Programs say what they touch; nothing is declared twice. */
 static gp_status find_all_uses(gp_plan *plan) {
   bool *cells;
   size_t room = (size_t)plan->edge_count * (size_t)plan->micro_count;

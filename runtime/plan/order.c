@@ -25,6 +25,7 @@ static void release(order *o) {
   o->waiting_count = 0;
 }
 
+/* Whatever is not row-wise ends the chain: the waiting go first. */
 static void place(order *o, int32_t index) {
   const gp_node *node = &o->graph->nodes[index];
   if (accumulates(node)) {

@@ -10,16 +10,17 @@ int32_t gp_plan_base_count(const gp_plan *plan) { return GP_BASE_EDGE + plan->ed
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* Both numbers of rows must give the same edges, or the stages would not understand each other. */
-static bool same_edges(const gp_stages *a, const gp_stages *b) {
-  if (a->edge_count != b->edge_count) return false;
-  for (int32_t e = 0; e < a->edge_count; e++) {
-    const gp_edge *x = &a->edges[e], *y = &b->edges[e];
-    if (x->from != y->from || x->phase != y->phase || x->to_count != y->to_count ||
-        memcmp(x->to, y->to, (size_t)x->to_count * sizeof *x->to))
-      return false;
-  }
-  return true;
+static bool is_own_edge(const gp_plan *plan, int32_t edge) {
+  return plan->shapes[1].own_edges && edge >= plan->shapes[1].first_edge;
+}
+
+const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge) {
+  const gp_shape_plan *shape = &plan->shapes[is_own_edge(plan, edge)];
+  return &shape->stages->edges[edge - shape->first_edge];
+}
+
+int32_t gp_plan_edge_micro(const gp_plan *plan, int32_t edge) {
+  return is_own_edge(plan, edge) ? plan->shapes[0].micros : 0;
 }
 
 /* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
@@ -35,6 +36,7 @@ static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) 
       gp_meta_print(*meta, (char[96]){0}, 96), (int)shape->rows);
 }
 
+/* Both sizes of micro-batches write into one tensor. */
 static gp_status check_outputs(const gp_plan *plan) {
   const gp_meta *large, *small;
   GP_TRY(check_output(&plan->shapes[0], &large));
@@ -50,23 +52,35 @@ static gp_status check_outputs(const gp_plan *plan) {
       gp_meta_print(small, (char[96]){0}, 96), (int)plan->shapes[1].rows);
 }
 
+/* Sums are added and counts are settled the same way for all micro-batches. */
+static gp_status check_losses(const gp_plan *plan) {
+  const gp_shape_plan *a = &plan->shapes[0], *b = &plan->shapes[1];
+  if (!b->trace || a->loss == GP_NONE) return GP_OK;
+  gp_dtype large = a->trace->graph.values[a->loss].meta.dtype;
+  gp_dtype small = b->trace->graph.values[b->loss].meta.dtype;
+  if (large == small && (a->count == GP_NONE) == (b->count == GP_NONE)) return GP_OK;
+  return gp_fail(GP_EINVAL,
+                 "loss: it is of another kind for %d rows than for %d: sum or count must not "
+                 "depend on the number of rows",
+                 (int)a->rows, (int)b->rows);
+}
+
+/* The larger micro-batches first: the smaller ones use their packed weights. */
 static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
     if (!spec->shapes[k].micros) continue;
+    if (k) plan->shapes[1].larger = &plan->shapes[0];
     GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
   }
-  if (spec->shapes[1].micros && !same_edges(plan->shapes[0].stages, plan->shapes[1].stages))
-    return gp_fail(
-        GP_ESHAPE,
-        "the model is traced to different graphs for %d and %d rows: forward must not branch on "
-        "the number of rows, or chunks must divide the batch",
-        (int)spec->shapes[0].rows, (int)spec->shapes[1].rows);
   plan->edge_count = plan->shapes[0].stages->edge_count;
+  if (plan->shapes[1].own_edges) plan->edge_count += plan->shapes[1].stages->edge_count;
+  GP_TRY(check_losses(plan));
   return check_outputs(plan);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
+/* Memory of one device, counted there. */
 static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes, char **memory) {
   size_t total;
   GP_TRY(gp_size_mul(count, bytes, &total));
@@ -76,16 +90,24 @@ static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes,
   return GP_OK;
 }
 
+/* Bytes of an edge's value in the micro-batches of one size; 0 where they do not use it. */
+static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *bytes) {
+  const gp_shape_plan *shape = &plan->shapes[k];
+  int32_t own = edge - shape->first_edge;
+  *bytes = 0;
+  if (!shape->stages || own < 0 || own >= shape->stages->edge_count) return GP_OK;
+  gp_ref value = shape->stages->edges[own].value;
+  return gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, bytes);
+}
+
+/* Slots lie with the maker; both sizes of micro-batches fit. */
 static gp_status allocate_channels(gp_plan *plan) {
   for (int32_t e = 0; e < plan->edge_count; e++) {
     gp_channel *channel = &plan->channels[e];
-    int32_t device = plan->placement[plan->shapes[0].stages->edges[e].from];
+    int32_t device = plan->placement[gp_plan_edge(plan, e)->from];
     for (int k = 0; k < 2; k++) {
-      const gp_shape_plan *shape = &plan->shapes[k];
-      if (!shape->stages) continue;
-      gp_ref value = shape->stages->edges[e].value;
       size_t bytes;
-      GP_TRY(gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, &bytes));
+      GP_TRY(edge_bytes(plan, e, k, &bytes));
       if (bytes > channel->bytes) channel->bytes = bytes;
     }
     GP_TRY(take(plan, device, (size_t)channel->slots, channel->bytes, &channel->memory));
@@ -115,6 +137,7 @@ static gp_status allocate_slots(gp_plan *plan, int32_t stage) {
   return take(plan, plan->placement[stage], 1, total, &slots->memory);
 }
 
+/* Tasks of a device run one after the other and share one temporary area. */
 static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
   if (!task->program) return;
   if (task->program->temp_bytes > plan->temp_bytes[device])
@@ -123,6 +146,7 @@ static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
     plan->scratch_bytes = task->program->scratch_bytes;
 }
 
+/* Slot numbers become addresses, now that the blocks are there. */
 static void resolve_slots(gp_plan *plan, gp_task *task) {
   const gp_slots *slots = &plan->slots[task->stage];
   char *area = slots->memory, *address[GP_SLOT_KINDS] = {0};
@@ -135,6 +159,7 @@ static void resolve_slots(gp_plan *plan, gp_task *task) {
   task->carried = address[GP_SLOT_CARRIED];
 }
 
+/* All memory of the plan; after this nothing is taken until it goes. */
 static gp_status allocate(gp_plan *plan) {
   GP_TRY(allocate_channels(plan));
   for (int32_t s = 0; s < plan->stage_count; s++) GP_TRY(allocate_slots(plan, s));
@@ -150,6 +175,7 @@ static gp_status allocate(gp_plan *plan) {
 
 /* ---- building ------------------------------------------------------------------------------ */
 
+/* Numbers must agree before anything is built on them. */
 static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   size_t stages = (size_t)env->stage_count, devices = (size_t)env->device_count;
   const gp_schedule *s = spec->schedule;
@@ -185,6 +211,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   return allocate(plan);
 }
 
+/* Traces are taken first, so that every way out frees them once. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan *made = NULL;
   gp_status status = gp_alloc(sizeof *made, (void **)&made);

@@ -35,8 +35,11 @@ typedef struct gp_shape_plan {
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
-  gp_stage_programs *programs; /* per stage */
-  gp_ref loss, count, output;  /* copies that are exported; GP_NONE */
+  gp_stage_programs *programs;        /* per stage */
+  const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
+  bool own_edges;                     /* not those of the larger micro-batches */
+  int32_t first_edge;         /* number of its first edge: 0, or behind those of the larger ones */
+  gp_ref loss, count, output; /* copies that are exported; GP_NONE */
   int64_t constant_count;
 } gp_shape_plan;
 
@@ -117,6 +120,10 @@ struct gp_plan {
 };
 
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
+/* Where the model branches on the number of rows, the two sizes of micro-batches cross the cuts with
+ * different values, and each has edges of its own; otherwise they share them. */
+const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge);
+int32_t gp_plan_edge_micro(const gp_plan *plan, int32_t edge); /* first micro-batch that uses it */
 static inline int32_t gp_plan_shape_of(const gp_plan *plan, int32_t micro) {
   return micro < plan->shapes[0].micros ? 0 : 1;
 }

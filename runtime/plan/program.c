@@ -6,6 +6,7 @@
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
+/* Metas, attributes and the cut are settled here; only addresses change from run to run. */
 static void make_instr(const gp_graph *graph, int32_t index, gp_instr *instr) {
   const gp_node *node = &graph->nodes[index];
   const gp_op_def *def = gp_op_get(node->op);
@@ -22,6 +23,7 @@ static void make_instr(const gp_graph *graph, int32_t index, gp_instr *instr) {
   if (instr->cut.grain < 1) instr->cut.grain = 1;
 }
 
+/* Scratch is for one instruction at a time: the largest counts. */
 static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
   size_t room = (size_t)spec->node_count + 1;
   GP_TRY(gp_alloc_array(room, sizeof(gp_instr), (void **)&program->instrs));
@@ -38,6 +40,7 @@ static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
+/* Memory is what counts: an op that writes a view writes its base. */
 static bool writes_base(const gp_program *p, const gp_instr *instr, gp_ref base) {
   const gp_node *node = &p->graph->nodes[instr->node];
   for (int k = 0; k < node->n_out; k++)
@@ -91,10 +94,12 @@ static bool runs_beside(const gp_program *p, const gp_group *group, const gp_ins
   return true;
 }
 
+/* The last piece may be smaller. */
 int64_t gp_instr_pieces(const gp_instr *instr) {
   return (instr->cut.units + instr->cut.grain - 1) / instr->cut.grain;
 }
 
+/* Greedy and in order: an instruction joins the group before it or opens the next. */
 static void make_groups(gp_program *p, bool separate) {
   for (int32_t i = 0; i < p->instr_count; i++) {
     gp_group *last = p->group_count && !separate ? &p->groups[p->group_count - 1] : NULL;
@@ -113,6 +118,7 @@ static void make_groups(gp_program *p, bool separate) {
 
 /* ---- operands ------------------------------------------------------------------------------ */
 
+/* Offsets of views count from the begin of their base. */
 static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref ref) {
   const gp_value *value = &graph->values[ref];
   gp_place place = places[value->base];
@@ -120,6 +126,7 @@ static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref re
   return place;
 }
 
+/* After the temporaries have their places. */
 static void resolve(gp_program *p, const gp_place *places) {
   for (int32_t n = 0; n < p->instr_count; n++) {
     gp_instr *instr = &p->instrs[n];

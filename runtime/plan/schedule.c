@@ -14,6 +14,7 @@ char gp_act_letter(gp_act act) {
   return letters[act];
 }
 
+/* Letters are the ones of torch.distributed.pipelining's CSV. */
 static bool find_act(char letter, gp_act *act) {
   for (int a = 0; a < GP_ACT_COUNT; a++)
     if (gp_act_letter((gp_act)a) == letter) return *act = (gp_act)a, true;
@@ -34,6 +35,7 @@ static bool read_number(const char **text, int32_t *number) {
   return true;
 }
 
+/* "2F0": stage, op, micro-batch. */
 static gp_status read_action(const char **text, int32_t device, gp_action *action) {
   const char *start = *text;
   if (read_number(text, &action->stage) && find_act(**text, &action->op)) {
@@ -45,14 +47,16 @@ static gp_status read_action(const char **text, int32_t device, gp_action *actio
                  (int)device, (int)shown, start);
 }
 
+/* Commas and one: checked text, so no empty cells. */
 static int32_t count_actions(const char *row) {
   int32_t n = *row != 0;
   for (; *row; row++) n += *row == ',';
   return n;
 }
 
+/* The number of micro-batches is the largest one seen. */
 static gp_status read_row(const char *row, int32_t device, gp_schedule *s) {
-  for (int32_t at = s->first[device]; *row; at++) {
+  for (int32_t at = s->first[device]; at < s->first[device + 1]; at++) {
     gp_action *action = &s->actions[at];
     s->fault = (gp_schedule_fault){"text", device, at - s->first[device]};
     GP_TRY(read_action(&row, device, action));
@@ -67,6 +71,7 @@ static gp_status read_row(const char *row, int32_t device, gp_schedule *s) {
   return GP_OK;
 }
 
+/* Placement is checked here, the order in verify.c. */
 static gp_status fill(const gp_schedule_text *text, gp_schedule *s) {
   size_t stages = (size_t)text->stage_count, devices = (size_t)text->device_count;
   GP_TRY(gp_alloc_array(stages, sizeof(int32_t), (void **)&s->placement));

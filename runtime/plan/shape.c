@@ -1,5 +1,6 @@
 /* plan/shape.c - a traced model becomes the programs of its stages, for one number of rows. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -18,6 +19,7 @@ enum { ALIGNMENT = 64, DROPPED = 0, KEPT = 1 };
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
+/* What leaves the pipeline is a copy of its own: the value itself may be kept, sent or recomputed. */
 static gp_status export_copy(shaper *s, gp_ref value, gp_ref *copy) {
   int32_t label;
   *copy = GP_NONE;
@@ -42,6 +44,7 @@ static gp_status check_loss(const shaper *s) {
   return GP_OK;
 }
 
+/* Training plans only; the others end here with the forward pass. */
 static gp_status differentiate(shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
   gp_gradient_root root = {.value = from->loss_sum,
                            .layer = s->env->layer_count,
@@ -72,6 +75,7 @@ static size_t constant_address(const gp_tensor *tensor) {
   return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
 }
 
+/* Captured from outside of the model, a parameter would never be trained: say so. */
 static gp_status place_param(shaper *s, const gp_value *value, gp_place *place) {
   void *address = s->env->value(s->env->context, s->graph->params[value->index]);
   if (!address)
@@ -83,6 +87,7 @@ static gp_status place_param(shaper *s, const gp_value *value, gp_place *place) 
   return GP_OK;
 }
 
+/* Inputs, parameters and edges have memory before any stage is looked at. */
 static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
   const gp_value *value = &s->graph->values[r];
   void *address;
@@ -101,7 +106,7 @@ static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
     *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
     break;
   case GP_VALUE_NODE:
-    if (edge >= 0) place->base = GP_BASE_EDGE + edge;
+    if (edge >= 0) place->base = GP_BASE_EDGE + s->shape->first_edge + edge;
     if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
     if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
     if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
@@ -110,6 +115,7 @@ static gp_status place_outside(shaper *s, gp_ref r, gp_place *place) {
   return GP_OK;
 }
 
+/* Base values only: views follow them. */
 static gp_status place_all_outside(shaper *s) {
   for (gp_ref r = 0; r < s->graph->value_count; r++)
     if (s->graph->values[r].base == r) GP_TRY(place_outside(s, r, &s->outside[r]));
@@ -118,6 +124,7 @@ static gp_status place_all_outside(shaper *s) {
 
 /* ---- what a stage keeps -------------------------------------------------------------------- */
 
+/* Memory that the programs of a list read. */
 static void mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) {
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *node = &graph->nodes[list->nodes[i]];
@@ -187,10 +194,12 @@ static gp_status build_apart(shaper *s, int32_t stage, int variant) {
   return status;
 }
 
+/* Forget what another stage or variant kept. */
 static void reset_places(shaper *s) {
   for (gp_ref r = 0; r < s->graph->value_count; r++) s->places[r] = s->outside[r];
 }
 
+/* Nothing is recomputed: what B reads of F is saved. */
 static gp_status build_kept(shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -219,6 +228,7 @@ static gp_status keep_once(shaper *s, const gp_stage_nodes *nodes, const bool *r
   return status;
 }
 
+/* F keeps next to nothing; R makes again what B reads. */
 static gp_status build_dropped(shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -251,30 +261,60 @@ static gp_status place_prepared(shaper *s, int32_t stage) {
   return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
 }
 
+/* Whose transposed copy the node makes. */
+static gp_param *packed_param(const gp_graph *graph, const gp_node *node) {
+  return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
+}
+
+/* In the pipeline: all plans share it. */
 static gp_status place_packed(shaper *s, const gp_node *node, int32_t stage) {
   void *address;
-  gp_ref weight = gp_graph_base(s->graph, node->in[0]);
-  gp_param *param = s->graph->params[s->graph->values[weight].index];
+  gp_param *param = packed_param(s->graph, node);
   GP_TRY(s->env->packed(s->env->context, param, stage, &address));
   s->outside[node->out] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
   return GP_OK;
 }
 
-static gp_status build_prepare(shaper *s, int32_t stage) {
+/* Does the larger micro-batch's P, which runs before, make this copy already? */
+static bool is_packed_before(const shaper *s, const gp_node *node, int32_t stage) {
+  const gp_shape_plan *larger = s->shape->larger;
+  if (!larger || !node->pack) return false;
+  const gp_graph *graph = &larger->trace->graph;
+  const gp_node_list *list = &larger->stages->stages[stage].prepare;
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *other = &graph->nodes[list->nodes[i]];
+    if (other->pack && packed_param(graph, other) == packed_param(s->graph, node)) return true;
+  }
+  return false;
+}
+
+/* Offsets become addresses. */
+static gp_status place_invariant(shaper *s, int32_t stage) {
   const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
-  gp_stage_programs *out = &s->shape->programs[stage];
-  GP_TRY(place_prepared(s, stage));
+  size_t memory = (size_t)s->shape->programs[stage].invariant;
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *node = &s->graph->nodes[list->nodes[i]];
-    if (node->pack) {
-      GP_TRY(place_packed(s, node, stage));
-      continue;
-    }
-    for (gp_ref r = node->out; r < node->out + node->n_out; r++)
-      if (s->graph->values[r].base == r) s->outside[r].offset += (size_t)out->invariant;
+    if (node->pack) GP_TRY(place_packed(s, node, stage));
+    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++)
+      if (s->graph->values[r].base == r) s->outside[r].offset += memory;
   }
+  return GP_OK;
+}
+
+/* P: without the copies that the larger micro-batches' P makes. */
+static gp_status build_prepare(shaper *s, int32_t stage) {
+  const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
+  gp_node_list list = {0};
+  GP_TRY(place_prepared(s, stage));
+  GP_TRY(place_invariant(s, stage));
+  GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
+  for (int32_t i = 0; i < all->count; i++)
+    if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]], stage))
+      list.nodes[list.count++] = all->nodes[i];
   reset_places(s);
-  return build(s, list, &out->prepare);
+  gp_status status = build(s, &list, &s->shape->programs[stage].prepare);
+  gp_free(list.nodes);
+  return status;
 }
 
 static gp_status build_stage(shaper *s, int32_t stage) {
@@ -286,6 +326,7 @@ static gp_status build_stage(shaper *s, int32_t stage) {
   return status;
 }
 
+/* Its own program at the head of the last stage, apart from F. */
 static gp_status build_count(shaper *s) {
   gp_node_list list = {0};
   bool *needed;
@@ -307,6 +348,19 @@ static gp_status build_count(shaper *s) {
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
+/* Do the same values cross between the same stages? */
+static bool same_edges(const gp_stages *a, const gp_stages *b) {
+  if (a->edge_count != b->edge_count) return false;
+  for (int32_t e = 0; e < a->edge_count; e++) {
+    const gp_edge *x = &a->edges[e], *y = &b->edges[e];
+    if (x->from != y->from || x->phase != y->phase || x->to_count != y->to_count ||
+        memcmp(x->to, y->to, (size_t)x->to_count * sizeof *x->to))
+      return false;
+  }
+  return true;
+}
+
+/* Exports keep alive what leads to them. */
 static gp_status cut_stages(shaper *s) {
   gp_ref exports[2];
   gp_cut_spec cut = {.graph = s->graph,
@@ -315,9 +369,14 @@ static gp_status cut_stages(shaper *s) {
                      .exports = exports};
   if (s->shape->loss != GP_NONE) exports[cut.export_count++] = s->shape->loss;
   if (s->shape->output != GP_NONE) exports[cut.export_count++] = s->shape->output;
-  return gp_stages_build(&cut, &s->shape->stages);
+  GP_TRY(gp_stages_build(&cut, &s->shape->stages));
+  const gp_shape_plan *larger = s->shape->larger;
+  s->shape->own_edges = larger && !same_edges(larger->stages, s->shape->stages);
+  if (s->shape->own_edges) s->shape->first_edge = larger->stages->edge_count;
+  return GP_OK;
 }
 
+/* Prepared values first: the programs of the stages read them. */
 static gp_status build_programs(shaper *s) {
   size_t values = (size_t)s->graph->value_count + 1;
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));

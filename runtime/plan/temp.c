@@ -31,6 +31,7 @@ typedef struct layout {
 
 static bool is_temp(const layout *l, gp_ref base) { return l->places[base].base < 0; }
 
+/* Reads left decide who is the last reader. */
 static void count_reads(layout *l) {
   const gp_program *p = l->program;
   for (int32_t n = 0; n < p->instr_count; n++) {
@@ -61,6 +62,7 @@ static int32_t dying_input(const layout *l, const gp_instr *instr, int32_t group
   return 0;
 }
 
+/* Cache lines are not shared by two values: threads write them at once. */
 static gp_status open_span(layout *l, gp_ref value, int32_t group) {
   size_t bytes = gp_meta_bytes(&l->program->graph->values[value].meta);
   GP_TRY(gp_size_align(bytes ? bytes : 1, ALIGNMENT, &bytes));
@@ -69,6 +71,7 @@ static gp_status open_span(layout *l, gp_ref value, int32_t group) {
   return GP_OK;
 }
 
+/* Inputs first: one that dies here may become the output. */
 static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
   const gp_graph *graph = l->program->graph;
   const gp_node *node = &graph->nodes[instr->node];
@@ -91,6 +94,7 @@ static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
   return GP_OK;
 }
 
+/* Time is counted in groups. */
 static gp_status find_spans(layout *l) {
   for (int32_t g = 0; g < l->program->group_count; g++) {
     const gp_group *group = &l->program->groups[g];
@@ -102,12 +106,14 @@ static gp_status find_spans(layout *l) {
 
 /* ---- placement ----------------------------------------------------------------------------- */
 
+/* Ties by value, so that the layout is the same every time. */
 static int larger_first(const void *a, const void *b) {
   const span *x = *(const span *const *)a, *y = *(const span *const *)b;
   if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
   return x->value < y->value ? -1 : x->value > y->value;
 }
 
+/* Bounds are inclusive: within a group everything overlaps. */
 static bool alive_together(const span *a, const span *b) {
   return a->first <= b->last && b->first <= a->last;
 }
@@ -126,6 +132,7 @@ static size_t lowest_free(span *const *order, int32_t placed, const span *s) {
   return offset;
 }
 
+/* Greedy by size: not optimal, close to it on chains, and quick. */
 static gp_status place_spans(layout *l) {
   span **order;
   GP_TRY(gp_alloc_array((size_t)l->count + 1, sizeof *order, (void **)&order));

@@ -1,4 +1,5 @@
--- tests/spec/memory_spec.lua - everything is allocated before the first step of a batch shape; a step allocates nothing.
+-- tests/spec/memory_spec.lua - everything is allocated before the first step of a batch shape; a step allocates
+-- nothing.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim

@@ -91,6 +91,12 @@ describe("the first value of a parameter", function()
     assert.is_true(select(4, moments(layer.bias)) <= 0.1)
   end)
 
+  it("of a Linear or an Embedding can be chosen", function()
+    local linear = nn.Linear(2, 1, { init = nn.init.ones() })
+    assert.are.same({ { 1, 1 } }, linear.weight:totable())
+    assert.are.same({ { 2 } }, nn.Embedding(1, 1, { init = 2 }).weight:totable())
+  end)
+
   it("of an Embedding is normal(0, 1)", function()
     local mean, std = moments(nn.Embedding(200, 100).weight)
     assert.near(0, mean, 0.03)

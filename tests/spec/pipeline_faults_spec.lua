@@ -108,7 +108,8 @@ end)
 -- ---- hangs and slow actions ----------------------------------------------------------------------
 
 describe("an action that hangs", function()
-  for _, where in ipairs { "stage=0,op=F,micro=0", "stage=1,op=F,micro=1", "stage=0,op=B,micro=2", "stage=1,op=C,micro=0" } do
+  for _, where in ipairs { "stage=0,op=F,micro=0", "stage=1,op=F,micro=1", "stage=0,op=B,micro=2",
+    "stage=1,op=C,micro=0" } do
     with_signals("ends with Ctrl-C and code 130: " .. where, function()
       local out, err, code = run(where .. ",action=hang", "pipe:step(x, y) print 'not reached'", 0.2)
       assert.equal("", out)
@@ -180,7 +181,8 @@ describe("a process", function()
     local out, err, code = run("stage=1,op=F,micro=2,action=fail", [[
       pcall(pipe.step, pipe, x, y)
       for i = 1, 3 do
-        local other = gp.pipeline(nn.Sequential { nn.Linear(4, 3) }, { chunks = 2, loss = nn.CrossEntropyLoss { ignore_index = -1 } })
+        local other = gp.pipeline(nn.Sequential { nn.Linear(4, 3) }, { chunks = 2,
+          loss = nn.CrossEntropyLoss { ignore_index = -1 } })
         other:step(x, y)
         if i == 2 then other = nil collectgarbage() end
         if i == 3 then kept = other end

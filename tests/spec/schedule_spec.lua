@@ -100,9 +100,12 @@ describe("gp.schedule", function()
   end)
 
   it("refuses unknown names and options with a suggestion", function()
-    fails_with("there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)", schedule.build, "gpip", { devices = 1, chunks = 1 })
-    fails_with("unknown option 'warmups' (did you mean 'warmup'?)", schedule.build, "1f1b", { devices = 1, chunks = 1, warmups = 1 })
-    fails_with("option 'warmup' is 0, expected an integer >= 1", schedule.build, "1f1b", { devices = 1, chunks = 1, warmup = 0 })
+    fails_with("there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)", schedule.build, "gpip",
+      { devices = 1, chunks = 1 })
+    fails_with("unknown option 'warmups' (did you mean 'warmup'?)", schedule.build, "1f1b", { devices = 1,
+      chunks = 1, warmups = 1 })
+    fails_with("option 'warmup' is 0, expected an integer >= 1", schedule.build, "1f1b", { devices = 1, chunks = 1,
+      warmup = 0 })
     fails_with("missing option 'chunks'", schedule.build, "1f1b", { devices = 1 })
     fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "1f1b", { devices = 0, chunks = 1 })
     fails_with("generator is missing, expected a function", schedule.define, "mine")
@@ -147,8 +150,10 @@ local GOOD = { "0F0,0F1,0B0,0B1", "1F0,1B0,1F1,1B1" }
 describe("verify refuses", function()
   local faults = {
     { "an action that is missing", { "0F0,0F1,0B0", GOOD[2] }, "complete",
-      "schedule: stage 0, micro-batch 1: its backward pass is missing\n  device 0: 0F0 0F1 0B0\n  device 1: 1F0 1B0 1F1 1B1" },
-    { "a forward pass that is missing", { "0F0,0B0,0B1", GOOD[2] }, "complete", "stage 0, micro-batch 1: F is missing" },
+      "schedule: stage 0, micro-batch 1: its backward pass is missing\n"
+        .. "  device 0: 0F0 0F1 0B0\n  device 1: 1F0 1B0 1F1 1B1" },
+    { "a forward pass that is missing", { "0F0,0B0,0B1", GOOD[2] }, "complete",
+      "stage 0, micro-batch 1: F is missing" },
     { "an action that appears twice", { "0F0,0F1,0B0,0B1,0F0", GOOD[2] }, "unique",
       "schedule: 0F0 appears twice\n  device 0: 0F0 0F1 0B0 0B1 >0F0<\n  device 1: 1F0 1B0 1F1 1B1" },
     { "an action on another device", { "0F0,1F1,0B0,0B1", GOOD[2] }, "placement",
@@ -157,14 +162,18 @@ describe("verify refuses", function()
       "schedule: 1B1 waits for 1F1, which comes after it\n  device 0: 0F0 0F1 0B0 0B1\n  device 1: 1F0 >1B1< 1F1 1B0" },
     { "W before I", { GOOD[1], "1F0,1B0,1F1,1W1,1I1" }, "order", "1W1 waits for 1I1, which comes after it" },
     { "a cycle between devices", { "0F0,0B0,0F1,0B1", "1F0,1F1,1B0,1B1" }, "cycle",
-      "schedule: 0B0 waits for 1B0 behind 1F1, which waits for 0F1 behind 0B0: a cycle\n  device 0: 0F0 >0B0< 0F1 0B1" },
+      "schedule: 0B0 waits for 1B0 behind 1F1, which waits for 0F1 behind 0B0: a cycle\n"
+        .. "  device 0: 0F0 >0B0< 0F1 0B1" },
     { "both B and I", { "0F0,0B0,0F1,0B1,0I0,0W0", GOOD[2] }, "complete", "its backward pass is both B and I or W" },
     { "I without W", { "0F0,0F1,0B0,0I1", GOOD[2] }, "complete", "its backward pass is I or W alone" },
-    { "an op that lowering adds", { GOOD[1], "1F0,1B0,1F1,1R1,1B1" }, "op", "1R1 is not a compute action: F, B, I or W wanted" },
-    { "text that is no action", { GOOD[1], "1F0,1B0,F1,1B1" }, "text", "schedule, device 1: 'F1' is not an action, \"2F0\" wanted" },
+    { "an op that lowering adds", { GOOD[1], "1F0,1B0,1F1,1R1,1B1" }, "op",
+      "1R1 is not a compute action: F, B, I or W wanted" },
+    { "text that is no action", { GOOD[1], "1F0,1B0,F1,1B1" }, "text",
+      "schedule, device 1: 'F1' is not an action, \"2F0\" wanted" },
     { "an empty action", { GOOD[1], "1F0,1B0,,1F1,1B1" }, "text", "device 1: '' is not an action" },
     { "numbers out of range", { "0F9999999999,0B0", GOOD[2] }, "text", "'0F9999999999' is not an action" },
-    { "a stage without a placement", { "0F0,2F1,0B0,0B1", GOOD[2] }, "text", "stage 2 of 2F1 has no placement (2 stages)" },
+    { "a stage without a placement", { "0F0,2F1,0B0,0B1", GOOD[2] }, "text",
+      "stage 2 of 2F1 has no placement (2 stages)" },
     { "a placement without a device", GOOD, "placement", "stage 1 is placed on device 2, 0..1 wanted", { [0] = 0, 2 } },
     { "nothing at all", { "", "" }, "text", "2 stages and 0 micro-batches" },
   }
@@ -284,7 +293,8 @@ describe("a schedule of the user's", function()
     schedule.define("cyclic", function(p, m)
       return each(p, function(r) return r == 0 and "0F0,0B0,0F1,0B1" or "1F0,1F1,1B0,1B1" end, m)
     end)
-    fails_with("gp.pipeline: schedule: 0B0 waits for 1B0", pipe, { balance = { 3, 3 }, chunks = 2, schedule = "cyclic" })
+    fails_with("gp.pipeline: schedule: 0B0 waits for 1B0", pipe, { balance = { 3, 3 }, chunks = 2,
+      schedule = "cyclic" })
     fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 3 and 4", pipe,
       { balance = { 2, 2, 2 }, schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
     fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 2 and 3", pipe,

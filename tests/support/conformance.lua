@@ -116,11 +116,12 @@ local Call = nn.class("Call")
 function Call:init(f) self.f = f end
 function Call:forward(...) return self.f(...) end
 
--- A layer that owns the differentiable inputs as parameters and passes all inputs on, each through an
--- op, so that values and not parameters cross to the next layer.
+-- A layer that owns the differentiable inputs as parameters and passes all inputs on, each times the 1
+-- that the batch is: so values that are made anew in every pass, and no parameters, cross to the next
+-- layer.
 local Source = nn.class("Source")
 function Source:init(case)
-  self.case = case
+  self.case = function() return case end -- nn looks for modules in tables; there are none in a case
   for i, input in ipairs(case.inputs) do
     if input.differentiable then
       self["p" .. i] = nn.Parameter(input.base.shape, inputs.tensor(input), { dtype = input.dtype })
@@ -129,27 +130,29 @@ function Source:init(case)
 end
 
 function Source:values()
-  local list = base_tensors(self.case)
+  local list = base_tensors(self.case())
   for i in ipairs(list) do list[i] = self["p" .. i] or list[i] end
   return list
 end
 
-function Source:forward()
+function Source:forward(x)
   local list = self:values()
   for i, value in ipairs(list) do
-    if self["p" .. i] then list[i] = value * 1 end
+    if self["p" .. i] then list[i] = value * x:sum() end
   end
   return table.unpack(list)
 end
 
--- The op on parameters of the same layer.
+-- The op on parameters of the same layer: what depends on parameters only runs once per step.
 local Own = nn.class("Own", Source)
-function Own:forward() return (apply(self.case, self:values())) end
+function Own:forward() return (apply(self.case(), self:values())) end
 
 -- ---- recorded --------------------------------------------------------------------------------
 
 -- One row in front of a shape, so that the batch has one row whatever the shape is.
 local function batched(shape) return { 1, table.unpack(shape) } end
+
+local MOST = 8 -- inputs that a pipeline takes; those beyond are constants of the trace
 
 --- Run the op on the inputs of a pipeline. Two layers restore the shapes and apply the op.
 ---@param case table
@@ -157,15 +160,16 @@ local function batched(shape) return { 1, table.unpack(shape) } end
 ---@param opts table of gp.pipeline
 ---@return gpipe.Tensor
 function conformance.recorded(case, k, opts)
-  local batch = base_tensors(case)
-  for i, t in ipairs(batch) do batch[i] = t:reshape(batched(t.shape)) end
+  local known, batch = base_tensors(case), {}
+  for i = 1, math.min(#known, MOST) do batch[i] = known[i]:reshape(batched(known[i].shape)) end
   local restore = Call(function(...)
     local list = { ... }
-    for i, input in ipairs(case.inputs) do list[i] = list[i]:reshape(input.base.shape) end
+    for i in ipairs(list) do list[i] = list[i]:reshape(known[i].shape) end
     return table.unpack(list)
   end)
   local op = Call(function(...)
-    local out = select(k, apply(case, { ... }))
+    local list = table.move(known, #batch + 1, #known, #batch + 1, { ... })
+    local out = select(k, apply(case, list))
     return out:reshape(batched(out.shape))
   end)
   local pipe <close> = gp.pipeline(nn.Sequential { restore, op }, opts)
@@ -173,19 +177,26 @@ function conformance.recorded(case, k, opts)
   return out:reshape { table.unpack(out.shape, 2) }
 end
 
+--- Run the op on parameters, its first output.
+---@return gpipe.Tensor
+function conformance.recorded_parameters(case)
+  local one_row = Call(function(out) return out:reshape(batched(out.shape)) end)
+  local pipe <close> = gp.pipeline(nn.Sequential { Own(case), one_row })
+  local out = pipe:eval():forward(gp.ones { 1 })
+  return out:reshape { table.unpack(out.shape, 2) }
+end
+
 -- ---- trained ---------------------------------------------------------------------------------
 
--- Fixed weights for the sum that is differentiated: no two alike, of both signs.
-local function weights(shape)
+--- Fixed weights for the sum that is differentiated: no two alike, of both signs.
+function conformance.weights(shape)
   return array.build(shape, function(_, flat) return ((flat * 37) % 64 - 24.5) / 32 end)
 end
 
-local function weighted_sum(case)
-  return function(output)
-    local w = weights(output.shape)
-    w = gp.tensor({ table.unpack(w) }, { dtype = output.dtype }):reshape(output.shape)
-    return (output * w):sum(), 1, case
-  end
+local function weighted_sum(output)
+  local w = conformance.weights(output.shape)
+  w = gp.tensor({ table.unpack(w) }, { dtype = output.dtype }):reshape(output.shape)
+  return (output * w):sum(), 1
 end
 
 -- A model whose parameters are the inputs: alone, or with the parameters in a layer before the op's.
@@ -199,9 +210,9 @@ end
 ---@param opts table of gp.pipeline
 ---@param split? boolean the parameters belong to a layer before the op's
 function conformance.gradients(case, opts, split)
-  opts.loss = weighted_sum(case)
+  opts.loss = weighted_sum
   local pipe <close> = gp.pipeline(model_of(case, split), opts)
-  pipe:step(gp.zeros { 1 }, gp.zeros { 1 })
+  pipe:step(gp.ones({ 1 }, { dtype = case.dtype }), gp.zeros { 1 })
   local grads = {}
   for _, p in ipairs(pipe:parameters()) do
     assert(p.grad, case.name .. ": " .. p.name .. " has no gradient")
@@ -214,28 +225,40 @@ local STEP = 2.0 ^ -17 -- exact next to the inputs, which are multiples of 2^-10
 
 local function reference_sum(case, bases)
   local out, sum = conformance.reference(case, bases)[1], 0.0
-  local w = weights(out.shape)
+  local w = conformance.weights(out.shape)
   for i = 1, #out do sum = sum + out[i] * w[i] end
   return sum
 end
 
---- The same gradients by central differences of the reference: [input] = array.
-function conformance.slopes(case)
-  local slopes = {}
+local SAMPLE = 12 -- elements of an input whose slope is taken, spread evenly
+
+-- The slope of the weighted sum by one element of input i.
+local function slope_at(case, i, base, flat)
+  local x = base[flat]
+  base[flat] = x + STEP
+  local above = reference_sum(case, { [i] = base })
+  base[flat] = x - STEP
+  local below = reference_sum(case, { [i] = base })
+  base[flat] = x
+  return (above - below) / (2 * STEP)
+end
+
+--- Check gradients against central differences of the reference, in f64.
+---@param case table
+---@param grads table<integer, gpipe.Tensor> per input
+function conformance.check_slopes(case, grads)
+  local bound = conformance.bound("gradient", "f64")
   for i, input in ipairs(case.inputs) do
-    if input.differentiable then
-      local base = array.build(input.base.shape, function(_, flat) return input.base[flat] end)
-      slopes[i] = array.build(base.shape, function(_, flat)
-        base[flat] = input.base[flat] + STEP
-        local above = reference_sum(case, { [i] = base })
-        base[flat] = input.base[flat] - STEP
-        local below = reference_sum(case, { [i] = base })
-        base[flat] = input.base[flat]
-        return (above - below) / (2 * STEP)
-      end)
+    if grads[i] then
+      local name = ("%s, gradient of input %d"):format(case.name, i)
+      local got, base = array.of(grads[i]), array.map(function(v) return v end, input.base)
+      assert(table.concat(got.shape, "x") == table.concat(base.shape, "x"), name)
+      for flat = 1, #base, math.max(1, #base // SAMPLE) do
+        local what = difference(got[flat], slope_at(case, i, base, flat), bound, "f64")
+        if what then error(("%s: element %d is %s"):format(name, flat, what), 2) end
+      end
     end
   end
-  return slopes
 end
 
 --- Whether the case can be trained: something to differentiate, and parameters have no size 0.

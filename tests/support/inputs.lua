@@ -107,6 +107,7 @@ local LAYOUTS = {
 -- ---- values ----------------------------------------------------------------------------------
 
 local FLOATS = { f32 = true, f64 = true, bf16 = true, f16 = true }
+local TRAINABLE = { f32 = true, f64 = true } -- what parameters may be
 local GRAIN = { f32 = 1024, f64 = 1024, bf16 = 16, f16 = 16 } -- values are multiples of 1 / grain
 
 -- A linear congruential generator: Knuth's MMIX constants, the upper bits.
@@ -150,7 +151,7 @@ function inputs.make(spec, dtype, seed)
   local base = layout and layout.base(spec.shape) or spec.shape
   local draw, given = generator(seed), spec.values
   return {
-    spec = spec, dtype = own, layout = layout, differentiable = FLOATS[own] and not spec.fixed,
+    spec = spec, dtype = own, layout = layout, differentiable = TRAINABLE[own] and not spec.fixed,
     base = array.build(base, function(_, flat)
       return given and given[flat] or draw_one(spec, own, draw)
     end),

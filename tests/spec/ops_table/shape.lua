@@ -44,7 +44,7 @@ local reshape = row {
     { x { 2, 3 }, o = { to = { -1, -1 } }, error = "-1 twice" },
     { x { 2, 3 }, o = { to = { -2, 3 } }, error = "reshape: shape" },
     { x { 2, 3 }, o = { to = { 1, 1, 1, 1, 1, 1, 1, 2, 3 } }, error = "expected at most 8" },
-    { x { 2, 3 }, o = { to = { 1 << 40, 1 << 40 } }, error = "reshape" },
+    { x { 2, 3 }, o = { to = { 1 << 40, 1 << 40 } }, error = "has more elements than 64 bits can count" },
     { x { 2, 3, layout = "transposed" }, o = { to = { 6 }, view = true }, error = "not contiguous" },
   },
 }
@@ -149,16 +149,19 @@ local copy = row {
   op = "copy",
   call = function(o, a) return o.contiguous and a:contiguous() or a:clone() end,
   reference = function(_, a) return a end,
-  cases = {},
+  cases = {}, refuses = {}, -- it takes everything
 }
 for _, fields in ipairs {
-  { 2, 3 }, {}, { 1, 1 }, { 0, 2 }, { 300 }, { 70, 5 }, { 3, 4, layout = "transposed" }, { 70, 65, layout = "transposed" },
+  { 2, 3 }, {}, { 1, 1 }, { 0, 2 }, { 300 }, { 70, 5 }, { 3, 4, layout = "transposed" },
   { 2, 3, 4, layout = "swapped" }, { 3, 4, layout = "narrowed" }, { 3, 4, layout = "spaced" },
   { 5, 4, layout = "expanded" }, { 2, 3, 2, 3, 2, layout = "transposed" },
 } do
   table.insert(copy.cases, { any(fields) })
   table.insert(copy.cases, { any(fields), o = { contiguous = true } })
 end
+
+-- Transpositions go tile by tile when they are large.
+table.insert(copy.cases, { any { 70, 65, layout = "transposed" }, dtypes = "f32 bf16 u8" })
 
 local INTEGER = { i64 = true, i32 = { -2 ^ 31, 2 ^ 31 - 1 }, u8 = { 0, 255 } }
 
@@ -252,7 +255,6 @@ local concat = row {
     many(8), many(9), many(12), many(65),
   },
   refuses = {
-    { o = {}, error = "concat: the list is empty, expected tensors" },
     { x { 2, 3 }, x { 2, 4 }, error = "concat: shapes 2x3 and 2x4 differ outside dimension 1" },
     { x { 2, 3 }, x { 2 }, error = "concat: shapes 2x3 and 2 differ outside dimension 1" },
     { x { 2 }, ids { 2, below = 3 }, error = "concat: f32 and i64 differ" },

@@ -1,6 +1,7 @@
 -- tests/spec/ops_table/state.lua - ops that write memory which is there already: they have no form that
 -- returns a fresh tensor, so they are tested by what they leave behind.
 
+local assert = require "luassert"
 local gp = require "gpipe"
 local array = require "tests.support.array"
 local expect = require "tests.support.expect"
@@ -21,7 +22,7 @@ function Reader:forward(input)
 end
 
 local function gradient_of(readers, shape, dtype, rows, opts)
-  opts.loss = function(y) return y:sum(), 1 end
+  opts.loss = function(y) return y:sum(), #y end
   local pipe <close> = gp.pipeline(nn.Sequential { Reader(shape, dtype, readers) }, opts)
   local batch = gp.ones({ rows, table.unpack(shape) }, { dtype = dtype })
   pipe:step(batch, gp.zeros { rows })
@@ -33,8 +34,8 @@ end
 local function check_accumulated(readers, shape, dtype, rows, chunks)
   local once, twice = gradient_of(readers, shape, dtype, rows, { chunks = chunks })
   for i = 1, array.count(shape) do
-    assert.are.equal(readers * rows, once[i])
-    assert.are.equal(2 * readers * rows, twice[i])
+    assert.near(readers, once[i], 1e-5)
+    assert.near(2 * readers, twice[i], 1e-5)
   end
 end
 
@@ -109,7 +110,7 @@ local assign = {
           { chunks = 2, checkpoint = checkpoint })
         -- 1 -> 2 + 3 = 5 -> 10 + 7 = 17
         assert.are.same({ shape = { 1 }, 17 }, state)
-        assert.are.equal(10 + 2 * 5 + 2 * 17, loss)
+        assert.are.equal((10 + 2 * 5 + 2 * 17) / 2, loss) -- each micro-batch counts as one
       end
     end },
     { "refuses shapes that do not fit", function()

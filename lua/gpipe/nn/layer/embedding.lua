@@ -13,9 +13,14 @@ local parameter = require "gpipe.nn.parameter"
 ---@field weight gpipe.Tensor [n, dim]
 local Embedding = class.new("Embedding", Module, true)
 
+local OPTIONS = {
+  init = { type = { "table", "number", "tensor" }, default = initial.normal(0, 1) },
+  dtype = { choices = { "f32", "f64" }, default = "f32" },
+}
+
 --- A table of n vectors; ids count from 0, as they stand in data files.
 ---
---- Shapes: ids [..] (i64, i32 or u8) -> [.., dim]. The weight starts normal(0, 1).
+--- Shapes: ids [..] (i64, i32 or u8) -> [.., dim].
 --- Errors: sizes that are not positive integers; when called, an id outside 0 .. n - 1.
 --- ```lua
 --- local y = nn.Embedding(256, 16)(gp.tensor({{0, 255}}, {dtype = "i64"}))
@@ -23,14 +28,12 @@ local Embedding = class.new("Embedding", Module, true)
 --- ```
 ---@param n integer
 ---@param dim integer
----@param opts? {dtype?: "f32"|"f64"}
+---@param opts? {init?: nn.Initializer, dtype?: "f32"|"f64"} init of the weight: normal(0, 1)
 function Embedding:init(n, dim, opts)
   self.n = check.size("nn.Embedding", "n", n)
   self.dim = check.size("nn.Embedding", "dim", dim)
-  opts = options.check("nn.Embedding", opts, {
-    dtype = { choices = { "f32", "f64" }, default = "f32" },
-  })
-  self.weight = parameter.Parameter({ self.n, self.dim }, initial.normal(0, 1), opts)
+  opts = options.check("nn.Embedding", opts, OPTIONS)
+  self.weight = parameter.Parameter({ self.n, self.dim }, opts.init, { dtype = opts.dtype })
 end
 
 function Embedding:forward(ids) return core.embedding(input.tensor(self, ids, "ids"), self.weight) end

@@ -18,13 +18,14 @@ local Linear = class.new("Linear", Module, true)
 
 local OPTIONS = {
   bias = { type = "boolean", default = true },
+  init = { type = { "table", "number", "tensor" } },
   dtype = { choices = { "f32", "f64" }, default = "f32" },
 }
 
 --- A fully connected layer over the last dimension.
 ---
---- Shapes: [.., in_features] -> [.., out_features]. Weight and bias start uniform in
---- +-1 / sqrt(in_features).
+--- Shapes: [.., in_features] -> [.., out_features]. Weight (unless `init` says otherwise) and bias
+--- start uniform in +-1 / sqrt(in_features).
 --- Errors: sizes that are not positive integers.
 --- Source: PyTorch nn.Linear (kaiming_uniform with a = sqrt(5) is this range).
 --- ```lua
@@ -33,7 +34,7 @@ local OPTIONS = {
 --- ```
 ---@param in_features integer
 ---@param out_features integer
----@param opts? {bias?: boolean, dtype?: "f32"|"f64"}
+---@param opts? {bias?: boolean, init?: nn.Initializer, dtype?: "f32"|"f64"}
 function Linear:init(in_features, out_features, opts)
   local n_in = check.size("nn.Linear", "in_features", in_features)
   local n_out = check.size("nn.Linear", "out_features", out_features)
@@ -41,7 +42,7 @@ function Linear:init(in_features, out_features, opts)
   local bound = 1 / math.sqrt(n_in)
   local init = initial.uniform(-bound, bound)
   self.in_features, self.out_features = n_in, n_out
-  self.weight = parameter.Parameter({ n_out, n_in }, init, { dtype = opts.dtype })
+  self.weight = parameter.Parameter({ n_out, n_in }, opts.init or init, { dtype = opts.dtype })
   if opts.bias then self.bias = parameter.Parameter({ n_out }, init, { dtype = opts.dtype }) end
 end
 
