@@ -167,8 +167,8 @@ typedef struct gp_csv_options {
 
 /* Read a file of numbers, one row a line. Quoted fields, CRLF, a byte order mark and blank lines
  * are understood. Shapes: values is f64 [rows, columns]; names[count] is the header (NULL and 0
- * without one). Ownership: names with gp_file_list_free. Errors: GP_EIO; GP_EFORMAT with file:line and
- * column. Source: RFC 4180. */
+ * without one). Ownership: names with gp_file_list_free. Errors: GP_EIO; GP_EFORMAT with file:line
+ * and column. Source: RFC 4180. */
 gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
                       char ***names, size_t *count);
 
