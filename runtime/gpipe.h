@@ -166,9 +166,9 @@ typedef struct gp_csv_options {
 } gp_csv_options;
 
 /* Read a file of numbers, one row a line. Quoted fields, CRLF, a byte order mark and blank lines
- * are understood. Shapes: values is f64 [rows, columns]; names[count] is the header (NULL and 0 without
- * one). Ownership: names with gp_file_list_free. Errors: GP_EIO; GP_EFORMAT with file:line and
- * column. Source: RFC 4180. */
+ * are understood. Shapes: values is f64 [rows, columns]; names[count] is the header (NULL and 0
+ * without one). Ownership: names with gp_file_list_free. Errors: GP_EIO; GP_EFORMAT with file:line
+ * and column. Source: RFC 4180. */
 gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
                       char ***names, size_t *count);
 
@@ -202,7 +202,7 @@ const char *gp_op_name(gp_op op); /* "?" for none */
 /* Errors: GP_EINVAL. */
 gp_status gp_op_find(const char *name, gp_op *op);
 /* Run an op at once, on the calling thread. outputs[GP_MAX_OUTPUTS] receives *n_outputs new
- * tensors; that of a view shares its input's storage. Errors: those of the op, prefixed by its name. */
+ * tensors; that of a view shares its input's storage. Errors: those of the op, after its name. */
 gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
                          gp_tensor **outputs, int *n_outputs);
 /* Seed of the random ops that the calling thread runs eagerly; each application of one advances
@@ -212,7 +212,7 @@ void gp_eager_seed(uint64_t seed);
 /* ---- parameters ---------------------------------------------------------------------------- */
 
 /* A parameter or buffer of a model: its first value is drawn from (seed, number) when it is first
- * needed. Reference-counted; a pipeline moves the value into the arena of the stage that owns it. */
+ * needed. Reference-counted; a pipeline moves the value into the arena of its stage. */
 typedef struct gp_param gp_param;
 
 typedef struct gp_param_spec {
