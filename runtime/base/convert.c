@@ -24,7 +24,7 @@ static inline float odd_float(double value) {
   if ((double)near == value || value != value) return near;
   uint32_t bits = gp_float_bits(near);
   if (fabs((double)near) > fabs(value)) bits--; /* towards zero */
-  return gp_bits_float(bits | 1u);
+  return gp_float_of(bits | 1u);
 }
 
 /* An int64 as a double whose last bit is sticky, for the same reason. */

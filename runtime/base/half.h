@@ -7,21 +7,10 @@
 #define GP_BASE_HALF_H
 
 #include <stdint.h>
-#include <string.h>
 
-static inline uint32_t gp_float_bits(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
+#include "base/bits.h"
 
-static inline float gp_bits_float(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-static inline float gp_bf16_widen(uint16_t bits) { return gp_bits_float((uint32_t)bits << 16); }
+static inline float gp_bf16_widen(uint16_t bits) { return gp_float_of((uint32_t)bits << 16); }
 
 static inline uint16_t gp_bf16_narrow(float value) {
   uint32_t bits = gp_float_bits(value);
@@ -39,11 +28,11 @@ static inline float gp_f16_widen(uint16_t bits) {
   /* Exponent 31 means infinity or NaN: the float's exponent must become 255. */
   uint32_t special = (body + 2 * rebias) | ((body & 0x007fffffu) ? 0x00400000u : 0);
   /* Exponent 0 is mantissa * 2^-24: put the mantissa under an implicit one and take that away. */
-  float small = gp_bits_float(body + rebias + (1u << 23)) - gp_bits_float(113u << 23);
+  float small = gp_float_of(body + rebias + (1u << 23)) - gp_float_of(113u << 23);
   uint32_t result = body >= (31u << 23) ? special
                     : body < (1u << 23) ? gp_float_bits(small)
                                         : normal;
-  return gp_bits_float(result | sign);
+  return gp_float_of(result | sign);
 }
 
 static inline uint16_t gp_f16_narrow(float value) {
@@ -52,7 +41,7 @@ static inline uint16_t gp_f16_narrow(float value) {
   uint32_t normal = (body - (112u << 23) + 0xfffu + (body >> 13 & 1u)) >> 13;
   uint32_t special = body > infinity ? 0x7e00u | (body >> 13 & 0x1ffu) : 0x7c00u;
   /* Adding 0.5 leaves multiples of 2^-24 in the mantissa: the addition rounds to the denormals. */
-  uint32_t denormal = gp_float_bits(gp_bits_float(body) + 0.5f) - gp_float_bits(0.5f);
+  uint32_t denormal = gp_float_bits(gp_float_of(body) + 0.5f) - gp_float_bits(0.5f);
   uint32_t result = body >= too_large ? special : body < smallest_normal ? denormal : normal;
   return (uint16_t)(result | sign >> 16);
 }

@@ -3,16 +3,17 @@
  * libm's functions are calls, and a call per element is ten times slower than the arithmetic. These
  * are branch-free (selections only) and use no table. Where the instruction set has it, polynomials
  * use the fused multiply-add by name, so that vector loops and their scalar remainders of one build
- * give the same bits whatever the vector width. Errors stay below 3.1 units in
- * the last place (tests/c/ops_vmath_test.c walks the floats); 0, infinities, NaN,
- * overflow and denormal results are those of libm. Files that loop over them need -O3 (vectoriser
- * with run-time checks). The polynomials are minimax fits (Remez) of the functions named. */
+ * give the same bits whatever the vector width. Errors stay below 3.1 units in the last place
+ * (tests/c/ops_vmath_test.c walks the floats); 0, infinities, NaN, overflow and denormal results are
+ * those of libm. Files that loop over them need -O3 (vectoriser with run-time checks).
+ * Source: the polynomials are minimax fits (Remez) of the functions named. */
 #ifndef GP_OPS_VMATH_H
 #define GP_OPS_VMATH_H
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
+
+#include "base/bits.h"
 
 /* a * b + c, fused in builds for machines that fuse. */
 #ifdef __FMA__
@@ -20,18 +21,6 @@
 #else
 #define GP_MADDF(a, b, c) ((a) * (b) + (c))
 #endif
-
-static inline uint32_t gp_float_bits(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
-static inline float gp_float_of(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
 
 /* 2^n for -126 <= n <= 127; other n (they come with a NaN only) give anything. */
 static inline float gp_pow2f(int32_t n) { return gp_float_of((uint32_t)(n + 127) << 23); }

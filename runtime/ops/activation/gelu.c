@@ -65,10 +65,10 @@ static double tanh_slope64(double x) {
   return s + x * s * (1.0 - s) * TWICE_SLOPE * (1.0 + 3.0 * CUBIC * x * x);
 }
 
-GP_MAP2(erf_dx_f32, float, float, a *erf_slope32(b))
-GP_MAP2(erf_dx_f64, double, double, a *erf_slope64(b))
-GP_MAP2(tanh_dx_f32, float, float, a *tanh_slope32(b))
-GP_MAP2(tanh_dx_f64, double, double, a *tanh_slope64(b))
+GP_MAP2(erf_dx_f32, float, float, (a * erf_slope32(b)))
+GP_MAP2(erf_dx_f64, double, double, (a * erf_slope64(b)))
+GP_MAP2(tanh_dx_f32, float, float, (a * tanh_slope32(b)))
+GP_MAP2(tanh_dx_f64, double, double, (a * tanh_slope64(b)))
 
 /* ---- the ops ------------------------------------------------------------------------------- */
 

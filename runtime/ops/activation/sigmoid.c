@@ -6,8 +6,8 @@
 
 GP_MAP1(sigmoid_f32, float, float, gp_sigmoidf(a))
 GP_MAP1(sigmoid_f64, double, double, gp_sigmoid(a))
-GP_MAP2(sigmoid_dx_f32, float, float, a *b *(1.0f - b))
-GP_MAP2(sigmoid_dx_f64, double, double, a *b *(1.0 - b))
+GP_MAP2(sigmoid_dx_f32, float, float, (a * b * (1.0f - b)))
+GP_MAP2(sigmoid_dx_f64, double, double, (a * b * (1.0 - b)))
 
 GP_MAP_KERNEL(sigmoid, sigmoid_f32, sigmoid_f64)
 

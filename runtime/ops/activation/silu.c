@@ -32,8 +32,8 @@ static double slope64(double x) {
 
 GP_MAP1(silu_f32, float, float, silu32(a))
 GP_MAP1(silu_f64, double, double, silu64(a))
-GP_MAP2(silu_dx_f32, float, float, a *slope32(b))
-GP_MAP2(silu_dx_f64, double, double, a *slope64(b))
+GP_MAP2(silu_dx_f32, float, float, (a * slope32(b)))
+GP_MAP2(silu_dx_f64, double, double, (a * slope64(b)))
 
 GP_MAP_KERNEL(silu, silu_f32, silu_f64)
 

@@ -5,8 +5,8 @@
 
 GP_MAP1(tanh_f32, float, float, gp_tanhf(a))
 GP_MAP1(tanh_f64, double, double, tanh(a))
-GP_MAP2(tanh_dx_f32, float, float, a *(1.0f - b * b))
-GP_MAP2(tanh_dx_f64, double, double, a *(1.0 - b * b))
+GP_MAP2(tanh_dx_f32, float, float, (a * (1.0f - b * b)))
+GP_MAP2(tanh_dx_f64, double, double, (a * (1.0 - b * b)))
 
 GP_MAP_KERNEL(tanh, tanh_f32, tanh_f64)
 

@@ -66,7 +66,7 @@ enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
 
 #define GP_MAP_LOOP _Pragma("GCC ivdep") for (int64_t i = 0; i < run->n; i++)
 
-/* y[i] = expr of a = x[i]. */
+/* y[i] = expr of a = x[i]. A product goes in parentheses: clang-format sees a pointer in `a * b`. */
 #define GP_MAP1(name, T, TO, expr)                                                                 \
   static void name(const gp_run *run) {                                                            \
     const T *x = run->in[0];                                                                       \

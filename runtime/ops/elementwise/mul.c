@@ -4,8 +4,8 @@
 #include "base/status.h"
 #include "ops/elementwise/loops.h"
 
-GP_MAP2(mul_f32, float, float, a *b)
-GP_MAP2(mul_f64, double, double, a *b)
+GP_MAP2(mul_f32, float, float, (a * b))
+GP_MAP2(mul_f64, double, double, (a * b))
 
 GP_MAP_KERNEL(mul, mul_f32, mul_f64)
 

@@ -7,8 +7,8 @@
 
 GP_MAP2(pow_f32, float, float, b == 2.0f ? a * a : powf(a, b))
 GP_MAP2(pow_f64, double, double, b == 2.0 ? a * a : pow(a, b))
-GP_MAP1(square_f32, float, float, a *a)
-GP_MAP1(square_f64, double, double, a *a)
+GP_MAP1(square_f32, float, float, (a * a))
+GP_MAP1(square_f64, double, double, (a * a))
 
 /* One exponent for the whole run, and it is 2: a loop that vectorises. */
 static void power_f32(const gp_run *run) {
