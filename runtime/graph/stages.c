@@ -151,8 +151,11 @@ static gp_status find_input_gradients(cutter *c) {
   return status;
 }
 
-/* May this node run again instead of keeping what it made? Snapshots and effects may not. */
-static bool repeatable(const gp_node *node) {
+/* May this node run again instead of keeping what it made? Snapshots and effects may not; nor what
+ * another stage may be reading: its other outputs (statistics of its rows) are kept beside it. */
+static bool repeatable(const cutter *c, const gp_node *node) {
+  for (int k = 0; k < node->n_out; k++)
+    if (c->out->edge_of[gp_graph_base(c->graph, node->out + k)] >= 0) return false;
   return node->phase == GP_FORWARD && !node->snapshot &&
          !(gp_op_get(node->op)->flags & GP_OP_EFFECT);
 }
@@ -167,7 +170,8 @@ static gp_status find_recomputed(cutter *c) {
     const gp_node *node = &graph->nodes[n];
     if (!c->live[n]) continue;
     int32_t here = stage_of_node(c, node);
-    for (int k = 0; k < node->n_out && repeatable(node); k++) c->again[n] |= wanted[node->out + k];
+    for (int k = 0; k < node->n_out && repeatable(c, node); k++)
+      c->again[n] |= wanted[node->out + k];
     if (node->phase == GP_FORWARD && !c->again[n]) continue;
     for (int i = 0; i < node->n_in; i++) {
       gp_ref in = node->in[i], base = gp_graph_base(graph, in);

@@ -260,6 +260,26 @@ TEST(what_nobody_needs_is_not_run) {
   toy_free(&t);
 }
 
+/* A stage that ends with layer_norm: y is on the edge, mean and rstd are kept beside it. */
+TEST(what_other_stages_read_is_not_made_again) {
+  toy t = toy_new(3);
+  toy_layer(&t, 0);
+  toy_linear(&t);
+  gp_param *w = toy_param(&t, SHAPE(TOY_WIDTH), false, false);
+  gp_param *b = toy_param(&t, SHAPE(TOY_WIDTH), false, false);
+  gp_ref in[3] = {t.value, toy_use(&t, w), toy_use(&t, b)};
+  t.value = toy_apply(&t, GP_OP_layer_norm, &(gp_attrs){.f = {1e-5}}, 3, in);
+  toy_layer(&t, 1);
+  toy_tanh(&t);
+  gp_ref loss = toy_loss(&t, 2);
+  differentiate(&t, loss, 2);
+  gp_stages *s = cut(&t, (int32_t[]){0, 1, 1}, 2, loss);
+  CHECK_OPS(&t, &s->stages[0].forward, "linear layer_norm");
+  CHECK_OPS(&t, &s->stages[0].recompute, "linear"); /* its x is read, its y is there */
+  gp_stages_free(s);
+  toy_free(&t);
+}
+
 /* Known before any micro-batch is: made once. What leaves the stage is made with the rest. */
 TEST(what_depends_on_parameters_only_is_prepared) {
   toy t = toy_new(3);
@@ -347,5 +367,5 @@ TEST_MAIN(gradients_are_folded_per_layer_then_downwards,
           strided_values_are_copied_once_for_other_layers,
           buffers_are_read_from_copies_and_written_once, a_stage_is_four_programs,
           values_that_cross_are_edges, a_skip_is_an_edge_of_its_own, what_nobody_needs_is_not_run,
-          what_depends_on_parameters_only_is_prepared, copies_of_buffers_are_kept_not_recomputed,
-          no_failed_allocation_leaks)
+          what_other_stages_read_is_not_made_again, what_depends_on_parameters_only_is_prepared,
+          copies_of_buffers_are_kept_not_recomputed, no_failed_allocation_leaks)

@@ -165,7 +165,8 @@ describe("ten thousand steps of a small model", function()
     local small = nn.Sequential { nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2) }
     local pipe <close> = gp.pipeline(small, { balance = { 2, 1 }, chunks = 2, loss = nn.MSELoss() })
     local opt = optim.AdamW(pipe:parameters(), { lr = 1e-3 })
-    local steps = os.getenv "GPIPE_SANITIZE" == "" and 10000 or 1000
+    local sanitized = (os.getenv "GPIPE_SANITIZE" or "") ~= "" -- its own memory grows
+    local steps = sanitized and 1000 or 10000
     local function some(n)
       for i = 1, n do
         local x = gp.randn({ i % 100 == 0 and 3 or 4, 4 }, { seed = i })
@@ -179,6 +180,7 @@ describe("ten thousand steps of a small model", function()
     some(steps - steps // 5)
     collectgarbage()
     assert.equal(live, gp.memory().cpu.live)
-    assert.is_true(resident() - before < 1 << 20, ("grew by %d bytes"):format(resident() - before))
+    local grown = resident() - before
+    assert.is_true(sanitized or grown < 1 << 20, ("grew by %d bytes"):format(grown))
   end)
 end)
