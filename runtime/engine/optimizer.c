@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "engine/block.h"
 #include "engine/pipeline.h"
 #include "graph/param.h"
 #include "optim/optim.h"
@@ -31,7 +32,7 @@ struct gp_optimizer {
   gp_optim_kind kind;
   member *members; /* ordered by address of their values: the order of the arenas */
   int32_t member_count, group_count;
-  char *moments[2];
+  gp_tensor *moments[2]; /* blocks, laid out like the members */
   size_t moment_bytes;
   pass *passes; /* room for one per member; made anew for every step */
   int32_t pass_count;
@@ -86,8 +87,7 @@ static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int grou
 /* Moments are there from the start: a state may be loaded before the first step. */
 static gp_status make_moments(gp_optimizer *o, int count) {
   for (int k = 0; k < count; k++)
-    if (!o->moments[k] && o->moment_bytes)
-      GP_TRY(gp_alloc(o->moment_bytes, (void **)&o->moments[k]));
+    if (!o->moments[k] && o->moment_bytes) GP_TRY(gp_block_new(o->moment_bytes, &o->moments[k]));
   return GP_OK;
 }
 
@@ -108,26 +108,27 @@ void gp_optimizer_free(gp_optimizer *o) {
   for (int32_t i = 0; i < o->member_count; i++) gp_param_free(o->members[i].param);
   gp_free(o->members);
   gp_free(o->passes);
-  gp_free(o->moments[0]);
-  gp_free(o->moments[1]);
+  gp_tensor_free(o->moments[0]);
+  gp_tensor_free(o->moments[1]);
   gp_free(o);
 }
 
 int64_t gp_optimizer_steps(const gp_optimizer *o) { return o->steps; }
 void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; }
 
-/* A view: it does not keep the optimizer alive. */
 void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp_tensor **moment) {
   *moment = NULL;
-  for (int32_t i = 0; i < o->member_count && k < 2; i++) {
-    const gp_meta *meta = gp_param_meta(param);
+  for (int32_t i = 0; i < o->member_count && k < 2; i++)
     if (o->members[i].param == param && o->moments[k])
-      gp_tensor_wrap(meta, o->moments[k] + o->members[i].offset, gp_meta_bytes(meta), NULL, NULL,
-                     moment);
-  }
+      gp_block_view(o->moments[k], o->members[i].offset, param, moment);
 }
 
 /* ---- passes -------------------------------------------------------------------------------- */
+
+/* Address of a member's moment; NULL where the kind keeps none. */
+static void *moment_of(const gp_optimizer *o, const member *m, int k) {
+  return o->moments[k] ? (char *)gp_tensor_data(o->moments[k]) + m->offset : NULL;
+}
 
 /* One parameter as the update kernel sees it. */
 static gp_optim_slice slice_of(const gp_optimizer *o, const member *m, const gp_tensor *grad) {
@@ -136,8 +137,8 @@ static gp_optim_slice slice_of(const gp_optimizer *o, const member *m, const gp_
                           .n = gp_meta_numel(meta),
                           .value = (void *)value_of(m->param),
                           .grad = gp_tensor_data(grad),
-                          .moment1 = o->moments[0] ? o->moments[0] + m->offset : NULL,
-                          .moment2 = o->moments[1] ? o->moments[1] + m->offset : NULL};
+                          .moment1 = moment_of(o, m, 0),
+                          .moment2 = moment_of(o, m, 1)};
 }
 
 /* Stages and devices correspond one to one; several stages on a device share it by modulo. */
@@ -222,10 +223,24 @@ static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
   return GP_OK;
 }
 
+/* Every group before any parameter changes: an update of no elements checks its hyper-parameters. */
+static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper) {
+  float nothing = 0;
+  gp_optim_slice empty = {.dtype = GP_F32,
+                          .value = &nothing,
+                          .grad = &nothing,
+                          .moment1 = &nothing,
+                          .moment2 = &nothing};
+  for (int32_t g = 0; g < o->group_count; g++)
+    GP_TRY(gp_optim_update(&hyper[g], o->steps + 1, &empty, 0, 0));
+  return GP_OK;
+}
+
 gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
   update u = {.optimizer = o, .hyper = hyper};
   gp_pipeline *p;
   GP_TRY(find_owner(o, &p));
+  GP_TRY(check_hyper(o, hyper));
   if (!p) return GP_OK; /* nothing to update */
   make_passes(o);
   o->steps++;
@@ -248,7 +263,7 @@ gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, doub
     gp_tensor_free(grad);
   }
   *norm = sqrt(sum);
-  for (int i = 0; i<count && * norm> max; i++) {
+  for (int i = 0; i < count && (*norm) > max; i++) {
     gp_tensor *grad;
     gp_param_grad(params[i], &grad);
     if (!grad) continue;

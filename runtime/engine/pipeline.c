@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
+#include "engine/block.h"
 #include "graph/param.h"
 
 enum { ALIGNMENT = 64 };
@@ -38,33 +39,13 @@ static gp_status measure(const gp_pipeline *p, int32_t stage, size_t sizes[3]) {
   return GP_OK;
 }
 
-/* A tensor of bytes: counted, so that views may outlive the pipeline. */
-static gp_status take_memory(size_t bytes, gp_tensor **memory) {
-  if (!bytes) return GP_OK;
-  return gp_tensor_new(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, memory);
-}
-
-/* What a view does when its last reference goes. */
-static void let_go(void *memory) { gp_tensor_free(memory); }
-
-/* A tensor like param at an offset of memory, which it keeps alive. */
-static gp_status place_in(gp_tensor *memory, size_t offset, const gp_param *param,
-                          gp_tensor **tensor) {
-  const gp_meta *meta = gp_param_meta(param);
-  char *at = memory ? (char *)gp_tensor_data(memory) + offset : NULL;
-  if (memory) gp_tensor_retain(memory);
-  gp_status status = gp_tensor_wrap(meta, at, gp_meta_bytes(meta), let_go, memory, tensor);
-  if (status) gp_tensor_free(memory);
-  return status;
-}
-
 /* Draws the first value straight into the arena, or copies the one that is there. */
 static gp_status move_in(gp_pipeline *p, int32_t i, const gp_arena *a, size_t at) {
   gp_param *param = p->params[i];
   region r = region_of(param);
-  GP_TRY(place_in(r == BUFFER ? a->buffer_memory : a->value_memory, at, param, &p->values[i]));
+  GP_TRY(gp_block_view(r == BUFFER ? a->buffer_memory : a->value_memory, at, param, &p->values[i]));
   GP_TRY(gp_param_move(param, p->values[i]));
-  if (r == TRAINABLE) GP_TRY(place_in(a->grad_memory, at, param, &p->grads[i]));
+  if (r == TRAINABLE) GP_TRY(gp_block_view(a->grad_memory, at, param, &p->grads[i]));
   gp_param_set_grad(param, p->grads[i]);
   return GP_OK;
 }
@@ -75,9 +56,9 @@ static gp_status make_arena(gp_arena *a, const size_t sizes[3]) {
   a->grad_bytes = sizes[TRAINABLE];
   a->buffer_bytes = sizes[BUFFER];
   GP_TRY(gp_size_add(sizes[TRAINABLE], sizes[FROZEN], &value_bytes));
-  GP_TRY(take_memory(value_bytes, &a->value_memory));
-  GP_TRY(take_memory(a->grad_bytes, &a->grad_memory));
-  GP_TRY(take_memory(a->buffer_bytes, &a->buffer_memory));
+  GP_TRY(gp_block_new(value_bytes, &a->value_memory));
+  GP_TRY(gp_block_new(a->grad_bytes, &a->grad_memory));
+  GP_TRY(gp_block_new(a->buffer_bytes, &a->buffer_memory));
   if (a->buffer_bytes) GP_TRY(gp_alloc(a->buffer_bytes, (void **)&a->committed));
   a->grads = a->grad_memory ? gp_tensor_data(a->grad_memory) : NULL;
   a->buffers = a->buffer_memory ? gp_tensor_data(a->buffer_memory) : NULL;

@@ -1,0 +1,23 @@
+/* engine/block.c - see block.h. */
+#include "engine/block.h"
+
+#include "base/tensor.h"
+
+gp_status gp_block_new(size_t bytes, gp_tensor **block) {
+  if (!bytes) return GP_OK;
+  return gp_tensor_new(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
+}
+
+/* What a view does when its last reference goes. */
+static void let_go(void *block) { gp_tensor_free(block); }
+
+/* A parameter without elements may lie in a block that is none. */
+gp_status gp_block_view(gp_tensor *block, size_t offset, const gp_param *param,
+                        gp_tensor **tensor) {
+  const gp_meta *meta = gp_param_meta(param);
+  char *at = block ? (char *)gp_tensor_data(block) + offset : NULL;
+  if (block) gp_tensor_retain(block);
+  gp_status status = gp_tensor_wrap(meta, at, gp_meta_bytes(meta), let_go, block, tensor);
+  if (status) gp_tensor_free(block);
+  return status;
+}
