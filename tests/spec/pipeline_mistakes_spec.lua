@@ -95,6 +95,28 @@ describe("a layer of the user's", function()
     fails_with("a value of a trace", pipe.step, pipe, x, y)
   end)
 
+  it("that runs another pipeline, or catches errors, is traced all the same", function()
+    local inner <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 4) }, { loss = nn.MSELoss() })
+    local seen
+    local pipe <close> = pipe_of({ balance = { 2, 2 } }, with_forward(function(_, v)
+      seen = inner:step(gp.ones { 3, 4 }, gp.ones { 3, 4 })
+      pcall(function() return v:reshape { 7, 7 } end)
+      return v
+    end))
+    local plain <close> = pipe_of({ balance = { 2, 2 } }, with_forward(function(_, v) return v end))
+    assert.equal(plain:step(x, y), pipe:step(x, y))
+    assert.equal("number", type(seen))
+  end)
+
+  it("that closes its own pipeline is told so", function()
+    local pipe
+    pipe = pipe_of({ balance = { 2, 2 } }, with_forward(function(_, v)
+      pipe:close()
+      return v
+    end))
+    fails_with("step: forward closed the pipeline that it runs in", pipe.step, pipe, x, y)
+  end)
+
   it("that uses a parameter from outside of the model is told to assign it", function()
     local outside = nn.Parameter({ 4 }, nn.init.ones())
     local pipe <close> = pipe_of({ balance = { 2, 2 } }, with_forward(function(_, v) return v * outside end))

@@ -68,6 +68,7 @@ local function build(pipe, kind, inputs, targets)
   for k, size in ipairs(sizes) do
     spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
   end
+  if not pipe.core then errors.raise("%s: forward closed the pipeline that it runs in", kind) end
   return { handle = pipe.core:plan(spec), kind = kind, rows = sizes[1][1] }
 end
 

@@ -86,6 +86,26 @@ local function finish(trace, request, shape, outputs, targets)
   return is_sum
 end
 
+local active -- {trace, thread}: what is recorded now, and the coroutine that runs its forward
+
+-- The trace that goes on when an inner one ends: not that of a coroutine which stopped in the middle.
+local function outer_of()
+  local status = active and coroutine.status(active.thread)
+  return (status == "running" or status == "normal") and active or nil
+end
+
+-- Call f with this trace active. A layer's forward may run another pipeline: its trace is put aside.
+local function within(trace, f, handler)
+  local outer = outer_of()
+  active = { trace = trace, thread = coroutine.running() }
+  core.trace_begin(trace)
+  local good, result = xpcall(f, handler)
+  active = outer
+  if outer then core.trace_begin(outer.trace) else core.trace_end() end
+  if not good then error(result, 0) end
+  return result
+end
+
 --- Trace the model for micro-batches of `rows` rows.
 ---@param request {pipe: table, training: boolean, with_loss: boolean, inputs: table, targets: table}
 ---@param rows integer
@@ -97,13 +117,10 @@ function tracing.run(request, rows, micros)
   local shape = { trace = trace, rows = rows, micros = micros }
   local inputs = declare(trace, "batch", request.inputs, rows)
   local targets = declare(trace, "target", request.targets, rows)
-  core.trace_begin(trace)
-  local good, sum_loss = xpcall(function()
+  local sum_loss = within(trace, function()
     local outputs = { run_layers(trace, request.pipe.model, 1, table.unpack(inputs)) }
     return finish(trace, request, shape, outputs, targets)
   end, request.handler)
-  core.trace_end()
-  if not good then error(sum_loss, 0) end
   return shape, sum_loss
 end
 
