@@ -51,6 +51,7 @@ gp_status gp_fault_parse(const char *text, gp_fault *fault) {
   return GP_OK;
 }
 
+/* -1 is "any". */
 static bool matches(int32_t wanted, int32_t is) { return wanted < 0 || wanted == is; }
 
 /* nanosleep in whole and parts of seconds. */

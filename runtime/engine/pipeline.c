@@ -16,6 +16,7 @@ enum { ALIGNMENT = 64 };
 /* Trainable parameters lie first in an arena, then frozen ones; buffers have their own. */
 typedef enum region { TRAINABLE, FROZEN, BUFFER } region;
 
+/* What is never trained needs no gradient and no moments, so it stands apart. */
 static region region_of(const gp_param *param) {
   if (gp_param_is_buffer(param)) return BUFFER;
   return gp_param_is_frozen(param) ? FROZEN : TRAINABLE;
@@ -175,6 +176,7 @@ void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
   }
 }
 
+/* Of one larger micro-batch: the binding scales the rows. */
 const gp_meta *gp_plan_output_meta(const gp_plan *plan) {
   const gp_shape_plan *shape = &plan->shapes[0];
   return shape->output == GP_NONE ? NULL : &shape->trace->graph.values[shape->output].meta;
@@ -182,6 +184,7 @@ const gp_meta *gp_plan_output_meta(const gp_plan *plan) {
 
 /* ---- new and close ------------------------------------------------------------------------- */
 
+/* Specs are borrowed for the call only. */
 static gp_status copy_ints(const int32_t *from, int32_t count, int32_t **to) {
   GP_TRY(gp_alloc_array((size_t)count + 1, sizeof(int32_t), (void **)to));
   memcpy(*to, from, (size_t)count * sizeof(int32_t));
@@ -214,6 +217,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   return gp_workers_start(p, spec->devices);
 }
 
+/* The lock first: free destroys it whatever failed. */
 gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) {
   gp_pipeline *p;
   GP_TRY(gp_alloc(sizeof *p, (void **)&p));
@@ -262,6 +266,7 @@ void gp_pipeline_close(gp_pipeline *p) {
   p->arenas = NULL;
 }
 
+/* Closing gave back everything that others could see. */
 void gp_pipeline_free(gp_pipeline *p) {
   if (!p) return;
   gp_pipeline_close(p);
@@ -327,6 +332,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   return run->status ? gp_fail_text(run->status, run->text) : GP_OK;
 }
 
+/* Of the script's thread; the workers zero their own at the start of a step. */
 void gp_pipeline_zero_grad(gp_pipeline *p) {
   for (int32_t s = 0; !p->closed && s < p->stage_count; s++)
     if (p->arenas[s].grads) memset(p->arenas[s].grads, 0, p->arenas[s].grad_bytes);

@@ -27,6 +27,7 @@ void gp_graph_free(gp_graph *graph) {
   memset(graph, 0, sizeof *graph);
 }
 
+/* Refs are indices, so they stay valid while the array moves. */
 gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
                          gp_ref *ref) {
   GP_TRY(grow((void **)&graph->values, graph->value_count, &graph->value_room, sizeof(gp_value)));
@@ -102,6 +103,7 @@ static gp_status append_node(gp_builder *b, gp_node *node) {
   return GP_OK;
 }
 
+/* Valid until the next append. */
 const gp_meta *gp_build_meta(const gp_builder *b, gp_ref ref) {
   return &gp_graph_at(b->graph, ref)->meta;
 }

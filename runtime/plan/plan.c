@@ -6,10 +6,12 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 
+/* Edges are the last bases. */
 int32_t gp_plan_base_count(const gp_plan *plan) { return GP_BASE_EDGE + plan->edge_count; }
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
+/* Those behind the larger micro-batches' edges, where there are such. */
 static bool is_own_edge(const gp_plan *plan, int32_t edge) {
   return plan->shapes[1].own_edges && edge >= plan->shapes[1].first_edge;
 }
@@ -201,6 +203,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   return GP_OK;
 }
 
+/* The order matters: capacities need tasks, tasks need programs, memory needs capacities. */
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   GP_TRY(prepare(env, spec, plan));
   GP_TRY(build_shapes(env, spec, plan));
@@ -227,6 +230,7 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
   return GP_OK;
 }
 
+/* Also of a plan whose making stopped anywhere. */
 void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 
+/* One table for reading and printing. */
 char gp_act_letter(gp_act act) {
 #define LETTER(name, letter) letter,
   static const char letters[] = {GP_ACT_LIST(LETTER)};
@@ -89,6 +90,7 @@ static gp_status fill(const gp_schedule_text *text, gp_schedule *s) {
   return GP_OK;
 }
 
+/* What is not a schedule is never returned: everybody behind may rely on it. */
 gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule,
                             gp_schedule_fault *fault) {
   gp_schedule *made;
@@ -103,6 +105,7 @@ gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule
   return GP_OK;
 }
 
+/* Also of one that was read half. */
 void gp_schedule_free(gp_schedule *schedule) {
   if (!schedule) return;
   gp_free(schedule->placement);

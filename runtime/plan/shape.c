@@ -86,6 +86,7 @@ static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
+/* An empty list is no program: its task does nothing. */
 static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **program) {
   if (!list->count) return GP_OK;
   gp_program_spec spec = {.graph = s->graph,
@@ -209,6 +210,7 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   return status;
 }
 
+/* Both variants: except_last needs one for some micro-batches and the other for the rest. */
 static gp_status build_stage(gp_shaper *s, int32_t stage) {
   bool *read;
   GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
@@ -281,6 +283,7 @@ static gp_status build_programs(gp_shaper *s) {
   return build_count(s);
 }
 
+/* Gradient before packing: rules see the weight itself. Packing before the cut: copies are nodes. */
 gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
                          const gp_plan_shape *from, gp_shape_plan *shape) {
   gp_shaper s = {
@@ -302,6 +305,7 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
   return status;
 }
 
+/* The trace goes last: programs borrow its graph. */
 void gp_shape_free(gp_shape_plan *shape) {
   int32_t stages = shape->programs && shape->stages ? shape->stages->count : 0;
   for (int32_t s = 0; s < stages; s++) {

@@ -18,6 +18,7 @@ typedef struct checker {
   bool forward_only;
 } checker;
 
+/* Index of (stage, micro-batch) in the tables. */
 static int32_t cell(const checker *c, int32_t stage, int32_t micro) {
   return stage * c->s->micro_count + micro;
 }
@@ -148,6 +149,7 @@ static int needs(const checker *c, int32_t a, int32_t need[2]) {
   return n;
 }
 
+/* All that it needs stands in the order already. */
 static bool ready(const checker *c, int32_t a) {
   int32_t need[2];
   for (int n = needs(c, a, need), i = 0; i < n; i++)
@@ -231,6 +233,7 @@ static gp_status check(checker *c) {
   return status;
 }
 
+/* Cost: linear in the number of actions, but for the rounds over devices that wait. */
 gp_status gp_schedule_check(gp_schedule *schedule) {
   checker c = {.s = schedule, .forward_only = true};
   if (schedule->stage_count < 1 || schedule->micro_count < 1)
