@@ -68,7 +68,7 @@ line:finish()
 pipe:eval()
 local right = 0
 for x, y in test:batches(opt.batch) do
-  local digit = pipe:forward(x):argmax(2):to("f32") - 1 -- positions count from 1, digits from 0
-  right = right + digit:eq(y:to("f32")):to("f32"):sum():item()
+  local digit = pipe:forward(x):argmax(2) - 1 -- positions count from 1, digits from 0
+  right = right + digit:eq(y):to("f32"):sum():item()
 end
 print(("%.1f %% of %d held-out digits are right"):format(100 * right / #test, #test))

@@ -57,15 +57,24 @@ local function schedule_for(pipe, kind, m)
   return forward_only(pipe.stages, m):verify()
 end
 
+-- Shapes in messages are those of a micro-batch, which the user never made: say where they are from.
+local function explain(rows, total)
+  return function(message)
+    if type(message) ~= "string" or rows == total or not message:find("%dx?%d*, expected") then return message end
+    return ("%s (shapes of a micro-batch: %d of the %d rows)"):format(message, rows, total)
+  end
+end
+
 local function build(pipe, kind, inputs, targets)
   local sizes, m = split(inputs[1].shape[1], pipe.chunks)
   local request = {
     pipe = pipe, training = TRAINING[kind] or false, with_loss = WITH_LOSS[kind] or false,
-    inputs = inputs, targets = targets, handler = function(message) return message end,
+    inputs = inputs, targets = targets,
   }
   local made = schedule_for(pipe, kind, m)
   local spec = { kind = kind, schedule = made.checked, shapes = {} }
   for k, size in ipairs(sizes) do
+    request.handler = explain(size[1], inputs[1].shape[1])
     spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
   end
   if not pipe.core then errors.raise("%s: forward closed the pipeline that it runs in", kind) end

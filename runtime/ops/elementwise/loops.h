@@ -32,8 +32,13 @@ gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop);
 /* The loop for f32 or f64, as in[n_in - 1] has it. */
 gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f64);
 
+/* The loop for f32, f64, i64 or i32, in this order. */
+gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4]);
+
 /* Inference: f32 or f64 inputs of one dtype that broadcast. */
 gp_status gp_map_infer(gp_sig *sig);
+/* The same for i64 and i32 too. */
+gp_status gp_map_number_infer(gp_sig *sig);
 /* The same for gradient ops, whose inputs have equal shapes. */
 gp_status gp_map_dx_infer(gp_sig *sig);
 /* One, ten and thirty operations per element. */
@@ -49,6 +54,12 @@ enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
 #define GP_MAP_KERNEL(op, f32, f64)                                                                \
   static gp_status run_##op(const gp_call *call, gp_span span) {                                   \
     return gp_map_float(call, span, f32, f64);                                                     \
+  }
+
+/* The same where integers compute too: loops <op>_f32, _f64, _i64 and _i32. */
+#define GP_MAP_NUMBER_KERNEL(op)                                                                   \
+  static gp_status run_##op(const gp_call *call, gp_span span) {                                   \
+    return gp_map_number(call, span, (const gp_loop[]){op##_f32, op##_f64, op##_i64, op##_i32});   \
   }
 
 /* The definition of an op that reads its n inputs element by element and has the kernel run_<op>;

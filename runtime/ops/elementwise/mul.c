@@ -7,7 +7,11 @@
 GP_MAP2(mul_f32, float, float, (a * b))
 GP_MAP2(mul_f64, double, double, (a * b))
 
-GP_MAP_KERNEL(mul, mul_f32, mul_f64)
+/* Unsigned: integers wrap around instead of being undefined. */
+GP_MAP2(mul_i64, uint64_t, uint64_t, (a * b))
+GP_MAP2(mul_i32, uint32_t, uint32_t, (a * b))
+
+GP_MAP_NUMBER_KERNEL(mul)
 
 /* da = dy b, db = dy a. */
 static gp_status vjp(gp_vjp *v) {
@@ -20,4 +24,4 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-GP_MAP_OP(mul, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)
+GP_MAP_OP(mul, 2, .infer = gp_map_number_infer, .vjp = vjp, .cost = gp_map_cost_light)

@@ -7,7 +7,11 @@
 GP_MAP2(sub_f32, float, float, a - b)
 GP_MAP2(sub_f64, double, double, a - b)
 
-GP_MAP_KERNEL(sub, sub_f32, sub_f64)
+/* Unsigned: integers wrap around instead of being undefined. */
+GP_MAP2(sub_i64, uint64_t, uint64_t, a - b)
+GP_MAP2(sub_i32, uint32_t, uint32_t, a - b)
+
+GP_MAP_NUMBER_KERNEL(sub)
 
 /* da = dy, db = -dy. */
 static gp_status vjp(gp_vjp *v) {
@@ -18,4 +22,4 @@ static gp_status vjp(gp_vjp *v) {
   return gp_vjp_set_broadcast(v, 1, minus);
 }
 
-GP_MAP_OP(sub, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)
+GP_MAP_OP(sub, 2, .infer = gp_map_number_infer, .vjp = vjp, .cost = gp_map_cost_light)

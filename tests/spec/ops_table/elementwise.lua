@@ -70,9 +70,19 @@ local function refusals(own)
   return table.move(own, 1, #own, #MISMATCH + 1, table.move(MISMATCH, 1, #MISMATCH, 1, {}))
 end
 
+-- Ops that integers compute with, and what the others (or narrower dtypes) are told.
+local NUMBERS = { add = true, sub = true, mul = true, neg = true }
+
+local function refused(op)
+  local dtype = NUMBERS[op] and "u8" or "i64"
+  local wanted = NUMBERS[op] and "f32, f64, i64 or i32" or "f32 or f64"
+  return dtype, wanted
+end
+
 -- a op b as method and operator; f may take numbers on either side.
 local function arithmetic(op, f, tolerance, first, second)
   second = second or first
+  local integer, wanted = refused(op)
   return {
     op = op,
     call = function(o, a, b)
@@ -88,23 +98,25 @@ local function arithmetic(op, f, tolerance, first, second)
     tolerance = tolerance, gradient = true,
     cases = with_numbers(two_inputs(x, first, second), first, second),
     refuses = refusals {
-      { x { 2, dtype = "i64" }, x { 2, dtype = "i64" }, error = op .. ": input is i64, expected f32 or f64" },
-      { x { 2, dtype = "f16" }, x { 2, dtype = "f16" }, error = op .. ": input is f16, expected f32 or f64" },
-      { bools { 2 }, bools { 2 }, error = op .. ": input is bool, expected f32 or f64" },
+      { x { 2, dtype = integer }, x { 2, dtype = integer }, error = ("%s: input is %s, expected %s"):format(op, integer,
+        wanted) },
+      { x { 2, dtype = "f16" }, x { 2, dtype = "f16" }, error = op .. ": input is f16, expected " .. wanted },
+      { bools { 2 }, bools { 2 }, error = op .. ": input is bool, expected " .. wanted },
     },
   }
 end
 
 -- t:op() with the function that it is.
 local function unary(op, f, tolerance, range)
+  local integer, wanted = refused(op)
   return {
     op = op, tolerance = tolerance, gradient = true,
     call = function(_, a) return a[op](a) end,
     reference = function(_, a) return array.map(f, a) end,
     cases = one_input(x, range or {}),
     refuses = {
-      { x { 2, dtype = "i64" }, error = op .. ": input is i64, expected f32 or f64" },
-      { x { 2, dtype = "bf16" }, error = op .. ": input is bf16, expected f32 or f64" },
+      { x { 2, dtype = integer }, error = ("%s: input is %s, expected %s"):format(op, integer, wanted) },
+      { x { 2, dtype = "bf16" }, error = op .. ": input is bf16, expected " .. wanted },
       { bools { 2 }, error = 'convert it with :to("f32")' },
     },
   }
