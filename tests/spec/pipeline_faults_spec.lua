@@ -197,6 +197,8 @@ describe("a process", function()
     local _, err, code = run("", "pipe:step(x, y) pipe:forward(x) os.exit(3, true)")
     assert.equal("", err)
     assert.equal(3, code)
+    -- Without closing the state nothing is given back, which the leak sanitizer calls by its name.
+    if os.getenv "GPIPE_SANITIZE" == "address" then return end
     assert.equal(4, (select(3, run("", "pipe:step(x, y) os.exit(4)"))))
   end)
 end)
