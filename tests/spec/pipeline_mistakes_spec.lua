@@ -5,27 +5,9 @@ local expect = require "tests.support.expect"
 local failure, fails_with = expect.failure, expect.fails_with
 local nn, optim = gp.nn, gp.optim
 
--- Three layers, or four with one in the middle.
-local function model(middle)
-  gp.seed(1)
-  local layers = { nn.Embedding(11, 4), nn.Linear(4, 4) }
-  layers[#layers + 1] = middle
-  layers[#layers + 1] = { "head", nn.Linear(4, 11) }
-  return nn.Sequential(layers)
-end
-
-local function ids(rows)
-  local list = {}
-  for i = 1, rows do list[i] = { i % 11, (i + 3) % 11, (2 * i) % 11 } end
-  return gp.tensor(list, { dtype = "i64" })
-end
+local misuse = require "tests.support.misuse"
+local model, ids, pipe_of = misuse.model, misuse.ids, misuse.pipe_of
 local x, y = ids(5), ids(5)
-
-local function pipe_of(options, of)
-  local merged = { balance = { 2, 1 }, chunks = 2, loss = nn.CrossEntropyLoss() }
-  for key, value in pairs(options or {}) do merged[key] = value end
-  return gp.pipeline(of or model(), merged)
-end
 
 -- ---- mistakes in forward and in losses -----------------------------------------------------------
 
