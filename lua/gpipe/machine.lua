@@ -20,8 +20,9 @@ local machine = {}
 ---@field available? boolean false where it cannot be used
 ---@field why? string why not
 
--- Devices named on the command line with --devices, else nil.
-local function configured()
+--- Devices named on the command line with --devices, else nil.
+---@return string[]?
+function machine.configured()
   local found, config = pcall(require, "gpipe.config")
   return found and config.devices or nil
 end
@@ -52,7 +53,7 @@ end
 ---@return gpipe.Device[]
 function machine.devices(opts)
   local o = options.check("gp.devices", opts, { why = { type = "boolean", default = false } })
-  local info, names = core.machine(), configured()
+  local info, names = core.machine(), machine.configured()
   local list = names and #names > 0 and named_devices(names, info) or cpu_devices(info)
   if o.why then
     list[#list + 1] = {

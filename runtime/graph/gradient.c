@@ -24,7 +24,8 @@ typedef struct gradient {
   int32_t *first, *last; /* per forward value: its list of shares, layers descending */
   share *shares;
   int32_t fresh; /* nodes from here on were made by the rule being visited */
-  int32_t share_count, share_room;
+  int32_t share_count;
+  size_t share_room;
 } gradient;
 
 /* Parameters only: buffers and frozen ones stop the gradient. */
@@ -59,12 +60,7 @@ static gp_status send(gradient *g, gp_ref value, int32_t layer, gp_ref grad) {
   int32_t last = g->last[value];
   if (last >= 0 && g->shares[last].layer == layer)
     return add(g, g->shares[last].grad, grad, &g->shares[last].grad);
-  if (g->share_count == g->share_room) {
-    int32_t more = g->share_room ? 2 * g->share_room : 64;
-    GP_TRY(
-        gp_resize_array((size_t)g->share_room, (size_t)more, sizeof(share), (void **)&g->shares));
-    g->share_room = more;
-  }
+  GP_TRY(gp_grow_array((size_t)g->share_count, &g->share_room, sizeof(share), (void **)&g->shares));
   int32_t made = g->share_count++;
   g->shares[made] = (share){.layer = layer, .grad = grad, .next = -1};
   if (last >= 0)

@@ -5,15 +5,6 @@
 
 #include "base/memory.h"
 
-/* Make room for one more element in an array that doubles. */
-static gp_status grow(void **array, int32_t count, int32_t *room, size_t size) {
-  if (count < *room) return GP_OK;
-  int32_t more = *room ? 2 * *room : 64;
-  GP_TRY(gp_resize_array((size_t)*room, (size_t)more, size, array));
-  *room = more;
-  return GP_OK;
-}
-
 /* Parameters and constants are counted; the rest is the graph's own. */
 void gp_graph_free(gp_graph *graph) {
   for (int32_t i = 0; i < graph->label_count; i++) gp_free(graph->labels[i]);
@@ -30,7 +21,8 @@ void gp_graph_free(gp_graph *graph) {
 /* Refs are indices, so they stay valid while the array moves. */
 gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
                          gp_ref *ref) {
-  GP_TRY(grow((void **)&graph->values, graph->value_count, &graph->value_room, sizeof(gp_value)));
+  GP_TRY(gp_grow_array((size_t)graph->value_count, &graph->value_room, sizeof(gp_value),
+                       (void **)&graph->values));
   gp_ref made = graph->value_count++;
   graph->values[made] = (gp_value){
       .kind = kind, .meta = *meta, .base = made, .node = -1, .index = index, .layer = -1};
@@ -44,7 +36,8 @@ gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label) {
     *label = graph->label_count - 1;
     return GP_OK;
   }
-  GP_TRY(grow((void **)&graph->labels, graph->label_count, &graph->label_room, sizeof(char *)));
+  GP_TRY(gp_grow_array((size_t)graph->label_count, &graph->label_room, sizeof(char *),
+                       (void **)&graph->labels));
   GP_TRY(gp_copy_string(text, &graph->labels[graph->label_count]));
   *label = graph->label_count++;
   return GP_OK;
@@ -54,10 +47,21 @@ gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label) {
 gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index) {
   for (int32_t i = 0; i < graph->param_count; i++)
     if (graph->params[i] == param) return *index = i, GP_OK;
-  GP_TRY(grow((void **)&graph->params, graph->param_count, &graph->param_room, sizeof(gp_param *)));
+  GP_TRY(gp_grow_array((size_t)graph->param_count, &graph->param_room, sizeof(gp_param *),
+                       (void **)&graph->params));
   graph->params[graph->param_count] = gp_param_retain(param);
   *index = graph->param_count++;
   return GP_OK;
+}
+
+/* Taken before anything else can fail: the graph frees its constants. */
+gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref) {
+  int32_t index = graph->constant_count;
+  gp_status status = gp_grow_array((size_t)index, &graph->constant_room, sizeof(gp_tensor *),
+                                   (void **)&graph->constants);
+  if (status) return gp_tensor_free(tensor), status;
+  graph->constants[graph->constant_count++] = tensor;
+  return gp_graph_value(graph, GP_VALUE_CONST, gp_tensor_meta(tensor), index, ref);
 }
 
 /* The value of an accumulator stands for memory that outlives every program. */
@@ -95,7 +99,8 @@ static gp_status append_node(gp_builder *b, gp_node *node) {
   gp_sig sig = {.attr = &node->attr, .n_in = node->n_in};
   for (int i = 0; i < node->n_in; i++) sig.in[i] = gp_build_meta(b, node->in[i]);
   GP_TRY(gp_op_infer(node->op, &sig));
-  GP_TRY(grow((void **)&graph->nodes, graph->node_count, &graph->node_room, sizeof(gp_node)));
+  GP_TRY(gp_grow_array((size_t)graph->node_count, &graph->node_room, sizeof(gp_node),
+                       (void **)&graph->nodes));
   node->n_out = sig.n_out;
   node->out = graph->value_count;
   GP_TRY(append_outputs(graph, &sig, node));
@@ -137,15 +142,10 @@ gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref 
 
 /* Scalars of gradient rules; 0-d tensors broadcast everywhere. */
 gp_status gp_build_constant(gp_builder *b, gp_dtype dtype, double value, gp_ref *out) {
-  gp_graph *graph = b->graph;
   gp_tensor *tensor;
-  GP_TRY(grow((void **)&graph->constants, graph->constant_count, &graph->constant_room,
-              sizeof(gp_tensor *)));
   GP_TRY(gp_tensor_new(dtype, &(gp_shape){0}, &tensor));
   gp_tensor_set_double(tensor, 0, value);
-  graph->constants[graph->constant_count++] = tensor;
-  return gp_graph_value(graph, GP_VALUE_CONST, gp_tensor_meta(tensor), graph->constant_count - 1,
-                        out);
+  return gp_graph_constant(b->graph, tensor, out);
 }
 
 /* ---- reachability -------------------------------------------------------------------------- */

@@ -46,15 +46,20 @@ typedef struct gp_node {
 
 typedef struct gp_graph {
   gp_value *values;
-  int32_t value_count, value_room;
+  int32_t value_count;
+  size_t value_room;
   gp_node *nodes;
-  int32_t node_count, node_room;
+  int32_t node_count;
+  size_t node_room;
   char **labels;
-  int32_t label_count, label_room;
+  int32_t label_count;
+  size_t label_room;
   gp_param **params;
-  int32_t param_count, param_room;
+  int32_t param_count;
+  size_t param_room;
   gp_tensor **constants;
-  int32_t constant_count, constant_room;
+  int32_t constant_count;
+  size_t constant_room;
   int32_t random_count; /* random ops so far */
 } gp_graph;
 
@@ -82,6 +87,8 @@ gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *met
                          gp_ref *ref);
 gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label);
 gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index); /* retained, unique */
+/* Append a constant; the graph takes the tensor, also on failure. */
+gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref);
 /* The accumulator of (param, layer), made when missing. */
 gp_status gp_graph_slot(gp_graph *graph, int32_t param, int32_t layer, gp_ref *slot);
 

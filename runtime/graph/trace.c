@@ -66,14 +66,7 @@ gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
     if (graph->values[i].kind == GP_VALUE_CONST &&
         graph->constants[graph->values[i].index] == tensor)
       return *ref = i, GP_OK;
-  if (graph->constant_count == graph->constant_room) {
-    size_t room = (size_t)graph->constant_room, more = room ? 2 * room : 16;
-    GP_TRY(gp_resize_array(room, more, sizeof tensor, (void **)&graph->constants));
-    graph->constant_room = (int32_t)more;
-  }
-  graph->constants[graph->constant_count++] = gp_tensor_retain(tensor);
-  return gp_graph_value(graph, GP_VALUE_CONST, gp_tensor_meta(tensor), graph->constant_count - 1,
-                        ref);
+  return gp_graph_constant(graph, gp_tensor_retain(tensor), ref);
 }
 
 /* ---- parameters and buffers ---------------------------------------------------------------- */

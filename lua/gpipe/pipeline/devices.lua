@@ -57,12 +57,10 @@ local function share_cores(list)
 end
 
 --- The devices of a pipeline of `stages` stages (nil: not known yet).
----@param given? table option `devices`
+---@param given? table option `devices`, or what the command line named
 ---@param stages? integer
 ---@return {name: string, threads: integer}[]
 function devices.resolve(given, stages)
-  local found, config = pcall(require, "gpipe.config")
-  given = given or (found and config.devices) or nil
   local list = {}
   if given then
     if #given == 0 then errors.raise("%s: devices is empty, expected at least one", WHO) end

@@ -9,6 +9,7 @@ local nn = require "gpipe.nn"
 local options = require "gpipe.options"
 local balance = require "gpipe.pipeline.balance"
 local devices = require "gpipe.pipeline.devices"
+local machine = require "gpipe.machine"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
 local schedule = require "gpipe.schedule"
@@ -42,10 +43,9 @@ end
 -- Number of stages, layers of each, devices: any of them may decide the others.
 local function resolve_cut(model, opts)
   local list = opts.balance and balance.check(opts.balance, model)
-  local found, config = pcall(require, "gpipe.config")
-  local named = opts.devices or (found and config.devices)
+  local named = opts.devices or machine.configured()
   local stages = list and #list or named and math.min(#named, #model) or 1
-  local chosen = devices.resolve(opts.devices, stages)
+  local chosen = devices.resolve(named, stages)
   if not list then list = balance.cut(balance.weights(model), #chosen) end
   return list, chosen
 end
@@ -93,8 +93,8 @@ local function owners(model)
 end
 
 -- Parameters and buffers of the model with their layers.
-local function inventory(model)
-  local layer_of, boxes, layers = owners(model), {}, {}
+local function inventory(model, layer_of)
+  local boxes, layers = {}, {}
   for _, list in ipairs { model:parameters(), model:buffers() } do
     for _, entry in ipairs(list) do
       boxes[#boxes + 1] = entry.param
@@ -135,15 +135,16 @@ local function pipeline(model, opts)
   local list, chosen = resolve_cut(model, opts)
   opts.chunks = chunks_of(opts)
   check_schedule(opts.schedule, #list, opts.chunks)
-  local boxes, layers = inventory(model)
+  local stage_of, layer_of = stages_of(list), owners(model)
+  local boxes, layers = inventory(model, layer_of)
   local inner = core.pipeline_new {
-    stages = #list, stage_of = stages_of(list), params = boxes, param_layer = layers,
+    stages = #list, stage_of = stage_of, params = boxes, param_layer = layers,
     devices = chosen, checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite,
   }
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,
-    stage_of = stages_of(list), layer_of = owners(model), chunks = opts.chunks,
+    stage_of = stage_of, layer_of = layer_of, chunks = opts.chunks,
     schedule = opts.schedule, checkpoint = opts.checkpoint, loss = opts.loss,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
