@@ -27,8 +27,8 @@ static void sum_losses(const gp_run *run, gp_run_result *result) {
   if (plan->shapes[0].loss == GP_NONE) return;
   gp_dtype dtype = plan->shapes[0].trace->graph.values[plan->shapes[0].loss].meta.dtype;
   for (int32_t i = 0; i < plan->micro_count; i++) {
-    const void *at = plan->results + 16 * i;
-    sum += dtype == GP_F32 ? (double)*(const float *)at : *(const double *)at;
+    const gp_micro_result *micro = &plan->results[i];
+    sum += dtype == GP_F32 ? (double)micro->loss.f32 : micro->loss.f64;
   }
   if (!plan->sum_loss) sum = run->count ? sum / (double)run->count : 0;
   result->loss = sum;
@@ -67,7 +67,7 @@ static void restore_buffers(gp_pipeline *p) {
 /* On the script's thread, after every worker is done. */
 void gp_run_finish(gp_pipeline *p, gp_run_result *result) {
   gp_run *run = &p->run;
-  bool training = run->plan->kind == GP_PLAN_STEP || run->plan->kind == GP_PLAN_SPLIT;
+  bool training = gp_plan_trains(run->plan->kind);
   bool backward = run->plan->kind == GP_PLAN_STEP || run->backward_half;
   if (!training || run->status) restore_buffers(p);
   if (run->status) {

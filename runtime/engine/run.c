@@ -68,8 +68,8 @@ static void bind_frame(gp_worker *worker, const gp_run *run, const gp_task *task
   frame[GP_BASE_SAVED] = task->saved;
   frame[GP_BASE_RECOMPUTED] = task->recomputed;
   frame[GP_BASE_CARRIED] = task->carried;
-  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = plan->results + 16 * task->micro;
-  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = plan->results + 16 * task->micro + 8;
+  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &plan->results[task->micro].loss;
+  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &plan->results[task->micro].count;
   if (args->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(args->output, plan, row);
   if (args->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(args->out_grad, plan, row);
   for (int i = 0; i < args->input_count; i++)
@@ -88,8 +88,7 @@ static void bind_frame(gp_worker *worker, const gp_run *run, const gp_task *task
 /* After the last count: what the loss of every micro-batch is divided by. */
 static void settle_count(gp_run *run) {
   run->count = 0;
-  for (int32_t i = 0; i < run->plan->micro_count; i++)
-    run->count += *(int64_t *)(run->plan->results + 16 * i + 8);
+  for (int32_t i = 0; i < run->plan->micro_count; i++) run->count += run->plan->results[i].count;
   for (int32_t i = 0; i < run->plan->micro_count; i++)
     run->blocks[i].inverse_count = run->count ? 1.0 / (double)run->count : 0;
 }

@@ -23,10 +23,6 @@ typedef struct lowerer {
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 
-static bool trains(const gp_plan *plan) {
-  return plan->kind == GP_PLAN_STEP || plan->kind == GP_PLAN_SPLIT;
-}
-
 /* Does the backward pass of action a directly follow it on its stage? */
 static bool backward_follows(const gp_schedule *s, int32_t a, int32_t end) {
   for (int32_t b = a + 1; b < end; b++)
@@ -37,7 +33,7 @@ static bool backward_follows(const gp_schedule *s, int32_t a, int32_t end) {
 
 /* Kept, or dropped and recomputed: decided at F. */
 static bool keeps(const lowerer *l, int32_t a, int32_t end) {
-  if (!trains(l->plan)) return false;
+  if (!gp_plan_trains(l->plan->kind)) return false;
   switch (l->env->checkpoint) {
   case GP_CHECKPOINT_NEVER: return true;
   case GP_CHECKPOINT_ALWAYS: return false;
@@ -316,7 +312,7 @@ static gp_status find_all_uses(gp_plan *plan) {
 gp_status gp_plan_lower(const gp_plan_env *env, const gp_schedule *schedule, gp_plan *plan) {
   lowerer l = {.env = env, .schedule = schedule, .plan = plan};
   GP_TRY(lower_tasks(&l));
-  for (int32_t stage = 0; trains(plan) && stage < plan->stage_count; stage++)
+  for (int32_t stage = 0; gp_plan_trains(plan->kind) && stage < plan->stage_count; stage++)
     GP_TRY(assign_slots(plan, stage));
   return find_all_uses(plan);
 }

@@ -172,7 +172,8 @@ static gp_status allocate(gp_plan *plan) {
     }
     GP_TRY(take(plan, d, 1, plan->temp_bytes[d], &plan->temp[d]));
   }
-  return gp_alloc_array((size_t)plan->micro_count, 16, (void **)&plan->results);
+  return gp_alloc_array((size_t)plan->micro_count, sizeof(gp_micro_result),
+                        (void **)&plan->results);
 }
 
 /* ---- building ------------------------------------------------------------------------------ */

@@ -102,6 +102,16 @@ typedef struct gp_slots {
   int32_t peak_live;
 } gp_slots;
 
+/* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it
+ * counts for. */
+typedef struct gp_micro_result {
+  union {
+    float f32;
+    double f64;
+  } loss;
+  int64_t count;
+} gp_micro_result;
+
 struct gp_plan {
   gp_plan_kind kind;
   gp_shape_plan shapes[2];
@@ -111,15 +121,18 @@ struct gp_plan {
   int32_t *first; /* per device, and the total */
   int32_t *half;  /* per device: where the second half of GP_PLAN_SPLIT begins */
   gp_channel *channels;
-  gp_slots *slots;      /* per stage */
-  char **temp;          /* per device */
-  size_t *temp_bytes;   /* per device */
-  size_t *device_bytes; /* per device: everything that this plan holds there */
-  size_t scratch_bytes; /* per thread */
-  char *results;        /* per micro-batch: loss sum and count, 8 bytes each */
+  gp_slots *slots;          /* per stage */
+  char **temp;              /* per device */
+  size_t *temp_bytes;       /* per device */
+  size_t *device_bytes;     /* per device: everything that this plan holds there */
+  size_t scratch_bytes;     /* per thread */
+  gp_micro_result *results; /* per micro-batch */
   bool sum_loss;
 };
 
+static inline bool gp_plan_trains(gp_plan_kind kind) {
+  return kind == GP_PLAN_STEP || kind == GP_PLAN_SPLIT;
+}
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
 /* Where the model branches on the number of rows, the two sizes of micro-batches cross the cuts with
  * different values, and each has edges of its own; otherwise they share them. */

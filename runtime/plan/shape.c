@@ -42,7 +42,7 @@ static gp_status differentiate(gp_shaper *s, const gp_plan_spec *spec, const gp_
                            .is_loss = true,
                            .factor = spec->sum_loss ? 1 : 0};
   if (spec->kind == GP_PLAN_SPLIT) root.value = from->output, root.is_loss = false;
-  if (spec->kind != GP_PLAN_STEP && spec->kind != GP_PLAN_SPLIT) return GP_OK;
+  if (!gp_plan_trains(spec->kind)) return GP_OK;
   return gp_graph_gradient(s->graph, &root);
 }
 
