@@ -50,8 +50,9 @@ local function type_lines(lines)
     local key = line == "^C" and "\\003" or line == "^D" and "\\004" or line .. "\\n"
     keys[#keys + 1] = ("printf %s; sleep 0.3"):format(child.quote(key:gsub("%%", "%%%%")))
   end
-  local script = ("(%s) | TERM=dumb script -qec %s /dev/null")
-    :format(table.concat(keys, "; "), child.quote(child.program))
+  -- exec: a shell that stayed between would get the Ctrl-C too, and some (dash) then end with 130.
+  local script = ("(%s) | SHELL=/bin/sh TERM=dumb script -qec %s /dev/null")
+    :format(table.concat(keys, "; "), child.quote("exec " .. child.program))
   local out, err, code = child.shell(script)
   return out:gsub("\r", "") .. err, code
 end
