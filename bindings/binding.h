@@ -28,6 +28,7 @@
   X(host)                                                                                          \
   X(trace)                                                                                         \
   X(trace_cost)                                                                                    \
+  X(rows)                                                                                          \
   X(schedule)                                                                                      \
   X(pipeline)                                                                                      \
   X(archive)                                                                                       \

@@ -279,27 +279,79 @@ void gp_trace_cost(const gp_trace *trace, double *flop, double *bytes);
 
 /* ---- schedules ----------------------------------------------------------------------------- */
 
-/* One list of actions per device, verified. */
+/* X(NAME, text): what an action does, and its letters in the text form, which is that of
+ * torch.distributed.pipelining's CSV. Compute first; then what lowering adds; U is an update, and its
+ * micro is the number of the update. IDLE is an empty cell. */
+#define GP_ACT_LIST(X)                                                                             \
+  X(F, "F")                                                                                        \
+  X(B, "B")                                                                                        \
+  X(I, "I")                                                                                        \
+  X(W, "W")                                                                                        \
+  X(R, "R")                                                                                        \
+  X(U, "U")                                                                                        \
+  X(C, "C")                                                                                        \
+  X(P, "P")                                                                                        \
+  X(SEND_F, "SEND_F")                                                                              \
+  X(RECV_F, "RECV_F")                                                                              \
+  X(SEND_B, "SEND_B")                                                                              \
+  X(RECV_B, "RECV_B")                                                                              \
+  X(REDUCE, "REDUCE_GRAD")                                                                         \
+  X(UNSHARD, "UNSHARD")                                                                            \
+  X(RESHARD, "RESHARD")                                                                            \
+  X(IDLE, "")
+#define GP_ACT_ENUM(name, text) GP_ACT_##name,
+typedef enum gp_act { GP_ACT_LIST(GP_ACT_ENUM) GP_ACT_COUNT } gp_act;
+#undef GP_ACT_ENUM
+
+typedef struct gp_action {
+  uint8_t op;      /* gp_act */
+  bool joined;     /* one action together with the next one: "(0F4;3B1)" */
+  int32_t stage;   /* -1 in an empty cell */
+  int32_t micro;   /* -1 where there is none (REDUCE, UNSHARD, RESHARD) */
+  int32_t version; /* of the weights: after so many updates; -1: not said */
+} gp_action;
+
+/* Lists of actions under construction, one per device: 16 bytes an action. */
+typedef struct gp_rows gp_rows;
+
+gp_status gp_rows_new(int device_count, gp_rows **rows);
+void gp_rows_free(gp_rows *rows);
+int gp_rows_device_count(const gp_rows *rows);
+/* Append one action. Errors: GP_ERANGE for a device that is not there; GP_ENOMEM. */
+gp_status gp_rows_add(gp_rows *rows, int device, const gp_action *action);
+/* Append what a text holds, "0F0,0F1,(0F2;3B0)OVERLAP_F_B,,0B1,2F5@3". Errors: GP_ESCHEDULE, with
+ * the number of actions before the faulty one in *position (optional). */
+gp_status gp_rows_read(gp_rows *rows, int device, const char *text, int *position);
+/* Actions of a device, valid until the next change. */
+const gp_action *gp_rows_get(const gp_rows *rows, int device, int *count);
+/* Write the text of actions[count] into text[size]; returns the length it needs without the end. */
+size_t gp_rows_print(const gp_action *actions, int count, char *text, size_t size);
+
+/* Lists of actions per device, verified: complete, in a possible order, on the right devices. */
 typedef struct gp_schedule gp_schedule;
 
-typedef struct gp_schedule_text {
-  int device_count, stage_count;
-  const char *const *rows;  /* per device: "0F0,0F1,0B0" */
-  const int32_t *placement; /* per stage: its device */
-} gp_schedule_text;
+typedef struct gp_schedule_spec {
+  const gp_rows *rows;
+  int stage_count, copy_count; /* copy_count: devices per stage, 1 or 2 */
+  const int32_t *placement;    /* stage after stage: copy_count devices each */
+  int batch;                   /* micro-batches per update; 0: synchronous */
+} gp_schedule_spec;
 
-/* What is wrong with a schedule. check: "text", "placement", "op", "unique", "complete",
- * "order" (two actions of one device), "cycle" (between devices). */
+/* What is wrong with a schedule: see verify in docs/schedules.md for the checks. */
 typedef struct gp_schedule_fault {
   const char *check;
   int device, position; /* of the action, from 0; -1: none */
 } gp_schedule_fault;
 
-/* Parse and verify; fault (optional) receives what the text says. Errors: GP_ESCHEDULE, the text
- * prints the grid with the faulty action marked. */
-gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule,
-                            gp_schedule_fault *fault);
+/* Verify; fault (optional) receives what the text says. The number of micro-batches is the largest
+ * one seen. Ownership: actions are copied. Errors: GP_ESCHEDULE, the text prints the grid with the
+ * faulty action marked. */
+gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
+                          gp_schedule_fault *fault);
 void gp_schedule_free(gp_schedule *schedule);
+int gp_schedule_device_count(const gp_schedule *schedule);
+/* Actions of a device as they were given. */
+const gp_action *gp_schedule_get(const gp_schedule *schedule, int device, int *count);
 
 /* ---- pipelines ----------------------------------------------------------------------------- */
 

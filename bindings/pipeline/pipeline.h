@@ -5,11 +5,16 @@
 #include "binding.h"
 
 #define GP_LUA_TRACE    "gpipe.Trace"
+#define GP_LUA_ROWS     "gpipe.Rows"
 #define GP_LUA_SCHEDULE "gpipe.CheckedSchedule"
 #define GP_LUA_PIPELINE "gpipe.PipelineCore"
 
 /* Another reference to the trace at index. */
 gp_trace *gp_lua_take_trace(lua_State *L, int index);
+/* The lists of actions at index, borrowed. */
+gp_rows *gp_lua_check_rows(lua_State *L, int index);
+/* Push the text of actions. */
+void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count);
 /* The verified schedule at index, borrowed. */
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
 

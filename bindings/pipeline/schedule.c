@@ -1,4 +1,4 @@
-/* bindings/pipeline/schedule.c - rows of text -> a verified schedule.
+/* bindings/pipeline/schedule.c - lists of actions and a placement -> a verified schedule.
  *
  * A schedule that is wrong is an ordinary answer here, not an error: whoever writes one (a person,
  * a search) asks in a loop, so the fault comes back as values. */
@@ -8,18 +8,6 @@
 
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index) {
   return *(gp_schedule **)luaL_checkudata(L, index, GP_LUA_SCHEDULE);
-}
-
-/* Pointers to the strings of the list at index, which keeps them alive. */
-static const char **check_rows(lua_State *L, int index, int count) {
-  const char **rows = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *rows, 0);
-  for (int d = 0; d < count; d++) {
-    if (lua_rawgeti(L, index, d + 1) != LUA_TSTRING)
-      gp_lua_bad_value(L, -1, "schedule: a row", "text such as \"0F0,0B0\"");
-    rows[d] = lua_tostring(L, -1);
-    lua_pop(L, 1);
-  }
-  return rows;
 }
 
 /* Push check, device and position (from 1) of a fault; nil where there is none. */
@@ -35,20 +23,34 @@ static int push_fault(lua_State *L, const gp_schedule_fault *fault) {
   return 5;
 }
 
-/* core.schedule(rows, placement) -> schedule, or nil, text, check, device, position */
+/* core.schedule(rows, placement, {copies, batch}) -> schedule, or nil, text, check, device, position.
+ * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0: synchronous */
 static int schedule_new(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
+  gp_schedule_spec spec = {.rows = gp_lua_check_rows(L, 1)};
+  int entries;
   luaL_checktype(L, 2, LUA_TTABLE);
-  gp_schedule_text text = {.device_count = (int)lua_rawlen(L, 1)};
-  text.rows = check_rows(L, 1, text.device_count);
-  text.placement = gp_lua_push_ints(L, 2, "schedule: placement", &text.stage_count);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  spec.copy_count = (int)gp_lua_int_field(L, 3, "copies", 1);
+  spec.batch = (int)gp_lua_int_field(L, 3, "batch", 0);
+  spec.placement = gp_lua_push_ints(L, 2, "schedule: placement", &entries);
+  spec.stage_count = entries / spec.copy_count;
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable(L, GP_LUA_SCHEDULE);
   gp_schedule_fault fault = {0};
-  gp_status status = gp_schedule_parse(&text, box, &fault);
+  gp_status status = gp_schedule_new(&spec, box, &fault);
   if (status == GP_ESCHEDULE) return push_fault(L, &fault);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* schedule:row(device) -> "0F0,0F1,...": its actions as text */
+static int schedule_row(lua_State *L) {
+  const gp_schedule *schedule = gp_lua_check_schedule(L, 1);
+  int count, device = (int)gp_lua_check_int(L, 2, "row: the device", 0, INT32_MAX);
+  luaL_argcheck(L, device < gp_schedule_device_count(schedule), 2, "no such device");
+  const gp_action *actions = gp_schedule_get(schedule, device, &count);
+  gp_lua_push_actions(L, actions, count);
+  return 1;
 }
 
 /* Idempotent: a finalizer may run again when the state is closed. */
@@ -60,10 +62,14 @@ static int schedule_free(lua_State *L) {
   return 0;
 }
 
+static const luaL_Reg methods[] = {{"row", schedule_row}, {NULL, NULL}};
+
 int gp_open_schedule(lua_State *L) {
   luaL_newmetatable(L, GP_LUA_SCHEDULE);
   lua_pushcfunction(L, schedule_free);
   lua_setfield(L, -2, "__gc");
+  luaL_newlib(L, methods);
+  lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   lua_pushcfunction(L, schedule_new);
   lua_setfield(L, -2, "schedule");

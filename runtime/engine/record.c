@@ -53,9 +53,9 @@ static void write_task(FILE *file, const gp_pipeline *p, int32_t device, int32_t
   const gp_task *task = &p->last_plan->tasks[t];
   const gp_record *record = &p->records[t];
   fprintf(file,
-          ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%d%c%d\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
+          ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%d%s%d\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
           "\"dur\":%.3f,\"args\":{\"stage\":%d,\"micro\":%d}}",
-          category(task->op), (int)task->stage, gp_act_letter(task->op), (int)task->micro,
+          category(task->op), (int)task->stage, gp_act_text(task->op), (int)task->micro,
           (int)device, 1e-3 * (double)(record->begin - p->last_begin),
           1e-3 * (double)(record->end - record->begin), (int)task->stage, (int)task->micro);
 }

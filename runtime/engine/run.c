@@ -99,7 +99,7 @@ static gp_status run_task(gp_worker *worker, gp_run *run, const gp_task *task) {
   gp_fault here = {.stage = task->stage,
                    .step = (int32_t)run->blocks[0].step,
                    .micro = task->micro,
-                   .op = gp_act_letter(task->op)};
+                   .op = gp_act_text(task->op)[0]};
   GP_TRY(gp_fault_strike(&pipeline->fault, &here));
   if (!task->program) return GP_OK;
   bind_frame(worker, run, task);

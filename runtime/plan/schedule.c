@@ -1,103 +1,78 @@
-/* plan/schedule.c - the text form of schedules: "0F0,0F1,0B0", one string per device. */
+/* plan/schedule.c - lists of actions and a placement become a schedule, once they are verified. */
 #include "plan/schedule.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 
-/* One table for reading and printing. */
-char gp_act_letter(gp_act act) {
-#define LETTER(name, letter) letter,
-  static const char letters[] = {GP_ACT_LIST(LETTER)};
-#undef LETTER
-  return letters[act];
+bool gp_schedule_holds(const gp_schedule *s, int32_t device, int32_t stage) {
+  const int32_t *at = &s->placement[stage * s->copy_count];
+  return at[0] == device || at[s->copy_count - 1] == device;
 }
 
-/* Letters are the ones of torch.distributed.pipelining's CSV. */
-static bool find_act(char letter, gp_act *act) {
-  for (int a = 0; a < GP_ACT_COUNT; a++)
-    if (gp_act_letter((gp_act)a) == letter) return *act = (gp_act)a, true;
-  return false;
+int gp_schedule_device_count(const gp_schedule *s) { return s->device_count; }
+
+const gp_action *gp_schedule_get(const gp_schedule *s, int device, int *count) {
+  *count = s->first[device + 1] - s->first[device];
+  return &s->actions[s->first[device]];
 }
 
-/* ---- parsing ------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------ */
 
-/* Digits into a number below a million; false where there are none. */
-static bool read_number(const char **text, int32_t *number) {
-  int32_t n = 0;
-  if (!isdigit((unsigned char)**text)) return false;
-  for (; isdigit((unsigned char)**text); ++*text) {
-    if (n > 99999) return false;
-    n = 10 * n + (**text - '0');
-  }
-  *number = n;
-  return true;
-}
-
-/* "2F0": stage, op, micro-batch. */
-static gp_status read_action(const char **text, int32_t device, gp_action *action) {
-  const char *start = *text;
-  if (read_number(text, &action->stage) && find_act(**text, &action->op)) {
-    ++*text;
-    if (read_number(text, &action->micro) && (**text == ',' || **text == 0)) return GP_OK;
-  }
-  size_t length = strcspn(start, ","), shown = length < 40 ? length : 40;
-  return gp_fail(GP_ESCHEDULE, "schedule, device %d: '%.*s' is not an action, \"2F0\" wanted",
-                 (int)device, (int)shown, start);
-}
-
-/* Commas and one: checked text, so no empty cells. */
-static int32_t count_actions(const char *row) {
-  int32_t n = *row != 0;
-  for (; *row; row++) n += *row == ',';
-  return n;
-}
-
-/* The number of micro-batches is the largest one seen. */
-static gp_status read_row(const char *row, int32_t device, gp_schedule *s) {
-  for (int32_t at = s->first[device]; at < s->first[device + 1]; at++) {
-    gp_action *action = &s->actions[at];
-    s->fault = (gp_schedule_fault){"text", device, at - s->first[device]};
-    GP_TRY(read_action(&row, device, action));
-    if (action->micro >= s->micro_count) s->micro_count = action->micro + 1;
-    if (action->stage >= s->stage_count)
-      return gp_fail(GP_ESCHEDULE,
-                     "schedule, device %d: stage %d of %d%c%d has no placement (%d stages)",
-                     (int)device, (int)action->stage, (int)action->stage, gp_act_letter(action->op),
-                     (int)action->micro, (int)s->stage_count);
-    if (*row == ',') row++;
+static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
+  size_t count = (size_t)s->stage_count * (size_t)s->copy_count;
+  GP_TRY(gp_alloc_array(count + 1, sizeof(int32_t), (void **)&s->placement));
+  for (size_t i = 0; i < count; i++) {
+    int32_t device = s->placement[i] = spec->placement[i];
+    s->fault = (gp_schedule_fault){"placement", device, -1};
+    if (device < 0 || device >= s->device_count)
+      return gp_fail(GP_ESCHEDULE, "schedule: stage %zu is placed on device %d, 0..%d wanted",
+                     i / (size_t)s->copy_count, (int)device, (int)s->device_count - 1);
   }
   return GP_OK;
 }
 
-/* Placement is checked here, the order in verify.c. */
-static gp_status fill(const gp_schedule_text *text, gp_schedule *s) {
-  size_t stages = (size_t)text->stage_count, devices = (size_t)text->device_count;
-  GP_TRY(gp_alloc_array(stages, sizeof(int32_t), (void **)&s->placement));
-  GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&s->first));
-  for (size_t i = 0; i < stages; i++) {
-    s->placement[i] = text->placement[i];
-    s->fault = (gp_schedule_fault){"placement", s->placement[i], -1};
-    if (s->placement[i] < 0 || s->placement[i] >= text->device_count)
-      return gp_fail(GP_ESCHEDULE, "schedule: stage %zu is placed on device %d, 0..%d wanted", i,
-                     (int)s->placement[i], text->device_count - 1);
+/* The number of micro-batches is the largest one seen; an update's number is none. */
+static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, int32_t position) {
+  char text[GP_ACTION_TEXT];
+  if (action->op != GP_ACT_U && action->micro >= s->micro_count) s->micro_count = action->micro + 1;
+  if (action->stage < s->stage_count) return GP_OK;
+  s->fault = (gp_schedule_fault){"text", device, position};
+  return gp_fail(GP_ESCHEDULE, "schedule, device %d: stage %d of %s has no placement (%d stages)",
+                 (int)device, (int)action->stage, gp_action_print(action, text),
+                 (int)s->stage_count);
+}
+
+static gp_status copy_rows(const gp_rows *rows, gp_schedule *s) {
+  int32_t devices = s->device_count, total = 0;
+  GP_TRY(gp_alloc_array((size_t)devices + 1, sizeof(int32_t), (void **)&s->first));
+  for (int32_t d = 0; d < devices; d++) {
+    int count;
+    gp_rows_get(rows, d, &count);
+    if (count > INT32_MAX - total) return gp_fail(GP_ERANGE, "schedule: too many actions");
+    s->first[d + 1] = total += count;
   }
-  for (size_t d = 0; d < devices; d++) s->first[d + 1] = s->first[d] + count_actions(text->rows[d]);
-  GP_TRY(gp_alloc_array((size_t)s->first[devices] + 1, sizeof(gp_action), (void **)&s->actions));
-  for (int32_t d = 0; d < text->device_count; d++) GP_TRY(read_row(text->rows[d], d, s));
+  GP_TRY(gp_alloc_array((size_t)total + 1, sizeof(gp_action), (void **)&s->actions));
+  for (int32_t d = 0; d < devices; d++) {
+    int count;
+    const gp_action *actions = gp_rows_get(rows, d, &count);
+    if (count) memcpy(&s->actions[s->first[d]], actions, (size_t)count * sizeof *actions);
+    for (int32_t i = 0; i < count; i++) GP_TRY(note(s, &actions[i], d, i));
+  }
   return GP_OK;
 }
 
 /* What is not a schedule is never returned: everybody behind may rely on it. */
-gp_status gp_schedule_parse(const gp_schedule_text *text, gp_schedule **schedule,
-                            gp_schedule_fault *fault) {
+gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
+                          gp_schedule_fault *fault) {
   gp_schedule *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
-  made->device_count = text->device_count;
-  made->stage_count = text->stage_count;
-  gp_status status = fill(text, made);
+  made->device_count = gp_rows_device_count(spec->rows);
+  made->stage_count = spec->stage_count;
+  made->copy_count = spec->copy_count;
+  made->batch = spec->batch;
+  gp_status status = copy_placement(spec, made);
+  if (!status) status = copy_rows(spec->rows, made);
   if (!status) status = gp_schedule_check(made);
   if (status && fault) *fault = made->fault;
   if (status) return gp_schedule_free(made), status;

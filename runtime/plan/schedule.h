@@ -1,30 +1,33 @@
-/* plan/schedule.h - a pipeline schedule as data: one list of actions per device. */
+/* plan/schedule.h - a pipeline schedule as data: one list of actions per device.
+ *
+ *   rows.c      lists under construction
+ *   text.c      their text form, both ways
+ *   schedule.c  a schedule of them
+ *   verify.c    is it one?
+ */
 #ifndef GP_PLAN_SCHEDULE_H
 #define GP_PLAN_SCHEDULE_H
 
 #include "base/status.h"
 
-/* X(NAME, letter): compute ops of the text form, then what lowering adds. */
-#define GP_ACT_LIST(X)                                                                             \
-  X(F, 'F') X(B, 'B') X(I, 'I') X(W, 'W') X(R, 'R') X(U, 'U') X(C, 'C') X(P, 'P')
-#define GP_ACT_ENUM(name, letter) GP_ACT_##name,
-typedef enum gp_act { GP_ACT_LIST(GP_ACT_ENUM) GP_ACT_COUNT } gp_act;
-#undef GP_ACT_ENUM
-char gp_act_letter(gp_act act);
-
-typedef struct gp_action {
-  gp_act op;
-  int32_t stage, micro;
-} gp_action;
+/* Letters of an op in the text form. */
+const char *gp_act_text(gp_act act);
+/* One action as text, "2F0" or "2F5@3" or "0SEND_F1"; returns text. */
+enum { GP_ACTION_TEXT = 48 };
+char *gp_action_print(const gp_action *action, char text[GP_ACTION_TEXT]);
 
 struct gp_schedule {
-  int32_t device_count, stage_count, micro_count;
-  int32_t *placement;      /* per stage: its device */
+  int32_t device_count, stage_count, micro_count, copy_count;
+  int32_t batch;           /* micro-batches per update; 0: synchronous */
+  int32_t *placement;      /* per stage and copy: its device */
   gp_action *actions;      /* device after device */
   int32_t *first;          /* per device: its first action; first[device_count] is the total */
   int32_t *order;          /* per action: position in the verified topological order; NULL before */
   gp_schedule_fault fault; /* of a schedule that was refused */
 };
+
+/* Does this device hold the stage (or one of its two copies)? */
+bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
 
 /* Check the schedule and fill in order: complete and unique, on the right device, forward before
  * backward, free of cycles. Errors: GP_ESCHEDULE; the text shows the grid with the fault marked. */

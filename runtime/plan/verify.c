@@ -55,10 +55,10 @@ static void print_row(const gp_schedule *s, int32_t device, const window *w, int
   used += (size_t)snprintf(text + used, GRID_TEXT - used, "\n  device %d:%s", (int)device,
                            w->first ? " ..." : "");
   for (int32_t a = begin; a < end && a < s->first[device + 1] && used + 24 < GRID_TEXT; a++) {
-    const gp_action *x = &s->actions[a];
-    const char *format = a == fault ? " >%d%c%d<" : " %d%c%d";
-    used += (size_t)snprintf(text + used, GRID_TEXT - used, format, (int)x->stage,
-                             gp_act_letter(x->op), (int)x->micro);
+    char one[GP_ACTION_TEXT];
+    const char *format = a == fault ? " >%s<" : " %s";
+    used += (size_t)snprintf(text + used, GRID_TEXT - used, format,
+                             gp_action_print(&s->actions[a], one));
   }
   if (end < s->first[device + 1] && used + 5 < GRID_TEXT)
     snprintf(text + used, GRID_TEXT - used, " ...");
@@ -75,11 +75,10 @@ static gp_status show(const gp_schedule *s, int32_t fault, const char *what) {
 static gp_status fault_at(const checker *c, int32_t fault, const char *check, const char *what) {
   const gp_action *x = &c->s->actions[fault];
   int32_t device = 0;
-  char text[480];
+  char text[480], one[GP_ACTION_TEXT];
   while (c->s->first[device + 1] <= fault) device++;
   c->s->fault = (gp_schedule_fault){check, device, fault - c->s->first[device]};
-  snprintf(text, sizeof text, "%d%c%d %s", (int)x->stage, gp_act_letter(x->op), (int)x->micro,
-           what);
+  snprintf(text, sizeof text, "%s %s", gp_action_print(x, one), what);
   return show(c->s, fault, text);
 }
 
@@ -91,7 +90,8 @@ static gp_status collect(checker *c) {
   for (int32_t d = 0; d < s->device_count; d++) {
     for (int32_t a = s->first[d]; a < s->first[d + 1]; a++) {
       const gp_action *x = &s->actions[a];
-      if (s->placement[x->stage] != d)
+      if (x->op == GP_ACT_IDLE) continue;
+      if (!gp_schedule_holds(s, d, x->stage))
         return fault_at(c, a, "placement", "is not on the device of its stage");
       if (x->op > GP_ACT_W)
         return fault_at(c, a, "op", "is not a compute action: F, B, I or W wanted");
@@ -121,7 +121,7 @@ static gp_status complete(const checker *c) {
       const char *what = lacking(c, cell(c, stage, micro));
       char text[160];
       if (!what) continue;
-      s->fault = (gp_schedule_fault){"complete", s->placement[stage], -1};
+      s->fault = (gp_schedule_fault){"complete", s->placement[stage * s->copy_count], -1};
       snprintf(text, sizeof text, "stage %d, micro-batch %d: %s", (int)stage, (int)micro, what);
       return show(s, -1, text);
     }
@@ -138,6 +138,7 @@ static int32_t backward_of(const checker *c, int32_t stage, int32_t micro) {
 static int needs(const checker *c, int32_t a, int32_t need[2]) {
   const gp_action *x = &c->s->actions[a];
   int n = 0;
+  if (x->op == GP_ACT_IDLE) return 0;
   if (x->op == GP_ACT_F) {
     if (x->stage > 0) need[n++] = c->at[GP_ACT_F][cell(c, x->stage - 1, x->micro)] - 1;
   } else if (x->op == GP_ACT_W) {
@@ -160,7 +161,12 @@ static bool ready(const checker *c, int32_t a) {
 /* ---- order --------------------------------------------------------------------------------- */
 
 static int32_t device_of(const checker *c, int32_t a) {
-  return c->s->placement[c->s->actions[a].stage];
+  int32_t low = 0, high = c->s->device_count;
+  while (high - low > 1) {
+    int32_t middle = (low + high) / 2;
+    *(c->s->first[middle] <= a ? &low : &high) = middle;
+  }
+  return low;
 }
 
 /* What a stuck action waits for. */
@@ -170,16 +176,14 @@ static int32_t unmet(const checker *c, int32_t a) {
   return n > 1 && c->s->order[need[0]] >= 0 ? need[1] : need[0];
 }
 
-static const char *name_of(const checker *c, int32_t a, char text[32]) {
-  const gp_action *x = &c->s->actions[a];
-  snprintf(text, 32, "%d%c%d", (int)x->stage, gp_act_letter(x->op), (int)x->micro);
-  return text;
+static const char *name_of(const checker *c, int32_t a, char text[GP_ACTION_TEXT]) {
+  return gp_action_print(&c->s->actions[a], text);
 }
 
 /* Every device that is left is stuck at an action that waits for one of a stuck device: follow that
  * into the circle and print it once around. */
 static gp_status report_cycle(checker *c, const int32_t *next, int32_t a) {
-  char text[400] = "waits for ", one[32], two[32];
+  char text[400] = "waits for ", one[GP_ACTION_TEXT], two[GP_ACTION_TEXT];
   for (int32_t d = 0; d < c->s->device_count; d++) a = next[device_of(c, unmet(c, a))];
   int32_t at = a, wanted = unmet(c, a);
   if (device_of(c, a) == device_of(c, wanted)) {

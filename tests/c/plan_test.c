@@ -9,8 +9,8 @@ static const char *tasks_of(const gp_plan *plan, int32_t device, char text[512])
   text[0] = 0;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1] && used < 480; t++) {
     const gp_task *task = &plan->tasks[t];
-    used += (size_t)snprintf(text + used, 512 - used, "%s%c%d%s", used ? " " : "",
-                             gp_act_letter(task->op), (int)task->micro,
+    used += (size_t)snprintf(text + used, 512 - used, "%s%s%d%s", used ? " " : "",
+                             gp_act_text(task->op), (int)task->micro,
                              task->op == GP_ACT_F && task->kept ? "k" : "");
   }
   return text;

@@ -9,6 +9,7 @@
 #include "base/tensor.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
+#include "schedule_rows.h"
 #include "test.h"
 
 #define SHAPE(...)                                                                                 \
@@ -213,8 +214,8 @@ static inline gp_schedule *toy_schedule(const char *text, int stages) {
     rows[s] = strtok_r(s ? NULL : copy, " ", &save);
     placement[s] = s;
   }
-  gp_schedule_text spec = {stages, stages, (const char *const *)rows, placement};
-  CHECK_STATUS(gp_schedule_parse(&spec, &schedule, NULL), GP_OK);
+  gp_schedule_spec spec = {.stage_count = stages, .placement = placement};
+  CHECK_STATUS(schedule_of_rows(&spec, (const char *const *)rows, stages, &schedule, NULL), GP_OK);
   return schedule;
 }
 

@@ -170,7 +170,6 @@ describe("verify refuses", function()
       "1R1 is not a compute action: F, B, I or W wanted" },
     { "text that is no action", { GOOD[1], "1F0,1B0,F1,1B1" }, "text",
       "schedule, device 1: 'F1' is not an action, \"2F0\" wanted" },
-    { "an empty action", { GOOD[1], "1F0,1B0,,1F1,1B1" }, "text", "device 1: '' is not an action" },
     { "numbers out of range", { "0F9999999999,0B0", GOOD[2] }, "text", "'0F9999999999' is not an action" },
     { "a stage without a placement", { "0F0,2F1,0B0,0B1", GOOD[2] }, "text",
       "stage 2 of 2F1 has no placement (2 stages)" },

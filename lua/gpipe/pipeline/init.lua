@@ -55,9 +55,9 @@ local function check_schedule(wanted, stages, chunks)
   local made = schedule.resolve(wanted, stages, chunks)
   local good, report = made:verify()
   if not good then errors.raise("%s: %s", WHO, report) end
-  if #made.stages ~= stages or made.chunks ~= chunks then
+  if made.stages ~= stages or made.chunks ~= chunks then
     errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d and "
-      .. "%d: expected the same (a schedule's name fits itself)", WHO, #made.stages, made.chunks,
+      .. "%d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
       stages, chunks)
   end
 end

@@ -1,0 +1,106 @@
+-- lua/gpipe/schedule/init.lua - `gp.schedule`: pipeline schedules as data, by name or as a function.
+--
+-- A schedule is one list of actions per device. A generator is a function (p, m, opts) that returns
+-- {placement = {[stage] = device}, rows = ...}; rows are text ("0F0,0B0") or lists of
+-- {op=, stage=, micro=}, or what gp.schedule.rows makes. What it returns is verified before anything runs it.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local catalog = require "gpipe.schedule.catalog"
+local Schedule = require "gpipe.schedule.object"
+
+local schedule = {}
+
+--- Names of the schedules there are, in alphabetical order.
+--- ```lua
+--- print(table.concat(gp.schedule.names(), " "))
+--- ```
+---@return string[]
+function schedule.names() return catalog.names() end
+
+--- Empty lists of actions for p devices, to which a generator appends: `rows:F(device, stage, micro)`,
+--- and B, I, W, U alike (a version of the weights may follow); `rows:idle(device)` leaves a cell empty;
+--- `rows:join(device, "F", stage, micro, "B", stage, micro)` appends an overlapped pair.
+--- Cost: 16 bytes an action; a generator may return rows of text instead.
+---@param p integer
+function schedule.rows(p) return core.rows(p) end
+
+--- Make a schedule of your own known under a name. Its options are passed through unchecked.
+--- ```lua
+--- gp.schedule.define("mine", function(p, m)
+---   local rows, placement = {}, {}
+---   for r = 0, p - 1 do
+---     local row = {}
+---     for i = 0, m - 1 do row[#row + 1] = r .. "F" .. i end
+---     for i = 0, m - 1 do row[#row + 1] = r .. "B" .. i end
+---     rows[r + 1], placement[r] = table.concat(row, ","), r
+---   end
+---   return {placement = placement, rows = rows}
+--- end)
+--- ```
+---@param name string
+---@param generator fun(p: integer, m: integer, opts: table): {placement: table, rows: table}
+function schedule.define(name, generator)
+  options.argument("gp.schedule.define", "name", name, { type = "string", required = true })
+  options.argument("gp.schedule.define", "generator", generator,
+    { type = "callable", required = true })
+  catalog.define(name, generator)
+end
+
+-- ---- building --------------------------------------------------------------------------------
+
+local function entry_of(who, name)
+  local entry = catalog.find(name)
+  if entry then return entry end
+  errors.raise("%s: there is no schedule %s%s", who, errors.show(name),
+    errors.hint(name, schedule.names(), "schedules"))
+end
+
+--- Build a schedule.
+--- Errors: an unknown name or option. `verify` tells whether what a generator made is a schedule.
+--- ```lua
+--- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
+--- assert(s:rows()[4]:sub(1, 11) == "3F0,3B0,3F1")
+--- ```
+---@param name string
+---@param opts {devices: integer, chunks: integer} and the schedule's own options
+---@return gpipe.Schedule
+function schedule.build(name, opts)
+  local who = "gp.schedule.build"
+  local entry = entry_of(who, name)
+  local spec = {
+    devices = { type = "integer", min = 1, required = true },
+    chunks = { type = "integer", min = 1, required = true },
+  }
+  for key, rule in pairs(entry.options or {}) do spec[key] = rule end
+  local checked = entry.options and options.check(who, opts, spec) or opts or {}
+  local generator = entry.generator or require(entry.module)
+  local p, m = checked.devices, checked.chunks
+  return Schedule.new(name, generator(p, m, checked), m)
+end
+
+--- Whether a value is a schedule that was built.
+schedule.is = Schedule.is
+
+--- Build what the pipeline option `schedule` names: a name, {name, option = ...}, or a schedule.
+---@param wanted string|table
+---@param p integer stages
+---@param m integer micro-batches
+---@return gpipe.Schedule
+function schedule.resolve(wanted, p, m)
+  if schedule.is(wanted) then return wanted end
+  local opts, name = { devices = p, chunks = m }, wanted
+  if type(wanted) == "table" then
+    name = wanted[1]
+    for key, value in pairs(wanted) do
+      if key ~= 1 then opts[key] = value end
+    end
+  end
+  return schedule.build(name, opts)
+end
+
+--- Make a schedule object of what a generator returned: {placement =, rows =, batch = nil}.
+schedule.wrap = Schedule.new
+
+return schedule

@@ -1,0 +1,182 @@
+-- lua/gpipe/schedule/object.lua - a schedule as a script sees it: placement, rows, verified once.
+--
+-- Its lists of actions live in C (core.rows): 16 bytes an action, where a Lua table would take a hundred.
+-- What can be done with one beside verifying it is in files of their own, which add their methods here.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+
+---@class gpipe.Schedule
+---@field name string
+---@field placement table<integer, integer|integer[]> stage -> device (or two of them), all from 0
+---@field devices integer
+---@field chunks integer
+---@field stages integer
+---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
+---@field batch integer micro-batches per update; 0: synchronous
+---@field checked any? the verified form, for the runtime
+local Schedule = {}
+Schedule.__index = Schedule
+Schedule.__name = "gpipe.Schedule"
+
+-- ---- rows --------------------------------------------------------------------------------------
+
+-- An action as text, whether its parts make sense or not: verify says what does not.
+local function action_text(who, action)
+  if type(action) == "string" then return action end
+  if type(action) ~= "table" then
+    errors.raise('%s: an action is %s, expected {op = "F", stage = 0, micro = 0}', who,
+      errors.show(action))
+  end
+  local version = action.version and "@" .. action.version or ""
+  return ("%s%s%s%s"):format(action.stage, action.op, action.micro or "", version)
+end
+
+local function row_text(who, row)
+  if type(row) == "string" then return (row:gsub("%s", "")) end
+  if type(row) ~= "table" then
+    errors.raise('%s: a row is %s, expected text such as "0F0,0B0" or a list of actions', who,
+      errors.show(row))
+  end
+  local texts = {}
+  for i, action in ipairs(row) do texts[i] = action_text(who, action) end
+  return table.concat(texts, ",")
+end
+
+local function is_rows(value) return type(value) == "userdata" end
+
+-- What a generator gave as rows, as texts or as it is where it was built with gp.schedule.rows.
+local function rows_of(who, rows)
+  if is_rows(rows) then return rows, #rows end
+  if type(rows) ~= "table" then
+    errors.raise("%s: the rows are %s, expected a list of texts (or gp.schedule.rows)", who,
+      errors.show(rows))
+  end
+  local texts = {}
+  for d, row in ipairs(rows) do texts[d] = row_text(who, row) end
+  return texts, #texts
+end
+
+-- ---- placement -----------------------------------------------------------------------------------
+
+-- The devices of a stage as a list.
+local function devices_of(who, stage, entry)
+  local list = type(entry) == "table" and entry or { entry }
+  for _, device in ipairs(list) do
+    if not math.tointeger(device) or device < 0 then
+      errors.raise("%s: placement[%s] is %s, expected devices (from 0) of stages 0, 1, ...", who,
+        stage, errors.show(device))
+    end
+  end
+  return list
+end
+
+-- Stages 0 .. n-1 of a placement as one list, and how many devices each has.
+local function stages_of(who, placement)
+  local list, stage, copies = {}, 0, nil
+  while placement[stage] ~= nil do
+    local devices = devices_of(who, stage, placement[stage])
+    copies = copies or #devices
+    if #devices ~= copies or copies < 1 or copies > 2 then
+      errors.raise("%s: placement[%d] has %d devices, expected one for every stage, or two", who, stage,
+        #devices)
+    end
+    table.move(devices, 1, copies, #list + 1, list)
+    stage = stage + 1
+  end
+  if stage == 0 then errors.raise("%s: placement[0] is nil, expected the device of stage 0", who) end
+  for key, device in pairs(placement) do
+    if math.type(key) ~= "integer" or key < 0 or key >= stage then
+      errors.raise("%s: placement[%s] is %s, expected devices (from 0) of stages 0, 1, ...", who,
+        key, errors.show(device))
+    end
+  end
+  return list, stage, copies
+end
+
+-- ---- making --------------------------------------------------------------------------------------
+
+--- Make a schedule object of what a generator returned.
+---@param name string
+---@param made {placement: table, rows: table, batch: integer?}
+---@param m integer micro-batches
+---@return gpipe.Schedule
+function Schedule.new(name, made, m)
+  local who = ("schedule '%s'"):format(name)
+  if type(made) ~= "table" or made.rows == nil or type(made.placement) ~= "table" then
+    errors.raise("%s: the generator returned %s, expected {placement = ..., rows = ...}", who,
+      errors.show(made))
+  end
+  local rows, devices = rows_of(who, made.rows)
+  local list, stages, copies = stages_of(who, made.placement)
+  return setmetatable({
+    name = name, devices = devices, chunks = m, stages = stages, copies = copies,
+    batch = made.batch or 0, placement = made.placement, source = rows, device_list = list,
+  }, Schedule)
+end
+
+--- Whether a value is a schedule.
+---@param value any
+---@return boolean
+function Schedule.is(value) return getmetatable(value) == Schedule end
+
+-- ---- methods -------------------------------------------------------------------------------------
+
+--- One string per device in the field's text form: "0F0,0F1,0B0,0B1".
+---@return string[]
+function Schedule:rows()
+  if not is_rows(self.source) then return table.move(self.source, 1, self.devices, 1, {}) end
+  local texts = {}
+  for d = 1, self.devices do texts[d] = self.source:text(d - 1) end
+  return texts
+end
+
+-- What verify found: a list with one entry per fault, which prints as the marked grid.
+local Report = { __name = "gpipe.Report" }
+function Report:__tostring() return self.text end
+
+local function report_of(text, check, device, position)
+  local entry = { check = check, message = text:match "^[^\n]*", device = device, position = position }
+  return setmetatable({ entry, text = text }, Report)
+end
+
+-- The lists of actions as core.rows, or nil and a report where a text is none.
+function Schedule:parsed()
+  if is_rows(self.source) then return self.source end
+  local rows = core.rows(self.devices)
+  for d, text in ipairs(self.source) do
+    local good, message, position = rows:read(d - 1, text)
+    if not good then return nil, report_of(message, "text", d - 1, position) end
+  end
+  return rows
+end
+
+--- Check the schedule: complete and unique, on the right devices, in a possible order, no cycle.
+---
+--- The report's entries are {check, message, device, position}: which check failed ("text", "placement",
+--- "op", "unique", "complete", "order" of two actions of a device, "cycle" between devices), what it says,
+--- and where: the device from 0, the position in its row from 1. `tostring(report)` shows the grid with the faulty
+-- action in >brackets<.
+--- ```lua
+--- local good, report = gp.schedule.build("gpipe", {devices = 2, chunks = 4}):verify()
+--- assert(good, report)
+--- ```
+---@return gpipe.Schedule? self, or nil
+---@return table? report
+function Schedule:verify()
+  if self.checked then return self end
+  local rows, report = self:parsed()
+  if not rows then return nil, report end
+  local checked, text, check, device, position =
+    core.schedule(rows, self.device_list, { copies = self.copies, batch = self.batch })
+  if not checked then return nil, report_of(text, check, device, position) end
+  self.checked = checked
+  return self
+end
+
+function Schedule:__tostring()
+  return ("schedule %s: %d devices, %d micro-batches\n  %s"):format(self.name, self.devices,
+    self.chunks, table.concat(self:rows(), "\n  "))
+end
+
+return Schedule
