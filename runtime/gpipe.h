@@ -303,6 +303,8 @@ void gp_trace_cost(const gp_trace *trace, double *flop, double *bytes);
 typedef enum gp_act { GP_ACT_LIST(GP_ACT_ENUM) GP_ACT_COUNT } gp_act;
 #undef GP_ACT_ENUM
 
+const char *gp_act_name(gp_act act); /* its letters */
+
 typedef struct gp_action {
   uint8_t op;      /* gp_act */
   bool joined;     /* one action together with the next one: "(0F4;3B1)" */
@@ -349,20 +351,32 @@ typedef struct gp_schedule_fault {
 gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
                           gp_schedule_fault *fault);
 void gp_schedule_free(gp_schedule *schedule);
+/* Another schedule, of this one's forward passes alone, or of these first and then its backward passes.
+ */
+gp_status gp_schedule_part(const gp_schedule *schedule, bool backward, gp_schedule **part);
 int gp_schedule_device_count(const gp_schedule *schedule);
 /* Actions of a device as they were given. */
 const gp_action *gp_schedule_get(const gp_schedule *schedule, int device, int *count);
-
-/* ---- pipelines ----------------------------------------------------------------------------- */
-
-/* A model cut into stages, each on a device, and the workers that run it. */
-typedef struct gp_pipeline gp_pipeline;
 
 typedef enum gp_checkpoint {
   GP_CHECKPOINT_NEVER,
   GP_CHECKPOINT_ALWAYS,
   GP_CHECKPOINT_EXCEPT_LAST /* nothing is recomputed where backward directly follows forward */
 } gp_checkpoint;
+
+/* Where a synchronous schedule updates: not at all (the script does), after a barrier over all
+ * devices, or stage by stage as soon as its own gradients are there. */
+typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE } gp_update_mode;
+
+typedef struct gp_lower_options {
+  gp_checkpoint checkpoint;
+  gp_update_mode update;
+} gp_lower_options;
+
+/* ---- pipelines ----------------------------------------------------------------------------- */
+
+/* A model cut into stages, each on a device, and the workers that run it. */
+typedef struct gp_pipeline gp_pipeline;
 
 typedef struct gp_device_spec {
   const char *name; /* "cpu:0" */
@@ -371,6 +385,8 @@ typedef struct gp_device_spec {
 
 typedef struct gp_pipeline_spec {
   int stage_count, layer_count, device_count, param_count;
+  int copy_count;           /* devices per stage, 1 or 2; 0 is 1 */
+  const int32_t *placement; /* stage after stage: copy_count devices; NULL: stage s on device s */
   const int32_t *stage_of; /* per layer; one entry more for the loss (the last stage) */
   const gp_device_spec *devices;
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
@@ -429,12 +445,17 @@ const gp_meta *gp_plan_output_meta(const gp_plan *plan);
 
 /* ---- running ------------------------------------------------------------------------------- */
 
+/* See optimizers, below. */
+typedef struct gp_optimizer gp_optimizer;
+typedef struct gp_optim_hyper gp_optim_hyper;
+
 typedef struct gp_run_args {
   gp_tensor *const *inputs, *const *targets; /* whole mini-batch [N, ..], contiguous */
-  int input_count, target_count;             /* as many as were traced */
+  int input_count, target_count;             /* as many as were traced; at most 8 each */
   gp_tensor *output;   /* receives the rows of all micro-batches (FORWARD, SPLIT); contiguous */
   gp_tensor *out_grad; /* GP_PLAN_SPLIT: not NULL runs the backward half; like output */
-  bool accumulate;     /* add to the gradients that are there */
+  const gp_optim_hyper *hyper; /* per group of the optimizer in use; NULL without one */
+  bool accumulate;             /* add to the gradients that are there */
 } gp_run_args;
 
 typedef struct gp_run_result {
@@ -444,9 +465,39 @@ typedef struct gp_run_result {
 
 /* Hand the mini-batch to the workers and wait. On failure gradients are zero and parameters and
  * buffers as before. Cost: allocates nothing. Errors: the first failing action's, in schedule
- * order; GP_EINTERRUPT. */
+ * order; GP_EINTERRUPT; GP_ESTATE while a stream is open. */
 gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result);
+
+/* Give the mini-batch to the workers and return while they go on: for asynchronous schedules, and for
+ * synchronous ones without a barrier. Asynchronous: returns when the first stage has taken it in; the
+ * losses that are known then depend on the schedule alone. Without a barrier: when its loss is known.
+ * The first one opens a stream, which runs this plan only. Ownership: tensors are retained until the
+ * workers are done with them. Errors: as gp_pipeline_run; the stream is over then, and where stages were
+ * updated already the pipeline refuses to go on until gp_pipeline_mend. */
+gp_status gp_pipeline_feed(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args);
+/* Run what was fed to its end and close the stream; nothing to do without one. */
+gp_status gp_pipeline_drain(gp_pipeline *pipeline);
+/* The plan of the open stream; NULL without one. */
+const gp_plan *gp_pipeline_stream(const gp_pipeline *pipeline);
+/* Losses that became known and were not taken yet, one for each mini-batch of the schedule, in order:
+ * losses[room] receives them; returns how many. */
+int gp_pipeline_losses(gp_pipeline *pipeline, double *losses, int room);
+
+typedef struct gp_use_options {
+  double clip_norm;      /* of all gradients, before the update; 0: none */
+  gp_update_mode update; /* GP_UPDATE_BARRIER or GP_UPDATE_FREE; NONE ends the use */
+} gp_use_options;
+
+/* Make the update an action of the schedule, on the devices of the stages; plans built before are of no
+ * use afterwards: drop them. Ownership: the optimizer is borrowed until another one is used or the
+ * pipeline closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
+gp_status gp_pipeline_use(gp_pipeline *pipeline, gp_optimizer *optimizer,
+                          const gp_use_options *options);
+/* Some stages were updated and others not: the pipeline wants a state to be loaded. */
+bool gp_pipeline_is_broken(const gp_pipeline *pipeline);
+void gp_pipeline_mend(gp_pipeline *pipeline); /* after a state was loaded */
+
 void gp_pipeline_zero_grad(gp_pipeline *pipeline);
 /* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */
 uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
@@ -461,6 +512,15 @@ typedef struct gp_device_stats {
 /* Figures of the last run; zero before the first. device: from 0. */
 void gp_pipeline_stats(const gp_pipeline *pipeline, int device, gp_device_stats *stats);
 double gp_pipeline_seconds(const gp_pipeline *pipeline); /* wall time */
+/* One action of the last run; seconds from its begin. wait: when the device began to wait for it. */
+typedef struct gp_timed_action {
+  gp_action action;
+  double wait, begin, end;
+} gp_timed_action;
+
+/* Actions of a device in the order they ran; of a stream the last ones. i: from 0. */
+int gp_pipeline_event_count(const gp_pipeline *pipeline, int device);
+void gp_pipeline_event(const gp_pipeline *pipeline, int device, int i, gp_timed_action *timed);
 /* Write the last run as Chrome trace JSON. Errors: GP_ESTATE before the first run; GP_EIO. */
 gp_status gp_pipeline_trace(const gp_pipeline *pipeline, const char *path);
 
@@ -469,14 +529,13 @@ gp_status gp_pipeline_trace(const gp_pipeline *pipeline, const char *path);
 typedef enum gp_optim_kind { GP_OPTIM_SGD, GP_OPTIM_ADAM, GP_OPTIM_ADAMW } gp_optim_kind;
 
 /* Names and meaning as in torch.optim; what a kind does not use is ignored. */
-typedef struct gp_optim_hyper {
+struct gp_optim_hyper {
   gp_optim_kind kind;
   double lr, weight_decay, momentum, beta1, beta2, eps;
   bool nesterov;
-} gp_optim_hyper;
+};
 
-/* Moments and the number of steps, for parameters of one pipeline. */
-typedef struct gp_optimizer gp_optimizer;
+/* gp_optimizer: moments and the number of steps, for parameters of one pipeline. */
 
 /* Parameters that share hyper-parameters. */
 typedef struct gp_optim_group {

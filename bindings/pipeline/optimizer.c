@@ -1,6 +1,7 @@
 /* bindings/pipeline/optimizer.c - the optimizer object behind gpipe.optim: groups of parameters, moments,
  * steps. Defaults and option checks are in lua/gpipe/optim. */
 #include "field.h"
+#include "pipeline/pipeline.h"
 
 #define OPTIMIZER "gpipe.Optimizer"
 
@@ -34,20 +35,31 @@ static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
 
 /* ---- methods ------------------------------------------------------------------------------- */
 
-/* o:step{hyper of group 1, ...} */
-static int optimizer_step(lua_State *L) {
-  optimizer_box *box = check_optimizer(L);
-  luaL_checktype(L, 2, LUA_TTABLE);
-  if (lua_rawlen(L, 2) != (size_t)box->groups)
-    gp_lua_error(L, "optimizer: %d groups of hyper-parameters, expected %d", (int)lua_rawlen(L, 2),
-                 box->groups);
+/* Of the optimizer at one index the hyper-parameters in the list at the other. */
+const gp_optim_hyper *gp_lua_push_hyper(lua_State *L, int optimizer, int list) {
+  optimizer_box *box = luaL_checkudata(L, optimizer, OPTIMIZER);
+  luaL_checktype(L, list, LUA_TTABLE);
+  if (lua_rawlen(L, list) != (size_t)box->groups)
+    gp_lua_error(L, "optimizer: %d groups of hyper-parameters, expected %d",
+                 (int)lua_rawlen(L, list), box->groups);
   gp_optim_hyper *hyper = lua_newuserdatauv(L, (size_t)box->groups * sizeof *hyper + 1, 0);
   for (int i = 0; i < box->groups; i++) {
-    lua_rawgeti(L, 2, i + 1);
+    lua_rawgeti(L, list, i + 1);
     hyper[i] = check_hyper(L, lua_gettop(L), box->kind);
     lua_pop(L, 1);
   }
-  gp_status status = gp_optimizer_step(box->optimizer, hyper);
+  return hyper;
+}
+
+gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index) {
+  optimizer_box *box = luaL_checkudata(L, index, OPTIMIZER);
+  if (!box->optimizer) gp_lua_error(L, "optimizer: it was freed, expected a live one");
+  return box->optimizer;
+}
+
+/* o:step{hyper of group 1, ...} */
+static int optimizer_step(lua_State *L) {
+  gp_status status = gp_optimizer_step(gp_lua_check_optimizer(L, 1), gp_lua_push_hyper(L, 1, 2));
   return status == GP_OK ? 0 : gp_lua_fail(L, status);
 }
 

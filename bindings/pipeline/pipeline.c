@@ -5,16 +5,10 @@
 
 #include "field.h"
 
-/* devices is kept for stats(): the runtime does not count them for us. */
-typedef struct pipeline_box {
-  gp_pipeline *pipeline;
-  int devices;
-} pipeline_box;
+gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L) { return luaL_checkudata(L, 1, GP_LUA_PIPELINE); }
 
-static pipeline_box *check_box(lua_State *L) { return luaL_checkudata(L, 1, GP_LUA_PIPELINE); }
-
-static gp_pipeline *check_pipeline(lua_State *L) {
-  pipeline_box *box = check_box(L);
+gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
+  gp_lua_pipeline *box = gp_lua_pipeline_box(L);
   if (!box->pipeline) gp_lua_error(L, "pipeline: it is closed, expected a live one");
   return box->pipeline;
 }
@@ -40,18 +34,22 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
 }
 
 /* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices, stages,
- * checkpoint, seed, finite} -> pipeline */
+ * placement (stage after stage), copies, checkpoint, seed, finite} -> pipeline */
 static int pipeline_new(lua_State *L) {
   static const char *const modes[] = {"never", "always", "except_last", NULL};
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
   gp_pipeline_spec spec = {.stage_count = (int)gp_lua_int_field(L, 1, "stages", 1),
+                           .copy_count = (int)gp_lua_int_field(L, 1, "copies", 1),
                            .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
                            .finite = gp_lua_flag_field(L, 1, "finite")};
   lua_getfield(L, 1, "checkpoint");
   spec.checkpoint = (gp_checkpoint)luaL_checkoption(L, -1, "except_last", modes);
   lua_getfield(L, 1, "stage_of");
   spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
+  lua_getfield(L, 1, "placement");
+  spec.placement = gp_lua_push_ints(L, lua_gettop(L), "placement", &entries);
+  luaL_argcheck(L, entries == spec.stage_count * spec.copy_count, 1, "a device per stage wanted");
   lua_getfield(L, 1, "param_layer");
   spec.param_layer = gp_lua_push_ints(L, lua_gettop(L), "param_layer", &entries);
   lua_getfield(L, 1, "params");
@@ -59,8 +57,8 @@ static int pipeline_new(lua_State *L) {
   spec.devices = devices_field(L, &spec.device_count);
   spec.layer_count = layers - 1;
   luaL_argcheck(L, entries == spec.param_count, 1, "one layer per parameter wanted");
-  pipeline_box *box = lua_newuserdatauv(L, sizeof *box, 0);
-  *box = (pipeline_box){.devices = spec.device_count};
+  gp_lua_pipeline *box = lua_newuserdatauv(L, sizeof *box, 1); /* the optimizer in use */
+  *box = (gp_lua_pipeline){.devices = spec.device_count};
   luaL_setmetatable(L, GP_LUA_PIPELINE);
   gp_status status = gp_pipeline_new(&spec, &box->pipeline);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
@@ -106,7 +104,7 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
 /* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss} -> plan (a light pointer) */
 static int pipeline_plan(lua_State *L) {
   static const char *const kinds[] = {"step", "split", "evaluate", "forward", NULL};
-  gp_pipeline *pipeline = check_pipeline(L);
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
   gp_plan *plan;
   gp_plan_spec spec = {.sum_loss = gp_lua_flag_field(L, 2, "sum_loss")};
   lua_settop(L, 2);
@@ -127,21 +125,21 @@ static int pipeline_plan(lua_State *L) {
 }
 
 /* A light pointer has no type to check: only lua/gpipe/pipeline/plans.lua holds plans. */
-static gp_plan *check_plan(lua_State *L, int index) {
+gp_plan *gp_lua_check_plan(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
   return lua_touserdata(L, index);
 }
 
 /* p:drop(plan) */
 static int pipeline_drop(lua_State *L) {
-  gp_plan_drop(check_pipeline(L), check_plan(L, 2));
+  gp_plan_drop(gp_lua_check_pipeline(L), gp_lua_check_plan(L, 2));
   return 0;
 }
 
 /* p:output_shape(plan) -> shape of one larger micro-batch's output, dtype */
 static int pipeline_output_shape(lua_State *L) {
-  check_pipeline(L);
-  const gp_meta *meta = gp_plan_output_meta(check_plan(L, 2));
+  gp_lua_check_pipeline(L);
+  const gp_meta *meta = gp_plan_output_meta(gp_lua_check_plan(L, 2));
   if (!meta) return 0;
   lua_createtable(L, meta->shape.rank, 0);
   for (int d = 0; d < meta->shape.rank; d++) {
@@ -152,92 +150,11 @@ static int pipeline_output_shape(lua_State *L) {
   return 2;
 }
 
-/* ---- running ------------------------------------------------------------------------------- */
-
-enum { MAX_TENSORS = 8 };
-
-/* Tensors of the list at index, which keeps them alive. */
-static int check_tensors(lua_State *L, int index, gp_tensor **tensors) {
-  int n = lua_istable(L, index) ? (int)lua_rawlen(L, index) : 0;
-  if (n > MAX_TENSORS) gp_lua_error(L, "pipeline: %d tensors, at most %d wanted", n, MAX_TENSORS);
-  for (int i = 0; i < n; i++) {
-    lua_rawgeti(L, index, i + 1);
-    tensors[i] = gp_lua_check_tensor(L, lua_gettop(L), "pipeline: a tensor");
-    lua_pop(L, 1);
-  }
-  return n;
-}
-
-/* p:run(plan, inputs, targets, output | nil, out_grad | nil, accumulate) -> loss, count */
-static int pipeline_run(lua_State *L) {
-  gp_pipeline *pipeline = check_pipeline(L);
-  gp_plan *plan = check_plan(L, 2);
-  gp_tensor *inputs[MAX_TENSORS], *targets[MAX_TENSORS];
-  gp_run_result result = {0};
-  lua_settop(L, 7);
-  gp_run_args args = {.inputs = inputs, .targets = targets, .accumulate = lua_toboolean(L, 7)};
-  args.input_count = check_tensors(L, 3, inputs);
-  args.target_count = check_tensors(L, 4, targets);
-  if (!lua_isnil(L, 5)) args.output = gp_lua_check_tensor(L, 5, "pipeline: the output");
-  if (!lua_isnil(L, 6)) args.out_grad = gp_lua_check_tensor(L, 6, "backward: the gradient");
-  gp_status status = gp_pipeline_run(pipeline, plan, &args, &result);
-  if (status) return gp_lua_fail(L, status);
-  lua_pushnumber(L, result.loss);
-  lua_pushinteger(L, result.count);
-  return 2;
-}
-
-/* p:zero_grad() */
-static int pipeline_zero_grad(lua_State *L) {
-  gp_pipeline_zero_grad(check_pipeline(L));
-  return 0;
-}
-
-/* p:steps() -> training passes so far */
-static int pipeline_steps(lua_State *L) {
-  lua_pushinteger(L, gp_pipeline_step_count(check_pipeline(L)));
-  return 1;
-}
-
-/* ---- what happened ------------------------------------------------------------------------- */
-
-/* p:stats() -> {seconds, {busy, span, peak_live, peak_bytes} per device} */
-static int pipeline_stats(lua_State *L) {
-  pipeline_box *box = check_box(L);
-  gp_pipeline *pipeline = check_pipeline(L);
-  lua_newtable(L);
-  lua_pushnumber(L, gp_pipeline_seconds(pipeline));
-  lua_setfield(L, -2, "seconds");
-  for (int d = 0; d < box->devices; d++) {
-    gp_device_stats stats;
-    gp_pipeline_stats(pipeline, d, &stats);
-    lua_createtable(L, 0, 4);
-    lua_pushnumber(L, stats.busy);
-    lua_setfield(L, -2, "busy");
-    lua_pushnumber(L, stats.span);
-    lua_setfield(L, -2, "span");
-    lua_pushinteger(L, stats.peak_live);
-    lua_setfield(L, -2, "peak_live");
-    lua_pushinteger(L, (lua_Integer)stats.peak_bytes);
-    lua_setfield(L, -2, "peak_bytes");
-    lua_rawseti(L, -2, d + 1);
-  }
-  return 1;
-}
-
-/* p:trace(path) -> true, or nil, message, code */
-static int pipeline_trace(lua_State *L) {
-  gp_pipeline *pipeline = check_pipeline(L);
-  gp_status status = gp_pipeline_trace(pipeline, luaL_checkstring(L, 2));
-  if (status == GP_EIO) return gp_lua_return_failure(L, status);
-  if (status) return gp_lua_fail(L, status);
-  lua_pushboolean(L, true);
-  return 1;
-}
+/* ---- close --------------------------------------------------------------------------------- */
 
 /* p:close(), also at collection; idempotent */
 static int pipeline_close(lua_State *L) {
-  pipeline_box *box = check_box(L);
+  gp_lua_pipeline *box = gp_lua_pipeline_box(L);
   gp_pipeline *pipeline = box->pipeline;
   box->pipeline = NULL;
   gp_pipeline_free(pipeline);
@@ -247,11 +164,6 @@ static int pipeline_close(lua_State *L) {
 static const luaL_Reg methods[] = {{"plan", pipeline_plan},
                                    {"drop", pipeline_drop},
                                    {"output_shape", pipeline_output_shape},
-                                   {"run", pipeline_run},
-                                   {"zero_grad", pipeline_zero_grad},
-                                   {"steps", pipeline_steps},
-                                   {"stats", pipeline_stats},
-                                   {"trace", pipeline_trace},
                                    {"close", pipeline_close},
                                    {NULL, NULL}};
 
@@ -260,6 +172,8 @@ int gp_open_pipeline(lua_State *L) {
   lua_pushcfunction(L, pipeline_close);
   lua_setfield(L, -2, "__gc");
   luaL_newlib(L, methods);
+  luaL_setfuncs(L, gp_lua_run_methods, 0);
+  luaL_setfuncs(L, gp_lua_record_methods, 0);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   lua_pushcfunction(L, pipeline_new);

@@ -9,6 +9,21 @@
 #define GP_LUA_SCHEDULE "gpipe.CheckedSchedule"
 #define GP_LUA_PIPELINE "gpipe.PipelineCore"
 
+/* The object behind gp.pipeline. devices is kept for stats(): the runtime does not count them for us. */
+typedef struct gp_lua_pipeline {
+  gp_pipeline *pipeline;
+  int devices;
+} gp_lua_pipeline;
+
+gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L); /* of argument 1 */
+gp_pipeline *gp_lua_check_pipeline(lua_State *L);   /* a live one */
+gp_plan *gp_lua_check_plan(lua_State *L, int index);
+extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[];
+
+/* The optimizer at index, borrowed; and a list of its groups' hyper-parameters, which it pushes. */
+gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index);
+const gp_optim_hyper *gp_lua_push_hyper(lua_State *L, int optimizer, int list);
+
 /* Another reference to the trace at index. */
 gp_trace *gp_lua_take_trace(lua_State *L, int index);
 /* The lists of actions at index, borrowed. */

@@ -62,7 +62,17 @@ static int schedule_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg methods[] = {{"row", schedule_row}, {NULL, NULL}};
+/* schedule:part(backward) -> a schedule of its forward passes, and then its backward passes */
+static int schedule_part(lua_State *L) {
+  const gp_schedule *schedule = gp_lua_check_schedule(L, 1);
+  gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = NULL;
+  luaL_setmetatable(L, GP_LUA_SCHEDULE);
+  gp_status status = gp_schedule_part(schedule, lua_toboolean(L, 2), box);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+static const luaL_Reg methods[] = {{"row", schedule_row}, {"part", schedule_part}, {NULL, NULL}};
 
 int gp_open_schedule(lua_State *L) {
   luaL_newmetatable(L, GP_LUA_SCHEDULE);

@@ -1,15 +1,13 @@
-/* engine/finish.c - after the workers are done: losses, tied parameters, buffers; or undoing it all. */
+/* engine/finish.c - after the workers are done: losses, buffers, the clock; or undoing it all. */
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/tensor.h"
 #include "engine/pipeline.h"
 
 /* Called by workers: the smallest order wins, whoever comes first. The text is written before the
  * order is published, because who sees the order skips its tasks. */
-void gp_run_fail(gp_run *run, int32_t order, gp_status status, const char *text) {
+void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text) {
   pthread_mutex_lock(&run->failure_lock);
   if (order < atomic_load(&run->failed_order)) {
     run->status = status;
@@ -17,37 +15,26 @@ void gp_run_fail(gp_run *run, int32_t order, gp_status status, const char *text)
     atomic_store_explicit(&run->failed_order, order, memory_order_release);
   }
   pthread_mutex_unlock(&run->failure_lock);
+  gp_run_progress(run);
 }
 
 /* The partial sums of the micro-batches, added in ascending order. */
-static void sum_losses(const gp_run *run, gp_run_result *result) {
+double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   const gp_plan *plan = run->plan;
+  int32_t size = gp_run_group(plan);
+  int64_t micro = group * size;
+  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
   double sum = 0;
-  *result = (gp_run_result){.count = run->count};
-  if (plan->shapes[0].loss == GP_NONE) return;
+  *count = 0;
+  if (plan->shapes[0].loss == GP_NONE) return 0;
   gp_dtype dtype = plan->shapes[0].trace->graph.values[plan->shapes[0].loss].meta.dtype;
-  for (int32_t i = 0; i < plan->micro_count; i++) {
-    const gp_micro_result *micro = &plan->results[i];
-    sum += dtype == GP_F32 ? (double)micro->loss.f32 : micro->loss.f64;
+  for (int32_t i = 0; i < size; i++) {
+    const gp_micro_result *one = &feed->results[(micro + i) % plan->step_micros];
+    sum += dtype == GP_F32 ? (double)one->loss.f32 : one->loss.f64;
+    *count += one->count[0];
   }
-  if (!plan->sum_loss) sum = run->count ? sum / (double)run->count : 0;
-  result->loss = sum;
-}
-
-/* A parameter that several layers use: add the accumulators in layer order. */
-static void reduce_tied(gp_pipeline *p) {
-  for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
-    for (int32_t x = 0; x < p->extra_count; x++) {
-      const gp_extra_slot *extra = &p->extras[x];
-      if (extra->layer != layer) continue;
-      int64_t n = gp_tensor_numel(extra->grad);
-      void *to = gp_tensor_data(p->grads[extra->param]), *from = gp_tensor_data(extra->grad);
-      bool f32 = gp_tensor_meta(extra->grad)->dtype == GP_F32;
-      for (int64_t i = 0; f32 && i < n; i++) ((float *)to)[i] += ((float *)from)[i];
-      for (int64_t i = 0; !f32 && i < n; i++) ((double *)to)[i] += ((double *)from)[i];
-      memset(from, 0,
-             gp_tensor_bytes(extra->grad)); /* added once, also when gradients accumulate */
-    }
+  if (plan->sum_loss) return sum;
+  return *count ? sum / (double)*count : 0;
 }
 
 /* Buffers as they were before the run: written back unless a training run succeeds. */
@@ -64,20 +51,30 @@ static void restore_buffers(gp_pipeline *p) {
       memcpy(p->arenas[s].buffers, p->arenas[s].committed, p->arenas[s].buffer_bytes);
 }
 
+/* Updates of a stream that failed half-way cannot be taken back. */
+static void undo(gp_pipeline *p, bool training) {
+  if (training) gp_pipeline_zero_grad(p);
+  if (atomic_load(&p->run.updates)) p->broken = true;
+}
+
 /* On the script's thread, after every worker is done. */
-void gp_run_finish(gp_pipeline *p, gp_run_result *result) {
+void gp_run_finish(gp_pipeline *p) {
   gp_run *run = &p->run;
-  bool training = gp_plan_trains(run->plan->kind);
-  bool backward = run->plan->kind == GP_PLAN_STEP || run->backward_half;
+  const gp_plan *plan = run->plan;
+  bool training = gp_plan_trains(plan->kind);
+  bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
+  int64_t groups = (int64_t)run->fed * (plan->step_micros / gp_run_group(plan));
   if (!training || run->status) restore_buffers(p);
   if (run->status) {
-    if (training) gp_pipeline_zero_grad(p);
+    undo(p, training);
     return;
   }
-  sum_losses(run, result);
-  if (backward) reduce_tied(p);
+  run->known = groups;
+  if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) gp_update_reduce(p, -1);
+  if (p->optimizer && atomic_load(&run->updates))
+    gp_optimizer_set_steps(p->optimizer, run->first_update + groups);
   if (training && !run->backward_half) {
     p->split_step = p->step;
-    p->step++;
+    p->step += (uint32_t)groups;
   }
 }

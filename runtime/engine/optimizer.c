@@ -22,15 +22,16 @@ typedef struct member {
   size_t offset; /* bytes in the moment arenas */
 } member;
 
-/* One fused pass: members [first, last) of a stage on a device. */
+/* One fused pass over neighbours of a stage. */
 typedef struct pass {
   gp_optim_slice slice;
-  int32_t group, device;
+  int32_t group, stage;
 } pass;
 
 struct gp_optimizer {
   gp_optim_kind kind;
-  member *members; /* ordered by address of their values: the order of the arenas */
+  member *members;   /* ordered by address of their values: the order of the arenas */
+  gp_param **listed; /* as they were given; borrowed from the members */
   int32_t member_count, group_count;
   gp_tensor *moments[2]; /* blocks, laid out like the members */
   size_t moment_bytes;
@@ -39,10 +40,11 @@ struct gp_optimizer {
   int64_t steps;
 };
 
-/* One call of step. */
+/* One update. */
 typedef struct update {
   const gp_optimizer *optimizer;
   const gp_optim_hyper *hyper; /* per group */
+  int64_t step;
 } update;
 
 /* ---- making one ---------------------------------------------------------------------------- */
@@ -69,10 +71,13 @@ static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int grou
   for (int g = 0; g < group_count; g++) count += (size_t)groups[g].count;
   GP_TRY(gp_alloc_array(count + 1, sizeof(member), (void **)&o->members));
   GP_TRY(gp_alloc_array(count + 1, sizeof(pass), (void **)&o->passes));
+  GP_TRY(gp_alloc_array(count + 1, sizeof(gp_param *), (void **)&o->listed));
   for (int32_t g = 0; g < group_count; g++)
-    for (int i = 0; i < groups[g].count; i++)
-      o->members[o->member_count++] =
-          (member){.param = gp_param_retain(groups[g].params[i]), .group = g};
+    for (int i = 0; i < groups[g].count; i++) {
+      gp_param *param = gp_param_retain(groups[g].params[i]);
+      o->listed[o->member_count] = param;
+      o->members[o->member_count++] = (member){.param = param, .group = g};
+    }
   o->group_count = group_count;
   qsort(o->members, (size_t)o->member_count, sizeof(member), by_address);
   for (int32_t i = 0; i < o->member_count; i++) {
@@ -107,6 +112,7 @@ void gp_optimizer_free(gp_optimizer *o) {
   if (!o) return;
   for (int32_t i = 0; i < o->member_count; i++) gp_param_free(o->members[i].param);
   gp_free(o->members);
+  gp_free(o->listed);
   gp_free(o->passes);
   gp_tensor_free(o->moments[0]);
   gp_tensor_free(o->moments[1]);
@@ -141,12 +147,6 @@ static gp_optim_slice slice_of(const gp_optimizer *o, const member *m, const gp_
                           .moment2 = moment_of(o, m, 1)};
 }
 
-/* Stages and devices correspond one to one; several stages on a device share it by modulo. */
-static int32_t device_of(const gp_param *param) {
-  const gp_pipeline *p = gp_param_owner(param);
-  return p ? gp_param_stage(param) % p->device_count : -1;
-}
-
 /* Where the next parameter of an arena begins. */
 static const char *after(const void *start, const gp_optim_slice *slice) {
   size_t bytes = (size_t)slice->n * gp_dtype_size(slice->dtype);
@@ -156,7 +156,7 @@ static const char *after(const void *start, const gp_optim_slice *slice) {
 /* Append b to a when it follows a everywhere; the padding in between is zero and stays zero. */
 static bool merge(pass *a, const pass *b) {
   const gp_optim_slice *x = &a->slice, *y = &b->slice;
-  if (a->group != b->group || a->device != b->device || x->dtype != y->dtype) return false;
+  if (a->group != b->group || a->stage != b->stage || x->dtype != y->dtype) return false;
   if (after(x->value, x) != y->value || after(x->grad, x) != y->grad) return false;
   size_t step = (size_t)((const char *)y->value - (const char *)x->value);
   a->slice.n = (int64_t)(step / gp_dtype_size(x->dtype)) + y->n;
@@ -172,7 +172,7 @@ static void make_passes(gp_optimizer *o) {
     if (!grad) continue;
     pass next = {.slice = slice_of(o, &o->members[i], grad),
                  .group = o->members[i].group,
-                 .device = device_of(o->members[i].param)};
+                 .stage = gp_param_stage(o->members[i].param)};
     gp_tensor_free(grad);
     if (!o->pass_count || !merge(&o->passes[o->pass_count - 1], &next))
       o->passes[o->pass_count++] = next;
@@ -192,18 +192,25 @@ static gp_status update_piece(void *context, int64_t index, int thread) {
   int64_t first = index * PIECE, last = first + PIECE;
   (void)thread;
   if (last > c->pass->slice.n) last = c->pass->slice.n;
-  return gp_optim_update(&c->u->hyper[c->pass->group], c->u->optimizer->steps, &c->pass->slice,
-                         first, last);
+  return gp_optim_update(&c->u->hyper[c->pass->group], c->u->step, &c->pass->slice, first, last);
 }
 
-/* On the worker of each device: its own passes, on its own threads. */
-static gp_status update_device(gp_worker *worker, void *context) {
-  const update *u = context;
+/* On a worker's own threads. */
+static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage) {
   for (int32_t i = 0; i < u->optimizer->pass_count; i++) {
     piece_context c = {.u = u, .pass = &u->optimizer->passes[i]};
-    if (c.pass->device != worker->device) continue;
+    if (c.pass->stage != stage) continue;
     GP_TRY(gp_team_run(worker->team, (c.pass->slice.n + PIECE - 1) / PIECE, update_piece, &c));
   }
+  return GP_OK;
+}
+
+/* On the worker of each device: the stages that it holds, or holds first. */
+static gp_status update_device(gp_worker *worker, void *context) {
+  const gp_pipeline *p = worker->pipeline;
+  for (int32_t s = 0; s < p->stage_count; s++)
+    if (p->placement[s * p->copy_count] == worker->device)
+      GP_TRY(update_stage(worker, context, s));
   return GP_OK;
 }
 
@@ -237,16 +244,40 @@ static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper)
 }
 
 gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
-  update u = {.optimizer = o, .hyper = hyper};
+  update u = {.optimizer = o, .hyper = hyper, .step = o->steps + 1};
   gp_pipeline *p;
   GP_TRY(find_owner(o, &p));
   GP_TRY(check_hyper(o, hyper));
   if (!p) return GP_OK; /* nothing to update */
+  if (p->optimizer)
+    return gp_fail(GP_ESTATE, "optimizer: the update is an action of the pipeline's schedule (pipe:use): "
+                              "pipe:step() has made it already");
   make_passes(o);
+  GP_TRY(gp_workers_run(p, update_device, &u));
   o->steps++;
-  gp_status status = gp_workers_run(p, update_device, &u);
-  if (status) o->steps--;
-  return status;
+  return GP_OK;
+}
+
+/* ---- as an action of a schedule -------------------------------------------------------------- */
+
+void gp_optimizer_begin(gp_optimizer *o) { make_passes(o); }
+int32_t gp_optimizer_groups(const gp_optimizer *o) { return o->group_count; }
+
+gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t stage,
+                              const gp_optim_hyper *hyper, int64_t step) {
+  update u = {.optimizer = o, .hyper = hyper, .step = step};
+  return update_stage(worker, &u, stage);
+}
+
+gp_status gp_optimizer_clip(gp_optimizer *o, double max) {
+  double norm;
+  return gp_clip_grad_norm(o->listed, o->member_count, max, &norm);
+}
+
+bool gp_optimizer_uses(const gp_optimizer *o, const gp_pipeline *p) {
+  for (int32_t i = 0; i < o->member_count; i++)
+    if (gp_param_owner(o->members[i].param) != p) return false;
+  return true;
 }
 
 /* ---- clipping ------------------------------------------------------------------------------ */

@@ -1,11 +1,15 @@
-/* engine/pipeline.h - the running pipeline: one worker per device, one endless list of jobs.
+/* engine/pipeline.h - the running pipeline: one worker per device, one endless list of tasks.
  *
- *   pipeline.c  parameters in stage arenas, workers started and stopped, plans attached
- *   worker.c    threads, tickets, waiting for slots
- *   run.c       the loop over tasks of one mini-batch
- *   execute.c   one program on one device
- *   finish.c    what follows a run: loss, tied parameters, buffers, failures
- *   record.c    what ran when: stats and Chrome trace
+ *   pipeline.c   parameters in stage arenas, workers started and stopped, plans attached
+ *   arena.c      where the parameters, gradients and buffers of a stage lie
+ *   worker.c     threads, tickets, waiting for slots
+ *   feed.c       mini-batches given to the workers: one and wait, or one after another
+ *   run.c        the loop over tasks
+ *   frame.c      the addresses that a task works on
+ *   execute.c    one program on one device
+ *   update.c     reductions and updates as actions of the schedule
+ *   finish.c     losses, buffers, failures
+ *   record.c     what ran when: stats and Chrome trace
  */
 #ifndef GP_ENGINE_PIPELINE_H
 #define GP_ENGINE_PIPELINE_H
@@ -20,10 +24,11 @@
 typedef struct gp_worker gp_worker;
 typedef gp_status (*gp_job)(gp_worker *worker, void *context);
 
-/* When a task ran, in nanoseconds of CLOCK_MONOTONIC; begin is after its waits. */
-typedef struct gp_record {
-  int64_t begin, end;
-} gp_record;
+/* When a task ran, in nanoseconds of CLOCK_MONOTONIC. */
+typedef struct gp_event {
+  int32_t task;
+  int64_t micro, wait, begin, end; /* wait: when it began to wait for its inputs */
+} gp_event;
 
 struct gp_worker {
   gp_pipeline *pipeline;
@@ -35,7 +40,11 @@ struct gp_worker {
   void **frame;         /* one address per base of the plan that runs */
   char *scratch;        /* per team member */
   size_t scratch_bytes; /* of one member */
-  int32_t frame_room;
+  size_t frame_room, event_room;
+  gp_event *events; /* ring of the last event_room ones of the stream */
+  size_t event_count;
+  _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
+  _Atomic int64_t micros_done;  /* micro-batches that are over on this device, in asynchronous streams */
   gp_status job_status;
   char job_text[512];
   _Alignas(64) _Atomic uint32_t doorbell; /* counts events that this worker may be waiting for */
@@ -46,15 +55,17 @@ struct gp_worker {
  * longer than the pipeline lives. */
 typedef struct gp_arena {
   gp_tensor *value_memory, *grad_memory, *buffer_memory; /* bytes; NULL where there are none */
-  char *grads, *buffers;                                 /* where they begin */
-  char *committed;                                       /* buffers as they were before the run */
-  size_t grad_bytes, buffer_bytes;
+  char *values, *grads, *buffers;                        /* where they begin */
+  char *mirror;    /* gradients of the stage's second copy; NULL where there is one copy */
+  char *committed; /* buffers as they were before the run */
+  char *extras[2]; /* per copy: accumulators beside the main ones */
+  size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes;
 } gp_arena;
 
-/* Accumulator of (param, layer) beside the main one. */
+/* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage. */
 typedef struct gp_extra_slot {
-  int32_t param, layer, next; /* next: of the same param, layers ascending not required */
-  gp_tensor *grad;
+  int32_t param, layer, stage;
+  size_t offset;
 } gp_extra_slot;
 
 /* A weight in the layout that its product wants (graph/pack.c), one per stage that uses it. */
@@ -63,26 +74,68 @@ typedef struct gp_packed {
   gp_tensor *copy;
 } gp_packed;
 
-/* The mini-batch that the workers are running. */
+/* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it counts
+ * for; where two devices hold the last stage, each counts for itself. */
+typedef struct gp_micro_result {
+  union {
+    float f32;
+    double f64;
+  } loss;
+  int64_t count[2];
+} gp_micro_result;
+
+/* A mini-batch that was given to the workers. */
+enum { GP_FEED_TENSORS = 8 };
+typedef struct gp_feed {
+  gp_tensor *inputs[GP_FEED_TENSORS], *targets[GP_FEED_TENSORS]; /* retained in streams */
+  int input_count, target_count;
+  gp_tensor *output, *out_grad;
+  bool accumulate;
+  gp_step_block *blocks;    /* per copy and micro-batch */
+  gp_micro_result *results; /* per micro-batch */
+  int64_t *rows;            /* per micro-batch: its first row in the tensors */
+  gp_optim_hyper *hyper;    /* per group of the attached optimizer */
+} gp_feed;
+
+/* What kernels read for micro-batch i of the feed, on a device with this copy of a stage. */
+static inline gp_step_block *gp_feed_block(const gp_plan *plan, const gp_feed *feed, int64_t i,
+                                           int32_t copy) {
+  return &feed->blocks[copy * plan->step_micros + i];
+}
+
+/* A stream of mini-batches that the workers are running: one, for most schedules. */
 typedef struct gp_run {
   gp_plan *plan;
-  const gp_run_args *args;
-  bool backward_half;
-  gp_step_block *blocks; /* per micro-batch */
-  int64_t count;
-  _Atomic int32_t failed_order; /* INT32_MAX: none */
+  gp_feed *feeds; /* ring: mini-batch t is feeds[t % feed_room] */
+  int32_t feed_room, feed_micros, feed_groups; /* room of the ring and of each feed */
+  bool backward_half, open;                    /* open: more may be fed */
+  uint32_t fed;         /* mini-batches given to step */
+  int64_t known, told;  /* losses that are known, and that the script took */
+  uint32_t first_step; /* the pipeline's step counter when the stream began */
+  int64_t first_update; /* updates of the optimizer before */
+  _Atomic uint32_t gate; /* mini-batches that may be run; GP_GATE_END: no more will come */
+  _Atomic uint32_t losses;   /* forward passes of the last stage so far */
+  _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
+  _Atomic uint32_t updates;  /* that were made */
+  _Atomic uint32_t progress; /* counts what the script's thread may be waiting for */
+  _Atomic int64_t failed_order; /* INT64_MAX: none */
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];
 } gp_run;
 
+enum { GP_GATE_END = 1u << 30 };
+
 struct gp_pipeline {
-  int32_t stage_count, layer_count, device_count, param_count;
-  int32_t *stage_of; /* per layer, and one for the loss */
+  int32_t stage_count, layer_count, device_count, param_count, copy_count;
+  int32_t *stage_of;  /* per layer, and one for the loss */
+  int32_t *placement; /* per stage and copy: its device */
   gp_param **params;
   int32_t *param_stage, *main_layer; /* per param; main_layer -1: not traced yet */
+  size_t *param_offset;              /* per param: in the arena's values or buffers */
   gp_tensor **values, **grads;       /* per param; grads NULL for frozen ones and buffers */
   gp_arena *arenas;                  /* per stage */
+  size_t *value_bytes;               /* per stage */
   gp_extra_slot *extras;
   int32_t extra_count;
   gp_packed *packs;
@@ -90,45 +143,84 @@ struct gp_pipeline {
   gp_checkpoint checkpoint;
   uint64_t seed;
   uint32_t step, split_step;
-  bool finite, closed, spin;
+  bool finite, closed, spin, broken; /* broken: some stages were updated and others not */
   gp_fault fault;
+  gp_optimizer *optimizer; /* attached: updates are actions of the schedule; borrowed */
+  gp_use_options use;
   gp_worker *workers;
   gp_job job;
   void *job_context;
   _Atomic uint32_t ticket, finished, quit;
   gp_run run;
-  int32_t block_room;
-  gp_record *records; /* per task of the last run */
-  int32_t record_room;
   gp_plan **plans; /* owned */
   int32_t plan_count;
-  gp_plan *last_plan; /* whose run records describe; NULL after it was freed */
+  gp_plan *last_plan; /* whose run the events describe; NULL after it was freed */
   int64_t last_begin, last_end;
 };
+
+/* arena.c */
+gp_status gp_arenas_new(gp_pipeline *pipeline);
+void gp_arenas_free(gp_pipeline *pipeline);
+gp_place gp_arena_value(void *pipeline, const gp_param *param);
+gp_status gp_arena_slot(void *pipeline, gp_param *param, int32_t layer, gp_place *place);
+gp_status gp_arena_packed(void *pipeline, gp_param *param, int32_t stage, void **address);
+int32_t gp_pipeline_find(const gp_pipeline *pipeline, const gp_param *param); /* -1: not its own */
 
 /* worker.c */
 gp_status gp_workers_start(gp_pipeline *pipeline, const gp_device_spec *devices);
 void gp_workers_stop(gp_pipeline *pipeline);
 /* Run job on every worker and wait; the status is that of the lowest device that failed. */
 gp_status gp_workers_run(gp_pipeline *pipeline, gp_job job, void *context);
-/* Room for a plan's frames, scratch, records and step blocks. */
+/* The two halves of it. */
+void gp_workers_begin(gp_pipeline *pipeline, gp_job job, void *context);
+gp_status gp_workers_join(gp_pipeline *pipeline);
+/* Room for a plan's frames, scratch and events. */
 gp_status gp_workers_prepare(gp_pipeline *pipeline, const gp_plan *plan);
 /* Wait until *word >= wanted. */
 void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted);
 void gp_worker_ring(gp_worker *worker);
 
+/* feed.c */
+gp_status gp_feeds_prepare(gp_pipeline *pipeline, const gp_plan *plan);
+void gp_feeds_free(gp_pipeline *pipeline);
+/* Micro-batches of one mini-batch of the schedule: what a loss is of and an update follows. */
+static inline int32_t gp_run_group(const gp_plan *plan) {
+  return plan->batch ? plan->batch : plan->step_micros;
+}
+/* Tell the script's thread that something went on. */
+void gp_run_progress(gp_run *run);
+
 /* execute.c */
 gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step);
+
+/* frame.c: fill in the worker's frame for a task of mini-batch `feed`; micro counts through the stream. */
+void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro);
 
 /* run.c */
 gp_status gp_run_device(gp_worker *worker, void *run);
 
+/* update.c */
+/* Wait for all devices; the last to come adds up what belongs together and clips. */
+void gp_update_barrier(gp_worker *worker, gp_run *run, uint32_t step);
+/* Update a stage: stash what is still read, update, begin the next batch's gradients. */
+gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
+/* Add up copies of a stage and accumulators of tied parameters; stage -1: all. */
+void gp_update_reduce(gp_pipeline *pipeline, int32_t stage);
+void gp_update_zero(gp_pipeline *pipeline, int32_t stage);
+
+/* optimizer.c */
+void gp_optimizer_begin(gp_optimizer *optimizer);
+int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
+gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
+                              const gp_optim_hyper *hyper, int64_t step);
+gp_status gp_optimizer_clip(gp_optimizer *optimizer, double max);
+bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
+
 /* finish.c */
 void gp_run_save_buffers(gp_pipeline *pipeline);
-void gp_run_finish(gp_pipeline *pipeline, gp_run_result *result);
-void gp_run_fail(gp_run *run, int32_t order, gp_status status, const char *text);
-
-/* pipeline.c */
-int32_t gp_pipeline_find(const gp_pipeline *pipeline, const gp_param *param); /* -1: not its own */
+void gp_run_finish(gp_pipeline *pipeline);
+void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
+/* The loss of the group-th mini-batch of the stream, and what it was divided by. */
+double gp_run_loss(const gp_run *run, int64_t group, int64_t *count);
 
 #endif

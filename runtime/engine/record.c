@@ -10,28 +10,60 @@ double gp_pipeline_seconds(const gp_pipeline *p) {
   return 1e-9 * (double)(p->last_end - p->last_begin);
 }
 
-/* Tasks of a device that the last run ran: all of them, or one half. */
-static void range_of(const gp_pipeline *p, int32_t d, int32_t *begin, int32_t *end) {
+/* ---- events -------------------------------------------------------------------------------- */
+
+/* What the ring still holds. */
+int gp_pipeline_event_count(const gp_pipeline *p, int device) {
+  const gp_worker *w = &p->workers[device];
+  if (!p->last_plan || device >= p->last_plan->device_count) return 0;
+  return (int)(w->event_count < w->event_room ? w->event_count : w->event_room);
+}
+
+static const gp_event *event_at(const gp_pipeline *p, int device, int i) {
+  const gp_worker *w = &p->workers[device];
+  size_t first = w->event_count < w->event_room ? 0 : w->event_count;
+  return &w->events[(first + (size_t)i) % w->event_room];
+}
+
+static double since_begin(const gp_pipeline *p, int64_t ns) {
+  return 1e-9 * (double)(ns - p->last_begin);
+}
+
+/* Weights have versions in asynchronous schedules only; there an update is named by its number. */
+void gp_pipeline_event(const gp_pipeline *p, int device, int i, gp_timed_action *timed) {
   const gp_plan *plan = p->last_plan;
-  bool split = plan->kind == GP_PLAN_SPLIT;
-  *begin = split && p->run.backward_half ? plan->half[d] : plan->first[d];
-  *end = split && !p->run.backward_half ? plan->half[d] : plan->first[d + 1];
+  const gp_event *event = event_at(p, device, i);
+  const gp_task *task = &plan->tasks[event->task];
+  int64_t moved = event->micro - task->micro;
+  bool update = task->op == GP_ACT_U;
+  *timed = (gp_timed_action){
+      .action = {.op = (uint8_t)task->op,
+                 .stage = task->stage,
+                 .micro = (int32_t)(update ? event->micro / gp_run_group(plan) : event->micro),
+                 .version = plan->batch ? (int32_t)(task->version + moved / plan->batch) : -1},
+      .wait = since_begin(p, event->wait),
+      .begin = since_begin(p, event->begin),
+      .end = since_begin(p, event->end)};
 }
 
 /* A device may hold several stages: their activations add up. */
 void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats) {
   const gp_plan *plan = p->last_plan;
-  int32_t begin, end;
   *stats = (gp_device_stats){0};
   if (!plan || device >= plan->device_count) return;
-  range_of(p, device, &begin, &end);
-  for (int32_t t = begin; t < end; t++)
-    stats->busy += 1e-9 * (double)(p->records[t].end - p->records[t].begin);
-  if (end > begin) stats->span = 1e-9 * (double)(p->records[end - 1].end - p->records[begin].begin);
-  for (int32_t s = 0; s < plan->stage_count; s++)
-    if (plan->placement[s] == device) stats->peak_live += plan->slots[s].peak_live;
+  int count = gp_pipeline_event_count(p, device);
+  for (int i = 0; i < count; i++) {
+    const gp_event *event = event_at(p, device, i);
+    stats->busy += 1e-9 * (double)(event->end - event->begin);
+  }
+  if (count)
+    stats->span =
+        1e-9 * (double)(event_at(p, device, count - 1)->end - event_at(p, device, 0)->begin);
+  stats->peak_live = plan->peak_live[device];
   stats->peak_bytes = plan->device_bytes[device];
 }
+
+/* ---- Chrome trace -------------------------------------------------------------------------- */
 
 /* Colours in the viewers go by category. */
 static const char *category(gp_act op) {
@@ -43,21 +75,24 @@ static const char *category(gp_act op) {
   case GP_ACT_R: return "recompute";
   case GP_ACT_P: return "prepare";
   case GP_ACT_C: return "count";
+  case GP_ACT_U: return "update";
+  case GP_ACT_REDUCE: return "reduce";
   default: return "other";
   }
 }
 
 /* Microseconds from the begin of the run, as the format wants. Nested by construction: one task at a
  * time per device. Source: Trace Event Format, complete events (ph X). */
-static void write_task(FILE *file, const gp_pipeline *p, int32_t device, int32_t t) {
-  const gp_task *task = &p->last_plan->tasks[t];
-  const gp_record *record = &p->records[t];
+static void write_event(FILE *file, const gp_pipeline *p, int device, int i) {
+  gp_timed_action timed;
+  char text[GP_ACTION_TEXT];
+  gp_pipeline_event(p, device, i, &timed);
+  const gp_action *action = &timed.action;
   fprintf(file,
-          ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%d%s%d\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
+          ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
           "\"dur\":%.3f,\"args\":{\"stage\":%d,\"micro\":%d}}",
-          category(task->op), (int)task->stage, gp_act_text(task->op), (int)task->micro,
-          (int)device, 1e-3 * (double)(record->begin - p->last_begin),
-          1e-3 * (double)(record->end - record->begin), (int)task->stage, (int)task->micro);
+          category((gp_act)action->op), gp_action_print(action, text), device, 1e6 * timed.begin,
+          1e6 * (timed.end - timed.begin), (int)action->stage, (int)action->micro);
 }
 
 /* Metadata first: viewers name rows by it. */
@@ -66,13 +101,12 @@ static void write_all(FILE *file, const gp_pipeline *p) {
           "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
           "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"gpipe-lua\"}}");
   for (int32_t d = 0; d < p->last_plan->device_count; d++) {
-    int32_t begin, end;
-    range_of(p, d, &begin, &end);
+    int count = gp_pipeline_event_count(p, d);
     fprintf(file,
             ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":\"%"
             "s\"}}",
             (int)d, p->workers[d].name);
-    for (int32_t t = begin; t < end; t++) write_task(file, p, d, t);
+    for (int i = 0; i < count; i++) write_event(file, p, d, i);
   }
   fprintf(file, "\n]}\n");
 }

@@ -1,45 +1,67 @@
 /* engine/run.c - the loop over tasks: wait for inputs, run a program, publish outputs.
  *
- * A task that fails makes every task later in the schedule's topological order a pass-through: it still
- * waits and publishes, so nobody hangs, but computes nothing. Tasks earlier in that order still run, so
- * the failure that is reported is the first one in that order, the same every time.
+ * A worker runs the range of one mini-batch after another until the stream ends; most streams have one
+ * mini-batch. A task that fails makes every task later in the schedule's topological order a
+ * pass-through: it still waits and publishes, so nobody hangs, but computes nothing. Tasks earlier in
+ * that order still run, so the failure that is reported is the first one in that order, the same every
+ * time.
  */
-#include <limits.h>
 #include <string.h>
 
-#include "base/tensor.h"
 #include "base/thread.h"
 #include "engine/pipeline.h"
 
+/* Where a task is in the stream. */
+typedef struct place {
+  int32_t task;
+  uint32_t step; /* mini-batch, from 0: its range */
+  int64_t micro; /* counted through the stream */
+} place;
+
+static const gp_task *task_at(const gp_run *run, const place *at) {
+  return &run->plan->tasks[at->task];
+}
+
 /* ---- slots --------------------------------------------------------------------------------- */
 
+static gp_slot_state *state_of(const gp_plan *plan, int32_t edge, int64_t micro, uint32_t *round) {
+  const gp_channel *channel = &plan->channels[edge];
+  int64_t turn = gp_plan_turn(plan, edge, micro);
+  *round = (uint32_t)(turn / channel->slots);
+  return &channel->states[turn % channel->slots];
+}
+
 /* Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). */
-static void wait_for_inputs(gp_worker *worker, const gp_plan *plan, const gp_task *task) {
+static void wait_for_inputs(gp_worker *worker, const gp_plan *plan, const place *at) {
+  const gp_task *task = &plan->tasks[at->task];
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
-    const gp_channel *channel = &plan->channels[use->edge];
-    gp_slot_state *state = &channel->states[use->slot];
-    if (use->wait) gp_worker_await(worker, &state->published, use->round + 1);
-    if (use->acquire)
-      gp_worker_await(worker, &state->released, use->round * (uint32_t)channel->parties);
+    uint32_t round, parties = (uint32_t)plan->channels[use->edge].parties;
+    gp_slot_state *state = state_of(plan, use->edge, at->micro, &round);
+    if (use->wait) gp_worker_await(worker, &state->published, round + 1);
+    if (use->acquire) gp_worker_await(worker, &state->released, round * parties);
   }
 }
 
 /* A worker that sleeps is woken; one that spins sees the word itself. */
 static void ring_stage(const gp_worker *worker, const gp_plan *plan, int32_t stage) {
-  int32_t device = plan->placement[stage];
-  if (device != worker->device) gp_worker_ring(&worker->pipeline->workers[device]);
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    int32_t device = plan->placement[gp_plan_holder(plan, stage, copy)];
+    if (device != worker->device) gp_worker_ring(&worker->pipeline->workers[device]);
+  }
 }
 
 /* Release order: whoever sees the round sees the value. A failed task publishes too, or its readers
  * would wait for ever; they skip their work. */
-static void publish_outputs(gp_worker *worker, const gp_plan *plan, const gp_task *task) {
+static void publish_outputs(gp_worker *worker, const gp_plan *plan, const place *at) {
+  const gp_task *task = &plan->tasks[at->task];
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
     const gp_edge *edge = gp_plan_edge(plan, use->edge);
-    gp_slot_state *state = &plan->channels[use->edge].states[use->slot];
+    uint32_t round;
+    gp_slot_state *state = state_of(plan, use->edge, at->micro, &round);
     if (use->publish) {
-      atomic_store_explicit(&state->published, use->round + 1, memory_order_release);
+      atomic_store_explicit(&state->published, round + 1, memory_order_release);
       for (int32_t r = 0; r < edge->to_count; r++) ring_stage(worker, plan, edge->to[r]);
     }
     if (use->release) {
@@ -49,105 +71,138 @@ static void publish_outputs(gp_worker *worker, const gp_plan *plan, const gp_tas
   }
 }
 
-/* ---- frame --------------------------------------------------------------------------------- */
+/* ---- tasks --------------------------------------------------------------------------------- */
 
-/* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in order. */
-static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first_row) {
-  size_t rows = (size_t)gp_plan_first_row(plan, plan->micro_count);
-  size_t row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows;
-  return (char *)gp_tensor_data(tensor) + (size_t)first_row * row_bytes;
+static gp_feed *feed_of(const gp_run *run, int64_t micro) {
+  return &run->feeds[micro / run->plan->step_micros % run->feed_room];
 }
 
-/* One address per base of the plan; what this task does not touch keeps an old one, never read. */
-static void bind_frame(gp_worker *worker, const gp_run *run, const gp_task *task) {
-  const gp_plan *plan = run->plan;
-  const gp_run_args *args = run->args;
-  int64_t row = run->blocks[task->micro].first_row;
-  void **frame = worker->frame;
-  frame[GP_BASE_TEMP] = plan->temp[worker->device];
-  frame[GP_BASE_SAVED] = task->saved;
-  frame[GP_BASE_RECOMPUTED] = task->recomputed;
-  frame[GP_BASE_CARRIED] = task->carried;
-  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &plan->results[task->micro].loss;
-  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &plan->results[task->micro].count;
-  if (args->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(args->output, plan, row);
-  if (args->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(args->out_grad, plan, row);
-  for (int i = 0; i < args->input_count; i++)
-    frame[GP_BASE_INPUT + i] = rows_of(args->inputs[i], plan, row);
-  for (int i = 0; i < args->target_count; i++)
-    frame[GP_BASE_TARGET + i] = rows_of(args->targets[i], plan, row);
-  for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_use *use = &task->uses[u];
-    const gp_channel *channel = &plan->channels[use->edge];
-    frame[GP_BASE_EDGE + use->edge] = channel->memory + (size_t)use->slot * channel->bytes;
+/* After the last count of what step was given: what the losses of each mini-batch are divided by. */
+static void settle_counts(const gp_plan *plan, gp_feed *feed, int32_t copy) {
+  int32_t size = plan->batch ? plan->batch : plan->step_micros;
+  for (int32_t first = 0; first < plan->step_micros; first += size) {
+    int64_t count = 0;
+    for (int32_t i = first; i < first + size; i++) count += feed->results[i].count[copy];
+    for (int32_t i = first; i < first + size; i++)
+      gp_feed_block(plan, feed, i, copy)->inverse_count = count ? 1.0 / (double)count : 0;
   }
 }
 
-/* ---- tasks --------------------------------------------------------------------------------- */
-
-/* After the last count: what the loss of every micro-batch is divided by. */
-static void settle_count(gp_run *run) {
-  run->count = 0;
-  for (int32_t i = 0; i < run->plan->micro_count; i++) run->count += run->plan->results[i].count;
-  for (int32_t i = 0; i < run->plan->micro_count; i++)
-    run->blocks[i].inverse_count = run->count ? 1.0 / (double)run->count : 0;
-}
-
-/* The last count of the mini-batch settles what every loss is divided by. */
-static gp_status run_task(gp_worker *worker, gp_run *run, const gp_task *task) {
-  gp_pipeline *pipeline = worker->pipeline;
-  gp_fault here = {.stage = task->stage,
-                   .step = (int32_t)run->blocks[0].step,
-                   .micro = task->micro,
-                   .op = gp_act_text(task->op)[0]};
-  GP_TRY(gp_fault_strike(&pipeline->fault, &here));
+static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
+  const gp_task *task = task_at(run, at);
+  const gp_plan *plan = run->plan;
+  gp_feed *feed = feed_of(run, at->micro);
+  int64_t own = at->micro % plan->step_micros;
   if (!task->program) return GP_OK;
-  bind_frame(worker, run, task);
-  GP_TRY(gp_execute(worker, task->program, &run->blocks[task->micro]));
-  if (task->op == GP_ACT_C && task->micro == run->plan->micro_count - 1) settle_count(run);
+  gp_frame_bind(worker, feed, task, at->micro);
+  GP_TRY(gp_execute(worker, task->program, gp_feed_block(plan, feed, own, task->copy)));
+  if (task->op == GP_ACT_C && own == plan->step_micros - 1) settle_counts(plan, feed, task->copy);
   return GP_OK;
 }
 
+static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
+  const gp_task *task = task_at(run, at);
+  const gp_feed *feed = feed_of(run, at->micro);
+  gp_fault here = {.stage = task->stage,
+                   .step = (int32_t)feed->blocks[at->micro % run->plan->step_micros].step,
+                   .micro = (int32_t)(at->micro % run->plan->step_micros),
+                   .op = gp_act_name(task->op)[0]};
+  GP_TRY(gp_fault_strike(&worker->pipeline->fault, &here));
+  if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
+  return compute(worker, run, at);
+}
+
+/* The order of all tasks of the stream. */
+static int64_t order_of(const gp_run *run, const place *at) {
+  int64_t total = run->plan->first[run->plan->device_count];
+  return (int64_t)at->step * total + task_at(run, at)->order;
+}
+
 /* Interrupts count as a failure before everything else. */
-static bool is_skipped(gp_run *run, const gp_task *task) {
+static bool is_skipped(gp_run *run, const place *at) {
   if (gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
-  return task->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);
+  return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
-static void step_task(gp_worker *worker, gp_run *run, int32_t index) {
-  const gp_task *task = &run->plan->tasks[index];
-  gp_record *record = &worker->pipeline->records[index];
-  wait_for_inputs(worker, run->plan, task);
-  record->begin = gp_now_ns();
-  if (!is_skipped(run, task)) {
-    gp_status status = run_task(worker, run, task);
-    if (status) gp_run_fail(run, task->order, status, gp_error_text());
+/* The script may be waiting for a loss. */
+static void note_loss(gp_run *run, const gp_task *task) {
+  if (task->op != GP_ACT_F || task->stage != run->plan->stage_count - 1) return;
+  atomic_fetch_add(&run->losses, 1);
+  if (run->open) gp_run_progress(run);
+}
+
+static void step_task(gp_worker *worker, gp_run *run, const place *at) {
+  gp_event *event = &worker->events[worker->event_count % worker->event_room];
+  const gp_task *task = task_at(run, at);
+  event->task = at->task;
+  event->micro = at->micro;
+  event->wait = gp_now_ns();
+  wait_for_inputs(worker, run->plan, at);
+  if (task->barrier) gp_update_barrier(worker, run, at->step);
+  event->begin = gp_now_ns();
+  if (!is_skipped(run, at)) {
+    gp_status status = run_task(worker, run, at);
+    if (status) gp_run_fail(run, order_of(run, at), status, gp_error_text());
   }
-  record->end = gp_now_ns();
-  publish_outputs(worker, run->plan, task);
+  event->end = gp_now_ns();
+  worker->event_count++;
+  publish_outputs(worker, run->plan, at);
+  note_loss(run, task);
 }
 
-/* Gradients of this device's stages start from zero. */
-static void zero_gradients(const gp_worker *worker, const gp_plan *plan) {
-  gp_pipeline *p = worker->pipeline;
+/* ---- ranges -------------------------------------------------------------------------------- */
+
+/* Gradients of this device's stages start from zero, unless they go on; an update of an asynchronous
+ * schedule leaves them so. */
+static void zero_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
+  const gp_plan *plan = run->plan;
+  bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
+  if (!backward || run->feeds[step % (uint32_t)run->feed_room].accumulate) return;
+  if (plan->batch && step > 0) return;
   for (int32_t s = 0; s < plan->stage_count; s++)
-    if (plan->placement[s] == worker->device && p->arenas[s].grads)
-      memset(p->arenas[s].grads, 0, p->arenas[s].grad_bytes);
-  for (int32_t x = 0; x < p->extra_count; x++)
-    if (plan->placement[p->stage_of[p->extras[x].layer]] == worker->device)
-      memset(gp_tensor_data(p->extras[x].grad), 0, gp_tensor_bytes(p->extras[x].grad));
+    for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+      const gp_arena *a = &worker->pipeline->arenas[s];
+      char *grads = copy ? a->mirror : a->grads;
+      if (plan->placement[gp_plan_holder(plan, s, copy)] != worker->device) continue;
+      if (grads) memset(grads, 0, a->grad_bytes);
+      if (a->extra_bytes) memset(a->extras[copy], 0, a->extra_bytes);
+    }
 }
 
+/* The tasks of one mini-batch; of one that is never fed only what belongs to earlier ones. */
+static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
+  const gp_plan *plan = run->plan;
+  const gp_ranges *r = &plan->ranges;
+  int32_t d = worker->device, stored = (int32_t)step < r->count ? (int32_t)step : r->count - 1;
+  const int32_t *begin = &r->begin[d * (r->count + 1) + stored];
+  bool split = plan->kind == GP_PLAN_SPLIT;
+  int32_t first = split && run->backward_half ? plan->half[d] : begin[0];
+  int32_t end = split && !run->backward_half ? plan->half[d] : begin[1];
+  int64_t shift = (int64_t)((int32_t)step - stored) * plan->step_micros;
+  if ((int64_t)step * plan->step_micros < limit) zero_gradients(worker, run, step);
+  for (int32_t t = first; t < end; t++) {
+    place at = {.task = t, .step = step, .micro = plan->tasks[t].micro + shift};
+    if (at.micro < limit) step_task(worker, run, &at);
+    if (plan->tasks[t].last && at.micro < limit) atomic_fetch_add(&worker->micros_done, 1);
+  }
+}
+
+/* Mini-batch after mini-batch as the gate opens; when no more will come, what is left of the old ones. */
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
-  int32_t d = worker->device;
-  if (d >= plan->device_count) return GP_OK;
-  bool split = plan->kind == GP_PLAN_SPLIT;
-  int32_t begin = split && run->backward_half ? plan->half[d] : plan->first[d];
-  int32_t end = split && !run->backward_half ? plan->half[d] : plan->first[d + 1];
-  bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
-  if (backward && !run->args->accumulate) zero_gradients(worker, plan);
-  for (int32_t t = begin; t < end; t++) step_task(worker, run, t);
+  worker->event_count = 0;
+  atomic_store(&worker->micros_done, 0);
+  atomic_store(&worker->ranges_done, 0);
+  if (worker->device >= plan->device_count) return GP_OK;
+  for (uint32_t step = 0;; step++) {
+    gp_worker_await(worker, &run->gate, step + 1);
+    bool ends = atomic_load(&run->gate) >= GP_GATE_END;
+    int64_t limit = ends ? (int64_t)run->fed * plan->step_micros : INT64_MAX;
+    if (ends && step >= run->fed && (!plan->batch || atomic_load(&worker->micros_done) >= limit)) break;
+    run_range(worker, run, step, limit);
+    atomic_store(&worker->ranges_done, step + 1);
+    if (run->open) gp_run_progress(run);
+  }
   return GP_OK;
 }

@@ -70,18 +70,26 @@ static void *work(void *context) {
 }
 
 /* job and its context are published by the ticket. */
-gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
+void gp_workers_begin(gp_pipeline *p, gp_job job, void *context) {
   p->job = job;
   p->job_context = context;
   atomic_store(&p->finished, 0);
   atomic_fetch_add(&p->ticket, 1);
   gp_wake_word(&p->ticket, INT_MAX);
+}
+
+gp_status gp_workers_join(gp_pipeline *p) {
   for (uint32_t done; (done = atomic_load(&p->finished)) < (uint32_t)p->device_count;)
     gp_wait_word(&p->finished, done, WAIT_NS);
   for (int32_t d = 0; d < p->device_count; d++)
     if (p->workers[d].job_status)
       return gp_fail_text(p->workers[d].job_status, p->workers[d].job_text);
   return GP_OK;
+}
+
+gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
+  gp_workers_begin(p, job, context);
+  return gp_workers_join(p);
 }
 
 /* ---- starting and stopping ----------------------------------------------------------------- */
@@ -126,50 +134,44 @@ void gp_workers_stop(gp_pipeline *p) {
     gp_team_free(worker->team);
     gp_free(worker->frame);
     gp_free(worker->scratch);
+    gp_free(worker->events);
   }
   gp_free(p->workers);
   p->workers = NULL;
 }
 
-/* The frame of the plan and scratch for each team member. */
-static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
-  int32_t bases = gp_plan_base_count(plan);
-  if (bases > worker->frame_room) {
-    gp_free(worker->frame);
-    worker->frame = NULL;
-    worker->frame_room = 0;
-    GP_TRY(gp_alloc_array((size_t)bases, sizeof(void *), (void **)&worker->frame));
-    worker->frame_room = bases;
-  }
-  if (plan->scratch_bytes > worker->scratch_bytes) {
-    size_t bytes, members = (size_t)gp_team_size(worker->team);
-    GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));
-    gp_free(worker->scratch);
-    worker->scratch = NULL;
-    worker->scratch_bytes = 0;
-    GP_TRY(gp_alloc_array(members, bytes, (void **)&worker->scratch));
-    worker->scratch_bytes = bytes;
-  }
-  return GP_OK;
-}
-
 /* An array that only ever grows; its contents do not matter. */
-static gp_status make_room(int32_t count, size_t size, int32_t *room, void **array) {
+static gp_status make_room(size_t count, size_t size, size_t *room, void **array) {
   if (count <= *room) return GP_OK;
   gp_free(*array);
   *array = NULL;
   *room = 0;
-  GP_TRY(gp_alloc_array((size_t)count, size, array));
+  GP_TRY(gp_alloc_array(count, size, array));
   *room = count;
   return GP_OK;
 }
 
-/* Records of an earlier run would describe tasks of another plan. */
+/* Streams show their last few mini-batches. */
+static size_t event_count(const gp_plan *plan, int32_t device) {
+  bool stream = plan->batch || plan->update == GP_UPDATE_FREE;
+  int32_t tasks = device < plan->device_count ? plan->first[device + 1] - plan->first[device] : 0;
+  return (size_t)tasks * (stream ? 4 : 1) + 1;
+}
+
+/* The frame of the plan, scratch for each team member, room for what ran when. */
+static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
+  size_t bytes, members = (size_t)gp_team_size(worker->team);
+  GP_TRY(make_room((size_t)gp_plan_base_count(plan), sizeof(void *), &worker->frame_room,
+                   (void **)&worker->frame));
+  GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,
+                   (void **)&worker->events));
+  GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));
+  return make_room(bytes, members, &worker->scratch_bytes, (void **)&worker->scratch);
+}
+
+/* Events of an earlier run would describe tasks of another plan. */
 gp_status gp_workers_prepare(gp_pipeline *p, const gp_plan *plan) {
-  for (int32_t d = 0; d < p->device_count; d++) GP_TRY(prepare(&p->workers[d], plan));
   p->last_plan = NULL;
-  GP_TRY(make_room(plan->first[plan->device_count], sizeof(gp_record), &p->record_room,
-                   (void **)&p->records));
-  return make_room(plan->micro_count, sizeof(gp_step_block), &p->block_room,
-                   (void **)&p->run.blocks);
+  for (int32_t d = 0; d < p->device_count; d++) GP_TRY(prepare(&p->workers[d], plan));
+  return GP_OK;
 }

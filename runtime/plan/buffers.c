@@ -17,6 +17,7 @@ typedef struct touches {
 typedef struct checker {
   const gp_graph *graph;
   const int32_t *stage_of; /* per layer */
+  int32_t copies;          /* devices that run each stage */
   touches *seen;           /* per parameter or buffer of the graph */
 } checker;
 
@@ -36,8 +37,13 @@ static void touch(const checker *c, int32_t n) {
 }
 
 static gp_status judge(const checker *c, const touches *seen) {
-  if (!seen->written || seen->elsewhere < 0) return GP_OK;
   const gp_node *nodes = c->graph->nodes;
+  if (seen->written && c->copies > 1)
+    return gp_fail(GP_EINVAL,
+                   "%s: forward writes a Buffer, and the schedule runs every stage on two devices: "
+                   "a schedule with one copy of the weights wanted",
+                   c->graph->labels[nodes[seen->first].label]);
+  if (!seen->written || seen->elsewhere < 0) return GP_OK;
   return gp_fail(GP_EINVAL,
                  "%s: it shares a Buffer that forward writes with %s, in stages %d and %d: both "
                  "must lie in one stage (choose another balance)",
@@ -46,9 +52,11 @@ static gp_status judge(const checker *c, const touches *seen) {
                  (int)stage_of_node(c, seen->first));
 }
 
-gp_status gp_shape_check_buffers(const gp_plan_env *env, const gp_graph *graph,
+gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages) {
-  checker c = {.graph = graph, .stage_of = env->stage_of};
+  checker c = {.graph = graph,
+               .stage_of = spec->env->stage_of,
+               .copies = spec->plan->schedule->copy_count};
   gp_status status = GP_OK;
   GP_TRY(gp_alloc_array((size_t)graph->param_count + 1, sizeof(touches), (void **)&c.seen));
   for (int32_t i = 0; i < graph->param_count; i++)

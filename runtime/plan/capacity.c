@@ -79,48 +79,101 @@ static void run_clocks(clocks *c) {
   }
 }
 
-/* With this many slots, is the earlier user of each slot known to be done with it? */
+/* With this many slots, is the earlier user of each slot known to be done with it? The i-th micro-batch
+ * of an edge takes slot i mod K, the (i div K)-th time. */
 static bool enough(const clocks *c, int32_t edge, int32_t slots) {
   int32_t stages = c->plan->stage_count;
-  for (int32_t i = gp_plan_edge_micro(c->plan, edge) + slots; i < c->micros; i++)
+  for (int64_t turn = slots;; turn++) {
+    int64_t micro = gp_plan_micro_at(c->plan, edge, turn);
+    int64_t before = gp_plan_micro_at(c->plan, edge, turn - slots);
+    if (micro >= c->micros) return true;
     for (int32_t s = 0; s < stages; s++) {
-      int32_t last = c->last[(edge * c->micros + i - slots) * stages + s];
-      int32_t maker = c->maker[edge * c->micros + i];
+      int32_t last = c->last[(edge * c->micros + before) * stages + s];
+      int32_t maker = c->maker[edge * c->micros + micro];
       if (last >= 0 && maker >= 0 && !known_over(c, last, maker)) return false;
     }
+  }
+}
+
+/* ---- forward only -------------------------------------------------------------------------- */
+
+/* Slots as the engine sees them: rounds published and last uses, per edge and slot. */
+typedef struct trial {
+  int32_t slots, *next, *published, *released;
+} trial;
+
+/* Where a task's use of an edge is, and its round there. */
+static int32_t slot_at(const clocks *c, const trial *t, const gp_task *task, int32_t edge,
+                       int32_t *round) {
+  int64_t turn = gp_plan_turn(c->plan, edge, task->micro);
+  *round = (int32_t)(turn / t->slots);
+  return edge * t->slots + (int32_t)(turn % t->slots);
+}
+
+static bool can_run(const clocks *c, const trial *t, const gp_task *task) {
+  for (int32_t u = 0; u < task->use_count; u++) {
+    const gp_use *use = &task->uses[u];
+    int32_t round, at = slot_at(c, t, task, use->edge, &round);
+    int32_t parties = 1 + gp_plan_edge(c->plan, use->edge)->to_count;
+    if (use->wait && t->published[at] <= round) return false;
+    if (use->acquire && t->released[at] < round * parties) return false;
+  }
   return true;
 }
 
-/* The i-th micro-batch of an edge takes slot i mod K, the (i div K)-th time. */
-static void set_slots(gp_plan *plan, const int32_t *slots) {
-  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
-    gp_task *task = &plan->tasks[t];
-    for (int32_t u = 0; u < task->use_count; u++) {
-      gp_use *use = &task->uses[u];
-      int32_t turn = task->micro - gp_plan_edge_micro(plan, use->edge);
-      use->slot = turn % slots[use->edge];
-      use->round = (uint32_t)(turn / slots[use->edge]);
-    }
+static void note_run(const clocks *c, const trial *t, const gp_task *task) {
+  for (int32_t u = 0; u < task->use_count; u++) {
+    int32_t round, at = slot_at(c, t, task, task->uses[u].edge, &round);
+    if (task->uses[u].publish) t->published[at] = round + 1;
+    t->released[at] += task->uses[u].release;
   }
 }
 
+/* Makers wait for free slots here: does everything still run to its end? */
+static bool flows(const clocks *c, const trial *t) {
+  const gp_plan *plan = c->plan;
+  int32_t done = 0, states = plan->edge_count * t->slots;
+  for (int32_t i = 0; i < states; i++) t->published[i] = t->released[i] = 0;
+  for (int32_t d = 0; d < c->devices; d++) t->next[d] = plan->first[d];
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int32_t d = 0; d < c->devices; d++)
+      while (t->next[d] < plan->first[d + 1] && can_run(c, t, &plan->tasks[t->next[d]])) {
+        note_run(c, t, &plan->tasks[t->next[d]++]);
+        moved = true;
+        done++;
+      }
+  }
+  return done == c->task_count;
+}
+
+/* The smallest number, from a few on, that lets everything run; one per micro-batch always does. */
+static gp_status forward_slots(const clocks *c, int32_t *slots) {
+  int32_t *notes, states = c->plan->edge_count * c->micros;
+  GP_TRY(
+      gp_alloc_array((size_t)(c->devices + 2 * states) + 1, sizeof *notes, (void **)&notes));
+  trial t = {FORWARD_ONLY_SLOTS, notes, notes + c->devices, notes + c->devices + states};
+  while (t.slots < c->micros && !flows(c, &t)) t.slots++;
+  *slots = t.slots < c->micros ? t.slots : c->micros;
+  gp_free(notes);
+  return GP_OK;
+}
+
 /* The smallest number that is enough: memory of an edge is slots times bytes. */
-static gp_status size_all(clocks *c, int32_t *slots) {
+static gp_status size_all(clocks *c) {
   gp_plan *plan = c->plan;
-  bool forward_only = plan->kind == GP_PLAN_EVALUATE || plan->kind == GP_PLAN_FORWARD;
+  bool forward_only = !gp_plan_trains(plan->kind);
+  int32_t forward = 1;
   GP_TRY(sort_tasks(c));
   index_uses(c);
   run_clocks(c);
+  if (forward_only) GP_TRY(forward_slots(c, &forward));
   for (int32_t e = 0; e < plan->edge_count; e++) {
-    int32_t n = 1;
-    if (forward_only)
-      n = c->micros < FORWARD_ONLY_SLOTS ? c->micros : FORWARD_ONLY_SLOTS;
-    else
-      while (n < c->micros && !enough(c, e, n)) n++;
-    plan->channels[e].slots = slots[e] = n;
+    int32_t n = forward;
+    while (!forward_only && n < c->micros && !enough(c, e, n)) n++;
+    plan->channels[e].slots = n;
     plan->channels[e].parties = 1 + gp_plan_edge(plan, e)->to_count;
   }
-  set_slots(plan, slots);
   return GP_OK;
 }
 
@@ -130,8 +183,7 @@ gp_status gp_plan_size_channels(gp_plan *plan) {
               .devices = plan->device_count,
               .micros = plan->micro_count};
   size_t tasks = (size_t)c.task_count, cells = (size_t)(plan->edge_count * plan->micro_count);
-  size_t ints = tasks * (size_t)c.devices + 2 * tasks + cells * (1 + (size_t)plan->stage_count) +
-                (size_t)plan->edge_count;
+  size_t ints = tasks * (size_t)c.devices + 2 * tasks + cells * (1 + (size_t)plan->stage_count);
   int32_t *memory;
   GP_TRY(gp_alloc_array(ints + 1, sizeof *memory, (void **)&memory));
   c.clock = memory;
@@ -139,7 +191,7 @@ gp_status gp_plan_size_channels(gp_plan *plan) {
   c.sorted = c.device + tasks;
   c.maker = c.sorted + tasks;
   c.last = c.maker + cells;
-  gp_status status = size_all(&c, c.last + cells * (size_t)plan->stage_count);
+  gp_status status = size_all(&c);
   gp_free(memory);
   return status;
 }

@@ -19,20 +19,17 @@ static size_t constant_address(const gp_tensor *tensor) {
 
 /* Captured from outside of the model, a parameter would never be trained: say so. */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
-  void *address = s->env->value(s->env->context, s->graph->params[value->index]);
-  if (!address)
-    return gp_fail(GP_EINVAL,
-                   "a parameter of shape %s is used in forward but is not part of the model: "
-                   "assign it to a module of it",
-                   gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
-  *place = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
-  return GP_OK;
+  *place = s->env->value(s->env->context, s->graph->params[value->index]);
+  if (place->base >= 0) return GP_OK;
+  return gp_fail(GP_EINVAL,
+                 "a parameter of shape %s is used in forward but is not part of the model: "
+                 "assign it to a module of it",
+                 gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
 }
 
 /* Inputs, parameters and edges have memory before any stage is looked at. */
 static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
   const gp_value *value = &s->graph->values[r];
-  void *address;
   int32_t edge = s->shape->stages->edge_of[r];
   *place = (gp_place){.base = -1};
   switch (value->kind) {
@@ -44,11 +41,9 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
     break;
   case GP_VALUE_PARAM: return place_param(s, value, place);
   case GP_VALUE_SLOT:
-    GP_TRY(s->env->slot(s->env->context, s->graph->params[value->index], value->layer, &address));
-    *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
-    break;
+    return s->env->slot(s->env->context, s->graph->params[value->index], value->layer, place);
   case GP_VALUE_NODE:
-    if (edge >= 0) place->base = GP_BASE_EDGE + s->shape->first_edge + edge;
+    if (edge >= 0) place->base = GP_BASE_VALUE + s->env->stage_count + s->shape->first_edge + edge;
     if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
     if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
     if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
@@ -66,26 +61,15 @@ gp_status gp_place_outside(gp_shaper *s) {
 
 /* ---- values that are the same for all micro-batches ----------------------------------------- */
 
-/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
-static gp_status measure_prepared(gp_shaper *s, int32_t stage) {
-  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
-  gp_stage_programs *out = &s->shape->programs[stage];
-  for (int32_t i = 0; i < list->count; i++) {
-    const gp_node *node = &s->graph->nodes[list->nodes[i]];
-    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++) {
-      size_t size;
-      if (s->graph->values[r].base != r) continue;
-      s->outside[r] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = out->invariant_bytes};
-      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
-      GP_TRY(gp_size_add(out->invariant_bytes, size, &out->invariant_bytes));
-    }
-  }
-  return out->invariant_bytes ? gp_alloc(out->invariant_bytes, (void **)&out->invariant) : GP_OK;
-}
-
 /* Whose transposed copy the node makes. */
 gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node) {
   return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
+}
+
+/* Does the pipeline hold this copy, for all plans? Not where weights have versions, each of which wants
+ * its own, nor where two devices run the stage and each makes one. */
+bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node) {
+  return node->pack && !s->schedule->batch && s->schedule->copy_count == 1;
 }
 
 /* In the pipeline: all plans share it. */
@@ -97,20 +81,23 @@ static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) 
   return GP_OK;
 }
 
-/* Offsets become addresses. */
-static gp_status place_invariant(gp_shaper *s, int32_t stage) {
+/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
+gp_status gp_place_prepared(gp_shaper *s, int32_t stage) {
   const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
-  size_t memory = (size_t)s->shape->programs[stage].invariant;
+  gp_stage_programs *out = &s->shape->programs[stage];
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *node = &s->graph->nodes[list->nodes[i]];
-    if (node->pack) GP_TRY(place_packed(s, node, stage));
-    for (gp_ref r = node->out; r < node->out + node->n_out && !node->pack; r++)
-      if (s->graph->values[r].base == r) s->outside[r].offset += memory;
+    if (gp_is_shared_pack(s, node)) {
+      GP_TRY(place_packed(s, node, stage));
+      continue;
+    }
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
+      size_t size;
+      if (s->graph->values[r].base != r) continue;
+      s->outside[r] = (gp_place){.base = GP_BASE_INVARIANT, .offset = out->invariant_bytes};
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
+      GP_TRY(gp_size_add(out->invariant_bytes, size, &out->invariant_bytes));
+    }
   }
   return GP_OK;
-}
-
-gp_status gp_place_prepared(gp_shaper *s, int32_t stage) {
-  GP_TRY(measure_prepared(s, stage));
-  return place_invariant(s, stage);
 }

@@ -9,6 +9,7 @@ enum { GP_PLACE_ALIGNMENT = 64 }; /* a cache line: no two threads write to one *
 typedef struct gp_shaper {
   const gp_plan_env *env;
   const gp_schedule *schedule;
+  const bool *apart; /* per stage: I and W run as programs of their own */
   gp_graph *graph;
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
@@ -17,9 +18,11 @@ typedef struct gp_shaper {
 
 /* Fill in outside[] for every base value that is not a stage's own. */
 gp_status gp_place_outside(gp_shaper *s);
-/* Fill in outside[] for what P makes on a stage, and take its memory. */
+/* Fill in outside[] for what P makes on a stage, and measure the memory that it needs. */
 gp_status gp_place_prepared(gp_shaper *s, int32_t stage);
 /* The parameter whose transposed copy the node makes. */
 gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
+
+bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);
 
 #endif

@@ -7,7 +7,9 @@
 #include "base/tensor.h"
 
 /* Edges are the last bases. */
-int32_t gp_plan_base_count(const gp_plan *plan) { return GP_BASE_EDGE + plan->edge_count; }
+int32_t gp_plan_base_count(const gp_plan *plan) {
+  return GP_BASE_VALUE + plan->stage_count + plan->edge_count;
+}
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
@@ -21,8 +23,22 @@ const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge) {
   return &shape->stages->edges[edge - shape->first_edge];
 }
 
-int32_t gp_plan_edge_micro(const gp_plan *plan, int32_t edge) {
-  return is_own_edge(plan, edge) ? plan->shapes[0].micros : 0;
+/* The micro-batches of a mini-batch that use an edge: the first of them, and how many. */
+static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
+  bool own = is_own_edge(plan, edge);
+  *first = own ? plan->shapes[0].micros : 0;
+  if (!plan->shapes[1].own_edges) return plan->step_micros;
+  return plan->shapes[own].micros;
+}
+
+int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
+  int32_t first, users = users_of(plan, edge, &first);
+  return micro / plan->step_micros * users + micro % plan->step_micros - first;
+}
+
+int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
+  int32_t first, users = users_of(plan, edge, &first);
+  return turn / users * plan->step_micros + turn % users + first;
 }
 
 /* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
@@ -68,11 +84,11 @@ static gp_status check_losses(const gp_plan *plan) {
 }
 
 /* The larger micro-batches first: the smaller ones use their packed weights. */
-static gp_status build_shapes(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
+static gp_status build_shapes(const gp_shape_spec *spec, gp_plan *plan) {
   for (int k = 0; k < 2; k++) {
-    if (!spec->shapes[k].micros) continue;
+    if (!spec->plan->shapes[k].micros) continue;
     if (k) plan->shapes[1].larger = &plan->shapes[0];
-    GP_TRY(gp_shape_build(env, spec, &spec->shapes[k], &plan->shapes[k]));
+    GP_TRY(gp_shape_build(spec, &spec->plan->shapes[k], &plan->shapes[k]));
   }
   plan->edge_count = plan->shapes[0].stages->edge_count;
   if (plan->shapes[1].own_edges) plan->edge_count += plan->shapes[1].stages->edge_count;
@@ -106,7 +122,7 @@ static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *by
 static gp_status allocate_channels(gp_plan *plan) {
   for (int32_t e = 0; e < plan->edge_count; e++) {
     gp_channel *channel = &plan->channels[e];
-    int32_t device = plan->placement[gp_plan_edge(plan, e)->from];
+    int32_t device = plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, e)->from, 0)];
     for (int k = 0; k < 2; k++) {
       size_t bytes;
       GP_TRY(edge_bytes(plan, e, k, &bytes));
@@ -119,13 +135,13 @@ static gp_status allocate_channels(gp_plan *plan) {
   return GP_OK;
 }
 
-/* The slots of all kinds lie in one block per stage, kind after kind. */
-static gp_status allocate_slots(gp_plan *plan, int32_t stage) {
-  gp_slots *slots = &plan->slots[stage];
+/* The slots of all kinds lie in one block per stage and copy, kind after kind. */
+static gp_status allocate_slots(gp_plan *plan, int32_t holder) {
+  gp_slots *slots = &plan->slots[holder];
   size_t total = 0;
   for (int k = 0; k < 2; k++) {
     if (!plan->shapes[k].programs) continue;
-    const gp_stage_programs *p = &plan->shapes[k].programs[stage];
+    const gp_stage_programs *p = &plan->shapes[k].programs[holder / plan->copy_count];
     size_t want[GP_SLOT_KINDS] = {p->saved_bytes[0], p->saved_bytes[1], p->recomputed_bytes,
                                   p->carried_bytes};
     for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
@@ -136,7 +152,20 @@ static gp_status allocate_slots(gp_plan *plan, int32_t stage) {
     GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
     GP_TRY(gp_size_add(total, bytes, &total));
   }
-  return take(plan, plan->placement[stage], 1, total, &slots->memory);
+  return take(plan, plan->placement[holder], 1, total, &slots->memory);
+}
+
+/* What P makes, for each live version of the weights; and the older versions themselves. */
+static gp_status allocate_versions(gp_plan *plan, int32_t holder) {
+  int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
+  gp_versions *v = &plan->versions[stage];
+  for (int k = 0; k < 2; k++) {
+    const gp_stage_programs *programs = plan->shapes[k].programs;
+    if (programs)
+      GP_TRY(take(plan, device, (size_t)v->live, programs[stage].invariant_bytes,
+                  &plan->invariant[2 * holder + k]));
+  }
+  return take(plan, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }
 
 /* Tasks of a device run one after the other and share one temporary area. */
@@ -148,70 +177,101 @@ static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
     plan->scratch_bytes = task->program->scratch_bytes;
 }
 
-/* Slot numbers become addresses, now that the blocks are there. */
-static void resolve_slots(gp_plan *plan, gp_task *task) {
-  const gp_slots *slots = &plan->slots[task->stage];
-  char *area = slots->memory, *address[GP_SLOT_KINDS] = {0};
-  for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++) {
-    if (task->slot[kind] >= 0) address[kind] = area + (size_t)task->slot[kind] * slots->bytes[kind];
-    area += (size_t)slots->count[kind] * slots->bytes[kind];
-  }
-  task->saved = address[task->kept ? GP_SLOT_KEPT : GP_SLOT_DROPPED];
-  task->recomputed = address[GP_SLOT_RECOMPUTED];
-  task->carried = address[GP_SLOT_CARRIED];
-}
-
 /* All memory of the plan; after this nothing is taken until it goes. */
 static gp_status allocate(gp_plan *plan) {
   GP_TRY(allocate_channels(plan));
-  for (int32_t s = 0; s < plan->stage_count; s++) GP_TRY(allocate_slots(plan, s));
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    GP_TRY(allocate_slots(plan, h));
+    GP_TRY(allocate_versions(plan, h));
+  }
   for (int32_t d = 0; d < plan->device_count; d++) {
-    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
+    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++)
       grow_temp(plan, &plan->tasks[t], d);
-      resolve_slots(plan, &plan->tasks[t]);
-    }
     GP_TRY(take(plan, d, 1, plan->temp_bytes[d], &plan->temp[d]));
   }
-  return gp_alloc_array((size_t)plan->micro_count, sizeof(gp_micro_result),
-                        (void **)&plan->results);
+  return GP_OK;
 }
 
 /* ---- building ------------------------------------------------------------------------------ */
 
-/* Numbers must agree before anything is built on them. */
+/* Numbers must agree before anything is built on them. An asynchronous schedule shows several
+ * mini-batches: enough for it to repeat itself. */
+static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int32_t micros) {
+  bool fits = s->batch ? s->micro_count % micros == 0 && micros % s->batch == 0
+                       : s->micro_count == micros;
+  if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)
+    return GP_OK;
+  return gp_fail(
+      GP_ESCHEDULE,
+      "schedule: it has %d stages, %d micro-batches and %d devices, the pipeline %d, %d and %d",
+      (int)s->stage_count, (int)s->micro_count, (int)s->device_count, (int)env->stage_count,
+      (int)micros, (int)env->device_count);
+}
+
 static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
-  size_t stages = (size_t)env->stage_count, devices = (size_t)env->device_count;
   const gp_schedule *s = spec->schedule;
+  int32_t micros = spec->shapes[0].micros + spec->shapes[1].micros;
+  GP_TRY(check_numbers(env, s, micros));
   plan->kind = spec->kind;
   plan->sum_loss = spec->sum_loss;
   plan->stage_count = env->stage_count;
-  plan->device_count = env->device_count;
-  plan->micro_count = spec->shapes[0].micros + spec->shapes[1].micros;
-  if (s->stage_count != env->stage_count || s->micro_count != plan->micro_count ||
-      s->device_count > env->device_count)
-    return gp_fail(
-        GP_ESCHEDULE,
-        "schedule: it has %d stages, %d micro-batches and %d devices, the pipeline %d, %d and %d",
-        (int)s->stage_count, (int)s->micro_count, (int)s->device_count, (int)env->stage_count,
-        (int)plan->micro_count, (int)env->device_count);
   plan->device_count = s->device_count;
-  GP_TRY(gp_alloc_array(stages, sizeof(int32_t), (void **)&plan->placement));
-  GP_TRY(gp_alloc_array(stages, sizeof(gp_slots), (void **)&plan->slots));
+  plan->copy_count = s->copy_count;
+  plan->batch = s->batch;
+  plan->micro_count = s->micro_count;
+  plan->step_micros = micros;
+  plan->update = spec->kind == GP_PLAN_STEP ? env->update : GP_UPDATE_NONE;
+  size_t stages = (size_t)plan->stage_count, devices = (size_t)plan->device_count,
+         holders = stages * (size_t)plan->copy_count;
+  GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->placement));
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_slots), (void **)&plan->slots));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&plan->invariant));
+  GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
   GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->temp));
   GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->temp_bytes));
+  GP_TRY(gp_alloc_array(devices, sizeof(int32_t), (void **)&plan->peak_live));
   GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->device_bytes));
-  memcpy(plan->placement, s->placement, stages * sizeof(int32_t));
+  memcpy(plan->placement, s->placement, holders * sizeof(int32_t));
   return GP_OK;
 }
 
-/* The order matters: capacities need tasks, tasks need programs, memory needs capacities. */
+/* Stages whose I and W run as programs of their own. */
+static void find_apart(const gp_lowered *lowered, bool *apart) {
+  for (int32_t i = 0; i < lowered->first[lowered->device_count]; i++)
+    if (lowered->actions[i].op == GP_ACT_I || lowered->actions[i].op == GP_ACT_W)
+      apart[lowered->actions[i].stage] = true;
+}
+
+/* Programs for what the lowered schedule runs, then its tasks. */
+static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec,
+                            const gp_lowered *lowered, gp_plan *plan) {
+  bool *apart;
+  GP_TRY(gp_alloc_array((size_t)plan->stage_count, sizeof *apart, (void **)&apart));
+  find_apart(lowered, apart);
+  gp_shape_spec shapes = {.env = env, .plan = spec, .apart = apart};
+  gp_status status = build_shapes(&shapes, plan);
+  gp_free(apart);
+  return status ? status : gp_plan_add_tasks(plan, spec->schedule, lowered);
+}
+
+/* The order matters: capacities need uses, uses need programs, memory needs capacities. */
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
+  gp_lowered lowered;
   GP_TRY(prepare(env, spec, plan));
-  GP_TRY(build_shapes(env, spec, plan));
+  gp_lower_options options = {.checkpoint = env->checkpoint, .update = plan->update};
+  GP_TRY(gp_schedule_lower(spec->schedule, &options, &lowered));
+  gp_status status = make_tasks(env, spec, &lowered, plan);
+  gp_lowered_free(&lowered);
+  GP_TRY(status);
   GP_TRY(
       gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
-  GP_TRY(gp_plan_lower(env, spec->schedule, plan));
+  GP_TRY(gp_plan_add_slots(plan));
+  GP_TRY(gp_plan_add_uses(plan));
+  GP_TRY(gp_plan_add_versions(plan));
+  GP_TRY(gp_plan_add_ranges(plan));
   GP_TRY(gp_plan_size_channels(plan));
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->value_bytes[s];
   return allocate(plan);
 }
 
@@ -240,18 +300,27 @@ void gp_plan_free(gp_plan *plan) {
     gp_free(plan->channels[e].memory);
     gp_free(plan->channels[e].states);
   }
-  for (int32_t s = 0; plan->slots && s < plan->stage_count; s++) gp_free(plan->slots[s].memory);
+  for (int32_t h = 0; plan->device_bytes && h < plan->stage_count * plan->copy_count; h++) {
+    gp_free(plan->slots[h].memory);
+    gp_free(plan->invariant[2 * h]);
+    gp_free(plan->invariant[2 * h + 1]);
+  }
+  for (int32_t s = 0; plan->versions && s < plan->stage_count; s++)
+    gp_free(plan->versions[s].stash);
   for (int32_t d = 0; plan->temp && d < plan->device_count; d++) gp_free(plan->temp[d]);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
   gp_free(plan->placement);
   gp_free(plan->tasks);
   gp_free(plan->first);
   gp_free(plan->half);
+  gp_free(plan->ranges.begin);
+  gp_free(plan->versions);
+  gp_free(plan->invariant);
   gp_free(plan->channels);
   gp_free(plan->slots);
   gp_free(plan->temp);
   gp_free(plan->temp_bytes);
+  gp_free(plan->peak_live);
   gp_free(plan->device_bytes);
-  gp_free(plan->results);
   gp_free(plan);
 }

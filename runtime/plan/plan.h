@@ -3,7 +3,12 @@
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
  *   places.c    where the values lie that no program owns
  *   buffers.c   which stage a buffer belongs to that forward writes
- *   lower.c     schedule -> tasks: programs, slots, what to wait for, publish and release
+ *   passes.c    schedule -> lowered schedule: recomputation, ascending W, reductions, updates
+ *   lower.c     lowered schedule -> tasks with programs
+ *   slots.c     where a task keeps values for later ones
+ *   uses.c      which edges a task waits for, publishes and releases
+ *   versions.c  which version of the weights a task reads, and what must be stashed
+ *   ranges.c    which tasks belong to which mini-batch
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
  *   plan.c      puts them together and allocates the memory
  */
@@ -11,6 +16,7 @@
 #define GP_PLAN_PLAN_H
 
 #include "graph/stages.h"
+#include "plan/passes.h"
 #include "plan/program.h"
 #include "plan/schedule.h"
 
@@ -26,8 +32,7 @@ typedef struct gp_stage_programs {
   gp_program *recompute;
   gp_program *count;   /* last stage: what the loss is divided by */
   gp_program *prepare; /* what depends on parameters only */
-  char *invariant;     /* memory of what it makes, beside packed weights */
-  size_t invariant_bytes;
+  size_t invariant_bytes; /* of what it makes, beside packed weights that all plans share */
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
@@ -36,7 +41,8 @@ typedef struct gp_shape_plan {
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
-  gp_stage_programs *programs;        /* per stage */
+  gp_stage_programs *programs;        /* per stage; again for their second copies */
+  int32_t copy_count;
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   bool own_edges;                     /* not those of the larger micro-batches */
   int32_t first_edge;         /* number of its first edge: 0, or behind those of the larger ones */
@@ -47,36 +53,48 @@ typedef struct gp_shape_plan {
 /* Where parameters live: asked by the plan, answered by the pipeline that owns them. */
 typedef struct gp_plan_env {
   void *context;
-  /* Address of the value; NULL for a parameter that is not the model's. */
-  void *(*value)(void *context, const gp_param *param);
-  /* Address of the accumulator of (param, layer), made when missing. */
-  gp_status (*slot)(void *context, gp_param *param, int32_t layer, void **address);
+  /* Place of the value: base -1 for a parameter that is not the model's. */
+  gp_place (*value)(void *context, const gp_param *param);
+  /* Place of the accumulator of (param, layer), made when missing. */
+  gp_status (*slot)(void *context, gp_param *param, int32_t layer, gp_place *place);
   /* Address of a transposed copy of param on a stage, made when missing; shared by all plans. */
   gp_status (*packed)(void *context, gp_param *param, int32_t stage, void **address);
-  const int32_t *stage_of; /* per layer and one for the loss */
+  const int32_t *stage_of;   /* per layer and one for the loss */
+  const size_t *value_bytes; /* per stage: of its parameters, for versions of them */
   int32_t layer_count, stage_count, device_count;
   gp_checkpoint checkpoint;
+  gp_update_mode update;
   bool finite; /* every result is looked at: nothing is overwritten before */
 } gp_plan_env;
 
+/* What the programs of a shape are built for. */
+typedef struct gp_shape_spec {
+  const gp_plan_env *env;
+  const gp_plan_spec *plan;
+  const bool *apart; /* per stage: I and W run as programs of their own */
+} gp_shape_spec;
+
 /* One edge as one task sees it. */
 typedef struct gp_use {
-  int32_t edge, slot;
-  uint32_t round; /* how often the slot was used before in this run */
-  bool acquire;   /* wait until the slot is free, before writing */
-  bool publish;   /* tell the readers, after writing */
-  bool wait;      /* wait until it was published */
-  bool release;   /* last use by this stage */
+  int32_t edge;
+  bool acquire; /* wait until the slot is free, before writing */
+  bool publish; /* tell the readers, after writing */
+  bool wait;    /* wait until it was published */
+  bool release; /* last use by this stage */
 } gp_use;
 
 typedef struct gp_task {
   gp_act op;
-  int32_t stage, micro, shape;
+  int32_t stage, copy, micro, shape;
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
   gp_program *program; /* NULL: nothing to do; run by one worker at a time */
   bool kept;
+  bool last;    /* of its micro-batch on this device; only in streams that never end */
+  bool barrier; /* every device must have come here before it runs */
+  bool stash;   /* U: somebody still reads the version that it replaces */
+  bool newest;  /* it reads the version that its device made last */
+  int32_t version; /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
-  void *saved, *recomputed, *carried;
   gp_use *uses;
   int32_t use_count;
 } gp_task;
@@ -94,42 +112,58 @@ typedef struct gp_channel {
   gp_slot_state *states; /* per slot */
 } gp_channel;
 
-/* Slots for values of one stage that outlive an action. */
+/* Slots for values of one stage on one device that outlive an action. */
 typedef struct gp_slots {
   int32_t count[GP_SLOT_KINDS];
   size_t bytes[GP_SLOT_KINDS];
   char *memory;
-  int32_t peak_live;
 } gp_slots;
 
-/* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it
- * counts for. */
-typedef struct gp_micro_result {
-  union {
-    float f32;
-    double f64;
-  } loss;
-  int64_t count;
-} gp_micro_result;
+/* What several versions of a stage's weights need beside the newest, which lies in the stage's arena. */
+typedef struct gp_versions {
+  int32_t live;         /* versions that are read at the same time, the newest included */
+  char *stash;          /* live - 1 copies of the values */
+  size_t stash_bytes;   /* of one */
+} gp_versions;
+
+/* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one range,
+ * run again and again. An asynchronous one has ranges that fill the pipeline; the last one repeats. */
+typedef struct gp_ranges {
+  int32_t count;  /* stored ranges per device */
+  int32_t *begin; /* device after device: count + 1 numbers of tasks */
+} gp_ranges;
 
 struct gp_plan {
   gp_plan_kind kind;
   gp_shape_plan shapes[2];
-  int32_t device_count, stage_count, micro_count, edge_count;
-  int32_t *placement;
-  gp_task *tasks; /* device after device */
-  int32_t *first; /* per device, and the total */
-  int32_t *half;  /* per device: where the second half of GP_PLAN_SPLIT begins */
+  int32_t device_count, stage_count, edge_count;
+  int32_t copy_count;  /* devices per stage */
+  int32_t batch;       /* micro-batches per update of an asynchronous schedule; 0: synchronous */
+  int32_t micro_count; /* of all stored tasks */
+  int32_t step_micros; /* of a mini-batch that step is given */
+  gp_update_mode update;
+  int32_t *placement; /* per stage and copy */
+  gp_task *tasks;     /* device after device */
+  int32_t *first;     /* per device, and the total */
+  int32_t *half;      /* per device: where the second half of GP_PLAN_SPLIT begins */
+  gp_ranges ranges;
   gp_channel *channels;
-  gp_slots *slots;          /* per stage */
-  char **temp;              /* per device */
-  size_t *temp_bytes;       /* per device */
-  size_t *device_bytes;     /* per device: everything that this plan holds there */
-  size_t scratch_bytes;     /* per thread */
-  gp_micro_result *results; /* per micro-batch */
+  gp_slots *slots;       /* per stage and copy */
+  gp_versions *versions; /* per stage */
+  char **invariant;      /* per (stage, copy) and shape: what P made, version after version */
+  char **temp;           /* per device */
+  size_t *temp_bytes;    /* per device */
+  size_t *device_bytes;  /* per device: everything that this plan holds there */
+  size_t scratch_bytes;  /* per thread */
+  int32_t *peak_live;      /* per device: activations (of a stage and micro-batch) kept at once */
+  int32_t barrier_parties; /* devices that have a task with a barrier */
   bool sum_loss;
 };
 
+/* A stage on one of its devices. */
+static inline int32_t gp_plan_holder(const gp_plan *plan, int32_t stage, int32_t copy) {
+  return stage * plan->copy_count + copy;
+}
 static inline bool gp_plan_trains(gp_plan_kind kind) {
   return kind == GP_PLAN_STEP || kind == GP_PLAN_SPLIT;
 }
@@ -137,27 +171,34 @@ int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
 /* Where the model branches on the number of rows, the two sizes of micro-batches cross the cuts with
  * different values, and each has edges of its own; otherwise they share them. */
 const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge);
-int32_t gp_plan_edge_micro(const gp_plan *plan, int32_t edge); /* first micro-batch that uses it */
-static inline int32_t gp_plan_shape_of(const gp_plan *plan, int32_t micro) {
-  return micro < plan->shapes[0].micros ? 0 : 1;
+/* Micro-batches are numbered on through the mini-batches of a stream; their shape repeats. */
+static inline int32_t gp_plan_shape_of(const gp_plan *plan, int64_t micro) {
+  return micro % plan->step_micros < plan->shapes[0].micros ? 0 : 1;
 }
-static inline int64_t gp_plan_first_row(const gp_plan *plan, int32_t micro) {
+/* Of its mini-batch as step was given it. */
+static inline int64_t gp_plan_first_row(const gp_plan *plan, int64_t micro) {
   int64_t large = plan->shapes[0].micros;
   if (micro < large) return micro * plan->shapes[0].rows;
   return large * plan->shapes[0].rows + (micro - large) * plan->shapes[1].rows;
 }
+/* How many micro-batches before this one used the edge; and the other way round. */
+int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t micro);
+int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn);
 
-gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
-                         const gp_plan_shape *from, gp_shape_plan *shape);
+gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,
+                         gp_shape_plan *shape);
 void gp_shape_free(gp_shape_plan *shape);
 /* Errors: GP_EINVAL where stages would share a buffer that forward writes (plan/buffers.c). */
-gp_status gp_shape_check_buffers(const gp_plan_env *env, const gp_graph *graph,
+gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages);
 
-/* Whether backward passes of a stage must run as I now and W later: the schedule says so, or it runs them
- * in another order than ascending micro-batches, in which gradients are added. */
-bool gp_schedule_splits(const gp_schedule *schedule, int32_t stage);
-gp_status gp_plan_lower(const gp_plan_env *env, const gp_schedule *schedule, gp_plan *plan);
+/* Tasks of the lowered schedule (lower.c), the slots of what they keep (slots.c), their edges (uses.c), the
+ * versions of the weights (versions.c), ranges of mini-batches (ranges.c), slots per edge (capacity.c). */
+gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered);
+gp_status gp_plan_add_slots(gp_plan *plan);
+gp_status gp_plan_add_uses(gp_plan *plan);
+gp_status gp_plan_add_versions(gp_plan *plan);
+gp_status gp_plan_add_ranges(gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan);
 
 /* Build the plan; traces are taken, also on failure. */

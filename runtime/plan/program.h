@@ -11,16 +11,19 @@
 
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
 enum {
-  GP_BASE_ABSOLUTE,   /* offset is the address itself: parameters, accumulators, constants */
+  GP_BASE_ABSOLUTE,   /* offset is the address itself: buffers, constants, packed weights */
   GP_BASE_TEMP,       /* temporary area of the device */
   GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
   GP_BASE_RECOMPUTED, /* slot of values that R made */
   GP_BASE_CARRIED,    /* slot of values that I made for W */
+  GP_BASE_INVARIANT,  /* what P made of this version of the weights */
+  GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
+  GP_BASE_EXTRA,      /* accumulators of parameters that another layer owns, likewise */
   GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */
   GP_BASE_EXPORT,     /* + k: the k-th export */
   GP_BASE_INPUT = GP_BASE_EXPORT + 4, /* + k: the k-th input of the micro-batch */
   GP_BASE_TARGET = GP_BASE_INPUT + 8, /* + k */
-  GP_BASE_EDGE = GP_BASE_TARGET + 8   /* + e: the slot of edge e */
+  GP_BASE_VALUE = GP_BASE_TARGET + 8  /* + s: parameters of stage s, in this version; then the edges */
 };
 
 typedef struct gp_place {
@@ -64,6 +67,8 @@ typedef struct gp_program_spec {
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
+/* Another one like it: a program is run by one worker at a time. NULL gives NULL. */
+gp_status gp_program_copy(const gp_program *program, gp_program **copy);
 void gp_program_free(gp_program *program);
 int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads */
 

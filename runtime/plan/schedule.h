@@ -10,8 +10,6 @@
 
 #include "base/status.h"
 
-/* Letters of an op in the text form. */
-const char *gp_act_text(gp_act act);
 /* One action as text, "2F0" or "2F5@3" or "0SEND_F1"; returns text. */
 enum { GP_ACTION_TEXT = 48 };
 char *gp_action_print(const gp_action *action, char text[GP_ACTION_TEXT]);

@@ -120,7 +120,7 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
   bool *read;
-  if (!gp_schedule_splits(s->schedule, stage)) return GP_OK;
+  if (!s->apart[stage]) return GP_OK;
   GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
   mark_reads(s->graph, &nodes->weight, read);
   out->carried_bytes = 0; /* the same in both variants */
@@ -184,7 +184,7 @@ static gp_status build_dropped(gp_shaper *s, int32_t stage, bool *read) {
 /* Does the larger micro-batch's P, which runs before, make this copy already? */
 static bool is_packed_before(const gp_shaper *s, const gp_node *node, int32_t stage) {
   const gp_shape_plan *larger = s->shape->larger;
-  if (!larger || !node->pack) return false;
+  if (!larger || !gp_is_shared_pack(s, node)) return false;
   const gp_graph *graph = &larger->trace->graph;
   const gp_node_list *list = &larger->stages->stages[stage].prepare;
   for (int32_t i = 0; i < list->count; i++) {
@@ -240,6 +240,24 @@ static gp_status build_count(gp_shaper *s) {
   return status;
 }
 
+/* The second device of each stage runs programs of its own: behind those of the first. */
+static gp_status copy_programs(gp_shaper *s) {
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) {
+    const gp_stage_programs *from = &s->shape->programs[stage];
+    gp_stage_programs *to = &s->shape->programs[s->env->stage_count + stage];
+    for (int v = 0; v < 2; v++) {
+      GP_TRY(gp_program_copy(from->forward[v], &to->forward[v]));
+      GP_TRY(gp_program_copy(from->backward[v], &to->backward[v]));
+      GP_TRY(gp_program_copy(from->input[v], &to->input[v]));
+      GP_TRY(gp_program_copy(from->weight[v], &to->weight[v]));
+    }
+    GP_TRY(gp_program_copy(from->recompute, &to->recompute));
+    GP_TRY(gp_program_copy(from->count, &to->count));
+    GP_TRY(gp_program_copy(from->prepare, &to->prepare));
+  }
+  return GP_OK;
+}
+
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 /* Do the same values cross between the same stages? */
@@ -275,19 +293,24 @@ static gp_status build_programs(gp_shaper *s) {
   size_t values = (size_t)s->graph->value_count + 1;
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
-  GP_TRY(gp_alloc_array((size_t)s->env->stage_count, sizeof(gp_stage_programs),
-                        (void **)&s->shape->programs));
+  size_t holders = (size_t)s->env->stage_count * (size_t)s->schedule->copy_count;
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_programs), (void **)&s->shape->programs));
   GP_TRY(gp_place_outside(s));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_prepare(s, stage));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_stage(s, stage));
-  return build_count(s);
+  GP_TRY(build_count(s));
+  return s->schedule->copy_count > 1 ? copy_programs(s) : GP_OK;
 }
 
 /* Gradient before packing: rules see the weight itself. Packing before the cut: copies are nodes. */
-gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
-                         const gp_plan_shape *from, gp_shape_plan *shape) {
-  gp_shaper s = {
-      .env = env, .schedule = spec->schedule, .graph = &from->trace->graph, .shape = shape};
+gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,
+                         gp_shape_plan *shape) {
+  gp_shaper s = {.env = spec->env,
+                 .schedule = spec->plan->schedule,
+                 .apart = spec->apart,
+                 .graph = &from->trace->graph,
+                 .shape = shape};
+  shape->copy_count = s.schedule->copy_count;
   shape->rows = from->rows;
   shape->micros = from->micros;
   shape->constant_count = from->constant_count;
@@ -295,10 +318,10 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
   GP_TRY(export_copy(&s, from->loss_count, &shape->count));
   GP_TRY(export_copy(&s, from->output, &shape->output));
   GP_TRY(check_loss(&s));
-  GP_TRY(differentiate(&s, spec, from));
+  GP_TRY(differentiate(&s, spec->plan, from));
   GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
-  GP_TRY(gp_shape_check_buffers(env, s.graph, shape->stages));
+  GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));
   gp_status status = build_programs(&s);
   gp_free(s.outside);
   gp_free(s.places);
@@ -308,7 +331,7 @@ gp_status gp_shape_build(const gp_plan_env *env, const gp_plan_spec *spec,
 /* The trace goes last: programs borrow its graph. */
 void gp_shape_free(gp_shape_plan *shape) {
   int32_t stages = shape->programs && shape->stages ? shape->stages->count : 0;
-  for (int32_t s = 0; s < stages; s++) {
+  for (int32_t s = 0; s < stages * shape->copy_count; s++) {
     gp_stage_programs *p = &shape->programs[s];
     for (int v = 0; v < 2; v++) {
       gp_program_free(p->forward[v]);
@@ -319,7 +342,6 @@ void gp_shape_free(gp_shape_plan *shape) {
     gp_program_free(p->recompute);
     gp_program_free(p->count);
     gp_program_free(p->prepare);
-    gp_free(p->invariant);
   }
   gp_free(shape->programs);
   gp_stages_free(shape->stages);

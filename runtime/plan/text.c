@@ -11,7 +11,7 @@
 
 static const char overlap[] = "OVERLAP_F_B";
 
-const char *gp_act_text(gp_act act) {
+const char *gp_act_name(gp_act act) {
 #define TEXT(name, text) text,
   static const char *const texts[] = {GP_ACT_LIST(TEXT)};
 #undef TEXT
@@ -41,7 +41,7 @@ static bool read_number(const char **text, int32_t *number) {
 static bool read_act(const char **text, uint8_t *op) {
   size_t length = strspn(*text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
   for (int a = 0; a < GP_ACT_IDLE; a++) {
-    const char *name = gp_act_text((gp_act)a);
+    const char *name = gp_act_name((gp_act)a);
     if (strlen(name) != length || strncmp(*text, name, length) != 0) continue;
     *text += length;
     *op = (uint8_t)a;
@@ -108,7 +108,7 @@ char *gp_action_print(const gp_action *a, char text[GP_ACTION_TEXT]) {
   int used = 0;
   text[0] = 0;
   if (a->op == GP_ACT_IDLE) return text;
-  used = snprintf(text, GP_ACTION_TEXT, "%d%s", (int)a->stage, gp_act_text((gp_act)a->op));
+  used = snprintf(text, GP_ACTION_TEXT, "%d%s", (int)a->stage, gp_act_name((gp_act)a->op));
   if (a->micro >= 0)
     used += snprintf(text + used, GP_ACTION_TEXT - (size_t)used, "%d", (int)a->micro);
   if (a->version >= 0) snprintf(text + used, GP_ACTION_TEXT - (size_t)used, "@%d", (int)a->version);

@@ -78,30 +78,41 @@ static uint32_t draw(uint32_t below) {
   return (state >> 8) % below;
 }
 
+/* The slot of a use, and how often it was used before. */
+static gp_slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_use *use,
+                              uint32_t *round) {
+  const gp_channel *channel = &plan->channels[use->edge];
+  int64_t turn = gp_plan_turn(plan, use->edge, task->micro);
+  CHECK(gp_plan_micro_at(plan, use->edge, turn) == task->micro);
+  *round = (uint32_t)(turn / channel->slots);
+  return &channel->states[turn % channel->slots];
+}
+
 static bool waits_met(const gp_plan *plan, const gp_task *task) {
+  uint32_t round;
   for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_use *use = &task->uses[u];
-    if (use->wait && plan->channels[use->edge].states[use->slot].published < use->round + 1)
-      return false;
+    const gp_slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
+    if (task->uses[u].wait && slot->published < round + 1) return false;
   }
   return true;
 }
 
 static bool slots_free(const gp_plan *plan, const gp_task *task) {
+  uint32_t round;
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
-    const gp_channel *channel = &plan->channels[use->edge];
-    if (use->acquire &&
-        channel->states[use->slot].released < use->round * (uint32_t)channel->parties)
-      return false;
+    const gp_slot_state *slot = slot_of(plan, task, use, &round);
+    uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
+    if (use->acquire && slot->released < round * parties) return false;
   }
   return true;
 }
 
 static void finish(const gp_plan *plan, const gp_task *task) {
+  uint32_t round;
   for (int32_t u = 0; u < task->use_count; u++) {
-    gp_slot_state *slot = &plan->channels[task->uses[u].edge].states[task->uses[u].slot];
-    if (task->uses[u].publish) slot->published = task->uses[u].round + 1;
+    gp_slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
+    if (task->uses[u].publish) slot->published = round + 1;
     if (task->uses[u].release) slot->released++;
   }
 }

@@ -10,7 +10,7 @@ static const char *tasks_of(const gp_plan *plan, int32_t device, char text[512])
   for (int32_t t = plan->first[device]; t < plan->first[device + 1] && used < 480; t++) {
     const gp_task *task = &plan->tasks[t];
     used += (size_t)snprintf(text + used, 512 - used, "%s%s%d%s", used ? " " : "",
-                             gp_act_text(task->op), (int)task->micro,
+                             gp_act_name(task->op), (int)task->micro,
                              task->op == GP_ACT_F && task->kept ? "k" : "");
   }
   return text;
@@ -57,7 +57,8 @@ TEST(forward_passes_alone_keep_nothing) {
   toy_planned p;
   check_tasks(&spec, "P0 F0 F1", "P0 F0 F1");
   toy_plan(&spec, &p);
-  for (int32_t t = 0; t < toy_tasks(p.plan); t++) CHECK(!p.plan->tasks[t].saved);
+  for (int32_t t = 0; t < toy_tasks(p.plan); t++)
+    for (int kind = 0; kind < GP_SLOT_KINDS; kind++) CHECK(p.plan->tasks[t].slot[kind] < 0);
   for (int32_t s = 0; s < 2; s++) CHECK(!p.plan->slots[s].memory);
   toy_plan_free(&p);
 }
@@ -107,10 +108,11 @@ typedef struct span {
   int32_t first, last;
 } span;
 
-static const char *address_of(const gp_task *task, int kind) {
-  return kind == GP_SLOT_RECOMPUTED ? task->recomputed
-         : kind == GP_SLOT_CARRIED  ? task->carried
-                                    : task->saved;
+static const char *address_of(const gp_plan *plan, const gp_task *task, int kind) {
+  const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
+  const char *area = slots->memory;
+  for (int k = 0; k < kind; k++) area += (size_t)slots->count[k] * slots->bytes[k];
+  return area + (size_t)task->slot[kind] * slots->bytes[kind];
 }
 
 static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
@@ -121,8 +123,8 @@ static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
       for (int32_t t = 0; t < toy_tasks(plan); t++) {
         const gp_task *task = &plan->tasks[t];
         if (task->stage != stage || task->micro != m || task->slot[kind] < 0) continue;
-        if (s.first < 0) s.first = t, s.from = address_of(task, kind);
-        CHECK(s.from == address_of(task, kind)); /* the same memory from the first to the last */
+        if (s.first < 0) s.first = t, s.from = address_of(plan, task, kind);
+        CHECK(s.from == address_of(plan, task, kind)); /* the same memory from the first to the last */
         s.last = t;
       }
       if (s.first >= 0 && s.bytes) spans[count++] = s;

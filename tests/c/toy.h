@@ -160,16 +160,16 @@ typedef struct toy_home {
   int slot_count;
 } toy_home;
 
-static inline void *toy_value(void *context, const gp_param *param) {
+static inline gp_place toy_value(void *context, const gp_param *param) {
   gp_tensor *value = NULL;
   (void)context;
-  if (gp_param_value((gp_param *)param, &value)) return NULL;
+  if (gp_param_value((gp_param *)param, &value)) return (gp_place){.base = -1};
   void *data = gp_tensor_data(value);
   gp_tensor_free(value); /* the parameter keeps it */
-  return data;
+  return (gp_place){GP_BASE_ABSOLUTE, (size_t)data};
 }
 
-static inline gp_status toy_slot(void *context, gp_param *param, int32_t layer, void **address) {
+static inline gp_status toy_packed(void *context, gp_param *param, int32_t layer, void **address) {
   toy_home *home = context;
   int i = 0;
   while (i < home->slot_count && (home->slots[i].param != param || home->slots[i].layer != layer))
@@ -182,9 +182,12 @@ static inline gp_status toy_slot(void *context, gp_param *param, int32_t layer, 
   return GP_OK;
 }
 
-/* Packed weights of the toys fit into an accumulator's room; negative layers tell them apart. */
-static inline gp_status toy_packed(void *context, gp_param *param, int32_t stage, void **address) {
-  return toy_slot(context, param, -1 - stage, address);
+/* Negative layers tell accumulators from packed weights, which fit into the same room. */
+static inline gp_status toy_slot(void *context, gp_param *param, int32_t layer, gp_place *place) {
+  void *address;
+  GP_TRY(toy_packed(context, param, -1 - layer, &address));
+  *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
+  return GP_OK;
 }
 
 /* layers[s]: how many layers stage s has; stages devices. */

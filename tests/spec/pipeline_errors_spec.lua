@@ -19,7 +19,7 @@ describe("gp.pipeline refuses", function()
     { { balance = { 0, 3 } }, "balance[1] is 0, expected a positive number of layers (balance = {0, 3})" },
     { { balance = { 4, -1 } }, "balance[2] is -1, expected a positive number of layers (balance = {4, -1})" },
     { { balance = { 1, 2 }, devices = { "cpu:0" } },
-      "1 devices for 2 stages, expected one per stage: add devices or shorten balance" },
+      "1 devices where the schedule wants 2: add devices or shorten balance" },
     { { chunks = 0 }, "option 'chunks' is 0, expected an integer >= 1" },
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
     { { checkpoint = "allways" }, "expected one of \"always\", \"except_last\", \"never\" (did you mean 'always'?)" },

@@ -1,7 +1,7 @@
 -- gpipe/optim/adam.lua - Adam, and AdamW with decoupled weight decay.
 -- Source: Kingma and Ba 2015 (Adam); Loshchilov and Hutter 2019 (AdamW); formulas as in PyTorch.
 
-local new = require "gpipe.optim.optimizer"
+local new = require("gpipe.optim.optimizer").new
 local rules = require "gpipe.optim.rules"
 
 local adam = {}

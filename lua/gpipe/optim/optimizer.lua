@@ -91,6 +91,17 @@ local function hyper(group)
   }
 end
 
+local function hypers_of(f)
+  local hypers = {}
+  for i, group in ipairs(f.groups) do hypers[i] = hyper(group) end
+  return hypers
+end
+
+-- A pipeline that makes the updates may be in the middle of them.
+local function settle(f)
+  if f.settle then f.settle() end
+end
+
 --- Update all parameters from their gradients.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
@@ -101,9 +112,7 @@ end
 --- ```
 function methods:step()
   local f = fields[self]
-  local hypers = {}
-  for i, group in ipairs(f.groups) do hypers[i] = hyper(group) end
-  f.handle:step(hypers)
+  f.handle:step(hypers_of(f))
 end
 
 --- Set the gradients to zero. `pipe:step` starts from zero by itself, unless it accumulates.
@@ -123,7 +132,10 @@ end
 --- assert(gp.save(os.tmpname(), opt:state_dict()))
 --- ```
 ---@return table<string, gpipe.Tensor>
-function methods:state_dict() return state.get(fields[self]) end
+function methods:state_dict()
+  settle(fields[self])
+  return state.get(fields[self])
+end
 
 --- Take back a state, made with any cut of the model into stages.
 --- Errors: all faults in one text (missing, unexpected, wrong shape or dtype), and nothing changed.
@@ -132,7 +144,10 @@ function methods:state_dict() return state.get(fields[self]) end
 --- opt:load_state_dict(opt:state_dict())
 --- ```
 ---@param given table<string, gpipe.Tensor>
-function methods:load_state_dict(given) state.set(fields[self], given) end
+function methods:load_state_dict(given)
+  settle(fields[self])
+  state.set(fields[self], given)
+end
 
 -- ---- making ----------------------------------------------------------------------------------
 
@@ -167,12 +182,27 @@ end
 ---@field check? fun(who: string, group: table) for settings that depend on one another
 ---@field moments fun(group: table): integer moments that are part of the state
 
+local optimizer = {}
+
+--- What pipe:use needs: the object behind an optimizer and what gives its settings of now.
+---@param opt any
+---@return table? handle nil where it is no optimizer
+---@return function? hypers
+function optimizer.open(opt)
+  local f = getmetatable(opt) == Optimizer and fields[opt]
+  if not f then return nil end
+  return f.handle, function() return hypers_of(f) end
+end
+
+--- Call `settle` before the state is read or set.
+function optimizer.attach(opt, settle_it) fields[opt].settle = settle_it end
+
 --- Make an optimizer of a kind.
 ---@param kind gpipe.OptimizerKind
 ---@param given table the first argument: parameters or groups
 ---@param opts table? the second one
 ---@return gpipe.Optimizer
-return function(kind, given, opts)
+function optimizer.new(kind, given, opts)
   local who, spec = kind.who, kind.spec
   local defaults = options.check(who, opts, spec)
   local groups = make_groups(who, params.read(who, given, rules.of_group(spec)), defaults, spec)
@@ -186,3 +216,5 @@ return function(kind, given, opts)
   }
   return setmetatable(opt, Optimizer)
 end
+
+return optimizer

@@ -1,7 +1,7 @@
 -- gpipe/optim/sgd.lua - stochastic gradient descent, with momentum and Nesterov's look ahead.
 
 local errors = require "gpipe.errors"
-local new = require "gpipe.optim.optimizer"
+local new = require("gpipe.optim.optimizer").new
 local rules = require "gpipe.optim.rules"
 
 local sgd = {}

@@ -56,22 +56,22 @@ local function share_cores(list)
   return list
 end
 
---- The devices of a pipeline of `stages` stages (nil: not known yet).
+--- The devices of a pipeline that wants so many (nil: not known yet).
 ---@param given? table option `devices`, or what the command line named
----@param stages? integer
+---@param wanted? integer
 ---@return {name: string, threads: integer}[]
-function devices.resolve(given, stages)
+function devices.resolve(given, wanted)
   local list = {}
   if given then
     if #given == 0 then errors.raise("%s: devices is empty, expected at least one", WHO) end
     for i, entry in ipairs(given) do list[i] = parse(entry) end
-    if stages and #list < stages then
-      errors.raise("%s: %d devices for %d stages, expected one per stage: add devices or shorten "
-        .. "balance (a device may be named twice)", WHO, #list, stages)
+    if wanted and #list < wanted then
+      errors.raise("%s: %d devices where the schedule wants %d: add devices or shorten balance (a device "
+        .. "may be named twice)", WHO, #list, wanted)
     end
-    for i = #list, (stages or #list) + 1, -1 do list[i] = nil end
+    for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end
   else
-    for i = 1, stages or 1 do list[i] = { name = "cpu:" .. i - 1 } end
+    for i = 1, wanted or 1 do list[i] = { name = "cpu:" .. i - 1 } end
   end
   return share_cores(list)
 end

@@ -7,9 +7,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
-local balance = require "gpipe.pipeline.balance"
-local devices = require "gpipe.pipeline.devices"
-local machine = require "gpipe.machine"
+local cut = require "gpipe.pipeline.cut"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
 local schedule = require "gpipe.schedule"
@@ -38,28 +36,6 @@ local function check_model(model)
       WHO, is and nn.describe and nn.describe(model) or errors.show(model))
   end
   if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", WHO) end
-end
-
--- Number of stages, layers of each, devices: any of them may decide the others.
-local function resolve_cut(model, opts)
-  local list = opts.balance and balance.check(opts.balance, model)
-  local named = opts.devices or machine.configured()
-  local stages = list and #list or named and math.min(#named, #model) or 1
-  local chosen = devices.resolve(named, stages)
-  if not list then list = balance.cut(balance.weights(model), #chosen) end
-  return list, chosen
-end
-
--- A schedule that cannot be built or run should be an error now, not at the first step.
-local function check_schedule(wanted, stages, chunks)
-  local made = schedule.resolve(wanted, stages, chunks)
-  local good, report = made:verify()
-  if not good then errors.raise("%s: %s", WHO, report) end
-  if made.stages ~= stages or made.chunks ~= chunks then
-    errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d and "
-      .. "%d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
-      stages, chunks)
-  end
 end
 
 -- A schedule that was built already knows its number of micro-batches.
@@ -132,19 +108,20 @@ end
 local function pipeline(model, opts)
   check_model(model)
   opts = options.check(WHO, opts, SPEC)
-  local list, chosen = resolve_cut(model, opts)
   opts.chunks = chunks_of(opts)
-  check_schedule(opts.schedule, #list, opts.chunks)
+  local list, chosen, made = cut.resolve(model, opts)
   local stage_of, layer_of = stages_of(list), owners(model)
   local boxes, layers = inventory(model, layer_of)
   local inner = core.pipeline_new {
     stages = #list, stage_of = stage_of, params = boxes, param_layer = layers,
-    devices = chosen, checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
-    finite = opts.finite,
+    devices = chosen, placement = made.device_list, copies = made.copies,
+    checkpoint = opts.checkpoint, seed = opts.seed or random.current(), finite = opts.finite,
   }
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,
     stage_of = stage_of, layer_of = layer_of, chunks = opts.chunks,
+    placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
+    schedule_name = made.name, asked = made.asked,
     schedule = opts.schedule, checkpoint = opts.checkpoint, loss = opts.loss,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end

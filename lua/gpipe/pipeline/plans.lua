@@ -30,31 +30,35 @@ end
 local TRAINING = { step = true, split = true }
 local WITH_LOSS = { step = true, evaluate = true }
 
--- F only, for evaluation and inference.
-local function forward_only(p, m)
-  local rows, placement = {}, {}
-  for r = 0, p - 1 do
-    local row = {}
-    for i = 0, m - 1 do row[#row + 1] = { op = "F", stage = r, micro = i } end
-    rows[r + 1], placement[r] = row, r
+-- What the pipeline's option names, for m micro-batches.
+local function resolve(pipe, m, opts)
+  local made = schedule.resolve(pipe.schedule, pipe.asked, m, opts)
+  local good, report = made:verify()
+  if not good then errors.raise("step: %s", report) end
+  if made.chunks ~= m then
+    errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected at "
+      .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
   end
-  return schedule.wrap("forward", { placement = placement, rows = rows }, m)
+  return made
 end
 
--- The order of actions: the pipeline's own for steps; forward passes need no schedule but "all F".
+-- One stream of an asynchronous schedule, long enough to repeat itself: several mini-batches of m.
+local function stream(pipe, m)
+  local batches = 4 + math.ceil(2 * pipe.stages / m)
+  if schedule.is(pipe.schedule) then return resolve(pipe, m) end
+  if schedule.takes(pipe.schedule, "batches") then return resolve(pipe, m, { batches = batches }) end
+  local made = schedule.resolve(pipe.schedule, pipe.asked, m * batches)
+  local good, report = made:verify()
+  if not good then errors.raise("step: %s", report) end
+  return made
+end
+
+-- The order of actions: the pipeline's own for steps. Forward passes alone, and those before the backward
+-- passes of pipe:backward, keep its order and its devices.
 local function schedule_for(pipe, kind, m)
-  if kind == "step" then
-    local made = schedule.resolve(pipe.schedule, pipe.stages, m)
-    local good, report = made:verify()
-    if not good then errors.raise("step: %s", report) end
-    if made.chunks ~= m then
-      errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected at "
-        .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
-    end
-    return made
-  end
-  if kind == "split" then return schedule.build("gpipe", { devices = pipe.stages, chunks = m }):verify() end
-  return forward_only(pipe.stages, m):verify()
+  if kind == "step" then return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m)).checked end
+  local one = pipe.asynchronous and schedule.takes(pipe.schedule, "batches") and { batches = 1 } or nil
+  return resolve(pipe, m, one).checked:part(kind == "split")
 end
 
 -- Shapes in messages are those of a micro-batch, which the user never made: say where they are from.
@@ -71,8 +75,7 @@ local function build(pipe, kind, inputs, targets)
     pipe = pipe, training = TRAINING[kind] or false, with_loss = WITH_LOSS[kind] or false,
     inputs = inputs, targets = targets,
   }
-  local made = schedule_for(pipe, kind, m)
-  local spec = { kind = kind, schedule = made.checked, shapes = {} }
+  local spec = { kind = kind, schedule = schedule_for(pipe, kind, m), shapes = {} }
   for k, size in ipairs(sizes) do
     request.handler = explain(size[1], inputs[1].shape[1])
     spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
@@ -93,6 +96,27 @@ local function evict(pipe)
   pipe.plan_count = pipe.plan_count - 1
 end
 
+local function find(pipe, kind, inputs, targets)
+  local all = table.move(targets, 1, #targets, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
+  local key = key_of(kind, all)
+  return pipe.plans[key], key
+end
+
+--- Whether the plan for this pass is the one whose stream is open.
+function plans.is_open(pipe, kind, inputs, targets)
+  local plan = find(pipe, kind, inputs, targets)
+  return plan ~= nil and pipe.core:stream() == plan.handle
+end
+
+--- Forget all plans: what they were made for has changed.
+function plans.drop(pipe)
+  for key, plan in pairs(pipe.plans) do
+    pipe.core:drop(plan.handle)
+    pipe.plans[key] = nil
+  end
+  pipe.plan_count = 0
+end
+
 --- The plan for this kind of pass over these tensors.
 ---@param pipe table
 ---@param kind "step"|"split"|"evaluate"|"forward"
@@ -100,9 +124,7 @@ end
 ---@param targets gpipe.Tensor[]
 ---@return table plan
 function plans.get(pipe, kind, inputs, targets)
-  local all = table.move(targets, 1, #targets, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
-  local key = key_of(kind, all)
-  local plan = pipe.plans[key]
+  local plan, key = find(pipe, kind, inputs, targets)
   if not plan then
     if pipe.plan_count >= LIMIT then evict(pipe) end
     plan = build(pipe, kind, inputs, targets)

@@ -5,6 +5,7 @@
 
 local errors = require "gpipe.errors"
 local nn_state = require "gpipe.nn.state"
+local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plans"
 local create = require "gpipe.tensor.create"
@@ -18,7 +19,7 @@ Pipeline.__name = "gpipe.Pipeline"
 --- Wrap what gp.pipeline made.
 function Pipeline.new(fields)
   fields.plans, fields.plan_count, fields.clock = {}, 0, 0
-  fields.mode = "train"
+  fields.mode, fields.missing = "train", {}
   return setmetatable(fields, Pipeline)
 end
 
@@ -84,23 +85,141 @@ local function note_loss(pipe, loss)
   return loss
 end
 
---- Forward and backward of all micro-batches; gradients are ready afterwards.
+-- ---- streams: steps that return while the workers go on ----------------------------------------
+
+-- Losses that became known go to the list that the next step or flush returns.
+local function collect(pipe)
+  local first = #pipe.missing + 1
+  pipe.core:losses(pipe.missing)
+  for i = first, #pipe.missing do note_loss(pipe, pipe.missing[i]) end
+end
+
+-- Let the workers finish what was fed; nothing to do without a stream.
+local function settle(pipe)
+  if not pipe.core:stream() then return end
+  pipe.core:drain()
+  collect(pipe)
+end
+
+local function take_missing(pipe)
+  local losses = pipe.missing
+  pipe.missing = {}
+  return losses
+end
+
+-- A live pipeline with nothing under way: what everything but step wants.
+local function quiet(pipe, who)
+  live(pipe, who)
+  settle(pipe)
+end
+
+local function feed(pipe, inputs, targets, hyper)
+  if not plans.is_open(pipe, "step", inputs, targets) then settle(pipe) end
+  local plan = plans.get(pipe, "step", inputs, targets)
+  pipe.core:feed(plan.handle, { inputs = inputs, targets = targets, hyper = hyper })
+  collect(pipe)
+  if pipe.asynchronous then return take_missing(pipe) end
+  return table.remove(take_missing(pipe))
+end
+
+local function check_update(pipe, accumulate)
+  if pipe.asynchronous and not pipe.hypers then
+    errors.raise("step: schedule '%s' is asynchronous, its updates are part of it: call pipe:use(opt) first",
+      tostring(pipe.schedule_name))
+  end
+  if pipe.hypers and accumulate then
+    errors.raise("step: accumulate makes no sense with pipe:use(opt), which updates after every step")
+  end
+end
+
+--- Forward and backward of all micro-batches; gradients are ready afterwards. After pipe:use(opt) the
+--- update is part of it.
 ---
+--- An asynchronous schedule returns a list: the losses that became known, one for each of its mini-batches,
+--- in order; the pipeline stays full, pipe:flush() returns the rest.
 --- Shapes: x and y have the rows in the first dimension; lists of tensors where there are several.
 --- Errors: shapes, dtypes, an id out of range, a failing op: named with the layer; the next step works.
 ---@param x gpipe.Tensor|gpipe.Tensor[]
 ---@param y gpipe.Tensor|gpipe.Tensor[]
 ---@param opts? {accumulate?: boolean} add to the gradients that are there
----@return number loss the mean over the mini-batch
+---@return number|number[] loss the mean over the mini-batch
 function methods:step(x, y, opts)
   live(self, "step")
   need_loss(self, "step")
   local o = options.check("step", opts, { accumulate = { type = "boolean", default = false } })
   local inputs, targets = tensors_of("step", "input", x), tensors_of("step", "target", y)
   check_rows("step", inputs, targets)
-  local plan = plans.get(self, "step", inputs, targets)
+  check_update(self, o.accumulate)
+  local hyper = self.hypers and self.hypers()
   self.pending = nil
-  return note_loss(self, (self.core:run(plan.handle, inputs, targets, nil, nil, o.accumulate)))
+  if self.asynchronous or self.free then return feed(self, inputs, targets, hyper) end
+  local plan = plans.get(self, "step", inputs, targets)
+  return note_loss(self, (self.core:run(plan.handle,
+    { inputs = inputs, targets = targets, accumulate = o.accumulate, hyper = hyper })))
+end
+
+--- Let an asynchronous pipeline, or one without a barrier, finish what it was given.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- assert(#pipe:flush() == 0)
+--- ```
+---@return number[] losses that no step returned yet
+function methods:flush()
+  quiet(self, "flush")
+  return take_missing(self)
+end
+
+local USE = {
+  clip_norm = { type = "number", min = 0 },
+  barrier = { type = "boolean" },
+}
+
+local function check_use(pipe, o)
+  local free = pipe.asynchronous or o.barrier == false
+  if o.clip_norm and free then
+    errors.raise("use: clip_norm needs the gradients of all stages, and stages are updated at different times: "
+      .. "expected a synchronous schedule with a barrier")
+  end
+  if pipe.asynchronous and o.barrier then
+    errors.raise("use: an asynchronous schedule has no barrier: leave the option out")
+  end
+  if pipe.copies > 1 and o.barrier == false then
+    errors.raise("use: the schedule runs every stage on two devices, whose gradients are added before the "
+      .. "update: it needs the barrier")
+  end
+  return free
+end
+
+--- Make the update an action of the schedule, U, on the device of each stage: step() then also updates,
+--- and opt:step() is an error. Settings such as opt.lr are read at every step.
+---
+--- clip_norm: clip the gradients to this global norm before. barrier (default true): all stages update or
+--- none. barrier = false: a stage updates as soon as its own gradients are there, and the next step may
+--- begin meanwhile, which schedules such as zb_h2 and zbv want; after a failure some stages may be updated
+--- and others not: the pipeline then refuses to go on until a state is loaded.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- pipe:use(gp.optim.SGD(pipe:parameters(), {lr = 0.1}))
+--- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
+--- ```
+---@param opt gpipe.Optimizer
+---@param opts? {clip_norm?: number, barrier?: boolean}
+---@return gpipe.Pipeline self
+function methods:use(opt, opts)
+  quiet(self, "use")
+  local handle, hypers = optimizer.open(opt)
+  if not handle then
+    errors.raise("use: the optimizer is %s, expected one of gp.optim", errors.show(opt))
+  end
+  local o = options.check("use", opts, USE)
+  local free = check_use(self, o)
+  plans.drop(self)
+  self.core:use(handle, o.clip_norm, not free)
+  self.hypers, self.free, self.pending = hypers, free, nil
+  optimizer.attach(opt, function()
+    if self.core then settle(self) end
+  end)
+  return self
 end
 
 --- Forward only, in evaluation mode; returns the mean loss. Gradients stay as they are.
@@ -108,12 +227,12 @@ end
 ---@param y gpipe.Tensor|gpipe.Tensor[]
 ---@return number loss
 function methods:evaluate(x, y)
-  live(self, "evaluate")
+  quiet(self, "evaluate")
   need_loss(self, "evaluate")
   local inputs, targets = tensors_of("evaluate", "input", x), tensors_of("evaluate", "target", y)
   check_rows("evaluate", inputs, targets)
   local plan = plans.get(self, "evaluate", inputs, targets)
-  return (self.core:run(plan.handle, inputs, targets))
+  return (self.core:run(plan.handle, { inputs = inputs, targets = targets }))
 end
 
 -- An output tensor for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
@@ -127,13 +246,13 @@ end
 ---@param x gpipe.Tensor|gpipe.Tensor[]
 ---@return gpipe.Tensor
 function methods:forward(x)
-  live(self, "forward")
+  quiet(self, "forward")
   local inputs = tensors_of("forward", "input", x)
   check_rows("forward", inputs, {})
   self.pending = nil
   local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
   local output = output_for(self, plan, inputs[1].shape[1])
-  self.core:run(plan.handle, inputs, {}, output)
+  self.core:run(plan.handle, { inputs = inputs, output = output })
   if plan.kind == "split" then self.pending = { plan = plan, inputs = inputs, output = output } end
   return output
 end
@@ -162,8 +281,8 @@ function methods:backward(grad, opts)
   end
   check_grad(grad, pending.output)
   self.pending = nil
-  self.core:run(pending.plan.handle, pending.inputs, {}, pending.output, grad:contiguous(),
-    o.accumulate)
+  self.core:run(pending.plan.handle, { inputs = pending.inputs, output = pending.output,
+    out_grad = grad:contiguous(), accumulate = o.accumulate })
 end
 
 --- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first step.
@@ -176,7 +295,10 @@ end
 
 function methods:train() self.mode = "train" return self end
 function methods:eval() self.mode = "eval" return self end
-function methods:zero_grad() live(self, "zero_grad") self.core:zero_grad() end
+function methods:zero_grad()
+  quiet(self, "zero_grad")
+  self.core:zero_grad()
+end
 
 -- ---- parameters and state --------------------------------------------------------------------
 
@@ -195,11 +317,15 @@ function methods:parameters(pattern)
   return list
 end
 
-function methods:state_dict() return self.model:state_dict() end
+function methods:state_dict()
+  if self.core then settle(self) end
+  return self.model:state_dict()
+end
 
 function methods:load_state_dict(t, opts)
-  live(self, "load_state_dict")
+  quiet(self, "load_state_dict")
   nn_state.set(self.model, t, opts)
+  self.core:mend()
   return self
 end
 
@@ -216,13 +342,13 @@ end
 ---@param path string
 ---@return boolean? true, or nil, message, code
 function methods:trace(path)
-  live(self, "trace")
+  quiet(self, "trace")
   options.argument("trace", "path", path, { type = "string", required = true })
   return self.core:trace(path)
 end
 
 local function stats_of(pipe)
-  live(pipe, "stats")
+  quiet(pipe, "stats")
   local raw = pipe.core:stats()
   local stats = { seconds = raw.seconds, bubble = {}, peak_live = {}, peak_bytes = {}, busy = {} }
   for d, device in ipairs(raw) do
@@ -246,7 +372,7 @@ local function stage_line(pipe, stage, first)
   for i = first, first + pipe.balance[stage] - 1 do
     for _, entry in ipairs(pipe.model[i]:parameters()) do count = count + entry.param:numel() end
   end
-  local device = pipe.devices[stage]
+  local device = pipe.devices[pipe.placement[(stage - 1) * pipe.copies + 1] + 1]
   return ("  stage %d on %s (%d %s): layers %d-%d, %d parameters"):format(stage - 1, device.name,
     device.threads, device.threads == 1 and "thread" or "threads", first,
     first + pipe.balance[stage] - 1, count)

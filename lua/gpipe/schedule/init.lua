@@ -77,27 +77,42 @@ function schedule.build(name, opts)
   local checked = entry.options and options.check(who, opts, spec) or opts or {}
   local generator = entry.generator or require(entry.module)
   local p, m = checked.devices, checked.chunks
-  return Schedule.new(name, generator(p, m, checked), m)
+  local made = Schedule.new(name, generator(p, m, checked), m)
+  made.asked = p
+  return made
 end
 
 --- Whether a value is a schedule that was built.
 schedule.is = Schedule.is
 
+-- A name and its options, as the pipeline option `schedule` gives them.
+local function parts_of(wanted)
+  if type(wanted) ~= "table" then return wanted, {} end
+  local opts = {}
+  for key, value in pairs(wanted) do
+    if key ~= 1 then opts[key] = value end
+  end
+  return wanted[1], opts
+end
+
 --- Build what the pipeline option `schedule` names: a name, {name, option = ...}, or a schedule.
 ---@param wanted string|table
----@param p integer stages
+---@param p integer devices
 ---@param m integer micro-batches
+---@param more? table options that go before those of `wanted`
 ---@return gpipe.Schedule
-function schedule.resolve(wanted, p, m)
+function schedule.resolve(wanted, p, m, more)
   if schedule.is(wanted) then return wanted end
-  local opts, name = { devices = p, chunks = m }, wanted
-  if type(wanted) == "table" then
-    name = wanted[1]
-    for key, value in pairs(wanted) do
-      if key ~= 1 then opts[key] = value end
-    end
-  end
+  local name, opts = parts_of(wanted)
+  opts.devices, opts.chunks = p, m
+  for key, value in pairs(more or {}) do opts[key] = value end
   return schedule.build(name, opts)
+end
+
+--- Whether the schedule of that name has an option.
+function schedule.takes(wanted, option)
+  local entry = catalog.find((parts_of(wanted)))
+  return entry ~= nil and entry.options ~= nil and entry.options[option] ~= nil
 end
 
 --- Make a schedule object of what a generator returned: {placement =, rows =, batch = nil}.

@@ -1,0 +1,153 @@
+/* bindings/pipeline/run.c - mini-batches for a pipeline's workers: one and wait, or a stream of them. */
+#include "pipeline/pipeline.h"
+
+#include "field.h"
+
+enum { MAX_TENSORS = 8 };
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+/* Tensors of a field's list, which keeps them alive. */
+static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **tensors) {
+  lua_getfield(L, index, name);
+  int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
+  if (n > MAX_TENSORS) gp_lua_error(L, "pipeline: %d tensors, at most %d wanted", n, MAX_TENSORS);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    tensors[i] = gp_lua_check_tensor(L, lua_gettop(L), "pipeline: a tensor");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return n;
+}
+
+static gp_tensor *tensor_field(lua_State *L, int index, const char *name, const char *who) {
+  gp_tensor *tensor = NULL;
+  if (lua_getfield(L, index, name) != LUA_TNIL) tensor = gp_lua_check_tensor(L, -1, who);
+  lua_pop(L, 1);
+  return tensor;
+}
+
+/* What a run is given: {inputs, targets, output, out_grad, accumulate, hyper}. hyper has a table per group
+ * of the optimizer in use. */
+typedef struct arguments {
+  gp_tensor *inputs[MAX_TENSORS], *targets[MAX_TENSORS];
+  gp_run_args args;
+} arguments;
+
+static void check_arguments(lua_State *L, int index, arguments *a) {
+  luaL_checktype(L, index, LUA_TTABLE);
+  a->args = (gp_run_args){.inputs = a->inputs,
+                          .targets = a->targets,
+                          .output = tensor_field(L, index, "output", "pipeline: the output"),
+                          .out_grad = tensor_field(L, index, "out_grad", "backward: the gradient"),
+                          .accumulate = gp_lua_flag_field(L, index, "accumulate")};
+  a->args.input_count = tensors_field(L, index, "inputs", a->inputs);
+  a->args.target_count = tensors_field(L, index, "targets", a->targets);
+  if (lua_getfield(L, index, "hyper") == LUA_TNIL) return;
+  lua_getiuservalue(L, 1, 1);
+  a->args.hyper = gp_lua_push_hyper(L, lua_gettop(L), lua_gettop(L) - 1);
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+/* p:run(plan, arguments) -> loss, count */
+static int pipeline_run(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  gp_plan *plan = gp_lua_check_plan(L, 2);
+  gp_run_result result = {0};
+  arguments a;
+  check_arguments(L, 3, &a);
+  gp_status status = gp_pipeline_run(pipeline, plan, &a.args, &result);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushnumber(L, result.loss);
+  lua_pushinteger(L, result.count);
+  return 2;
+}
+
+/* p:feed(plan, arguments): what it makes known is for p:losses() */
+static int pipeline_feed(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  gp_plan *plan = gp_lua_check_plan(L, 2);
+  arguments a;
+  check_arguments(L, 3, &a);
+  gp_status status = gp_pipeline_feed(pipeline, plan, &a.args);
+  return status ? gp_lua_fail(L, status) : 0;
+}
+
+/* p:drain() */
+static int pipeline_drain(lua_State *L) {
+  gp_status status = gp_pipeline_drain(gp_lua_check_pipeline(L));
+  return status ? gp_lua_fail(L, status) : 0;
+}
+
+/* p:losses(list): appends those that became known to the list */
+static int pipeline_losses(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_Integer n = (lua_Integer)lua_rawlen(L, 2);
+  for (double loss; gp_pipeline_losses(pipeline, &loss, 1) == 1;) {
+    lua_pushnumber(L, loss);
+    lua_rawseti(L, 2, ++n);
+  }
+  return 0;
+}
+
+/* p:stream() -> the plan of the open stream, or nil */
+static int pipeline_stream(lua_State *L) {
+  const gp_plan *plan = gp_pipeline_stream(gp_lua_check_pipeline(L));
+  if (!plan) return 0;
+  lua_pushlightuserdata(L, (void *)plan);
+  return 1;
+}
+
+/* ---- updates ------------------------------------------------------------------------------- */
+
+/* p:use(optimizer, clip_norm, barrier) */
+static int pipeline_use(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  gp_optimizer *optimizer = gp_lua_check_optimizer(L, 2);
+  gp_use_options options = {.clip_norm = luaL_optnumber(L, 3, 0),
+                            .update = lua_toboolean(L, 4) ? GP_UPDATE_BARRIER : GP_UPDATE_FREE};
+  gp_status status = gp_pipeline_use(pipeline, optimizer, &options);
+  if (status) return gp_lua_fail(L, status);
+  lua_settop(L, 2);
+  lua_setiuservalue(L, 1, 1); /* borrowed by the runtime, so kept here */
+  return 0;
+}
+
+/* p:broken() -> do some stages lack an update that others have? */
+static int pipeline_broken(lua_State *L) {
+  lua_pushboolean(L, gp_pipeline_is_broken(gp_lua_check_pipeline(L)));
+  return 1;
+}
+
+/* p:mend(): a state was loaded */
+static int pipeline_mend(lua_State *L) {
+  gp_pipeline_mend(gp_lua_check_pipeline(L));
+  return 0;
+}
+
+/* p:zero_grad() */
+static int pipeline_zero_grad(lua_State *L) {
+  gp_pipeline_zero_grad(gp_lua_check_pipeline(L));
+  return 0;
+}
+
+/* p:steps() -> training passes so far */
+static int pipeline_steps(lua_State *L) {
+  lua_pushinteger(L, gp_pipeline_step_count(gp_lua_check_pipeline(L)));
+  return 1;
+}
+
+const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
+                                       {"feed", pipeline_feed},
+                                       {"drain", pipeline_drain},
+                                       {"losses", pipeline_losses},
+                                       {"stream", pipeline_stream},
+                                       {"use", pipeline_use},
+                                       {"broken", pipeline_broken},
+                                       {"mend", pipeline_mend},
+                                       {"zero_grad", pipeline_zero_grad},
+                                       {"steps", pipeline_steps},
+                                       {NULL, NULL}};

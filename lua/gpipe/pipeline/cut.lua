@@ -1,0 +1,83 @@
+-- lua/gpipe/pipeline/cut.lua - how many stages and devices a pipeline has, and where the stages lie.
+--
+-- The placement is the schedule's: a loop or a V gives a device several stages, a bidirectional schedule
+-- gives a stage two devices. So the balance is per stage, and the schedule says how many stages a device
+-- holds.
+
+local errors = require "gpipe.errors"
+local balance = require "gpipe.pipeline.balance"
+local devices = require "gpipe.pipeline.devices"
+local machine = require "gpipe.machine"
+local schedule = require "gpipe.schedule"
+
+local cut = {}
+
+local WHO = "gp.pipeline"
+
+-- The schedule for a number of devices, verified.
+local function verified(wanted, p, chunks)
+  local made = schedule.resolve(wanted, p, chunks)
+  local good, report = made:verify()
+  if not good then errors.raise("%s: %s", WHO, report) end
+  return made
+end
+
+-- Stages that the schedule gives each of p devices.
+local function stages_per_device(made)
+  return made.stages // made.devices
+end
+
+-- The schedule over so many stages: a name fits itself, whatever it places on a device.
+local function for_stages(wanted, stages, chunks)
+  local made = verified(wanted, stages, chunks)
+  if made.stages == stages or schedule.is(wanted) then return made end
+  local per = stages_per_device(made)
+  if per < 1 or stages % per ~= 0 then
+    errors.raise("%s: schedule '%s' has %d stages on each device, balance has %d stages: expected a multiple "
+      .. "of %d", WHO, made.name, per, stages, per)
+  end
+  return verified(wanted, stages // per, chunks)
+end
+
+-- The schedule over so many devices, or over fewer where the model has not enough layers.
+local function for_devices(wanted, p, chunks, layers)
+  local made = verified(wanted, p, chunks)
+  if made.stages <= layers or schedule.is(wanted) then return made end
+  local per = stages_per_device(made)
+  if layers // per < 1 then
+    errors.raise("%s: schedule '%s' has %d stages on each device, the model %d layers: expected at least a "
+      .. "layer per stage", WHO, made.name, per, layers)
+  end
+  return verified(wanted, layers // per, chunks)
+end
+
+--- Balance, devices and schedule: any of them may decide the others.
+---@param model nn.Sequential
+---@param opts {balance: integer[]?, devices: table?, schedule: any, chunks: integer}
+---@return integer[] balance layers per stage
+---@return {name: string, threads: integer}[] devices
+---@return gpipe.Schedule
+function cut.resolve(model, opts)
+  local list = opts.balance and balance.check(opts.balance, model)
+  local named = opts.devices or machine.configured()
+  local made
+  if schedule.is(opts.schedule) then
+    made = verified(opts.schedule)
+  elseif list then
+    made = for_stages(opts.schedule, #list, opts.chunks)
+  else
+    made = for_devices(opts.schedule, named and math.max(#named, 1) or 1, opts.chunks, #model)
+  end
+  if list and made.stages ~= #list or made.chunks ~= opts.chunks then
+    errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d and "
+      .. "%d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
+      list and #list or made.stages, opts.chunks)
+  end
+  if made.stages > #model then
+    errors.raise("%s: the schedule has %d stages, the model %d layers: expected at least a layer per stage",
+      WHO, made.stages, #model)
+  end
+  return list or balance.cut(balance.weights(model), made.stages), devices.resolve(named, made.devices), made
+end
+
+return cut

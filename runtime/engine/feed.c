@@ -1,0 +1,290 @@
+/* engine/feed.c - mini-batches given to the workers: one and wait for it, or one after another.
+ *
+ * A stream is opened by its first mini-batch and closed by draining; in between the workers never stop
+ * and nothing joins them. Each mini-batch has a place in a ring, which is filled again when every device
+ * is through with what it held.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "base/thread.h"
+#include "engine/pipeline.h"
+
+enum { WAIT_NS = 100000000 };
+
+/* ---- room ---------------------------------------------------------------------------------- */
+
+static bool streams(const gp_plan *plan) { return plan->batch || plan->update == GP_UPDATE_FREE; }
+
+static void free_feed(gp_feed *feed) {
+  gp_free(feed->blocks);
+  gp_free(feed->results);
+  gp_free(feed->rows);
+  gp_free(feed->hyper);
+  *feed = (gp_feed){0};
+}
+
+void gp_feeds_free(gp_pipeline *p) {
+  for (int32_t i = 0; i < p->run.feed_room; i++) free_feed(&p->run.feeds[i]);
+  gp_free(p->run.feeds);
+  p->run.feeds = NULL;
+  p->run.feed_room = p->run.feed_micros = p->run.feed_groups = 0;
+}
+
+static gp_status make_feed(gp_feed *feed, size_t micros, size_t groups) {
+  GP_TRY(gp_alloc_array(micros, sizeof(gp_step_block), (void **)&feed->blocks));
+  GP_TRY(gp_alloc_array(micros, sizeof(gp_micro_result), (void **)&feed->results));
+  GP_TRY(gp_alloc_array(micros, sizeof(int64_t), (void **)&feed->rows));
+  return gp_alloc_array(groups + 1, sizeof(gp_optim_hyper), (void **)&feed->hyper);
+}
+
+/* Grown when a plan needs more, between runs: a run allocates nothing. */
+gp_status gp_feeds_prepare(gp_pipeline *p, const gp_plan *plan) {
+  gp_run *run = &p->run;
+  int32_t room = streams(plan) ? plan->ranges.count + 2 : 1;
+  int32_t micros = plan->step_micros * plan->copy_count;
+  int32_t groups = p->optimizer ? gp_optimizer_groups(p->optimizer) : 0;
+  if (room <= run->feed_room && micros <= run->feed_micros && groups <= run->feed_groups)
+    return GP_OK;
+  if (room < run->feed_room) room = run->feed_room;
+  if (micros < run->feed_micros) micros = run->feed_micros;
+  gp_feeds_free(p);
+  GP_TRY(gp_alloc_array((size_t)room, sizeof(gp_feed), (void **)&run->feeds));
+  run->feed_room = room;
+  for (int32_t i = 0; i < room; i++)
+    GP_TRY(make_feed(&run->feeds[i], (size_t)micros, (size_t)groups));
+  run->feed_micros = micros;
+  run->feed_groups = groups;
+  return GP_OK;
+}
+
+/* ---- filling a place of the ring ------------------------------------------------------------- */
+
+/* The count is known here where the shapes decide it; else the last stage counts first. */
+static double constant_inverse(const gp_plan *plan, int32_t first, int32_t size) {
+  int64_t count = 0;
+  if (plan->shapes[0].programs[plan->stage_count - 1].count) return 0;
+  for (int32_t i = first; i < first + size; i++)
+    count += plan->shapes[gp_plan_shape_of(plan, i)].constant_count;
+  return count ? 1.0 / (double)count : 0;
+}
+
+/* Of mini-batch `step` of the stream. Rows count from the begin of what is trained together. */
+static void set_blocks(gp_pipeline *p, const gp_run *run, gp_feed *feed, uint32_t step) {
+  const gp_plan *plan = run->plan;
+  int32_t size = gp_run_group(plan), groups = plan->step_micros / size;
+  uint32_t clock = run->backward_half ? p->split_step : run->first_step;
+  for (int32_t i = 0; i < plan->step_micros; i++) {
+    int32_t first = i - i % size, shape = gp_plan_shape_of(plan, i);
+    feed->rows[i] = gp_plan_first_row(plan, i);
+    feed->results[i].count[0] = feed->results[i].count[1] = plan->shapes[shape].constant_count;
+    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+      *gp_feed_block(plan, feed, i, copy) =
+          (gp_step_block){.seed = p->seed,
+                          .step = clock + step * (uint32_t)groups + (uint32_t)(i / size),
+                          .rows = plan->shapes[shape].rows,
+                          .first_row = feed->rows[i] - gp_plan_first_row(plan, first),
+                          .inverse_count = constant_inverse(plan, first, size)};
+  }
+}
+
+static void fill_feed(gp_pipeline *p, const gp_run *run, gp_feed *feed, const gp_run_args *args) {
+  feed->input_count = args->input_count;
+  feed->target_count = args->target_count;
+  for (int i = 0; i < args->input_count; i++) feed->inputs[i] = args->inputs[i];
+  for (int i = 0; i < args->target_count; i++) feed->targets[i] = args->targets[i];
+  feed->output = args->output;
+  feed->out_grad = args->out_grad;
+  feed->accumulate = args->accumulate;
+  if (p->optimizer && args->hyper)
+    memcpy(feed->hyper, args->hyper,
+           (size_t)gp_optimizer_groups(p->optimizer) * sizeof *feed->hyper);
+  set_blocks(p, run, feed, run->fed);
+}
+
+/* In streams: the script may let go of its tensors. */
+static void retain(gp_feed *feed) {
+  for (int i = 0; i < feed->input_count; i++) gp_tensor_retain(feed->inputs[i]);
+  for (int i = 0; i < feed->target_count; i++) gp_tensor_retain(feed->targets[i]);
+}
+
+static void release(gp_feed *feed) {
+  for (int i = 0; i < feed->input_count; i++) gp_tensor_free(feed->inputs[i]);
+  for (int i = 0; i < feed->target_count; i++) gp_tensor_free(feed->targets[i]);
+  feed->input_count = feed->target_count = 0;
+}
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+/* Between runs nobody looks at the slots; the ticket that starts the next run publishes this. */
+static void reset_channels(gp_plan *plan) {
+  for (int32_t e = 0; e < plan->edge_count; e++)
+    for (int32_t k = 0; k < plan->channels[e].slots; k++) {
+      atomic_store_explicit(&plan->channels[e].states[k].published, 0, memory_order_relaxed);
+      atomic_store_explicit(&plan->channels[e].states[k].released, 0, memory_order_relaxed);
+    }
+}
+
+static gp_status check_ready(const gp_pipeline *p) {
+  if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
+  if (p->broken)
+    return gp_fail(GP_ESTATE, "an earlier failure left some stages updated and others not: load a "
+                              "state (load_state_dict) before you go on");
+  return GP_OK;
+}
+
+static void begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
+  gp_run *run = &p->run;
+  run->plan = plan;
+  run->backward_half = backward_half;
+  run->status = GP_OK;
+  run->fed = 0;
+  run->known = run->told = 0;
+  run->first_step = p->step;
+  run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
+  atomic_store(&run->gate, 0);
+  atomic_store(&run->losses, 0);
+  atomic_store(&run->arrived, 0);
+  atomic_store(&run->released, 0);
+  atomic_store(&run->updates, 0);
+  atomic_store(&run->failed_order, INT64_MAX);
+  if (!backward_half) reset_channels(plan);
+  if (p->optimizer) gp_optimizer_begin(p->optimizer);
+  gp_run_save_buffers(p);
+  p->last_plan = plan;
+  p->last_begin = gp_now_ns();
+}
+
+/* A task never sees half a run: everything is set before the ticket, read after the last worker. */
+gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args,
+                          gp_run_result *result) {
+  gp_run *run = &p->run;
+  GP_TRY(check_ready(p));
+  if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
+  begin_run(p, plan, plan->kind == GP_PLAN_SPLIT && args->out_grad);
+  fill_feed(p, run, &run->feeds[0], args);
+  run->fed = 1;
+  atomic_store(&run->gate, GP_GATE_END);
+  gp_status status = gp_workers_run(p, gp_run_device, run);
+  gp_run_finish(p);
+  p->last_end = gp_now_ns();
+  GP_TRY(status);
+  if (run->status) return gp_fail_text(run->status, run->text);
+  result->loss = gp_run_loss(run, 0, &result->count);
+  run->told = run->known;
+  return GP_OK;
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+void gp_run_progress(gp_run *run) {
+  atomic_fetch_add(&run->progress, 1);
+  gp_wake_word(&run->progress, INT_MAX);
+}
+
+static void open_gate(gp_pipeline *p, uint32_t gate) {
+  atomic_store(&p->run.gate, gate);
+  for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
+}
+
+static bool has_failed(const gp_run *run) {
+  return atomic_load(&((gp_run *)run)->failed_order) != INT64_MAX;
+}
+
+/* Is the place in the ring that mini-batch `step` is to take free on every device? */
+static bool is_free(const gp_pipeline *p, uint32_t step) {
+  const gp_run *run = &p->run;
+  int64_t over = (int64_t)step - run->feed_room + 1; /* mini-batches that must be over */
+  for (int32_t d = 0; over > 0 && d < run->plan->device_count; d++) {
+    gp_worker *w = &p->workers[d];
+    int64_t done = run->plan->batch ? atomic_load(&w->micros_done) / run->plan->step_micros
+                                    : (int64_t)atomic_load(&w->ranges_done);
+    if (done < over) return false;
+  }
+  return true;
+}
+
+/* Micro-batches whose loss is known by then, whatever the speed of the devices: those that came back to
+ * the first stage in the ranges up to `step`. */
+static int64_t micros_back(const gp_plan *plan, uint32_t step) {
+  int32_t d = plan->placement[0], last = plan->ranges.count - 1, back = 0;
+  int32_t stored = (int64_t)step < last ? (int32_t)step : last;
+  int32_t end = plan->ranges.begin[d * (plan->ranges.count + 1) + stored + 1];
+  for (int32_t t = plan->first[d]; t < end; t++) {
+    const gp_task *task = &plan->tasks[t];
+    back += task->stage == 0 && (task->op == GP_ACT_B || task->op == GP_ACT_I);
+  }
+  return back + (int64_t)((int32_t)step - stored) * plan->step_micros;
+}
+
+/* Asynchronous: the first stage has taken the mini-batch in. Without a barrier: its loss is known. */
+static bool is_taken(const gp_pipeline *p, uint32_t step) {
+  const gp_run *run = &p->run;
+  if (!run->plan->batch)
+    return atomic_load(&run->losses) >= (step + 1) * (uint32_t)run->plan->step_micros;
+  return atomic_load(&p->workers[run->plan->placement[0]].ranges_done) > step;
+}
+
+/* Until the condition holds or the stream has failed. */
+static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t),
+                       uint32_t step) {
+  for (;;) {
+    uint32_t seen = atomic_load(&p->run.progress);
+    if (holds(p, step) || has_failed(&p->run)) return;
+    gp_wait_word(&p->run.progress, seen, WAIT_NS);
+  }
+}
+
+gp_status gp_pipeline_feed(gp_pipeline *p, gp_plan *plan, const gp_run_args *args) {
+  gp_run *run = &p->run;
+  GP_TRY(check_ready(p));
+  if (run->open && run->plan != plan)
+    return gp_fail(GP_ESTATE, "another stream is open: drain it first");
+  if (!run->open) {
+    begin_run(p, plan, false);
+    run->open = true;
+    gp_workers_begin(p, gp_run_device, run);
+  }
+  uint32_t step = run->fed;
+  gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
+  wait_until(p, is_free, step);
+  if (has_failed(run)) return gp_pipeline_drain(p);
+  release(feed);
+  fill_feed(p, run, feed, args);
+  retain(feed);
+  run->fed = step + 1;
+  open_gate(p, run->fed);
+  wait_until(p, is_taken, step);
+  if (has_failed(run)) return gp_pipeline_drain(p);
+  int64_t micros = plan->batch ? micros_back(plan, step) : (int64_t)run->fed * plan->step_micros;
+  run->known = micros / gp_run_group(plan);
+  return GP_OK;
+}
+
+gp_status gp_pipeline_drain(gp_pipeline *p) {
+  gp_run *run = &p->run;
+  if (!run->open) return GP_OK;
+  open_gate(p, GP_GATE_END);
+  gp_status status = gp_workers_join(p);
+  run->open = false;
+  gp_run_finish(p);
+  for (int32_t i = 0; i < run->feed_room; i++) release(&run->feeds[i]);
+  p->last_end = gp_now_ns();
+  GP_TRY(status);
+  return run->status ? gp_fail_text(run->status, run->text) : GP_OK;
+}
+
+const gp_plan *gp_pipeline_stream(const gp_pipeline *p) {
+  return p->run.open ? p->run.plan : NULL;
+}
+
+int gp_pipeline_losses(gp_pipeline *p, double *losses, int room) {
+  int taken = 0;
+  for (; taken < room && p->run.told < p->run.known; taken++) {
+    int64_t count;
+    losses[taken] = gp_run_loss(&p->run, p->run.told++, &count);
+  }
+  return taken;
+}

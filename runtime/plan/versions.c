@@ -1,0 +1,73 @@
+/* plan/versions.c - which version of the weights a task reads, and how many live at once.
+ *
+ * The newest version of a stage lies in its arena, where scripts see it; U changes it in place, after a
+ * copy went to the stash if somebody still has to read it. Version v lies in stash slot v mod (live - 1):
+ * live versions are consecutive, so no two meet.
+ * Source: weight stashing of PipeDream (Narayanan et al. 2019); two versions: PipeDream-2BW (2021).
+ */
+#include "base/memory.h"
+#include "plan/plan.h"
+
+static bool reads_weights(const gp_task *task) { return task->op <= GP_ACT_R; }
+
+/* The oldest version that a task of the stage reads from t on; `newest` if that is none. */
+static int32_t oldest_from(const gp_plan *plan, int32_t stage, int32_t t, int32_t end,
+                           int32_t newest) {
+  int32_t oldest = newest;
+  for (; t < end; t++) {
+    const gp_task *task = &plan->tasks[t];
+    if (task->stage == stage && reads_weights(task) && task->version < oldest)
+      oldest = task->version;
+  }
+  return oldest;
+}
+
+/* Backward passes have the version of their forward pass; tasks that lowering added have that of the
+ * action that they were made for. */
+static void count_versions(gp_plan *plan, int32_t stage) {
+  int32_t device = plan->placement[gp_plan_holder(plan, stage, 0)];
+  int32_t end = plan->first[device + 1], newest = 0;
+  gp_versions *v = &plan->versions[stage];
+  v->live = 1;
+  for (int32_t t = plan->first[device]; t < end; t++) {
+    gp_task *task = &plan->tasks[t];
+    if (task->stage != stage) continue;
+    if (task->op == GP_ACT_U) {
+      int32_t oldest = oldest_from(plan, stage, t + 1, end, newest + 1);
+      task->version = newest++;
+      task->stash = oldest < newest;
+      if (newest - oldest + 1 > v->live) v->live = newest - oldest + 1;
+    } else {
+      if (!reads_weights(task)) task->version = newest;
+      task->newest = task->version == newest;
+    }
+  }
+}
+
+/* A parameter of another stage would have to be there in the same version: stages update at different
+ * times. */
+static gp_status check_ties(const gp_plan *plan) {
+  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
+    const gp_task *task = &plan->tasks[t];
+    for (int32_t n = 0; task->program && n < task->program->instr_count; n++) {
+      const gp_instr *instr = &task->program->instrs[n];
+      for (int i = 0; i < instr->call.n_in; i++) {
+        int32_t owner = instr->in[i].base - GP_BASE_VALUE;
+        if (owner < 0 || owner >= plan->stage_count || owner == task->stage) continue;
+        return gp_fail(GP_EINVAL,
+                       "schedule: stage %d reads a parameter of stage %d, and stages are updated at "
+                       "different times: layers that share a parameter must lie in one stage (choose "
+                       "another balance, or a schedule with a barrier)",
+                       (int)task->stage, (int)owner);
+      }
+    }
+  }
+  return GP_OK;
+}
+
+gp_status gp_plan_add_versions(gp_plan *plan) {
+  for (int32_t s = 0; s < plan->stage_count; s++) plan->versions[s].live = 1;
+  if (plan->batch || plan->update == GP_UPDATE_FREE) GP_TRY(check_ties(plan));
+  for (int32_t s = 0; plan->batch && s < plan->stage_count; s++) count_versions(plan, s);
+  return GP_OK;
+}
