@@ -26,8 +26,11 @@ local option_specs = {
   naive = {},
   pipedream = { vertical_sync = { type = boolean, default = false } },
   pipedream_2bw = { batches = { type = integer, min = 1, default = 3 } },
+  v_half = { stages_per_device = two_stages },
+  v_min = { stages_per_device = two_stages },
   zb_h1 = {},
   zb_h2 = {},
+  zbv = { stages_per_device = two_stages },
 }
 
 local entries = {}
