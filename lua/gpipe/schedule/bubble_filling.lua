@@ -86,9 +86,9 @@ function Trial:warm_up()
   local back = self[last].clock + self.cost.I[last]
   more[last] = 0
   for d = last - 1, 0, -1 do
-    local arrival, clock = back + self.comm, nil
-    more[d], clock = self:room_before(d, arrival)
-    back = math.max(clock, arrival) + self.cost.I[d]
+    local arrival = back + self.comm
+    local count, clock = self:room_before(d, arrival)
+    more[d], back = count, math.max(clock, arrival) + self.cost.I[d]
   end
   for d = 0, last do
     if d > 0 then

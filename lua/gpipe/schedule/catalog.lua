@@ -31,7 +31,7 @@ local option_specs = {
   v_min = { stages_per_device = two_stages },
   zb_auto = {
     memory = { type = integer, min = 1 }, F = cost, I = cost, W = cost,
-    comm = { type = "number", min = 0, default = 0 },
+    comm = { type = "number", min = 0, below = math.huge, default = 0 },
   },
   zb_h1 = {},
   zb_h2 = {},

@@ -11,17 +11,22 @@ local errors = require "gpipe.errors"
 local bubble_filling = require "gpipe.schedule.bubble_filling"
 local placement = require "gpipe.schedule.placement"
 
--- A cost as {[device] = cost} from 0.
+-- A cost, of all stages or a list, as {[device] = cost} from 0.
 local function per_device(p, name, cost)
-  local list = {}
-  for d = 0, p - 1 do
-    list[d] = type(cost) == "table" and cost[d + 1] or cost
-    if type(list[d]) ~= "number" or not (list[d] >= 0) then
-      errors.raise("schedule zb_auto: the cost %s of stage %d is %s, expected a number >= 0", name, d,
-        type(cost) == "table" and errors.show(cost[d + 1]) or errors.show(cost))
-    end
+  local costs, each = {}, type(cost) == "table"
+  if each and #cost ~= p then
+    errors.raise("schedule zb_auto: option '%s' has %d costs, expected one for each of %d stages", name,
+      #cost, p)
   end
-  return list
+  for d = 0, p - 1 do
+    local one = each and cost[d + 1] or cost
+    if type(one) ~= "number" or not (one >= 0 and one < math.huge) then
+      errors.raise("schedule zb_auto: the cost %s of stage %d is %s, expected a number >= 0", name, d,
+        errors.show(one))
+    end
+    costs[d] = one
+  end
+  return costs
 end
 
 local function best_trial(p, m, opts)
