@@ -1,6 +1,7 @@
--- lua/gpipe/schedule/catalog.lua - the schedules there are: the file of each and the options of its own.
+-- lua/gpipe/schedule/catalog.lua - the schedules there are: the module and the options of each.
 --
--- A generator is a function (p, m, opts) in lua/gpipe/schedules/; a new one is a file there and a line here.
+-- A generator is a function (p, m, opts) in lua/gpipe/schedules/; a new one is a file there and a
+-- line here.
 
 local catalog = {}
 

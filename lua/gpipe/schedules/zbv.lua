@@ -1,9 +1,10 @@
 -- lua/gpipe/schedules/zbv.lua - zero bubble on a V, with the memory of 1F1B.
 --
--- Device r holds stages r and 2p-1-r (0 and 1 below), in the order of `fill`: warm-up, rounds of both stages'
--- F, I and W, drain. It is meant for m >= 2p-1; between p and that the list is that of 2p-1 without the rest,
--- and up to m = p a greedy one, which is shorter. With F = I = W no device idles between its first and its
--- last action (it wants an update without a barrier); 2p activations of a stage alive on every device.
+-- Device r holds stages r and 2p-1-r (0 and 1 below), in the order of `fill`: warm-up, rounds of
+-- both stages' F, I and W, drain. It is meant for m >= 2p-1; between p and that the list is that
+-- of 2p-1 without the rest, and up to m = p a greedy one, which is shorter. With F = I = W no
+-- device idles between its first and its last action (it wants an update without a barrier); 2p
+-- activations of a stage alive on every device.
 -- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 6.
 
 local new_rows = require("gpipe.core").rows
