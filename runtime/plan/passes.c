@@ -82,16 +82,21 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
 
 /* ---- actions ------------------------------------------------------------------------------- */
 
-/* Ws run ascending: this one, and those that waited for it, or none yet. */
-static void add_weights(walker *w, const gp_action *x, int32_t a) {
+/* The Ws whose turn has come. */
+static void add_due(walker *w, const gp_action *x, int32_t a) {
   gp_action next = *x;
-  w->due[cell(w, x->stage, x->micro)] = true;
   next.micro = w->next[x->stage];
   while (next.micro < w->s->micro_count && w->due[cell(w, x->stage, next.micro)]) {
     append(w, GP_ACT_W, &next, a);
     next.micro = own_micro(w, x->stage, next.micro + 1);
   }
   w->next[x->stage] = next.micro;
+}
+
+/* Ws run ascending: this one, and those that waited for it, or none yet. */
+static void add_weights(walker *w, const gp_action *x, int32_t a) {
+  w->due[cell(w, x->stage, x->micro)] = true;
+  add_due(w, x, a);
 }
 
 /* B, or I and the Ws that may run after it; before them R where nothing was kept. */
@@ -113,8 +118,8 @@ static bool add_merged(walker *w, int32_t a, int32_t end) {
     return false;
   if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
   append(w, GP_ACT_B, x, a);
-  w->due[at] = true;
   w->next[0] = own_micro(w, 0, x->micro + 1);
+  add_due(w, x, a); /* those that waited for this one */
   return true;
 }
 
