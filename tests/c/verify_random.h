@@ -192,6 +192,27 @@ static inline grid random_grid(void) {
   return g;
 }
 
+static inline gp_schedule_spec spec_of(const grid *g, const gp_rows *rows) {
+  return (gp_schedule_spec){.rows = rows,
+                            .stage_count = g->stages,
+                            .copy_count = g->copies,
+                            .placement = g->placement,
+                            .batch = g->batch};
+}
+
+/* Verify it. */
+static inline gp_status make(const grid *g, gp_schedule **schedule, gp_schedule_fault *fault) {
+  gp_rows *rows;
+  GP_TRY(gp_rows_new(g->devices, &rows));
+  gp_status status = GP_OK;
+  for (int d = 0; d < g->devices; d++)
+    for (int a = 0; !status && a < g->count[d]; a++) status = gp_rows_add(rows, d, &g->rows[d][a]);
+  gp_schedule_spec spec = spec_of(g, rows);
+  if (!status) status = gp_schedule_new(&spec, schedule, fault);
+  gp_rows_free(rows);
+  return status;
+}
+
 /* ---- mutants -------------------------------------------------------------------------------- */
 
 static inline void drop(grid *g, int d, int a) {

@@ -7,22 +7,6 @@
 
 enum { HOLDERS = 2 * STAGES };
 
-static gp_status make(const grid *g, gp_schedule **schedule, gp_schedule_fault *fault) {
-  gp_rows *rows;
-  GP_TRY(gp_rows_new(g->devices, &rows));
-  gp_status status = GP_OK;
-  for (int d = 0; d < g->devices; d++)
-    for (int a = 0; !status && a < g->count[d]; a++) status = gp_rows_add(rows, d, &g->rows[d][a]);
-  gp_schedule_spec spec = {.rows = rows,
-                           .stage_count = g->stages,
-                           .copy_count = g->copies,
-                           .placement = g->placement,
-                           .batch = g->batch};
-  if (!status) status = gp_schedule_new(&spec, schedule, fault);
-  gp_rows_free(rows);
-  return status;
-}
-
 static void print(const grid *g) {
   char text[4096];
   printf("copies %d batch %d placement", g->copies, g->batch);
