@@ -30,15 +30,15 @@ static gp_status check_pair(const gp_verify *v, const edge *e, int32_t micro) {
   if (send >= 0 && receive >= 0) return GP_OK;
   if (send >= 0)
     return gp_verify_fail(v, send, "pairing", "is never received: %d%s%d is missing", (int)e->to,
-                          gp_act_text(e->receive), (int)micro);
+                          gp_act_name(e->receive), (int)micro);
   if (receive >= 0)
     return gp_verify_fail(v, receive, "pairing", "is never sent: %d%s%d is missing", (int)e->from,
-                          gp_act_text(e->send), (int)micro);
+                          gp_act_name(e->send), (int)micro);
   return gp_verify_fail_device(
       v, gp_verify_device(v->s, gp_verify_at(v, GP_ACT_F, e->from, micro)), "pairing",
       "%d%s%d is missing: other micro-batches are sent from stage %d to "
       "%d (all of them, or none, wanted)",
-      (int)e->from, gp_act_text(e->send), (int)micro, (int)e->from, (int)e->to);
+      (int)e->from, gp_act_name(e->send), (int)micro, (int)e->from, (int)e->to);
 }
 
 static bool is_used(const gp_verify *v, const edge *e) {
