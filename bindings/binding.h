@@ -30,6 +30,7 @@
   X(trace_cost)                                                                                    \
   X(rows)                                                                                          \
   X(schedule)                                                                                      \
+  X(simulation)                                                                                    \
   X(pipeline)                                                                                      \
   X(archive)                                                                                       \
   X(gather)                                                                                        \

@@ -7,6 +7,7 @@
 #define GP_LUA_TRACE    "gpipe.Trace"
 #define GP_LUA_ROWS     "gpipe.Rows"
 #define GP_LUA_SCHEDULE "gpipe.CheckedSchedule"
+#define GP_LUA_SIMULATION "gpipe.Simulated"
 #define GP_LUA_PIPELINE "gpipe.PipelineCore"
 
 /* Another reference to the trace at index. */

@@ -15,6 +15,7 @@ local errors = require "gpipe.errors"
 ---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
 ---@field batch integer micro-batches per update; 0: synchronous
 ---@field checked any? the verified form, for the runtime
+---@field last_simulation gpipe.Simulation?
 local Schedule = {}
 Schedule.__index = Schedule
 Schedule.__name = "gpipe.Schedule"
@@ -178,5 +179,7 @@ function Schedule:__tostring()
   return ("schedule %s: %d devices, %d micro-batches\n  %s"):format(self.name, self.devices,
     self.chunks, table.concat(self:rows(), "\n  "))
 end
+
+Schedule.simulate = require "gpipe.schedule.simulate"
 
 return Schedule

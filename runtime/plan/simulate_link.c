@@ -1,0 +1,105 @@
+/* plan/simulate_link.c - who hands values to whom in a schedule, and when they arrive.
+ *
+ * The dependencies are the verifier's: F reads the F of the stage before, B (or I) the B (or I) of the
+ * stage after. Those within a device hold by the order of its list. Where a schedule names its sends and
+ * receives, the value goes through them.
+ */
+#include "base/memory.h"
+#include "plan/simulate.h"
+
+/* Row of a table: index + 1 of the action (stage, micro-batch). */
+static int32_t look(const gp_sim *r, const int32_t *table, int32_t stage, int32_t micro) {
+  if (!table || stage < 0 || stage >= r->schedule->stage_count) return -1;
+  return table[(size_t)stage * (size_t)r->schedule->micro_count + (size_t)micro] - 1;
+}
+
+/* The table that lists actions of this op, or NULL where nothing is looked up. */
+static int32_t **table_of(gp_sim *r, int op) {
+  switch (op) {
+  case GP_ACT_F: return &r->forward;
+  case GP_ACT_B:
+  case GP_ACT_I: return &r->backward;
+  case GP_ACT_SEND_F: return &r->send[0];
+  case GP_ACT_RECV_F: return &r->receive[0];
+  case GP_ACT_SEND_B: return &r->send[1];
+  case GP_ACT_RECV_B: return &r->receive[1];
+  default: return NULL;
+  }
+}
+
+gp_status gp_sim_index(gp_sim *run) {
+  const gp_schedule *s = run->schedule;
+  size_t cells = (size_t)s->stage_count * (size_t)s->micro_count;
+  for (int32_t a = 0; a < s->first[s->device_count]; a++) {
+    const gp_action *x = &s->actions[a];
+    int32_t **table = table_of(run, x->op);
+    if (!table) continue;
+    if (!*table) GP_TRY(gp_alloc_array(cells, sizeof **table, (void **)table));
+    (*table)[(size_t)x->stage * (size_t)s->micro_count + (size_t)x->micro] = a + 1;
+  }
+  return GP_OK;
+}
+
+/* With one device per stage the placement says it. */
+int32_t gp_sim_device(const gp_sim *run, int32_t action) {
+  const gp_schedule *s = run->schedule;
+  if (s->copy_count == 1 && s->actions[action].stage >= 0)
+    return s->placement[s->actions[action].stage];
+  int32_t low = 0, high = s->device_count;
+  while (high - low > 1) {
+    int32_t middle = low + (high - low) / 2;
+    *(s->first[middle] <= action ? &low : &high) = middle;
+  }
+  return low;
+}
+
+int32_t gp_sim_source(const gp_sim *run, int32_t action) {
+  const gp_action *x = &run->schedule->actions[action];
+  switch (x->op) {
+  case GP_ACT_F:
+    if (look(run, run->receive[0], x->stage, x->micro) >= 0) return -1;
+    return look(run, run->forward, x->stage - 1, x->micro);
+  case GP_ACT_B:
+  case GP_ACT_I:
+    if (look(run, run->receive[1], x->stage, x->micro) >= 0) return -1;
+    return look(run, run->backward, x->stage + 1, x->micro);
+  case GP_ACT_RECV_F: return look(run, run->send[0], x->stage - 1, x->micro);
+  case GP_ACT_RECV_B: return look(run, run->send[1], x->stage + 1, x->micro);
+  default: return -1;
+  }
+}
+
+/* The action that reads, on whatever device. */
+static int32_t reader(const gp_sim *r, const gp_action *x) {
+  switch (x->op) {
+  case GP_ACT_F:
+    if (look(r, r->receive[0], x->stage + 1, x->micro) >= 0) return -1;
+    return look(r, r->forward, x->stage + 1, x->micro);
+  case GP_ACT_B:
+  case GP_ACT_I:
+    if (look(r, r->receive[1], x->stage - 1, x->micro) >= 0) return -1;
+    return look(r, r->backward, x->stage - 1, x->micro);
+  case GP_ACT_SEND_F: return look(r, r->receive[0], x->stage + 1, x->micro);
+  case GP_ACT_SEND_B: return look(r, r->receive[1], x->stage - 1, x->micro);
+  default: return -1;
+  }
+}
+
+int32_t gp_sim_reader(const gp_sim *run, int32_t action) {
+  int32_t to = reader(run, &run->schedule->actions[action]);
+  if (to < 0 || gp_sim_device(run, to) == gp_sim_device(run, action)) return -1;
+  return to;
+}
+
+double gp_sim_delay(const gp_sim *run, int32_t action) {
+  const gp_action *x = &run->schedule->actions[action];
+  bool forward = x->op == GP_ACT_F || x->op == GP_ACT_SEND_F;
+  const double *hop = run->costs->hop[forward ? 0 : 1];
+  return hop ? hop[forward ? x->stage : x->stage - 1] : 0;
+}
+
+double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t device) {
+  double finish = run->result->finish[action];
+  if (finish < 0 || gp_sim_device(run, action) == device) return finish;
+  return run->messages ? run->messages[action].arrival : finish + gp_sim_delay(run, action);
+}
