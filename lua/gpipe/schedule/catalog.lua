@@ -4,14 +4,39 @@
 
 local catalog = {}
 
-local entries = {
-  naive = { module = "gpipe.schedules.naive", options = {} },
-  gpipe = { module = "gpipe.schedules.gpipe", options = {} },
-  ["1f1b"] = {
-    module = "gpipe.schedules.1f1b",
-    options = { warmup = { type = "integer", min = 1, default = 1 } },
-  },
+local boolean, integer = "boolean", "integer"
+local stages = { type = integer, min = 1, default = 2 }
+local group = { type = integer, min = 1 }
+-- A V goes down the devices and up again: two stages on each.
+local two_stages = {
+  type = integer, default = 2,
+  check = function(v) return v ~= 2 and "2 (a V has two stages on each device)" or nil end,
 }
+
+-- A name's generator is the module gpipe.schedules.<name>.
+local option_specs = {
+  ["1f1b"] = { warmup = { type = integer, min = 1, default = 1 } },
+  chimera = {},
+  dualpipe = {},
+  dualpipev = { stages_per_device = two_stages },
+  gpipe = { backward = { type = "string", choices = { "fifo", "lifo" }, default = "fifo" } },
+  interleaved_1f1b = { stages_per_device = stages, group = group },
+  interleaved_zero_bubble = { stages_per_device = stages, group = group },
+  looped_bfs = { stages_per_device = stages },
+  naive = {},
+  pipedream = { vertical_sync = { type = boolean, default = false } },
+  pipedream_2bw = { batches = { type = integer, min = 1, default = 3 } },
+  v_half = { stages_per_device = two_stages },
+  v_min = { stages_per_device = two_stages },
+  zb_h1 = {},
+  zb_h2 = {},
+  zbv = { stages_per_device = two_stages },
+}
+
+local entries = {}
+for name, spec in pairs(option_specs) do
+  entries[name] = { module = "gpipe.schedules." .. name, options = spec }
+end
 
 --- Names in alphabetical order.
 ---@return string[]
