@@ -67,6 +67,7 @@ static int simulate(lua_State *L) {
   gp_schedule *schedule = gp_lua_check_schedule(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
+  gp_lua_collect_when_due(L);
   gp_simulation **box = lua_newuserdatauv(L, sizeof *box, 1);
   *box = NULL;
   luaL_setmetatable(L, GP_LUA_SIMULATION);

@@ -100,6 +100,8 @@ function schedule.resolve(wanted, p, m)
   return schedule.build(name, opts)
 end
 
+schedule.compare = require "gpipe.schedule.compare"
+
 --- Make a schedule object of what a generator returned: {placement =, rows =, batch = nil}.
 schedule.wrap = Schedule.new
 

@@ -1,11 +1,11 @@
-/* plan/simulate_link.c - who hands values to whom in a schedule, and when they arrive.
+/* plan/simulate/link.c - who hands values to whom in a schedule, and when they arrive.
  *
  * The dependencies are the verifier's: F reads the F of the stage before, B (or I) the B (or I) of the
  * stage after. Those within a device hold by the order of its list. Where a schedule names its sends and
  * receives, the value goes through them.
  */
 #include "base/memory.h"
-#include "plan/simulate.h"
+#include "plan/simulate/simulate.h"
 
 /* Row of a table: index + 1 of the action (stage, micro-batch). */
 static int32_t look(const gp_sim *r, const int32_t *table, int32_t stage, int32_t micro) {

@@ -1,9 +1,9 @@
-/* plan/simulate.h - a schedule run with costs instead of devices.
+/* plan/simulate/simulate.h - a schedule run with costs instead of devices.
  *
- *   simulate.c         the run: when does each action begin and end?
- *   simulate_link.c    who hands values to whom, and when they arrive
- *   simulate_path.c    the critical path
- *   simulate_memory.c  activations, bytes and versions of the weights that devices hold
+ *   run.c     when does each action begin and end?
+ *   link.c    who hands values to whom, and when do they arrive?
+ *   path.c    the critical path
+ *   memory.c  activations, bytes and versions of the weights that devices hold
  */
 #ifndef GP_PLAN_SIMULATE_H
 #define GP_PLAN_SIMULATE_H

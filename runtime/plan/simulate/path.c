@@ -1,11 +1,11 @@
-/* plan/simulate_path.c - the critical path of a simulated schedule.
+/* plan/simulate/path.c - the critical path of a simulated schedule.
  *
  * From the action that ends last, back in time: what ended, or arrived, at the very moment at which this
  * one began? Times are compared with ==: both sides are the same sums of the same numbers. Where the
  * device and a value were ready together, the device counts.
  */
 #include "base/memory.h"
-#include "plan/simulate.h"
+#include "plan/simulate/simulate.h"
 
 /* A place on the way back: what let `action` (the first of joined ones) go on at `time`? */
 typedef struct step {

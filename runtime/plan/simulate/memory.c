@@ -1,10 +1,10 @@
-/* plan/simulate_memory.c - what the devices of a schedule hold: activations, bytes, versions of weights.
+/* plan/simulate/memory.c - what the devices of a schedule hold: activations, bytes, versions of weights.
  *
  * Only the order of a device's own list matters here, not the times. An activation is held from F to the
  * last backward action of its stage and micro-batch; joined actions hold all that any of them needs.
  */
 #include "base/memory.h"
-#include "plan/simulate.h"
+#include "plan/simulate/simulate.h"
 
 /* Of one device while its list is followed. */
 typedef struct held {
