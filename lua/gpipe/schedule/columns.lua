@@ -1,6 +1,6 @@
 -- lua/gpipe/schedule/columns.lua - tables of text: aligned columns that fit the terminal.
 --
--- What does not fit is cut at the right edge, which COLUMNS sets where a shell wants it obeyed.
+-- COLUMNS is set by shells that want it obeyed. In a narrow one the first column is cut, then the line.
 
 local columns = {}
 
@@ -28,11 +28,31 @@ local function widths_of(rows)
   return widths
 end
 
--- At most `limit` characters; the last three say that there were more.
-local function cut(line, limit)
-  if (utf8.len(line) or #line) <= limit then return line end
-  local stop = utf8.offset(line, limit - 2) or limit - 2
-  return line:sub(1, stop - 1) .. "..."
+-- At most `limit` characters; the last two say that there were more.
+local function cut(text, limit)
+  if (utf8.len(text) or #text) <= limit then return text end
+  local stop = utf8.offset(text, limit - 1) or limit - 1
+  return text:sub(1, stop - 1) .. ".."
+end
+
+-- The first column gives way to the others, but not below this.
+local NARROW = 12
+
+local function fit(widths, indent)
+  local sum = #indent - 2
+  for _, width in ipairs(widths) do sum = sum + width + 2 end
+  local spare = columns.width() - sum
+  if spare < 0 and widths[1] then widths[1] = math.max(math.min(NARROW, widths[1]), widths[1] + spare) end
+end
+
+local function line_of(row, widths)
+  local cells = {}
+  for i, cell in ipairs(row) do
+    local text = i == 1 and row.note ~= 1 and cut(cell, widths[1]) or cell
+    local gap = (" "):rep((widths[i] or 0) - (utf8.len(text) or #text))
+    cells[i] = row.note == i and text or i == 1 and text .. gap or gap .. text
+  end
+  return (table.concat(cells, "  "):gsub("%s+$", ""))
 end
 
 --- Lines of rows of cells: the first column to the left, the others to the right. A row's cell
@@ -42,15 +62,9 @@ end
 ---@return string
 function columns.text(rows, indent)
   local widths, lines = widths_of(rows), {}
-  for r, row in ipairs(rows) do
-    local cells = {}
-    for i, cell in ipairs(row) do
-      local gap = (" "):rep((widths[i] or 0) - (utf8.len(cell) or #cell))
-      cells[i] = row.note == i and cell or i == 1 and cell .. gap or gap .. cell
-    end
-    local line = (indent or "") .. table.concat(cells, "  ")
-    lines[r] = cut(line:gsub("%s+$", ""), columns.width())
-  end
+  indent = indent or ""
+  fit(widths, indent)
+  for r, row in ipairs(rows) do lines[r] = cut(indent .. line_of(row, widths), columns.width()) end
   return table.concat(lines, "\n")
 end
 

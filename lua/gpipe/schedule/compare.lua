@@ -45,6 +45,15 @@ local function label_of(name, opts)
   return table.concat(words, " ")
 end
 
+-- What of a schedule that was built elsewhere differs from those built here.
+local function size_of(schedule, given)
+  local differs = {}
+  for _, key in ipairs { "devices", "chunks" } do
+    if schedule[key] ~= given[key] then differs[key] = schedule[key] end
+  end
+  return differs
+end
+
 -- A name that is not there is a mistake, unlike a schedule that these numbers do not allow.
 local function check_name(name)
   if type(name) == "string" and catalog.find(name) then return end
@@ -55,7 +64,9 @@ end
 -- A table {label =, build = function}: entries are a name, {name, option = ...} or a schedule.
 local function read_entry(entry, given)
   local schedules = require "gpipe.schedule" -- here: it requires this file
-  if schedules.is(entry) then return { label = entry.name, build = function() return entry end } end
+  if schedules.is(entry) then
+    return { label = label_of(entry.name, size_of(entry, given)), build = function() return entry end }
+  end
   local opts = type(entry) == "table" and entry or { entry }
   check_name(opts[1])
   local all = { devices = given.devices, chunks = given.chunks }
@@ -126,12 +137,13 @@ end
 
 -- The reason alone: neither where it was raised nor the grid.
 local function reason_of(message)
-  return (tostring(message):gsub("\n.*", ""):gsub("^[^%s:]+:%d+: ", ""))
+  return (message:gsub("\n.*", ""):gsub("^[^%s:]+:%d+: ", ""))
 end
 
 local function row_of(entry, given)
   local good, row = pcall(measure, entry, given)
   if good then return row end
+  if type(row) ~= "string" then error(row, 0) end -- an interrupt
   return { label = entry.label, reason = reason_of(row) }
 end
 
@@ -171,7 +183,7 @@ end
 --- here. Costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are of a whole device's share of the model; `comm`,
 --- `link`, `bytes`, `overlap`, `capacity`, `joined` and `unit` are as in `schedule:simulate`. A schedule
 --- that cannot be built or run with these numbers is a row with its reason.
---- Errors: an unknown schedule or option.
+--- Errors: an unknown schedule, an unknown option of compare itself.
 --- ```lua
 --- local rows = gp.schedule.compare{"naive", "gpipe", {"1f1b", warmup = 2}, devices = 4, chunks = 8, B = 2}
 --- assert(rows[3].makespan == 33 and rows[3].peak == 7)
