@@ -3,7 +3,7 @@
  *   rows.c      lists under construction
  *   text.c      their text form, both ways
  *   schedule.c  a schedule of them
- *   verify.c    is it one?
+ *   verify/     is it one?
  */
 #ifndef GP_PLAN_SCHEDULE_H
 #define GP_PLAN_SCHEDULE_H

@@ -231,7 +231,7 @@ TEST(texts_that_are_no_schedule_are_refused) {
                {"-1F0", "'-1F0' is not an action"},
                {"0F1000000", "'0F1000000' is not an action"},
                {"1F0", "stage 1 of 1F0 has no placement (1 stages)"},
-               {"0C0", "0C0 is not a compute action"}};
+               {"0C0", "0C0 is not an action of a schedule"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     gp_schedule *s = NULL;
     int32_t placement = 0;
