@@ -7,6 +7,7 @@ local catalog = {}
 local boolean, integer = "boolean", "integer"
 local stages = { type = integer, min = 1, default = 2 }
 local group = { type = integer, min = 1 }
+local cost = { type = { "number", "table" }, default = 1 } -- of every stage, or of each
 -- A V goes down the devices and up again: two stages on each.
 local two_stages = {
   type = integer, default = 2,
@@ -28,6 +29,10 @@ local option_specs = {
   pipedream_2bw = { batches = { type = integer, min = 1, default = 3 } },
   v_half = { stages_per_device = two_stages },
   v_min = { stages_per_device = two_stages },
+  zb_auto = {
+    memory = { type = integer, min = 1 }, F = cost, I = cost, W = cost,
+    comm = { type = "number", min = 0, default = 0 },
+  },
   zb_h1 = {},
   zb_h2 = {},
   zbv = { stages_per_device = two_stages },
