@@ -23,7 +23,9 @@ local spec = {
   memory = { type = "table" },
   unit = { type = "string", default = "" },
 }
-for _, op in ipairs { "F", "B", "I", "W", "R", "U", "SEND", "RECV" } do spec[op] = number_or_list end
+for _, op in ipairs { "F", "B", "I", "W", "R", "U", "REDUCE", "SEND", "RECV" } do
+  spec[op] = number_or_list
+end
 
 local memory_spec = {
   activation = number_or_list, after_input = number_or_list, resident = number_or_list,
@@ -138,6 +140,7 @@ local function costs_of(given, stages)
   for _, op in ipairs { "F", "B", "I", "W", "R", "U" } do
     costs[op] = list_of(op, given[op], stages, "stage")
   end
+  costs.REDUCE_GRAD = list_of("REDUCE", given.REDUCE, stages, "stage")
   for _, op in ipairs { "SEND", "RECV" } do
     local list = list_of(op, given[op], stages, "stage")
     costs[op .. "_F"], costs[op .. "_B"] = list, list
@@ -152,8 +155,8 @@ end
 --- begins when the device is free and its inputs have arrived.
 ---
 --- Costs are of one action of a stage, each a number for all stages or a list (element 1 is stage 0):
---- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `SEND`, `RECV`
---- (default 0: of actions that are in the rows).
+--- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `REDUCE`,
+--- `SEND`, `RECV` (default 0; of actions that are in the rows).
 --- `comm` is the delay of a value that crosses devices, per edge a list (element 1: between stages 0
 --- and 1), per direction {F =, B =}; or `link = {latency =, bandwidth =}` with `bytes` alike.
 --- `overlap = false`: the sender's device is busy meanwhile. `capacity`: values that a channel (an edge

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "plan/simulate/simulate.h"
 
-/* Row of a table: index + 1 of the action (stage, micro-batch). */
+/* The action (stage, micro-batch) of a table, or -1. */
 static int32_t look(const gp_sim *r, const int32_t *table, int32_t stage, int32_t micro) {
   if (!table || stage < 0 || stage >= r->schedule->stage_count) return -1;
   return table[(size_t)stage * (size_t)r->schedule->micro_count + (size_t)micro] - 1;
@@ -27,15 +27,21 @@ static int32_t **table_of(gp_sim *r, int op) {
   }
 }
 
+static gp_status list(const gp_schedule *s, int32_t a, int32_t **table) {
+  const gp_action *x = &s->actions[a];
+  size_t cells = (size_t)s->stage_count * (size_t)s->micro_count;
+  if (!*table) GP_TRY(gp_alloc_array(cells, sizeof **table, (void **)table));
+  (*table)[(size_t)x->stage * (size_t)s->micro_count + (size_t)x->micro] = a + 1;
+  return GP_OK;
+}
+
 gp_status gp_sim_index(gp_sim *run) {
   const gp_schedule *s = run->schedule;
-  size_t cells = (size_t)s->stage_count * (size_t)s->micro_count;
   for (int32_t a = 0; a < s->first[s->device_count]; a++) {
-    const gp_action *x = &s->actions[a];
-    int32_t **table = table_of(run, x->op);
-    if (!table) continue;
-    if (!*table) GP_TRY(gp_alloc_array(cells, sizeof **table, (void **)table));
-    (*table)[(size_t)x->stage * (size_t)s->micro_count + (size_t)x->micro] = a + 1;
+    int op = s->actions[a].op;
+    int32_t **table = table_of(run, op);
+    if (table) GP_TRY(list(s, a, table));
+    if (s->copy_count > 1 && (op == GP_ACT_B || op == GP_ACT_W)) GP_TRY(list(s, a, &run->weights));
   }
   return GP_OK;
 }
@@ -53,6 +59,22 @@ int32_t gp_sim_device(const gp_sim *run, int32_t action) {
   return low;
 }
 
+/* The last action on the other device of this stage that adds to what an update or a reduction on this
+ * one reads, or -1: there is no other, or its batch is not known (a reduction in an endless stream). */
+static int32_t other_gradient(const gp_sim *r, int32_t action) {
+  const gp_schedule *s = r->schedule;
+  const gp_action *x = &s->actions[action];
+  int32_t device = gp_sim_device(r, action), last = -1;
+  int32_t begin = x->op == GP_ACT_U ? x->micro * s->batch : 0;
+  int32_t end = s->batch ? begin + s->batch : s->micro_count;
+  if (s->copy_count == 1 || (s->batch && x->op != GP_ACT_U)) return -1;
+  for (int32_t i = begin; i < end && i < s->micro_count; i++) {
+    int32_t w = look(r, r->weights, x->stage, i);
+    if (w > last && gp_sim_device(r, w) != device) last = w;
+  }
+  return last;
+}
+
 int32_t gp_sim_source(const gp_sim *run, int32_t action) {
   const gp_action *x = &run->schedule->actions[action];
   switch (x->op) {
@@ -65,8 +87,15 @@ int32_t gp_sim_source(const gp_sim *run, int32_t action) {
     return look(run, run->backward, x->stage + 1, x->micro);
   case GP_ACT_RECV_F: return look(run, run->send[0], x->stage - 1, x->micro);
   case GP_ACT_RECV_B: return look(run, run->send[1], x->stage + 1, x->micro);
+  case GP_ACT_U:
+  case GP_ACT_REDUCE: return other_gradient(run, action);
   default: return -1;
   }
+}
+
+bool gp_sim_is_message(const gp_sim *run, int32_t action) {
+  const gp_schedule *s = run->schedule;
+  return s->actions[action].op != GP_ACT_U && s->actions[action].op != GP_ACT_REDUCE;
 }
 
 /* The action that reads, on whatever device. */
@@ -98,8 +127,9 @@ double gp_sim_delay(const gp_sim *run, int32_t action) {
   return hop ? hop[forward ? x->stage : x->stage - 1] : 0;
 }
 
-double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t device) {
+double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader) {
   double finish = run->result->finish[action];
-  if (finish < 0 || gp_sim_device(run, action) == device) return finish;
+  if (finish < 0 || gp_sim_device(run, action) == gp_sim_device(run, reader)) return finish;
+  if (!gp_sim_is_message(run, reader)) return finish;
   return run->messages ? run->messages[action].arrival : finish + gp_sim_delay(run, action);
 }

@@ -59,12 +59,11 @@ static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason
 /* What let this place go on; *at becomes that. GP_BY_CHANNEL: *at did not run before, it waited. */
 static gp_reason why(const gp_sim *r, step *at) {
   int32_t before = previous(r, at->action), end = gp_sim_group_end(r->schedule, at->action);
-  int32_t device = gp_sim_device(r, at->action);
   if (before >= 0 && release(r, before) == at->time)
     return go_back(r, before, gp_sim_group_end(r->schedule, before) - 1, GP_BY_DEVICE, at);
   for (int32_t a = at->action; a < end; a++) {
     int32_t from = gp_sim_source(r, a);
-    if (from >= 0 && gp_sim_arrival(r, from, device) == at->time)
+    if (from >= 0 && gp_sim_arrival(r, from, a) == at->time)
       return go_back(r, first_of(r, from), from, GP_BY_VALUE, at);
   }
   return GP_BY_START;

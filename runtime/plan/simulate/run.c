@@ -63,6 +63,16 @@ static void wake_reader(gp_sim *r, int32_t reader, int32_t value) {
   if (r->cursors[device].waits == value) enqueue(r, device);
 }
 
+/* The same of a gradient that an update or a reduction on the stage's other device waits for. */
+static void wake_copy(gp_sim *r, int32_t gradient) {
+  const gp_schedule *s = r->schedule;
+  const gp_action *x = &s->actions[gradient];
+  if (s->copy_count == 1 || (x->op != GP_ACT_B && x->op != GP_ACT_W)) return;
+  const int32_t *at = &s->placement[2 * x->stage];
+  for (int i = 0; i < 2; i++)
+    if (r->cursors[at[i]].waits == gradient) enqueue(r, at[i]);
+}
+
 /* ---- channels ------------------------------------------------------------------------------ */
 
 /* Of what `sender` sends: one per edge, direction and sender's copy of the stage. */
@@ -129,8 +139,9 @@ static bool receive(gp_sim *r, int32_t device) {
   for (; c->part < c->end; c->part++) {
     int32_t from = gp_sim_source(r, c->part);
     if (from < 0) continue;
-    double arrival = gp_sim_arrival(r, from, device);
-    bool crosses = r->capacity >= 0 && gp_sim_device(r, from) != device;
+    double arrival = gp_sim_arrival(r, from, c->part);
+    bool crosses =
+        r->capacity >= 0 && gp_sim_device(r, from) != device && gp_sim_is_message(r, c->part);
     if (arrival < 0) {
       c->waits = from;
       if (crosses) post(r, from, c->part, c->ready);
@@ -154,6 +165,7 @@ static void compute(gp_sim *r, gp_sim_cursor *c) {
     r->result->finish[a] = c->ready + sum;
   }
   c->ready += sum;
+  for (int32_t a = c->next; a < c->end; a++) wake_copy(r, a);
   c->part = c->next;
   c->ran = true;
 }
@@ -273,6 +285,7 @@ static gp_status allocate(gp_sim *r) {
 static void free_run(gp_sim *r) {
   gp_free(r->forward);
   gp_free(r->backward);
+  gp_free(r->weights);
   for (int i = 0; i < 2; i++) {
     gp_free(r->send[i]);
     gp_free(r->receive[i]);

@@ -53,6 +53,7 @@ typedef struct gp_sim {
   gp_simulation *result;
   int32_t *forward, *backward;   /* per (stage, micro-batch): index + 1 of F, of B or I */
   int32_t *send[2], *receive[2]; /* the same of explicit sends and receives; NULL: there are none */
+  int32_t *weights;              /* of B or W; NULL where stages have one device */
   gp_sim_cursor *cursors;        /* per device */
   int32_t *queue;                /* devices that may be able to go on, a ring */
   int32_t queue_first, queue_count;
@@ -73,8 +74,10 @@ int32_t gp_sim_source(const gp_sim *run, int32_t action);
 int32_t gp_sim_reader(const gp_sim *run, int32_t action);
 /* How long the value of an action that crosses devices travels. */
 double gp_sim_delay(const gp_sim *run, int32_t action);
-/* When the value of an action reached the device, below 0 where it has not yet. */
-double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t device);
+/* Does this reader take what it needs out of a channel? Updates and reductions do not. */
+bool gp_sim_is_message(const gp_sim *run, int32_t reader);
+/* When what an action made is there for its reader, below 0 where it is not yet. */
+double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader);
 
 /* ---- what is read off a finished run --------------------------------------------------------- */
 
