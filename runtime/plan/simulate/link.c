@@ -35,8 +35,19 @@ static gp_status list(const gp_schedule *s, int32_t a, int32_t **table) {
   return GP_OK;
 }
 
+/* Of every action, where the stage alone does not say it: it has two devices. */
+static gp_status list_devices(gp_sim *r) {
+  const gp_schedule *s = r->schedule;
+  size_t total = (size_t)s->first[s->device_count];
+  GP_TRY(gp_alloc_array(total, sizeof *r->device, (void **)&r->device));
+  for (int32_t d = 0; d < s->device_count; d++)
+    for (int32_t a = s->first[d]; a < s->first[d + 1]; a++) r->device[a] = d;
+  return GP_OK;
+}
+
 gp_status gp_sim_index(gp_sim *run) {
   const gp_schedule *s = run->schedule;
+  if (s->copy_count > 1) GP_TRY(list_devices(run));
   for (int32_t a = 0; a < s->first[s->device_count]; a++) {
     int op = s->actions[a].op;
     int32_t **table = table_of(run, op);
@@ -49,14 +60,7 @@ gp_status gp_sim_index(gp_sim *run) {
 /* With one device per stage the placement says it. */
 int32_t gp_sim_device(const gp_sim *run, int32_t action) {
   const gp_schedule *s = run->schedule;
-  if (s->copy_count == 1 && s->actions[action].stage >= 0)
-    return s->placement[s->actions[action].stage];
-  int32_t low = 0, high = s->device_count;
-  while (high - low > 1) {
-    int32_t middle = low + (high - low) / 2;
-    *(s->first[middle] <= action ? &low : &high) = middle;
-  }
-  return low;
+  return run->device ? run->device[action] : s->placement[s->actions[action].stage];
 }
 
 /* The last action on the other device of this stage that adds to what an update or a reduction on this

@@ -53,6 +53,7 @@ typedef struct gp_sim {
   gp_simulation *result;
   int32_t *forward, *backward;   /* per (stage, micro-batch): index + 1 of F, of B or I */
   int32_t *send[2], *receive[2]; /* the same of explicit sends and receives; NULL: there are none */
+  int32_t *device;               /* per action; NULL where the placement says it */
   int32_t *weights;              /* of B or W; NULL where stages have one device */
   gp_sim_cursor *cursors;        /* per device */
   int32_t *queue;                /* devices that may be able to go on, a ring */
@@ -67,6 +68,7 @@ typedef struct gp_sim {
 
 /* Fill in the tables of a run. */
 gp_status gp_sim_index(gp_sim *run);
+/* The device of an action that is no empty cell. */
 int32_t gp_sim_device(const gp_sim *run, int32_t action);
 /* The action whose value this one reads and another device may make, or -1. */
 int32_t gp_sim_source(const gp_sim *run, int32_t action);
