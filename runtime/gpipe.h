@@ -364,6 +364,7 @@ typedef struct gp_costs {
                                       between devices; edge 0 is between stages 0 and 1 */
   double joined;                   /* joined actions take this times the sum of their costs */
   bool blocking;                   /* a device does nothing else while it sends */
+  bool barrier;                    /* no update before all gradients of the step are there */
   int capacity;              /* values a channel holds before its sender waits; -1: any number */
   const double *activation;  /* bytes per micro-batch, from F to the last backward action */
   const double *after_input; /* bytes of these that W reads after I; NULL: all */
@@ -380,7 +381,8 @@ typedef struct gp_device_load {
 } gp_device_load;
 
 /* Why an action of the critical path began when it did: at the start, when the action before it on
- * its device ended, when a value arrived, or when a full channel let its device go. */
+ * its device ended, when a value (or the last gradient) was there, or when a full channel let its
+ * device go. */
 typedef enum gp_reason { GP_BY_START, GP_BY_DEVICE, GP_BY_VALUE, GP_BY_CHANNEL } gp_reason;
 
 typedef struct gp_critical {

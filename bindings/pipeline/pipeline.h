@@ -4,11 +4,11 @@
 
 #include "binding.h"
 
-#define GP_LUA_TRACE    "gpipe.Trace"
-#define GP_LUA_ROWS     "gpipe.Rows"
-#define GP_LUA_SCHEDULE "gpipe.CheckedSchedule"
+#define GP_LUA_TRACE      "gpipe.Trace"
+#define GP_LUA_ROWS       "gpipe.Rows"
+#define GP_LUA_SCHEDULE   "gpipe.CheckedSchedule"
 #define GP_LUA_SIMULATION "gpipe.Simulated"
-#define GP_LUA_PIPELINE "gpipe.PipelineCore"
+#define GP_LUA_PIPELINE   "gpipe.PipelineCore"
 
 /* Another reference to the trace at index. */
 gp_trace *gp_lua_take_trace(lua_State *L, int index);

@@ -10,6 +10,7 @@ static gp_simulation *check_simulation(lua_State *L, int index) {
   return *box;
 }
 
+/* The simulation at 1 and its schedule, for a device of it at 2. */
 static gp_simulation *check_device(lua_State *L, int *device, const gp_schedule **schedule) {
   gp_simulation *simulation = check_simulation(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -48,6 +49,7 @@ static gp_costs push_costs(lua_State *L, int index) {
   gp_costs costs = {.stage_count = (int)gp_lua_int_field(L, index, "stages", 0),
                     .joined = gp_lua_number_field(L, index, "joined"),
                     .blocking = gp_lua_flag_field(L, index, "blocking"),
+                    .barrier = gp_lua_flag_field(L, index, "barrier"),
                     .capacity = (int)gp_lua_int_field(L, index, "capacity", -1)};
   luaL_argcheck(L, costs.stage_count > 0, index, "costs.stages is missing");
   size_t stages = (size_t)costs.stage_count;
@@ -104,6 +106,7 @@ static int simulation_device(lua_State *L) {
   return 6;
 }
 
+/* Set a field of the table on the top where there is a number. */
 static void set_int(lua_State *L, const char *name, int32_t value) {
   if (value < 0) return;
   lua_pushinteger(L, value);

@@ -52,6 +52,41 @@ describe("a simulation", function()
       build("sent", 2, 1):simulate { SEND = 0.25, RECV = 0.5, comm = 3 }.makespan)
   end)
 
+  it("lets updates wait for their device, or behind a barrier for all gradients", function()
+    schedule.define("updated", function(p, m)
+      local rows, placement = build("1f1b", p, m):rows(), {}
+      for r = 0, p - 1 do rows[r + 1], placement[r] = ("%s,%dU0"):format(rows[r + 1], r), r end
+      return { placement = placement, rows = rows }
+    end)
+    local s = build("updated", 4, 8)
+    local free, held = s:simulate { U = 5 }, s:simulate { U = 5, barrier = true }
+    assert.same({ 38, 38 }, { free.makespan, held.makespan })
+    local update = free:timeline(3)[17]
+    assert.same({ "U", 3 + 24, 3 + 29 }, { update.op, update.begin, update.finish })
+    for d = 0, 3 do assert.equal(33, held:timeline(d)[17].begin) end
+    assert.equal("B", held.critical[#held.critical - 1].op)
+    local stream = build("pipedream", 2, 4)
+    fails_with("a barrier in an asynchronous schedule", stream.simulate, stream, { barrier = true })
+  end)
+
+  it("lets reductions and updates wait for the stage's other device", function()
+    schedule.define("both", function()
+      return { placement = { [0] = { 0, 1 }, { 1, 0 } }, rows = {
+        "0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD,0U0,1U0",
+        "1F0,0F1,1B0,0B1,0REDUCE_GRAD,1REDUCE_GRAD,1U0,0U0" } }
+    end)
+    local s = build("both", 2, 2)
+    for _, capacity in ipairs { 1, 2 } do -- with channels in the way, and without
+      local r = s:simulate { B = { 2, 5 }, U = 1, REDUCE = 0.5, capacity = capacity }
+      local row = r:timeline(1)
+      assert.same({ 11, 11.5, 12, 13 }, { row[5].begin, row[6].begin, row[7].begin, row[8].begin })
+      assert.equal(14, r.makespan)
+    end
+    local later = s:simulate { B = { 2, 5 }, comm = { F = 0, B = 3 } }
+    assert.equal(13, later:timeline(0)[4].finish) -- 0B0; its copy's 0B1 ends at 14
+    assert.equal(14, later:timeline(0)[5].begin)
+  end)
+
   it("divides B where it is split, and adds I and W where it is not", function()
     assert.equal(3 * 4, build("1f1b", 1, 3):simulate { B = 3 }.makespan)
     assert.equal(3 * 4, build("zb_h1", 1, 3):simulate { B = 3 }.makespan)

@@ -24,6 +24,7 @@ local spec = {
   overlap = { type = "boolean" },
   capacity = { type = "integer", min = 0 },
   joined = cost,
+  barrier = { type = "boolean" },
   memory = { type = "table" },
   unit = { type = "string" },
 }
@@ -83,7 +84,7 @@ end
 -- Costs of one stage where a device has `share` of them.
 local function costs_of(given, share)
   local costs = {}
-  for _, key in ipairs { "comm", "link", "bytes", "overlap", "capacity", "joined", "unit" } do
+  for _, key in ipairs { "comm", "link", "bytes", "overlap", "capacity", "joined", "barrier", "unit" } do
     costs[key] = given[key]
   end
   for _, op in ipairs(SHARES) do costs[op] = given[op] and given[op] / share end
@@ -181,7 +182,7 @@ end
 ---
 --- Elements are names, {name, option = ...} and schedules; `devices` and `chunks` are for those built
 --- here. Costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are of a whole device's share of the model; `comm`,
---- `link`, `bytes`, `overlap`, `capacity`, `joined` and `unit` are as in `schedule:simulate`. A schedule
+--- `link`, `bytes`, `overlap`, `capacity`, `joined`, `barrier` and `unit` are as in `schedule:simulate`. A schedule
 --- that cannot be built or run with these numbers is a row with its reason.
 --- Errors: an unknown schedule, an unknown option of compare itself.
 --- ```lua

@@ -19,6 +19,7 @@ local spec = {
   bytes = number_or_list,
   overlap = { type = "boolean", default = true },
   capacity = { type = "integer", min = 0, max = 999999 },
+  barrier = { type = "boolean", default = false },
   joined = { type = "number", min = 0, below = math.huge, default = 1 },
   memory = { type = "table" },
   unit = { type = "string", default = "" },
@@ -136,6 +137,7 @@ end
 local function costs_of(given, stages)
   local costs = {
     stages = stages, joined = given.joined, blocking = not given.overlap, capacity = given.capacity,
+    barrier = given.barrier,
   }
   for _, op in ipairs { "F", "B", "I", "W", "R", "U" } do
     costs[op] = list_of(op, given[op], stages, "stage")
@@ -161,6 +163,7 @@ end
 --- and 1), per direction {F =, B =}; or `link = {latency =, bandwidth =}` with `bytes` alike.
 --- `overlap = false`: the sender's device is busy meanwhile. `capacity`: values that a channel (an edge
 --- in one direction) holds before its sender must wait; 0 is rendezvous; left out: any number.
+--- `barrier = true`: updates wait until every gradient of the step is there.
 --- `joined`: an overlapped pair takes this times the sum of its parts (default 1).
 --- `memory = {activation =, after_input =, resident =, version =}`: bytes of a stage per micro-batch from
 --- F on, what of these W still reads after I, what stays (weights, gradients), each further version.

@@ -27,6 +27,7 @@ static int32_t **table_of(gp_sim *r, int op) {
   }
 }
 
+/* Enter action a into the table, which is made when something is entered first. */
 static gp_status list(const gp_schedule *s, int32_t a, int32_t **table) {
   const gp_action *x = &s->actions[a];
   size_t cells = (size_t)s->stage_count * (size_t)s->micro_count;
@@ -79,6 +80,11 @@ static int32_t other_gradient(const gp_sim *r, int32_t action) {
   return last;
 }
 
+/* Behind a barrier it is the last gradient of all. */
+static int32_t update_source(const gp_sim *r, int32_t action) {
+  return r->costs->barrier ? r->last_gradient : other_gradient(r, action);
+}
+
 int32_t gp_sim_source(const gp_sim *run, int32_t action) {
   const gp_action *x = &run->schedule->actions[action];
   switch (x->op) {
@@ -91,7 +97,7 @@ int32_t gp_sim_source(const gp_sim *run, int32_t action) {
     return look(run, run->backward, x->stage + 1, x->micro);
   case GP_ACT_RECV_F: return look(run, run->send[0], x->stage - 1, x->micro);
   case GP_ACT_RECV_B: return look(run, run->send[1], x->stage + 1, x->micro);
-  case GP_ACT_U:
+  case GP_ACT_U: return update_source(run, action);
   case GP_ACT_REDUCE: return other_gradient(run, action);
   default: return -1;
   }
@@ -102,7 +108,7 @@ bool gp_sim_is_message(const gp_sim *run, int32_t action) {
   return s->actions[action].op != GP_ACT_U && s->actions[action].op != GP_ACT_REDUCE;
 }
 
-/* The action that reads, on whatever device. */
+/* The action that reads, on whatever device; through a receive where the schedule names one. */
 static int32_t reader(const gp_sim *r, const gp_action *x) {
   switch (x->op) {
   case GP_ACT_F:
@@ -133,6 +139,7 @@ double gp_sim_delay(const gp_sim *run, int32_t action) {
 
 double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader) {
   double finish = run->result->finish[action];
+  if (run->gradients > 0 && run->schedule->actions[reader].op == GP_ACT_U) return -1;
   if (finish < 0 || gp_sim_device(run, action) == gp_sim_device(run, reader)) return finish;
   if (!gp_sim_is_message(run, reader)) return finish;
   return run->messages ? run->messages[action].arrival : finish + gp_sim_delay(run, action);

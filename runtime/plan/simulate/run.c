@@ -40,6 +40,8 @@ static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
     GP_TRY(check_list(costs->act[op], s->stage_count, "the cost of an action of stage"));
   for (int i = 0; i < 2; i++)
     GP_TRY(check_list(costs->hop[i], s->stage_count - 1, "the delay of edge"));
+  if (costs->barrier && s->batch > 0)
+    return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, none wanted");
   GP_TRY(check_list(&costs->joined, 1, "the factor of joined actions"));
   const double *bytes[] = {costs->activation, costs->after_input, costs->resident, costs->version};
   for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
@@ -71,6 +73,16 @@ static void wake_copy(gp_sim *r, int32_t gradient) {
   const int32_t *at = &s->placement[2 * x->stage];
   for (int i = 0; i < 2; i++)
     if (r->cursors[at[i]].waits == gradient) enqueue(r, at[i]);
+}
+
+/* Behind a barrier updates wait for the last gradient of all. */
+static void count_gradient(gp_sim *r, int32_t action) {
+  const double *finish = r->result->finish;
+  int op = r->schedule->actions[action].op;
+  if (!r->costs->barrier || (op != GP_ACT_B && op != GP_ACT_W)) return;
+  if (finish[action] > finish[r->last_gradient]) r->last_gradient = action;
+  if (--r->gradients == 0)
+    for (int32_t d = 0; d < r->schedule->device_count; d++) enqueue(r, d);
 }
 
 /* ---- channels ------------------------------------------------------------------------------ */
@@ -165,7 +177,10 @@ static void compute(gp_sim *r, gp_sim_cursor *c) {
     r->result->finish[a] = c->ready + sum;
   }
   c->ready += sum;
-  for (int32_t a = c->next; a < c->end; a++) wake_copy(r, a);
+  for (int32_t a = c->next; a < c->end; a++) {
+    wake_copy(r, a);
+    count_gradient(r, a);
+  }
   c->part = c->next;
   c->ran = true;
 }
@@ -214,8 +229,19 @@ static gp_status fail_stuck(const gp_sim *r, int32_t device) {
                  (int)device, at, gp_action_print(&s->actions[c->waits], other));
 }
 
+/* Any of them stands for the last one before it is known. */
+static void count_gradients(gp_sim *r) {
+  const gp_schedule *s = r->schedule;
+  for (int32_t a = 0; r->costs->barrier && a < s->first[s->device_count]; a++) {
+    if (s->actions[a].op != GP_ACT_B && s->actions[a].op != GP_ACT_W) continue;
+    r->last_gradient = a;
+    r->gradients++;
+  }
+}
+
 static gp_status run_all(gp_sim *r) {
   const gp_schedule *s = r->schedule;
+  count_gradients(r);
   for (int32_t d = 0; d < s->device_count; d++) {
     gp_sim_cursor *c = &r->cursors[d];
     c->next = c->part = s->first[d];

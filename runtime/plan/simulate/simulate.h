@@ -58,6 +58,8 @@ typedef struct gp_sim {
   gp_sim_cursor *cursors;        /* per device */
   int32_t *queue;                /* devices that may be able to go on, a ring */
   int32_t queue_first, queue_count;
+  int32_t gradients;        /* B and W that are not done yet, where updates wait for all */
+  int32_t last_gradient;    /* of these the one that ended last so far */
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where sending takes no time of the sender's */
   gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
