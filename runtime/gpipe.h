@@ -353,6 +353,43 @@ int gp_schedule_device_count(const gp_schedule *schedule);
 /* Actions of a device as they were given. */
 const gp_action *gp_schedule_get(const gp_schedule *schedule, int device, int *count);
 
+/* What a schedule may take beside being one; negative fields (or NULL) are not checked. */
+typedef struct gp_schedule_limits {
+  int capacity;             /* messages a channel holds before its sender blocks; 0: they meet */
+  int versions;             /* of a stage's weights alive at once, the newest included */
+  int buffers;              /* of a stage: micro-batch i takes number i mod buffers */
+  const int32_t *peak_live; /* per device: activations of a (stage, micro-batch) alive at once */
+} gp_schedule_limits;
+
+/* Check the limits. Errors: GP_ESCHEDULE, as gp_schedule_new. */
+gp_status gp_schedule_limit(const gp_schedule *schedule, const gp_schedule_limits *limits,
+                            gp_schedule_fault *fault);
+/* The smallest capacity with which the schedule ends, and with which (at unit costs) it is as fast as with
+ * any; channels are those of an edge, direction and pair of devices. Cost: a run per guess. */
+gp_status gp_schedule_capacity(const gp_schedule *schedule, int *works, int *full_speed);
+/* The most activations alive at once, per device and [stage][copy]. */
+gp_status gp_schedule_peaks(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
+/* Where the activations of a stage lie: slot[stage][micro], and count[stage][copy] of them. */
+gp_status gp_schedule_slots(const gp_schedule *schedule, int32_t *slot, int32_t *count);
+/* The most versions of the weights alive at once, live[stage][copy]; 1 in a synchronous schedule. */
+gp_status gp_schedule_versions(const gp_schedule *schedule, int32_t *live);
+int gp_schedule_stage_count(const gp_schedule *schedule);
+int gp_schedule_micro_count(const gp_schedule *schedule);
+int gp_schedule_copy_count(const gp_schedule *schedule);
+/* Devices of the stages, [stage][copy]. */
+const int32_t *gp_schedule_placement(const gp_schedule *schedule);
+
+/* Passes: rows (new, the caller's) made of a schedule's.
+ * comms: with the sends and receives of every edge that crosses devices and has none, where
+ * torch.distributed.pipelining puts them; empty cells delay receives and go. merged: B for each I that its
+ * W directly follows; empty cells go. compute: without sends, receives, shards and reductions. */
+gp_status gp_schedule_comms(const gp_schedule *schedule, gp_rows **rows);
+gp_status gp_schedule_merged(const gp_schedule *schedule, gp_rows **rows);
+gp_status gp_schedule_compute(const gp_schedule *schedule, gp_rows **rows);
+/* Steps it takes when each device does one action a step: torch's dry run. step (optional) receives the
+ * step of each action, device after device. Cost: steps x devices. */
+gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *steps);
+
 /* ---- simulation ---------------------------------------------------------------------------- */
 
 /* What the actions of a schedule cost, in any unit of time. Lists have one number per stage, are

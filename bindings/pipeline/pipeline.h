@@ -18,5 +18,11 @@ gp_rows *gp_lua_check_rows(lua_State *L, int index);
 void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count);
 /* The verified schedule at index, borrowed. */
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
+/* Push nil, text, check, device and position (from 1; nil: none) of a fault; returns 5. */
+int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault);
+/* What can be asked of a verified schedule, as methods: checks.c and comms.c. */
+extern const luaL_Reg gp_lua_schedule_checks[], gp_lua_schedule_passes[];
+/* Push a box for lists of actions, empty yet. */
+gp_rows **gp_lua_new_rows(lua_State *L);
 
 #endif

@@ -97,12 +97,17 @@ static int rows_text(lua_State *L) {
   return 1;
 }
 
-/* core.rows(devices) -> rows */
-static int rows_new(lua_State *L) {
-  int devices = (int)gp_lua_check_int(L, 1, "rows: devices", 1, 999999);
+gp_rows **gp_lua_new_rows(lua_State *L) {
   gp_rows **box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable(L, GP_LUA_ROWS);
+  return box;
+}
+
+/* core.rows(devices) -> rows */
+static int rows_new(lua_State *L) {
+  int devices = (int)gp_lua_check_int(L, 1, "rows: devices", 1, 999999);
+  gp_rows **box = gp_lua_new_rows(L);
   gp_status status = gp_rows_new(devices, box);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }

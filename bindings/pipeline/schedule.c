@@ -10,8 +10,7 @@ gp_schedule *gp_lua_check_schedule(lua_State *L, int index) {
   return *(gp_schedule **)luaL_checkudata(L, index, GP_LUA_SCHEDULE);
 }
 
-/* Push check, device and position (from 1) of a fault; nil where there is none. */
-static int push_fault(lua_State *L, const gp_schedule_fault *fault) {
+int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault) {
   lua_pushnil(L);
   lua_pushstring(L, gp_error_text());
   lua_pushstring(L, fault->check);
@@ -39,7 +38,7 @@ static int schedule_new(lua_State *L) {
   luaL_setmetatable(L, GP_LUA_SCHEDULE);
   gp_schedule_fault fault = {0};
   gp_status status = gp_schedule_new(&spec, box, &fault);
-  if (status == GP_ESCHEDULE) return push_fault(L, &fault);
+  if (status == GP_ESCHEDULE) return gp_lua_push_fault(L, &fault);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
@@ -69,6 +68,8 @@ int gp_open_schedule(lua_State *L) {
   lua_pushcfunction(L, schedule_free);
   lua_setfield(L, -2, "__gc");
   luaL_newlib(L, methods);
+  luaL_setfuncs(L, gp_lua_schedule_checks, 0);
+  luaL_setfuncs(L, gp_lua_schedule_passes, 0);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   lua_pushcfunction(L, schedule_new);

@@ -1,19 +1,22 @@
--- lua/gpipe/schedule/bubble_filling.lua - one trial of the zero-bubble heuristic: W goes where a device would wait.
+-- lua/gpipe/schedule/bubble_filling.lua - a trial of zero bubble: W goes where a device would wait.
 --
--- A trial lays F, I and W of every device under a limit of activations, with given costs and three yes-or-no
--- choices; nobody knows beforehand which are best, so zb_auto tries all eight and keeps the shortest.
--- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 3.1, and the authors' implementation.
+-- A trial lays F, I and W of every device under a limit of activations, with given costs and three
+-- yes-or-no choices; nobody knows beforehand which are best, so zb_auto tries all eight and keeps
+-- the shortest.
+-- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 3.1, and the authors'
+-- implementation.
 
 local Trial = {}
 Trial.__index = Trial
 
--- A device: its list of ops, when it is done with it, how many F, I and W it holds, when each ended, when
--- its first F began, and how long it has waited since.
+-- A device: its list of ops, when it is done with it, how many F, I and W it holds, when each
+-- ended, when its first F began, and how long it has waited since.
 local function new_device()
-  return { ops = {}, clock = 0, F = 0, I = 0, W = 0, ended = { F = {}, I = {}, W = {} }, bubble = 0 }
+  local ended = { F = {}, I = {}, W = {} }
+  return { ops = {}, clock = 0, F = 0, I = 0, W = 0, ended = ended, bubble = 0 }
 end
 
--- ---- laying passes -----------------------------------------------------------------------------------
+-- ---- laying passes --------------------------------------------------------------------------
 
 -- When the input of device d's next F or I arrives.
 function Trial:arrival(d, op)
@@ -65,9 +68,9 @@ function Trial:lay_backward(d)
   self:lay(d, "I")
 end
 
--- ---- micro-batch 0 -----------------------------------------------------------------------------------
+-- ---- micro-batch 0 --------------------------------------------------------------------------
 
--- How many F more fit into memory and before the first I, which arrives at `back`; and when they end.
+-- How many F more fit into memory and before the first I, which arrives at `back`; when they end.
 function Trial:room_before(d, back)
   local device, cost = self[d], self.cost.F[d]
   local clock, count = device.clock, 0
@@ -79,16 +82,17 @@ function Trial:room_before(d, back)
   return count, clock
 end
 
--- Forwards ahead of the first backward: fewer on each device than on the one before, unless those are all.
+-- Forwards ahead of the first backward: fewer on each device than on the one before, unless those
+-- are all.
 function Trial:warm_up()
   local last, more = self.p - 1, {}
   for d = 0, last do self:lay(d, "F") end
   local back = self[last].clock + self.cost.I[last]
   more[last] = 0
   for d = last - 1, 0, -1 do
-    local arrival, clock = back + self.comm, nil
-    more[d], clock = self:room_before(d, arrival)
-    back = math.max(clock, arrival) + self.cost.I[d]
+    local arrival = back + self.comm
+    local count, clock = self:room_before(d, arrival)
+    more[d], back = count, math.max(clock, arrival) + self.cost.I[d]
   end
   for d = 0, last do
     if d > 0 then
@@ -100,9 +104,9 @@ function Trial:warm_up()
   for d = last, 0, -1 do self:lay(d, "I") end
 end
 
--- ---- the others --------------------------------------------------------------------------------------
+-- ---- the others -----------------------------------------------------------------------------
 
--- Whether an F now would keep device d from an I that comes soon, while the next device has F enough.
+-- Whether an F now would keep device d from an I that comes soon; the next device has F enough.
 function Trial:delays(d)
   local device, after = self[d], self[d + 1]
   if not after or device.F < after.F + 2 then return false end
@@ -126,12 +130,13 @@ function Trial:round()
   for d = self.p - 1, 0, -1 do self:lay_backward(d) end
 end
 
---- Lay a schedule. Fields of the trial: p, m, memory (activations per device), cost = {F =, I =, W =} (each
---- {[device] = cost} from 0), comm, and the choices overrun (the last F before the first I may delay it),
---- backward_first (no F that would delay an I), greedy (W wherever a device would wait).
---- Returns the longest time from a device's first action to its last; trial[d].ops are the lists then.
+--- Lay a schedule. Fields of the trial: p, m, memory (activations per device), comm, cost.F, .I,
+--- .W (each {[device] = cost} from 0), and the choices overrun (the last F before the first I may
+--- delay it), backward_first (no F that would delay an I), greedy (W wherever a device would
+--- wait).
 ---@param trial table
----@return table trial, number span
+---@return table trial trial[d].ops are the lists now, d from 0
+---@return number span the longest time from a device's first action to its last
 return function(trial)
   setmetatable(trial, Trial).most_bubble = 0
   for d = 0, trial.p - 1 do trial[d] = new_device() end

@@ -1,9 +1,10 @@
 -- lua/gpipe/schedule/building_block.lua - a V schedule grown from the slots of one micro-batch.
 --
--- A block says in which slot (of equal length) each device runs F and I of both its stages for micro-batch 0;
--- micro-batch k is the same 6k slots later: F, I and W of two stages. A short life of the activations in the
--- block makes a small memory. From the block: W goes into free slots; then everything before and after the
--- steady state moves to the earliest slot that it can without more memory; W is laid anew and again.
+-- A block says in which slot (of equal length) each device runs F and I of both its stages for
+-- micro-batch 0; micro-batch k is the same 6k slots later: F, I and W of two stages. A short life
+-- of the activations in the block makes a small memory. From the block: W goes into free slots;
+-- then everything before and after the steady state moves to the earliest slot that it can without
+-- more memory; W is laid anew and again.
 -- Source: Qi et al. 2024 (pipeline parallelism with controllable memory), sections 3 and 4.
 
 local building_block = {}
@@ -14,9 +15,11 @@ local from = { [F0] = -1, [F1] = 1, [I1] = -1, [I0] = 1 } -- the neighbour that 
 
 local PERIOD = 6
 
--- A plan: per device d its slots {[time] = kind}, their end, the slots of each kind {[kind] = {[k] = time}},
--- and of I of either stage in order of time.
-local function empty_device() return { slots = {}, stop = 0, at = { {}, {}, {}, {}, {} }, inner = {} } end
+-- Of a device: slots[time] = kind, the end of them, at[kind][k] = time, and the times of both
+-- stages' I in order. A plan is {p =, m =, [d] = device}.
+local function empty_device()
+  return { slots = {}, stop = 0, at = { {}, {}, {}, {}, {} }, inner = {} }
+end
 
 local function place(device, kind, k, time)
   device.slots[time], device.at[kind][k] = kind, time
@@ -30,8 +33,8 @@ local function place(device, kind, k, time)
   inner[i] = time
 end
 
--- Visit all that is planned in order of time, devices from 0 at one time: visit(device, kind, k, time).
--- What is visited may have moved to an earlier slot meanwhile, never to a later one.
+-- Visit all that is planned in order of time, devices from 0 at one time. The visitor may move what
+-- it is given to an earlier slot, never to a later one.
 local function each(plan, visit)
   local seen, stop = {}, 0
   for d = 0, plan.p - 1 do
@@ -62,7 +65,7 @@ local function earliest(plan, d, kind, k)
   return math.max(time, k > 0 and at[kind][k - 1] or -1) + 1
 end
 
--- ---- W -------------------------------------------------------------------------------------------------
+-- ---- W --------------------------------------------------------------------------------------
 
 -- Put W into free slots, the oldest first.
 local function lay_w(plan)
@@ -97,9 +100,10 @@ local function run(plan)
   return made
 end
 
--- ---- squeezing -------------------------------------------------------------------------------------------
+-- ---- squeezing ------------------------------------------------------------------------------
 
--- Activations alive and W waiting after a slot; while W is not laid (`lax`), one runs in every free slot.
+-- Activations alive and W waiting after a slot; while W is not laid (`lax`), one runs in every
+-- free slot.
 local function step(kind, live, waiting, lax)
   if kind == F0 or kind == F1 then return live + 1, waiting end
   if kind == W then return live - 1, waiting end
@@ -119,7 +123,8 @@ local function measure(device, lax)
   return most
 end
 
--- Whether a device stays within its memory with `kind` at `new` instead of `old`; if so, it is there.
+-- Whether a device stays within its memory with `kind` at `new` instead of `old`; if so, it is
+-- there.
 local function try(device, kind, old, new, plan)
   local slots, time = device.slots, new
   local live, waiting = device.live[new - 1], device.waiting[new - 1]
@@ -146,8 +151,8 @@ local function advance(plan, d, kind, k, time)
   return new
 end
 
--- Squeeze what is before (where W is laid) and after the steady state, which begins with the first I that comes
--- back to device 0 and ends with its last F.
+-- Squeeze what is before (where W is laid) and after the steady state, which begins with the first
+-- I that comes back to device 0 and ends with its last F.
 local function squeeze(plan, lax)
   plan.lax, plan.limit = lax, 0
   for d = 0, plan.p - 1 do plan.limit = math.max(plan.limit, measure(plan[d], lax)) end
@@ -162,7 +167,7 @@ local function squeeze(plan, lax)
   return plan
 end
 
--- ---- the schedule ------------------------------------------------------------------------------------------
+-- ---- the schedule ---------------------------------------------------------------------------
 
 -- Append a device's passes in order of time; in free slots W, of stage 1 first.
 local function append(rows, plan, d)
@@ -191,18 +196,17 @@ end
 ---@param rows userdata for p devices
 ---@param p integer
 ---@param m integer
----@param block fun(r: integer): integer, integer, integer, integer slots of F and I of device r: F of stage r,
---- F of stage 2p-1-r, I of that, I of stage r; all different modulo 6
+---@param block fun(r: integer): integer, integer, integer, integer the slots in which device r runs
+--- F of stage r, F of stage 2p-1-r, I of that, I of stage r; all different modulo 6
 function building_block.fill(rows, p, m, block)
   local plan = { p = p, m = m }
   for d = 0, p - 1 do
     plan[d] = empty_device()
     local starts = { block(d) }
-    for kind = F0, I0 do
-      for k = 0, m - 1 do place(plan[d], kind, k, starts[kind] + PERIOD * k) end
+    for k = 0, m - 1 do
+      for kind = F0, I0 do place(plan[d], kind, k, starts[kind] + PERIOD * k) end
     end
   end
-  for d = 0, p - 1 do table.sort(plan[d].inner) end
   lay_w(plan)
   plan = squeeze(run(squeeze(plan, false)), true)
   lay_w(plan)

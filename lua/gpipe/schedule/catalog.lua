@@ -1,6 +1,7 @@
--- lua/gpipe/schedule/catalog.lua - the schedules there are: the file of each and the options of its own.
+-- lua/gpipe/schedule/catalog.lua - the schedules there are: the module and the options of each.
 --
--- A generator is a function (p, m, opts) in lua/gpipe/schedules/; a new one is a file there and a line here.
+-- A generator is a function (p, m, opts) in lua/gpipe/schedules/; a new one is a file there and a
+-- line here.
 
 local catalog = {}
 
@@ -31,7 +32,7 @@ local option_specs = {
   v_min = { stages_per_device = two_stages },
   zb_auto = {
     memory = { type = integer, min = 1 }, F = cost, I = cost, W = cost,
-    comm = { type = "number", min = 0, default = 0 },
+    comm = { type = "number", min = 0, below = math.huge, default = 0 },
   },
   zb_h1 = {},
   zb_h2 = {},

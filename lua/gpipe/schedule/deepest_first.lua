@@ -1,10 +1,10 @@
--- lua/gpipe/schedule/deepest_first.lua - a V schedule of few micro-batches: whoever can runs the pass furthest on.
+-- lua/gpipe/schedule/deepest_first.lua - a V schedule of few micro-batches: furthest pass first.
 --
--- In slots of equal length each device runs, of what has its input, I of its first stage, I of its second, F of
--- its second, F of its first, in this order, and W where it has nothing else. Memory is not looked at: with
--- m <= p there are never more than 2p activations anyway.
+-- In slots of equal length each device runs, of what has its input, I of its first stage, I of its
+-- second, F of its second, F of its first, in this order, and W where it has nothing else. Memory
+-- is not looked at: with m <= p there are never more than 2p activations anyway.
 
--- The passes of a micro-batch over the V, in order: op, which stage of the device, which neighbour sends.
+-- The passes of a micro-batch over the V: op, which stage of the device, which neighbour sends.
 local passes = {
   { op = "F", chunk = 0, from = -1 }, { op = "F", chunk = 1, from = 1 },
   { op = "I", chunk = 1, from = -1 }, { op = "I", chunk = 0, from = 1 },

@@ -1,19 +1,21 @@
--- lua/gpipe/schedule/eight_steps.lua - the eight steps that a device goes through in DualPipe and DualPipeV.
+-- lua/gpipe/schedule/eight_steps.lua - the steps that a device goes through in DualPipe(V).
 --
--- Two phases share a device: phase 0 enters at its near end, phase 1 comes back from the far end. A pair
--- F & B of opposite phases is one action, so that the one's messages travel while the other computes.
+-- Two phases share a device: phase 0 enters at its near end, phase 1 comes back from the far end.
+-- A pair F & B of opposite phases is one action, so that the one's messages travel while the other
+-- computes.
 -- Source: DeepSeek-V3 technical report (2024), section 3.2.1, and DualPipe's `step`.
 
 local eight_steps = {}
 
--- ---- one device's list -----------------------------------------------------------------------------
+-- ---- one device's list ----------------------------------------------------------------------
 
 local Lane = {}
 Lane.__index = Lane
 
 --- What appends the actions of one device to rows.
---- phases: [0] and [1] are {stage =, first =, count =}: micro-batches first .. first+count-1 run there. The steps
---- want a number of them to work at all: those beyond are counted, but leave no action.
+--- phases: [0] and [1] are {stage =, first =, count =}: micro-batches first .. first+count-1 run
+--- there. The steps want a number of them to work at all: those beyond are counted, but leave no
+--- action.
 ---@param rows userdata
 ---@param device integer
 ---@param phases table
@@ -25,7 +27,8 @@ function eight_steps.lane(rows, device, phases)
   return setmetatable(lane, Lane)
 end
 
--- Stage and micro-batch that phase runs next in direction "F" or "B"; no micro-batch where it is left out.
+-- Stage and micro-batch that phase runs next in direction "F" or "B"; no micro-batch where it is
+-- left out.
 function Lane:take(direction, phase)
   local k, at = self.next[direction][phase], self[phase]
   self.next[direction][phase] = k + 1
@@ -62,7 +65,7 @@ function Lane:pair(forward, backward)
   self.rows:join(self.device, "F", stage, micro, "B", self:take("B", backward))
 end
 
--- ---- the steps ---------------------------------------------------------------------------------------
+-- ---- the steps ------------------------------------------------------------------------------
 
 --- Append what a device does.
 ---@param lane table of the device

@@ -1,13 +1,14 @@
--- lua/gpipe/schedule/interleaving.lua - in which order a device with v stages takes (chunk, micro-batch).
+-- lua/gpipe/schedule/interleaving.lua - how a device with v stages orders (chunk, micro-batch).
 --
--- Micro-batches go in groups: those of a group pass chunk 0, then chunk 1, ... before the next group starts.
--- While a group is on its way over p devices it has to hold p of them, or the device where it comes round
--- again waits, and with a short last group for ever; so no group is shorter than p, unless it is the only one.
+-- Micro-batches go in groups: those of a group pass chunk 0, then chunk 1, ... before the next
+-- group starts. While a group is on its way over p devices it has to hold p of them, or the device
+-- where it comes round again waits, and with a short last group for ever; so no group is shorter
+-- than p, unless it is the only one.
 -- Source: Narayanan et al. 2021 (Megatron-LM), section 2.2; the group size of Megatron and torch.
 
 local errors = require "gpipe.errors"
 
--- Sizes of the groups: `group` each and the rest last; a rest below p is spread over the groups instead.
+-- Sizes of the groups: `group` each and the rest last; a rest below p is spread over the groups.
 local function sizes_of(p, m, group)
   local n, rest = math.max(1, m // group), m % group
   if m > group and rest >= p then
@@ -21,8 +22,9 @@ local function sizes_of(p, m, group)
   return sizes
 end
 
---- The order of forwards: its i-th (from 0) is chunk[i], micro[i]; the i-th backward is v-1-chunk[i],
---- micro[i]. Also the size of the largest group, by which a device must run ahead for each chunk.
+--- The order of forwards: its i-th (from 0) is chunk[i], micro[i]; the i-th backward is
+--- v-1-chunk[i], micro[i]. Also the size of the largest group, by which a device must run ahead
+--- for each chunk.
 ---@param p integer devices
 ---@param m integer micro-batches
 ---@param v integer chunks: stages per device
@@ -30,8 +32,8 @@ end
 ---@return integer[] chunk, integer[] micro, integer group
 return function(p, m, v, group)
   if group and group < math.min(p, m) then
-    errors.raise("schedule: option 'group' is %d, expected >= %d: a shorter group stalls %d devices",
-      group, math.min(p, m), p)
+    local text = "schedule: option 'group' is %d, expected >= %d: a shorter group stalls %d devices"
+    errors.raise(text, group, math.min(p, m), p)
   end
   local sizes = sizes_of(p, m, group or p)
   local chunk, micro, n, first = {}, {}, 0, 0

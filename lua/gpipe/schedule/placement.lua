@@ -1,7 +1,7 @@
 -- lua/gpipe/schedule/placement.lua - the ways in which stages lie on devices.
 --
--- A placement is {[stage] = device} from 0, or {[stage] = {device, device}} where a stage has two copies.
--- Generators share these four; a user's own schedule may return any other.
+-- A placement is {[stage] = device} from 0, or {[stage] = {device, device}} where a stage has two
+-- copies. Generators share these four; a user's own schedule may return any other.
 
 local placement = {}
 
@@ -12,7 +12,7 @@ function placement.line(p)
   return at
 end
 
---- v rounds over the devices: stage s on device s mod p, so that device r holds r, p + r, 2p + r, ...
+--- v rounds over the devices: stage s on device s mod p; device r holds r, p + r, 2p + r, ...
 function placement.loop(p, v)
   local at = {}
   for s = 0, p * v - 1 do at[s] = s % p end
@@ -26,7 +26,7 @@ function placement.vee(p)
   return at
 end
 
---- Two directions: stage s on device s for micro-batches that go down, on p-1-s for those that go up.
+--- Two directions: stage s on device s for micro-batches that go down, on p-1-s for the others.
 function placement.both_ways(p)
   local at = {}
   for s = 0, p - 1 do at[s] = { s, p - 1 - s } end

@@ -2,8 +2,8 @@
 --
 -- Stage r of p starts with w forwards, then alternates F and B, then drains w backwards;
 -- w = min(warmup * (p-1-r), m). At most min(w + 1, m) activations are alive.
--- Source: PipeDream-Flush (Narayanan et al. 2021), DAPPLE (Fan et al. 2021); warmup = 2 is eager 1F1B,
--- which hides the delay of the links at the price of more activations.
+-- Source: PipeDream-Flush (Narayanan et al. 2021), DAPPLE (Fan et al. 2021); warmup = 2 is eager
+-- 1F1B, which hides the delay of the links at the price of more activations.
 
 local new_rows = require("gpipe.core").rows
 local placement = require "gpipe.schedule.placement"

@@ -1,8 +1,8 @@
 -- lua/gpipe/schedules/gpipe.lua - fill and drain: all forwards, then all backwards.
 --
--- Stage r runs F(r,0..m-1), then B(r,0..m-1), or B(r,m-1..0) with backward = "lifo" as the paper draws
--- it; both take the same time. Bubble (p-1)/(m+p-1); m activations alive, or m stage inputs and one
--- activation with recomputation.
+-- Stage r runs F(r,0..m-1), then B(r,0..m-1), or B(r,m-1..0) with backward = "lifo" as the paper
+-- draws it; both take the same time. Bubble (p-1)/(m+p-1); m activations alive, or m stage inputs
+-- and one activation with recomputation.
 -- Source: Huang et al. 2019 (GPipe); backwards ascending, as torch.distributed.pipelining has them.
 
 local new_rows = require("gpipe.core").rows

@@ -1,8 +1,8 @@
 -- lua/gpipe/schedules/interleaved_1f1b.lua - 1F1B with v stages per device: 1/v of its bubble.
 --
--- Device r holds stages r, p+r, 2p+r, ... and takes micro-batches in groups of G (default p) through them;
--- w = (v-1) G + 2 (p-1-r) forwards first, then F and B in turn. Idle (p-1)(F+B)/v; up to
--- (v-1) G + 2 (p-1-r) + 1 activations of one stage alive; v times as many messages as 1F1B.
+-- Device r holds stages r, p+r, 2p+r, ... and takes micro-batches in groups of G (default p)
+-- through them; w = (v-1) G + 2 (p-1-r) forwards first, then F and B in turn. Idle (p-1)(F+B)/v;
+-- up to (v-1) G + 2 (p-1-r) + 1 activations of one stage alive; v times as many messages as 1F1B.
 -- Source: Narayanan et al. 2021 (Megatron-LM), section 2.2.
 
 local new_rows = require("gpipe.core").rows

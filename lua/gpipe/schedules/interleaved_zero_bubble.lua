@@ -1,8 +1,8 @@
--- lua/gpipe/schedules/interleaved_zero_bubble.lua - interleaved 1F1B with W apart, to fill the bubble.
+-- lua/gpipe/schedules/interleaved_zero_bubble.lua - interleaved 1F1B with W in its bubble.
 --
--- Device r holds stages r, p+r, 2p+r, ...; w = (v-1) G + (p-1-r) forwards first, then F and I in turn, from
--- the r-th I on each followed by the oldest W. Idle (p-1)(F+I-W)/v; v p activations of one stage alive on
--- every device. With one stage per device this is ZB-H1.
+-- Device r holds stages r, p+r, 2p+r, ...; w = (v-1) G + (p-1-r) forwards first, then F and I in
+-- turn, from the r-th I on each followed by the oldest W. Idle (p-1)(F+I-W)/v; v p activations of
+-- one stage alive on every device. With one stage per device this is ZB-H1.
 -- Source: torch.distributed.pipelining (ScheduleInterleavedZeroBubble), after Qi et al. 2024.
 
 local new_rows = require("gpipe.core").rows

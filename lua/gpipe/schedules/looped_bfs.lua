@@ -1,9 +1,10 @@
--- lua/gpipe/schedules/looped_bfs.lua - breadth first: every micro-batch through a stage, then the next stage.
+-- lua/gpipe/schedules/looped_bfs.lua - breadth first: a stage for all micro-batches, then the next.
 --
--- Device r holds stages r, p+r, 2p+r, ... and runs each for all m micro-batches, then all back, last first.
--- For m >= p idle (p-1)(F+B)/v, as interleaved 1F1B; m activations of the whole device alive; the weights
--- of a stage are used once per phase, which is what fully sharded weights want.
--- Source: Lamy-Poirier 2023 (breadth-first pipeline parallelism); backwards descending, as torch has them.
+-- Device r holds stages r, p+r, 2p+r, ... and runs each for all m micro-batches, then all back,
+-- last first. For m >= p idle (p-1)(F+B)/v, as interleaved 1F1B; m activations of the whole device
+-- alive; the weights of a stage are used once per phase, which is what fully sharded weights want.
+-- Source: Lamy-Poirier 2023 (breadth-first pipeline parallelism); backwards descending, as torch
+-- has them.
 
 local new_rows = require("gpipe.core").rows
 local placement = require "gpipe.schedule.placement"

@@ -1,9 +1,9 @@
 -- lua/gpipe/schedules/pipedream.lua - 1F1B that never flushes: an update after every backward pass.
 --
--- Stage s uses weights of version max(0, k - (p-1-s)) for micro-batch k, forward and backward, so it keeps
--- p-s versions; with vertical_sync every stage uses the version that stage 0 does, max(0, k - (p-1)), and
--- keeps p. No bubble once the pipeline is full; p-s activations alive. The rows show m micro-batches from
--- fill to drain; with more, they go on in the same way.
+-- Stage s uses weights of version max(0, k - (p-1-s)) for micro-batch k, forward and backward, so
+-- it keeps p-s versions; with vertical_sync every stage uses the version that stage 0 does, which
+-- is max(0, k - (p-1)), and keeps p. No bubble once the pipeline is full; p-s activations alive.
+-- The rows show m micro-batches from fill to drain; with more, they go on in the same way.
 -- Source: Narayanan et al. 2019 (PipeDream), section 3.3; vertical sync is in the paper only.
 
 local new_rows = require("gpipe.core").rows

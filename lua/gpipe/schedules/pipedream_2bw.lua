@@ -1,9 +1,10 @@
--- lua/gpipe/schedules/pipedream_2bw.lua - 1F1B that never flushes, with two versions of the weights.
+-- lua/gpipe/schedules/pipedream_2bw.lua - 1F1B without a flush, with two versions of the weights.
 --
--- An update after every m micro-batches; those of batch b (from 0) use version max(0, b-1), forward and
--- backward, on every stage: a delay of one batch, and never more than two versions. No bubble once the
--- pipeline is full for m >= p-1; with fewer, stages start only m ahead, for version b-1 to be there when batch
--- b begins. min(p-s, m+1) activations alive. The rows show `batches` batches from fill to drain.
+-- An update after every m micro-batches; those of batch b (from 0) use version max(0, b-1),
+-- forward and backward, on every stage: a delay of one batch, and never more than two versions. No
+-- bubble once the pipeline is full for m >= p-1; with fewer, stages start only m ahead, for
+-- version b-1 to be there when batch b begins. min(p-s, m+1) activations alive. The rows show
+-- `batches` batches from fill to drain.
 -- Source: Narayanan et al. 2021 (PipeDream-2BW), section 3.1.
 
 local new_rows = require("gpipe.core").rows

@@ -1,8 +1,10 @@
 -- lua/gpipe/schedules/v_min.lua - two stages on each device in a V, a third of the memory of 1F1B.
 --
--- Device r holds stages r and 2p-1-r. Micro-batch 0 runs on it in slots F r, F 2p-1-r, I 2p+q+r, I 4p+q-1-r
--- (q = 2 where 3 divides p, else 0), micro-batch k 6k slots later; then squeezed. (p+4) div 3
--- activations of a device alive, about 2/3 of the bubble of 1F1B where F = I = W; slow where they differ.
+-- Device r holds stages r and 2p-1-r. Micro-batch 0 runs on it in the slots
+--   r (F of r), 2p-1-r (F of 2p-1-r), 2p+q+r (I of 2p-1-r), 4p+q-1-r (I of r),
+-- q = 2 where 3 divides p, else 0; micro-batch k 6k slots later; then all is squeezed
+-- (building_block). (p+4) div 3 activations of a device alive, about 2/3 of the bubble of 1F1B
+-- where F = I = W; slow where they differ.
 -- Source: Qi et al. 2024 (pipeline parallelism with controllable memory), V-Min.
 
 local new_rows = require("gpipe.core").rows

@@ -1,27 +1,34 @@
--- lua/gpipe/schedules/zb_auto.lua - zero bubble under a limit of memory: W goes where a device would wait.
+-- lua/gpipe/schedules/zb_auto.lua - zero bubble under a limit of memory.
 --
--- At most `memory` activations of a micro-batch alive per device: p makes ZB-1p (bubble and memory of ZB-H1),
--- 2p ZB-2p (none, with an update without a barrier). F, I, W (a number, or a list with one for each
--- stage) and comm are what the list is made for; with F = I = W = 1, p = 8 and a limit of 8, 12, 15 a device
--- idles 7, 3, 0 between its first and its last action. The best of eight trials, see bubble_filling.
--- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 3.1, without its integer program.
+-- W goes where a device would wait, and at most `memory` activations of a micro-batch alive per
+-- device: p makes ZB-1p (bubble and memory of ZB-H1), 2p ZB-2p (none, with an update without a
+-- barrier). F, I, W (a number, or a list with one for each stage) and comm are what the list is
+-- made for; with F = I = W = 1, p = 8 and a limit of 8, 12, 15 a device idles 7, 3, 0 between its
+-- first and its last action. The best of eight trials, see bubble_filling.
+-- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 3.1, without its integer
+-- program.
 
 local new_rows = require("gpipe.core").rows
 local errors = require "gpipe.errors"
 local bubble_filling = require "gpipe.schedule.bubble_filling"
 local placement = require "gpipe.schedule.placement"
 
--- A cost as {[device] = cost} from 0.
+-- A cost, of all stages or a list, as {[device] = cost} from 0.
 local function per_device(p, name, cost)
-  local list = {}
-  for d = 0, p - 1 do
-    list[d] = type(cost) == "table" and cost[d + 1] or cost
-    if type(list[d]) ~= "number" or not (list[d] >= 0) then
-      errors.raise("schedule zb_auto: the cost %s of stage %d is %s, expected a number >= 0", name, d,
-        type(cost) == "table" and errors.show(cost[d + 1]) or errors.show(cost))
-    end
+  local costs, each = {}, type(cost) == "table"
+  if each and #cost ~= p then
+    errors.raise("schedule zb_auto: option '%s' has %d costs, expected one for each of %d stages",
+      name, #cost, p)
   end
-  return list
+  for d = 0, p - 1 do
+    local one = each and cost[d + 1] or cost
+    if type(one) ~= "number" or not (one >= 0 and one < math.huge) then
+      errors.raise("schedule zb_auto: the cost %s of stage %d is %s, expected a number >= 0", name,
+        d, errors.show(one))
+    end
+    costs[d] = one
+  end
+  return costs
 end
 
 local function best_trial(p, m, opts)

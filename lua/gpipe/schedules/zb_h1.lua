@@ -1,7 +1,8 @@
--- lua/gpipe/schedules/zb_h1.lua - 1F1B with the weight gradients apart: a third of its bubble, its memory.
+-- lua/gpipe/schedules/zb_h1.lua - 1F1B with W apart: a third of its bubble, with its memory.
 --
--- Stage r runs w = min(p-1-r, m) forwards, then F and I in turn, from the r-th I on each followed by the
--- oldest W; the W that are left fill the drain. Idle (p-1)(F+I-W), full effect for m >= p; p activations alive.
+-- Stage r runs w = min(p-1-r, m) forwards, then F and I in turn, from the r-th I on each followed
+-- by the oldest W; the W that are left fill the drain. Idle (p-1)(F+I-W), full effect for m >= p;
+-- p activations alive.
 -- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 2.
 
 local new_rows = require("gpipe.core").rows

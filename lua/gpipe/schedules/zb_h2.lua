@@ -1,8 +1,8 @@
--- lua/gpipe/schedules/zb_h2.lua - zero bubble: each device works without a gap, with twice the memory of 1F1B.
+-- lua/gpipe/schedules/zb_h2.lua - zero bubble: no device waits, with twice the memory of 1F1B.
 --
--- Stage r runs 2 (p-r) - 1 forwards, then I and F in turn, from the 2r-th I on with the oldest W between.
--- With F = I = W no device idles between its first and its last action (m >= 2p-1), but they end one after
--- another: it needs an update without a barrier. 2p-1 activations alive.
+-- Stage r runs 2 (p-r) - 1 forwards, then I and F in turn, from the 2r-th I on with the oldest W
+-- between. With F = I = W no device idles between its first and its last action (m >= 2p-1), but
+-- they end one after another: it needs an update without a barrier. 2p-1 activations alive.
 -- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 2.
 
 local new_rows = require("gpipe.core").rows

@@ -7,8 +7,10 @@
  *   updates.c   updates and reductions, shards (check 9)
  *   versions.c  versions of the weights (check 8)
  *   order.c     an order in which everything can run, or the cycle (checks 3 and 4)
- *   live.c      activations alive, slots, buffers (checks 7 and 10)
+ *   live.c      activations alive and their slots (checks 7 and 10)
+ *   stash.c     versions of the weights alive (check 8)
  *   channels.c  blocking sends over channels that hold so much (check 6)
+ *   capacity.c  how much they have to hold
  *   limits.c    the checks that need a number given
  *   report.c    the grid with the fault marked
  *
@@ -74,9 +76,14 @@ static inline int32_t gp_verify_copy(const gp_schedule *s, int32_t a) {
   return s->copy_count == 2 && !gp_verify_on(s, a, s->placement[2 * s->actions[a].stage]);
 }
 
+/* Its stage and copy as an index [stage][copy]. */
+static inline int32_t gp_verify_holder(const gp_schedule *s, int32_t a) {
+  return s->actions[a].stage * s->copy_count + gp_verify_copy(s, a);
+}
+
 /* The device of an action that has a stage, on which it is known to be. */
 static inline int32_t gp_verify_device(const gp_schedule *s, int32_t a) {
-  return s->placement[s->actions[a].stage * s->copy_count + gp_verify_copy(s, a)];
+  return s->placement[gp_verify_holder(s, a)];
 }
 
 /* Copies of the stage on devices of their own. */

@@ -7,11 +7,6 @@
 #include "base/memory.h"
 #include "plan/verify/verify.h"
 
-static int32_t *newest_of(const gp_verify *v, int32_t *newest, int32_t a) {
-  const gp_schedule *s = v->s;
-  return &newest[s->actions[a].stage * s->copy_count + gp_verify_copy(s, a)];
-}
-
 static gp_status check_update(const gp_verify *v, int32_t a, int32_t *newest) {
   const gp_action *x = &v->s->actions[a];
   if (x->micro != *newest)
@@ -52,9 +47,9 @@ static gp_status check_row(const gp_verify *v, int32_t device, int32_t *newest) 
   for (int32_t a = s->first[device]; a < s->first[device + 1]; a++) {
     const gp_action *x = &s->actions[a];
     if (x->op == GP_ACT_U) {
-      GP_TRY(check_update(v, a, newest_of(v, newest, a)));
+      GP_TRY(check_update(v, a, &newest[gp_verify_holder(s, a)]));
     } else if (x->op <= GP_ACT_R) {
-      GP_TRY(check_use(v, a, *newest_of(v, newest, a)));
+      GP_TRY(check_use(v, a, newest[gp_verify_holder(s, a)]));
     }
   }
   return GP_OK;
