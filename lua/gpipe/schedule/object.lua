@@ -1,9 +1,8 @@
 -- lua/gpipe/schedule/object.lua - a schedule as a script sees it: placement, rows, verified once.
 --
 -- Its lists of actions live in C (core.rows): 16 bytes an action, where a Lua table would take a hundred.
--- What can be done with one beside verifying it is in files of their own, which add their methods here.
+-- What can be done with one is in files of their own, whose functions become methods at the end of this one.
 
-local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 
 ---@class gpipe.Schedule
@@ -132,47 +131,19 @@ function Schedule:rows()
   return texts
 end
 
--- What verify found: a list with one entry per fault, which prints as the marked grid.
-local Report = { __name = "gpipe.Report" }
-function Report:__tostring() return self.text end
-
-local function report_of(text, check, device, position)
-  local entry = { check = check, message = text:match "^[^\n]*", device = device, position = position }
-  return setmetatable({ entry, text = text }, Report)
-end
-
--- The lists of actions as core.rows, or nil and a report where a text is none.
-function Schedule:parsed()
-  if is_rows(self.source) then return self.source end
-  local rows = core.rows(self.devices)
-  for d, text in ipairs(self.source) do
-    local good, message, position = rows:read(d - 1, text)
-    if not good then return nil, report_of(message, "text", d - 1, position) end
+-- Two placements, of one device a stage or of two.
+local function same_list(a, b)
+  if #a ~= #b then return false end
+  for i = 1, #a do
+    if a[i] ~= b[i] then return false end
   end
-  return rows
+  return true
 end
 
---- Check the schedule: complete and unique, on the right devices, in a possible order, no cycle.
----
---- The report's entries are {check, message, device, position}: which check failed ("text", "placement",
---- "op", "unique", "complete", "order" of two actions of a device, "cycle" between devices), what it says,
---- and where: the device from 0, the position in its row from 1. `tostring(report)` shows the grid with the faulty
--- action in >brackets<.
---- ```lua
---- local good, report = gp.schedule.build("gpipe", {devices = 2, chunks = 4}):verify()
---- assert(good, report)
---- ```
----@return gpipe.Schedule? self, or nil
----@return table? report
-function Schedule:verify()
-  if self.checked then return self end
-  local rows, report = self:parsed()
-  if not rows then return nil, report end
-  local checked, text, check, device, position =
-    core.schedule(rows, self.device_list, { copies = self.copies, batch = self.batch })
-  if not checked then return nil, report_of(text, check, device, position) end
-  self.checked = checked
-  return self
+--- Schedules are equal where they do the same on the same devices, whatever their names.
+function Schedule.__eq(a, b)
+  return Schedule.is(a) and Schedule.is(b) and a.batch == b.batch and a.copies == b.copies
+    and same_list(a.device_list, b.device_list) and same_list(a:rows(), b:rows())
 end
 
 function Schedule:__tostring()
@@ -180,6 +151,8 @@ function Schedule:__tostring()
     self.chunks, table.concat(self:rows(), "\n  "))
 end
 
+for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = method end
+Schedule.csv = require("gpipe.schedule.csv").csv
 Schedule.simulate = require "gpipe.schedule.simulate"
 
 return Schedule

@@ -223,7 +223,7 @@ static int32_t describe(const network *n, int32_t device, char *text, size_t siz
              (int)r->peer);
   } else {
     snprintf(text, size, "cannot send to device %d (%s)", (int)r->peer,
-             n->capacity ? "the channel is full" : "which does not receive");
+             n->capacity ? "the channel is full" : "it is not receiving");
   }
   return a;
 }

@@ -110,8 +110,8 @@ gp_status gp_verify_fail(const gp_verify *v, int32_t position, const char *check
   int32_t device = row_of(v->s, position);
   va_list args;
   gp_verify_name(v, position, sentence);
+  strcat(*sentence ? sentence : strcpy(sentence, "an empty cell"), " ");
   size_t used = strlen(sentence);
-  if (used) sentence[used++] = ' ';
   va_start(args, format);
   vsnprintf(sentence + used, sizeof sentence - used, format, args);
   va_end(args);

@@ -59,10 +59,12 @@ static gp_status check_row(const gp_verify *v, int32_t device, int32_t *newest) 
 static gp_status check_synchronous(const gp_verify *v) {
   for (int32_t a = 0; a < v->s->first[v->s->device_count]; a++) {
     const gp_action *x = &v->s->actions[a];
-    if (x->version <= 0 || (x->op == GP_ACT_U && x->version == 1)) continue;
-    return gp_verify_fail(v, a, "versions",
-                          "names a version, but all of a synchronous step uses version 0 (batch = "
-                          "micro-batches per update makes a schedule asynchronous)");
+    bool good = x->version < 0 || x->version == (x->op == GP_ACT_U ? 1 : 0);
+    if (good || x->op == GP_ACT_IDLE) continue;
+    return gp_verify_fail(
+        v, a, "versions",
+        "names a version, but a synchronous step uses version 0 and makes 1 (batch = "
+        "micro-batches per update makes a schedule asynchronous)");
   }
   return GP_OK;
 }

@@ -1,0 +1,169 @@
+-- lua/gpipe/schedule/verify.lua - is it a schedule, and what does it take? Methods of gpipe.Schedule.
+--
+-- The checks run in C over the lists of actions; here their answers get names. A schedule that was verified
+-- once stays so; limits are a question of their own and are asked each time.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+local verify = {}
+
+-- ---- the report ----------------------------------------------------------------------------------
+
+---@class gpipe.Report a list of {check, message, device, position}; prints as the grid with the fault marked
+local Report = { __name = "gpipe.Report" }
+function Report:__tostring() return self.text end
+
+local function report_of(text, check, device, position)
+  local entry = { check = check, message = text:match "^[^\n]*", device = device, position = position }
+  return setmetatable({ entry, text = text }, Report)
+end
+
+-- ---- verify --------------------------------------------------------------------------------------
+
+-- The lists of actions as core.rows, or nil and a report where a text is none.
+function verify.parsed(self)
+  if type(self.source) == "userdata" then return self.source end
+  local rows = core.rows(self.devices)
+  for d, text in ipairs(self.source) do
+    local good, message, position = rows:read(d - 1, text)
+    if not good then return nil, report_of(message, "text", d - 1, position) end
+  end
+  return rows
+end
+
+local function check(self)
+  if self.checked then return self end
+  local rows, report = self:parsed()
+  if not rows then return nil, report end
+  local checked, text, name, device, position =
+    core.schedule(rows, self.device_list, { copies = self.copies, batch = self.batch })
+  if not checked then return nil, report_of(text, name, device, position) end
+  self.checked = checked
+  return self
+end
+
+local LIMITS = {
+  capacity = { type = "integer", min = 0 },
+  versions = { type = "integer", min = 1 },
+  buffers = { type = "integer", min = 1 },
+  peak_live = { type = { "integer", "table" }, min = 1 },
+}
+
+-- One number for each device.
+local function per_device(self, limit)
+  if limit == nil then return nil end
+  local list = {}
+  for d = 1, self.devices do
+    local value = limit
+    if type(limit) == "table" then value = limit[d] end
+    if not math.tointeger(value) or value < 0 then
+      errors.raise("verify: peak_live[%d] is %s, expected activations for each of %d devices", d,
+        errors.show(value), self.devices)
+    end
+    list[d] = math.tointeger(value)
+  end
+  return list
+end
+
+--- Check the schedule: complete and unique, on the right devices, in a possible order, no cycle; and that
+--- it keeps within limits, if any are given.
+---
+--- The report's entries are {check, message, device, position}: which check failed, what it says, and where:
+--- the device from 0, the position in its row from 1 (nil: no single action is at fault). `tostring(report)`
+--- shows the grid with the faulty action in >brackets< and an arrow below. The checks:
+--- "text" (an action cannot be read), "op" (not of a schedule), "placement" (on another device than its
+--- stage), "unique" and "complete" (each (stage, micro-batch) has one F, and B or I and W), "order" (of two
+--- actions of a device) and "cycle" (of several), "pairing" (a send without its receive), "versions" (of the
+--- weights) and "updates" (one per stage and batch, after its gradients);
+--- with limits also "capacity" (devices block each other for ever when channels hold only so many messages;
+--- 0: sender and receiver meet), "liveness" (`peak_live` activations at once, for all devices or per device),
+--- "versions" (alive at once per stage, the newest included) and "buffers" (per stage; micro-batch i uses
+--- number i mod buffers).
+--- ```lua
+--- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
+--- assert(s:verify{capacity = 1, peak_live = {4, 3, 2, 1}})
+--- local good, report = s:verify{capacity = 0}
+--- assert(not good and report[1].check == "capacity")
+--- ```
+---@param limits? {capacity: integer?, peak_live: integer|integer[]|nil, versions: integer?, buffers: integer?}
+---@return gpipe.Schedule? self, or nil
+---@return gpipe.Report? report
+function verify.verify(self, limits)
+  local good, report = check(self)
+  if not good or limits == nil then return good, report end
+  local checked = options.check("verify", limits, LIMITS)
+  checked.peak_live = per_device(self, checked.peak_live)
+  local within, text, name, device, position = self.checked:limit(checked)
+  if within then return self end
+  return nil, report_of(text, name, device, position)
+end
+
+-- ---- what it takes -------------------------------------------------------------------------------
+
+-- The verified form; what is no schedule has no such figures.
+local function checked_of(self, who)
+  local good, report = check(self)
+  if not good then errors.raise("%s: %s", who, tostring(report)) end
+  return self.checked
+end
+
+-- {[stage] = the larger one of its copies}.
+local function by_stage(self, list)
+  local stages = {}
+  for stage = 0, self.stages - 1 do
+    stages[stage] = math.max(table.unpack(list, stage * self.copies + 1, (stage + 1) * self.copies))
+  end
+  return stages
+end
+
+--- How many messages a channel (an edge, a direction, a pair of devices) must hold where senders block:
+--- so that devices do not wait for each other for ever, and so that (at unit costs) nobody is slowed.
+--- ```lua
+--- local need = gp.schedule.build("1f1b", {devices = 4, chunks = 8}):capacity()
+--- assert(need.works == 1 and need.full_speed == 1) -- 0 would be a deadlock
+--- ```
+---@return {works: integer, full_speed: integer}
+function verify.capacity(self)
+  local works, full_speed = checked_of(self, "capacity"):capacity()
+  return { works = works, full_speed = full_speed }
+end
+
+--- Activations of a (stage, micro-batch) alive at once, from F (or R) to the last backward action.
+--- ```lua
+--- local live = gp.schedule.build("1f1b", {devices = 4, chunks = 8}):peak_live()
+--- assert(live.devices[1] == 4 and live.stages[3] == 1)
+--- ```
+---@return {devices: integer[], stages: table<integer, integer>} devices: element 1 is device 0; stages: from 0
+function verify.peak_live(self)
+  local devices, stages = checked_of(self, "peak_live"):peaks()
+  return { devices = devices, stages = by_stage(self, stages) }
+end
+
+--- Versions of each stage's weights alive at once, the newest included: 1 in synchronous schedules.
+--- ```lua
+--- assert(gp.schedule.build("gpipe", {devices = 2, chunks = 4}):versions()[0] == 1)
+--- ```
+---@return table<integer, integer> versions stage (from 0) -> number
+function verify.versions(self) return by_stage(self, checked_of(self, "versions"):versions()) end
+
+--- Where activations lie when their slots are reused as soon as they are free: `slots[stage][micro]` is a
+--- slot from 0, `slots[stage].count` how many the stage needs (on either device, where it has two).
+--- ```lua
+--- local slots = gp.schedule.build("1f1b", {devices = 2, chunks = 4}):slots()
+--- assert(slots[0].count == 2 and slots[0][2] == 0)
+--- ```
+---@return table<integer, table<integer|string, integer>>
+function verify.slots(self)
+  local list, counts = checked_of(self, "slots"):slots()
+  local slots, stages = {}, by_stage(self, counts)
+  local micros = #list // self.stages
+  for stage = 0, self.stages - 1 do
+    slots[stage] = { count = stages[stage] }
+    table.move(list, stage * micros + 1, (stage + 1) * micros, 0, slots[stage])
+  end
+  return slots
+end
+
+return verify
