@@ -403,7 +403,7 @@ typedef struct gp_costs {
   bool blocking;                   /* a device does nothing else while it sends */
   bool barrier;                    /* no update before all gradients of the step are there */
   int capacity;              /* values a channel holds before its sender waits; -1: any number */
-  const double *activation;  /* bytes per micro-batch, from F to the last backward action */
+  const double *activation;  /* bytes per micro-batch, from F or R to the last backward action */
   const double *after_input; /* bytes of these that W reads after I; NULL: all */
   const double *resident;    /* bytes that stay on each device of the stage */
   const double *version;     /* bytes of each version of the weights beyond the newest */

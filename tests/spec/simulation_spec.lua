@@ -24,6 +24,31 @@ describe("a simulation", function()
     end
   end)
 
+  it("agrees with the verifier about activations, versions and channels", function()
+    for _, name in ipairs(schedule.names()) do
+      for _, size in ipairs { { 2, 4 }, { 4, 8 }, { 6, 12 } } do
+        local good, s = pcall(build, name, size[1], size[2])
+        if good and s:verify() then
+          local versions = s:versions()
+          assert.same(s:peak_live().devices, s:simulate().peak_live, name)
+          assert.equal(math.max(versions[0], table.unpack(versions)), math.max(table.unpack(s:simulate().versions)))
+          local needed = s:capacity()
+          assert.equal(s:simulate().makespan, s:simulate { capacity = needed.full_speed }.makespan, name)
+          if needed.works > 0 then
+            assert.error_matches(function() s:simulate { capacity = needed.works - 1 } end, "cannot send")
+          end
+        end
+      end
+    end
+  end)
+
+  it("holds what is computed again from there on", function()
+    schedule.define("again", function()
+      return { placement = { [0] = 0 }, rows = { "0F0,0F1,0R0,0B0,0R1,0B1" } }
+    end)
+    assert.equal(1, build("again", 1, 2):simulate().peak_live[1])
+  end)
+
   it("prints as a summary", function()
     local text = tostring(build("1f1b", 4, 8):simulate())
     assert(text:find("makespan 33, span 33, bubble 27.3 %", 1, true), text)

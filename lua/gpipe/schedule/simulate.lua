@@ -166,7 +166,7 @@ end
 --- `barrier = true`: updates wait until every gradient of the step is there.
 --- `joined`: an overlapped pair takes this times the sum of its parts (default 1).
 --- `memory = {activation =, after_input =, resident =, version =}`: bytes of a stage per micro-batch from
---- F on, what of these W still reads after I, what stays (weights, gradients), each further version.
+--- F (or R) on, what of these W still reads after I, what stays (weights, gradients), each further version.
 --- Errors: what is no schedule; a cost that is no number from 0 on; channels too small to go on.
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})

@@ -19,6 +19,7 @@ static int32_t **table_of(gp_sim *r, int op) {
   case GP_ACT_F: return &r->forward;
   case GP_ACT_B:
   case GP_ACT_I: return &r->backward;
+  case GP_ACT_R: return &r->again;
   case GP_ACT_SEND_F: return &r->send[0];
   case GP_ACT_RECV_F: return &r->receive[0];
   case GP_ACT_SEND_B: return &r->send[1];

@@ -1,7 +1,7 @@
 /* plan/simulate/memory.c - what the devices of a schedule hold: activations, bytes, versions of weights.
  *
- * Only the order of a device's own list matters here, not the times. An activation is held from F to the
- * last backward action of its stage and micro-batch; joined actions hold all that any of them needs.
+ * Only the order of a device's own list matters here, not the times. An activation is held from F (from R
+ * where there is one) to the last backward action of its stage and micro-batch; joined actions hold all that any of them needs.
  */
 #include "base/memory.h"
 #include "plan/simulate/simulate.h"
@@ -14,10 +14,11 @@ typedef struct held {
 
 static double bytes_of(const double *list, int32_t stage) { return list ? list[stage] : 0; }
 
-/* Does anything read the activations of this F later? Not where only forward passes run. */
+/* Does anything read the activations of this F later? Not where only forward passes run, nor where they
+ * are computed again. */
 static bool is_kept(const gp_sim *r, const gp_action *x) {
   size_t cell = (size_t)x->stage * (size_t)r->schedule->micro_count + (size_t)x->micro;
-  return r->backward && r->backward[cell] > 0;
+  return r->backward && r->backward[cell] > 0 && !(r->again && r->again[cell] > 0);
 }
 
 /* Bytes that I gives back: what W does not read. */
@@ -28,7 +29,7 @@ static double freed_by_input(const gp_costs *costs, int32_t stage) {
 }
 
 static void hold(const gp_sim *r, const gp_action *x, held *now) {
-  if (x->op != GP_ACT_F) return;
+  if (x->op != GP_ACT_F && x->op != GP_ACT_R) return;
   now->live++;
   now->bytes += bytes_of(r->costs->activation, x->stage);
 }

@@ -311,6 +311,7 @@ static gp_status allocate(gp_sim *r) {
 static void free_run(gp_sim *r) {
   gp_free(r->forward);
   gp_free(r->backward);
+  gp_free(r->again);
   gp_free(r->device);
   gp_free(r->weights);
   for (int i = 0; i < 2; i++) {

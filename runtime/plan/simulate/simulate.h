@@ -53,6 +53,7 @@ typedef struct gp_sim {
   gp_simulation *result;
   int32_t *forward, *backward;   /* per (stage, micro-batch): index + 1 of F, of B or I */
   int32_t *send[2], *receive[2]; /* the same of explicit sends and receives; NULL: there are none */
+  int32_t *again;                /* of R; NULL: nothing is recomputed */
   int32_t *device;               /* per action; NULL where the placement says it */
   int32_t *weights;              /* of B or W; NULL where stages have one device */
   gp_sim_cursor *cursors;        /* per device */
