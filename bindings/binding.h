@@ -30,6 +30,7 @@
   X(trace_cost)                                                                                    \
   X(rows)                                                                                          \
   X(schedule)                                                                                      \
+  X(simulation)                                                                                    \
   X(pipeline)                                                                                      \
   X(archive)                                                                                       \
   X(gather)                                                                                        \
@@ -71,6 +72,8 @@ typedef struct gp_box {
   gp_ref ref;
 } gp_box;
 
+/* Collect garbage when the runtime holds more than the adaptive limit: before what holds much of it. */
+void gp_lua_collect_when_due(lua_State *L);
 /* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.
  * Collects garbage first when the runtime holds more than the adaptive limit. */
 gp_box *gp_lua_new_box(lua_State *L);

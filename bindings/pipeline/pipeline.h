@@ -4,10 +4,11 @@
 
 #include "binding.h"
 
-#define GP_LUA_TRACE    "gpipe.Trace"
-#define GP_LUA_ROWS     "gpipe.Rows"
-#define GP_LUA_SCHEDULE "gpipe.CheckedSchedule"
-#define GP_LUA_PIPELINE "gpipe.PipelineCore"
+#define GP_LUA_TRACE      "gpipe.Trace"
+#define GP_LUA_ROWS       "gpipe.Rows"
+#define GP_LUA_SCHEDULE   "gpipe.CheckedSchedule"
+#define GP_LUA_SIMULATION "gpipe.Simulated"
+#define GP_LUA_PIPELINE   "gpipe.PipelineCore"
 
 /* The object behind gp.pipeline. devices is kept for stats(): the runtime does not count them for us. */
 typedef struct gp_lua_pipeline {

@@ -20,7 +20,7 @@ static size_t next_limit(size_t live) {
   return limit > least ? limit : least;
 }
 
-static void collect_when_due(lua_State *L) {
+void gp_lua_collect_when_due(lua_State *L) {
   gp_lua *state = gp_lua_state(L);
   if (state->limit == 0) state->limit = GP_GC_FLOOR;
   if (gp_memory().live <= state->limit) return;
@@ -33,7 +33,7 @@ static void collect_when_due(lua_State *L) {
 
 gp_box *gp_lua_new_box(lua_State *L) {
   luaL_checkstack(L, 4, "too many tensors");
-  collect_when_due(L);
+  gp_lua_collect_when_due(L);
   gp_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (gp_box){.ref = GP_NONE};
   luaL_setmetatable(L, GP_LUA_TENSOR);

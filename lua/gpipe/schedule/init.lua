@@ -129,6 +129,8 @@ end
 ---@return gpipe.Schedule
 schedule.parse = csv.parser(Schedule)
 
+schedule.compare = require "gpipe.schedule.compare"
+
 --- Make a schedule object of what a generator returned: {placement =, rows =, batch = nil}.
 schedule.wrap = Schedule.new
 

@@ -15,6 +15,7 @@ local errors = require "gpipe.errors"
 ---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
 ---@field batch integer micro-batches per update; 0: synchronous
 ---@field checked any? the verified form, for the runtime
+---@field last_simulation gpipe.Simulation?
 local Schedule = {}
 Schedule.__index = Schedule
 Schedule.__name = "gpipe.Schedule"
@@ -153,5 +154,6 @@ end
 
 for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = method end
 Schedule.csv = require("gpipe.schedule.csv").csv
+Schedule.simulate = require "gpipe.schedule.simulate"
 
 return Schedule

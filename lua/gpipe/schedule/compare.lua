@@ -1,0 +1,200 @@
+-- lua/gpipe/schedule/compare.lua - `gp.schedule.compare{"gpipe", "1f1b", ...}`: one table for many schedules.
+--
+-- Schedules cut the model into different numbers of stages, so costs here are those of a whole device's
+-- share, which each schedule divides by its stages per device; activations are counted alike.
+
+local catalog = require "gpipe.schedule.catalog"
+local columns = require "gpipe.schedule.columns"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+local WHO = "gp.schedule.compare"
+
+local cost = { type = "number", min = 0, below = math.huge }
+local SHARES = { "F", "I", "W", "B", "R", "U" } -- what is divided by the stages per device
+local MEMORY = { "activation", "after_input", "resident", "version" }
+
+local spec = {
+  ["..."] = { type = { "string", "table" } },
+  devices = { type = "integer", min = 1 },
+  chunks = { type = "integer", min = 1 },
+  comm = cost,
+  link = { type = "table" },
+  bytes = cost,
+  overlap = { type = "boolean" },
+  capacity = { type = "integer", min = 0 },
+  joined = cost,
+  barrier = { type = "boolean" },
+  memory = { type = "table" },
+  unit = { type = "string" },
+}
+for _, op in ipairs(SHARES) do spec[op] = cost end
+
+local memory_spec = {}
+for _, key in ipairs(MEMORY) do memory_spec[key] = cost end
+
+-- ---- entries -----------------------------------------------------------------------------------
+
+-- "interleaved_1f1b stages_per_device=2"
+local function label_of(name, opts)
+  local words = {}
+  for key, value in pairs(opts) do
+    if key ~= 1 then words[#words + 1] = ("%s=%s"):format(key, value) end
+  end
+  table.sort(words)
+  table.insert(words, 1, name)
+  return table.concat(words, " ")
+end
+
+-- What of a schedule that was built elsewhere differs from those built here.
+local function size_of(schedule, given)
+  local differs = {}
+  for _, key in ipairs { "devices", "chunks" } do
+    if schedule[key] ~= given[key] then differs[key] = schedule[key] end
+  end
+  return differs
+end
+
+-- A name that is not there is a mistake, unlike a schedule that these numbers do not allow.
+local function check_name(name)
+  if type(name) == "string" and catalog.find(name) then return end
+  errors.raise("%s: there is no schedule %s%s", WHO, errors.show(name),
+    errors.hint(name, catalog.names(), "schedules"))
+end
+
+-- A table {label =, build = function}: entries are a name, {name, option = ...} or a schedule.
+local function read_entry(entry, given)
+  local schedules = require "gpipe.schedule" -- here: it requires this file
+  if schedules.is(entry) then
+    return { label = label_of(entry.name, size_of(entry, given)), build = function() return entry end }
+  end
+  local opts = type(entry) == "table" and entry or { entry }
+  check_name(opts[1])
+  local all = { devices = given.devices, chunks = given.chunks }
+  for key, value in pairs(opts) do
+    if key ~= 1 then all[key] = value end
+  end
+  return {
+    label = label_of(opts[1], opts), build = function() return schedules.build(opts[1], all) end,
+  }
+end
+
+-- ---- rows --------------------------------------------------------------------------------------
+
+-- Costs of one stage where a device has `share` of them.
+local function costs_of(given, share)
+  local costs = {}
+  for _, key in ipairs { "comm", "link", "bytes", "overlap", "capacity", "joined", "barrier", "unit" } do
+    costs[key] = given[key]
+  end
+  for _, op in ipairs(SHARES) do costs[op] = given[op] and given[op] / share end
+  for _, op in ipairs { "F", "I", "W" } do
+    if not given[op] and (op == "F" or not given.B) then costs[op] = 1 / share end
+  end
+  if given.memory then
+    costs.memory = {}
+    for _, key in ipairs(MEMORY) do
+      costs.memory[key] = given.memory[key] and given.memory[key] / share
+    end
+  end
+  return costs
+end
+
+local function mean(list)
+  local sum = 0
+  for _, value in ipairs(list) do sum = sum + value end
+  return sum / #list
+end
+
+local function largest(list)
+  local most = list[1]
+  for _, value in ipairs(list) do most = math.max(most, value) end
+  return most
+end
+
+---@class gpipe.ComparedSchedule
+---@field label string
+---@field reason? string why there is no such schedule; then there is nothing else
+---@field schedule gpipe.Schedule
+---@field simulation gpipe.Simulation
+---@field stages integer
+---@field makespan number
+---@field span number
+---@field bubble number idle share of the makespan, mean over the devices
+---@field peak number activations of one micro-batch on a whole device's share, the most on any device
+---@field peak_bytes number the most on any device
+---@field weights integer copies of a stage's weights on a device, times versions held at once
+local function measure(entry, given)
+  local schedule = entry.build()
+  local share = schedule.stages / schedule.devices
+  local run = schedule:simulate(costs_of(given, share))
+  return {
+    label = entry.label, schedule = schedule, simulation = run, stages = schedule.stages,
+    makespan = run.makespan, span = run.span, bubble = mean(run.bubble),
+    peak = largest(run.peak_live) / share, peak_bytes = largest(run.peak_bytes),
+    weights = schedule.copies * largest(run.versions),
+  }
+end
+
+-- The reason alone: neither where it was raised nor the grid.
+local function reason_of(message)
+  return (message:gsub("\n.*", ""):gsub("^[^%s:]+:%d+: ", ""))
+end
+
+local function row_of(entry, given)
+  local good, row = pcall(measure, entry, given)
+  if good then return row end
+  if type(row) ~= "string" then error(row, 0) end -- an interrupt
+  return { label = entry.label, reason = reason_of(row) }
+end
+
+-- ---- text --------------------------------------------------------------------------------------
+
+local function cells_of(row, bytes)
+  if row.reason then return { row.label, row.reason, note = 2 } end
+  local cells = {
+    row.label, tostring(row.stages), columns.number(row.makespan), columns.number(row.span),
+    ("%.1f %%"):format(100 * row.bubble), columns.number(row.peak), tostring(row.weights),
+  }
+  if bytes then cells[#cells + 1] = columns.number(row.peak_bytes) end
+  return cells
+end
+
+local function text_of(rows, given)
+  local lines = { { "schedule", "stages", "makespan", "span", "bubble", "live", "weights" } }
+  if given.memory then table.insert(lines[1], "bytes") end
+  for _, row in ipairs(rows) do lines[#lines + 1] = cells_of(row, given.memory) end
+  return columns.text(lines)
+end
+
+-- ---- the call ------------------------------------------------------------------------------------
+
+local function check(opts)
+  local given = options.check(WHO, opts, spec)
+  if given.memory then options.check(WHO .. ": memory", given.memory, memory_spec) end
+  if #given == 0 then errors.raise('%s: no schedules are given, expected names such as "1f1b"', WHO) end
+  return given
+end
+
+--- Simulate schedules and print one table: stages, makespan, span, mean bubble, the most activations
+--- alive on a device (of a whole device's share of the model), copies of a stage's weights a device holds
+--- (two directions, versions), and bytes where `memory` is given.
+---
+--- Elements are names, {name, option = ...} and schedules; `devices` and `chunks` are for those built
+--- here. Costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are of a whole device's share of the model; `comm`,
+--- `link`, `bytes`, `overlap`, `capacity`, `joined`, `barrier` and `unit` are as in `schedule:simulate`. A schedule
+--- that cannot be built or run with these numbers is a row with its reason.
+--- Errors: an unknown schedule, an unknown option of compare itself.
+--- ```lua
+--- local rows = gp.schedule.compare{"naive", "gpipe", {"1f1b", warmup = 2}, devices = 4, chunks = 8, B = 2}
+--- assert(rows[3].makespan == 33 and rows[3].peak == 7)
+--- ```
+---@param opts table
+---@return gpipe.ComparedSchedule[]
+return function(opts)
+  local given, entries, rows = check(opts), {}, {}
+  for i, entry in ipairs(given) do entries[i] = read_entry(entry, given) end
+  for i, entry in ipairs(entries) do rows[i] = row_of(entry, given) end
+  io.write(text_of(rows, given), "\n")
+  return rows
+end

@@ -1,0 +1,188 @@
+-- lua/gpipe/schedule/simulate.lua - `schedule:simulate{F = 1, B = 2}`: what a schedule will cost, in a second.
+--
+-- Here costs become one list per op with a number per stage; the run itself is runtime/plan/simulate.c.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local Simulation = require "gpipe.schedule.simulation"
+
+local WHO = "schedule:simulate"
+
+-- ---- options -------------------------------------------------------------------------------------
+
+local number_or_list = { type = { "number", "table" } }
+
+local spec = {
+  comm = number_or_list,
+  link = { type = "table" },
+  bytes = number_or_list,
+  overlap = { type = "boolean", default = true },
+  capacity = { type = "integer", min = 0, max = 999999 },
+  barrier = { type = "boolean", default = false },
+  joined = { type = "number", min = 0, below = math.huge, default = 1 },
+  memory = { type = "table" },
+  unit = { type = "string", default = "" },
+}
+for _, op in ipairs { "F", "B", "I", "W", "R", "U", "REDUCE", "SEND", "RECV" } do
+  spec[op] = number_or_list
+end
+
+local memory_spec = {
+  activation = number_or_list, after_input = number_or_list, resident = number_or_list,
+  version = number_or_list,
+}
+
+local link_spec = {
+  latency = { type = "number", min = 0, below = math.huge, default = 0 },
+  bandwidth = { type = "number", above = 0, default = math.huge },
+}
+
+-- ---- lists ---------------------------------------------------------------------------------------
+
+local function check_number(key, value)
+  if type(value) ~= "number" or not (value >= 0 and value < math.huge) then
+    errors.raise("%s: %s is %s, expected a number >= 0", WHO, key, errors.show(value))
+  end
+  return value
+end
+
+-- One number for all, or a list of `count`; nil stays nil.
+local function list_of(key, value, count, what)
+  if value == nil then return nil end
+  local list = {}
+  if type(value) == "table" and #value ~= count then
+    errors.raise("%s: %s has %d numbers, expected %d (one per %s)", WHO, key, #value, count, what)
+  end
+  for i = 1, count do
+    list[i] = check_number(key, type(value) == "table" and value[i] or value)
+  end
+  return list
+end
+
+-- a[i] - b[i], which must not be negative.
+local function rest(all, part, name)
+  local list = {}
+  for i = 1, #all do
+    list[i] = all[i] - part[i]
+    if list[i] < 0 then
+      errors.raise("%s: %s of stage %d is %s, expected at most B = %s", WHO, name, i - 1,
+        errors.show(part[i]), errors.show(all[i]))
+    end
+  end
+  return list
+end
+
+local function half(all)
+  local list = {}
+  for i = 1, #all do list[i] = all[i] / 2 end
+  return list
+end
+
+-- What was not said: B = I + W; a B alone is split evenly.
+local function complete(costs, stages)
+  local ones = list_of("", 1, stages)
+  local B, I, W = costs.B, costs.I, costs.W
+  costs.F = costs.F or ones
+  if B and not I and not W then I, W = half(B), half(B) end
+  if B and not I then I = rest(B, W, "W") end
+  if B and not W then W = rest(B, I, "I") end
+  costs.I, costs.W = I or ones, W or ones
+end
+
+-- ---- transfers -----------------------------------------------------------------------------------
+
+-- Delays of activations and of gradients per edge: a number, a list, or {F = ..., B = ...} of these.
+local function both_ways(key, value, edges)
+  if type(value) == "table" and (value.F or value.B) then
+    options.check(WHO .. ": " .. key, value, { F = number_or_list, B = number_or_list })
+    return list_of(key .. ".F", value.F or 0, edges, "edge between stages"),
+      list_of(key .. ".B", value.B or 0, edges, "edge between stages")
+  end
+  local list = list_of(key, value, edges, "edge between stages")
+  return list, list
+end
+
+local function times(bytes, link)
+  local list = {}
+  for i = 1, #bytes do list[i] = link.latency + bytes[i] / link.bandwidth end
+  return list
+end
+
+local function add_transfers(costs, given, edges)
+  if given.link and given.comm then
+    errors.raise("%s: both comm and link are given, expected one of them", WHO)
+  end
+  if given.bytes and not given.link then
+    errors.raise("%s: bytes are given without a link, expected link = {latency =, bandwidth =}", WHO)
+  end
+  if not given.link then
+    costs.hop_forward, costs.hop_backward = both_ways("comm", given.comm, edges)
+    return
+  end
+  local link = options.check(WHO .. ": link", given.link, link_spec)
+  local forward, backward = both_ways("bytes", given.bytes or 0, edges)
+  costs.hop_forward, costs.hop_backward = times(forward, link), times(backward, link)
+end
+
+-- ---- the call ------------------------------------------------------------------------------------
+
+local function add_memory(costs, given, stages)
+  for key in pairs(memory_spec) do
+    costs[key] = given.memory and list_of("memory." .. key, given.memory[key], stages, "stage")
+  end
+end
+
+-- Lists per stage, as core.simulate wants them.
+local function costs_of(given, stages)
+  local costs = {
+    stages = stages, joined = given.joined, blocking = not given.overlap, capacity = given.capacity,
+    barrier = given.barrier,
+  }
+  for _, op in ipairs { "F", "B", "I", "W", "R", "U" } do
+    costs[op] = list_of(op, given[op], stages, "stage")
+  end
+  costs.REDUCE_GRAD = list_of("REDUCE", given.REDUCE, stages, "stage")
+  for _, op in ipairs { "SEND", "RECV" } do
+    local list = list_of(op, given[op], stages, "stage")
+    costs[op .. "_F"], costs[op .. "_B"] = list, list
+  end
+  complete(costs, stages)
+  add_transfers(costs, given, stages - 1)
+  add_memory(costs, given, stages)
+  return costs
+end
+
+--- Run the schedule with costs instead of devices: each device does its list in order, an action
+--- begins when the device is free and its inputs have arrived.
+---
+--- Costs are of one action of a stage, each a number for all stages or a list (element 1 is stage 0):
+--- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `REDUCE`,
+--- `SEND`, `RECV` (default 0; of actions that are in the rows).
+--- `comm` is the delay of a value that crosses devices, per edge a list (element 1: between stages 0
+--- and 1), per direction {F =, B =}; or `link = {latency =, bandwidth =}` with `bytes` alike.
+--- `overlap = false`: the sender's device is busy meanwhile. `capacity`: values that a channel (an edge
+--- in one direction) holds before its sender must wait; 0 is rendezvous; left out: any number.
+--- `barrier = true`: updates wait until every gradient of the step is there.
+--- `joined`: an overlapped pair takes this times the sum of its parts (default 1).
+--- `memory = {activation =, after_input =, resident =, version =}`: bytes of a stage per micro-batch from
+--- F (or R) on, what of these W still reads after I, what stays (weights, gradients), each further version.
+--- Errors: what is no schedule; a cost that is no number from 0 on; channels too small to go on.
+--- ```lua
+--- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
+--- local r = s:simulate{F = 1, B = 2, comm = 0}
+--- assert(r.makespan == 33 and r.bubble[1] == 9 / 33 and r.peak_live[1] == 4)
+--- print(r)
+--- ```
+---@param self gpipe.Schedule
+---@param opts? table
+---@return gpipe.Simulation
+return function(self, opts)
+  local given = options.check(WHO, opts, spec)
+  if given.memory then options.check(WHO .. ": memory", given.memory, memory_spec) end
+  local good, report = self:verify()
+  if not good then errors.raise("%s: this is no schedule: %s", WHO, tostring(report)) end
+  local run = core.simulate(self.checked, costs_of(given, self.stages))
+  self.last_simulation = Simulation.new(self, run, given.unit)
+  return self.last_simulation
+end
