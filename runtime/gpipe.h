@@ -483,7 +483,7 @@ typedef struct gp_pipeline_spec {
   int stage_count, layer_count, device_count, param_count;
   int copy_count;           /* devices per stage, 1 or 2; 0 is 1 */
   const int32_t *placement; /* stage after stage: copy_count devices; NULL: stage s on device s */
-  const int32_t *stage_of; /* per layer; one entry more for the loss (the last stage) */
+  const int32_t *stage_of;  /* per layer; one entry more for the loss (the last stage) */
   const gp_device_spec *devices;
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
   const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */

@@ -5,7 +5,9 @@
 
 #include "field.h"
 
-gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L) { return luaL_checkudata(L, 1, GP_LUA_PIPELINE); }
+gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L) {
+  return luaL_checkudata(L, 1, GP_LUA_PIPELINE);
+}
 
 gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
   gp_lua_pipeline *box = gp_lua_pipeline_box(L);

@@ -58,7 +58,8 @@ static void push_action(lua_State *L, const gp_action *action) {
 /* p:events(device) -> {{op, stage, micro, version, wait, begin, finish}, ...}; seconds */
 static int pipeline_events(lua_State *L) {
   gp_pipeline *pipeline = gp_lua_check_pipeline(L);
-  int device = (int)gp_lua_check_int(L, 2, "events: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
+  int device =
+      (int)gp_lua_check_int(L, 2, "events: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
   int count = gp_pipeline_event_count(pipeline, device);
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {

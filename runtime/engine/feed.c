@@ -276,9 +276,7 @@ gp_status gp_pipeline_drain(gp_pipeline *p) {
   return run->status ? gp_fail_text(run->status, run->text) : GP_OK;
 }
 
-const gp_plan *gp_pipeline_stream(const gp_pipeline *p) {
-  return p->run.open ? p->run.plan : NULL;
-}
+const gp_plan *gp_pipeline_stream(const gp_pipeline *p) { return p->run.open ? p->run.plan : NULL; }
 
 int gp_pipeline_losses(gp_pipeline *p, double *losses, int room) {
   int taken = 0;

@@ -209,8 +209,7 @@ static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage)
 static gp_status update_device(gp_worker *worker, void *context) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t s = 0; s < p->stage_count; s++)
-    if (p->placement[s * p->copy_count] == worker->device)
-      GP_TRY(update_stage(worker, context, s));
+    if (p->placement[s * p->copy_count] == worker->device) GP_TRY(update_stage(worker, context, s));
   return GP_OK;
 }
 
@@ -250,8 +249,9 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
   GP_TRY(check_hyper(o, hyper));
   if (!p) return GP_OK; /* nothing to update */
   if (p->optimizer)
-    return gp_fail(GP_ESTATE, "optimizer: the update is an action of the pipeline's schedule (pipe:use): "
-                              "pipe:step() has made it already");
+    return gp_fail(GP_ESTATE,
+                   "optimizer: the update is an action of the pipeline's schedule (pipe:use): "
+                   "pipe:step() has made it already");
   make_passes(o);
   GP_TRY(gp_workers_run(p, update_device, &u));
   o->steps++;

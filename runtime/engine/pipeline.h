@@ -44,7 +44,8 @@ struct gp_worker {
   gp_event *events; /* ring of the last event_room ones of the stream */
   size_t event_count;
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
-  _Atomic int64_t micros_done;  /* micro-batches that are over on this device, in asynchronous streams */
+  _Atomic int64_t
+      micros_done; /* micro-batches that are over on this device, in asynchronous streams */
   gp_status job_status;
   char job_text[512];
   _Alignas(64) _Atomic uint32_t doorbell; /* counts events that this worker may be waiting for */
@@ -106,19 +107,19 @@ static inline gp_step_block *gp_feed_block(const gp_plan *plan, const gp_feed *f
 /* A stream of mini-batches that the workers are running: one, for most schedules. */
 typedef struct gp_run {
   gp_plan *plan;
-  gp_feed *feeds; /* ring: mini-batch t is feeds[t % feed_room] */
+  gp_feed *feeds;                              /* ring: mini-batch t is feeds[t % feed_room] */
   int32_t feed_room, feed_micros, feed_groups; /* room of the ring and of each feed */
   bool backward_half, open;                    /* open: more may be fed */
-  uint32_t fed;         /* mini-batches given to step */
-  int64_t known, told;  /* losses that are known, and that the script took */
-  uint32_t first_step; /* the pipeline's step counter when the stream began */
-  int64_t first_update; /* updates of the optimizer before */
-  _Atomic uint32_t gate; /* mini-batches that may be run; GP_GATE_END: no more will come */
-  _Atomic uint32_t losses;   /* forward passes of the last stage so far */
+  uint32_t fed;                                /* mini-batches given to step */
+  int64_t known, told;                         /* losses that are known, and that the script took */
+  uint32_t first_step;     /* the pipeline's step counter when the stream began */
+  int64_t first_update;    /* updates of the optimizer before */
+  _Atomic uint32_t gate;   /* mini-batches that may be run; GP_GATE_END: no more will come */
+  _Atomic uint32_t losses; /* forward passes of the last stage so far */
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
-  _Atomic uint32_t updates;  /* that were made */
-  _Atomic uint32_t progress; /* counts what the script's thread may be waiting for */
-  _Atomic int64_t failed_order; /* INT64_MAX: none */
+  _Atomic uint32_t updates;           /* that were made */
+  _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
+  _Atomic int64_t failed_order;       /* INT64_MAX: none */
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];

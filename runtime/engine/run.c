@@ -199,7 +199,8 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
     gp_worker_await(worker, &run->gate, step + 1);
     bool ends = atomic_load(&run->gate) >= GP_GATE_END;
     int64_t limit = ends ? (int64_t)run->fed * plan->step_micros : INT64_MAX;
-    if (ends && step >= run->fed && (!plan->batch || atomic_load(&worker->micros_done) >= limit)) break;
+    if (ends && step >= run->fed && (!plan->batch || atomic_load(&worker->micros_done) >= limit))
+      break;
     run_range(worker, run, step, limit);
     atomic_store(&worker->ranges_done, step + 1);
     if (run->open) gp_run_progress(run);

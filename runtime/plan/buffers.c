@@ -54,9 +54,8 @@ static gp_status judge(const checker *c, const touches *seen) {
 
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages) {
-  checker c = {.graph = graph,
-               .stage_of = spec->env->stage_of,
-               .copies = spec->plan->schedule->copy_count};
+  checker c = {
+      .graph = graph, .stage_of = spec->env->stage_of, .copies = spec->plan->schedule->copy_count};
   gp_status status = GP_OK;
   GP_TRY(gp_alloc_array((size_t)graph->param_count + 1, sizeof(touches), (void **)&c.seen));
   for (int32_t i = 0; i < graph->param_count; i++)

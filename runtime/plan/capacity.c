@@ -150,8 +150,7 @@ static bool flows(const clocks *c, const trial *t) {
 /* The smallest number, from a few on, that lets everything run; one per micro-batch always does. */
 static gp_status forward_slots(const clocks *c, int32_t *slots) {
   int32_t *notes, states = c->plan->edge_count * c->micros;
-  GP_TRY(
-      gp_alloc_array((size_t)(c->devices + 2 * states) + 1, sizeof *notes, (void **)&notes));
+  GP_TRY(gp_alloc_array((size_t)(c->devices + 2 * states) + 1, sizeof *notes, (void **)&notes));
   trial t = {FORWARD_ONLY_SLOTS, notes, notes + c->devices, notes + c->devices + states};
   while (t.slots < c->micros && !flows(c, &t)) t.slots++;
   *slots = t.slots < c->micros ? t.slots : c->micros;

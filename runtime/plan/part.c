@@ -9,8 +9,8 @@
 static gp_status add(gp_rows *rows, const gp_schedule *s, int32_t device, bool forward) {
   for (int32_t a = s->first[device]; a < s->first[device + 1]; a++) {
     gp_action action = s->actions[a];
-    bool wanted = forward ? action.op == GP_ACT_F : action.op == GP_ACT_B || action.op == GP_ACT_I ||
-                                                        action.op == GP_ACT_W;
+    bool wanted = forward ? action.op == GP_ACT_F
+                          : action.op == GP_ACT_B || action.op == GP_ACT_I || action.op == GP_ACT_W;
     action.version = -1;
     action.joined = false;
     if (wanted) GP_TRY(gp_rows_add(rows, device, &action));

@@ -15,10 +15,11 @@ typedef struct walker {
   const gp_lower_options *options;
   gp_lowered *out;
   int32_t device, count;
-  bool *kept, *due, *again; /* per (stage, micro-batch): F keeps; W may run; R was written by the user */
-  bool *apart;              /* per stage: of this device */
-  int32_t *where;           /* per (stage, micro-batch): its device */
-  int32_t *next;            /* per stage: micro-batch of the next W on this device */
+  bool *kept, *due,
+      *again;     /* per (stage, micro-batch): F keeps; W may run; R was written by the user */
+  bool *apart;    /* per stage: of this device */
+  int32_t *where; /* per (stage, micro-batch): its device */
+  int32_t *next;  /* per stage: micro-batch of the next W on this device */
 } walker;
 
 static size_t cell(const walker *w, int32_t stage, int32_t micro) {

@@ -30,8 +30,8 @@ typedef struct gp_stage_programs {
   gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
   gp_program *input[2], *weight[2];     /* where the schedule runs I and W apart */
   gp_program *recompute;
-  gp_program *count;   /* last stage: what the loss is divided by */
-  gp_program *prepare; /* what depends on parameters only */
+  gp_program *count;      /* last stage: what the loss is divided by */
+  gp_program *prepare;    /* what depends on parameters only */
   size_t invariant_bytes; /* of what it makes, beside packed weights that all plans share */
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
@@ -41,7 +41,7 @@ typedef struct gp_shape_plan {
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
-  gp_stage_programs *programs;        /* per stage; again for their second copies */
+  gp_stage_programs *programs; /* per stage; again for their second copies */
   int32_t copy_count;
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   bool own_edges;                     /* not those of the larger micro-batches */
@@ -89,10 +89,10 @@ typedef struct gp_task {
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
   gp_program *program; /* NULL: nothing to do; run by one worker at a time */
   bool kept;
-  bool last;    /* of its micro-batch on this device; only in streams that never end */
-  bool barrier; /* every device must have come here before it runs */
-  bool stash;   /* U: somebody still reads the version that it replaces */
-  bool newest;  /* it reads the version that its device made last */
+  bool last;       /* of its micro-batch on this device; only in streams that never end */
+  bool barrier;    /* every device must have come here before it runs */
+  bool stash;      /* U: somebody still reads the version that it replaces */
+  bool newest;     /* it reads the version that its device made last */
   int32_t version; /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
   gp_use *uses;
@@ -121,9 +121,9 @@ typedef struct gp_slots {
 
 /* What several versions of a stage's weights need beside the newest, which lies in the stage's arena. */
 typedef struct gp_versions {
-  int32_t live;         /* versions that are read at the same time, the newest included */
-  char *stash;          /* live - 1 copies of the values */
-  size_t stash_bytes;   /* of one */
+  int32_t live;       /* versions that are read at the same time, the newest included */
+  char *stash;        /* live - 1 copies of the values */
+  size_t stash_bytes; /* of one */
 } gp_versions;
 
 /* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one range,
@@ -148,13 +148,13 @@ struct gp_plan {
   int32_t *half;      /* per device: where the second half of GP_PLAN_SPLIT begins */
   gp_ranges ranges;
   gp_channel *channels;
-  gp_slots *slots;       /* per stage and copy */
-  gp_versions *versions; /* per stage */
-  char **invariant;      /* per (stage, copy) and shape: what P made, version after version */
-  char **temp;           /* per device */
-  size_t *temp_bytes;    /* per device */
-  size_t *device_bytes;  /* per device: everything that this plan holds there */
-  size_t scratch_bytes;  /* per thread */
+  gp_slots *slots;         /* per stage and copy */
+  gp_versions *versions;   /* per stage */
+  char **invariant;        /* per (stage, copy) and shape: what P made, version after version */
+  char **temp;             /* per device */
+  size_t *temp_bytes;      /* per device */
+  size_t *device_bytes;    /* per device: everything that this plan holds there */
+  size_t scratch_bytes;    /* per thread */
   int32_t *peak_live;      /* per device: activations (of a stage and micro-batch) kept at once */
   int32_t barrier_parties; /* devices that have a task with a barrier */
   bool sum_loss;

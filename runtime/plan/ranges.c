@@ -51,7 +51,7 @@ static void mark_last(gp_plan *plan) {
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
       gp_task *task = &plan->tasks[t];
-      task->last = task->op != GP_ACT_C && task->op != GP_ACT_P;
+      task->last = true;
       for (int32_t u = t + 1; task->last && u < plan->first[d + 1]; u++)
         task->last = plan->tasks[u].micro != task->micro;
     }
@@ -63,10 +63,11 @@ gp_status gp_plan_add_ranges(gp_plan *plan) {
     steady = steady_step(plan);
     mark_last(plan);
     if (steady < 0)
-      return gp_fail(GP_ESCHEDULE,
-                     "schedule: it does not become periodic within %d micro-batches: an asynchronous "
-                     "schedule must repeat itself with every mini-batch",
-                     (int)plan->micro_count);
+      return gp_fail(
+          GP_ESCHEDULE,
+          "schedule: it does not become periodic within %d micro-batches: an asynchronous "
+          "schedule must repeat itself with every mini-batch",
+          (int)plan->micro_count);
   }
   gp_ranges *r = &plan->ranges;
   r->count = steady + 1;
@@ -74,7 +75,6 @@ gp_status gp_plan_add_ranges(gp_plan *plan) {
                         (void **)&r->begin));
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t j = 0; j <= r->count; j++)
-      r->begin[d * (r->count + 1) + j] =
-          plan->batch ? begin_of(plan, d, j) : plan->first[d + j];
+      r->begin[d * (r->count + 1) + j] = plan->batch ? begin_of(plan, d, j) : plan->first[d + j];
   return GP_OK;
 }

@@ -54,11 +54,12 @@ static gp_status check_ties(const gp_plan *plan) {
       for (int i = 0; i < instr->call.n_in; i++) {
         int32_t owner = instr->in[i].base - GP_BASE_VALUE;
         if (owner < 0 || owner >= plan->stage_count || owner == task->stage) continue;
-        return gp_fail(GP_EINVAL,
-                       "schedule: stage %d reads a parameter of stage %d, and stages are updated at "
-                       "different times: layers that share a parameter must lie in one stage (choose "
-                       "another balance, or a schedule with a barrier)",
-                       (int)task->stage, (int)owner);
+        return gp_fail(
+            GP_EINVAL,
+            "schedule: stage %d reads a parameter of stage %d, and stages are updated at "
+            "different times: layers that share a parameter must lie in one stage (choose "
+            "another balance, or a schedule with a barrier)",
+            (int)task->stage, (int)owner);
       }
     }
   }

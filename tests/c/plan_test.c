@@ -124,7 +124,8 @@ static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
         const gp_task *task = &plan->tasks[t];
         if (task->stage != stage || task->micro != m || task->slot[kind] < 0) continue;
         if (s.first < 0) s.first = t, s.from = address_of(plan, task, kind);
-        CHECK(s.from == address_of(plan, task, kind)); /* the same memory from the first to the last */
+        CHECK(s.from ==
+              address_of(plan, task, kind)); /* the same memory from the first to the last */
         s.last = t;
       }
       if (s.first >= 0 && s.bytes) spans[count++] = s;
