@@ -222,6 +222,19 @@ gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options 
   return status;
 }
 
+/* As lists that can be printed and verified: what a plan starts from, but for what depends on the model. */
+gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
+                              gp_rows **rows) {
+  gp_lowered lowered;
+  GP_TRY(gp_schedule_lower(schedule, options, &lowered));
+  gp_status status = gp_rows_new(schedule->device_count, rows);
+  for (int32_t d = 0; !status && d < schedule->device_count; d++)
+    for (int32_t i = lowered.first[d]; !status && i < lowered.first[d + 1]; i++)
+      status = gp_rows_add(*rows, d, &lowered.actions[i]);
+  gp_lowered_free(&lowered);
+  return status;
+}
+
 void gp_lowered_free(gp_lowered *lowered) {
   gp_free(lowered->actions);
   gp_free(lowered->source);
