@@ -155,6 +155,8 @@ void gp_random_permutation(int64_t *order, int64_t n, uint64_t seed, uint64_t st
 
 /* Read a whole file into a u8 tensor of one dimension. Errors: GP_EIO. */
 gp_status gp_file_read(const char *path, gp_tensor **bytes);
+/* Write bytes as a file, whole or not at all: the old one stays on any failure. Errors: GP_EIO. */
+gp_status gp_file_write(const char *path, const void *data, size_t bytes);
 /* names[count] receives the paths of the regular files below path (itself if a file), sorted by
  * bytes, hidden ones left out. Ownership: gp_file_list_free. Errors: GP_EIO. */
 gp_status gp_file_list(const char *path, char ***names, size_t *count);

@@ -155,7 +155,8 @@ describe("verify refuses", function()
     { "a forward pass that is missing", { "0F0,0B0,0B1", GOOD[2] }, "complete",
       "stage 0, micro-batch 1: F is missing" },
     { "an action that appears twice", { "0F0,0F1,0B0,0B1,0F0", GOOD[2] }, "unique",
-      "schedule: 0F0 appears twice\n  device 0: 0F0 0F1 0B0 0B1 >0F0<\n                             ^\n  device 1: 1F0 1B0 1F1 1B1" },
+      "schedule: 0F0 appears twice\n  device 0: 0F0 0F1 0B0 0B1 >0F0<\n"
+        .. "                             ^\n  device 1: 1F0 1B0 1F1 1B1" },
     { "an action on another device", { "0F0,1F1,0B0,0B1", GOOD[2] }, "placement",
       "schedule: 1F1 is not on the device of its stage: stage 1 is on 1\n  device 0: 0F0 >1F1< 0B0 0B1" },
     { "two actions of a device in the wrong order", { GOOD[1], "1F0,1B1,1F1,1B0" }, "order",

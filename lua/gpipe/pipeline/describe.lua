@@ -1,8 +1,8 @@
 -- lua/gpipe/pipeline/describe.lua - what a pipeline's plan runs and what ran: lowered schedule, timeline, costs.
 
 local errors = require "gpipe.errors"
+local draw = require "gpipe.schedule.draw"
 local options = require "gpipe.options"
-local progress = require "gpipe.progress"
 
 local describe = {}
 
@@ -18,7 +18,10 @@ end
 
 -- ---- the lowered schedule ------------------------------------------------------------------------
 
-local function bytes(n) return progress.bytes and progress.bytes(n) or ("%d B"):format(n) end
+local function bytes(n)
+  if n >= 10 * 2 ^ 20 then return ("%.1f MiB"):format(n / 2 ^ 20) end
+  return n >= 10 * 2 ^ 10 and ("%.1f KiB"):format(n / 2 ^ 10) or ("%d B"):format(n)
+end
 
 local function edge_line(edge)
   local to = table.concat(edge.to, " ")
@@ -75,13 +78,27 @@ end
 --- began to wait for it. The form that drawing takes.
 ---@return table
 function describe.timeline(pipe)
-  local timeline = { name = pipe.schedule_name .. " (measured)", devices = #pipe.devices, unit = "s", makespan = 0 }
+  local timeline = {
+    name = pipe.schedule_name .. " (measured)", devices = #pipe.devices, unit = "s", makespan = 0, names = {},
+  }
   for d = 1, #pipe.devices do
+    timeline.names[d] = pipe.devices[d].name
     timeline[d] = pipe.core:events(d - 1)
     for _, event in ipairs(timeline[d]) do timeline.makespan = math.max(timeline.makespan, event.finish) end
   end
   return timeline
 end
+
+-- ---- drawing: what ran, as predictions are drawn ----------------------------------------------------
+
+--- The last step as a text grid; see s:draw.
+function describe.draw(pipe, opts) return draw.text(describe.timeline(pipe), opts, "draw") end
+
+--- Write the last step as SVG; see s:svg.
+function describe.svg(pipe, path, opts) return draw.svg(path, describe.timeline(pipe), opts, "svg") end
+
+--- Write the last step as a page with zoom and tooltips; see s:html.
+function describe.html(pipe, path, opts) return draw.html(path, describe.timeline(pipe), opts, "html") end
 
 -- ---- costs --------------------------------------------------------------------------------------------
 

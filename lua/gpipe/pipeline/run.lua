@@ -348,7 +348,7 @@ function methods:trace(path)
   return self.core:trace(path)
 end
 
-for _, name in ipairs { "lowered", "timeline", "costs" } do
+for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html" } do
   methods[name] = function(self, ...)
     quiet(self, name)
     return describe[name](self, ...)
