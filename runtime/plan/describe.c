@@ -16,7 +16,8 @@ typedef struct printer {
 static void put(printer *p, const char *text) {
   size_t n = strlen(text);
   const char *comma = p->length ? "," : "";
-  if (p->length + n + 1 < p->size) snprintf(p->text + p->length, p->size - p->length, "%s%s", comma, text);
+  if (p->length + n + 1 < p->size)
+    snprintf(p->text + p->length, p->size - p->length, "%s%s", comma, text);
   p->length += n + strlen(comma);
 }
 
@@ -32,12 +33,13 @@ static bool crosses(const gp_plan *plan, int32_t device, int32_t stage, int32_t 
 /* "0SEND_F3", "0SEND_F3>2" to a stage that is not the neighbour; receives likewise with "<". */
 static void put_message(printer *p, const gp_task *task, const gp_edge *edge, int32_t other) {
   bool send = edge->from == task->stage, backward = edge->phase == GP_BACKWARD;
-  gp_act act = backward ? (send ? GP_ACT_SEND_B : GP_ACT_RECV_B)
-                        : (send ? GP_ACT_SEND_F : GP_ACT_RECV_F);
+  gp_act act =
+      backward ? (send ? GP_ACT_SEND_B : GP_ACT_RECV_B) : (send ? GP_ACT_SEND_F : GP_ACT_RECV_F);
   char text[64], far[24] = "";
   int32_t next = task->stage + (backward == send ? -1 : 1);
   if (other != next) snprintf(far, sizeof far, "%c%d", send ? '>' : '<', (int)other);
-  snprintf(text, sizeof text, "%d%s%d%s", (int)task->stage, gp_act_name(act), (int)task->micro, far);
+  snprintf(text, sizeof text, "%d%s%d%s", (int)task->stage, gp_act_name(act), (int)task->micro,
+           far);
   put(p, text);
 }
 
@@ -89,7 +91,8 @@ int gp_plan_edge_count(const gp_plan *plan) { return plan->edge_count; }
 
 void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
   const gp_edge *e = gp_plan_edge(plan, edge);
-  const gp_shape_plan *shape = &plan->shapes[gp_plan_shape_of(plan, gp_plan_micro_at(plan, edge, 0))];
+  const gp_shape_plan *shape =
+      &plan->shapes[gp_plan_shape_of(plan, gp_plan_micro_at(plan, edge, 0))];
   const gp_graph *graph = &shape->trace->graph;
   int32_t node = graph->values[e->value].node;
   *info = (gp_edge_info){.label = node < 0 ? "input" : graph->labels[graph->nodes[node].label],
