@@ -127,6 +127,7 @@ end
 local function modelled(pipe, o)
   local plan = step_plan(pipe, "costs")
   return function(op, stage)
+    if op == "U" then return nil end
     local flop, moved = pipe.core:cost(plan.handle, stage, op)
     if flop == 0 and moved == 0 then return nil end
     return math.max(flop / o.flops, moved / o.bandwidth)
@@ -148,6 +149,13 @@ local function complete(costs, s)
   costs.F[s], costs.R[s] = costs.F[s] or 0, costs.R[s] or costs.F[s] or 0
 end
 
+-- What updates took, where they were part of the step.
+local function updates(cost, stages)
+  local list = {}
+  for stage = 0, stages - 1 do list[stage + 1] = cost("U", stage) end
+  return #list == stages and list or nil
+end
+
 --- What the actions of each stage cost, for s:simulate(pipe:costs()): lists per stage (element 1 is stage 0) of
 --- seconds. From the last step (medians), or from the cost model: FLOP and bytes of the programs over what a
 --- device does of them a second.
@@ -159,7 +167,7 @@ end
 --- assert(predicted.makespan > 0)
 --- ```
 ---@param opts? {from: "measured"|"model", flops: number?, bandwidth: number?}
----@return table {F, B, I, W, R, unit = "s"}
+---@return table {F, B, I, W, R, unit = "s"}, and U where the last step had updates of its own (pipe:use)
 function describe.costs(pipe, opts)
   local o = options.check("costs", opts, SPEC)
   step_plan(pipe, "costs")
@@ -170,6 +178,7 @@ function describe.costs(pipe, opts)
     for stage = 0, pipe.stages - 1 do costs[op][stage + 1] = cost(op, stage) end
   end
   for s = 1, pipe.stages do complete(costs, s) end
+  costs.U = updates(cost, pipe.stages)
   return costs
 end
 
