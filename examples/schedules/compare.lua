@@ -24,6 +24,16 @@ local opt = flags.parse("Compare all schedules. A folder for pictures may come f
   { "--seed N", 1, "of weights and data", min = 0 },
 }, arg)
 
+-- The folder, or an error that says why there is none.
+local function make_folder()
+  local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
+  if os.execute("mkdir -p -- " .. quoted) then return end
+  io.stderr:write(("%s: no folder '%s' for the pictures, expected one that can be made\n"):format(arg[0], folder))
+  os.exit(1, true)
+end
+
+make_folder()
+
 -- ---- simulated: the reference's tables ---------------------------------------------------------
 
 local function label_of(case)
@@ -166,15 +176,6 @@ local function measured_row(case)
   draw(s, label, best)
 end
 
--- The folder, or an error that says why there is none.
-local function make_folder()
-  local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
-  if os.execute("mkdir -p -- " .. quoted) then return end
-  io.stderr:write(("%s: no folder '%s' for the pictures, expected one that can be made\n"):format(arg[0], folder))
-  os.exit(1, true)
-end
-
-make_folder()
 print(("\na model of %d layers of %d, %d micro-batches of %d rows, on %d CPU devices; milliseconds of a step")
   :format(layers, opt.width, m, opt.rows, p))
 print(("%-36s %9s %9s %6s %9s %9s %5s  %s"):format("", "predicted", "measured", "ratio", "bubble", "measured",
