@@ -167,7 +167,7 @@ end
 local function measured_row(case)
   local label = label_of(case)
   local good, s = pcall(gp.schedule.resolve, case, p, m)
-  if not good then return print(("%-36s %s"):format(label, s)) end
+  if not good then return print(("%-36s %s"):format(label, s:gsub("^[^:]+:%d+: ", ""))) end
   local loss, best = measure(case, p, case.batches or 1)
   local predicted = s:simulate(best.costs)
   print(("%-36s %9.2f %9.2f %6.2f %7.1f %% %7.1f %% %5d  %s"):format(label, 1e3 * predicted.makespan,
@@ -186,7 +186,8 @@ for _, case in ipairs {
   { "looped_bfs" }, { "interleaved_zero_bubble" }, { "zb_h1" }, { "zb_h2" }, { "zb_auto" }, { "zbv" }, { "v_half" },
   { "v_min" }, { "dualpipev" }, { "dualpipe" }, { "chimera" }, { "pipedream" }, { "pipedream_2bw", batches = 3 },
 } do measured_row(case) end
-print "live: activations of a stage kept at once, the most on any device (a step of pipedream_2bw: three batches)"
+print "live: activations of a stage kept at once, the most on any device; a step of pipedream_2bw: three batches"
+print "the prediction takes it that every device has a core of its own"
 
 local overview = folder .. "/all.html"
 local any = gp.schedule.build("1f1b", { devices = p, chunks = m })
