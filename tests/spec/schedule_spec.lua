@@ -129,6 +129,7 @@ describe("gp.schedule", function()
   it("says what a generator returned that is no schedule", function()
     local wrong = {
       { function() return 3 end, "schedule 'given': the generator returned 3, expected {placement = ..., rows = ...}" },
+      { function() return { rows = {} } end, "the generator returned a table without placement, expected" },
       { function() return { rows = {}, placement = {} } end, "placement[0] is nil, expected the device of stage 0" },
       { function() return { rows = { 3 }, placement = { [0] = 0 } } end, "a row is 3, expected text" },
       { function() return { rows = { { 3 } }, placement = { [0] = 0 } } end, "an action is 3, expected {op = " },
