@@ -86,6 +86,7 @@ function describe.timeline(pipe)
     timeline[d] = pipe.core:events(d - 1)
     for _, event in ipairs(timeline[d]) do timeline.makespan = math.max(timeline.makespan, event.finish) end
   end
+  if timeline.makespan == 0 then errors.raise "timeline: the pipeline has not run yet, expected a step before" end
   return timeline
 end
 
@@ -119,6 +120,9 @@ local function measured(pipe)
       times[key] = times[key] or {}
       table.insert(times[key], event.finish - event.begin)
     end
+  end
+  if next(times) == nil then
+    errors.raise 'costs: the pipeline has not run yet, expected a step before (or from = "model")'
   end
   return function(op, stage) return times[op .. stage] and median(times[op .. stage]) end
 end
