@@ -44,7 +44,8 @@ enum { GP_MAX_RANK = 8, GP_MAX_INPUTS = 8, GP_MAX_OUTPUTS = 4 };
   X(ESCHEDULE,    "schedule",    "a schedule is not valid")                    \
   X(EFINITE,      "finite",      "a value is not finite")                      \
   X(EINTERRUPT,   "interrupt",   "the user interrupted")                       \
-  X(EINJECTED,    "injected",    "a test asked for this failure")
+  X(EINJECTED,    "injected",    "a test asked for this failure")             \
+  X(ETIMEOUT,     "timeout",     "no progress was made for as long as is allowed")
 /* clang-format on */
 
 #define GP_STATUS_ENUM(name, code, what) GP_##name,
@@ -496,8 +497,9 @@ typedef struct gp_pipeline_spec {
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
   const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
   gp_checkpoint checkpoint;
-  uint64_t seed; /* of dropout */
-  bool finite;   /* values that are not finite fail the step */
+  uint64_t seed;   /* of dropout */
+  bool finite;     /* values that are not finite fail the step */
+  double watchdog; /* seconds without progress after which a run is given up; 0: never */
 } gp_pipeline_spec;
 
 /* Start the workers and move the parameters into the arenas of their stages. Threads: one worker a
@@ -598,7 +600,7 @@ typedef struct gp_run_result {
 
 /* Hand the mini-batch to the workers and wait. On failure gradients are zero and parameters and
  * buffers as before. Cost: allocates nothing. Errors: the first failing action's, in schedule
- * order; GP_EINTERRUPT; GP_ESTATE while a stream is open. */
+ * order; GP_EINTERRUPT; GP_ETIMEOUT (see gp_pipeline_report); GP_ESTATE while a stream is open. */
 gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result);
 
@@ -630,6 +632,13 @@ gp_status gp_pipeline_use(gp_pipeline *pipeline, gp_optimizer *optimizer,
 /* Some stages were updated and others not: the pipeline wants a state to be loaded. */
 bool gp_pipeline_is_broken(const gp_pipeline *pipeline);
 void gp_pipeline_mend(gp_pipeline *pipeline); /* after a state was loaded */
+
+/* What every device did, and waited for, when the last run was given up (GP_ETIMEOUT, GP_EINTERRUPT): lines
+ * of text, borrowed; "" where it was not. */
+const char *gp_pipeline_report(const gp_pipeline *pipeline);
+/* A worker never came back from such a run: nothing works any more but to close it, and what the worker may
+ * use is never given back. */
+bool gp_pipeline_is_lost(const gp_pipeline *pipeline);
 
 void gp_pipeline_zero_grad(gp_pipeline *pipeline);
 /* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */

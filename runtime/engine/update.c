@@ -131,6 +131,7 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
   atomic_fetch_add(&run->updates, 1);
   GP_TRY(gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
                              run->first_update + number + 1));
+  if (worker->spoil && arena->values) memset(arena->values, 0xff, arena->value_bytes);
   if (plan->batch) gp_update_zero(p, task->stage);
   return GP_OK;
 }
