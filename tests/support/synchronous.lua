@@ -63,7 +63,7 @@ function synchronous.cut(n, stages)
   return list
 end
 
--- Twelve layers, or n, with a skip from the first to the last, dropout, and a frozen bias.
+-- n layers with a skip from the first to the last, dropout, and frozen biases.
 local function skipping(n)
   gp.seed(3)
   local kept
@@ -89,6 +89,88 @@ function synchronous.regression(fields)
   }
   for key, value in pairs(fields or {}) do made[key] = value end
   return made
+end
+
+-- Eight layers of 5 -> 5 -> .. -> 3; change(layers) may replace some.
+local function tower(change)
+  return function()
+    gp.seed(4)
+    local layers = {}
+    for i = 1, 7 do layers[i] = nn.Sequential { nn.Linear(5, 5), nn.Tanh() } end
+    layers[8] = nn.Linear(5, 3)
+    change(layers)
+    return nn.Sequential(layers)
+  end
+end
+
+--- One weight in layers 1, 4 and 7.
+function synchronous.tied()
+  return synchronous.regression {
+    steps = 4, tied = true,
+    model = tower(function(layers)
+      layers[4][1].weight, layers[7][1].weight = layers[1][1].weight, layers[1][1].weight
+    end),
+  }
+end
+
+--- One weight and one bias in layers 1 and 2.
+function synchronous.tied_within()
+  return synchronous.regression {
+    steps = 4,
+    model = tower(function(layers)
+      layers[2][1].weight, layers[1][1].bias = layers[1][1].weight, layers[2][1].bias
+    end),
+  }
+end
+
+--- A running mean in the middle.
+function synchronous.centred()
+  local Center = nn.class("Center")
+  function Center:init(n) self.mean = nn.Buffer({ n }) end
+  function Center:forward(x)
+    if self:is_training() then self.mean:copy_(self.mean * 0.9 + x:mean(1) * 0.1) end
+    return x - self.mean
+  end
+  return synchronous.regression {
+    steps = 4,
+    model = tower(function(layers) layers[3], layers[6] = Center(5), Center(5) end),
+  }
+end
+
+--- Nothing flows back to the first two layers.
+function synchronous.frozen()
+  return synchronous.regression {
+    steps = 4,
+    model = function()
+      local model = tower(function() end)()
+      model:freeze "^1%."
+      model:freeze "^2%."
+      return model
+    end,
+  }
+end
+
+--- Attention over ids; the loss counts the ones that are not 0.
+function synchronous.language(dtype)
+  local d = { dtype = dtype }
+  local function block()
+    return nn.Residual(nn.Sequential { nn.LayerNorm(8, d), nn.CausalSelfAttention(8, 2, { dropout = 0.1,
+      dtype = dtype }) })
+  end
+  local function model()
+    gp.seed(6)
+    return nn.Sequential {
+      nn.Embedding(7, 8, d), block(), nn.Dropout(0.1), block(),
+      nn.Residual(nn.Sequential { nn.Linear(8, 16, d), nn.GELU(), nn.Linear(16, 8, d) }), nn.LayerNorm(8, d),
+      nn.Linear(8, 8, d), nn.Linear(8, 7, d),
+    }
+  end
+  local ids = {}
+  for i = 1, 11 do ids[i] = { i % 7, i * i % 7, (i + 3) % 7, i < 4 and 0 or 5 } end
+  local x = gp.tensor(ids, { dtype = "i64" })
+  return {
+    model = model, layers = 8, steps = 4, x = x, y = x, loss = nn.CrossEntropyLoss { ignore_index = 0 },
+  }
 end
 
 --- Train; `use`: false, or the options of pipe:use. Returns losses and state as training.difference compares them.
