@@ -109,6 +109,7 @@ static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
                    .op = gp_act_name(task->op)[0]};
   GP_TRY(gp_fault_strike(&worker->pipeline->fault, &here));
   if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
+  if (task->op == GP_ACT_REDUCE && !task->copy) gp_update_copies(worker, task->stage);
   return compute(worker, run, at);
 }
 
@@ -138,7 +139,7 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   event->micro = at->micro;
   event->wait = gp_now_ns();
   wait_for_inputs(worker, run->plan, at);
-  if (task->barrier) gp_update_barrier(worker, run, at->step);
+  if (task->barrier) gp_update_barrier(worker, run, task->op);
   event->begin = gp_now_ns();
   if (!is_skipped(run, at)) {
     gp_status status = run_task(worker, run, at);
@@ -192,6 +193,7 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
   worker->event_count = 0;
+  worker->barriers = 0;
   atomic_store(&worker->micros_done, 0);
   atomic_store(&worker->ranges_done, 0);
   if (worker->device >= plan->device_count) return GP_OK;

@@ -4,6 +4,7 @@
 -- Lua runs inside a step.
 
 local errors = require "gpipe.errors"
+local describe = require "gpipe.pipeline.describe"
 local nn_state = require "gpipe.nn.state"
 local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
@@ -345,6 +346,13 @@ function methods:trace(path)
   quiet(self, "trace")
   options.argument("trace", "path", path, { type = "string", required = true })
   return self.core:trace(path)
+end
+
+for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html" } do
+  methods[name] = function(self, ...)
+    quiet(self, name)
+    return describe[name](self, ...)
+  end
 end
 
 local function stats_of(pipe)
