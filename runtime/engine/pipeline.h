@@ -54,7 +54,7 @@ struct gp_worker {
   char *scratch;        /* per team member */
   size_t scratch_bytes; /* of one member */
   size_t frame_room, event_room;
-  gp_event *events; /* ring of the last event_room ones of the stream */
+  gp_event *events;  /* ring of the last event_room ones of the stream */
   uint32_t barriers; /* that this device has come to in this run */
   _Atomic size_t event_count;
   _Atomic uint32_t phase;       /* gp_worker_phase */
