@@ -1,7 +1,8 @@
 /* bindings/host.c - what a training script asks of the operating system and Lua cannot tell: the
  * time to better than a second, and whether somebody is watching. */
 #include <time.h>
-#include <unistd.h> /* isatty */
+#include <sys/ioctl.h> /* TIOCGWINSZ */
+#include <unistd.h>    /* isatty */
 
 #include "binding.h"
 
@@ -20,8 +21,19 @@ static int is_terminal(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"seconds", seconds}, {"is_terminal", is_terminal}, {NULL, NULL}};
+/* core.terminal_columns(file) -> columns of the terminal, or nil where there is none that says so */
+static int terminal_columns(lua_State *L) {
+  luaL_Stream *stream = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  struct winsize size;
+  if (!stream->closef || ioctl(fileno(stream->f), TIOCGWINSZ, &size) || !size.ws_col) return 0;
+  lua_pushinteger(L, size.ws_col);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"seconds", seconds},
+                                     {"is_terminal", is_terminal},
+                                     {"terminal_columns", terminal_columns},
+                                     {NULL, NULL}};
 
 int gp_open_host(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

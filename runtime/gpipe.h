@@ -156,6 +156,8 @@ void gp_random_permutation(int64_t *order, int64_t n, uint64_t seed, uint64_t st
 
 /* Read a whole file into a u8 tensor of one dimension. Errors: GP_EIO. */
 gp_status gp_file_read(const char *path, gp_tensor **bytes);
+/* Write bytes as a file, whole or not at all: the old one stays on any failure. Errors: GP_EIO. */
+gp_status gp_file_write(const char *path, const void *data, size_t bytes);
 /* names[count] receives the paths of the regular files below path (itself if a file), sorted by
  * bytes, hidden ones left out. Ownership: gp_file_list_free. Errors: GP_EIO. */
 gp_status gp_file_list(const char *path, char ***names, size_t *count);
@@ -470,6 +472,11 @@ typedef struct gp_lower_options {
   gp_update_mode update;
 } gp_lower_options;
 
+/* Rows (new, the caller's) with what lowering adds for every model: recomputation, weight gradients in
+ * ascending order, reductions over two copies of a stage, updates. */
+gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
+                              gp_rows **rows);
+
 /* ---- pipelines ----------------------------------------------------------------------------- */
 
 /* A model cut into stages, each on a device, and the workers that run it. */
@@ -538,6 +545,35 @@ typedef struct gp_plan_spec {
  * GP_ESCHEDULE where the schedule does not fit the pipeline; those of the gradient rules. */
 gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
 void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
+/* What crosses a cut: a value that one stage makes and others read. */
+typedef struct gp_edge_info {
+  const char *label; /* of the layer that makes it, borrowed from the plan */
+  int from, to_count;
+  const int32_t *to; /* reading stages, ascending; borrowed */
+  bool backward;     /* a gradient */
+  int slots;         /* values that may be under way at once */
+  size_t bytes;      /* of one */
+} gp_edge_info;
+
+/* What a stage needs beside its parameters, on one of its devices. */
+typedef struct gp_stage_info {
+  int versions;         /* of the weights, the newest included */
+  int kept, recomputed; /* micro-batches whose values are kept or made again at once */
+  int carried;          /* for which I ran and W did not yet */
+  size_t kept_bytes, recomputed_bytes, carried_bytes; /* of one micro-batch */
+} gp_stage_info;
+
+/* The lowered schedule of a plan, as text: compute, recomputation, updates, and sends and receives of the
+ * values that cross devices (">3" where it is not the next stage). Writes into text[size]; returns the
+ * length that it needs without the end. */
+size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size);
+int gp_plan_edge_count(const gp_plan *plan);
+void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info);
+void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info);
+/* Multiplications and additions, and bytes moved, of an action (F, B, I, W or R) of a stage for one of the
+ * larger micro-batches; zero where the plan does not run it. */
+void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
+
 /* Of the output of one larger micro-batch, borrowed from the plan; NULL where it has none. */
 const gp_meta *gp_plan_output_meta(const gp_plan *plan);
 

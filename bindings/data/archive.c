@@ -153,6 +153,17 @@ static int file_read(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_return_failure(L, status);
 }
 
+/* core.file_write(path, text) -> true | nil, message, code */
+static int file_write(lua_State *L) {
+  const char *path = check_text(L, 1, "write: the path");
+  size_t bytes;
+  const char *text = luaL_checklstring(L, 2, &bytes);
+  gp_status status = gp_file_write(path, text, bytes);
+  if (status != GP_OK) return gp_lua_return_failure(L, status);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 static void push_list(lua_State *L, const names_box *box) {
   lua_createtable(L, (int)(box->count < INT32_MAX ? box->count : 0), 0);
   for (size_t i = 0; i < box->count; i++) {
@@ -185,9 +196,13 @@ static int csv_read(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {{"archive_save", archive_save}, {"archive_load", archive_load},
-                                     {"file_read", file_read},       {"file_list", file_list},
-                                     {"csv_read", csv_read},         {NULL, NULL}};
+static const luaL_Reg functions[] = {{"archive_save", archive_save},
+                                     {"archive_load", archive_load},
+                                     {"file_read", file_read},
+                                     {"file_write", file_write},
+                                     {"file_list", file_list},
+                                     {"csv_read", csv_read},
+                                     {NULL, NULL}};
 
 int gp_open_archive(lua_State *L) {
   make_class(L, ARCHIVE, archive_clear);

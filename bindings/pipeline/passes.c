@@ -17,6 +17,18 @@ static int schedule_merged(lua_State *L) { return push_pass(L, gp_schedule_merge
 /* schedule:compute() -> rows without what lowering adds */
 static int schedule_compute(lua_State *L) { return push_pass(L, gp_schedule_compute); }
 
+/* schedule:lowered(checkpoint, update) -> rows with recomputation, ascending W, reductions, updates */
+static int schedule_lowered(lua_State *L) {
+  static const char *const modes[] = {"never", "always", "except_last", NULL};
+  static const char *const updates[] = {"none", "barrier", "free", NULL};
+  const gp_schedule *s = gp_lua_check_schedule(L, 1);
+  gp_lower_options options = {.checkpoint = (gp_checkpoint)luaL_checkoption(L, 2, "never", modes),
+                              .update = (gp_update_mode)luaL_checkoption(L, 3, "none", updates)};
+  gp_rows **box = gp_lua_new_rows(L);
+  gp_status status = gp_schedule_lowered(s, &options, box);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
 /* schedule:steps() -> how many steps, one action of a device each, it takes */
 static int schedule_steps(lua_State *L) {
   int steps;
@@ -26,8 +38,6 @@ static int schedule_steps(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_schedule_passes[] = {{"comms", schedule_comms},
-                                           {"merged", schedule_merged},
-                                           {"compute", schedule_compute},
-                                           {"steps", schedule_steps},
-                                           {NULL, NULL}};
+const luaL_Reg gp_lua_schedule_passes[] = {
+    {"comms", schedule_comms},     {"merged", schedule_merged}, {"compute", schedule_compute},
+    {"lowered", schedule_lowered}, {"steps", schedule_steps},   {NULL, NULL}};

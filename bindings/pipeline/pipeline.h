@@ -19,7 +19,7 @@ typedef struct gp_lua_pipeline {
 gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L); /* of argument 1 */
 gp_pipeline *gp_lua_check_pipeline(lua_State *L);   /* a live one */
 gp_plan *gp_lua_check_plan(lua_State *L, int index);
-extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[];
+extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[], gp_lua_describe_methods[];
 
 /* The optimizer at index, borrowed; and a list of its groups' hyper-parameters, which it pushes. */
 gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index);

@@ -57,6 +57,7 @@ struct gp_worker {
   gp_event *events; /* ring of the last event_room ones of the stream */
   _Atomic size_t event_count;
   _Atomic uint32_t phase;       /* gp_worker_phase */
+  _Atomic uint32_t barriers;    /* that this device has come to in this run */
   bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
   _Atomic int64_t
@@ -229,12 +230,14 @@ void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, 
 gp_status gp_run_device(gp_worker *worker, void *run);
 
 /* update.c */
-/* Wait for all devices; the last to come adds up what belongs together and clips. */
-void gp_update_barrier(gp_worker *worker, gp_run *run, uint32_t step);
+/* Wait for all devices before a reduction or an update; the last to come before updates adds up and clips. */
+void gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
+/* Add the second copy of a stage's gradients to the first. */
+void gp_update_copies(gp_worker *worker, int32_t stage);
+/* Add up the accumulators of tied parameters; stage -1: of all stages. */
+void gp_update_tied(gp_pipeline *pipeline, int32_t stage);
 /* Update a stage: stash what is still read, update, begin the next batch's gradients. */
 gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
-/* Add up copies of a stage and accumulators of tied parameters; stage -1: all. */
-void gp_update_reduce(gp_pipeline *pipeline, int32_t stage);
 void gp_update_zero(gp_pipeline *pipeline, int32_t stage);
 
 /* optimizer.c */

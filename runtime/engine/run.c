@@ -118,6 +118,7 @@ static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
   const gp_task *task = task_at(run, at);
   if (worker->pipeline->faults.count) GP_TRY(strike(worker, run, at));
   if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
+  if (task->op == GP_ACT_REDUCE && !task->copy) gp_update_copies(worker, task->stage);
   return compute(worker, run, at);
 }
 
@@ -155,7 +156,7 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   note_time(&event->micro, at->micro);
   note_time(&event->wait, gp_now_ns());
   wait_for_inputs(worker, run->plan, at);
-  if (task->barrier) gp_update_barrier(worker, run, at->step);
+  if (task->barrier) gp_update_barrier(worker, run, task->op);
   note_time(&event->begin, gp_now_ns());
   if (!is_skipped(run, at)) {
     gp_status status = run_task(worker, run, at);
@@ -212,6 +213,7 @@ static void set_phase(gp_worker *worker, gp_worker_phase phase) {
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
+  atomic_store(&worker->barriers, 0);
   atomic_store(&worker->micros_done, 0);
   atomic_store(&worker->ranges_done, 0);
   for (uint32_t step = 0; worker->device < plan->device_count; step++) {

@@ -116,6 +116,9 @@ gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
 /* Let every linear read a transposed copy of its weight, made once per step (pack.c). Before the cut. */
 gp_status gp_graph_pack(gp_graph *graph);
 
+/* What one node costs, from shapes alone. */
+gp_cost gp_node_cost(const gp_graph *graph, const gp_node *node);
+
 /* Mark in keep[node] the nodes that the given values need, and what those need. */
 gp_status gp_graph_reach(const gp_graph *graph, const gp_ref *roots, int32_t count, bool *keep);
 

@@ -1,4 +1,4 @@
-/* io/file.c - a file as bytes, and the files below a folder.
+/* io/file.c - a file as bytes, read or written, and the files below a folder.
  *
  * Lists are sorted by bytes, so that a data set has one order on every file system and in every
  * locale: the order of rows decides the bits of a training run. */
@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "io/reader.h"
+#include "io/writer.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
@@ -36,6 +37,17 @@ gp_status gp_file_read(const char *path, gp_tensor **bytes) {
   gp_status status = gp_reader_open(&file, path);
   if (!status) status = read_bytes(&file, bytes);
   gp_reader_close(&file);
+  return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+gp_status gp_file_write(const char *path, const void *data, size_t bytes) {
+  gp_writer writer;
+  gp_status status = gp_writer_open(&writer, path);
+  if (!status) status = gp_writer_put(&writer, data, bytes);
+  if (!status) status = gp_writer_commit(&writer);
+  gp_writer_close(&writer);
   return status;
 }
 

@@ -24,6 +24,9 @@ struct gp_schedule {
   gp_schedule_fault fault; /* of a schedule that was refused */
 };
 
+/* Does the number of a micro-batch or update follow? Not in REDUCE, UNSHARD, RESHARD. */
+bool gp_act_has_micro(gp_act act);
+
 /* Does this device hold the stage (or one of its two copies)? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
 

@@ -18,8 +18,7 @@ const char *gp_act_name(gp_act act) {
   return texts[act];
 }
 
-/* No number follows these. */
-static bool has_micro(gp_act act) {
+bool gp_act_has_micro(gp_act act) {
   return act != GP_ACT_REDUCE && act != GP_ACT_UNSHARD && act != GP_ACT_RESHARD;
 }
 
@@ -54,7 +53,7 @@ static bool read_act(const char **text, uint8_t *op) {
 static bool read_one(const char **text, gp_action *action) {
   *action = (gp_action){.micro = -1, .version = -1};
   if (!read_number(text, &action->stage) || !read_act(text, &action->op)) return false;
-  if (has_micro((gp_act)action->op) && !read_number(text, &action->micro)) return false;
+  if (gp_act_has_micro((gp_act)action->op) && !read_number(text, &action->micro)) return false;
   if (**text != '@') return true;
   ++*text;
   return read_number(text, &action->version);

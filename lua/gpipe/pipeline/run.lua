@@ -4,6 +4,7 @@
 -- Lua runs inside a step.
 
 local errors = require "gpipe.errors"
+local describe = require "gpipe.pipeline.describe"
 local nn_state = require "gpipe.nn.state"
 local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
@@ -29,6 +30,9 @@ local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
 
 local function live(pipe, who)
   if not pipe.core then errors.raise("%s: the pipeline is closed", who) end
+  if pipe.core:lost() then
+    errors.raise("%s: the pipeline is lost, a device did not come back from an action: close it", who)
+  end
 end
 
 -- One tensor, or a list of them, as a list of contiguous ones.
@@ -338,6 +342,17 @@ end
 
 -- ---- figures ---------------------------------------------------------------------------------
 
+--- What every device did, and what it waited for, when the last pass was given up: because it made no
+--- progress for the time of option `watchdog`, or because of Ctrl-C. nil where it was not.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss(), watchdog = 60})
+--- assert(pipe:post_mortem() == nil)
+--- ```
+---@return string?
+function methods:post_mortem()
+  if self.core then return self.core:report() end
+end
+
 --- Write the last pass as a Chrome trace (ui.perfetto.dev opens it).
 ---@param path string
 ---@return boolean? true, or nil, message, code
@@ -345,6 +360,13 @@ function methods:trace(path)
   quiet(self, "trace")
   options.argument("trace", "path", path, { type = "string", required = true })
   return self.core:trace(path)
+end
+
+for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html" } do
+  methods[name] = function(self, ...)
+    quiet(self, name)
+    return describe[name](self, ...)
+  end
 end
 
 local function stats_of(pipe)

@@ -44,7 +44,8 @@ end
 
 -- ---- what follows from the actions ---------------------------------------------------------------
 
--- Everything one needs to know of all actions: devices of the stages, counts, updates, versions.
+-- Everything one needs to know of all actions: devices of the stages (with the first micro-batch there),
+-- counts, updates, versions.
 local function survey(lines)
   local found = { stages = 0, micros = 0, updates = 0, versions = false, devices = {} }
   for d, line in ipairs(lines) do
@@ -54,18 +55,23 @@ local function survey(lines)
       found.stages = math.max(found.stages, stage + 1)
       found[field] = math.max(found[field], number + 1)
       found.versions = found.versions or version == "@"
-      found.devices[stage] = found.devices[stage] or {}
-      found.devices[stage][d - 1] = true
+      local devices = found.devices[stage] or {}
+      local micro = (op == "U" or number < 0) and math.huge or number
+      devices[d - 1] = math.min(devices[d - 1] or math.huge, micro)
+      found.devices[stage] = devices
     end
   end
   return found
 end
 
--- The devices of a stage in ascending order, as many as `copies` (one may count twice).
+-- The devices of a stage, as many as `copies` (one may count twice); the first micro-batch is the first one's.
 local function devices_of(found, stage, copies)
-  local list = {}
-  for device in pairs(found.devices[stage] or {}) do list[#list + 1] = device end
-  table.sort(list)
+  local list, first = {}, found.devices[stage] or {}
+  for device in pairs(first) do list[#list + 1] = device end
+  table.sort(list, function(a, b)
+    if first[a] ~= first[b] then return first[a] < first[b] end
+    return a < b
+  end)
   if #list == 0 then
     errors.raise("gp.schedule.parse: stage %d has no action, expected stages 0 to %d", stage,
       found.stages - 1)

@@ -155,5 +155,7 @@ end
 for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = method end
 Schedule.csv = require("gpipe.schedule.csv").csv
 Schedule.simulate = require "gpipe.schedule.simulate"
+Schedule.lower = require "gpipe.schedule.lower"
+for name, method in pairs(require "gpipe.schedule.draw.schedule") do Schedule[name] = method end
 
 return Schedule

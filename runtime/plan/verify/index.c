@@ -6,11 +6,6 @@
 #include "base/memory.h"
 #include "plan/verify/verify.h"
 
-/* No number follows these. */
-static bool has_micro(gp_act op) {
-  return op != GP_ACT_REDUCE && op != GP_ACT_UNSHARD && op != GP_ACT_RESHARD;
-}
-
 static bool is_compute(gp_act op) { return op <= GP_ACT_W; }
 
 /* Check 1: a known op, with a micro-batch where it has one. C and P are the engine's own. */
@@ -21,7 +16,7 @@ static gp_status check_op(const gp_verify *v, int32_t a) {
         v, a, "op",
         "is not an action of a schedule: F, B, I, W, R, U, SEND_F, RECV_F, SEND_B, "
         "RECV_B, REDUCE_GRAD, UNSHARD or RESHARD wanted");
-  if (has_micro((gp_act)x->op) && x->micro < 0)
+  if (gp_act_has_micro((gp_act)x->op) && x->micro < 0)
     return gp_verify_fail(v, a, "op", "has no micro-batch, \"0F0\" wanted");
   return GP_OK;
 }
@@ -100,7 +95,7 @@ static gp_status note(gp_verify *v, int32_t a) {
   char one[GP_ACTION_TEXT];
   if (x->op == GP_ACT_U) return note_update(v, a);
   if (x->op == GP_ACT_REDUCE) return note_reduce(v, a);
-  if (!has_micro((gp_act)x->op)) return GP_OK;
+  if (!gp_act_has_micro((gp_act)x->op)) return GP_OK;
   if (!v->at[x->op]) GP_TRY(gp_alloc_array(cells, sizeof(int32_t), (void **)&v->at[x->op]));
   int32_t *seen = &v->at[x->op][gp_verify_cell(v, x->stage, x->micro)];
   if (*seen && gp_verify_on(v->s, *seen - 1, gp_verify_device(v->s, a)))

@@ -1,0 +1,83 @@
+/* bindings/pipeline/describe.c - what a plan runs and holds, as tables for lua/gpipe/pipeline/describe.lua. */
+#include "pipeline/pipeline.h"
+
+static void set_integer(lua_State *L, const char *name, lua_Integer value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, name);
+}
+
+/* p:row(plan, device) -> the lowered schedule of a device as text */
+static int plan_row(lua_State *L) {
+  gp_lua_check_pipeline(L);
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  int device = (int)gp_lua_check_int(L, 3, "row: the device", 0, INT32_MAX);
+  luaL_Buffer buffer;
+  size_t length = gp_plan_print(plan, device, NULL, 0);
+  gp_plan_print(plan, device, luaL_buffinitsize(L, &buffer, length + 1), length + 1);
+  luaL_pushresultsize(&buffer, length);
+  return 1;
+}
+
+/* p:edges(plan) -> {{label, from, to = {...}, backward, slots, bytes}, ...}; stages from 0 */
+static int plan_edges(lua_State *L) {
+  gp_lua_check_pipeline(L);
+  const gp_plan *plan = gp_lua_check_plan(L, 2);
+  int count = gp_plan_edge_count(plan);
+  lua_createtable(L, count, 0);
+  for (int e = 0; e < count; e++) {
+    gp_edge_info info;
+    gp_plan_edge_info(plan, e, &info);
+    lua_createtable(L, 0, 6);
+    lua_pushstring(L, info.label);
+    lua_setfield(L, -2, "label");
+    lua_pushboolean(L, info.backward);
+    lua_setfield(L, -2, "backward");
+    set_integer(L, "from", info.from);
+    set_integer(L, "slots", info.slots);
+    set_integer(L, "bytes", (lua_Integer)info.bytes);
+    lua_createtable(L, info.to_count, 0);
+    for (int r = 0; r < info.to_count; r++) {
+      lua_pushinteger(L, info.to[r]);
+      lua_rawseti(L, -2, r + 1);
+    }
+    lua_setfield(L, -2, "to");
+    lua_rawseti(L, -2, e + 1);
+  }
+  return 1;
+}
+
+/* p:stage(plan, stage, copy) -> {versions, kept, recomputed, carried, kept_bytes, recomputed_bytes,
+ * carried_bytes} */
+static int plan_stage(lua_State *L) {
+  gp_lua_check_pipeline(L);
+  gp_stage_info info;
+  gp_plan_stage_info(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
+                     (int)luaL_checkinteger(L, 4), &info);
+  lua_createtable(L, 0, 7);
+  set_integer(L, "versions", info.versions);
+  set_integer(L, "kept", info.kept);
+  set_integer(L, "recomputed", info.recomputed);
+  set_integer(L, "carried", info.carried);
+  set_integer(L, "kept_bytes", (lua_Integer)info.kept_bytes);
+  set_integer(L, "recomputed_bytes", (lua_Integer)info.recomputed_bytes);
+  set_integer(L, "carried_bytes", (lua_Integer)info.carried_bytes);
+  return 1;
+}
+
+/* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 where the plan does not run it */
+static int plan_cost(lua_State *L) {
+  static const char *const letters[] = {"F", "B", "I", "W", "R", NULL};
+  double flop, bytes;
+  gp_lua_check_pipeline(L);
+  gp_plan_cost(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
+               (gp_act)luaL_checkoption(L, 4, NULL, letters), &flop, &bytes);
+  lua_pushnumber(L, flop);
+  lua_pushnumber(L, bytes);
+  return 2;
+}
+
+const luaL_Reg gp_lua_describe_methods[] = {{"row", plan_row},
+                                            {"edges", plan_edges},
+                                            {"stage", plan_stage},
+                                            {"cost", plan_cost},
+                                            {NULL, NULL}};

@@ -1,0 +1,176 @@
+-- lua/gpipe/pipeline/describe.lua - what a pipeline's plan runs and what ran: lowered schedule, timeline, costs.
+
+local errors = require "gpipe.errors"
+local draw = require "gpipe.schedule.draw"
+local options = require "gpipe.options"
+
+local describe = {}
+
+-- The step plan that was used last.
+local function step_plan(pipe, who)
+  local newest
+  for _, plan in pairs(pipe.plans) do
+    if plan.kind == "step" and (not newest or plan.used > newest.used) then newest = plan end
+  end
+  if newest then return newest end
+  errors.raise("%s: the pipeline has not planned a step yet, expected one step before (or option 'sample')", who)
+end
+
+-- ---- the lowered schedule ------------------------------------------------------------------------
+
+local function bytes(n)
+  if n >= 10 * 2 ^ 20 then return ("%.1f MiB"):format(n / 2 ^ 20) end
+  return n >= 10 * 2 ^ 10 and ("%.1f KiB"):format(n / 2 ^ 10) or ("%d B"):format(n)
+end
+
+local function edge_line(edge)
+  local to = table.concat(edge.to, " ")
+  return ("  %s of %s: stage %d -> %s, %d slot%s of %s"):format(edge.backward and "gradient" or "value",
+    edge.label, edge.from, to, edge.slots, edge.slots == 1 and "" or "s", bytes(edge.bytes))
+end
+
+-- What a stage holds beside its parameters, where it is worth a line.
+local function stage_line(pipe, plan, stage, copy)
+  local info = pipe.core:stage(plan.handle, stage, copy)
+  local parts = {}
+  local function add(format, ...) parts[#parts + 1] = format:format(...) end
+  if info.versions > 1 then add("%d versions of the weights", info.versions) end
+  if info.kept > 0 then add("%d micro-batches kept, %s each", info.kept, bytes(info.kept_bytes)) end
+  if info.recomputed > 0 then add("%d recomputed, %s", info.recomputed, bytes(info.recomputed_bytes)) end
+  if info.carried > 0 then
+    add("I and W apart: %d x %s carried from one to the other", info.carried, bytes(info.carried_bytes))
+  end
+  local name = pipe.copies > 1 and ("stage %d, copy %d"):format(stage, copy) or "stage " .. stage
+  return ("  %s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or "nothing kept")
+end
+
+--- Print what the workers run for a step: per device the actions with recomputation, updates, sends and
+--- receives, then the edges with their capacities and what each stage keeps. Sends and receives name the
+--- stage they belong to; ">3" where the value goes to another stage than the next.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
+---   {balance = {1, 1}, loss = nn.MSELoss()})
+--- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
+--- assert(pipe:lowered()[1]:find("0F0,0SEND_F0", 1, true))
+--- ```
+---@return string[] rows one string per device
+function describe.lowered(pipe)
+  local plan = step_plan(pipe, "lowered")
+  local rows = {}
+  for d, device in ipairs(pipe.devices) do
+    rows[d] = pipe.core:row(plan.handle, d - 1)
+    print(("device %d (%s): %s"):format(d - 1, device.name, rows[d]))
+  end
+  local edges = pipe.core:edges(plan.handle)
+  print(#edges > 0 and "edges:" or "edges: none")
+  for _, edge in ipairs(edges) do print(edge_line(edge)) end
+  print "stages:"
+  for stage = 0, pipe.stages - 1 do
+    for copy = 0, pipe.copies - 1 do print(stage_line(pipe, plan, stage, copy)) end
+  end
+  return rows
+end
+
+-- ---- what ran ----------------------------------------------------------------------------------------
+
+--- When each action of the last step began and ended: {name, devices, makespan, unit = "s", [1 ... devices] =
+--- list of {op, stage, micro, version, wait, begin, finish}}, element 1 for device 0; wait: when the device
+--- began to wait for it. The form that drawing takes.
+---@return table
+function describe.timeline(pipe)
+  local timeline = {
+    name = pipe.schedule_name .. " (measured)", devices = #pipe.devices, unit = "s", makespan = 0, names = {},
+  }
+  for d = 1, #pipe.devices do
+    timeline.names[d] = pipe.devices[d].name
+    timeline[d] = pipe.core:events(d - 1)
+    for _, event in ipairs(timeline[d]) do timeline.makespan = math.max(timeline.makespan, event.finish) end
+  end
+  return timeline
+end
+
+-- ---- drawing: what ran, as predictions are drawn ----------------------------------------------------
+
+--- The last step as a text grid; see s:draw.
+function describe.draw(pipe, opts) return draw.text(describe.timeline(pipe), opts, "draw") end
+
+--- Write the last step as SVG; see s:svg.
+function describe.svg(pipe, path, opts) return draw.svg(path, describe.timeline(pipe), opts, "svg") end
+
+--- Write the last step as a page with zoom and tooltips; see s:html.
+function describe.html(pipe, path, opts) return draw.html(path, describe.timeline(pipe), opts, "html") end
+
+-- ---- costs --------------------------------------------------------------------------------------------
+
+local OPS = { "F", "B", "I", "W", "R" }
+
+local function median(list)
+  table.sort(list)
+  local middle = #list // 2
+  return #list % 2 == 1 and list[middle + 1] or (list[middle] + list[middle + 1]) / 2
+end
+
+-- Per op and stage the median of what its actions took in the last step.
+local function measured(pipe)
+  local times = {}
+  for d = 1, #pipe.devices do
+    for _, event in ipairs(pipe.core:events(d - 1)) do
+      local key = event.op .. event.stage
+      times[key] = times[key] or {}
+      table.insert(times[key], event.finish - event.begin)
+    end
+  end
+  return function(op, stage) return times[op .. stage] and median(times[op .. stage]) end
+end
+
+-- From FLOP and bytes of the programs, and what the device does of them a second.
+local function modelled(pipe, o)
+  local plan = step_plan(pipe, "costs")
+  return function(op, stage)
+    local flop, moved = pipe.core:cost(plan.handle, stage, op)
+    if flop == 0 and moved == 0 then return nil end
+    return math.max(flop / o.flops, moved / o.bandwidth)
+  end
+end
+
+local SPEC = {
+  from = { choices = { "measured", "model" }, default = "measured" },
+  flops = { type = "number", min = 1, default = 1e11 },
+  bandwidth = { type = "number", min = 1, default = 1e10 },
+}
+
+-- Backward as B, or as I and W: whatever the plan ran; the other form follows from it.
+local function complete(costs, s)
+  local i, w = costs.I[s], costs.W[s]
+  costs.B[s] = costs.B[s] or (i or 0) + (w or 0)
+  if not i and not w then costs.I[s], costs.W[s] = costs.B[s] / 2, costs.B[s] / 2 end
+  costs.I[s], costs.W[s] = costs.I[s] or 0, costs.W[s] or 0
+  costs.F[s], costs.R[s] = costs.F[s] or 0, costs.R[s] or costs.F[s] or 0
+end
+
+--- What the actions of each stage cost, for s:simulate(pipe:costs()): lists per stage (element 1 is stage 0) of
+--- seconds. From the last step (medians), or from the cost model: FLOP and bytes of the programs over what a
+--- device does of them a second.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
+---   {balance = {1, 1}, chunks = 2, loss = nn.MSELoss()})
+--- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
+--- local predicted = gp.schedule.build("gpipe", {devices = 2, chunks = 2}):simulate(pipe:costs())
+--- assert(predicted.makespan > 0)
+--- ```
+---@param opts? {from: "measured"|"model", flops: number?, bandwidth: number?}
+---@return table {F, B, I, W, R, unit = "s"}
+function describe.costs(pipe, opts)
+  local o = options.check("costs", opts, SPEC)
+  step_plan(pipe, "costs")
+  local cost = o.from == "measured" and measured(pipe) or modelled(pipe, o)
+  local costs = { unit = "s" }
+  for _, op in ipairs(OPS) do
+    costs[op] = {}
+    for stage = 0, pipe.stages - 1 do costs[op][stage + 1] = cost(op, stage) end
+  end
+  for s = 1, pipe.stages do complete(costs, s) end
+  return costs
+end
+
+return describe

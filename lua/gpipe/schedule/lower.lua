@@ -1,0 +1,44 @@
+-- lua/gpipe/schedule/lower.lua - s:lower(): a schedule with what is added to it before it runs.
+--
+-- The same passes that the engine's plans start from, made visible: what depends on a model (which values
+-- cross which cut) is in pipe:lowered().
+
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+local SPEC = {
+  checkpoint = { choices = { "always", "except_last", "never" }, default = "never" },
+  update = { choices = { "barrier", "free", "none" }, default = "barrier" },
+  comms = { type = "boolean", default = true },
+}
+
+-- A schedule of these rows with the placement of another one.
+local function like(schedule, rows)
+  local Schedule = getmetatable(schedule)
+  local made = Schedule.new(schedule.name, {
+    placement = schedule.placement, rows = rows, batch = schedule.batch,
+  }, schedule.chunks)
+  local good, report = made:verify()
+  if not good then errors.raise("lower: %s", report) end
+  return made
+end
+
+--- The schedule with recomputation (R), weight gradients in ascending order (B split into I and W where the
+--- schedule runs its backward passes in another one), reductions over two copies of a stage, updates (U), and
+--- sends and receives where a value crosses devices.
+--- Errors: a schedule that does not verify.
+--- ```lua
+--- local s = gp.schedule.build("1f1b", {devices = 2, chunks = 1}):lower()
+--- assert(s:rows()[1] == "0F0,0SEND_F0,0RECV_B0,0B0,0U0")
+--- ```
+---@param opts? {checkpoint: string?, update: string?, comms: boolean?} update: "barrier" after all devices, "free"
+---  after the stage's own last gradient, "none"
+---@return gpipe.Schedule
+return function(schedule, opts)
+  local o = options.check("lower", opts, SPEC)
+  local good, report = schedule:verify()
+  if not good then errors.raise("lower: %s", report) end
+  local lowered = like(schedule, schedule.checked:lowered(o.checkpoint, o.update))
+  if not o.comms then return lowered end
+  return like(schedule, lowered.checked:comms())
+end

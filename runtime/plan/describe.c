@@ -1,0 +1,134 @@
+/* plan/describe.c - a plan for people: its lowered schedule as text, its edges, what its stages hold. */
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* Where it no longer fits only the length goes on. */
+typedef struct printer {
+  const gp_plan *plan;
+  char *text;
+  size_t size, length;
+} printer;
+
+static void put(printer *p, const char *text) {
+  size_t n = strlen(text);
+  const char *comma = p->length ? "," : "";
+  if (p->length + n + 1 < p->size)
+    snprintf(p->text + p->length, p->size - p->length, "%s%s", comma, text);
+  p->length += n + strlen(comma);
+}
+
+/* Does the micro-batch cross devices on its way to that stage? Found where the stage reads it. */
+static bool crosses(const gp_plan *plan, int32_t device, int32_t stage, int32_t micro) {
+  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
+    if (plan->tasks[t].stage == stage && plan->tasks[t].micro == micro &&
+        plan->tasks[t].op <= GP_ACT_R)
+      return false;
+  return true;
+}
+
+/* "0SEND_F3", "0SEND_F3>2" to a stage that is not the neighbour; receives likewise with "<". */
+static void put_message(printer *p, const gp_task *task, const gp_edge *edge, int32_t other) {
+  bool send = edge->from == task->stage, backward = edge->phase == GP_BACKWARD;
+  gp_act act =
+      backward ? (send ? GP_ACT_SEND_B : GP_ACT_RECV_B) : (send ? GP_ACT_SEND_F : GP_ACT_RECV_F);
+  char text[64], far[24] = "";
+  int32_t next = task->stage + (backward == send ? -1 : 1);
+  if (other != next) snprintf(far, sizeof far, "%c%d", send ? '>' : '<', (int)other);
+  snprintf(text, sizeof text, "%d%s%d%s", (int)task->stage, gp_act_name(act), (int)task->micro,
+           far);
+  put(p, text);
+}
+
+static void put_receives(printer *p, int32_t device, const gp_task *task) {
+  for (int32_t u = 0; u < task->use_count; u++) {
+    const gp_edge *edge = gp_plan_edge(p->plan, task->uses[u].edge);
+    if (task->uses[u].wait && crosses(p->plan, device, edge->from, task->micro))
+      put_message(p, task, edge, edge->from);
+  }
+}
+
+static void put_sends(printer *p, int32_t device, const gp_task *task) {
+  for (int32_t u = 0; u < task->use_count; u++) {
+    const gp_edge *edge = gp_plan_edge(p->plan, task->uses[u].edge);
+    for (int32_t r = 0; task->uses[u].publish && r < edge->to_count; r++)
+      if (crosses(p->plan, device, edge->to[r], task->micro))
+        put_message(p, task, edge, edge->to[r]);
+  }
+}
+
+/* An update is named by its number, not by the micro-batch that it ends with. */
+static void put_task(printer *p, const gp_task *task) {
+  int32_t group = p->plan->batch ? p->plan->batch : p->plan->step_micros;
+  char text[GP_ACTION_TEXT];
+  gp_action action = {.op = (uint8_t)task->op,
+                      .stage = task->stage,
+                      .micro = task->op == GP_ACT_U ? task->micro / group : task->micro,
+                      .version = p->plan->batch ? task->version : -1};
+  if (task->op == GP_ACT_REDUCE) action.micro = -1;
+  put(p, gp_action_print(&action, text));
+}
+
+size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size) {
+  printer p = {plan, text, size, 0};
+  if (size) *text = 0;
+  if (device >= plan->device_count) return 0;
+  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
+    const gp_task *task = &plan->tasks[t];
+    put_receives(&p, device, task);
+    put_task(&p, task);
+    put_sends(&p, device, task);
+  }
+  return p.length;
+}
+
+/* ---- figures ------------------------------------------------------------------------------- */
+
+int gp_plan_edge_count(const gp_plan *plan) { return plan->edge_count; }
+
+void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
+  const gp_edge *e = gp_plan_edge(plan, edge);
+  const gp_shape_plan *shape =
+      &plan->shapes[gp_plan_shape_of(plan, gp_plan_micro_at(plan, edge, 0))];
+  const gp_graph *graph = &shape->trace->graph;
+  int32_t node = graph->values[e->value].node;
+  *info = (gp_edge_info){.label = node < 0 ? "input" : graph->labels[graph->nodes[node].label],
+                         .from = e->from,
+                         .to_count = e->to_count,
+                         .to = e->to,
+                         .backward = e->phase == GP_BACKWARD,
+                         .slots = plan->channels[edge].slots,
+                         .bytes = plan->channels[edge].bytes};
+}
+
+void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info) {
+  const gp_slots *s = &plan->slots[gp_plan_holder(plan, stage, copy)];
+  size_t dropped = (size_t)s->count[GP_SLOT_DROPPED] * s->bytes[GP_SLOT_DROPPED];
+  int kept = s->count[GP_SLOT_KEPT];
+  *info = (gp_stage_info){.versions = plan->versions[stage].live,
+                          .kept = kept,
+                          .recomputed = s->count[GP_SLOT_RECOMPUTED],
+                          .carried = s->count[GP_SLOT_CARRIED],
+                          .kept_bytes = kept ? s->bytes[GP_SLOT_KEPT] : dropped,
+                          .recomputed_bytes = s->bytes[GP_SLOT_RECOMPUTED],
+                          .carried_bytes = s->bytes[GP_SLOT_CARRIED]};
+}
+
+/* The first task of that kind stands for all: micro-batches differ by a row at most. */
+void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes) {
+  *flop = *bytes = 0;
+  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
+    const gp_task *task = &plan->tasks[t];
+    if (task->stage != stage || task->op != act || !task->program || task->shape != 0) continue;
+    const gp_graph *graph = task->program->graph;
+    for (int32_t n = 0; n < task->program->instr_count; n++) {
+      gp_cost cost = gp_node_cost(graph, &graph->nodes[task->program->instrs[n].node]);
+      *flop += cost.flop;
+      *bytes += cost.bytes;
+    }
+    return;
+  }
+}
