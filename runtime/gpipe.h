@@ -404,7 +404,8 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
  * borrowed for the call, and may be NULL: nothing. */
 typedef struct gp_costs {
   int stage_count;                 /* numbers in a list; hop: one less */
-  const double *act[GP_ACT_COUNT]; /* of one action; without one for B it takes I + W */
+  const double *act[GP_ACT_COUNT]; /* of one action; without one for B it takes I + W; P: what each of
+                                      its devices does for the stage before its first action */
   const double *hop[2];            /* per stage edge: how long an activation, a gradient travels
                                       between devices; edge 0 is between stages 0 and 1 */
   double joined;                   /* joined actions take this times the sum of their costs */

@@ -16,7 +16,8 @@ local layers = {}
 for i = 1, 8 do layers[i] = nn.Linear(4, 4) end
 local model = nn.Sequential(layers)
 local x, y = gp.randn({ 8, 4 }, { seed = 1 }), gp.randn({ 8, 4 }, { seed = 2 })
-local opts = { devices = { "cpu:0", "cpu:1", "cpu:2", "cpu:3" }, chunks = 4, loss = nn.MSELoss(), seed = 1, watchdog = 0.25 }
+local opts = { devices = { "cpu:0", "cpu:1", "cpu:2", "cpu:3" }, chunks = 4, loss = nn.MSELoss(), seed = 1,
+  watchdog = 0.25 }
 local function make(more)
   for key, value in pairs(more or {}) do opts[key] = value end
   return gp.pipeline(model, opts)
@@ -42,15 +43,19 @@ end
 
 -- fault, what hangs as the error names it, and what the post-mortem says beside it.
 local cases = {
-  { "1f1b", [[schedule = "1f1b"]], "stage=2,op=F", "device 2 %(cpu:2%) is in 2F3", "3F3 needs 2F3 from cpu:2 %(activation, stage 2 to 3%)" },
-  { "1f1b, backward", [[schedule = "1f1b"]], "stage=2,op=B", "device 2 %(cpu:2%) is in 2B3", "1B3 needs 2B3 from cpu:2 %(gradient, stage 2 to 1%)" },
+  { "1f1b", [[schedule = "1f1b"]], "stage=2,op=F", "device 2 %(cpu:2%) is in 2F3",
+    "3F3 needs 2F3 from cpu:2 %(activation, stage 2 to 3%)" },
+  { "1f1b, backward", [[schedule = "1f1b"]], "stage=2,op=B", "device 2 %(cpu:2%) is in 2B3",
+    "1B3 needs 2B3 from cpu:2 %(gradient, stage 2 to 1%)" },
   { "recomputation", [[checkpoint = "always"]], "stage=1,op=R", "device 1 %(cpu:1%) is in 1R3", "0B3 needs 1B3" },
   { "interleaved", [[schedule = { "interleaved_1f1b", stages_per_device = 2 }, balance = { 1, 1, 1, 1, 1, 1, 1, 1 }]],
     "stage=5,op=B", "device 1 %(cpu:1%) is in 5B3", "4B3 needs 5B3 from cpu:1 %(gradient, stage 5 to 4%)" },
   { "zero bubble, V", [[schedule = "zbv", balance = { 1, 1, 1, 1, 1, 1, 1, 1 }]], "stage=4,op=F",
     "device 3 %(cpu:3%) is in 4F3", "5F3 needs 4F3 from cpu:3 %(activation, stage 4 to 5%)" },
-  { "zero bubble, weights", [[schedule = "zb_h1"]], "stage=3,op=W", "device 3 %(cpu:3%) is in 3W3", "device 0 %(cpu:0%)" },
-  { "two copies", [[schedule = "chimera"]], "stage=1,op=F", "device 2 %(cpu:2%) is in 1F3", "2F3 needs 1F3 from cpu:2" },
+  { "zero bubble, weights", [[schedule = "zb_h1"]], "stage=3,op=W",
+    "device 3 %(cpu:3%) is in 3W3", "device 0 %(cpu:0%)" },
+  { "two copies", [[schedule = "chimera"]], "stage=1,op=F", "device 2 %(cpu:2%) is in 1F3",
+    "2F3 needs 1F3 from cpu:2" },
 }
 
 describe("a step that hangs", function()
@@ -98,7 +103,8 @@ describe("a step that hangs", function()
       say(pcall(pipe.step, pipe, x, y))
       print(few(pipe))]])
     assert.matches("^false\t.-is in 2B3.-\n[%d.]+\n$", out)
-    assert.matches("device 3 %(cpu:3%): waiting for [%d.]+ s: 3U0 needs the other devices at the barrier, 1 of 4 are there", err)
+    assert.matches("device 3 %(cpu:3%): waiting for [%d.]+ s: "
+      .. "3U0 needs the other devices at the barrier, 1 of 4 are there", err)
   end)
 end)
 
