@@ -146,8 +146,7 @@ static int pipeline_mend(lua_State *L) {
 /* p:report() -> what every device did when the last run was given up, or nil */
 static int pipeline_report(lua_State *L) {
   const char *text = gp_pipeline_report(gp_lua_check_pipeline(L));
-  if (!*text) return 0;
-  lua_pushstring(L, text);
+  lua_pushstring(L, *text ? text : NULL); /* nil for none */
   return 1;
 }
 

@@ -54,10 +54,10 @@ struct gp_worker {
   char *scratch;        /* per team member */
   size_t scratch_bytes; /* of one member */
   size_t frame_room, event_room;
-  gp_event *events;  /* ring of the last event_room ones of the stream */
-  uint32_t barriers; /* that this device has come to in this run */
+  gp_event *events; /* ring of the last event_room ones of the stream */
   _Atomic size_t event_count;
   _Atomic uint32_t phase;       /* gp_worker_phase */
+  _Atomic uint32_t barriers;    /* that this device has come to in this run */
   bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
   _Atomic int64_t

@@ -152,44 +152,45 @@ static void put_message(writer *w, const gp_pipeline *p, const message *m, int32
   if (m->maker < 0)
     put(w, "micro-batch %lld", (long long)m->micro);
   else
-    put(w, "%s on %s", action_text(plan, m->maker, m->micro, text),
+    put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
         p->workers[m->maker_device].name);
   put(w, " (%s, stage %d to %d)", edge->phase == GP_BACKWARD ? "gradient" : "activation",
       (int)edge->from, (int)reader);
 }
 
-static void put_barrier(writer *w, const gp_pipeline *p, const act *a) {
-  const gp_plan *plan = p->run.plan;
-  const gp_task *task = &plan->tasks[a->task];
-  uint32_t parties = (uint32_t)plan->barrier_parties;
-  uint32_t before = (uint32_t)((a->micro - task->micro) / plan->step_micros) * parties;
-  uint32_t there = atomic_load((_Atomic uint32_t *)&p->run.arrived) - before;
-  put(w, "the other devices, at the barrier before the update: %u of %u are there", (unsigned)there,
-      (unsigned)parties);
+/* The device has counted its own coming. */
+static void put_barrier(writer *w, const gp_pipeline *p, int32_t device) {
+  uint32_t mine = atomic_load(&p->workers[device].barriers);
+  uint32_t arrived = atomic_load((_Atomic uint32_t *)&p->run.arrived);
+  int32_t parties = p->run.plan->barrier_parties;
+  put(w, "needs the other devices at the barrier, %d of %d are there",
+      (int)arrived - ((int)mine - 1) * (int)parties, (int)parties);
 }
 
-static void put_wait(writer *w, const gp_pipeline *p, const act *a) {
+static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act *a) {
   const gp_plan *plan = p->run.plan;
   const gp_task *task = &plan->tasks[a->task];
   message m;
   if (find_missing(p, a, &m)) {
+    put(w, "needs ");
     put_message(w, p, &m, task->stage);
     return;
   }
   for (int32_t u = 0; u < task->use_count; u++)
     if (is_taken(plan, &task->uses[u], a->micro)) {
-      put(w, "a free slot (of %d) for what stage %d sends",
+      put(w, "needs a free one of %d slots for what stage %d sends",
           (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
       return;
     }
   if (task->barrier)
-    put_barrier(w, p, a);
+    put_barrier(w, p, device);
   else
-    put(w, "nothing any more");
+    put(w, "has everything now");
 }
 
-static void put_since(writer *w, const act *a, int64_t now) {
-  if (a->since > 0 && a->since <= now) put(w, " since %.1f s", 1e-9 * (double)(now - a->since));
+/* How long it has been so. */
+static void put_time(writer *w, const act *a, int64_t now) {
+  if (a->since > 0 && a->since <= now) put(w, " for %.1f s", 1e-9 * (double)(now - a->since));
 }
 
 static void put_before(writer *w, const gp_pipeline *p, int32_t device) {
@@ -208,21 +209,20 @@ static void put_before(writer *w, const gp_pipeline *p, int32_t device) {
 }
 
 static void put_device(writer *w, const gp_pipeline *p, int32_t device, int64_t now) {
+  static const char *const words[] = {[NOT_BEGUN] = "not begun",
+                                      [AT_GATE] = "waiting for the next mini-batch",
+                                      [BETWEEN] = "between two actions",
+                                      [WAITS] = "waiting",
+                                      [RUNS] = "in",
+                                      [IS_DONE] = "done"};
   act a = look(p, device);
   char text[GP_ACTION_TEXT];
-  put(w, "  device %d (%s) ", (int)device, p->workers[device].name);
-  switch (a.state) {
-  case NOT_BEGUN: put(w, "has not begun"); break;
-  case AT_GATE: put(w, "waits for the next mini-batch"); break;
-  case BETWEEN: put(w, "is between two actions"); break;
-  case IS_DONE: put(w, "has done all its actions"); break;
-  case RUNS: put(w, "runs %s", action_text(p->run.plan, a.task, a.micro, text)); break;
-  case WAITS: put(w, "waits before %s", action_text(p->run.plan, a.task, a.micro, text)); break;
-  }
-  put_since(w, &a, now);
+  put(w, "  device %d (%s): %s", (int)device, p->workers[device].name, words[a.state]);
+  if (a.state == RUNS) put(w, " %s", action_text(p->run.plan, a.task, a.micro, text));
+  put_time(w, &a, now);
   if (a.state == WAITS) {
-    put(w, " for ");
-    put_wait(w, p, &a);
+    put(w, ": %s ", action_text(p->run.plan, a.task, a.micro, text));
+    put_wait(w, p, device, &a);
   }
   put_before(w, p, device);
   put(w, "\n");
@@ -263,7 +263,7 @@ char *gp_report_write(gp_pipeline *p, char *text, size_t size) {
       (long long)p->step, 1e-9 * (double)(now - p->last_begin));
   for (int32_t d = 0; d < p->run.plan->device_count; d++) put_device(&w, p, d, now);
   if (find_first(p, &first, &reader)) {
-    put(&w, "  first message that is missing: ");
+    put(&w, "  first missing message: ");
     put_message(&w, p, &first, reader);
     put(&w, "\n");
   }
@@ -282,12 +282,12 @@ char *gp_report_cause(gp_pipeline *p, char *text, size_t size) {
     if (a.state != RUNS) continue;
     put(&w, "%sdevice %d (%s) is in %s", running++ ? ", " : "", (int)d, p->workers[d].name,
         action_text(p->run.plan, a.task, a.micro, name));
-    put_since(&w, &a, now);
+    put_time(&w, &a, now);
   }
   if (running) return text;
   put(&w, "no device runs anything");
   if (find_first(p, &first, &reader)) {
-    put(&w, ", the first message that is missing is ");
+    put(&w, ", the first missing message is ");
     put_message(&w, p, &first, reader);
   }
   return text;

@@ -213,7 +213,7 @@ static void set_phase(gp_worker *worker, gp_worker_phase phase) {
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
-  worker->barriers = 0;
+  atomic_store(&worker->barriers, 0);
   atomic_store(&worker->micros_done, 0);
   atomic_store(&worker->ranges_done, 0);
   for (uint32_t step = 0; worker->device < plan->device_count; step++) {
