@@ -186,7 +186,7 @@ TEST(a_stage_is_four_programs) {
   differentiate(&t, loss, 2);
   gp_stages *s = cut(&t, (int32_t[]){0, 1, 1}, 2, loss);
   CHECK_OPS(&t, &s->stages[0].forward, "linear tanh");
-  CHECK_OPS(&t, &s->stages[0].recompute, ""); /* tanh lies on the edge until it was used */
+  CHECK_OPS(&t, &s->stages[0].recompute, "");    /* tanh lies on the edge until it was used */
   CHECK_OPS(&t, &s->stages[0].input, "tanh_dx"); /* nobody wants the gradient of the input itself */
   CHECK_OPS(&t, &s->stages[0].weight, "linear_dw sum_rows_dw");
   CHECK_OPS(&t, &s->stages[1].forward, "linear tanh mse");
