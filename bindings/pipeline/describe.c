@@ -66,7 +66,7 @@ static int plan_stage(lua_State *L) {
 
 /* p:cost(plan, stage, "F") -> FLOP, bytes of that action; 0, 0 where the plan does not run it */
 static int plan_cost(lua_State *L) {
-  static const char *const letters[] = {"F", "B", "I", "W", "R", NULL};
+  static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
   double flop, bytes;
   gp_lua_check_pipeline(L);
   gp_plan_cost(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),

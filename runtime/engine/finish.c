@@ -70,7 +70,7 @@ void gp_run_finish(gp_pipeline *p) {
     return;
   }
   run->known = groups;
-  if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) gp_update_reduce(p, -1);
+  if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) gp_update_tied(p, -1);
   if (p->optimizer && atomic_load(&run->updates))
     gp_optimizer_set_steps(p->optimizer, run->first_update + groups);
   if (training && !run->backward_half) {

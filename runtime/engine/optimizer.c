@@ -38,6 +38,7 @@ struct gp_optimizer {
   pass *passes; /* room for one per member; made anew for every step */
   int32_t pass_count;
   int64_t steps;
+  bool kept;
 };
 
 /* One update. */
@@ -108,8 +109,10 @@ gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int
   return GP_OK;
 }
 
+void gp_optimizer_keep(gp_optimizer *o) { o->kept = true; }
+
 void gp_optimizer_free(gp_optimizer *o) {
-  if (!o) return;
+  if (!o || o->kept) return;
   for (int32_t i = 0; i < o->member_count; i++) gp_param_free(o->members[i].param);
   gp_free(o->members);
   gp_free(o->listed);

@@ -1,8 +1,8 @@
 /* engine/update.c - reductions and updates as actions of the schedule.
  *
- * With a barrier every device waits until all gradients are there; the last to come adds up what belongs
- * together and clips, and a failure anywhere makes every update a pass-through. Without one a stage is
- * updated by its own device as soon as its own gradients are there.
+ * With a barrier every device waits until all gradients are there; the last to come adds up what tied
+ * parameters have and clips, and a failure anywhere makes every update a pass-through. Without one a stage
+ * is updated by its own device as soon as its own gradients are there.
  */
 #include <limits.h>
 #include <string.h>
@@ -12,51 +12,74 @@
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
-static void add_to(gp_dtype dtype, int64_t n, void *to, const void *from) {
-  bool f32 = dtype == GP_F32;
-  for (int64_t i = 0; f32 && i < n; i++) ((float *)to)[i] += ((const float *)from)[i];
-  for (int64_t i = 0; !f32 && i < n; i++) ((double *)to)[i] += ((const double *)from)[i];
+enum { PIECE = 16384 }; /* elements that one thread adds at a time */
+
+/* n elements of one type to be added, from one memory to another. */
+typedef struct sum {
+  gp_dtype dtype;
+  int64_t n;
+  void *to, *from;
+} sum;
+
+static void add_range(const sum *s, int64_t first, int64_t last) {
+  float *to32 = s->to;
+  double *to64 = s->to;
+  const float *from32 = s->from;
+  const double *from64 = s->from;
+  for (int64_t i = first; s->dtype == GP_F32 && i < last; i++) to32[i] += from32[i];
+  for (int64_t i = first; s->dtype != GP_F32 && i < last; i++) to64[i] += from64[i];
 }
 
-static void add_param(const gp_pipeline *p, int32_t i, void *to, const void *from) {
-  add_to(gp_tensor_meta(p->grads[i])->dtype, gp_tensor_numel(p->grads[i]), to, from);
+static gp_status add_piece(void *context, int64_t index, int thread) {
+  const sum *s = context;
+  int64_t last = (index + 1) * PIECE;
+  (void)thread;
+  add_range(s, index * PIECE, last < s->n ? last : s->n);
+  return GP_OK;
 }
 
-/* The second copy's gradients to the first's, parameter by parameter. */
-static void reduce_copies(gp_pipeline *p) {
-  for (int32_t i = 0; p->copy_count > 1 && i < p->param_count; i++) {
-    gp_arena *a = &p->arenas[p->param_stage[i]];
-    if (p->grads[i]) add_param(p, i, a->grads + p->param_offset[i], a->mirror + p->param_offset[i]);
+/* On the threads of the device. */
+static void add_with(gp_worker *worker, sum s) {
+  gp_team_run(worker->team, (s.n + PIECE - 1) / PIECE, add_piece, &s);
+}
+
+/* Of the gradient of param i. */
+static sum sum_of(const gp_pipeline *p, int32_t i, void *to, void *from) {
+  return (sum){gp_tensor_meta(p->grads[i])->dtype, gp_tensor_numel(p->grads[i]), to, from};
+}
+
+/* The second copy's gradients of a stage to the first's, parameter by parameter. */
+void gp_update_copies(gp_worker *worker, int32_t stage) {
+  const gp_pipeline *p = worker->pipeline;
+  const gp_arena *a = &p->arenas[stage];
+  for (int32_t i = 0; i < p->param_count; i++) {
+    size_t at = p->param_offset[i];
+    if (p->param_stage[i] == stage && p->grads[i])
+      add_with(worker, sum_of(p, i, a->grads + at, a->mirror + at));
   }
-  for (int32_t x = 0; p->copy_count > 1 && x < p->extra_count; x++) {
+  for (int32_t x = 0; x < p->extra_count; x++) {
     const gp_extra_slot *e = &p->extras[x];
-    char *const *extras = p->arenas[e->stage].extras;
-    add_param(p, e->param, extras[0] + e->offset, extras[1] + e->offset);
+    if (e->stage == stage)
+      add_with(worker, sum_of(p, e->param, a->extras[0] + e->offset, a->extras[1] + e->offset));
   }
+  if (a->mirror) memset(a->mirror, 0, a->grad_bytes);
+  if (a->extra_bytes) memset(a->extras[1], 0, a->extra_bytes);
 }
 
-/* A parameter that several layers use: add the accumulators in layer order. */
-static void reduce_tied(gp_pipeline *p, int32_t stage) {
+/* A parameter that several layers use: add the accumulators in layer order. Added once, also when gradients
+ * accumulate: what was added is zero afterwards. */
+void gp_update_tied(gp_pipeline *p, int32_t stage) {
   for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
     for (int32_t x = 0; x < p->extra_count; x++) {
       const gp_extra_slot *e = &p->extras[x];
       if (e->layer != layer || (stage >= 0 && e->stage != stage)) continue;
-      add_param(p, e->param, gp_tensor_data(p->grads[e->param]),
-                p->arenas[e->stage].extras[0] + e->offset);
+      sum s = sum_of(p, e->param, gp_tensor_data(p->grads[e->param]),
+                     p->arenas[e->stage].extras[0] + e->offset);
+      add_range(&s, 0, s.n);
     }
-}
-
-/* Added once, also when gradients accumulate: what was added is zero afterwards. */
-void gp_update_reduce(gp_pipeline *p, int32_t stage) {
-  reduce_copies(p);
-  reduce_tied(p, stage);
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    gp_arena *a = &p->arenas[s];
-    if (stage >= 0 && s != stage) continue;
-    if (a->mirror) memset(a->mirror, 0, a->grad_bytes);
-    for (int32_t copy = 0; a->extra_bytes && copy < p->copy_count; copy++)
-      memset(a->extras[copy], 0, a->extra_bytes);
-  }
+  for (int32_t s = 0; s < p->stage_count; s++)
+    if ((stage < 0 || s == stage) && p->arenas[s].extra_bytes)
+      memset(p->arenas[s].extras[0], 0, p->arenas[s].extra_bytes);
 }
 
 void gp_update_zero(gp_pipeline *p, int32_t stage) {
@@ -69,22 +92,23 @@ void gp_update_zero(gp_pipeline *p, int32_t stage) {
 
 /* ---- the barrier --------------------------------------------------------------------------- */
 
-/* By the last device to come. */
+/* By the last device to come, where updates follow. */
 static void settle(gp_pipeline *p, gp_run *run) {
   if (atomic_load(&run->failed_order) != INT64_MAX) return;
-  gp_update_reduce(p, -1);
+  gp_update_tied(p, -1);
   if (p->use.clip_norm > 0) gp_optimizer_clip(p->optimizer, p->use.clip_norm);
 }
 
-void gp_update_barrier(gp_worker *worker, gp_run *run, uint32_t step) {
+/* Every worker counts the barriers that it has come to; all come to the same ones. */
+void gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
   gp_pipeline *p = worker->pipeline;
-  uint32_t wanted = (step + 1) * (uint32_t)run->plan->barrier_parties;
+  uint32_t mine = ++worker->barriers, wanted = mine * (uint32_t)run->plan->barrier_parties;
   if (atomic_fetch_add(&run->arrived, 1) + 1 < wanted) {
-    gp_worker_await(worker, &run->released, step + 1);
+    gp_worker_await(worker, &run->released, mine);
     return;
   }
-  settle(p, run);
-  atomic_store(&run->released, step + 1);
+  if (before == GP_ACT_U) settle(p, run);
+  atomic_store(&run->released, mine);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
 }
 
@@ -103,10 +127,11 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
   if (task->stash && arena->value_bytes)
     memcpy(v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes, arena->values,
            arena->value_bytes);
-  if (plan->batch || plan->update == GP_UPDATE_FREE) gp_update_reduce(p, task->stage);
+  if (plan->batch || plan->update == GP_UPDATE_FREE) gp_update_tied(p, task->stage);
   atomic_fetch_add(&run->updates, 1);
   GP_TRY(gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
                              run->first_update + number + 1));
+  if (worker->spoil && arena->values) memset(arena->values, 0xff, arena->value_bytes);
   if (plan->batch) gp_update_zero(p, task->stage);
   return GP_OK;
 }

@@ -139,14 +139,45 @@ static gp_status find_edges(cutter *c) {
 
 /* ---- I, W and R ---------------------------------------------------------------------------- */
 
-/* Everything behind a gradient that leaves its stage. */
-static gp_status find_input_gradients(cutter *c) {
-  gp_ref *roots;
+/* Does a gradient leave each stage? */
+static void find_open_stages(const cutter *c, bool *open) {
+  for (int32_t e = 0; e < c->out->edge_count; e++)
+    if (c->out->edges[e].phase == GP_BACKWARD) open[c->out->edges[e].from] = true;
+}
+
+/* Gradients that leave their stage. Where none does (the first one, or one behind frozen layers only),
+ * those that its accumulations read stand for them: so W is weight gradients alone in every stage, and
+ * what may not wait for its turn is half of the work there too. */
+static int32_t find_roots(const cutter *c, const bool *open, gp_ref *roots) {
+  const gp_graph *graph = c->graph;
   int32_t count = 0;
-  GP_TRY(gp_alloc_array((size_t)c->out->edge_count + 1, sizeof *roots, (void **)&roots));
   for (int32_t e = 0; e < c->out->edge_count; e++)
     if (c->out->edges[e].phase == GP_BACKWARD) roots[count++] = c->out->edges[e].value;
-  gp_status status = gp_graph_reach(c->graph, roots, count, c->input);
+  for (int32_t n = 0; n < graph->node_count; n++) {
+    const gp_node *node = &graph->nodes[n];
+    if (!c->live[n] || !node->accumulate || open[stage_of_node(c, node)]) continue;
+    for (int i = 0; i < node->n_in; i++) {
+      gp_ref base = gp_graph_base(graph, node->in[i]);
+      int32_t maker = graph->values[base].node;
+      if (maker >= 0 && graph->nodes[maker].phase == GP_BACKWARD && !graph->nodes[maker].accumulate)
+        roots[count++] = base;
+    }
+  }
+  return count;
+}
+
+/* Everything behind those. */
+static gp_status find_input_gradients(cutter *c) {
+  gp_ref *roots;
+  bool *open;
+  size_t room = (size_t)(c->out->edge_count + GP_MAX_INPUTS * c->graph->node_count) + 1;
+  GP_TRY(gp_alloc_array(room, sizeof *roots, (void **)&roots));
+  gp_status status = gp_alloc_array((size_t)c->spec->stage_count, sizeof *open, (void **)&open);
+  if (!status) {
+    find_open_stages(c, open);
+    status = gp_graph_reach(c->graph, roots, find_roots(c, open, roots), c->input);
+    gp_free(open);
+  }
   gp_free(roots);
   return status;
 }

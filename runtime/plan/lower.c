@@ -104,13 +104,16 @@ static void set_update_micro(const gp_plan *plan, gp_action *action) {
     action->micro = (action->micro < 0 ? 1 : action->micro + 1) * batch - 1;
 }
 
-/* The first of the reductions and updates that end a mini-batch waits until every device is there. */
-static void mark_barrier(lowerer *l, int32_t begin) {
-  for (int32_t t = begin; l->plan->update == GP_UPDATE_BARRIER && t < l->count; t++) {
-    if (l->block[t] != TAIL) continue;
-    l->plan->tasks[t].barrier = true;
-    l->plan->barrier_parties++;
-    return;
+/* The reductions that end a mini-batch, and then the updates, wait until every device is there. */
+static void mark_barriers(lowerer *l, int32_t begin) {
+  gp_plan *plan = l->plan;
+  gp_act before = GP_ACT_F;
+  for (int32_t t = begin; t < l->count; t++) {
+    gp_task *task = &plan->tasks[t];
+    if (l->block[t] != TAIL || task->op == before) continue;
+    task->barrier = true;
+    plan->barrier_parties += before == GP_ACT_F;
+    before = task->op;
   }
 }
 
@@ -134,7 +137,7 @@ static void lower_device(lowerer *l) {
     if (action.op == GP_ACT_U && plan->batch) append_prepare(l, action.stage, &action, block);
   }
   if (plan->half[l->device] < 0) plan->half[l->device] = l->count;
-  mark_barrier(l, begin);
+  mark_barriers(l, begin);
   mark_kept(l, begin);
   for (int32_t t = begin; t < l->count; t++)
     if (plan->tasks[t].op != GP_ACT_P) plan->tasks[t].program = program_of(plan, &plan->tasks[t]);

@@ -15,6 +15,7 @@ typedef struct walker {
   const gp_lower_options *options;
   gp_lowered *out;
   int32_t device, count;
+  bool trains; /* there are backward passes */
   bool *kept, *due,
       *again;     /* per (stage, micro-batch): F keeps; W may run; R was written by the user */
   bool *apart;    /* per stage: of this device */
@@ -124,15 +125,19 @@ static bool add_merged(walker *w, int32_t a, int32_t end) {
   return true;
 }
 
+/* One op for each stage of the device. */
+static void add_to_stages(walker *w, gp_act op, int32_t micro) {
+  for (int32_t stage = 0; stage < w->s->stage_count; stage++) {
+    gp_action x = {.stage = stage, .micro = micro, .version = -1};
+    if (gp_schedule_holds(w->s, w->device, stage)) append(w, op, &x, -1);
+  }
+}
+
 /* After the last action of the stages of a device: reductions over copies, then updates. */
-static void add_updates(walker *w) {
-  if (w->s->batch || w->options->update == GP_UPDATE_NONE) return;
-  for (int pass = w->s->copy_count == 1; pass < 2; pass++)
-    for (int32_t stage = 0; stage < w->s->stage_count; stage++) {
-      gp_action x = {.stage = stage, .micro = pass ? 0 : -1, .version = -1};
-      if (gp_schedule_holds(w->s, w->device, stage))
-        append(w, pass ? GP_ACT_U : GP_ACT_REDUCE, &x, -1);
-    }
+static void add_ends(walker *w) {
+  if (w->s->batch) return;
+  if (w->s->copy_count > 1 && w->trains) add_to_stages(w, GP_ACT_REDUCE, -1);
+  if (w->options->update == GP_UPDATE_BARRIER) add_to_stages(w, GP_ACT_U, 0);
 }
 
 /* Without a barrier a stage is updated after its own last backward action. */
@@ -172,7 +177,7 @@ static void walk_device(walker *w) {
     gp_action update = {.stage = w->s->actions[a].stage, .version = -1};
     append(w, GP_ACT_U, &update, a);
   }
-  if (!free_updates) add_updates(w);
+  if (!free_updates) add_ends(w);
   w->out->first[w->device + 1] = w->count;
 }
 
@@ -184,6 +189,7 @@ static void look_around(walker *w) {
     for (int32_t a = w->s->first[d]; a < w->s->first[d + 1]; a++) {
       const gp_action *x = &w->s->actions[a];
       if (x->op == GP_ACT_F) w->where[cell(w, x->stage, x->micro)] = d;
+      w->trains |= is_backward(x);
       if (x->op == GP_ACT_R) w->again[cell(w, x->stage, x->micro)] = true;
     }
 }

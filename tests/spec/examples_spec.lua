@@ -1,5 +1,4 @@
 -- tests/spec/examples_spec.lua - the examples run as a user runs them, in a process of their own.
-local READY = pcall(require, "gpipe.pipeline")
 
 -- The interpreter that runs this file.
 local function interpreter()
@@ -18,7 +17,6 @@ end
 
 describe("examples/digits.lua", function()
   it("tells at least 97 % of the held-out digits apart", function()
-    if not READY then pending("no gpipe.pipeline yet") return end
     local text, code = run "digits.lua --quiet"
     assert.are.equal(0, code, text)
     assert.is_true(tonumber(text:match "([%d.]+) %% of") >= 97, text)
@@ -27,7 +25,6 @@ end)
 
 describe("examples/quickstart.lua", function()
   it("trains, validates, writes and says what next", function()
-    if not READY then pending("no gpipe.pipeline yet") return end
     local text, code = run(
       "quickstart.lua --steps 2 --layers 1 --width 16 --context 16 --batch 4 --length 5 --quiet")
     assert.are.equal(0, code, text)
@@ -58,7 +55,6 @@ describe("examples/schedules", function()
   end
 
   it("compare.lua reproduces the reference, trains under every schedule and draws them", function()
-    if not READY then pending("no gpipe.pipeline yet") return end
     local text, code = run(("schedules/compare.lua %s --width 8 --rows 2 --chunks 4 --steps 2"):format(folder))
     assert.are.equal(0, code, text)
     assert.is_truthy(text:find("111 of 111 figures agree with the reference", 1, true), text)
@@ -70,7 +66,6 @@ describe("examples/schedules", function()
   end)
 
   it("compare.lua says which schedules do not go with so many devices", function()
-    if not READY then pending("no gpipe.pipeline yet") return end
     local text, code = run(("schedules/compare.lua %s --devices 3 --width 4 --rows 1 --steps 1"):format(folder))
     assert.are.equal(0, code, text)
     assert.is_truthy(text:find "chimera +[^\n]*3 devices, expected an even number", text)
@@ -83,7 +78,6 @@ describe("examples/schedules", function()
   end)
 
   it("my_schedule.lua shows a mistake, and the parameters of 1F1B without it", function()
-    if not READY then pending("no gpipe.pipeline yet") return end
     local text, code = run(("schedules/my_schedule.lua --steps 2 --chunks 3 --picture %s/mine.svg"):format(folder))
     assert.are.equal(0, code, text)
     assert.is_truthy(text:find("0I0 waits for 1I0 behind 1F1", 1, true), text)
@@ -92,7 +86,6 @@ describe("examples/schedules", function()
   end)
 
   it("async.lua trains with and without a flush and draws the losses", function()
-    if not READY then pending("no gpipe.pipeline yet") return end
     local text, code = run(("schedules/async.lua --epochs 2 --width 8 --picture %s/async.svg"):format(folder))
     assert.are.equal(0, code, text)
     assert.is_truthy(text:find "\npipedream +%d+ +%d+ +[%d.]+ +[%d.]+ %% +4 3 2 1 ", text)

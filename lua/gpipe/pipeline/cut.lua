@@ -27,16 +27,24 @@ local function stages_per_device(made)
   return made.stages // made.devices
 end
 
--- The schedule over so many stages: a name fits itself, whatever it places on a device.
+-- The schedule over so many stages: a name fits itself, whatever it places on a device. With several on each
+-- it is for fewer devices, and may not exist for more.
 local function for_stages(wanted, stages, chunks)
-  local made = verified(wanted, stages, chunks)
-  if made.stages == stages or schedule.is(wanted) then return made end
-  local per = stages_per_device(made)
+  if schedule.is(wanted) then return verified(wanted) end
+  local faults, other = {}, nil
+  for p = stages, 1, -1 do
+    if stages % p == 0 then
+      local good, made = pcall(verified, wanted, p, chunks)
+      if good and made.stages == stages then return made end
+      if good then other = other or made else faults[p] = made end
+    end
+  end
+  local per = other and stages_per_device(other) or 1
   if per < 1 or stages % per ~= 0 then
     errors.raise("%s: schedule '%s' has %d stages on each device, balance has %d stages: expected a multiple "
-      .. "of %d", WHO, made.name, per, stages, per)
+      .. "of %d", WHO, other.name, per, stages, per)
   end
-  return verified(wanted, stages // per, chunks)
+  error(faults[stages // per] or faults[stages], 0)
 end
 
 -- The schedule over so many devices, or over fewer where the model has not enough layers.

@@ -103,7 +103,14 @@ function describe.html(pipe, path, opts) return draw.html(path, describe.timelin
 
 -- ---- costs --------------------------------------------------------------------------------------------
 
-local OPS = { "F", "B", "I", "W", "R" }
+local OPS = { "F", "B", "I", "W", "R", "U", "REDUCE", "P" }
+local NAMES = { REDUCE = "REDUCE_GRAD" } -- of what is called otherwise in the text form
+
+local function sum(list)
+  local total = 0
+  for _, value in ipairs(list) do total = total + value end
+  return total
+end
 
 local function median(list)
   table.sort(list)
@@ -111,7 +118,7 @@ local function median(list)
   return #list % 2 == 1 and list[middle + 1] or (list[middle] + list[middle + 1]) / 2
 end
 
--- Per op and stage the median of what its actions took in the last step.
+-- Per op and stage the median of what its actions took in the last step; of P the sum: it comes once.
 local function measured(pipe)
   local times = {}
   for d = 1, #pipe.devices do
@@ -124,14 +131,17 @@ local function measured(pipe)
   if next(times) == nil then
     errors.raise 'costs: the pipeline has not run yet, expected a step before (or from = "model")'
   end
-  return function(op, stage) return times[op .. stage] and median(times[op .. stage]) end
+  return function(op, stage)
+    local list = times[op .. stage]
+    return list and (op == "P" and sum(list) / pipe.copies or median(list))
+  end
 end
 
 -- From FLOP and bytes of the programs, and what the device does of them a second.
 local function modelled(pipe, o)
   local plan = step_plan(pipe, "costs")
   return function(op, stage)
-    if op == "U" then return nil end
+    if #op > 1 or op == "U" then return nil end
     local flop, moved = pipe.core:cost(plan.handle, stage, op)
     if flop == 0 and moved == 0 then return nil end
     return math.max(flop / o.flops, moved / o.bandwidth)
@@ -150,14 +160,8 @@ local function complete(costs, s)
   costs.B[s] = costs.B[s] or (i or 0) + (w or 0)
   if not i and not w then costs.I[s], costs.W[s] = costs.B[s] / 2, costs.B[s] / 2 end
   costs.I[s], costs.W[s] = costs.I[s] or 0, costs.W[s] or 0
-  costs.F[s], costs.R[s] = costs.F[s] or 0, costs.R[s] or costs.F[s] or 0
-end
-
--- What updates took, where they were part of the step.
-local function updates(cost, stages)
-  local list = {}
-  for stage = 0, stages - 1 do list[stage + 1] = cost("U", stage) end
-  return #list == stages and list or nil
+  costs.R[s] = costs.R[s] or costs.F[s]
+  for _, op in ipairs(OPS) do costs[op][s] = costs[op][s] or 0 end
 end
 
 --- What the actions of each stage cost, for s:simulate(pipe:costs()): lists per stage (element 1 is stage 0) of
@@ -171,7 +175,7 @@ end
 --- assert(predicted.makespan > 0)
 --- ```
 ---@param opts? {from: "measured"|"model", flops: number?, bandwidth: number?}
----@return table {F, B, I, W, R, unit = "s"}, and U where the last step had updates of its own (pipe:use)
+---@return table {F, B, I, W, R, U, REDUCE, P, unit = "s"}
 function describe.costs(pipe, opts)
   local o = options.check("costs", opts, SPEC)
   step_plan(pipe, "costs")
@@ -179,10 +183,9 @@ function describe.costs(pipe, opts)
   local costs = { unit = "s" }
   for _, op in ipairs(OPS) do
     costs[op] = {}
-    for stage = 0, pipe.stages - 1 do costs[op][stage + 1] = cost(op, stage) end
+    for stage = 0, pipe.stages - 1 do costs[op][stage + 1] = cost(NAMES[op] or op, stage) end
   end
   for s = 1, pipe.stages do complete(costs, s) end
-  costs.U = updates(cost, pipe.stages)
   return costs
 end
 

@@ -239,12 +239,22 @@ static void count_gradients(gp_sim *r) {
   }
 }
 
+/* What the stages of a device prepare before its first action. */
+static double prepared(const gp_sim *r, int32_t device) {
+  const double *cost = r->costs->act[GP_ACT_P];
+  double sum = 0;
+  for (int32_t stage = 0; cost && stage < r->schedule->stage_count; stage++)
+    if (gp_schedule_holds(r->schedule, device, stage)) sum += cost[stage];
+  return sum;
+}
+
 static gp_status run_all(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   count_gradients(r);
   for (int32_t d = 0; d < s->device_count; d++) {
     gp_sim_cursor *c = &r->cursors[d];
     c->next = c->part = s->first[d];
+    c->ready = prepared(r, d);
     if (c->next < s->first[d + 1]) c->end = gp_sim_group_end(s, c->next);
     enqueue(r, d);
   }
