@@ -35,7 +35,8 @@ local function stage_line(pipe, plan, stage, copy)
   local parts = {}
   local function add(format, ...) parts[#parts + 1] = format:format(...) end
   if info.versions > 1 then add("%d versions of the weights", info.versions) end
-  if info.kept > 0 then add("%d micro-batches kept, %s each", info.kept, bytes(info.kept_bytes)) end
+  local plural = info.kept > 1 and "es" or ""
+  if info.kept > 0 then add("%d micro-batch%s kept, %s each", info.kept, plural, bytes(info.kept_bytes)) end
   if info.recomputed > 0 then add("%d recomputed, %s", info.recomputed, bytes(info.recomputed_bytes)) end
   if info.carried > 0 then
     add("I and W apart: %d x %s carried from one to the other", info.carried, bytes(info.carried_bytes))
