@@ -45,8 +45,6 @@ struct gp_worker {
   size_t event_count;
   uint32_t barriers;            /* that this device has come to in this run */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
-  _Atomic int64_t
-      micros_done; /* micro-batches that are over on this device, in asynchronous streams */
   gp_status job_status;
   char job_text[512];
   _Alignas(64) _Atomic uint32_t doorbell; /* counts events that this worker may be waiting for */
@@ -116,7 +114,7 @@ typedef struct gp_run {
   uint32_t first_step;     /* the pipeline's step counter when the stream began */
   int64_t first_update;    /* updates of the optimizer before */
   _Atomic uint32_t gate;   /* mini-batches that may be run; GP_GATE_END: no more will come */
-  _Atomic uint32_t losses; /* forward passes of the last stage so far */
+  _Atomic int64_t losses;  /* forward passes of the last stage so far */
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
   _Atomic uint32_t updates;           /* that were made */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */

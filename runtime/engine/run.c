@@ -174,17 +174,16 @@ static void zero_gradients(const gp_worker *worker, const gp_run *run, uint32_t 
 static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
   const gp_plan *plan = run->plan;
   const gp_ranges *r = &plan->ranges;
-  int32_t d = worker->device, stored = (int32_t)step < r->count ? (int32_t)step : r->count - 1;
+  int64_t repeats;
+  int32_t d = worker->device, stored = gp_plan_range(plan, step, &repeats);
   const int32_t *begin = &r->begin[d * (r->count + 1) + stored];
   bool split = plan->kind == GP_PLAN_SPLIT;
   int32_t first = split && run->backward_half ? plan->half[d] : begin[0];
   int32_t end = split && !run->backward_half ? plan->half[d] : begin[1];
-  int64_t shift = (int64_t)((int32_t)step - stored) * plan->step_micros;
   if ((int64_t)step * plan->step_micros < limit) zero_gradients(worker, run, step);
   for (int32_t t = first; t < end; t++) {
-    place at = {.task = t, .step = step, .micro = plan->tasks[t].micro + shift};
+    place at = {.task = t, .step = step, .micro = plan->tasks[t].micro + repeats * plan->step_micros};
     if (at.micro < limit) step_task(worker, run, &at);
-    if (plan->tasks[t].last && at.micro < limit) atomic_fetch_add(&worker->micros_done, 1);
   }
 }
 
@@ -194,15 +193,12 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
   const gp_plan *plan = run->plan;
   worker->event_count = 0;
   worker->barriers = 0;
-  atomic_store(&worker->micros_done, 0);
-  atomic_store(&worker->ranges_done, 0);
   if (worker->device >= plan->device_count) return GP_OK;
   for (uint32_t step = 0;; step++) {
     gp_worker_await(worker, &run->gate, step + 1);
     bool ends = atomic_load(&run->gate) >= GP_GATE_END;
     int64_t limit = ends ? (int64_t)run->fed * plan->step_micros : INT64_MAX;
-    if (ends && step >= run->fed && (!plan->batch || atomic_load(&worker->micros_done) >= limit))
-      break;
+    if (ends && (int64_t)step >= (int64_t)run->fed + plan->ranges.lag[worker->device]) break;
     run_range(worker, run, step, limit);
     atomic_store(&worker->ranges_done, step + 1);
     if (run->open) gp_run_progress(run);
