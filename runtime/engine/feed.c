@@ -131,7 +131,8 @@ static gp_status check_ready(const gp_pipeline *p) {
   if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
   if (p->broken)
     return gp_fail(GP_ESTATE, "an earlier failure left some stages updated and others not: load a "
-                              "state (load_state_dict) before you go on");
+                              "state (load_state_dict of the pipeline, and of an optimizer with "
+                              "moments) before you go on");
   return GP_OK;
 }
 

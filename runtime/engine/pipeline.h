@@ -111,10 +111,10 @@ typedef struct gp_run {
   bool backward_half, open;                    /* open: more may be fed */
   uint32_t fed;                                /* mini-batches given to step */
   int64_t known, told;                         /* losses that are known, and that the script took */
-  uint32_t first_step;     /* the pipeline's step counter when the stream began */
-  int64_t first_update;    /* updates of the optimizer before */
-  _Atomic uint32_t gate;   /* mini-batches that may be run; GP_GATE_END: no more will come */
-  _Atomic int64_t losses;  /* forward passes of the last stage so far */
+  uint32_t first_step;    /* the pipeline's step counter when the stream began */
+  int64_t first_update;   /* updates of the optimizer before */
+  _Atomic uint32_t gate;  /* mini-batches that may be run; GP_GATE_END: no more will come */
+  _Atomic int64_t losses; /* forward passes of the last stage so far */
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
   _Atomic uint32_t updates;           /* that were made */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */

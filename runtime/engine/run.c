@@ -119,9 +119,11 @@ static int64_t order_of(const gp_run *run, const place *at) {
   return (int64_t)at->step * total + task_at(run, at)->order;
 }
 
-/* Interrupts count as a failure before everything else. */
+/* Interrupts count as a failure before everything else. Behind the barrier all stages are updated or none:
+ * what comes then is seen when the step is over. */
 static bool is_skipped(gp_run *run, const place *at) {
-  if (gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
+  bool settled = task_at(run, at)->op == GP_ACT_U && run->plan->update == GP_UPDATE_BARRIER;
+  if (!settled && gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
   return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
@@ -182,7 +184,8 @@ static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t lim
   int32_t end = split && !run->backward_half ? plan->half[d] : begin[1];
   if ((int64_t)step * plan->step_micros < limit) zero_gradients(worker, run, step);
   for (int32_t t = first; t < end; t++) {
-    place at = {.task = t, .step = step, .micro = plan->tasks[t].micro + repeats * plan->step_micros};
+    place at = {
+        .task = t, .step = step, .micro = plan->tasks[t].micro + repeats * plan->step_micros};
     if (at.micro < limit) step_task(worker, run, &at);
   }
 }

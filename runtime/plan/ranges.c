@@ -67,8 +67,7 @@ static bool is_back(const gp_plan *plan, int32_t micro, int32_t range) {
   int32_t end = plan->ranges.begin[device * (plan->ranges.count + 1) + range + 1];
   for (int32_t t = plan->first[device]; t < end; t++) {
     const gp_task *task = &plan->tasks[t];
-    if (task->stage == 0 && task->micro == micro &&
-        (task->op == GP_ACT_B || task->op == GP_ACT_I))
+    if (task->stage == 0 && task->micro == micro && (task->op == GP_ACT_B || task->op == GP_ACT_I))
       return true;
   }
   return false;
