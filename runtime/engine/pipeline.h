@@ -60,6 +60,8 @@ typedef struct gp_arena {
   char *committed; /* buffers as they were before the run */
   char *extras[2]; /* per copy: accumulators beside the main ones */
   size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes;
+  int64_t updates; /* of this run; by the device that makes them */
+  bool torn;       /* one of them stopped half-way */
 } gp_arena;
 
 /* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage. */
@@ -116,7 +118,6 @@ typedef struct gp_run {
   _Atomic uint32_t gate;  /* mini-batches that may be run; GP_GATE_END: no more will come */
   _Atomic int64_t losses; /* forward passes of the last stage so far */
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
-  _Atomic uint32_t updates;           /* that were made */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
   _Atomic int64_t failed_order;       /* INT64_MAX: none */
   pthread_mutex_t failure_lock;
