@@ -44,7 +44,8 @@ enum { GP_MAX_RANK = 8, GP_MAX_INPUTS = 8, GP_MAX_OUTPUTS = 4 };
   X(ESCHEDULE,    "schedule",    "a schedule is not valid")                    \
   X(EFINITE,      "finite",      "a value is not finite")                      \
   X(EINTERRUPT,   "interrupt",   "the user interrupted")                       \
-  X(EINJECTED,    "injected",    "a test asked for this failure")
+  X(EINJECTED,    "injected",    "a test asked for this failure")             \
+  X(ETIMEOUT,     "timeout",     "no progress was made for as long as is allowed")
 /* clang-format on */
 
 #define GP_STATUS_ENUM(name, code, what) GP_##name,
@@ -402,14 +403,15 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 /* What the actions of a schedule cost, in any unit of time. Lists have one number per stage, are
  * borrowed for the call, and may be NULL: nothing. */
 typedef struct gp_costs {
-  int stage_count;                 /* numbers in a list; hop: one less */
-  const double *act[GP_ACT_COUNT]; /* of one action; without one for B it takes I + W; P: what each of
+  int stage_count; /* numbers in a list; hop: one less */
+  const double
+      *act[GP_ACT_COUNT];    /* of one action; without one for B it takes I + W; P: what each of
                                       its devices does for the stage before its first action */
-  const double *hop[2];            /* per stage edge: how long an activation, a gradient travels
+  const double *hop[2];      /* per stage edge: how long an activation, a gradient travels
                                       between devices; edge 0 is between stages 0 and 1 */
-  double joined;                   /* joined actions take this times the sum of their costs */
-  bool blocking;                   /* a device does nothing else while it sends */
-  bool barrier;                    /* no update before all gradients of the step are there */
+  double joined;             /* joined actions take this times the sum of their costs */
+  bool blocking;             /* a device does nothing else while it sends */
+  bool barrier;              /* no update before all gradients of the step are there */
   int capacity;              /* values a channel holds before its sender waits; -1: any number */
   const double *activation;  /* bytes per micro-batch, from F or R to the last backward action */
   const double *after_input; /* bytes of these that W reads after I; NULL: all */
@@ -496,8 +498,9 @@ typedef struct gp_pipeline_spec {
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
   const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
   gp_checkpoint checkpoint;
-  uint64_t seed; /* of dropout */
-  bool finite;   /* values that are not finite fail the step */
+  uint64_t seed;   /* of dropout */
+  bool finite;     /* values that are not finite fail the step */
+  double watchdog; /* seconds without progress after which a run is given up; 0: never */
 } gp_pipeline_spec;
 
 /* Start the workers and move the parameters into the arenas of their stages. Threads: one worker a
@@ -598,7 +601,7 @@ typedef struct gp_run_result {
 
 /* Hand the mini-batch to the workers and wait. On failure gradients are zero and parameters and
  * buffers as before. Cost: allocates nothing. Errors: the first failing action's, in schedule
- * order; GP_EINTERRUPT; GP_ESTATE while a stream is open. */
+ * order; GP_EINTERRUPT; GP_ETIMEOUT (see gp_pipeline_report); GP_ESTATE while a stream is open. */
 gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result);
 
@@ -623,13 +626,20 @@ typedef struct gp_use_options {
 } gp_use_options;
 
 /* Make the update an action of the schedule, on the devices of the stages; plans built before are of no
- * use afterwards: drop them. Ownership: the optimizer is borrowed until another one is used or the
- * pipeline closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
+ * use afterwards: drop them. Ownership: the pipeline keeps the optimizer until another one is used or it
+ * closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
 gp_status gp_pipeline_use(gp_pipeline *pipeline, gp_optimizer *optimizer,
                           const gp_use_options *options);
 /* Some stages were updated and others not: the pipeline wants a state to be loaded. */
 bool gp_pipeline_is_broken(const gp_pipeline *pipeline);
 void gp_pipeline_mend(gp_pipeline *pipeline); /* after a state was loaded */
+
+/* What every device did, and waited for, when the last run was given up (GP_ETIMEOUT, GP_EINTERRUPT): lines
+ * of text, borrowed; "" where it was not. */
+const char *gp_pipeline_report(const gp_pipeline *pipeline);
+/* A worker never came back from such a run: nothing works any more but to close it, and what the worker may
+ * use is never given back. */
+bool gp_pipeline_is_lost(const gp_pipeline *pipeline);
 
 void gp_pipeline_zero_grad(gp_pipeline *pipeline);
 /* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */

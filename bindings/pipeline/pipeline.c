@@ -36,7 +36,7 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
 }
 
 /* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices, stages,
- * placement (stage after stage), copies, checkpoint, seed, finite} -> pipeline */
+ * placement (stage after stage), copies, checkpoint, seed, finite, watchdog (seconds, 0: off)} -> pipeline */
 static int pipeline_new(lua_State *L) {
   static const char *const modes[] = {"never", "always", "except_last", NULL};
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -45,6 +45,8 @@ static int pipeline_new(lua_State *L) {
                            .copy_count = (int)gp_lua_int_field(L, 1, "copies", 1),
                            .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
                            .finite = gp_lua_flag_field(L, 1, "finite")};
+  lua_getfield(L, 1, "watchdog");
+  spec.watchdog = luaL_optnumber(L, -1, 0);
   lua_getfield(L, 1, "checkpoint");
   spec.checkpoint = (gp_checkpoint)luaL_checkoption(L, -1, "except_last", modes);
   lua_getfield(L, 1, "stage_of");

@@ -1,4 +1,6 @@
 /* bindings/pipeline/run.c - mini-batches for a pipeline's workers: one and wait, or a stream of them. */
+#include <stdio.h>
+
 #include "pipeline/pipeline.h"
 
 #include "field.h"
@@ -49,6 +51,18 @@ static void check_arguments(lua_State *L, int index, arguments *a) {
   a->args.hyper = gp_lua_push_hyper(L, lua_gettop(L), lua_gettop(L) - 1);
 }
 
+/* What the devices did goes to the Lua side, which shows it, before the short text of it is raised. */
+static int fail(lua_State *L, const gp_pipeline *pipeline, gp_status status) {
+  if (status == GP_ETIMEOUT && gp_lua_push_hook(L, "post_mortem") == LUA_TFUNCTION) {
+    char text[512]; /* the hook may use the runtime */
+    snprintf(text, sizeof text, "%s", gp_error_text());
+    lua_pushstring(L, gp_pipeline_report(pipeline));
+    lua_call(L, 1, 0);
+    return gp_lua_error(L, "%s", text);
+  }
+  return gp_lua_fail(L, status);
+}
+
 /* ---- running ------------------------------------------------------------------------------- */
 
 /* p:run(plan, arguments) -> loss, count */
@@ -59,7 +73,7 @@ static int pipeline_run(lua_State *L) {
   arguments a;
   check_arguments(L, 3, &a);
   gp_status status = gp_pipeline_run(pipeline, plan, &a.args, &result);
-  if (status) return gp_lua_fail(L, status);
+  if (status) return fail(L, pipeline, status);
   lua_pushnumber(L, result.loss);
   lua_pushinteger(L, result.count);
   return 2;
@@ -72,13 +86,14 @@ static int pipeline_feed(lua_State *L) {
   arguments a;
   check_arguments(L, 3, &a);
   gp_status status = gp_pipeline_feed(pipeline, plan, &a.args);
-  return status ? gp_lua_fail(L, status) : 0;
+  return status ? fail(L, pipeline, status) : 0;
 }
 
 /* p:drain() */
 static int pipeline_drain(lua_State *L) {
-  gp_status status = gp_pipeline_drain(gp_lua_check_pipeline(L));
-  return status ? gp_lua_fail(L, status) : 0;
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  gp_status status = gp_pipeline_drain(pipeline);
+  return status ? fail(L, pipeline, status) : 0;
 }
 
 /* p:losses(list): appends those that became known to the list */
@@ -128,6 +143,19 @@ static int pipeline_mend(lua_State *L) {
   return 0;
 }
 
+/* p:report() -> what every device did when the last run was given up, or nil */
+static int pipeline_report(lua_State *L) {
+  const char *text = gp_pipeline_report(gp_lua_check_pipeline(L));
+  lua_pushstring(L, *text ? text : NULL); /* nil for none */
+  return 1;
+}
+
+/* p:lost() -> did a device never come back? */
+static int pipeline_lost(lua_State *L) {
+  lua_pushboolean(L, gp_pipeline_is_lost(gp_lua_check_pipeline(L)));
+  return 1;
+}
+
 /* p:zero_grad() */
 static int pipeline_zero_grad(lua_State *L) {
   gp_pipeline_zero_grad(gp_lua_check_pipeline(L));
@@ -148,6 +176,8 @@ const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
                                        {"use", pipeline_use},
                                        {"broken", pipeline_broken},
                                        {"mend", pipeline_mend},
+                                       {"report", pipeline_report},
+                                       {"lost", pipeline_lost},
                                        {"zero_grad", pipeline_zero_grad},
                                        {"steps", pipeline_steps},
                                        {NULL, NULL}};

@@ -1,6 +1,7 @@
 /* engine/execute.c - run one program: groups in order, the pieces of a group on the device's threads. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/tensor.h"
 #include "engine/pipeline.h"
@@ -96,6 +97,29 @@ static gp_status check_finite(const execution *x) {
   return GP_OK;
 }
 
+/* ---- GPIPE_FAULT=action=nan ------------------------------------------------------------------ */
+
+/* Bytes of ones are no number in any float dtype. */
+static void spoil(const gp_arg *arg) {
+  if (gp_dtype_is_float(arg->meta->dtype)) memset(arg->data, 0xff, gp_meta_bytes(arg->meta));
+}
+
+/* What other tasks or the script read: gradients, losses and outputs, edges, what R and I make. */
+static bool leaves(const execution *x, int32_t base) {
+  return (base >= GP_BASE_RECOMPUTED && base < GP_BASE_INPUT && base != GP_BASE_INVARIANT &&
+          base != GP_BASE_OUT_GRAD) ||
+         base >= GP_BASE_VALUE + x->worker->pipeline->stage_count;
+}
+
+/* Before what was made is looked at: the failure names the layer that made it. */
+static void spoil_outputs(const execution *x) {
+  for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
+    const gp_instr *instr = &x->program->instrs[n];
+    for (int k = 0; k < instr->call.n_out; k++)
+      if (leaves(x, instr->out[k].base)) spoil(&instr->call.out[k]);
+  }
+}
+
 /* Groups one after the other: the hand-out to the team is also the barrier between them. */
 gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step) {
   execution x = {.worker = worker, .program = program};
@@ -104,6 +128,7 @@ gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block
     x.group = &program->groups[g];
     gp_piece piece = x.group->side_by_side ? run_beside : run_chain;
     GP_TRY(gp_team_run(worker->team, x.group->pieces, piece, &x));
+    if (worker->spoil) spoil_outputs(&x);
     if (worker->pipeline->finite) GP_TRY(check_finite(&x));
   }
   return GP_OK;

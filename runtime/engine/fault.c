@@ -1,73 +1,201 @@
-/* engine/fault.c - see fault.h. */
+/* engine/fault.c - see fault.h: the text of the rules, and what they do to an action.
+ *
+ * The text comes from outside: every number is checked to its last character, and what is wrong is named
+ * with the rule that it stands in.
+ */
 #include "engine/fault.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
-/* "fail", "hang" or "sleep:0.5". */
-static gp_status parse_action(const char *value, gp_fault *fault) {
-  if (!strcmp(value, "fail"))
+#include "base/thread.h"
+
+enum { NAP_NS = 10000000, VALUE_SIZE = 32 };
+static const double MOST_SECONDS = 1e6;
+
+/* ---- parsing ------------------------------------------------------------------------------- */
+
+/* A part of the text. */
+typedef struct span {
+  const char *at;
+  int length;
+} span;
+
+static span trim(span s) {
+  while (s.length && strchr(" \t\n", s.at[0])) s.at++, s.length--;
+  while (s.length && strchr(" \t\n", s.at[s.length - 1])) s.length--;
+  return s;
+}
+
+/* Cut off what comes before the separator; false when nothing is left. */
+static bool next(span *rest, char separator, span *part) {
+  if (!rest->at) return false;
+  const char *found = memchr(rest->at, separator, (size_t)rest->length);
+  int length = found ? (int)(found - rest->at) : rest->length;
+  *part = trim((span){rest->at, length});
+  *rest = found ? (span){found + 1, rest->length - length - 1} : (span){NULL, 0};
+  return true;
+}
+
+static bool is(span s, const char *word) {
+  return strlen(word) == (size_t)s.length && !memcmp(s.at, word, (size_t)s.length);
+}
+
+/* The whole span as a number from 0 to most. */
+static bool read_number(span s, double most, double *number) {
+  char text[VALUE_SIZE], *end;
+  if (s.length <= 0 || s.length >= VALUE_SIZE) return false;
+  memcpy(text, s.at, (size_t)s.length);
+  text[s.length] = '\0';
+  *number = strtod(text, &end);
+  return *end == '\0' && *number >= 0 && *number <= most;
+}
+
+static gp_status parse_count(const char *key, span value, int32_t *count) {
+  double number;
+  if (!read_number(value, INT32_MAX, &number) || number != floor(number))
+    return gp_fail(GP_EINVAL, "field '%s' is '%.*s', a number from 0 wanted", key, value.length,
+                   value.at);
+  *count = (int32_t)number;
+  return GP_OK;
+}
+
+/* What a device does itself. */
+static gp_status parse_op(span value, int32_t *op) {
+  static const gp_act acts[] = {GP_ACT_F, GP_ACT_B, GP_ACT_I, GP_ACT_W,
+                                GP_ACT_R, GP_ACT_U, GP_ACT_C, GP_ACT_P};
+  for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
+    if (is(value, gp_act_name(acts[i]))) return *op = (int32_t)acts[i], GP_OK;
+  return gp_fail(GP_EINVAL, "op '%.*s', one of F B I W R U C P wanted", value.length, value.at);
+}
+
+static gp_status parse_action(span value, gp_fault *fault) {
+  double seconds;
+  bool sleeps = value.length > 6 && !memcmp(value.at, "sleep:", 6);
+  if (is(value, "fail"))
     fault->kind = GP_FAULT_FAIL;
-  else if (!strcmp(value, "hang"))
+  else if (is(value, "hang"))
     fault->kind = GP_FAULT_HANG;
-  else if (sscanf(value, "sleep:%lf", &fault->seconds) == 1)
-    fault->kind = GP_FAULT_SLEEP;
+  else if (is(value, "nan"))
+    fault->kind = GP_FAULT_NAN;
+  else if (sleeps && read_number((span){value.at + 6, value.length - 6}, MOST_SECONDS, &seconds))
+    fault->kind = GP_FAULT_SLEEP, fault->ns = (int64_t)(1e9 * seconds);
   else
-    return gp_fail(GP_EINVAL, "GPIPE_FAULT: action '%s', fail, hang or sleep:SECONDS wanted",
-                   value);
+    return gp_fail(GP_EINVAL, "action '%.*s', fail, hang, nan or sleep:SECONDS wanted",
+                   value.length, value.at);
   return GP_OK;
 }
 
-/* One key=value; numbers that are left out stay -1, which matches all. */
-static gp_status parse_field(const char *key, const char *value, gp_fault *fault) {
-  if (!strcmp(key, "stage"))
-    fault->stage = atoi(value);
-  else if (!strcmp(key, "step"))
-    fault->step = atoi(value);
-  else if (!strcmp(key, "micro"))
-    fault->micro = atoi(value);
-  else if (!strcmp(key, "op"))
-    fault->op = value[0];
-  else if (!strcmp(key, "action"))
-    return parse_action(value, fault);
-  else
-    return gp_fail(GP_EINVAL, "GPIPE_FAULT: unknown field '%s'; stage, step, micro, op, action",
-                   key);
+static gp_status parse_field(span key, span value, gp_fault *fault, bool *acts) {
+  gp_fault_place *p = &fault->place;
+  if (is(key, "device")) return parse_count("device", value, &p->device);
+  if (is(key, "stage")) return parse_count("stage", value, &p->stage);
+  if (is(key, "step")) return parse_count("step", value, &p->step);
+  if (is(key, "micro")) return parse_count("micro", value, &p->micro);
+  if (is(key, "op")) return parse_op(value, &p->op);
+  if (!is(key, "action"))
+    return gp_fail(GP_EINVAL, "unknown field '%.*s'; device, stage, step, micro, op, action",
+                   key.length, key.at);
+  *acts = true;
+  return parse_action(value, fault);
+}
+
+static gp_status parse_rule(span rule, gp_fault *fault) {
+  span field, key;
+  bool acts = false;
+  *fault = (gp_fault){.place = {-1, -1, -1, -1, -1}};
+  for (span rest = rule; next(&rest, ',', &field);) {
+    span value = field;
+    next(&value, '=', &key);
+    if (!value.at) return gp_fail(GP_EINVAL, "'%.*s' is not key=value", field.length, field.at);
+    GP_TRY(parse_field(key, trim(value), fault, &acts));
+  }
+  if (!acts)
+    return gp_fail(GP_EINVAL, "there is no action: action=fail, hang, nan or sleep:SECONDS");
   return GP_OK;
 }
 
-/* Fields are separated by commas; the text is short and trusted no further than its length. */
-gp_status gp_fault_parse(const char *text, gp_fault *fault) {
-  char key[16], value[32];
-  int used;
-  *fault = (gp_fault){.stage = -1, .step = -1, .micro = -1};
-  for (; text && *text; text += used + (text[used] == ',')) {
-    if (sscanf(text, "%15[^=,]=%31[^,]%n", key, value, &used) != 2)
-      return gp_fail(GP_EINVAL, "GPIPE_FAULT: '%s' is not key=value", text);
-    GP_TRY(parse_field(key, value, fault));
+/* An empty rule is what a ';' at the end leaves. */
+gp_status gp_faults_parse(const char *text, gp_faults *faults) {
+  span rule;
+  faults->count = 0;
+  if (!text) return GP_OK;
+  if (strlen(text) > INT32_MAX) return gp_fail(GP_EINVAL, "GPIPE_FAULT: it is too long");
+  for (span rest = {text, (int)strlen(text)}; next(&rest, ';', &rule);) {
+    if (!rule.length) continue;
+    if (faults->count == GP_FAULT_RULES)
+      return gp_fail(GP_EINVAL, "GPIPE_FAULT: more than %d rules", GP_FAULT_RULES);
+    if (parse_rule(rule, &faults->rules[faults->count]))
+      return gp_fail(GP_EINVAL, "GPIPE_FAULT: %s (in rule '%.*s')", gp_error_text(), rule.length,
+                     rule.at);
+    faults->count++;
   }
   return GP_OK;
 }
 
-/* -1 is "any". */
-static bool matches(int32_t wanted, int32_t is) { return wanted < 0 || wanted == is; }
+/* ---- striking ------------------------------------------------------------------------------ */
 
-/* nanosleep in whole and parts of seconds. */
-static void rest(double seconds) {
-  struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
-  nanosleep(&t, NULL);
+/* -1 is "any". */
+static bool matches(int32_t wanted, int32_t is_there) { return wanted < 0 || wanted == is_there; }
+
+static bool is_meant(const gp_fault_place *rule, const gp_fault_place *here) {
+  return matches(rule->op, here->op) && matches(rule->stage, here->stage) &&
+         matches(rule->micro, here->micro) && matches(rule->step, here->step) &&
+         matches(rule->device, here->device);
 }
 
-/* A hang ends with the interrupt that it is there to test. */
-gp_status gp_fault_strike(const gp_fault *fault, const gp_fault *here) {
-  if (fault->kind == GP_FAULT_NONE || !matches(fault->stage, here->stage) ||
-      !matches(fault->step, here->step) || !matches(fault->micro, here->micro) ||
-      (fault->op && fault->op != here->op))
-    return GP_OK;
-  if (fault->kind == GP_FAULT_SLEEP) return rest(fault->seconds), GP_OK;
-  while (fault->kind == GP_FAULT_HANG && !gp_interrupt_pending()) rest(0.01);
-  if (fault->kind == GP_FAULT_HANG) return GP_OK;
-  return gp_fail(GP_EINJECTED, "GPIPE_FAULT asked for this failure");
+/* To a point in time, so that what the calls take does not add up. */
+static void nap_until(int64_t ns) {
+  struct timespec t = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+#if defined(__linux__)
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+#else
+  int64_t left = ns - gp_now_ns();
+  t = (struct timespec){.tv_sec = (time_t)(left / 1000000000),
+                        .tv_nsec = (long)(left % 1000000000)};
+  if (left > 0) nanosleep(&t, NULL);
+#endif
+}
+
+/* The kernel may add 50 microseconds to every sleep of a thread that does not ask for less. */
+static void sleep_exactly(void) {
+#if defined(__linux__)
+  prctl(PR_SET_TIMERSLACK, 1000);
+#endif
+}
+
+static gp_status rest(int64_t ns) {
+  int64_t end = gp_now_ns() + ns;
+  sleep_exactly();
+  for (int64_t now; (now = gp_now_ns()) < end;) {
+    if (gp_interrupt_pending()) return gp_fail(GP_EINTERRUPT, "interrupted");
+    nap_until(end - now < NAP_NS ? end : now + NAP_NS);
+  }
+  return GP_OK;
+}
+
+/* Who gave the step up has said why. */
+static gp_status hang(const _Atomic uint32_t *given_up) {
+  while (!gp_interrupt_pending() && !atomic_load(given_up)) nap_until(gp_now_ns() + NAP_NS);
+  return gp_fail(GP_EINTERRUPT, "interrupted");
+}
+
+gp_status gp_faults_strike(const gp_faults *faults, const gp_fault_place *here,
+                           const _Atomic uint32_t *given_up, bool *nan) {
+  for (int32_t i = 0; i < faults->count; i++) {
+    const gp_fault *fault = &faults->rules[i];
+    if (!is_meant(&fault->place, here)) continue;
+    if (fault->kind == GP_FAULT_FAIL)
+      return gp_fail(GP_EINJECTED, "GPIPE_FAULT asked for this failure");
+    if (fault->kind == GP_FAULT_HANG) return hang(given_up);
+    if (fault->kind == GP_FAULT_SLEEP) GP_TRY(rest(fault->ns));
+    if (fault->kind == GP_FAULT_NAN) *nan = true;
+  }
+  return GP_OK;
 }

@@ -1,29 +1,53 @@
-/* engine/fault.h - failures on request, for tests: GPIPE_FAULT=stage=1,step=0,micro=2,op=F,action=fail
+/* engine/fault.h - failures on request, for tests: GPIPE_FAULT=stage=2,step=7,micro=3,op=F,action=hang
  *
- * Fields that are left out match everything. Actions: fail, sleep:SECONDS, hang (until interrupted).
+ * Rules are separated by ';', their fields by ','. Fields that are left out match everything:
+ *   device, stage    numbers from 0
+ *   step             the pipeline's count of training steps, as in messages: 0 is the first one
+ *   micro            of the mini-batch, from 0
+ *   op               F B I W R U C or P
+ * Every rule that matches an action strikes, in order:
+ *   action=fail      the action fails
+ *   action=hang      until the step is given up (Ctrl-C, or the watchdog)
+ *   action=sleep:S   S seconds, on top of the action's own time; Ctrl-C ends it, the watchdog does not
+ *   action=nan       every float that leaves the action is not a number
  */
 #ifndef GP_ENGINE_FAULT_H
 #define GP_ENGINE_FAULT_H
 
+#include <stdatomic.h>
+
 #include "base/status.h"
 
+enum { GP_FAULT_RULES = 64 };
+
 typedef enum gp_fault_kind {
-  GP_FAULT_NONE,
   GP_FAULT_FAIL,
+  GP_FAULT_HANG,
   GP_FAULT_SLEEP,
-  GP_FAULT_HANG
+  GP_FAULT_NAN
 } gp_fault_kind;
 
+/* Where an action is; in a rule -1 matches all. */
+typedef struct gp_fault_place {
+  int32_t device, stage, step, micro, op; /* op: gp_act */
+} gp_fault_place;
+
 typedef struct gp_fault {
+  gp_fault_place place;
   gp_fault_kind kind;
-  int32_t stage, step, micro; /* -1: any */
-  char op;                    /* 0: any */
-  double seconds;
+  int64_t ns; /* GP_FAULT_SLEEP */
 } gp_fault;
 
-/* Parse GPIPE_FAULT's text (NULL or empty: none). Errors: GP_EINVAL names the field. */
-gp_status gp_fault_parse(const char *text, gp_fault *fault);
-/* Do what the fault says if it matches this action. Errors: GP_EINJECTED. */
-gp_status gp_fault_strike(const gp_fault *fault, const gp_fault *here);
+typedef struct gp_faults {
+  int32_t count;
+  gp_fault rules[GP_FAULT_RULES];
+} gp_faults;
+
+/* Parse GPIPE_FAULT's text (NULL or empty: none). Errors: GP_EINVAL names the rule and the field. */
+gp_status gp_faults_parse(const char *text, gp_faults *faults);
+/* Do what the rules for this action say, before it runs; *nan is set where its results are to be spoilt.
+ * given_up ends a hang. Errors: GP_EINJECTED; GP_EINTERRUPT. */
+gp_status gp_faults_strike(const gp_faults *faults, const gp_fault_place *here,
+                           const _Atomic uint32_t *given_up, bool *nan);
 
 #endif

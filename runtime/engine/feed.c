@@ -129,6 +129,7 @@ static void reset_channels(gp_plan *plan) {
 
 static gp_status check_ready(const gp_pipeline *p) {
   if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
+  if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
   if (p->broken)
     return gp_fail(GP_ESTATE, "an earlier failure left some stages updated and others not: load a "
                               "state (load_state_dict of the pipeline, and of an optimizer with "
@@ -156,6 +157,7 @@ static void begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
   atomic_store(&run->released, 0);
   atomic_store(&run->failed_order, INT64_MAX);
   if (!backward_half) reset_channels(plan);
+  gp_watch_reset(p);
   if (p->optimizer) gp_optimizer_begin(p->optimizer);
   gp_run_save_buffers(p);
   p->last_plan = plan;
@@ -174,6 +176,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   run->fed = 1;
   atomic_store(&run->gate, GP_GATE_END);
   gp_status status = gp_workers_run(p, gp_run_device, run);
+  if (p->watch.lost) return status;
   gp_run_finish(p);
   release(&run->feeds[0]);
   p->last_end = gp_now_ns();
@@ -220,13 +223,15 @@ static bool is_taken(const gp_pipeline *p, uint32_t step) {
          atomic_load(&run->losses) >= passed + repeats * run->plan->step_micros;
 }
 
-/* Until the condition holds or the stream has failed. */
+/* Until the condition holds or the stream has failed, be it because the watchdog gave it up. */
 static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t),
                        uint32_t step) {
+  gp_watch_begin(p);
   for (;;) {
     uint32_t seen = atomic_load(&p->run.progress);
     if (holds(p, step) || has_failed(&p->run)) return;
     gp_wait_word(&p->run.progress, seen, WAIT_NS);
+    gp_watch_check(p);
   }
 }
 
@@ -261,6 +266,7 @@ gp_status gp_pipeline_drain(gp_pipeline *p) {
   if (!run->open) return GP_OK;
   open_gate(p, GP_GATE_END);
   gp_status status = gp_workers_join(p);
+  if (p->watch.lost) return status;
   run->open = false;
   gp_run_finish(p);
   for (int32_t i = 0; i < run->feed_room; i++) release(&run->feeds[i]);

@@ -91,7 +91,8 @@ static gp_status place_stages(gp_pipeline *p, const gp_pipeline_spec *spec) {
 
 /* Everything that can fail; gp_pipeline_free undoes any part of it. */
 static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
-  GP_TRY(gp_fault_parse(getenv("GPIPE_FAULT"), &p->fault));
+  GP_TRY(gp_faults_parse(getenv("GPIPE_FAULT"), &p->faults));
+  GP_TRY(gp_watch_new(p, spec->watchdog));
   GP_TRY(copy_ints(spec->stage_of, spec->layer_count + 1, &p->stage_of));
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
@@ -129,14 +130,30 @@ static void release_params(gp_pipeline *p) {
   p->param_count = 0;
 }
 
+/* A worker may still be at it, so all that it can reach stays: tensors, plans, the pipeline itself. The model
+ * is free again, with the values that it has. */
+static void abandon(gp_pipeline *p) {
+  gp_workers_abandon(p);
+  for (int32_t i = 0; i < p->param_count; i++) {
+    gp_param_set_grad(p->params[i], NULL);
+    gp_param_own(p->params[i], NULL, 0);
+  }
+}
+
 /* Workers first: nobody may run while memory goes. */
 void gp_pipeline_close(gp_pipeline *p) {
   if (!p || p->closed) return;
   gp_pipeline_drain(p);
   p->closed = true;
+  if (p->watch.lost) {
+    abandon(p);
+    return;
+  }
   gp_workers_stop(p);
   while (p->plan_count) gp_plan_drop(p, p->plans[0]);
   gp_feeds_free(p);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = NULL;
   release_params(p);
   gp_arenas_free(p);
 }
@@ -145,6 +162,8 @@ void gp_pipeline_close(gp_pipeline *p) {
 void gp_pipeline_free(gp_pipeline *p) {
   if (!p) return;
   gp_pipeline_close(p);
+  if (p->watch.lost) return;
+  gp_watch_free(p);
   pthread_mutex_destroy(&p->run.failure_lock);
   gp_free(p->stage_of);
   gp_free(p->placement);
@@ -163,7 +182,8 @@ void gp_pipeline_free(gp_pipeline *p) {
 
 /* Of the script's thread; the workers zero their own at the start of a step. */
 void gp_pipeline_zero_grad(gp_pipeline *p) {
-  for (int32_t s = 0; !p->closed && s < p->stage_count; s++) gp_update_zero(p, s);
+  bool mine = !p->closed && !p->watch.lost;
+  for (int32_t s = 0; mine && s < p->stage_count; s++) gp_update_zero(p, s);
 }
 
 uint32_t gp_pipeline_step_count(const gp_pipeline *p) { return p->step; }
@@ -176,7 +196,10 @@ gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_
   if (optimizer && !gp_optimizer_uses(optimizer, p))
     return gp_fail(GP_EINVAL, "use: the optimizer has parameters of another pipeline, expected "
                               "those of this one");
-  p->optimizer = options->update == GP_UPDATE_NONE ? NULL : optimizer;
+  if (options->update == GP_UPDATE_NONE) optimizer = NULL;
+  gp_optimizer_retain(optimizer);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = optimizer;
   p->use = *options;
   return GP_OK;
 }

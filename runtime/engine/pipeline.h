@@ -9,6 +9,8 @@
  *   execute.c    one program on one device
  *   update.c     reductions and updates as actions of the schedule
  *   finish.c     losses, buffers, failures
+ *   watchdog.c   runs that make no progress: released, given up, or lost
+ *   report.c     what every device does, for people
  *   record.c     what ran when: stats and Chrome trace
  */
 #ifndef GP_ENGINE_PIPELINE_H
@@ -19,16 +21,27 @@
 
 #include "device/team.h"
 #include "engine/fault.h"
+#include "engine/watchdog.h"
 #include "plan/plan.h"
 
 typedef struct gp_worker gp_worker;
 typedef gp_status (*gp_job)(gp_worker *worker, void *context);
 
-/* When a task ran, in nanoseconds of CLOCK_MONOTONIC. */
+/* When a task ran, in nanoseconds of CLOCK_MONOTONIC. The one behind the last complete event is what the
+ * worker does now: begin 0 while it waits, end 0 until it is over. Written relaxed, because the script's
+ * thread looks at them when a run makes no progress. */
 typedef struct gp_event {
-  int32_t task;
-  int64_t micro, wait, begin, end; /* wait: when it began to wait for its inputs */
+  _Atomic int32_t task;
+  _Atomic int64_t micro, wait, begin, end; /* wait: when it began to wait for its inputs */
 } gp_event;
+
+/* Where a worker is in a run. */
+typedef enum gp_worker_phase {
+  GP_WORKER_STARTS,
+  GP_WORKER_AT_GATE, /* waits for the next mini-batch */
+  GP_WORKER_IN_RANGE,
+  GP_WORKER_DONE
+} gp_worker_phase;
 
 struct gp_worker {
   gp_pipeline *pipeline;
@@ -42,8 +55,10 @@ struct gp_worker {
   size_t scratch_bytes; /* of one member */
   size_t frame_room, event_room;
   gp_event *events; /* ring of the last event_room ones of the stream */
-  size_t event_count;
-  uint32_t barriers;            /* that this device has come to in this run */
+  _Atomic size_t event_count;
+  _Atomic uint32_t phase;       /* gp_worker_phase */
+  _Atomic uint32_t barriers;    /* that this device has come to in this run */
+  bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
   gp_status job_status;
   char job_text[512];
@@ -145,8 +160,9 @@ struct gp_pipeline {
   uint64_t seed;
   uint32_t step, split_step;
   bool finite, closed, spin, broken; /* broken: some stages were updated and others not */
-  gp_fault fault;
-  gp_optimizer *optimizer; /* attached: updates are actions of the schedule; borrowed */
+  gp_faults faults;
+  gp_watch watch;
+  gp_optimizer *optimizer; /* attached: updates are actions of the schedule; counted */
   gp_use_options use;
   gp_worker *workers;
   gp_job job;
@@ -177,9 +193,21 @@ void gp_workers_begin(gp_pipeline *pipeline, gp_job job, void *context);
 gp_status gp_workers_join(gp_pipeline *pipeline);
 /* Room for a plan's frames, scratch and events. */
 gp_status gp_workers_prepare(gp_pipeline *pipeline, const gp_plan *plan);
-/* Wait until *word >= wanted. */
+/* Stop without waiting for workers that do not come back: what they use is never given back. */
+void gp_workers_abandon(gp_pipeline *pipeline);
+/* Wait until *word >= wanted, or the run is given up. */
 void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted);
 void gp_worker_ring(gp_worker *worker);
+
+/* record.c */
+/* What a task does, as people write it. micro: through the stream. */
+gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro);
+
+/* report.c */
+/* Write what every device does now, and why; returns text. */
+char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
+/* One line of it: what holds everything up. */
+char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 
 /* feed.c */
 gp_status gp_feeds_prepare(gp_pipeline *pipeline, const gp_plan *plan);
@@ -213,6 +241,8 @@ void gp_update_zero(gp_pipeline *pipeline, int32_t stage);
 
 /* optimizer.c */
 void gp_optimizer_begin(gp_optimizer *optimizer);
+/* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
+gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
 int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
 gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
                               const gp_optim_hyper *hyper, int64_t step);

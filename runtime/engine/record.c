@@ -30,20 +30,23 @@ static double since_begin(const gp_pipeline *p, int64_t ns) {
 }
 
 /* Weights have versions in asynchronous schedules only; there an update is named by its number. */
+gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro) {
+  int64_t moved = micro - task->micro;
+  bool update = task->op == GP_ACT_U;
+  return (gp_action){.op = (uint8_t)task->op,
+                     .stage = task->stage,
+                     .micro = (int32_t)(update ? micro / gp_run_group(plan) : micro),
+                     .version = plan->batch ? (int32_t)(task->version + moved / plan->batch) : -1};
+}
+
 void gp_pipeline_event(const gp_pipeline *p, int device, int i, gp_timed_action *timed) {
   const gp_plan *plan = p->last_plan;
   const gp_event *event = event_at(p, device, i);
-  const gp_task *task = &plan->tasks[event->task];
-  int64_t moved = event->micro - task->micro;
-  bool update = task->op == GP_ACT_U;
-  *timed = (gp_timed_action){
-      .action = {.op = (uint8_t)task->op,
-                 .stage = task->stage,
-                 .micro = (int32_t)(update ? event->micro / gp_run_group(plan) : event->micro),
-                 .version = plan->batch ? (int32_t)(task->version + moved / plan->batch) : -1},
-      .wait = since_begin(p, event->wait),
-      .begin = since_begin(p, event->begin),
-      .end = since_begin(p, event->end)};
+  *timed =
+      (gp_timed_action){.action = gp_task_action(plan, &plan->tasks[event->task], event->micro),
+                        .wait = since_begin(p, event->wait),
+                        .begin = since_begin(p, event->begin),
+                        .end = since_begin(p, event->end)};
 }
 
 /* A device may hold several stages: their activations add up. */

@@ -100,14 +100,29 @@ static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
   return GP_OK;
 }
 
+/* What GPIPE_FAULT asks for. */
+static gp_status strike(gp_worker *worker, gp_run *run, const place *at) {
+  gp_pipeline *p = worker->pipeline;
+  const gp_task *task = task_at(run, at);
+  int64_t own = at->micro % run->plan->step_micros;
+  gp_fault_place here = {.device = worker->device,
+                         .stage = task->stage,
+                         .step = (int32_t)feed_of(run, at->micro)->blocks[own].step,
+                         .micro = (int32_t)own,
+                         .op = (int32_t)task->op};
+  worker->spoil = false;
+  return gp_faults_strike(&p->faults, &here, &p->watch.given_up, &worker->spoil);
+}
+
+/* Behind the barrier all stages are updated or none: an interrupt is seen when the step is over. */
+static bool is_settled(const gp_run *run, const gp_task *task) {
+  return task->op == GP_ACT_U && run->plan->update == GP_UPDATE_BARRIER;
+}
+
 static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
   const gp_task *task = task_at(run, at);
-  const gp_feed *feed = feed_of(run, at->micro);
-  gp_fault here = {.stage = task->stage,
-                   .step = (int32_t)feed->blocks[at->micro % run->plan->step_micros].step,
-                   .micro = (int32_t)(at->micro % run->plan->step_micros),
-                   .op = gp_act_name(task->op)[0]};
-  GP_TRY(gp_fault_strike(&worker->pipeline->fault, &here));
+  gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
+  if (status && !(status == GP_EINTERRUPT && is_settled(run, task))) return status;
   if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
   if (task->op == GP_ACT_REDUCE && !task->copy) gp_update_copies(worker, task->stage);
   return compute(worker, run, at);
@@ -119,11 +134,10 @@ static int64_t order_of(const gp_run *run, const place *at) {
   return (int64_t)at->step * total + task_at(run, at)->order;
 }
 
-/* Interrupts count as a failure before everything else. Behind the barrier all stages are updated or none:
- * what comes then is seen when the step is over. */
+/* Interrupts count as a failure before everything else. */
 static bool is_skipped(gp_run *run, const place *at) {
-  bool settled = task_at(run, at)->op == GP_ACT_U && run->plan->update == GP_UPDATE_BARRIER;
-  if (!settled && gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
+  if (!is_settled(run, task_at(run, at)) && gp_interrupt_pending())
+    gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
   return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
@@ -134,21 +148,29 @@ static void note_loss(gp_run *run, const gp_task *task) {
   if (run->open) gp_run_progress(run);
 }
 
+/* Records are read by the watchdog meanwhile: plain stores, but ones that may be seen. */
+static void note_time(_Atomic int64_t *word, int64_t ns) {
+  atomic_store_explicit(word, ns, memory_order_relaxed);
+}
+
 static void step_task(gp_worker *worker, gp_run *run, const place *at) {
-  gp_event *event = &worker->events[worker->event_count % worker->event_room];
+  size_t number = atomic_load_explicit(&worker->event_count, memory_order_relaxed);
+  gp_event *event = &worker->events[number % worker->event_room];
   const gp_task *task = task_at(run, at);
-  event->task = at->task;
-  event->micro = at->micro;
-  event->wait = gp_now_ns();
+  note_time(&event->begin, 0);
+  note_time(&event->end, 0);
+  atomic_store_explicit(&event->task, at->task, memory_order_relaxed);
+  note_time(&event->micro, at->micro);
+  note_time(&event->wait, gp_now_ns());
   wait_for_inputs(worker, run->plan, at);
   if (task->barrier) gp_update_barrier(worker, run, task->op);
-  event->begin = gp_now_ns();
+  note_time(&event->begin, gp_now_ns());
   if (!is_skipped(run, at)) {
     gp_status status = run_task(worker, run, at);
     if (status) gp_run_fail(run, order_of(run, at), status, gp_error_text());
   }
-  event->end = gp_now_ns();
-  worker->event_count++;
+  note_time(&event->end, gp_now_ns());
+  atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
   publish_outputs(worker, run->plan, at);
   note_loss(run, task);
 }
@@ -190,15 +212,19 @@ static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t lim
   }
 }
 
+static void set_phase(gp_worker *worker, gp_worker_phase phase) {
+  atomic_store_explicit(&worker->phase, phase, memory_order_relaxed);
+}
+
 /* Mini-batch after mini-batch as the gate opens; when no more will come, what is left of the old ones. */
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
-  worker->event_count = 0;
-  worker->barriers = 0;
-  if (worker->device >= plan->device_count) return GP_OK;
-  for (uint32_t step = 0;; step++) {
+  atomic_store(&worker->barriers, 0);
+  for (uint32_t step = 0; worker->device < plan->device_count; step++) {
+    set_phase(worker, GP_WORKER_AT_GATE);
     gp_worker_await(worker, &run->gate, step + 1);
+    set_phase(worker, GP_WORKER_IN_RANGE);
     bool ends = atomic_load(&run->gate) >= GP_GATE_END;
     int64_t limit = ends ? (int64_t)run->fed * plan->step_micros : INT64_MAX;
     if (ends && (int64_t)step >= (int64_t)run->fed + plan->ranges.lag[worker->device]) break;
@@ -206,5 +232,6 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
     atomic_store(&worker->ranges_done, step + 1);
     if (run->open) gp_run_progress(run);
   }
+  set_phase(worker, GP_WORKER_DONE);
   return GP_OK;
 }

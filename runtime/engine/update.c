@@ -133,6 +133,7 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
   arena->torn = status != GP_OK;
   GP_TRY(status);
   arena->updates++;
+  if (worker->spoil && arena->values) memset(arena->values, 0xff, arena->value_bytes);
   if (plan->batch) gp_update_zero(p, task->stage);
   return GP_OK;
 }

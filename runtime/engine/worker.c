@@ -22,7 +22,8 @@ static bool reached(_Atomic uint32_t *word, uint32_t wanted) {
   return atomic_load_explicit(word, memory_order_acquire) >= wanted;
 }
 
-/* Spin, then sleep. The time-out is a belt: a lost ring would cost a tenth of a second, not a hang. */
+/* Spin, then sleep. The time-out is a belt: a lost ring would cost a tenth of a second, not a hang. Of a run
+ * that was given up nobody waits for anything: its tasks are passed through. */
 void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted) {
   for (int i = 0, n = worker->pipeline->spin ? SPINS : 1; i < n; i++) {
     if (reached(word, wanted)) return;
@@ -31,7 +32,7 @@ void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted)
   for (;;) {
     atomic_store(&worker->sleeping, 1);
     uint32_t bell = atomic_load(&worker->doorbell);
-    if (reached(word, wanted)) break;
+    if (reached(word, wanted) || atomic_load(&worker->pipeline->watch.given_up)) break;
     gp_wait_word(&worker->doorbell, bell, WAIT_NS);
   }
   atomic_store(&worker->sleeping, 0);
@@ -79,8 +80,11 @@ void gp_workers_begin(gp_pipeline *p, gp_job job, void *context) {
 }
 
 gp_status gp_workers_join(gp_pipeline *p) {
-  for (uint32_t done; (done = atomic_load(&p->finished)) < (uint32_t)p->device_count;)
+  gp_watch_begin(p);
+  for (uint32_t done; (done = atomic_load(&p->finished)) < (uint32_t)p->device_count;) {
     gp_wait_word(&p->finished, done, WAIT_NS);
+    if (gp_watch_check(p)) return gp_watch_lose(p);
+  }
   for (int32_t d = 0; d < p->device_count; d++)
     if (p->workers[d].job_status)
       return gp_fail_text(p->workers[d].job_status, p->workers[d].job_text);
@@ -88,6 +92,7 @@ gp_status gp_workers_join(gp_pipeline *p) {
 }
 
 gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
+  if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
   gp_workers_begin(p, job, context);
   return gp_workers_join(p);
 }
@@ -138,6 +143,20 @@ void gp_workers_stop(gp_pipeline *p) {
   }
   gp_free(p->workers);
   p->workers = NULL;
+}
+
+/* Those that came back can be stopped as ever; the others end when they do. */
+void gp_workers_abandon(gp_pipeline *p) {
+  atomic_store(&p->quit, 1);
+  atomic_fetch_add(&p->ticket, 1);
+  gp_wake_word(&p->ticket, INT_MAX);
+  for (int32_t d = 0; d < p->device_count; d++) {
+    gp_worker *worker = &p->workers[d];
+    bool back = atomic_load(&worker->phase) == GP_WORKER_DONE;
+    if (!back) pthread_detach(worker->thread);
+    if (back) pthread_join(worker->thread, NULL);
+    if (back) gp_team_free(worker->team);
+  }
 }
 
 /* An array that only ever grows; its contents do not matter. */

@@ -1,10 +1,10 @@
--- scripts/bench/pipeline.lua - two CPU devices against one, and the step against its prediction.
+-- scripts/bench/pipeline.lua - two CPU devices against one.
 --
 -- The quickstart's model with 8 micro-batches, nothing recomputed, one thread per device. Both pipelines
 -- live side by side (each with a model of its own) and take turns, a few steps at a time.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
-local figure, model, trace = require "figure", require "model", require "trace"
+local figure, model = require "figure", require "model"
 local flags, machine = require "gpipe.flags", require "gpipe.machine"
 
 local opt = flags.parse("Compare two devices with one.", {
@@ -14,7 +14,7 @@ local opt = flags.parse("Compare two devices with one.", {
 local size = model.quickstart
 local ids = model.bytes(size)
 
--- A pipeline over so many devices: a function that trains one step, and the pipeline.
+-- A pipeline over so many devices, as a function that trains one step.
 local function trainer(count)
   local pipe = gp.pipeline(model.gpt(size), {
     devices = model.devices(count, 1), chunks = opt.chunks, schedule = opt.schedule,
@@ -24,7 +24,7 @@ local function trainer(count)
   return function()
     pipe:step(ids, ids)
     adam:step()
-  end, pipe
+  end
 end
 
 -- Seconds of a step in a turn: the median after one that brings the caches back.
@@ -48,24 +48,6 @@ local function compare(one, two)
   figure.print("pipeline.speedup", figure.median(figure.ratios(times.one, times.two)), "x", ">=", 1.6)
 end
 
--- ---- prediction ------------------------------------------------------------------------------
-
--- Per step its own actions are put together again: what disturbs an action then disturbs both.
-local function predict(train, pipe)
-  local predicted, measured = {}, {}
-  train()
-  for i = 1, opt.rounds * opt.steps do
-    train()
-    predicted[i], measured[i] = trace.makespan(trace.actions(pipe)), pipe.stats.seconds
-  end
-  figure.print("pipeline.predicted", 1e3 * figure.median(predicted), "ms")
-  figure.print("pipeline.measured", 1e3 * figure.median(measured), "ms")
-  figure.print("pipeline.excess", 100 * figure.median(figure.ratios(measured, predicted)) - 100, "%",
-    "<=", 5)
-end
-
-local one = trainer(1)
-local two, pipe = trainer(2)
+local one, two = trainer(1), trainer(2)
 if #machine.devices() < 2 then return figure.skip("pipeline.speedup", "this machine has one core") end
 compare(one, two)
-predict(two, pipe)

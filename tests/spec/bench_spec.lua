@@ -1,42 +1,7 @@
 -- tests/spec/bench_spec.lua - the benchmarks run and say what they found; no time is judged here.
 
 local child = dofile "tests/child.lua"
-local trace = dofile "scripts/bench/trace.lua"
 local figure = dofile "scripts/bench/figure.lua"
-local schedule = require "gpipe.schedule"
-
--- The actions of a schedule where every forward takes 1 and every backward 2.
-local function actions_of(name, p, m)
-  local devices = {}
-  for d, row in ipairs(schedule.build(name, { devices = p, chunks = m }):rows()) do
-    devices[d] = {}
-    for stage, op, micro in row:gmatch("(%d+)(%a)(%d+)") do
-      table.insert(devices[d], {
-        name = stage .. op .. micro, op = op, stage = tonumber(stage), micro = tonumber(micro),
-        seconds = op == "F" and 1 or 2,
-      })
-    end
-  end
-  return devices
-end
-
-describe("the prediction of a step", function()
-  for _, name in ipairs { "gpipe", "1f1b" } do
-    it(name .. " takes (m + p - 1)(F + B)", function()
-      assert.equal((8 + 4 - 1) * 3, trace.makespan(actions_of(name, 4, 8)))
-    end)
-  end
-
-  it("naive keeps one device busy at a time", function()
-    assert.equal(3 * 4, trace.makespan(actions_of("naive", 4, 1)))
-  end)
-
-  it("says when the actions can never run", function()
-    local devices = actions_of("1f1b", 2, 2)
-    table.insert(devices[1], 1, table.remove(devices[1])) -- the last backward first
-    assert.error_matches(function() trace.makespan(devices) end, "wait for each other")
-  end)
-end)
 
 describe("figures", function()
   it("the median is the middle, or between the two in the middle", function()

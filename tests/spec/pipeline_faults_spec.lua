@@ -1,4 +1,4 @@
--- tests/spec/pipeline_faults_spec.lua - actions that fail, hang or sleep: no hang of ours, the same text every time.
+-- tests/spec/pipeline_faults_spec.lua - actions that fail, hang, sleep or go wrong: the same text every time.
 --
 -- GPIPE_FAULT is read when a pipeline is made, so each fault needs a process of its own.
 local child = dofile "tests/child.lua"
@@ -94,13 +94,81 @@ describe("an action that fails", function()
 
   it("is refused where it is misspelt", function()
     for fault, wanted in pairs {
-      ["stage=1,action=explode"] = "GPIPE_FAULT: action 'explode', fail, hang or sleep:SECONDS wanted",
+      ["stage=1,action=explode"] = "GPIPE_FAULT: action 'explode', fail, hang, nan or sleep:SECONDS wanted",
       ["stag=1,action=fail"] = "GPIPE_FAULT: unknown field 'stag'",
       ["stage"] = "GPIPE_FAULT: 'stage' is not key=value",
+      ["action=nan; micro=1x,action=fail"] =
+        "GPIPE_FAULT: field 'micro' is '1x', a number from 0 wanted (in rule 'micro=1x,action=fail')",
     } do
       local _, err, code = run(fault, "")
       assert.equal(1, code)
       assert(err:find(wanted, 1, true), err)
+    end
+  end)
+end)
+
+-- ---- rules -----------------------------------------------------------------------------------
+
+describe("several rules", function()
+  it("all strike where they match", function()
+    local out = run("op=F,action=sleep:0.001; stage=1,op=B,action=sleep:0.001; device=1,op=C,action=fail;", [[
+      print((pcall(few)), pipe:eval():forward(x).shape[1])]])
+    assert.equal("false\t7\n", out)
+  end)
+
+  it("may name each action that a device does", function()
+    for op, stage in pairs { F = 0, B = 1, R = 0, C = 1, P = 0, U = 0 } do
+      local out, err = run(("stage=%d,op=%s,action=fail"):format(stage, op), [[
+        pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
+        print((pcall(few)))]])
+      assert.equal("false\n", out, op .. err)
+    end
+  end)
+end)
+
+-- ---- values that are spoilt --------------------------------------------------------------------
+
+describe("an action whose results are not numbers", function()
+  it("shows in the loss", function()
+    for _, where in ipairs { "stage=1,op=F,micro=1", "stage=0,op=F", "device=1,op=F" } do
+      local out, err = run(where .. ",action=nan", "local loss = pipe:step(x, y) print(loss ~= loss)")
+      assert.equal("true\n", out)
+      assert.matches("^gpipe: the loss is nan at step 1", err)
+    end
+  end)
+
+  it("shows in the gradients of its stage and of those before it", function()
+    local out, err = run("stage=1,op=B,micro=0,action=nan", [[
+      local loss = pipe:step(x, y)
+      for _, p in ipairs(pipe:parameters()) do print(p.name, p.grad:ne(p.grad):sum():item() == p.grad:numel()) end
+      print(loss == loss)]])
+    assert.equal("", err)
+    assert.equal("1.weight\ttrue\n1.bias\ttrue\n4.weight\ttrue\n4.bias\ttrue\ntrue\n", out)
+  end)
+
+  it("shows in the parameters after an update", function()
+    local out = run("stage=0,op=U,action=nan", [[
+      pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
+      pipe:step(x, y)
+      for _, p in ipairs(pipe:parameters()) do print(p.name, p.value:ne(p.value):sum():item() == p.value:numel()) end]])
+    assert.equal("1.weight\ttrue\n1.bias\ttrue\n4.weight\tfalse\n4.bias\tfalse\n", out)
+  end)
+
+  it("is found by finite = true, which names the layer that made them", function()
+    for where, wanted in pairs {
+      ["stage=0,op=F"] = "2 %(Tanh%): tanh made a value that is not finite",
+      ["stage=1,op=B"] = " made a value that is not finite in the backward pass",
+      ["stage=1,op=F,step=1"] = "output: copy made a value that is not finite",
+    } do
+      local out = run(where .. ",action=nan", [[
+        pipe:close()
+        pipe = gp.pipeline(model, { balance = { 2, 2 }, devices = { "cpu:0", "cpu:1" }, chunks = 3, finite = true,
+          loss = nn.CrossEntropyLoss { ignore_index = -1 }, seed = 1 })
+        for _ = 1, 2 do
+          local ok, message = pcall(pipe.step, pipe, x, y)
+          if not ok then print(message) break end
+        end]])
+      assert.matches(wanted, out)
     end
   end)
 end)

@@ -11,6 +11,7 @@ local cut = require "gpipe.pipeline.cut"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
 local schedule = require "gpipe.schedule"
+local watchdog = require "gpipe.pipeline.watchdog"
 
 local WHO = "gp.pipeline"
 
@@ -25,6 +26,7 @@ local SPEC = {
   precision = { choices = { "f32" }, default = "f32" },
   finite = { type = "boolean", default = false },
   seed = { type = "integer" },
+  watchdog = watchdog.rule,
 }
 
 -- ---- checks ----------------------------------------------------------------------------------
@@ -116,6 +118,7 @@ local function pipeline(model, opts)
     stages = #list, stage_of = stage_of, params = boxes, param_layer = layers,
     devices = chosen, placement = made.device_list, copies = made.copies,
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(), finite = opts.finite,
+    watchdog = watchdog.seconds(WHO, opts.watchdog),
   }
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,

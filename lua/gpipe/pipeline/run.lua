@@ -30,6 +30,9 @@ local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
 
 local function live(pipe, who)
   if not pipe.core then errors.raise("%s: the pipeline is closed", who) end
+  if pipe.core:lost() then
+    errors.raise("%s: the pipeline is lost, a device did not come back from an action: close it", who)
+  end
 end
 
 -- One tensor, or a list of them, as a list of contiguous ones.
@@ -338,6 +341,17 @@ function methods:close()
 end
 
 -- ---- figures ---------------------------------------------------------------------------------
+
+--- What every device did, and what it waited for, when the last pass was given up: because it made no
+--- progress for the time of option `watchdog`, or because of Ctrl-C. nil where it was not.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss(), watchdog = 60})
+--- assert(pipe:post_mortem() == nil)
+--- ```
+---@return string?
+function methods:post_mortem()
+  if self.core then return self.core:report() end
+end
 
 --- Write the last pass as a Chrome trace (ui.perfetto.dev opens it).
 ---@param path string

@@ -1,0 +1,294 @@
+/* engine/report.c - what every device does now: the post-mortem of a run that made no progress.
+ *
+ * Reads the records that workers write and the states of the slots that they wait for, while they may go
+ * on: every number is checked before it is used as a position, and what is read may be a moment old.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/thread.h"
+#include "engine/pipeline.h"
+
+enum { BEFORE = 4 }; /* actions that are shown of what a device did last */
+
+/* Text that is cut where the room ends. */
+typedef struct writer {
+  char *at;
+  size_t left;
+} writer;
+
+static void put(writer *w, const char *format, ...) GP_PRINTF(2, 3);
+static void put(writer *w, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(w->at, w->left, format, args);
+  va_end(args);
+  size_t used = length < 0 ? 0 : (size_t)length < w->left ? (size_t)length : w->left - 1;
+  w->at += used;
+  w->left -= used;
+}
+
+/* ---- what a device does -------------------------------------------------------------------- */
+
+typedef enum act_state { NOT_BEGUN, AT_GATE, BETWEEN, WAITS, RUNS, IS_DONE } act_state;
+
+/* task is valid where the device waits or runs; since 0: not known. */
+typedef struct act {
+  act_state state;
+  int32_t task;
+  int64_t micro, since;
+} act;
+
+/* A message that a task waits for: round and slot of an edge. */
+typedef struct message {
+  const gp_use *use;
+  int32_t maker, maker_device; /* its task; -1: not found */
+  int64_t micro;
+} message;
+
+static int64_t read_time(const _Atomic int64_t *word) {
+  return atomic_load_explicit((_Atomic int64_t *)word, memory_order_relaxed);
+}
+
+static const gp_event *event_of(const gp_worker *w, size_t number) {
+  return &w->events[number % w->event_room];
+}
+
+static act look(const gp_pipeline *p, int32_t device) {
+  gp_worker *w = &p->workers[device];
+  const gp_plan *plan = p->run.plan;
+  uint32_t phase = atomic_load(&w->phase);
+  size_t count = atomic_load(&w->event_count);
+  act a = {.state = BETWEEN, .since = count ? read_time(&event_of(w, count - 1)->end) : 0};
+  if (phase == GP_WORKER_STARTS) a.state = NOT_BEGUN;
+  if (phase == GP_WORKER_AT_GATE) a.state = AT_GATE;
+  if (phase == GP_WORKER_DONE) a.state = IS_DONE;
+  if (a.state != BETWEEN) return a;
+  const gp_event *now = event_of(w, count);
+  int64_t wait = read_time(&now->wait), begin = read_time(&now->begin);
+  int32_t task = atomic_load((_Atomic int32_t *)&now->task);
+  if (read_time(&now->end) || task < plan->first[device] || task >= plan->first[device + 1])
+    return a;
+  return (act){begin ? RUNS : WAITS, task, read_time(&now->micro), begin ? begin : wait};
+}
+
+/* ---- what it waits for --------------------------------------------------------------------- */
+
+static const gp_slot_state *slot_of(const gp_plan *plan, int32_t edge, int64_t micro,
+                                    uint32_t *round) {
+  const gp_channel *channel = &plan->channels[edge];
+  int64_t turn = gp_plan_turn(plan, edge, micro);
+  *round = (uint32_t)(turn / channel->slots);
+  return &channel->states[turn % channel->slots];
+}
+
+static bool is_missing(const gp_plan *plan, const gp_use *use, int64_t micro) {
+  uint32_t round;
+  gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
+  return use->wait && atomic_load(&state->published) < round + 1;
+}
+
+static bool is_taken(const gp_plan *plan, const gp_use *use, int64_t micro) {
+  uint32_t round;
+  gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
+  return use->acquire &&
+         atomic_load(&state->released) < round * (uint32_t)plan->channels[use->edge].parties;
+}
+
+static bool publishes(const gp_task *task, int32_t edge) {
+  for (int32_t u = 0; u < task->use_count; u++)
+    if (task->uses[u].edge == edge && task->uses[u].publish) return true;
+  return false;
+}
+
+/* Streams go on with the tasks that are stored last: any of the same place in a mini-batch tells who
+ * makes the message, the one of this very micro-batch also tells when. */
+static message message_of(const gp_plan *plan, const gp_use *use, int64_t micro) {
+  message m = {.use = use, .maker = -1, .maker_device = -1, .micro = micro};
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
+      int64_t moved = micro - plan->tasks[t].micro;
+      if (moved < 0 || moved % plan->step_micros || !publishes(&plan->tasks[t], use->edge))
+        continue;
+      m.maker = t;
+      m.maker_device = d;
+      if (!moved) return m;
+    }
+  return m;
+}
+
+/* Position of its maker in the order of the whole stream. */
+static int64_t order_of(const gp_plan *plan, const message *m) {
+  int64_t total = plan->first[plan->device_count];
+  if (m->maker < 0) return INT64_MAX;
+  const gp_task *task = &plan->tasks[m->maker];
+  return (m->micro - task->micro) / plan->step_micros * total + task->order;
+}
+
+/* The first message that the device waits for. */
+static bool find_missing(const gp_pipeline *p, const act *a, message *m) {
+  const gp_plan *plan = p->run.plan;
+  if (a->state != WAITS) return false;
+  const gp_task *task = &plan->tasks[a->task];
+  for (int32_t u = 0; u < task->use_count; u++)
+    if (is_missing(plan, &task->uses[u], a->micro))
+      return *m = message_of(plan, &task->uses[u], a->micro), true;
+  return false;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static const char *action_text(const gp_plan *plan, int32_t task, int64_t micro,
+                               char text[GP_ACTION_TEXT]) {
+  gp_action action = gp_task_action(plan, &plan->tasks[task], micro);
+  return gp_action_print(&action, text);
+}
+
+/* "1F3 from cpu:1 (activations, stage 1 to 2)" */
+static void put_message(writer *w, const gp_pipeline *p, const message *m, int32_t reader) {
+  const gp_plan *plan = p->run.plan;
+  const gp_edge *edge = gp_plan_edge(plan, m->use->edge);
+  char text[GP_ACTION_TEXT];
+  if (m->maker < 0)
+    put(w, "micro-batch %lld", (long long)m->micro);
+  else
+    put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
+        p->workers[m->maker_device].name);
+  put(w, " (%s, stage %d to %d)", edge->phase == GP_BACKWARD ? "gradient" : "activation",
+      (int)edge->from, (int)reader);
+}
+
+/* The device has counted its own coming. */
+static void put_barrier(writer *w, const gp_pipeline *p, int32_t device) {
+  uint32_t mine = atomic_load(&p->workers[device].barriers);
+  uint32_t arrived = atomic_load((_Atomic uint32_t *)&p->run.arrived);
+  int32_t parties = p->run.plan->barrier_parties;
+  put(w, "needs the other devices at the barrier, %d of %d are there",
+      (int)arrived - ((int)mine - 1) * (int)parties, (int)parties);
+}
+
+static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act *a) {
+  const gp_plan *plan = p->run.plan;
+  const gp_task *task = &plan->tasks[a->task];
+  message m;
+  if (find_missing(p, a, &m)) {
+    put(w, "needs ");
+    put_message(w, p, &m, task->stage);
+    return;
+  }
+  for (int32_t u = 0; u < task->use_count; u++)
+    if (is_taken(plan, &task->uses[u], a->micro)) {
+      put(w, "needs a free one of %d slots for what stage %d sends",
+          (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
+      return;
+    }
+  if (task->barrier)
+    put_barrier(w, p, device);
+  else
+    put(w, "has everything now");
+}
+
+/* How long it has been so. */
+static void put_time(writer *w, const act *a, int64_t now) {
+  if (a->since > 0 && a->since <= now) put(w, " for %.1f s", 1e-9 * (double)(now - a->since));
+}
+
+static void put_before(writer *w, const gp_pipeline *p, int32_t device) {
+  gp_worker *worker = &p->workers[device];
+  const gp_plan *plan = p->run.plan;
+  size_t count = atomic_load(&worker->event_count), shown = count < BEFORE ? count : BEFORE;
+  char text[GP_ACTION_TEXT];
+  if (shown >= worker->event_room) shown = worker->event_room - 1;
+  for (size_t k = count - shown; k < count; k++) {
+    const gp_event *event = event_of(worker, k);
+    int32_t task = atomic_load((_Atomic int32_t *)&event->task);
+    if (task < plan->first[device] || task >= plan->first[device + 1]) continue;
+    put(w, "%s%s", k == count - shown ? "; before: " : " ",
+        action_text(plan, task, read_time(&event->micro), text));
+  }
+}
+
+static void put_device(writer *w, const gp_pipeline *p, int32_t device, int64_t now) {
+  static const char *const words[] = {[NOT_BEGUN] = "not begun",
+                                      [AT_GATE] = "waiting for the next mini-batch",
+                                      [BETWEEN] = "between two actions",
+                                      [WAITS] = "waiting",
+                                      [RUNS] = "in",
+                                      [IS_DONE] = "done"};
+  act a = look(p, device);
+  char text[GP_ACTION_TEXT];
+  put(w, "  device %d (%s): %s", (int)device, p->workers[device].name, words[a.state]);
+  if (a.state == RUNS) put(w, " %s", action_text(p->run.plan, a.task, a.micro, text));
+  put_time(w, &a, now);
+  if (a.state == WAITS) {
+    put(w, ": %s ", action_text(p->run.plan, a.task, a.micro, text));
+    put_wait(w, p, device, &a);
+  }
+  put_before(w, p, device);
+  put(w, "\n");
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* Of all messages that somebody waits for, the one that the schedule makes first. */
+static bool find_first(const gp_pipeline *p, message *first, int32_t *reader) {
+  message m;
+  bool found = false;
+  for (int32_t d = 0; d < p->run.plan->device_count; d++) {
+    act a = look(p, d);
+    if (!find_missing(p, &a, &m)) continue;
+    if (found && order_of(p->run.plan, &m) >= order_of(p->run.plan, first)) continue;
+    *first = m;
+    *reader = p->run.plan->tasks[a.task].stage;
+    found = true;
+  }
+  return found;
+}
+
+static const char *kind_of(const gp_run *run) {
+  switch (run->plan->kind) {
+  case GP_PLAN_STEP: return run->open ? "the stream of steps" : "step";
+  case GP_PLAN_SPLIT: return run->backward_half ? "backward" : "forward";
+  case GP_PLAN_EVALUATE: return "evaluate";
+  default: return "forward";
+  }
+}
+
+char *gp_report_write(gp_pipeline *p, char *text, size_t size) {
+  writer w = {text, size};
+  int64_t now = gp_now_ns();
+  message first;
+  int32_t reader;
+  put(&w, "post-mortem of %s (training step %lld), %.1f s after its begin:\n", kind_of(&p->run),
+      (long long)p->step, 1e-9 * (double)(now - p->last_begin));
+  for (int32_t d = 0; d < p->run.plan->device_count; d++) put_device(&w, p, d, now);
+  if (find_first(p, &first, &reader)) {
+    put(&w, "  first missing message: ");
+    put_message(&w, p, &first, reader);
+    put(&w, "\n");
+  }
+  return text;
+}
+
+/* Who runs holds the others up; if nobody does, the schedule or the engine is wrong. */
+char *gp_report_cause(gp_pipeline *p, char *text, size_t size) {
+  writer w = {text, size};
+  int64_t now = gp_now_ns();
+  char name[GP_ACTION_TEXT];
+  message first;
+  int32_t reader, running = 0;
+  for (int32_t d = 0; d < p->run.plan->device_count; d++) {
+    act a = look(p, d);
+    if (a.state != RUNS) continue;
+    put(&w, "%sdevice %d (%s) is in %s", running++ ? ", " : "", (int)d, p->workers[d].name,
+        action_text(p->run.plan, a.task, a.micro, name));
+    put_time(&w, &a, now);
+  }
+  if (running) return text;
+  put(&w, "no device runs anything");
+  if (find_first(p, &first, &reader)) {
+    put(&w, ", the first missing message is ");
+    put_message(&w, p, &first, reader);
+  }
+  return text;
+}

@@ -1,0 +1,141 @@
+/* engine/watchdog.c - see watchdog.h: when a run is given up, and what becomes of it.
+ *
+ * Giving up fails the run before its first task and ends all waiting, so that every worker that is not
+ * inside an action passes through to the end, and the pipeline works on. A worker that is inside one and
+ * does not come out of it cannot be stopped: then everything that it may read or write is kept for ever,
+ * and only the script goes on.
+ */
+#include "engine/watchdog.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "engine/pipeline.h"
+
+enum { DEVICE_TEXT = 512, REPORT_TEXT = 1024 };
+static const int64_t SECOND = 1000000000;
+
+gp_status gp_watch_new(gp_pipeline *p, double seconds) {
+  size_t size = REPORT_TEXT + (size_t)p->device_count * DEVICE_TEXT;
+  if (!(seconds >= 0 && seconds <= 1e9))
+    return gp_fail(GP_ERANGE, "pipeline: the watchdog is %g seconds, 0 to 1e9 wanted", seconds);
+  GP_TRY(gp_alloc(size, (void **)&p->watch.report));
+  p->watch.report_size = size;
+  p->watch.report[0] = '\0';
+  p->watch.limit_ns = (int64_t)(seconds * (double)SECOND);
+  return GP_OK;
+}
+
+void gp_watch_free(gp_pipeline *p) {
+  gp_free(p->watch.report);
+  p->watch.report = NULL;
+}
+
+const char *gp_pipeline_report(const gp_pipeline *p) {
+  return p->watch.report ? p->watch.report : "";
+}
+
+bool gp_pipeline_is_lost(const gp_pipeline *p) { return p->watch.lost; }
+
+/* ---- progress ------------------------------------------------------------------------------ */
+
+/* Begun and ended tasks of all devices. */
+static uint64_t tasks_so_far(const gp_pipeline *p) {
+  uint64_t sum = 0;
+  for (int32_t d = 0; d < p->device_count; d++) {
+    gp_worker *w = &p->workers[d];
+    size_t count = atomic_load_explicit(&w->event_count, memory_order_relaxed);
+    const gp_event *now = w->event_room ? &w->events[count % w->event_room] : NULL;
+    bool begun = now && atomic_load_explicit(&now->begin, memory_order_relaxed) != 0;
+    sum += 2 * count + begun + atomic_load_explicit(&w->phase, memory_order_relaxed);
+  }
+  return sum;
+}
+
+void gp_watch_begin(gp_pipeline *p) {
+  p->watch.since = gp_now_ns();
+  p->watch.seen = tasks_so_far(p);
+}
+
+void gp_watch_reset(gp_pipeline *p) {
+  p->watch.timed_out = false;
+  p->watch.report[0] = '\0';
+  atomic_store(&p->watch.given_up, 0);
+  for (int32_t d = 0; d < p->device_count; d++) {
+    atomic_store(&p->workers[d].event_count, 0);
+    atomic_store(&p->workers[d].phase, GP_WORKER_STARTS);
+  }
+}
+
+/* ---- giving up ----------------------------------------------------------------------------- */
+
+/* The failure first: who is released by the rest must see it. */
+static void give_up(gp_pipeline *p, gp_status status, const char *text) {
+  gp_report_write(p, p->watch.report, p->watch.report_size);
+  gp_run_fail(&p->run, -1, status, text);
+  atomic_store(&p->run.gate, GP_GATE_END);
+  atomic_store(&p->watch.given_up, 1);
+  for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
+  gp_watch_begin(p);
+}
+
+static void time_out(gp_pipeline *p, int64_t quiet) {
+  char cause[256], text[400];
+  snprintf(text, sizeof text, "no progress for %.1f seconds: %s", 1e-9 * (double)quiet,
+           gp_report_cause(p, cause, sizeof cause));
+  p->watch.timed_out = true;
+  give_up(p, GP_ETIMEOUT, text);
+}
+
+/* A worker that was given up has as long as the watchdog, at least one second and at most ten. An
+ * interrupted one may be in the middle of a long action, which nobody complained about. */
+static int64_t patience(const gp_watch *w) {
+  if (!w->timed_out || w->limit_ns == 0) return w->limit_ns;
+  if (w->limit_ns < SECOND) return SECOND;
+  return w->limit_ns < 10 * SECOND ? w->limit_ns : 10 * SECOND;
+}
+
+/* Only runs are watched: other jobs are short and wait for nobody. */
+bool gp_watch_check(gp_pipeline *p) {
+  gp_watch *w = &p->watch;
+  if (p->job != gp_run_device) return false;
+  bool given_up = atomic_load(&w->given_up);
+  if (!given_up && gp_interrupt_pending()) {
+    give_up(p, GP_EINTERRUPT, "interrupted");
+    return false;
+  }
+  uint64_t tasks = tasks_so_far(p);
+  int64_t now = gp_now_ns(), quiet = now - w->since;
+  if (tasks != w->seen)
+    w->seen = tasks, w->since = now;
+  else if (w->limit_ns && quiet >= patience(w)) {
+    if (given_up) return true;
+    time_out(p, quiet);
+  }
+  return false;
+}
+
+/* ---- lost workers -------------------------------------------------------------------------- */
+
+/* What the script lent for the run, where a stream did not retain it anyway. */
+static void keep_feeds(gp_run *run) {
+  for (uint32_t i = 0; i < run->fed && i < (uint32_t)run->feed_room; i++) {
+    gp_feed *feed = &run->feeds[i];
+    for (int k = 0; !run->open && k < feed->input_count; k++) gp_tensor_retain(feed->inputs[k]);
+    for (int k = 0; !run->open && k < feed->target_count; k++) gp_tensor_retain(feed->targets[k]);
+    if (feed->output) gp_tensor_retain(feed->output);
+    if (feed->out_grad) gp_tensor_retain(feed->out_grad);
+  }
+}
+
+gp_status gp_watch_lose(gp_pipeline *p) {
+  const char *name = "a device";
+  for (int32_t d = p->device_count - 1; d >= 0; d--)
+    if (atomic_load(&p->workers[d].phase) != GP_WORKER_DONE) name = p->workers[d].name;
+  p->watch.lost = true;
+  keep_feeds(&p->run);
+  p->run.open = false;
+  return gp_fail(p->run.status, "%s; %s did not come back from it: the pipeline is lost, close it",
+                 p->run.text, name);
+}

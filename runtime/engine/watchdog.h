@@ -1,0 +1,36 @@
+/* engine/watchdog.h - runs that make no progress, seen by the thread that waits for them.
+ *
+ * Workers pay nothing for it: what they do now stands in the records that they write anyway. Progress is a
+ * task begun or ended on any device.
+ */
+#ifndef GP_ENGINE_WATCHDOG_H
+#define GP_ENGINE_WATCHDOG_H
+
+#include <stdatomic.h>
+
+#include "base/status.h"
+
+typedef struct gp_watch {
+  int64_t limit_ns; /* without progress; 0: for ever */
+  int64_t since;    /* when there was progress last */
+  uint64_t seen;    /* tasks begun and ended by then */
+  bool timed_out;   /* this run was given up by the watchdog */
+  bool lost;        /* a worker never came back: nothing may be run or given back any more */
+  char *report;     /* of the last run that was given up; "" before */
+  size_t report_size;
+  _Atomic uint32_t given_up; /* waiting is over: everybody passes through */
+} gp_watch;
+
+gp_status gp_watch_new(gp_pipeline *pipeline, double seconds);
+void gp_watch_free(gp_pipeline *pipeline);
+/* Before a run. */
+void gp_watch_reset(gp_pipeline *pipeline);
+/* When the script's thread begins to wait: workers may have had nothing to do before. */
+void gp_watch_begin(gp_pipeline *pipeline);
+/* At least every tenth of a second while it waits. Gives the run up when it was interrupted or made no
+ * progress; true when a worker did not come back after that, and nobody should wait any longer. */
+bool gp_watch_check(gp_pipeline *pipeline);
+/* Declare the pipeline lost, and keep for ever what the workers may use. */
+gp_status gp_watch_lose(gp_pipeline *pipeline);
+
+#endif
