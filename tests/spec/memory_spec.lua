@@ -156,6 +156,8 @@ describe("with updates as actions of the schedule", function()
     local before
     for turn = 1, 5 do
       pipe:use(opt)
+      collectgarbage()
+      collectgarbage()
       local live = gp.memory().cpu.live
       if turn > 1 then -- what all plans share stays
         before = before or live
