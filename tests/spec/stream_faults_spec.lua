@@ -60,7 +60,7 @@ end
 
 describe("an asynchronous schedule whose mini-batch fails in the middle", function()
   for _, kind in ipairs { "pipedream", "vertical_sync" } do
-    it("says what failed, then that a state is wanted; goes on from it: " .. kind, function()
+    it("says what failed, then whether a state is wanted; goes on from one: " .. kind, function()
       local texts = {}
       for turn = 1, 3 do
         local pipe <close>, opt = make(kind)
@@ -68,11 +68,13 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
         texts[turn] = until_failure(pipe, 9, 4, 5)
         assert.matches("class 99", texts[turn])
         assert.equal(texts[1], texts[turn]) -- the first in the schedule's order, every time
+        local uneven = pipe.core:broken() -- a matter of how far each stage came
         for _, f in ipairs { pipe.step, pipe.evaluate } do
           local good, message = pcall(f, pipe, batch(1))
-          assert.is_false(good)
-          assert.matches(UNEVEN, message)
+          assert.equal(uneven, not good)
+          if uneven then assert.matches(UNEVEN, message) end
         end
+        pipe:flush()
         for name, value in pairs(pipe:state_dict()) do assert.same(value.shape, state[name].shape) end
         pipe:load_state_dict(state)
         opt:load_state_dict(moments)
