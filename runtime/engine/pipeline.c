@@ -152,6 +152,8 @@ void gp_pipeline_close(gp_pipeline *p) {
   gp_workers_stop(p);
   while (p->plan_count) gp_plan_drop(p, p->plans[0]);
   gp_feeds_free(p);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = NULL;
   release_params(p);
   gp_arenas_free(p);
 }
@@ -194,7 +196,10 @@ gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_
   if (optimizer && !gp_optimizer_uses(optimizer, p))
     return gp_fail(GP_EINVAL, "use: the optimizer has parameters of another pipeline, expected "
                               "those of this one");
-  p->optimizer = options->update == GP_UPDATE_NONE ? NULL : optimizer;
+  if (options->update == GP_UPDATE_NONE) optimizer = NULL;
+  gp_optimizer_retain(optimizer);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = optimizer;
   p->use = *options;
   return GP_OK;
 }
