@@ -403,14 +403,15 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 /* What the actions of a schedule cost, in any unit of time. Lists have one number per stage, are
  * borrowed for the call, and may be NULL: nothing. */
 typedef struct gp_costs {
-  int stage_count;                 /* numbers in a list; hop: one less */
-  const double *act[GP_ACT_COUNT]; /* of one action; without one for B it takes I + W; P: what each of
+  int stage_count; /* numbers in a list; hop: one less */
+  const double
+      *act[GP_ACT_COUNT];    /* of one action; without one for B it takes I + W; P: what each of
                                       its devices does for the stage before its first action */
-  const double *hop[2];            /* per stage edge: how long an activation, a gradient travels
+  const double *hop[2];      /* per stage edge: how long an activation, a gradient travels
                                       between devices; edge 0 is between stages 0 and 1 */
-  double joined;                   /* joined actions take this times the sum of their costs */
-  bool blocking;                   /* a device does nothing else while it sends */
-  bool barrier;                    /* no update before all gradients of the step are there */
+  double joined;             /* joined actions take this times the sum of their costs */
+  bool blocking;             /* a device does nothing else while it sends */
+  bool barrier;              /* no update before all gradients of the step are there */
   int capacity;              /* values a channel holds before its sender waits; -1: any number */
   const double *activation;  /* bytes per micro-batch, from F or R to the last backward action */
   const double *after_input; /* bytes of these that W reads after I; NULL: all */
