@@ -104,7 +104,7 @@ static void fill_feed(gp_pipeline *p, const gp_run *run, gp_feed *feed, const gp
   set_blocks(p, run, feed, run->fed);
 }
 
-/* In streams: the script may let go of its tensors. */
+/* In streams the script may let go of its tensors; what the ring holds is held the same way always. */
 static void retain(gp_feed *feed) {
   for (int i = 0; i < feed->input_count; i++) gp_tensor_retain(feed->inputs[i]);
   for (int i = 0; i < feed->target_count; i++) gp_tensor_retain(feed->targets[i]);
@@ -132,7 +132,8 @@ static gp_status check_ready(const gp_pipeline *p) {
   if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
   if (p->broken)
     return gp_fail(GP_ESTATE, "an earlier failure left some stages updated and others not: load a "
-                              "state (load_state_dict) before you go on");
+                              "state (load_state_dict of the pipeline, and of an optimizer with "
+                              "moments) before you go on");
   return GP_OK;
 }
 
@@ -145,6 +146,7 @@ static void begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
   run->known = run->told = 0;
   run->first_step = p->step;
   run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
+  for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
   atomic_store(&run->gate, 0);
   atomic_store(&run->losses, 0);
   atomic_store(&run->arrived, 0);
@@ -167,11 +169,13 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
   begin_run(p, plan, plan->kind == GP_PLAN_SPLIT && args->out_grad);
   fill_feed(p, run, &run->feeds[0], args);
+  retain(&run->feeds[0]);
   run->fed = 1;
   atomic_store(&run->gate, GP_GATE_END);
   gp_status status = gp_workers_run(p, gp_run_device, run);
   if (p->watch.lost) return status;
   gp_run_finish(p);
+  release(&run->feeds[0]);
   p->last_end = gp_now_ns();
   GP_TRY(status);
   if (run->status) return gp_fail_text(run->status, run->text);
@@ -200,34 +204,20 @@ static bool has_failed(const gp_run *run) {
 static bool is_free(const gp_pipeline *p, uint32_t step) {
   const gp_run *run = &p->run;
   int64_t over = (int64_t)step - run->feed_room + 1; /* mini-batches that must be over */
-  for (int32_t d = 0; over > 0 && d < run->plan->device_count; d++) {
-    gp_worker *w = &p->workers[d];
-    int64_t done = run->plan->batch ? atomic_load(&w->micros_done) / run->plan->step_micros
-                                    : (int64_t)atomic_load(&w->ranges_done);
-    if (done < over) return false;
-  }
+  for (int32_t d = 0; over > 0 && d < run->plan->device_count; d++)
+    if ((int64_t)atomic_load(&p->workers[d].ranges_done) < over + run->plan->ranges.lag[d])
+      return false;
   return true;
 }
 
-/* Micro-batches whose loss is known by then, whatever the speed of the devices: those that came back to
- * the first stage in the ranges up to `step`. */
-static int64_t micros_back(const gp_plan *plan, uint32_t step) {
-  int32_t d = plan->placement[0], last = plan->ranges.count - 1, back = 0;
-  int32_t stored = (int64_t)step < last ? (int32_t)step : last;
-  int32_t end = plan->ranges.begin[d * (plan->ranges.count + 1) + stored + 1];
-  for (int32_t t = plan->first[d]; t < end; t++) {
-    const gp_task *task = &plan->tasks[t];
-    back += task->stage == 0 && (task->op == GP_ACT_B || task->op == GP_ACT_I);
-  }
-  return back + (int64_t)((int32_t)step - stored) * plan->step_micros;
-}
-
-/* Asynchronous: the first stage has taken the mini-batch in. Without a barrier: its loss is known. */
+/* Are the losses known that this step is to tell? Asynchronous: and the first stage has taken it in; where
+ * no gradient flows back to it, that says nothing about the losses. */
 static bool is_taken(const gp_pipeline *p, uint32_t step) {
   const gp_run *run = &p->run;
-  if (!run->plan->batch)
-    return atomic_load(&run->losses) >= (step + 1) * (uint32_t)run->plan->step_micros;
-  return atomic_load(&p->workers[run->plan->placement[0]].ranges_done) > step;
+  int64_t repeats, passed = run->plan->ranges.passed[gp_plan_range(run->plan, step, &repeats)];
+  bool through = atomic_load(&p->workers[run->plan->placement[0]].ranges_done) > step;
+  return (through || !run->plan->batch) &&
+         atomic_load(&run->losses) >= passed + repeats * run->plan->step_micros;
 }
 
 /* Until the condition holds or the stream has failed, be it because the watchdog gave it up. */
@@ -263,8 +253,8 @@ gp_status gp_pipeline_feed(gp_pipeline *p, gp_plan *plan, const gp_run_args *arg
   open_gate(p, run->fed);
   wait_until(p, is_taken, step);
   if (has_failed(run)) return gp_pipeline_drain(p);
-  int64_t micros = plan->batch ? micros_back(plan, step) : (int64_t)run->fed * plan->step_micros;
-  run->known = micros / gp_run_group(plan);
+  int64_t repeats, known = plan->ranges.known[gp_plan_range(plan, step, &repeats)];
+  run->known = known + repeats * (plan->step_micros / gp_run_group(plan));
   return GP_OK;
 }
 

@@ -60,8 +60,6 @@ struct gp_worker {
   _Atomic uint32_t barriers;    /* that this device has come to in this run */
   bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
-  _Atomic int64_t
-      micros_done; /* micro-batches that are over on this device, in asynchronous streams */
   gp_status job_status;
   char job_text[512];
   _Alignas(64) _Atomic uint32_t doorbell; /* counts events that this worker may be waiting for */
@@ -128,10 +126,10 @@ typedef struct gp_run {
   bool backward_half, open;                    /* open: more may be fed */
   uint32_t fed;                                /* mini-batches given to step */
   int64_t known, told;                         /* losses that are known, and that the script took */
-  uint32_t first_step;     /* the pipeline's step counter when the stream began */
-  int64_t first_update;    /* updates of the optimizer before */
-  _Atomic uint32_t gate;   /* mini-batches that may be run; GP_GATE_END: no more will come */
-  _Atomic uint32_t losses; /* forward passes of the last stage so far */
+  uint32_t first_step;    /* the pipeline's step counter when the stream began */
+  int64_t first_update;   /* updates of the optimizer before */
+  _Atomic uint32_t gate;  /* mini-batches that may be run; GP_GATE_END: no more will come */
+  _Atomic int64_t losses; /* forward passes of the last stage so far */
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
   _Atomic uint32_t updates;           /* that were made */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */

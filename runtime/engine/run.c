@@ -128,9 +128,11 @@ static int64_t order_of(const gp_run *run, const place *at) {
   return (int64_t)at->step * total + task_at(run, at)->order;
 }
 
-/* Interrupts count as a failure before everything else. */
+/* Interrupts count as a failure before everything else. Behind the barrier all stages are updated or none:
+ * what comes then is seen when the step is over. */
 static bool is_skipped(gp_run *run, const place *at) {
-  if (gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
+  bool settled = task_at(run, at)->op == GP_ACT_U && run->plan->update == GP_UPDATE_BARRIER;
+  if (!settled && gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
   return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
@@ -191,17 +193,17 @@ static void zero_gradients(const gp_worker *worker, const gp_run *run, uint32_t 
 static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
   const gp_plan *plan = run->plan;
   const gp_ranges *r = &plan->ranges;
-  int32_t d = worker->device, stored = (int32_t)step < r->count ? (int32_t)step : r->count - 1;
+  int64_t repeats;
+  int32_t d = worker->device, stored = gp_plan_range(plan, step, &repeats);
   const int32_t *begin = &r->begin[d * (r->count + 1) + stored];
   bool split = plan->kind == GP_PLAN_SPLIT;
   int32_t first = split && run->backward_half ? plan->half[d] : begin[0];
   int32_t end = split && !run->backward_half ? plan->half[d] : begin[1];
-  int64_t shift = (int64_t)((int32_t)step - stored) * plan->step_micros;
   if ((int64_t)step * plan->step_micros < limit) zero_gradients(worker, run, step);
   for (int32_t t = first; t < end; t++) {
-    place at = {.task = t, .step = step, .micro = plan->tasks[t].micro + shift};
+    place at = {
+        .task = t, .step = step, .micro = plan->tasks[t].micro + repeats * plan->step_micros};
     if (at.micro < limit) step_task(worker, run, &at);
-    if (plan->tasks[t].last && at.micro < limit) atomic_fetch_add(&worker->micros_done, 1);
   }
 }
 
@@ -214,16 +216,13 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
   atomic_store(&worker->barriers, 0);
-  atomic_store(&worker->micros_done, 0);
-  atomic_store(&worker->ranges_done, 0);
   for (uint32_t step = 0; worker->device < plan->device_count; step++) {
     set_phase(worker, GP_WORKER_AT_GATE);
     gp_worker_await(worker, &run->gate, step + 1);
     set_phase(worker, GP_WORKER_IN_RANGE);
     bool ends = atomic_load(&run->gate) >= GP_GATE_END;
     int64_t limit = ends ? (int64_t)run->fed * plan->step_micros : INT64_MAX;
-    if (ends && step >= run->fed && (!plan->batch || atomic_load(&worker->micros_done) >= limit))
-      break;
+    if (ends && (int64_t)step >= (int64_t)run->fed + plan->ranges.lag[worker->device]) break;
     run_range(worker, run, step, limit);
     atomic_store(&worker->ranges_done, step + 1);
     if (run->open) gp_run_progress(run);

@@ -17,8 +17,8 @@ typedef struct touches {
 typedef struct checker {
   const gp_graph *graph;
   const int32_t *stage_of; /* per layer */
-  int32_t copies;          /* devices that run each stage */
-  touches *seen;           /* per parameter or buffer of the graph */
+  const gp_schedule *schedule;
+  touches *seen; /* per parameter or buffer of the graph */
 } checker;
 
 static int32_t stage_of_node(const checker *c, int32_t n) {
@@ -36,12 +36,29 @@ static void touch(const checker *c, int32_t n) {
   seen->written |= node->op == GP_OP_assign;
 }
 
+/* Do the stage's forward passes run in another order than that of the micro-batches? */
+static bool is_shuffled(const gp_schedule *s, int32_t stage) {
+  int32_t micro = -1;
+  for (int32_t a = 0; a < s->first[s->device_count]; a++) {
+    const gp_action *x = &s->actions[a];
+    if (x->op != GP_ACT_F || x->stage != stage) continue;
+    if (x->micro < micro) return true;
+    micro = x->micro;
+  }
+  return false;
+}
+
 static gp_status judge(const checker *c, const touches *seen) {
   const gp_node *nodes = c->graph->nodes;
-  if (seen->written && c->copies > 1)
+  if (seen->written && c->schedule->copy_count > 1)
     return gp_fail(GP_EINVAL,
                    "%s: forward writes a Buffer, and the schedule runs every stage on two devices: "
                    "a schedule with one copy of the weights wanted",
+                   c->graph->labels[nodes[seen->first].label]);
+  if (seen->written && is_shuffled(c->schedule, stage_of_node(c, seen->first)))
+    return gp_fail(GP_EINVAL,
+                   "%s: forward writes a Buffer, and the schedule runs the forward passes of its "
+                   "stage out of order: ascending micro-batches wanted",
                    c->graph->labels[nodes[seen->first].label]);
   if (!seen->written || seen->elsewhere < 0) return GP_OK;
   return gp_fail(GP_EINVAL,
@@ -54,8 +71,7 @@ static gp_status judge(const checker *c, const touches *seen) {
 
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages) {
-  checker c = {
-      .graph = graph, .stage_of = spec->env->stage_of, .copies = spec->plan->schedule->copy_count};
+  checker c = {.graph = graph, .stage_of = spec->env->stage_of, .schedule = spec->plan->schedule};
   gp_status status = GP_OK;
   GP_TRY(gp_alloc_array((size_t)graph->param_count + 1, sizeof(touches), (void **)&c.seen));
   for (int32_t i = 0; i < graph->param_count; i++)

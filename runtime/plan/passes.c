@@ -3,7 +3,8 @@
  * Weight gradients are added in ascending order of micro-batches whatever the order of a schedule's
  * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into I now
  * and W as soon as its turn has come. Recomputation stands right before the backward pass that needs it,
- * ahead of the wait for the incoming gradient. I and W that follow each other on the first stage become
+ * ahead of the wait for the incoming gradient. Nor may a gradient be added before the update that an
+ * earlier mini-batch is still to make: its W waits for that, too. I and W that follow each other on the first stage become
  * B: no gradient leaves it, so nobody would wait less.
  */
 #include "plan/passes.h"
@@ -17,10 +18,11 @@ typedef struct walker {
   int32_t device, count;
   bool trains; /* there are backward passes */
   bool *kept, *due,
-      *again;     /* per (stage, micro-batch): F keeps; W may run; R was written by the user */
-  bool *apart;    /* per stage: of this device */
-  int32_t *where; /* per (stage, micro-batch): its device */
-  int32_t *next;  /* per stage: micro-batch of the next W on this device */
+      *again;       /* per (stage, micro-batch): F keeps; W may run; R was written by the user */
+  bool *apart;      /* per stage: of this device */
+  int32_t *where;   /* per (stage, micro-batch): its device */
+  int32_t *next;    /* per stage: micro-batch of the next W on this device */
+  int32_t *updates; /* per stage: those of this device so far, in asynchronous schedules */
 } walker;
 
 static size_t cell(const walker *w, int32_t stage, int32_t micro) {
@@ -46,20 +48,32 @@ static int32_t own_micro(const walker *w, int32_t stage, int32_t micro) {
   return micro;
 }
 
+/* Have the updates of all mini-batches before the micro-batch's been made? */
+static bool is_open(const walker *w, int32_t stage, int32_t micro) {
+  return !w->s->batch || micro / w->s->batch <= w->updates[stage];
+}
+
+static void begin_stages(walker *w) {
+  for (int32_t s = 0; s < w->s->stage_count; s++) {
+    w->next[s] = own_micro(w, s, 0);
+    w->updates[s] = 0;
+  }
+}
+
 /* I and W must be actions of their own: the schedule says so, or it runs backward passes in an order in
  * which weight gradients may not be added. */
 static void find_apart(walker *w, int32_t begin, int32_t end) {
-  for (int32_t s = 0; s < w->s->stage_count; s++) {
-    w->apart[s] = false;
-    w->next[s] = own_micro(w, s, 0);
-  }
+  for (int32_t s = 0; s < w->s->stage_count; s++) w->apart[s] = false;
+  begin_stages(w);
   for (int32_t a = begin; a < end; a++) {
     const gp_action *x = &w->s->actions[a];
+    w->updates[x->stage] += x->op == GP_ACT_U;
     if (!is_backward(x)) continue;
-    if (x->op != GP_ACT_B || x->micro != w->next[x->stage]) w->apart[x->stage] = true;
+    if (x->op != GP_ACT_B || x->micro != w->next[x->stage] || !is_open(w, x->stage, x->micro))
+      w->apart[x->stage] = true;
     w->next[x->stage] = own_micro(w, x->stage, x->micro + 1);
   }
-  for (int32_t s = 0; s < w->s->stage_count; s++) w->next[s] = own_micro(w, s, 0);
+  begin_stages(w);
 }
 
 /* Does the backward pass of action a directly follow it on its stage? */
@@ -88,7 +102,8 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
 static void add_due(walker *w, const gp_action *x, int32_t a) {
   gp_action next = *x;
   next.micro = w->next[x->stage];
-  while (next.micro < w->s->micro_count && w->due[cell(w, x->stage, next.micro)]) {
+  while (next.micro < w->s->micro_count && w->due[cell(w, x->stage, next.micro)] &&
+         is_open(w, x->stage, next.micro)) {
     append(w, GP_ACT_W, &next, a);
     next.micro = own_micro(w, x->stage, next.micro + 1);
   }
@@ -116,7 +131,7 @@ static bool add_merged(walker *w, int32_t a, int32_t end) {
   const gp_action *x = &w->s->actions[a], *y = x + 1;
   size_t at = cell(w, x->stage, x->micro);
   if (x->op != GP_ACT_I || x->stage != 0 || a + 1 == end || y->op != GP_ACT_W || y->stage != 0 ||
-      y->micro != x->micro || x->micro != w->next[0])
+      y->micro != x->micro || x->micro != w->next[0] || !is_open(w, 0, x->micro))
     return false;
   if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
   append(w, GP_ACT_B, x, a);
@@ -156,7 +171,10 @@ static void walk_action(walker *w, int32_t a, int32_t end) {
     break;
   case GP_ACT_R: append(w, GP_ACT_R, x, a); break;
   case GP_ACT_U:
-    if (w->s->batch) append(w, GP_ACT_U, x, a);
+    if (!w->s->batch) break;
+    append(w, GP_ACT_U, x, a);
+    w->updates[x->stage]++;
+    add_due(w, x, a);
     break;
   case GP_ACT_B:
   case GP_ACT_I:
@@ -202,10 +220,11 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
   GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
   GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));
-  GP_TRY(gp_alloc_array(cells + stages + 1, sizeof(int32_t), (void **)ints));
+  GP_TRY(gp_alloc_array(cells + 2 * stages + 1, sizeof(int32_t), (void **)ints));
   GP_TRY(gp_alloc_array(3 * cells + stages + 1, sizeof(bool), (void **)flags));
   w->where = *ints;
   w->next = w->where + cells;
+  w->updates = w->next + stages;
   w->kept = *flags;
   w->due = w->kept + cells;
   w->again = w->due + cells;

@@ -197,6 +197,10 @@ static gp_status allocate(gp_plan *plan) {
 /* Numbers must agree before anything is built on them. An asynchronous schedule shows several
  * mini-batches: enough for it to repeat itself. */
 static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int32_t micros) {
+  if (s->batch && s->copy_count > 1)
+    return gp_fail(GP_ESCHEDULE,
+                   "schedule: it is asynchronous and runs a stage on two devices, whose "
+                   "weights would differ: one device for each stage wanted");
   bool fits =
       s->batch ? s->micro_count % micros == 0 && micros % s->batch == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)

@@ -89,11 +89,10 @@ typedef struct gp_task {
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
   gp_program *program; /* NULL: nothing to do; run by one worker at a time */
   bool kept;
-  bool last;       /* of its micro-batch on this device; only in streams that never end */
-  bool barrier;    /* every device must have come here before it runs */
-  bool stash;      /* U: somebody still reads the version that it replaces */
-  bool newest;     /* it reads the version that its device made last */
-  int32_t version; /* of the weights that it reads, or that U replaces */
+  bool barrier;                /* every device must have come here before it runs */
+  bool stash;                  /* U: somebody still reads the version that it replaces */
+  bool newest;                 /* it reads the version that its device made last */
+  int32_t version;             /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
   gp_use *uses;
   int32_t use_count;
@@ -130,7 +129,10 @@ typedef struct gp_versions {
  * run again and again. An asynchronous one has ranges that fill the pipeline; the last one repeats. */
 typedef struct gp_ranges {
   int32_t count;  /* stored ranges per device */
-  int32_t *begin; /* device after device: count + 1 numbers of tasks */
+  int32_t *begin; /* device after device: count + 1 numbers of tasks; owns the other arrays */
+  int32_t *lag; /* per device: ranges from that which takes a mini-batch in to that which ends it */
+  int32_t *known;  /* per range: losses that are known when the first stage is through with it */
+  int32_t *passed; /* per range: forward passes of the last stage up to the last that these need */
 } gp_ranges;
 
 struct gp_plan {
@@ -199,6 +201,12 @@ gp_status gp_plan_add_slots(gp_plan *plan);
 gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan);
 gp_status gp_plan_add_ranges(gp_plan *plan);
+/* A stored range of a step, and how many steps it repeats after. */
+static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t *repeats) {
+  uint32_t last = (uint32_t)plan->ranges.count - 1, stored = step < last ? step : last;
+  *repeats = (int64_t)step - stored;
+  return (int32_t)stored;
+}
 gp_status gp_plan_size_channels(gp_plan *plan);
 
 /* Build the plan; traces are taken, also on failure. */

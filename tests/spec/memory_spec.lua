@@ -174,13 +174,19 @@ describe("ten thousand steps of a small model", function()
         opt:step()
       end
     end
-    some(steps // 5)
-    collectgarbage()
-    local before, live = resident(), gp.memory().cpu.live
-    some(steps - steps // 5)
-    collectgarbage()
-    assert.equal(live, gp.memory().cpu.live)
-    local grown = resident() - before
-    assert.is_true(sanitized or grown < 1 << 20, ("grew by %d bytes"):format(grown))
+    -- The heap of a collector has its ups and downs; a leak grows in every stretch of steps.
+    local windows, least = 5, math.huge
+    local before, live
+    for w = 1, windows do
+      some(steps // windows)
+      collectgarbage()
+      local now = resident()
+      if w > 1 then
+        assert.equal(live, gp.memory().cpu.live)
+        least = math.min(least, now - before)
+      end
+      before, live = now, gp.memory().cpu.live
+    end
+    assert.is_true(sanitized or least < 1 << 17, ("grew by %d bytes in every %d steps"):format(least, steps // windows))
   end)
 end)
