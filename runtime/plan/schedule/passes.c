@@ -1,4 +1,4 @@
-/* plan/passes.c - see passes.h. One walk over each device's list does it all.
+/* plan/schedule/passes.c - see passes.h. One walk over each device's list does it all.
  *
  * Weight gradients are added in ascending order of micro-batches whatever the order of a schedule's
  * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into I now
@@ -7,7 +7,7 @@
  * earlier mini-batch is still to make: its W waits for that, too. I and W that follow each other on the first stage become
  * B: no gradient leaves it, so nobody would wait less.
  */
-#include "plan/passes.h"
+#include "plan/schedule/passes.h"
 
 #include "base/memory.h"
 
@@ -16,12 +16,12 @@ typedef struct walker {
   const gp_lower_options *options;
   gp_lowered *out;
   int32_t device, count;
-  bool trains; /* there are backward passes */
-  bool *kept, *due,
-      *again;       /* per (stage, micro-batch): F keeps; W may run; R was written by the user */
-  bool *apart;      /* per stage: of this device */
-  int32_t *where;   /* per (stage, micro-batch): its device */
-  int32_t *next;    /* per stage: micro-batch of the next W on this device */
+  bool trains;        /* there are backward passes */
+  bool *kept, *again; /* per (stage, micro-batch): F keeps; R was written by the user */
+  int32_t *due;   /* per (stage, micro-batch): the action that W belongs to, + 1, when it may run */
+  bool *apart;    /* per stage: of this device */
+  int32_t *where; /* per (stage, micro-batch): its device */
+  int32_t *next;  /* per stage: micro-batch of the next W on this device */
   int32_t *updates; /* per stage: those of this device so far, in asynchronous schedules */
 } walker;
 
@@ -98,22 +98,20 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
 
 /* ---- actions ------------------------------------------------------------------------------- */
 
-/* The Ws whose turn has come. */
-static void add_due(walker *w, const gp_action *x, int32_t a) {
-  gp_action next = *x;
-  next.micro = w->next[x->stage];
-  while (next.micro < w->s->micro_count && w->due[cell(w, x->stage, next.micro)] &&
-         is_open(w, x->stage, next.micro)) {
-    append(w, GP_ACT_W, &next, a);
-    next.micro = own_micro(w, x->stage, next.micro + 1);
+/* The Ws whose turn has come with action a. */
+static void add_due(walker *w, int32_t stage, int32_t a) {
+  int32_t micro = w->next[stage];
+  while (micro < w->s->micro_count && w->due[cell(w, stage, micro)] && is_open(w, stage, micro)) {
+    append(w, GP_ACT_W, &w->s->actions[w->due[cell(w, stage, micro)] - 1], a);
+    micro = own_micro(w, stage, micro + 1);
   }
-  w->next[x->stage] = next.micro;
+  w->next[stage] = micro;
 }
 
 /* Ws run ascending: this one, and those that waited for it, or none yet. */
 static void add_weights(walker *w, const gp_action *x, int32_t a) {
-  w->due[cell(w, x->stage, x->micro)] = true;
-  add_due(w, x, a);
+  w->due[cell(w, x->stage, x->micro)] = a + 1;
+  add_due(w, x->stage, a);
 }
 
 /* B, or I and the Ws that may run after it; before them R where nothing was kept. */
@@ -136,7 +134,7 @@ static bool add_merged(walker *w, int32_t a, int32_t end) {
   if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
   append(w, GP_ACT_B, x, a);
   w->next[0] = own_micro(w, 0, x->micro + 1);
-  add_due(w, x, a); /* those that waited for this one */
+  add_due(w, 0, a); /* those that waited for this one */
   return true;
 }
 
@@ -174,7 +172,7 @@ static void walk_action(walker *w, int32_t a, int32_t end) {
     if (!w->s->batch) break;
     append(w, GP_ACT_U, x, a);
     w->updates[x->stage]++;
-    add_due(w, x, a);
+    add_due(w, x->stage, a);
     break;
   case GP_ACT_B:
   case GP_ACT_I:
@@ -220,14 +218,14 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
   GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
   GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));
-  GP_TRY(gp_alloc_array(cells + 2 * stages + 1, sizeof(int32_t), (void **)ints));
-  GP_TRY(gp_alloc_array(3 * cells + stages + 1, sizeof(bool), (void **)flags));
+  GP_TRY(gp_alloc_array(2 * cells + 2 * stages + 1, sizeof(int32_t), (void **)ints));
+  GP_TRY(gp_alloc_array(2 * cells + stages + 1, sizeof(bool), (void **)flags));
   w->where = *ints;
   w->next = w->where + cells;
   w->updates = w->next + stages;
+  w->due = w->updates + stages;
   w->kept = *flags;
-  w->due = w->kept + cells;
-  w->again = w->due + cells;
+  w->again = w->kept + cells;
   w->apart = w->again + cells;
   return GP_OK;
 }
