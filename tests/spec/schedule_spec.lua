@@ -198,6 +198,18 @@ describe("a schedule of the user's", function()
     assert.is_nil(training.difference(training.run(setup, eager), training.run(setup, built)))
   end)
 
+  it("may be asynchronous and built: its stream is longer than what was built", function()
+    local losses = {}
+    for i, given in ipairs { "pipedream", schedule.build("pipedream", { devices = 2, chunks = 4 }) } do
+      local pipe <close> = gp.pipeline(setup.model(), { balance = { 3, 3 }, chunks = 4, loss = setup.loss,
+        schedule = given, seed = 1 })
+      pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
+      for _ = 1, 5 do pipe:step(setup.x, setup.y) end
+      losses[i] = pipe:flush()
+    end
+    assert.same(losses[1], losses[2])
+  end)
+
   it("is refused before anything runs where it does not fit", function()
     local function pipe(options) return gp.pipeline(setup.model(), options) end
     schedule.define("cyclic", function(p, m)

@@ -125,7 +125,8 @@ local function pipeline(model, opts)
     stage_of = stage_of, layer_of = layer_of, chunks = opts.chunks,
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
     schedule_name = made.name, asked = made.asked,
-    schedule = opts.schedule, checkpoint = opts.checkpoint, loss = opts.loss,
+    schedule = made.batch > 0 and made.recipe or opts.schedule, -- streams are longer than what was built
+    checkpoint = opts.checkpoint, loss = opts.loss,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe

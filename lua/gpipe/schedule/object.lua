@@ -10,6 +10,7 @@ local errors = require "gpipe.errors"
 ---@field placement table<integer, integer|integer[]> stage -> device (or two of them), all from 0
 ---@field devices integer
 ---@field chunks integer
+---@field recipe table? {name, option = ...}: what it was built from, for other numbers
 ---@field stages integer
 ---@field asked integer? the number of devices that the generator was given
 ---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
