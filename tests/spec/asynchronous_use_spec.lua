@@ -145,7 +145,8 @@ describe("a user's asynchronous schedule", function()
       local losses = {}
       for t = 1, 5 do
         local got = pipe:step(batch(t, 5))
-        table.move(type(got) == "table" and got or { got }, 1, type(got) == "table" and #got or 1, #losses + 1, losses)
+        if type(got) == "number" then got = { got } end
+        table.move(got, 1, #got, #losses + 1, losses)
       end
       table.move(pipe:flush(), 1, 9, #losses + 1, losses)
       return losses, pipe:state_dict()
@@ -160,8 +161,10 @@ describe("a user's asynchronous schedule", function()
   it("that does not repeat itself is refused", function()
     gp.schedule.define("restless", function(p, m)
       local rows = gp.schedule.rows(p)
-      for i = 0, m - 1 do rows:F(0, 0, i, i // 3 * 3 == i and i or i - 1) rows:B(0, 0, i, i // 3 * 3 == i and i or i - 1)
-        rows:U(0, 0, i) end
+      for i = 0, m - 1 do
+        local version = i % 3 == 0 and i or i - 1
+        rows:F(0, 0, i, version) rows:B(0, 0, i, version) rows:U(0, 0, i)
+      end
       return { placement = { [0] = 0 }, rows = rows, batch = 1 }
     end)
     local pipe <close> = used("restless", 1, 1)
@@ -172,7 +175,9 @@ describe("a user's asynchronous schedule", function()
     gp.schedule.define("both_ways", function(_, m)
       local rows = gp.schedule.rows(2)
       for d = 0, 1 do
-        for i = d, m - 1, 2 do rows:F(d, 0, i, i // 2) rows:B(d, 0, i, i // 2) if i % 2 == d then rows:U(d, 0, i // 2) end end
+        for i = d, m - 1, 2 do
+          rows:F(d, 0, i, i // 2) rows:B(d, 0, i, i // 2) rows:U(d, 0, i // 2)
+        end
       end
       return { placement = { [0] = { 0, 1 } }, rows = rows, batch = 2 }
     end)
