@@ -38,8 +38,9 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   return GP_OK;
 }
 
-/* The records of the last run go with it. */
+/* The records of the last run go with it. A lost worker may be in the middle of it. */
 void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
+  if (p->watch.lost) return;
   for (int32_t i = 0; i < p->plan_count; i++) {
     if (p->plans[i] != plan) continue;
     p->plans[i] = p->plans[--p->plan_count];

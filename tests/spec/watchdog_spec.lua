@@ -189,7 +189,7 @@ describe("an action that never ends", function()
     say(pcall(pipe.step, pipe, x, y))
     say(pcall(pipe.zero_grad, pipe))
     assert(pipe:post_mortem():find("device 2 (cpu:2): in 2F3", 1, true))
-    assert(#model:parameters() == 16)
+    assert(gp.equal(pipe:state_dict()["1.weight"], model:parameters()[1].value))
     pipe:close()
     x, y = nil, nil
     collectgarbage() collectgarbage()
@@ -220,6 +220,17 @@ describe("an action that never ends", function()
       print "end"]])
     assert.equal(0, code, err)
     assert.matches("^false\t.-is in 2U%d+.-did not come back.-\nfalse\t.-lost.-\nend\n$", out)
+  end)
+
+  with_signals("ends with Ctrl-C in a stream too", function()
+    local out, err, code = run("stage=1,op=B,micro=3,action=hang", [[
+      local pipe <close> = make { schedule = "pipedream", watchdog = 30 }
+      pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
+      io.popen("sleep 0.3; kill -INT $PPID")
+      while true do pipe:step(x, y) end]])
+    assert.equal("", out)
+    assert.equal(130, code)
+    assert.matches("^gpipe%-lua: interrupted!\nstack traceback:", err)
   end)
 
   with_signals("is given up by Ctrl-C as well", function()

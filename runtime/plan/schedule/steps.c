@@ -1,4 +1,4 @@
-/* plan/steps.c - how many steps a schedule takes when every device does one action a step.
+/* plan/schedule/steps.c - how many steps a schedule takes when every device does one action a step.
  *
  * Source: torch.distributed.pipelining, _simulate_comms_compute: in each step the devices try their next
  * action in turn; those that could not are tried once more, as a later one may have made what they need.

@@ -1,4 +1,4 @@
-/* plan/passes.c - see passes.h. One walk over each device's list does it all.
+/* plan/schedule/passes.c - see passes.h. One walk over each device's list does it all.
  *
  * Weight gradients are added in ascending order of micro-batches whatever the order of a schedule's
  * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into I now
@@ -7,7 +7,7 @@
  * earlier mini-batch is still to make: its W waits for that, too. I and W that follow each other on the first stage become
  * B: no gradient leaves it, so nobody would wait less.
  */
-#include "plan/passes.h"
+#include "plan/schedule/passes.h"
 
 #include "base/memory.h"
 

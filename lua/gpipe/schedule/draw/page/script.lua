@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/draw/page_script.lua - what draws the timelines in the page of html.lua.
+-- lua/gpipe/schedule/draw/page/script.lua - what draws the timelines in the page of html.lua.
 --
 -- Begins of a row are ascending, so what is visible is found by bisection; actions thinner than a pixel
 -- share rectangles. One frame is drawn per change, however many events.

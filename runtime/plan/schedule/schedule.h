@@ -1,9 +1,13 @@
-/* plan/schedule.h - a pipeline schedule as data: one list of actions per device.
+/* plan/schedule/schedule.h - a pipeline schedule as data: one list of actions per device.
  *
- *   rows.c      lists under construction
- *   text.c      their text form, both ways
- *   schedule.c  a schedule of them
- *   verify/     is it one?
+ *   rows.c       lists under construction
+ *   text.c       their text form, both ways
+ *   schedule.c   a schedule of them
+ *   ../verify/   is it one?
+ *   ../simulate/ what would it cost?
+ *   passes.c     what is added to it before it runs, whatever the model
+ *   comms.c      sends and receives, where torch puts them; steps.c: torch's dry run
+ *   part.c       its forward passes alone
  */
 #ifndef GP_PLAN_SCHEDULE_H
 #define GP_PLAN_SCHEDULE_H

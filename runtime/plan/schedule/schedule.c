@@ -1,5 +1,5 @@
-/* plan/schedule.c - lists of actions and a placement become a schedule, once they are verified. */
-#include "plan/schedule.h"
+/* plan/schedule/schedule.c - lists of actions and a placement become a schedule, once they are verified. */
+#include "plan/schedule/schedule.h"
 
 #include <string.h>
 

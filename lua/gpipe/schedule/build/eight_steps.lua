@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/eight_steps.lua - the steps that a device goes through in DualPipe(V).
+-- lua/gpipe/schedule/build/eight_steps.lua - the steps that a device goes through in DualPipe(V).
 --
 -- Two phases share a device: phase 0 enters at its near end, phase 1 comes back from the far end.
 -- A pair F & B of opposite phases is one action, so that the one's messages travel while the other

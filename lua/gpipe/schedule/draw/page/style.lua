@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/draw/page_style.lua - how the page of html.lua looks, by day and by night.
+-- lua/gpipe/schedule/draw/page/style.lua - how the page of html.lua looks, by day and by night.
 --
 -- The canvas takes its colours from the same variables.
 

@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/draw/page_events.lua - what moves the timelines of html.lua, and tooltips.
+-- lua/gpipe/schedule/draw/page/events.lua - what moves the timelines of html.lua, and tooltips.
 --
 -- The second half of the function that page_script.lua begins: state and drawing are there.
 

@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/draw/page_frame.lua - the page of html.lua: what stands where.
+-- lua/gpipe/schedule/draw/page/frame.lua - the page of html.lua: what stands where.
 --
 -- Words in braces are filled in. Everything is in the page itself: it can be mailed, archived, and
 -- opened without a network.

@@ -1,4 +1,4 @@
-/* plan/comms.c - rows made of rows: sends and receives added, I and W merged, all that was added left out.
+/* plan/schedule/comms.c - rows made of rows: sends and receives added, I and W merged, all that was added left out.
  *
  * Source: torch.distributed.pipelining, _add_send_recv and _merge_bw. In sweeps over the devices each takes
  * one action if what it needs has been sent or made; a send follows what it sends, and its receive goes at

@@ -1,4 +1,4 @@
-/* plan/passes.h - what lowering adds to a schedule that names compute only, before any model is known.
+/* plan/schedule/passes.h - what lowering adds to a schedule that names compute only, before any model is known.
  *
  * Recomputation, the order in which weight gradients are added, reductions over two copies of a stage and
  * updates are the same for every model, so they are passes from lists of actions to lists of actions,
@@ -7,7 +7,7 @@
 #ifndef GP_PLAN_PASSES_H
 #define GP_PLAN_PASSES_H
 
-#include "plan/schedule.h"
+#include "plan/schedule/schedule.h"
 
 typedef struct gp_lowered {
   int32_t device_count;

@@ -1,10 +1,10 @@
-/* plan/part.c - the forward passes of a schedule alone, or first all of them and then the rest.
+/* plan/schedule/part.c - the forward passes of a schedule alone, or first all of them and then the rest.
  *
  * Both keep the order of what they keep, so both are possible whenever the schedule is: evaluation and
  * pipe:forward run on the devices, and on the copies of stages, that training runs on.
  */
 #include "base/memory.h"
-#include "plan/schedule.h"
+#include "plan/schedule/schedule.h"
 
 static gp_status add(gp_rows *rows, const gp_schedule *s, int32_t device, bool forward) {
   for (int32_t a = s->first[device]; a < s->first[device + 1]; a++) {

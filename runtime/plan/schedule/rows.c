@@ -1,10 +1,10 @@
-/* plan/rows.c - lists of actions under construction: what generators append to.
+/* plan/schedule/rows.c - lists of actions under construction: what generators append to.
  *
  * A schedule of a thousand devices has millions of actions; here each costs 16 bytes, where a Lua table
  * would cost a hundred.
  */
 #include "base/memory.h"
-#include "plan/schedule.h"
+#include "plan/schedule/schedule.h"
 
 typedef struct row {
   gp_action *actions;
