@@ -211,6 +211,41 @@ describe("a user's asynchronous schedule", function()
   end)
 end)
 
+describe("an asynchronous schedule that was built", function()
+  local script = { { rows = 8 }, { rows = 8 }, { rows = 8, then_ = "evaluate" }, { rows = 8 }, { rows = 7 } }
+  local function check(rule, options)
+    local want = asynchronous.simulate(made, rule, 4, 4, script)
+    assert.is_nil(asynchronous.difference(want, asynchronous.run(made, rule, 4, 4, script, options)))
+  end
+
+  it("stands for a stream of any length", function()
+    for _, rule in ipairs { "pipedream", "pipedream_2bw" } do
+      check(rule, { schedule = gp.schedule.build(rule, { devices = 4, chunks = 4 }) })
+    end
+    check("vertical_sync", { schedule = gp.schedule.build("pipedream", { devices = 4, chunks = 4,
+      vertical_sync = true }) })
+  end)
+
+  it("runs when it was read from text, if that is long enough", function()
+    local function read(rule, options, batch_size)
+      local s = gp.schedule.build(rule, options)
+      return gp.schedule.parse(s:csv(), { batch = batch_size })
+    end
+    table.remove(script) -- all batches have rows for as many micro-batches
+    check("pipedream", { schedule = read("pipedream", { devices = 4, chunks = 32 }, 1) })
+    check("pipedream_2bw", { schedule = read("pipedream_2bw", { devices = 4, chunks = 4, batches = 8 }, 4) })
+    local pipe <close> = used(read("pipedream", { devices = 4, chunks = 4 }, 1), 4, 1)
+    fails("it does not become periodic within 4 micro%-batches", pipe.step, pipe, batch(1, 2))
+    assert.is_true(pipe:evaluate(batch(1, 2)) > 0)
+  end)
+
+  it("needs steps of whole mini-batches", function()
+    local pipe <close> = used(gp.schedule.parse(gp.schedule.build("pipedream_2bw", { devices = 2, chunks = 2,
+      batches = 9 }):csv(), { batch = 2 }), 2, 3)
+    fails("it updates after every 2 micro%-batches, a step has 3: a multiple wanted", pipe.step, pipe, batch(1, 6))
+  end)
+end)
+
 -- ---- mistakes ----------------------------------------------------------------------------------
 
 describe("mistakes get a clear text:", function()

@@ -79,7 +79,10 @@ function schedule.build(name, opts)
   local generator = entry.generator or require(entry.module)
   local p, m = checked.devices, checked.chunks
   local made = Schedule.new(name, generator(p, m, checked), m)
-  made.asked = p
+  made.asked, made.recipe = p, { name }
+  for key, value in pairs(opts or {}) do
+    if key ~= "devices" and key ~= "chunks" then made.recipe[key] = value end
+  end
   return made
 end
 
