@@ -22,7 +22,7 @@ typedef struct stream_spec {
   int devices, micros; /* micros: of a mini-batch as step is given it */
   int smaller;         /* how many of them have a row less */
   gp_checkpoint checkpoint;
-  bool skips, frozen;
+  bool skips, frozen, free; /* free: steps follow each other without a barrier */
 } stream_spec;
 
 static bool is_async(const stream_spec *s) { return s->order <= LAST_ASYNC; }
@@ -116,7 +116,7 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   made->home.env.device_count = s->devices;
   made->home.env.checkpoint = s->checkpoint;
   made->home.env.value_bytes = value_bytes;
-  made->home.env.update = is_async(s) ? GP_UPDATE_FREE : GP_UPDATE_BARRIER;
+  made->home.env.update = is_async(s) || s->free ? GP_UPDATE_FREE : GP_UPDATE_BARRIER;
   gp_schedule *schedule = schedule_of(s);
   gp_plan_spec plan = {.kind = GP_PLAN_STEP, .schedule = schedule};
   for (int k = 0; k < 2; k++) {
@@ -152,7 +152,7 @@ typedef struct runner {
   uint32_t step[DEVICES];
   int32_t task[DEVICES];
   uint32_t fed;
-  bool one_way; /* a stage is frozen: its readers tell it nothing */
+  bool one_way; /* readers of a frozen stage, or of the step before, tell it nothing */
 } runner;
 
 static slot *slot_of(runner *r, int32_t edge, int64_t micro, int64_t *round) {
@@ -248,7 +248,8 @@ static bool advance(runner *r, int32_t d) {
 /* Some device that can go on does, as chance says, until none can. */
 static void run(const gp_plan *plan, const stream_spec *spec, uint32_t steps, uint32_t seed) {
   static runner r;
-  r = (runner){.plan = plan, .fed = plan->batch ? steps : 1, .one_way = spec->frozen};
+  r = (runner){.plan = plan, .fed = plan->batch || spec->free ? steps : 1};
+  r.one_way = spec->frozen || spec->free;
   for (int tries = 0; tries < 8 * DEVICES;) {
     seed = seed * 1664525u + 1013904223u;
     int32_t d = (int32_t)(seed >> 16) % plan->device_count, burst = 1 + (int32_t)(seed >> 28);
@@ -276,7 +277,8 @@ TEST(every_interleaving_finds_its_values_slots_and_versions) {
                               .smaller = kind % 2 ? micros / 2 : 0,
                               .checkpoint = (gp_checkpoint)(kind % 3),
                               .skips = kind / 3 == 1,
-                              .frozen = kind / 3 == 2};
+                              .frozen = kind / 3 == 2,
+                              .free = order == LOOPED && kind % 2};
           toy_planned p;
           make(&spec, &p, 0);
           CHECK_STATUS(p.status, GP_OK);
