@@ -22,15 +22,27 @@ Schedule.__name = "gpipe.Schedule"
 
 -- ---- rows --------------------------------------------------------------------------------------
 
--- An action as text, whether its parts make sense or not: verify says what does not.
+-- A number of an action: 2.0, which a division gives, is 2.
+local function whole(who, action, key, optional)
+  local value = action[key]
+  if value == nil and optional then return "" end
+  local number = type(value) == "number" and math.tointeger(value)
+  if number and number >= 0 then return number end
+  errors.raise("%s: the %s of an action is %s, expected an integer >= 0", who, key, errors.show(value))
+end
+
+-- An action as text, whether there is such an op or not: verify says so.
 local function action_text(who, action)
   if type(action) == "string" then return action end
   if type(action) ~= "table" then
     errors.raise('%s: an action is %s, expected {op = "F", stage = 0, micro = 0}', who,
       errors.show(action))
   end
-  local version = action.version and "@" .. action.version or ""
-  return ("%s%s%s%s"):format(action.stage, action.op, action.micro or "", version)
+  if type(action.op) ~= "string" then
+    errors.raise('%s: the op of an action is %s, expected "F" or such', who, errors.show(action.op))
+  end
+  local version = action.version and "@" .. whole(who, action, "version") or ""
+  return whole(who, action, "stage") .. action.op .. whole(who, action, "micro", true) .. version
 end
 
 local function row_text(who, row)
@@ -55,6 +67,7 @@ local function rows_of(who, rows)
   end
   local texts = {}
   for d, row in ipairs(rows) do texts[d] = row_text(who, row) end
+  if #texts == 0 then errors.raise("%s: there are no rows, expected one for each device", who) end
   return texts, #texts
 end
 
@@ -97,6 +110,22 @@ end
 
 -- ---- making --------------------------------------------------------------------------------------
 
+local function check_made(who, made)
+  if type(made) ~= "table" then
+    errors.raise("%s: the generator returned %s, expected {placement = ..., rows = ...}", who,
+      errors.show(made))
+  end
+  if type(made.placement) ~= "table" then
+    errors.raise("%s: the generator's placement is %s, expected {[0] = device of stage 0, ...}", who,
+      errors.show(made.placement))
+  end
+  local batch = made.batch
+  if batch ~= nil and (math.type(batch) ~= "integer" or batch < 0 or batch > 999999) then
+    errors.raise("%s: the generator's batch is %s, expected micro-batches per update (0: synchronous)", who,
+      errors.show(batch))
+  end
+end
+
 --- Make a schedule object of what a generator returned.
 ---@param name string
 ---@param made {placement: table, rows: table, batch: integer?}
@@ -104,12 +133,9 @@ end
 ---@return gpipe.Schedule
 function Schedule.new(name, made, m)
   local who = ("schedule '%s'"):format(name)
-  if type(made) ~= "table" or made.rows == nil or type(made.placement) ~= "table" then
-    errors.raise("%s: the generator returned %s, expected {placement = ..., rows = ...}", who,
-      errors.show(made))
-  end
-  local rows, devices = rows_of(who, made.rows)
+  check_made(who, made)
   local list, stages, copies = stages_of(who, made.placement)
+  local rows, devices = rows_of(who, made.rows)
   return setmetatable({
     name = name, devices = devices, chunks = m, stages = stages, copies = copies,
     batch = made.batch or 0, placement = made.placement, source = rows, device_list = list,
