@@ -99,6 +99,12 @@ describe("gp.schedule", function()
     assert.equal(s, s:verify())
   end)
 
+  it("prints the beginnings of a large schedule", function()
+    local text = tostring(schedule.build("1f1b", { devices = 100, chunks = 1000 }))
+    assert(#text < 100000, #text)
+    assert(text:find(",...\n  31F0,", 1, true) and text:sub(-24) == "\n  ... (68 more devices)", text:sub(-24))
+  end)
+
   it("refuses unknown names and options with a suggestion", function()
     fails_with("there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)", schedule.build, "gpip",
       { devices = 1, chunks = 1 })

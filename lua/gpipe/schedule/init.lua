@@ -74,13 +74,10 @@ local function own_options(who, opts)
 end
 
 local function check_options(who, entry, opts)
-  local spec, checked = { devices = SIZE.devices, chunks = SIZE.chunks }, nil
+  local own = not entry.options and type(opts) == "table"
+  local spec = { devices = SIZE.devices, chunks = SIZE.chunks }
   for key, rule in pairs(entry.options or {}) do spec[key] = rule end
-  if entry.options or type(opts) ~= "table" then
-    checked = options.check(who, opts, spec)
-  else
-    checked = own_options(who, opts)
-  end
+  local checked = own and own_options(who, opts) or options.check(who, opts, spec)
   if checked.devices > LARGEST // checked.chunks then
     errors.raise("%s: %d devices and %d micro-batches, expected at most %d of both multiplied", who,
       checked.devices, checked.chunks, LARGEST)

@@ -173,9 +173,24 @@ function Schedule.__eq(a, b)
     and same_list(a.device_list, b.device_list) and same_list(a:rows(), b:rows())
 end
 
+local SHOWN_ROWS, SHOWN_TEXT = 32, 2000 -- of a large schedule, when it is printed
+
+local function shown(row)
+  if #row <= SHOWN_TEXT then return row end
+  return row:sub(1, SHOWN_TEXT):match "^.*," .. "..."
+end
+
+--- The rows, or of a large schedule their beginnings: what a prompt prints must stay readable.
 function Schedule:__tostring()
-  return ("schedule %s: %d devices, %d micro-batches\n  %s"):format(self.name, self.devices,
-    self.chunks, table.concat(self:rows(), "\n  "))
+  local lines = { ("schedule %s: %d devices, %d micro-batches"):format(self.name, self.devices, self.chunks) }
+  for d = 1, math.min(self.devices, SHOWN_ROWS) do
+    local row = is_rows(self.source) and self.source:text(d - 1) or self.source[d]
+    lines[#lines + 1] = "  " .. shown(row)
+  end
+  if self.devices > SHOWN_ROWS then
+    lines[#lines + 1] = ("  ... (%d more devices)"):format(self.devices - SHOWN_ROWS)
+  end
+  return table.concat(lines, "\n")
 end
 
 for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = method end
