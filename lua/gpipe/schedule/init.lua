@@ -58,6 +58,15 @@ local function entry_of(who, name)
     errors.hint(name, schedule.names(), "schedules"))
 end
 
+-- A name and its options, to build the same for other numbers.
+local function recipe_of(name, opts)
+  local recipe = { name }
+  for key, value in pairs(opts) do
+    if key ~= "devices" and key ~= "chunks" then recipe[key] = value end
+  end
+  return recipe
+end
+
 --- Build a schedule.
 --- Errors: an unknown name or option. `verify` tells whether what a generator made is a schedule.
 --- ```lua
@@ -79,10 +88,7 @@ function schedule.build(name, opts)
   local generator = entry.generator or require(entry.module)
   local p, m = checked.devices, checked.chunks
   local made = Schedule.new(name, generator(p, m, checked), m)
-  made.asked, made.recipe = p, { name }
-  for key, value in pairs(opts or {}) do
-    if key ~= "devices" and key ~= "chunks" then made.recipe[key] = value end
-  end
+  made.asked, made.recipe = p, recipe_of(name, checked)
   return made
 end
 

@@ -10,9 +10,9 @@ local errors = require "gpipe.errors"
 ---@field placement table<integer, integer|integer[]> stage -> device (or two of them), all from 0
 ---@field devices integer
 ---@field chunks integer
+---@field recipe table? {name, option = ...}: what it was built from, for other numbers
 ---@field stages integer
 ---@field asked integer? the number of devices that the generator was given
----@field recipe table? {name, option = value}: what it was built from
 ---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
 ---@field batch integer micro-batches per update; 0: synchronous
 ---@field checked any? the verified form, for the runtime
@@ -35,7 +35,7 @@ local function action_text(who, action)
 end
 
 local function row_text(who, row)
-  if type(row) == "string" then return (row:gsub("%s", "")) end
+  if type(row) == "string" then return (row:gsub("%s*,%s*", ","):gsub("^%s+", ""):gsub("%s+$", "")) end
   if type(row) ~= "table" then
     errors.raise('%s: a row is %s, expected text such as "0F0,0B0" or a list of actions', who,
       errors.show(row))
@@ -98,6 +98,14 @@ end
 
 -- ---- making --------------------------------------------------------------------------------------
 
+local function check_made(who, made)
+  local is = type(made) == "table"
+  local lacks = is and (made.rows == nil and "rows" or type(made.placement) ~= "table" and "placement")
+  if is and not lacks then return end
+  errors.raise("%s: the generator returned %s%s, expected {placement = ..., rows = ...}", who,
+    errors.show(made), lacks and " without " .. lacks or "")
+end
+
 --- Make a schedule object of what a generator returned.
 ---@param name string
 ---@param made {placement: table, rows: table, batch: integer?}
@@ -105,10 +113,7 @@ end
 ---@return gpipe.Schedule
 function Schedule.new(name, made, m)
   local who = ("schedule '%s'"):format(name)
-  if type(made) ~= "table" or made.rows == nil or type(made.placement) ~= "table" then
-    errors.raise("%s: the generator returned %s, expected {placement = ..., rows = ...}", who,
-      errors.show(made))
-  end
+  check_made(who, made)
   local rows, devices = rows_of(who, made.rows)
   local list, stages, copies = stages_of(who, made.placement)
   return setmetatable({
