@@ -13,7 +13,6 @@ local errors = require "gpipe.errors"
 ---@field recipe table? {name, option = ...}: what it was built from, for other numbers
 ---@field stages integer
 ---@field asked integer? the number of devices that the generator was given
----@field recipe table? {name, option = value}: what it was built from
 ---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
 ---@field batch integer micro-batches per update; 0: synchronous
 ---@field checked any? the verified form, for the runtime
