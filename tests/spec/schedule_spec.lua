@@ -171,7 +171,7 @@ describe("gp.schedule", function()
       { function() return { rows = { "0F0" }, placement = { [0] = 0, [2] = 1 } } end, "placement[2] is 1, expected" },
       { function() error "mine" end, "mine" },
       { function() return { rows = {}, placement = { [0] = 0 } } end, "there are no rows, expected one for each" },
-      { function() return { rows = { "0F0" } } end, "the generator's placement is nil, expected {[0] = device of" },
+      { function() return { rows = { "0F0" } } end, "the generator returned a table without placement, expected {placement" },
       { function() return { rows = { "0F0" }, placement = { [0] = 0 }, batch = "1" } end, 'batch is "1" (string)' },
       { function() return { rows = { { { stage = 0 } } }, placement = { [0] = 0 } } end, "the op of an action is nil" },
       { function() return { rows = { { { op = "F", stage = 0.5 } } }, placement = { [0] = 0 } } end,
