@@ -340,6 +340,7 @@ typedef struct gp_schedule_spec {
   int stage_count, copy_count; /* copy_count: devices per stage, 1 or 2 */
   const int32_t *placement;    /* stage after stage: copy_count devices each */
   int batch;                   /* micro-batches per update; 0: synchronous */
+  int micro_count;             /* how many there must be; 0: as many as there are */
 } gp_schedule_spec;
 
 /* What is wrong with a schedule: see verify in docs/schedules.md for the checks. */
@@ -348,8 +349,7 @@ typedef struct gp_schedule_fault {
   int device, position; /* of the action, from 0; -1: none */
 } gp_schedule_fault;
 
-/* Verify; fault (optional) receives what the text says. The number of micro-batches is the largest
- * one seen. Ownership: actions are copied. Errors: GP_ESCHEDULE, the text prints the grid with the
+/* Verify; fault (optional) receives what the text says. Ownership: actions are copied. Errors: GP_ESCHEDULE, the text prints the grid with the
  * faulty action marked. */
 gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
                           gp_schedule_fault *fault);

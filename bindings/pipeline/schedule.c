@@ -22,8 +22,9 @@ int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault) {
   return 5;
 }
 
-/* core.schedule(rows, placement, {copies, batch}) -> schedule, or nil, text, check, device, position.
- * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0: synchronous */
+/* core.schedule(rows, placement, {copies, batch, micros}) -> schedule, or nil, text, check, device, position.
+ * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0: synchronous;
+ * micros: how many micro-batches there must be, 0: as many as there are */
 static int schedule_new(lua_State *L) {
   gp_schedule_spec spec = {.rows = gp_lua_check_rows(L, 1)};
   int entries;
@@ -31,6 +32,7 @@ static int schedule_new(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   spec.copy_count = (int)gp_lua_int_field(L, 3, "copies", 1);
   spec.batch = (int)gp_lua_int_field(L, 3, "batch", 0);
+  spec.micro_count = (int)gp_lua_int_field(L, 3, "micros", 0);
   spec.placement = gp_lua_push_ints(L, 2, "schedule: placement", &entries);
   spec.stage_count = entries / spec.copy_count;
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);

@@ -99,6 +99,12 @@ describe("gp.schedule", function()
     assert.equal(s, s:verify())
   end)
 
+  it("prints the beginnings of a large schedule", function()
+    local text = tostring(schedule.build("1f1b", { devices = 100, chunks = 1000 }))
+    assert(#text < 100000, #text)
+    assert(text:find(",...\n  31F0,", 1, true) and text:sub(-24) == "\n  ... (68 more devices)", text:sub(-24))
+  end)
+
   it("refuses unknown names and options with a suggestion", function()
     fails_with("there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)", schedule.build, "gpip",
       { devices = 1, chunks = 1 })
@@ -124,6 +130,34 @@ describe("gp.schedule", function()
     end
     assert.equal("0F0,0F1,0B0,0B1", assert(text:verify()):rows()[1])
     assert.equal("1F0,1B0,1F1,1B1", assert(of(list):verify()):rows()[2])
+    list[1][1].stage, list[1][1].micro = 0 / 2, 4 / 2 - 2 -- whole numbers that Lua made floats
+    assert.equal("0F0,0B0,0F1,0B1", of(list):rows()[1])
+  end)
+
+  it("checks the numbers of devices and micro-batches of a schedule of one's own too", function()
+    schedule.define("given", function() error "called" end)
+    fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "given", { devices = 0, chunks = 1 })
+    fails_with("option 'chunks' is -3, expected an integer >= 1", schedule.build, "given", { devices = 1, chunks = -3 })
+    fails_with("missing option 'devices'", schedule.build, "given", { chunks = 1, anything = 1 })
+    fails_with("missing option", schedule.build, "given")
+    fails_with("100000 devices and 100000 micro-batches, expected at most", schedule.build, "gpipe",
+      { devices = 100000, chunks = 100000 })
+  end)
+
+  it("wants exactly the micro-batches that were asked for", function()
+    schedule.define("given", function() return { rows = { "0F0,0B0,0F1,0B1" }, placement = { [0] = 0 } } end)
+    assert(schedule.build("given", { devices = 1, chunks = 2 }):verify())
+    local _, report = schedule.build("given", { devices = 1, chunks = 3 }):verify()
+    assert.equal("schedule: stage 0, micro-batch 2: F is missing", report[1].message)
+    _, report = schedule.build("given", { devices = 1, chunks = 1 }):verify()
+    assert.equal("schedule: 0F1 is of micro-batch 1, the schedule is for 1 (from 0)", report[1].message)
+    assert.same({ 0, 3 }, { report[1].device, report[1].position })
+  end)
+
+  it("marks what is no action in the grid of the rows", function()
+    local _, report = of({ "0F0,(0F1;0B0),0X2,0B1", "1F0,1B0,1F1,1B1" }):verify()
+    assert.equal("schedule, device 0: '0X2' is not an action, \"2F0\" wanted\n  device 0: 0F0 (0F1;0B0) >0X2< 0B1\n"
+      .. (" "):rep(27) .. "^\n  device 1: 1F0 1B0 1F1 1B1", tostring(report))
   end)
 
   it("says what a generator returned that is no schedule", function()
@@ -136,6 +170,12 @@ describe("gp.schedule", function()
       { function() return { rows = { "0F0" }, placement = { [0] = "x" } } end, 'placement[0] is "x" (string)' },
       { function() return { rows = { "0F0" }, placement = { [0] = 0, [2] = 1 } } end, "placement[2] is 1, expected" },
       { function() error "mine" end, "mine" },
+      { function() return { rows = {}, placement = { [0] = 0 } } end, "there are no rows, expected one for each" },
+      { function() return { rows = { "0F0" } } end, "the generator returned a table without placement, expected {placement" },
+      { function() return { rows = { "0F0" }, placement = { [0] = 0 }, batch = "1" } end, 'batch is "1" (string)' },
+      { function() return { rows = { { { stage = 0 } } }, placement = { [0] = 0 } } end, "the op of an action is nil" },
+      { function() return { rows = { { { op = "F", stage = 0.5 } } }, placement = { [0] = 0 } } end,
+        "the stage of an action is 0.5 (float), expected an integer >= 0" },
     }
     for _, case in ipairs(wrong) do
       schedule.define("given", case[1])

@@ -17,7 +17,7 @@ for i = 1, 8 do layers[i] = nn.Linear(4, 4) end
 local model = nn.Sequential(layers)
 local x, y = gp.randn({ 8, 4 }, { seed = 1 }), gp.randn({ 8, 4 }, { seed = 2 })
 local opts = { devices = { "cpu:0", "cpu:1", "cpu:2", "cpu:3" }, chunks = 4, loss = nn.MSELoss(), seed = 1,
-  watchdog = 0.25 }
+  watchdog = 1 }
 local function make(more)
   for key, value in pairs(more or {}) do opts[key] = value end
   return gp.pipeline(model, opts)
@@ -226,7 +226,7 @@ describe("an action that never ends", function()
     local out, err, code = run("stage=1,op=B,micro=3,action=hang", [[
       local pipe <close> = make { schedule = "pipedream", watchdog = 30 }
       pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
-      io.popen("sleep 0.3; kill -INT $PPID")
+      io.popen("sleep 1.5; kill -INT $PPID")
       while true do pipe:step(x, y) end]])
     assert.equal("", out)
     assert.equal(130, code)
@@ -236,7 +236,7 @@ describe("an action that never ends", function()
   with_signals("is given up by Ctrl-C as well", function()
     local out, err, code = run("stage=2,op=F,micro=3,action=hang", [[
       local pipe = make { watchdog = false }
-      io.popen("sleep 0.3; kill -INT $PPID")
+      io.popen("sleep 1.5; kill -INT $PPID")
       local ok, e = pcall(pipe.step, pipe, x, y)
       print(ok, e.code, pipe:post_mortem():match "in 2F3")
       print(few(pipe))]])
@@ -259,7 +259,7 @@ describe("a step that is slow but moves", function()
   end)
 
   it("is given up when one action takes too long, and works when it is back", function()
-    local out, err, code = run("stage=1,op=F,micro=3,action=sleep:0.6", [[
+    local out, err, code = run("stage=1,op=F,micro=3,action=sleep:1.7", [[
       local pipe <close> = make()
       print(pcall(pipe.step, pipe, x, y))
       print(few(pipe))]])
@@ -284,9 +284,9 @@ describe("option watchdog", function()
     local out, _, code = run("stage=1,op=F,action=hang", [[
       opts.watchdog = nil
       local pipe <close> = make()
-      print(pcall(pipe.step, pipe, x, y))]], { GPIPE_WATCHDOG = "0.3" })
+      print(pcall(pipe.step, pipe, x, y))]], { GPIPE_WATCHDOG = "1" })
     assert.equal(0, code)
-    assert.matches("^false\t.-no progress for 0%.%d seconds", out)
+    assert.matches("^false\t.-no progress for %d+%.%d seconds", out)
   end)
 
   it("is refused where it is no time", function()

@@ -4,6 +4,17 @@ local gp = require "gpipe"
 
 local given = {}
 
+-- One more than the largest micro-batch.
+local function micros_of(rows)
+  local most = 0
+  for _, row in ipairs(rows) do
+    for op, number in row:gmatch "(%u[%u_]*)(%d+)" do
+      if op ~= "U" then most = math.max(most, math.min(tonumber(number), 1e7) + 1) end
+    end
+  end
+  return math.tointeger(most)
+end
+
 --- A schedule of these rows; one stage a device unless placement says otherwise.
 ---@param rows string[]
 ---@param options? {placement: table?, batch: integer?}
@@ -15,7 +26,7 @@ function given.schedule(rows, options)
     for d = 1, #rows do placement[d - 1] = d - 1 end
   end
   local made = { rows = rows, placement = placement, batch = options and options.batch }
-  return gp.schedule.wrap("given", made, 1)
+  return gp.schedule.wrap("given", made, micros_of(rows))
 end
 
 --- The only entry of the report of a schedule that must be refused, and the printed report.

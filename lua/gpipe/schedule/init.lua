@@ -67,6 +67,33 @@ local function recipe_of(name, opts)
   return recipe
 end
 
+local SIZE = {
+  devices = { type = "integer", min = 1, required = true },
+  chunks = { type = "integer", min = 1, required = true },
+}
+local LARGEST = 1 << 27 -- devices x chunks: rows of 2 GiB for each action they all have
+
+-- The options of a schedule of one's own are one's own, but for the two that all have.
+local function own_options(who, opts)
+  local all = {}
+  for key, value in pairs(opts) do all[key] = value end
+  local size = options.check(who, { devices = opts.devices, chunks = opts.chunks }, SIZE)
+  all.devices, all.chunks = size.devices, size.chunks
+  return all
+end
+
+local function check_options(who, entry, opts)
+  local own = not entry.options and type(opts) == "table"
+  local spec = { devices = SIZE.devices, chunks = SIZE.chunks }
+  for key, rule in pairs(entry.options or {}) do spec[key] = rule end
+  local checked = own and own_options(who, opts) or options.check(who, opts, spec)
+  if checked.devices > LARGEST // checked.chunks then
+    errors.raise("%s: %d devices and %d micro-batches, expected at most %d of both multiplied", who,
+      checked.devices, checked.chunks, LARGEST)
+  end
+  return checked
+end
+
 --- Build a schedule.
 --- Errors: an unknown name or option. `verify` tells whether what a generator made is a schedule.
 --- ```lua
@@ -79,12 +106,7 @@ end
 function schedule.build(name, opts)
   local who = "gp.schedule.build"
   local entry = entry_of(who, name)
-  local spec = {
-    devices = { type = "integer", min = 1, required = true },
-    chunks = { type = "integer", min = 1, required = true },
-  }
-  for key, rule in pairs(entry.options or {}) do spec[key] = rule end
-  local checked = entry.options and options.check(who, opts, spec) or opts or {}
+  local checked = check_options(who, entry, opts)
   local generator = entry.generator or require(entry.module)
   local p, m = checked.devices, checked.chunks
   local made = Schedule.new(name, generator(p, m, checked), m)

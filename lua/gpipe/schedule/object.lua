@@ -23,15 +23,27 @@ Schedule.__name = "gpipe.Schedule"
 
 -- ---- rows --------------------------------------------------------------------------------------
 
--- An action as text, whether its parts make sense or not: verify says what does not.
+-- A number of an action: 2.0, which a division gives, is 2.
+local function whole(who, action, key, optional)
+  local value = action[key]
+  if value == nil and optional then return "" end
+  local number = type(value) == "number" and math.tointeger(value)
+  if number and number >= 0 then return number end
+  errors.raise("%s: the %s of an action is %s, expected an integer >= 0", who, key, errors.show(value))
+end
+
+-- An action as text, whether there is such an op or not: verify says so.
 local function action_text(who, action)
   if type(action) == "string" then return action end
   if type(action) ~= "table" then
     errors.raise('%s: an action is %s, expected {op = "F", stage = 0, micro = 0}', who,
       errors.show(action))
   end
-  local version = action.version and "@" .. action.version or ""
-  return ("%s%s%s%s"):format(action.stage, action.op, action.micro or "", version)
+  if type(action.op) ~= "string" then
+    errors.raise('%s: the op of an action is %s, expected "F" or such', who, errors.show(action.op))
+  end
+  local version = action.version and "@" .. whole(who, action, "version") or ""
+  return whole(who, action, "stage") .. action.op .. whole(who, action, "micro", true) .. version
 end
 
 local function row_text(who, row)
@@ -56,6 +68,7 @@ local function rows_of(who, rows)
   end
   local texts = {}
   for d, row in ipairs(rows) do texts[d] = row_text(who, row) end
+  if #texts == 0 then errors.raise("%s: there are no rows, expected one for each device", who) end
   return texts, #texts
 end
 
@@ -100,10 +113,20 @@ end
 
 local function check_made(who, made)
   local is = type(made) == "table"
-  local lacks = is and (made.rows == nil and "rows" or type(made.placement) ~= "table" and "placement")
-  if is and not lacks then return end
-  errors.raise("%s: the generator returned %s%s, expected {placement = ..., rows = ...}", who,
-    errors.show(made), lacks and " without " .. lacks or "")
+  local lacks = is and (made.rows == nil and "rows" or made.placement == nil and "placement")
+  if not is or lacks then
+    errors.raise("%s: the generator returned %s%s, expected {placement = ..., rows = ...}", who,
+      errors.show(made), lacks and " without " .. lacks or "")
+  end
+  if type(made.placement) ~= "table" then
+    errors.raise("%s: the generator's placement is %s, expected {[0] = device of stage 0, ...}", who,
+      errors.show(made.placement))
+  end
+  local batch = made.batch
+  if batch ~= nil and (math.type(batch) ~= "integer" or batch < 0 or batch > 999999) then
+    errors.raise("%s: the generator's batch is %s, expected micro-batches per update (0: synchronous)", who,
+      errors.show(batch))
+  end
 end
 
 --- Make a schedule object of what a generator returned.
@@ -114,8 +137,8 @@ end
 function Schedule.new(name, made, m)
   local who = ("schedule '%s'"):format(name)
   check_made(who, made)
-  local rows, devices = rows_of(who, made.rows)
   local list, stages, copies = stages_of(who, made.placement)
+  local rows, devices = rows_of(who, made.rows)
   return setmetatable({
     name = name, devices = devices, chunks = m, stages = stages, copies = copies,
     batch = made.batch or 0, placement = made.placement, source = rows, device_list = list,
@@ -153,9 +176,24 @@ function Schedule.__eq(a, b)
     and same_list(a.device_list, b.device_list) and same_list(a:rows(), b:rows())
 end
 
+local SHOWN_ROWS, SHOWN_TEXT = 32, 2000 -- of a large schedule, when it is printed
+
+local function shown(row)
+  if #row <= SHOWN_TEXT then return row end
+  return row:sub(1, SHOWN_TEXT):match "^.*," .. "..."
+end
+
+--- The rows, or of a large schedule their beginnings: what a prompt prints must stay readable.
 function Schedule:__tostring()
-  return ("schedule %s: %d devices, %d micro-batches\n  %s"):format(self.name, self.devices,
-    self.chunks, table.concat(self:rows(), "\n  "))
+  local lines = { ("schedule %s: %d devices, %d micro-batches"):format(self.name, self.devices, self.chunks) }
+  for d = 1, math.min(self.devices, SHOWN_ROWS) do
+    local row = is_rows(self.source) and self.source:text(d - 1) or self.source[d]
+    lines[#lines + 1] = "  " .. shown(row)
+  end
+  if self.devices > SHOWN_ROWS then
+    lines[#lines + 1] = ("  ... (%d more devices)"):format(self.devices - SHOWN_ROWS)
+  end
+  return table.concat(lines, "\n")
 end
 
 for name, method in pairs(require "gpipe.schedule.verify") do Schedule[name] = method end

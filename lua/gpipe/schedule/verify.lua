@@ -5,6 +5,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local grid = require "gpipe.schedule.grid"
 local options = require "gpipe.options"
 
 local verify = {}
@@ -28,7 +29,9 @@ function verify.parsed(self)
   local rows = core.rows(self.devices)
   for d, text in ipairs(self.source) do
     local good, message, position = rows:read(d - 1, text)
-    if not good then return nil, report_of(message, "text", d - 1, position) end
+    if not good then
+      return nil, report_of(message .. grid.marked(self.source, d, position), "text", d - 1, position)
+    end
   end
   return rows
 end
@@ -38,7 +41,9 @@ local function check(self)
   local rows, report = self:parsed()
   if not rows then return nil, report end
   local checked, text, name, device, position =
-    core.schedule(rows, self.device_list, { copies = self.copies, batch = self.batch })
+    core.schedule(rows, self.device_list, {
+      copies = self.copies, batch = self.batch, micros = self.batch == 0 and self.chunks or 0,
+    })
   if not checked then return nil, report_of(text, name, device, position) end
   self.checked = checked
   return self

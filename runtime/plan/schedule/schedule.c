@@ -39,7 +39,11 @@ static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
 /* No number of a stage, micro-batch or update is larger: what indexes by them stays far from overflow. */
 enum { LARGEST = 9999999 };
 
-/* The number of micro-batches is the largest one seen; an update's number is none. */
+/* An update's number is none of a micro-batch. */
+static void count_micros(gp_schedule *s, const gp_action *action) {
+  if (action->op != GP_ACT_U && action->micro >= s->micro_count) s->micro_count = action->micro + 1;
+}
+
 static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, int32_t position) {
   char text[GP_ACTION_TEXT];
   s->fault = (gp_schedule_fault){"text", device, position};
@@ -48,7 +52,7 @@ static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, i
                    "schedule, device %d: action %d is none: op %d, numbers to %d wanted",
                    (int)device, (int)position, (int)action->op, (int)LARGEST);
   if (action->op == GP_ACT_IDLE) return GP_OK;
-  if (action->op != GP_ACT_U && action->micro >= s->micro_count) s->micro_count = action->micro + 1;
+  if (!s->micros_given) count_micros(s, action);
   if (action->stage >= 0 && action->stage < s->stage_count) return GP_OK;
   return gp_fail(GP_ESCHEDULE, "schedule, device %d: stage %d of %s has no placement (%d stages)",
                  (int)device, (int)action->stage, gp_action_print(action, text),
@@ -78,7 +82,7 @@ static gp_status copy_rows(const gp_rows *rows, gp_schedule *s) {
 gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
                           gp_schedule_fault *fault) {
   gp_schedule *made;
-  if (spec->copy_count < 1 || spec->copy_count > 2 || spec->batch < 0)
+  if (spec->copy_count < 1 || spec->copy_count > 2 || spec->batch < 0 || spec->micro_count < 0)
     return gp_fail(GP_EINVAL,
                    "schedule: %d devices a stage, 1 or 2 wanted; %d micro-batches an update",
                    spec->copy_count, spec->batch);
@@ -87,6 +91,8 @@ gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
   made->stage_count = spec->stage_count;
   made->copy_count = spec->copy_count;
   made->batch = spec->batch;
+  made->micro_count = spec->micro_count;
+  made->micros_given = spec->micro_count > 0;
   gp_status status = copy_placement(spec, made);
   if (!status) status = copy_rows(spec->rows, made);
   if (!status) status = gp_schedule_check(made);

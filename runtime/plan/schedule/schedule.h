@@ -21,6 +21,7 @@ char *gp_action_print(const gp_action *action, char text[GP_ACTION_TEXT]);
 struct gp_schedule {
   int32_t device_count, stage_count, micro_count, copy_count;
   int32_t batch;           /* micro-batches per update; 0: synchronous */
+  bool micros_given;       /* micro_count was asked for, not counted */
   int32_t *placement;      /* per stage and copy: its device */
   gp_action *actions;      /* device after device */
   int32_t *first;          /* per device: its first action; first[device_count] is the total */

@@ -18,6 +18,9 @@ static gp_status check_op(const gp_verify *v, int32_t a) {
         "RECV_B, REDUCE_GRAD, UNSHARD or RESHARD wanted");
   if (gp_act_has_micro((gp_act)x->op) && x->micro < 0)
     return gp_verify_fail(v, a, "op", "has no micro-batch, \"0F0\" wanted");
+  if (x->op != GP_ACT_U && x->micro >= v->s->micro_count)
+    return gp_verify_fail(v, a, "complete", "is of micro-batch %d, the schedule is for %d (from 0)",
+                          (int)x->micro, (int)v->s->micro_count);
   return GP_OK;
 }
 
