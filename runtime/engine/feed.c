@@ -76,8 +76,10 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_feed *feed, uint32_
   const gp_plan *plan = run->plan;
   int32_t size = gp_run_group(plan), groups = plan->step_micros / size;
   uint32_t clock = run->backward_half ? p->split_step : run->first_step;
+  double inverse = 0; /* of the mini-batch that i belongs to */
   for (int32_t i = 0; i < plan->step_micros; i++) {
     int32_t first = i - i % size, shape = gp_plan_shape_of(plan, i);
+    if (i == first) inverse = constant_inverse(plan, first, size);
     feed->rows[i] = gp_plan_first_row(plan, i);
     feed->results[i].count[0] = feed->results[i].count[1] = plan->shapes[shape].constant_count;
     for (int32_t copy = 0; copy < plan->copy_count; copy++)
@@ -86,7 +88,7 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_feed *feed, uint32_
                           .step = clock + step * (uint32_t)groups + (uint32_t)(i / size),
                           .rows = plan->shapes[shape].rows,
                           .first_row = feed->rows[i] - gp_plan_first_row(plan, first),
-                          .inverse_count = constant_inverse(plan, first, size)};
+                          .inverse_count = inverse};
   }
 }
 

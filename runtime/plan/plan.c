@@ -31,7 +31,7 @@ static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
   return plan->shapes[own].micros;
 }
 
-int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
+int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   int32_t first, users = users_of(plan, edge, &first);
   return micro / plan->step_micros * users + micro % plan->step_micros - first;
 }

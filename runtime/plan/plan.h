@@ -184,7 +184,10 @@ static inline int64_t gp_plan_first_row(const gp_plan *plan, int64_t micro) {
   return large * plan->shapes[0].rows + (micro - large) * plan->shapes[1].rows;
 }
 /* How many micro-batches before this one used the edge; and the other way round. */
-int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t micro);
+int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro);
+static inline int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
+  return plan->shapes[1].own_edges ? gp_plan_own_turn(plan, edge, micro) : micro;
+}
 int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn);
 
 gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,

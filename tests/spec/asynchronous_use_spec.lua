@@ -371,6 +371,7 @@ describe("a stream", function()
       stats = function(pipe) return pipe.stats end,
       optimizer = function(_, opt) return opt:state_dict() end,
       zero = function(pipe) return pipe:zero_grad() end,
+      zero_too = function(_, opt) return opt:zero_grad() end,
       trace = function(pipe)
         local path = os.tmpname()
         pipe:trace(path)

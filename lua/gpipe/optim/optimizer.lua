@@ -117,6 +117,7 @@ end
 
 --- Set the gradients to zero. `pipe:step` starts from zero by itself, unless it accumulates.
 function methods:zero_grad()
+  settle(fields[self])
   for _, group in ipairs(fields[self].groups) do
     for _, entry in ipairs(group.params) do
       local grad = entry.param:grad()

@@ -200,7 +200,9 @@ end
 --- clip_norm: clip the gradients to this global norm before. barrier (default true): all stages update or
 --- none. barrier = false: a stage updates as soon as its own gradients are there, and the next step may
 --- begin meanwhile, which schedules such as zb_h2 and zbv want; after a failure some stages may be updated
---- and others not: the pipeline then refuses to go on until a state is loaded.
+--- and others not: the pipeline then refuses to go on until a state is loaded. Until the next flush (or
+--- whatever drains) the batches given are still read, and parameters still change: neither write the ones nor
+--- rely on the others, model:state_dict() included.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- pipe:use(gp.optim.SGD(pipe:parameters(), {lr = 0.1}))
