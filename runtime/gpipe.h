@@ -626,8 +626,8 @@ typedef struct gp_use_options {
 } gp_use_options;
 
 /* Make the update an action of the schedule, on the devices of the stages; plans built before are of no
- * use afterwards: drop them. Ownership: the optimizer is borrowed until another one is used or the
- * pipeline closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
+ * use afterwards: drop them. Ownership: the pipeline keeps the optimizer until another one is used or it
+ * closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
 gp_status gp_pipeline_use(gp_pipeline *pipeline, gp_optimizer *optimizer,
                           const gp_use_options *options);
 /* Some stages were updated and others not: the pipeline wants a state to be loaded. */

@@ -192,7 +192,8 @@ gp_status gp_team_new(int threads, const int *cores, int core_count, bool spin, 
   made->size = threads;
   made->spin = spin;
   pthread_mutex_init(&made->failure_lock, NULL);
-  gp_status status = gp_alloc_array((size_t)threads - 1, sizeof(helper), &memory);
+  gp_status status =
+      gp_alloc_array((size_t)threads, sizeof(helper), &memory); /* one spare: not empty */
   if (status == GP_OK) made->helpers = memory;
   for (int i = 1; status == GP_OK && i < threads; i++)
     status = start_helper(made, i, cores, core_count);

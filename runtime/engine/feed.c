@@ -147,11 +147,14 @@ static void begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
   run->first_step = p->step;
   run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
   for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    p->arenas[s].updates = 0;
+    p->arenas[s].torn = false;
+  }
   atomic_store(&run->gate, 0);
   atomic_store(&run->losses, 0);
   atomic_store(&run->arrived, 0);
   atomic_store(&run->released, 0);
-  atomic_store(&run->updates, 0);
   atomic_store(&run->failed_order, INT64_MAX);
   if (!backward_half) reset_channels(plan);
   gp_watch_reset(p);

@@ -51,10 +51,30 @@ static void restore_buffers(gp_pipeline *p) {
       memcpy(p->arenas[s].buffers, p->arenas[s].committed, p->arenas[s].buffer_bytes);
 }
 
-/* Updates of a stream that failed half-way cannot be taken back. */
+/* Updates of a run that failed cannot be taken back. Are all stages as many ahead? Buffers are not: they
+ * are what they were before the run. */
+static bool is_even(const gp_pipeline *p) {
+  int64_t updates = p->arenas[0].updates;
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    const gp_arena *a = &p->arenas[s];
+    if (a->torn || a->updates != updates || (updates && a->buffer_bytes)) return false;
+  }
+  return true;
+}
+
+/* Training goes on after so many updates. */
+static void count_steps(gp_pipeline *p, int64_t steps) {
+  p->split_step = p->step;
+  p->step += (uint32_t)steps;
+  if (p->optimizer && p->run.plan->update != GP_UPDATE_NONE)
+    gp_optimizer_set_steps(p->optimizer, p->run.first_update + steps);
+}
+
+/* The first mini-batches of a stream may have been trained with when a later one failed. */
 static void undo(gp_pipeline *p, bool training) {
   if (training) gp_pipeline_zero_grad(p);
-  if (atomic_load(&p->run.updates)) p->broken = true;
+  p->broken = p->broken || !is_even(p);
+  if (!p->broken && p->arenas[0].updates) count_steps(p, p->arenas[0].updates);
 }
 
 /* On the script's thread, after every worker is done. */
@@ -71,10 +91,5 @@ void gp_run_finish(gp_pipeline *p) {
   }
   run->known = groups;
   if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) gp_update_tied(p, -1);
-  if (p->optimizer && atomic_load(&run->updates))
-    gp_optimizer_set_steps(p->optimizer, run->first_update + groups);
-  if (training && !run->backward_half) {
-    p->split_step = p->step;
-    p->step += (uint32_t)groups;
-  }
+  if (training && !run->backward_half) count_steps(p, groups);
 }

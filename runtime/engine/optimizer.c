@@ -38,7 +38,8 @@ struct gp_optimizer {
   pass *passes; /* room for one per member; made anew for every step */
   int32_t pass_count;
   int64_t steps;
-  bool kept;
+  int32_t
+      users; /* the script, and a pipeline that makes the updates; both on the script's thread */
 };
 
 /* One update. */
@@ -102,6 +103,7 @@ gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int
   gp_optimizer *o;
   GP_TRY(gp_alloc(sizeof *o, (void **)&o));
   o->kind = kind;
+  o->users = 1;
   gp_status status = collect(o, groups, group_count);
   if (!status) status = make_moments(o, gp_optim_moments(kind));
   if (status) return gp_optimizer_free(o), status;
@@ -109,10 +111,13 @@ gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int
   return GP_OK;
 }
 
-void gp_optimizer_keep(gp_optimizer *o) { o->kept = true; }
+gp_optimizer *gp_optimizer_retain(gp_optimizer *o) {
+  if (o) o->users++;
+  return o;
+}
 
 void gp_optimizer_free(gp_optimizer *o) {
-  if (!o || o->kept) return;
+  if (!o || --o->users) return;
   for (int32_t i = 0; i < o->member_count; i++) gp_param_free(o->members[i].param);
   gp_free(o->members);
   gp_free(o->listed);

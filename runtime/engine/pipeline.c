@@ -38,8 +38,9 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   return GP_OK;
 }
 
-/* The records of the last run go with it. */
+/* The records of the last run go with it. A lost worker may be in the middle of it. */
 void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
+  if (p->watch.lost) return;
   for (int32_t i = 0; i < p->plan_count; i++) {
     if (p->plans[i] != plan) continue;
     p->plans[i] = p->plans[--p->plan_count];
@@ -152,6 +153,8 @@ void gp_pipeline_close(gp_pipeline *p) {
   gp_workers_stop(p);
   while (p->plan_count) gp_plan_drop(p, p->plans[0]);
   gp_feeds_free(p);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = NULL;
   release_params(p);
   gp_arenas_free(p);
 }
@@ -194,7 +197,10 @@ gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_
   if (optimizer && !gp_optimizer_uses(optimizer, p))
     return gp_fail(GP_EINVAL, "use: the optimizer has parameters of another pipeline, expected "
                               "those of this one");
-  p->optimizer = options->update == GP_UPDATE_NONE ? NULL : optimizer;
+  if (options->update == GP_UPDATE_NONE) optimizer = NULL;
+  gp_optimizer_retain(optimizer);
+  gp_optimizer_free(p->optimizer);
+  p->optimizer = optimizer;
   p->use = *options;
   return GP_OK;
 }

@@ -75,6 +75,8 @@ typedef struct gp_arena {
   char *committed; /* buffers as they were before the run */
   char *extras[2]; /* per copy: accumulators beside the main ones */
   size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes;
+  int64_t updates; /* of this run; by the device that makes them */
+  bool torn;       /* one of them stopped half-way */
 } gp_arena;
 
 /* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage. */
@@ -131,7 +133,6 @@ typedef struct gp_run {
   _Atomic uint32_t gate;  /* mini-batches that may be run; GP_GATE_END: no more will come */
   _Atomic int64_t losses; /* forward passes of the last stage so far */
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
-  _Atomic uint32_t updates;           /* that were made */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
   _Atomic int64_t failed_order;       /* INT64_MAX: none */
   pthread_mutex_t failure_lock;
@@ -161,7 +162,7 @@ struct gp_pipeline {
   bool finite, closed, spin, broken; /* broken: some stages were updated and others not */
   gp_faults faults;
   gp_watch watch;
-  gp_optimizer *optimizer; /* attached: updates are actions of the schedule; borrowed */
+  gp_optimizer *optimizer; /* attached: updates are actions of the schedule; counted */
   gp_use_options use;
   gp_worker *workers;
   gp_job job;
@@ -240,8 +241,8 @@ void gp_update_zero(gp_pipeline *pipeline, int32_t stage);
 
 /* optimizer.c */
 void gp_optimizer_begin(gp_optimizer *optimizer);
-/* A worker that is lost may still use it: never give it back. */
-void gp_optimizer_keep(gp_optimizer *optimizer);
+/* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
+gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
 int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
 gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
                               const gp_optim_hyper *hyper, int64_t step);

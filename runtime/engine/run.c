@@ -114,9 +114,15 @@ static gp_status strike(gp_worker *worker, gp_run *run, const place *at) {
   return gp_faults_strike(&p->faults, &here, &p->watch.given_up, &worker->spoil);
 }
 
+/* Behind the barrier all stages are updated or none: an interrupt is seen when the step is over. */
+static bool is_settled(const gp_run *run, const gp_task *task) {
+  return task->op == GP_ACT_U && run->plan->update == GP_UPDATE_BARRIER;
+}
+
 static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
   const gp_task *task = task_at(run, at);
-  if (worker->pipeline->faults.count) GP_TRY(strike(worker, run, at));
+  gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
+  if (status && !(status == GP_EINTERRUPT && is_settled(run, task))) return status;
   if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
   if (task->op == GP_ACT_REDUCE && !task->copy) gp_update_copies(worker, task->stage);
   return compute(worker, run, at);
@@ -128,11 +134,10 @@ static int64_t order_of(const gp_run *run, const place *at) {
   return (int64_t)at->step * total + task_at(run, at)->order;
 }
 
-/* Interrupts count as a failure before everything else. Behind the barrier all stages are updated or none:
- * what comes then is seen when the step is over. */
+/* Interrupts count as a failure before everything else. */
 static bool is_skipped(gp_run *run, const place *at) {
-  bool settled = task_at(run, at)->op == GP_ACT_U && run->plan->update == GP_UPDATE_BARRIER;
-  if (!settled && gp_interrupt_pending()) gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
+  if (!is_settled(run, task_at(run, at)) && gp_interrupt_pending())
+    gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
   return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 

@@ -118,7 +118,7 @@ void gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
 gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
   gp_pipeline *p = worker->pipeline;
   const gp_plan *plan = run->plan;
-  const gp_arena *arena = &p->arenas[task->stage];
+  gp_arena *arena = &p->arenas[task->stage];
   const gp_versions *v = &plan->versions[task->stage];
   const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
   int64_t number = micro / gp_run_group(plan);
@@ -128,9 +128,11 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
     memcpy(v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes, arena->values,
            arena->value_bytes);
   if (plan->batch || plan->update == GP_UPDATE_FREE) gp_update_tied(p, task->stage);
-  atomic_fetch_add(&run->updates, 1);
-  GP_TRY(gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
-                             run->first_update + number + 1));
+  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
+                                         run->first_update + number + 1);
+  arena->torn = status != GP_OK;
+  GP_TRY(status);
+  arena->updates++;
   if (worker->spoil && arena->values) memset(arena->values, 0xff, arena->value_bytes);
   if (plan->batch) gp_update_zero(p, task->stage);
   return GP_OK;

@@ -135,7 +135,6 @@ gp_status gp_watch_lose(gp_pipeline *p) {
     if (atomic_load(&p->workers[d].phase) != GP_WORKER_DONE) name = p->workers[d].name;
   p->watch.lost = true;
   keep_feeds(&p->run);
-  if (p->optimizer) gp_optimizer_keep(p->optimizer);
   p->run.open = false;
   return gp_fail(p->run.status, "%s; %s did not come back from it: the pipeline is lost, close it",
                  p->run.text, name);

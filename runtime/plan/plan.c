@@ -201,8 +201,12 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it is asynchronous and runs a stage on two devices, whose "
                    "weights would differ: one device for each stage wanted");
-  bool fits =
-      s->batch ? s->micro_count % micros == 0 && micros % s->batch == 0 : s->micro_count == micros;
+  if (s->batch && micros % s->batch)
+    return gp_fail(GP_ESCHEDULE,
+                   "schedule: it updates after every %d micro-batches, a step has %d: a "
+                   "multiple wanted",
+                   (int)s->batch, (int)micros);
+  bool fits = s->batch ? s->micro_count % micros == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)
     return GP_OK;
   return gp_fail(

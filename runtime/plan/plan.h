@@ -3,7 +3,7 @@
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
  *   places.c    where the values lie that no program owns
  *   buffers.c   which stage a buffer belongs to that forward writes
- *   passes.c    schedule -> lowered schedule: recomputation, ascending W, reductions, updates
+ *   schedule/   schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c     lowered schedule -> tasks with programs
  *   slots.c     where a task keeps values for later ones
  *   uses.c      which edges a task waits for, publishes and releases
@@ -16,9 +16,9 @@
 #define GP_PLAN_PLAN_H
 
 #include "graph/stages.h"
-#include "plan/passes.h"
+#include "plan/schedule/passes.h"
 #include "plan/program.h"
-#include "plan/schedule.h"
+#include "plan/schedule/schedule.h"
 
 enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 

@@ -145,7 +145,8 @@ describe("a user's asynchronous schedule", function()
       local losses = {}
       for t = 1, 5 do
         local got = pipe:step(batch(t, 5))
-        table.move(type(got) == "table" and got or { got }, 1, type(got) == "table" and #got or 1, #losses + 1, losses)
+        if type(got) == "number" then got = { got } end
+        table.move(got, 1, #got, #losses + 1, losses)
       end
       table.move(pipe:flush(), 1, 9, #losses + 1, losses)
       return losses, pipe:state_dict()
@@ -160,8 +161,10 @@ describe("a user's asynchronous schedule", function()
   it("that does not repeat itself is refused", function()
     gp.schedule.define("restless", function(p, m)
       local rows = gp.schedule.rows(p)
-      for i = 0, m - 1 do rows:F(0, 0, i, i // 3 * 3 == i and i or i - 1) rows:B(0, 0, i, i // 3 * 3 == i and i or i - 1)
-        rows:U(0, 0, i) end
+      for i = 0, m - 1 do
+        local version = i % 3 == 0 and i or i - 1
+        rows:F(0, 0, i, version) rows:B(0, 0, i, version) rows:U(0, 0, i)
+      end
       return { placement = { [0] = 0 }, rows = rows, batch = 1 }
     end)
     local pipe <close> = used("restless", 1, 1)
@@ -172,7 +175,9 @@ describe("a user's asynchronous schedule", function()
     gp.schedule.define("both_ways", function(_, m)
       local rows = gp.schedule.rows(2)
       for d = 0, 1 do
-        for i = d, m - 1, 2 do rows:F(d, 0, i, i // 2) rows:B(d, 0, i, i // 2) if i % 2 == d then rows:U(d, 0, i // 2) end end
+        for i = d, m - 1, 2 do
+          rows:F(d, 0, i, i // 2) rows:B(d, 0, i, i // 2) rows:U(d, 0, i // 2)
+        end
       end
       return { placement = { [0] = { 0, 1 } }, rows = rows, batch = 2 }
     end)
@@ -203,6 +208,41 @@ describe("a user's asynchronous schedule", function()
       end
     end
     asynchronous.RULES.pairs = nil
+  end)
+end)
+
+describe("an asynchronous schedule that was built", function()
+  local script = { { rows = 8 }, { rows = 8 }, { rows = 8, then_ = "evaluate" }, { rows = 8 }, { rows = 7 } }
+  local function check(rule, options)
+    local want = asynchronous.simulate(made, rule, 4, 4, script)
+    assert.is_nil(asynchronous.difference(want, asynchronous.run(made, rule, 4, 4, script, options)))
+  end
+
+  it("stands for a stream of any length", function()
+    for _, rule in ipairs { "pipedream", "pipedream_2bw" } do
+      check(rule, { schedule = gp.schedule.build(rule, { devices = 4, chunks = 4 }) })
+    end
+    check("vertical_sync", { schedule = gp.schedule.build("pipedream", { devices = 4, chunks = 4,
+      vertical_sync = true }) })
+  end)
+
+  it("runs when it was read from text, if that is long enough", function()
+    local function read(rule, options, batch_size)
+      local s = gp.schedule.build(rule, options)
+      return gp.schedule.parse(s:csv(), { batch = batch_size })
+    end
+    table.remove(script) -- all batches have rows for as many micro-batches
+    check("pipedream", { schedule = read("pipedream", { devices = 4, chunks = 32 }, 1) })
+    check("pipedream_2bw", { schedule = read("pipedream_2bw", { devices = 4, chunks = 4, batches = 8 }, 4) })
+    local pipe <close> = used(read("pipedream", { devices = 4, chunks = 4 }, 1), 4, 1)
+    fails("it does not become periodic within 4 micro%-batches", pipe.step, pipe, batch(1, 2))
+    assert.is_true(pipe:evaluate(batch(1, 2)) > 0)
+  end)
+
+  it("needs steps of whole mini-batches", function()
+    local pipe <close> = used(gp.schedule.parse(gp.schedule.build("pipedream_2bw", { devices = 2, chunks = 2,
+      batches = 9 }):csv(), { batch = 2 }), 2, 3)
+    fails("it updates after every 2 micro%-batches, a step has 3: a multiple wanted", pipe.step, pipe, batch(1, 6))
   end)
 end)
 

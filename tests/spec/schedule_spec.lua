@@ -163,6 +163,7 @@ describe("gp.schedule", function()
   it("says what a generator returned that is no schedule", function()
     local wrong = {
       { function() return 3 end, "schedule 'given': the generator returned 3, expected {placement = ..., rows = ...}" },
+      { function() return { rows = {} } end, "the generator returned a table without placement, expected" },
       { function() return { rows = {}, placement = {} } end, "placement[0] is nil, expected the device of stage 0" },
       { function() return { rows = { 3 }, placement = { [0] = 0 } } end, "a row is 3, expected text" },
       { function() return { rows = { { 3 } }, placement = { [0] = 0 } } end, "an action is 3, expected {op = " },
@@ -170,7 +171,7 @@ describe("gp.schedule", function()
       { function() return { rows = { "0F0" }, placement = { [0] = 0, [2] = 1 } } end, "placement[2] is 1, expected" },
       { function() error "mine" end, "mine" },
       { function() return { rows = {}, placement = { [0] = 0 } } end, "there are no rows, expected one for each" },
-      { function() return { rows = { "0F0" } } end, "the generator's placement is nil, expected {[0] = device of" },
+      { function() return { rows = { "0F0" }, placement = { [0] = "0" } } end, 'placement[0] is "0" (string)' },
       { function() return { rows = { "0F0" }, placement = { [0] = 0 }, batch = "1" } end, 'batch is "1" (string)' },
       { function() return { rows = { { { stage = 0 } } }, placement = { [0] = 0 } } end, "the op of an action is nil" },
       { function() return { rows = { { { op = "F", stage = 0.5 } } }, placement = { [0] = 0 } } end,
@@ -235,6 +236,19 @@ describe("a schedule of the user's", function()
     local eager = { balance = { 3, 3 }, chunks = 4, schedule = { "1f1b", warmup = 2 } }
     local built = { balance = { 3, 3 }, schedule = schedule.build("lifo", { devices = 2, chunks = 4 }) }
     assert.is_nil(training.difference(training.run(setup, eager), training.run(setup, built)))
+  end)
+
+  it("may be asynchronous and built: its stream is longer than what was built", function()
+    local losses = {}
+    for i, given in ipairs { "pipedream", schedule.build("pipedream", { devices = 2, chunks = 4 }) } do
+      gp.seed(3)
+      local model = nn.Sequential { nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 3) }
+      local pipe <close> = gp.pipeline(model, { balance = { 2, 1 }, chunks = 4, loss = setup.loss, schedule = given })
+      pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
+      for _ = 1, 5 do pipe:step(setup.x, setup.y) end
+      losses[i] = pipe:flush()
+    end
+    assert.same(losses[1], losses[2])
   end)
 
   it("is refused before anything runs where it does not fit", function()

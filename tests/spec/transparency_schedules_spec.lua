@@ -8,6 +8,7 @@ local synchronous = require "tests.support.synchronous"
 local training = require "tests.support.training"
 local CASES, COPIES, UPDATES = synchronous.CASES, synchronous.COPIES, synchronous.UPDATES
 
+local NAMES = gp.schedule.names() -- other specs may define more
 local CLOSE = 1e-6 -- relative: sums of f32 in another order
 local STAGES, MICROS = { 2, 3, 4, 8 }, { 1, 2, 3, 5, 8, 16 }
 local MODES = { "except_last", "never", "always" }
@@ -81,7 +82,7 @@ describe("parameters after 10 steps are those of one stage", function()
   it("with every published name", function()
     local known = { pipedream = true, pipedream_2bw = true }
     for _, case in ipairs(CASES) do known[case[1]] = true end
-    for _, name in ipairs(gp.schedule.names()) do assert.is_true(known[name], name) end
+    for _, name in ipairs(NAMES) do assert.is_true(known[name], name) end
   end)
 end)
 
@@ -172,6 +173,34 @@ describe("a schedule with two copies of the weights", function()
       assert.is_false(good)
       assert.matches("use: the schedule runs every stage on two devices.*it needs the barrier", message)
     end
+  end)
+end)
+
+-- A user's: forward and backward passes descend, and the backward passes are split.
+gp.schedule.define("backwards", function(p, m)
+  local rows, placement = gp.schedule.rows(p), {}
+  for s = 0, p - 1 do
+    placement[s] = s
+    for i = m - 1, 0, -1 do rows:F(s, s, i) end
+    for i = 0, m - 1 do rows:I(s, s, i) end
+    for i = m - 1, 0, -1 do rows:W(s, s, i) end
+  end
+  return { placement = placement, rows = rows }
+end)
+
+describe("a user's schedule in descending order", function()
+  it("gives the bits of one stage", function()
+    check_model(synchronous.regression { steps = 4 }, { { "backwards" } })
+    check_model(synchronous.language(), { { "backwards" } })
+    check_model(synchronous.frozen(), { { "backwards" } })
+  end)
+
+  it("refuses a buffer that forward writes", function()
+    local good, message = pcall(synchronous.run, synchronous.centred(), { balance = { 4, 4 }, chunks = 4,
+      schedule = "backwards" })
+    assert.is_false(good)
+    assert.matches("Center.*: forward writes a Buffer, and the schedule runs the forward passes of its stage out of "
+      .. "order: ascending micro%-batches wanted", message)
   end)
 end)
 

@@ -76,7 +76,8 @@ function cut.resolve(model, opts)
   else
     made = for_devices(opts.schedule, named and math.max(#named, 1) or 1, opts.chunks, #model)
   end
-  if list and made.stages ~= #list or made.chunks ~= opts.chunks then
+  local part = made.batch > 0 and not made.recipe and made.chunks % opts.chunks == 0 -- of a stream
+  if list and made.stages ~= #list or made.chunks ~= opts.chunks and not part then
     errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d and "
       .. "%d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
       list and #list or made.stages, opts.chunks)

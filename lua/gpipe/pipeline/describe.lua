@@ -35,7 +35,8 @@ local function stage_line(pipe, plan, stage, copy)
   local parts = {}
   local function add(format, ...) parts[#parts + 1] = format:format(...) end
   if info.versions > 1 then add("%d versions of the weights", info.versions) end
-  if info.kept > 0 then add("%d micro-batches kept, %s each", info.kept, bytes(info.kept_bytes)) end
+  local plural = info.kept > 1 and "es" or ""
+  if info.kept > 0 then add("%d micro-batch%s kept, %s each", info.kept, plural, bytes(info.kept_bytes)) end
   if info.recomputed > 0 then add("%d recomputed, %s", info.recomputed, bytes(info.recomputed_bytes)) end
   if info.carried > 0 then
     add("I and W apart: %d x %s carried from one to the other", info.carried, bytes(info.carried_bytes))
@@ -86,6 +87,7 @@ function describe.timeline(pipe)
     timeline[d] = pipe.core:events(d - 1)
     for _, event in ipairs(timeline[d]) do timeline.makespan = math.max(timeline.makespan, event.finish) end
   end
+  if timeline.makespan == 0 then errors.raise "timeline: the pipeline has not run yet, expected a step before" end
   return timeline
 end
 
@@ -126,6 +128,9 @@ local function measured(pipe)
       times[key] = times[key] or {}
       table.insert(times[key], event.finish - event.begin)
     end
+  end
+  if next(times) == nil then
+    errors.raise 'costs: the pipeline has not run yet, expected a step before (or from = "model")'
   end
   return function(op, stage)
     local list = times[op .. stage]

@@ -40,9 +40,17 @@ local function check_model(model)
   if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", WHO) end
 end
 
--- A schedule that was built already knows its number of micro-batches.
+-- A schedule that was built already knows its number of micro-batches; of a stream that was read from text, a
+-- mini-batch is as many as follow each other between updates.
 local function chunks_of(opts)
-  return opts.chunks or schedule.is(opts.schedule) and opts.schedule.chunks or 1
+  local made = schedule.is(opts.schedule) and opts.schedule
+  if opts.chunks or not made then return opts.chunks or 1 end
+  return made.batch > 0 and not made.recipe and made.batch or made.chunks
+end
+
+-- What plans are made from: an asynchronous schedule that was built stands for a stream of any length.
+local function source_of(opts, made)
+  return made.batch > 0 and made.recipe or opts.schedule
 end
 
 -- ---- what the runtime wants ------------------------------------------------------------------
@@ -125,7 +133,7 @@ local function pipeline(model, opts)
     stage_of = stage_of, layer_of = layer_of, chunks = opts.chunks,
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
     schedule_name = made.name, asked = made.asked,
-    schedule = opts.schedule, checkpoint = opts.checkpoint, loss = opts.loss,
+    schedule = source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe

@@ -45,7 +45,7 @@ end
 -- One stream of an asynchronous schedule, long enough to repeat itself: several mini-batches of m.
 local function stream(pipe, m)
   local batches = 4 + math.ceil(2 * pipe.stages / m)
-  if schedule.is(pipe.schedule) then return resolve(pipe, m) end
+  if schedule.is(pipe.schedule) then return pipe.schedule end
   if schedule.takes(pipe.schedule, "batches") then return resolve(pipe, m, { batches = batches }) end
   local made = schedule.resolve(pipe.schedule, pipe.asked, m * batches)
   local good, report = made:verify()
@@ -53,10 +53,24 @@ local function stream(pipe, m)
   return made
 end
 
+-- Micro-batch after micro-batch through all stages, where they lie: for passes that a stream does not show.
+local function plain(pipe, m)
+  local made = pipe.schedule
+  local rows = schedule.rows(made.devices)
+  for i = 0, m - 1 do
+    for s = 0, made.stages - 1 do rows:F(made.placement[s], s, i) end
+  end
+  for i = 0, m - 1 do
+    for s = made.stages - 1, 0, -1 do rows:B(made.placement[s], s, i) end
+  end
+  return assert(schedule.wrap(made.name, { placement = made.placement, rows = rows }, m):verify())
+end
+
 -- The order of actions: the pipeline's own for steps. Forward passes alone, and those before the backward
 -- passes of pipe:backward, keep its order and its devices.
 local function schedule_for(pipe, kind, m)
   if kind == "step" then return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m)).checked end
+  if pipe.asynchronous and schedule.is(pipe.schedule) then return plain(pipe, m).checked:part(kind == "split") end
   local one = pipe.asynchronous and schedule.takes(pipe.schedule, "batches") and { batches = 1 } or nil
   return resolve(pipe, m, one).checked:part(kind == "split")
 end

@@ -85,6 +85,15 @@ local function check_options(who, entry, opts)
   return checked
 end
 
+-- A name and its options, to build the same for other numbers.
+local function recipe_of(name, opts)
+  local recipe = { name }
+  for key, value in pairs(opts) do
+    if key ~= "devices" and key ~= "chunks" then recipe[key] = value end
+  end
+  return recipe
+end
+
 --- Build a schedule.
 --- Errors: an unknown name or option. `verify` tells whether what a generator made is a schedule.
 --- ```lua
@@ -101,7 +110,7 @@ function schedule.build(name, opts)
   local generator = entry.generator or require(entry.module)
   local p, m = checked.devices, checked.chunks
   local made = Schedule.new(name, generator(p, m, checked), m)
-  made.asked = p
+  made.asked, made.recipe = p, recipe_of(name, checked)
   return made
 end
 

@@ -10,8 +10,10 @@ local errors = require "gpipe.errors"
 ---@field placement table<integer, integer|integer[]> stage -> device (or two of them), all from 0
 ---@field devices integer
 ---@field chunks integer
+---@field recipe table? {name, option = ...}: what it was built from, for other numbers
 ---@field stages integer
 ---@field asked integer? the number of devices that the generator was given
+---@field recipe table? {name, option = value}: what it was built from
 ---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
 ---@field batch integer micro-batches per update; 0: synchronous
 ---@field checked any? the verified form, for the runtime
@@ -46,7 +48,7 @@ local function action_text(who, action)
 end
 
 local function row_text(who, row)
-  if type(row) == "string" then return (row:gsub("%s", "")) end
+  if type(row) == "string" then return (row:gsub("%s*,%s*", ","):gsub("^%s+", ""):gsub("%s+$", "")) end
   if type(row) ~= "table" then
     errors.raise('%s: a row is %s, expected text such as "0F0,0B0" or a list of actions', who,
       errors.show(row))
@@ -75,9 +77,10 @@ end
 
 -- The devices of a stage as a list.
 local function devices_of(who, stage, entry)
-  local list = type(entry) == "table" and entry or { entry }
-  for _, device in ipairs(list) do
-    if not math.tointeger(device) or device < 0 then
+  local list = {}
+  for i, device in ipairs(type(entry) == "table" and entry or { entry }) do
+    list[i] = type(device) == "number" and math.tointeger(device)
+    if not list[i] or list[i] < 0 then
       errors.raise("%s: placement[%s] is %s, expected devices (from 0) of stages 0, 1, ...", who,
         stage, errors.show(device))
     end
@@ -111,13 +114,11 @@ end
 -- ---- making --------------------------------------------------------------------------------------
 
 local function check_made(who, made)
-  if type(made) ~= "table" then
-    errors.raise("%s: the generator returned %s, expected {placement = ..., rows = ...}", who,
-      errors.show(made))
-  end
-  if type(made.placement) ~= "table" then
-    errors.raise("%s: the generator's placement is %s, expected {[0] = device of stage 0, ...}", who,
-      errors.show(made.placement))
+  local is = type(made) == "table"
+  local lacks = is and (made.rows == nil and "rows" or type(made.placement) ~= "table" and "placement")
+  if not is or lacks then
+    errors.raise("%s: the generator returned %s%s, expected {placement = ..., rows = ...}", who,
+      errors.show(made), lacks and " without " .. lacks or "")
   end
   local batch = made.batch
   if batch ~= nil and (math.type(batch) ~= "integer" or batch < 0 or batch > 999999) then

@@ -97,7 +97,8 @@ end
 ---@return gpipe.Report? report
 function verify.verify(self, limits)
   local good, report = check(self)
-  if not good or limits == nil then return good, report end
+  if not good then return nil, report end
+  if limits == nil then return self end
   local checked = options.check("verify", limits, LIMITS)
   checked.peak_live = per_device(self, checked.peak_live)
   local within, text, name, device, position = self.checked:limit(checked)

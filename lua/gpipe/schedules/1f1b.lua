@@ -6,7 +6,7 @@
 -- 1F1B, which hides the delay of the links at the price of more activations.
 
 local new_rows = require("gpipe.core").rows
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m, opts)
   local rows = new_rows(p)

@@ -11,7 +11,7 @@
 
 local new_rows = require("gpipe.core").rows
 local errors = require "gpipe.errors"
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 -- Put F and B of the micro-batches first .. last of one direction, which meet device d at distance
 -- r from their start, at their times.

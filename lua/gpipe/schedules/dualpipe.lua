@@ -1,7 +1,7 @@
 -- lua/gpipe/schedules/dualpipe.lua - two directions at once: F of one overlaps B of the other.
 --
 -- The first half of the micro-batches goes down (stage s on device s), the others up (stage s on
--- device p-1-s); the order on a device is in gpipe.schedule.eight_steps. p is even. Below 2p
+-- device p-1-s); the order on a device is in gpipe.schedule.build.eight_steps. p is even. Below 2p
 -- micro-batches the lists are those of 2p without the rest. Idle (p/2-1)(F&B + B - 3W); p+1
 -- activations alive on every device; each stage has two copies of its weights, whose gradients are
 -- added.
@@ -9,8 +9,8 @@
 
 local new_rows = require("gpipe.core").rows
 local errors = require "gpipe.errors"
-local eight_steps = require "gpipe.schedule.eight_steps"
-local placement = require "gpipe.schedule.placement"
+local eight_steps = require "gpipe.schedule.build.eight_steps"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m)
   if p % 2 == 1 then errors.raise("schedule dualpipe: %d devices, expected an even number", p) end

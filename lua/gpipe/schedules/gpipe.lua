@@ -6,7 +6,7 @@
 -- Source: Huang et al. 2019 (GPipe); backwards ascending, as torch.distributed.pipelining has them.
 
 local new_rows = require("gpipe.core").rows
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m, opts)
   local rows = new_rows(p)

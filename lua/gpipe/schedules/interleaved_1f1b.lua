@@ -6,8 +6,8 @@
 -- Source: Narayanan et al. 2021 (Megatron-LM), section 2.2.
 
 local new_rows = require("gpipe.core").rows
-local interleaving = require "gpipe.schedule.interleaving"
-local placement = require "gpipe.schedule.placement"
+local interleaving = require "gpipe.schedule.build.interleaving"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m, opts)
   local v, rows = opts.stages_per_device, new_rows(p)

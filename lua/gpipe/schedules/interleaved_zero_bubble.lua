@@ -6,8 +6,8 @@
 -- Source: torch.distributed.pipelining (ScheduleInterleavedZeroBubble), after Qi et al. 2024.
 
 local new_rows = require("gpipe.core").rows
-local interleaving = require "gpipe.schedule.interleaving"
-local placement = require "gpipe.schedule.placement"
+local interleaving = require "gpipe.schedule.build.interleaving"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m, opts)
   local v, rows = opts.stages_per_device, new_rows(p)

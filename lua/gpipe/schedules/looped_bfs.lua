@@ -7,7 +7,7 @@
 -- has them.
 
 local new_rows = require("gpipe.core").rows
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m, opts)
   local v, rows = opts.stages_per_device, new_rows(p)

@@ -6,7 +6,7 @@
 -- Source: the baseline of PipeDream-2BW (Narayanan et al. 2021).
 
 local new_rows = require("gpipe.core").rows
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m)
   local rows = new_rows(p)

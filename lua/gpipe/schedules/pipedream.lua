@@ -7,7 +7,7 @@
 -- Source: Narayanan et al. 2019 (PipeDream), section 3.3; vertical sync is in the paper only.
 
 local new_rows = require("gpipe.core").rows
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m, opts)
   local rows = new_rows(p)

@@ -8,7 +8,7 @@
 -- Source: Narayanan et al. 2021 (PipeDream-2BW), section 3.1.
 
 local new_rows = require("gpipe.core").rows
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m, opts)
   local rows, n = new_rows(p), opts.batches * m

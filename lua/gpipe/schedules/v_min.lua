@@ -8,8 +8,8 @@
 -- Source: Qi et al. 2024 (pipeline parallelism with controllable memory), V-Min.
 
 local new_rows = require("gpipe.core").rows
-local building_block = require "gpipe.schedule.building_block"
-local placement = require "gpipe.schedule.placement"
+local building_block = require "gpipe.schedule.build.building_block"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m)
   local rows, q = new_rows(p), p % 3 == 0 and 2 or 0

@@ -10,8 +10,8 @@
 
 local new_rows = require("gpipe.core").rows
 local errors = require "gpipe.errors"
-local bubble_filling = require "gpipe.schedule.bubble_filling"
-local placement = require "gpipe.schedule.placement"
+local bubble_filling = require "gpipe.schedule.build.bubble_filling"
+local placement = require "gpipe.schedule.build.placement"
 
 -- A cost, of all stages or a list, as {[device] = cost} from 0.
 local function per_device(p, name, cost)

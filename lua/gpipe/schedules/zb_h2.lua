@@ -6,7 +6,7 @@
 -- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 2.
 
 local new_rows = require("gpipe.core").rows
-local placement = require "gpipe.schedule.placement"
+local placement = require "gpipe.schedule.build.placement"
 
 return function(p, m)
   local rows = new_rows(p)

@@ -8,8 +8,8 @@
 -- Source: Qi et al. 2024 (zero bubble pipeline parallelism), section 6.
 
 local new_rows = require("gpipe.core").rows
-local deepest_first = require "gpipe.schedule.deepest_first"
-local placement = require "gpipe.schedule.placement"
+local deepest_first = require "gpipe.schedule.build.deepest_first"
+local placement = require "gpipe.schedule.build.placement"
 
 -- A function that appends the op's next micro-batch, until all m have been.
 local function appender(rows, op, r, stage, m)

@@ -8,7 +8,7 @@
 #ifndef GP_PLAN_SIMULATE_H
 #define GP_PLAN_SIMULATE_H
 
-#include "plan/schedule.h"
+#include "plan/schedule/schedule.h"
 
 struct gp_simulation {
   const gp_schedule *schedule; /* borrowed */

@@ -19,7 +19,7 @@
 #ifndef GP_PLAN_VERIFY_H
 #define GP_PLAN_VERIFY_H
 
-#include "plan/schedule.h"
+#include "plan/schedule/schedule.h"
 
 typedef struct gp_verify {
   const gp_schedule *s;

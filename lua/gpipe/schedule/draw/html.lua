@@ -146,11 +146,11 @@ function html.render(views, opts)
   for i, view in ipairs(views) do names[i] = view.name end
   local parts = {
     TITLE = xml(opts.title or table.concat(names, " and ")), NOTE = xml(axis.note or ""),
-    STYLE = require "gpipe.schedule.draw.page_style", LEGEND = legend(views, present),
+    STYLE = require "gpipe.schedule.draw.page.style", LEGEND = legend(views, present),
     OVERVIEW = overview(views), DEVICES = devices_table(views), DATA = data,
-    SCRIPT = require "gpipe.schedule.draw.page_script" .. require "gpipe.schedule.draw.page_events",
+    SCRIPT = require "gpipe.schedule.draw.page.script" .. require "gpipe.schedule.draw.page.events",
   }
-  return (require("gpipe.schedule.draw.page_frame"):gsub("{{(%u+)}}", parts))
+  return (require("gpipe.schedule.draw.page.frame"):gsub("{{(%u+)}}", parts))
 end
 
 return html
