@@ -238,6 +238,22 @@ describe("a schedule of the user's", function()
     assert.is_nil(training.difference(training.run(setup, eager), training.run(setup, built)))
   end)
 
+  it("may place its stages unevenly: the balance is per stage, the devices are those that it is for", function()
+    schedule.define("three_on_two", function(p, m)
+      assert(p == 2, "this is for two devices")
+      local first, second = {}, {}
+      for i = 0, m - 1 do
+        first[i + 1], second[i + 1] = ("0F%d,2F%d,2B%d,0B%d"):gsub("%%d", i), ("1F%d,1B%d"):gsub("%%d", i)
+      end
+      return { placement = { [0] = 0, 1, 0 }, rows = { table.concat(first, ","), table.concat(second, ",") } }
+    end)
+    local plain = training.run(setup, { balance = { 6 }, chunks = 4, schedule = "gpipe" })
+    for _, devices in ipairs { { "cpu:0", "cpu:1" }, false } do
+      local uneven = { balance = { 2, 3, 1 }, devices = devices or nil, chunks = 4, schedule = "three_on_two" }
+      assert.is_nil(training.difference(plain, training.run(setup, uneven)))
+    end
+  end)
+
   it("may be asynchronous and built: its stream is longer than what was built", function()
     local losses = {}
     for i, given in ipairs { "pipedream", schedule.build("pipedream", { devices = 2, chunks = 4 }) } do
