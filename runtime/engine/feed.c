@@ -179,7 +179,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   if (p->watch.lost) return status;
   gp_run_finish(p);
   release(&run->feeds[0]);
-  p->last_end = gp_now_ns();
+  gp_record_close(p);
   GP_TRY(status);
   if (run->status) return gp_fail_text(run->status, run->text);
   result->loss = gp_run_loss(run, 0, &result->count);
@@ -270,7 +270,7 @@ gp_status gp_pipeline_drain(gp_pipeline *p) {
   run->open = false;
   gp_run_finish(p);
   for (int32_t i = 0; i < run->feed_room; i++) release(&run->feeds[i]);
-  p->last_end = gp_now_ns();
+  gp_record_close(p);
   GP_TRY(status);
   return run->status ? gp_fail_text(run->status, run->text) : GP_OK;
 }

@@ -56,6 +56,7 @@ struct gp_worker {
   size_t frame_room, event_room;
   gp_event *events; /* ring of the last event_room ones of the stream */
   _Atomic size_t event_count;
+  size_t first_event;           /* of those that are shown */
   _Atomic uint32_t phase;       /* gp_worker_phase */
   _Atomic uint32_t barriers;    /* that this device has come to in this run */
   bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
@@ -218,6 +219,9 @@ static inline int32_t gp_run_group(const gp_plan *plan) {
 }
 /* Tell the script's thread that something went on. */
 void gp_run_progress(gp_run *run);
+
+/* record.c: a run is over; what it shows of itself */
+void gp_record_close(gp_pipeline *pipeline);
 
 /* execute.c */
 gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step);

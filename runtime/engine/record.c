@@ -3,26 +3,47 @@
 #include <string.h>
 #include <errno.h>
 
+#include "base/thread.h"
 #include "engine/pipeline.h"
 
-/* Seen by the script: from handing out the run to the last worker's end and the sums after it. */
+/* Seen by the script: from handing out the run to the last worker's end and the sums after it. Of a long
+ * stream, its last part. */
 double gp_pipeline_seconds(const gp_pipeline *p) {
   return 1e-9 * (double)(p->last_end - p->last_begin);
 }
 
 /* ---- events -------------------------------------------------------------------------------- */
 
-/* What the ring still holds. */
+static const gp_event *event_number(const gp_worker *w, size_t number) {
+  return &w->events[number % w->event_room];
+}
+
+/* Rings hold the end of a long stream, each from another time on: figures and pictures are of the part that
+ * all of them hold. */
+void gp_record_close(gp_pipeline *p) {
+  p->last_end = gp_now_ns();
+  for (int32_t d = 0; d < p->last_plan->device_count; d++) {
+    gp_worker *w = &p->workers[d];
+    w->first_event = w->event_count > w->event_room ? w->event_count - w->event_room : 0;
+    if (w->first_event && event_number(w, w->first_event)->wait > p->last_begin)
+      p->last_begin = event_number(w, w->first_event)->wait;
+  }
+  for (int32_t d = 0; d < p->last_plan->device_count; d++) {
+    gp_worker *w = &p->workers[d];
+    while (w->first_event < w->event_count && event_number(w, w->first_event)->wait < p->last_begin)
+      w->first_event++;
+  }
+}
+
 int gp_pipeline_event_count(const gp_pipeline *p, int device) {
   const gp_worker *w = &p->workers[device];
   if (!p->last_plan || device >= p->last_plan->device_count) return 0;
-  return (int)(w->event_count < w->event_room ? w->event_count : w->event_room);
+  return (int)(w->event_count - w->first_event);
 }
 
 static const gp_event *event_at(const gp_pipeline *p, int device, int i) {
   const gp_worker *w = &p->workers[device];
-  size_t first = w->event_count < w->event_room ? 0 : w->event_count;
-  return &w->events[(first + (size_t)i) % w->event_room];
+  return event_number(w, w->first_event + (size_t)i);
 }
 
 static double since_begin(const gp_pipeline *p, int64_t ns) {

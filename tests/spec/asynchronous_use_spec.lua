@@ -386,6 +386,22 @@ describe("a stream", function()
     end
   end)
 
+  it("shows its last part, the same of all devices", function()
+    local pipe <close> = used("pipedream", 4, 2)
+    for t = 1, 200 do pipe:step(batch(t, 4)) end
+    pipe:flush()
+    local stats, first, last = pipe.stats, {}, {}
+    for d, row in ipairs(pipe:timeline()) do
+      assert.is_true(stats.busy[d] > 0 and stats.busy[d] < stats.seconds)
+      first[d], last[d] = row[1].begin, row[#row].finish
+      assert.is_true(first[d] >= 0 and last[d] <= stats.seconds)
+      local micros = {}
+      for _, action in ipairs(row) do micros[action.micro or 0] = true end
+      assert.is_true(micros[399] and not micros[0] or row[1].op == "P") -- micro-batches count through the stream
+    end
+    assert.is_true(stats.seconds < 0.5)
+  end)
+
   it("counts its steps, and gradients are zero after it", function()
     local pipe <close>, opt = used("pipedream", 3, 4)
     for t = 1, 5 do pipe:step(batch(t, 8)) end

@@ -172,6 +172,7 @@ describe("gp.schedule", function()
       { function() error "mine" end, "mine" },
       { function() return { rows = {}, placement = { [0] = 0 } } end, "there are no rows, expected one for each" },
       { function() return { rows = { "0F0" }, placement = { [0] = "0" } } end, 'placement[0] is "0" (string)' },
+      { function() return { rows = { "0F0" } } end, "the generator returned a table without placement, expected {placement" },
       { function() return { rows = { "0F0" }, placement = { [0] = 0 }, batch = "1" } end, 'batch is "1" (string)' },
       { function() return { rows = { { { stage = 0 } } }, placement = { [0] = 0 } } end, "the op of an action is nil" },
       { function() return { rows = { { { op = "F", stage = 0.5 } } }, placement = { [0] = 0 } } end,

@@ -259,7 +259,7 @@ describe("a step that is slow but moves", function()
   end)
 
   it("is given up when one action takes too long, and works when it is back", function()
-    local out, err, code = run("stage=1,op=F,micro=3,action=sleep:0.6", [[
+    local out, err, code = run("stage=1,op=F,micro=3,action=sleep:1.7", [[
       local pipe <close> = make()
       print(pcall(pipe.step, pipe, x, y))
       print(few(pipe))]])
@@ -284,9 +284,9 @@ describe("option watchdog", function()
     local out, _, code = run("stage=1,op=F,action=hang", [[
       opts.watchdog = nil
       local pipe <close> = make()
-      print(pcall(pipe.step, pipe, x, y))]], { GPIPE_WATCHDOG = "0.3" })
+      print(pcall(pipe.step, pipe, x, y))]], { GPIPE_WATCHDOG = "1" })
     assert.equal(0, code)
-    assert.matches("^false\t.-no progress for 0%.%d seconds", out)
+    assert.matches("^false\t.-no progress for %d+%.%d seconds", out)
   end)
 
   it("is refused where it is no time", function()

@@ -58,6 +58,15 @@ local function entry_of(who, name)
     errors.hint(name, schedule.names(), "schedules"))
 end
 
+-- A name and its options, to build the same for other numbers.
+local function recipe_of(name, opts)
+  local recipe = { name }
+  for key, value in pairs(opts) do
+    if key ~= "devices" and key ~= "chunks" then recipe[key] = value end
+  end
+  return recipe
+end
+
 local SIZE = {
   devices = { type = "integer", min = 1, required = true },
   chunks = { type = "integer", min = 1, required = true },
@@ -83,15 +92,6 @@ local function check_options(who, entry, opts)
       checked.devices, checked.chunks, LARGEST)
   end
   return checked
-end
-
--- A name and its options, to build the same for other numbers.
-local function recipe_of(name, opts)
-  local recipe = { name }
-  for key, value in pairs(opts) do
-    if key ~= "devices" and key ~= "chunks" then recipe[key] = value end
-  end
-  return recipe
 end
 
 --- Build a schedule.

@@ -13,7 +13,6 @@ local errors = require "gpipe.errors"
 ---@field recipe table? {name, option = ...}: what it was built from, for other numbers
 ---@field stages integer
 ---@field asked integer? the number of devices that the generator was given
----@field recipe table? {name, option = value}: what it was built from
 ---@field copies integer devices per stage: 1, or 2 in bidirectional schedules
 ---@field batch integer micro-batches per update; 0: synchronous
 ---@field checked any? the verified form, for the runtime
@@ -115,10 +114,14 @@ end
 
 local function check_made(who, made)
   local is = type(made) == "table"
-  local lacks = is and (made.rows == nil and "rows" or type(made.placement) ~= "table" and "placement")
+  local lacks = is and (made.rows == nil and "rows" or made.placement == nil and "placement")
   if not is or lacks then
     errors.raise("%s: the generator returned %s%s, expected {placement = ..., rows = ...}", who,
       errors.show(made), lacks and " without " .. lacks or "")
+  end
+  if type(made.placement) ~= "table" then
+    errors.raise("%s: the generator's placement is %s, expected {[0] = device of stage 0, ...}", who,
+      errors.show(made.placement))
   end
   local batch = made.batch
   if batch ~= nil and (math.type(batch) ~= "integer" or batch < 0 or batch > 999999) then
