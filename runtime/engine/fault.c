@@ -144,8 +144,16 @@ gp_status gp_faults_parse(const char *text, gp_faults *faults) {
 /* -1 is "any". */
 static bool matches(int32_t wanted, int32_t is_there) { return wanted < 0 || wanted == is_there; }
 
+/* Lowering splits B where W has to wait, and merges I and W where nothing is gained: whoever wrote the rule
+ * read the schedule's rows. */
+static bool matches_op(int32_t wanted, int32_t is_there) {
+  if (wanted == GP_ACT_B && is_there == GP_ACT_I) return true;
+  if ((wanted == GP_ACT_I || wanted == GP_ACT_W) && is_there == GP_ACT_B) return true;
+  return matches(wanted, is_there);
+}
+
 static bool is_meant(const gp_fault_place *rule, const gp_fault_place *here) {
-  return matches(rule->op, here->op) && matches(rule->stage, here->stage) &&
+  return matches_op(rule->op, here->op) && matches(rule->stage, here->stage) &&
          matches(rule->micro, here->micro) && matches(rule->step, here->step) &&
          matches(rule->device, here->device);
 }

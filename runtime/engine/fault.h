@@ -4,7 +4,7 @@
  *   device, stage    numbers from 0
  *   step             the pipeline's count of training steps, as in messages: 0 is the first one
  *   micro            of the mini-batch, from 0
- *   op               F B I W R U C or P
+ *   op               F B I W R U C or P; B is also the I of a B that lowering split, I and W the B of a merged one
  * Every rule that matches an action strikes, in order:
  *   action=fail      the action fails
  *   action=hang      until the step is given up (Ctrl-C, or the watchdog)

@@ -90,6 +90,12 @@ TEST(fields_that_are_left_out_match_everything) {
   CHECK(!strikes("step=0,action=fail", here));
   CHECK(!strikes("micro=0,action=fail", here));
   CHECK(!strikes("op=F,action=fail", here));
+  CHECK(strikes("op=I,action=fail", here)); /* I and W that were merged into this B */
+  CHECK(strikes("op=W,action=fail", here));
+  here.op = (int32_t)GP_ACT_I;
+  CHECK(strikes("op=B,action=fail", here)); /* a B that was split */
+  CHECK(!strikes("op=W,action=fail", here));
+  here.op = (int32_t)GP_ACT_B;
   CHECK(strikes("op=F,action=fail;op=B,action=fail", here));
 }
 

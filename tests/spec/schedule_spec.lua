@@ -171,6 +171,7 @@ describe("gp.schedule", function()
       { function() return { rows = { "0F0" }, placement = { [0] = 0, [2] = 1 } } end, "placement[2] is 1, expected" },
       { function() error "mine" end, "mine" },
       { function() return { rows = {}, placement = { [0] = 0 } } end, "there are no rows, expected one for each" },
+      { function() return { rows = { "0F0" }, placement = { [0] = "0" } } end, 'placement[0] is "0" (string)' },
       { function() return { rows = { "0F0" } } end,
         "the generator returned a table without placement, expected {placement" },
       { function() return { rows = { "0F0" }, placement = { [0] = 0 }, batch = "1" } end, 'batch is "1" (string)' },
@@ -237,6 +238,22 @@ describe("a schedule of the user's", function()
     local eager = { balance = { 3, 3 }, chunks = 4, schedule = { "1f1b", warmup = 2 } }
     local built = { balance = { 3, 3 }, schedule = schedule.build("lifo", { devices = 2, chunks = 4 }) }
     assert.is_nil(training.difference(training.run(setup, eager), training.run(setup, built)))
+  end)
+
+  it("may place its stages unevenly: the balance is per stage, the devices are those that it is for", function()
+    schedule.define("three_on_two", function(p, m)
+      assert(p == 2, "this is for two devices")
+      local first, second = {}, {}
+      for i = 0, m - 1 do
+        first[i + 1], second[i + 1] = ("0F%d,2F%d,2B%d,0B%d"):gsub("%%d", i), ("1F%d,1B%d"):gsub("%%d", i)
+      end
+      return { placement = { [0] = 0, 1, 0 }, rows = { table.concat(first, ","), table.concat(second, ",") } }
+    end)
+    local plain = training.run(setup, { balance = { 6 }, chunks = 4, schedule = "gpipe" })
+    for _, devices in ipairs { { "cpu:0", "cpu:1" }, false } do
+      local uneven = { balance = { 2, 3, 1 }, devices = devices or nil, chunks = 4, schedule = "three_on_two" }
+      assert.is_nil(training.difference(plain, training.run(setup, uneven)))
+    end
   end)
 
   it("may be asynchronous and built: its stream is longer than what was built", function()

@@ -27,17 +27,25 @@ local function stages_per_device(made)
   return made.stages // made.devices
 end
 
+-- Numbers of devices that may hold so many stages, as many as were named first. Schedules of users need not give
+-- each device the same number.
+local function candidates(wanted, stages, named)
+  local list = { named }
+  for p = stages, 1, -1 do
+    if p ~= named and (stages % p == 0 or schedule.is_own(wanted)) then list[#list + 1] = p end
+  end
+  return list
+end
+
 -- The schedule over so many stages: a name fits itself, whatever it places on a device. With several on each
 -- it is for fewer devices, and may not exist for more.
-local function for_stages(wanted, stages, chunks)
+local function for_stages(wanted, stages, chunks, named)
   if schedule.is(wanted) then return verified(wanted) end
   local faults, other = {}, nil
-  for p = stages, 1, -1 do
-    if stages % p == 0 then
-      local good, made = pcall(verified, wanted, p, chunks)
-      if good and made.stages == stages then return made end
-      if good then other = other or made else faults[p] = made end
-    end
+  for _, p in ipairs(candidates(wanted, stages, named)) do
+    local good, made = pcall(verified, wanted, p, chunks)
+    if good and made.stages == stages then return made end
+    if good then other = other or made else faults[p] = made end
   end
   local per = other and stages_per_device(other) or 1
   if per < 1 or stages % per ~= 0 then
@@ -72,7 +80,7 @@ function cut.resolve(model, opts)
   if schedule.is(opts.schedule) then
     made = verified(opts.schedule)
   elseif list then
-    made = for_stages(opts.schedule, #list, opts.chunks)
+    made = for_stages(opts.schedule, #list, opts.chunks, named and #named > 0 and #named or nil)
   else
     made = for_devices(opts.schedule, named and math.max(#named, 1) or 1, opts.chunks, #model)
   end

@@ -141,6 +141,12 @@ function schedule.resolve(wanted, p, m, more)
   return schedule.build(name, opts)
 end
 
+--- Whether the name is that of a schedule that a script defined.
+function schedule.is_own(wanted)
+  local entry = catalog.find((parts_of(wanted)))
+  return entry ~= nil and entry.generator ~= nil
+end
+
 --- Whether the schedule of that name has an option.
 function schedule.takes(wanted, option)
   local entry = catalog.find((parts_of(wanted)))

@@ -76,9 +76,10 @@ end
 
 -- The devices of a stage as a list.
 local function devices_of(who, stage, entry)
-  local list = type(entry) == "table" and entry or { entry }
-  for _, device in ipairs(list) do
-    if not math.tointeger(device) or device < 0 then
+  local list = {}
+  for i, device in ipairs(type(entry) == "table" and entry or { entry }) do
+    list[i] = type(device) == "number" and math.tointeger(device)
+    if not list[i] or list[i] < 0 then
       errors.raise("%s: placement[%s] is %s, expected devices (from 0) of stages 0, 1, ...", who,
         stage, errors.show(device))
     end
