@@ -4,11 +4,13 @@
 -- Lua runs inside a step.
 
 local errors = require "gpipe.errors"
+local batch = require "gpipe.pipeline.batch"
 local describe = require "gpipe.pipeline.describe"
 local nn_state = require "gpipe.nn.state"
-local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plans"
+local stream = require "gpipe.pipeline.stream"
+local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
 
 ---@class gpipe.Pipeline
@@ -26,45 +28,10 @@ end
 
 -- ---- checks ----------------------------------------------------------------------------------
 
-local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
-
 local function live(pipe, who)
   if not pipe.core then errors.raise("%s: the pipeline is closed", who) end
   if pipe.core:lost() then
     errors.raise("%s: the pipeline is lost, a device did not come back from an action: close it", who)
-  end
-end
-
--- One tensor, or a list of them, as a list of contiguous ones.
-local function tensors_of(who, what, value)
-  local list = is_tensor(value) and { value } or value
-  if type(list) ~= "table" or #list == 0 then
-    errors.raise("%s: the %s is %s, expected a tensor (or a list of tensors)", who, what,
-      errors.show(value))
-  end
-  local dense = {}
-  for i, t in ipairs(list) do
-    if not is_tensor(t) then
-      errors.raise("%s: the %s is %s, expected a tensor", who, what, errors.show(t))
-    end
-    if #t.shape == 0 then
-      errors.raise("%s: the %s is a scalar, expected rows in the first dimension", who, what)
-    end
-    dense[i] = t:contiguous()
-  end
-  return dense
-end
-
-local function check_rows(who, inputs, targets)
-  local rows = inputs[1].shape[1]
-  if rows == 0 then errors.raise("%s: the batch is empty, expected at least one row", who) end
-  for _, list in ipairs { inputs, targets } do
-    for _, t in ipairs(list) do
-      if t.shape[1] ~= rows then
-        errors.raise("%s: the input has %d rows and the %s %d, expected the same number", who, rows,
-          list == targets and "target" or "other input", t.shape[1])
-      end
-    end
   end
 end
 
@@ -75,66 +42,13 @@ local function need_loss(pipe, who)
   end
 end
 
--- ---- training and evaluation -----------------------------------------------------------------
-
-local function is_finite(x) return x == x and x ~= math.huge and x ~= -math.huge end
-
--- A loss that is not finite is returned as it is, and said once.
-local function note_loss(pipe, loss)
-  if not is_finite(loss) and not pipe.warned then
-    pipe.warned = true
-    io.stderr:write(("gpipe: the loss is %s at step %d (said once; finite = true names the layer)\n")
-      :format(loss ~= loss and "nan" or loss, pipe.core:steps()))
-  end
-  return loss
-end
-
--- ---- streams: steps that return while the workers go on ----------------------------------------
-
--- Losses that became known go to the list that the next step or flush returns.
-local function collect(pipe)
-  local first = #pipe.missing + 1
-  pipe.core:losses(pipe.missing)
-  for i = first, #pipe.missing do note_loss(pipe, pipe.missing[i]) end
-end
-
--- Let the workers finish what was fed; nothing to do without a stream.
-local function settle(pipe)
-  if not pipe.core:stream() then return end
-  pipe.core:drain()
-  collect(pipe)
-end
-
-local function take_missing(pipe)
-  local losses = pipe.missing
-  pipe.missing = {}
-  return losses
-end
-
 -- A live pipeline with nothing under way: what everything but step wants.
 local function quiet(pipe, who)
   live(pipe, who)
-  settle(pipe)
+  stream.settle(pipe)
 end
 
-local function feed(pipe, inputs, targets, hyper)
-  if not plans.is_open(pipe, "step", inputs, targets) then settle(pipe) end
-  local plan = plans.get(pipe, "step", inputs, targets)
-  pipe.core:feed(plan.handle, { inputs = inputs, targets = targets, hyper = hyper })
-  collect(pipe)
-  if pipe.asynchronous then return take_missing(pipe) end
-  return table.remove(take_missing(pipe))
-end
-
-local function check_update(pipe, accumulate)
-  if pipe.asynchronous and not pipe.hypers then
-    errors.raise("step: schedule '%s' is asynchronous, its updates are part of it: call pipe:use(opt) first",
-      tostring(pipe.schedule_name))
-  end
-  if pipe.hypers and accumulate then
-    errors.raise("step: accumulate makes no sense with pipe:use(opt), which updates after every step")
-  end
-end
+-- ---- training and evaluation -----------------------------------------------------------------
 
 --- Forward and backward of all micro-batches; gradients are ready afterwards. After pipe:use(opt) the
 --- update is part of it.
@@ -151,14 +65,14 @@ function methods:step(x, y, opts)
   live(self, "step")
   need_loss(self, "step")
   local o = options.check("step", opts, { accumulate = { type = "boolean", default = false } })
-  local inputs, targets = tensors_of("step", "input", x), tensors_of("step", "target", y)
-  check_rows("step", inputs, targets)
-  check_update(self, o.accumulate)
+  local inputs, targets = batch.tensors("step", "input", x), batch.tensors("step", "target", y)
+  batch.check_rows("step", inputs, targets)
+  update.check_step(self, o.accumulate)
   local hyper = self.hypers and self.hypers()
   self.pending = nil
-  if self.asynchronous or self.free then return feed(self, inputs, targets, hyper) end
+  if self.asynchronous or self.free then return stream.feed(self, inputs, targets, hyper) end
   local plan = plans.get(self, "step", inputs, targets)
-  return note_loss(self, (self.core:run(plan.handle,
+  return stream.note_loss(self, (self.core:run(plan.handle,
     { inputs = inputs, targets = targets, accumulate = o.accumulate, hyper = hyper })))
 end
 
@@ -170,62 +84,13 @@ end
 ---@return number[] losses that no step returned yet
 function methods:flush()
   quiet(self, "flush")
-  return take_missing(self)
+  return stream.take_missing(self)
 end
 
-local USE = {
-  clip_norm = { type = "number", min = 0 },
-  barrier = { type = "boolean" },
-}
-
-local function check_use(pipe, o)
-  local free = pipe.asynchronous or o.barrier == false
-  if o.clip_norm and free then
-    errors.raise("use: clip_norm needs the gradients of all stages, and stages are updated at different times: "
-      .. "expected a synchronous schedule with a barrier")
-  end
-  if pipe.asynchronous and o.barrier then
-    errors.raise("use: an asynchronous schedule has no barrier: leave the option out")
-  end
-  if pipe.copies > 1 and o.barrier == false then
-    errors.raise("use: the schedule runs every stage on two devices, whose gradients are added before the "
-      .. "update: it needs the barrier")
-  end
-  return free
-end
-
---- Make the update an action of the schedule, U, on the device of each stage: step() then also updates,
---- and opt:step() is an error. Settings such as opt.lr are read at every step.
----
---- clip_norm: clip the gradients to this global norm before. barrier (default true): all stages update or
---- none. barrier = false: a stage updates as soon as its own gradients are there, and the next step may
---- begin meanwhile, which schedules such as zb_h2 and zbv want; after a failure some stages may be updated
---- and others not: the pipeline then refuses to go on until a state is loaded. Until the next flush (or
---- whatever drains) the batches given are still read, and parameters still change: neither write the ones nor
---- rely on the others, model:state_dict() included.
---- ```lua
---- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
---- pipe:use(gp.optim.SGD(pipe:parameters(), {lr = 0.1}))
---- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
---- ```
----@param opt gpipe.Optimizer
----@param opts? {clip_norm?: number, barrier?: boolean}
----@return gpipe.Pipeline self
+--- Make the update an action of the schedule; see gpipe.pipeline.update.
 function methods:use(opt, opts)
   quiet(self, "use")
-  local handle, hypers = optimizer.open(opt)
-  if not handle then
-    errors.raise("use: the optimizer is %s, expected one of gp.optim", errors.show(opt))
-  end
-  local o = options.check("use", opts, USE)
-  local free = check_use(self, o)
-  plans.drop(self)
-  self.core:use(handle, o.clip_norm, not free)
-  self.hypers, self.free, self.pending = hypers, free, nil
-  optimizer.attach(opt, function()
-    if self.core then settle(self) end
-  end)
-  return self
+  return update.use(self, opt, opts)
 end
 
 --- Forward only, in evaluation mode; returns the mean loss. Gradients stay as they are.
@@ -235,8 +100,8 @@ end
 function methods:evaluate(x, y)
   quiet(self, "evaluate")
   need_loss(self, "evaluate")
-  local inputs, targets = tensors_of("evaluate", "input", x), tensors_of("evaluate", "target", y)
-  check_rows("evaluate", inputs, targets)
+  local inputs, targets = batch.tensors("evaluate", "input", x), batch.tensors("evaluate", "target", y)
+  batch.check_rows("evaluate", inputs, targets)
   local plan = plans.get(self, "evaluate", inputs, targets)
   return (self.core:run(plan.handle, { inputs = inputs, targets = targets }))
 end
@@ -253,8 +118,8 @@ end
 ---@return gpipe.Tensor
 function methods:forward(x)
   quiet(self, "forward")
-  local inputs = tensors_of("forward", "input", x)
-  check_rows("forward", inputs, {})
+  local inputs = batch.tensors("forward", "input", x)
+  batch.check_rows("forward", inputs, {})
   self.pending = nil
   local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
   local output = output_for(self, plan, inputs[1].shape[1])
@@ -264,7 +129,7 @@ function methods:forward(x)
 end
 
 local function check_grad(grad, output)
-  if not is_tensor(grad) then
+  if not batch.is_tensor(grad) then
     errors.raise("backward: the gradient is %s, expected a tensor", errors.show(grad))
   end
   local have, want = table.concat(grad.shape, "x"), table.concat(output.shape, "x")
@@ -293,9 +158,9 @@ end
 
 --- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first step.
 function methods:prepare(x, y)
-  local inputs = tensors_of("sample", "input", x)
-  local targets = y and tensors_of("sample", "target", y) or {}
-  check_rows("sample", inputs, targets)
+  local inputs = batch.tensors("sample", "input", x)
+  local targets = y and batch.tensors("sample", "target", y) or {}
+  batch.check_rows("sample", inputs, targets)
   plans.get(self, self.loss and "step" or "split", inputs, targets)
 end
 
@@ -324,7 +189,7 @@ function methods:parameters(pattern)
 end
 
 function methods:state_dict()
-  if self.core then settle(self) end
+  if self.core then stream.settle(self) end
   return self.model:state_dict()
 end
 

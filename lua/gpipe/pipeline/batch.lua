@@ -1,0 +1,46 @@
+-- lua/gpipe/pipeline/batch.lua - the tensors that a pass is given: dense, with as many rows as each other.
+
+local errors = require "gpipe.errors"
+
+local batch = {}
+
+local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
+
+--- Whether a value is a tensor.
+batch.is_tensor = is_tensor
+
+--- One tensor, or a list of them, as a list of contiguous ones.
+function batch.tensors(who, what, value)
+  local list = is_tensor(value) and { value } or value
+  if type(list) ~= "table" or #list == 0 then
+    errors.raise("%s: the %s is %s, expected a tensor (or a list of tensors)", who, what,
+      errors.show(value))
+  end
+  local dense = {}
+  for i, t in ipairs(list) do
+    if not is_tensor(t) then
+      errors.raise("%s: the %s is %s, expected a tensor", who, what, errors.show(t))
+    end
+    if #t.shape == 0 then
+      errors.raise("%s: the %s is a scalar, expected rows in the first dimension", who, what)
+    end
+    dense[i] = t:contiguous()
+  end
+  return dense
+end
+
+--- All have the same number of rows, and at least one.
+function batch.check_rows(who, inputs, targets)
+  local rows = inputs[1].shape[1]
+  if rows == 0 then errors.raise("%s: the batch is empty, expected at least one row", who) end
+  for _, list in ipairs { inputs, targets } do
+    for _, t in ipairs(list) do
+      if t.shape[1] ~= rows then
+        errors.raise("%s: the input has %d rows and the %s %d, expected the same number", who, rows,
+          list == targets and "target" or "other input", t.shape[1])
+      end
+    end
+  end
+end
+
+return batch

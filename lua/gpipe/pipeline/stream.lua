@@ -1,0 +1,53 @@
+-- lua/gpipe/pipeline/stream.lua - steps that return while the workers go on, and the losses they owe.
+--
+-- Asynchronous schedules, and synchronous ones without a barrier, are fed one mini-batch after another; the
+-- losses that became known wait in pipe.missing until a step or flush returns them.
+
+local plans = require "gpipe.pipeline.plans"
+
+local stream = {}
+
+local function is_finite(x) return x == x and x ~= math.huge and x ~= -math.huge end
+
+--- A loss that is not finite is returned as it is, and said once.
+function stream.note_loss(pipe, loss)
+  if not is_finite(loss) and not pipe.warned then
+    pipe.warned = true
+    io.stderr:write(("gpipe: the loss is %s at step %d (said once; finite = true names the layer)\n")
+      :format(loss ~= loss and "nan" or loss, pipe.core:steps()))
+  end
+  return loss
+end
+
+-- Losses that became known go to the list that the next step or flush returns.
+local function collect(pipe)
+  local first = #pipe.missing + 1
+  pipe.core:losses(pipe.missing)
+  for i = first, #pipe.missing do stream.note_loss(pipe, pipe.missing[i]) end
+end
+
+--- Let the workers finish what was fed; nothing to do without a stream.
+function stream.settle(pipe)
+  if not pipe.core:stream() then return end
+  pipe.core:drain()
+  collect(pipe)
+end
+
+--- The losses that no step returned yet.
+function stream.take_missing(pipe)
+  local losses = pipe.missing
+  pipe.missing = {}
+  return losses
+end
+
+--- Give the workers a mini-batch; returns the losses that became known, or its own without asynchrony.
+function stream.feed(pipe, inputs, targets, hyper)
+  if not plans.is_open(pipe, "step", inputs, targets) then stream.settle(pipe) end
+  local plan = plans.get(pipe, "step", inputs, targets)
+  pipe.core:feed(plan.handle, { inputs = inputs, targets = targets, hyper = hyper })
+  collect(pipe)
+  if pipe.asynchronous then return stream.take_missing(pipe) end
+  return table.remove(stream.take_missing(pipe))
+end
+
+return stream
