@@ -664,8 +664,6 @@ typedef struct gp_timed_action {
 /* Actions of a device in the order they ran; of a stream the last ones. i: from 0. */
 int gp_pipeline_event_count(const gp_pipeline *pipeline, int device);
 void gp_pipeline_event(const gp_pipeline *pipeline, int device, int i, gp_timed_action *timed);
-/* Write the last run as Chrome trace JSON. Errors: GP_ESTATE before the first run; GP_EIO. */
-gp_status gp_pipeline_trace(const gp_pipeline *pipeline, const char *path);
 
 /* ---- optimizers ---------------------------------------------------------------------------- */
 

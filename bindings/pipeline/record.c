@@ -25,16 +25,6 @@ static int pipeline_stats(lua_State *L) {
   return 1;
 }
 
-/* p:trace(path) -> true, or nil, message, code */
-static int pipeline_trace(lua_State *L) {
-  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
-  gp_status status = gp_pipeline_trace(pipeline, luaL_checkstring(L, 2));
-  if (status == GP_EIO) return gp_lua_return_failure(L, status);
-  if (status) return gp_lua_fail(L, status);
-  lua_pushboolean(L, true);
-  return 1;
-}
-
 /* A number under a name in the table on top. */
 static void set_number(lua_State *L, const char *name, double number) {
   lua_pushnumber(L, number);
@@ -75,6 +65,5 @@ static int pipeline_events(lua_State *L) {
 }
 
 const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},
-                                          {"trace", pipeline_trace},
                                           {"events", pipeline_events},
                                           {NULL, NULL}};

@@ -11,7 +11,7 @@
  *   finish.c     losses, buffers, failures
  *   watchdog.c   runs that make no progress: released, given up, or lost
  *   report.c     what every device does, for people
- *   record.c     what ran when: stats and Chrome trace
+ *   record.c     what ran when, and what it came to
  */
 #ifndef GP_ENGINE_PIPELINE_H
 #define GP_ENGINE_PIPELINE_H

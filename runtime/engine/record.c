@@ -1,7 +1,4 @@
-/* engine/record.c - what ran when: figures of the last run, and its Chrome trace. */
-#include <stdio.h>
-#include <string.h>
-#include <errno.h>
+/* engine/record.c - what ran when: the actions of the last run and their figures. */
 
 #include "base/thread.h"
 #include "engine/pipeline.h"
@@ -85,63 +82,4 @@ void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats)
         1e-9 * (double)(event_at(p, device, count - 1)->end - event_at(p, device, 0)->begin);
   stats->peak_live = plan->peak_live[device];
   stats->peak_bytes = plan->device_bytes[device];
-}
-
-/* ---- Chrome trace -------------------------------------------------------------------------- */
-
-/* Colours in the viewers go by category. */
-static const char *category(gp_act op) {
-  switch (op) {
-  case GP_ACT_F: return "forward";
-  case GP_ACT_B: return "backward";
-  case GP_ACT_I: return "input gradient";
-  case GP_ACT_W: return "weight gradient";
-  case GP_ACT_R: return "recompute";
-  case GP_ACT_P: return "prepare";
-  case GP_ACT_C: return "count";
-  case GP_ACT_U: return "update";
-  case GP_ACT_REDUCE: return "reduce";
-  default: return "other";
-  }
-}
-
-/* Microseconds from the begin of the run, as the format wants. Nested by construction: one task at a
- * time per device. Source: Trace Event Format, complete events (ph X). */
-static void write_event(FILE *file, const gp_pipeline *p, int device, int i) {
-  gp_timed_action timed;
-  char text[GP_ACTION_TEXT];
-  gp_pipeline_event(p, device, i, &timed);
-  const gp_action *action = &timed.action;
-  fprintf(file,
-          ",\n{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
-          "\"dur\":%.3f,\"args\":{\"stage\":%d,\"micro\":%d}}",
-          category((gp_act)action->op), gp_action_print(action, text), device, 1e6 * timed.begin,
-          1e6 * (timed.end - timed.begin), (int)action->stage, (int)action->micro);
-}
-
-/* Metadata first: viewers name rows by it. */
-static void write_all(FILE *file, const gp_pipeline *p) {
-  fprintf(file,
-          "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-          "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"gpipe-lua\"}}");
-  for (int32_t d = 0; d < p->last_plan->device_count; d++) {
-    int count = gp_pipeline_event_count(p, d);
-    fprintf(file,
-            ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":\"%"
-            "s\"}}",
-            (int)d, p->workers[d].name);
-    for (int i = 0; i < count; i++) write_event(file, p, d, i);
-  }
-  fprintf(file, "\n]}\n");
-}
-
-/* fclose tells of a full disk when fprintf did not. */
-gp_status gp_pipeline_trace(const gp_pipeline *p, const char *path) {
-  if (!p->last_plan || p->closed) return gp_fail(GP_ESTATE, "trace: no step has run yet");
-  FILE *file = fopen(path, "w");
-  if (!file) return gp_fail(GP_EIO, "trace: %s: %s", path, strerror(errno));
-  write_all(file, p);
-  bool bad = ferror(file);
-  if (fclose(file) || bad) return gp_fail(GP_EIO, "trace: %s: %s", path, strerror(errno));
-  return GP_OK;
 }

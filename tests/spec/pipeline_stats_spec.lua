@@ -87,19 +87,21 @@ describe("trace", function()
   it("writes the last pass as Chrome trace JSON", function()
     local path = os.tmpname()
     local pipe <close> = pipe_of { chunks = 2, checkpoint = "always" }
-    fails_with("trace: no step has run yet", pipe.trace, pipe, path)
+    fails_with("the pipeline has not run yet, expected a step before", pipe.trace, pipe, path)
     pipe:step(x, y)
     assert.is_true(pipe:trace(path))
     local file = assert(io.open(path))
     local made = parse_json(file:read "a")
     file:close()
     os.remove(path)
-    local rows, names = { [0] = {}, {} }, {}
+    local rows, names, arrows = { [0] = {}, {} }, {}, {}
     for _, event in ipairs(made.traceEvents) do
       if event.ph == "X" then
         assert.is_true(event.ts >= 0 and event.dur >= 0)
         assert.equal(("%d%s%d"):format(event.args.stage, event.name:match "%a", event.args.micro), event.name)
         table.insert(rows[event.tid], event.name)
+      elseif event.cat == "flow" then
+        arrows[event.ph] = (arrows[event.ph] or 0) + 1
       elseif event.name == "thread_name" then
         names[event.tid] = event.args.name
       end
@@ -107,6 +109,7 @@ describe("trace", function()
     assert.equal("0P0 0F0 0F1 0R0 0B0 0R1 0B1", table.concat(rows[0], " "))
     assert.equal("1P0 1C0 1C1 1F0 1R0 1B0 1F1 1R1 1B1", table.concat(rows[1], " "))
     assert.same({ [0] = "cpu:0", "cpu:1" }, names)
+    assert.same({ s = 4, f = 4 }, arrows) -- two activations there, two gradients back
   end)
 
   it("returns nil, message and code where the file cannot be written", function()
@@ -114,7 +117,7 @@ describe("trace", function()
     pipe:step(x, y)
     local ok, message, code = pipe:trace "/nonexistent/trace.json"
     assert.is_nil(ok)
-    assert.equal("trace: /nonexistent/trace.json: No such file or directory", message)
+    assert.equal("/nonexistent/trace.json: cannot save: No such file or directory", message)
     assert.equal("io", code)
     fails_with("trace: path is missing, expected a string", pipe.trace, pipe)
   end)

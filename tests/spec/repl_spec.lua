@@ -45,10 +45,10 @@ end)
 
 -- Type lines on a terminal. "^C" and "^D" are keys; the pauses let the program come to its prompt.
 local function type_lines(lines)
-  local keys = { "sleep 1" }
+  local keys = { "sleep 2" }
   for _, line in ipairs(lines) do
     local key = line == "^C" and "\\003" or line == "^D" and "\\004" or line .. "\\n"
-    keys[#keys + 1] = ("printf %s; sleep 0.3"):format(child.quote(key:gsub("%%", "%%%%")))
+    keys[#keys + 1] = ("printf %s; sleep 0.7"):format(child.quote(key:gsub("%%", "%%%%")))
   end
   -- exec: a shell that stayed between would get the Ctrl-C too, and some (dash) then end with 130.
   local script = ("(%s) | SHELL=/bin/sh TERM=dumb script -qec %s /dev/null")

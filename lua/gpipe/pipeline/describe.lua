@@ -102,6 +102,12 @@ function describe.svg(pipe, path, opts) return draw.svg(path, describe.timeline(
 --- Write the last step as a page with zoom and tooltips; see s:html.
 function describe.html(pipe, path, opts) return draw.html(path, describe.timeline(pipe), opts, "html") end
 
+--- Write the last pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where values cross devices.
+---@param path string
+---@param opts? table see s:trace
+---@return boolean? true, or nil, message, code
+function describe.trace(pipe, path, opts) return draw.trace(path, describe.timeline(pipe), opts, "trace") end
+
 -- ---- costs --------------------------------------------------------------------------------------------
 
 local OPS = { "F", "B", "I", "W", "R", "U", "REDUCE", "P" }

@@ -220,16 +220,7 @@ function methods:post_mortem()
   if self.core then return self.core:report() end
 end
 
---- Write the last pass as a Chrome trace (ui.perfetto.dev opens it).
----@param path string
----@return boolean? true, or nil, message, code
-function methods:trace(path)
-  quiet(self, "trace")
-  options.argument("trace", "path", path, { type = "string", required = true })
-  return self.core:trace(path)
-end
-
-for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html" } do
+for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "trace" } do
   methods[name] = function(self, ...)
     quiet(self, name)
     return describe[name](self, ...)
