@@ -64,6 +64,5 @@ static int pipeline_events(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},
-                                          {"events", pipeline_events},
-                                          {NULL, NULL}};
+const luaL_Reg gp_lua_record_methods[] = {
+    {"stats", pipeline_stats}, {"events", pipeline_events}, {NULL, NULL}};
