@@ -13,7 +13,7 @@ const tip = document.getElementById("tip"), context = canvas.getContext("2d");
 const views = data.timelines, devices = views[0].rows.length;
 const OP = 0, CHUNK = 1, MICRO = 2, VERSION = 3, BEGIN = 4, DURATION = 5, HALF = 6;
 const AXIS = 26, dark = matchMedia("(prefers-color-scheme: dark)");
-let overlay = views.length > 1, from = 0, to = data.extent, hover = null, kept = null, queued = false;
+let overlay = views.length === 2, from = 0, to = data.extent, hover = null, kept = null, queued = false;
 let left = 60, width = 800, height = 300, bars = [];
 
 for (const view of views) for (const row of view.rows) {
@@ -67,10 +67,11 @@ function label(view, d, row, i) {
 // ---- layout: bars of {k, d, y, h} ----
 function layout() {
   const slots = devices * views.length, room = Math.max(320, innerHeight * 0.62);
-  const bar = Math.max(overlay ? 7 : 5, Math.min(30, Math.floor(room / slots) - 2));
+  const least = overlay ? 7 : slots <= 128 ? 13 : 5; // names of few rows do not overlap: the page scrolls
+  const bar = Math.max(least, Math.min(30, Math.floor(room / slots) - 2));
   const gap = bar > 12 ? 4 : bar > 7 ? 2 : 1;
   context.font = "12px Helvetica, Arial, sans-serif";
-  const names = Math.max(...views[0].names.map(n => context.measureText(n).width));
+  const names = Math.max(...views.flatMap(v => v.names).map(n => context.measureText(n).width));
   const tagged = views.length > 1 && overlay;
   const tags = tagged ? Math.max(...views.map(v => context.measureText(v.name).width)) + 10 : 0;
   left = Math.ceil(Math.min(320, names + tags + 16));
