@@ -16,8 +16,6 @@ enum { WAIT_NS = 100000000 };
 
 /* ---- room ---------------------------------------------------------------------------------- */
 
-static bool streams(const gp_plan *plan) { return plan->batch || plan->update == GP_UPDATE_FREE; }
-
 static void free_feed(gp_feed *feed) {
   gp_free(feed->blocks);
   gp_free(feed->results);
@@ -43,7 +41,7 @@ static gp_status make_feed(gp_feed *feed, size_t micros, size_t groups) {
 /* Grown when a plan needs more, between runs: a run allocates nothing. */
 gp_status gp_feeds_prepare(gp_pipeline *p, const gp_plan *plan) {
   gp_run *run = &p->run;
-  int32_t room = streams(plan) ? plan->ranges.count + 2 : 1;
+  int32_t room = gp_plan_streams(plan) ? plan->ranges.count + 2 : 1;
   int32_t micros = plan->step_micros * plan->copy_count;
   int32_t groups = p->optimizer ? gp_optimizer_groups(p->optimizer) : 0;
   if (room <= run->feed_room && micros <= run->feed_micros && groups <= run->feed_groups)

@@ -184,7 +184,8 @@ void gp_pipeline_free(gp_pipeline *p) {
 /* Of the script's thread; the workers zero their own at the start of a step. */
 void gp_pipeline_zero_grad(gp_pipeline *p) {
   bool mine = !p->closed && !p->watch.lost;
-  for (int32_t s = 0; mine && s < p->stage_count; s++) gp_update_zero(p, s);
+  for (int32_t s = 0; mine && s < p->stage_count; s++)
+    for (int32_t copy = 0; copy < p->copy_count; copy++) gp_update_zero(p, s, copy);
 }
 
 uint32_t gp_pipeline_step_count(const gp_pipeline *p) { return p->step; }

@@ -241,7 +241,8 @@ void gp_update_copies(gp_worker *worker, int32_t stage);
 void gp_update_tied(gp_pipeline *pipeline, int32_t stage);
 /* Update a stage: stash what is still read, update, begin the next batch's gradients. */
 gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
-void gp_update_zero(gp_pipeline *pipeline, int32_t stage);
+/* Let the gradients of a stage (copy 1: of its second one) be zero. */
+void gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
 
 /* optimizer.c */
 void gp_optimizer_begin(gp_optimizer *optimizer);

@@ -185,13 +185,9 @@ static void zero_gradients(const gp_worker *worker, const gp_run *run, uint32_t 
   if (!backward || run->feeds[step % (uint32_t)run->feed_room].accumulate) return;
   if (plan->batch && step > 0) return;
   for (int32_t s = 0; s < plan->stage_count; s++)
-    for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-      const gp_arena *a = &worker->pipeline->arenas[s];
-      char *grads = copy ? a->mirror : a->grads;
-      if (plan->placement[gp_plan_holder(plan, s, copy)] != worker->device) continue;
-      if (grads) memset(grads, 0, a->grad_bytes);
-      if (a->extra_bytes) memset(a->extras[copy], 0, a->extra_bytes);
-    }
+    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+      if (plan->placement[gp_plan_holder(plan, s, copy)] == worker->device)
+        gp_update_zero(worker->pipeline, s, copy);
 }
 
 /* The tasks of one mini-batch; of one that is never fed only what belongs to earlier ones. */

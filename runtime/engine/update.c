@@ -62,8 +62,7 @@ void gp_update_copies(gp_worker *worker, int32_t stage) {
     if (e->stage == stage)
       add_with(worker, sum_of(p, e->param, a->extras[0] + e->offset, a->extras[1] + e->offset));
   }
-  if (a->mirror) memset(a->mirror, 0, a->grad_bytes);
-  if (a->extra_bytes) memset(a->extras[1], 0, a->extra_bytes);
+  gp_update_zero(worker->pipeline, stage, 1);
 }
 
 /* A parameter that several layers use: add the accumulators in layer order. Added once, also when gradients
@@ -82,12 +81,11 @@ void gp_update_tied(gp_pipeline *p, int32_t stage) {
       memset(p->arenas[s].extras[0], 0, p->arenas[s].extra_bytes);
 }
 
-void gp_update_zero(gp_pipeline *p, int32_t stage) {
-  gp_arena *a = &p->arenas[stage];
-  if (a->grads) memset(a->grads, 0, a->grad_bytes);
-  if (a->mirror) memset(a->mirror, 0, a->grad_bytes);
-  for (int32_t copy = 0; a->extra_bytes && copy < p->copy_count; copy++)
-    memset(a->extras[copy], 0, a->extra_bytes);
+void gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
+  const gp_arena *a = &p->arenas[stage];
+  char *grads = copy ? a->mirror : a->grads;
+  if (grads) memset(grads, 0, a->grad_bytes);
+  if (a->extra_bytes) memset(a->extras[copy], 0, a->extra_bytes);
 }
 
 /* ---- the barrier --------------------------------------------------------------------------- */
@@ -127,13 +125,13 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
   if (task->stash && arena->value_bytes)
     memcpy(v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes, arena->values,
            arena->value_bytes);
-  if (plan->batch || plan->update == GP_UPDATE_FREE) gp_update_tied(p, task->stage);
+  if (gp_plan_streams(plan)) gp_update_tied(p, task->stage);
   gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
                                          run->first_update + number + 1);
   arena->torn = status != GP_OK;
   GP_TRY(status);
   arena->updates++;
   if (worker->spoil && arena->values) memset(arena->values, 0xff, arena->value_bytes);
-  if (plan->batch) gp_update_zero(p, task->stage);
+  if (plan->batch) gp_update_zero(p, task->stage, task->copy);
   return GP_OK;
 }

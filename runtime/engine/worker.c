@@ -172,9 +172,8 @@ static gp_status make_room(size_t count, size_t size, size_t *room, void **array
 
 /* Streams show their last few mini-batches. */
 static size_t event_count(const gp_plan *plan, int32_t device) {
-  bool stream = plan->batch || plan->update == GP_UPDATE_FREE;
   int32_t tasks = device < plan->device_count ? plan->first[device + 1] - plan->first[device] : 0;
-  return (size_t)tasks * (stream ? 4 : 1) + 1;
+  return (size_t)tasks * (gp_plan_streams(plan) ? 4 : 1) + 1;
 }
 
 /* The frame of the plan, scratch for each team member, room for what ran when. */

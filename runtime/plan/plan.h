@@ -162,6 +162,10 @@ struct gp_plan {
   bool sum_loss;
 };
 
+/* Are its mini-batches fed one after another, with updates in between? */
+static inline bool gp_plan_streams(const gp_plan *plan) {
+  return plan->batch || plan->update == GP_UPDATE_FREE;
+}
 /* A stage on one of its devices. */
 static inline int32_t gp_plan_holder(const gp_plan *plan, int32_t stage, int32_t copy) {
   return stage * plan->copy_count + copy;

@@ -68,7 +68,7 @@ static gp_status check_ties(const gp_plan *plan) {
 
 gp_status gp_plan_add_versions(gp_plan *plan) {
   for (int32_t s = 0; s < plan->stage_count; s++) plan->versions[s].live = 1;
-  if (plan->batch || plan->update == GP_UPDATE_FREE) GP_TRY(check_ties(plan));
+  if (gp_plan_streams(plan)) GP_TRY(check_ties(plan));
   for (int32_t s = 0; plan->batch && s < plan->stage_count; s++) count_versions(plan, s);
   return GP_OK;
 }

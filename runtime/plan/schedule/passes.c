@@ -4,8 +4,8 @@
  * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into I now
  * and W as soon as its turn has come. Recomputation stands right before the backward pass that needs it,
  * ahead of the wait for the incoming gradient. Nor may a gradient be added before the update that an
- * earlier mini-batch is still to make: its W waits for that, too. I and W that follow each other on the first stage become
- * B: no gradient leaves it, so nobody would wait less.
+ * earlier mini-batch is still to make: its W waits for that, too. I and W that follow each other on the
+ * first stage become B: no gradient leaves it, so nobody would wait less.
  */
 #include "plan/schedule/passes.h"
 
@@ -114,25 +114,26 @@ static void add_weights(walker *w, const gp_action *x, int32_t a) {
   add_due(w, x->stage, a);
 }
 
-/* B, or I and the Ws that may run after it; before them R where nothing was kept. */
-static void add_backward(walker *w, const gp_action *x, int32_t a) {
+/* B or I, and R before it where nothing was kept. */
+static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {
   size_t at = cell(w, x->stage, x->micro);
-  if (x->op != GP_ACT_W) {
-    if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
-    append(w, w->apart[x->stage] ? GP_ACT_I : GP_ACT_B, x, a);
-  }
+  if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
+  append(w, op, x, a);
+}
+
+/* B, or I and the Ws that may run after it. */
+static void add_backward(walker *w, const gp_action *x, int32_t a) {
+  if (x->op != GP_ACT_W) add_gradient(w, w->apart[x->stage] ? GP_ACT_I : GP_ACT_B, x, a);
   if (w->apart[x->stage] && x->op != GP_ACT_I) add_weights(w, x, a);
 }
 
 /* I and W of the first stage, one after the other and with nothing before them to be added: B. */
 static bool add_merged(walker *w, int32_t a, int32_t end) {
   const gp_action *x = &w->s->actions[a], *y = x + 1;
-  size_t at = cell(w, x->stage, x->micro);
   if (x->op != GP_ACT_I || x->stage != 0 || a + 1 == end || y->op != GP_ACT_W || y->stage != 0 ||
       y->micro != x->micro || x->micro != w->next[0] || !is_open(w, 0, x->micro))
     return false;
-  if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
-  append(w, GP_ACT_B, x, a);
+  add_gradient(w, GP_ACT_B, x, a);
   w->next[0] = own_micro(w, 0, x->micro + 1);
   add_due(w, 0, a); /* those that waited for this one */
   return true;
