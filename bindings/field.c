@@ -27,6 +27,16 @@ bool gp_lua_flag_field(lua_State *L, int index, const char *name) {
   return value;
 }
 
+void gp_lua_set_number(lua_State *L, const char *name, double value) {
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, name);
+}
+
+void gp_lua_set_int(lua_State *L, const char *name, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, name);
+}
+
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 /* Push memory for the list at `index`: one element more than it has, since 0 bytes are no memory. */

@@ -12,6 +12,10 @@ double gp_lua_number_field(lua_State *L, int index, const char *name);
 int64_t gp_lua_int_field(lua_State *L, int index, const char *name, int64_t otherwise);
 bool gp_lua_flag_field(lua_State *L, int index, const char *name);
 
+/* Set a field of the table at the top. */
+void gp_lua_set_number(lua_State *L, const char *name, double value);
+void gp_lua_set_int(lua_State *L, const char *name, int64_t value);
+
 /* Push memory that holds the elements of the list at `index`; it lives as long as it is on the
  * stack. Integers are 0..INT32_MAX; parameters are borrowed from the list. */
 int32_t *gp_lua_push_ints(lua_State *L, int index, const char *who, int *count);

@@ -1,22 +1,16 @@
 /* bindings/machine.c - what the machine and the runtime have: cores, memory, libraries. */
-#include "binding.h"
-
-/* Set a field of the table at the top. */
-static void set_integer(lua_State *L, const char *name, size_t value) {
-  lua_pushinteger(L, (lua_Integer)value);
-  lua_setfield(L, -2, name);
-}
+#include "field.h"
 
 /* core.memory() -> {live, peak, allocations, limit, collects}: bytes that the runtime holds */
 static int memory(lua_State *L) {
   gp_memory_info info = gp_memory();
   gp_lua *state = gp_lua_state(L);
   lua_createtable(L, 0, 5);
-  set_integer(L, "live", info.live);
-  set_integer(L, "peak", info.peak);
-  set_integer(L, "allocations", (size_t)info.allocations);
-  set_integer(L, "limit", state->limit);
-  set_integer(L, "collects", state->collects);
+  gp_lua_set_int(L, "live", (int64_t)info.live);
+  gp_lua_set_int(L, "peak", (int64_t)info.peak);
+  gp_lua_set_int(L, "allocations", (int64_t)info.allocations);
+  gp_lua_set_int(L, "limit", (int64_t)state->limit);
+  gp_lua_set_int(L, "collects", (int64_t)state->collects);
   return 1;
 }
 
@@ -30,8 +24,8 @@ static int memory_fail_at(lua_State *L) {
 static int machine(lua_State *L) {
   gp_machine info = gp_machine_info();
   lua_createtable(L, 0, 4);
-  set_integer(L, "cores", (size_t)info.cores);
-  set_integer(L, "memory", info.memory);
+  gp_lua_set_int(L, "cores", (int64_t)info.cores);
+  gp_lua_set_int(L, "memory", (int64_t)info.memory);
   lua_pushstring(L, info.isa);
   lua_setfield(L, -2, "isa");
   lua_pushstring(L, info.model);

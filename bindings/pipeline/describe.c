@@ -1,10 +1,7 @@
 /* bindings/pipeline/describe.c - what a plan runs and holds, as tables for lua/gpipe/pipeline/describe.lua. */
 #include "pipeline/pipeline.h"
 
-static void set_integer(lua_State *L, const char *name, lua_Integer value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, name);
-}
+#include "field.h"
 
 /* p:row(plan, device) -> the lowered schedule of a device as text */
 static int plan_row(lua_State *L) {
@@ -32,9 +29,9 @@ static int plan_edges(lua_State *L) {
     lua_setfield(L, -2, "label");
     lua_pushboolean(L, info.backward);
     lua_setfield(L, -2, "backward");
-    set_integer(L, "from", info.from);
-    set_integer(L, "slots", info.slots);
-    set_integer(L, "bytes", (lua_Integer)info.bytes);
+    gp_lua_set_int(L, "from", info.from);
+    gp_lua_set_int(L, "slots", info.slots);
+    gp_lua_set_int(L, "bytes", (int64_t)info.bytes);
     lua_createtable(L, info.to_count, 0);
     for (int r = 0; r < info.to_count; r++) {
       lua_pushinteger(L, info.to[r]);
@@ -54,13 +51,13 @@ static int plan_stage(lua_State *L) {
   gp_plan_stage_info(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
                      (int)luaL_checkinteger(L, 4), &info);
   lua_createtable(L, 0, 7);
-  set_integer(L, "versions", info.versions);
-  set_integer(L, "kept", info.kept);
-  set_integer(L, "recomputed", info.recomputed);
-  set_integer(L, "carried", info.carried);
-  set_integer(L, "kept_bytes", (lua_Integer)info.kept_bytes);
-  set_integer(L, "recomputed_bytes", (lua_Integer)info.recomputed_bytes);
-  set_integer(L, "carried_bytes", (lua_Integer)info.carried_bytes);
+  gp_lua_set_int(L, "versions", info.versions);
+  gp_lua_set_int(L, "kept", info.kept);
+  gp_lua_set_int(L, "recomputed", info.recomputed);
+  gp_lua_set_int(L, "carried", info.carried);
+  gp_lua_set_int(L, "kept_bytes", (int64_t)info.kept_bytes);
+  gp_lua_set_int(L, "recomputed_bytes", (int64_t)info.recomputed_bytes);
+  gp_lua_set_int(L, "carried_bytes", (int64_t)info.carried_bytes);
   return 1;
 }
 

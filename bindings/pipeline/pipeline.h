@@ -29,6 +29,8 @@ const gp_optim_hyper *gp_lua_push_hyper(lua_State *L, int optimizer, int list);
 gp_trace *gp_lua_take_trace(lua_State *L, int index);
 /* The lists of actions at index, borrowed. */
 gp_rows *gp_lua_check_rows(lua_State *L, int index);
+/* Push {op, stage, micro, version, begin, finish}; numbers that the action lacks are left out. */
+void gp_lua_push_timed(lua_State *L, const gp_action *action, double begin, double finish);
 /* Push the text of actions. */
 void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count);
 /* The verified schedule at index, borrowed. */

@@ -4,6 +4,8 @@
  * numbers and append. */
 #include "pipeline/pipeline.h"
 
+#include "field.h"
+
 gp_rows *gp_lua_check_rows(lua_State *L, int index) {
   gp_rows **box = luaL_checkudata(L, index, GP_LUA_ROWS);
   if (!*box) gp_lua_error(L, "rows: they were freed, expected live ones");
@@ -85,6 +87,17 @@ void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count) {
   size_t length = gp_rows_print(actions, count, NULL, 0);
   gp_rows_print(actions, count, luaL_buffinitsize(L, &buffer, length + 1), length + 1);
   luaL_pushresultsize(&buffer, length);
+}
+
+void gp_lua_push_timed(lua_State *L, const gp_action *action, double begin, double finish) {
+  lua_createtable(L, 0, 7);
+  lua_pushstring(L, gp_act_name((gp_act)action->op));
+  lua_setfield(L, -2, "op");
+  if (action->stage >= 0) gp_lua_set_int(L, "stage", action->stage);
+  if (action->micro >= 0) gp_lua_set_int(L, "micro", action->micro);
+  if (action->version >= 0) gp_lua_set_int(L, "version", action->version);
+  gp_lua_set_number(L, "begin", begin);
+  gp_lua_set_number(L, "finish", finish);
 }
 
 /* rows:text(device) -> "0F0,0F1,..." */

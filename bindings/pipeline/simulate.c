@@ -106,30 +106,6 @@ static int simulation_device(lua_State *L) {
   return 6;
 }
 
-/* Set a field of the table on the top where there is a number. */
-static void set_int(lua_State *L, const char *name, int32_t value) {
-  if (value < 0) return;
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, name);
-}
-
-/* Push {op, stage, micro, version, begin, finish}. */
-static void push_action(lua_State *L, const gp_action *action, double begin, double finish) {
-#define TEXT(name, text) text,
-  static const char *const ops[] = {GP_ACT_LIST(TEXT)};
-#undef TEXT
-  lua_createtable(L, 0, 6);
-  lua_pushstring(L, ops[action->op]);
-  lua_setfield(L, -2, "op");
-  set_int(L, "stage", action->stage);
-  set_int(L, "micro", action->micro);
-  set_int(L, "version", action->version);
-  lua_pushnumber(L, begin);
-  lua_setfield(L, -2, "begin");
-  lua_pushnumber(L, finish);
-  lua_setfield(L, -2, "finish");
-}
-
 /* simulation:timeline(device) -> list of {op, stage, micro, version, begin, finish, joined}; empty
  * cells are left out; joined: with the next one */
 static int simulation_timeline(lua_State *L) {
@@ -142,7 +118,7 @@ static int simulation_timeline(lua_State *L) {
   lua_createtable(L, count, 0);
   for (int i = 0, shown = 0; i < count; i++) {
     if (actions[i].op == GP_ACT_IDLE) continue;
-    push_action(L, &actions[i], begin[i], finish[i]);
+    gp_lua_push_timed(L, &actions[i], begin[i], finish[i]);
     if (actions[i].joined) {
       lua_pushboolean(L, true);
       lua_setfield(L, -2, "joined");
@@ -171,8 +147,8 @@ static int simulation_critical(lua_State *L) {
     const gp_action *actions = gp_schedule_get(schedule, path[i].device, &ignored);
     int32_t at = path[i].position;
     gp_simulation_times(simulation, path[i].device, &begin, &finish);
-    push_action(L, &actions[at], begin[at], finish[at]);
-    set_int(L, "device", path[i].device);
+    gp_lua_push_timed(L, &actions[at], begin[at], finish[at]);
+    gp_lua_set_int(L, "device", path[i].device);
     lua_pushstring(L, reasons[path[i].reason]);
     lua_setfield(L, -2, "after");
     lua_rawseti(L, -2, i + 1);
