@@ -49,6 +49,14 @@ function child.run(arguments, options)
   return child.shell(table.concat(words, " "), options.input)
 end
 
+-- Lua text that lets the program that runs it get SIGINT after each of the pauses (in seconds); the pipe is kept,
+-- because the collector would wait for its end.
+function child.presses(...)
+  local presses = {}
+  for i, pause in ipairs { ... } do presses[i] = ("sleep %g; kill -INT $PPID"):format(pause) end
+  return #presses > 0 and ("Presses = io.popen(%q)\n"):format(table.concat(presses, "; ")) or ""
+end
+
 function child.has(command)
   return (select(3, child.shell("command -v " .. command))) == 0
 end

@@ -7,10 +7,7 @@ local with_signals = os.getenv "GPIPE_SANITIZE" ~= "thread" and it or pending
 
 -- Run text in gpipe-lua, which gets SIGINT after each of the pauses (in seconds).
 local function interrupted(text, ...)
-  local presses = {}
-  for i, pause in ipairs { ... } do presses[i] = ("sleep %g; kill -INT $PPID"):format(pause) end
-  local prelude = ("io.popen(%q)\n"):format(table.concat(presses, "; "))
-  local script = child.file(prelude .. text)
+  local script = child.file(child.presses(...) .. text)
   child.seconds = 10
   local out, err, code = child.run { script }
   os.remove(script)

@@ -19,10 +19,7 @@ local function few() return pipe:step(x:narrow(1, 1, 2), y:narrow(1, 1, 2)) end
 ]]
 
 local function run(fault, text, ...)
-  local presses = {}
-  for i, pause in ipairs { ... } do presses[i] = ("sleep %g; kill -INT $PPID"):format(pause) end
-  local signal = #presses > 0 and ("io.popen(%q)\n"):format(table.concat(presses, "; ")) or ""
-  local script = child.file(PRELUDE .. signal .. text)
+  local script = child.file(PRELUDE .. child.presses(...) .. text)
   child.seconds = 60
   local out, err, code = child.run({ script }, { environment = { GPIPE_FAULT = fault } })
   os.remove(script)

@@ -188,11 +188,7 @@ end
 ]]
 
 local function run(fault, text, ...)
-  local presses = {}
-  for i, pause in ipairs { ... } do presses[i] = ("sleep %g; kill -INT $PPID"):format(pause) end
-  local press = "Presses = io.popen(%q) -- collected, it would wait\n"
-  local signal = #presses > 0 and press:format(table.concat(presses, "; ")) or ""
-  local script = child.file(PRELUDE .. signal .. text)
+  local script = child.file(PRELUDE .. child.presses(...) .. text)
   child.seconds = 60
   local out, err, code = child.run({ script }, { environment = { GPIPE_FAULT = fault } })
   os.remove(script)

@@ -1,4 +1,4 @@
--- lua/gpipe/schedule/columns.lua - tables of text: aligned columns that fit the terminal.
+-- lua/gpipe/schedule/columns.lua - tables of figures as text: aligned columns that fit the terminal.
 --
 -- COLUMNS is set by shells that want it obeyed. In a narrow one the first column is cut, then the line.
 
@@ -16,6 +16,24 @@ end
 function columns.number(value)
   if value == math.floor(value) and math.abs(value) < 1e15 then return ("%d"):format(value) end
   return math.abs(value) >= 1e4 and ("%.1f"):format(value) or ("%.4g"):format(value)
+end
+
+--- The mean of a list of figures.
+---@param list number[]
+---@return number
+function columns.mean(list)
+  local sum = 0
+  for _, value in ipairs(list) do sum = sum + value end
+  return sum / #list
+end
+
+--- The largest of a list of figures.
+---@param list number[]
+---@return number
+function columns.largest(list)
+  local most = list[1]
+  for _, value in ipairs(list) do most = math.max(most, value) end
+  return most
 end
 
 local function widths_of(rows)

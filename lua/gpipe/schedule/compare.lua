@@ -100,18 +100,6 @@ local function costs_of(given, share)
   return costs
 end
 
-local function mean(list)
-  local sum = 0
-  for _, value in ipairs(list) do sum = sum + value end
-  return sum / #list
-end
-
-local function largest(list)
-  local most = list[1]
-  for _, value in ipairs(list) do most = math.max(most, value) end
-  return most
-end
-
 ---@class gpipe.ComparedSchedule
 ---@field label string
 ---@field reason? string why there is no such schedule; then there is nothing else
@@ -130,9 +118,9 @@ local function measure(entry, given)
   local run = schedule:simulate(costs_of(given, share))
   return {
     label = entry.label, schedule = schedule, simulation = run, stages = schedule.stages,
-    makespan = run.makespan, span = run.span, bubble = mean(run.bubble),
-    peak = largest(run.peak_live) / share, peak_bytes = largest(run.peak_bytes),
-    weights = schedule.copies * largest(run.versions),
+    makespan = run.makespan, span = run.span, bubble = columns.mean(run.bubble),
+    peak = columns.largest(run.peak_live) / share, peak_bytes = columns.largest(run.peak_bytes),
+    weights = schedule.copies * columns.largest(run.versions),
   }
 end
 

@@ -68,17 +68,9 @@ end
 
 -- ---- text --------------------------------------------------------------------------------------
 
-local function mean(list)
-  local sum = 0
-  for _, value in ipairs(list) do sum = sum + value end
-  return sum / #list
-end
-
-local function most(list) return math.max(table.unpack(list, 1, math.min(#list, 200))) end
-
 -- Devices as rows, bytes and versions only where there are any.
 local function device_rows(self)
-  local bytes, versions = most(self.peak_bytes) > 0, most(self.versions) > 1
+  local bytes, versions = columns.largest(self.peak_bytes) > 0, columns.largest(self.versions) > 1
   local rows = { { "device", "work", "idle", "bubble", "live" } }
   if bytes then table.insert(rows[1], "bytes") end
   if versions then table.insert(rows[1], "versions") end
@@ -112,7 +104,7 @@ function Simulation:__tostring()
     ("schedule %s: %d devices, %d stages, %d micro-batches"):format(self.name, self.devices, self.stages,
       self.chunks),
     ("  makespan %s%s, span %s%s, bubble %.1f %%"):format(columns.number(self.makespan), unit,
-      columns.number(self.span), unit, 100 * mean(self.bubble)),
+      columns.number(self.span), unit, 100 * columns.mean(self.bubble)),
     columns.text(device_rows(self), "  "),
     columns.text({ { path_text(self), note = 1 } }, "  "),
   }, "\n")
