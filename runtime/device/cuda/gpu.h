@@ -1,0 +1,58 @@
+/* device/cuda/gpu.h - a logical device as the files of this plugin see it.
+ *
+ *   plugin.c     the entry point and the table
+ *   machine.c    which GPUs there are, or why there is none
+ *   gpu.c        open and close: streams, libraries' handles
+ *   partition.c  parts of a GPU: green contexts
+ *   memory.c     allocations and copies
+ *   event.c      events
+ *   graph.c      captured work
+ *   kernels.c    the table of kernels, from ops.def
+ *   error.c      CUDA's errors as statuses
+ *   gemm.c       products, by cuBLASLt
+ *   cudnn.c      graphs of cuDNN
+ *   range.c      names for profilers
+ */
+#ifndef GP_DEVICE_CUDA_GPU_H
+#define GP_DEVICE_CUDA_GPU_H
+
+#include <cuda_runtime_api.h>
+
+#include "device/plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gp_gemm_cache gp_gemm_cache;   /* gemm.c */
+typedef struct gp_cudnn_cache gp_cudnn_cache; /* cudnn.c */
+
+struct gp_gpu {
+  gp_gpu_spec spec;
+  gp_gpu_info info;
+  cudaStream_t streams[GP_STREAMS];
+  gp_gpu_math math;
+  void *green;           /* CUgreenCtx of a part with SMs of its own; NULL */
+  gp_gemm_cache *gemm;   /* NULL until the first product */
+  gp_cudnn_cache *cudnn; /* NULL until the first graph */
+};
+
+extern gp_plugin_host gp_host; /* handed over by the core */
+
+/* As in base/status.h, which this library does not link. */
+gp_status gp_gpu_fail(gp_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* GP_OK for cudaSuccess; else a text "cuda:0: <doing>: <what CUDA says>". */
+gp_status gp_gpu_check(const gp_gpu *gpu, cudaError_t error, const char *doing);
+
+#define GP_GPU_TRY(call)                                                                           \
+  do {                                                                                             \
+    gp_status gp_gpu_try_ = (call);                                                                \
+    if (gp_gpu_try_ != GP_OK) return gp_gpu_try_;                                                  \
+  } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

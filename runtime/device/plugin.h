@@ -1,0 +1,159 @@
+/* device/plugin.h - what the core and a device plugin (libgpipe_cuda.so) know of each other.
+ *
+ * The core links nothing of CUDA: it opens the plugin with dlopen and asks its one entry point for a
+ * table of functions. The plugin imports nothing from the core: what it may call is handed to it. Both
+ * are made from the same ops.def and compare its hash.
+ *
+ * A gp_gpu is a logical device: a GPU, or a part of one with streams of its own. Functions that take one
+ * and a stream enqueue and return; only those whose comment says so wait. Threads: one at a time per
+ * gp_gpu; a function makes the device current for its thread itself. Errors: GP_EDEVICE with CUDA's name
+ * for it; GP_ENOMEM. After a sticky error every call on that GPU gives the text of the first one. */
+#ifndef GP_DEVICE_PLUGIN_H
+#define GP_DEVICE_PLUGIN_H
+
+#include "ops/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { GP_PLUGIN_VERSION = 1 };
+
+typedef struct gp_gpu gp_gpu;
+typedef struct gp_gpu_event gp_gpu_event;
+typedef struct gp_gpu_graph gp_gpu_graph;
+
+/* What a plugin may call. */
+typedef struct gp_plugin_host {
+  uint32_t version;
+  uint64_t ops;                                            /* hash of ops.def */
+  gp_status (*fail)(gp_status status, const char *text);   /* set the thread's error text */
+} gp_plugin_host;
+
+typedef enum gp_stream { GP_STREAM_COMPUTE, GP_STREAM_SEND, GP_STREAM_RECEIVE, GP_STREAMS } gp_stream;
+
+/* "cuda:1/0of4" is GPU 1, part 0 of 4; parts 1 is the whole GPU. */
+typedef struct gp_gpu_spec {
+  int ordinal, part, parts;
+} gp_gpu_spec;
+
+typedef struct gp_gpu_info {
+  char name[96];
+  int major, minor; /* compute capability */
+  int sm_count;     /* of the whole GPU, or of the part that was opened */
+  size_t memory;    /* bytes of the whole GPU */
+  bool isolated;    /* a part has SMs of its own (a green context); false: parts share them */
+} gp_gpu_info;
+
+/* Precision of products of f32 matrices. */
+typedef enum gp_gpu_math { GP_GPU_F32, GP_GPU_TF32 } gp_gpu_math;
+
+/* In device memory: the first id out of range or value that is not finite. Kernels lower `key` with an
+ * atomic minimum, so the smallest (tag, position) is what stays. */
+typedef struct gp_gpu_fault {
+  uint64_t key;  /* tag << 32 | position of the element; GP_GPU_NO_FAULT: none */
+  int64_t value; /* the id */
+} gp_gpu_fault;
+#define GP_GPU_NO_FAULT UINT64_MAX
+
+/* An application of an op: what the CPU kernels see, with addresses of the device (the step block's too,
+ * which the host must not read). */
+typedef struct gp_gpu_call {
+  gp_call op;
+  void *scratch;       /* as large as prepare asked for, aligned to 256 bytes */
+  gp_gpu_fault *fault; /* device memory */
+  uint32_t tag;        /* names this application in *fault */
+} gp_gpu_call;
+
+/* n elements for an update: as gp_optim_slice, in device memory. */
+typedef struct gp_gpu_slice {
+  gp_dtype dtype; /* f32 or f64 */
+  int64_t n;
+  void *value;
+  const void *grad;
+  void *moment1, *moment2;
+} gp_gpu_slice;
+
+/* What a plugin gives: sections as in the comments above each group. */
+typedef struct gp_gpu_api {
+  uint32_t version;
+  const char *kind; /* "cuda" */
+
+  /* The machine. count fails with the reason where there is no GPU (GP_EDEVICE). */
+  gp_status (*count)(int *count);
+  gp_status (*describe)(int ordinal, gp_gpu_info *info);
+
+  /* Open and close a logical device. close waits for its work. */
+  gp_status (*open)(const gp_gpu_spec *spec, gp_gpu **gpu);
+  void (*close)(gp_gpu *gpu);
+  void (*info)(const gp_gpu *gpu, gp_gpu_info *info);
+  void (*set_math)(gp_gpu *gpu, gp_gpu_math math);
+
+  /* Memory. host_alloc gives pinned host memory that every device reaches. free bytes: of the GPU now. */
+  gp_status (*alloc)(gp_gpu *gpu, size_t bytes, void **memory);
+  void (*free)(gp_gpu *gpu, void *memory);
+  gp_status (*host_alloc)(size_t bytes, void **memory);
+  void (*host_free)(void *memory);
+  gp_status (*free_bytes)(gp_gpu *gpu, size_t *bytes);
+
+  /* Streams. copy: between host (pinned, else it blocks) and device, or on the device. copy_peer: from
+   * another GPU; reaches says whether that works without a detour through the host. */
+  gp_status (*copy)(gp_gpu *gpu, gp_stream stream, void *to, const void *from, size_t bytes);
+  gp_status (*copy_peer)(gp_gpu *gpu, gp_stream stream, void *to, const gp_gpu *source,
+                         const void *from, size_t bytes);
+  gp_status (*fill)(gp_gpu *gpu, gp_stream stream, void *to, int byte, size_t bytes);
+  bool (*reaches)(const gp_gpu *gpu, const gp_gpu *other);
+  bool (*same_memory)(const gp_gpu *a, const gp_gpu *b); /* logical devices of one GPU */
+  gp_status (*sync)(gp_gpu *gpu, gp_stream stream);      /* waits */
+
+  /* Events. wait: the stream waits for what the event was last recorded after; on any device. finish
+   * waits on the host; done asks. seconds: between two timed events that happened. */
+  gp_status (*event_new)(gp_gpu *gpu, bool timed, gp_gpu_event **event);
+  void (*event_free)(gp_gpu_event *event);
+  gp_status (*record)(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
+  gp_status (*wait)(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
+  gp_status (*finish)(gp_gpu_event *event);
+  gp_status (*done)(gp_gpu_event *event, bool *done);
+  gp_status (*seconds)(gp_gpu_event *from, gp_gpu_event *to, double *seconds);
+
+  /* Ops, on the compute stream. prepare settles everything that run would have to look up (plans and
+   * algorithms of libraries) and the scratch it needs; its addresses may be NULL. */
+  gp_status (*prepare)(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
+  gp_status (*run)(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
+  /* Lower fault->key where one of the values is not finite. */
+  gp_status (*check_finite)(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);
+  /* blocks[count] (device) get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
+  gp_status (*settle)(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);
+
+  /* Updates, on the compute stream: as in optim/optim.h. sum_squares writes one f64 to *sum (device);
+   * scratch holds GP_GPU_SUM_SCRATCH bytes. */
+  gp_status (*update)(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
+                      const gp_gpu_slice *slice);
+  gp_status (*add)(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from);
+  gp_status (*scale)(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *data, double factor);
+  gp_status (*sum_squares)(gp_gpu *gpu, gp_dtype dtype, int64_t n, const void *data, double *sum,
+                           void *scratch);
+
+  /* Graphs: what is enqueued on the compute stream between begin and end is not run but kept. end gives
+   * NULL where this device cannot (the work then was lost: run it again). */
+  gp_status (*capture_begin)(gp_gpu *gpu);
+  gp_status (*capture_end)(gp_gpu *gpu, gp_gpu_graph **graph);
+  gp_status (*launch)(gp_gpu *gpu, gp_gpu_graph *graph);
+  void (*graph_free)(gp_gpu_graph *graph);
+
+  /* Named ranges for profilers (NVTX), on the calling thread. */
+  void (*range_push)(const char *name, int64_t payload);
+  void (*range_pop)(void);
+} gp_gpu_api;
+
+enum { GP_GPU_SUM_SCRATCH = 16384 };
+
+/* The entry point, by this name. Errors: GP_EUNSUPPORTED where versions or hashes differ. */
+typedef gp_status (*gp_plugin_open)(const gp_plugin_host *host, const gp_gpu_api **api);
+#define GP_PLUGIN_ENTRY "gp_cuda_plugin_open"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
