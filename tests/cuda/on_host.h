@@ -24,6 +24,12 @@
 #undef __shared__
 #define __shared__ static thread_local
 
+/* What the compiler is told about registers. */
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __maxnreg__
+#define __maxnreg__(...)
+
 #define threadIdx (gp_host_now->thread)
 #define blockIdx  (gp_host_now->block)
 #define blockDim  (gp_host_now->block_size)
