@@ -20,9 +20,8 @@ struct gp_host_view {
   void *shared; /* as large as the launch said, all bytes 255 when the block begins */
 };
 
-/* Of the calling thread; NULL where no kernel runs. One word, so that it fits where libraries opened late
- * find room for the fastest kind of thread-local memory. */
-extern thread_local gp_host_view *gp_host_now __attribute__((tls_model("initial-exec")));
+/* Of the calling thread; NULL where no kernel runs. */
+extern thread_local gp_host_view *gp_host_now;
 
 struct gp_host_geometry {
   dim3 grid, block;
