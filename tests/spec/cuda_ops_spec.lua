@@ -30,8 +30,8 @@ local function aligned(t) return t:to(GPU) end
 
 -- One element behind it: contiguous, but no 16-byte access may begin there.
 local function shifted(t)
-  local shape, n = t.shape, t:numel()
-  local flat = gp.concat({ gp.zeros({ 1 }, { dtype = t.dtype }), t:reshape(n) }):to(GPU)
+  local shape, n, one = t.shape, t:numel(), gp.zeros({ 1 }, { dtype = t.dtype })
+  local flat = gp.concat({ one, t:reshape(n), one }):to(GPU)
   return flat:narrow(1, 2, n):reshape(shape)
 end
 
