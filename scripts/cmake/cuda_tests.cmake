@@ -31,7 +31,7 @@ endforeach()
 file(GLOB PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
 list(FILTER PLUGIN_FILES EXCLUDE REGEX "/(gemm|cudnn)[^/]*\\.c$")
 file(GLOB LIBRARIES CONFIGURE_DEPENDS tests/cuda/libraries/*.c tests/cuda/libraries/*.cpp)
-file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/*.c tests/cuda/fibers.cpp tests/cuda/cudart/*.c)
+file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp tests/cuda/cudart/*.c)
 
 # ---- how it is compiled ------------------------------------------------------------------------
 
@@ -70,8 +70,23 @@ set_target_properties(fibers_test PROPERTIES CXX_VISIBILITY_PRESET default)
 add_test(NAME cuda/fibers_test COMMAND fibers_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(cuda/fibers_test PROPERTIES TIMEOUT ${C_LIMIT})
 
-# Specs of GPUs run on the host's form; a second time with the blocks of kernels in reverse order.
+# Tests of the plugin's table take it as the core does.
 set(HOST_PLUGIN "GPIPE_CUDA_PLUGIN=$<TARGET_FILE:gpipe_cuda_host>")
+file(GLOB TABLE_TESTS CONFIGURE_DEPENDS tests/cuda/*_test.c)
+foreach(source ${TABLE_TESTS})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(cuda_${name} ${source})
+  target_include_directories(cuda_${name} PRIVATE tests/c)
+  target_link_libraries(cuda_${name} PRIVATE gpipe_runtime)
+  set_target_properties(cuda_${name} PROPERTIES C_VISIBILITY_PRESET default)
+  foreach(order "" "_reversed")
+    add_test(NAME cuda/${name}${order} COMMAND cuda_${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_tests_properties(cuda/${name}${order} PROPERTIES TIMEOUT ${C_LIMIT} ENVIRONMENT "${HOST_PLUGIN}")
+  endforeach()
+  set_property(TEST cuda/${name}_reversed APPEND PROPERTY ENVIRONMENT "GPIPE_TEST_REVERSE=1")
+endforeach()
+
+# Specs of GPUs run on the host's form; a second time with the blocks of kernels in reverse order.
 foreach(spec ${SPECS})
   get_filename_component(name ${spec} NAME_WE)
   if(NOT name MATCHES "^cuda_" OR NOT BUSTED)
