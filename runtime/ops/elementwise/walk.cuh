@@ -70,6 +70,7 @@ static __device__ inline int gp_grid_locate(const gp_grid &grid, uint32_t unit,
                                             int64_t (&at)[OPERANDS]) {
   for (int k = 0; k < OPERANDS; k++) at[k] = 0;
   uint32_t last = unit;
+#pragma unroll 1
   for (int d = grid.rank - 1; d > 0; d--) {
     const uint32_t before = gp_divide(unit, grid.dim[d]), index = unit - before * grid.dim[d].by;
     for (int k = 0; k < OPERANDS; k++) at[k] += index * grid.stride[d][k];
