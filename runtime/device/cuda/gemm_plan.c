@@ -43,12 +43,16 @@ size_t gp_gemm_element(gp_dtype dtype) {
   return sizes[dtype];
 }
 
+/* "product of bf16 512x768 by 768x3072, the right one stored transposed, to f32: why" */
 static gp_status fail(const gp_gpu *gpu, const gp_gemm *g, gp_status status, const char *why) {
-  return gp_gpu_fail(status, "cuda:%d: product of %s %lldx%lld%s by %lldx%lld%s (%lld) to %s%s: %s",
-                     gpu->spec.ordinal, type_name(g->type), (long long)g->m, (long long)g->k,
-                     g->transpose_a ? " stored transposed" : "", (long long)g->k, (long long)g->n,
-                     g->transpose_b ? " stored transposed" : "", (long long)g->batch,
-                     type_name(g->d_type), g->biased ? " with bias" : "", why);
+  static const char *const stored[] = {"", ", the left one stored transposed",
+                                       ", the right one stored transposed",
+                                       ", both stored transposed"};
+  return gp_gpu_fail(status, "cuda:%d: %lld product(s) of %s %lldx%lld by %lldx%lld%s%s, to %s: %s",
+                     gpu->spec.ordinal, (long long)g->batch, type_name(g->type), (long long)g->m,
+                     (long long)g->k, (long long)g->k, (long long)g->n,
+                     stored[g->transpose_a + 2 * g->transpose_b], g->biased ? ", with bias" : "",
+                     type_name(g->d_type), why);
 }
 
 gp_status gp_gemm_check(gp_gpu *gpu, const gp_gemm *gemm, cublasStatus_t status) {

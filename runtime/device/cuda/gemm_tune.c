@@ -21,12 +21,12 @@ static size_t stack_bytes(gp_dtype dtype, int64_t rows, int64_t ld, int64_t batc
   return (size_t)(rows * ld + (batch - 1) * stride) * gp_gemm_element(dtype);
 }
 
-static cudaError_t take(void **memory, size_t bytes) {
+static cudaError_t take(void **memory, size_t bytes, cudaStream_t stream) {
   cudaError_t e = cudaMalloc(memory, bytes);
-  return e == cudaSuccess ? cudaMemset(*memory, 0, bytes) : e;
+  return e == cudaSuccess ? cudaMemsetAsync(*memory, 0, bytes, stream) : e;
 }
 
-static cudaError_t open_bench(const gp_gemm *g, bench *b) {
+static cudaError_t open_bench(const gp_gemm *g, cudaStream_t stream, bench *b) {
   *b = (bench){.gemm = *g};
   void *memory[4] = {NULL, NULL, NULL, NULL};
   const size_t bytes[] = {
@@ -36,7 +36,7 @@ static cudaError_t open_bench(const gp_gemm *g, bench *b) {
       (size_t)g->n * gp_gemm_element(g->d_type)};
   cudaError_t e = cudaEventCreate(&b->from);
   if (e == cudaSuccess) e = cudaEventCreate(&b->to);
-  for (int i = 0; i < 4 && e == cudaSuccess; i++) e = take(&memory[i], bytes[i]);
+  for (int i = 0; i < 4 && e == cudaSuccess; i++) e = take(&memory[i], bytes[i], stream);
   b->gemm.a = memory[0], b->gemm.b = memory[1], b->gemm.d = memory[2], b->gemm.bias = memory[3];
   return e;
 }
@@ -70,7 +70,8 @@ gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_ge
                             gp_gemm_plan *plan) {
   bench b;
   float best = INFINITY;
-  gp_status status = gp_gpu_check(gpu, open_bench(gemm, &b), "memory to time products in");
+  cudaError_t opened = open_bench(gemm, gpu->streams[GP_STREAM_COMPUTE], &b);
+  gp_status status = gp_gpu_check(gpu, opened, "memory to time products in");
   for (int i = 0; i < count && status == GP_OK; i++) {
     gp_gemm_plan candidate = *plan;
     candidate.algorithm = found[i].algo;
