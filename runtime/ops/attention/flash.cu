@@ -63,6 +63,7 @@ template <typename C, int N> static __device__ C exponentials(running<C> &r, int
 template <typename C, int N>
 static __device__ void drop(const dropout<C> &d, int64_t query, int64_t key, C s[STEP][STEP]) {
   const place<N> at;
+#pragma unroll
   for (int i = 0; i < STEP; i++) {
     C factor[STEP];
     draw<C, N>(d, query + at.y + i * place<N>::span, key + at.x, factor);
@@ -138,7 +139,8 @@ static __device__ inline int64_t keys_seen(const gp_attention &a, int64_t query,
 }
 
 template <typename T, int CHUNKS>
-static __global__ void __launch_bounds__(256) attention_forward(gp_attention a) {
+static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
+    attention_forward(gp_attention a) {
   typedef gp_compute<T> C;
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;

@@ -124,7 +124,8 @@ static __device__ void gradients_by_query(const gp_attention &a, const head<T> &
 }
 
 template <typename T, int CHUNKS>
-static __global__ void __launch_bounds__(256) attention_dq(gp_attention a) {
+static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
+    attention_dq(gp_attention a) {
   typedef gp_compute<T> C;
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;
@@ -164,7 +165,8 @@ static __device__ void gradients_by_key(const gp_attention &a, const head<T> &x,
 }
 
 template <typename T, int CHUNKS>
-static __global__ void __launch_bounds__(256) attention_dk_dv(gp_attention a) {
+static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS))
+    attention_dk_dv(gp_attention a) {
   typedef gp_compute<T> C;
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;

@@ -17,6 +17,14 @@ enum { STEP = 4 };
 template <typename T> struct side_of { static const int rows = 64; };
 template <> struct side_of<double> { static const int rows = 32; };
 
+/* Blocks that a multiprocessor is to hold at least, which bounds the registers: two hide each other's
+ * waits for memory, unless a thread has too many outputs for that. outputs: tiles of them. */
+template <typename T> static constexpr int resident(int outputs) { return outputs <= 2 ? 2 : 1; }
+template <> constexpr int resident<double>(int) { return 4; }
+template <typename T> static constexpr int threads_of() {
+  return (side_of<T>::rows / STEP) * (side_of<T>::rows / STEP);
+}
+
 /* Rows are 4 elements further apart than their length, for the banks. */
 template <typename C, int N> struct alignas(16) tile { C at[N][N + STEP]; };
 
@@ -97,7 +105,7 @@ static __device__ void load(tile<gp_compute<T>, N> &to, const matrix<T> &from, i
 template <typename C, int N>
 static __device__ void add_outer(C s[STEP][STEP], const tile<C, N> &a, const tile<C, N> &b) {
   const place<N> at;
-#pragma unroll 4
+#pragma unroll 2
   for (int d = 0; d < N; d += STEP) {
     quad<C> left[STEP], right[STEP];
 #pragma unroll
@@ -118,7 +126,7 @@ static __device__ void add_outer(C s[STEP][STEP], const tile<C, N> &a, const til
 template <typename C, int N>
 static __device__ void add_product(C o[STEP][STEP], const tile<C, N> &p, const tile<C, N> &b) {
   const place<N> at;
-#pragma unroll 4
+#pragma unroll 2
   for (int k = 0; k < N; k += STEP) {
     quad<C> left[STEP], right[STEP];
 #pragma unroll
