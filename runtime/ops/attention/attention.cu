@@ -3,6 +3,7 @@
  * The operands may be views with any strides. Also here: what both attention ops decide alike. */
 #include <math.h>
 
+#include "device/cuda/cudnn.h"
 #include "ops/attention/flash.cuh"
 
 /* ---- for both ops -------------------------------------------------------------------------- */
@@ -16,13 +17,20 @@ void gp_attention_set_attrs(gp_attention *a, const gp_call *call) {
   a->scale = attr->f[1] != 0 ? attr->f[1] : 1 / sqrt((double)a->width);
 }
 
+/* Scratch for either way: which one it is can change where an address is not aligned. */
 gp_status gp_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch) {
-  (void)gpu;
+  bool planned;
+  size_t other = 0;
+  GP_GPU_TRY(gp_cudnn_attention_prepare(gpu, a, &other, &planned));
   *scratch = gp_flash_scratch(a);
+  if (planned && other > *scratch) *scratch = other;
   return GP_OK;
 }
 
 gp_status gp_attention_run(gp_gpu *gpu, const gp_attention *a) {
+  bool planned;
+  GP_GPU_TRY(gp_cudnn_attention_run(gpu, a, &planned));
+  if (planned) return GP_OK;
   return a->backward ? gp_flash_backward(gpu, a) : gp_flash_forward(gpu, a);
 }
 
