@@ -14,28 +14,6 @@ static const double most_scores = 256.0 * 1024 * 1024;
 
 enum { KEY_ATTENTION = 1, ALIGNMENT = 256 };
 
-/* ---- what fits ----------------------------------------------------------------------------- */
-
-/* Rows of D adjacent halves, all 16 bytes apart, none of them shared. */
-static bool fits_value(const gp_attention *a, const gp_attention_value *v, int64_t rows) {
-  const int64_t dim[] = {a->batches, a->heads, rows}, stride[] = {v->batch, v->head, v->row};
-  if (v->column != 1 || (uintptr_t)v->data % 16 != 0) return false;
-  for (int d = 0; d < 3; d++)
-    if (dim[d] > 1 && (stride[d] < a->width || stride[d] % 8 != 0)) return false;
-  return true;
-}
-
-bool gp_cudnn_attention_fits(const gp_attention *a) {
-  const gp_attention_value *by_query[] = {&a->q, &a->o, &a->d_o, &a->d_q};
-  const gp_attention_value *by_key[] = {&a->k, &a->v, &a->d_k, &a->d_v};
-  const bool halves = a->dtype == GP_BF16 || a->dtype == GP_F16;
-  if (!halves || a->dropout > 0 || a->width % 8 != 0) return false;
-  if (a->batches < 1 || a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1) return false;
-  for (int i = 0; i < (a->backward ? 4 : 2); i++)
-    if (!fits_value(a, by_query[i], a->queries) || !fits_value(a, by_key[i], a->keys)) return false;
-  return true;
-}
-
 /* ---- pieces -------------------------------------------------------------------------------- */
 
 /* The largest divisor of n that is at most `most`. */

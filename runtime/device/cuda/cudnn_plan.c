@@ -104,18 +104,30 @@ static bool try_engines(gp_cudnn_plan *plan, gp_cudnn_node operations, cudnnBack
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target) {
+static bool try_modes(gp_cudnn_plan *plan, gp_cudnn_node operations,
+                      const gp_cudnn_target *target) {
   static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
   gp_cudnn_graph *g = &plan->graph;
-  gp_cudnn_node operations = make_operations(g, target);
   const int mark = g->n_nodes;
-  if (g->status != CUDNN_STATUS_SUCCESS) return false;
   for (int i = 0; i < 2; i++) {
     gp_cudnn_release(g, mark);
     g->status = CUDNN_STATUS_SUCCESS;
     if (try_engines(plan, operations, modes[i], target)) return true;
   }
+  gp_cudnn_release(g, mark);
   return false;
+}
+
+/* Engines that compile their code (attention) refuse any number of multiprocessors but the GPU's own:
+ * on a part of a GPU they get none rather than no plan. */
+bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target) {
+  gp_cudnn_graph *g = &plan->graph;
+  gp_cudnn_node operations = make_operations(g, target);
+  if (g->status != CUDNN_STATUS_SUCCESS) return false;
+  if (try_modes(plan, operations, target)) return true;
+  gp_cudnn_target whole = *target;
+  whole.sm_count = 0;
+  return target->sm_count > 0 && try_modes(plan, operations, &whole);
 }
 
 void gp_cudnn_plan_close(gp_cudnn_plan *plan) {
