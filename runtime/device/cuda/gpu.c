@@ -22,8 +22,13 @@ int gp_cuda_current(void) { return current >= 0 ? current : atomic_load(&opened)
 
 gp_status gp_cuda_switch(int ordinal) {
   if (current == ordinal) return GP_OK;
-  gp_gpu_spec spec = {.ordinal = ordinal, .parts = 1};
-  GP_GPU_TRY(gp_cuda_check_spec(&spec, cudaSetDevice(ordinal), "making it current"));
+  cudaError_t error = cudaSetDevice(ordinal);
+  if (error != cudaSuccess) {
+    int count;
+    GP_GPU_TRY(gp_cuda_count(&count)); /* says it better where there is none at all */
+    gp_gpu_spec spec = {.ordinal = ordinal, .parts = 1};
+    return gp_cuda_check_spec(&spec, error, "making it current");
+  }
   current = ordinal;
   return GP_OK;
 }
@@ -80,6 +85,7 @@ gp_status gp_cuda_open(const gp_gpu_spec *spec, gp_gpu **gpu) {
 void gp_cuda_close(gp_gpu *gpu) {
   if (!gpu) return;
   (void)gp_cuda_switch(gpu->spec.ordinal);
+  if (gpu->capturing) gp_cuda_capture_drop(gpu);
   for (int i = 0; i < GP_STREAMS; i++) (void)cudaStreamSynchronize(gpu->streams[i]);
   gp_cudnn_close(gpu);
   gp_gemm_close(gpu);

@@ -63,17 +63,41 @@ static gp_status keep(gp_gpu *gpu, cudaGraphExec_t exec, gp_gpu_graph **graph) {
   return GP_OK;
 }
 
-gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
+void gp_cuda_capture_drop(gp_gpu *gpu) {
+  cudaStream_t stream = gpu->streams[GP_STREAM_COMPUTE];
+  enum cudaStreamCaptureStatus status;
+  if (cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
+      status != cudaStreamCaptureStatusNone) {
+    cudaGraph_t captured = NULL;
+    (void)cudaStreamEndCapture(stream, &captured);
+    if (captured) (void)cudaGraphDestroy(captured);
+  }
+  (void)cudaGetLastError();
   gpu->capturing = false;
-  *graph = NULL;
-  GP_GPU_TRY(gp_cuda_use(gpu));
-  cudaGraph_t captured = NULL;
+}
+
+/* *captured receives NULL for a refusal; either way the stream is out of its capture. */
+static gp_status end(gp_gpu *gpu, cudaGraph_t *captured) {
   bool refused;
-  cudaError_t error = cudaStreamEndCapture(gpu->streams[GP_STREAM_COMPUTE], &captured);
-  GP_GPU_TRY(judge(gpu, error, "ending a capture", &refused));
-  if (!captured || refused) return GP_OK;
+  *captured = NULL;
+  cudaError_t error = cudaStreamEndCapture(gpu->streams[GP_STREAM_COMPUTE], captured);
+  gp_status status = judge(gpu, error, "ending a capture", &refused);
+  if (error != cudaSuccess) gp_cuda_capture_drop(gpu);
+  gpu->capturing = false;
+  return status;
+}
+
+gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
+  *graph = NULL;
+  cudaGraph_t captured = NULL;
   cudaGraphExec_t exec;
-  gp_status status = instantiate(gpu, captured, &exec);
+  gp_status status = gp_cuda_use(gpu);
+  if (status == GP_OK)
+    status = end(gpu, &captured);
+  else
+    gp_cuda_capture_drop(gpu);
+  if (!captured) return status;
+  status = instantiate(gpu, captured, &exec);
   (void)cudaGraphDestroy(captured);
   return status == GP_OK && exec ? keep(gpu, exec, graph) : status;
 }

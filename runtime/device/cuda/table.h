@@ -97,6 +97,8 @@ gp_status gp_cuda_capture_begin(gp_gpu *gpu);
 gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph);
 gp_status gp_cuda_launch(gp_gpu *gpu, gp_gpu_graph *graph);
 void gp_cuda_graph_free(gp_gpu_graph *graph);
+/* Leave a capture that nobody will end, or that would not end: its work is lost. */
+void gp_cuda_capture_drop(gp_gpu *gpu);
 
 /* ---- range.c ------------------------------------------------------------------------------- */
 
