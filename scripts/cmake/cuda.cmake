@@ -114,5 +114,7 @@ set_target_properties(gpipe_cuda PROPERTIES LINK_DEPENDS ${map}
 
 # The program looks in ../lib/gpipe, the module beside itself.
 install(TARGETS gpipe_cuda LIBRARY DESTINATION lib/gpipe)
-install(CODE "file(CREATE_LINK ../../gpipe/libgpipe_cuda.so
-  \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/lua/5.4/libgpipe_cuda.so\" SYMBOLIC)")
+install(CODE [[
+  set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/lua/5.4")
+  file(MAKE_DIRECTORY "${folder}")
+  file(CREATE_LINK ../../gpipe/libgpipe_cuda.so "${folder}/libgpipe_cuda.so" SYMBOLIC)]])
