@@ -25,7 +25,10 @@ static gp_plugin_open find_plugin(void) {
   if (length <= 0) return NULL;
   path[length] = 0;
   strcpy(strrchr(path, '/') + 1, "libgpipe_cuda.so");
-  if (!named && access(path, R_OK)) return NULL; /* this build has none */
+  if (!named && access(path, R_OK)) {
+    printf("this build has no CUDA plugin: nothing is tested\n");
+    return NULL;
+  }
   void *handle = dlopen(named ? named : path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) printf("%s\n", dlerror());
   CHECK(handle != NULL);
@@ -105,6 +108,7 @@ TEST(refuses_what_is_not_there) {
   api->close(NULL);
 }
 
+/* Disjoint where they are isolated: their multiprocessors are no more than the GPU has. */
 TEST(parts_of_a_gpu_add_up) {
   if (!gpus) return;
   enum { PARTS = 4 };
@@ -125,6 +129,7 @@ TEST(parts_of_a_gpu_add_up) {
 
 /* ---- memory, streams, events ----------------------------------------------------------------- */
 
+/* The refusal is no lasting error: what fits is given afterwards. */
 TEST(out_of_memory_says_how_much) {
   if (!gpus) return;
   gp_gpu *gpu = open_part(0, 0, 1);
@@ -188,6 +193,7 @@ static void send(pair *p) {
   CHECK_STATUS(api->finish(p->b_done), GP_OK);
 }
 
+/* Only events stand between the three streams that this value passes. */
 TEST(events_order_streams_and_gpus) {
   if (!gpus) return;
   pair p = open_pair();
@@ -242,6 +248,7 @@ TEST(a_graph_runs_again_with_its_events) {
   close_pair(&p);
 }
 
+/* A capture forbids to wait for its stream. */
 TEST(a_spoilt_capture_leaves_the_stream_usable) {
   if (!gpus) return;
   pair p = open_pair();

@@ -9,6 +9,8 @@
 
 gp_plugin_host gp_host;
 
+/* ---- the table ------------------------------------------------------------------------------- */
+
 static const gp_gpu_api api = {
     .version = GP_PLUGIN_VERSION,
     .kind = "cuda",
@@ -51,6 +53,8 @@ static const gp_gpu_api api = {
     .range_push = gp_cuda_range_push,
     .range_pop = gp_cuda_range_pop,
 };
+
+/* ---- the entry point ------------------------------------------------------------------------- */
 
 /* Work of different pipelines on one GPU shares hardware queues, 8 unless the driver is told before its
  * first call; parts of a GPU would then wait for each other. A user's own number stands. */
