@@ -17,6 +17,9 @@ enum { MOST_GPUS = 64 };
 typedef struct gpu_home {
   gp_home home;
   gp_gpu *gpu;
+  char *bounce; /* pinned: few bytes pass through it, so that a step copies no pageable memory */
+  void *scratch;
+  size_t scratch_bytes;
   int64_t blocks;
   size_t live, peak;
 } gpu_home;
@@ -213,9 +216,46 @@ static gp_status home_alloc(gp_home *home, size_t bytes, void **memory) {
   return GP_OK;
 }
 
-static gp_status home_copy(gp_home *home, void *to, const void *from, size_t bytes) {
+enum { BOUNCE = 1 << 16 };
+
+static gp_status copy_and_wait(gp_home *home, void *to, const void *from, size_t bytes) {
+  if (!bytes) return GP_OK;
   GP_TRY(gpus.api->copy(gp_home_gpu(home), GP_STREAM_COMPUTE, to, from, bytes));
   return gpus.api->sync(gp_home_gpu(home), GP_STREAM_COMPUTE);
+}
+
+static gp_status home_read(gp_home *home, void *to, const void *from, size_t bytes) {
+  bool few = bytes <= BOUNCE;
+  GP_TRY(copy_and_wait(home, few ? of(home)->bounce : to, from, bytes));
+  if (few && bytes) memcpy(to, of(home)->bounce, bytes);
+  return GP_OK;
+}
+
+static gp_status home_write(gp_home *home, void *to, const void *from, size_t bytes) {
+  bool few = bytes <= BOUNCE;
+  if (few && bytes) memcpy(of(home)->bounce, from, bytes);
+  return copy_and_wait(home, to, few ? of(home)->bounce : from, bytes);
+}
+
+/* Kept until more is wanted: who uses it waits for the end of its use. */
+gp_status gp_home_scratch(gp_home *home, size_t bytes, void **scratch) {
+  gpu_home *h = of(home);
+  if (bytes > h->scratch_bytes) {
+    void *memory;
+    GP_TRY(gpus.api->alloc(h->gpu, bytes, &memory));
+    if (h->scratch) gpus.api->free(h->gpu, h->scratch);
+    h->scratch = memory;
+    h->scratch_bytes = bytes;
+  }
+  *scratch = h->scratch;
+  return GP_OK;
+}
+
+static void close_home(gpu_home *h) {
+  if (h->scratch) gpus.api->free(h->gpu, h->scratch);
+  if (h->bounce) gpus.api->host_free(h->bounce);
+  if (h->gpu) gpus.api->close(h->gpu);
+  gp_free(h);
 }
 
 static gp_status open_home(int ordinal) {
@@ -223,12 +263,13 @@ static gp_status open_home(int ordinal) {
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->home = (gp_home){.alloc = home_alloc,
                          .free = home_free,
-                         .read = home_copy,
-                         .write = home_copy,
+                         .read = home_read,
+                         .write = home_write,
                          .zero = home_zero};
   snprintf(made->home.name, sizeof made->home.name, "cuda:%d", ordinal);
   gp_status status = gpus.api->open(&(gp_gpu_spec){.ordinal = ordinal, .parts = 1}, &made->gpu);
-  if (status) return gp_free(made), status;
+  if (!status) status = gpus.api->host_alloc(BOUNCE, (void **)&made->bounce);
+  if (status) return close_home(made), status;
   gpus.homes[ordinal] = made;
   return GP_OK;
 }
@@ -245,8 +286,7 @@ void gp_gpus_close(void) {
   for (int i = 0; i < MOST_GPUS; i++) {
     gpu_home *h = gpus.homes[i];
     if (!h || h->blocks) continue;
-    gpus.api->close(h->gpu);
-    gp_free(h);
+    close_home(h);
     gpus.homes[i] = NULL;
   }
 }

@@ -24,5 +24,7 @@ gp_status gp_gpus_api(const gp_gpu_api **api);
 gp_status gp_gpus_home(int ordinal, gp_home **home);
 /* What drives that memory from the script's thread. */
 gp_gpu *gp_home_gpu(gp_home *home);
+/* Memory of the home for one use at a time, kept for the next. */
+gp_status gp_home_scratch(gp_home *home, size_t bytes, void **scratch);
 
 #endif

@@ -3,9 +3,9 @@
 
 #include "base/tensor.h"
 
-gp_status gp_block_new(size_t bytes, gp_tensor **block) {
+gp_status gp_block_new(gp_home *home, size_t bytes, gp_tensor **block) {
   if (!bytes) return GP_OK;
-  return gp_tensor_new(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
+  return gp_tensor_new_at(home, GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
 }
 
 /* What a view does when its last reference goes. */

@@ -40,8 +40,6 @@ gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step) {
   gp_call call = gp_application_call(a, step);
   GP_TRY(gp_gpus_api(&api));
   GP_TRY(api->prepare(gp_home_gpu(a->home), a->op, &call, &scratch));
-  GP_TRY(a->home->alloc(a->home, SCRATCH_AT + scratch, &memory));
-  gp_status status = run(a, step, memory);
-  a->home->free(a->home, memory, SCRATCH_AT + scratch);
-  return status;
+  GP_TRY(gp_home_scratch(a->home, SCRATCH_AT + scratch, &memory));
+  return run(a, step, memory);
 }
