@@ -162,14 +162,15 @@ template <typename T> static __global__ void join_kernel(scatter<T> s, gp_column
   if (after == 0) return;
   const gp_column_group group = gp_column_group_of<count>(p, blockIdx.x % p.tiles);
   A sum[count] = {};
-  if (group.first < s.width)
 #pragma unroll 4
-    for (int64_t k = threadIdx.y; k <= after; k += blockDim.y) {
-      const A *row = s.part + (2 * (index + k) + (k == 0)) * s.width;
-      const gp_pack<A> x = gp_columns_read(row, group);
+  for (int64_t top = 0; top <= after; top += blockDim.y) { /* all lanes of a warp stay together */
+    const int64_t k = top + threadIdx.y;
+    if (k > after || group.first >= s.width) continue;
+    const A *row = s.part + (2 * (index + k) + (k == 0)) * s.width;
+    const gp_pack<A> x = gp_columns_read(row, group);
 #pragma unroll
-      for (int c = 0; c < count; c++) sum[c] = gp_plus(sum[c], x.at[c]);
-    }
+    for (int c = 0; c < count; c++) sum[c] = gp_plus(sum[c], x.at[c]);
+  }
   gp_columns_fold(sum);
   if (threadIdx.y > 0 || group.first >= s.width) return;
   A old[count] = {}, *to = s.dw + s.id((index + 1) * WINDOW) * s.width;
@@ -202,14 +203,14 @@ static gp_sort sort_of(const gp_call *call) {
   return gp_sort_plan(gp_numel_of(call->in[1].meta), (uint64_t)call->out[0].meta->shape.dim[0]);
 }
 
-static __global__ void zero_kernel(gp_pack<uint32_t> *packs, int64_t n, char *rest, int bytes) {
+/* n times 16 bytes, then `bytes` more. */
+static __global__ void zero_kernel(gp_pack<uint32_t> *packs, int64_t n, char *rest, int64_t bytes) {
   const int64_t me = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
   const gp_pack<uint32_t> zero = {};
   for (int64_t i = me; i < n; i += (int64_t)gridDim.x * FILL_THREADS) packs[i] = zero;
   for (int64_t i = me; i < bytes; i += (int64_t)gridDim.x * FILL_THREADS) rest[i] = 0;
 }
 
-/* dw may begin at any element: bytes before its first boundary of 16 are the rest's. */
 static gp_status zero(gp_gpu *gpu, void *data, int64_t bytes) {
   const int64_t packs = gp_is_packed(data) ? bytes / 16 : 0;
   if (bytes == 0) return GP_OK;

@@ -98,10 +98,11 @@ static __global__ void gp_columns_kernel(Source source, gp_columns p, gp_sink ou
   const int64_t end = begin + p.per_segment < p.rows ? begin + p.per_segment : p.rows;
   const gp_column_group group = gp_column_group_of<Source::count>(p, tile);
   A sum[Source::count] = {};
-  if (group.first < p.width)
 #pragma unroll 4
-    for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y)
-      source.add(sum, outer, row, group);
+  for (int64_t top = begin; top < end; top += blockDim.y) { /* all lanes of a warp stay together */
+    const int64_t row = top + threadIdx.y;
+    if (row < end && group.first < p.width) source.add(sum, outer, row, group);
+  }
   gp_columns_fold(sum);
   if (threadIdx.y > 0) return;
   for (int k = 0; k < Source::count; k++)
