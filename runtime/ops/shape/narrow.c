@@ -17,7 +17,8 @@ static gp_status infer(gp_sig *sig) {
   gp_shape shape = in->shape;
   shape.dim[dim] = length;
   GP_TRY(gp_infer_view(sig, &shape, in->stride));
-  if (length > 0) sig->out[0].offset += start * in->stride[dim];
+  /* A view without elements may begin anywhere: at the beginning it surely is inside. */
+  if (gp_meta_numel(&sig->out[0]) > 0) sig->out[0].offset += start * in->stride[dim];
   return GP_OK;
 }
 

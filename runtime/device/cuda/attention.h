@@ -1,0 +1,29 @@
+/* device/cuda/attention.h - one application of attention, by the distances between its elements.
+ *
+ * What the ops attention and attention_qkv make of their operands, and what both ways of computing it
+ * take: graphs of cuDNN (cudnn_attention.c) and our own kernels (ops/attention/flash.cu). */
+#ifndef GP_DEVICE_CUDA_ATTENTION_H
+#define GP_DEVICE_CUDA_ATTENTION_H
+
+#include "device/cuda/gpu.h"
+
+/* A value [B, H, T, D], or [B, H, T] with column 0. */
+typedef struct gp_attention_value {
+  void *data;                       /* NULL in prepare */
+  int64_t batch, head, row, column; /* elements between neighbours */
+} gp_attention_value;
+
+typedef struct gp_attention {
+  gp_dtype dtype; /* of all but lse, which is f32 for halves */
+  bool backward;
+  bool causal;                                  /* query i sees keys 0..i */
+  int64_t batches, heads, queries, keys, width; /* B, H, Tq, Tk, D */
+  double scale, dropout;
+  uint32_t random;           /* number of the random op */
+  const gp_step_block *step; /* device memory */
+  gp_attention_value q, k, v, o, lse;
+  gp_attention_value d_o, d_q, d_k, d_v; /* backward only */
+  void *scratch;                         /* device memory */
+} gp_attention;
+
+#endif

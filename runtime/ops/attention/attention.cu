@@ -1,0 +1,77 @@
+/* ops/attention/attention.cu - softmax(q k^T * scale) v on separate q, k and v, and its gradient.
+ *
+ * The operands may be views with any strides. Also here: what both attention ops decide alike. */
+#include <math.h>
+
+#include "device/cuda/cudnn.h"
+#include "ops/attention/flash.cuh"
+
+/* ---- for both ops -------------------------------------------------------------------------- */
+
+void gp_attention_set_attrs(gp_attention *a, const gp_call *call) {
+  const gp_attrs *attr = call->attr;
+  a->step = call->step;
+  a->random = (uint32_t)attr->i[0];
+  a->causal = attr->i[1] != 0;
+  a->dropout = attr->f[0];
+  a->scale = attr->f[1] != 0 ? attr->f[1] : 1 / sqrt((double)a->width);
+}
+
+/* Scratch for either way: which one it is can change where an address is not aligned. */
+gp_status gp_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch) {
+  bool planned;
+  size_t other = 0;
+  GP_GPU_TRY(gp_cudnn_attention_prepare(gpu, a, &other, &planned));
+  *scratch = gp_flash_scratch(a);
+  if (planned && other > *scratch) *scratch = other;
+  return GP_OK;
+}
+
+gp_status gp_attention_run(gp_gpu *gpu, const gp_attention *a) {
+  bool planned;
+  GP_GPU_TRY(gp_cudnn_attention_run(gpu, a, &planned));
+  if (planned) return GP_OK;
+  return a->backward ? gp_flash_backward(gpu, a) : gp_flash_forward(gpu, a);
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/* Strides of [B, H, T, D], or of lse [B, H, T], which has no columns. */
+static gp_attention_value value(const gp_arg *arg) {
+  const gp_meta *m = arg->meta;
+  const bool lse = m->shape.rank == 3;
+  return {arg->data, m->stride[0], m->stride[1], m->stride[2], lse ? 0 : m->stride[3]};
+}
+
+/* From q on: q, k, v. */
+static gp_attention describe_qkv(const gp_call *call, int first) {
+  const gp_shape *q = &call->in[first].meta->shape, *k = &call->in[first + 1].meta->shape;
+  gp_attention a = {};
+  a.dtype = call->in[first].meta->dtype;
+  a.batches = q->dim[0], a.heads = q->dim[1], a.queries = q->dim[2], a.width = q->dim[3];
+  a.keys = k->dim[2];
+  gp_attention_set_attrs(&a, call);
+  a.q = value(&call->in[first]);
+  a.k = value(&call->in[first + 1]);
+  a.v = value(&call->in[first + 2]);
+  return a;
+}
+
+/* q, k, v -> o, lse */
+static gp_attention describe(const gp_call *call) {
+  gp_attention a = describe_qkv(call, 0);
+  a.o = value(&call->out[0]), a.lse = value(&call->out[1]);
+  return a;
+}
+
+/* do, q, k, v, o, lse -> dq, dk, dv */
+static gp_attention describe_dx(const gp_call *call) {
+  gp_attention a = describe_qkv(call, 1);
+  a.backward = true;
+  a.d_o = value(&call->in[0]), a.o = value(&call->in[4]), a.lse = value(&call->in[5]);
+  a.d_q = value(&call->out[0]), a.d_k = value(&call->out[1]), a.d_v = value(&call->out[2]);
+  return a;
+}
+
+GP_ATTENTION_KERNEL(attention, describe)
+GP_ATTENTION_KERNEL(attention_dx, describe_dx)

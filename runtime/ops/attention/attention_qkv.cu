@@ -1,0 +1,59 @@
+/* ops/attention/attention_qkv.cu - self-attention on the packed output of one projection.
+ *
+ * qkv [B, T, 3C] holds query, key and value of all heads side by side; heads are read and written where
+ * they lie. */
+#include "ops/attention/flash.cuh"
+
+/* Bytes of an element. */
+static size_t element_of(gp_dtype dtype) {
+  return dtype == GP_F64 ? sizeof(double) : dtype == GP_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+/* Heads in a value [B, T, row], from element `first` of each row on. prepare has no addresses, but
+ * needs to know how far apart the three parts are. */
+static gp_attention_value heads(const gp_attention *a, const gp_arg *arg, int64_t first) {
+  const int64_t row = arg->meta->shape.dim[2];
+  const uintptr_t data = (uintptr_t)arg->data + (size_t)first * element_of(a->dtype);
+  return {(void *)data, a->queries * row, a->width, row, 1};
+}
+
+/* lse [B, H, T] is contiguous: one value a query. */
+static gp_attention_value lse_of(const gp_attention *a, const gp_arg *arg) {
+  return {arg->data, a->heads * a->queries, a->queries, 1, 0};
+}
+
+/* q, k and v begin at columns 0, C and 2C of a row; head h at h C / H within each. */
+static gp_attention describe_qkv(const gp_call *call, const gp_arg *qkv) {
+  const gp_shape *s = &qkv->meta->shape;
+  const int64_t c = s->dim[2] / 3;
+  gp_attention a = {};
+  a.dtype = qkv->meta->dtype;
+  a.batches = s->dim[0], a.heads = call->attr->i[2], a.width = c / a.heads;
+  a.queries = a.keys = s->dim[1];
+  gp_attention_set_attrs(&a, call);
+  a.q = heads(&a, qkv, 0), a.k = heads(&a, qkv, c), a.v = heads(&a, qkv, 2 * c);
+  return a;
+}
+
+/* qkv -> o, lse */
+static gp_attention describe(const gp_call *call) {
+  gp_attention a = describe_qkv(call, &call->in[0]);
+  a.o = heads(&a, &call->out[0], 0);
+  a.lse = lse_of(&a, &call->out[1]);
+  return a;
+}
+
+/* do, qkv, o, lse -> dqkv */
+static gp_attention describe_dx(const gp_call *call) {
+  gp_attention a = describe_qkv(call, &call->in[1]);
+  const gp_arg *dqkv = &call->out[0];
+  const int64_t c = a.heads * a.width;
+  a.backward = true;
+  a.d_o = heads(&a, &call->in[0], 0), a.o = heads(&a, &call->in[2], 0);
+  a.lse = lse_of(&a, &call->in[3]);
+  a.d_q = heads(&a, dqkv, 0), a.d_k = heads(&a, dqkv, c), a.d_v = heads(&a, dqkv, 2 * c);
+  return a;
+}
+
+GP_ATTENTION_KERNEL(attention_qkv, describe)
+GP_ATTENTION_KERNEL(attention_qkv_dx, describe_dx)

@@ -1,0 +1,242 @@
+/* ops/attention/flash_backward.cu - the backward pass of flash.cuh, in three kernels without atomics.
+ *
+ * delta = rowsum(do * o) first. Then dk and dv by tiles of keys, walking over the queries that see them,
+ * and dq by tiles of queries, walking over the keys. Scores are made twice, and so each sum has one
+ * thread and one order. */
+#include "ops/attention/flash.cuh"
+
+#include "ops/attention/flash_tile.cuh"
+
+/* ---- delta --------------------------------------------------------------------------------- */
+
+enum { WARP = 32, DELTA_WARPS = 8 };
+
+/* A warp a query: lanes take every 32nd column, then a tree. */
+template <typename T> static __global__ void attention_delta(gp_attention a) {
+  typedef gp_compute<T> C;
+  const int64_t rows = a.batches * a.heads * a.queries, lane = threadIdx.x % WARP;
+  const int64_t row = (int64_t)blockIdx.x * DELTA_WARPS + threadIdx.x / WARP;
+  if (row >= rows) return;
+  const int64_t i = row % a.queries, h = row / a.queries % a.heads, b = row / a.queries / a.heads;
+  const matrix<T> o = head_of<T>(a.o, b, h, a.queries, a.width);
+  const matrix<T> d = head_of<T>(a.d_o, b, h, a.queries, a.width);
+  C sum = 0;
+  for (int64_t c = lane; c < a.width; c += WARP)
+    sum += gp_load(o.at[i * o.row + c * o.column]) * gp_load(d.at[i * d.row + c * d.column]);
+#pragma unroll
+  for (int step = WARP / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+  if (lane == 0) ((C *)a.scratch)[row] = sum;
+}
+
+/* ---- a head -------------------------------------------------------------------------------- */
+
+/* What all tiles of a head read. */
+template <typename T> struct head {
+  typedef gp_compute<T> C;
+  matrix<T> q, k, v, d_o;
+  matrix<C> lse;
+  const C *delta;
+  dropout<C> drop;
+};
+
+template <typename T>
+static __device__ head<T> open_head(const gp_attention &a, int64_t b, int64_t h) {
+  typedef gp_compute<T> C;
+  head<T> x;
+  x.q = head_of<T>(a.q, b, h, a.queries, a.width);
+  x.k = head_of<T>(a.k, b, h, a.keys, a.width);
+  x.v = head_of<T>(a.v, b, h, a.keys, a.width);
+  x.d_o = head_of<T>(a.d_o, b, h, a.queries, a.width);
+  x.lse = head_of<C>(a.lse, b, h, a.queries, 1);
+  x.delta = (const C *)a.scratch + (b * a.heads + h) * a.queries;
+  x.drop = dropout_of<C>(a, b, h);
+  return x;
+}
+
+/* exp(score - lse), 0 where the query does not see the key or one of them does not exist. */
+template <typename T>
+static __device__ inline gp_compute<T> probability(const gp_attention &a, const head<T> &x,
+                                                   int64_t query, int64_t key, gp_compute<T> s) {
+  typedef gp_compute<T> C;
+  const bool seen = query < a.queries && key < a.keys && !(a.causal && key > query);
+  return seen ? exponential(s * C(a.scale) - x.lse.at[query * x.lse.row]) : C(0);
+}
+
+/* From a score and do v^T to what dv and dq, dk are products of. factor: of dropout. */
+template <typename T>
+static __device__ inline void gradient(const gp_attention &a, const head<T> &x, int64_t query,
+                                       int64_t key, gp_compute<T> factor, gp_compute<T> &s,
+                                       gp_compute<T> &ds) {
+  const gp_compute<T> p = probability(a, x, query, key, s);
+  const gp_compute<T> delta = query < a.queries ? x.delta[query] : gp_compute<T>(0);
+  s = p * factor;
+  ds = p * (ds * factor - delta);
+}
+
+template <typename C> static __device__ inline void scale_tile(C o[STEP][STEP], double scale) {
+  for (int i = 0; i < STEP * STEP; i++) o[i / STEP][i % STEP] *= C(scale);
+}
+
+/* out += scores x[row ..], by chunks of columns. */
+template <typename T, int N, int CHUNKS>
+static __device__ void add_rows(gp_compute<T> out[CHUNKS][STEP][STEP], tiles<gp_compute<T>, N> &t,
+                                const gp_compute<T> scores[STEP][STEP], const matrix<T> &x,
+                                int64_t row, int64_t column) {
+  put(t.scores, scores);
+#pragma unroll
+  for (int c = 0; c < CHUNKS; c++) {
+    load<T, N>(t.right, x, row, column + c * N);
+    __syncthreads();
+    add_product(out[c], t.scores, t.right);
+    __syncthreads();
+  }
+}
+
+template <typename T, int N, int CHUNKS>
+static __device__ void write_rows(const matrix<T> &to, const work &w,
+                                  gp_compute<T> out[CHUNKS][STEP][STEP], double scale) {
+#pragma unroll
+  for (int c = 0; c < CHUNKS; c++) {
+    scale_tile(out[c], scale);
+    write<T, N>(to, w.row, w.column + c * N, out[c]);
+  }
+}
+
+/* ---- dq ------------------------------------------------------------------------------------ */
+
+/* Rows of the tile are queries, columns are keys. */
+template <typename T, int N>
+static __device__ void gradients_by_query(const gp_attention &a, const head<T> &x, int64_t query,
+                                          int64_t key, gp_compute<T> s[STEP][STEP],
+                                          gp_compute<T> ds[STEP][STEP]) {
+  typedef gp_compute<T> C;
+  const place<N> at;
+  const int span = place<N>::span;
+#pragma unroll
+  for (int i = 0; i < STEP; i++) {
+    const int64_t q = query + at.y + i * span;
+    C factor[STEP] = {1, 1, 1, 1};
+    if (x.drop.on) draw<C, N>(x.drop, q, key + at.x, factor);
+#pragma unroll
+    for (int j = 0; j < STEP; j++)
+      gradient(a, x, q, key + at.x + j * span, factor[j], s[i][j], ds[i][j]);
+  }
+}
+
+template <typename T, int CHUNKS>
+static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
+    attention_dq(gp_attention a) {
+  typedef gp_compute<T> C;
+  const int N = side_of<T>::rows;
+  typedef tiles<C, N> shared;
+  GP_SHARED(shared, t);
+  const work w = work_of<N>(a, a.queries, CHUNKS * N, a.causal);
+  const head<T> x = open_head<T>(a, w.batch, w.head);
+  C out[CHUNKS][STEP][STEP] = {};
+  for (int64_t key = 0; key < a.keys && !(a.causal && key >= w.row + N); key += N) {
+    C s[STEP][STEP], ds[STEP][STEP];
+    outer<T, N>(s, *t, x.q, w.row, x.k, key, true);
+    outer<T, N>(ds, *t, x.d_o, w.row, x.v, key, true);
+    gradients_by_query<T, N>(a, x, w.row, key, s, ds);
+    add_rows<T, N, CHUNKS>(out, *t, ds, x.k, key, w.column);
+  }
+  write_rows<T, N, CHUNKS>(head_of<T>(a.d_q, w.batch, w.head, a.queries, a.width), w, out, a.scale);
+}
+
+/* ---- dk and dv ----------------------------------------------------------------------------- */
+
+/* Rows of the tile are keys, columns are queries. */
+template <typename T, int N>
+static __device__ void gradients_by_key(const gp_attention &a, const head<T> &x, int64_t key,
+                                        int64_t query, gp_compute<T> s[STEP][STEP],
+                                        gp_compute<T> ds[STEP][STEP]) {
+  typedef gp_compute<T> C;
+  const place<N> at;
+  const int span = place<N>::span;
+#pragma unroll
+  for (int j = 0; j < STEP; j++) {
+    const int64_t q = query + at.x + j * span;
+    C factor[STEP] = {1, 1, 1, 1};
+    if (x.drop.on) draw<C, N>(x.drop, q, key + at.y, factor);
+#pragma unroll
+    for (int i = 0; i < STEP; i++)
+      gradient(a, x, q, key + at.y + i * span, factor[i], s[i][j], ds[i][j]);
+  }
+}
+
+template <typename T, int CHUNKS>
+static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS))
+    attention_dk_dv(gp_attention a) {
+  typedef gp_compute<T> C;
+  const int N = side_of<T>::rows;
+  typedef tiles<C, N> shared;
+  GP_SHARED(shared, t);
+  const work w = work_of<N>(a, a.keys, CHUNKS * N, false);
+  const head<T> x = open_head<T>(a, w.batch, w.head);
+  C dk[CHUNKS][STEP][STEP] = {}, dv[CHUNKS][STEP][STEP] = {};
+  for (int64_t query = a.causal ? w.row : 0; query < a.queries; query += N) {
+    C s[STEP][STEP], ds[STEP][STEP];
+    outer<T, N>(s, *t, x.k, w.row, x.q, query, true);
+    outer<T, N>(ds, *t, x.v, w.row, x.d_o, query, true);
+    gradients_by_key<T, N>(a, x, w.row, query, s, ds);
+    add_rows<T, N, CHUNKS>(dv, *t, s, x.d_o, query, w.column);
+    add_rows<T, N, CHUNKS>(dk, *t, ds, x.q, query, w.column);
+  }
+  write_rows<T, N, CHUNKS>(head_of<T>(a.d_v, w.batch, w.head, a.keys, a.width), w, dv, 1);
+  write_rows<T, N, CHUNKS>(head_of<T>(a.d_k, w.batch, w.head, a.keys, a.width), w, dk, a.scale);
+}
+
+/* ---- launching ----------------------------------------------------------------------------- */
+
+static gp_status too_many(const gp_attention *a) {
+  return gp_gpu_fail(GP_EUNSUPPORTED,
+                     "attention: %lld heads of %lld queries and %lld keys are too many",
+                     (long long)(a->batches * a->heads), (long long)a->queries, (long long)a->keys);
+}
+
+template <typename T> static gp_status launch_delta(gp_gpu *gpu, const gp_attention *a) {
+  const int64_t rows = a->batches * a->heads * a->queries;
+  const int64_t blocks = (rows + DELTA_WARPS - 1) / DELTA_WARPS;
+  if (blocks == 0) return GP_OK;
+  if (blocks > INT32_MAX) return too_many(a);
+  return GP_LAUNCH(gpu, attention_delta<T>, (unsigned)blocks, DELTA_WARPS * WARP, 0, *a);
+}
+
+template <typename T, int CHUNKS>
+static gp_status launch_dk_dv(gp_gpu *gpu, const gp_attention *a) {
+  const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
+  const int64_t blocks = count_blocks(a, a->keys, CHUNKS * n, n);
+  if (blocks == 0) return too_many(a);
+  return GP_LAUNCH(gpu, (attention_dk_dv<T, CHUNKS>), (unsigned)blocks, threads,
+                   sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
+}
+
+template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const gp_attention *a) {
+  const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
+  const int64_t blocks = count_blocks(a, a->queries, CHUNKS * n, n);
+  if (a->queries == 0) return GP_OK;
+  if (blocks == 0) return too_many(a);
+  return GP_LAUNCH(gpu, (attention_dq<T, CHUNKS>), (unsigned)blocks, threads,
+                   sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
+}
+
+/* Two outputs need twice the registers: fewer columns at once than in the forward pass. */
+template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attention *a) {
+  const int n = side_of<T>::rows;
+  const bool narrow = a->width <= n;
+  GP_GPU_TRY(launch_delta<T>(gpu, a));
+  GP_GPU_TRY(narrow ? (launch_dk_dv<T, 1>(gpu, a)) : (launch_dk_dv<T, 2>(gpu, a)));
+  if (narrow) return launch_dq<T, 1>(gpu, a);
+  return a->width <= 2 * n ? launch_dq<T, 2>(gpu, a) : launch_dq<T, 4>(gpu, a);
+}
+
+size_t gp_flash_scratch(const gp_attention *a) {
+  const size_t rows = (size_t)(a->batches * a->heads * a->queries);
+  return a->backward ? rows * (a->dtype == GP_F64 ? sizeof(double) : sizeof(float)) : 0;
+}
+
+gp_status gp_flash_backward(gp_gpu *gpu, const gp_attention *a) {
+  if (a->batches * a->heads == 0) return GP_OK;
+  GP_BY_FLOAT(a->dtype, return launch_all<T>(gpu, a));
+  return GP_OK;
+}

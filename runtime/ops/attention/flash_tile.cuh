@@ -1,0 +1,266 @@
+/* ops/attention/flash_tile.cuh - squares of values in shared memory and the products of a block.
+ *
+ * A block has (N / 4)^2 threads for tiles of N x N. A thread holds 4 x 4 values of a product in
+ * registers: rows y + i N / 4, and columns x + j N / 4 of scores, or 4 x .. 4 x + 3 of outputs. So each
+ * read of shared memory is 16 bytes, without bank conflicts, and feeds 16 multiplications. All
+ * sums run in ascending order. */
+#ifndef GP_OPS_ATTENTION_FLASH_TILE_CUH
+#define GP_OPS_ATTENTION_FLASH_TILE_CUH
+
+#include "device/cuda/attention.h"
+#include "device/cuda/device.cuh"
+#include "device/cuda/philox.cuh"
+
+enum { STEP = 4 };
+
+/* Rows of a tile: what fits the registers and shared memory of sm_80 twice over. */
+template <typename T> struct side_of { static const int rows = 64; };
+template <> struct side_of<double> { static const int rows = 32; };
+
+/* Blocks that a multiprocessor is to hold at least, which bounds the registers: two hide each other's
+ * waits for memory, unless a thread has too many outputs for that. outputs: tiles of them. */
+template <typename T> static constexpr int resident(int outputs) { return outputs <= 2 ? 2 : 1; }
+template <> constexpr int resident<double>(int) { return 4; }
+template <typename T> static constexpr int threads_of() {
+  return (side_of<T>::rows / STEP) * (side_of<T>::rows / STEP);
+}
+
+/* Rows are 4 elements further apart than their length, for the banks. */
+template <typename C, int N> struct alignas(16) tile { C at[N][N + STEP]; };
+
+template <typename C> struct alignas(16) quad { C at[STEP]; };
+
+template <typename C> static __device__ inline quad<C> quad_at(const C *p) {
+  return *reinterpret_cast<const quad<C> *>(p);
+}
+
+/* Where a thread works. */
+template <int N> struct place {
+  static const int span = N / STEP;
+  int x, y;
+  __device__ place() : x(threadIdx.x % span), y(threadIdx.x / span) {}
+};
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* A head of a value [T, D] that can be read. packed: rows may be read 16 bytes at a time. */
+template <typename T> struct matrix {
+  T *at;
+  int64_t row, column, rows, width;
+  bool packed;
+};
+
+template <typename T> static __device__ inline bool is_packed(const matrix<T> &m) {
+  const int64_t count = gp_pack<T>::count;
+  return m.column == 1 && m.row % count == 0 && m.width % count == 0 && ((uintptr_t)m.at & 15) == 0;
+}
+
+template <typename T>
+static __device__ inline matrix<T> head_of(const gp_attention_value &v, int64_t b, int64_t h,
+                                           int64_t rows, int64_t width) {
+  matrix<T> m = {(T *)v.data + b * v.batch + h * v.head, v.row, v.column, rows, width, false};
+  m.packed = is_packed(m);
+  return m;
+}
+
+template <typename T, int N>
+static __device__ void load_packs(tile<gp_compute<T>, N> &to, const matrix<T> &from, int64_t row,
+                                  int64_t column) {
+  const int count = gp_pack<T>::count, packs = N / count, threads = (N / STEP) * (N / STEP);
+  for (int i = threadIdx.x; i < N * packs; i += threads) {
+    const int r = i / packs, c = i % packs * count;
+    gp_pack<T> pack = {};
+    if (row + r < from.rows && column + c < from.width)
+      pack = *reinterpret_cast<const gp_pack<T> *>(from.at + (row + r) * from.row + column + c);
+#pragma unroll
+    for (int e = 0; e < count; e++) to.at[r][c + e] = gp_load(pack.at[e]);
+  }
+}
+
+template <typename T, int N>
+static __device__ void load_elements(tile<gp_compute<T>, N> &to, const matrix<T> &from, int64_t row,
+                                     int64_t column) {
+  const int threads = (N / STEP) * (N / STEP);
+  for (int i = threadIdx.x; i < N * N; i += threads) {
+    const int r = i / N, c = i % N;
+    const bool inside = row + r < from.rows && column + c < from.width;
+    const T *at = from.at + (row + r) * from.row + (column + c) * from.column;
+    to.at[r][c] = inside ? gp_load(*at) : gp_compute<T>(0);
+  }
+}
+
+/* The square that begins at (row, column); zeros outside of the matrix. */
+template <typename T, int N>
+static __device__ void load(tile<gp_compute<T>, N> &to, const matrix<T> &from, int64_t row,
+                            int64_t column) {
+  if (from.packed)
+    load_packs<T, N>(to, from, row, column);
+  else
+    load_elements<T, N>(to, from, row, column);
+}
+
+/* ---- products ------------------------------------------------------------------------------ */
+
+/* s += a b^T */
+template <typename C, int N>
+static __device__ void add_outer(C s[STEP][STEP], const tile<C, N> &a, const tile<C, N> &b) {
+  const place<N> at;
+#pragma unroll 2
+  for (int d = 0; d < N; d += STEP) {
+    quad<C> left[STEP], right[STEP];
+#pragma unroll
+    for (int i = 0; i < STEP; i++) {
+      left[i] = quad_at(&a.at[at.y + i * place<N>::span][d]);
+      right[i] = quad_at(&b.at[at.x + i * place<N>::span][d]);
+    }
+#pragma unroll
+    for (int e = 0; e < STEP; e++)
+#pragma unroll
+      for (int i = 0; i < STEP; i++)
+#pragma unroll
+        for (int j = 0; j < STEP; j++) s[i][j] += left[i].at[e] * right[j].at[e];
+  }
+}
+
+/* o += p b */
+template <typename C, int N>
+static __device__ void add_product(C o[STEP][STEP], const tile<C, N> &p, const tile<C, N> &b) {
+  const place<N> at;
+#pragma unroll 2
+  for (int k = 0; k < N; k += STEP) {
+    quad<C> left[STEP], right[STEP];
+#pragma unroll
+    for (int i = 0; i < STEP; i++) {
+      left[i] = quad_at(&p.at[at.y + i * place<N>::span][k]);
+      right[i] = quad_at(&b.at[k + i][STEP * at.x]);
+    }
+#pragma unroll
+    for (int e = 0; e < STEP; e++)
+#pragma unroll
+      for (int i = 0; i < STEP; i++)
+#pragma unroll
+        for (int j = 0; j < STEP; j++) o[i][j] += left[i].at[e] * right[e].at[j];
+  }
+}
+
+/* Scores, as a thread holds them, for all to read. */
+template <typename C, int N> static __device__ void put(tile<C, N> &to, const C s[STEP][STEP]) {
+  const place<N> at;
+  const int span = place<N>::span;
+#pragma unroll
+  for (int i = 0; i < STEP; i++)
+#pragma unroll
+    for (int j = 0; j < STEP; j++) to.at[at.y + i * span][at.x + j * span] = s[i][j];
+}
+
+/* A square of outputs, of what lies inside of the matrix. */
+template <typename T, int N>
+static __device__ void write(const matrix<T> &to, int64_t row, int64_t column,
+                             const gp_compute<T> o[STEP][STEP]) {
+  const place<N> at;
+#pragma unroll
+  for (int i = 0; i < STEP; i++)
+#pragma unroll
+    for (int j = 0; j < STEP; j++) {
+      const int64_t r = row + at.y + i * place<N>::span, c = column + STEP * at.x + j;
+      if (r < to.rows && c < to.width) to.at[r * to.row + c * to.column] = gp_store<T>(o[i][j]);
+    }
+}
+
+/* ---- the tiles of a block -------------------------------------------------------------------- */
+
+template <typename C, int N> struct tiles { tile<C, N> left, right, scores; };
+
+/* s = a b^T of rows from `row` of a and from `other` of b, over all of the width. Ends with the tiles
+ * free to be written. A left operand of one tile is read once: where `reload` is false it is there. */
+template <typename T, int N>
+static __device__ void outer(gp_compute<T> s[STEP][STEP], tiles<gp_compute<T>, N> &t,
+                             const matrix<T> &a, int64_t row, const matrix<T> &b, int64_t other,
+                             bool reload) {
+  for (int i = 0; i < STEP * STEP; i++) s[i / STEP][i % STEP] = 0;
+  for (int64_t d = 0; d < a.width; d += N) {
+    if (reload || a.width > N) load<T, N>(t.left, a, row, d);
+    load<T, N>(t.right, b, other, d);
+    __syncthreads();
+    add_outer(s, t.left, t.right);
+    __syncthreads();
+  }
+}
+
+/* ---- dropout ------------------------------------------------------------------------------- */
+
+/* What drops: keep iff word >= threshold, scaled. */
+template <typename C> struct dropout {
+  uint64_t seed;
+  uint32_t step, random, threshold;
+  C keep;
+  uint64_t first, keys; /* word of query 0 and key 0 of this head; words between queries */
+  bool on;
+};
+
+/* Every head has words of its own, numbered by its place in the mini-batch. */
+template <typename C>
+static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b, int64_t h) {
+  dropout<C> d = {};
+  d.on = a.dropout > 0;
+  if (!d.on) return d;
+  d.seed = a.step->seed, d.step = a.step->step, d.random = a.random;
+  d.threshold = a.dropout >= 1 ? UINT32_MAX : (uint32_t)(a.dropout * 4294967296.0);
+  d.keep = a.dropout >= 1 ? C(0) : C(1 / (1 - a.dropout));
+  d.keys = (uint64_t)a.keys;
+  const uint64_t row = (uint64_t)(a.step->first_row + b) * (uint64_t)a.heads + (uint64_t)h;
+  d.first = row * (uint64_t)a.queries * d.keys;
+  return d;
+}
+
+/* factor[i] for the keys key + i N / 4 of a query: 0 or the scale. Four words of one block of Philox
+ * where they lie so, which they do where the number of keys is a multiple of 64. */
+template <typename C, int N>
+static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C factor[STEP]) {
+  const int span = place<N>::span;
+  const uint64_t element = d.first + (uint64_t)query * d.keys + (uint64_t)key;
+  uint32_t word[STEP];
+  if (span == GP_PHILOX_BLOCKS && element % GP_PHILOX_CHUNK < GP_PHILOX_BLOCKS) {
+    const uint64_t chunk = element / GP_PHILOX_CHUNK;
+    gp_philox_block(d.seed, d.step, d.random, chunk * GP_PHILOX_BLOCKS + element % GP_PHILOX_CHUNK,
+                    word);
+  } else {
+    for (int i = 0; i < STEP; i++)
+      word[i] = gp_philox_word(d.seed, d.step, d.random, element + (uint64_t)(i * span));
+  }
+#pragma unroll
+  for (int i = 0; i < STEP; i++) factor[i] = word[i] >= d.threshold ? d.keep : C(0);
+}
+
+/* ---- work of a block ----------------------------------------------------------------------- */
+
+/* Blocks are numbered with the rows running fastest, then the groups of columns of the output. */
+struct work {
+  int64_t batch, head, row, column;
+};
+
+/* rows: of the whole operand; columns: of an output that one block makes. Causal work on queries starts
+ * with the longest rows. */
+template <int N>
+static __device__ inline work work_of(const gp_attention &a, int64_t rows, int64_t columns,
+                                      bool backwards) {
+  const int64_t blocks = (rows + N - 1) / N, groups = (a.width + columns - 1) / columns;
+  int64_t i = blockIdx.x, block = i % blocks, group = i / blocks % groups;
+  i /= blocks * groups;
+  if (backwards) block = blocks - 1 - block;
+  return {i / a.heads, i % a.heads, block * N, group * columns};
+}
+
+/* Number of blocks, or 0 where a grid has fewer. */
+static inline int64_t count_blocks(const gp_attention *a, int64_t rows, int64_t columns, int n) {
+  const int64_t most = INT32_MAX, blocks = (rows + n - 1) / n;
+  const int64_t groups = (a->width + columns - 1) / columns, heads = a->batches * a->heads;
+  return heads > 0 && blocks * groups > most / heads ? 0 : blocks * groups * heads;
+}
+
+static __device__ inline float exponential(float x) { return expf(x); }
+static __device__ inline double exponential(double x) { return exp(x); }
+static __device__ inline float logarithm(float x) { return logf(x); }
+static __device__ inline double logarithm(double x) { return log(x); }
+
+#endif

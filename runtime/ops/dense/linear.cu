@@ -1,0 +1,125 @@
+/* ops/dense/linear.cu - y = x w^T + b and its two gradients: one product each, of all rows.
+ *
+ * The bias is added where the product is written. Two cases cannot have it so: f64, for which the
+ * library has no such epilogue, and K = 0, which is no product. Their rows are filled with the bias
+ * first, as on the CPU. */
+#include "ops/dense/dense.cuh"
+
+/* ---- rows of bias -------------------------------------------------------------------------- */
+
+enum { FILL_BLOCK = 256 }; /* threads: full occupancy without registers to speak of */
+
+/* y [rows, N] = bias [N]. By size of the elements: they are only moved. */
+template <typename W>
+static __global__ void fill_rows(W *y, const W *bias, int64_t n, int64_t count) {
+  const int64_t step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
+    y[i] = bias[i % n];
+}
+
+template <typename W> static gp_status fill_words(gp_gpu *gpu, const gp_gemm *g) {
+  const int64_t count = g->m * g->n;
+  return GP_LAUNCH(gpu, fill_rows<W>, gp_blocks(count, FILL_BLOCK), FILL_BLOCK, 0, (W *)g->d,
+                   (const W *)g->bias, g->n, count);
+}
+
+static gp_status fill(gp_gpu *gpu, const gp_gemm *g) {
+  if (g->m == 0 || g->n == 0) return GP_OK;
+  switch (element_of(g->d_type)) {
+  case 8: return fill_words<uint64_t>(gpu, g);
+  case 4: return fill_words<uint32_t>(gpu, g);
+  default: return fill_words<uint16_t>(gpu, g);
+  }
+}
+
+/* ---- linear -------------------------------------------------------------------------------- */
+
+/* x [.., K], w [N, K] (i[0] = 1: [K, N]), b [N] -> y [.., N]. */
+static gp_gemm describe(const gp_call *call) {
+  const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
+  gp_gemm g = {};
+  g.type = x->meta->dtype, g.d_type = y->meta->dtype;
+  g.transpose_b = call->attr->i[0] == 0;
+  g.m = rows_of(x->meta), g.n = width_of(y->meta), g.k = width_of(x->meta);
+  g.lda = g.k, g.ldb = width_of(w->meta), g.ldd = g.n;
+  g.a = x->data, g.b = w->data, g.d = y->data;
+  g.biased = call->n_in == 3;
+  g.bias = g.biased ? call->in[2].data : NULL;
+  return g;
+}
+
+static bool needs_filling(const gp_gemm *g) {
+  return g->biased && (g->k == 0 || g->type == GP_F64);
+}
+
+static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+  gp_gemm g = describe(call);
+  *scratch = 0;
+  if (needs_filling(&g)) g.biased = false;
+  return gp_gemm_prepare(gpu, &g);
+}
+
+static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
+  gp_gemm g = describe(&call->op);
+  if (needs_filling(&g)) {
+    GP_GPU_TRY(fill(gpu, &g));
+    g.biased = false, g.accumulate = true;
+  }
+  return gp_gemm_run(gpu, &g);
+}
+
+const gp_gpu_kernel gp_gpu_linear = {run, prepare};
+
+/* ---- gradient of the input ----------------------------------------------------------------- */
+
+/* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
+static gp_gemm describe_dx(const gp_call *call) {
+  const gp_arg *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
+  gp_gemm g = {};
+  g.type = dy->meta->dtype, g.d_type = dx->meta->dtype;
+  g.m = rows_of(dy->meta), g.n = width_of(w->meta), g.k = width_of(dy->meta);
+  g.lda = g.k, g.ldb = g.n, g.ldd = g.n;
+  g.a = dy->data, g.b = w->data, g.d = dx->data;
+  return g;
+}
+
+static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+  const gp_gemm g = describe_dx(call);
+  *scratch = 0;
+  return gp_gemm_prepare(gpu, &g);
+}
+
+static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
+  const gp_gemm g = describe_dx(&call->op);
+  return gp_gemm_run(gpu, &g);
+}
+
+const gp_gpu_kernel gp_gpu_linear_dx = {run_dx, prepare_dx};
+
+/* ---- gradient of the weight ---------------------------------------------------------------- */
+
+/* dy [.., N], x [.., K] -> dw [N, K] = dy^T x, all rows in one product; f32 for halves. */
+static gp_gemm describe_dw(const gp_call *call) {
+  const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
+  gp_gemm g = {};
+  g.type = dy->meta->dtype, g.d_type = dw->meta->dtype;
+  g.transpose_a = true;
+  g.m = width_of(dy->meta), g.n = width_of(x->meta), g.k = rows_of(dy->meta);
+  g.lda = g.m, g.ldb = g.n, g.ldd = g.n;
+  g.a = dy->data, g.b = x->data, g.d = dw->data;
+  g.accumulate = call->accumulate;
+  return g;
+}
+
+static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+  const gp_gemm g = describe_dw(call);
+  *scratch = 0;
+  return gp_gemm_prepare(gpu, &g);
+}
+
+static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
+  const gp_gemm g = describe_dw(&call->op);
+  return gp_gemm_run(gpu, &g);
+}
+
+const gp_gpu_kernel gp_gpu_linear_dw = {run_dw, prepare_dw};

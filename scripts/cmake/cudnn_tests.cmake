@@ -1,0 +1,39 @@
+# scripts/cmake/cudnn_tests.cmake - ask the real cuDNN, without a GPU, whether it accepts our graphs.
+#
+# Needs the toolkit's stub of the driver and cuDNN with its headers; where one is missing there is no
+# such test. Included after tests.cmake.
+
+find_path(GPIPE_CUDNN_HEADERS cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_HOME ENV CUDA_HOME
+  PATHS /usr/local/cuda PATH_SUFFIXES include)
+find_library(GPIPE_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ENV CUDNN_HOME ENV CUDA_HOME
+  PATHS /usr/local/cuda PATH_SUFFIXES lib64 lib)
+find_file(GPIPE_DRIVER_STUB libcuda.so HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES lib64/stubs lib/stubs)
+mark_as_advanced(GPIPE_CUDNN_HEADERS GPIPE_CUDNN_LIBRARY GPIPE_DRIVER_STUB)
+if(NOT GPIPE_CUDNN_HEADERS OR NOT GPIPE_CUDNN_LIBRARY OR NOT GPIPE_DRIVER_STUB OR GPIPE_SANITIZE)
+  message(STATUS "no cuDNN, or a build for sanitizers: its graphs are not tested by this build")
+  return()
+endif()
+
+set(PLANS ${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda/plans)
+set(FAKE_DRIVER ${CMAKE_CURRENT_BINARY_DIR}/fake_driver)
+set(FAKE_DRIVER_SOURCE ${CMAKE_CURRENT_BINARY_DIR}/generated/fake_driver.c)
+add_custom_command(OUTPUT ${FAKE_DRIVER_SOURCE}
+  COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DSTUB=${GPIPE_DRIVER_STUB} -DOUTPUT=${FAKE_DRIVER_SOURCE}
+          -P ${PLANS}/fake_driver.cmake
+  DEPENDS ${PLANS}/fake_driver.cmake COMMENT "" VERBATIM)
+add_library(fake_driver SHARED ${FAKE_DRIVER_SOURCE})
+set_target_properties(fake_driver PROPERTIES C_VISIBILITY_PRESET default PREFIX "" SUFFIX "" OUTPUT_NAME libcuda.so.1
+  LIBRARY_OUTPUT_DIRECTORY ${FAKE_DRIVER} COMPILE_OPTIONS "-w")
+
+# The files that describe graphs need no runtime of CUDA.
+set(CUDNN_SOURCES runtime/device/cuda/cudnn_library.c runtime/device/cuda/cudnn_graph.c
+  runtime/device/cuda/cudnn_plan.c runtime/device/cuda/cudnn_attention.c)
+add_executable(cudnn_plans_test ${PLANS}/cudnn_plans_test.c ${CUDNN_SOURCES})
+target_include_directories(cudnn_plans_test PRIVATE runtime tests/c)
+target_include_directories(cudnn_plans_test SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})
+target_link_libraries(cudnn_plans_test PRIVATE gpipe_runtime m ${CMAKE_DL_LIBS})
+add_dependencies(cudnn_plans_test fake_driver)
+get_filename_component(CUDNN_FOLDER ${GPIPE_CUDNN_LIBRARY} DIRECTORY)
+add_test(NAME cuda/cudnn_plans_test COMMAND cudnn_plans_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(cuda/cudnn_plans_test PROPERTIES TIMEOUT ${C_LIMIT}
+  ENVIRONMENT "LD_LIBRARY_PATH=${FAKE_DRIVER}:${CUDNN_FOLDER}")

@@ -1,0 +1,160 @@
+/* tests/cuda/plans/cudnn_plans_test.c - every graph that the plugin builds is accepted by the real cuDNN.
+ *
+ * Without a GPU: plans are finalized against descriptions of devices, with a driver that only says yes
+ * to loading code (fake_driver.cmake). What runs is not tested here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "device/cuda/cudnn_attention.h"
+#include "device/cuda/cudnn_plan.h"
+#include "test.h"
+
+/* ---- devices ------------------------------------------------------------------------------- */
+
+/* What cuDNN wants to know of a GPU; what plans depend on is filled in. */
+static const char description[] =
+    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"cudaDeviceId\":0,"
+    "\"deviceVer\":%d,\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"driverVer\":13000,"
+    "\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%d,"
+    "\"reservedSharedMemoryPerBlock\":1024,\"maxSharedMemoryPerSM\":%d,\"maxRegistersPerSM\":65536,"
+    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,"
+    "\"isTccDriver\":0,\"supportCoopLaunch\":1,\"smClockRateKHz\":1980000,\"memClockRateKHz\":"
+    "3201000,"
+    "\"l2CacheSize\":62914560,\"totalGlobalMem\":85899345920,\"deviceName\":\"%s\"}";
+
+typedef struct gpu_kind {
+  const char *name;
+  int version, sms, shared; /* compute capability, multiprocessors, bytes of shared memory of one */
+} gpu_kind;
+
+static const gpu_kind ampere = {"NVIDIA A100", 800, 108, 167936};
+static const gpu_kind hopper = {"NVIDIA H200", 900, 132, 233472};
+
+static gp_cudnn_library library;
+
+static gp_cudnn_node properties_of(const gpu_kind *kind) {
+  char text[2048];
+  gp_cudnn_node node = NULL;
+  int length = snprintf(text, sizeof text, description, kind->version, kind->sms,
+                        kind->shared - 1024, kind->shared, kind->name);
+  CHECK(!library.cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &node));
+  CHECK(!library.cudnnBackendSetAttribute(node, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                          CUDNN_TYPE_CHAR, length, text));
+  CHECK(!library.cudnnBackendFinalize(node));
+  return node;
+}
+
+/* ---- attention ----------------------------------------------------------------------------- */
+
+/* Letters as everywhere: B batch, H heads, T queries and keys, D width of a head. */
+typedef struct sizes {
+  gp_dtype dtype;
+  int64_t b, h, queries, keys, d;
+  bool causal, packed; /* packed: operands lie in [B, T, 3, H, D], outputs in [B, T, H, D] */
+} sizes;
+
+static const sizes cases[] = {
+    {GP_BF16, 2, 12, 1024, 1024, 64, true, true}, {GP_F16, 2, 12, 1024, 1024, 64, true, false},
+    {GP_BF16, 1, 4, 1000, 1000, 64, true, true},  {GP_BF16, 2, 4, 256, 512, 64, false, false},
+    {GP_BF16, 1, 8, 512, 512, 128, true, true},   {GP_F16, 1, 1, 64, 64, 32, false, true},
+    {GP_BF16, 8, 6, 128, 128, 64, true, true},
+};
+
+/* A value [B, H, T, D] of its own, or in rows of `row` elements. */
+static gp_attention_value value_of(const sizes *s, int64_t rows, int64_t row) {
+  if (!s->packed) return (gp_attention_value){NULL, s->h * rows * s->d, rows * s->d, s->d, 1};
+  return (gp_attention_value){NULL, rows * row, s->d, row, 1};
+}
+
+static gp_attention attention_of(const sizes *s, bool backward) {
+  const int64_t width = s->h * s->d;
+  const gp_attention_value q = value_of(s, s->queries, 3 * width),
+                           o = value_of(s, s->queries, width);
+  const gp_attention_value k = value_of(s, s->keys, 3 * width);
+  gp_attention a = {.dtype = s->dtype,
+                    .backward = backward,
+                    .causal = s->causal,
+                    .batches = s->b,
+                    .heads = s->h,
+                    .queries = s->queries,
+                    .keys = s->keys,
+                    .width = s->d,
+                    .scale = 0.125,
+                    .q = q,
+                    .k = k,
+                    .v = k,
+                    .o = o,
+                    .lse = {NULL, s->h * s->queries, s->queries, 1, 0}};
+  if (backward) a.d_o = o, a.d_q = q, a.d_k = a.d_v = k;
+  return a;
+}
+
+static void print_refusal(const gpu_kind *kind, const gp_attention *a, const gp_cudnn_plan *plan) {
+  char why[512] = "";
+  library.cudnnGetLastErrorString(why, sizeof why);
+  fprintf(stderr, "%s: attention%s %lldx%lldx%lldx%lldx%lld%s: %s (%s)\n", kind->name,
+          a->backward ? " backward" : "", (long long)a->batches, (long long)a->heads,
+          (long long)a->queries, (long long)a->keys, (long long)a->width,
+          a->causal ? " causal" : "", library.cudnnGetErrorString(plan->graph.status), why);
+}
+
+static void check_attention(const gpu_kind *kind, const gp_cudnn_target *target,
+                            const gp_attention *a) {
+  gp_cudnn_plan plan = {.graph = {.library = &library}};
+  CHECK(gp_cudnn_attention_fits(a));
+  gp_cudnn_attention_describe(&plan.graph, a);
+  bool built = gp_cudnn_plan_build(&plan, target);
+  if (!built) print_refusal(kind, a, &plan);
+  CHECK(built);
+  gp_cudnn_plan_close(&plan);
+}
+
+static void check_cases(const gpu_kind *kind, int32_t sm_count) {
+  gp_cudnn_target target = {.properties = properties_of(kind), .sm_count = sm_count};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int backward = 0; backward < 2; backward++) {
+      const gp_attention a = attention_of(&cases[i], backward != 0);
+      check_attention(kind, &target, &a);
+    }
+  library.cudnnBackendDestroyDescriptor(target.properties);
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+TEST(attention_has_plans_on_sm_80) { check_cases(&ampere, 0); }
+TEST(attention_has_plans_on_sm_90) { check_cases(&hopper, 0); }
+
+TEST(attention_has_plans_for_a_part_of_a_gpu) {
+  gp_cudnn_target target = {.properties = properties_of(&hopper), .sm_count = 32};
+  for (int backward = 0; backward < 2; backward++) {
+    const gp_attention a = attention_of(&cases[0], backward != 0);
+    check_attention(&hopper, &target, &a);
+  }
+  library.cudnnBackendDestroyDescriptor(target.properties);
+}
+
+TEST(what_cudnn_cannot_take_is_not_offered_to_it) {
+  gp_attention a = attention_of(&cases[0], true);
+  CHECK(gp_cudnn_attention_fits(&a));
+  a.dropout = 0.1;
+  CHECK(!gp_cudnn_attention_fits(&a));
+  a.dropout = 0, a.dtype = GP_F32;
+  CHECK(!gp_cudnn_attention_fits(&a));
+  a.dtype = GP_BF16, a.k.head = 0;
+  CHECK(!gp_cudnn_attention_fits(&a));
+  a = attention_of(&cases[0], true), a.d_q.data = (void *)2;
+  CHECK(!gp_cudnn_attention_fits(&a));
+  a = attention_of(&cases[0], false), a.d_q.data = (void *)2; /* the forward pass has none */
+  CHECK(gp_cudnn_attention_fits(&a));
+}
+
+/* Runs first: the others use the library. */
+TEST(the_library_opens) {
+  char why[256] = "";
+  bool opened = gp_cudnn_library_open(&library, why, sizeof why);
+  if (!opened) fprintf(stderr, "%s\n", why);
+  CHECK(opened);
+}
+
+TEST_MAIN(the_library_opens, attention_has_plans_on_sm_80, attention_has_plans_on_sm_90,
+          attention_has_plans_for_a_part_of_a_gpu, what_cudnn_cannot_take_is_not_offered_to_it)
