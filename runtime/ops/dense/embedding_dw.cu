@@ -225,13 +225,13 @@ template <typename T> static gp_status launch_sums(gp_gpu *gpu, const scatter<T>
   const int64_t groups = (s.width + count - 1) / count;
   p.wide = groups >= THREADS ? THREADS : (int)(groups + GP_WARP - 1) / GP_WARP * GP_WARP;
   p.tiles = (groups + p.wide - 1) / p.wide;
-  GP_GPU_TRY(GP_LAUNCH(gpu, windows_kernel<T>, dim3((unsigned)(s.windows * p.tiles)), p.wide, 0, s,
-                       p));
+  GP_GPU_TRY(
+      GP_LAUNCH(gpu, windows_kernel<T>, dim3((unsigned)(s.windows * p.tiles)), p.wide, 0, s, p));
   const int sums = gp_pack<gp_compute<T>>::count;
   const size_t shared = 16 * GP_COLUMNS_THREADS;
   p = gp_columns_plan(1, s.n, s.width, sums);
-  return GP_LAUNCH(gpu, join_kernel<T>, dim3((unsigned)(s.windows * p.tiles)),
-                   dim3(p.wide, p.deep), shared, s, p);
+  return GP_LAUNCH(gpu, join_kernel<T>, dim3((unsigned)(s.windows * p.tiles)), dim3(p.wide, p.deep),
+                   shared, s, p);
 }
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -262,7 +262,8 @@ static gp_status check(const gp_call *call) {
   const gp_dtype dtype = call->in[0].meta->dtype, to = call->out[0].meta->dtype;
   const int64_t n = gp_numel_of(call->in[1].meta), count = call->out[0].meta->shape.dim[0];
   if (to != (dtype == GP_F64 ? GP_F64 : GP_F32))
-    return gp_gpu_fail(GP_EDTYPE, "embedding_dw: the gradient's dtype is %d, expected f32 (f64)", to);
+    return gp_gpu_fail(GP_EDTYPE, "embedding_dw: the gradient's dtype is %d, expected f32 (f64)",
+                       to);
   if (n <= UINT32_MAX && count < UINT32_MAX) return GP_OK;
   return gp_gpu_fail(GP_EUNSUPPORTED, "embedding_dw: %lld ids of %lld, at most 2^32 are possible",
                      (long long)n, (long long)count);

@@ -11,7 +11,7 @@
 
 enum {
   GP_COLUMNS_THREADS = 256,
-  GP_COLUMNS_LOADS = 8,    /* rows a thread adds at least before it pays to cut into more segments */
+  GP_COLUMNS_LOADS = 8, /* rows a thread adds at least before it pays to cut into more segments */
   GP_COLUMNS_BLOCKS = 1024 /* enough for every GPU; more would only make more partial sums */
 };
 
@@ -134,8 +134,8 @@ static gp_status gp_columns_launch(gp_gpu *gpu, const Source &source, const gp_c
   const size_t shared = sizeof(typename Source::sum) * Source::count * GP_COLUMNS_THREADS;
   const int64_t blocks = p.outer * p.tiles * p.segments;
   if (blocks == 0) return GP_OK;
-  return GP_LAUNCH(gpu, gp_columns_kernel<Source>, dim3((unsigned)blocks),
-                   dim3(p.wide, p.deep), shared, source, p, out);
+  return GP_LAUNCH(gpu, gp_columns_kernel<Source>, dim3((unsigned)blocks), dim3(p.wide, p.deep),
+                   shared, source, p, out);
 }
 
 /* Both passes. */
