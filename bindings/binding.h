@@ -108,6 +108,8 @@ gp_box *gp_lua_check_known(lua_State *L, int index, const char *who);
 /* The real tensor behind a known box: of a parameter its value. A new reference is pushed as a box
  * when it is a parameter, so that it lives as long as the call. */
 gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who);
+/* The same on the host: where it lies on a GPU, a copy takes its place on the stack. */
+gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who);
 int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, int64_t high);
 double gp_lua_check_number(lua_State *L, int index, const char *who);
 /* 1-based or negative position among `size` -> 0-based. */
@@ -125,7 +127,7 @@ void gp_lua_store(lua_State *L, int index, const char *who, gp_tensor *tensor, i
 /* Push what elements of the dtype are: "a number", "an integer that u8 can hold". */
 const char *gp_lua_push_wanted(lua_State *L, gp_dtype dtype);
 /* Push element `at`: a float, an integer or a boolean as the dtype says. */
-void gp_lua_push_element(lua_State *L, const gp_tensor *tensor, int64_t at);
+void gp_lua_push_element(lua_State *L, gp_tensor *tensor, int64_t at);
 
 /* ---- applying ops -------------------------------------------------------------------------- */
 

@@ -34,6 +34,17 @@ gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who) {
   return value->tensor;
 }
 
+gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who) {
+  gp_tensor *tensor = gp_lua_check_tensor(L, index, who);
+  if (gp_tensor_is_host(tensor)) return tensor;
+  index = lua_absindex(L, index);
+  gp_box *box = gp_lua_new_box(L);
+  gp_status status = gp_tensor_move(tensor, "cpu", &box->tensor);
+  if (status != GP_OK) gp_lua_fail(L, status);
+  lua_replace(L, index);
+  return box->tensor;
+}
+
 /* ---- numbers ------------------------------------------------------------------------------- */
 
 /* False for strings, and for floats that are no integers. */
@@ -124,7 +135,7 @@ static bool fits(gp_dtype dtype, int64_t value) {
 }
 
 /* Booleans go into every dtype as 0 and 1; numbers into bool as "not zero". */
-bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
+static bool store_here(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
   gp_dtype dtype = gp_tensor_meta(tensor)->dtype;
   int type = lua_type(L, index);
   int64_t value = 0;
@@ -145,6 +156,30 @@ bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
   return true;
 }
 
+/* Elsewhere: a scalar of the same dtype here, copied there. Nothing raises while it is held. */
+static gp_status store_there(lua_State *L, int index, gp_tensor *tensor, int64_t at, bool *good) {
+  gp_tensor *there, *here;
+  gp_status status = gp_tensor_element(tensor, at, &there);
+  if (status) return status;
+  const gp_meta *meta = gp_tensor_meta(there);
+  status = gp_tensor_new(meta->dtype, &meta->shape, &here);
+  if (!status) {
+    *good = store_here(L, index, here, 0);
+    if (*good) status = gp_tensor_copy(there, here);
+    gp_tensor_free(here);
+  }
+  gp_tensor_free(there);
+  return status;
+}
+
+bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at) {
+  bool good = false;
+  if (gp_tensor_is_host(tensor)) return store_here(L, index, tensor, at);
+  gp_status status = store_there(L, index, tensor, at, &good);
+  if (status) gp_lua_fail(L, status);
+  return good;
+}
+
 const char *gp_lua_push_wanted(lua_State *L, gp_dtype dtype) {
   if (dtype == GP_BOOL) return lua_pushliteral(L, "true or false");
   if (gp_dtype_is_float(dtype)) return lua_pushliteral(L, "a number");
@@ -158,7 +193,7 @@ void gp_lua_store(lua_State *L, int index, const char *who, gp_tensor *tensor, i
 }
 
 /* Integers keep their 64 bits, and a bool is a Lua boolean: 0 would be true in a condition. */
-void gp_lua_push_element(lua_State *L, const gp_tensor *tensor, int64_t at) {
+static void push_here(lua_State *L, const gp_tensor *tensor, int64_t at) {
   gp_dtype dtype = gp_tensor_meta(tensor)->dtype;
   if (dtype == GP_BOOL)
     lua_pushboolean(L, gp_tensor_get_int(tensor, at) != 0);
@@ -166,4 +201,19 @@ void gp_lua_push_element(lua_State *L, const gp_tensor *tensor, int64_t at) {
     lua_pushnumber(L, gp_tensor_get_double(tensor, at));
   else
     lua_pushinteger(L, gp_tensor_get_int(tensor, at));
+}
+
+/* Of a tensor on a GPU one element is fetched. */
+void gp_lua_push_element(lua_State *L, gp_tensor *tensor, int64_t at) {
+  gp_tensor *there = NULL, *here = NULL;
+  if (gp_tensor_is_host(tensor)) {
+    push_here(L, tensor, at);
+    return;
+  }
+  gp_status status = gp_tensor_element(tensor, at, &there);
+  if (!status) status = gp_tensor_move(there, "cpu", &here);
+  gp_tensor_free(there);
+  if (status) gp_lua_fail(L, status);
+  push_here(L, here, 0);
+  gp_tensor_free(here);
 }

@@ -12,6 +12,7 @@ static int state_free(lua_State *L) {
   gp_lua *state = lua_touserdata(L, 1);
   gp_trace_free(state->trace);
   state->trace = NULL;
+  gp_gpus_close();
   return 0;
 }
 

@@ -43,11 +43,50 @@ static int gemm_library(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {{"memory", memory},
-                                     {"memory_fail_at", memory_fail_at},
-                                     {"machine", machine},
-                                     {"gemm_library", gemm_library},
-                                     {NULL, NULL}};
+static void push_gpu(lua_State *L, const gp_gpu_facts *facts) {
+  lua_createtable(L, 0, 7);
+  lua_pushstring(L, facts->model);
+  lua_setfield(L, -2, "model");
+  lua_pushfstring(L, "%d.%d", facts->major, facts->minor);
+  lua_setfield(L, -2, "capability");
+  gp_lua_set_int(L, "multiprocessors", facts->sm_count);
+  gp_lua_set_int(L, "memory", (int64_t)facts->memory);
+  gp_lua_set_int(L, "live", (int64_t)facts->live);
+  gp_lua_set_int(L, "peak", (int64_t)facts->peak);
+}
+
+/* core.gpus(known) -> list of {model, capability, multiprocessors, memory, live, peak} | nil, why not; known:
+ * nil too where nobody has asked for a GPU yet */
+static int gpus(lua_State *L) {
+  gp_gpu_facts facts;
+  int count = 0;
+  if (lua_toboolean(L, 1) && !gp_gpus_known()) return 0;
+  gp_status status = gp_gpus_count(&count);
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count && status == GP_OK; i++) {
+    status = gp_gpu_describe(i, &facts);
+    push_gpu(L, &facts);
+    lua_rawseti(L, -2, i + 1);
+  }
+  if (status == GP_OK) return 1;
+  lua_pushnil(L);
+  lua_pushstring(L, gp_error_text());
+  return 2;
+}
+
+/* core.device_check(name) -> true | nil, why it cannot be used */
+static int device_check(lua_State *L) {
+  gp_status status = gp_device_check(gp_lua_check_string(L, 1, "device"));
+  if (status == GP_OK) return lua_pushboolean(L, true), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, gp_error_text());
+  return 2;
+}
+
+static const luaL_Reg functions[] = {
+    {"memory", memory}, {"memory_fail_at", memory_fail_at}, {"machine", machine},
+    {"gpus", gpus},     {"device_check", device_check},     {"gemm_library", gemm_library},
+    {NULL, NULL}};
 
 int gp_open_machine(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -106,7 +106,7 @@ char *gp_shape_print(const gp_shape *shape, char *text, size_t size);
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-/* A view of reference-counted storage on the host. Immutable but for its elements. */
+/* A view of reference-counted storage, on the host or on a GPU. Immutable but for its elements. */
 typedef struct gp_tensor gp_tensor;
 
 /* Make a contiguous tensor; its elements are zero. Errors: GP_ESHAPE, GP_EDTYPE. */
@@ -114,22 +114,31 @@ gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tenso
 /* Make another view (meta copied) of the same storage, which both keep alive. Errors: GP_ESHAPE if
  * it leaves the storage, GP_EINVAL if elements would not be aligned. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor);
+/* Make a scalar that is its element at flat row-major position `index`, which the caller has checked. */
+gp_status gp_tensor_element(gp_tensor *tensor, int64_t index, gp_tensor **scalar);
 gp_tensor *gp_tensor_retain(gp_tensor *tensor);
 void gp_tensor_free(gp_tensor *tensor); /* gives one reference back */
 
 const gp_meta *gp_tensor_meta(const gp_tensor *tensor); /* borrowed from the tensor */
 int64_t gp_tensor_numel(const gp_tensor *tensor);
-void *gp_tensor_data(const gp_tensor *tensor); /* address of element 0, offset applied */
+/* Address of element 0, offset applied; of a tensor on a GPU the host can do nothing with it. */
+void *gp_tensor_data(const gp_tensor *tensor);
+const char *gp_tensor_device(const gp_tensor *tensor); /* "cpu", "cuda:0" */
+bool gp_tensor_is_host(const gp_tensor *tensor);
+/* The values on another device: the tensor itself (retained) where it is there already, else a contiguous
+ * copy. device: "cpu", "cuda:1". Errors: GP_EINVAL for no such name; GP_EDEVICE with what is missing. */
+gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **moved);
 bool gp_tensor_is_contiguous(const gp_tensor *tensor);
 size_t gp_tensor_bytes(const gp_tensor *tensor); /* bytes of the whole storage it keeps alive */
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b); /* same storage */
-bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);    /* shape, dtype, every bit */
+/* Shape, dtype, every bit; on the host. */
+bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);
 
 /* Copy elements with conversion: floats round to nearest even, become integers by truncation.
  * Shapes: equal. Errors: GP_ESHAPE. */
 gp_status gp_tensor_copy(gp_tensor *to, const gp_tensor *from);
-/* Read or write the element at flat row-major position `index`: 0-based and in range, which is the
- * caller's to check. Integers keep 64 bits. Cost: a division per dimension; for single elements. */
+/* Read or write the element at flat row-major position `index` of a tensor on the host: 0-based and in
+ * range, which is the caller's to check. Integers keep 64 bits. Cost: a division per dimension; for single elements. */
 double gp_tensor_get_double(const gp_tensor *tensor, int64_t index);
 int64_t gp_tensor_get_int(const gp_tensor *tensor, int64_t index);
 void gp_tensor_set_double(gp_tensor *tensor, int64_t index, double value);
@@ -750,6 +759,23 @@ typedef struct gp_machine {
 } gp_machine;
 
 gp_machine gp_machine_info(void);
+
+/* A GPU. */
+typedef struct gp_gpu_facts {
+  char model[96];
+  int major, minor, sm_count; /* compute capability; multiprocessors */
+  size_t memory;              /* bytes */
+  size_t live, peak;          /* bytes that this process holds there, by its own account */
+} gp_gpu_facts;
+
+/* Errors: GP_EDEVICE with the reason where there is no GPU. */
+gp_status gp_gpus_count(int *count);
+bool gp_gpus_known(void); /* has anybody asked yet? The first question loads libraries */
+gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts);
+/* Is this the name of a device that is here? Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
+gp_status gp_device_check(const char *name);
+/* Close the GPUs that nothing is held on any more: before the process or its last script ends. */
+void gp_gpus_close(void);
 /* "oneDNN 2.6.3", or "" when none is loadable; loads the library. why (optional) receives the
  * loader's reason. */
 const char *gp_gemm_library(const char **why);

@@ -20,7 +20,7 @@ static void check_limit(lua_State *L, const char *who, int64_t at, int64_t limit
 /* Push the positions at `index`, each in 1..limit, as a tensor that counts from 0. */
 static gp_tensor *check_positions(lua_State *L, int index, const char *who, int64_t limit) {
   bool list = lua_type(L, index) == LUA_TTABLE;
-  gp_tensor *from = list ? NULL : gp_lua_check_tensor(L, index, who);
+  gp_tensor *from = list ? NULL : gp_lua_check_host_tensor(L, index, who);
   if (from && (gp_tensor_meta(from)->dtype != GP_I64 || gp_tensor_meta(from)->shape.rank != 1))
     gp_lua_bad_value(L, index, who, "a list of positions or an i64 tensor of one dimension");
   int64_t n = list ? (int64_t)lua_rawlen(L, index) : gp_tensor_numel(from);
@@ -43,7 +43,7 @@ static int64_t first_dim(const gp_tensor *tensor) {
 
 /* core.gather_rows(tensor, positions) -> the rows in that order */
 static int gather_rows(lua_State *L) {
-  gp_tensor *tensor = gp_lua_check_tensor(L, 1, "gather_rows: the data");
+  gp_tensor *tensor = gp_lua_check_host_tensor(L, 1, "gather_rows: the data");
   gp_tensor *positions = check_positions(L, 2, "gather_rows", first_dim(tensor));
   gp_status status = gp_data_rows(tensor, positions, &gp_lua_new_box(L)->tensor);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
@@ -52,7 +52,7 @@ static int gather_rows(lua_State *L) {
 /* core.gather_windows(bytes, starts, context) -> x, y (i64 [n, context]): bytes start .. start +
  * context - 1, and the same one further */
 static int gather_windows(lua_State *L) {
-  gp_tensor *bytes = gp_lua_check_tensor(L, 1, "gather_windows: the data");
+  gp_tensor *bytes = gp_lua_check_host_tensor(L, 1, "gather_windows: the data");
   int64_t context = gp_lua_check_int(L, 3, "gather_windows: context", 1, INT64_MAX);
   gp_tensor *starts = check_positions(L, 2, "gather_windows", first_dim(bytes) - context);
   gp_box *x = gp_lua_new_box(L), *y = gp_lua_new_box(L);

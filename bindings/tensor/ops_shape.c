@@ -196,16 +196,28 @@ static int shape_clone(lua_State *L) {
   return 1;
 }
 
+/* On another device; where a layer is being traced, the pipeline decides where its values lie. */
+static int move_to(lua_State *L, const char *device) {
+  gp_box *box = gp_lua_check_box(L, 1, "to");
+  if (box->trace || (box->param && gp_lua_trace(L))) return lua_settop(L, 1), 1;
+  gp_tensor *tensor = gp_lua_check_tensor(L, 1, "to");
+  gp_box *made = gp_lua_new_box(L);
+  gp_status status = gp_tensor_move(tensor, device, &made->tensor);
+  if (status != GP_OK) return gp_lua_error(L, "to: %s", gp_error_text());
+  if (made->tensor == tensor) lua_settop(L, 1);
+  return 1;
+}
+
 /* t:to(dtype or device) -> converted; t itself where nothing is to do */
 static int shape_to(lua_State *L) {
   lua_settop(L, 2);
   gp_box *box = gp_lua_check_box(L, 1, "to");
   const char *name = gp_lua_check_string(L, 2, "to: dtype or device");
   gp_dtype dtype = GP_F32;
-  if (strcmp(name, "cpu") == 0) return lua_settop(L, 1), 1;
+  if (strncmp(name, "cpu", 3) == 0 || strncmp(name, "cuda", 4) == 0) return move_to(L, name);
   if (gp_dtype_parse(name, &dtype) != GP_OK)
     return gp_lua_bad_value(L, 2, "to: dtype or device",
-                            "f32, f64, bf16, f16, i64, i32, u8, bool or \"cpu\"");
+                            "f32, f64, bf16, f16, i64, i32, u8, bool, \"cpu\" or \"cuda:0\"");
   if (gp_box_meta(box)->dtype == dtype) return lua_settop(L, 1), 1;
   gp_use use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {1}};
   gp_lua_apply(L, &use);

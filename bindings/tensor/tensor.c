@@ -25,7 +25,8 @@ static int push_field(lua_State *L, const gp_box *box, const char *key) {
     return 1;
   }
   if (strcmp(key, "device") == 0) {
-    lua_pushliteral(L, "cpu");
+    const gp_tensor *tensor = box->trace ? NULL : gp_lua_check_tensor(L, 1, "device");
+    lua_pushstring(L, tensor ? gp_tensor_device(tensor) : "traced");
     return 1;
   }
   return 0;

@@ -46,7 +46,7 @@ static int values_item(lua_State *L) {
 }
 
 /* Push the elements from flat position *at on as a table of the dimensions from `dim` on. */
-static void push_nested(lua_State *L, const gp_tensor *tensor, int dim, int64_t *at) {
+static void push_nested(lua_State *L, gp_tensor *tensor, int dim, int64_t *at) {
   const gp_shape *shape = &gp_tensor_meta(tensor)->shape;
   if (dim == shape->rank) {
     gp_lua_push_element(L, tensor, (*at)++);
@@ -62,7 +62,7 @@ static void push_nested(lua_State *L, const gp_tensor *tensor, int dim, int64_t 
 
 /* t:totable() -> nested tables, a number for a scalar */
 static int values_totable(lua_State *L) {
-  gp_tensor *tensor = gp_lua_check_tensor(L, 1, "totable");
+  gp_tensor *tensor = gp_lua_check_host_tensor(L, 1, "totable");
   int64_t at = 0;
   luaL_checkstack(L, GP_MAX_RANK + 2, "totable");
   push_nested(L, tensor, 0, &at);
@@ -72,8 +72,8 @@ static int values_totable(lua_State *L) {
 /* gp.equal(a, b) -> boolean: same shape, dtype and every bit */
 static int values_equal(lua_State *L) {
   lua_settop(L, 2);
-  gp_tensor *a = gp_lua_check_tensor(L, 1, "equal: a");
-  gp_tensor *b = gp_lua_check_tensor(L, 2, "equal: b");
+  gp_tensor *a = gp_lua_check_host_tensor(L, 1, "equal: a");
+  gp_tensor *b = gp_lua_check_host_tensor(L, 2, "equal: b");
   lua_pushboolean(L, gp_tensor_equal(a, b));
   return 1;
 }

@@ -17,6 +17,9 @@ local machine = {}
 ---@field kind string "cpu", "cuda"
 ---@field cores? integer
 ---@field memory? integer bytes; CPU devices share the machine's
+---@field model? string "NVIDIA H100 80GB HBM3"
+---@field capability? string "9.0"
+---@field multiprocessors? integer
 ---@field available? boolean false where it cannot be used
 ---@field why? string why not
 
@@ -35,44 +38,74 @@ local function cpu_devices(info)
   return list
 end
 
-local function named_devices(names, info)
+-- GPUs, or nil and why there is none.
+local function gpu_devices()
+  local found, why = core.gpus()
+  if not found then return nil, why end
   local list = {}
-  for i, name in ipairs(names) do
-    if type(name) == "table" then name = name.name or name[1] end
-    list[i] = { name = name, kind = name:match("^%a+"), cores = 1, memory = info.memory }
+  for i, gpu in ipairs(found) do
+    list[i] = {
+      name = "cuda:" .. i - 1, kind = "cuda", memory = gpu.memory, model = gpu.model,
+      capability = gpu.capability, multiprocessors = gpu.multiprocessors,
+    }
   end
   return list
 end
 
---- The devices of this machine, or those that `--devices` chose: one CPU device a core.
+local function named_devices(names, info)
+  local list = {}
+  for i, name in ipairs(names) do
+    if type(name) == "table" then name = name.name or name[1] end
+    local kind = name:match("^%a+")
+    list[i] = { name = name, kind = kind }
+    if kind == "cpu" then list[i].cores, list[i].memory = 1, info.memory end
+  end
+  return list
+end
+
+--- Names of the GPUs; an empty list where there is none.
+---@return string[]
+function machine.gpus()
+  local names = {}
+  for i, gpu in ipairs(gpu_devices() or {}) do names[i] = gpu.name end
+  return names
+end
+
+--- The devices of this machine, or those that `--devices` chose: one CPU device a core, then the GPUs.
 --- ```lua
---- for _, d in ipairs(gp.devices()) do print(d.name, d.cores) end
---- print(gp.devices{why = true}[#gp.devices() + 1].why)
+--- for _, d in ipairs(gp.devices()) do print(d.name, d.memory) end
+--- for _, d in ipairs(gp.devices{why = true}) do print(d.name, d.why) end
 --- ```
 ---@param opts? {why?: boolean} why: also what is absent, with the reason
 ---@return gpipe.Device[]
 function machine.devices(opts)
   local o = options.check("gp.devices", opts, { why = { type = "boolean", default = false } })
   local info, names = core.machine(), machine.configured()
-  local list = names and #names > 0 and named_devices(names, info) or cpu_devices(info)
-  if o.why then
-    list[#list + 1] = {
-      name = "cuda", kind = "cuda", available = false, why = "this build has no CUDA part",
-    }
+  local chosen = names and #names > 0
+  local list = chosen and named_devices(names, info) or cpu_devices(info)
+  local gpus, why = gpu_devices()
+  if gpus and not chosen then table.move(gpus, 1, #gpus, #list + 1, list) end
+  if o.why and not gpus then
+    list[#list + 1] = { name = "cuda", kind = "cuda", available = false, why = why }
   end
   return list
 end
 
 --- Bytes that the runtime holds per device: now, and at most so far.
 ---
---- `limit` is what may be held before Lua's garbage is collected, `collects` how often it was;
---- `allocations` counts calls, and is flat while a pipeline steps.
+--- Of `cpu`, `limit` is what may be held before Lua's garbage is collected, `collects` how often it was;
+--- `allocations` counts calls, and is flat while a pipeline steps. GPUs that were used have `live` and
+--- `peak` by the runtime's own account (what libraries hold besides is not in it) and `total`.
 --- ```lua
 --- print(gp.memory().cpu.live)
 --- ```
 ---@return table<string, gpipe.Memory>
 function machine.memory()
-  return { cpu = core.memory() }
+  local memory = { cpu = core.memory() }
+  for i, gpu in ipairs(core.gpus(true) or {}) do
+    memory["cuda:" .. i - 1] = { live = gpu.live, peak = gpu.peak, total = gpu.memory }
+  end
+  return memory
 end
 
 return machine

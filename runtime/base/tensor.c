@@ -13,10 +13,7 @@
 
 typedef struct storage {
   _Atomic int64_t references; /* tensors that are views of it */
-  void *data;
-  size_t bytes;
-  void (*release)(void *context); /* NULL: the memory outlives us */
-  void *context;
+  gp_extent memory;
 } storage;
 
 struct gp_tensor {
@@ -72,41 +69,40 @@ static gp_status make_tensor(storage *owner, const gp_meta *meta, gp_tensor **te
   atomic_init(&t->references, 1);
   t->meta = *meta;
   t->numel = gp_meta_numel(meta);
-  t->data = (char *)owner->data + meta->offset * (int64_t)gp_dtype_size(meta->dtype);
+  t->data = (char *)owner->memory.data + meta->offset * (int64_t)gp_dtype_size(meta->dtype);
   t->storage = owner;
   *tensor = t;
   return GP_OK;
 }
 
 /* On failure nothing is released: the caller still has the memory that it offered. */
-gp_status gp_tensor_wrap(const gp_meta *meta, void *memory, size_t bytes, void (*release)(void *),
-                         void *context, gp_tensor **tensor) {
-  GP_TRY(check_view(meta, memory, bytes));
+gp_status gp_tensor_wrap(const gp_meta *meta, const gp_extent *memory, gp_tensor **tensor) {
+  GP_TRY(check_view(meta, memory->data, memory->bytes));
   void *block;
   GP_TRY(gp_alloc(sizeof(storage), &block));
   storage *owner = block;
-  *owner = (storage){.data = memory, .bytes = bytes, .release = release, .context = context};
+  *owner = (storage){.memory = *memory};
   atomic_init(&owner->references, 1);
   gp_status status = make_tensor(owner, meta, tensor);
-  if (status != GP_OK) gp_free(owner); /* the memory stays the caller's */
+  if (status != GP_OK) gp_free(owner);
   return status;
 }
 
 gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tensor) {
   gp_meta meta;
   GP_TRY(gp_meta_make(dtype, shape, &meta));
-  size_t bytes = gp_meta_bytes(&meta);
-  void *memory;
-  GP_TRY(gp_alloc(bytes, &memory));
-  gp_status status = gp_tensor_wrap(&meta, memory, bytes, gp_free, memory, tensor);
-  if (status != GP_OK) gp_free(memory);
+  gp_extent memory = {.bytes = gp_meta_bytes(&meta), .release = gp_free};
+  GP_TRY(gp_alloc(memory.bytes, &memory.data));
+  memory.context = memory.data;
+  gp_status status = gp_tensor_wrap(&meta, &memory, tensor);
+  if (status != GP_OK) gp_free(memory.data);
   return status;
 }
 
 /* The storage is counted up last, when nothing can fail any more. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor) {
   storage *owner = base->storage;
-  GP_TRY(check_view(meta, owner->data, owner->bytes));
+  GP_TRY(check_view(meta, owner->memory.data, owner->memory.bytes));
   GP_TRY(make_tensor(owner, meta, tensor));
   atomic_fetch_add_explicit(&owner->references, 1, memory_order_relaxed);
   return GP_OK;
@@ -121,7 +117,7 @@ gp_tensor *gp_tensor_retain(gp_tensor *tensor) {
 
 static void drop_storage(storage *owner) {
   if (atomic_fetch_sub_explicit(&owner->references, 1, memory_order_acq_rel) > 1) return;
-  if (owner->release) owner->release(owner->context);
+  if (owner->memory.release) owner->memory.release(owner->memory.context);
   gp_free(owner);
 }
 
@@ -144,14 +140,16 @@ bool gp_tensor_is_contiguous(const gp_tensor *tensor) {
   return gp_meta_is_contiguous(&tensor->meta);
 }
 
-size_t gp_tensor_bytes(const gp_tensor *tensor) { return tensor->storage->bytes; }
+size_t gp_tensor_bytes(const gp_tensor *tensor) { return tensor->storage->memory.bytes; }
+
+gp_home *gp_tensor_home(const gp_tensor *tensor) { return tensor->storage->memory.home; }
 
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b) { return a->storage == b->storage; }
 
 /* ---- elements ---- */
 
-/* The element at flat row-major position index, as a line of one. */
-static gp_line element(const gp_tensor *tensor, int64_t index) {
+/* Where the element at flat row-major position index is, counted from element 0. */
+static int64_t place_of(const gp_tensor *tensor, int64_t index) {
   GP_ASSERT(index >= 0 && index < tensor->numel);
   const gp_meta *meta = &tensor->meta;
   int64_t place = 0;
@@ -159,8 +157,21 @@ static gp_line element(const gp_tensor *tensor, int64_t index) {
     place += index % meta->shape.dim[i] * meta->stride[i];
     index /= meta->shape.dim[i];
   }
-  char *data = (char *)tensor->data + place * (int64_t)gp_dtype_size(meta->dtype);
-  return (gp_line){data, 1, meta->dtype};
+  return place;
+}
+
+/* That element as a line of one. */
+static gp_line element(const gp_tensor *tensor, int64_t index) {
+  GP_ASSERT(!gp_tensor_home(tensor));
+  int64_t size = (int64_t)gp_dtype_size(tensor->meta.dtype);
+  char *data = (char *)tensor->data + place_of(tensor, index) * size;
+  return (gp_line){data, 1, tensor->meta.dtype};
+}
+
+gp_status gp_tensor_element(gp_tensor *tensor, int64_t index, gp_tensor **scalar) {
+  gp_meta meta = {.dtype = tensor->meta.dtype};
+  meta.offset = tensor->meta.offset + place_of(tensor, index);
+  return gp_tensor_view(tensor, &meta, scalar);
 }
 
 /* Through the conversion loop with n = 1: one set of rounding rules for elements and tensors. */
@@ -197,6 +208,7 @@ static bool equal_level(const gp_tensor *a, const gp_tensor *b, int level, const
 }
 
 bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b) {
+  GP_ASSERT(!gp_tensor_home(a) && !gp_tensor_home(b));
   if (!gp_meta_equal(&a->meta, &b->meta)) return false;
   if (a->numel == 0) return true;
   if (gp_tensor_is_contiguous(a) && gp_tensor_is_contiguous(b))

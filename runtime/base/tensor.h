@@ -2,6 +2,7 @@
 #ifndef GP_BASE_TENSOR_H
 #define GP_BASE_TENSOR_H
 
+#include "base/home.h"
 #include "base/status.h"
 
 /* Contiguous meta of a shape. Errors: GP_ESHAPE. */
@@ -16,10 +17,31 @@ int64_t gp_meta_width(const gp_meta *meta);                        /* last dim; 
 size_t gp_meta_bytes(const gp_meta *meta);                         /* numel * element size */
 char *gp_meta_print(const gp_meta *meta, char *text, size_t size); /* "f32 32x128" */
 
-/* A contiguous tensor over memory that somebody else owns; release(context) runs when the last
- * reference goes. */
-gp_status gp_tensor_wrap(const gp_meta *meta, void *memory, size_t bytes, void (*release)(void *),
-                         void *context, gp_tensor **tensor);
+/* Memory that somebody else owns. */
+typedef struct gp_extent {
+  void *data;
+  size_t bytes;
+  gp_home *home;                  /* NULL: the host can read it */
+  void (*release)(void *context); /* when the last reference goes; NULL: the memory outlives us */
+  void *context;
+} gp_extent;
+
+/* A tensor over such memory; on failure it stays the caller's. Errors: as gp_tensor_view. */
+gp_status gp_tensor_wrap(const gp_meta *meta, const gp_extent *memory, gp_tensor **tensor);
+/* As gp_tensor_new, at home (NULL: on the host). */
+gp_status gp_tensor_new_at(gp_home *home, gp_dtype dtype, const gp_shape *shape,
+                           gp_tensor **tensor);
+gp_home *gp_tensor_home(const gp_tensor *tensor); /* NULL: the host */
+/* The values at home (NULL: on the host): the tensor itself (retained) where it is there already, else a
+ * contiguous copy. */
+gp_status gp_tensor_to(gp_tensor *tensor, gp_home *home, gp_tensor **moved);
+/* The same on the host, also of a tensor that is borrowed as const. */
+gp_status gp_tensor_fetch(const gp_tensor *tensor, gp_tensor **host);
+
+/* Copy where one side is not on the host (base/tensor_home.c); shapes agree, there are elements. */
+gp_status gp_home_copy(gp_tensor *to, const gp_tensor *from);
+/* The bytes that a view with elements touches: the first one and the one after the last. */
+void gp_tensor_range(const gp_tensor *tensor, uintptr_t range[2]);
 
 /* Strided copy with conversion between raw views of equal shape (the loop behind gp_tensor_copy and
  * the copy/cast ops). */

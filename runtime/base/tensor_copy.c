@@ -199,8 +199,8 @@ static bool is_broadcast(const gp_meta *meta) {
   return false;
 }
 
-/* The bytes that a view with elements touches: the first one and the one after the last. */
-static void byte_range(const gp_tensor *tensor, uintptr_t range[2]) {
+/* The first one and the one after the last. */
+void gp_tensor_range(const gp_tensor *tensor, uintptr_t range[2]) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   int64_t size = (int64_t)gp_dtype_size(meta->dtype), low = 0, high = size;
   for (int i = 0; i < meta->shape.rank; i++) {
@@ -214,8 +214,8 @@ static void byte_range(const gp_tensor *tensor, uintptr_t range[2]) {
 /* Two views may be parts of one arena that have nothing in common. */
 static bool may_share_bytes(const gp_tensor *a, const gp_tensor *b) {
   uintptr_t x[2], y[2];
-  byte_range(a, x);
-  byte_range(b, y);
+  gp_tensor_range(a, x);
+  gp_tensor_range(b, y);
   return x[0] < y[1] && y[0] < x[1];
 }
 
@@ -242,6 +242,7 @@ gp_status gp_tensor_copy(gp_tensor *to, const gp_tensor *from) {
   if (is_broadcast(a))
     return gp_fail(GP_ESHAPE, "copy: the destination is broadcast, its elements share memory");
   if (gp_tensor_numel(to) == 0) return GP_OK;
+  if (gp_tensor_home(to) || gp_tensor_home(from)) return gp_home_copy(to, from);
   if (may_share_bytes(to, from)) return copy_apart(to, from);
   gp_view_copy(a, gp_tensor_data(to), b, gp_tensor_data(from));
   return GP_OK;

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { GP_PLUGIN_VERSION = 1 };
+enum { GP_PLUGIN_VERSION = 1, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
 
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
@@ -26,11 +26,16 @@ typedef struct gp_gpu_graph gp_gpu_graph;
 /* What a plugin may call. */
 typedef struct gp_plugin_host {
   uint32_t version;
-  uint64_t ops;                                            /* hash of ops.def */
-  gp_status (*fail)(gp_status status, const char *text);   /* set the thread's error text */
+  uint64_t ops;                                          /* hash of ops.def */
+  gp_status (*fail)(gp_status status, const char *text); /* set the thread's error text */
 } gp_plugin_host;
 
-typedef enum gp_stream { GP_STREAM_COMPUTE, GP_STREAM_SEND, GP_STREAM_RECEIVE, GP_STREAMS } gp_stream;
+typedef enum gp_stream {
+  GP_STREAM_COMPUTE,
+  GP_STREAM_SEND,
+  GP_STREAM_RECEIVE,
+  GP_STREAMS
+} gp_stream;
 
 /* "cuda:1/0of4" is GPU 1, part 0 of 4; parts 1 is the whole GPU. */
 typedef struct gp_gpu_spec {

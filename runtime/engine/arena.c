@@ -54,27 +54,41 @@ static gp_status move_in(gp_pipeline *p, int32_t i, const gp_arena *a, size_t at
 
 static char *start_of(const gp_tensor *memory) { return memory ? gp_tensor_data(memory) : NULL; }
 
-/* One block each for values, gradients and buffers; gradients twice where two devices make them. */
-static gp_status make_arena(gp_arena *a, const size_t sizes[3], int32_t copies) {
+/* What the second copy of a stage cannot share with the first, or must not. */
+static gp_status make_twin(gp_arena *a, const gp_lane *first, const gp_lane *second) {
+  bool apart = !gp_lane_shares(first, second);
+  a->values[1] = a->values[0];
+  a->buffers[1] = a->buffers[0];
+  if (apart && a->value_bytes)
+    GP_TRY(gp_lane_alloc(second, a->value_bytes, (void **)&a->values[1]));
+  if (apart && a->buffer_bytes)
+    GP_TRY(gp_lane_alloc(second, a->buffer_bytes, (void **)&a->buffers[1]));
+  if (apart && a->grad_bytes) GP_TRY(gp_lane_alloc(first, a->grad_bytes, (void **)&a->landing));
+  return a->grad_bytes ? gp_lane_alloc(second, a->grad_bytes, (void **)&a->grads[1]) : GP_OK;
+}
+
+/* One block each for values, gradients and buffers. */
+static gp_status make_arena(const gp_pipeline *p, int32_t stage, const size_t sizes[3]) {
+  gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = gp_stage_lane(p, stage, 0);
   a->grad_bytes = sizes[TRAINABLE];
   a->buffer_bytes = sizes[BUFFER];
   GP_TRY(gp_size_add(sizes[TRAINABLE], sizes[FROZEN], &a->value_bytes));
-  GP_TRY(gp_block_new(a->value_bytes, &a->value_memory));
-  GP_TRY(gp_block_new(a->grad_bytes, &a->grad_memory));
-  GP_TRY(gp_block_new(a->buffer_bytes, &a->buffer_memory));
-  if (a->buffer_bytes) GP_TRY(gp_alloc(a->buffer_bytes, (void **)&a->committed));
-  if (copies > 1 && a->grad_bytes) GP_TRY(gp_alloc(a->grad_bytes, (void **)&a->mirror));
-  a->values = start_of(a->value_memory);
-  a->grads = start_of(a->grad_memory);
-  a->buffers = start_of(a->buffer_memory);
-  return GP_OK;
+  GP_TRY(gp_block_new(lane->home, a->value_bytes, &a->value_memory));
+  GP_TRY(gp_block_new(lane->home, a->grad_bytes, &a->grad_memory));
+  GP_TRY(gp_block_new(lane->home, a->buffer_bytes, &a->buffer_memory));
+  if (a->buffer_bytes) GP_TRY(gp_lane_alloc(lane, a->buffer_bytes, (void **)&a->committed));
+  a->values[0] = start_of(a->value_memory);
+  a->grads[0] = start_of(a->grad_memory);
+  a->buffers[0] = start_of(a->buffer_memory);
+  return p->copy_count > 1 ? make_twin(a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
 }
 
 /* The parameters of a stage in order of declaration, region by region. */
 static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
   size_t sizes[3] = {0}, at[3] = {0}, bytes;
   GP_TRY(measure(p, stage, sizes));
-  GP_TRY(make_arena(&p->arenas[stage], sizes, p->copy_count));
+  GP_TRY(make_arena(p, stage, sizes));
   p->value_bytes[stage] = p->arenas[stage].value_bytes;
   at[FROZEN] = sizes[TRAINABLE];
   for (int32_t i = 0; i < p->param_count; i++) {
@@ -96,19 +110,36 @@ gp_status gp_arenas_new(gp_pipeline *p) {
   return GP_OK;
 }
 
+/* What make_twin made. */
+static void free_twin(const gp_pipeline *p, int32_t stage) {
+  gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = gp_stage_lane(p, stage, 1);
+  if (a->values[1] != a->values[0]) gp_lane_free(lane, a->values[1], a->value_bytes);
+  if (a->buffers[1] != a->buffers[0]) gp_lane_free(lane, a->buffers[1], a->buffer_bytes);
+  gp_lane_free(lane, a->grads[1], a->grad_bytes);
+  gp_lane_free(lane, a->extras[1], a->extra_bytes);
+}
+
 /* Views keep the memory that a script still holds. */
 void gp_arenas_free(gp_pipeline *p) {
   for (int32_t s = 0; p->arenas && s < p->stage_count; s++) {
     gp_arena *a = &p->arenas[s];
+    const gp_lane *lane = gp_stage_lane(p, s, 0);
     gp_tensor_free(a->value_memory);
     gp_tensor_free(a->grad_memory);
     gp_tensor_free(a->buffer_memory);
-    gp_free(a->committed);
-    gp_free(a->mirror);
-    gp_free(a->extras[0]);
-    gp_free(a->extras[1]);
+    gp_lane_free(lane, a->committed, a->buffer_bytes);
+    gp_lane_free(lane, a->extras[0], a->extra_bytes);
+    gp_lane_free(lane, a->landing, a->grad_bytes);
+    gp_lane_free(lane, a->extra_landing, a->extra_bytes);
+    if (p->copy_count > 1) free_twin(p, s);
   }
   for (int32_t i = 0; i < p->pack_count; i++) gp_tensor_free(p->packs[i].copy);
+  for (int32_t x = 0; x < p->extra_count; x++) {
+    int32_t i = p->extras[x].param;
+    gp_lane_free(gp_stage_lane(p, p->param_stage[i], 0), p->extras[x].landing,
+                 gp_meta_bytes(gp_param_meta(p->params[i])));
+  }
   p->extra_count = p->pack_count = 0;
   gp_free(p->arenas);
   gp_free(p->value_bytes);
@@ -126,27 +157,52 @@ int32_t gp_pipeline_find(const gp_pipeline *p, const gp_param *param) {
   return -1;
 }
 
-/* Buffers have one memory whatever the version of the weights. */
-gp_place gp_arena_value(void *pipeline, const gp_param *param) {
+bool gp_stage_reads(const gp_pipeline *p, int32_t stage, int32_t other) {
+  for (int32_t copy = 0; copy < p->copy_count; copy++)
+    if (!gp_lane_shares(gp_stage_lane(p, stage, copy), gp_stage_lane(p, other, 0))) return false;
+  return true;
+}
+
+/* Buffers have one memory whatever the version of the weights. What lies with another stage is read where
+ * it is, if it can be. */
+gp_place gp_arena_value(void *pipeline, const gp_param *param, int32_t stage) {
   const gp_pipeline *p = pipeline;
   int32_t i = gp_pipeline_find(p, param);
   if (i < 0) return (gp_place){.base = -1};
-  if (region_of(param) == BUFFER)
-    return (gp_place){GP_BASE_ABSOLUTE, (size_t)gp_tensor_data(p->values[i])};
-  return (gp_place){GP_BASE_VALUE + p->param_stage[i], p->param_offset[i]};
+  int32_t owner = p->param_stage[i];
+  bool buffer = region_of(param) == BUFFER;
+  if (owner != stage && !gp_stage_reads(p, stage, owner)) return (gp_place){.base = GP_BASE_GUEST};
+  if (buffer && owner == stage) return (gp_place){GP_BASE_BUFFER, p->param_offset[i]};
+  if (buffer) return (gp_place){GP_BASE_ABSOLUTE, (size_t)gp_tensor_data(p->values[i])};
+  return (gp_place){GP_BASE_VALUE + owner, p->param_offset[i]};
 }
 
 /* Their contents are zero between runs, so that a larger block may take over; programs know offsets. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
   for (int32_t copy = 0; copy < p->copy_count; copy++) {
+    const gp_lane *lane = gp_stage_lane(p, stage, copy);
     char *memory;
-    GP_TRY(gp_alloc(bytes, (void **)&memory));
-    gp_free(a->extras[copy]);
+    GP_TRY(gp_lane_alloc(lane, bytes, (void **)&memory));
+    gp_lane_free(lane, a->extras[copy], a->extra_bytes);
     a->extras[copy] = memory;
+  }
+  if (a->landing) {
+    const gp_lane *lane = gp_stage_lane(p, stage, 0);
+    gp_lane_free(lane, a->extra_landing, a->extra_bytes);
+    a->extra_landing = NULL;
+    GP_TRY(gp_lane_alloc(lane, bytes, (void **)&a->extra_landing));
   }
   a->extra_bytes = bytes;
   return GP_OK;
+}
+
+/* Where the owner of the parameter cannot read the accumulator, it takes it in. */
+static gp_status make_landing(const gp_pipeline *p, gp_extra_slot *extra) {
+  int32_t owner = p->param_stage[extra->param];
+  if (gp_lane_shares(gp_stage_lane(p, extra->stage, 0), gp_stage_lane(p, owner, 0))) return GP_OK;
+  return gp_lane_alloc(gp_stage_lane(p, owner, 0),
+                       gp_meta_bytes(gp_param_meta(p->params[extra->param])), &extra->landing);
 }
 
 /* Kept for the life of the pipeline: every plan of the model will ask for the same ones. */
@@ -158,7 +214,9 @@ static gp_status add_extra(gp_pipeline *p, int32_t param, int32_t layer, gp_plac
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_extra_slot), (void **)&p->extras));
   size_t offset = p->arenas[stage].extra_bytes;
   GP_TRY(grow_extras(p, stage, total));
-  p->extras[p->extra_count++] = (gp_extra_slot){param, layer, stage, offset};
+  p->extras[n] = (gp_extra_slot){param, layer, stage, offset, NULL};
+  GP_TRY(make_landing(p, &p->extras[n]));
+  p->extra_count++;
   *place = (gp_place){GP_BASE_EXTRA, offset};
   return GP_OK;
 }

@@ -3,9 +3,9 @@
 
 #include "base/tensor.h"
 
-gp_status gp_block_new(size_t bytes, gp_tensor **block) {
+gp_status gp_block_new(gp_home *home, size_t bytes, gp_tensor **block) {
   if (!bytes) return GP_OK;
-  return gp_tensor_new(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
+  return gp_tensor_new_at(home, GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
 }
 
 /* What a view does when its last reference goes. */
@@ -17,7 +17,12 @@ gp_status gp_block_view(gp_tensor *block, size_t offset, const gp_param *param,
   const gp_meta *meta = gp_param_meta(param);
   char *at = block ? (char *)gp_tensor_data(block) + offset : NULL;
   if (block) gp_tensor_retain(block);
-  gp_status status = gp_tensor_wrap(meta, at, gp_meta_bytes(meta), let_go, block, tensor);
+  gp_extent memory = {.data = at,
+                      .bytes = gp_meta_bytes(meta),
+                      .home = block ? gp_tensor_home(block) : NULL,
+                      .release = let_go,
+                      .context = block};
+  gp_status status = gp_tensor_wrap(meta, &memory, tensor);
   if (status) gp_tensor_free(block);
   return status;
 }

@@ -17,8 +17,7 @@ static void *address(const gp_worker *worker, gp_place place) {
   return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
 }
 
-/* Fill in the addresses of this action. */
-static void bind(const gp_worker *worker, gp_program *program, const gp_step_block *step) {
+void gp_execute_bind(const gp_worker *worker, gp_program *program, const gp_step_block *step) {
   for (int32_t n = 0; n < program->instr_count; n++) {
     gp_instr *instr = &program->instrs[n];
     instr->call.step = step;
@@ -35,7 +34,8 @@ static const char *label_of(const gp_program *program, const gp_instr *instr) {
 }
 
 /* Kernels know the numbers, this knows the layer: put it before their text. */
-static gp_status name_failure(const gp_program *program, const gp_instr *instr, gp_status status) {
+gp_status gp_execute_name_failure(const gp_program *program, const gp_instr *instr,
+                                  gp_status status) {
   char prefix[256];
   snprintf(prefix, sizeof prefix, "%s", label_of(program, instr));
   return gp_fail_prefix(status, prefix);
@@ -49,7 +49,7 @@ static gp_status run_instr(const execution *x, const gp_instr *instr, int64_t pi
                   .last = last < instr->cut.units ? last : instr->cut.units,
                   .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
   gp_status status = gp_op_get(instr->op)->cpu.run(&instr->call, span);
-  return status ? name_failure(x->program, instr, status) : GP_OK;
+  return status ? gp_execute_name_failure(x->program, instr, status) : GP_OK;
 }
 
 /* A block of rows goes through every instruction of the chain. */
@@ -82,17 +82,19 @@ static bool all_finite(const gp_arg *arg) {
   return true;
 }
 
+gp_status gp_execute_not_finite(const gp_program *program, const gp_instr *instr) {
+  bool backward = program->graph->nodes[instr->node].phase == GP_BACKWARD;
+  return gp_fail(GP_EFINITE, "%s: %s made a value that is not finite%s", label_of(program, instr),
+                 gp_op_name(instr->op), backward ? " in the backward pass" : "");
+}
+
 /* In order of the instructions, so that the first one that made such a value is named and not one
  * that it spread to. Reads everything once more: only with finite = true. */
 static gp_status check_finite(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
     const gp_instr *instr = &x->program->instrs[n];
-    bool backward = x->program->graph->nodes[instr->node].phase == GP_BACKWARD;
     for (int k = 0; k < instr->call.n_out; k++)
-      if (!all_finite(&instr->call.out[k]))
-        return gp_fail(GP_EFINITE, "%s: %s made a value that is not finite%s",
-                       label_of(x->program, instr), gp_op_name(instr->op),
-                       backward ? " in the backward pass" : "");
+      if (!all_finite(&instr->call.out[k])) return gp_execute_not_finite(x->program, instr);
   }
   return GP_OK;
 }
@@ -105,10 +107,10 @@ static void spoil(const gp_arg *arg) {
 }
 
 /* What other tasks or the script read: gradients, losses and outputs, edges, what R and I make. */
-static bool leaves(const execution *x, int32_t base) {
+bool gp_execute_leaves(const gp_worker *worker, int32_t base) {
   return (base >= GP_BASE_RECOMPUTED && base < GP_BASE_INPUT && base != GP_BASE_INVARIANT &&
-          base != GP_BASE_OUT_GRAD) ||
-         base >= GP_BASE_VALUE + x->worker->pipeline->stage_count;
+          base != GP_BASE_GUEST && base != GP_BASE_OUT_GRAD) ||
+         base >= GP_BASE_VALUE + worker->pipeline->stage_count;
 }
 
 /* Before what was made is looked at: the failure names the layer that made it. */
@@ -116,18 +118,18 @@ static void spoil_outputs(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
     const gp_instr *instr = &x->program->instrs[n];
     for (int k = 0; k < instr->call.n_out; k++)
-      if (leaves(x, instr->out[k].base)) spoil(&instr->call.out[k]);
+      if (gp_execute_leaves(x->worker, instr->out[k].base)) spoil(&instr->call.out[k]);
   }
 }
 
 /* Groups one after the other: the hand-out to the team is also the barrier between them. */
 gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step) {
   execution x = {.worker = worker, .program = program};
-  bind(worker, program, step);
+  gp_execute_bind(worker, program, step);
   for (int32_t g = 0; g < program->group_count; g++) {
     x.group = &program->groups[g];
     gp_piece piece = x.group->side_by_side ? run_beside : run_chain;
-    GP_TRY(gp_team_run(worker->team, x.group->pieces, piece, &x));
+    GP_TRY(gp_team_run(worker->lane.team, x.group->pieces, piece, &x));
     if (worker->spoil) spoil_outputs(&x);
     if (worker->pipeline->finite) GP_TRY(check_finite(&x));
   }

@@ -41,7 +41,7 @@ static gp_status make_feed(gp_feed *feed, size_t micros, size_t groups) {
 /* Grown when a plan needs more, between runs: a run allocates nothing. */
 gp_status gp_feeds_prepare(gp_pipeline *p, const gp_plan *plan) {
   gp_run *run = &p->run;
-  int32_t room = gp_plan_streams(plan) ? plan->ranges.count + 2 : 1;
+  int32_t room = gp_plan_feed_room(plan);
   int32_t micros = plan->step_micros * plan->copy_count;
   int32_t groups = p->optimizer ? gp_optimizer_groups(p->optimizer) : 0;
   if (room <= run->feed_room && micros <= run->feed_micros && groups <= run->feed_groups)
@@ -137,7 +137,7 @@ static gp_status check_ready(const gp_pipeline *p) {
   return GP_OK;
 }
 
-static void begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
+static gp_status begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
   gp_run *run = &p->run;
   run->plan = plan;
   run->backward_half = backward_half;
@@ -158,10 +158,10 @@ static void begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
   atomic_store(&run->failed_order, INT64_MAX);
   if (!backward_half) reset_channels(plan);
   gp_watch_reset(p);
-  if (p->optimizer) gp_optimizer_begin(p->optimizer);
-  gp_run_save_buffers(p);
+  if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
   p->last_plan = plan;
   p->last_begin = gp_now_ns();
+  return gp_run_save_buffers(p);
 }
 
 /* A task never sees half a run: everything is set before the ticket, read after the last worker. */
@@ -170,7 +170,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   gp_run *run = &p->run;
   GP_TRY(check_ready(p));
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
-  begin_run(p, plan, plan->kind == GP_PLAN_SPLIT && args->out_grad);
+  GP_TRY(begin_run(p, plan, plan->kind == GP_PLAN_SPLIT && args->out_grad));
   fill_feed(p, run, &run->feeds[0], args);
   retain(&run->feeds[0]);
   run->fed = 1;
@@ -241,7 +241,7 @@ gp_status gp_pipeline_feed(gp_pipeline *p, gp_plan *plan, const gp_run_args *arg
   if (run->open && run->plan != plan)
     return gp_fail(GP_ESTATE, "another stream is open: drain it first");
   if (!run->open) {
-    begin_run(p, plan, false);
+    GP_TRY(begin_run(p, plan, false));
     run->open = true;
     gp_workers_begin(p, gp_run_device, run);
   }

@@ -37,19 +37,21 @@ double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   return *count ? sum / (double)*count : 0;
 }
 
-/* Buffers as they were before the run: written back unless a training run succeeds. */
-void gp_run_save_buffers(gp_pipeline *p) {
-  for (int32_t s = 0; s < p->stage_count; s++)
-    if (p->arenas[s].buffer_bytes)
-      memcpy(p->arenas[s].committed, p->arenas[s].buffers, p->arenas[s].buffer_bytes);
+/* Between `to` and `from` of every stage that has buffers; the workers rest. */
+static gp_status copy_buffers(gp_pipeline *p, bool save) {
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    const gp_arena *a = &p->arenas[s];
+    const gp_lane *lane = gp_stage_lane(p, s, 0);
+    if (!a->buffer_bytes) continue;
+    GP_TRY(gp_lane_copy(lane, save ? a->committed : a->buffers[0],
+                        save ? a->buffers[0] : a->committed, a->buffer_bytes));
+    GP_TRY(gp_lane_sync(lane));
+  }
+  return GP_OK;
 }
 
-/* Evaluation may not change a model, nor may a step that failed. */
-static void restore_buffers(gp_pipeline *p) {
-  for (int32_t s = 0; s < p->stage_count; s++)
-    if (p->arenas[s].buffer_bytes)
-      memcpy(p->arenas[s].buffers, p->arenas[s].committed, p->arenas[s].buffer_bytes);
-}
+/* Buffers as they were before the run: written back unless a training run succeeds. */
+gp_status gp_run_save_buffers(gp_pipeline *p) { return copy_buffers(p, true); }
 
 /* Updates of a run that failed cannot be taken back. Are all stages as many ahead? Buffers are not: they
  * are what they were before the run. */
@@ -77,6 +79,16 @@ static void undo(gp_pipeline *p, bool training) {
   if (!p->broken && p->arenas[0].updates) count_steps(p, p->arenas[0].updates);
 }
 
+/* Second copies' gradients were added to the first ones'. */
+static gp_status zero_twins(gp_pipeline *p) {
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    if (!p->arenas[s].landing) continue;
+    GP_TRY(gp_update_zero(p, s, 1));
+    GP_TRY(gp_lane_sync(gp_stage_lane(p, s, 1)));
+  }
+  return GP_OK;
+}
+
 /* On the script's thread, after every worker is done. */
 void gp_run_finish(gp_pipeline *p) {
   gp_run *run = &p->run;
@@ -84,12 +96,18 @@ void gp_run_finish(gp_pipeline *p) {
   bool training = gp_plan_trains(plan->kind);
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
   int64_t groups = (int64_t)run->fed * (plan->step_micros / gp_run_group(plan));
-  if (!training || run->status) restore_buffers(p);
+  gp_status status = zero_twins(p);
+  /* evaluation may not change a model, nor may a step that failed */
+  if (!status && (!training || run->status)) status = copy_buffers(p, false);
+  if (status && !run->status) gp_run_fail(run, 0, status, gp_error_text());
   if (run->status) {
     undo(p, training);
     return;
   }
   run->known = groups;
-  if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) gp_update_tied(p, -1);
+  if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) {
+    status = gp_update_tied(p, -1);
+    if (status) gp_run_fail(run, 0, status, gp_error_text());
+  }
   if (training && !run->backward_half) count_steps(p, groups);
 }

@@ -36,30 +36,34 @@ static void bind_weights(void **frame, const gp_pipeline *p, const gp_plan *plan
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
   char *invariant = plan->invariant[2 * holder + task->shape];
-  for (int32_t s = 0; s < plan->stage_count; s++) frame[GP_BASE_VALUE + s] = p->arenas[s].values;
+  for (int32_t s = 0; s < plan->stage_count; s++) frame[GP_BASE_VALUE + s] = p->arenas[s].values[0];
+  frame[GP_BASE_VALUE + task->stage] = own->values[task->copy];
   if (plan->batch) version = (size_t)(task->version + (micro - task->micro) / plan->batch);
   if (plan->batch && !task->newest)
     frame[GP_BASE_VALUE + task->stage] =
         v->stash + version % (size_t)(v->live - 1) * v->stash_bytes;
   frame[GP_BASE_INVARIANT] = invariant ? invariant + version % (size_t)v->live * bytes : NULL;
-  frame[GP_BASE_GRAD] = task->copy ? own->mirror : own->grads;
+  frame[GP_BASE_GUEST] = plan->guests[2 * holder + task->shape];
+  frame[GP_BASE_BUFFER] = own->buffers[task->copy];
+  frame[GP_BASE_GRAD] = own->grads[task->copy];
   frame[GP_BASE_EXTRA] = own->extras[task->copy];
 }
 
-static void bind_edges(void **frame, const gp_plan *plan, const gp_task *task, int64_t micro) {
+static void bind_edges(gp_worker *worker, const gp_plan *plan, const gp_task *task, int64_t micro) {
   for (int32_t u = 0; u < task->use_count; u++) {
     int32_t edge = task->uses[u].edge;
     const gp_channel *channel = &plan->channels[edge];
     size_t slot = (size_t)(gp_plan_turn(plan, edge, micro) % channel->slots);
-    frame[GP_BASE_VALUE + plan->stage_count + edge] = channel->memory + slot * channel->bytes;
+    char *memory = channel->memory[worker->device];
+    worker->frame[GP_BASE_VALUE + plan->stage_count + edge] =
+        memory ? memory + slot * channel->bytes : NULL;
   }
 }
 
-void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro) {
-  const gp_plan *plan = worker->pipeline->run.plan;
-  int64_t own = micro % plan->step_micros, row = feed->rows[own];
-  void **frame = worker->frame;
-  frame[GP_BASE_TEMP] = plan->temp[worker->device];
+/* What the script gave and wants back, on the host. */
+static void bind_feed(void **frame, const gp_plan *plan, const gp_feed *feed, const gp_task *task,
+                      int64_t own) {
+  int64_t row = feed->rows[own];
   frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &feed->results[own].loss;
   frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &feed->results[own].count[task->copy];
   if (feed->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(feed->output, plan, row);
@@ -68,7 +72,18 @@ void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, 
     frame[GP_BASE_INPUT + i] = rows_of(feed->inputs[i], plan, row);
   for (int i = 0; i < feed->target_count; i++)
     frame[GP_BASE_TARGET + i] = rows_of(feed->targets[i], plan, row);
+}
+
+void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro) {
+  const gp_plan *plan = worker->pipeline->run.plan;
+  int64_t own = micro % plan->step_micros;
+  void **frame = worker->frame;
+  frame[GP_BASE_TEMP] = plan->temp[worker->device];
+  if (gp_lane_is_gpu(&worker->lane))
+    gp_desk_bind(worker, feed, task, micro);
+  else
+    bind_feed(frame, plan, feed, task, own);
   bind_slots(frame, plan, task, micro);
   bind_weights(frame, worker->pipeline, plan, task, micro);
-  bind_edges(frame, plan, task, micro);
+  bind_edges(worker, plan, task, micro);
 }

@@ -18,9 +18,16 @@ enum { PIECE = 16384, ALIGNMENT = 64 }; /* elements that one thread updates at a
 
 typedef struct member {
   gp_param *param;
-  int32_t group;
-  size_t offset; /* bytes in the moment arenas */
+  int32_t group, block;
+  size_t offset; /* bytes in the moments of its block */
 } member;
+
+/* Moments of the members whose values lie in the same memory. */
+typedef struct block {
+  gp_home *home; /* NULL: the host's */
+  size_t bytes;
+  gp_tensor *moments[2]; /* laid out like the members; NULL where the kind has none */
+} block;
 
 /* One fused pass over neighbours of a stage. */
 typedef struct pass {
@@ -33,8 +40,8 @@ struct gp_optimizer {
   member *members;   /* ordered by address of their values: the order of the arenas */
   gp_param **listed; /* as they were given; borrowed from the members */
   int32_t member_count, group_count;
-  gp_tensor *moments[2]; /* blocks, laid out like the members */
-  size_t moment_bytes;
+  block *blocks;
+  int32_t block_count;
   pass *passes; /* room for one per member; made anew for every step */
   int32_t pass_count;
   int64_t steps;
@@ -52,12 +59,25 @@ typedef struct update {
 /* ---- making one ---------------------------------------------------------------------------- */
 
 /* Where the value lies now; a pipeline may have moved it since the last look. */
-static const void *value_of(const gp_param *param) {
+static const void *value_at(const gp_param *param, gp_home **home) {
   gp_tensor *value = NULL;
+  *home = NULL;
   if (gp_param_value((gp_param *)param, &value)) return NULL;
   const void *data = gp_tensor_data(value);
+  *home = gp_tensor_home(value);
   gp_tensor_free(value);
   return data;
+}
+
+static const void *value_of(const gp_param *param) {
+  gp_home *home;
+  return value_at(param, &home);
+}
+
+static gp_home *home_of(const gp_param *param) {
+  gp_home *home;
+  value_at(param, &home);
+  return home;
 }
 
 /* The order of the arenas, so that neighbours can be merged into one pass. */
@@ -81,21 +101,48 @@ static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int grou
       o->members[o->member_count++] = (member){.param = param, .group = g};
     }
   o->group_count = group_count;
+  return GP_OK;
+}
+
+/* The block of a memory; made when missing. */
+static gp_status find_block(gp_optimizer *o, gp_home *home, int32_t *found) {
+  size_t n = (size_t)o->block_count;
+  for (*found = 0; *found < o->block_count; ++*found)
+    if (o->blocks[*found].home == home) return GP_OK;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(block), (void **)&o->blocks));
+  o->blocks[o->block_count++].home = home;
+  return GP_OK;
+}
+
+/* As padded as the arenas, and in their order. */
+static gp_status lay_out(gp_optimizer *o) {
   qsort(o->members, (size_t)o->member_count, sizeof(member), by_address);
   for (int32_t i = 0; i < o->member_count; i++) {
+    member *m = &o->members[i];
     size_t bytes;
-    GP_TRY(gp_size_align(gp_meta_bytes(gp_param_meta(o->members[i].param)), ALIGNMENT, &bytes));
-    o->members[i].offset = o->moment_bytes;
-    GP_TRY(gp_size_add(o->moment_bytes, bytes, &o->moment_bytes));
+    GP_TRY(gp_size_align(gp_meta_bytes(gp_param_meta(m->param)), ALIGNMENT, &bytes));
+    GP_TRY(find_block(o, home_of(m->param), &m->block));
+    m->offset = o->blocks[m->block].bytes;
+    GP_TRY(gp_size_add(m->offset, bytes, &o->blocks[m->block].bytes));
   }
   return GP_OK;
 }
 
 /* Moments are there from the start: a state may be loaded before the first step. */
-static gp_status make_moments(gp_optimizer *o, int count) {
-  for (int k = 0; k < count; k++)
-    if (!o->moments[k] && o->moment_bytes) GP_TRY(gp_block_new(o->moment_bytes, &o->moments[k]));
+static gp_status make_moments(gp_optimizer *o) {
+  GP_TRY(lay_out(o));
+  for (int32_t b = 0; b < o->block_count; b++)
+    for (int k = 0; k < gp_optim_moments(o->kind); k++)
+      GP_TRY(gp_block_new(o->blocks[b].home, o->blocks[b].bytes, &o->blocks[b].moments[k]));
   return GP_OK;
+}
+
+static void free_blocks(block *blocks, int32_t count) {
+  for (int32_t b = 0; b < count; b++) {
+    gp_tensor_free(blocks[b].moments[0]);
+    gp_tensor_free(blocks[b].moments[1]);
+  }
+  gp_free(blocks);
 }
 
 gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
@@ -105,7 +152,7 @@ gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int
   o->kind = kind;
   o->users = 1;
   gp_status status = collect(o, groups, group_count);
-  if (!status) status = make_moments(o, gp_optim_moments(kind));
+  if (!status) status = make_moments(o);
   if (status) return gp_optimizer_free(o), status;
   *optimizer = o;
   return GP_OK;
@@ -122,26 +169,78 @@ void gp_optimizer_free(gp_optimizer *o) {
   gp_free(o->members);
   gp_free(o->listed);
   gp_free(o->passes);
-  gp_tensor_free(o->moments[0]);
-  gp_tensor_free(o->moments[1]);
+  free_blocks(o->blocks, o->block_count);
   gp_free(o);
 }
 
 int64_t gp_optimizer_steps(const gp_optimizer *o) { return o->steps; }
 void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; }
 
+/* The k-th moment of a member as a tensor; NULL where the kind keeps none. */
+static gp_status view_moment(const gp_optimizer *o, const member *m, int k, gp_tensor **moment) {
+  gp_tensor *memory = k < 2 ? o->blocks[m->block].moments[k] : NULL;
+  *moment = NULL;
+  return memory ? gp_block_view(memory, m->offset, m->param, moment) : GP_OK;
+}
+
 void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp_tensor **moment) {
   *moment = NULL;
-  for (int32_t i = 0; i < o->member_count && k < 2; i++)
-    if (o->members[i].param == param && o->moments[k])
-      gp_block_view(o->moments[k], o->members[i].offset, param, moment);
+  for (int32_t i = 0; i < o->member_count; i++)
+    if (o->members[i].param == param) view_moment(o, &o->members[i], k, moment);
+}
+
+/* ---- moments follow the values ----------------------------------------------------------------- */
+
+static bool are_at_home(const gp_optimizer *o) {
+  for (int32_t i = 0; i < o->member_count; i++)
+    if (o->blocks[o->members[i].block].home != home_of(o->members[i].param)) return false;
+  return true;
+}
+
+/* From where they were, of the same parameter. */
+static gp_status bring_moments(const gp_optimizer *old, const gp_optimizer *o) {
+  for (int32_t i = 0; i < old->member_count; i++)
+    for (int k = 0; k < gp_optim_moments(o->kind); k++) {
+      gp_tensor *from = NULL, *to = NULL;
+      gp_status status = view_moment(old, &old->members[i], k, &from);
+      if (!status) gp_optimizer_moment(o, old->members[i].param, k, &to);
+      if (!status && from && to) status = gp_tensor_copy(to, from);
+      gp_tensor_free(from);
+      gp_tensor_free(to);
+      GP_TRY(status);
+    }
+  return GP_OK;
+}
+
+/* A pipeline that was made after the optimizer may have taken the parameters to GPUs. */
+static gp_status follow_values(gp_optimizer *o) {
+  gp_optimizer old = *o;
+  if (are_at_home(o)) return GP_OK;
+  size_t bytes = (size_t)o->member_count * sizeof(member);
+  GP_TRY(gp_alloc(bytes + 1, (void **)&old.members));
+  memcpy(old.members, o->members, bytes);
+  o->blocks = NULL;
+  o->block_count = 0;
+  gp_status status = make_moments(o);
+  if (!status) status = bring_moments(&old, o);
+  if (status) { /* as it was */
+    free_blocks(o->blocks, o->block_count);
+    memcpy(o->members, old.members, bytes);
+    o->blocks = old.blocks;
+    o->block_count = old.block_count;
+  } else {
+    free_blocks(old.blocks, old.block_count);
+  }
+  gp_free(old.members);
+  return status;
 }
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
 /* Address of a member's moment; NULL where the kind keeps none. */
 static void *moment_of(const gp_optimizer *o, const member *m, int k) {
-  return o->moments[k] ? (char *)gp_tensor_data(o->moments[k]) + m->offset : NULL;
+  gp_tensor *memory = o->blocks[m->block].moments[k];
+  return memory ? (char *)gp_tensor_data(memory) + m->offset : NULL;
 }
 
 /* One parameter as the update kernel sees it. */
@@ -203,12 +302,22 @@ static gp_status update_piece(void *context, int64_t index, int thread) {
   return gp_optim_update(&c->u->hyper[c->pass->group], c->u->step, &c->pass->slice, first, last);
 }
 
-/* On a worker's own threads. */
+static gp_status update_on_gpu(const gp_lane *lane, const update *u, const pass *part) {
+  const gp_optim_slice *s = &part->slice;
+  gp_gpu_slice slice = {s->dtype, s->n, s->value, s->grad, s->moment1, s->moment2};
+  return lane->api->update(lane->gpu, &u->hyper[part->group], u->step, &slice);
+}
+
+/* On a worker's own threads, or enqueued on its GPU. */
 static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage) {
   for (int32_t i = 0; i < u->optimizer->pass_count; i++) {
     piece_context c = {.u = u, .pass = &u->optimizer->passes[i]};
     if (c.pass->stage != stage) continue;
-    GP_TRY(gp_team_run(worker->team, (c.pass->slice.n + PIECE - 1) / PIECE, update_piece, &c));
+    if (gp_lane_is_gpu(&worker->lane)) {
+      GP_TRY(update_on_gpu(&worker->lane, u, c.pass));
+      continue;
+    }
+    GP_TRY(gp_team_run(worker->lane.team, (c.pass->slice.n + PIECE - 1) / PIECE, update_piece, &c));
   }
   return GP_OK;
 }
@@ -218,7 +327,7 @@ static gp_status update_device(gp_worker *worker, void *context) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t s = 0; s < p->stage_count; s++)
     if (p->placement[s * p->copy_count] == worker->device) GP_TRY(update_stage(worker, context, s));
-  return GP_OK;
+  return gp_lane_sync(&worker->lane);
 }
 
 /* The one live pipeline that owns every parameter; its workers do the updates. */
@@ -260,7 +369,7 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
     return gp_fail(GP_ESTATE,
                    "optimizer: the update is an action of the pipeline's schedule (pipe:use): "
                    "pipe:step() has made it already");
-  make_passes(o);
+  GP_TRY(gp_optimizer_begin(o));
   GP_TRY(gp_workers_run(p, update_device, &u));
   o->steps++;
   return GP_OK;
@@ -268,7 +377,12 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
 
 /* ---- as an action of a schedule -------------------------------------------------------------- */
 
-void gp_optimizer_begin(gp_optimizer *o) { make_passes(o); }
+gp_status gp_optimizer_begin(gp_optimizer *o) {
+  GP_TRY(follow_values(o));
+  make_passes(o);
+  return GP_OK;
+}
+
 int32_t gp_optimizer_groups(const gp_optimizer *o) { return o->group_count; }
 
 gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t stage,
@@ -286,29 +400,4 @@ bool gp_optimizer_uses(const gp_optimizer *o, const gp_pipeline *p) {
   for (int32_t i = 0; i < o->member_count; i++)
     if (gp_param_owner(o->members[i].param) != p) return false;
   return true;
-}
-
-/* ---- clipping ------------------------------------------------------------------------------ */
-
-/* Squares are summed per parameter and added in the order given: the same bits for every cut. */
-gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm) {
-  double sum = 0;
-  for (int i = 0; i < count; i++) {
-    gp_tensor *grad;
-    gp_param_grad(params[i], &grad);
-    if (!grad) continue;
-    sum += gp_optim_sum_squares(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad),
-                                gp_tensor_data(grad));
-    gp_tensor_free(grad);
-  }
-  *norm = sqrt(sum);
-  for (int i = 0; i < count && (*norm) > max; i++) {
-    gp_tensor *grad;
-    gp_param_grad(params[i], &grad);
-    if (!grad) continue;
-    gp_optim_scale(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad),
-                   max / (*norm + 1e-6));
-    gp_tensor_free(grad);
-  }
-  return GP_OK;
 }

@@ -1,5 +1,5 @@
 /* engine/pipeline.c - its parameters, workers and plans: the life of a pipeline. */
-#include "engine/pipeline.h"
+#include "engine/wiring.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -12,12 +12,55 @@
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+static const gp_lane *lane_of(void *pipeline, int32_t device) {
+  return &((gp_pipeline *)pipeline)->workers[device].lane;
+}
+
+static gp_status take(void *pipeline, int32_t device, size_t bytes, void **memory) {
+  return gp_lane_alloc(lane_of(pipeline, device), bytes, memory);
+}
+
+static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
+  gp_lane_free(lane_of(pipeline, device), memory, bytes);
+}
+
+static bool shares(void *pipeline, int32_t a, int32_t b) {
+  return gp_lane_shares(lane_of(pipeline, a), lane_of(pipeline, b));
+}
+
+static bool is_gpu(void *pipeline, int32_t device) {
+  return gp_lane_is_gpu(lane_of(pipeline, device));
+}
+
+static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call *call,
+                         size_t *scratch) {
+  const gp_lane *lane = lane_of(pipeline, device);
+  return lane->api->prepare(lane->gpu, op, call, scratch);
+}
+
+/* Packed weights pay on CPUs, and all stages must agree on the bits. */
+static bool has_gpu(const gp_pipeline *p) {
+  for (int32_t d = 0; d < p->device_count; d++)
+    if (gp_lane_is_gpu(&p->workers[d].lane)) return true;
+  return false;
+}
+
+static void free_plan(gp_plan *plan) {
+  gp_wiring_free(plan);
+  gp_plan_free(plan);
+}
+
 /* The workers make room for it now, so that running it allocates nothing. */
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = {.context = p,
                      .value = gp_arena_value,
                      .slot = gp_arena_slot,
-                     .packed = gp_arena_packed,
+                     .packed = has_gpu(p) ? NULL : gp_arena_packed,
+                     .take = take,
+                     .give = give,
+                     .shares = shares,
+                     .is_gpu = is_gpu,
+                     .prepare = prepare,
                      .stage_of = p->stage_of,
                      .value_bytes = p->value_bytes,
                      .layer_count = p->layer_count,
@@ -32,8 +75,9 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   gp_status status = p->run.open ? gp_fail(GP_ESTATE, "plan: a stream is open") : GP_OK;
   if (!status) status = gp_workers_prepare(p, made);
   if (!status) status = gp_feeds_prepare(p, made);
+  if (!status) status = gp_wiring_new(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_plan *), (void **)&p->plans);
-  if (status) return gp_plan_free(made), status;
+  if (status) return free_plan(made), status;
   *plan = p->plans[p->plan_count++] = made;
   return GP_OK;
 }
@@ -45,7 +89,7 @@ void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
     if (p->plans[i] != plan) continue;
     p->plans[i] = p->plans[--p->plan_count];
     if (p->last_plan == plan) p->last_plan = NULL;
-    gp_plan_free(plan);
+    free_plan(plan);
     return;
   }
 }
@@ -97,8 +141,9 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(copy_ints(spec->stage_of, spec->layer_count + 1, &p->stage_of));
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
+  GP_TRY(gp_workers_new(p, spec->devices));
   GP_TRY(gp_arenas_new(p));
-  return gp_workers_start(p, spec->devices);
+  return gp_workers_start(p);
 }
 
 /* The lock first: free destroys it whatever failed. */
@@ -157,6 +202,7 @@ void gp_pipeline_close(gp_pipeline *p) {
   p->optimizer = NULL;
   release_params(p);
   gp_arenas_free(p);
+  gp_workers_free(p);
 }
 
 /* Closing gave back everything that others could see. */
@@ -185,7 +231,10 @@ void gp_pipeline_free(gp_pipeline *p) {
 void gp_pipeline_zero_grad(gp_pipeline *p) {
   bool mine = !p->closed && !p->watch.lost;
   for (int32_t s = 0; mine && s < p->stage_count; s++)
-    for (int32_t copy = 0; copy < p->copy_count; copy++) gp_update_zero(p, s, copy);
+    for (int32_t copy = 0; copy < p->copy_count; copy++) {
+      gp_update_zero(p, s, copy);
+      gp_lane_sync(gp_stage_lane(p, s, copy));
+    }
 }
 
 uint32_t gp_pipeline_step_count(const gp_pipeline *p) { return p->step; }

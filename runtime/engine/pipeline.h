@@ -8,6 +8,8 @@
  *   frame.c      the addresses that a task works on
  *   execute.c    one program on one device
  *   update.c     reductions and updates as actions of the schedule
+ *   clip.c       gradients clipped by their norm
+ *   wiring.h     what GPUs need besides
  *   finish.c     losses, buffers, failures
  *   watchdog.c   runs that make no progress: released, given up, or lost
  *   report.c     what every device does, for people
@@ -19,7 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "device/team.h"
+#include "device/lane.h"
 #include "engine/fault.h"
 #include "engine/watchdog.h"
 #include "plan/plan.h"
@@ -46,8 +48,8 @@ typedef enum gp_worker_phase {
 struct gp_worker {
   gp_pipeline *pipeline;
   int32_t device;
-  char name[32];
-  gp_team *team;
+  gp_lane lane;
+  int threads, first_core; /* of its team */
   pthread_t thread;
   bool started;
   void **frame;         /* one address per base of the plan that runs */
@@ -71,10 +73,13 @@ struct gp_worker {
  * longer than the pipeline lives. */
 typedef struct gp_arena {
   gp_tensor *value_memory, *grad_memory, *buffer_memory; /* bytes; NULL where there are none */
-  char *values, *grads, *buffers;                        /* where they begin */
-  char *mirror;    /* gradients of the stage's second copy; NULL where there is one copy */
-  char *committed; /* buffers as they were before the run */
+  /* Where they begin, per copy of the stage. Copies whose devices share memory share values and buffers;
+   * each has gradients of its own. */
+  char *values[2], *grads[2], *buffers[2];
+  char *committed; /* buffers as they were before the run; with the first copy */
   char *extras[2]; /* per copy: accumulators beside the main ones */
+  /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads them. */
+  char *landing, *extra_landing;
   size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes;
   int64_t updates; /* of this run; by the device that makes them */
   bool torn;       /* one of them stopped half-way */
@@ -84,6 +89,7 @@ typedef struct gp_arena {
 typedef struct gp_extra_slot {
   int32_t param, layer, stage;
   size_t offset;
+  void *landing; /* where the owner's device takes it in; NULL where it can read it */
 } gp_extra_slot;
 
 /* A weight in the layout that its product wants (graph/pack.c), one per stage that uses it. */
@@ -176,17 +182,28 @@ struct gp_pipeline {
   int64_t last_begin, last_end;
 };
 
+/* The lane that a stage, or its second copy, lies with. */
+static inline const gp_lane *gp_stage_lane(const gp_pipeline *p, int32_t stage, int32_t copy) {
+  return &p->workers[p->placement[stage * p->copy_count + copy]].lane;
+}
+/* Can a stage, on all of its devices, read what lies with the first copy of another? */
+bool gp_stage_reads(const gp_pipeline *p, int32_t stage, int32_t other);
+
 /* arena.c */
 gp_status gp_arenas_new(gp_pipeline *pipeline);
 void gp_arenas_free(gp_pipeline *pipeline);
-gp_place gp_arena_value(void *pipeline, const gp_param *param);
+gp_place gp_arena_value(void *pipeline, const gp_param *param, int32_t stage);
 gp_status gp_arena_slot(void *pipeline, gp_param *param, int32_t layer, gp_place *place);
 gp_status gp_arena_packed(void *pipeline, gp_param *param, int32_t stage, void **address);
 int32_t gp_pipeline_find(const gp_pipeline *pipeline, const gp_param *param); /* -1: not its own */
 
 /* worker.c */
-gp_status gp_workers_start(gp_pipeline *pipeline, const gp_device_spec *devices);
-void gp_workers_stop(gp_pipeline *pipeline);
+/* Open the lanes; then, when the arenas are there, start the threads. */
+gp_status gp_workers_new(gp_pipeline *pipeline, const gp_device_spec *devices);
+gp_status gp_workers_start(gp_pipeline *pipeline);
+void gp_workers_stop(
+    gp_pipeline *pipeline); /* the threads; then, when their memory is free, the lanes */
+void gp_workers_free(gp_pipeline *pipeline);
 /* Run job on every worker and wait; the status is that of the lowest device that failed. */
 gp_status gp_workers_run(gp_pipeline *pipeline, gp_job job, void *context);
 /* The two halves of it. */
@@ -225,6 +242,17 @@ void gp_record_close(gp_pipeline *pipeline);
 
 /* execute.c */
 gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step);
+/* Fill in the addresses of the worker's frame. */
+void gp_execute_bind(const gp_worker *worker, gp_program *program, const gp_step_block *step);
+/* Put the layer in front of a failure; fail because a value is not finite. */
+gp_status gp_execute_name_failure(const gp_program *program, const gp_instr *instr,
+                                  gp_status status);
+gp_status gp_execute_not_finite(const gp_program *program, const gp_instr *instr);
+/* Is what lies at this base read by other tasks or by the script? */
+bool gp_execute_leaves(const gp_worker *worker, int32_t base);
+
+/* desk.c: the frame's part of a mini-batch, on a GPU */
+void gp_desk_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro);
 
 /* frame.c: fill in the worker's frame for a task of mini-batch `feed`; micro counts through the stream. */
 void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro);
@@ -234,18 +262,20 @@ gp_status gp_run_device(gp_worker *worker, void *run);
 
 /* update.c */
 /* Wait for all devices before a reduction or an update; the last to come before updates adds up and clips. */
-void gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
+gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
 /* Add the second copy of a stage's gradients to the first. */
-void gp_update_copies(gp_worker *worker, int32_t stage);
-/* Add up the accumulators of tied parameters; stage -1: of all stages. */
-void gp_update_tied(gp_pipeline *pipeline, int32_t stage);
+gp_status gp_update_copies(gp_worker *worker, int32_t stage);
+/* Add up the accumulators of tied parameters, and wait; stage -1: of all stages. */
+gp_status gp_update_tied(gp_pipeline *pipeline, int32_t stage);
 /* Update a stage: stash what is still read, update, begin the next batch's gradients. */
 gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
+/* Make the second copies that this device holds like the first ones, where they have memory of their own. */
+gp_status gp_update_twins(gp_worker *worker);
 /* Let the gradients of a stage (copy 1: of its second one) be zero. */
-void gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
+gp_status gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
 
 /* optimizer.c */
-void gp_optimizer_begin(gp_optimizer *optimizer);
+gp_status gp_optimizer_begin(gp_optimizer *optimizer);
 /* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
 gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
 int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
@@ -255,7 +285,7 @@ gp_status gp_optimizer_clip(gp_optimizer *optimizer, double max);
 bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
 
 /* finish.c */
-void gp_run_save_buffers(gp_pipeline *pipeline);
+gp_status gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline);
 void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */

@@ -153,7 +153,7 @@ static void put_message(writer *w, const gp_pipeline *p, const message *m, int32
     put(w, "micro-batch %lld", (long long)m->micro);
   else
     put(w, "%s from %s", action_text(plan, m->maker, m->micro, text),
-        p->workers[m->maker_device].name);
+        p->workers[m->maker_device].lane.name);
   put(w, " (%s, stage %d to %d)", edge->phase == GP_BACKWARD ? "gradient" : "activation",
       (int)edge->from, (int)reader);
 }
@@ -217,7 +217,7 @@ static void put_device(writer *w, const gp_pipeline *p, int32_t device, int64_t 
                                       [IS_DONE] = "done"};
   act a = look(p, device);
   char text[GP_ACTION_TEXT];
-  put(w, "  device %d (%s): %s", (int)device, p->workers[device].name, words[a.state]);
+  put(w, "  device %d (%s): %s", (int)device, p->workers[device].lane.name, words[a.state]);
   if (a.state == RUNS) put(w, " %s", action_text(p->run.plan, a.task, a.micro, text));
   put_time(w, &a, now);
   if (a.state == WAITS) {
@@ -280,7 +280,7 @@ char *gp_report_cause(gp_pipeline *p, char *text, size_t size) {
   for (int32_t d = 0; d < p->run.plan->device_count; d++) {
     act a = look(p, d);
     if (a.state != RUNS) continue;
-    put(&w, "%sdevice %d (%s) is in %s", running++ ? ", " : "", (int)d, p->workers[d].name,
+    put(&w, "%sdevice %d (%s) is in %s", running++ ? ", " : "", (int)d, p->workers[d].lane.name,
         action_text(p->run.plan, a.task, a.micro, name));
     put_time(&w, &a, now);
   }

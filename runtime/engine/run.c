@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "engine/pipeline.h"
+#include "engine/wiring.h"
 
 /* Where a task is in the stream. */
 typedef struct place {
   int32_t task;
-  uint32_t step; /* mini-batch, from 0: its range */
   int64_t micro; /* counted through the stream */
+  const gp_span_of_tasks *span;
 } place;
 
 static const gp_task *task_at(const gp_run *run, const place *at) {
@@ -24,23 +24,37 @@ static const gp_task *task_at(const gp_run *run, const place *at) {
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
-static gp_slot_state *state_of(const gp_plan *plan, int32_t edge, int64_t micro, uint32_t *round) {
+/* Where the value of a micro-batch lies on an edge. */
+typedef struct slot {
+  int32_t edge, number;
+  uint32_t round; /* times that the slot was used before */
+  gp_slot_state *state;
+} slot;
+
+static slot slot_of(const gp_plan *plan, int32_t edge, int64_t micro) {
   const gp_channel *channel = &plan->channels[edge];
   int64_t turn = gp_plan_turn(plan, edge, micro);
-  *round = (uint32_t)(turn / channel->slots);
-  return &channel->states[turn % channel->slots];
+  int32_t number = (int32_t)(turn % channel->slots);
+  return (slot){edge, number, (uint32_t)(turn / channel->slots), &channel->states[number]};
 }
 
-/* Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). */
-static void wait_for_inputs(gp_worker *worker, const gp_plan *plan, const place *at) {
+/* Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). Between devices of
+ * which one is a GPU, the words say that the work is enqueued; what it must wait for is the link's. */
+static gp_status wait_for_inputs(gp_worker *worker, const gp_plan *plan, const place *at) {
   const gp_task *task = &plan->tasks[at->task];
+  gp_status status = GP_OK;
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
-    uint32_t round, parties = (uint32_t)plan->channels[use->edge].parties;
-    gp_slot_state *state = state_of(plan, use->edge, at->micro, &round);
-    if (use->wait) gp_worker_await(worker, &state->published, round + 1);
-    if (use->acquire) gp_worker_await(worker, &state->released, round * parties);
+    if (!use->wait && !use->acquire) continue;
+    slot s = slot_of(plan, use->edge, at->micro);
+    uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
+    if (use->wait) gp_worker_await(worker, &s.state->published, s.round + 1);
+    if (use->acquire) gp_worker_await(worker, &s.state->released, s.round * parties);
+    if (!plan->wiring || status) continue;
+    status = use->wait ? gp_link_receive(worker, plan, s.edge, s.number, task->stage)
+                       : gp_link_acquire(worker, plan, s.edge, s.number);
   }
+  return status;
 }
 
 /* A worker that sleeps is woken; one that spins sees the word itself. */
@@ -51,6 +65,18 @@ static void ring_stage(const gp_worker *worker, const gp_plan *plan, int32_t sta
   }
 }
 
+/* What the readers' GPUs are to wait for: before the words that tell them. */
+static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const place *at) {
+  const gp_task *task = &plan->tasks[at->task];
+  for (int32_t u = 0; plan->wiring && u < task->use_count; u++) {
+    const gp_use *use = &task->uses[u];
+    slot s = slot_of(plan, use->edge, at->micro);
+    if (use->publish) GP_TRY(gp_link_publish(worker, plan, s.edge, s.number));
+    if (use->release) GP_TRY(gp_link_release(worker, plan, s.edge, s.number, task->stage));
+  }
+  return GP_OK;
+}
+
 /* Release order: whoever sees the round sees the value. A failed task publishes too, or its readers
  * would wait for ever; they skip their work. */
 static void publish_outputs(gp_worker *worker, const gp_plan *plan, const place *at) {
@@ -58,14 +84,13 @@ static void publish_outputs(gp_worker *worker, const gp_plan *plan, const place 
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
     const gp_edge *edge = gp_plan_edge(plan, use->edge);
-    uint32_t round;
-    gp_slot_state *state = state_of(plan, use->edge, at->micro, &round);
+    slot s = slot_of(plan, use->edge, at->micro);
     if (use->publish) {
-      atomic_store_explicit(&state->published, round + 1, memory_order_release);
+      atomic_store_explicit(&s.state->published, s.round + 1, memory_order_release);
       for (int32_t r = 0; r < edge->to_count; r++) ring_stage(worker, plan, edge->to[r]);
     }
     if (use->release) {
-      atomic_fetch_add_explicit(&state->released, 1, memory_order_release);
+      atomic_fetch_add_explicit(&s.state->released, 1, memory_order_release);
       ring_stage(worker, plan, edge->from);
     }
   }
@@ -88,6 +113,15 @@ static void settle_counts(const gp_plan *plan, gp_feed *feed, int32_t copy) {
   }
 }
 
+static gp_status compute_on_gpu(gp_worker *worker, const gp_plan *plan, const gp_task *task,
+                                int64_t micro) {
+  int64_t own = micro % plan->step_micros;
+  GP_TRY(gp_desk_await(worker, plan, own));
+  GP_TRY(gp_execute_gpu(worker, task, micro));
+  if (task->op != GP_ACT_C || own < plan->step_micros - 1) return GP_OK;
+  return gp_desk_settle(worker, plan, micro, task->copy);
+}
+
 static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
   const gp_task *task = task_at(run, at);
   const gp_plan *plan = run->plan;
@@ -95,6 +129,7 @@ static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
   int64_t own = at->micro % plan->step_micros;
   if (!task->program) return GP_OK;
   gp_frame_bind(worker, feed, task, at->micro);
+  if (gp_lane_is_gpu(&worker->lane)) return compute_on_gpu(worker, plan, task, at->micro);
   GP_TRY(gp_execute(worker, task->program, gp_feed_block(plan, feed, own, task->copy)));
   if (task->op == GP_ACT_C && own == plan->step_micros - 1) settle_counts(plan, feed, task->copy);
   return GP_OK;
@@ -124,14 +159,14 @@ static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
   gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
   if (status && !(status == GP_EINTERRUPT && is_settled(run, task))) return status;
   if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
-  if (task->op == GP_ACT_REDUCE && !task->copy) gp_update_copies(worker, task->stage);
+  if (task->op == GP_ACT_REDUCE && !task->copy) GP_TRY(gp_update_copies(worker, task->stage));
   return compute(worker, run, at);
 }
 
 /* The order of all tasks of the stream. */
 static int64_t order_of(const gp_run *run, const place *at) {
   int64_t total = run->plan->first[run->plan->device_count];
-  return (int64_t)at->step * total + task_at(run, at)->order;
+  return (int64_t)at->span->step * total + task_at(run, at)->order;
 }
 
 /* Interrupts count as a failure before everything else. */
@@ -141,7 +176,7 @@ static bool is_skipped(gp_run *run, const place *at) {
   return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
-/* The script may be waiting for a loss. */
+/* The script may be waiting for a loss. That of a GPU is here when its range is over. */
 static void note_loss(gp_run *run, const gp_task *task) {
   if (task->op != GP_ACT_F || task->stage != run->plan->stage_count - 1) return;
   atomic_fetch_add(&run->losses, 1);
@@ -153,6 +188,18 @@ static void note_time(_Atomic int64_t *word, int64_t ns) {
   atomic_store_explicit(word, ns, memory_order_relaxed);
 }
 
+/* Before other devices add up, update or read what this one made, it must have made it. */
+static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const place *at) {
+  gp_span_of_tasks before = *at->span;
+  before.end = at->task;
+  if (gp_lane_is_gpu(&worker->lane)) GP_TRY(gp_desk_collect(worker, run, &before));
+  return gp_update_barrier(worker, run, task_at(run, at)->op);
+}
+
+static void note_failure(gp_run *run, const place *at, gp_status status) {
+  if (status) gp_run_fail(run, order_of(run, at), status, gp_error_text());
+}
+
 static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   size_t number = atomic_load_explicit(&worker->event_count, memory_order_relaxed);
   gp_event *event = &worker->events[number % worker->event_room];
@@ -162,50 +209,80 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   atomic_store_explicit(&event->task, at->task, memory_order_relaxed);
   note_time(&event->micro, at->micro);
   note_time(&event->wait, gp_now_ns());
-  wait_for_inputs(worker, run->plan, at);
-  if (task->barrier) gp_update_barrier(worker, run, task->op);
+  note_failure(run, at, wait_for_inputs(worker, run->plan, at));
+  if (task->barrier) note_failure(run, at, come_to_barrier(worker, run, at));
   note_time(&event->begin, gp_now_ns());
-  if (!is_skipped(run, at)) {
-    gp_status status = run_task(worker, run, at);
-    if (status) gp_run_fail(run, order_of(run, at), status, gp_error_text());
-  }
+  if (!is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
+  note_failure(run, at, mark_outputs(worker, run->plan, at));
   note_time(&event->end, gp_now_ns());
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
   publish_outputs(worker, run->plan, at);
-  note_loss(run, task);
+  if (!gp_lane_is_gpu(&worker->lane)) note_loss(run, task);
 }
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
 /* Gradients of this device's stages start from zero, unless they go on; an update of an asynchronous
  * schedule leaves them so. */
-static void zero_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
+static gp_status zero_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
-  if (!backward || run->feeds[step % (uint32_t)run->feed_room].accumulate) return;
-  if (plan->batch && step > 0) return;
+  if (!backward || run->feeds[step % (uint32_t)run->feed_room].accumulate) return GP_OK;
+  if (plan->batch && step > 0) return GP_OK;
   for (int32_t s = 0; s < plan->stage_count; s++)
     for (int32_t copy = 0; copy < plan->copy_count; copy++)
       if (plan->placement[gp_plan_holder(plan, s, copy)] == worker->device)
-        gp_update_zero(worker->pipeline, s, copy);
+        GP_TRY(gp_update_zero(worker->pipeline, s, copy));
+  return GP_OK;
 }
 
-/* The tasks of one mini-batch; of one that is never fed only what belongs to earlier ones. */
-static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
+/* What the tasks of a mini-batch find: its rows, parameters of other devices, gradients of zero. */
+static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
+  GP_TRY(zero_gradients(worker, run, step));
+  if (!run->plan->wiring) return GP_OK;
+  GP_TRY(gp_update_twins(worker));
+  GP_TRY(gp_guests_refresh(worker, run->plan));
+  return gp_lane_is_gpu(&worker->lane) ? gp_desk_upload(worker, run, step) : GP_OK;
+}
+
+/* The losses of a GPU are known when it is through with the range. */
+static gp_status end_range(gp_worker *worker, gp_run *run, const gp_span_of_tasks *span) {
+  const gp_plan *plan = run->plan;
+  if (!gp_lane_is_gpu(&worker->lane)) return GP_OK;
+  gp_status status = gp_desk_collect(worker, run, span);
+  for (int32_t t = span->first; t < span->end; t++)
+    if (plan->tasks[t].micro + span->repeats * plan->step_micros < span->limit)
+      note_loss(run, &plan->tasks[t]);
+  return status;
+}
+
+/* Of the device's tasks for mini-batch `step`; of one that is never fed only what belongs to earlier ones. */
+static gp_span_of_tasks span_of(const gp_worker *worker, const gp_run *run, uint32_t step,
+                                int64_t limit) {
   const gp_plan *plan = run->plan;
   const gp_ranges *r = &plan->ranges;
-  int64_t repeats;
-  int32_t d = worker->device, stored = gp_plan_range(plan, step, &repeats);
+  gp_span_of_tasks span = {.step = step, .limit = limit};
+  int32_t d = worker->device, stored = gp_plan_range(plan, step, &span.repeats);
   const int32_t *begin = &r->begin[d * (r->count + 1) + stored];
   bool split = plan->kind == GP_PLAN_SPLIT;
-  int32_t first = split && run->backward_half ? plan->half[d] : begin[0];
-  int32_t end = split && !run->backward_half ? plan->half[d] : begin[1];
-  if ((int64_t)step * plan->step_micros < limit) zero_gradients(worker, run, step);
-  for (int32_t t = first; t < end; t++) {
+  span.first = split && run->backward_half ? plan->half[d] : begin[0];
+  span.end = split && !run->backward_half ? plan->half[d] : begin[1];
+  return span;
+}
+
+static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
+  const gp_plan *plan = run->plan;
+  gp_span_of_tasks span = span_of(worker, run, step, limit);
+  gp_status status = GP_OK;
+  if ((int64_t)step * plan->step_micros < limit) status = begin_range(worker, run, step);
+  if (status) gp_run_fail(run, 0, status, gp_error_text());
+  for (int32_t t = span.first; t < span.end; t++) {
     place at = {
-        .task = t, .step = step, .micro = plan->tasks[t].micro + repeats * plan->step_micros};
+        .task = t, .micro = plan->tasks[t].micro + span.repeats * plan->step_micros, .span = &span};
     if (at.micro < limit) step_task(worker, run, &at);
   }
+  status = end_range(worker, run, &span);
+  if (status) gp_run_fail(run, 0, status, gp_error_text());
 }
 
 static void set_phase(gp_worker *worker, gp_worker_phase phase) {

@@ -12,102 +12,117 @@
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
-enum { PIECE = 16384 }; /* elements that one thread adds at a time */
-
-/* n elements of one type to be added, from one memory to another. */
-typedef struct sum {
-  gp_dtype dtype;
-  int64_t n;
-  void *to, *from;
-} sum;
-
-static void add_range(const sum *s, int64_t first, int64_t last) {
-  float *to32 = s->to;
-  double *to64 = s->to;
-  const float *from32 = s->from;
-  const double *from64 = s->from;
-  for (int64_t i = first; s->dtype == GP_F32 && i < last; i++) to32[i] += from32[i];
-  for (int64_t i = first; s->dtype != GP_F32 && i < last; i++) to64[i] += from64[i];
+/* to += from, of the gradient of param i, on a lane that reaches both. */
+static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void *to,
+                     const void *from) {
+  const gp_tensor *grad = p->grads[i];
+  return gp_lane_add(lane, gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), to, from);
 }
 
-static gp_status add_piece(void *context, int64_t index, int thread) {
-  const sum *s = context;
-  int64_t last = (index + 1) * PIECE;
-  (void)thread;
-  add_range(s, index * PIECE, last < s->n ? last : s->n);
-  return GP_OK;
-}
-
-/* On the threads of the device. */
-static void add_with(gp_worker *worker, sum s) {
-  gp_team_run(worker->team, (s.n + PIECE - 1) / PIECE, add_piece, &s);
-}
-
-/* Of the gradient of param i. */
-static sum sum_of(const gp_pipeline *p, int32_t i, void *to, void *from) {
-  return (sum){gp_tensor_meta(p->grads[i])->dtype, gp_tensor_numel(p->grads[i]), to, from};
-}
-
-/* The second copy's gradients of a stage to the first's, parameter by parameter. */
-void gp_update_copies(gp_worker *worker, int32_t stage) {
-  const gp_pipeline *p = worker->pipeline;
+/* Where the first copy's device finds the second's gradients. */
+static gp_status take_twin(const gp_pipeline *p, int32_t stage, char **grads, char **extras) {
   const gp_arena *a = &p->arenas[stage];
+  const gp_lane *first = gp_stage_lane(p, stage, 0), *second = gp_stage_lane(p, stage, 1);
+  *grads = a->landing ? a->landing : a->grads[1];
+  *extras = a->extra_landing ? a->extra_landing : a->extras[1];
+  if (a->landing) GP_TRY(gp_lane_take(first, a->landing, second, a->grads[1], a->grad_bytes));
+  if (!a->extra_landing) return GP_OK;
+  return gp_lane_take(first, a->extra_landing, second, a->extras[1], a->extra_bytes);
+}
+
+/* The second copy's gradients of a stage to the first's, parameter by parameter. Added once, also when
+ * gradients accumulate: where this device cannot zero them, the end of the run does. */
+gp_status gp_update_copies(gp_worker *worker, int32_t stage) {
+  gp_pipeline *p = worker->pipeline;
+  const gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = &worker->lane;
+  char *grads, *extras;
+  GP_TRY(take_twin(p, stage, &grads, &extras));
   for (int32_t i = 0; i < p->param_count; i++) {
     size_t at = p->param_offset[i];
     if (p->param_stage[i] == stage && p->grads[i])
-      add_with(worker, sum_of(p, i, a->grads + at, a->mirror + at));
+      GP_TRY(add(p, lane, i, a->grads[0] + at, grads + at));
   }
   for (int32_t x = 0; x < p->extra_count; x++) {
     const gp_extra_slot *e = &p->extras[x];
     if (e->stage == stage)
-      add_with(worker, sum_of(p, e->param, a->extras[0] + e->offset, a->extras[1] + e->offset));
+      GP_TRY(add(p, lane, e->param, a->extras[0] + e->offset, extras + e->offset));
   }
-  gp_update_zero(worker->pipeline, stage, 1);
+  return gp_lane_is_gpu(lane) ? GP_OK : gp_update_zero(p, stage, 1);
+}
+
+gp_status gp_update_twins(gp_worker *worker) {
+  const gp_pipeline *p = worker->pipeline;
+  for (int32_t s = 0; p->copy_count > 1 && s < p->stage_count; s++) {
+    const gp_arena *a = &p->arenas[s];
+    const gp_lane *first = gp_stage_lane(p, s, 0);
+    if (p->placement[s * p->copy_count + 1] != worker->device) continue;
+    if (a->values[1] != a->values[0])
+      GP_TRY(gp_lane_take(&worker->lane, a->values[1], first, a->values[0], a->value_bytes));
+    if (a->buffers[1] != a->buffers[0])
+      GP_TRY(gp_lane_take(&worker->lane, a->buffers[1], first, a->buffers[0], a->buffer_bytes));
+  }
+  return GP_OK;
+}
+
+/* One accumulator to the main one, on the device that owns the parameter. */
+static gp_status add_extra(const gp_pipeline *p, const gp_extra_slot *e) {
+  const gp_lane *lane = gp_stage_lane(p, p->param_stage[e->param], 0);
+  char *from = p->arenas[e->stage].extras[0] + e->offset;
+  size_t bytes = gp_meta_bytes(gp_tensor_meta(p->grads[e->param]));
+  if (e->landing)
+    GP_TRY(gp_lane_take(lane, e->landing, gp_stage_lane(p, e->stage, 0), from, bytes));
+  GP_TRY(
+      add(p, lane, e->param, gp_tensor_data(p->grads[e->param]), e->landing ? e->landing : from));
+  return gp_lane_sync(lane);
 }
 
 /* A parameter that several layers use: add the accumulators in layer order. Added once, also when gradients
- * accumulate: what was added is zero afterwards. */
-void gp_update_tied(gp_pipeline *p, int32_t stage) {
+ * accumulate: what was added is zero afterwards. Nobody else works on those devices meanwhile. */
+gp_status gp_update_tied(gp_pipeline *p, int32_t stage) {
   for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
     for (int32_t x = 0; x < p->extra_count; x++) {
       const gp_extra_slot *e = &p->extras[x];
-      if (e->layer != layer || (stage >= 0 && e->stage != stage)) continue;
-      sum s = sum_of(p, e->param, gp_tensor_data(p->grads[e->param]),
-                     p->arenas[e->stage].extras[0] + e->offset);
-      add_range(&s, 0, s.n);
+      if (e->layer == layer && (stage < 0 || e->stage == stage)) GP_TRY(add_extra(p, e));
     }
-  for (int32_t s = 0; s < p->stage_count; s++)
-    if ((stage < 0 || s == stage) && p->arenas[s].extra_bytes)
-      memset(p->arenas[s].extras[0], 0, p->arenas[s].extra_bytes);
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    if ((stage >= 0 && s != stage) || !p->arenas[s].extra_bytes) continue;
+    const gp_lane *lane = gp_stage_lane(p, s, 0);
+    GP_TRY(gp_lane_fill(lane, p->arenas[s].extras[0], 0, p->arenas[s].extra_bytes));
+    GP_TRY(gp_lane_sync(lane));
+  }
+  return GP_OK;
 }
 
-void gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
+gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   const gp_arena *a = &p->arenas[stage];
-  char *grads = copy ? a->mirror : a->grads;
-  if (grads) memset(grads, 0, a->grad_bytes);
-  if (a->extra_bytes) memset(a->extras[copy], 0, a->extra_bytes);
+  const gp_lane *lane = gp_stage_lane(p, stage, copy);
+  if (a->grads[copy]) GP_TRY(gp_lane_fill(lane, a->grads[copy], 0, a->grad_bytes));
+  return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
 }
 
 /* ---- the barrier --------------------------------------------------------------------------- */
 
 /* By the last device to come, where updates follow. */
-static void settle(gp_pipeline *p, gp_run *run) {
-  if (atomic_load(&run->failed_order) != INT64_MAX) return;
-  gp_update_tied(p, -1);
-  if (p->use.clip_norm > 0) gp_optimizer_clip(p->optimizer, p->use.clip_norm);
+static gp_status settle(gp_pipeline *p, gp_run *run) {
+  if (atomic_load(&run->failed_order) != INT64_MAX) return GP_OK;
+  GP_TRY(gp_update_tied(p, -1));
+  return p->use.clip_norm > 0 ? gp_optimizer_clip(p->optimizer, p->use.clip_norm) : GP_OK;
 }
 
 /* Every worker counts the barriers that it has come to; all come to the same ones. */
-void gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
+gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
   gp_pipeline *p = worker->pipeline;
   uint32_t mine = ++worker->barriers, wanted = mine * (uint32_t)run->plan->barrier_parties;
   if (atomic_fetch_add(&run->arrived, 1) + 1 < wanted) {
     gp_worker_await(worker, &run->released, mine);
-    return;
+    return GP_OK;
   }
-  if (before == GP_ACT_U) settle(p, run);
+  gp_status status = before == GP_ACT_U ? settle(p, run) : GP_OK;
+  if (status) gp_run_fail(run, 0, status, gp_error_text());
   atomic_store(&run->released, mine);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
+  return status;
 }
 
 /* ---- updates ------------------------------------------------------------------------------- */
@@ -123,15 +138,15 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
   size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
   if (task->copy || !p->optimizer) return GP_OK;
   if (task->stash && arena->value_bytes)
-    memcpy(v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes, arena->values,
-           arena->value_bytes);
-  if (gp_plan_streams(plan)) gp_update_tied(p, task->stage);
+    GP_TRY(gp_lane_copy(&worker->lane, v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes,
+                        arena->values[0], arena->value_bytes));
+  if (gp_plan_streams(plan)) GP_TRY(gp_update_tied(p, task->stage));
   gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
                                          run->first_update + number + 1);
   arena->torn = status != GP_OK;
   GP_TRY(status);
   arena->updates++;
-  if (worker->spoil && arena->values) memset(arena->values, 0xff, arena->value_bytes);
-  if (plan->batch) gp_update_zero(p, task->stage, task->copy);
-  return GP_OK;
+  if (worker->spoil && arena->values[0])
+    GP_TRY(gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes));
+  return plan->batch ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
 }

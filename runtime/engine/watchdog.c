@@ -132,7 +132,7 @@ static void keep_feeds(gp_run *run) {
 gp_status gp_watch_lose(gp_pipeline *p) {
   const char *name = "a device";
   for (int32_t d = p->device_count - 1; d >= 0; d--)
-    if (atomic_load(&p->workers[d].phase) != GP_WORKER_DONE) name = p->workers[d].name;
+    if (atomic_load(&p->workers[d].phase) != GP_WORKER_DONE) name = p->workers[d].lane.name;
   p->watch.lost = true;
   keep_feeds(&p->run);
   p->run.open = false;

@@ -99,21 +99,25 @@ gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
 
 /* ---- starting and stopping ----------------------------------------------------------------- */
 
-/* Devices take cores round robin; thread i of a device takes the next one. */
-static gp_status start(gp_worker *worker, const gp_device_spec *device, int first_core, int cores) {
+/* Devices take cores round robin; thread i of a device takes the next one. What drives a GPU waits most of
+ * the time and may run anywhere. */
+static int cores_of(const gp_worker *worker, int threads, int first, int cores, int own[64]) {
+  for (int i = 0; i < threads; i++) own[i] = (first + i) % cores;
+  return worker->pipeline->spin && !gp_lane_is_gpu(&worker->lane) ? threads : 0;
+}
+
+static gp_status open_lane(gp_worker *worker, const gp_device_spec *device, int first, int cores) {
   int own[64], threads = device->threads < 64 ? device->threads : 64;
-  for (int i = 0; i < threads; i++) own[i] = (first_core + i) % cores;
-  int pinned = worker->pipeline->spin ? threads : 0;
-  snprintf(worker->name, sizeof worker->name, "%s", device->name);
-  GP_TRY(gp_team_new(threads, own, pinned, worker->pipeline->spin, &worker->team));
-  gp_thread_options options = {.name = worker->name, .cores = own, .core_count = pinned ? 1 : 0};
-  GP_TRY(gp_thread_start(&worker->thread, &options, work, worker));
-  worker->started = true;
-  return GP_OK;
+  GP_TRY(gp_lane_open(device->name, &worker->lane));
+  worker->threads = threads;
+  worker->first_core = first;
+  if (gp_lane_is_gpu(&worker->lane)) return GP_OK;
+  int pinned = cores_of(worker, threads, first, cores, own);
+  return gp_team_new(threads, own, pinned, worker->pipeline->spin, &worker->lane.team);
 }
 
 /* Threads are pinned and spin only where each has a core: more devices than cores must share. */
-gp_status gp_workers_start(gp_pipeline *p, const gp_device_spec *devices) {
+gp_status gp_workers_new(gp_pipeline *p, const gp_device_spec *devices) {
   int cores = gp_machine_info().cores, threads = 0, first = 0;
   for (int32_t d = 0; d < p->device_count; d++) threads += devices[d].threads;
   p->spin = threads <= cores;
@@ -121,9 +125,24 @@ gp_status gp_workers_start(gp_pipeline *p, const gp_device_spec *devices) {
   for (int32_t d = 0; d < p->device_count; d++) {
     p->workers[d].pipeline = p;
     p->workers[d].device = d;
-    GP_TRY(start(&p->workers[d], &devices[d], first, cores));
+    GP_TRY(open_lane(&p->workers[d], &devices[d], first, cores));
     first += devices[d].threads;
   }
+  return GP_OK;
+}
+
+static gp_status start(gp_worker *worker, int cores) {
+  int own[64], pinned = cores_of(worker, worker->threads, worker->first_core, cores, own);
+  gp_thread_options options = {
+      .name = worker->lane.name, .cores = own, .core_count = pinned ? 1 : 0};
+  GP_TRY(gp_thread_start(&worker->thread, &options, work, worker));
+  worker->started = true;
+  return GP_OK;
+}
+
+gp_status gp_workers_start(gp_pipeline *p) {
+  int cores = gp_machine_info().cores;
+  for (int32_t d = 0; d < p->device_count; d++) GP_TRY(start(&p->workers[d], cores));
   return GP_OK;
 }
 
@@ -136,7 +155,15 @@ void gp_workers_stop(gp_pipeline *p) {
   for (int32_t d = 0; d < p->device_count; d++) {
     gp_worker *worker = &p->workers[d];
     if (worker->started) pthread_join(worker->thread, NULL);
-    gp_team_free(worker->team);
+    worker->started = false;
+  }
+}
+
+/* When nothing lies in the memory of the lanes any more. */
+void gp_workers_free(gp_pipeline *p) {
+  for (int32_t d = 0; p->workers && d < p->device_count; d++) {
+    gp_worker *worker = &p->workers[d];
+    gp_lane_close(&worker->lane);
     gp_free(worker->frame);
     gp_free(worker->scratch);
     gp_free(worker->events);
@@ -155,7 +182,7 @@ void gp_workers_abandon(gp_pipeline *p) {
     bool back = atomic_load(&worker->phase) == GP_WORKER_DONE;
     if (!back) pthread_detach(worker->thread);
     if (back) pthread_join(worker->thread, NULL);
-    if (back) gp_team_free(worker->team);
+    if (back) gp_lane_close(&worker->lane);
   }
 }
 
@@ -178,7 +205,7 @@ static size_t event_count(const gp_plan *plan, int32_t device) {
 
 /* The frame of the plan, scratch for each team member, room for what ran when. */
 static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
-  size_t bytes, members = (size_t)gp_team_size(worker->team);
+  size_t bytes, members = (size_t)worker->threads;
   GP_TRY(make_room((size_t)gp_plan_base_count(plan), sizeof(void *), &worker->frame_room,
                    (void **)&worker->frame));
   GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,

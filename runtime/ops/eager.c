@@ -1,12 +1,12 @@
-/* ops/eager.c - run one op at once on host tensors: what a script's tensors do outside a trace.
+/* ops/eager.c - run one op at once: what a script's tensors do outside a trace.
  *
- * The kernels are those of the engine, run on the calling thread piece by piece. Views share the
- * storage of their input. Random ops draw from a (seed, clock) of the calling thread; each
+ * The kernels are those of the engine, run on the calling thread piece by piece, or on the GPU where the
+ * inputs lie (eager_gpu.c). Views share the storage of their input. Random ops draw from a (seed, clock) of the calling thread; each
  * application of one advances the clock, so the same script gives the same numbers. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/tensor.h"
-#include "ops/op.h"
+#include "ops/eager.h"
 
 static _Thread_local struct {
   uint64_t seed;
@@ -18,44 +18,51 @@ void gp_eager_seed(uint64_t seed) {
   random_state.clock = 0;
 }
 
-/* One application on its way. */
-typedef struct application {
-  gp_op op;
-  const gp_op_def *def;
-  gp_tensor *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS]; /* owned references */
-  gp_sig sig;
-} application;
-
 /* Give back whatever is held: all of it after a failure, all but the outputs after success. */
-static void release(application *a) {
+static void release(gp_application *a) {
   for (int i = 0; i < GP_MAX_INPUTS; i++) gp_tensor_free(a->in[i]);
   for (int i = 0; i < GP_MAX_OUTPUTS; i++) gp_tensor_free(a->out[i]);
 }
 
-/* What the `copy` op would give; called directly because nothing can go wrong but memory. */
+/* What the `copy` op would give. */
 static gp_status copy_contiguous(const gp_tensor *from, gp_tensor **to) {
   const gp_meta *meta = gp_tensor_meta(from);
   gp_tensor *copy;
-  GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &copy));
-  gp_view_copy(gp_tensor_meta(copy), gp_tensor_data(copy), meta, gp_tensor_data(from));
+  GP_TRY(gp_tensor_new_at(gp_tensor_home(from), meta->dtype, &meta->shape, &copy));
+  gp_status status = gp_tensor_copy(copy, from);
+  if (status) return gp_tensor_free(copy), status;
   *to = copy;
   return GP_OK;
 }
 
 /* An op that writes in[0] must not read what it has written already. */
-static bool reads_what_it_writes(const application *a, const gp_tensor *const *inputs, int i) {
+static bool reads_what_it_writes(const gp_application *a, const gp_tensor *const *inputs, int i) {
   return (a->def->flags & GP_OP_EFFECT) && i > 0 && gp_tensor_overlaps(inputs[0], inputs[i]);
 }
 
-static gp_status take_inputs(application *a, gp_tensor *const *inputs, int n) {
+/* The GPU that one of them lies on; all do, but for scalars, which are taken there. */
+static gp_status find_home(gp_application *a, gp_tensor *const *inputs, int n) {
+  for (int i = 0; i < n; i++)
+    if (gp_tensor_home(inputs[i])) a->home = gp_tensor_home(inputs[i]);
+  for (int i = 0; i < n; i++) {
+    gp_home *home = gp_tensor_home(inputs[i]);
+    if (home == a->home || (!home && gp_tensor_meta(inputs[i])->shape.rank == 0)) continue;
+    return gp_fail(GP_EDEVICE, "%s: inputs are on %s and on %s; move one with :to(\"%s\")",
+                   a->def->name, gp_home_name(home), gp_home_name(a->home), gp_home_name(a->home));
+  }
+  return GP_OK;
+}
+
+static gp_status take_inputs(gp_application *a, gp_tensor *const *inputs, int n) {
   if (n > GP_MAX_INPUTS)
     return gp_fail(GP_EINVAL, "%s: got %d inputs, at most %d are possible", a->def->name, n,
                    GP_MAX_INPUTS);
+  GP_TRY(find_home(a, inputs, n));
   for (int i = 0; i < n; i++) {
     bool copy = gp_op_needs_copy(a->op, a->sig.attr, i, gp_tensor_meta(inputs[i])) ||
                 reads_what_it_writes(a, (const gp_tensor *const *)inputs, i);
     if (copy) GP_TRY(copy_contiguous(inputs[i], &a->in[i]));
-    if (!copy) a->in[i] = gp_tensor_retain(inputs[i]);
+    if (!copy) GP_TRY(gp_tensor_to(inputs[i], a->home, &a->in[i]));
     a->sig.in[i] = gp_tensor_meta(a->in[i]);
   }
   a->sig.n_in = n;
@@ -63,19 +70,18 @@ static gp_status take_inputs(application *a, gp_tensor *const *inputs, int n) {
 }
 
 /* Views and slots share the storage of in[0]; other outputs are new. */
-static gp_status make_outputs(application *a) {
+static gp_status make_outputs(gp_application *a) {
   if (a->def->flags & GP_OP_VIEW) return gp_tensor_view(a->in[0], &a->sig.out[0], &a->out[0]);
   int made = 0;
   if (a->def->flags & GP_OP_EFFECT) a->out[made++] = gp_tensor_retain(a->in[0]);
   for (; made < a->sig.n_out; made++) {
     const gp_meta *meta = &a->sig.out[made];
-    GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &a->out[made]));
+    GP_TRY(gp_tensor_new_at(a->home, meta->dtype, &meta->shape, &a->out[made]));
   }
   return GP_OK;
 }
 
-/* The kernel's view: raw addresses and metas, borrowed from the tensors. */
-static gp_call make_call(const application *a, const gp_step_block *step) {
+gp_call gp_application_call(const gp_application *a, const gp_step_block *step) {
   gp_call call = {.attr = a->sig.attr, .step = step, .n_in = a->sig.n_in, .n_out = a->sig.n_out};
   for (int i = 0; i < call.n_in; i++)
     call.in[i] = (gp_arg){gp_tensor_data(a->in[i]), gp_tensor_meta(a->in[i])};
@@ -95,22 +101,27 @@ static gp_status run_pieces(const gp_cpu_kernel *kernel, const gp_call *call, vo
   return GP_OK;
 }
 
-/* Outside a pipeline there are no rows and no count: the step block says so. */
-static gp_status run_kernel(const application *a) {
+static gp_status run_on_host(const gp_application *a, const gp_step_block *step) {
   const gp_cpu_kernel *kernel = &a->def->cpu;
-  const gp_step_block step = {
-      .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1};
-  gp_call call = make_call(a, &step);
+  gp_call call = gp_application_call(a, step);
   size_t bytes = kernel->scratch ? kernel->scratch(&call) : 0;
   void *scratch = NULL;
   if (bytes > 0) GP_TRY(gp_alloc(bytes, &scratch));
   gp_status status = run_pieces(kernel, &call, scratch);
   gp_free(scratch);
+  return status;
+}
+
+/* Outside a pipeline there are no rows and no count: the step block says so. */
+static gp_status run_kernel(const gp_application *a) {
+  const gp_step_block step = {
+      .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1};
+  gp_status status = a->home ? gp_eager_run_gpu(a, &step) : run_on_host(a, &step);
   if (a->def->flags & GP_OP_RANDOM) random_state.clock++;
   return status;
 }
 
-static gp_status apply(application *a, gp_tensor *const *inputs, int n_inputs) {
+static gp_status apply(gp_application *a, gp_tensor *const *inputs, int n_inputs) {
   GP_TRY(take_inputs(a, inputs, n_inputs));
   GP_TRY(gp_op_infer(a->op, &a->sig));
   GP_TRY(make_outputs(a));
@@ -120,7 +131,7 @@ static gp_status apply(application *a, gp_tensor *const *inputs, int n_inputs) {
 gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
                          gp_tensor **outputs, int *n_outputs) {
   if ((unsigned)op >= GP_OP_COUNT) return gp_fail(GP_EINVAL, "op: there is no op %d", (int)op);
-  application a = {.op = op, .def = gp_op_get(op), .sig = {.attr = attrs}};
+  gp_application a = {.op = op, .def = gp_op_get(op), .sig = {.attr = attrs}};
   gp_status status = apply(&a, inputs, n_inputs);
   if (status == GP_OK) {
     for (int i = 0; i < a.sig.n_out; i++) {

@@ -28,17 +28,28 @@ int64_t gp_id_at(const gp_arg *ids, int64_t offset) {
 }
 
 /* An op sees one micro-batch: the step block tells where that lies in the mini-batch. */
-gp_status gp_id_fail(const gp_call *call, const gp_arg *ids, int64_t index, const char *what,
-                     int64_t count) {
-  const gp_shape *shape = &ids->meta->shape;
-  int64_t id = gp_id_at(ids, gp_meta_offset(ids->meta, index)),
-          rows = shape->rank > 0 ? shape->dim[0] : 1;
-  int64_t width = rows > 0 ? gp_meta_numel(ids->meta) / rows : 1; /* ids in a row */
+static gp_status fail_at(const gp_call *call, const gp_ids_role *role, int64_t index, int64_t id) {
+  const gp_meta *meta = call->in[role->input].meta;
+  int64_t rows = meta->shape.rank > 0 ? meta->shape.dim[0] : 1;
+  int64_t width = rows > 0 ? gp_meta_numel(meta) / rows : 1; /* ids in a row */
   int64_t row = call->step->first_row + index / width + 1;
-  if (shape->rank < 2)
-    return gp_fail(GP_ERANGE, "%s %" PRId64 " at row %" PRId64 " is outside 0..%" PRId64, what, id,
-                   row, count - 1);
+  if (meta->shape.rank < 2)
+    return gp_fail(GP_ERANGE, "%s %" PRId64 " at row %" PRId64 " is outside 0..%" PRId64,
+                   role->what, id, row, role->count - 1);
   return gp_fail(GP_ERANGE,
                  "%s %" PRId64 " at row %" PRId64 ", position %" PRId64 " is outside 0..%" PRId64,
-                 what, id, row, index % width + 1, count - 1);
+                 role->what, id, row, index % width + 1, role->count - 1);
+}
+
+gp_status gp_id_fail(const gp_call *call, const gp_ids_role *role, int64_t index) {
+  const gp_arg *ids = &call->in[role->input];
+  return fail_at(call, role, index, gp_id_at(ids, gp_meta_offset(ids->meta, index)));
+}
+
+gp_status gp_id_fault(gp_op op, const gp_call *call, int64_t index, int64_t id) {
+  const gp_op_def *def = gp_op_get(op);
+  if (!def->ids)
+    return gp_fail(GP_EDEVICE, "%s: a kernel reports position %" PRId64, def->name, index);
+  gp_ids_role role = def->ids(call);
+  return gp_fail_prefix(fail_at(call, &role, index, id), def->name);
 }

@@ -15,7 +15,9 @@ int64_t gp_id_at(const gp_arg *ids, int64_t offset);
 /* Fail with "<what> <id> at row R, position P is outside 0..count-1"; R and P count from 1, R in
  * the whole mini-batch. Ids of rank 1 are one a row: the position alone is printed then.
  * Errors: GP_ERANGE, always. */
-gp_status gp_id_fail(const gp_call *call, const gp_arg *ids, int64_t index, const char *what,
-                     int64_t count);
+gp_status gp_id_fail(const gp_call *call, const gp_ids_role *role, int64_t index);
+/* The same for what a kernel on a GPU has found: id `id` at this index. The ids themselves and the step
+ * block's address are not read; step->first_row is. */
+gp_status gp_id_fault(gp_op op, const gp_call *call, int64_t index, int64_t id);
 
 #endif

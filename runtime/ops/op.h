@@ -115,6 +115,13 @@ enum {
   GP_OP_EFFECT = 64  /* writes in[0]'s memory (accumulate, assign): never removed as dead */
 };
 
+/* Which input holds ids, what they are called, and how many there are. */
+typedef struct gp_ids_role {
+  int input;
+  const char *what; /* "id", "class" */
+  int64_t count;
+} gp_ids_role;
+
 typedef struct gp_op_def {
   const char *name;
   int min_in, max_in;
@@ -124,6 +131,8 @@ typedef struct gp_op_def {
   gp_status (*vjp)(gp_vjp *vjp); /* NULL: no gradient flows through */
   gp_cost (*cost)(const gp_sig *sig);
   gp_cpu_kernel cpu; /* zero for views */
+  gp_ids_role (*ids)(
+      const gp_call *call); /* of ops that take ids: what a kernel on a GPU cannot say */
 } gp_op_def;
 
 #define GP_OP(name) extern const gp_op_def gp_def_##name;

@@ -17,9 +17,10 @@ static size_t constant_address(const gp_tensor *tensor) {
   return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
 }
 
-/* Captured from outside of the model, a parameter would never be trained: say so. */
+/* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees it its
+ * own way (guests.c). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
-  *place = s->env->value(s->env->context, s->graph->params[value->index]);
+  *place = s->env->value(s->env->context, s->graph->params[value->index], 0);
   if (place->base >= 0) return GP_OK;
   return gp_fail(GP_EINVAL,
                  "a parameter of shape %s is used in forward but is not part of the model: "

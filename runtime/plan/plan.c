@@ -96,102 +96,6 @@ static gp_status build_shapes(const gp_shape_spec *spec, gp_plan *plan) {
   return check_outputs(plan);
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
-
-/* Memory of one device, counted there. */
-static gp_status take(gp_plan *plan, int32_t device, size_t count, size_t bytes, char **memory) {
-  size_t total;
-  GP_TRY(gp_size_mul(count, bytes, &total));
-  if (!total) return GP_OK;
-  GP_TRY(gp_alloc(total, (void **)memory));
-  plan->device_bytes[device] += total;
-  return GP_OK;
-}
-
-/* Bytes of an edge's value in the micro-batches of one size; 0 where they do not use it. */
-static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *bytes) {
-  const gp_shape_plan *shape = &plan->shapes[k];
-  int32_t own = edge - shape->first_edge;
-  *bytes = 0;
-  if (!shape->stages || own < 0 || own >= shape->stages->edge_count) return GP_OK;
-  gp_ref value = shape->stages->edges[own].value;
-  return gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, bytes);
-}
-
-/* Slots lie with the maker; both sizes of micro-batches fit. */
-static gp_status allocate_channels(gp_plan *plan) {
-  for (int32_t e = 0; e < plan->edge_count; e++) {
-    gp_channel *channel = &plan->channels[e];
-    int32_t device = plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, e)->from, 0)];
-    for (int k = 0; k < 2; k++) {
-      size_t bytes;
-      GP_TRY(edge_bytes(plan, e, k, &bytes));
-      if (bytes > channel->bytes) channel->bytes = bytes;
-    }
-    GP_TRY(take(plan, device, (size_t)channel->slots, channel->bytes, &channel->memory));
-    GP_TRY(
-        gp_alloc_array((size_t)channel->slots, sizeof(gp_slot_state), (void **)&channel->states));
-  }
-  return GP_OK;
-}
-
-/* The slots of all kinds lie in one block per stage and copy, kind after kind. */
-static gp_status allocate_slots(gp_plan *plan, int32_t holder) {
-  gp_slots *slots = &plan->slots[holder];
-  size_t total = 0;
-  for (int k = 0; k < 2; k++) {
-    if (!plan->shapes[k].programs) continue;
-    const gp_stage_programs *p = &plan->shapes[k].programs[holder / plan->copy_count];
-    size_t want[GP_SLOT_KINDS] = {p->saved_bytes[0], p->saved_bytes[1], p->recomputed_bytes,
-                                  p->carried_bytes};
-    for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
-      if (want[kind] > slots->bytes[kind]) slots->bytes[kind] = want[kind];
-  }
-  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
-    size_t bytes;
-    GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
-    GP_TRY(gp_size_add(total, bytes, &total));
-  }
-  return take(plan, plan->placement[holder], 1, total, &slots->memory);
-}
-
-/* What P makes, for each live version of the weights; and the older versions themselves. */
-static gp_status allocate_versions(gp_plan *plan, int32_t holder) {
-  int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
-  gp_versions *v = &plan->versions[stage];
-  for (int k = 0; k < 2; k++) {
-    const gp_stage_programs *programs = plan->shapes[k].programs;
-    if (programs)
-      GP_TRY(take(plan, device, (size_t)v->live, programs[stage].invariant_bytes,
-                  &plan->invariant[2 * holder + k]));
-  }
-  return take(plan, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
-}
-
-/* Tasks of a device run one after the other and share one temporary area. */
-static void grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
-  if (!task->program) return;
-  if (task->program->temp_bytes > plan->temp_bytes[device])
-    plan->temp_bytes[device] = task->program->temp_bytes;
-  if (task->program->scratch_bytes > plan->scratch_bytes)
-    plan->scratch_bytes = task->program->scratch_bytes;
-}
-
-/* All memory of the plan; after this nothing is taken until it goes. */
-static gp_status allocate(gp_plan *plan) {
-  GP_TRY(allocate_channels(plan));
-  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
-    GP_TRY(allocate_slots(plan, h));
-    GP_TRY(allocate_versions(plan, h));
-  }
-  for (int32_t d = 0; d < plan->device_count; d++) {
-    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++)
-      grow_temp(plan, &plan->tasks[t], d);
-    GP_TRY(take(plan, d, 1, plan->temp_bytes[d], &plan->temp[d]));
-  }
-  return GP_OK;
-}
-
 /* ---- building ------------------------------------------------------------------------------ */
 
 /* Numbers must agree before anything is built on them. An asynchronous schedule shows several
@@ -220,6 +124,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   const gp_schedule *s = spec->schedule;
   int32_t micros = spec->shapes[0].micros + spec->shapes[1].micros;
   GP_TRY(check_numbers(env, s, micros));
+  plan->env = *env;
   plan->kind = spec->kind;
   plan->sum_loss = spec->sum_loss;
   plan->stage_count = env->stage_count;
@@ -235,7 +140,12 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(gp_slots), (void **)&plan->slots));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&plan->guests));
   GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->temp));
+  GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->scratch));
+  GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->gpu_scratch));
+  GP_TRY(gp_alloc_array(devices, sizeof(gp_desk), (void **)&plan->desks));
+  GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->block));
   GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->temp_bytes));
   GP_TRY(gp_alloc_array(devices, sizeof(int32_t), (void **)&plan->peak_live));
   GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->device_bytes));
@@ -280,7 +190,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   GP_TRY(gp_plan_size_channels(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
     if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->value_bytes[s];
-  return allocate(plan);
+  return gp_plan_take_memory(plan);
 }
 
 /* Traces are taken first, so that every way out frees them once. */
@@ -304,18 +214,11 @@ void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)
     gp_free(plan->tasks[t].uses);
+  gp_plan_give_memory(plan);
   for (int32_t e = 0; plan->channels && e < plan->edge_count; e++) {
     gp_free(plan->channels[e].memory);
     gp_free(plan->channels[e].states);
   }
-  for (int32_t h = 0; plan->device_bytes && h < plan->stage_count * plan->copy_count; h++) {
-    gp_free(plan->slots[h].memory);
-    gp_free(plan->invariant[2 * h]);
-    gp_free(plan->invariant[2 * h + 1]);
-  }
-  for (int32_t s = 0; plan->versions && s < plan->stage_count; s++)
-    gp_free(plan->versions[s].stash);
-  for (int32_t d = 0; plan->temp && d < plan->device_count; d++) gp_free(plan->temp[d]);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
   gp_free(plan->placement);
   gp_free(plan->tasks);
@@ -326,7 +229,12 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->invariant);
   gp_free(plan->channels);
   gp_free(plan->slots);
+  gp_free(plan->guests);
   gp_free(plan->temp);
+  gp_free(plan->scratch);
+  gp_free(plan->gpu_scratch);
+  gp_free(plan->desks);
+  gp_free(plan->block);
   gp_free(plan->temp_bytes);
   gp_free(plan->peak_live);
   gp_free(plan->device_bytes);

@@ -2,6 +2,7 @@
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
  *   places.c    where the values lie that no program owns
+ *   guests.c    values of other devices that a stage reads: copies on its own
  *   buffers.c   which stage a buffer belongs to that forward writes
  *   schedule/   schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c     lowered schedule -> tasks with programs
@@ -10,7 +11,8 @@
  *   versions.c  which version of the weights a task reads, and what must be stashed
  *   ranges.c    which tasks belong to which mini-batch
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
- *   plan.c      puts them together and allocates the memory
+ *   memory.c    what it needs on each device, in one block
+ *   plan.c      puts them together
  */
 #ifndef GP_PLAN_PLAN_H
 #define GP_PLAN_PLAN_H
@@ -25,6 +27,12 @@ enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 /* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves for W. */
 enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
 
+/* A parameter of another device, or a constant where the device is a GPU. */
+typedef struct gp_guest {
+  gp_ref value;
+  size_t offset; /* in the stage's guests */
+} gp_guest;
+
 /* Programs of one stage for one number of rows, with everything kept or dropped (and recomputed). */
 typedef struct gp_stage_programs {
   gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
@@ -33,6 +41,9 @@ typedef struct gp_stage_programs {
   gp_program *count;      /* last stage: what the loss is divided by */
   gp_program *prepare;    /* what depends on parameters only */
   size_t invariant_bytes; /* of what it makes, beside packed weights that all plans share */
+  gp_guest *guests;       /* owned by the first copy of the stage */
+  int32_t guest_count;
+  size_t guest_bytes;
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
@@ -50,15 +61,26 @@ typedef struct gp_shape_plan {
   int64_t constant_count;
 } gp_shape_plan;
 
-/* Where parameters live: asked by the plan, answered by the pipeline that owns them. */
+/* Where parameters live, and whose memory is whose: asked by the plan, answered by the pipeline. */
 typedef struct gp_plan_env {
   void *context;
-  /* Place of the value: base -1 for a parameter that is not the model's. */
-  gp_place (*value)(void *context, const gp_param *param);
+  /* Place of the value as a stage sees it: base -1 for a parameter that is not the model's, GP_BASE_GUEST
+   * where the stage needs a copy. */
+  gp_place (*value)(void *context, const gp_param *param, int32_t stage);
   /* Place of the accumulator of (param, layer), made when missing. */
   gp_status (*slot)(void *context, gp_param *param, int32_t layer, gp_place *place);
-  /* Address of a transposed copy of param on a stage, made when missing; shared by all plans. */
+  /* Address of a transposed copy of param on a stage, made when missing; shared by all plans. NULL: products
+   * take weights as they are. */
   gp_status (*packed)(void *context, gp_param *param, int32_t stage, void **address);
+  /* Zeroed memory of a device, given back by the same; NULL: the host's. */
+  gp_status (*take)(void *context, int32_t device, size_t bytes, void **memory);
+  void (*give)(void *context, int32_t device, void *memory, size_t bytes);
+  /* Do two devices read each other's memory? NULL: all do. Is the memory that of a GPU? NULL: none is. */
+  bool (*shares)(void *context, int32_t a, int32_t b);
+  bool (*is_gpu)(void *context, int32_t device);
+  /* Scratch that an application needs on a GPU. */
+  gp_status (*prepare)(void *context, int32_t device, gp_op op, const gp_call *call,
+                       size_t *scratch);
   const int32_t *stage_of;   /* per layer and one for the loss */
   const size_t *value_bytes; /* per stage: of its parameters, for versions of them */
   int32_t layer_count, stage_count, device_count;
@@ -107,7 +129,7 @@ typedef struct gp_slot_state {
 typedef struct gp_channel {
   int32_t slots, parties; /* parties: stages that release a slot before it is reused */
   size_t bytes;           /* of one slot */
-  char *memory;
+  char **memory; /* per device; those that share memory have one; NULL where it is not used */
   gp_slot_state *states; /* per slot */
 } gp_channel;
 
@@ -124,6 +146,17 @@ typedef struct gp_versions {
   char *stash;        /* live - 1 copies of the values */
   size_t stash_bytes; /* of one */
 } gp_versions;
+
+/* What a GPU has of a mini-batch, one after the other, and the same in pinned memory of the host: what is
+ * sent there ends with the fault word, what is fetched begins with it. Offsets in bytes. */
+typedef struct gp_desk {
+  size_t blocks; /* step blocks: per copy and micro-batch */
+  size_t input[8], target[8], out_grad;
+  size_t fault, losses, counts, output; /* losses: 8 bytes each; counts: per copy and micro-batch */
+  size_t bytes;                         /* of one mini-batch; 0: no GPU */
+  uint32_t inputs, targets;             /* bit k: the device reads the k-th */
+  char *memory;                         /* `room` mini-batches */
+} gp_desk;
 
 /* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one range,
  * run again and again. An asynchronous one has ranges that fill the pipeline; the last one repeats. */
@@ -150,14 +183,22 @@ struct gp_plan {
   int32_t *half;      /* per device: where the second half of GP_PLAN_SPLIT begins */
   gp_ranges ranges;
   gp_channel *channels;
-  gp_slots *slots;         /* per stage and copy */
-  gp_versions *versions;   /* per stage */
-  char **invariant;        /* per (stage, copy) and shape: what P made, version after version */
-  char **temp;             /* per device */
-  size_t *temp_bytes;      /* per device */
-  size_t *device_bytes;    /* per device: everything that this plan holds there */
-  size_t scratch_bytes;    /* per thread */
-  int32_t *peak_live;      /* per device: activations (of a stage and micro-batch) kept at once */
+  gp_slots *slots;       /* per stage and copy */
+  gp_versions *versions; /* per stage */
+  char **invariant;      /* per (stage, copy) and shape: what P made, version after version */
+  char **guests;         /* per (stage, copy) and shape */
+  char **temp;           /* per device */
+  size_t *temp_bytes;    /* per device */
+  char **scratch;        /* per device: of a GPU, whose ops run one after the other */
+  size_t *gpu_scratch;   /* per device: its bytes */
+  gp_desk *desks;        /* per device */
+  char **block;          /* per device: the memory that all of these lie in */
+  size_t *device_bytes;  /* per device: everything that this plan holds there */
+  size_t scratch_bytes;  /* per thread of a CPU device */
+  gp_plan_env env;       /* to give the memory back */
+  struct gp_wiring
+      *wiring;        /* the engine's: events, pinned memory and graphs of GPUs; NULL without */
+  int32_t *peak_live; /* per device: activations (of a stage and micro-batch) kept at once */
   int32_t barrier_parties; /* devices that have a task with a barrier */
   bool sum_loss;
 };
@@ -165,6 +206,10 @@ struct gp_plan {
 /* Are its mini-batches fed one after another, with updates in between? */
 static inline bool gp_plan_streams(const gp_plan *plan) {
   return plan->batch || plan->update == GP_UPDATE_FREE;
+}
+/* Mini-batches that are under way at once. */
+static inline int32_t gp_plan_feed_room(const gp_plan *plan) {
+  return gp_plan_streams(plan) ? plan->ranges.count + 2 : 1;
 }
 /* A stage on one of its devices. */
 static inline int32_t gp_plan_holder(const gp_plan *plan, int32_t stage, int32_t copy) {
@@ -215,6 +260,16 @@ static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t 
   return (int32_t)stored;
 }
 gp_status gp_plan_size_channels(gp_plan *plan);
+/* Everything that its runs need, in one block a device (memory.c). */
+gp_status gp_plan_take_memory(gp_plan *plan);
+void gp_plan_give_memory(gp_plan *plan);
+/* Is the device a GPU? */
+static inline bool gp_plan_on_gpu(const gp_plan *plan, int32_t device) {
+  return plan->env.is_gpu && plan->env.is_gpu(plan->env.context, device);
+}
+static inline bool gp_plan_shares(const gp_plan *plan, int32_t a, int32_t b) {
+  return !plan->env.shares || plan->env.shares(plan->env.context, a, b);
+}
 
 /* Build the plan; traces are taken, also on failure. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);

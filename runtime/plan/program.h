@@ -11,12 +11,14 @@
 
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
 enum {
-  GP_BASE_ABSOLUTE,   /* offset is the address itself: buffers, constants, packed weights */
+  GP_BASE_ABSOLUTE,   /* offset is the address itself: constants, packed weights, others' buffers */
   GP_BASE_TEMP,       /* temporary area of the device */
   GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
   GP_BASE_RECOMPUTED, /* slot of values that R made */
   GP_BASE_CARRIED,    /* slot of values that I made for W */
   GP_BASE_INVARIANT,  /* what P made of this version of the weights */
+  GP_BASE_GUEST,      /* values of elsewhere that this stage reads: copies on its device */
+  GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
   GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
   GP_BASE_EXTRA,      /* accumulators of parameters that another layer owns, likewise */
   GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */

@@ -131,16 +131,17 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   return status;
 }
 
-/* Forget what another stage or variant kept. */
-static void reset_places(gp_shaper *s) {
+/* Forget what another stage or variant kept, and see what is elsewhere with the eyes of this stage. */
+static void reset_places(gp_shaper *s, int32_t stage) {
   for (gp_ref r = 0; r < s->graph->value_count; r++) s->places[r] = s->outside[r];
+  gp_place_guests(s, stage);
 }
 
 /* Nothing is recomputed: what B reads of F is saved. */
 static gp_status build_kept(gp_shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
-  reset_places(s);
+  reset_places(s, stage);
   mark_reads(s->graph, &nodes->input, read);
   mark_reads(s->graph, &nodes->weight, read);
   GP_TRY(keep(s, &nodes->forward, read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
@@ -169,7 +170,7 @@ static gp_status keep_once(gp_shaper *s, const gp_stage_nodes *nodes, const bool
 static gp_status build_dropped(gp_shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
-  reset_places(s);
+  reset_places(s, stage);
   GP_TRY(keep(s, &nodes->recompute, read, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
   mark_reads(s->graph, &nodes->recompute, read);
   GP_TRY(keep_once(s, nodes, read, &out->saved_bytes[DROPPED]));
@@ -204,7 +205,7 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < all->count; i++)
     if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]], stage))
       list.nodes[list.count++] = all->nodes[i];
-  reset_places(s);
+  reset_places(s, stage);
   gp_status status = build(s, &list, &s->shape->programs[stage].prepare);
   gp_free(list.nodes);
   return status;
@@ -233,8 +234,9 @@ static gp_status build_count(gp_shaper *s) {
   for (int32_t n = 0; !status && n < s->graph->node_count; n++)
     if (needed[n] && !(gp_op_get(s->graph->nodes[n].op)->flags & GP_OP_VIEW))
       list.nodes[list.count++] = n;
-  reset_places(s);
-  if (!status) status = build(s, &list, &s->shape->programs[s->env->stage_count - 1].count);
+  int32_t last = s->env->stage_count - 1;
+  reset_places(s, last);
+  if (!status) status = build(s, &list, &s->shape->programs[last].count);
   gp_free(list.nodes);
   gp_free(needed);
   return status;
@@ -296,6 +298,7 @@ static gp_status build_programs(gp_shaper *s) {
   size_t holders = (size_t)s->env->stage_count * (size_t)s->schedule->copy_count;
   GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_programs), (void **)&s->shape->programs));
   GP_TRY(gp_place_outside(s));
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(gp_find_guests(s, stage));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_prepare(s, stage));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_stage(s, stage));
   GP_TRY(build_count(s));
@@ -319,7 +322,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,
   GP_TRY(export_copy(&s, from->output, &shape->output));
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
-  GP_TRY(gp_graph_pack(s.graph));
+  if (s.env->packed) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
   GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));
   gp_status status = build_programs(&s);
@@ -342,6 +345,7 @@ void gp_shape_free(gp_shape_plan *shape) {
     gp_program_free(p->recompute);
     gp_program_free(p->count);
     gp_program_free(p->prepare);
+    gp_free(p->guests);
   }
   gp_free(shape->programs);
   gp_stages_free(shape->stages);

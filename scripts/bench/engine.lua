@@ -6,7 +6,7 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
-local flags, machine = require "gpipe.flags", require "gpipe.machine"
+local flags, core = require "gpipe.flags", require "gpipe.core"
 local nn = gp.nn
 
 local opt = flags.parse("Time the engine.", {
@@ -40,6 +40,6 @@ local function report(name, times, relation, bound)
 end
 
 report("engine.action.alone", actions(1, "1f1b"))
-if #machine.devices() < 2 then return figure.skip("engine.action", "this machine has one core") end
+if core.machine().cores < 2 then return figure.skip("engine.action", "this machine has one core") end
 report("engine.action", actions(2, "1f1b"), "<=", 3)
 report("engine.action.gpipe", actions(2, "gpipe"), "<=", 3)

@@ -5,7 +5,7 @@
 -- each of ours next to what it is compared with; the median of the rounds' ratios counts.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
-local flags, machine = require "gpipe.flags", require "gpipe.machine"
+local flags, core = require "gpipe.flags", require "gpipe.core"
 
 local opt = flags.parse("Compare with PyTorch, torch.distributed.pipelining and torchgpipe.", {
   { "--rounds N", 3, "turns of each" }, { "--steps N", 12, "timed steps in a turn" },
@@ -34,7 +34,7 @@ local function look()
   if not succeeds("test -r " .. quote(folder .. "/gpt_torch.py")) then
     return ("no peers in %s (set GPIPE_PEERS)"):format(folder)
   end
-  if #machine.devices() < 2 then return "this machine has one core" end
+  if core.machine().cores < 2 then return "this machine has one core" end
   local python, why = find_python()
   return why, python
 end

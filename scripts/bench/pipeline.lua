@@ -5,7 +5,7 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
-local flags, machine = require "gpipe.flags", require "gpipe.machine"
+local flags, core = require "gpipe.flags", require "gpipe.core"
 
 local opt = flags.parse("Compare two devices with one.", {
   { "--rounds N", 12, "turns of each" }, { "--steps N", 4, "steps in a turn" },
@@ -49,5 +49,5 @@ local function compare(one, two)
 end
 
 local one, two = trainer(1), trainer(2)
-if #machine.devices() < 2 then return figure.skip("pipeline.speedup", "this machine has one core") end
+if core.machine().cores < 2 then return figure.skip("pipeline.speedup", "this machine has one core") end
 compare(one, two)

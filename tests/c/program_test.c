@@ -78,7 +78,7 @@ static void *place(layout *l, const gp_graph *graph, gp_ref r) {
 static void place_outside(layout *l, const gp_graph *graph, gp_ref r) {
   const gp_value *value = &graph->values[r];
   if (value->kind == GP_VALUE_PARAM)
-    l->places[r] = toy_value(NULL, graph->params[value->index]);
+    l->places[r] = toy_value(NULL, graph->params[value->index], 0);
   else if (value->kind == GP_VALUE_CONST)
     l->places[r].offset = (size_t)gp_tensor_data(graph->constants[value->index]);
   else

@@ -77,16 +77,19 @@ TEST(wrapped_memory_is_released_once) {
   gp_meta meta;
   gp_tensor *t = NULL;
   CHECK_STATUS(gp_meta_make(GP_F32, &SHAPE(2, 3), &meta), GP_OK);
-  CHECK_STATUS(gp_tensor_wrap(&meta, memory, sizeof memory, count_release, &released, &t), GP_OK);
+  gp_extent whole = {memory, sizeof memory, NULL, count_release, &released};
+  gp_extent small = {memory, 20, NULL, count_release, &released};
+  gp_extent crooked = {(char *)memory + 1, 24, NULL, count_release, &released};
+  CHECK_STATUS(gp_tensor_wrap(&meta, &whole, &t), GP_OK);
   gp_tensor *u = transpose(t, 0, 1);
   gp_tensor_free(t);
   CHECK(released == 0 && gp_tensor_get_double(u, 1) == 3);
   gp_tensor_free(u);
   CHECK(released == 1);
-  CHECK_STATUS(gp_tensor_wrap(&meta, memory, 20, count_release, &released, &t), GP_ESHAPE);
-  CHECK_STATUS(gp_tensor_wrap(&meta, (char *)memory + 1, 24, count_release, &released, &t),
-               GP_EINVAL);
-  CHECK_STATUS(gp_tensor_wrap(&meta, memory, sizeof memory, NULL, NULL, &t), GP_OK);
+  CHECK_STATUS(gp_tensor_wrap(&meta, &small, &t), GP_ESHAPE);
+  CHECK_STATUS(gp_tensor_wrap(&meta, &crooked, &t), GP_EINVAL);
+  whole.release = NULL;
+  CHECK_STATUS(gp_tensor_wrap(&meta, &whole, &t), GP_OK);
   gp_tensor_free(t);
   CHECK(released == 1);
 }

@@ -160,9 +160,9 @@ typedef struct toy_home {
   int slot_count;
 } toy_home;
 
-static inline gp_place toy_value(void *context, const gp_param *param) {
+static inline gp_place toy_value(void *context, const gp_param *param, int32_t stage) {
   gp_tensor *value = NULL;
-  (void)context;
+  (void)context, (void)stage;
   if (gp_param_value((gp_param *)param, &value)) return (gp_place){.base = -1};
   void *data = gp_tensor_data(value);
   gp_tensor_free(value); /* the parameter keeps it */

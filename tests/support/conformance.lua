@@ -48,14 +48,20 @@ local function apply(case, bases)
   return case.row.call(case.o, table.unpack(views))
 end
 
-local function base_tensors(case)
+-- place: a function of a tensor that gives it elsewhere.
+local function base_tensors(case, place)
   local list = {}
-  for i, input in ipairs(case.inputs) do list[i] = inputs.tensor(input) end
+  for i, input in ipairs(case.inputs) do
+    list[i] = inputs.tensor(input)
+    if place then list[i] = place(list[i]) end
+  end
   return list
 end
 
 --- Outputs of the op, computed at once.
-function conformance.eager(case) return { apply(case, base_tensors(case)) } end
+---@param case table
+---@param place? fun(t: gpipe.Tensor): gpipe.Tensor what the op sees views of, instead of the base tensors
+function conformance.eager(case, place) return { apply(case, base_tensors(case, place)) } end
 
 --- Outputs by the row's reference; bases[i] may replace the base of input i.
 function conformance.reference(case, bases)

@@ -82,7 +82,8 @@ function cut.resolve(model, opts)
   elseif list then
     made = for_stages(opts.schedule, #list, opts.chunks, named and #named > 0 and #named or nil)
   else
-    made = for_devices(opts.schedule, named and math.max(#named, 1) or 1, opts.chunks, #model)
+    made = for_devices(opts.schedule, math.max(named and #named or #machine.gpus(), 1), opts.chunks,
+      #model)
   end
   local part = made.batch > 0 and not made.recipe and made.chunks % opts.chunks == 0 -- of a stream
   if list and made.stages ~= #list or made.chunks ~= opts.chunks and not part then

@@ -3,6 +3,7 @@
 -- A device is a name, or {name, threads = n}. CPU devices share the cores evenly unless told
 -- otherwise; a name given twice makes two devices.
 
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local machine = require "gpipe.machine"
 local options = require "gpipe.options"
@@ -15,19 +16,9 @@ local function check_name(name)
   if type(name) ~= "string" then
     errors.raise("%s: a device is %s, expected a name such as \"cpu:0\"", WHO, errors.show(name))
   end
-  local kind, number = name:match("^(%a+):?(%d*)")
-  if kind == "cpu" and name:match("^cpu:?%d*$") then
-    return number == "" and "cpu:0" or name
-  end
-  if kind == "cuda" then
-    local all = machine.devices { why = true }
-    for _, d in ipairs(all) do
-      if d.kind == "cuda" and d.why then
-        errors.raise("%s: device '%s' cannot be used: %s", WHO, name, d.why)
-      end
-    end
-  end
-  errors.raise("%s: there is no device '%s', expected cpu:0, cpu:1, ...", WHO, name)
+  local good, why = core.device_check(name)
+  if not good then errors.raise("%s: device '%s' cannot be used: %s", WHO, name, why) end
+  return (name:gsub("^(%a+)$", "%1:0"))
 end
 
 -- "cpu:0" or {"cpu:0", threads = 2} -> {name, threads or nil}
@@ -39,11 +30,17 @@ local function parse(entry)
   return { name = check_name(o[1]), threads = o.threads }
 end
 
--- Threads of devices that named none: an even share of the cores, at least one.
+local function is_gpu(device) return device.name:match("^cuda") ~= nil end
+
+-- Threads of devices that named none: an even share of the cores, at least one. A GPU is driven by one thread,
+-- which waits most of the time.
 local function share_cores(list)
-  local cores, open = #machine.devices(), 0
+  local cores, open = core.machine().cores, 0
   for _, d in ipairs(list) do
-    if d.threads then cores = cores - d.threads else open = open + 1 end
+    if is_gpu(d) then d.threads = 1 end
+  end
+  for _, d in ipairs(list) do
+    if not d.threads then open = open + 1 elseif not is_gpu(d) then cores = cores - d.threads end
   end
   local given = 0
   for _, d in ipairs(list) do
@@ -52,6 +49,15 @@ local function share_cores(list)
       d.threads = math.max(1, cores // open + extra)
       given = given + 1
     end
+  end
+  return list
+end
+
+-- The GPUs, neighbouring stages on the same one where there are more stages; else CPU devices.
+local function defaults(wanted)
+  local gpus, list = machine.gpus(), {}
+  for i = 1, wanted do
+    list[i] = { name = #gpus > 0 and gpus[(i - 1) * math.min(#gpus, wanted) // wanted + 1] or "cpu:" .. i - 1 }
   end
   return list
 end
@@ -71,7 +77,7 @@ function devices.resolve(given, wanted)
     end
     for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end
   else
-    for i = 1, wanted or 1 do list[i] = { name = "cpu:" .. i - 1 } end
+    list = defaults(wanted or 1)
   end
   return share_cores(list)
 end

@@ -12,9 +12,14 @@ local create = {}
 
 local DTYPES = { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" }
 
--- Tensors are made in the host's memory; devices get theirs from the pipeline.
 local function check_device(name)
-  if name ~= "cpu" then return '"cpu" (pipelines bring tensors to their devices)' end
+  local good, why = core.device_check(name)
+  return not good and "a device that is here: " .. why or nil
+end
+
+-- Values are made in the host's memory, and taken from there.
+local function placed(tensor, o)
+  return o.device == "cpu" and tensor or tensor:to(o.device)
 end
 
 local common = {
@@ -27,7 +32,7 @@ local taken = { dtype = { type = "string", choices = DTYPES }, device = common.d
 ---@alias gpipe.dtype "f32"|"f64"|"bf16"|"f16"|"i64"|"i32"|"u8"|"bool"
 ---@class gpipe.TensorOptions
 ---@field dtype? gpipe.dtype "f32" unless said
----@field device? string "cpu"
+---@field device? string "cpu" unless said, or "cuda:0"
 
 -- A shape is a table; a lone integer is taken as {n}.
 local function check_shape(who, shape)
@@ -53,9 +58,9 @@ function create.tensor(x, opts)
   local o = options.check("gp.tensor", opts, taken)
   if getmetatable(x) == "gpipe.Tensor" then
     local copy = x:clone()
-    return o.dtype and copy:to(o.dtype) or copy
+    return placed(o.dtype and copy:to(o.dtype) or copy, o)
   end
-  return core.tensor(x, o.dtype)
+  return placed(core.tensor(x, o.dtype), o)
 end
 
 -- ---- filled ----------------------------------------------------------------------------------
@@ -73,7 +78,7 @@ function create.full(shape, value, opts)
   if type(value) ~= "number" and type(value) ~= "boolean" then
     errors.raise("gp.full: value is %s, expected a number", errors.show(value))
   end
-  return core.full("gp.full", check_shape("gp.full", shape), value, o.dtype)
+  return placed(core.full("gp.full", check_shape("gp.full", shape), value, o.dtype), o)
 end
 
 --- Make a tensor of zeros.
@@ -85,7 +90,7 @@ end
 ---@return gpipe.Tensor
 function create.zeros(shape, opts)
   local o = options.check("gp.zeros", opts, common)
-  return core.full("gp.zeros", check_shape("gp.zeros", shape), 0, o.dtype)
+  return placed(core.full("gp.zeros", check_shape("gp.zeros", shape), 0, o.dtype), o)
 end
 
 --- Make a tensor of ones.
@@ -97,7 +102,7 @@ end
 ---@return gpipe.Tensor
 function create.ones(shape, opts)
   local o = options.check("gp.ones", opts, common)
-  return core.full("gp.ones", check_shape("gp.ones", shape), 1, o.dtype)
+  return placed(core.full("gp.ones", check_shape("gp.ones", shape), 1, o.dtype), o)
 end
 
 --- Make the row first, first + step, ... up to and with `last` (where the steps meet it).
@@ -113,7 +118,7 @@ end
 function create.arange(first, last, step, opts)
   if type(step) == "table" and opts == nil then step, opts = nil, step end
   local o = options.check("gp.arange", opts, common)
-  return core.arange(first, last, step == nil and 1 or step, o.dtype)
+  return placed(core.arange(first, last, step == nil and 1 or step, o.dtype), o)
 end
 
 -- ---- drawn -----------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ local function draw(who, kind, shape, opts)
   local o = options.check(who, opts, drawn)
   shape = check_shape(who, shape)
   local seed, stream = random.next(o.seed)
-  return core.random(who, shape, kind, o.dtype, seed, stream)
+  return placed(core.random(who, shape, kind, o.dtype, seed, stream), o)
 end
 
 --- Draw from the uniform distribution on [0, 1).

@@ -4,7 +4,8 @@
  *   machine.c    which GPUs there are, or why there is none
  *   gpu.c        open and close: streams, libraries' handles
  *   partition.c  parts of a GPU: green contexts
- *   memory.c     allocations and copies
+ *   memory.c     allocations
+ *   copy.c       copies, peers
  *   event.c      events
  *   graph.c      captured work
  *   kernels.c    the table of kernels, from ops.def
@@ -35,6 +36,7 @@ struct gp_gpu {
   void *green;           /* CUgreenCtx of a part with SMs of its own; NULL */
   gp_gemm_cache *gemm;   /* NULL until the first product */
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
+  bool capturing;        /* the compute stream is being captured */
 };
 
 extern gp_plugin_host gp_host; /* handed over by the core */

@@ -42,13 +42,18 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){.units = gp_meta_rows(call->out[0].meta), .grain = GP_ROW_BLOCK};
 }
 
+static gp_ids_role role_of(const gp_call *call) {
+  return (gp_ids_role){0, "id", call->in[1].meta->shape.dim[0]};
+}
+
 static gp_status run(const gp_call *call, gp_span span) {
   const gp_arg *ids = &call->in[0], *w = &call->in[1], *out = &call->out[0];
-  int64_t count = w->meta->shape.dim[0], c = w->meta->shape.dim[1];
+  const gp_ids_role role = role_of(call);
+  int64_t c = w->meta->shape.dim[1];
   size_t bytes = (size_t)c * gp_dtype_size(w->meta->dtype);
   for (int64_t r = span.first; r < span.last; r++) {
     int64_t id = gp_id_at(ids, r);
-    if (id < 0 || id >= count) return gp_id_fail(call, ids, r, "id", count);
+    if (id < 0 || id >= role.count) return gp_id_fail(call, &role, r);
     if (bytes > 0) memcpy(gp_arg_at(out, r * c), gp_arg_at(w, id * c), bytes);
   }
   return GP_OK;
@@ -62,7 +67,8 @@ const gp_op_def gp_def_embedding = {.name = "embedding",
                                     .infer = infer,
                                     .vjp = vjp,
                                     .cost = cost,
-                                    .cpu = {.cut = cut, .run = run}};
+                                    .cpu = {.cut = cut, .run = run},
+                                    .ids = role_of};
 
 /* ---- gradient of the table ----------------------------------------------------------------- */
 
@@ -83,6 +89,8 @@ static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, (double)gp_meta_numel(sig->in[0]));
 }
 
+static gp_ids_role dw_role(const gp_call *call) { return (gp_ids_role){1, "id", call->attr->i[0]}; }
+
 #define GP_REAL_SOURCE "ops/dense/embedding_dw.inc"
 #include "ops/real.h"
 
@@ -96,4 +104,5 @@ const gp_op_def gp_def_embedding_dw = {.name = "embedding_dw",
                                        .flags = GP_OP_ACCUMULATES,
                                        .infer = infer_dw,
                                        .cost = cost_dw,
-                                       .cpu = {.cut = gp_cut_columns, .run = run_dw}};
+                                       .cpu = {.cut = gp_cut_columns, .run = run_dw},
+                                       .ids = dw_role};

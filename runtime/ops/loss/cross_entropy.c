@@ -29,12 +29,18 @@ static targets describe(const gp_call *call) {
                    .smoothing = call->attr->f[0]};
 }
 
+static gp_ids_role role_of(const gp_call *call) {
+  return (gp_ids_role){1, "class", gp_meta_width(call->in[0].meta)};
+}
+
 /* The class of a row, or -1 where the row is ignored. Errors: GP_ERANGE. */
 static gp_status class_of(const targets *t, int64_t row, int64_t *class) {
   int64_t id = gp_id_at(t->ids, t->flat_ids ? row : gp_meta_offset(t->ids->meta, row));
   bool ignored = t->has_ignore && id == t->ignore;
-  if (!ignored && (id < 0 || id >= t->classes))
-    return gp_id_fail(t->call, t->ids, row, "class", t->classes);
+  if (!ignored && (id < 0 || id >= t->classes)) {
+    gp_ids_role role = role_of(t->call);
+    return gp_id_fail(t->call, &role, row);
+  }
   *class = ignored ? -1 : id;
   return GP_OK;
 }
@@ -95,7 +101,8 @@ const gp_op_def gp_def_cross_entropy = {
     .infer = infer,
     .vjp = vjp,
     .cost = cost,
-    .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch}};
+    .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch},
+    .ids = role_of};
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
@@ -124,7 +131,8 @@ const gp_op_def gp_def_cross_entropy_dx = {
     .row_inputs = 15,
     .infer = infer_dx,
     .cost = cost,
-    .cpu = {.cut = gp_cut_whole_rows, .run = run_dx, .scratch = scratch}};
+    .cpu = {.cut = gp_cut_whole_rows, .run = run_dx, .scratch = scratch},
+    .ids = role_of};
 
 /* ---- count --------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
  * Attributes: i[0] dim, i[1] start, i[2] length, counted from 0. Slices, selections and the parts of
  * a concat are all it. */
 #include "base/status.h"
+#include "base/tensor.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
@@ -17,7 +18,8 @@ static gp_status infer(gp_sig *sig) {
   gp_shape shape = in->shape;
   shape.dim[dim] = length;
   GP_TRY(gp_infer_view(sig, &shape, in->stride));
-  if (length > 0) sig->out[0].offset += start * in->stride[dim];
+  /* A view without elements may begin anywhere: at the beginning it surely is inside. */
+  if (gp_meta_numel(&sig->out[0]) > 0) sig->out[0].offset += start * in->stride[dim];
   return GP_OK;
 }
 

@@ -214,7 +214,7 @@ local cast_row = row {
   },
   refuses = {
     { x { 2 }, o = { to = "f31" }, error = 'to: dtype or device is "f31" (string)' },
-    { x { 2 }, o = { to = "cuda:0" }, error = 'to: dtype or device is "cuda:0" (string)' },
+    { x { 2 }, o = { to = "tpu:0" }, error = 'to: dtype or device is "tpu:0" (string)' },
   },
 }
 for _, from in ipairs(ALL) do

@@ -1,0 +1,108 @@
+/* device/cuda/table.h - the functions of the table, by the file that they are in, and what those
+ * files share.
+ *
+ * What they promise is said in device/plugin.h. Each makes its GPU the thread's current one first
+ * (gp_cuda_use), which is also where a GPU that is lost refuses. */
+#ifndef GP_DEVICE_CUDA_TABLE_H
+#define GP_DEVICE_CUDA_TABLE_H
+
+#include "device/cuda/gpu.h"
+
+enum { GP_CUDA_MOST = 64 }; /* GPUs of a machine: more are not looked at */
+
+/* ---- error.c ------------------------------------------------------------------------------- */
+
+/* As gp_gpu_check, for what may outlive its gp_gpu; spec NULL: no GPU in particular. */
+gp_status gp_cuda_check_spec(const gp_gpu_spec *spec, cudaError_t error, const char *doing);
+/* GP_OK, or the text of the error after which the GPU of this number cannot be used. */
+gp_status gp_cuda_alive(int ordinal);
+/* Write "cuda:1/0of4", or "cuda" for NULL; returns text. */
+enum { GP_CUDA_NAME = 48 };
+const char *gp_cuda_name(const gp_gpu_spec *spec, char text[GP_CUDA_NAME]);
+
+/* ---- machine.c ----------------------------------------------------------------------------- */
+
+gp_status gp_cuda_count(int *count);
+gp_status gp_cuda_describe(int ordinal, gp_gpu_info *info);
+
+/* ---- gpu.c --------------------------------------------------------------------------------- */
+
+gp_status gp_cuda_open(const gp_gpu_spec *spec, gp_gpu **gpu);
+void gp_cuda_close(gp_gpu *gpu);
+void gp_cuda_info(const gp_gpu *gpu, gp_gpu_info *info);
+void gp_cuda_set_math(gp_gpu *gpu, gp_gpu_math math);
+/* Make the GPU current for this thread. Cost: a comparison where it is. Errors: it is lost. */
+gp_status gp_cuda_use(const gp_gpu *gpu);
+/* As above for the GPU of this number, lost or not: to give things back. */
+gp_status gp_cuda_switch(int ordinal);
+/* The GPU that this thread used last, else the one that the process opened last, else 0. */
+int gp_cuda_current(void);
+
+/* ---- partition.c --------------------------------------------------------------------------- */
+
+/* Make the three streams of a part, on SMs of its own where the driver can; sets green, isolated and
+ * sm_count. On failure nothing is left. */
+gp_status gp_cuda_part_open(gp_gpu *gpu);
+/* Give back what part_open made but for the streams, which must be destroyed already. */
+void gp_cuda_part_close(gp_gpu *gpu);
+/* Three streams that share all SMs. On failure nothing is left. */
+gp_status gp_cuda_streams_open(gp_gpu *gpu);
+void gp_cuda_streams_close(gp_gpu *gpu);
+
+/* ---- memory.c ------------------------------------------------------------------------------ */
+
+gp_status gp_cuda_alloc(gp_gpu *gpu, size_t bytes, void **memory);
+void gp_cuda_free(gp_gpu *gpu, void *memory);
+gp_status gp_cuda_host_alloc(size_t bytes, void **memory);
+void gp_cuda_host_free(void *memory);
+gp_status gp_cuda_free_bytes(gp_gpu *gpu, size_t *bytes);
+
+/* ---- copy.c -------------------------------------------------------------------------------- */
+
+gp_status gp_cuda_copy(gp_gpu *gpu, gp_stream stream, void *to, const void *from, size_t bytes);
+gp_status gp_cuda_copy_peer(gp_gpu *gpu, gp_stream stream, void *to, const gp_gpu *source,
+                            const void *from, size_t bytes);
+gp_status gp_cuda_fill(gp_gpu *gpu, gp_stream stream, void *to, int byte, size_t bytes);
+bool gp_cuda_reaches(const gp_gpu *gpu, const gp_gpu *other);
+bool gp_cuda_same_memory(const gp_gpu *a, const gp_gpu *b);
+gp_status gp_cuda_sync(gp_gpu *gpu, gp_stream stream);
+
+/* ---- event.c ------------------------------------------------------------------------------- */
+
+gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event);
+void gp_cuda_event_free(gp_gpu_event *event);
+gp_status gp_cuda_record(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
+gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
+gp_status gp_cuda_finish(gp_gpu_event *event);
+gp_status gp_cuda_done(gp_gpu_event *event, bool *done);
+gp_status gp_cuda_seconds(gp_gpu_event *from, gp_gpu_event *to, double *seconds);
+
+/* ---- kernels.c ----------------------------------------------------------------------------- */
+
+gp_status gp_cuda_prepare(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
+gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
+/* The functions of work.h, with the GPU made current. */
+gp_status gp_cuda_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);
+gp_status gp_cuda_settle(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);
+gp_status gp_cuda_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
+                         const gp_gpu_slice *slice);
+gp_status gp_cuda_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from);
+gp_status gp_cuda_scale(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *data, double factor);
+gp_status gp_cuda_sum_squares(gp_gpu *gpu, gp_dtype dtype, int64_t n, const void *data, double *sum,
+                              void *scratch);
+
+/* ---- graph.c ------------------------------------------------------------------------------- */
+
+gp_status gp_cuda_capture_begin(gp_gpu *gpu);
+gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph);
+gp_status gp_cuda_launch(gp_gpu *gpu, gp_gpu_graph *graph);
+void gp_cuda_graph_free(gp_gpu_graph *graph);
+/* Leave a capture that nobody will end, or that would not end: its work is lost. */
+void gp_cuda_capture_drop(gp_gpu *gpu);
+
+/* ---- range.c ------------------------------------------------------------------------------- */
+
+void gp_cuda_range_push(const char *name, int64_t payload);
+void gp_cuda_range_pop(void);
+
+#endif

@@ -1,0 +1,300 @@
+/* device/gpus.c - see gpus.h. */
+#include "device/gpus.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+enum { MOST_GPUS = 64 };
+
+/* A GPU as the script's thread uses it. */
+typedef struct gpu_home {
+  gp_home home;
+  gp_gpu *gpu;
+  char *bounce; /* pinned: few bytes pass through it, so that a step copies no pageable memory */
+  void *scratch;
+  size_t scratch_bytes;
+  int64_t blocks;
+  size_t live, peak;
+} gpu_home;
+
+static struct {
+  pthread_mutex_t lock; /* of what follows */
+  bool tried;
+  const gp_gpu_api *api; /* NULL: why says why not */
+  char why[400];
+  gpu_home *homes[MOST_GPUS];
+} gpus = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- the plugin ---------------------------------------------------------------------------- */
+
+static gp_status fail(gp_status status, const char *text) { return gp_fail_text(status, text); }
+
+/* Where the code is that runs now: the program, or the module that a stock Lua has loaded. */
+static void folder_of_code(char *folder, size_t size) {
+  Dl_info info = {0};
+  *folder = 0;
+  if (!dladdr((const void *)(uintptr_t)fail, &info) || !info.dli_fname) return;
+  char *real = realpath(strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe", NULL);
+  char *slash = real ? strrchr(real, '/') : NULL;
+  if (slash) snprintf(folder, size, "%.*s", (int)(slash - real), real);
+  free(real);
+}
+
+/* The plugin takes a tenth of a second to load: machines without a driver need not wait for it. */
+static bool has_driver(void) {
+  void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver) dlclose(driver);
+  return driver != NULL;
+}
+
+/* The file that was asked for, or the first place that has one. */
+static void *open_file(char *why, size_t size) {
+  static const char *const places[] = {"%s/libgpipe_cuda.so", "%s/../lib/gpipe/libgpipe_cuda.so"};
+  const char *named = getenv("GPIPE_CUDA_PLUGIN");
+  char folder[300], path[400];
+  if (named && *named) {
+    void *handle = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) snprintf(why, size, "GPIPE_CUDA_PLUGIN: %s", dlerror());
+    return handle;
+  }
+  if (!has_driver()) {
+    snprintf(why, size, "no NVIDIA driver is installed (libcuda.so.1 is not there)");
+    return NULL;
+  }
+  folder_of_code(folder, sizeof folder);
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    snprintf(path, sizeof path, places[i], folder);
+    FILE *file = fopen(path, "rb");
+    if (!file) continue;
+    fclose(file);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) snprintf(why, size, "%s", dlerror());
+    return handle;
+  }
+  snprintf(why, size, "this build has no CUDA part (libgpipe_cuda.so is not beside the program)");
+  return NULL;
+}
+
+/* It is never closed: its libraries do not like to go. */
+static void open_plugin(void) {
+  static const gp_plugin_host host = {GP_PLUGIN_VERSION, GP_OPS_HASH, fail};
+  void *handle = open_file(gpus.why, sizeof gpus.why);
+  if (!handle) return;
+  void *symbol = dlsym(handle, GP_PLUGIN_ENTRY);
+  gp_plugin_open entry;
+  memcpy(&entry, &symbol, sizeof entry);
+  if (!symbol)
+    snprintf(gpus.why, sizeof gpus.why, "the plugin has no " GP_PLUGIN_ENTRY);
+  else if (entry(&host, &gpus.api))
+    snprintf(gpus.why, sizeof gpus.why, "%s", gp_error_text());
+}
+
+gp_status gp_gpus_api(const gp_gpu_api **api) {
+  pthread_mutex_lock(&gpus.lock);
+  if (!gpus.tried) open_plugin();
+  gpus.tried = true;
+  *api = gpus.api;
+  pthread_mutex_unlock(&gpus.lock);
+  return *api ? GP_OK : gp_fail_text(GP_EDEVICE, gpus.why);
+}
+
+bool gp_gpus_known(void) { return gpus.tried; }
+
+gp_status gp_gpus_count(int *count) {
+  const gp_gpu_api *api;
+  GP_TRY(gp_gpus_api(&api));
+  return api->count(count);
+}
+
+gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts) {
+  const gp_gpu_api *api;
+  gp_gpu_info info;
+  GP_TRY(gp_gpus_api(&api));
+  GP_TRY(api->describe(ordinal, &info));
+  *facts = (gp_gpu_facts){
+      .major = info.major, .minor = info.minor, .sm_count = info.sm_count, .memory = info.memory};
+  snprintf(facts->model, sizeof facts->model, "%s", info.name);
+  if (ordinal < MOST_GPUS && gpus.homes[ordinal]) {
+    facts->live = gpus.homes[ordinal]->live;
+    facts->peak = gpus.homes[ordinal]->peak;
+  }
+  return GP_OK;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* A number without signs, spaces or overflow; moves *text behind it. */
+static bool take_number(const char **text, int *number) {
+  *number = 0;
+  if (**text < '0' || **text > '9') return false;
+  for (; **text >= '0' && **text <= '9'; (*text)++) {
+    if (*number > 100000) return false;
+    *number = 10 * *number + (**text - '0');
+  }
+  return true;
+}
+
+/* "/1of4"; nothing is the whole GPU. */
+static bool take_part(const char **text, gp_gpu_spec *spec) {
+  spec->part = 0;
+  spec->parts = 1;
+  if (**text != '/') return true;
+  (*text)++;
+  if (!take_number(text, &spec->part) || strncmp(*text, "of", 2)) return false;
+  *text += 2;
+  return take_number(text, &spec->parts) && spec->part < spec->parts;
+}
+
+gp_status gp_device_parse(const char *text, gp_device_name *name) {
+  const char *at = text;
+  gp_device_name made = {.spec = {.parts = 1}};
+  bool cpu = strncmp(text, "cpu", 3) == 0, good;
+  made.gpu = !cpu && strncmp(text, "cuda", 4) == 0;
+  at += cpu ? 3 : made.gpu ? 4 : 0;
+  good = cpu || made.gpu;
+  if (good && *at == ':') at++, good = take_number(&at, &made.spec.ordinal);
+  if (good && made.gpu) good = take_part(&at, &made.spec);
+  if (good && !*at) return *name = made, GP_OK;
+  return gp_fail(GP_EINVAL,
+                 "there is no device '%s', expected cpu:0, cuda:0, or a part of a GPU such as "
+                 "cuda:0/1of4",
+                 text);
+}
+
+static gp_status check_ordinal(int ordinal) {
+  int count;
+  GP_TRY(gp_gpus_count(&count));
+  if (ordinal < count && ordinal < MOST_GPUS) return GP_OK;
+  return gp_fail(GP_ERANGE, "there is no device 'cuda:%d', the machine has %d GPU%s", ordinal,
+                 count, count == 1 ? "" : "s");
+}
+
+gp_status gp_device_check(const char *text) {
+  gp_device_name name;
+  GP_TRY(gp_device_parse(text, &name));
+  return name.gpu ? check_ordinal(name.spec.ordinal) : GP_OK;
+}
+
+/* ---- homes --------------------------------------------------------------------------------- */
+
+static gpu_home *of(gp_home *home) { return (gpu_home *)home; }
+gp_gpu *gp_home_gpu(gp_home *home) { return of(home)->gpu; }
+
+static void count_block(gpu_home *h, int64_t blocks, size_t bytes) {
+  pthread_mutex_lock(&gpus.lock);
+  h->blocks += blocks;
+  h->live += blocks > 0 ? bytes : 0 - bytes;
+  if (h->live > h->peak) h->peak = h->live;
+  pthread_mutex_unlock(&gpus.lock);
+}
+
+static gp_status home_zero(gp_home *home, void *to, size_t bytes) {
+  GP_TRY(gpus.api->fill(gp_home_gpu(home), GP_STREAM_COMPUTE, to, 0, bytes));
+  return gpus.api->sync(gp_home_gpu(home), GP_STREAM_COMPUTE);
+}
+
+static void home_free(gp_home *home, void *memory, size_t bytes) {
+  gpus.api->free(gp_home_gpu(home), memory);
+  count_block(of(home), -1, bytes);
+}
+
+/* Tensors without elements have memory too: an address of their own. */
+static gp_status home_alloc(gp_home *home, size_t bytes, void **memory) {
+  void *made;
+  GP_TRY(gpus.api->alloc(gp_home_gpu(home), bytes ? bytes : 1, &made));
+  count_block(of(home), 1, bytes);
+  gp_status status = home_zero(home, made, bytes);
+  if (status) return home_free(home, made, bytes), status;
+  *memory = made;
+  return GP_OK;
+}
+
+enum { BOUNCE = 1 << 16 };
+
+static gp_status copy_and_wait(gp_home *home, void *to, const void *from, size_t bytes) {
+  if (!bytes) return GP_OK;
+  GP_TRY(gpus.api->copy(gp_home_gpu(home), GP_STREAM_COMPUTE, to, from, bytes));
+  return gpus.api->sync(gp_home_gpu(home), GP_STREAM_COMPUTE);
+}
+
+static gp_status home_read(gp_home *home, void *to, const void *from, size_t bytes) {
+  bool few = bytes <= BOUNCE;
+  GP_TRY(copy_and_wait(home, few ? of(home)->bounce : to, from, bytes));
+  if (few && bytes) memcpy(to, of(home)->bounce, bytes);
+  return GP_OK;
+}
+
+static gp_status home_write(gp_home *home, void *to, const void *from, size_t bytes) {
+  bool few = bytes <= BOUNCE;
+  if (few && bytes) memcpy(of(home)->bounce, from, bytes);
+  return copy_and_wait(home, to, few ? of(home)->bounce : from, bytes);
+}
+
+/* Kept until more is wanted: who uses it waits for the end of its use. */
+gp_status gp_home_scratch(gp_home *home, size_t bytes, void **scratch) {
+  gpu_home *h = of(home);
+  if (bytes > h->scratch_bytes) {
+    void *memory;
+    GP_TRY(gpus.api->alloc(h->gpu, bytes, &memory));
+    if (h->scratch) gpus.api->free(h->gpu, h->scratch);
+    h->scratch = memory;
+    h->scratch_bytes = bytes;
+  }
+  *scratch = h->scratch;
+  return GP_OK;
+}
+
+static void close_home(gpu_home *h) {
+  if (h->scratch) gpus.api->free(h->gpu, h->scratch);
+  if (h->bounce) gpus.api->host_free(h->bounce);
+  if (h->gpu) gpus.api->close(h->gpu);
+  gp_free(h);
+}
+
+static gp_status open_home(int ordinal) {
+  gpu_home *made;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->home = (gp_home){.alloc = home_alloc,
+                         .free = home_free,
+                         .read = home_read,
+                         .write = home_write,
+                         .zero = home_zero};
+  snprintf(made->home.name, sizeof made->home.name, "cuda:%d", ordinal);
+  gp_status status = gpus.api->open(&(gp_gpu_spec){.ordinal = ordinal, .parts = 1}, &made->gpu);
+  if (!status) status = gpus.api->host_alloc(BOUNCE, (void **)&made->bounce);
+  if (status) return close_home(made), status;
+  gpus.homes[ordinal] = made;
+  return GP_OK;
+}
+
+/* Homes are made by the script's thread alone. */
+gp_status gp_gpus_home(int ordinal, gp_home **home) {
+  GP_TRY(check_ordinal(ordinal));
+  if (!gpus.homes[ordinal]) GP_TRY(open_home(ordinal));
+  *home = &gpus.homes[ordinal]->home;
+  return GP_OK;
+}
+
+void gp_gpus_close(void) {
+  for (int i = 0; i < MOST_GPUS; i++) {
+    gpu_home *h = gpus.homes[i];
+    if (!h || h->blocks) continue;
+    close_home(h);
+    gpus.homes[i] = NULL;
+  }
+}
+
+gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **moved) {
+  gp_device_name name;
+  gp_home *home = NULL;
+  GP_TRY(gp_device_parse(device, &name));
+  if (name.gpu) GP_TRY(gp_gpus_home(name.spec.ordinal, &home));
+  return gp_tensor_to(tensor, home, moved);
+}

@@ -1,0 +1,25 @@
+/* ops/activation/silu.cu - x -> x sigmoid(x) on a GPU, and its gradient.
+ *
+ * Where the sigmoid is 0 or 1 exactly, its factor is bounded: 0 * infinity would be NaN. */
+#include "ops/activation/gate.cuh"
+
+/* Beyond these the sigmoid is 0 in the type. */
+static __device__ inline float silu_bound(float) { return 110.0f; }
+static __device__ inline double silu_bound(double) { return 800.0; }
+
+struct silu {
+  template <typename C> __device__ C operator()(C x) const {
+    return (x < -silu_bound(x) ? -silu_bound(x) : x) * gp_sigmoid(x);
+  }
+};
+
+/* dy s (1 + x (1 - s)). */
+struct silu_dx {
+  template <typename C> __device__ C operator()(C dy, C x) const {
+    const C s = gp_sigmoid(x);
+    return dy * (s * (C(1) + gp_bounded(x, silu_bound(x)) * (C(1) - s)));
+  }
+};
+
+const gp_gpu_kernel gp_gpu_silu = {gp_map_float<1, silu>, NULL};
+const gp_gpu_kernel gp_gpu_silu_dx = {gp_map_float<2, silu_dx>, NULL};

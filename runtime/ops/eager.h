@@ -1,0 +1,21 @@
+/* ops/eager.h - one application of an op outside a trace, as eager.c and eager_gpu.c share it. */
+#ifndef GP_OPS_EAGER_H
+#define GP_OPS_EAGER_H
+
+#include "base/home.h"
+#include "ops/op.h"
+
+typedef struct gp_application {
+  gp_op op;
+  const gp_op_def *def;
+  gp_tensor *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS]; /* owned references */
+  gp_sig sig;
+  gp_home *home; /* where all of them lie; NULL: on the host */
+} gp_application;
+
+/* The kernel's view: raw addresses and metas, borrowed from the tensors. */
+gp_call gp_application_call(const gp_application *a, const gp_step_block *step);
+/* Run it on the GPU of its home and wait. */
+gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step);
+
+#endif

@@ -1,0 +1,250 @@
+/* ops/norm/layer_norm.cu - see layer_norm.c: normalisation of rows, and its gradients.
+ *
+ * Short rows are a warp's and stay in its registers, long ones a block's in shared memory: x is read
+ * once. Statistics of halves are f32. The gradient of the weight is a sum over rows (columns.cuh) whose
+ * terms are made as they are read. */
+#include "ops/long_rows.cuh"
+#include "ops/reduce/columns.cuh"
+
+/* What the kernels of one direction share; mean and rstd are of dtype `stats`. */
+template <typename T> struct layer {
+  const T *dy, *x, *w, *b;
+  T *to; /* y or dx */
+  void *mean, *rstd;
+  gp_dtype stats;
+  int64_t rows, n;
+  bool paired; /* all rows can be moved by pairs */
+  double eps;
+};
+
+/* ---- forward ------------------------------------------------------------------------------- */
+
+template <typename A, typename T>
+static __device__ void put_stats(const layer<T> &a, int64_t row, A mean, A rstd) {
+  gp_put(a.mean, a.stats, row, mean);
+  gp_put(a.rstd, a.stats, row, rstd);
+}
+
+template <typename T, int E> static __global__ void normalise_short(layer<T> a) {
+  typedef gp_compute<T> A;
+  const int64_t row = gp_short_row();
+  if (row >= a.rows) return;
+  const int n = (int)a.n;
+  A x[E], even = 0, odd = 0;
+  gp_lanes_read<T>(x, a.x + row * n, n, a.paired);
+  const A mean = gp_lanes_total(x) / (A)n;
+#pragma unroll
+  for (int e = 0; e < E; e++) {
+    x[e] = x[e] - mean;
+    A *lane = e % 2 ? &odd : &even;
+    if (gp_lane_at(e) < n) *lane = gp_plus(*lane, x[e] * x[e]);
+  }
+  const A rstd = 1 / gp_sqrt(gp_lanes_sum(even, odd) / (A)n + (A)a.eps);
+  A w[E], b[E];
+  gp_lanes_read<T>(w, a.w, n, a.paired);
+  gp_lanes_read<T>(b, a.b, n, a.paired);
+#pragma unroll
+  for (int e = 0; e < E; e++) x[e] = x[e] * rstd * w[e] + b[e];
+  gp_lanes_write(a.to + row * n, x, n, a.paired);
+  if (threadIdx.x == 0) put_stats(a, row, mean, rstd);
+}
+
+/* Sum of (x - mean)^2; elements past the end do not count. */
+template <typename T>
+static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<T> mean) {
+  gp_compute<T> sum = 0;
+  for (int i = 0; i < gp_long_count(x); i++) {
+    const gp_pack<T> group = gp_long_again(x, i, T());
+#pragma unroll
+    for (int k = 0; k < gp_pack<T>::count; k++) {
+      const gp_compute<T> off = gp_load(group.at[k]) - mean;
+      if (gp_long_at(x, i, k) < x.n) sum = gp_plus(sum, off * off);
+    }
+  }
+  return gp_block_sum(sum);
+}
+
+template <typename T> static __global__ void normalise_long(layer<T> a, bool keep) {
+  typedef gp_compute<T> A;
+  GP_SHARED(gp_pack<T>, kept);
+  const int64_t row = blockIdx.x, n = a.n;
+  const gp_long_row<T> x = gp_long_row_of(a.x + row * n, n, keep ? kept : NULL);
+  const gp_long_row<T> y = gp_long_row_of<T>(a.to + row * n, n, NULL);
+  const gp_long_row<T> w = gp_long_row_of<T>(a.w, n, NULL), b = gp_long_row_of<T>(a.b, n, NULL);
+  A sum = 0;
+  for (int i = 0; i < gp_long_count(x); i++) {
+    const gp_pack<T> group = gp_long_first(x, i, T());
+#pragma unroll
+    for (int k = 0; k < gp_pack<T>::count; k++) sum = gp_plus(sum, gp_load(group.at[k]));
+  }
+  const A mean = gp_block_sum(sum) / (A)n;
+  const A rstd = 1 / gp_sqrt(long_spread(x, mean) / (A)n + (A)a.eps);
+  for (int i = 0; i < gp_long_count(x); i++) {
+    gp_pack<T> group = gp_long_again(x, i, T());
+    const gp_pack<T> ws = gp_long_read(w, i, T()), bs = gp_long_read(b, i, T());
+#pragma unroll
+    for (int k = 0; k < gp_pack<T>::count; k++)
+      group.at[k] =
+          gp_store<T>((gp_load(group.at[k]) - mean) * rstd * gp_load(ws.at[k]) + gp_load(bs.at[k]));
+    gp_long_write(y, i, group);
+  }
+  if (threadIdx.x == 0) put_stats(a, row, mean, rstd);
+}
+
+/* One of the two kernels for all rows. SHORT and LONG are kernels of T; `kept` rows are kept. */
+#define LAUNCH_ROWS(gpu, a, SHORT, LONG, kept_rows)                                                \
+  if (a.rows == 0) return GP_OK;                                                                   \
+  if (a.n <= GP_SHORT_ROW)                                                                         \
+    GP_BY_SHORT(                                                                                   \
+        a.n, return GP_LAUNCH(gpu, (SHORT<T, E>), gp_short_grid(a.rows), gp_short_block(), 0, a)); \
+  const size_t shared = gp_long_shared(a.n, sizeof(T), kept_rows);                                 \
+  return GP_LAUNCH(gpu, LONG<T>, dim3((unsigned)a.rows), gp_long_threads(a.n, sizeof(T)), shared,  \
+                   a, shared > 0);
+
+template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *call) {
+  const gp_arg *in = call->op.in, *out = call->op.out;
+  layer<T> a = {};
+  a.x = (const T *)in[0].data, a.w = (const T *)in[1].data, a.b = (const T *)in[2].data;
+  a.to = (T *)out[0].data, a.mean = out[1].data, a.rstd = out[2].data;
+  a.stats = out[1].meta->dtype;
+  a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
+  a.eps = call->op.attr->f[0];
+  a.paired = gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) && gp_is_paired<T>(a.b, a.n) &&
+             gp_is_paired<T>(a.to, a.n);
+  LAUNCH_ROWS(gpu, a, normalise_short, normalise_long, 1);
+}
+
+static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.in[0].meta->dtype, return forward<T>(gpu, call));
+  return GP_OK;
+}
+
+const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
+
+/* ---- gradient of the input ----------------------------------------------------------------- */
+
+/* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)). */
+template <typename T, int E> static __global__ void gradient_short(layer<T> a) {
+  typedef gp_compute<T> A;
+  const int64_t row = gp_short_row();
+  if (row >= a.rows) return;
+  const int n = (int)a.n;
+  const A mean = gp_get<A>(a.mean, a.stats, row), rstd = gp_get<A>(a.rstd, a.stats, row);
+  A h[E], g[E], even = 0, odd = 0;
+  gp_lanes_read<T>(h, a.x + row * n, n, a.paired);
+  gp_lanes_read<T>(g, a.dy + row * n, n, a.paired);
+  {
+    A w[E];
+    gp_lanes_read<T>(w, a.w, n, a.paired);
+#pragma unroll
+    for (int e = 0; e < E; e++) g[e] *= w[e], h[e] = (h[e] - mean) * rstd;
+  }
+#pragma unroll
+  for (int e = 0; e < E; e += 2) {
+    even = gp_plus(even, g[e] * h[e]); /* g is 0 past the end */
+    odd = gp_plus(odd, g[e + 1] * h[e + 1]);
+  }
+  const A mean_gh = gp_lanes_sum(even, odd) / (A)n, mean_g = gp_lanes_total(g) / (A)n;
+#pragma unroll
+  for (int e = 0; e < E; e++) g[e] = rstd * (g[e] - mean_g - h[e] * mean_gh);
+  gp_lanes_write(a.to + row * n, g, n, a.paired);
+}
+
+template <typename T> static __global__ void gradient_long(layer<T> a, bool keep) {
+  typedef gp_compute<T> A;
+  const int count = gp_pack<T>::count;
+  GP_SHARED(gp_pack<T>, kept);
+  const int64_t row = blockIdx.x, n = a.n;
+  const gp_long_row<T> x = gp_long_row_of(a.x + row * n, n, keep ? kept : NULL);
+  gp_long_row<T> dy = gp_long_row_of(a.dy + row * n, n, kept + gp_long_count(x) * blockDim.x);
+  if (!keep) dy.kept = NULL;
+  const gp_long_row<T> dx = gp_long_row_of<T>(a.to + row * n, n, NULL);
+  const gp_long_row<T> w = gp_long_row_of<T>(a.w, n, NULL);
+  const A mean = gp_get<A>(a.mean, a.stats, row), rstd = gp_get<A>(a.rstd, a.stats, row);
+  A g = 0, gh = 0;
+  for (int i = 0; i < gp_long_count(x); i++) {
+    const gp_pack<T> xs = gp_long_first(x, i, T()), dys = gp_long_first(dy, i, T());
+    const gp_pack<T> ws = gp_long_read(w, i, T());
+#pragma unroll
+    for (int k = 0; k < count; k++) {
+      const A one = gp_load(dys.at[k]) * gp_load(ws.at[k]);
+      g = gp_plus(g, one);
+      gh = gp_plus(gh, one * ((gp_load(xs.at[k]) - mean) * rstd));
+    }
+  }
+  g = gp_block_sum(g) / (A)n, gh = gp_block_sum(gh) / (A)n;
+  for (int i = 0; i < gp_long_count(x); i++) {
+    const gp_pack<T> xs = gp_long_again(x, i, T()), ws = gp_long_read(w, i, T());
+    gp_pack<T> dys = gp_long_again(dy, i, T());
+#pragma unroll
+    for (int k = 0; k < count; k++) {
+      const A one = gp_load(dys.at[k]) * gp_load(ws.at[k]);
+      dys.at[k] = gp_store<T>(rstd * (one - g - (gp_load(xs.at[k]) - mean) * rstd * gh));
+    }
+    gp_long_write(dx, i, dys);
+  }
+}
+
+template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *call) {
+  const gp_arg *in = call->op.in;
+  layer<T> a = {};
+  a.dy = (const T *)in[0].data, a.x = (const T *)in[1].data, a.w = (const T *)in[2].data;
+  a.to = (T *)call->op.out[0].data, a.mean = in[3].data, a.rstd = in[4].data;
+  a.stats = in[3].meta->dtype;
+  a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
+  a.paired = gp_is_paired<T>(a.dy, a.n) && gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) &&
+             gp_is_paired<T>(a.to, a.n);
+  LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
+}
+
+static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.in[0].meta->dtype, return backward<T>(gpu, call));
+  return GP_OK;
+}
+
+const gp_gpu_kernel gp_gpu_layer_norm_dx = {run_dx, NULL};
+
+/* ---- gradient of the weight ---------------------------------------------------------------- */
+
+/* Terms dy (x - mean) rstd of a sum over rows. */
+template <typename T> struct weight_terms {
+  typedef gp_compute<T> sum;
+  static const int count = gp_pack<T>::count;
+  const T *dy, *x;
+  const void *mean, *rstd;
+  gp_dtype stats;
+  __device__ void add(sum *to, int64_t, int64_t row, const gp_column_group &group) const {
+    const gp_pack<T> dys = gp_columns_read(dy + row * group.width, group);
+    const gp_pack<T> xs = gp_columns_read(x + row * group.width, group);
+    const sum m = gp_get<sum>(mean, stats, row), r = gp_get<sum>(rstd, stats, row);
+#pragma unroll
+    for (int k = 0; k < count; k++)
+      to[k] = gp_plus(to[k], gp_load(dys.at[k]) * ((gp_load(xs.at[k]) - m) * r));
+  }
+};
+
+static gp_columns plan_dw(const gp_call *call) {
+  const gp_meta *dy = call->in[0].meta;
+  return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / (int)gp_item_of(dy->dtype));
+}
+
+template <typename T> static gp_status weight_gradient(gp_gpu *gpu, const gp_gpu_call *call) {
+  const gp_arg *in = call->op.in;
+  const weight_terms<T> source = {(const T *)in[0].data, (const T *)in[1].data, in[2].data,
+                                  in[3].data, in[2].meta->dtype};
+  return gp_columns_run(gpu, source, plan_dw(&call->op), gp_sink_of(&call->op, 0), call->scratch);
+}
+
+static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.in[0].meta->dtype, return weight_gradient<T>(gpu, call));
+  return GP_OK;
+}
+
+static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+  (void)gpu;
+  const gp_columns p = plan_dw(call);
+  *scratch = gp_columns_scratch(&p, gp_sum_bytes(call->in[0].meta->dtype));
+  return GP_OK;
+}
+
+const gp_gpu_kernel gp_gpu_layer_norm_dw = {run_dw, prepare_dw};

@@ -1,0 +1,120 @@
+# scripts/cmake/cuda.cmake - the CUDA plugin, where there is a toolkit.
+#
+# The core links nothing of CUDA: libgpipe_cuda.so lies beside the program and is opened when a script asks
+# for a GPU, so one build runs on machines with and without a driver. GPIPE_CUDA=AUTO makes the plugin where
+# nvcc and cuBLASLt are found, ON insists, OFF leaves it out. No plugin is made under a sanitizer: nvcc's host
+# code and NVIDIA's libraries know nothing of them (tests/cuda compiles the kernels for the host instead).
+
+set(GPIPE_CUDA AUTO CACHE STRING "make libgpipe_cuda.so: AUTO (where CUDA 12 or newer is found), ON or OFF")
+set_property(CACHE GPIPE_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+# Both sides compare this: the bytes of the table of ops that they were made from.
+set(GPIPE_OPS_DEF ${CMAKE_CURRENT_SOURCE_DIR}/runtime/ops/ops.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${GPIPE_OPS_DEF})
+file(SHA256 ${GPIPE_OPS_DEF} ops_hash)
+string(SUBSTRING ${ops_hash} 0 16 ops_hash)
+set(GPIPE_OPS_HASH "GP_OPS_HASH=UINT64_C(0x${ops_hash})")
+target_compile_definitions(gpipe_runtime PUBLIC ${GPIPE_OPS_HASH})
+
+# ---- finding the toolkit -----------------------------------------------------------------------
+
+# Say why there is no plugin; where one was demanded, stop.
+macro(gpipe_no_cuda reason)
+  if(GPIPE_CUDA STREQUAL "AUTO")
+    message(STATUS "no CUDA plugin: ${reason}")
+    return()
+  endif()
+  message(FATAL_ERROR "GPIPE_CUDA=${GPIPE_CUDA}: ${reason}")
+endmacro()
+
+if(NOT GPIPE_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "GPIPE_CUDA is '${GPIPE_CUDA}', wanted AUTO, ON or OFF")
+endif()
+if(GPIPE_CUDA STREQUAL "OFF")
+  return()
+endif()
+if(GPIPE_SANITIZE)
+  gpipe_no_cuda("GPIPE_SANITIZE=${GPIPE_SANITIZE}")
+endif()
+
+# Code for A100 and H100, and what a driver makes code for newer ones from. Without this CMake takes sm_75.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+endif()
+
+# nvcc is often installed without being on the PATH. By the environment, so that check_language still tries it.
+if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  find_program(GPIPE_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  mark_as_advanced(GPIPE_NVCC)
+  if(GPIPE_NVCC)
+    set(ENV{CUDACXX} ${GPIPE_NVCC})
+  endif()
+endif()
+include(CheckLanguage)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  gpipe_no_cuda("no working nvcc (set CUDACXX to it, or put it on the PATH)")
+endif()
+enable_language(CUDA)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
+  gpipe_no_cuda("CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old, wanted 12 or newer")
+endif()
+find_package(CUDAToolkit)
+if(NOT TARGET CUDA::cudart_static OR NOT TARGET CUDA::cublasLt)
+  gpipe_no_cuda("the toolkit of ${CMAKE_CUDA_COMPILER} has no static runtime or no cuBLASLt")
+endif()
+
+# ---- the plugin --------------------------------------------------------------------------------
+
+file(GLOB_RECURSE CUDA_SOURCES CONFIGURE_DEPENDS runtime/*.cu runtime/device/cuda/*.c)
+add_library(gpipe_cuda MODULE ${CUDA_SOURCES})
+target_include_directories(gpipe_cuda PRIVATE runtime)
+target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(gpipe_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt Threads::Threads m ${CMAKE_DL_LIBS})
+
+# cuDNN is opened when the first graph is made; only its headers are needed here.
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_PATH PATH_SUFFIXES include)
+mark_as_advanced(CUDNN_INCLUDE_DIR)
+if(CUDNN_INCLUDE_DIR)
+  target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR})
+  target_compile_definitions(gpipe_cuda PRIVATE GP_HAVE_CUDNN=1)
+endif()
+
+# The oldest GPU that there is code for, to tell the owner of an older one ("native" and "all" say nothing).
+set(oldest 0)
+foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
+  string(REGEX MATCH "^[0-9]+" number "${architecture}")
+  if(number AND (oldest EQUAL 0 OR number LESS oldest))
+    set(oldest ${number})
+  endif()
+endforeach()
+target_compile_definitions(gpipe_cuda PRIVATE ${GPIPE_OPS_HASH} GP_CUDA_OLDEST=${oldest})
+
+# nvcc takes none of the C compiler's options; what it writes for the host is not pedantic.
+get_property(c_options DIRECTORY PROPERTY COMPILE_OPTIONS)
+set(cuda_options -O3 -lineinfo -Xcompiler=-Wall,-Wextra)
+if(GPIPE_WERROR)
+  list(APPEND cuda_options -Werror=all-warnings -Xcompiler=-Werror)
+endif()
+set_target_properties(gpipe_cuda PROPERTIES
+  COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:C>:${c_options}>;$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>"
+  CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF
+  CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+  CUDA_RUNTIME_LIBRARY Static CUDA_RESOLVE_DEVICE_SYMBOLS OFF)
+set(CMAKE_CUDA_FLAGS_RELEASE "")
+
+# One visible symbol, no missing ones (a forgotten kernel is a link error that names it), never unloaded:
+# the runtime of CUDA cannot be. $ORIGIN: libraries of a package that brings its own.
+set(map ${CMAKE_CURRENT_BINARY_DIR}/generated/gpipe_cuda.map)
+file(CONFIGURE OUTPUT ${map} CONTENT "{ global: gp_cuda_plugin_open; local: *; };\n")
+target_link_options(gpipe_cuda PRIVATE -Wl,--no-undefined -Wl,--version-script=${map} -Wl,-z,nodelete
+  -Wl,--enable-new-dtags)
+set_target_properties(gpipe_cuda PROPERTIES LINK_DEPENDS ${map}
+  BUILD_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}" INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}")
+
+# The program looks in ../lib/gpipe, the module beside itself.
+install(TARGETS gpipe_cuda LIBRARY DESTINATION lib/gpipe)
+install(CODE [[
+  set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/lua/5.4")
+  file(MAKE_DIRECTORY "${folder}")
+  file(CREATE_LINK ../../gpipe/libgpipe_cuda.so "${folder}/libgpipe_cuda.so" SYMBOLIC)]])

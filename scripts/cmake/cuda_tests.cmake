@@ -1,0 +1,101 @@
+# scripts/cmake/cuda_tests.cmake - the CUDA plugin without CUDA: its kernels compiled for the host, for tests.
+#
+# libgpipe_cuda_host.so is made of the same files as libgpipe_cuda.so but for those that call NVIDIA's
+# libraries; kernels run as fibers (tests/cuda/on_host.h), the runtime and the products of matrices are
+# stand-ins. It is opened by GPIPE_CUDA_PLUGIN, so that machines without a GPU test every kernel, under
+# sanitizers too. Only the toolkit's headers are needed; without them there is nothing to test here.
+
+find_path(GPIPE_CUDA_HEADERS cuda_runtime_api.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_HOME ENV CUDA_PATH
+  PATHS /usr/local/cuda PATH_SUFFIXES include)
+mark_as_advanced(GPIPE_CUDA_HEADERS)
+if(NOT GPIPE_CUDA_HEADERS)
+  message(STATUS "no headers of CUDA: its kernels are not tested by this build")
+  return()
+endif()
+enable_language(CXX)
+set(CMAKE_CXX_FLAGS_RELEASE "")
+
+# ---- what it is made of ------------------------------------------------------------------------
+
+# Each .cu inside a file of C++: the plugin itself compiles the same .cu as CUDA.
+set(HOST_KERNELS "")
+file(GLOB_RECURSE KERNEL_FILES CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} runtime/*.cu)
+foreach(kernel ${KERNEL_FILES})
+  set(wrapped ${CMAKE_CURRENT_BINARY_DIR}/generated/cuda_host/${kernel}.cpp)
+  file(CONFIGURE OUTPUT ${wrapped} CONTENT "/* Made by scripts/cmake/cuda_tests.cmake. */
+#include \"${CMAKE_CURRENT_SOURCE_DIR}/${kernel}\"\n")
+  list(APPEND HOST_KERNELS ${wrapped})
+endforeach()
+
+# Files that call cuBLASLt and cuDNN have stand-ins in tests/cuda.
+file(GLOB PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
+list(FILTER PLUGIN_FILES EXCLUDE REGEX "/(gemm|cudnn)[^/]*\\.c$")
+file(GLOB LIBRARIES CONFIGURE_DEPENDS tests/cuda/libraries/*.c tests/cuda/libraries/*.cpp)
+file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp tests/cuda/block.cpp tests/cuda/meet.cpp tests/cuda/cudart/*.c)
+
+# ---- how it is compiled ------------------------------------------------------------------------
+
+# The options of the C files; some of them mean nothing to C++. Kernels answer for their warnings to nvcc.
+get_property(HOST_C_OPTIONS DIRECTORY PROPERTY COMPILE_OPTIONS)
+set(HOST_CXX_OPTIONS ${HOST_C_OPTIONS})
+list(REMOVE_ITEM HOST_CXX_OPTIONS -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wshadow -pedantic)
+list(APPEND HOST_CXX_OPTIONS -Wno-unknown-pragmas -Wno-dangling-else)
+
+function(gpipe_on_host target)
+  target_include_directories(${target} PRIVATE runtime tests/cuda)
+  target_include_directories(${target} SYSTEM PRIVATE ${GPIPE_CUDA_HEADERS})
+  target_compile_definitions(${target} PRIVATE GP_CUDA_ON_HOST ${GPIPE_OPS_HASH})
+  target_link_libraries(${target} PRIVATE Threads::Threads m ${CMAKE_DL_LIBS})
+  set_target_properties(${target} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_VISIBILITY_PRESET hidden
+    COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:C>:${HOST_C_OPTIONS}>;$<$<COMPILE_LANGUAGE:CXX>:${HOST_CXX_OPTIONS}>")
+endfunction()
+
+# The fibers and the runtime are shared by the plugin and by their own test.
+add_library(gpipe_on_host OBJECT ${MACHINE})
+gpipe_on_host(gpipe_on_host)
+
+# A forgotten kernel is a link error that names it, as in the plugin itself.
+add_library(gpipe_cuda_host MODULE ${HOST_KERNELS} ${PLUGIN_FILES} ${LIBRARIES} $<TARGET_OBJECTS:gpipe_on_host>)
+gpipe_on_host(gpipe_cuda_host)
+target_link_options(gpipe_cuda_host PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
+
+# ---- tests ---------------------------------------------------------------------------------------
+
+add_executable(fibers_test tests/cuda/fibers_test.cpp $<TARGET_OBJECTS:gpipe_on_host>)
+gpipe_on_host(fibers_test)
+target_include_directories(fibers_test PRIVATE tests/c)
+target_link_libraries(fibers_test PRIVATE gpipe_runtime)
+# As the C tests: what test.h defines for sanitizers must be seen.
+set_target_properties(fibers_test PROPERTIES CXX_VISIBILITY_PRESET default)
+add_test(NAME cuda/fibers_test COMMAND fibers_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(cuda/fibers_test PROPERTIES TIMEOUT ${C_LIMIT})
+
+# Tests of the plugin's table take it as the core does.
+set(HOST_PLUGIN "GPIPE_CUDA_PLUGIN=$<TARGET_FILE:gpipe_cuda_host>")
+file(GLOB TABLE_TESTS CONFIGURE_DEPENDS tests/cuda/*_test.c)
+foreach(source ${TABLE_TESTS})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(cuda_${name} ${source})
+  target_include_directories(cuda_${name} PRIVATE tests/c)
+  target_link_libraries(cuda_${name} PRIVATE gpipe_runtime)
+  set_target_properties(cuda_${name} PROPERTIES C_VISIBILITY_PRESET default)
+  foreach(order "" "_reversed")
+    add_test(NAME cuda/${name}${order} COMMAND cuda_${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_tests_properties(cuda/${name}${order} PROPERTIES TIMEOUT ${C_LIMIT} ENVIRONMENT "${HOST_PLUGIN}")
+  endforeach()
+  set_property(TEST cuda/${name}_reversed APPEND PROPERTY ENVIRONMENT "GPIPE_TEST_REVERSE=1")
+endforeach()
+
+# Specs of GPUs run on the host's form; a second time with the blocks of kernels in reverse order.
+foreach(spec ${SPECS})
+  get_filename_component(name ${spec} NAME_WE)
+  if(NOT name MATCHES "^cuda_" OR NOT BUSTED)
+    continue()
+  endif()
+  get_test_property(spec/${name} ENVIRONMENT environment)
+  add_test(NAME spec/${name}_reversed WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
+  set_tests_properties(spec/${name} PROPERTIES ENVIRONMENT "${environment};${HOST_PLUGIN}")
+  set_tests_properties(spec/${name}_reversed PROPERTIES TIMEOUT ${SPEC_LIMIT}
+    ENVIRONMENT "${environment};${HOST_PLUGIN};GPIPE_TEST_REVERSE=1")
+endforeach()

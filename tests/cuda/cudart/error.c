@@ -1,0 +1,96 @@
+/* tests/cuda/cudart/error.c - last errors, their names, and failures on demand.
+ *
+ * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once; a number
+ * behind it says with which error. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cudart.h"
+
+static _Thread_local cudaError_t last = cudaSuccess;
+
+cudaError_t gp_cudart_set(cudaError_t error) {
+  if (error != cudaSuccess) last = error;
+  return error;
+}
+
+cudaError_t cudaGetLastError(void) {
+  cudaError_t error = last;
+  last = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError(void) { return last; }
+
+/* ---- failures on demand ---------------------------------------------------------------------- */
+
+static struct {
+  char function[64];
+  int code;
+  atomic_long left; /* calls until it fails; 0: not wanted */
+} wanted;
+
+static void read_wanted(void) {
+  const char *text = getenv("GPIPE_TEST_CUDA_FAIL");
+  long call = 0;
+  int code = 0;
+  if (!text || sscanf(text, "%63[^:]:%ld:%d", wanted.function, &call, &code) < 2) return;
+  const bool memory = strstr(wanted.function, "Alloc") || strstr(wanted.function, "Malloc");
+  wanted.code = code ? code : memory ? (int)cudaErrorMemoryAllocation : (int)cudaErrorUnknown;
+  atomic_store(&wanted.left, call);
+}
+
+cudaError_t gp_cudart_enter(const char *function) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, read_wanted);
+  if (atomic_load(&wanted.left) <= 0 || strcmp(wanted.function, function) != 0) return cudaSuccess;
+  if (atomic_fetch_sub(&wanted.left, 1) != 1) return cudaSuccess;
+  return gp_cudart_set((cudaError_t)wanted.code);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Of fibers.cpp: what a kernel did wrong. */
+const char *gp_host_fault(void);
+
+/* clang-format off */
+static const struct { cudaError_t error; const char *name, *text; } names[] = {
+  {cudaSuccess, "cudaSuccess", "no error"},
+  {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+  {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+  {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+  {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+  {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"},
+  {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+  {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+  {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+  {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+  {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
+  {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
+  {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
+  {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported", "peer access is not supported between these two devices"},
+  {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+  {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+  {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
+  {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture"},
+  {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
+};
+/* clang-format on */
+
+static const char *find(cudaError_t error, bool text) {
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (names[i].error == error) return text ? names[i].text : names[i].name;
+  }
+  return "unrecognized error code";
+}
+
+const char *cudaGetErrorName(cudaError_t error) { return find(error, false); }
+
+/* A launch's errors say what the kernel did: more than CUDA does. */
+const char *cudaGetErrorString(cudaError_t error) {
+  const bool launch = error == cudaErrorUnknown || error == cudaErrorInvalidConfiguration;
+  return launch && *gp_host_fault() ? gp_host_fault() : find(error, true);
+}

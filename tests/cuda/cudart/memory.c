@@ -1,0 +1,200 @@
+/* tests/cuda/cudart/memory.c - memory of "devices", which is the host's: counted, and its owner known.
+ *
+ * It begins as bytes of 255, which are NaN: reading what nobody wrote shows. Every piece has exactly its size,
+ * so that address sanitizer sees the first byte too far. Addresses are kept in disguise: a piece that nobody
+ * else knows any more is a leak to it. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cudart.h"
+
+typedef struct piece {
+  struct piece *next;
+  uintptr_t disguised;
+  size_t bytes;
+  int device;
+} piece;
+
+static piece *pieces;
+static size_t used[16]; /* bytes, by device */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uintptr_t disguise(const void *memory) { return ~(uintptr_t)memory; }
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* A capture forbids to allocate and to free. */
+static cudaError_t check_capture(void) {
+  if (!gp_cudart_is_capturing()) return cudaSuccess;
+  gp_cudart_spoil();
+  return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
+}
+
+static cudaError_t fill_piece(piece *made, void **memory, size_t bytes) {
+  /* As CUDA: aligned to 256 bytes. */
+  if (posix_memalign(memory, 256, bytes) != 0) return cudaErrorMemoryAllocation;
+  memset(*memory, 255, bytes);
+  *made = (piece){.disguised = disguise(*memory), .bytes = bytes, .device = gp_cudart_device()};
+  return cudaSuccess;
+}
+
+/* Take it into the list where the GPU has room for it. */
+static cudaError_t add_piece(piece *made) {
+  cudaError_t error = cudaErrorMemoryAllocation;
+  pthread_mutex_lock(&lock);
+  if (made->bytes <= gp_cudart_capacity() - used[made->device]) {
+    made->next = pieces;
+    pieces = made;
+    used[made->device] += made->bytes;
+    error = cudaSuccess;
+  }
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t bytes) {
+  GP_CUDART_ENTER();
+  cudaError_t error = check_capture();
+  if (error != cudaSuccess) return error;
+  *memory = NULL;
+  if (bytes == 0) return cudaSuccess;
+  if (bytes > gp_cudart_capacity()) return gp_cudart_set(cudaErrorMemoryAllocation);
+  piece *made = malloc(sizeof *made);
+  if (!made) return gp_cudart_set(cudaErrorMemoryAllocation);
+  void *found = NULL;
+  error = fill_piece(made, &found, bytes);
+  if (error == cudaSuccess) error = add_piece(made);
+  if (error == cudaSuccess) {
+    *memory = found;
+  } else {
+    free(found);
+    free(made);
+  }
+  return gp_cudart_set(error);
+}
+
+/* The piece that begins at memory, out of the list; NULL: there is none. */
+static piece *take_piece(const void *memory) {
+  pthread_mutex_lock(&lock);
+  piece **at = &pieces, *found;
+  while (*at && (*at)->disguised != disguise(memory)) at = &(*at)->next;
+  found = *at;
+  if (found) {
+    *at = found->next;
+    used[found->device] -= found->bytes;
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+cudaError_t cudaFree(void *memory) {
+  GP_CUDART_ENTER();
+  cudaError_t error = check_capture();
+  if (error != cudaSuccess || !memory) return error;
+  piece *found = take_piece(memory);
+  if (!found) return gp_cudart_set(cudaErrorInvalidValue);
+  free(found);
+  free(memory);
+  return cudaSuccess;
+}
+
+int gp_cudart_owner(const void *memory, size_t bytes) {
+  int device = -1;
+  pthread_mutex_lock(&lock);
+  for (const piece *one = pieces; one && device < 0; one = one->next) {
+    const uintptr_t begin = ~one->disguised, at = (uintptr_t)memory;
+    if (at >= begin && at - begin <= one->bytes && bytes <= one->bytes - (at - begin)) {
+      device = one->device;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return device;
+}
+
+cudaError_t cudaMemGetInfo(size_t *vacant, size_t *total) {
+  GP_CUDART_ENTER();
+  pthread_mutex_lock(&lock);
+  *total = gp_cudart_capacity();
+  *vacant = *total - used[gp_cudart_device()];
+  pthread_mutex_unlock(&lock);
+  return cudaSuccess;
+}
+
+/* ---- the host -------------------------------------------------------------------------------- */
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  GP_CUDART_ENTER();
+  (void)flags;
+  cudaError_t error = check_capture();
+  if (error != cudaSuccess) return error;
+  if (posix_memalign(memory, 256, bytes) != 0) return gp_cudart_set(cudaErrorMemoryAllocation);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **memory, size_t bytes) { return cudaHostAlloc(memory, bytes, 0); }
+
+cudaError_t cudaFreeHost(void *memory) {
+  GP_CUDART_ENTER();
+  free(memory);
+  return check_capture();
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+typedef struct copy {
+  gp_host_work work;
+  void *to;
+  const void *from; /* NULL: fill with byte */
+  size_t bytes;
+  int byte;
+} copy;
+
+static cudaError_t run_copy(gp_host_work *work) {
+  const copy *self = (const copy *)work;
+  if (self->from) {
+    memmove(self->to, self->from, self->bytes);
+  } else {
+    memset(self->to, self->byte, self->bytes);
+  }
+  return cudaSuccess;
+}
+
+static void free_copy(gp_host_work *work) { free(work); }
+
+static cudaError_t submit_copy(cudaStream_t stream, const copy *what) {
+  copy *made = malloc(sizeof *made);
+  if (made) {
+    *made = *what;
+    made->work = (gp_host_work){.run = run_copy, .free = free_copy};
+  }
+  return gp_host_submit(stream, made ? &made->work : NULL);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if ((to_device && gp_cudart_owner(to, bytes) < 0) ||
+      (from_device && gp_cudart_owner(from, bytes) < 0)) {
+    return gp_cudart_set(cudaErrorInvalidValue);
+  }
+  return submit_copy(stream, &(copy){.to = to, .from = from, .bytes = bytes});
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int device, const void *from, int source, size_t bytes,
+                                cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  if (gp_cudart_owner(to, bytes) != device || gp_cudart_owner(from, bytes) != source) {
+    return gp_cudart_set(cudaErrorInvalidValue);
+  }
+  return submit_copy(stream, &(copy){.to = to, .from = from, .bytes = bytes});
+}
+
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  if (gp_cudart_owner(to, bytes) < 0) return gp_cudart_set(cudaErrorInvalidValue);
+  return submit_copy(stream, &(copy){.to = to, .byte = byte, .bytes = bytes});
+}

@@ -1,0 +1,181 @@
+/* tests/cuda/cudart/stream.c - streams and events: what is enqueued has happened when the call returns.
+ *
+ * So an event is done when it was recorded, and waiting for one is nothing. Threads: what orders the threads of
+ * the host must come from the program; the fields of an event are atomic without ordering anything, so that
+ * thread sanitizer sees what the program forgot. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cudart.h"
+
+struct CUevent_st {
+  int device;
+  bool timed;
+  atomic_bool recorded;
+  _Atomic double time; /* seconds, when it was recorded last */
+};
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+  GP_CUDART_ENTER();
+  (void)flags;
+  cudaStream_t made = calloc(1, sizeof *made);
+  if (!made) return gp_cudart_set(cudaErrorMemoryAllocation);
+  made->device = gp_cudart_device();
+  *stream = made;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+  GP_CUDART_ENTER();
+  (void)priority;
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  if (!stream) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  free(stream);
+  return cudaSuccess;
+}
+
+/* A captured stream cannot be waited for. */
+static cudaError_t check_wait(cudaStream_t stream) {
+  if (!stream) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  if (!stream->captured) return cudaSuccess;
+  stream->captured->spoilt = true;
+  return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  return check_wait(stream);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  return check_wait(stream);
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static cudaError_t append(cudaGraph_t graph, gp_host_work *work) {
+  *graph->end = work;
+  graph->end = &work->next;
+  return cudaSuccess;
+}
+
+cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work) {
+  if (!work) return gp_cudart_set(cudaErrorMemoryAllocation);
+  /* Ours never use the default stream, and make the stream's device current before. */
+  const bool ours = stream && stream->device == gp_cudart_device();
+  if (ours && stream->captured) return append(stream->captured, work);
+  const cudaError_t error = ours ? work->run(work) : cudaErrorInvalidResourceHandle;
+  work->free(work);
+  return gp_cudart_set(error);
+}
+
+void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared,
+                           gp_host_work *work) {
+  cudaError_t error = gp_cudart_enter("cudaLaunchKernel");
+  if (error == cudaSuccess && work && !gp_cudart_allowed(kernel, shared)) {
+    error = gp_cudart_set(cudaErrorInvalidValue);
+  }
+  if (error == cudaSuccess) {
+    (void)gp_host_submit(stream, work);
+  } else if (work) {
+    work->free(work);
+  }
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  GP_CUDART_ENTER();
+  cudaEvent_t made = calloc(1, sizeof *made);
+  if (!made) return gp_cudart_set(cudaErrorMemoryAllocation);
+  made->device = gp_cudart_device();
+  made->timed = !(flags & cudaEventDisableTiming);
+  *event = made;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  GP_CUDART_ENTER();
+  if (!event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  free(event);
+  return cudaSuccess;
+}
+
+static cudaError_t record(cudaEvent_t event) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+  atomic_store_explicit(&event->time, seconds, memory_order_relaxed);
+  atomic_store_explicit(&event->recorded, true, memory_order_relaxed);
+  return cudaSuccess;
+}
+
+/* An event in a graph, recorded at each launch. */
+typedef struct record_work {
+  gp_host_work work;
+  cudaEvent_t event;
+} record_work;
+
+static cudaError_t run_record(gp_host_work *work) { return record(((record_work *)work)->event); }
+
+static void free_record(gp_host_work *work) { free(work); }
+
+/* In a captured stretch only events that mean "outside" are known here. */
+static cudaError_t check_event(cudaStream_t stream, cudaEvent_t event, bool external) {
+  if (!stream || !event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  if (!stream->captured || external) return cudaSuccess;
+  stream->captured->spoilt = true;
+  return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  GP_CUDART_ENTER();
+  cudaError_t error = check_event(stream, event, flags & cudaEventRecordExternal);
+  if (error != cudaSuccess) return error;
+  if (event->device != stream->device) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  record_work *made = malloc(sizeof *made);
+  if (made) *made = (record_work){{.run = run_record, .free = free_record}, event};
+  return gp_host_submit(stream, made ? &made->work : NULL);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  GP_CUDART_ENTER();
+  return check_event(stream, event, flags & cudaEventWaitExternal);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  GP_CUDART_ENTER();
+  return gp_cudart_set(event ? cudaSuccess : cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  GP_CUDART_ENTER();
+  return gp_cudart_set(event ? cudaSuccess : cudaErrorInvalidResourceHandle);
+}
+
+static bool has_time(cudaEvent_t event) {
+  return event && event->timed && atomic_load_explicit(&event->recorded, memory_order_relaxed);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  GP_CUDART_ENTER();
+  if (!has_time(from) || !has_time(to)) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  const double begin = atomic_load_explicit(&from->time, memory_order_relaxed);
+  const double end = atomic_load_explicit(&to->time, memory_order_relaxed);
+  *milliseconds = (float)((end - begin) * 1e3);
+  return cudaSuccess;
+}

@@ -1,0 +1,81 @@
+/* tests/cuda/gpu_memory.h - the plugin that GPIPE_CUDA_PLUGIN names, driven directly: its table of functions, and
+ * values in the memory of its first GPU.
+ *
+ * Tests that include it run on the host's form of the plugin and on a GPU with the real one. */
+#ifndef GP_TESTS_CUDA_GPU_MEMORY_H
+#define GP_TESTS_CUDA_GPU_MEMORY_H
+
+#include "device/gpus.h"
+#include "op_support.h"
+
+static const gp_gpu_api *api;
+static gp_gpu *gpu;
+
+/* Once; false where it fails, which is a failed check. */
+static inline bool open_gpu(void) {
+  gp_home *home = NULL;
+  if (api) return true;
+  CHECK_STATUS(gp_gpus_api(&api), GP_OK);
+  if (api) CHECK_STATUS(gp_gpus_home(0, &home), GP_OK);
+  if (home) gpu = gp_home_gpu(home);
+  return home != NULL;
+}
+
+/* ---- bytes --------------------------------------------------------------------------------- */
+
+/* All bits set, so NaN. At least one byte, so that the address is one. */
+static inline void *gpu_alloc(size_t bytes) {
+  void *memory = NULL;
+  CHECK_STATUS(api->alloc(gpu, bytes ? bytes : 1, &memory), GP_OK);
+  CHECK_STATUS(api->fill(gpu, GP_STREAM_COMPUTE, memory, 255, bytes), GP_OK);
+  return memory;
+}
+
+static inline void gpu_copy(void *to, const void *from, size_t bytes) {
+  CHECK_STATUS(api->copy(gpu, GP_STREAM_COMPUTE, to, from, bytes), GP_OK);
+  CHECK_STATUS(api->sync(gpu, GP_STREAM_COMPUTE), GP_OK);
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+/* A value in memory of its own, which begins some elements before it and ends with it. */
+typedef struct gpu_value {
+  gp_meta meta;
+  char *memory;
+  void *data;
+} gpu_value;
+
+/* Room for a contiguous value, `shift` elements behind an aligned address. */
+static inline gpu_value gpu_room(const gp_meta *meta, int shift) {
+  gpu_value value = {.meta = *meta};
+  size_t before = (size_t)shift * gp_dtype_size(meta->dtype);
+  value.memory = gpu_alloc(before + gp_meta_bytes(meta));
+  value.data = value.memory + before;
+  return value;
+}
+
+/* A contiguous tensor, with its dims in memory as they are or in reverse order. */
+static inline gpu_value gpu_value_of(gp_tensor *from, int shift, bool turned) {
+  gp_tensor *view = turned ? reversed(from) : gp_tensor_retain(from);
+  gp_tensor *flat = apply(GP_OP_copy, &no_attrs, view, NULL, NULL);
+  gpu_value value = gpu_room(gp_tensor_meta(flat), shift);
+  gpu_copy(value.data, gp_tensor_data(flat), gp_meta_bytes(&value.meta));
+  if (turned) {
+    gp_tensor *back = reversed(flat);
+    value.meta = *gp_tensor_meta(back);
+    gp_tensor_free(back);
+  }
+  gp_tensor_free(view), gp_tensor_free(flat);
+  return value;
+}
+
+/* A contiguous value as a tensor on the host, which the caller frees. */
+static inline gp_tensor *gpu_fetch(const gpu_value *value) {
+  gp_tensor *tensor = new_tensor(value->meta.dtype, value->meta.shape);
+  gpu_copy(gp_tensor_data(tensor), value->data, gp_meta_bytes(&value->meta));
+  return tensor;
+}
+
+static inline void gpu_drop(gpu_value *value) { api->free(gpu, value->memory); }
+
+#endif

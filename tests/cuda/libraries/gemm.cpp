@@ -1,0 +1,114 @@
+/* tests/cuda/libraries/gemm.cpp - device/cuda/gemm.h without cuBLASLt: plain loops.
+ *
+ * Each element is one sum over k in order: in f64 for f64, else in f32. So its bits depend neither on how many
+ * rows are computed at once nor on the transposes. */
+#include "device/cuda/gemm.h"
+
+#include <new>
+#include <vector>
+
+#include "device/cuda/device.cuh"
+
+namespace {
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* op(X) [rows, columns], row after row, in the type that is computed in. */
+template <typename T>
+std::vector<gp_compute<T>> unpack(const T *x, bool transpose, int64_t ld, int64_t rows,
+                                  int64_t columns) {
+  std::vector<gp_compute<T>> to((size_t)(rows * columns));
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t c = 0; c < columns; c++) {
+      to[(size_t)(r * columns + c)] = gp_load(x[transpose ? c * ld + r : r * ld + c]);
+    }
+  }
+  return to;
+}
+
+/* What is written: the sum, what was there, the bias. */
+template <typename T, typename D>
+void finish_row(const gp_gemm &g, const std::vector<gp_compute<T>> &sums, D *row) {
+  const D *bias = (const D *)g.bias;
+  for (int64_t c = 0; c < g.n; c++) {
+    gp_compute<D> x = sums[(size_t)c];
+    if (g.accumulate) x = gp_load(row[c]) + x;
+    if (g.biased) x = x + gp_load(bias[c]);
+    row[c] = gp_store<D>(x);
+  }
+}
+
+template <typename T, typename D> void multiply(const gp_gemm &g, const T *a, const T *b, D *d) {
+  const auto left = unpack(a, g.transpose_a, g.lda, g.m, g.k);
+  const auto right = unpack(b, g.transpose_b, g.ldb, g.k, g.n);
+  for (int64_t r = 0; r < g.m; r++) {
+    std::vector<gp_compute<T>> sums((size_t)g.n, 0);
+    for (int64_t k = 0; k < g.k; k++) {
+      const gp_compute<T> x = left[(size_t)(r * g.k + k)];
+      for (int64_t c = 0; c < g.n; c++) sums[(size_t)c] += x * right[(size_t)(k * g.n + c)];
+    }
+    finish_row<T, D>(g, sums, d + r * g.ldd);
+  }
+}
+
+template <typename T, typename D> void multiply_stack(const gp_gemm &g) {
+  const int64_t batch = g.batch ? g.batch : 1;
+  for (int64_t i = 0; i < batch; i++) {
+    multiply<T, D>(g, (const T *)g.a + i * g.stride_a, (const T *)g.b + i * g.stride_b,
+                   (D *)g.d + i * g.stride_d);
+  }
+}
+
+/* ---- work of a stream ------------------------------------------------------------------------- */
+
+struct product : gp_host_work {
+  gp_gemm gemm;
+};
+
+cudaError_t run_product(gp_host_work *work) {
+  const gp_gemm &g = static_cast<product *>(work)->gemm;
+  if (g.m == 0 || g.n == 0) return cudaSuccess;
+  switch (g.type) {
+  case GP_F64: multiply_stack<double, double>(g); break;
+  case GP_F32: multiply_stack<float, float>(g); break;
+  case GP_BF16:
+    g.d_type == GP_F32 ? multiply_stack<gp_bf16, float>(g) : multiply_stack<gp_bf16, gp_bf16>(g);
+    break;
+  default:
+    g.d_type == GP_F32 ? multiply_stack<gp_f16, float>(g) : multiply_stack<gp_f16, gp_f16>(g);
+    break;
+  }
+  return cudaSuccess;
+}
+
+/* As the interface says. */
+gp_status check(const gp_gemm &g) {
+  const bool half = g.type == GP_BF16 || g.type == GP_F16,
+             whole = g.type == GP_F32 || g.type == GP_F64;
+  const bool output = g.d_type == g.type || (half && g.d_type == GP_F32);
+  const bool bias = !g.biased || (g.type != GP_F64 && g.k > 0);
+  if ((half || whole) && output && bias) return GP_OK;
+  return gp_gpu_fail(GP_EUNSUPPORTED, "gemm: no product of dtype %d to %d%s", (int)g.type,
+                     (int)g.d_type, g.biased ? " with a bias" : "");
+}
+
+} // namespace
+
+/* ---- what the plugin calls ------------------------------------------------------------------- */
+
+gp_status gp_gemm_prepare(gp_gpu *, const gp_gemm *gemm) { return check(*gemm); }
+
+gp_status gp_gemm_run(gp_gpu *gpu, const gp_gemm *gemm) {
+  GP_GPU_TRY(check(*gemm));
+  product *made = new (std::nothrow) product;
+  if (made) {
+    made->run = run_product;
+    made->free = [](gp_host_work *self) { delete static_cast<product *>(self); };
+    made->gemm = *gemm;
+  }
+  return gp_gpu_check(gpu, gp_host_submit(gpu->streams[GP_STREAM_COMPUTE], made), "multiplying");
+}
+
+gp_status gp_gemm_open(gp_gpu *) { return GP_OK; }
+
+void gp_gemm_close(gp_gpu *) {}
