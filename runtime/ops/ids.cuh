@@ -23,8 +23,8 @@ struct gp_ids {
 /* Input k of a call, without an ignored id. */
 static inline gp_ids gp_ids_of(const gp_gpu_call *call, int k, int64_t count) {
   const gp_arg *in = &call->op.in[k];
-  return {in->data, in->meta->dtype, gp_strides_of(in->meta, in->meta->shape.rank),
-          count,    false,           0,
+  return {in->data,    in->meta->dtype, gp_strides_of(in->meta, in->meta->shape.rank),
+          count,       false,           0,
           call->fault, call->tag};
 }
 

@@ -13,9 +13,9 @@
 
 enum {
   GP_WARP = 32,
-  GP_WARP_LANES = 64,   /* two a thread */
-  GP_SHORT_ROW = 1024,  /* 32 elements a thread: two such rows still fit its registers */
-  GP_SHORT_BLOCK = 4    /* rows, one a warp: small blocks end together with their rows */
+  GP_WARP_LANES = 64,  /* two a thread */
+  GP_SHORT_ROW = 1024, /* 32 elements a thread: two such rows still fit its registers */
+  GP_SHORT_BLOCK = 4   /* rows, one a warp: small blocks end together with their rows */
 };
 
 /* ---- exact steps --------------------------------------------------------------------------- */
@@ -91,9 +91,7 @@ template <typename A> static __device__ inline A gp_block_max(A x) {
 /* ---- short rows: one warp each, blocks of (GP_WARP, GP_SHORT_BLOCK) -------------------------- */
 
 /* Two neighbours by one access. */
-template <typename T> struct alignas(2 * sizeof(T)) gp_pair {
-  T at[2];
-};
+template <typename T> struct alignas(2 * sizeof(T)) gp_pair { T at[2]; };
 
 /* Can the rows of n elements that begin at p be read by pairs? */
 template <typename T> static inline bool gp_is_paired(const void *p, int64_t n) {
@@ -116,8 +114,8 @@ static __device__ inline int gp_lane_at(int e) {
 
 /* Read a row; elements past its end are `rest`. E: how many a thread has. */
 template <typename T, int E>
-static __device__ inline void gp_lanes_read(gp_compute<T> (&x)[E], const T *from, int n, bool paired,
-                                            gp_compute<T> rest = 0) {
+static __device__ inline void gp_lanes_read(gp_compute<T> (&x)[E], const T *from, int n,
+                                            bool paired, gp_compute<T> rest = 0) {
   if (paired) {
 #pragma unroll
     for (int e = 0; e < E; e += 2) {

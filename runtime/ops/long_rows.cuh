@@ -11,8 +11,9 @@
 #include "ops/lanes.cuh"
 
 enum {
-  GP_LONG_KEPT = 48 * 1024, /* bytes that every GPU gives a block, and that leave it room for others */
-  GP_LONG_THREADS = 512     /* at most: four such blocks hide each other's barriers */
+  GP_LONG_KEPT =
+      48 * 1024,        /* bytes that every GPU gives a block, and that leave it room for others */
+  GP_LONG_THREADS = 512 /* at most: four such blocks hide each other's barriers */
 };
 
 /* One row as the threads of a block see it. */
@@ -70,8 +71,7 @@ template <typename T>
 static __device__ inline gp_pack<T> gp_long_read(const gp_long_row<T> &row, int i, T rest) {
   gp_pack<T> group;
   const int64_t first = gp_long_at(row, i, 0);
-  if (row.packed && first < row.n)
-    return *reinterpret_cast<const gp_pack<T> *>(row.data + first);
+  if (row.packed && first < row.n) return *reinterpret_cast<const gp_pack<T> *>(row.data + first);
 #pragma unroll
   for (int k = 0; k < gp_pack<T>::count; k++) {
     const int64_t at = gp_long_at(row, i, k);
@@ -112,9 +112,7 @@ static __device__ inline void gp_long_write(const gp_long_row<T> &row, int i,
 /* ---- the largest and the sum of exponentials in one pass ------------------------------------ */
 
 /* sum of exp(x - top) over what was met; top is -inf at first. */
-template <typename A> struct gp_online {
-  A top, sum;
-};
+template <typename A> struct gp_online { A top, sum; };
 
 /* exp(x - top), where a top of -inf (nothing but -inf was met) must not make NaN of them yet. */
 template <typename T>

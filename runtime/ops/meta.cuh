@@ -85,7 +85,8 @@ static __device__ inline int64_t gp_offset_of(const gp_strides &list, int64_t in
 
 /* ---- single values ------------------------------------------------------------------------- */
 
-template <typename A> static __device__ inline A gp_get(const void *data, gp_dtype dtype, int64_t i) {
+template <typename A>
+static __device__ inline A gp_get(const void *data, gp_dtype dtype, int64_t i) {
   switch (dtype) {
   case GP_F32: return (A)((const float *)data)[i];
   case GP_F64: return (A)((const double *)data)[i];

@@ -44,8 +44,7 @@ template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, in
 /* A rule updates one element: value p, gradient g, moments m and v as far as `moments` says. */
 struct sgd {
   static const int moments = 0;
-  template <typename T>
-  static __device__ void apply(const factors<T> &f, T *p, T g, T *, T *) {
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *, T *) {
     *p -= f.lr * (f.decay ? g + f.weight_decay * *p : g);
   }
 };
@@ -53,8 +52,7 @@ struct sgd {
 /* The first step takes the gradient itself, as torch does. */
 struct momentum {
   static const int moments = 1;
-  template <typename T>
-  static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *) {
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *) {
     const T d = f.decay ? g + f.weight_decay * *p : g;
     *m = f.first ? d : f.momentum * *m + d;
     *p -= f.lr * (f.nesterov ? d + f.momentum * *m : *m);
@@ -63,8 +61,7 @@ struct momentum {
 
 /* What Adam and AdamW share; d is the gradient to use. The first moment is a lerp, computed from the
  * nearer end. */
-template <typename T>
-static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m, T *v) {
+template <typename T> static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m, T *v) {
   *m = f.far1 ? d - (d - *m) * (1 - f.weight1) : *m + f.weight1 * (d - *m);
   *v = f.beta2 * *v + f.weight2 * d * d;
   *p -= f.step_size * *m / (gp_sqrt(*v) / f.correction2 + f.eps);
@@ -72,16 +69,14 @@ static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m, T *v) {
 
 struct adam {
   static const int moments = 2;
-  template <typename T>
-  static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *v) {
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *v) {
     adam_core(f, p, f.decay ? g + f.weight_decay * *p : g, m, v);
   }
 };
 
 struct adamw {
   static const int moments = 2;
-  template <typename T>
-  static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *v) {
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *v) {
     if (f.decay) *p *= f.keep;
     adam_core(f, p, g, m, v);
   }

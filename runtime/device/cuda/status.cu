@@ -60,7 +60,8 @@ static gp_status check(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, ui
                    (const T *)value->data, at, n, packs, fault, tag);
 }
 
-gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag) {
+gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault,
+                                   uint32_t tag) {
   switch (value->meta->dtype) {
   case GP_F32: return check<float>(gpu, value, fault, tag);
   case GP_F64: return check<double>(gpu, value, fault, tag);

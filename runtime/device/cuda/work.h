@@ -16,14 +16,15 @@ extern "C" {
 
 /* Errors: GP_EDTYPE for other dtypes than f32 and f64, GP_ERANGE for a step before the first. */
 gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
-                        const gp_gpu_slice *slice);
+                             const gp_gpu_slice *slice);
 /* to[n] += from[n]; any float dtype, as the two below. */
 gp_status gp_gpu_work_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from);
 gp_status gp_gpu_work_scale(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *data, double factor);
-gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, gp_dtype dtype, int64_t n, const void *data, double *sum,
-                             void *scratch);
+gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, gp_dtype dtype, int64_t n, const void *data,
+                                  double *sum, void *scratch);
 /* Values that are no floats are finite. */
-gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);
+gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault,
+                                   uint32_t tag);
 gp_status gp_gpu_work_settle(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);
 
 #ifdef __cplusplus

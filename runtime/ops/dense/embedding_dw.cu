@@ -162,14 +162,15 @@ template <typename T> static __global__ void join_kernel(scatter<T> s, gp_column
   if (after == 0) return;
   const gp_column_group group = gp_column_group_of<count>(p, blockIdx.x % p.tiles);
   A sum[count] = {};
-  if (group.first < s.width)
 #pragma unroll 4
-    for (int64_t k = threadIdx.y; k <= after; k += blockDim.y) {
-      const A *row = s.part + (2 * (index + k) + (k == 0)) * s.width;
-      const gp_pack<A> x = gp_columns_read(row, group);
+  for (int64_t top = 0; top <= after; top += blockDim.y) { /* all lanes of a warp stay together */
+    const int64_t k = top + threadIdx.y;
+    if (k > after || group.first >= s.width) continue;
+    const A *row = s.part + (2 * (index + k) + (k == 0)) * s.width;
+    const gp_pack<A> x = gp_columns_read(row, group);
 #pragma unroll
-      for (int c = 0; c < count; c++) sum[c] = gp_plus(sum[c], x.at[c]);
-    }
+    for (int c = 0; c < count; c++) sum[c] = gp_plus(sum[c], x.at[c]);
+  }
   gp_columns_fold(sum);
   if (threadIdx.y > 0 || group.first >= s.width) return;
   A old[count] = {}, *to = s.dw + s.id((index + 1) * WINDOW) * s.width;
@@ -202,14 +203,14 @@ static gp_sort sort_of(const gp_call *call) {
   return gp_sort_plan(gp_numel_of(call->in[1].meta), (uint64_t)call->out[0].meta->shape.dim[0]);
 }
 
-static __global__ void zero_kernel(gp_pack<uint32_t> *packs, int64_t n, char *rest, int bytes) {
+/* n times 16 bytes, then `bytes` more. */
+static __global__ void zero_kernel(gp_pack<uint32_t> *packs, int64_t n, char *rest, int64_t bytes) {
   const int64_t me = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
   const gp_pack<uint32_t> zero = {};
   for (int64_t i = me; i < n; i += (int64_t)gridDim.x * FILL_THREADS) packs[i] = zero;
   for (int64_t i = me; i < bytes; i += (int64_t)gridDim.x * FILL_THREADS) rest[i] = 0;
 }
 
-/* dw may begin at any element: bytes before its first boundary of 16 are the rest's. */
 static gp_status zero(gp_gpu *gpu, void *data, int64_t bytes) {
   const int64_t packs = gp_is_packed(data) ? bytes / 16 : 0;
   if (bytes == 0) return GP_OK;
@@ -224,13 +225,13 @@ template <typename T> static gp_status launch_sums(gp_gpu *gpu, const scatter<T>
   const int64_t groups = (s.width + count - 1) / count;
   p.wide = groups >= THREADS ? THREADS : (int)(groups + GP_WARP - 1) / GP_WARP * GP_WARP;
   p.tiles = (groups + p.wide - 1) / p.wide;
-  GP_GPU_TRY(GP_LAUNCH(gpu, windows_kernel<T>, dim3((unsigned)(s.windows * p.tiles)), p.wide, 0, s,
-                       p));
+  GP_GPU_TRY(
+      GP_LAUNCH(gpu, windows_kernel<T>, dim3((unsigned)(s.windows * p.tiles)), p.wide, 0, s, p));
   const int sums = gp_pack<gp_compute<T>>::count;
   const size_t shared = 16 * GP_COLUMNS_THREADS;
   p = gp_columns_plan(1, s.n, s.width, sums);
-  return GP_LAUNCH(gpu, join_kernel<T>, dim3((unsigned)(s.windows * p.tiles)),
-                   dim3(p.wide, p.deep), shared, s, p);
+  return GP_LAUNCH(gpu, join_kernel<T>, dim3((unsigned)(s.windows * p.tiles)), dim3(p.wide, p.deep),
+                   shared, s, p);
 }
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -261,7 +262,8 @@ static gp_status check(const gp_call *call) {
   const gp_dtype dtype = call->in[0].meta->dtype, to = call->out[0].meta->dtype;
   const int64_t n = gp_numel_of(call->in[1].meta), count = call->out[0].meta->shape.dim[0];
   if (to != (dtype == GP_F64 ? GP_F64 : GP_F32))
-    return gp_gpu_fail(GP_EDTYPE, "embedding_dw: the gradient's dtype is %d, expected f32 (f64)", to);
+    return gp_gpu_fail(GP_EDTYPE, "embedding_dw: the gradient's dtype is %d, expected f32 (f64)",
+                       to);
   if (n <= UINT32_MAX && count < UINT32_MAX) return GP_OK;
   return gp_gpu_fail(GP_EUNSUPPORTED, "embedding_dw: %lld ids of %lld, at most 2^32 are possible",
                      (long long)n, (long long)count);

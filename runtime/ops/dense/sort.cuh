@@ -164,10 +164,11 @@ static inline gp_status gp_sort_run(gp_gpu *gpu, const gp_sort &s, gp_entry *con
   const unsigned tiles = (unsigned)s.tiles;
   *sorted = arrays[s.passes % 2];
   for (int k = 0; k < s.passes; k++) {
-    const gp_sort_pass p = {arrays[k % 2], arrays[(k + 1) % 2], counts, s.n, s.tiles,
-                            k * s.bits, s.bits};
+    const gp_sort_pass p = {arrays[k % 2], arrays[(k + 1) % 2], counts, s.n,
+                            s.tiles,       k * s.bits,          s.bits};
     GP_GPU_TRY(GP_LAUNCH(gpu, gp_sort_count, tiles, GP_SORT_THREADS, 0, p));
-    GP_GPU_TRY(GP_LAUNCH(gpu, gp_sort_add_up, 1, GP_SORT_SCAN, 0, counts, s.tiles * GP_SORT_DIGITS));
+    GP_GPU_TRY(
+        GP_LAUNCH(gpu, gp_sort_add_up, 1, GP_SORT_SCAN, 0, counts, s.tiles * GP_SORT_DIGITS));
     GP_GPU_TRY(GP_LAUNCH(gpu, gp_sort_scatter, tiles, GP_SORT_THREADS, 0, p));
   }
   return GP_OK;

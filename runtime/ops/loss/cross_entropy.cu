@@ -157,8 +157,7 @@ template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   const int64_t id = gp_id_check(a.ids, row, threadIdx.x == 0);
   const A lse = row_value<A>(a.lse, row), d = row_value<A>(a.dloss, row);
   const A smoothing = (A)a.smoothing, even = smoothing / (A)a.n;
-  const gp_long_row<T> x =
-      gp_long_row_of<T>(a.x + gp_offset_of(a.x_rows, row), a.n, NULL);
+  const gp_long_row<T> x = gp_long_row_of<T>(a.x + gp_offset_of(a.x_rows, row), a.n, NULL);
   const gp_long_row<T> dx = gp_long_row_of<T>(a.dx + row * a.n, a.n, NULL);
 #pragma unroll 2
   for (int i = 0; i < gp_long_count(x); i++) {

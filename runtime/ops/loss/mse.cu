@@ -74,9 +74,9 @@ template <typename T> static __global__ void differences_kernel(differences<T> d
 
 template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in;
-  const differences<T> d = {(const T *)in[0].data, (const T *)in[1].data, in[2].data,
-                            in[2].meta->dtype, (T *)call->op.out[0].data,
-                            gp_numel_of(in[0].meta)};
+  const differences<T> d = {
+      (const T *)in[0].data, (const T *)in[1].data,     in[2].data,
+      in[2].meta->dtype,     (T *)call->op.out[0].data, gp_numel_of(in[0].meta)};
   const bool packed = gp_is_packed(d.a) && gp_is_packed(d.b) && gp_is_packed(d.da);
   const int64_t packs = packed ? d.n / gp_pack<T>::count : 0;
   if (d.n == 0) return GP_OK;

@@ -84,8 +84,8 @@ template <typename T> static __global__ void normalise_long(layer<T> a, bool kee
     const gp_pack<T> ws = gp_long_read(w, i, T()), bs = gp_long_read(b, i, T());
 #pragma unroll
     for (int k = 0; k < gp_pack<T>::count; k++)
-      group.at[k] = gp_store<T>((gp_load(group.at[k]) - mean) * rstd * gp_load(ws.at[k]) +
-                                gp_load(bs.at[k]));
+      group.at[k] =
+          gp_store<T>((gp_load(group.at[k]) - mean) * rstd * gp_load(ws.at[k]) + gp_load(bs.at[k]));
     gp_long_write(y, i, group);
   }
   if (threadIdx.x == 0) put_stats(a, row, mean, rstd);
@@ -95,8 +95,8 @@ template <typename T> static __global__ void normalise_long(layer<T> a, bool kee
 #define LAUNCH_ROWS(gpu, a, SHORT, LONG, kept_rows)                                                \
   if (a.rows == 0) return GP_OK;                                                                   \
   if (a.n <= GP_SHORT_ROW)                                                                         \
-    GP_BY_SHORT(a.n, return GP_LAUNCH(gpu, (SHORT<T, E>), gp_short_grid(a.rows), gp_short_block(), \
-                                      0, a));                                                      \
+    GP_BY_SHORT(                                                                                   \
+        a.n, return GP_LAUNCH(gpu, (SHORT<T, E>), gp_short_grid(a.rows), gp_short_block(), 0, a)); \
   const size_t shared = gp_long_shared(a.n, sizeof(T), kept_rows);                                 \
   return GP_LAUNCH(gpu, LONG<T>, dim3((unsigned)a.rows), gp_long_threads(a.n, sizeof(T)), shared,  \
                    a, shared > 0);
@@ -109,8 +109,8 @@ template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *c
   a.stats = out[1].meta->dtype;
   a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
   a.eps = call->op.attr->f[0];
-  a.paired = gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) &&
-             gp_is_paired<T>(a.b, a.n) && gp_is_paired<T>(a.to, a.n);
+  a.paired = gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) && gp_is_paired<T>(a.b, a.n) &&
+             gp_is_paired<T>(a.to, a.n);
   LAUNCH_ROWS(gpu, a, normalise_short, normalise_long, 1);
 }
 
@@ -192,8 +192,8 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   a.to = (T *)call->op.out[0].data, a.mean = in[3].data, a.rstd = in[4].data;
   a.stats = in[3].meta->dtype;
   a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
-  a.paired = gp_is_paired<T>(a.dy, a.n) && gp_is_paired<T>(a.x, a.n) &&
-             gp_is_paired<T>(a.w, a.n) && gp_is_paired<T>(a.to, a.n);
+  a.paired = gp_is_paired<T>(a.dy, a.n) && gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) &&
+             gp_is_paired<T>(a.to, a.n);
   LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
 }
 

@@ -11,7 +11,7 @@
 
 enum {
   GP_COLUMNS_THREADS = 256,
-  GP_COLUMNS_LOADS = 8,    /* rows a thread adds at least before it pays to cut into more segments */
+  GP_COLUMNS_LOADS = 8, /* rows a thread adds at least before it pays to cut into more segments */
   GP_COLUMNS_BLOCKS = 1024 /* enough for every GPU; more would only make more partial sums */
 };
 
@@ -98,10 +98,11 @@ static __global__ void gp_columns_kernel(Source source, gp_columns p, gp_sink ou
   const int64_t end = begin + p.per_segment < p.rows ? begin + p.per_segment : p.rows;
   const gp_column_group group = gp_column_group_of<Source::count>(p, tile);
   A sum[Source::count] = {};
-  if (group.first < p.width)
 #pragma unroll 4
-    for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y)
-      source.add(sum, outer, row, group);
+  for (int64_t top = begin; top < end; top += blockDim.y) { /* all lanes of a warp stay together */
+    const int64_t row = top + threadIdx.y;
+    if (row < end && group.first < p.width) source.add(sum, outer, row, group);
+  }
   gp_columns_fold(sum);
   if (threadIdx.y > 0) return;
   for (int k = 0; k < Source::count; k++)
@@ -133,8 +134,8 @@ static gp_status gp_columns_launch(gp_gpu *gpu, const Source &source, const gp_c
   const size_t shared = sizeof(typename Source::sum) * Source::count * GP_COLUMNS_THREADS;
   const int64_t blocks = p.outer * p.tiles * p.segments;
   if (blocks == 0) return GP_OK;
-  return GP_LAUNCH(gpu, gp_columns_kernel<Source>, dim3((unsigned)blocks),
-                   dim3(p.wide, p.deep), shared, source, p, out);
+  return GP_LAUNCH(gpu, gp_columns_kernel<Source>, dim3((unsigned)blocks), dim3(p.wide, p.deep),
+                   shared, source, p, out);
 }
 
 /* Both passes. */

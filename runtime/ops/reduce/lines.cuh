@@ -105,11 +105,12 @@ static __global__ void gp_lines_kernel(Source source, gp_lines l, gp_sink out) {
 /* ---- launching ------------------------------------------------------------------------------ */
 
 template <typename Source>
-static gp_status gp_lines_launch(gp_gpu *gpu, const Source &source, const gp_lines &l, gp_sink out) {
+static gp_status gp_lines_launch(gp_gpu *gpu, const Source &source, const gp_lines &l,
+                                 gp_sink out) {
   const int64_t units = l.results * l.pieces;
   if (units == 0) return GP_OK;
-  return GP_LAUNCH(gpu, gp_lines_kernel<Source>, gp_short_grid(units), gp_short_block(), 0, source, l,
-                   out);
+  return GP_LAUNCH(gpu, gp_lines_kernel<Source>, gp_short_grid(units), gp_short_block(), 0, source,
+                   l, out);
 }
 
 /* All passes: the sums of pieces, [results, pieces] in scratch, are lines until one is left. */

@@ -25,8 +25,7 @@ static sum_plan plan_of(const gp_call *call) {
   while (d >= 0 && dim[d] == 1) d--;
   p.line_reduced = d < 0 || (mask >> d & 1);
   p.width = 1;
-  for (; d >= 0 && (dim[d] == 1 || (bool)(mask >> d & 1) == p.line_reduced); d--)
-    p.width *= dim[d];
+  for (; d >= 0 && (dim[d] == 1 || (bool)(mask >> d & 1) == p.line_reduced); d--) p.width *= dim[d];
   for (int k = 0; k <= d; k++)
     gp_strides_push(mask >> k & 1 ? &p.reduced : &p.kept, dim[k], in->stride[k]);
   return p;
