@@ -41,11 +41,12 @@ static gp_shape draw_smaller(gp_shape shape) {
 }
 
 /* Where conversions and comparisons go wrong: ties, limits of dtypes, zeros, what is no number. */
-static const double edges[] = {0,          -0.0,          NAN,   INFINITY,   -INFINITY, 1e-40,
-                               -3e38,      65504,         65520, 1.00390625, 5e-8,      6e-5,
-                               255,        256,           -1,    -1.5,       1e10,      2147483648,
-                               1e19,       -2147483649.0, 1e300, 0.999,      1 / 3.,    4294967295,
-                               1.01171875, 16777217.0,    127.5, -0x1p63,    0x1p63};
+/* clang-format off */
+static const double edges[] = {
+    0, -0.0, NAN, INFINITY, -INFINITY, 1e-40, -3e38, 1e300, 65504, 65520, -65519.999999, 5e-8, 6e-5,
+    1.00390625, 1.01171875, 1.0039062500001, 16777217, 127.5, 255, 256, -1, -1.5, 0.999, 1 / 3., 1e10,
+    2147483648, 4294967295, -2147483649, 1e19, -0x1p63, 0x1p63};
+/* clang-format on */
 
 static double draw_number(gp_dtype dtype) {
   if (dtype == GP_BOOL) return (double)below(2);
@@ -85,7 +86,7 @@ static int64_t lay_out(gp_meta *meta, way how) {
     if (how == SPREAD) step += 4 * below(3);
   }
   meta->offset = how == PLAIN ? 0 : how == SHIFTED ? 1 + below(15) : 16 * below(2);
-  return meta->offset + room;
+  return meta->offset + room + (below(2) ? 64 : 0); /* room to write too much, or none */
 }
 
 static twin make_twin(gp_dtype dtype, gp_shape shape, way how) {
