@@ -9,6 +9,7 @@
 
 /* Run the statement with T as the unsigned type of a dtype's size: for elements that are moved and not
  * looked at, whose bits (NaN payloads, bools) pass unchanged. */
+/* clang-format off */
 #define GP_BY_SIZE(dtype, statement)                                                               \
   switch (gp_item_bytes(dtype)) {                                                                  \
   case 1: { typedef uint8_t T; statement; } break;                                                 \
@@ -16,6 +17,7 @@
   case 4: { typedef uint32_t T; statement; } break;                                                \
   default: { typedef uint64_t T; statement; } break;                                               \
   }
+/* clang-format on */
 
 /* Bytes of an element. */
 static inline int gp_item_bytes(gp_dtype dtype) {
