@@ -56,8 +56,7 @@ static void mark(gradient *g, int32_t nodes) {
 /* The trainable parameter behind a value, which is it or a cast of it for readers in halves; or GP_NONE. */
 static gp_ref parameter_of(const gp_graph *graph, gp_ref ref) {
   const gp_value *value = &graph->values[ref];
-  if (value->node >= 0 && graph->nodes[value->node].master)
-    ref = graph->nodes[value->node].in[0];
+  if (value->node >= 0 && graph->nodes[value->node].master) ref = graph->nodes[value->node].in[0];
   return trainable(graph, &graph->values[ref]) ? ref : GP_NONE;
 }
 

@@ -117,7 +117,7 @@ gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step) 
 static gp_status run_kernel(const gp_application *a) {
   const gp_step_block step = {
       .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1, .scale = 1};
-  gp_status status = a->home              ? gp_eager_run_gpu(a, &step)
+  gp_status status = a->home               ? gp_eager_run_gpu(a, &step)
                      : gp_eager_is_half(a) ? gp_eager_run_half(a, &step)
                                            : gp_eager_run_host(a, &step);
   if (a->def->flags & GP_OP_RANDOM) random_state.clock++;

@@ -152,7 +152,8 @@ static gp_status refuse_halves(const gp_program *program) {
     if (gp_op_get(instr->op)->flags & GP_OP_HALVES) continue;
     for (int i = 0; i < instr->call.n_in; i++) half |= is_half(instr->call.in[i].meta);
     if (!half) continue;
-    gp_fail(GP_EDTYPE, "%s: input is %s, and CPU devices compute f32 and f64 only: convert it with "
+    gp_fail(GP_EDTYPE,
+            "%s: input is %s, and CPU devices compute f32 and f64 only: convert it with "
             ":to(\"f32\"), or place the stage on a GPU",
             gp_op_name(instr->op), gp_dtype_name(instr->call.in[0].meta->dtype));
     return gp_fail_prefix(GP_EDTYPE, label);

@@ -63,8 +63,7 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(check_smoothing(sig));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
   GP_TRY(gp_operand_shape(sig, roles, 1, &rows, 0));
-  for (int k = 0; k < 2; k++)
-    GP_TRY(gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &rows));
+  for (int k = 0; k < 2; k++) GP_TRY(gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &rows));
   return GP_OK;
 }
 
