@@ -98,6 +98,15 @@ template <typename T> static inline bool gp_is_paired(const void *p, int64_t n) 
   return n % 2 == 0 && ((uintptr_t)p & (2 * sizeof(T) - 1)) == 0;
 }
 
+/* For __launch_bounds__ of a kernel whose threads keep so many values: blocks that an SM's 64 Ki registers
+ * hold. Left alone the compiler loads everything at once and leaves room for half as many. f64 is slow
+ * whatever is done. */
+template <typename T> static constexpr int gp_short_resident(int values) {
+  return sizeof(T) == sizeof(double) ? 2 : 512 / (64 + values);
+}
+#define GP_SHORT_BOUNDS(T, values)                                                                 \
+  __launch_bounds__(GP_WARP *GP_SHORT_BLOCK, gp_short_resident<T>(values))
+
 static inline dim3 gp_short_grid(int64_t rows) {
   return dim3((unsigned)((rows + GP_SHORT_BLOCK - 1) / GP_SHORT_BLOCK));
 }

@@ -4,7 +4,7 @@
  * Both stay on the GPU, so that a step needs no round trip. A broken value is usually not alone: a block
  * lowers the key once, with the first one that it has. */
 #include "device/cuda/work.h"
-#include "ops/meta.cuh"
+#include "ops/strides.cuh"
 
 enum { THREADS = 256 };
 
@@ -51,9 +51,9 @@ static __global__ void check_kernel(const T *x, gp_strides at, int64_t n, int64_
 
 template <typename T>
 static gp_status check(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag) {
-  const int64_t n = gp_numel_of(value->meta);
+  const int64_t n = gp_numel(&value->meta->shape);
   const gp_strides at = gp_strides_of(value->meta, value->meta->shape.rank);
-  const bool packed = gp_is_flat(value->meta) && gp_is_packed(value->data);
+  const bool packed = gp_is_contiguous(value->meta) && gp_is_packed(value->data);
   const int64_t packs = packed ? n / gp_pack<T>::count : 0;
   if (n == 0) return GP_OK;
   return GP_LAUNCH(gpu, check_kernel<T>, gp_blocks(packed ? packs : n, THREADS), THREADS, 0,

@@ -25,7 +25,8 @@ static __device__ void put_stats(const layer<T> &a, int64_t row, A mean, A rstd)
   gp_put(a.rstd, a.stats, row, rstd);
 }
 
-template <typename T, int E> static __global__ void normalise_short(layer<T> a) {
+template <typename T, int E>
+static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -124,7 +125,8 @@ const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
 /* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)). */
-template <typename T, int E> static __global__ void gradient_short(layer<T> a) {
+template <typename T, int E>
+static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -225,7 +227,7 @@ template <typename T> struct weight_terms {
 
 static gp_columns plan_dw(const gp_call *call) {
   const gp_meta *dy = call->in[0].meta;
-  return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / (int)gp_item_of(dy->dtype));
+  return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / gp_item_bytes(dy->dtype));
 }
 
 template <typename T> static gp_status weight_gradient(gp_gpu *gpu, const gp_gpu_call *call) {

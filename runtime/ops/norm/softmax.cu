@@ -4,7 +4,7 @@
  * exponentials are found in one pass; the second pass reads what the first one kept. Results may be
  * written over an input: a thread writes only elements that it has read for the last time. */
 #include "ops/long_rows.cuh"
-#include "ops/meta.cuh"
+#include "ops/strides.cuh"
 
 /* dy is NULL in the forward direction, where x is the input; else x is the output. */
 template <typename T> struct soft {
@@ -16,7 +16,7 @@ template <typename T> struct soft {
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-template <typename T, int E> static __global__ void softmax_short(soft<T> a) {
+template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) softmax_short(soft<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -69,7 +69,8 @@ static __device__ gp_compute<T> gradient(const soft<T> &a, gp_compute<T> dy, gp_
   return a.log ? dy - gp_exp_of<T>(y) * total : y * (dy - total);
 }
 
-template <typename T, int E> static __global__ void gradient_short(soft<T> a) {
+template <typename T, int E>
+static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(soft<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
