@@ -4,6 +4,7 @@
  * reads and writes them once. Loss and lse of half logits are f32. */
 #include "ops/ids.cuh"
 #include "ops/long_rows.cuh"
+#include "ops/short_rows.cuh"
 
 /* ---- forward ------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
  * terms are made as they are read. */
 #include "ops/long_rows.cuh"
 #include "ops/reduce/columns.cuh"
+#include "ops/short_rows.cuh"
 
 /* What the kernels of one direction share; mean and rstd are of dtype `stats`. */
 template <typename T> struct layer {

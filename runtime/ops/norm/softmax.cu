@@ -4,6 +4,7 @@
  * exponentials are found in one pass; the second pass reads what the first one kept. Results may be
  * written over an input: a thread writes only elements that it has read for the last time. */
 #include "ops/long_rows.cuh"
+#include "ops/short_rows.cuh"
 #include "ops/strides.cuh"
 
 /* dy is NULL in the forward direction, where x is the input; else x is the output. */
