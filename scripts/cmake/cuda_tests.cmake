@@ -31,7 +31,7 @@ endforeach()
 file(GLOB PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
 list(FILTER PLUGIN_FILES EXCLUDE REGEX "/(gemm|cudnn)[^/]*\\.c$")
 file(GLOB LIBRARIES CONFIGURE_DEPENDS tests/cuda/libraries/*.c tests/cuda/libraries/*.cpp)
-file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp tests/cuda/cudart/*.c)
+file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp tests/cuda/block.cpp tests/cuda/meet.cpp tests/cuda/cudart/*.c)
 
 # ---- how it is compiled ------------------------------------------------------------------------
 

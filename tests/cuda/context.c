@@ -5,11 +5,13 @@
  * need no saving. */
 #include "context.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 enum { STACK_BYTES = 256 << 10 }; /* frames grow by red zones */
 #else
@@ -116,6 +118,41 @@ void gp_context_switch(gp_context *from, gp_context *to) {
   tell_after();
 }
 
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/* Stacks that nobody uses, each with the address of the next one. Pipelines come and go with their threads;
+ * mapping a thousand stacks takes longer than most of them live. */
+static void *spare;
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void **link_of(unsigned char *area) { return (void **)(area + GUARD_BYTES); }
+
+static unsigned char *take_spare(void) {
+  pthread_mutex_lock(&spare_lock);
+  unsigned char *area = spare;
+  if (area) spare = *link_of(area);
+  pthread_mutex_unlock(&spare_lock);
+  return area;
+}
+
+static void keep_spare(unsigned char *area) {
+  pthread_mutex_lock(&spare_lock);
+  *link_of(area) = spare;
+  spare = area;
+  pthread_mutex_unlock(&spare_lock);
+}
+
+/* NULL: there is no memory. */
+static unsigned char *new_area(void) {
+  unsigned char *area = take_spare();
+  if (area) return area;
+  area = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area == MAP_FAILED) return NULL;
+  mprotect(area, GUARD_BYTES, PROT_NONE);
+  return area;
+}
+
 /* ---- making -------------------------------------------------------------------------------- */
 
 void gp_context_here(gp_context *context) {
@@ -126,15 +163,16 @@ void gp_context_here(gp_context *context) {
 }
 
 void gp_context_restart(gp_context *context) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(context->low, context->bytes); /* what was left of functions */
+#endif
   context->fake = NULL;
   begin(context, enter);
 }
 
 int gp_context_new(gp_context *context, void (*body)(void)) {
-  unsigned char *area = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (area == MAP_FAILED) return -1;
-  mprotect(area, GUARD_BYTES, PROT_NONE);
+  unsigned char *area = new_area();
+  if (!area) return -1;
   *context = (gp_context){.at = new_place(),
                           .area = area,
                           .low = area + GUARD_BYTES,
@@ -153,5 +191,8 @@ void gp_context_free(gp_context *context) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_destroy_fiber(context->race);
 #endif
-  munmap(context->area, GUARD_BYTES + STACK_BYTES);
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(context->low, context->bytes);
+#endif
+  keep_spare(context->area);
 }

@@ -11,16 +11,14 @@
 static const gp_gpu_api *api;
 static gp_gpu *gpu;
 
-/* False where there is no GPU, which is said once. */
+/* Once; false where it fails, which is a failed check. */
 static inline bool open_gpu(void) {
-  gp_home *home;
+  gp_home *home = NULL;
   if (api) return true;
-  if (gp_gpus_api(&api) == GP_OK && gp_gpus_home(0, &home) == GP_OK) {
-    gpu = gp_home_gpu(home);
-    return true;
-  }
-  printf("pending: no CUDA device: %s\n", gp_error_text());
-  return false;
+  CHECK_STATUS(gp_gpus_api(&api), GP_OK);
+  if (api) CHECK_STATUS(gp_gpus_home(0, &home), GP_OK);
+  if (home) gpu = gp_home_gpu(home);
+  return home != NULL;
 }
 
 /* ---- bytes --------------------------------------------------------------------------------- */

@@ -9,19 +9,13 @@ local core = require "gpipe.core"
 local array = require "tests.support.array"
 local conformance = require "tests.support.conformance"
 local expect = require "tests.support.expect"
+local gpu = require "tests.support.gpu"
 local tolerances = require "tests.support.cuda_tolerance"
 local rows = require "tests.spec.ops_table"
 
 local GPU = "cuda:0"
 local FLOATS = { "f32", "f64" }
-
--- An `it` that says so where there is no GPU.
-local function on_gpu(sentence, f)
-  it(sentence, function()
-    if not core.gpus() then pending("no CUDA device") return end
-    f()
-  end)
-end
+local on_gpu = gpu.spec(it, pending)
 
 -- ---- where inputs lie --------------------------------------------------------------------------
 

@@ -68,10 +68,13 @@ function training.difference(a, b)
 end
 
 local function describe(options)
-  local threads = options.devices and options.devices[1].threads or "-"
-  return ("balance {%s}, %s, %s, %s threads, %s chunks"):format(
+  local names = {}
+  for i, device in ipairs(options.devices or {}) do
+    names[i] = type(device) == "table" and ("%s with %s threads"):format(device[1], device.threads or 1) or device
+  end
+  return ("balance {%s}, %s, %s, %s chunks, on %s"):format(
     table.concat(options.balance or {}, ","), tostring(options.schedule), tostring(options.checkpoint),
-    threads, tostring(options.chunks))
+    tostring(options.chunks), table.concat(names, ", "))
 end
 
 --- Every combination of the lists in `space` {balance, schedule, checkpoint, threads, chunks}.
@@ -106,7 +109,7 @@ end
 function training.distance(a, b, relative, absolute)
   local worst = 0
   for name, tensor in pairs(a) do
-    local wide, other = tensor:to("f64"), b[name]:to("f64")
+    local wide, other = tensor:to("cpu"):to("f64"), b[name]:to("cpu"):to("f64")
     local scale = gp.where(other:lt(0), -other, other) * relative + absolute
     local gap = wide - other
     worst = math.max(worst, (gp.where(gap:lt(0), -gap, gap) / scale):max():item())

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An answer: a plan, or that there is none. */
 typedef struct entry {
   gp_cudnn_key key;
   gp_cudnn_plan plan;
@@ -22,6 +23,7 @@ struct gp_cudnn_cache {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
+/* The handle enqueues on one stream: that of computing. Failing is an answer too. */
 static void open_handle(gp_gpu *gpu, gp_cudnn_cache *cache) {
   if (!gp_cudnn_library_open(&cache->library, cache->missing, sizeof cache->missing)) return;
   cudnnStatus_t s = cache->library.cudnnCreate(&cache->handle);
@@ -60,6 +62,7 @@ void gp_cudnn_close(gp_gpu *gpu) {
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* A model has a few kinds of attention: a list is enough. */
 static entry *find(const gp_cudnn_cache *cache, const gp_cudnn_key *key) {
   for (entry *e = cache->entries; e; e = e->next)
     if (memcmp(&e->key, key, sizeof *key) == 0) return e;

@@ -1,10 +1,14 @@
 /* device/cuda/cudnn_graph.c - see cudnn_graph.h: descriptors, attribute by attribute.
  *
+ * A call on a graph that refused something does nothing: so descriptions read from the top to the bottom,
+ * and the reason that is told is that of the first mistake.
+ *
  * Source: the order of calls is that of NVIDIA's documentation of the backend API, "cudnnBackend". */
 #include "device/cuda/cudnn_graph.h"
 
 /* ---- descriptors --------------------------------------------------------------------------- */
 
+/* Every descriptor belongs to its graph from the start: nothing is lost on a refusal. */
 gp_cudnn_node gp_cudnn_make(gp_cudnn_graph *g, cudnnBackendDescriptorType_t type) {
   gp_cudnn_node node = NULL;
   if (g->status != CUDNN_STATUS_SUCCESS) return NULL;
@@ -36,6 +40,7 @@ void gp_cudnn_finish(gp_cudnn_graph *g, gp_cudnn_node node) {
   if (g->status == CUDNN_STATUS_SUCCESS) g->status = g->library->cudnnBackendFinalize(node);
 }
 
+/* The order of operations is free, but that of their making is one in which they can run. */
 void gp_cudnn_finish_op(gp_cudnn_graph *g, gp_cudnn_node node) {
   gp_cudnn_finish(g, node);
   if (g->status == CUDNN_STATUS_SUCCESS && g->n_ops == GP_CUDNN_OPS)
@@ -43,6 +48,7 @@ void gp_cudnn_finish_op(gp_cudnn_graph *g, gp_cudnn_node node) {
   if (g->status == CUDNN_STATUS_SUCCESS) g->op[g->n_ops++] = node;
 }
 
+/* Last made, first given back: what is made of others goes before them. */
 void gp_cudnn_release(gp_cudnn_graph *g, int mark) {
   while (g->n_nodes > mark) g->library->cudnnBackendDestroyDescriptor(g->node[--g->n_nodes]);
 }
@@ -70,6 +76,7 @@ gp_cudnn_node gp_cudnn_add_tensor(gp_cudnn_graph *g, const gp_cudnn_tensor *t) {
 
 static const cudnnDataType_t computed_in = CUDNN_DATA_FLOAT;
 
+/* What an operation does; the operation itself says with which values. */
 static gp_cudnn_node make_mode(gp_cudnn_graph *g, const gp_cudnn_pointwise *op) {
   gp_cudnn_node mode = gp_cudnn_make(g, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   gp_cudnn_set(g, mode, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, &op->mode);

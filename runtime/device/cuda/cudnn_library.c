@@ -18,6 +18,7 @@ static bool find(void *opened, const char *name, void *function) {
   return found != NULL;
 }
 
+/* All or none: a library without one of them is too old. */
 static bool find_all(void *opened, gp_cudnn_library *library, char *text, size_t size) {
 #define FIND(name)                                                                                 \
   if (!find(opened, #name, &library->name)) {                                                      \

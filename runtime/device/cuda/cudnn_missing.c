@@ -1,7 +1,9 @@
 /* device/cuda/cudnn_missing.c - cudnn.h where the plugin is built without cuDNN's headers.
  *
- * Takes the place of the other cudnn files: attention uses our own kernels. */
+ * Takes the place of the other cudnn files, and is empty beside them: attention uses our own kernels. */
 #include "device/cuda/cudnn.h"
+
+#ifndef GP_HAVE_CUDNN
 
 gp_status gp_cudnn_open(gp_gpu *gpu) {
   return gp_gpu_fail(GP_EUNSUPPORTED, "cuda:%d: no cuDNN: this build was made without it",
@@ -22,3 +24,5 @@ gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *plann
   *planned = false;
   return GP_OK;
 }
+
+#endif

@@ -19,7 +19,7 @@ typedef struct kind {
 
 typedef struct entry {
   kind kind;
-  gp_gemm_plan plan;
+  gp_gemm_plan plan; /* empty: the library has no algorithm */
   struct entry *next;
 } entry;
 
@@ -101,18 +101,19 @@ void gp_gemm_close(gp_gpu *gpu) {
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
+/* That there is no algorithm is an answer too, and kept: the caller may have another way. */
 static gp_status add(gp_gpu *gpu, const gp_gemm *gemm, const kind *k, entry **made) {
   entry *e = calloc(1, sizeof *e), **first = &gpu->gemm->bucket[bucket_of(k)];
   if (!e) return gp_gpu_fail(GP_ENOMEM, "matrix products: no memory on the host");
   gp_status status = gp_gemm_plan_build(gpu, &gpu->gemm->tools, gemm, alignment_of(gemm), &e->plan);
-  if (status != GP_OK) {
+  if (status != GP_OK && status != GP_EUNSUPPORTED) {
     free(e);
     return status;
   }
   e->kind = *k;
   e->next = *first;
   *first = *made = e;
-  return GP_OK;
+  return status;
 }
 
 static gp_status find(gp_gpu *gpu, const gp_gemm *gemm, entry **found) {
@@ -121,7 +122,8 @@ static gp_status find(gp_gpu *gpu, const gp_gemm *gemm, entry **found) {
   for (entry *e = gpu->gemm->bucket[bucket_of(&k)]; e; e = e->next)
     if (memcmp(&e->kind, &k, sizeof k) == 0) {
       *found = e;
-      return GP_OK;
+      return gp_gemm_check(gpu, gemm,
+                           e->plan.product ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED);
     }
   return add(gpu, gemm, &k, found);
 }

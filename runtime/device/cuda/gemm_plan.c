@@ -21,6 +21,7 @@ static cudaDataType_t data_type(gp_dtype dtype) {
   }
 }
 
+/* True f32 unless asked: TF32 keeps 10 bits of each factor. */
 static cublasComputeType_t compute_type(const gp_gpu *gpu, const gp_gemm *gemm) {
   if (gemm->type == GP_F64) return CUBLAS_COMPUTE_64F;
   if (gemm->type == GP_F32 && gpu->math == GP_GPU_TF32) return CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -121,6 +122,7 @@ static cublasStatus_t make_layout(const gp_gemm *gemm, stack s, cublasLtMatrixLa
                                           &s.stride, sizeof s.stride);
 }
 
+/* The right operand is the first one of the library. */
 static cublasStatus_t make_layouts(const gp_gemm *g, gp_gemm_plan *plan) {
   const bool ta = g->transpose_a, tb = g->transpose_b;
   const stack b = {g->type, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->stride_b};

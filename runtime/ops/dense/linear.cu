@@ -1,8 +1,8 @@
 /* ops/dense/linear.cu - y = x w^T + b and its two gradients: one product each, of all rows.
  *
- * The bias is added where the product is written. Two cases cannot have it so: f64, for which the
- * library has no such epilogue, and K = 0, which is no product. Their rows are filled with the bias
- * first, as on the CPU. */
+ * The bias is added where the product is written. Some cannot have it so: f64, for which the library
+ * has no such epilogue, K = 0, which is no product, and what else it refuses. Their rows are filled with
+ * the bias first, as on the CPU. */
 #include "ops/dense/dense.cuh"
 
 /* ---- rows of bias -------------------------------------------------------------------------- */
@@ -52,20 +52,28 @@ static bool needs_filling(const gp_gemm *g) {
   return g->biased && (g->k == 0 || g->type == GP_F64);
 }
 
+/* The other way: to be added to rows that hold the bias already. */
+static gp_gemm without_bias(const gp_gemm *g) {
+  gp_gemm plain = *g;
+  plain.biased = false, plain.accumulate = true;
+  return plain;
+}
+
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  gp_gemm g = describe(call);
+  const gp_gemm g = describe(call), plain = without_bias(&g);
   *scratch = 0;
-  if (needs_filling(&g)) g.biased = false;
-  return gp_gemm_prepare(gpu, &g);
+  if (!g.biased) return gp_gemm_prepare(gpu, &g);
+  const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
+  return status == GP_EUNSUPPORTED ? gp_gemm_prepare(gpu, &plain) : status;
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  gp_gemm g = describe(&call->op);
-  if (needs_filling(&g)) {
-    GP_GPU_TRY(fill(gpu, &g));
-    g.biased = false, g.accumulate = true;
-  }
-  return gp_gemm_run(gpu, &g);
+  const gp_gemm g = describe(&call->op), plain = without_bias(&g);
+  if (!g.biased) return gp_gemm_run(gpu, &g);
+  const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
+  if (status != GP_EUNSUPPORTED) return status;
+  GP_GPU_TRY(fill(gpu, &g));
+  return gp_gemm_run(gpu, &plain);
 }
 
 const gp_gpu_kernel gp_gpu_linear = {run, prepare};

@@ -8,8 +8,9 @@
 #include "ops/elementwise/map.cuh"
 #include "ops/shape/boxes.cuh"
 
-/* Eight warps, as in map.cuh; each thread has independent rounds enough to hide their latency. */
-enum { THREADS = 256 };
+/* Eight warps, as in map.cuh. Four such blocks on an SM have 64 KiB on the way, and 64 registers a thread:
+ * enough for the words of a unit of halves. */
+enum { THREADS = 256, BLOCKS = 4 };
 
 typedef struct rule {
   uint32_t threshold; /* keep where word >= threshold; 2^32 p */
@@ -33,6 +34,13 @@ static __device__ uint64_t first_element(const gp_step_block *step, int64_t n) {
 static __device__ inline float times(float x, float scale) { return __fmul_rn(x, scale); }
 static __device__ inline double times(double x, double scale) { return __dmul_rn(x, scale); }
 
+/* Where the random numbers of this launch come from. */
+typedef struct draw {
+  uint64_t seed;
+  uint32_t step;
+  uint64_t first; /* number of element 0 */
+} draw;
+
 /* The values of one dtype, and what happens to each. */
 template <typename T> struct dropper {
   const T *x;
@@ -44,54 +52,64 @@ template <typename T> struct dropper {
     const gp_compute<T> kept = times(gp_load(value), (gp_compute<T>)r.scale);
     return gp_store<T>(word >= r.threshold ? kept : gp_compute<T>(0));
   }
-
-  /* LANES elements from position i on, of which some may lie outside; words[k][w] is that of i + k. */
-  template <int LANES>
-  __device__ void drop_lanes(int64_t i, const uint32_t (&words)[LANES][GP_PHILOX_WORDS],
-                             int w) const {
-    if (i >= 0 && i + LANES <= n) {
-      gp_lanes<T, LANES> v = gp_read_lanes<T, LANES>(x + i, 1, LANES);
-#pragma unroll
-      for (int k = 0; k < LANES; k++) v.at[k] = drop(v.at[k], words[k][w]);
-      gp_write_lanes(y + i, 1, LANES, v);
-      return;
-    }
-#pragma unroll
-    for (int k = 0; k < LANES; k++)
-      if (i + k >= 0 && i + k < n) y[i + k] = drop(x[i + k], words[k][w]);
-  }
+  __device__ bool is_inside(int64_t i) const { return i >= 0 && i < n; }
 };
 
-/* This thread's share, LANES blocks at a time, counted from the chunk in which element `first` lies. */
+/* LANES neighbouring blocks from number `block` on: as many elements from position i on, and those 16, 32
+ * and 48 behind them, none of which may lie outside where LANES is not 1. They are read first: making the
+ * words then hides the way to memory. */
 template <int LANES, typename T>
-static __device__ void drop_blocks(const dropper<T> &d, const gp_step_block *step, uint64_t first) {
-  const uint64_t seed = step->seed, first_chunk = first / GP_PHILOX_CHUNK;
-  const uint32_t clock = step->step;
-  const int64_t chunks = (int64_t)((first + d.n - 1) / GP_PHILOX_CHUNK - first_chunk) + 1;
-  const int64_t units = chunks * (GP_PHILOX_BLOCKS / LANES), threads = (int64_t)gridDim.x * THREADS;
-  for (int64_t u = (int64_t)blockIdx.x * THREADS + threadIdx.x; u < units; u += threads) {
-    const uint64_t block = first_chunk * GP_PHILOX_BLOCKS + (uint64_t)u * LANES;
-    uint32_t words[LANES][GP_PHILOX_WORDS];
+static __device__ inline void drop_unit(const dropper<T> &d, const draw &stream, uint64_t block,
+                                        int64_t i) {
+  gp_lanes<T, LANES> v[GP_PHILOX_WORDS];
+  uint32_t words[LANES][GP_PHILOX_WORDS];
 #pragma unroll
-    for (int k = 0; k < LANES; k++) gp_philox_block(seed, clock, d.r.number, block + k, words[k]);
+  for (int w = 0; w < GP_PHILOX_WORDS; w++)
+    if (LANES > 1 || d.is_inside(i + w * GP_PHILOX_BLOCKS))
+      v[w] = gp_read_lanes<T, LANES>(d.x + i + w * GP_PHILOX_BLOCKS, 1, LANES);
+#pragma unroll
+  for (int k = 0; k < LANES; k++)
+    gp_philox_block(stream.seed, stream.step, d.r.number, block + k, words[k]);
+#pragma unroll
+  for (int w = 0; w < GP_PHILOX_WORDS; w++) {
+    if (LANES == 1 && !d.is_inside(i + w * GP_PHILOX_BLOCKS)) continue;
+#pragma unroll
+    for (int k = 0; k < LANES; k++) v[w].at[k] = d.drop(v[w].at[k], words[k][w]);
+    gp_write_whole(d.y + i + w * GP_PHILOX_BLOCKS, v[w]);
+  }
+}
+
+/* This thread's share, LANES blocks at a time, counted from the chunk in which the first element lies. */
+template <int LANES, typename T>
+static __device__ inline void drop_share(const dropper<T> &d, const draw &stream) {
+  const int reach = (GP_PHILOX_WORDS - 1) * GP_PHILOX_BLOCKS + LANES; /* of a unit */
+  const uint64_t first_chunk = stream.first / GP_PHILOX_CHUNK;
+  const uint64_t last_chunk = (stream.first + (uint64_t)d.n - 1) / GP_PHILOX_CHUNK;
+  const uint64_t units = (last_chunk - first_chunk + 1) * (GP_PHILOX_BLOCKS / LANES);
+  for (uint64_t u = blockIdx.x * THREADS + threadIdx.x; u < units; u += gridDim.x * THREADS) {
+    const uint64_t block = first_chunk * GP_PHILOX_BLOCKS + u * LANES;
     const uint64_t element = block / GP_PHILOX_BLOCKS * GP_PHILOX_CHUNK + block % GP_PHILOX_BLOCKS;
-#pragma unroll
-    for (int w = 0; w < GP_PHILOX_WORDS; w++)
-      d.template drop_lanes<LANES>((int64_t)(element + w * GP_PHILOX_BLOCKS - first), words, w);
+    const int64_t i = (int64_t)(element - stream.first);
+    if (i >= 0 && i + reach <= d.n) {
+      drop_unit<LANES>(d, stream, block, i);
+      continue;
+    }
+#pragma unroll 1
+    for (int k = 0; k < LANES; k++) drop_unit<1>(d, stream, block + k, i + k);
   }
 }
 
 /* packed: x and y can be accessed by LANES elements. */
 template <int LANES, typename T>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, BLOCKS)
     dropout_kernel(dropper<T> d, const gp_step_block *step, bool packed) {
-  __shared__ uint64_t first; /* one thread makes the division */
-  if (threadIdx.x == 0) first = first_element(step, d.n);
+  __shared__ draw stream; /* one thread makes the division */
+  if (threadIdx.x == 0) stream = {step->seed, step->step, first_element(step, d.n)};
   __syncthreads();
-  if (packed && first % LANES == 0)
-    drop_blocks<LANES>(d, step, first);
+  if (packed && stream.first % LANES == 0)
+    drop_share<LANES>(d, stream);
   else
-    drop_blocks<1>(d, step, first);
+    drop_share<1>(d, stream);
 }
 
 /* ---- the op -------------------------------------------------------------------------------- */

@@ -11,6 +11,8 @@
 #ifndef GP_OPS_ELEMENTWISE_MAP_CUH
 #define GP_OPS_ELEMENTWISE_MAP_CUH
 
+#include <string.h>
+
 #include <utility>
 
 #include "ops/elementwise/walk.cuh"
@@ -34,11 +36,24 @@ static __device__ inline gp_lanes<T, LANES> gp_read_lanes(const T *from, int64_t
   return x;
 }
 
+/* All lanes by one access. 16 bytes are stored by name: of a struct of elements nvcc makes smaller stores
+ * here and there. */
+template <typename T, int LANES>
+static __device__ inline void gp_write_whole(T *to, const gp_lanes<T, LANES> &x) {
+  if constexpr (sizeof x == sizeof(uint4)) {
+    uint4 bits;
+    memcpy(&bits, &x, sizeof bits);
+    __stwb(reinterpret_cast<uint4 *>(to), bits);
+  } else {
+    *reinterpret_cast<gp_lanes<T, LANES> *>(to) = x;
+  }
+}
+
 template <typename T, int LANES>
 static __device__ inline void gp_write_lanes(T *to, int64_t step, int count,
                                              const gp_lanes<T, LANES> &x) {
   if (step == 1 && count == LANES) {
-    *reinterpret_cast<gp_lanes<T, LANES> *>(to) = x;
+    gp_write_whole(to, x);
     return;
   }
 #pragma unroll

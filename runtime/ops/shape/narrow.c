@@ -3,6 +3,7 @@
  * Attributes: i[0] dim, i[1] start, i[2] length, counted from 0. Slices, selections and the parts of
  * a concat are all it. */
 #include "base/status.h"
+#include "base/tensor.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
