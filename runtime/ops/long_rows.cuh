@@ -58,6 +58,11 @@ template <typename T> static __device__ inline int gp_long_count(const gp_long_r
   return (int)gp_long_groups(row.n, sizeof(T), (int)blockDim.x);
 }
 
+/* Where another row of the same length is kept, behind this one's. */
+template <typename T> static __device__ inline gp_pack<T> *gp_long_next(const gp_long_row<T> &row) {
+  return row.kept ? row.kept + gp_long_count(row) * blockDim.x : NULL;
+}
+
 /* Element k of this thread's group i; may be past the end. */
 template <typename T>
 static __device__ inline int64_t gp_long_at(const gp_long_row<T> &row, int i, int k) {

@@ -159,8 +159,7 @@ template <typename T> static __global__ void gradient_long(layer<T> a, bool keep
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x, n = a.n;
   const gp_long_row<T> x = gp_long_row_of(a.x + row * n, n, keep ? kept : NULL);
-  gp_long_row<T> dy = gp_long_row_of(a.dy + row * n, n, kept + gp_long_count(x) * blockDim.x);
-  if (!keep) dy.kept = NULL;
+  const gp_long_row<T> dy = gp_long_row_of(a.dy + row * n, n, gp_long_next(x));
   const gp_long_row<T> dx = gp_long_row_of<T>(a.to + row * n, n, NULL);
   const gp_long_row<T> w = gp_long_row_of<T>(a.w, n, NULL);
   const A mean = gp_get<A>(a.mean, a.stats, row), rstd = gp_get<A>(a.rstd, a.stats, row);

@@ -95,8 +95,7 @@ template <typename T> static __global__ void gradient_long(soft<T> a, bool keep)
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x;
   const gp_long_row<T> y = gp_long_row_of(a.x + row * a.n, a.n, keep ? kept : NULL);
-  gp_long_row<T> dy = gp_long_row_of(a.dy + row * a.n, a.n, kept + gp_long_count(y) * blockDim.x);
-  if (!keep) dy.kept = NULL;
+  const gp_long_row<T> dy = gp_long_row_of(a.dy + row * a.n, a.n, gp_long_next(y));
   const gp_long_row<T> dx = gp_long_row_of<T>(a.to + row * a.n, a.n, NULL);
   A total = 0;
   for (int i = 0; i < gp_long_count(y); i++) {
