@@ -8,7 +8,7 @@
 #ifndef GP_OPS_LONG_ROWS_CUH
 #define GP_OPS_LONG_ROWS_CUH
 
-#include "ops/lanes.cuh"
+#include "device/cuda/lanes.cuh"
 
 enum {
   GP_LONG_KEPT =

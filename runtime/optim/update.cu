@@ -7,7 +7,7 @@
 
 #include "device/cuda/device.cuh"
 #include "device/cuda/work.h"
-#include "ops/lanes.cuh"
+#include "device/cuda/lanes.cuh"
 
 enum {
   THREADS = 256,

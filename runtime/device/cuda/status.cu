@@ -4,7 +4,7 @@
  * Both stay on the GPU, so that a step needs no round trip. A broken value is usually not alone: a block
  * lowers the key once, with the first one that it has. */
 #include "device/cuda/work.h"
-#include "ops/strides.cuh"
+#include "device/cuda/strides.cuh"
 
 enum { THREADS = 256 };
 

@@ -1,11 +1,11 @@
-/* ops/strides.cuh - shapes, strides and single values as launchers and kernels need them.
+/* device/cuda/strides.cuh - shapes, strides and single values as launchers and kernels need them.
  *
  * The plugin links nothing of base/, so the questions that launchers ask about a meta are answered here
  * and in device/cuda/meta.cuh. Values of which there is one a row (means, ids, losses) are read and
  * written by their dtype at run time: one kernel then serves halves whose statistics are f32 and floats
  * whose statistics are their own type. */
-#ifndef GP_OPS_STRIDES_CUH
-#define GP_OPS_STRIDES_CUH
+#ifndef GP_DEVICE_CUDA_STRIDES_CUH
+#define GP_DEVICE_CUDA_STRIDES_CUH
 
 #include "device/cuda/meta.cuh"
 

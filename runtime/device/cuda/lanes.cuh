@@ -1,10 +1,10 @@
-/* ops/lanes.cuh - sums and maxima over rows on a GPU, in orders that the length alone decides.
+/* device/cuda/lanes.cuh - sums and maxima over rows on a GPU, in orders that the length alone decides.
  *
  * Thread t of a warp has lanes 2 t and 2 t + 1 of the 64 of ops/lanes.h, so sums have the very order (and
  * the bits) that they have on the CPU. Sums add by __fadd_rn, which the compiler never contracts with a
  * product. Rows are in ops/short_rows.cuh (a warp each) and ops/long_rows.cuh (a block each). */
-#ifndef GP_OPS_LANES_CUH
-#define GP_OPS_LANES_CUH
+#ifndef GP_DEVICE_CUDA_LANES_CUH
+#define GP_DEVICE_CUDA_LANES_CUH
 
 #include <math.h>
 
