@@ -4,7 +4,7 @@
  * Both stay on the GPU, so that a step needs no round trip. A broken value is usually not alone: a block
  * lowers the key once, with the first one that it has. */
 #include "device/cuda/work.h"
-#include "device/cuda/strides.cuh"
+#include "device/cuda/meta.cuh"
 
 enum { THREADS = 256 };
 
@@ -54,8 +54,8 @@ static __global__ void check_kernel(values<T> v, gp_gpu_fault *fault, uint32_t t
 
 template <typename T>
 static gp_status check(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag) {
-  const bool packed = gp_is_contiguous(value->meta) && gp_is_packed(value->data);
-  const int64_t n = gp_numel(&value->meta->shape);
+  const bool packed = gp_is_flat(value->meta) && gp_is_packed(value->data);
+  const int64_t n = gp_numel_of(value->meta);
   const values<T> v = {(const T *)value->data, gp_strides_of(value->meta, value->meta->shape.rank),
                        n, packed ? n / gp_pack<T>::count : 0};
   if (n == 0) return GP_OK;

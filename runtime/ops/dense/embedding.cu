@@ -42,7 +42,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *ca
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *w = &call->op.in[1], *out = &call->op.out[0];
-  const int64_t item = gp_item_bytes(w->meta->dtype), bytes = w->meta->shape.dim[1] * item;
+  const int64_t item = (int64_t)gp_item_of(w->meta->dtype), bytes = w->meta->shape.dim[1] * item;
   if (bytes % 16 == 0 && gp_is_packed(w->data) && gp_is_packed(out->data))
     return launch<gp_pack<uint32_t>>(gpu, call, bytes);
   switch (item) {

@@ -200,8 +200,7 @@ static parts parts_of(const gp_call *call, const gp_sort *sort) {
 }
 
 static gp_sort sort_of(const gp_call *call) {
-  return gp_sort_plan(gp_numel(&call->in[1].meta->shape),
-                      (uint64_t)call->out[0].meta->shape.dim[0]);
+  return gp_sort_plan(gp_numel_of(call->in[1].meta), (uint64_t)call->out[0].meta->shape.dim[0]);
 }
 
 /* n times 16 bytes, then `bytes` more. */
@@ -261,7 +260,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *ca
 /* Sums are kept in their own type, and entries hold 32 bits of an id and of a position. */
 static gp_status check(const gp_call *call) {
   const gp_dtype dtype = call->in[0].meta->dtype, to = call->out[0].meta->dtype;
-  const int64_t n = gp_numel(&call->in[1].meta->shape), count = call->out[0].meta->shape.dim[0];
+  const int64_t n = gp_numel_of(call->in[1].meta), count = call->out[0].meta->shape.dim[0];
   if (to != (dtype == GP_F64 ? GP_F64 : GP_F32))
     return gp_gpu_fail(GP_EDTYPE, "embedding_dw: the gradient's dtype is %d, expected f32 (f64)",
                        to);

@@ -23,7 +23,7 @@ template <typename T> struct square_terms {
 
 template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *call) {
   const square_terms<T> source = {(const T *)call->op.in[0].data, (const T *)call->op.in[1].data};
-  return gp_lines_run(gpu, source, gp_lines_flat(gp_numel(&call->op.in[0].meta->shape)),
+  return gp_lines_run(gpu, source, gp_lines_flat(gp_numel_of(call->op.in[0].meta)),
                       gp_sink_of(&call->op, 0), call->scratch);
 }
 
@@ -35,7 +35,7 @@ static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   (void)gpu;
   const gp_meta *a = call->in[0].meta;
-  *scratch = gp_lines_scratch(1, gp_numel(&a->shape)) * gp_sum_bytes(a->dtype);
+  *scratch = gp_lines_scratch(1, gp_numel_of(a)) * gp_sum_bytes(a->dtype);
   return GP_OK;
 }
 
@@ -76,7 +76,7 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   const gp_arg *in = call->op.in;
   const differences<T> d = {
       (const T *)in[0].data, (const T *)in[1].data,     in[2].data,
-      in[2].meta->dtype,     (T *)call->op.out[0].data, gp_numel(&in[0].meta->shape)};
+      in[2].meta->dtype,     (T *)call->op.out[0].data, gp_numel_of(in[0].meta)};
   const bool packed = gp_is_packed(d.a) && gp_is_packed(d.b) && gp_is_packed(d.da);
   const int64_t packs = packed ? d.n / gp_pack<T>::count : 0;
   if (d.n == 0) return GP_OK;

@@ -227,7 +227,7 @@ template <typename T> struct weight_terms {
 
 static gp_columns plan_dw(const gp_call *call) {
   const gp_meta *dy = call->in[0].meta;
-  return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / gp_item_bytes(dy->dtype));
+  return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / (int)gp_item_of(dy->dtype));
 }
 
 template <typename T> static gp_status weight_gradient(gp_gpu *gpu, const gp_gpu_call *call) {

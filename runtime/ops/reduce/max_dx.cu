@@ -3,7 +3,7 @@
  * Every element of the result is written once; zero bits are 0 in every float type, so the kernel knows
  * sizes only. */
 #include "ops/axis.h"
-#include "device/cuda/strides.cuh"
+#include "device/cuda/meta.cuh"
 
 enum { THREADS = 256 };
 
@@ -29,7 +29,7 @@ template <typename T> static __global__ void spread_kernel(spread<T> s, int64_t 
 }
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
-  const int64_t n = gp_numel(&call->out[0].meta->shape);
+  const int64_t n = gp_numel_of(call->out[0].meta);
   const spread<T> s = {(const T *)call->in[0].data, (const int64_t *)call->in[1].data,
                        (T *)call->out[0].data,
                        gp_axis_of(&call->out[0].meta->shape, call->attr->i[0])};
@@ -38,7 +38,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  switch (gp_item_bytes(call->op.out[0].meta->dtype)) {
+  switch (gp_item_of(call->op.out[0].meta->dtype)) {
   case 2: return launch<uint16_t>(gpu, &call->op);
   case 4: return launch<uint32_t>(gpu, &call->op);
   default: return launch<uint64_t>(gpu, &call->op);

@@ -33,7 +33,7 @@ static sum_plan plan_of(const gp_call *call) {
 
 static gp_columns columns_of(const sum_plan *p, gp_dtype dtype) {
   return gp_columns_plan(total_of(&p->kept), total_of(&p->reduced), p->width,
-                         16 / gp_item_bytes(dtype));
+                         16 / (int)gp_item_of(dtype));
 }
 
 static gp_lines lines_of(const sum_plan *p) {

@@ -7,7 +7,7 @@
 /* Halves count as 16-byte groups of 8 columns, so the plan needs the dtype of dy. */
 static gp_columns plan_of(const gp_call *call) {
   const gp_meta *dy = call->in[0].meta;
-  return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / gp_item_bytes(dy->dtype));
+  return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / (int)gp_item_of(dy->dtype));
 }
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *call) {

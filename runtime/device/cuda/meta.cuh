@@ -1,15 +1,21 @@
-/* device/cuda/strides.cuh - shapes, strides and single values as launchers and kernels need them.
+/* device/cuda/meta.cuh - shapes, strides and single values as launchers and kernels need them.
  *
- * The plugin links nothing of base/, so the questions that launchers ask about a meta are answered here
- * and in device/cuda/meta.cuh. Values of which there is one a row (means, ids, losses) are read and
- * written by their dtype at run time: one kernel then serves halves whose statistics are f32 and floats
- * whose statistics are their own type. */
-#ifndef GP_DEVICE_CUDA_STRIDES_CUH
-#define GP_DEVICE_CUDA_STRIDES_CUH
+ * The plugin links nothing of base/, so the questions that launchers ask about a meta are answered
+ * here. Values of which there is one a row (means, ids, losses) are read and written by their dtype at
+ * run time: one kernel then serves halves whose statistics are f32 and floats whose statistics are
+ * their own type. */
+#ifndef GP_DEVICE_CUDA_META_CUH
+#define GP_DEVICE_CUDA_META_CUH
 
-#include "device/cuda/meta.cuh"
+#include "device/cuda/device.cuh"
 
 /* ---- on the host --------------------------------------------------------------------------- */
+
+static inline int64_t gp_numel_of(const gp_meta *meta) {
+  int64_t n = 1;
+  for (int d = 0; d < meta->shape.rank; d++) n *= meta->shape.dim[d];
+  return n;
+}
 
 /* The last dim; 1 for a scalar. */
 static inline int64_t gp_width_of(const gp_meta *meta) {
@@ -21,6 +27,13 @@ static inline int64_t gp_rows_of(const gp_meta *meta) {
   int64_t n = 1;
   for (int d = 0; d + 1 < meta->shape.rank; d++) n *= meta->shape.dim[d];
   return n;
+}
+
+static inline size_t gp_item_of(gp_dtype dtype) {
+#define GP_ITEM(name, text, bytes, is_float) bytes,
+  static const size_t bytes_of[] = {GP_DTYPE_LIST(GP_ITEM)};
+#undef GP_ITEM
+  return bytes_of[dtype];
 }
 
 /* ---- strides ------------------------------------------------------------------------------- */
@@ -49,6 +62,11 @@ static inline gp_strides gp_strides_of(const gp_meta *meta, int dims) {
   gp_strides list = {};
   for (int d = 0; d < dims; d++) gp_strides_push(&list, meta->shape.dim[d], meta->stride[d]);
   return list;
+}
+
+static inline bool gp_is_flat(const gp_meta *meta) {
+  const gp_strides list = gp_strides_of(meta, meta->shape.rank);
+  return list.rank == 0 || (list.rank == 1 && list.stride[0] == 1) || gp_numel_of(meta) == 0;
 }
 
 /* Where element `index` (row-major) lies. Divisions of 32 bits where they do: they are several times
