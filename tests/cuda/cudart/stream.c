@@ -62,6 +62,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 /* ---- work ------------------------------------------------------------------------------------ */
 
 static cudaError_t append(cudaGraph_t graph, gp_host_work *work) {
+  work->next = NULL;
   *graph->end = work;
   graph->end = &work->next;
   return cudaSuccess;
