@@ -3,7 +3,6 @@
 -- DESIGN section 8, D1 D3 D4, with stages on GPUs of their own, on one GPU, and beside a CPU. Between stages on
 -- GPUs only every comparison is ==.
 
-local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
 local synchronous = require "tests.support.synchronous"
