@@ -16,12 +16,30 @@ static const gp_lane *lane_of(void *pipeline, int32_t device) {
   return &((gp_pipeline *)pipeline)->workers[device].lane;
 }
 
+/* The plugin, where the pipeline has a GPU. */
+static const gp_gpu_api *gpu_api(const gp_pipeline *p) {
+  for (int32_t d = 0; d < p->device_count; d++)
+    if (gp_lane_is_gpu(&p->workers[d].lane)) return p->workers[d].lane.api;
+  return NULL;
+}
+
+/* What GPUs send to a CPU device, and fetch from it, lies in pinned memory: copies then block nobody. */
 static gp_status take(void *pipeline, int32_t device, size_t bytes, void **memory) {
-  return gp_lane_alloc(lane_of(pipeline, device), bytes, memory);
+  const gp_lane *lane = lane_of(pipeline, device);
+  const gp_gpu_api *api = gpu_api(pipeline);
+  if (gp_lane_is_gpu(lane) || !api) return gp_lane_alloc(lane, bytes, memory);
+  GP_TRY(api->host_alloc(bytes, memory));
+  memset(*memory, 0, bytes);
+  return GP_OK;
 }
 
 static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
-  gp_lane_free(lane_of(pipeline, device), memory, bytes);
+  const gp_lane *lane = lane_of(pipeline, device);
+  const gp_gpu_api *api = gpu_api(pipeline);
+  if (gp_lane_is_gpu(lane) || !api)
+    gp_lane_free(lane, memory, bytes);
+  else
+    api->host_free(memory);
 }
 
 static bool shares(void *pipeline, int32_t a, int32_t b) {
@@ -38,13 +56,6 @@ static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call
   return lane->api->prepare(lane->gpu, op, call, scratch);
 }
 
-/* Packed weights pay on CPUs, and all stages must agree on the bits. */
-static bool has_gpu(const gp_pipeline *p) {
-  for (int32_t d = 0; d < p->device_count; d++)
-    if (gp_lane_is_gpu(&p->workers[d].lane)) return true;
-  return false;
-}
-
 static void free_plan(gp_plan *plan) {
   gp_wiring_free(plan);
   gp_plan_free(plan);
@@ -55,7 +66,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   gp_plan_env env = {.context = p,
                      .value = gp_arena_value,
                      .slot = gp_arena_slot,
-                     .packed = has_gpu(p) ? NULL : gp_arena_packed,
+                     .packed = gpu_api(p) ? NULL : gp_arena_packed, /* all must agree */
                      .take = take,
                      .give = give,
                      .shares = shares,

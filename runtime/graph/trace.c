@@ -60,13 +60,17 @@ gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *met
 }
 
 /* The same tensor captured twice is one constant. */
+/* Constants lie on the host: each stage takes them to its own device. One from a GPU is fetched each time
+ * that it is used, so it is not recognised. */
 gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   gp_graph *graph = &trace->graph;
+  gp_tensor *here;
   for (int32_t i = 0; i < graph->value_count; i++)
     if (graph->values[i].kind == GP_VALUE_CONST &&
         graph->constants[graph->values[i].index] == tensor)
       return *ref = i, GP_OK;
-  return gp_graph_constant(graph, gp_tensor_retain(tensor), ref);
+  GP_TRY(gp_tensor_fetch(tensor, &here));
+  return gp_graph_constant(graph, here, ref);
 }
 
 /* ---- parameters and buffers ---------------------------------------------------------------- */

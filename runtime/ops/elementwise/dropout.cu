@@ -116,7 +116,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 template <typename T> static gp_status drop_as(gp_gpu *gpu, const gp_call *op, const void *x) {
   constexpr int lanes = gp_pack<T>::count;
-  const int64_t n = gp_numel(&op->out[0].meta->shape);
+  const int64_t n = gp_numel_of(op->out[0].meta);
   const dropper<T> d = {(const T *)x, (T *)op->out[0].data, n, make_rule(op->attr)};
   const bool packed = gp_is_packed(d.x) && gp_is_packed(d.y);
   if (n == 0) return GP_OK;
@@ -131,7 +131,7 @@ static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const double p = op->attr->f[0];
   if (p == 0) return gp_move(gpu, out, in);
   if (p == 1) return gp_clear(gpu, out);
-  const bool contiguous = gp_is_contiguous(in->meta);
+  const bool contiguous = gp_is_flat(in->meta);
   if (!contiguous) GP_GPU_TRY(gp_move(gpu, out, in));
   GP_BY_FLOAT(out->meta->dtype, return drop_as<T>(gpu, op, contiguous ? in->data : out->data))
   return GP_OK;

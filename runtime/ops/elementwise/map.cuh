@@ -7,7 +7,8 @@
  *
  * A thread takes a unit of the walk: so many neighbouring elements that the widest operand's fill 16 bytes
  * (or one, where operands are not aligned for that). An element's bits never depend on its unit. All of a
- * unit's inputs are read before its outputs are written, so the output may be an input's memory. */
+ * unit's inputs are read before its outputs are written, so the output may be an input's memory. Functors of
+ * all files share one namespace: their names differ. */
 #ifndef GP_OPS_ELEMENTWISE_MAP_CUH
 #define GP_OPS_ELEMENTWISE_MAP_CUH
 

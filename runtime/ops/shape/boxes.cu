@@ -17,7 +17,7 @@ template <typename T> struct zero {
 
 enum { TILE_THREADS = 256 };
 
-/* A tile is side x side elements, lines of at least 128 bytes on both sides. Its rows are one bank longer
+/* A tile is side x side elements, lines of 64 bytes or more on both sides. Its rows are one bank longer
  * than a power of two: a column then touches all banks. */
 template <typename T> struct tile_of {
   static const int side = sizeof(T) >= 4 ? 32 : 64;

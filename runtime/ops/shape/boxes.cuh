@@ -4,7 +4,7 @@
 #ifndef GP_OPS_SHAPE_BOXES_CUH
 #define GP_OPS_SHAPE_BOXES_CUH
 
-#include "device/cuda/meta.cuh"
+#include "ops/bits.cuh"
 
 /* to = from, which has its dtype and broadcasts to its shape. Neither need be contiguous. */
 gp_status gp_move(gp_gpu *gpu, const gp_arg *to, const gp_arg *from);

@@ -17,7 +17,7 @@ static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
     const gp_meta from = gp_rows_meta(out->meta->dtype, whole.outer, part, part);
     const gp_arg box = {column, &to}, input = {call->op.in[i].data, &from};
     GP_GPU_TRY(gp_move(gpu, &box, &input));
-    column += part * gp_item_bytes(out->meta->dtype);
+    column += part * (int64_t)gp_item_of(out->meta->dtype);
   }
   return GP_OK;
 }

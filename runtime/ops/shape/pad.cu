@@ -11,7 +11,7 @@ static gp_status fill_columns(gp_gpu *gpu, const gp_call *op, int64_t first, int
   const gp_dtype dtype = out->meta->dtype;
   const gp_axis axis = gp_axis_of(&out->meta->shape, op->attr->i[0]);
   const gp_meta to = gp_rows_meta(dtype, axis.outer, part * axis.inner, axis.size * axis.inner);
-  const gp_arg box = {(char *)out->data + first * axis.inner * gp_item_bytes(dtype), &to};
+  const gp_arg box = {(char *)out->data + first * axis.inner * (int64_t)gp_item_of(dtype), &to};
   if (!x) return gp_clear(gpu, &box);
   const gp_meta from = gp_rows_meta(dtype, axis.outer, part * axis.inner, part * axis.inner);
   const gp_arg input = {x->data, &from};
