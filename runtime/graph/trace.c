@@ -98,6 +98,12 @@ static gp_status raw_param(gp_trace *trace, int32_t index, gp_ref *ref) {
   return gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref);
 }
 
+/* Buffers are state that a layer writes, which halves would not hold. */
+gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param) {
+  gp_dtype dtype = gp_param_meta(param)->dtype;
+  return dtype == GP_F32 && !gp_param_is_buffer(param) ? trace->half : dtype;
+}
+
 /* The cast of it that this layer made before; GP_NONE if there is none. */
 static gp_ref find_cast(const gp_trace *trace, gp_ref param) {
   const gp_graph *graph = &trace->graph;
@@ -140,8 +146,8 @@ gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
     if (gp_param_is_buffer(param)) GP_TRY(take_snapshot(trace, index, value));
   }
   *ref = trace->param_refs[index];
-  bool master = trace->half != GP_F32 && !gp_param_is_buffer(param);
-  return master && gp_trace_meta(trace, *ref)->dtype == GP_F32 ? cast_master(trace, ref) : GP_OK;
+  bool master = gp_trace_reads(trace, param) != gp_param_meta(param)->dtype;
+  return master ? cast_master(trace, ref) : GP_OK;
 }
 
 /* The buffer behind a snapshot, for assign; GP_NONE for anything else. */
