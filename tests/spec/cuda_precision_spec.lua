@@ -23,7 +23,9 @@ end
 
 local function mlp()
   gp.seed(3)
-  return nn.Sequential { nn.Linear(6, 24), nn.GELU("tanh"), nn.LayerNorm(24), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 3) }
+  return nn.Sequential {
+    nn.Linear(6, 24), nn.GELU("tanh"), nn.LayerNorm(24), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 3),
+  }
 end
 
 local SETUPS = {

@@ -37,7 +37,7 @@ describe("gp.pipeline refuses", function()
     { { devices = { { "cpu:0", threads = 0 } } }, "option 'threads' is 0, expected an integer >= 1" },
     { { loss = 3 }, "option 'loss' is 3, expected a function" },
     { { loss = {} }, "option 'loss' is a table, expected a function" },
-    { { precision = "f16" }, "option 'precision' is \"f16\" (string)" },
+    { { precision = "f8" }, "option 'precision' is \"f8\" (string)" },
     { { finite = 1 }, "option 'finite' is 1, expected true or false" },
     { { schedule = {} }, "there is no schedule nil" },
     { { sample = { 3 } }, "sample: the input is 3, expected a tensor" },
