@@ -106,7 +106,7 @@ static gp_status clip_on_host(gp_param *const *params, int count, double max, do
     gp_tensor_free(grad);
   }
   *result = sqrt(sum);
-  for (int i = 0; i < count && *result > max; i++) {
+  for (int i = 0; i<count && * result> max; i++) {
     gp_param_grad(params[i], &grad);
     if (!grad) continue;
     gp_optim_scale(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad),
