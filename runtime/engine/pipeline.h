@@ -9,6 +9,7 @@
  *   execute.c    one program on one device
  *   update.c     reductions and updates as actions of the schedule
  *   clip.c       gradients clipped by their norm
+ *   scaling.h    the loss scale of f16
  *   wiring.h     what GPUs need besides
  *   finish.c     losses, buffers, failures
  *   watchdog.c   runs that make no progress: released, given up, or lost
@@ -172,6 +173,9 @@ struct gp_pipeline {
   uint64_t seed;
   uint32_t step, split_step;
   bool finite, closed, spin, broken; /* broken: some stages were updated and others not */
+  gp_loss_scale scaling;             /* scale 0: none */
+  /* The gradients that are there are not finite, so that nobody is updated; resumed: they were added to. */
+  bool overflow, resumed;
   gp_faults faults;
   gp_watch watch;
   gp_optimizer *optimizer; /* attached: updates are actions of the schedule; counted */
@@ -297,6 +301,10 @@ gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_
                               const gp_optim_hyper *hyper, int64_t step);
 gp_status gp_optimizer_clip(gp_optimizer *optimizer, double max);
 bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
+
+/* clip.c: of all of them that have a gradient; in one order for every cut */
+gp_status gp_gradients_squares(gp_param *const *params, int count, double *sum);
+gp_status gp_gradients_scale(gp_param *const *params, int count, double factor);
 
 /* finish.c */
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);
