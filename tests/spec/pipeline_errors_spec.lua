@@ -32,7 +32,8 @@ describe("gp.pipeline refuses", function()
     { { chnks = 2 }, "unknown option 'chnks' (did you mean 'chunks'?)" },
     { { devices = {} }, "devices is empty, expected at least one" },
     { { devices = { "gpu" } },
-      "device 'gpu' cannot be used: there is no device 'gpu', expected cpu:0, cuda:0, or a part of a GPU such as cuda:0/1of4" },
+      "device 'gpu' cannot be used: there is no device 'gpu', expected cpu:0, cuda:0, or a part of a GPU such as "
+        .. "cuda:0/1of4" },
     { { devices = { 0 } }, "a device is 0, expected a name such as \"cpu:0\"" },
     { { devices = { { "cpu:0", threads = 0 } } }, "option 'threads' is 0, expected an integer >= 1" },
     { { loss = 3 }, "option 'loss' is 3, expected a function" },
