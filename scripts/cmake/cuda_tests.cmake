@@ -94,16 +94,23 @@ foreach(source ${C_TESTS})
   endif()
 endforeach()
 
-# Specs of GPUs run on the host's form; a second time with the blocks of kernels in reverse order.
-foreach(spec ${SPECS})
-  get_filename_component(name ${spec} NAME_WE)
-  if(NOT name MATCHES "^cuda_" OR NOT BUSTED)
-    continue()
+# Specs of GPUs run on the host's form; those of single kernels a second time, with their blocks in reverse order.
+function(gpipe_spec_on_host test spec)
+  get_test_property(spec/${spec} ENVIRONMENT environment)
+  if(NOT TEST spec/${test})
+    add_test(NAME spec/${test} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+      COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${spec}.lua)
   endif()
-  get_test_property(spec/${name} ENVIRONMENT environment)
-  add_test(NAME spec/${name}_reversed WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
-    COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
-  set_tests_properties(spec/${name} PROPERTIES ENVIRONMENT "${environment};${HOST_PLUGIN}")
-  set_tests_properties(spec/${name}_reversed PROPERTIES TIMEOUT ${SPEC_LIMIT}
-    ENVIRONMENT "${environment};${HOST_PLUGIN};GPIPE_TEST_REVERSE=1")
+  set_tests_properties(spec/${test} PROPERTIES TIMEOUT ${SPEC_LIMIT}
+    ENVIRONMENT "${environment};${HOST_PLUGIN};${ARGN}")
+endfunction()
+
+foreach(path ${SPECS})
+  get_filename_component(spec ${path} NAME_WE)
+  if(BUSTED AND spec MATCHES "^cuda_(ops|gradients)_")
+    gpipe_spec_on_host(${spec}_reversed ${spec} "GPIPE_TEST_REVERSE=1")
+  endif()
+  if(BUSTED AND spec MATCHES "^cuda_")
+    gpipe_spec_on_host(${spec} ${spec})
+  endif()
 endforeach()
