@@ -2,11 +2,11 @@
  *
  * The step block lies in the GPU's memory, so the kernel reads it: the host does not know what it will
  * hold when a captured step is replayed. */
-#include "ops/meta.cuh"
+#include "device/cuda/meta.cuh"
 
 static __global__ void seed_kernel(const gp_step_block *step, bool counted, double value,
                                    gp_sink out) {
-  gp_sink_put(out, 0, counted ? step->inverse_count : value);
+  gp_sink_put(out, 0, step->scale * (counted ? step->inverse_count : value));
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
