@@ -2,9 +2,10 @@
 local gp = require "gpipe"
 local asynchronous = require "tests.support.asynchronous"
 local gpu = require "tests.support.gpu"
+local placements = require "tests.support.placements"
 local synchronous = require "tests.support.synchronous"
 local training = require "tests.support.training"
-local on_gpu = gpu.on(it, pending)
+local on_gpu = gpu.spec(it, pending)
 
 local M = 8 -- micro-batches: enough for the schedules that want twice as many as devices
 
@@ -26,40 +27,40 @@ local function device_count(case, stages)
   end
 end
 
--- What one stage gives, by the number of copies of the weights.
+-- What one stage gives, by how the update is made.
 local wanted = {}
-local function reference(made, copies, update)
-  local key = copies .. update
-  if not wanted[key] then
+local function reference(made, update)
+  if not wanted[update] then
     local options = { balance = { 8 }, devices = { "cuda:0" }, chunks = M, schedule = "gpipe" }
-    wanted[key] = synchronous.run(made, options, synchronous.UPDATES[update])
+    wanted[update] = synchronous.run(made, options, synchronous.UPDATES[update])
   end
-  return wanted[key]
+  return wanted[update]
 end
 
 describe("a schedule on GPUs", function()
   for _, case in ipairs(synchronous.CASES) do
-    for _, update in ipairs { "step", "use", "free" } do
+    -- Two copies of the weights add their gradients before they are updated.
+    for _, update in ipairs(synchronous.COPIES[case[1]] and { "step", "use" } or { "step", "use", "free" }) do
       on_gpu(("gives the bits of one stage: %s, update %s"):format(synchronous.title(case), update), function()
         local stages = stages_of(case)
         local made = synchronous.regression { steps = 4 }
         local run_on = function(placement)
           return synchronous.run(made, {
             balance = synchronous.cut(8, stages), chunks = M, schedule = synchronous.schedule(case),
-            devices = gpu.devices(placement, device_count(case, stages)),
+            devices = placements.devices(placement, device_count(case, stages)),
           }, synchronous.UPDATES[update])
         end
         local first
-        for _, placement in ipairs(gpu.placements()) do
+        for _, placement in ipairs(placements.names()) do
           local run = run_on(placement)
           first = first or run
           assert.is_nil(training.difference(first, run))
         end
         -- Two copies of the weights add two sums: near the others, not equal.
         if synchronous.COPIES[case[1]] then
-          assert.is_true(synchronous.distance(first, reference(made, 1, update)) < 1e-4)
+          assert.is_true(synchronous.distance(first, reference(made, update)) < 1e-4)
         else
-          assert.is_nil(training.difference(reference(made, 1, update), first))
+          assert.is_nil(training.difference(reference(made, update), first))
         end
       end)
     end
@@ -88,12 +89,12 @@ describe("an asynchronous schedule on GPUs", function()
         return { losses = losses, first = {}, gradients = {}, state = pipe:state_dict() }
       end
       local first
-      for _, placement in ipairs(gpu.placements()) do
-        local got = run(gpu.devices(placement, 4))
+      for _, placement in ipairs(placements.names()) do
+        local got = run(placements.devices(placement, 4))
         first = first or got
         assert.is_nil(training.difference(first, got))
       end
-      assert.is_true(synchronous.distance(first, run(nil)) < 2e-3)
+      assert.is_true(synchronous.distance(first, run { "cpu:0", "cpu:0", "cpu:0", "cpu:0" }) < 2e-3)
     end)
   end
 end)

@@ -1,68 +1,27 @@
--- tests/support/gpu.lua - what the specs of GPUs share: whether there are any, and ways to place stages on them.
---
--- On machines without a GPU the build runs these specs on the plugin's form for the host, which shows two.
+-- tests/support/gpu.lua - specs that need a GPU: they say so where there is none.
 
 local core = require "gpipe.core"
 
 local gpu = {}
 
---- How many there are.
----@return integer
-function gpu.count()
-  local found = core.gpus()
-  return found and #found or 0
-end
+--- How many GPUs there are; on the host's form of the kernels (tests/cuda) as many as it claims.
+function gpu.count() return #(core.gpus() or {}) end
 
---- A spec's `it` that says so where there are fewer GPUs than it needs (busted knows its words in specs only).
+--- An `it` for machines with so many GPUs (1 unless said), made of busted's own, which only specs see.
+--- ```lua
+--- local on_gpu = gpu.spec(it, pending)
+--- on_gpu("adds", function() end)
+--- ```
 ---@param it function
 ---@param pending function
----@return fun(sentence: string, f: fun(), least: integer?)
-function gpu.on(it, pending)
-  return function(sentence, f, least)
+---@return fun(sentence: string, f: function, wanted?: integer)
+function gpu.spec(it, pending)
+  return function(sentence, f, wanted)
     it(sentence, function()
-      if gpu.count() == 0 then pending("no CUDA device") return end
-      if gpu.count() < (least or 1) then pending(("fewer than %d CUDA devices"):format(least)) return end
-      f()
+      if gpu.count() >= (wanted or 1) then f() return end
+      pending(gpu.count() == 0 and "no CUDA device" or "too few CUDA devices")
     end)
   end
-end
-
--- Names by the number of a stage, from 0.
-local placements = {
-  same = function() return "cuda:0" end,                        -- several logical devices on one GPU
-  parts = function(s) return ("cuda:0/%dof2"):format(s % 2) end, -- each on multiprocessors of its own
-  two = function(s) return "cuda:" .. s % 2 end,                -- values cross with every stage
-  mixed = function(s) return (s % 2 == 0 and "cpu:" or "cuda:") .. (s % 2 == 0 and s or 0) end,
-}
-
---- Names of the placements that are on GPUs alone and that this machine has the GPUs for.
----@return string[]
-function gpu.placements()
-  return gpu.count() > 1 and { "same", "parts", "two" } or { "same", "parts" }
-end
-
---- Devices for so many stages.
----@param placement "same"|"parts"|"two"|"mixed"
----@param stages integer
----@return string[]
-function gpu.devices(placement, stages)
-  local list = {}
-  for s = 0, stages - 1 do list[s + 1] = placements[placement](s) end
-  return list
-end
-
---- Copies of a table of options, one per placement, with the devices that it puts them on.
----@param options table with `balance` or `stages`
----@return table[]
-function gpu.placed(options)
-  local list = {}
-  for i, placement in ipairs(gpu.placements()) do
-    local copy = {}
-    for key, value in pairs(options) do copy[key] = value end
-    copy.devices = gpu.devices(placement, #options.balance)
-    list[i] = copy
-  end
-  return list
 end
 
 return gpu
