@@ -28,10 +28,15 @@ static place place_of(const gp_worker *worker, const gp_plan *plan, int64_t micr
                  desk->memory + slot * desk->bytes};
 }
 
-/* Bytes of the first `rows` rows of what was given for the whole mini-batch. */
+/* Bytes of so many rows of what was given for the whole mini-batch. */
 static size_t rows_bytes(const gp_plan *plan, const gp_tensor *tensor, int64_t rows) {
   size_t all = (size_t)gp_plan_first_row(plan, plan->step_micros);
   return gp_meta_bytes(gp_tensor_meta(tensor)) / all * (size_t)rows;
+}
+
+/* Where the rows of a micro-batch begin, behind those of the micro-batches before. */
+static size_t micro_at(const gp_plan *plan, const gp_tensor *tensor, int64_t own) {
+  return (size_t)own * gp_desk_stride(rows_bytes(plan, tensor, plan->shapes[0].rows));
 }
 
 /* ---- there --------------------------------------------------------------------------------- */
@@ -48,8 +53,9 @@ static gp_status send_rows(gp_worker *worker, const gp_plan *plan, const place *
                            const gp_tensor *tensor, int32_t micro) {
   size_t first = rows_bytes(plan, tensor, gp_plan_first_row(plan, micro));
   size_t end = rows_bytes(plan, tensor, gp_plan_first_row(plan, micro + 1));
-  memcpy(at->here + offset + first, (char *)gp_tensor_data(tensor) + first, end - first);
-  return send(worker, at, offset + first, end - first);
+  offset += micro_at(plan, tensor, micro);
+  memcpy(at->here + offset, (char *)gp_tensor_data(tensor) + first, end - first);
+  return send(worker, at, offset, end - first);
 }
 
 static gp_status send_micro(gp_worker *worker, const gp_plan *plan, const gp_feed *feed,
@@ -111,19 +117,19 @@ void gp_desk_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, i
   const gp_plan *plan = worker->pipeline->run.plan;
   const gp_desk *desk = desk_of(worker, plan);
   char *there = place_of(worker, plan, micro).there;
-  int64_t own = micro % plan->step_micros, row = feed->rows[own];
+  int64_t own = micro % plan->step_micros;
   void **frame = worker->frame;
   frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = (double *)(there + desk->losses) + own;
   frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = counts_at(there, desk, plan, task->copy) + own;
   if (feed->output)
     frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] =
-        there + desk->output + rows_bytes(plan, feed->output, row);
+        there + desk->output + micro_at(plan, feed->output, own);
   if (feed->out_grad)
-    frame[GP_BASE_OUT_GRAD] = there + desk->out_grad + rows_bytes(plan, feed->out_grad, row);
+    frame[GP_BASE_OUT_GRAD] = there + desk->out_grad + micro_at(plan, feed->out_grad, own);
   for (int k = 0; k < feed->input_count; k++)
-    frame[GP_BASE_INPUT + k] = there + desk->input[k] + rows_bytes(plan, feed->inputs[k], row);
+    frame[GP_BASE_INPUT + k] = there + desk->input[k] + micro_at(plan, feed->inputs[k], own);
   for (int k = 0; k < feed->target_count; k++)
-    frame[GP_BASE_TARGET + k] = there + desk->target[k] + rows_bytes(plan, feed->targets[k], row);
+    frame[GP_BASE_TARGET + k] = there + desk->target[k] + micro_at(plan, feed->targets[k], own);
 }
 
 /* After the last count of what step was given: each mini-batch of the schedule by itself. */
@@ -184,7 +190,8 @@ static void take_results(const gp_worker *worker, const gp_run *run, const gp_ta
   if (!last || !feed->output) return;
   size_t first = rows_bytes(plan, feed->output, feed->rows[own]);
   size_t bytes = rows_bytes(plan, feed->output, plan->shapes[task->shape].rows);
-  memcpy((char *)gp_tensor_data(feed->output) + first, here + desk->output + first, bytes);
+  memcpy((char *)gp_tensor_data(feed->output) + first,
+         here + desk->output + micro_at(plan, feed->output, own), bytes);
 }
 
 /* Mini-batches that this range has tasks of. */

@@ -7,7 +7,7 @@
 #ifndef GP_OPS_IDS_CUH
 #define GP_OPS_IDS_CUH
 
-#include "ops/meta.cuh"
+#include "device/cuda/meta.cuh"
 
 struct gp_ids {
   const void *data;

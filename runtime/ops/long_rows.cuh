@@ -8,7 +8,7 @@
 #ifndef GP_OPS_LONG_ROWS_CUH
 #define GP_OPS_LONG_ROWS_CUH
 
-#include "ops/lanes.cuh"
+#include "device/cuda/lanes.cuh"
 
 enum {
   GP_LONG_KEPT =
@@ -56,6 +56,11 @@ static __device__ inline gp_long_row<T> gp_long_row_of(const T *data, int64_t n,
 /* Number of groups that this block's threads have. */
 template <typename T> static __device__ inline int gp_long_count(const gp_long_row<T> &row) {
   return (int)gp_long_groups(row.n, sizeof(T), (int)blockDim.x);
+}
+
+/* Where another row of the same length is kept, behind this one's. */
+template <typename T> static __device__ inline gp_pack<T> *gp_long_next(const gp_long_row<T> &row) {
+  return row.kept ? row.kept + gp_long_count(row) * blockDim.x : NULL;
 }
 
 /* Element k of this thread's group i; may be past the end. */

@@ -7,7 +7,7 @@
 
 #include "device/cuda/device.cuh"
 #include "device/cuda/work.h"
-#include "ops/lanes.cuh"
+#include "device/cuda/lanes.cuh"
 
 enum {
   THREADS = 256,
@@ -109,7 +109,8 @@ static __global__ void update_kernel(factors<T> f, slice<T> s, int64_t packs) {
     if (Rule::moments > 1) ((pack *)s.v)[i] = v;
   }
   for (int64_t i = packs * pack::count + me; i < s.n; i += all)
-    Rule::apply(f, s.p + i, s.g[i], s.m + i, s.v + i);
+    Rule::apply(f, s.p + i, s.g[i], Rule::moments > 0 ? s.m + i : NULL,
+                Rule::moments > 1 ? s.v + i : NULL);
 }
 
 /* How many 16-byte groups there are at addresses that are all aligned; `addresses`: or of them. */

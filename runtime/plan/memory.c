@@ -9,7 +9,7 @@
 #include "base/tensor.h"
 #include "plan/plan.h"
 
-enum { ALIGNMENT = 256 }; /* of every part: what GPUs like best */
+enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 
 /* A part of a device's block. */
 typedef struct part {
@@ -169,12 +169,11 @@ static void note_reads(const gp_program *program, gp_desk *desk) {
     }
 }
 
-/* Whole mini-batches: the value of each row, as often as there are rows. */
+/* A place for each micro-batch, of the size of a larger one. */
 static gp_status place_rows(const gp_plan *plan, const gp_meta *meta, size_t *offset, size_t *end) {
-  size_t row = gp_meta_bytes(meta) / (size_t)plan->shapes[0].rows, bytes;
+  size_t bytes;
   *offset = *end;
-  GP_TRY(gp_size_mul(row, (size_t)gp_plan_first_row(plan, plan->step_micros), &bytes));
-  GP_TRY(gp_size_align(bytes, ALIGNMENT, &bytes));
+  GP_TRY(gp_size_mul(gp_desk_stride(gp_meta_bytes(meta)), (size_t)plan->step_micros, &bytes));
   return gp_size_add(*end, bytes, end);
 }
 

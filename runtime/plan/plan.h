@@ -147,6 +147,16 @@ typedef struct gp_versions {
   size_t stash_bytes; /* of one */
 } gp_versions;
 
+enum {
+  GP_PLAN_ALIGNMENT = 256
+}; /* bytes: of every part of a device's memory, what GPUs like best */
+
+/* From the rows of one micro-batch on a desk to those of the next: no two of them share what one access of
+ * the memory moves, because one is written while the other is read. bytes: of a larger micro-batch. */
+static inline size_t gp_desk_stride(size_t bytes) {
+  return (bytes + GP_PLAN_ALIGNMENT - 1) / GP_PLAN_ALIGNMENT * GP_PLAN_ALIGNMENT;
+}
+
 /* What a GPU has of a mini-batch, one after the other, and the same in pinned memory of the host: what is
  * sent there ends with the fault word, what is fetched begins with it. Offsets in bytes. */
 typedef struct gp_desk {

@@ -86,6 +86,14 @@ foreach(source ${TABLE_TESTS})
   set_property(TEST cuda/${name}_reversed APPEND PROPERTY ENVIRONMENT "GPIPE_TEST_REVERSE=1")
 endforeach()
 
+# Tests of the C harness that ask for a plugin get this one.
+foreach(source ${C_TESTS})
+  get_filename_component(name ${source} NAME_WE)
+  if(name MATCHES "^cuda_")
+    set_property(TEST c/${name} APPEND PROPERTY ENVIRONMENT "${HOST_PLUGIN}")
+  endif()
+endforeach()
+
 # Specs of GPUs run on the host's form; a second time with the blocks of kernels in reverse order.
 foreach(spec ${SPECS})
   get_filename_component(name ${spec} NAME_WE)

@@ -65,6 +65,7 @@ template <> __device__ inline gp_bf16 gp_store<gp_bf16>(float x) { return __floa
 template <> __device__ inline gp_f16 gp_store<gp_f16>(float x) { return __float2half_rn(x); }
 
 /* Run the statement with T as the element type of a float dtype. */
+/* clang-format off */
 #define GP_BY_FLOAT(dtype, statement)                                                              \
   switch (dtype) {                                                                                 \
   case GP_F32: { typedef float T; statement; } break;                                              \
@@ -72,6 +73,7 @@ template <> __device__ inline gp_f16 gp_store<gp_f16>(float x) { return __float2
   case GP_BF16: { typedef gp_bf16 T; statement; } break;                                           \
   default: { typedef gp_f16 T; statement; } break;                                                 \
   }
+/* clang-format on */
 
 /* ---- 16 bytes at a time -------------------------------------------------------------------- */
 

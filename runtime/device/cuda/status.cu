@@ -4,7 +4,7 @@
  * Both stay on the GPU, so that a step needs no round trip. A broken value is usually not alone: a block
  * lowers the key once, with the first one that it has. */
 #include "device/cuda/work.h"
-#include "ops/meta.cuh"
+#include "device/cuda/meta.cuh"
 
 enum { THREADS = 256 };
 
@@ -17,31 +17,34 @@ template <typename T> static __device__ bool is_finite(T x) {
   return value - value == 0; /* inf - inf and NaN - NaN are NaN */
 }
 
-/* The first of this thread's elements that is not finite. packs: as many can be read by 16 bytes. */
-template <typename T>
-static __device__ unsigned long long find_broken(const T *x, const gp_strides &at, int64_t n,
-                                                 int64_t packs) {
+template <typename T> struct values {
+  const T *x;
+  gp_strides at;
+  int64_t n, packs; /* packs: as many groups can be read by 16 bytes */
+};
+
+/* The first of this thread's elements that is not finite. */
+template <typename T> static __device__ unsigned long long find_broken(const values<T> &v) {
   const int64_t me = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   const int64_t all = (int64_t)gridDim.x * THREADS;
   unsigned long long first = NONE;
-  for (int64_t i = me; i < packs && first == NONE; i += all) {
-    const gp_pack<T> group = ((const gp_pack<T> *)x)[i];
+  for (int64_t i = me; i < v.packs && first == NONE; i += all) {
+    const gp_pack<T> group = ((const gp_pack<T> *)v.x)[i];
 #pragma unroll
     for (int k = gp_pack<T>::count - 1; k >= 0; k--)
       if (!is_finite(group.at[k])) first = i * gp_pack<T>::count + k;
   }
-  for (int64_t i = packs * gp_pack<T>::count + me; i < n && first == NONE; i += all)
-    if (!is_finite(x[gp_offset_of(at, i)])) first = i;
+  for (int64_t i = v.packs * gp_pack<T>::count + me; i < v.n && first == NONE; i += all)
+    if (!is_finite(v.x[gp_offset_of(v.at, i)])) first = i;
   return first;
 }
 
 template <typename T>
-static __global__ void check_kernel(const T *x, gp_strides at, int64_t n, int64_t packs,
-                                    gp_gpu_fault *fault, uint32_t tag) {
+static __global__ void check_kernel(values<T> v, gp_gpu_fault *fault, uint32_t tag) {
   __shared__ unsigned long long block_first;
   if (threadIdx.x == 0) block_first = NONE;
   __syncthreads();
-  const unsigned long long first = find_broken(x, at, n, packs);
+  const unsigned long long first = find_broken(v);
   if (first != NONE) atomicMin(&block_first, first);
   __syncthreads();
   if (threadIdx.x == 0 && block_first != NONE)
@@ -51,13 +54,13 @@ static __global__ void check_kernel(const T *x, gp_strides at, int64_t n, int64_
 
 template <typename T>
 static gp_status check(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag) {
-  const int64_t n = gp_numel_of(value->meta);
-  const gp_strides at = gp_strides_of(value->meta, value->meta->shape.rank);
   const bool packed = gp_is_flat(value->meta) && gp_is_packed(value->data);
-  const int64_t packs = packed ? n / gp_pack<T>::count : 0;
+  const int64_t n = gp_numel_of(value->meta);
+  const values<T> v = {(const T *)value->data, gp_strides_of(value->meta, value->meta->shape.rank),
+                       n, packed ? n / gp_pack<T>::count : 0};
   if (n == 0) return GP_OK;
-  return GP_LAUNCH(gpu, check_kernel<T>, gp_blocks(packed ? packs : n, THREADS), THREADS, 0,
-                   (const T *)value->data, at, n, packs, fault, tag);
+  return GP_LAUNCH(gpu, check_kernel<T>, gp_blocks(packed ? v.packs : n, THREADS), THREADS, 0, v,
+                   fault, tag);
 }
 
 gp_status gp_gpu_work_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault,

@@ -5,6 +5,7 @@
  * terms are made as they are read. */
 #include "ops/long_rows.cuh"
 #include "ops/reduce/columns.cuh"
+#include "ops/short_rows.cuh"
 
 /* What the kernels of one direction share; mean and rstd are of dtype `stats`. */
 template <typename T> struct layer {
@@ -25,7 +26,8 @@ static __device__ void put_stats(const layer<T> &a, int64_t row, A mean, A rstd)
   gp_put(a.rstd, a.stats, row, rstd);
 }
 
-template <typename T, int E> static __global__ void normalise_short(layer<T> a) {
+template <typename T, int E>
+static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -124,7 +126,8 @@ const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
 /* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)). */
-template <typename T, int E> static __global__ void gradient_short(layer<T> a) {
+template <typename T, int E>
+static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -156,8 +159,7 @@ template <typename T> static __global__ void gradient_long(layer<T> a, bool keep
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x, n = a.n;
   const gp_long_row<T> x = gp_long_row_of(a.x + row * n, n, keep ? kept : NULL);
-  gp_long_row<T> dy = gp_long_row_of(a.dy + row * n, n, kept + gp_long_count(x) * blockDim.x);
-  if (!keep) dy.kept = NULL;
+  const gp_long_row<T> dy = gp_long_row_of(a.dy + row * n, n, gp_long_next(x));
   const gp_long_row<T> dx = gp_long_row_of<T>(a.to + row * n, n, NULL);
   const gp_long_row<T> w = gp_long_row_of<T>(a.w, n, NULL);
   const A mean = gp_get<A>(a.mean, a.stats, row), rstd = gp_get<A>(a.rstd, a.stats, row);

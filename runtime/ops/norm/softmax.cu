@@ -4,7 +4,8 @@
  * exponentials are found in one pass; the second pass reads what the first one kept. Results may be
  * written over an input: a thread writes only elements that it has read for the last time. */
 #include "ops/long_rows.cuh"
-#include "ops/meta.cuh"
+#include "ops/short_rows.cuh"
+#include "device/cuda/meta.cuh"
 
 /* dy is NULL in the forward direction, where x is the input; else x is the output. */
 template <typename T> struct soft {
@@ -16,7 +17,7 @@ template <typename T> struct soft {
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-template <typename T, int E> static __global__ void softmax_short(soft<T> a) {
+template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) softmax_short(soft<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -69,7 +70,8 @@ static __device__ gp_compute<T> gradient(const soft<T> &a, gp_compute<T> dy, gp_
   return a.log ? dy - gp_exp_of<T>(y) * total : y * (dy - total);
 }
 
-template <typename T, int E> static __global__ void gradient_short(soft<T> a) {
+template <typename T, int E>
+static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(soft<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -93,8 +95,7 @@ template <typename T> static __global__ void gradient_long(soft<T> a, bool keep)
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x;
   const gp_long_row<T> y = gp_long_row_of(a.x + row * a.n, a.n, keep ? kept : NULL);
-  gp_long_row<T> dy = gp_long_row_of(a.dy + row * a.n, a.n, kept + gp_long_count(y) * blockDim.x);
-  if (!keep) dy.kept = NULL;
+  const gp_long_row<T> dy = gp_long_row_of(a.dy + row * a.n, a.n, gp_long_next(y));
   const gp_long_row<T> dx = gp_long_row_of<T>(a.to + row * a.n, a.n, NULL);
   A total = 0;
   for (int i = 0; i < gp_long_count(y); i++) {

@@ -7,6 +7,7 @@
 #define GP_OPS_REDUCE_LINES_CUH
 
 #include "ops/reduce/terms.cuh"
+#include "ops/short_rows.cuh"
 
 enum { GP_PIECE = 2048 }; /* terms a warp adds: 64 a thread, enough to have many loads under way */
 

@@ -100,7 +100,7 @@ gp_status gp_gemm_prepare(gp_gpu *, const gp_gemm *gemm) { return check(*gemm); 
 
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gemm *gemm) {
   GP_GPU_TRY(check(*gemm));
-  product *made = new (std::nothrow) product;
+  product *made = new (std::nothrow) product{};
   if (made) {
     made->run = run_product;
     made->free = [](gp_host_work *self) { delete static_cast<product *>(self); };

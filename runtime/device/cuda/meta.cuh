@@ -1,11 +1,11 @@
-/* ops/meta.cuh - shapes, strides and single values as launchers and kernels need them.
+/* device/cuda/meta.cuh - shapes, strides and single values as launchers and kernels need them.
  *
- * The plugin links nothing of base/, so the few questions that launchers ask about a meta are answered
+ * The plugin links nothing of base/, so the questions that launchers ask about a meta are answered
  * here. Values of which there is one a row (means, ids, losses) are read and written by their dtype at
  * run time: one kernel then serves halves whose statistics are f32 and floats whose statistics are
  * their own type. */
-#ifndef GP_OPS_META_CUH
-#define GP_OPS_META_CUH
+#ifndef GP_DEVICE_CUDA_META_CUH
+#define GP_DEVICE_CUDA_META_CUH
 
 #include "device/cuda/device.cuh"
 

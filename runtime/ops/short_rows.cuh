@@ -1,94 +1,16 @@
-/* ops/lanes.cuh - sums and maxima over rows on a GPU, in orders that the length alone decides.
+/* ops/short_rows.cuh - rows of up to GP_SHORT_ROW elements: one warp a row, which stays in its registers.
  *
- * A row of up to GP_SHORT_ROW elements is a warp's, in registers: thread t has lanes 2 t and 2 t + 1 of
- * the 64 of ops/lanes.h, so sums have the very order (and the bits) that they have on the CPU. A longer
- * row is a block's, in groups of 16 bytes a thread; see ops/long_rows.cuh. Sums add by __fadd_rn, which
- * the compiler never contracts with a product. */
-#ifndef GP_OPS_LANES_CUH
-#define GP_OPS_LANES_CUH
+ * Reading and writing go by pairs of neighbours, the two lanes of a thread; a warp then moves whole lines of
+ * the cache, and all of a row is under way at once. Blocks are (GP_WARP, GP_SHORT_BLOCK). */
+#ifndef GP_OPS_SHORT_ROWS_CUH
+#define GP_OPS_SHORT_ROWS_CUH
 
-#include <math.h>
-
-#include "device/cuda/device.cuh"
+#include "device/cuda/lanes.cuh"
 
 enum {
-  GP_WARP = 32,
-  GP_WARP_LANES = 64,  /* two a thread */
   GP_SHORT_ROW = 1024, /* 32 elements a thread: two such rows still fit its registers */
-  GP_SHORT_BLOCK = 4   /* rows, one a warp: small blocks end together with their rows */
+  GP_SHORT_BLOCK = 4   /* rows: small blocks end together with their rows */
 };
-
-/* ---- exact steps --------------------------------------------------------------------------- */
-
-static __device__ inline float gp_plus(float a, float b) { return __fadd_rn(a, b); }
-static __device__ inline double gp_plus(double a, double b) { return __dadd_rn(a, b); }
-static __device__ inline uint64_t gp_plus(uint64_t a, uint64_t b) { return a + b; }
-
-/* The larger one; a NaN in b is passed over. */
-template <typename A> static __device__ inline A gp_larger(A a, A b) { return b > a ? b : a; }
-
-/* exp as exact as the elements are stored: 2^x is one instruction and has more digits than a half. */
-template <typename T> static __device__ inline gp_compute<T> gp_exp_of(gp_compute<T> x) {
-  return exp2f(x * 1.4426950408889634f);
-}
-template <> __device__ inline float gp_exp_of<float>(float x) { return expf(x); }
-template <> __device__ inline double gp_exp_of<double>(double x) { return exp(x); }
-
-static __device__ inline float gp_log(float x) { return logf(x); }
-static __device__ inline double gp_log(double x) { return log(x); }
-static __device__ inline float gp_sqrt(float x) { return sqrtf(x); }
-static __device__ inline double gp_sqrt(double x) { return sqrt(x); }
-
-/* ---- over the threads of a warp ------------------------------------------------------------ */
-
-/* Every thread gets the result; both sides of a step add the same two numbers. */
-template <typename A> static __device__ inline A gp_warp_sum(A x) {
-#pragma unroll
-  for (int step = GP_WARP / 2; step > 0; step /= 2)
-    x = gp_plus(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
-
-template <typename A> static __device__ inline A gp_warp_max(A x) {
-#pragma unroll
-  for (int step = GP_WARP / 2; step > 0; step /= 2)
-    x = gp_larger(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
-
-/* The tree of ops/lanes.h: 32, 16, .. 2 between threads, 1 within each. */
-template <typename A> static __device__ inline A gp_lanes_sum(A even, A odd) {
-  even = gp_warp_sum(even);
-  return gp_plus(even, gp_warp_sum(odd));
-}
-
-/* ---- over the threads of a block (of one dimension, whole warps) ---------------------------- */
-
-template <typename A> static __device__ inline A gp_block_sum(A x) {
-  __shared__ A part[GP_WARP];
-  const int warp = threadIdx.x / GP_WARP, warps = blockDim.x / GP_WARP;
-  x = gp_warp_sum(x);
-  __syncthreads(); /* who still reads the parts of an earlier sum */
-  if (threadIdx.x % GP_WARP == 0) part[warp] = x;
-  __syncthreads();
-  A sum = part[0];
-  for (int w = 1; w < warps; w++) sum = gp_plus(sum, part[w]);
-  return sum;
-}
-
-template <typename A> static __device__ inline A gp_block_max(A x) {
-  __shared__ A part[GP_WARP];
-  const int warp = threadIdx.x / GP_WARP, warps = blockDim.x / GP_WARP;
-  x = gp_warp_max(x);
-  __syncthreads();
-  if (threadIdx.x % GP_WARP == 0) part[warp] = x;
-  __syncthreads();
-  A most = part[0];
-  for (int w = 1; w < warps; w++) most = gp_larger(most, part[w]);
-  return most;
-}
-
-/* ---- short rows: one warp each, blocks of (GP_WARP, GP_SHORT_BLOCK) -------------------------- */
 
 /* Two neighbours by one access. */
 template <typename T> struct alignas(2 * sizeof(T)) gp_pair { T at[2]; };
@@ -97,6 +19,15 @@ template <typename T> struct alignas(2 * sizeof(T)) gp_pair { T at[2]; };
 template <typename T> static inline bool gp_is_paired(const void *p, int64_t n) {
   return n % 2 == 0 && ((uintptr_t)p & (2 * sizeof(T) - 1)) == 0;
 }
+
+/* For __launch_bounds__ of a kernel whose threads keep so many values: blocks that an SM's 64 Ki registers
+ * hold. Left alone the compiler loads everything at once and leaves room for half as many. f64 is slow
+ * whatever is done. */
+template <typename T> static constexpr int gp_short_resident(int values) {
+  return sizeof(T) == sizeof(double) ? 2 : 512 / (64 + values);
+}
+#define GP_SHORT_BOUNDS(T, values)                                                                 \
+  __launch_bounds__(GP_WARP *GP_SHORT_BLOCK, gp_short_resident<T>(values))
 
 static inline dim3 gp_short_grid(int64_t rows) {
   return dim3((unsigned)((rows + GP_SHORT_BLOCK - 1) / GP_SHORT_BLOCK));
