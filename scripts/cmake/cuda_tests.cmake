@@ -107,3 +107,7 @@ foreach(spec ${SPECS})
   set_tests_properties(spec/${name}_reversed PROPERTIES TIMEOUT ${SPEC_LIMIT}
     ENVIRONMENT "${environment};${HOST_PLUGIN};GPIPE_TEST_REVERSE=1")
 endforeach()
+foreach(spec ${GPU_SPECS})
+  get_filename_component(name ${spec} NAME_WE)
+  set_property(TEST gpu/${name} APPEND PROPERTY ENVIRONMENT "${HOST_PLUGIN}")
+endforeach()
