@@ -60,8 +60,8 @@ const char *gp_status_code(gp_status status);
 
 /* ---- dtype, shape, meta -------------------------------------------------------------------- */
 
-/* X(NAME, "name", bytes, is_float) in the order of the enum. f32 and f64 compute; the others are
- * stored and converted. */
+/* X(NAME, "name", bytes, is_float) in the order of the enum. On CPUs f32 and f64 compute and the
+ * others are stored and converted; on GPUs the halves, bf16 and f16, are computed with in f32 too. */
 /* clang-format off */
 #define GP_DTYPE_LIST(X)  \
   X(F32,  "f32",  4, 1)   \
@@ -266,6 +266,12 @@ gp_status gp_trace_new(bool training, gp_trace **trace);
 gp_trace *gp_trace_retain(gp_trace *trace);
 void gp_trace_free(gp_trace *trace);
 bool gp_trace_is_training(const gp_trace *trace);
+/* Read f32 parameters from here on in this dtype, bf16 or f16; f32: as they are. Their gradients stay f32. */
+void gp_trace_set_half(gp_trace *trace, gp_dtype dtype);
+/* The dtype in which a parameter is read now. */
+gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param);
+/* Multiply the gradient that the backward pass starts from with the pipeline's loss scale. */
+void gp_trace_set_scaled(gp_trace *trace);
 
 /* Declare the next input of the micro-batch, or the next target. Of meta the strides do not count:
  * the value will be contiguous. Errors: GP_ESHAPE, GP_EDTYPE. */
@@ -498,6 +504,16 @@ typedef struct gp_device_spec {
   int threads;      /* of its team, 1..64 */
 } gp_device_spec;
 
+/* Dynamic loss scaling, of f16: all gradients are computed times `scale`. Where they are not finite the
+ * update is skipped and the scale becomes smaller, after `window` runs without that it grows. */
+typedef struct gp_loss_scale {
+  double scale; /* now; 0: gradients are not scaled */
+  double growth, backoff, min;
+  int64_t window;
+  int64_t good, stuck; /* runs in a row: whose gradients were finite; that failed at the minimum */
+  int64_t skipped;     /* so far */
+} gp_loss_scale;
+
 typedef struct gp_pipeline_spec {
   int stage_count, layer_count, device_count, param_count;
   int copy_count;           /* devices per stage, 1 or 2; 0 is 1 */
@@ -510,6 +526,8 @@ typedef struct gp_pipeline_spec {
   uint64_t seed;   /* of dropout */
   bool finite;     /* values that are not finite fail the step */
   double watchdog; /* seconds without progress after which a run is given up; 0: never */
+  bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
+  gp_loss_scale loss_scale;
 } gp_pipeline_spec;
 
 /* Start the workers and move the parameters into the arenas of their stages. Threads: one worker a
@@ -654,6 +672,9 @@ void gp_pipeline_zero_grad(gp_pipeline *pipeline);
 /* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */
 uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
 void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
+/* Loss scaling as it stands; settable between runs: it belongs to a checkpoint too. */
+void gp_pipeline_loss_scale(const gp_pipeline *pipeline, gp_loss_scale *scale);
+void gp_pipeline_set_loss_scale(gp_pipeline *pipeline, const gp_loss_scale *scale);
 
 typedef struct gp_device_stats {
   double busy, span; /* seconds of the last run: inside actions; from first begin to last end */
@@ -700,6 +721,7 @@ void gp_optimizer_free(gp_optimizer *optimizer);
 /* Update every parameter that has a gradient; hyper[] has one entry per group. The workers of the
  * stages do it. Errors: GP_ESTATE where the parameters belong to no live pipeline or to two;
  * GP_EINVAL for hyper-parameters out of range.
+ * Does nothing where the loss scale overflowed (gp_loss_scale).
  * Source: torch.optim.SGD (dampening 0), Adam and AdamW. */
 gp_status gp_optimizer_step(gp_optimizer *optimizer, const gp_optim_hyper *hyper);
 /* Updates so far: Adam's bias correction depends on it. */

@@ -36,7 +36,8 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
 }
 
 /* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices, stages,
- * placement (stage after stage), copies, checkpoint, seed, finite, watchdog (seconds, 0: off)} -> pipeline */
+ * placement (stage after stage), copies, checkpoint, seed, finite, watchdog (seconds, 0: off), tf32,
+ * loss_scale = {scale, growth, backoff, min, window} or nil} -> pipeline */
 static int pipeline_new(lua_State *L) {
   static const char *const modes[] = {"never", "always", "except_last", NULL};
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -44,7 +45,10 @@ static int pipeline_new(lua_State *L) {
   gp_pipeline_spec spec = {.stage_count = (int)gp_lua_int_field(L, 1, "stages", 1),
                            .copy_count = (int)gp_lua_int_field(L, 1, "copies", 1),
                            .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
-                           .finite = gp_lua_flag_field(L, 1, "finite")};
+                           .finite = gp_lua_flag_field(L, 1, "finite"),
+                           .tf32 = gp_lua_flag_field(L, 1, "tf32")};
+  if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)
+    spec.loss_scale = gp_lua_scale_fields(L, lua_gettop(L));
   lua_getfield(L, 1, "watchdog");
   spec.watchdog = luaL_optnumber(L, -1, 0);
   lua_getfield(L, 1, "checkpoint");
@@ -179,6 +183,7 @@ int gp_open_pipeline(lua_State *L) {
   luaL_setfuncs(L, gp_lua_run_methods, 0);
   luaL_setfuncs(L, gp_lua_record_methods, 0);
   luaL_setfuncs(L, gp_lua_describe_methods, 0);
+  luaL_setfuncs(L, gp_lua_scale_methods, 0);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   lua_pushcfunction(L, pipeline_new);

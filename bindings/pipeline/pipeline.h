@@ -19,12 +19,15 @@ typedef struct gp_lua_pipeline {
 gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L); /* of argument 1 */
 gp_pipeline *gp_lua_check_pipeline(lua_State *L);   /* a live one */
 gp_plan *gp_lua_check_plan(lua_State *L, int index);
-extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[], gp_lua_describe_methods[];
+extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[], gp_lua_describe_methods[],
+    gp_lua_scale_methods[];
 
 /* The optimizer at index, borrowed; and a list of its groups' hyper-parameters, which it pushes. */
 gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index);
 const gp_optim_hyper *gp_lua_push_hyper(lua_State *L, int optimizer, int list);
 
+/* The fields of a loss scale in the table at index. */
+gp_loss_scale gp_lua_scale_fields(lua_State *L, int index);
 /* Another reference to the trace at index. */
 gp_trace *gp_lua_take_trace(lua_State *L, int index);
 /* The lists of actions at index, borrowed. */

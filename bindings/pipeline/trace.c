@@ -55,6 +55,17 @@ static int trace_layer(lua_State *L) {
   return 0;
 }
 
+/* core.trace_half(trace, "bf16" | "f16" | "f32", scaled): f32 parameters are read so from now on; scaled: the
+ * loss scale is in all gradients */
+static int trace_half(lua_State *L) {
+  static const char *const names[] = {"bf16", "f16", "f32", NULL};
+  static const gp_dtype dtypes[] = {GP_BF16, GP_F16, GP_F32};
+  gp_trace *trace = *check_trace(L, 1);
+  gp_trace_set_half(trace, dtypes[luaL_checkoption(L, 2, NULL, names)]);
+  if (lua_toboolean(L, 3)) gp_trace_set_scaled(trace);
+  return 0;
+}
+
 /* A pipeline that took the trace holds a reference of its own. */
 static int trace_free(lua_State *L) {
   gp_trace **box = luaL_checkudata(L, 1, GP_LUA_TRACE);
@@ -64,9 +75,13 @@ static int trace_free(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg functions[] = {{"trace_new", trace_new},     {"trace_begin", trace_begin},
-                                     {"trace_end", trace_end},     {"trace_input", trace_input},
-                                     {"trace_layer", trace_layer}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"trace_new", trace_new},
+                                     {"trace_begin", trace_begin},
+                                     {"trace_end", trace_end},
+                                     {"trace_input", trace_input},
+                                     {"trace_layer", trace_layer},
+                                     {"trace_half", trace_half},
+                                     {NULL, NULL}};
 
 int gp_open_trace(lua_State *L) {
   luaL_newmetatable(L, GP_LUA_TRACE);

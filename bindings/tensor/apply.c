@@ -158,7 +158,7 @@ void gp_lua_check_operands(lua_State *L, int a, int b, const char *who) {
                      "a tensor or a number");
   if (left && right) return;
   int number = left ? b : a;
-  gp_dtype dtype = gp_box_meta(gp_lua_check_box(L, left ? a : b, who))->dtype;
+  gp_dtype dtype = gp_lua_dtype(L, gp_lua_check_box(L, left ? a : b, who));
   if (!gp_dtype_is_float(dtype) && dtype != GP_BOOL && !lua_isinteger(L, number))
     gp_lua_bad_value(L, number, lua_pushfstring(L, "%s: the number", who),
                      lua_pushfstring(L,

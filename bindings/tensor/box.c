@@ -72,6 +72,11 @@ const gp_meta *gp_box_meta(const gp_box *box) {
   return gp_trace_meta(box->trace, box->ref);
 }
 
+gp_dtype gp_lua_dtype(lua_State *L, const gp_box *box) {
+  gp_trace *trace = box->param ? gp_lua_trace(L) : NULL;
+  return trace ? gp_trace_reads(trace, box->param) : gp_box_meta(box)->dtype;
+}
+
 bool gp_meta_is_dense(const gp_meta *meta) {
   int64_t expected = 1;
   for (int d = meta->shape.rank - 1; d >= 0; d--) {

@@ -37,12 +37,16 @@ static int64_t count_folded(const gp_shape *shape, int64_t mask) {
 
 /* ---- sum, mean ----------------------------------------------------------------------------- */
 
+static void push_cast(lua_State *L, int index, gp_dtype dtype) {
+  gp_use use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {lua_absindex(L, index)}};
+  gp_lua_apply(L, &use);
+}
+
 /* Integers are added as i64, booleans counted: no sum wraps in 8 bits. */
 static void widen(lua_State *L) {
   gp_dtype dtype = gp_box_meta(gp_lua_to_box(L, 1))->dtype;
   if (gp_dtype_is_float(dtype) || dtype == GP_I64) return;
-  gp_use use = {.op = GP_OP_cast, .attrs.i[0] = GP_I64, .n_in = 1, .in = {1}};
-  gp_lua_apply(L, &use);
+  push_cast(L, 1, GP_I64);
   lua_replace(L, 1);
 }
 
@@ -65,18 +69,25 @@ static int reduce_sum(lua_State *L) {
   return 1;
 }
 
-/* t:mean(dim, keep) */
+/* t:mean(dim, keep). Halves are added and divided in f32: their sum may be none of theirs. */
 static int reduce_mean(lua_State *L) {
   lua_settop(L, 3);
   gp_meta meta = *gp_box_meta(gp_lua_check_box(L, 1, "mean"));
-  if (!gp_dtype_is_float(meta.dtype))
+  gp_dtype dtype = gp_lua_dtype(L, gp_lua_to_box(L, 1));
+  bool half = dtype == GP_BF16 || dtype == GP_F16;
+  if (!gp_dtype_is_float(dtype))
     return gp_lua_error(L,
                         "mean: the tensor is %s, expected a float one (convert with to(\"f32\"))",
-                        gp_dtype_name(meta.dtype));
+                        gp_dtype_name(dtype));
+  if (half) {
+    push_cast(L, 1, GP_F32);
+    lua_replace(L, 1);
+  }
   int64_t mask = push_sum(L, "mean");
   lua_pushnumber(L, (double)count_folded(&meta.shape, mask));
-  gp_lua_promote(L, -1, "mean", meta.dtype);
+  gp_lua_promote(L, -1, "mean", half ? GP_F32 : dtype);
   gp_lua_apply2(L, GP_OP_div, -2, -1);
+  if (half) push_cast(L, -1, dtype);
   return 1;
 }
 

@@ -218,7 +218,7 @@ static int shape_to(lua_State *L) {
   if (gp_dtype_parse(name, &dtype) != GP_OK)
     return gp_lua_bad_value(L, 2, "to: dtype or device",
                             "f32, f64, bf16, f16, i64, i32, u8, bool, \"cpu\" or \"cuda:0\"");
-  if (gp_box_meta(box)->dtype == dtype) return lua_settop(L, 1), 1;
+  if (gp_lua_dtype(L, box) == dtype) return lua_settop(L, 1), 1;
   gp_use use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {1}};
   gp_lua_apply(L, &use);
   return 1;

@@ -21,7 +21,7 @@ static int push_shape(lua_State *L, const gp_shape *shape) {
 static int push_field(lua_State *L, const gp_box *box, const char *key) {
   if (strcmp(key, "shape") == 0) return push_shape(L, &gp_box_meta(box)->shape);
   if (strcmp(key, "dtype") == 0) {
-    lua_pushstring(L, gp_dtype_name(gp_box_meta(box)->dtype));
+    lua_pushstring(L, gp_dtype_name(gp_lua_dtype(L, box)));
     return 1;
   }
   if (strcmp(key, "device") == 0) {

@@ -1,4 +1,4 @@
-/* engine/clip.c - clipping by the norm of all gradients, wherever they lie.
+/* engine/clip.c - sums of squares and scales of all gradients, wherever they lie: clipping by their norm.
  *
  * Squares are summed per parameter and added in the order given: the same bits for every cut. GPUs sum
  * what lies with them; all sums of a GPU come to the host at once.
@@ -28,7 +28,7 @@ static void note_home(norm *n, gp_home *home) {
 }
 
 /* On one GPU: every gradient that lies there, then all sums at once. */
-static gp_status sum_on_gpu(norm *n, gp_home *home) {
+static gp_status sum_on_gpu(const norm *n, gp_home *home) {
   const gp_gpu_api *api;
   char *memory;
   size_t sums = (size_t)n->count * sizeof(double);
@@ -47,11 +47,10 @@ static gp_status sum_on_gpu(norm *n, gp_home *home) {
   return GP_OK;
 }
 
-static gp_status sum_all(norm *n, double *sum) {
+static gp_status sum_all(const norm *n, double *sum) {
   for (int i = 0; i < n->count; i++) {
     gp_tensor *grad = n->grads[i];
     if (!grad) continue;
-    note_home(n, gp_tensor_home(grad));
     if (!gp_tensor_home(grad))
       n->sums[i] = gp_optim_sum_squares(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad),
                                         gp_tensor_data(grad));
@@ -82,13 +81,45 @@ static gp_status scale_all(const norm *n, double factor) {
   return GP_OK;
 }
 
-static gp_status clip(norm *n, gp_param *const *params, double max, double *result) {
-  size_t count = (size_t)n->count + 1;
-  double sum;
+static void close_norm(norm *n) {
+  for (int i = 0; n->grads && i < n->count; i++) gp_tensor_free(n->grads[i]);
+  gp_free(n->grads);
+  gp_free(n->sums);
+  gp_free(n->fetched);
+}
+
+/* The gradients that there are now, and where they lie. Given back also where this fails. */
+static gp_status open_norm(gp_param *const *params, int param_count, norm *n) {
+  size_t count = (size_t)param_count + 1;
+  *n = (norm){.count = param_count};
   GP_TRY(gp_alloc_array(count, sizeof(gp_tensor *), (void **)&n->grads));
   GP_TRY(gp_alloc_array(count, sizeof(double), (void **)&n->sums));
   GP_TRY(gp_alloc_array(count, sizeof(double), (void **)&n->fetched));
-  for (int i = 0; i < n->count; i++) gp_param_grad(params[i], &n->grads[i]);
+  for (int i = 0; i < n->count; i++) {
+    gp_param_grad(params[i], &n->grads[i]);
+    if (n->grads[i]) note_home(n, gp_tensor_home(n->grads[i]));
+  }
+  return GP_OK;
+}
+
+gp_status gp_gradients_squares(gp_param *const *params, int count, double *sum) {
+  norm n;
+  gp_status status = open_norm(params, count, &n);
+  if (!status) status = sum_all(&n, sum);
+  close_norm(&n);
+  return status;
+}
+
+gp_status gp_gradients_scale(gp_param *const *params, int count, double factor) {
+  norm n;
+  gp_status status = open_norm(params, count, &n);
+  if (!status) status = scale_all(&n, factor);
+  close_norm(&n);
+  return status;
+}
+
+static gp_status clip(const norm *n, double max, double *result) {
+  double sum;
   GP_TRY(sum_all(n, &sum));
   *result = sqrt(sum);
   return *result > max ? scale_all(n, max / (*result + 1e-6)) : GP_OK;
@@ -106,7 +137,7 @@ static gp_status clip_on_host(gp_param *const *params, int count, double max, do
     gp_tensor_free(grad);
   }
   *result = sqrt(sum);
-  for (int i = 0; i < count && *result > max; i++) {
+  for (int i = 0; i<count && * result> max; i++) {
     gp_param_grad(params[i], &grad);
     if (!grad) continue;
     gp_optim_scale(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad),
@@ -128,12 +159,10 @@ static bool on_gpus(gp_param *const *params, int count) {
 }
 
 gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *result) {
-  norm n = {.count = count};
+  norm n;
   if (!on_gpus(params, count)) return clip_on_host(params, count, max, result);
-  gp_status status = clip(&n, params, max, result);
-  for (int i = 0; n.grads && i < count; i++) gp_tensor_free(n.grads[i]);
-  gp_free(n.grads);
-  gp_free(n.sums);
-  gp_free(n.fetched);
+  gp_status status = open_norm(params, count, &n);
+  if (!status) status = clip(&n, max, result);
+  close_norm(&n);
   return status;
 }

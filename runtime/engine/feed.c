@@ -11,6 +11,7 @@
 #include "base/tensor.h"
 #include "base/thread.h"
 #include "engine/pipeline.h"
+#include "engine/scaling.h"
 
 enum { WAIT_NS = 100000000 };
 
@@ -86,7 +87,8 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_feed *feed, uint32_
                           .step = clock + step * (uint32_t)groups + (uint32_t)(i / size),
                           .rows = plan->shapes[shape].rows,
                           .first_row = feed->rows[i] - gp_plan_first_row(plan, first),
-                          .inverse_count = inverse};
+                          .inverse_count = inverse,
+                          .scale = p->scaling.scale > 0 ? p->scaling.scale : 1};
   }
 }
 
@@ -171,6 +173,8 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   GP_TRY(check_ready(p));
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
   GP_TRY(begin_run(p, plan, plan->kind == GP_PLAN_SPLIT && args->out_grad));
+  p->resumed = args->accumulate;
+  if (args->accumulate) GP_TRY(gp_scaling_resume(p));
   fill_feed(p, run, &run->feeds[0], args);
   retain(&run->feeds[0]);
   run->fed = 1;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/pipeline.h"
+#include "engine/scaling.h"
 
 /* Called by workers: the smallest order wins, whoever comes first. The text is written before the
  * order is published, because who sees the order skips its tasks. */
@@ -64,11 +65,11 @@ static bool is_even(const gp_pipeline *p) {
   return true;
 }
 
-/* Training goes on after so many updates. */
+/* Training goes on after so many updates; those that overflowed are none of the optimizer's. */
 static void count_steps(gp_pipeline *p, int64_t steps) {
   p->split_step = p->step;
   p->step += (uint32_t)steps;
-  if (p->optimizer && p->run.plan->update != GP_UPDATE_NONE)
+  if (p->optimizer && p->run.plan->update != GP_UPDATE_NONE && !p->overflow)
     gp_optimizer_set_steps(p->optimizer, p->run.first_update + steps);
 }
 
@@ -107,7 +108,12 @@ void gp_run_finish(gp_pipeline *p) {
   run->known = groups;
   if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) {
     status = gp_update_tied(p, -1);
-    if (status) gp_run_fail(run, 0, status, gp_error_text());
+    if (!status) status = gp_scaling_settle(p);
+    if (status) {
+      gp_run_fail(run, 0, status, gp_error_text());
+      undo(p, training);
+      return;
+    }
   }
   if (training && !run->backward_half) count_steps(p, groups);
 }

@@ -369,6 +369,7 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
     return gp_fail(GP_ESTATE,
                    "optimizer: the update is an action of the pipeline's schedule (pipe:use): "
                    "pipe:step() has made it already");
+  if (p->overflow) return GP_OK; /* skipped: see engine/scaling.h */
   GP_TRY(gp_optimizer_begin(o));
   GP_TRY(gp_workers_run(p, update_device, &u));
   o->steps++;

@@ -145,6 +145,14 @@ static gp_status place_stages(gp_pipeline *p, const gp_pipeline_spec *spec) {
   return GP_OK;
 }
 
+/* CPUs have one precision of f32. */
+static void set_math(const gp_pipeline *p, bool tf32) {
+  for (int32_t d = 0; d < p->device_count; d++) {
+    const gp_lane *lane = &p->workers[d].lane;
+    if (gp_lane_is_gpu(lane)) lane->api->set_math(lane->gpu, tf32 ? GP_GPU_TF32 : GP_GPU_F32);
+  }
+}
+
 /* Everything that can fail; gp_pipeline_free undoes any part of it. */
 static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_faults_parse(getenv("GPIPE_FAULT"), &p->faults));
@@ -153,6 +161,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(gp_workers_new(p, spec->devices));
+  set_math(p, spec->tf32);
   GP_TRY(gp_arenas_new(p));
   return gp_workers_start(p);
 }
@@ -168,6 +177,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->checkpoint = spec->checkpoint;
   p->seed = spec->seed;
   p->finite = spec->finite;
+  p->scaling = spec->loss_scale;
   pthread_mutex_init(&p->run.failure_lock, NULL);
   gp_status status = build(spec, p);
   if (status) return gp_pipeline_free(p), status;
@@ -241,6 +251,7 @@ void gp_pipeline_free(gp_pipeline *p) {
 /* Of the script's thread; the workers zero their own at the start of a step. */
 void gp_pipeline_zero_grad(gp_pipeline *p) {
   bool mine = !p->closed && !p->watch.lost;
+  p->overflow = false;
   for (int32_t s = 0; mine && s < p->stage_count; s++)
     for (int32_t copy = 0; copy < p->copy_count; copy++) {
       gp_update_zero(p, s, copy);

@@ -9,11 +9,13 @@
  *   execute.c    one program on one device
  *   update.c     reductions and updates as actions of the schedule
  *   clip.c       gradients clipped by their norm
+ *   scaling.h    the loss scale of f16
  *   wiring.h     what GPUs need besides
  *   finish.c     losses, buffers, failures
  *   watchdog.c   runs that make no progress: released, given up, or lost
  *   report.c     what every device does, for people
  *   record.c     what ran when, and what it came to
+ *   marks.c      the same of a GPU, by its own clock
  */
 #ifndef GP_ENGINE_PIPELINE_H
 #define GP_ENGINE_PIPELINE_H
@@ -58,6 +60,10 @@ struct gp_worker {
   size_t frame_room, event_room;
   gp_event *events; /* ring of the last event_room ones of the stream */
   _Atomic size_t event_count;
+  gp_gpu_event *
+      *marks; /* of a GPU: begin and end of each event of the ring, and the begin of the range */
+  size_t mark_count;
+  int64_t range_begin;          /* when that was, in nanoseconds of CLOCK_MONOTONIC */
   size_t first_event;           /* of those that are shown */
   _Atomic uint32_t phase;       /* gp_worker_phase */
   _Atomic uint32_t barriers;    /* that this device has come to in this run */
@@ -167,6 +173,9 @@ struct gp_pipeline {
   uint64_t seed;
   uint32_t step, split_step;
   bool finite, closed, spin, broken; /* broken: some stages were updated and others not */
+  gp_loss_scale scaling;             /* scale 0: none */
+  /* The gradients that are there are not finite, so that nobody is updated; resumed: they were added to. */
+  bool overflow, resumed;
   gp_faults faults;
   gp_watch watch;
   gp_optimizer *optimizer; /* attached: updates are actions of the schedule; counted */
@@ -220,6 +229,15 @@ void gp_worker_ring(gp_worker *worker);
 /* record.c */
 /* What a task does, as people write it. micro: through the stream. */
 gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro);
+
+/* marks.c */
+/* Of a GPU, whose tasks run later than they are enqueued: mark the begin of a range, and begin (0) and end (1)
+ * of event `number` of the stream; when the range is over, write the times of the events from `first` on. */
+gp_status gp_record_marks_new(gp_worker *worker);
+void gp_record_marks_free(gp_worker *worker);
+gp_status gp_record_range(gp_worker *worker);
+gp_status gp_record_mark(gp_worker *worker, size_t number, int end);
+gp_status gp_record_settle(gp_worker *worker, size_t first);
 
 /* report.c */
 /* Write what every device does now, and why; returns text. */
@@ -283,6 +301,10 @@ gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_
                               const gp_optim_hyper *hyper, int64_t step);
 gp_status gp_optimizer_clip(gp_optimizer *optimizer, double max);
 bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
+
+/* clip.c: of all of them that have a gradient; in one order for every cut */
+gp_status gp_gradients_squares(gp_param *const *params, int count, double *sum);
+gp_status gp_gradients_scale(gp_param *const *params, int count, double factor);
 
 /* finish.c */
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);

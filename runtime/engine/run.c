@@ -212,7 +212,9 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   note_failure(run, at, wait_for_inputs(worker, run->plan, at));
   if (task->barrier) note_failure(run, at, come_to_barrier(worker, run, at));
   note_time(&event->begin, gp_now_ns());
+  note_failure(run, at, gp_record_mark(worker, number, 0));
   if (!is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
+  note_failure(run, at, gp_record_mark(worker, number, 1));
   note_failure(run, at, mark_outputs(worker, run->plan, at));
   note_time(&event->end, gp_now_ns());
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
@@ -238,6 +240,7 @@ static gp_status zero_gradients(const gp_worker *worker, const gp_run *run, uint
 
 /* What the tasks of a mini-batch find: its rows, parameters of other devices, gradients of zero. */
 static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
+  GP_TRY(gp_record_range(worker));
   GP_TRY(zero_gradients(worker, run, step));
   if (!run->plan->wiring) return GP_OK;
   GP_TRY(gp_update_twins(worker));
@@ -250,6 +253,7 @@ static gp_status end_range(gp_worker *worker, gp_run *run, const gp_span_of_task
   const gp_plan *plan = run->plan;
   if (!gp_lane_is_gpu(&worker->lane)) return GP_OK;
   gp_status status = gp_desk_collect(worker, run, span);
+  if (!status) status = gp_record_settle(worker, span->first_event);
   for (int32_t t = span->first; t < span->end; t++)
     if (plan->tasks[t].micro + span->repeats * plan->step_micros < span->limit)
       note_loss(run, &plan->tasks[t]);
@@ -261,7 +265,7 @@ static gp_span_of_tasks span_of(const gp_worker *worker, const gp_run *run, uint
                                 int64_t limit) {
   const gp_plan *plan = run->plan;
   const gp_ranges *r = &plan->ranges;
-  gp_span_of_tasks span = {.step = step, .limit = limit};
+  gp_span_of_tasks span = {.step = step, .limit = limit, .first_event = worker->event_count};
   int32_t d = worker->device, stored = gp_plan_range(plan, step, &span.repeats);
   const int32_t *begin = &r->begin[d * (r->count + 1) + stored];
   bool split = plan->kind == GP_PLAN_SPLIT;

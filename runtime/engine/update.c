@@ -9,6 +9,7 @@
 
 #include "base/tensor.h"
 #include "engine/pipeline.h"
+#include "engine/scaling.h"
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
@@ -107,7 +108,9 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
 static gp_status settle(gp_pipeline *p, gp_run *run) {
   if (atomic_load(&run->failed_order) != INT64_MAX) return GP_OK;
   GP_TRY(gp_update_tied(p, -1));
-  return p->use.clip_norm > 0 ? gp_optimizer_clip(p->optimizer, p->use.clip_norm) : GP_OK;
+  GP_TRY(gp_scaling_settle(p));
+  return p->use.clip_norm > 0 && !p->overflow ? gp_optimizer_clip(p->optimizer, p->use.clip_norm)
+                                              : GP_OK;
 }
 
 /* Every worker counts the barriers that it has come to; all come to the same ones. */
@@ -136,7 +139,7 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
   const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
   int64_t number = micro / gp_run_group(plan);
   size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
-  if (task->copy || !p->optimizer) return GP_OK;
+  if (task->copy || !p->optimizer || p->overflow) return GP_OK;
   if (task->stash && arena->value_bytes)
     GP_TRY(gp_lane_copy(&worker->lane, v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes,
                         arena->values[0], arena->value_bytes));

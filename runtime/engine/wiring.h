@@ -70,6 +70,7 @@ typedef struct gp_span_of_tasks {
   uint32_t step;
   int32_t first, end;
   int64_t repeats, limit; /* mini-batches after the stored ones; micro-batches that there are */
+  size_t first_event;     /* of the worker's */
 } gp_span_of_tasks;
 
 gp_status gp_desk_upload(gp_worker *worker, const gp_run *run, uint32_t step);

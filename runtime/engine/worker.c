@@ -163,6 +163,7 @@ void gp_workers_stop(gp_pipeline *p) {
 void gp_workers_free(gp_pipeline *p) {
   for (int32_t d = 0; p->workers && d < p->device_count; d++) {
     gp_worker *worker = &p->workers[d];
+    gp_record_marks_free(worker);
     gp_lane_close(&worker->lane);
     gp_free(worker->frame);
     gp_free(worker->scratch);
@@ -210,6 +211,7 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
                    (void **)&worker->frame));
   GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,
                    (void **)&worker->events));
+  GP_TRY(gp_record_marks_new(worker));
   GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));
   return make_room(bytes, members, &worker->scratch_bytes, (void **)&worker->scratch);
 }

@@ -5,6 +5,10 @@
  *     descending order, at the layer that made the value: a gradient edge is keyed by the reading layer;
  *   - a parameter's contributions go straight into the accumulator of (parameter, layer), in
  *     descending node order.
+ *
+ * Where a model computes in halves, the gradients of its f32 parameters go past the casts into accumulators
+ * of f32; the others have the dtype of their value, but where several meet of which one is f32 (the sum is
+ * f32 then).
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -49,8 +53,27 @@ static void mark(gradient *g, int32_t nodes) {
   }
 }
 
+/* The trainable parameter behind a value, which is it or a cast of it for readers in halves; or GP_NONE. */
+static gp_ref parameter_of(const gp_graph *graph, gp_ref ref) {
+  const gp_value *value = &graph->values[ref];
+  if (value->node >= 0 && graph->nodes[value->node].master) ref = graph->nodes[value->node].in[0];
+  return trainable(graph, &graph->values[ref]) ? ref : GP_NONE;
+}
+
+static gp_dtype dtype_of(const gradient *g, gp_ref ref) { return g->graph->values[ref].meta.dtype; }
+
+/* The same values in another dtype, made where the builder stands. */
+static gp_status convert(gradient *g, gp_dtype dtype, gp_ref *ref) {
+  gp_attrs attrs = {.i = {dtype}};
+  if (*ref == GP_NONE || dtype_of(g, *ref) == dtype) return GP_OK;
+  return gp_build(&g->builder, GP_OP_cast, &attrs, ref, 1, ref);
+}
+
 /* One partial sum; it belongs to the layer that the builder stands in. */
 static gp_status add(gradient *g, gp_ref a, gp_ref b, gp_ref *sum) {
+  bool differ = dtype_of(g, a) != dtype_of(g, b);
+  if (differ) GP_TRY(convert(g, GP_F32, &a));
+  if (differ) GP_TRY(convert(g, GP_F32, &b));
   gp_ref in[2] = {a, b};
   return gp_build(&g->builder, GP_OP_add, &(gp_attrs){{0}, {0}}, in, 2, sum);
 }
@@ -88,6 +111,7 @@ static gp_status into_slot(gradient *g, gp_ref param, gp_ref grad) {
   gp_graph *graph = g->graph;
   gp_ref slot, ignored;
   GP_TRY(gp_graph_slot(graph, graph->values[param].index, g->builder.layer, &slot));
+  GP_TRY(convert(g, dtype_of(g, slot), &grad));
   const gp_value *value = gp_graph_at(graph, grad);
   gp_node *node = value->node >= 0 ? &graph->nodes[value->node] : NULL;
   if (node && value->node >= g->fresh && value->output == 0 && value->base == grad &&
@@ -104,12 +128,20 @@ static gp_status into_slot(gradient *g, gp_ref param, gp_ref grad) {
 static gp_status deliver(gradient *g, const gp_node *node, const gp_ref *din) {
   for (int i = 0; i < node->n_in; i++) {
     if (din[i] == GP_NONE) continue;
-    if (trainable(g->graph, &g->graph->values[node->in[i]]))
-      GP_TRY(into_slot(g, node->in[i], din[i]));
+    gp_ref param = parameter_of(g->graph, node->in[i]);
+    if (param != GP_NONE)
+      GP_TRY(into_slot(g, param, din[i]));
     else
       GP_TRY(send(g, node->in[i], node->layer, din[i]));
   }
   return GP_OK;
+}
+
+/* Rules expect the gradient in the dtype of the output. Those of views and casts take any, so that what is
+ * f32 stays it on the way to a parameter. */
+static gp_status settle_dtype(gradient *g, const gp_node *node, int k, gp_ref *dout) {
+  bool any = node->op == GP_OP_cast || gp_op_get(node->op)->flags & GP_OP_VIEW;
+  return any ? GP_OK : convert(g, dtype_of(g, node->out + k), dout);
 }
 
 /* Ask the rule of node n. */
@@ -123,6 +155,7 @@ static gp_status visit(gradient *g, int32_t n) {
   for (int k = 0; k < node.n_out; k++) {
     out[k] = node.out + k;
     GP_TRY(fold(g, out[k], &dout[k]));
+    GP_TRY(settle_dtype(g, &node, k, &dout[k]));
     any |= dout[k] != GP_NONE;
   }
   if (!any) return GP_OK;
@@ -141,6 +174,15 @@ static gp_status visit(gradient *g, int32_t n) {
   return deliver(g, &node, din);
 }
 
+/* Times the loss scale: what loss_seed gives for a constant of 1. */
+static gp_status scale(gradient *g, gp_ref *grad) {
+  gp_attrs one = {.i = {dtype_of(g, *grad)}, .f = {1}}, none = {{0}, {0}};
+  gp_ref factor;
+  GP_TRY(gp_build(&g->builder, GP_OP_loss_seed, &one, NULL, 0, &factor));
+  gp_ref in[2] = {*grad, factor};
+  return gp_build(&g->builder, GP_OP_mul, &none, in, 2, grad);
+}
+
 /* The gradient that everything starts from. */
 static gp_status seed(gradient *g, gp_gradient_root *root) {
   gp_graph *graph = g->graph;
@@ -155,6 +197,7 @@ static gp_status seed(gradient *g, gp_gradient_root *root) {
     GP_TRY(gp_meta_make(value.meta.dtype, &value.meta.shape, &dense));
     GP_TRY(gp_graph_value(graph, GP_VALUE_OUT_GRAD, &dense, 0, &grad));
     root->out_grad = grad;
+    if (graph->scaled) GP_TRY(scale(g, &grad));
   }
   return send(g, root->value, g->builder.layer, grad);
 }

@@ -42,6 +42,7 @@ typedef struct gp_node {
   bool accumulate; /* out[0] is added into the accumulator it lies in */
   bool snapshot;   /* copy of a buffer as it was: never recomputed */
   bool pack;       /* transposed copy of a parameter: see pack.c */
+  bool master;     /* a parameter, cast to the dtype that its readers compute in: see trace.c */
 } gp_node;
 
 typedef struct gp_graph {
@@ -61,6 +62,7 @@ typedef struct gp_graph {
   int32_t constant_count;
   size_t constant_room;
   int32_t random_count; /* random ops so far */
+  bool scaled;          /* gradients are multiplied with the step block's scale, all of them */
 } gp_graph;
 
 /* Where the next node goes. */
@@ -73,6 +75,7 @@ struct gp_builder {
 struct gp_trace {
   _Atomic int references;
   bool training;
+  gp_dtype half; /* what parameters are read in; F32: as they are */
   gp_graph graph;
   struct gp_builder at;
   gp_ref *param_refs; /* per param: the current value; GP_NONE: read it anew */

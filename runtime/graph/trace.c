@@ -37,6 +37,10 @@ void gp_trace_free(gp_trace *trace) {
 
 bool gp_trace_is_training(const gp_trace *trace) { return trace->training; }
 
+void gp_trace_set_half(gp_trace *trace, gp_dtype dtype) { trace->half = dtype; }
+
+void gp_trace_set_scaled(gp_trace *trace) { trace->graph.scaled = true; }
+
 void gp_trace_set_layer(gp_trace *trace, int layer) { trace->at.layer = layer; }
 
 gp_status gp_trace_set_label(gp_trace *trace, const char *label) {
@@ -94,6 +98,34 @@ static gp_status raw_param(gp_trace *trace, int32_t index, gp_ref *ref) {
   return gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref);
 }
 
+/* Buffers are state that a layer writes, which halves would not hold. */
+gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param) {
+  gp_dtype dtype = gp_param_meta(param)->dtype;
+  return dtype == GP_F32 && !gp_param_is_buffer(param) ? trace->half : dtype;
+}
+
+/* The cast of it that this layer made before; GP_NONE if there is none. */
+static gp_ref find_cast(const gp_trace *trace, gp_ref param) {
+  const gp_graph *graph = &trace->graph;
+  for (int32_t n = graph->node_count - 1; n >= 0; n--) {
+    const gp_node *node = &graph->nodes[n];
+    if (node->master && node->in[0] == param && node->layer == trace->at.layer) return node->out;
+  }
+  return GP_NONE;
+}
+
+/* An f32 parameter in the dtype that the pipeline computes in. One a layer, so that none crosses a cut; it
+ * depends on the parameter only, so it is made once per step. */
+static gp_status cast_master(gp_trace *trace, gp_ref *ref) {
+  gp_attrs attrs = {.i = {trace->half}};
+  gp_ref param = *ref;
+  *ref = find_cast(trace, param);
+  if (*ref != GP_NONE) return GP_OK;
+  GP_TRY(gp_build(&trace->at, GP_OP_cast, &attrs, &param, 1, ref));
+  trace->graph.nodes[trace->graph.node_count - 1].master = true;
+  return GP_OK;
+}
+
 /* What readers of a buffer see from here on: a copy that belongs to this layer. */
 static gp_status take_snapshot(gp_trace *trace, int32_t index, gp_ref buffer) {
   GP_TRY(gp_build(&trace->at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &buffer, 1,
@@ -108,12 +140,14 @@ gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
   gp_ref value;
   GP_TRY(gp_graph_param(&trace->graph, param, &index));
   GP_TRY(room_for(&trace->param_refs, &trace->param_refs_room, index + 1));
-  if (trace->param_refs[index] != GP_NONE) return *ref = trace->param_refs[index], GP_OK;
-  GP_TRY(raw_param(trace, index, &value));
-  trace->param_refs[index] = value;
-  if (gp_param_is_buffer(param)) GP_TRY(take_snapshot(trace, index, value));
+  if (trace->param_refs[index] == GP_NONE) {
+    GP_TRY(raw_param(trace, index, &value));
+    trace->param_refs[index] = value;
+    if (gp_param_is_buffer(param)) GP_TRY(take_snapshot(trace, index, value));
+  }
   *ref = trace->param_refs[index];
-  return GP_OK;
+  bool master = gp_trace_reads(trace, param) != gp_param_meta(param)->dtype;
+  return master ? cast_master(trace, ref) : GP_OK;
 }
 
 /* The buffer behind a snapshot, for assign; GP_NONE for anything else. */

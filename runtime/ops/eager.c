@@ -1,8 +1,9 @@
 /* ops/eager.c - run one op at once: what a script's tensors do outside a trace.
  *
  * The kernels are those of the engine, run on the calling thread piece by piece, or on the GPU where the
- * inputs lie (eager_gpu.c). Views share the storage of their input. Random ops draw from a (seed, clock) of the calling thread; each
- * application of one advances the clock, so the same script gives the same numbers. */
+ * inputs lie (eager_gpu.c); halves are computed in f32 (eager_half.c). Views share the storage of their
+ * input. Random ops draw from a (seed, clock) of the calling thread; each application of one advances the
+ * clock, so the same script gives the same numbers. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/tensor.h"
@@ -101,7 +102,7 @@ static gp_status run_pieces(const gp_cpu_kernel *kernel, const gp_call *call, vo
   return GP_OK;
 }
 
-static gp_status run_on_host(const gp_application *a, const gp_step_block *step) {
+gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step) {
   const gp_cpu_kernel *kernel = &a->def->cpu;
   gp_call call = gp_application_call(a, step);
   size_t bytes = kernel->scratch ? kernel->scratch(&call) : 0;
@@ -115,8 +116,10 @@ static gp_status run_on_host(const gp_application *a, const gp_step_block *step)
 /* Outside a pipeline there are no rows and no count: the step block says so. */
 static gp_status run_kernel(const gp_application *a) {
   const gp_step_block step = {
-      .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1};
-  gp_status status = a->home ? gp_eager_run_gpu(a, &step) : run_on_host(a, &step);
+      .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1, .scale = 1};
+  gp_status status = a->home               ? gp_eager_run_gpu(a, &step)
+                     : gp_eager_is_half(a) ? gp_eager_run_half(a, &step)
+                                           : gp_eager_run_host(a, &step);
   if (a->def->flags & GP_OP_RANDOM) random_state.clock++;
   return status;
 }

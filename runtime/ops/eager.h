@@ -1,4 +1,4 @@
-/* ops/eager.h - one application of an op outside a trace, as eager.c and eager_gpu.c share it. */
+/* ops/eager.h - one application of an op outside a trace, as eager.c and its two helpers share it. */
 #ifndef GP_OPS_EAGER_H
 #define GP_OPS_EAGER_H
 
@@ -15,6 +15,11 @@ typedef struct gp_application {
 
 /* The kernel's view: raw addresses and metas, borrowed from the tensors. */
 gp_call gp_application_call(const gp_application *a, const gp_step_block *step);
+/* Run its CPU kernel. */
+gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step);
+/* Is it one of halves that the CPU has no kernel for? Run it in f32, then. */
+bool gp_eager_is_half(const gp_application *a);
+gp_status gp_eager_run_half(const gp_application *a, const gp_step_block *step);
 /* Run it on the GPU of its home and wait. */
 gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step);
 

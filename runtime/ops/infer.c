@@ -12,14 +12,18 @@
 
 /* ---- operands without names ------------------------------------------------------------------ */
 
-static bool computes(gp_dtype dtype) { return dtype == GP_F32 || dtype == GP_F64; }
+static bool is_wide(gp_dtype dtype) { return dtype == GP_F32 || dtype == GP_F64; }
 
-/* The advice names the dtype that computes, of the two. */
+gp_dtype gp_infer_wide(gp_dtype dtype) {
+  return dtype == GP_BF16 || dtype == GP_F16 ? GP_F32 : dtype;
+}
+
+/* The advice names the wide dtype, of the two. */
 gp_status gp_infer_same_dtype(const gp_sig *sig, int first) {
   for (int i = first + 1; i < sig->n_in; i++) {
     gp_dtype a = sig->in[first]->dtype, b = sig->in[i]->dtype;
     if (a == b) continue;
-    gp_dtype to = computes(a) ? a : computes(b) ? b : GP_F32;
+    gp_dtype to = is_wide(a) ? a : is_wide(b) ? b : GP_F32;
     return gp_fail(GP_EDTYPE, "%s and %s differ; convert one with :to(\"%s\")", gp_dtype_name(a),
                    gp_dtype_name(b), gp_dtype_name(to));
   }
@@ -29,7 +33,7 @@ gp_status gp_infer_same_dtype(const gp_sig *sig, int first) {
 /* The first input speaks for all, since they agree. */
 gp_status gp_infer_computes(const gp_sig *sig, int first) {
   GP_TRY(gp_infer_same_dtype(sig, first));
-  if (first >= sig->n_in || computes(sig->in[first]->dtype)) return GP_OK;
+  if (first >= sig->n_in || gp_dtype_is_float(sig->in[first]->dtype)) return GP_OK;
   return gp_fail(GP_EDTYPE, "input is %s, expected f32 or f64; convert it with :to(\"f32\")",
                  gp_dtype_name(sig->in[first]->dtype));
 }
@@ -124,13 +128,25 @@ gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigne
   for (int i = 0; i < sig->n_in; i++) {
     if (!(mask >> i & 1)) continue;
     gp_dtype dtype = sig->in[i]->dtype;
-    if (!computes(dtype))
+    if (!gp_dtype_is_float(dtype))
       return gp_fail(GP_EDTYPE, "%s is %s, expected f32 or f64", roles[i], gp_dtype_name(dtype));
     if (first < 0) first = i;
     if (dtype != sig->in[first]->dtype)
       return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)", roles[i], gp_dtype_name(dtype),
                      gp_dtype_name(sig->in[first]->dtype), roles[first],
                      gp_dtype_name(sig->in[first]->dtype));
+  }
+  return GP_OK;
+}
+
+/* Named as the others are: what is, what was wanted and why. */
+gp_status gp_operands_wide(const gp_sig *sig, const char *const *roles, unsigned mask, int like) {
+  gp_dtype dtype = sig->in[like]->dtype, want = gp_infer_wide(dtype);
+  for (int i = 0; i < sig->n_in; i++) {
+    if (!(mask >> i & 1) || sig->in[i]->dtype == want) continue;
+    return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)", roles[i],
+                   gp_dtype_name(sig->in[i]->dtype), gp_dtype_name(want), roles[like],
+                   gp_dtype_name(dtype));
   }
   return GP_OK;
 }

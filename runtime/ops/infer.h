@@ -19,7 +19,7 @@ enum {
 
 /* Inputs first .. n_in - 1 have one dtype. Errors: GP_EDTYPE. */
 gp_status gp_infer_same_dtype(const gp_sig *sig, int first);
-/* Inputs first .. n_in - 1 have one dtype, and it is f32 or f64. Errors: GP_EDTYPE. */
+/* Inputs first .. n_in - 1 have one dtype, a float one. Errors: GP_EDTYPE. */
 gp_status gp_infer_computes(const gp_sig *sig, int first);
 /* The shape that all inputs broadcast to, as in NumPy. Errors: GP_ESHAPE names both shapes. */
 gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape);
@@ -33,8 +33,12 @@ gp_status gp_infer_dim(const gp_shape *shape, int64_t dim);
 
 /* ---- operands with roles: a name for each input --------------------------------------------- */
 
-/* The inputs in the bit mask have one dtype, f32 or f64. Errors: GP_EDTYPE. */
+/* The inputs in the bit mask have one dtype, a float one. Errors: GP_EDTYPE. */
 gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigned mask);
+/* The dtype of statistics and of parameters' gradients: f32 for the halves, else the same. */
+gp_dtype gp_infer_wide(gp_dtype dtype);
+/* The inputs in the bit mask are such values: of the wide dtype of input `like`. Errors: GP_EDTYPE. */
+gp_status gp_operands_wide(const gp_sig *sig, const char *const *roles, unsigned mask, int like);
 /* Input i holds ids: i64, i32 or u8. Errors: GP_EDTYPE. */
 gp_status gp_operand_ids(const gp_sig *sig, const char *const *roles, int i);
 /* Input i has this shape. because: the input whose shape asks for it, printed too; -1: none.

@@ -44,7 +44,8 @@ typedef struct gp_vjp {
   const gp_ref *in, *out; /* the forward application */
   const gp_ref *dout;     /* gradient of each output; GP_NONE where none flows */
   const bool *need;       /* inputs whose gradient is wanted (float ones only) */
-  gp_ref *din;            /* the answer, preset to GP_NONE; same shape and dtype as in[i] */
+  /* The answer, preset to GP_NONE; the shape of in[i], and its dtype or, for a half one, f32. */
+  gp_ref *din;
 } gp_vjp;
 
 /* Helpers for rules (ops/gradient.c). */
@@ -67,6 +68,7 @@ typedef struct gp_step_block {
   int64_t rows;         /* rows of this micro-batch; 0 outside a pipeline */
   int64_t first_row;    /* position of its first row in the mini-batch */
   double inverse_count; /* 1 / (loss count of the whole mini-batch); 0 when the count is 0 */
+  double scale;         /* of the gradients: what loss_seed multiplies with; 1 but for f16 */
 } gp_step_block;
 
 typedef struct gp_call {
@@ -112,7 +114,10 @@ enum {
   GP_OP_INPLACE = 8, /* out[0] may be the memory of an input with the same meta that dies here */
   GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
   GP_OP_RANDOM = 32, /* attr.i[0] is the number of the random op in the trace, set by the tracer */
-  GP_OP_EFFECT = 64  /* writes in[0]'s memory (accumulate, assign): never removed as dead */
+  GP_OP_EFFECT = 64, /* writes in[0]'s memory (accumulate, assign): never removed as dead */
+  /* The CPU's kernel takes bf16 and f16 as they are; others compute f32 and f64 there, so that halves
+   * have to be converted around it (eager_half.c). On a GPU every op takes halves. */
+  GP_OP_HALVES = 128
 };
 
 /* Which input holds ids, what they are called, and how many there are. */

@@ -141,6 +141,26 @@ static gp_status grow_scratch(gp_plan *plan, const gp_program *program, int32_t 
   return GP_OK;
 }
 
+static bool is_half(const gp_meta *meta) { return meta->dtype == GP_BF16 || meta->dtype == GP_F16; }
+
+/* CPU kernels compute f32 and f64: what a model does with halves there is refused here, by name. */
+static gp_status refuse_halves(const gp_program *program) {
+  for (int32_t n = 0; n < program->instr_count; n++) {
+    const gp_instr *instr = &program->instrs[n];
+    const char *label = program->graph->labels[program->graph->nodes[instr->node].label];
+    bool half = false;
+    if (gp_op_get(instr->op)->flags & GP_OP_HALVES) continue;
+    for (int i = 0; i < instr->call.n_in; i++) half |= is_half(instr->call.in[i].meta);
+    if (!half) continue;
+    gp_fail(GP_EDTYPE,
+            "%s: input is %s, and CPU devices compute f32 and f64 only: convert it with "
+            ":to(\"f32\"), or place the stage on a GPU",
+            gp_op_name(instr->op), gp_dtype_name(instr->call.in[0].meta->dtype));
+    return gp_fail_prefix(GP_EDTYPE, label);
+  }
+  return GP_OK;
+}
+
 /* Tasks of a device run one after the other and share one temporary area. Programs recur: each is looked
  * at for the first task that runs it. */
 static gp_status grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
@@ -154,7 +174,7 @@ static gp_status grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
     return grow_scratch(plan, program, device);
   }
   if (program->scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = program->scratch_bytes;
-  return GP_OK;
+  return refuse_halves(program);
 }
 
 /* Inputs and targets that programs of the device read. */

@@ -20,7 +20,7 @@ typedef struct application {
 } application;
 
 static const gp_step_block step = {
-    .seed = 5, .step = 3, .rows = 150, .first_row = 8, .inverse_count = 0.125};
+    .seed = 5, .step = 3, .rows = 150, .first_row = 8, .inverse_count = 0.125, .scale = 2};
 
 static gp_tensor *draw(const input *in, gp_dtype dtype) {
   if (in->kind == 'f') return uniform(dtype, in->shape, -2, 2);

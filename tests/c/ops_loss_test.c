@@ -135,13 +135,14 @@ TEST(mse_is_the_sum_of_squares_and_has_its_gradient) {
   finish();
 }
 
-TEST(loss_seed_is_a_constant_or_one_over_the_count) {
+TEST(loss_seed_is_a_constant_or_one_over_the_count_times_the_scale) {
   for (int i = 0; i < 2; i++) {
     application a = {.def = &gp_def_loss_seed, .attr = {.i = {i ? GP_F64 : GP_F32}, .f = {3}}};
     a.step.inverse_count = 0.125;
-    CHECK(get(output(a), 0) == 3);
+    a.step.scale = 4;
+    CHECK(get(output(a), 0) == 12);
     a.attr.i[1] = 1;
-    CHECK(get(output(a), 0) == 0.125);
+    CHECK(get(output(a), 0) == 0.5);
   }
   refuses((application){.def = &gp_def_loss_seed, .attr = {.i = {GP_I64}}}, GP_EDTYPE,
           "dtype is i64, expected f32 or f64");
@@ -154,4 +155,4 @@ TEST_MAIN(cross_entropy_is_its_definition, cross_entropy_keeps_its_digits_for_la
           cross_entropy_says_which_class_is_outside_and_where,
           cross_entropy_count_counts_what_is_not_ignored,
           mse_is_the_sum_of_squares_and_has_its_gradient,
-          loss_seed_is_a_constant_or_one_over_the_count)
+          loss_seed_is_a_constant_or_one_over_the_count_times_the_scale)

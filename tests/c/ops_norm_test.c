@@ -75,8 +75,8 @@ TEST(layer_norm_names_both_shapes) {
           "weight is 9, expected 8 (input is 2x8)");
   refuses(APPLY(layer_norm, eps(1e-5), zeros(GP_F32, SCALAR), w, w), GP_ESHAPE,
           "input is scalar, expected at least 1 dimension");
-  refuses(APPLY(layer_norm, eps(1e-5), zeros(GP_BF16, SHAPE(2, 9)), w, w), GP_EDTYPE,
-          "input is bf16, expected f32 or f64");
+  refuses(APPLY(layer_norm, eps(1e-5), zeros(GP_I64, SHAPE(2, 9)), w, w), GP_EDTYPE,
+          "input is i64, expected f32 or f64");
   finish();
 }
 

@@ -142,7 +142,7 @@ typedef struct application {
 } application;
 
 static const gp_step_block step = {
-    .seed = 5, .step = 3, .rows = 150, .first_row = 8, .inverse_count = 0.125};
+    .seed = 5, .step = 3, .rows = 150, .first_row = 8, .inverse_count = 0.125, .scale = 2};
 
 static gp_tensor *converted(gp_tensor *from, gp_dtype dtype) {
   gp_tensor *to = new_tensor(dtype, gp_tensor_meta(from)->shape);

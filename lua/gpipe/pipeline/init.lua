@@ -8,6 +8,7 @@ local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
 local cut = require "gpipe.pipeline.cut"
+local precision = require "gpipe.pipeline.precision"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
 local schedule = require "gpipe.schedule"
@@ -23,7 +24,8 @@ local SPEC = {
   checkpoint = { choices = { "always", "except_last", "never" }, default = "except_last" },
   loss = { type = "callable" },
   sample = { type = "table" },
-  precision = { choices = { "f32" }, default = "f32" },
+  precision = precision.rule,
+  loss_scale = precision.scale_rule,
   finite = { type = "boolean", default = false },
   seed = { type = "integer" },
   watchdog = watchdog.rule,
@@ -120,13 +122,14 @@ local function pipeline(model, opts)
   opts = options.check(WHO, opts, SPEC)
   opts.chunks = chunks_of(opts)
   local list, chosen, made = cut.resolve(model, opts)
+  local computes = precision.resolve(opts, chosen, made.batch > 0)
   local stage_of, layer_of = stages_of(list), owners(model)
   local boxes, layers = inventory(model, layer_of)
   local inner = core.pipeline_new {
     stages = #list, stage_of = stage_of, params = boxes, param_layer = layers,
     devices = chosen, placement = made.device_list, copies = made.copies,
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(), finite = opts.finite,
-    watchdog = watchdog.seconds(WHO, opts.watchdog),
+    watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32, loss_scale = computes.scale,
   }
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,
@@ -134,6 +137,7 @@ local function pipeline(model, opts)
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
     schedule_name = made.name, asked = made.asked,
     schedule = source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
+    precision = computes,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe

@@ -9,12 +9,13 @@ local describe = require "gpipe.pipeline.describe"
 local nn_state = require "gpipe.nn.state"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plans"
+local precision = require "gpipe.pipeline.precision"
 local stream = require "gpipe.pipeline.stream"
 local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
 
 ---@class gpipe.Pipeline
----@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes
+---@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes; in f16 loss_scale, skipped
 local Pipeline = {}
 local methods = {}
 Pipeline.__name = "gpipe.Pipeline"
@@ -207,6 +208,19 @@ function methods:close()
   self.core, self.plans, self.pending = nil, {}, nil
 end
 
+--- The loss scale of a pipeline in f16 as it stands, nil in others; given a table, sets these fields of it.
+--- It belongs to a checkpoint beside state_dict() and opt:state_dict().
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- assert(pipe:loss_scale() == nil)
+--- ```
+---@param values? {scale?: number, good?: integer, skipped?: integer, growth?: number, backoff?: number, min?: number, window?: integer}
+---@return {scale: number, good: integer, skipped: integer, growth: number, backoff: number, min: number, window: integer}?
+function methods:loss_scale(values)
+  quiet(self, "loss_scale")
+  return precision.loss_scale(self.core, values)
+end
+
 -- ---- figures ---------------------------------------------------------------------------------
 
 --- What every device did, and what it waited for, when the last pass was given up: because it made no
@@ -236,6 +250,8 @@ local function stats_of(pipe)
     stats.busy[d] = device.busy
     stats.peak_live[d], stats.peak_bytes[d] = device.peak_live, device.peak_bytes
   end
+  local scale = pipe.core:loss_scale()
+  if scale then stats.loss_scale, stats.skipped = scale.scale, scale.skipped end
   return stats
 end
 

@@ -4,7 +4,10 @@
 -- under its index, so that any cut into stages can be made of the record.
 
 local core = require "gpipe.core"
+local CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy"
+local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
+local precision = require "gpipe.pipeline.precision"
 
 local tracing = {}
 
@@ -67,6 +70,15 @@ local function set_count(shape, count)
   end
 end
 
+-- What a model in halves returns, for a loss that computes in f32; cross entropy takes halves and does so itself.
+local function widen(trace, request, output)
+  local half, loss = request.pipe.precision.half, request.with_loss and request.pipe.loss
+  if not half then return output end
+  core.trace_half(trace, "f32")
+  if loss and class.of(loss) == class.info(CrossEntropyLoss) then return output end
+  return precision.convert(output, half, "f32")
+end
+
 -- The plan that is being traced: what to do with the output.
 local function finish(trace, request, shape, outputs, targets)
   local pipe = request.pipe
@@ -75,12 +87,13 @@ local function finish(trace, request, shape, outputs, targets)
       #outputs)
   end
   core.trace_layer(trace, #pipe.model)
+  local output = widen(trace, request, outputs[1])
   if not request.with_loss then
-    shape.output = outputs[1]
+    shape.output = output
     return false
   end
   local _scope <close> = core.enter("loss", tostring(type(pipe.loss) == "table" and pipe.loss or ""))
-  local sum, count, is_sum = terms_of(pipe.loss, outputs[1], targets, shape.rows)
+  local sum, count, is_sum = terms_of(pipe.loss, output, targets, shape.rows)
   shape.loss_sum = sum
   set_count(shape, count)
   return is_sum
@@ -106,6 +119,14 @@ local function within(trace, f, handler)
   return result
 end
 
+-- Parameters and inputs of f32 are read in the dtype of a model in halves; inputs by the first layer's stage.
+local function set_precision(trace, computes, inputs)
+  if not computes.half then return end
+  core.trace_half(trace, computes.half, computes.scale ~= nil)
+  core.trace_layer(trace, 0)
+  for i, value in ipairs(inputs) do inputs[i] = precision.convert(value, "f32", computes.half) end
+end
+
 --- Trace the model for micro-batches of `rows` rows.
 ---@param request {pipe: table, training: boolean, with_loss: boolean, inputs: table, targets: table}
 ---@param rows integer
@@ -118,6 +139,7 @@ function tracing.run(request, rows, micros)
   local inputs = declare(trace, "batch", request.inputs, rows)
   local targets = declare(trace, "target", request.targets, rows)
   local sum_loss = within(trace, function()
+    set_precision(trace, request.pipe.precision, inputs)
     local outputs = { run_layers(trace, request.pipe.model, 1, table.unpack(inputs)) }
     return finish(trace, request, shape, outputs, targets)
   end, request.handler)

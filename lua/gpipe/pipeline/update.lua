@@ -37,6 +37,10 @@ local function check_use(pipe, o)
     errors.raise("use: the schedule runs every stage on two devices, whose gradients are added before the "
       .. "update: it needs the barrier")
   end
+  if pipe.precision.scale and free then
+    errors.raise("use: precision 'f16' skips updates whose gradients overflow, which no stage may do alone: it needs "
+      .. "the barrier")
+  end
   return free
 end
 

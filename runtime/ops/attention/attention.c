@@ -35,12 +35,13 @@ static gp_status infer(gp_sig *sig) {
   const gp_shape *q = &sig->in[0]->shape;
   gp_shape lse = gp_shape_drop_last(q);
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, q));
-  return gp_infer_out(sig, sig->in[0]->dtype, &lse);
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &lse);
 }
 
 /* do, q, k, v, o, lse -> dq, dk, dv. */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 63));
+  GP_TRY(gp_operands_float(sig, dx_roles, 31));
+  GP_TRY(gp_operands_wide(sig, dx_roles, 32, 1));
   GP_TRY(check_qkv(sig, dx_roles, 1));
   GP_TRY(gp_flash_check_attrs(sig->attr));
   const gp_shape *q = &sig->in[1]->shape;

@@ -34,14 +34,15 @@ static gp_status infer(gp_sig *sig) {
   gp_shape out[2];
   GP_TRY(gp_operands_float(sig, roles, 1));
   GP_TRY(check_qkv(sig, roles, 0, out));
-  for (int k = 0; k < 2; k++) GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &out[k]));
-  return GP_OK;
+  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &out[0]));
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out[1]);
 }
 
 /* do, qkv, o, lse -> dqkv, as packed as qkv. */
 static gp_status infer_dx(gp_sig *sig) {
   gp_shape out[2];
-  GP_TRY(gp_operands_float(sig, dx_roles, 15));
+  GP_TRY(gp_operands_float(sig, dx_roles, 7));
+  GP_TRY(gp_operands_wide(sig, dx_roles, 8, 1));
   GP_TRY(check_qkv(sig, dx_roles, 1, out));
   GP_TRY(gp_operand_shape(sig, dx_roles, 0, &out[0], 1));
   GP_TRY(gp_operand_shape(sig, dx_roles, 2, &out[0], 1));

@@ -62,7 +62,7 @@ static gp_status run(const gp_call *call, gp_span span) {
 const gp_op_def gp_def_embedding = {.name = "embedding",
                                     .min_in = 2,
                                     .max_in = 2,
-                                    .flags = GP_OP_ROWS,
+                                    .flags = GP_OP_ROWS | GP_OP_HALVES,
                                     .row_inputs = 1,
                                     .infer = infer,
                                     .vjp = vjp,
@@ -82,7 +82,7 @@ static gp_status infer_dw(gp_sig *sig) {
   gp_shape ids = gp_shape_drop_last(&sig->in[0]->shape);
   GP_TRY(gp_operand_shape(sig, dw_roles, 1, &ids, 0));
   gp_shape out = {2, {sig->attr->i[0], gp_meta_width(sig->in[0])}};
-  return gp_infer_out(sig, sig->in[0]->dtype, &out);
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out);
 }
 
 static gp_cost cost_dw(const gp_sig *sig) {

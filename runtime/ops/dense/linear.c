@@ -176,7 +176,7 @@ static gp_status infer_linear_dw(gp_sig *sig) {
   gp_shape want = gp_shape_with_last(&sig->in[0]->shape, GP_ANY_DIM);
   GP_TRY(gp_operand_shape(sig, dw_roles, 1, &want, 0));
   gp_shape out = {2, {gp_meta_width(sig->in[0]), gp_meta_width(sig->in[1])}};
-  return gp_infer_out(sig, sig->in[0]->dtype, &out);
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out);
 }
 
 static gp_cost cost_linear_dw(const gp_sig *sig) {

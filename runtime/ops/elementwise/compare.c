@@ -33,7 +33,7 @@ static gp_status infer(gp_sig *sig) {
       .name = #op,                                                                                 \
       .min_in = 2,                                                                                 \
       .max_in = 2,                                                                                 \
-      .flags = GP_OP_ROWS | GP_OP_STRIDED,                                                         \
+      .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_HALVES,                                          \
       .row_inputs = 3,                                                                             \
       .infer = infer,                                                                              \
       .cost = gp_map_cost_light,                                                                   \

@@ -143,7 +143,7 @@ gp_status gp_map_number_infer(gp_sig *sig) {
   gp_dtype dtype = sig->in[0]->dtype;
   gp_shape shape;
   GP_TRY(gp_infer_same_dtype(sig, 0));
-  if (dtype != GP_F32 && dtype != GP_F64 && dtype != GP_I64 && dtype != GP_I32)
+  if (!gp_dtype_is_float(dtype) && dtype != GP_I64 && dtype != GP_I32)
     return gp_fail(GP_EDTYPE,
                    "input is %s, expected f32, f64, i64 or i32; convert it with :to(\"f32\")",
                    gp_dtype_name(dtype));

@@ -62,4 +62,14 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-GP_MAP_OP(where, 3, .infer = infer, .vjp = vjp, .cost = gp_map_cost_light)
+const gp_op_def gp_def_where = {
+    .name = "where",
+    .min_in = 3,
+    .max_in = 3,
+    .flags = GP_MAP_FLAGS | GP_OP_HALVES,
+    .row_inputs = 7,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_cut_rows, .run = run_where},
+};

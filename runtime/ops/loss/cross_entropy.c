@@ -63,8 +63,8 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(check_smoothing(sig));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
   GP_TRY(gp_operand_shape(sig, roles, 1, &rows, 0));
-  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &rows));
-  return gp_infer_out(sig, sig->in[0]->dtype, &rows);
+  for (int k = 0; k < 2; k++) GP_TRY(gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &rows));
+  return GP_OK;
 }
 
 /* lse is kept and not the softmax: one value a row instead of V. */
@@ -110,7 +110,8 @@ static const char *const dx_roles[] = {"logits", "ids", "lse", "gradient"};
 
 /* logits, ids, lse, gradient of each row's loss -> gradient of the logits [.., V]. */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 1 | 4 | 8));
+  GP_TRY(gp_operands_float(sig, dx_roles, 1));
+  GP_TRY(gp_operands_wide(sig, dx_roles, 4 | 8, 0));
   GP_TRY(gp_operand_ids(sig, dx_roles, 1));
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
   GP_TRY(check_smoothing(sig));

@@ -1,7 +1,7 @@
 /* ops/loss/loss_seed.c - the gradient that a backward pass starts from.
  *
  * Either 1 / (count of the whole mini-batch), which changes from step to step and lies in the step
- * block, or a constant. */
+ * block, or a constant; times the loss scale of f16, which lies there too. */
 #include "base/status.h"
 #include "ops/cut.h"
 #include "ops/infer.h"
@@ -17,6 +17,7 @@ static gp_status infer(gp_sig *sig) {
 static gp_status run(const gp_call *call, gp_span span) {
   (void)span;
   double value = call->attr->i[1] ? call->step->inverse_count : call->attr->f[0];
+  value *= call->step->scale;
   if (call->out[0].meta->dtype == GP_F32)
     *(float *)call->out[0].data = (float)value;
   else

@@ -6,7 +6,7 @@
 
 static __global__ void seed_kernel(const gp_step_block *step, bool counted, double value,
                                    gp_sink out) {
-  gp_sink_put(out, 0, counted ? step->inverse_count : value);
+  gp_sink_put(out, 0, step->scale * (counted ? step->inverse_count : value));
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {

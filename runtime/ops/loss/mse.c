@@ -22,7 +22,7 @@ static gp_status check(const gp_sig *sig, unsigned mask) {
 
 static gp_status infer(gp_sig *sig) {
   GP_TRY(check(sig, 3));
-  return gp_infer_out(sig, sig->in[0]->dtype, &(gp_shape){0});
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &(gp_shape){0});
 }
 
 /* d sum (a - b)^2: to a it is 2 (a - b), to b the same with the operands exchanged. */
@@ -57,7 +57,8 @@ const gp_op_def gp_def_mse = {.name = "mse",
 /* ---- gradient ------------------------------------------------------------------------------ */
 
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(check(sig, 7));
+  GP_TRY(check(sig, 3));
+  GP_TRY(gp_operands_wide(sig, roles, 4, 0));
   GP_TRY(gp_operand_shape(sig, roles, 2, &(gp_shape){0}, -1));
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }

@@ -25,9 +25,9 @@ static gp_status infer(gp_sig *sig) {
   gp_shape column = {1, {gp_meta_width(sig->in[0])}};
   GP_TRY(gp_operand_shape(sig, roles, 1, &column, 0));
   GP_TRY(gp_operand_shape(sig, roles, 2, &column, 0));
-  gp_dtype dtype = sig->in[0]->dtype;
+  gp_dtype dtype = gp_infer_wide(sig->in[0]->dtype);
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
-  GP_TRY(gp_infer_out(sig, dtype, &sig->in[0]->shape));
+  GP_TRY(gp_infer_like(sig, 0));
   GP_TRY(gp_infer_out(sig, dtype, &rows));
   return gp_infer_out(sig, dtype, &rows);
 }
@@ -68,7 +68,8 @@ static const char *const dx_roles[] = {"gradient", "input", "weight", "mean", "r
 
 /* dy [.., C], x [.., C], w [C], mean [..], rstd [..] -> dx [.., C]. */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 31));
+  GP_TRY(gp_operands_float(sig, dx_roles, 7));
+  GP_TRY(gp_operands_wide(sig, dx_roles, 8 | 16, 0));
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape;
   gp_shape column = {1, {gp_meta_width(sig->in[0])}}, rows = gp_shape_drop_last(dy);
@@ -100,14 +101,15 @@ static const char *const dw_roles[] = {"gradient", "input", "mean", "rstd"};
 
 /* dy [.., C], x [.., C], mean [..], rstd [..] -> dw [C]. */
 static gp_status infer_dw(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dw_roles, 15));
+  GP_TRY(gp_operands_float(sig, dw_roles, 3));
+  GP_TRY(gp_operands_wide(sig, dw_roles, 4 | 8, 0));
   GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape;
   gp_shape column = {1, {gp_meta_width(sig->in[0])}}, rows = gp_shape_drop_last(dy);
   GP_TRY(gp_operand_shape(sig, dw_roles, 1, dy, 0));
   GP_TRY(gp_operand_shape(sig, dw_roles, 2, &rows, 0));
   GP_TRY(gp_operand_shape(sig, dw_roles, 3, &rows, 0));
-  return gp_infer_out(sig, sig->in[0]->dtype, &column);
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &column);
 }
 
 static gp_cost cost_dw(const gp_sig *sig) {

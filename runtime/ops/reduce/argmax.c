@@ -21,6 +21,7 @@ const gp_op_def gp_def_argmax = {
     .name = "argmax",
     .min_in = 1,
     .max_in = 1,
+    .flags = GP_OP_HALVES,
     .infer = infer,
     .cost = gp_extreme_cost,
     .cpu = {.cut = gp_extreme_cut, .run = run},

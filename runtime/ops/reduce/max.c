@@ -32,6 +32,7 @@ const gp_op_def gp_def_max = {
     .name = "max",
     .min_in = 1,
     .max_in = 1,
+    .flags = GP_OP_HALVES,
     .infer = infer,
     .vjp = vjp,
     .cost = gp_extreme_cost,

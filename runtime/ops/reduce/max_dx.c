@@ -67,6 +67,7 @@ const gp_op_def gp_def_max_dx = {
     .name = "max_dx",
     .min_in = 2,
     .max_in = 2,
+    .flags = GP_OP_HALVES,
     .infer = infer,
     .cost = gp_cost_copy,
     .cpu = {.cut = cut, .run = run},

@@ -194,6 +194,7 @@ const gp_op_def gp_def_sum = {
     .name = "sum",
     .min_in = 1,
     .max_in = 1,
+    .flags = GP_OP_HALVES,
     .infer = infer,
     .vjp = vjp,
     .cost = cost,

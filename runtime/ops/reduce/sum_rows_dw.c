@@ -17,7 +17,7 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_infer_computes(sig, 0));
   if (shape->rank == 0) return gp_fail(GP_ESHAPE, "got a scalar, expected rows");
   gp_shape columns = {.rank = 1, .dim = {shape->dim[shape->rank - 1]}};
-  return gp_infer_out(sig, sig->in[0]->dtype, &columns);
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &columns);
 }
 
 static gp_cut cut(const gp_call *call) {

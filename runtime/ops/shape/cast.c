@@ -15,10 +15,11 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, (gp_dtype)to, &sig->in[0]->shape);
 }
 
-/* Back to the input's dtype; integers have no gradient. */
+/* Back to the input's dtype, if it is not in it; integers have no gradient. */
 static gp_status vjp(gp_vjp *v) {
   gp_dtype from = gp_vjp_meta(v, v->in[0])->dtype;
   if (!v->need[0] || !gp_dtype_is_float(from)) return GP_OK;
+  if (gp_vjp_meta(v, v->dout[0])->dtype == from) return v->din[0] = v->dout[0], GP_OK;
   gp_attrs attrs = {.i = {from}};
   return gp_build(v->builder, GP_OP_cast, &attrs, &v->dout[0], 1, &v->din[0]);
 }
@@ -27,7 +28,7 @@ const gp_op_def gp_def_cast = {
     .name = "cast",
     .min_in = 1,
     .max_in = 1,
-    .flags = GP_OP_ROWS | GP_OP_STRIDED,
+    .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_HALVES,
     .row_inputs = 1,
     .infer = infer,
     .vjp = vjp,

@@ -73,6 +73,7 @@ const gp_op_def gp_def_concat = {
     .name = "concat",
     .min_in = 1,
     .max_in = GP_MAX_INPUTS,
+    .flags = GP_OP_HALVES,
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_copy,

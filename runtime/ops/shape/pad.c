@@ -48,6 +48,7 @@ const gp_op_def gp_def_pad = {
     .name = "pad",
     .min_in = 1,
     .max_in = 1,
+    .flags = GP_OP_HALVES,
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_copy,

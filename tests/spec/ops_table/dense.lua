@@ -80,7 +80,7 @@ local matmul = {
     { x { 2, 3, 4 }, x { 3, 4, 5 }, error = "their leading dimensions must be equal or 1" },
     { x { 3, 4 }, x { 4, 5, dtype = "f64" }, error = "matmul: right operand is f64, expected f32" },
     { ids { 3, 4, below = 2 }, x { 4, 5 }, error = "matmul: left operand is i64, expected f32 or f64" },
-    { x { 3, 4, dtype = "bf16" }, x { 4, 5, dtype = "bf16" }, error = "left operand is bf16, expected f32 or f64" },
+    { x { 3, 4, dtype = "bf16" }, x { 4, 5 }, error = "right operand is f32, expected bf16 (left operand is bf16)" },
   },
 }
 

@@ -1,0 +1,71 @@
+-- tests/support/halves.lua - the op conformance table in bf16 and f16: the same values as in f64, and how far off.
+--
+-- Inputs are made in the half dtype first, so that a case can be computed in f64 from the same values. An op in
+-- halves computes in f32 and rounds its result once; what is stored in between is named below.
+
+local array = require "tests.support.array"
+local conformance = require "tests.support.conformance"
+local inputs = require "tests.support.inputs"
+
+local halves = {}
+
+halves.NAMES = { "bf16", "f16" }
+
+-- Half a unit in the last place of a result, relative to it.
+local ROUNDED = { bf16 = 2 ^ -8, f16 = 2 ^ -11 }
+
+-- How many such roundings a result may be off, by the tolerance that its row names; 1.02: and some of f32.
+local ROUNDINGS = {
+  attention = { 4, why = "probabilities are rounded before they meet the values, which is a product of up to 70" },
+  gradient = { 8, why = "every value on the way, forward and backward, is rounded; sums have up to 70 of them" },
+}
+
+--- How far a result may be from f64's, relative plus absolute, by the name of a tolerance.
+function halves.bound(name, dtype)
+  local many = ROUNDINGS[name]
+  return ROUNDED[dtype] * (many and many[1] or 1.02)
+end
+
+-- Statistics and sums of losses are f32 (ops.def): as good as f32's own.
+local WIDE = { cross_entropy = true, mse = true }
+
+--- The dtype that output k should have.
+function halves.result_dtype(case, k)
+  if WIDE[case.row.op] then return "f32" end
+  return conformance.result_dtype(case, k)
+end
+
+--- The case with the same values in another dtype. masters: those that are fixed stay what they are, for
+--- pipelines that read the others, which are parameters, as halves.
+function halves.as(case, dtype, masters)
+  local made = {}
+  for name, value in pairs(case) do made[name] = value end
+  made.dtype, made.inputs = dtype, {}
+  for i, input in ipairs(case.inputs) do
+    local own = input.dtype == case.dtype and not (masters and input.spec.fixed)
+    made.inputs[i] = {
+      spec = input.spec, layout = input.layout, dtype = own and dtype or input.dtype,
+      base = own and array.of(inputs.tensor(input)) or input.base, differentiable = own and not input.spec.fixed,
+    }
+  end
+  return made
+end
+
+--- Whether a row runs in halves: those without dtypes of their own run in every float.
+function halves.applies(row, number)
+  return row.cases[1] ~= nil and not row.dtypes and #row.cases[number] > 0
+    and (conformance.applies(row, number, "f32") or conformance.applies(row, number, "bf16"))
+end
+
+--- Compare the outputs of a case in halves with f64's.
+function halves.check(case, outputs, want)
+  assert(#outputs == #want, case.name)
+  for k, got in ipairs(outputs) do
+    local dtype = halves.result_dtype(case, k)
+    assert(got.dtype == dtype, ("%s: output %d is %s, expected %s"):format(case.name, k, got.dtype, dtype))
+    local bound = dtype == case.dtype and halves.bound(case.row.tolerance, case.dtype) or 4e-6
+    conformance.compare(("%s, output %d"):format(case.name, k), array.of(got), array.of(want[k]), bound, dtype)
+  end
+end
+
+return halves
