@@ -64,7 +64,7 @@ end
 
 -- Bytes in use on the first GPU as the driver counts them, whoever's; nil where nvidia-smi is not here.
 local function used_bytes()
-  local text = figure.capture("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null | head -n 1")
+  local text = figure.capture("nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null")
   local mebibytes = tonumber(text)
   return mebibytes and mebibytes * 2 ^ 20
 end

@@ -24,7 +24,7 @@ local KERNELS = {
   { name = "add", times = 4, make = apply(function(x) return x * 1.01 end) },
   { name = "gelu", times = 5, make = apply(function(x) return x:gelu("tanh") end) },
   { name = "softmax", times = 5, make = apply(function(x) return x:softmax(-1) end) },
-  { name = "layer_norm", times = 7, make = function(width) return nn.LayerNorm(width) end }, -- dx and dw both read x, dy
+  { name = "layer_norm", times = 7, make = function(width) return nn.LayerNorm(width) end }, -- dx, dw read x, dy
   { name = "dropout", times = 4, make = function() return nn.Dropout(0.1) end },
 }
 

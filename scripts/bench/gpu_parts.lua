@@ -46,8 +46,8 @@ end
 function parts.run(size, precision, p)
   local m, devices = 4 * p, {}
   for i = 0, p - 1 do devices[i + 1] = ("cuda:0/%dof%d"):format(i, p) end
-  local one, alone <close> = trainer(size, precision, 8, { devices[1] }, m)
-  local many, pipe <close> = trainer(size, precision, 8, devices, m)
+  local one, _alone <close> = trainer(size, precision, 8, { devices[1] }, m)
+  local many, _pipe <close> = trainer(size, precision, 8, devices, m)
   for _ = 1, 3 do one() many() end -- planned, captured, replayed
   local times = figure.alternate(size.rounds, {
     one = function() return turn(one, size.steps) end, many = function() return turn(many, size.steps) end,
