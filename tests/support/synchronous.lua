@@ -192,8 +192,8 @@ end
 
 -- Of two tensors, by the norm: single elements nearly cancel.
 local function apart(a, b)
-  local wide = b:to "f64"
-  local gap = a:to "f64" - wide
+  local wide = b:to "cpu":to "f64"
+  local gap = a:to "cpu":to "f64" - wide
   return math.sqrt((gap * gap):sum():item() / (wide * wide):sum():item())
 end
 

@@ -1,0 +1,57 @@
+-- scripts/bench/gpu.lua - what a GPU reaches: GPT-2 124M, parts of the GPU as a pipeline, single kernels.
+--
+-- Ratios within one run on the same GPU. A section that breaks says so and the others go on; the exit code is 1
+-- then. scripts/gpu-check runs this, and PyTorch's figures of the same model where it is on the machine.
+package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
+local gp = require "gpipe"
+local core = require "gpipe.core"
+local figure = require "figure"
+local flags = require "gpipe.flags"
+
+local opt = flags.parse("Measure a GPU.", {
+  { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" }, { "--heads N", 12, "heads" },
+  { "--context N", 1024, "tokens in a sequence" }, { "--vocabulary N", 50304, "tokens that there are" },
+  { "--batch N", 16, "sequences in a step" }, { "--chunks N", 1, "micro-batches of the GPT" },
+  { "--steps N", 12, "timed steps" }, { "--rounds N", 5, "turns of what is compared" },
+  { "--rows N", 65536, "rows of the kernels' tensors, of 1,024 elements" },
+  { "--precision NAME", "", "of the products (bf16 where pipelines have it, else f32)" },
+}, arg)
+
+-- bf16 where gp.pipeline knows it.
+local function best_precision()
+  if opt.precision ~= "" then return opt.precision end
+  local good = pcall(function()
+    local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(8, 8) }, {
+      devices = { "cuda:0" }, precision = "bf16", loss = gp.nn.MSELoss(),
+    })
+    pipe:step(gp.ones { 2, 8 }, gp.ones { 2, 8 })
+  end)
+  return good and "bf16" or "f32"
+end
+
+local broken = false
+
+-- Run a part of the benchmark; what broke in it is a line.
+local function section(name, work)
+  local good, message = pcall(work)
+  if not good then
+    broken = true
+    figure.skip(name, "it broke: " .. tostring(message):gsub("%s+", " "))
+  end
+  collectgarbage()
+end
+
+if not core.gpus() then return figure.skip("gpu", "no CUDA device") end
+local precision = best_precision()
+section("gpu.gpt", function() require("gpu_gpt").run(opt, precision) end)
+section("gpu.kernel", function()
+  require("gpu_kernels").run { rows = opt.rows, width = 1024, rounds = opt.rounds }
+end)
+for _, p in ipairs { 2, 4, 8 } do
+  section(("gpu.parts%d"):format(p), function()
+    require("gpu_parts").run({
+      width = opt.width, heads = opt.heads, context = opt.context, rows = 1, steps = 3, rounds = opt.rounds,
+    }, precision, p)
+  end)
+end
+os.exit(not broken, true)

@@ -1,0 +1,118 @@
+-- scripts/bench/gpu_gpt.lua - GPT-2 124M on one GPU: tokens per second, utilisation, gaps between launches, memory.
+
+local gp = require "gpipe"
+local figure = require "figure"
+local nn = gp.nn
+
+local gpt = {}
+
+-- Dense peaks of the matrix units in FLOP/s, by a word of the GPU's name and by precision. Source: NVIDIA's
+-- datasheets.
+local PEAKS = {
+  { "H100 PCIe", bf16 = 756e12, tf32 = 378e12, f32 = 51e12 },
+  { "H100", bf16 = 989e12, tf32 = 495e12, f32 = 67e12 },
+  { "H200", bf16 = 989e12, tf32 = 495e12, f32 = 67e12 },
+  { "A100", bf16 = 312e12, tf32 = 156e12, f32 = 19.5e12 },
+}
+
+-- ---- the model -------------------------------------------------------------------------------------
+
+local Embed = nn.class("Embed") -- which token, and where it stands
+
+function Embed:init(size)
+  local init = nn.init.normal(0, 0.02)
+  self.token = nn.Embedding(size.vocabulary, size.width, { init = init })
+  self.place = nn.Parameter({ size.context, size.width }, init)
+end
+
+function Embed:forward(ids) return self.token(ids) + self.place end
+
+--- A block of a transformer, as GPT-2 has them.
+---@param width integer
+---@param heads integer
+---@return nn.Sequential
+function gpt.block(width, heads)
+  return nn.Sequential {
+    nn.Residual(nn.Sequential { nn.LayerNorm(width), nn.CausalSelfAttention(width, heads) }),
+    nn.Residual(nn.Sequential {
+      nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width),
+    }),
+  }
+end
+
+-- The head has the weights of the embedding: 124M parameters at the usual size.
+local function model_of(size)
+  gp.seed(0)
+  local embed = Embed(size)
+  local head = nn.Linear(size.width, size.vocabulary, { bias = false })
+  head.weight = embed.token.weight
+  local layers = { embed }
+  for _ = 1, size.layers do layers[#layers + 1] = gpt.block(size.width, size.heads) end
+  layers[#layers + 1] = nn.LayerNorm(size.width)
+  layers[#layers + 1] = head
+  return nn.Sequential(layers)
+end
+
+-- FLOP of a token, forward and backward: 6 per weight that multiplies, 12 L T C in attention (all pairs counted).
+-- Source: Chowdhery et al., PaLM, appendix B.
+local function flop_of_token(size)
+  local weights = size.layers * 12 * size.width ^ 2 + size.vocabulary * size.width
+  return 6 * weights + 12 * size.layers * size.context * size.width
+end
+
+-- ---- figures -----------------------------------------------------------------------------------------
+
+-- Bytes in use on the first GPU as the driver counts them, whoever's; nil where nvidia-smi is not here.
+local function used_bytes()
+  local text = figure.capture("nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null")
+  local mebibytes = tonumber(text)
+  return mebibytes and mebibytes * 2 ^ 20
+end
+
+local function print_memory(before)
+  local own = gp.memory()["cuda:0"]
+  figure.print("gpu.gpt.memory.planned", own.live / 2 ^ 30, "GiB")
+  figure.print("gpu.gpt.memory.peak", own.peak / 2 ^ 30, "GiB")
+  local used = used_bytes()
+  if not (used and before) then return figure.skip("gpu.gpt.memory.fixed", "nvidia-smi is not here") end
+  figure.print("gpu.gpt.memory.fixed", (used - before - own.live) / 2 ^ 20, "MiB beside the plan")
+end
+
+local function peak_of(precision)
+  local name = require("gpipe.core").gpus()[1].model
+  for _, row in ipairs(PEAKS) do
+    if name:find(row[1], 1, true) then return row[precision] end
+  end
+end
+
+local function print_speed(size, precision, seconds)
+  local rate = size.batch * size.context / seconds
+  figure.print("gpu.gpt.tokens", rate, "tok/s in " .. precision)
+  local peak = peak_of(precision)
+  if not peak then return figure.skip("gpu.gpt.utilisation", "the peak of this GPU is not known") end
+  figure.print("gpu.gpt.utilisation", 100 * rate * flop_of_token(size) / peak, "% of the peak", ">=", 45)
+end
+
+--- Train a few steps and print what they took.
+---@param size {layers: integer, width: integer, heads: integer, context: integer, vocabulary: integer,
+---  batch: integer, chunks: integer, steps: integer}
+---@param precision string
+function gpt.run(size, precision)
+  local before = used_bytes()
+  local pipe <close> = gp.pipeline(model_of(size), {
+    devices = { "cuda:0" }, chunks = size.chunks, checkpoint = "never", loss = nn.CrossEntropyLoss(),
+    precision = precision,
+  })
+  pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 }))
+  local ids = (gp.rand({ size.batch, size.context }) * size.vocabulary):to "i64"
+  local times, gaps = {}, {}
+  for i = -3, size.steps do
+    local seconds = figure.seconds(function() pipe:step(ids, ids) end)
+    if i > 0 then times[i], gaps[i] = seconds, 100 * pipe.stats.bubble[1] end
+  end
+  print_speed(size, precision, figure.median(times))
+  figure.print("gpu.gpt.launch", figure.median(gaps), "% of a step without work", "<=", 2)
+  print_memory(before)
+end
+
+return gpt

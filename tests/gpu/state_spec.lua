@@ -1,0 +1,155 @@
+-- tests/gpu/state_spec.lua - parameters that live on GPUs: read, saved, loaded, clipped; tensors of the script there.
+local gp = require "gpipe"
+local expect = require "tests.support.expect"
+local gpu = require "tests.support.gpu"
+local models = require "tests.support.models"
+local placements = require "tests.support.placements"
+local nn, optim = gp.nn, gp.optim
+local on_gpu, fails_with = gpu.spec(it, pending), expect.fails_with
+local x, y = models.ids(7, 6), models.ids(7, 6)
+
+local function pipe_of(devices, balance)
+  return gp.pipeline(models.gpt()(), {
+    balance = balance, devices = devices, chunks = 3, loss = nn.CrossEntropyLoss(), seed = 5,
+  })
+end
+
+local function train(pipe, opt, steps)
+  local losses = {}
+  for step = 1, steps do
+    losses[step] = pipe:step(x, y)
+    opt:step()
+  end
+  return losses
+end
+
+local function check_equal(wanted, got)
+  for name, value in pairs(wanted) do assert.is_true(gp.equal(value:to "cpu", got[name]:to "cpu"), name) end
+end
+
+-- ---- values of pipelines ---------------------------------------------------------------------------
+
+describe("initial values", function()
+  on_gpu("are those of the CPU, bit for bit, on every placement", function()
+    local here <close> = pipe_of({ "cpu:0" }, { 7 })
+    for _, name in ipairs(placements.names()) do
+      local there <close> = pipe_of(placements.devices(name, 3), { 2, 3, 2 })
+      check_equal(here:state_dict(), there:state_dict())
+    end
+  end)
+end)
+
+describe("parameters of a pipeline on GPUs", function()
+  on_gpu("lie where their stage is, and can be read and written", function()
+    local pipe <close> = pipe_of({ "cuda:0", "cpu:0" }, { 3, 4 })
+    pipe:step(x, y)
+    for _, p in ipairs(pipe:parameters()) do
+      local device = p.stage == 0 and "cuda:0" or "cpu"
+      assert.equal(device, p.value.device)
+      assert.equal(device, p.grad.device)
+    end
+    local first = pipe:parameters()[1]
+    first.value:copy_(gp.ones(first.value.shape))
+    assert.is_true(gp.equal(gp.ones(first.value.shape), pipe:state_dict()[first.name]:to "cpu"))
+  end)
+
+  on_gpu("go to a file and come back, into another cut and other devices: training goes on to the bit", function()
+    local path = os.tmpname()
+    local one <close> = pipe_of({ "cuda:0", "cuda:0" }, { 3, 4 })
+    local opt = optim.AdamW(one:parameters(), { lr = 1e-2 })
+    train(one, opt, 3)
+    assert(gp.save(path, one:state_dict()))
+    local two <close> = pipe_of({ "cuda:0", "cuda:0", "cuda:0" }, { 2, 2, 3 })
+    local other = optim.AdamW(two:parameters(), { lr = 1e-2 })
+    train(two, other, 3)
+    two:load_state_dict(assert(gp.load(path)))
+    other:load_state_dict(opt:state_dict())
+    os.remove(path)
+    check_equal(one:state_dict(), two:state_dict())
+    assert.same(train(one, opt, 3), train(two, other, 3))
+  end)
+
+  on_gpu("are loaded into a pipeline on the CPU, and from one", function()
+    local here <close> = pipe_of({ "cpu:0" }, { 7 })
+    local there <close> = pipe_of({ "cuda:0", "cuda:0" }, { 3, 4 })
+    train(there, optim.AdamW(there:parameters(), { lr = 1e-2 }), 2)
+    here:load_state_dict(there:state_dict())
+    check_equal(there:state_dict(), here:state_dict())
+    train(here, optim.AdamW(here:parameters(), { lr = 1e-2 }), 2)
+    there:load_state_dict(here:state_dict())
+    check_equal(here:state_dict(), there:state_dict())
+  end)
+end)
+
+describe("clip_grad_norm", function()
+  on_gpu("gives the norm that the CPU gives, and clips gradients on several devices as one", function()
+    local function norms(devices, balance)
+      local pipe <close> = pipe_of(devices, balance)
+      pipe:step(x, y)
+      local params = pipe:parameters()
+      return optim.clip_grad_norm(params, 0.01), optim.clip_grad_norm(params, 0.01)
+    end
+    local before = norms({ "cpu:0" }, { 7 })
+    for _, devices in ipairs { { "cuda:0", "cuda:0" }, { "cpu:0", "cuda:0" } } do
+      local first, second = norms(devices, { 3, 4 })
+      assert.is_true(math.abs(first - before) < 1e-5 * before)
+      assert.is_true(math.abs(second - 0.01) < 1e-7)
+    end
+  end)
+end)
+
+describe("forward and backward", function()
+  on_gpu("serve loops that compute the loss themselves", function()
+    local function gradients(devices, balance)
+      local pipe <close> = pipe_of(devices, balance)
+      local out = pipe:forward(x)
+      pipe:backward(gp.ones(out.shape) * 0.5)
+      return out:to "cpu", pipe:parameters()[1].grad:to "cpu"
+    end
+    local out, grad = gradients({ "cuda:0" }, { 7 })
+    local same, equal = gradients({ "cuda:0", "cuda:0" }, { 3, 4 })
+    assert.is_true(gp.equal(out, same))
+    assert.is_true(gp.equal(grad, equal))
+  end)
+
+  on_gpu("take batches that lie on a GPU already", function()
+    local pipe <close> = pipe_of({ "cuda:0", "cuda:0" }, { 3, 4 })
+    local wanted = pipe:evaluate(x, y)
+    assert.equal(wanted, pipe:evaluate(x:to "cuda:0", y:to "cuda:0"))
+  end)
+end)
+
+-- ---- tensors of the script ---------------------------------------------------------------------------
+
+describe("a tensor on a GPU", function()
+  on_gpu("is made there, read element by element, written, printed, copied back", function()
+    local t = gp.tensor({ { 1, 2 }, { 3, 4 } }, { device = "cuda:0" })
+    assert.equal("cuda:0", t.device)
+    assert.equal(3, t[2][1])
+    t[2][1] = 7
+    assert.same({ { 1, 2 }, { 7, 4 } }, t:totable())
+    assert.equal(tostring(t:to "cpu"), tostring(t))
+    assert.equal(14, t:sum():item())
+    assert.same({ { 1, 7 }, { 2, 4 } }, t:transpose(1, 2):contiguous():totable())
+  end)
+
+  on_gpu("moves through every dtype", function()
+    for _, dtype in ipairs { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" } do
+      local here = gp.tensor { 0, 1, 1, 0, 1 }:to(dtype)
+      local there = here:to "cuda:0"
+      assert.equal(dtype, there.dtype)
+      assert.is_true(gp.equal(here, there:to "cpu"), dtype)
+      assert.same({ 0, 1, 1, 0, 1 }, there:to("f32"):totable())
+    end
+  end)
+
+  on_gpu("mixed with one that lies elsewhere is told how to move", function()
+    local t = gp.ones({ 2 }, { device = "cuda:0" })
+    fails_with("; move one with :to(\"cuda:0\")", function() return t + gp.ones { 2 } end)
+  end)
+
+  on_gpu("goes to the other GPU and back", function()
+    local t = gp.randn({ 33, 7 }, { seed = 1 })
+    assert.is_true(gp.equal(t, t:to("cuda:0"):to("cuda:1"):to("cuda:0"):to "cpu"))
+  end, 2)
+end)

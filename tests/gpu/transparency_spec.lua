@@ -1,0 +1,177 @@
+-- tests/gpu/transparency_spec.lua - a pipeline on GPUs changes no bit: any cut, schedule, checkpoint mode, placement.
+--
+-- DESIGN section 8, D1 D3 D4, with ==. Against the CPU there is a tolerance, because nothing else is promised.
+local gp = require "gpipe"
+local gpu = require "tests.support.gpu"
+local models = require "tests.support.models"
+local placements = require "tests.support.placements"
+local synchronous = require "tests.support.synchronous"
+local training = require "tests.support.training"
+local nn = gp.nn
+local on_gpu = gpu.spec(it, pending)
+
+-- Of the first step's gradients and of all losses, by the norm: f32 sums in other orders. Parameters are not
+-- compared: Adam makes steps of full size of gradients that are 0 but for rounding (of keys' biases, say).
+local NEAR_CPU = 1e-4
+
+local function distance_from(wanted, run)
+  return synchronous.distance({ losses = run.losses, state = run.first },
+    { losses = wanted.losses, state = wanted.first })
+end
+
+-- ---- the models ----------------------------------------------------------------------------------
+
+-- An embedding, dropout, attention, residuals: seven layers.
+local function gpt() return models.setup { steps = 4 }, models.CUTS end
+
+-- Dropout between linear layers.
+local function mlp()
+  return models.regression {
+    model = models.with(function() return nn.Dropout(0.3) end, function() return nn.Linear(8, 8) end, nn.ReLU,
+      function() return nn.Dropout(0.1) end),
+  }, { { 7 }, { 3, 4 }, { 1, 1, 5 }, { 2, 2, 2, 1 } }
+end
+
+-- A value that the last layer reads from the first; frozen biases.
+local function skip() return synchronous.regression { steps = 3 }, { { 8 }, { 4, 4 }, { 1, 5, 2 }, { 2, 2, 2, 2 } } end
+
+-- One weight in layers 1, 4 and 7.
+local function tied()
+  local made = synchronous.tied()
+  made.steps = 3
+  return made, { { 8 }, { 4, 4 }, { 2, 3, 3 }, { 2, 2, 2, 2 } }
+end
+
+-- Buffers that forward writes.
+local function centred() return synchronous.centred(), { { 8 }, { 2, 6 }, { 3, 3, 2 }, { 2, 2, 2, 2 } } end
+
+-- Ids some of which the loss does not count.
+local function language() return synchronous.language(), { { 8 }, { 4, 4 }, { 2, 2, 2, 2 } } end
+
+-- Nothing to learn in the first layers.
+local function frozen() return synchronous.frozen(), { { 8 }, { 3, 5 }, { 1, 1, 3, 3 } } end
+
+local MODELS = {
+  gpt = gpt, mlp = mlp, skip = skip, tied = tied, centred = centred, language = language, frozen = frozen,
+}
+local ORDER = { "gpt", "mlp", "skip", "tied", "centred", "language", "frozen" }
+
+-- ---- the same bits -------------------------------------------------------------------------------
+
+-- Every cut on every placement; whole models have one device.
+local function everywhere(cuts, schedules, checkpoints)
+  local list = {}
+  for _, options in ipairs(training.combinations {
+    balance = cuts, schedule = schedules, checkpoint = checkpoints,
+  }) do
+    table.move(placements.each(options), 1, #placements.names(), #list + 1, list)
+  end
+  return list
+end
+
+describe("on GPUs the bits are the same", function()
+  for _, name in ipairs(ORDER) do
+    on_gpu("wherever the model is cut: " .. name, function()
+      local made, cuts = MODELS[name]()
+      training.check_same(made, everywhere(cuts, { "1f1b" }, { "except_last" }))
+    end)
+
+    on_gpu("for every checkpoint mode and schedule: " .. name, function()
+      local made, cuts = MODELS[name]()
+      local list = training.combinations { balance = { cuts[#cuts] } }
+      for _, options in ipairs(list) do options.devices = placements.devices("same", #cuts[#cuts]) end
+      training.check_same(made, list)
+    end)
+  end
+
+  on_gpu("in f64", function()
+    training.check_same(models.setup { model = models.gpt "f64" }, everywhere(models.CUTS, { "1f1b" }, { "always" }))
+  end)
+
+  on_gpu("whatever the batch: rows that micro-batches do not divide", function()
+    for _, case in ipairs { { 1, 4 }, { 5, 4 }, { 9, 4 }, { 13, 5 } } do
+      local list = everywhere({ { 7 }, { 3, 4 } }, { "1f1b" }, { "except_last" })
+      for _, options in ipairs(list) do options.chunks = case[2] end
+      training.check_same(models.setup { x = models.ids(case[1], 6), y = models.ids(case[1], 6) }, list)
+    end
+  end)
+
+  on_gpu("when batches of several shapes take turns, so that plans and graphs do", function()
+    local function run(devices, balance)
+      local pipe <close> = gp.pipeline(models.gpt()(), {
+        balance = balance, devices = devices, chunks = 2, loss = nn.CrossEntropyLoss(), seed = 5,
+      })
+      local opt, losses = gp.optim.AdamW(pipe:parameters(), { lr = 1e-2 }), {}
+      for step = 1, 12 do
+        local rows = ({ 4, 5, 2 })[step % 3 + 1]
+        losses[step] = pipe:step(models.ids(rows, 6), models.ids(rows, 6))
+        opt:step()
+      end
+      return losses
+    end
+    assert.same(run({ "cuda:0" }, { 7 }), run({ "cuda:0", "cuda:0" }, { 3, 4 }))
+  end)
+end)
+
+-- ---- how the update is made ------------------------------------------------------------------------
+
+describe("updates on GPUs", function()
+  for title, use in pairs { ["an action"] = {}, ["an action without a barrier"] = { barrier = false } } do
+    on_gpu("give the same bits by opt:step() and by " .. title, function()
+      local made, cuts = skip()
+      local wanted = synchronous.run(made, { balance = cuts[1], devices = { "cuda:0" }, chunks = 3 }, false)
+      for _, cut in ipairs(cuts) do
+        for _, options in ipairs(placements.each { balance = cut, chunks = 3, schedule = "1f1b" }) do
+          assert.is_nil(training.difference(wanted, synchronous.run(made, options, use)))
+        end
+      end
+    end)
+  end
+
+  on_gpu("with clipping give the same bits for every cut", function()
+    local made, cuts = skip()
+    local function run(options) return synchronous.run(made, options, { clip_norm = 0.05 }) end
+    local wanted = run { balance = cuts[1], devices = { "cuda:0" }, chunks = 3 }
+    for _, cut in ipairs(cuts) do
+      for _, options in ipairs(placements.each { balance = cut, chunks = 3 }) do
+        assert.is_nil(training.difference(wanted, run(options)))
+      end
+    end
+  end)
+end)
+
+-- ---- against the CPU -------------------------------------------------------------------------------
+
+describe("what a GPU computes is near what the CPU does", function()
+  for _, name in ipairs(ORDER) do
+    on_gpu("for " .. name, function()
+      local made, cuts = MODELS[name]()
+      local options = { balance = cuts[2], chunks = 3, devices = { "cpu:0", "cpu:1" } }
+      local wanted = training.run(made, options)
+      options.devices = { "cuda:0", "cuda:0" }
+      assert.is_true(distance_from(wanted, training.run(made, options)) < NEAR_CPU)
+    end)
+  end
+end)
+
+describe("stages on CPUs and GPUs in turn", function()
+  for _, name in ipairs(ORDER) do
+    on_gpu("train, twice to the same bits, near what the CPU does: " .. name, function()
+      local made, cuts = MODELS[name]()
+      local options = { balance = cuts[#cuts], chunks = 3, schedule = "1f1b" }
+      options.devices = placements.devices("cpu", #options.balance)
+      local wanted = training.run(made, options)
+      options.devices = placements.devices("mixed", #options.balance)
+      local run = training.run(made, options)
+      assert.is_nil(training.difference(run, training.run(made, options)))
+      assert.is_true(distance_from(wanted, run) < NEAR_CPU)
+    end)
+  end
+
+  on_gpu("have the same bits for every schedule and checkpoint mode", function()
+    local made, cuts = skip()
+    local list = training.combinations { balance = { cuts[#cuts] } }
+    for _, options in ipairs(list) do options.devices = placements.devices("mixed", 4) end
+    training.check_same(made, list)
+  end)
+end)

@@ -1,0 +1,48 @@
+-- tests/support/placements.lua - ways to place the stages of a pipeline on GPUs.
+--
+-- On machines without a GPU the build runs these specs on the plugin's form for the host, which shows two.
+
+local gpu = require "tests.support.gpu"
+
+local placements = {}
+
+-- Names by the number of a stage, from 0.
+local name_of = {
+  same = function() return "cuda:0" end,                        -- several logical devices on one GPU
+  parts = function(s) return ("cuda:0/%dof2"):format(s % 2) end, -- each on multiprocessors of its own
+  two = function(s) return "cuda:" .. s % 2 end,                -- values cross with every stage
+  cpu = function(s) return "cpu:" .. s end,
+  mixed = function(s) return (s % 2 == 0 and "cpu:" or "cuda:") .. (s % 2 == 0 and s or 0) end,
+}
+
+--- Names of the placements that are on GPUs alone and that this machine has the GPUs for.
+---@return string[]
+function placements.names()
+  return gpu.count() > 1 and { "same", "parts", "two" } or { "same", "parts" }
+end
+
+--- Devices for so many stages.
+---@param placement "same"|"parts"|"two"|"mixed"|"cpu"
+---@param stages integer
+---@return string[]
+function placements.devices(placement, stages)
+  local list = {}
+  for s = 0, stages - 1 do list[s + 1] = name_of[placement](s) end
+  return list
+end
+
+--- Copies of a table of options, one per placement, with the devices that it puts them on.
+---@param options table with `balance`
+---@return table[]
+function placements.each(options)
+  local list = {}
+  for i, placement in ipairs(placements.names()) do
+    local copy = {}
+    for key, value in pairs(options) do copy[key] = value end
+    copy.devices = placements.devices(placement, #options.balance)
+    list[i] = copy
+  end
+  return list
+end
+
+return placements
