@@ -11,7 +11,7 @@
 
 #include "block.h"
 
-thread_local gp_host_view *gp_host_now;
+__thread gp_host_view *gp_host_now;
 thread_local std::unique_ptr<Fibers> gp_host_fibers;
 
 static thread_local char fault_text[512];

@@ -20,8 +20,9 @@ struct gp_host_view {
   void *shared; /* as large as the launch said, all bytes 255 when the block begins */
 };
 
-/* Of the calling thread; NULL where no kernel runs. */
-extern thread_local gp_host_view *gp_host_now;
+/* Of the calling thread; NULL where no kernel runs. Not thread_local, which would ask at every use whether it was
+ * constructed. */
+extern __thread gp_host_view *gp_host_now;
 
 struct gp_host_geometry {
   dim3 grid, block;
