@@ -89,7 +89,7 @@ gp_box *gp_lua_to_box(lua_State *L, int index); /* NULL where it is not a tensor
 const gp_meta *gp_box_meta(const gp_box *box);  /* of a box that is not freed */
 /* What an op applied now sees: of a parameter, maybe that of a model in halves. */
 gp_dtype gp_lua_dtype(lua_State *L, const gp_box *box);
-bool gp_meta_is_dense(const gp_meta *meta);     /* row-major without gaps, whatever the offset */
+bool gp_meta_is_dense(const gp_meta *meta); /* row-major without gaps, whatever the offset */
 
 /* ---- errors -------------------------------------------------------------------------------- */
 

@@ -19,7 +19,8 @@ static uint32_t draw(uint32_t below) {
 /* ---- running ------------------------------------------------------------------------------- */
 
 static void bind(gp_program *p, char *temp) {
-  static const gp_step_block step = {.seed = 3, .step = 2, .rows = 5, .inverse_count = 0.125, .scale = 1};
+  static const gp_step_block step = {
+      .seed = 3, .step = 2, .rows = 5, .inverse_count = 0.125, .scale = 1};
   char *frame[2] = {NULL, temp};
   for (int32_t n = 0; n < p->instr_count; n++) {
     gp_instr *instr = &p->instrs[n];

@@ -120,26 +120,31 @@ void gp_context_switch(gp_context *from, gp_context *to) {
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* Stacks that nobody uses, each with the address of the next one. Pipelines come and go with their threads;
- * mapping a thousand stacks takes longer than most of them live. */
-static void *spare;
-static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+/* What stands at the low end of a stack that nobody uses. */
+typedef struct spare {
+  unsigned char *next; /* area of the next one */
+  void *race;          /* thread sanitizer's name for it, dear to make */
+} spare;
 
-static void **link_of(unsigned char *area) { return (void **)(area + GUARD_BYTES); }
+/* Pipelines come and go with their threads; mapping a thousand stacks takes longer than most of them live. */
+static unsigned char *spares;
+static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static spare *spare_of(unsigned char *area) { return (spare *)(void *)(area + GUARD_BYTES); }
 
 static unsigned char *take_spare(void) {
-  pthread_mutex_lock(&spare_lock);
-  unsigned char *area = spare;
-  if (area) spare = *link_of(area);
-  pthread_mutex_unlock(&spare_lock);
+  pthread_mutex_lock(&spares_lock);
+  unsigned char *area = spares;
+  if (area) spares = spare_of(area)->next;
+  pthread_mutex_unlock(&spares_lock);
   return area;
 }
 
-static void keep_spare(unsigned char *area) {
-  pthread_mutex_lock(&spare_lock);
-  *link_of(area) = spare;
-  spare = area;
-  pthread_mutex_unlock(&spare_lock);
+static void keep_spare(unsigned char *area, void *race) {
+  pthread_mutex_lock(&spares_lock);
+  *spare_of(area) = (spare){spares, race};
+  spares = area;
+  pthread_mutex_unlock(&spares_lock);
 }
 
 /* NULL: there is no memory. */
@@ -150,6 +155,7 @@ static unsigned char *new_area(void) {
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (area == MAP_FAILED) return NULL;
   mprotect(area, GUARD_BYTES, PROT_NONE);
+  spare_of(area)->race = NULL;
   return area;
 }
 
@@ -177,9 +183,10 @@ int gp_context_new(gp_context *context, void (*body)(void)) {
                           .area = area,
                           .low = area + GUARD_BYTES,
                           .bytes = STACK_BYTES,
+                          .race = spare_of(area)->race,
                           .body = body};
 #if defined(__SANITIZE_THREAD__)
-  context->race = __tsan_create_fiber(0);
+  if (!context->race) context->race = __tsan_create_fiber(0);
 #endif
   gp_context_restart(context);
   return 0;
@@ -188,11 +195,8 @@ int gp_context_new(gp_context *context, void (*body)(void)) {
 void gp_context_free(gp_context *context) {
   free_place(context->at);
   if (!context->area) return;
-#if defined(__SANITIZE_THREAD__)
-  __tsan_destroy_fiber(context->race);
-#endif
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(context->low, context->bytes);
 #endif
-  keep_spare(context->area);
+  keep_spare(context->area, context->race);
 }

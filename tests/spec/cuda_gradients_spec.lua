@@ -11,7 +11,7 @@ local tolerances = require "tests.support.cuda_tolerance"
 local rows = require "tests.spec.ops_table"
 
 local FLOATS = { "f32", "f64" }
-local on_gpu = gpu.spec(it, pending)
+local on_gpu = gpu.spec(it)
 
 local function on(...)
   local names = { ... }

@@ -10,7 +10,7 @@ local gpu = require "tests.support.gpu"
 local halves = require "tests.support.halves"
 local rows = require "tests.spec.ops_table"
 
-local on_gpu = gpu.spec(it, pending)
+local on_gpu = gpu.spec(it)
 
 -- ---- where inputs lie --------------------------------------------------------------------------
 

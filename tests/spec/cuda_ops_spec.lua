@@ -15,7 +15,7 @@ local rows = require "tests.spec.ops_table"
 
 local GPU = "cuda:0"
 local FLOATS = { "f32", "f64" }
-local on_gpu = gpu.spec(it, pending)
+local on_gpu = gpu.spec(it)
 
 -- ---- where inputs lie --------------------------------------------------------------------------
 

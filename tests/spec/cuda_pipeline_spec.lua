@@ -8,7 +8,7 @@ local models = require "tests.support.models"
 local synchronous = require "tests.support.synchronous"
 local training = require "tests.support.training"
 
-local on_gpu = gpu.spec(it, pending)
+local on_gpu = gpu.spec(it)
 local CUTS, setup = models.CUTS, models.setup
 
 local CLOSE = {

@@ -6,7 +6,7 @@ local models = require "tests.support.models"
 local training = require "tests.support.training"
 local nn, optim = gp.nn, gp.optim
 
-local on_gpu = gpu.spec(it, pending)
+local on_gpu = gpu.spec(it)
 
 -- How far losses (relative) and first gradients (relative plus absolute) may be from f32's after three steps.
 local NEAR = {
@@ -23,7 +23,9 @@ end
 
 local function mlp()
   gp.seed(3)
-  return nn.Sequential { nn.Linear(6, 24), nn.GELU("tanh"), nn.LayerNorm(24), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 3) }
+  return nn.Sequential {
+    nn.Linear(6, 24), nn.GELU("tanh"), nn.LayerNorm(24), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 3),
+  }
 end
 
 local SETUPS = {

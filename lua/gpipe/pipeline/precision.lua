@@ -74,6 +74,15 @@ function precision.convert(value, from, to)
   return value.dtype == from and value:to(to) or value
 end
 
+---@class gpipe.LossScale
+---@field scale number now
+---@field good integer steps in a row whose gradients were finite
+---@field skipped integer updates that were left out so far
+---@field growth number
+---@field backoff number
+---@field min number
+---@field window integer
+
 -- What may be set: fields of the state as well as the settings.
 local FIELDS = {
   scale = { type = "number", above = 0 }, growth = SCALE.growth, backoff = SCALE.backoff, min = SCALE.min,
@@ -82,8 +91,8 @@ local FIELDS = {
 
 --- The loss scale of a pipeline; with values, after they were set.
 ---@param inner userdata
----@param values? table
----@return table?
+---@param values? gpipe.LossScale
+---@return gpipe.LossScale?
 function precision.loss_scale(inner, values)
   local now = inner:loss_scale()
   if values == nil then return now end

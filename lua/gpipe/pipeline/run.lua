@@ -214,8 +214,8 @@ end
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- assert(pipe:loss_scale() == nil)
 --- ```
----@param values? {scale?: number, good?: integer, skipped?: integer, growth?: number, backoff?: number, min?: number, window?: integer}
----@return {scale: number, good: integer, skipped: integer, growth: number, backoff: number, min: number, window: integer}?
+---@param values? gpipe.LossScale any of its fields
+---@return gpipe.LossScale?
 function methods:loss_scale(values)
   quiet(self, "loss_scale")
   return precision.loss_scale(self.core, values)
