@@ -35,6 +35,7 @@ static gp_status sum_on_gpu(const norm *n, gp_home *home) {
   GP_TRY(gp_gpus_api(&api));
   GP_TRY(gp_home_scratch(home, GP_GPU_SUM_SCRATCH + sums, (void **)&memory));
   double *there = (double *)(memory + GP_GPU_SUM_SCRATCH);
+  GP_TRY(api->fill(gp_home_gpu(home), GP_STREAM_COMPUTE, there, 0, sums));
   for (int i = 0; i < n->count; i++) {
     gp_tensor *grad = n->grads[i];
     if (!grad || gp_tensor_home(grad) != home) continue;
@@ -137,7 +138,7 @@ static gp_status clip_on_host(gp_param *const *params, int count, double max, do
     gp_tensor_free(grad);
   }
   *result = sqrt(sum);
-  for (int i = 0; i<count && * result> max; i++) {
+  for (int i = 0; i < count && (*result) > max; i++) {
     gp_param_grad(params[i], &grad);
     if (!grad) continue;
     gp_optim_scale(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad),

@@ -67,14 +67,19 @@ endif()
 # ---- the plugin --------------------------------------------------------------------------------
 
 file(GLOB_RECURSE CUDA_SOURCES CONFIGURE_DEPENDS runtime/*.cu runtime/device/cuda/*.c)
+# cuDNN is opened when the first graph is made; only its headers are needed here. Without them attention runs by
+# kernels of our own.
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_PATH PATH_SUFFIXES include)
+mark_as_advanced(CUDNN_INCLUDE_DIR)
+if(NOT CUDNN_INCLUDE_DIR)
+  list(FILTER CUDA_SOURCES EXCLUDE REGEX "/cudnn[^/]*\\.c$")
+  list(APPEND CUDA_SOURCES runtime/device/cuda/cudnn_missing.c)
+endif()
 add_library(gpipe_cuda MODULE ${CUDA_SOURCES})
 target_include_directories(gpipe_cuda PRIVATE runtime)
 target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(gpipe_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt Threads::Threads m ${CMAKE_DL_LIBS})
 
-# cuDNN is opened when the first graph is made; only its headers are needed here.
-find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_PATH PATH_SUFFIXES include)
-mark_as_advanced(CUDNN_INCLUDE_DIR)
 if(CUDNN_INCLUDE_DIR)
   target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR})
   target_compile_definitions(gpipe_cuda PRIVATE GP_HAVE_CUDNN=1)
