@@ -14,7 +14,7 @@ local opt = flags.parse("Train a classifier of handwritten digits.", {
   { "--batch N", 64, "images in a step" },
   { "--width N", 128, "units of the hidden layers" },
   { "--lr X", 2e-3, "learning rate" },
-  { "--stages N", 2, "pipeline stages, one CPU device each" },
+  { "--stages N", 2, "pipeline stages, a device each: GPUs in turn where there are some" },
   { "--chunks N", 2, "micro-batches in a step" },
   { "--seed N", 1, "of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
@@ -45,8 +45,9 @@ print(model)
 
 -- ---- training --------------------------------------------------------------------------------
 
-local devices = {}
-for i = 1, opt.stages do devices[i] = "cpu:" .. i - 1 end
+local gpus, devices = {}, {} -- those of the machine, or that `gpipe-lua --devices cuda:0,cuda:1` names
+for _, d in ipairs(gp.devices()) do gpus[#gpus + 1] = d.kind == "cuda" and d.name or nil end
+for i = 1, opt.stages do devices[i] = gpus[1] and gpus[(i - 1) % #gpus + 1] or "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
   devices = devices, chunks = opt.chunks, loss = nn.CrossEntropyLoss(),
 })

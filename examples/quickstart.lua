@@ -17,7 +17,7 @@ local opt = flags.parse("Train a byte-level GPT and let it write.", {
   { "--width N", 128, "size of a byte's vector" },
   { "--heads N", 4, "attention heads" },
   { "--lr X", 6e-3, "highest learning rate" },
-  { "--stages N", 2, "pipeline stages, one CPU device each" },
+  { "--stages N", 2, "pipeline stages, a device each: GPUs in turn where there are some" },
   { "--chunks N", 8, "micro-batches in a step" },
   { "--schedule NAME", "1f1b", "naive, gpipe or 1f1b" },
   { "--checkpoint WHEN", "never", "recompute activations: always, except_last or never" },
@@ -70,8 +70,9 @@ local model = nn.Sequential(layers)
 
 -- ---- the pipeline ----------------------------------------------------------------------------
 
-local devices = {}
-for i = 1, opt.stages do devices[i] = "cpu:" .. i - 1 end
+local gpus, devices = {}, {} -- those of the machine, or that `gpipe-lua --devices cuda:0,cuda:1` names
+for _, d in ipairs(gp.devices()) do gpus[#gpus + 1] = d.kind == "cuda" and d.name or nil end
+for i = 1, opt.stages do devices[i] = gpus[1] and gpus[(i - 1) % #gpus + 1] or "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
   devices = devices, chunks = opt.chunks, schedule = opt.schedule,
   checkpoint = opt.checkpoint, loss = nn.CrossEntropyLoss(),

@@ -28,12 +28,13 @@ if(SPECS AND NOT BUSTED)
   message(STATUS "busted is missing: the Lua specs are no tests of this build (scripts/test installs it)")
   return()
 endif()
+# They expect CPUs where no device is named, so GPUs of the machine are hidden from them.
 foreach(spec ${SPECS})
   get_filename_component(name ${spec} NAME_WE)
   add_test(NAME spec/${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
     COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
   set_tests_properties(spec/${name} PROPERTIES TIMEOUT ${SPEC_LIMIT}
-    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE}")
+    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE};CUDA_VISIBLE_DEVICES=")
 endforeach()
 
 # Pipelines on GPUs: pending where there is none, but for builds that have the plugin's form for the host.

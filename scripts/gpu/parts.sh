@@ -33,7 +33,7 @@ run() {
   timeout -k 5 "$limit" bash -c '"$@"' part "$@" >"$file.log" 2>&1 </dev/null
   status=$?
   read -r good bad waiting < <(count_tests "$file.log")
-  echo "$name|$(verdict $status)|$good|$bad|$waiting|$((SECONDS - begin))" >"$file.row"
+  echo "$name|$(verdict $status)|${good:--}|${bad:--}|${waiting:--}|$((SECONDS - begin))" >"$file.row"
 }
 
 # part NAME LIMIT COMMAND...: now; the report is up to date after it.
