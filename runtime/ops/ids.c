@@ -51,5 +51,5 @@ gp_status gp_id_fault(gp_op op, const gp_call *call, int64_t index, int64_t id) 
   if (!def->ids)
     return gp_fail(GP_EDEVICE, "%s: a kernel reports position %" PRId64, def->name, index);
   gp_ids_role role = def->ids(call);
-  return gp_fail_prefix(fail_at(call, &role, index, id), def->name);
+  return fail_at(call, &role, index, id);
 }

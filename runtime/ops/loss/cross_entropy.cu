@@ -219,8 +219,8 @@ static __global__ void count_kernel(gp_ids ids, int64_t n, int64_t *count) {
 static gp_status run_count(gp_gpu *gpu, const gp_gpu_call *call) {
   gp_ids ids = gp_ids_of(call, 0, 0);
   ids.has_ignore = call->op.attr->i[0] != 0, ids.ignore = call->op.attr->i[1];
-  return GP_LAUNCH(gpu, count_kernel, 1, COUNT_THREADS, 0, ids,
-                   gp_numel_of(call->op.in[0].meta), (int64_t *)call->op.out[0].data);
+  return GP_LAUNCH(gpu, count_kernel, 1, COUNT_THREADS, 0, ids, gp_numel_of(call->op.in[0].meta),
+                   (int64_t *)call->op.out[0].data);
 }
 
 const gp_gpu_kernel gp_gpu_cross_entropy_count = {run_count, NULL};
