@@ -1,4 +1,5 @@
--- lua/gpipe/pipeline/batch.lua - the tensors that a pass is given: dense, with as many rows as each other.
+-- lua/gpipe/pipeline/batch.lua - the tensors that a pass is given: dense, with as many rows as each other, and in
+-- the host's memory, from where every stage takes what it reads.
 
 local errors = require "gpipe.errors"
 
@@ -8,6 +9,10 @@ local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
 
 --- Whether a value is a tensor.
 batch.is_tensor = is_tensor
+
+--- Contiguous, on the host.
+---@param t gpipe.Tensor
+function batch.dense(t) return t:to("cpu"):contiguous() end
 
 --- One tensor, or a list of them, as a list of contiguous ones.
 function batch.tensors(who, what, value)
@@ -24,7 +29,7 @@ function batch.tensors(who, what, value)
     if #t.shape == 0 then
       errors.raise("%s: the %s is a scalar, expected rows in the first dimension", who, what)
     end
-    dense[i] = t:contiguous()
+    dense[i] = batch.dense(t)
   end
   return dense
 end

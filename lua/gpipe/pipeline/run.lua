@@ -154,7 +154,7 @@ function methods:backward(grad, opts)
   check_grad(grad, pending.output)
   self.pending = nil
   self.core:run(pending.plan.handle, { inputs = pending.inputs, output = pending.output,
-    out_grad = grad:contiguous(), accumulate = o.accumulate })
+    out_grad = batch.dense(grad), accumulate = o.accumulate })
 end
 
 --- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first step.
