@@ -103,7 +103,7 @@ static int32_t index_of(const gp_plan *plan, int32_t edge, int32_t stage) {
 gp_status gp_link_receive(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot,
                           int32_t stage) {
   gp_link *link = link_of(plan, edge, slot);
-  if (!link || link->maker == worker->device) return GP_OK;
+  if (!link || link->maker == worker->device || link->maker < 0) return GP_OK;
   hop h = {worker, plan, plan->wiring, link, edge, slot, link->maker, worker->device};
   const gp_lane *from = lane_of(plan, h.from), *to = &worker->lane;
   int32_t index = index_of(plan, edge, stage);
@@ -123,7 +123,9 @@ gp_status gp_link_publish(gp_worker *worker, const gp_plan *plan, int32_t edge, 
   if (!link) return GP_OK;
   link->maker = worker->device;
   if (!gp_lane_is_gpu(lane)) return GP_OK;
-  return lane->api->record(lane->gpu, GP_STREAM_COMPUTE, link->made[worker->device]);
+  gp_status status = lane->api->record(lane->gpu, GP_STREAM_COMPUTE, link->made[worker->device]);
+  if (status) link->maker = -1; /* nobody may wait for an event that was never recorded */
+  return status;
 }
 
 gp_status gp_link_release(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot,
@@ -131,9 +133,12 @@ gp_status gp_link_release(gp_worker *worker, const gp_plan *plan, int32_t edge, 
   gp_link *link = link_of(plan, edge, slot);
   const gp_lane *lane = &worker->lane;
   if (!link) return GP_OK;
-  link->taker[index_of(plan, edge, stage)] = worker->device;
+  int32_t *taker = &link->taker[index_of(plan, edge, stage)];
+  *taker = link->maker < 0 ? -1 : worker->device;
   if (!gp_lane_is_gpu(lane)) return GP_OK;
-  return lane->api->record(lane->gpu, GP_STREAM_COMPUTE, link->freed[worker->device]);
+  gp_status status = lane->api->record(lane->gpu, GP_STREAM_COMPUTE, link->freed[worker->device]);
+  if (status) *taker = -1;
+  return status;
 }
 
 /* Has the device that had it last done with the maker's memory? Its own copy is its own affair. */

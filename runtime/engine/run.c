@@ -68,13 +68,16 @@ static void ring_stage(const gp_worker *worker, const gp_plan *plan, int32_t sta
 /* What the readers' GPUs are to wait for: before the words that tell them. */
 static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const place *at) {
   const gp_task *task = &plan->tasks[at->task];
+  gp_status status = GP_OK, mark = GP_OK;
   for (int32_t u = 0; plan->wiring && u < task->use_count; u++) {
     const gp_use *use = &task->uses[u];
     slot s = slot_of(plan, use->edge, at->micro);
-    if (use->publish) GP_TRY(gp_link_publish(worker, plan, s.edge, s.number));
-    if (use->release) GP_TRY(gp_link_release(worker, plan, s.edge, s.number, task->stage));
+    if (use->publish) mark = gp_link_publish(worker, plan, s.edge, s.number);
+    if (mark && !status) status = mark;
+    if (use->release) mark = gp_link_release(worker, plan, s.edge, s.number, task->stage);
+    if (mark && !status) status = mark;
   }
-  return GP_OK;
+  return status;
 }
 
 /* Release order: whoever sees the round sees the value. A failed task publishes too, or its readers
@@ -291,7 +294,7 @@ static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t lim
   gp_span_of_tasks span = span_of(worker, run, step, limit);
   gp_status status = GP_OK;
   if ((int64_t)step * plan->step_micros < limit) status = begin_range(worker, run, step);
-  if (status) gp_run_fail(run, 0, status, gp_error_text());
+  if (status) gp_run_fail(run, -1, status, gp_error_text()); /* before every task */
   for (int32_t t = span.first; t < span.end; t++) {
     place at = {
         .task = t, .micro = plan->tasks[t].micro + span.repeats * plan->step_micros, .span = &span};

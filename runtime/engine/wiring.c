@@ -54,6 +54,7 @@ static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_l
   size_t devices = (size_t)w->device_count;
   int32_t readers = gp_plan_edge(plan, edge)->to_count;
   GP_TRY(gp_alloc_array((size_t)readers + 1, sizeof(int32_t), (void **)&link->taker));
+  link->maker = -1;
   for (int32_t i = 0; i <= readers; i++) link->taker[i] = -1;
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->made));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->sent));
