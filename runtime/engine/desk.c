@@ -36,7 +36,7 @@ static size_t rows_bytes(const gp_plan *plan, const gp_tensor *tensor, int64_t r
 
 /* Where the rows of a micro-batch begin, behind those of the micro-batches before. */
 static size_t micro_at(const gp_plan *plan, const gp_tensor *tensor, int64_t own) {
-  return (size_t)own * gp_desk_stride(rows_bytes(plan, tensor, plan->shapes[0].rows));
+  return (size_t)own * gp_plan_padded(rows_bytes(plan, tensor, plan->shapes[0].rows));
 }
 
 /* ---- there --------------------------------------------------------------------------------- */
@@ -149,14 +149,13 @@ gp_status gp_desk_settle(gp_worker *worker, const gp_plan *plan, int64_t micro, 
 /* ---- back ---------------------------------------------------------------------------------- */
 
 /* Where a fault is: the text says what the CPU would have said. */
-static gp_status fault_text(const gp_worker *worker, const gp_plan *plan, const gp_feed *feed,
-                            const gp_gpu_fault *fault, gp_tag tag) {
+static gp_status fault_text(const gp_plan *plan, const gp_feed *feed, const gp_gpu_fault *fault,
+                            gp_tag tag) {
   const gp_task *task = &plan->tasks[tag.task];
   const gp_program *program = task->program;
   const gp_instr *instr = &program->instrs[tag.instr];
   const char *label = program->graph->labels[program->graph->nodes[instr->node].label];
   gp_call call = instr->call;
-  (void)worker;
   call.step = gp_feed_block(plan, feed, task->micro % plan->step_micros, task->copy);
   if (tag.finite) return gp_execute_not_finite(program, instr);
   gp_id_fault(instr->op, &call, (int64_t)(fault->key & UINT32_MAX), fault->value);
@@ -170,7 +169,7 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, cons
   memcpy(&fault, at->here + desk_of(worker, plan)->fault, sizeof fault);
   if (fault.key == GP_GPU_NO_FAULT) return;
   gp_tag tag = gp_tag_read(plan, worker->device, (uint32_t)(fault.key >> 32));
-  gp_status status = fault_text(worker, plan, feed, &fault, tag);
+  gp_status status = fault_text(plan, feed, &fault, tag);
   int64_t total = plan->first[plan->device_count];
   gp_run_fail(run, (int64_t)step * total + plan->tasks[tag.task].order, status, gp_error_text());
 }

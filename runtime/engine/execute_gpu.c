@@ -41,8 +41,10 @@ static gp_status spoil_outputs(const launch *l, int32_t n) {
   return GP_OK;
 }
 
+/* Addresses are filled in here: a graph has those that it was captured with. */
 static gp_status launch_all(const launch *l) {
   const gp_lane *lane = &l->worker->lane;
+  gp_execute_bind(l->worker, l->program, l->step);
   for (int32_t n = 0; n < l->program->instr_count; n++) {
     const gp_instr *instr = &l->program->instrs[n];
     gp_gpu_call call = {.op = instr->call,
@@ -84,6 +86,5 @@ gp_status gp_execute_gpu(gp_worker *worker, const gp_task *task, int64_t micro) 
               .task = index,
               .step = gp_desk_block(worker, plan, micro, task->copy),
               .fault = gp_desk_fault(worker, plan, micro)};
-  gp_execute_bind(worker, l.program, l.step);
   return replay_or_launch(&l, replays ? &replays[index] : NULL);
 }

@@ -21,10 +21,6 @@ static gp_link *link_of(const gp_plan *plan, int32_t edge, int32_t slot) {
   return w && w->links[edge] ? &w->links[edge][slot] : NULL;
 }
 
-static const gp_lane *lane_of(const gp_plan *plan, int32_t device) {
-  return &plan->wiring->pipeline->workers[device].lane;
-}
-
 static char *slot_of(const hop *h, int32_t device) {
   const gp_channel *channel = &h->plan->channels[h->edge];
   return channel->memory[device] + (size_t)h->slot * channel->bytes;
@@ -78,7 +74,7 @@ static gp_status fetch_through_host(const hop *h, int32_t stage_index) {
 
 /* From a CPU device's slot, or over the bus between GPUs. */
 static gp_status fetch_directly(const hop *h, int32_t stage_index) {
-  const gp_lane *lane = &h->worker->lane, *from = lane_of(h->plan, h->from);
+  const gp_lane *lane = &h->worker->lane, *from = gp_wiring_lane(h->wiring, h->from);
   size_t bytes = h->plan->channels[h->edge].bytes;
   GP_TRY(wait_until_free(h, stage_index));
   if (gp_lane_is_gpu(from)) {
@@ -105,7 +101,7 @@ gp_status gp_link_receive(gp_worker *worker, const gp_plan *plan, int32_t edge, 
   gp_link *link = link_of(plan, edge, slot);
   if (!link || link->maker == worker->device || link->maker < 0) return GP_OK;
   hop h = {worker, plan, plan->wiring, link, edge, slot, link->maker, worker->device};
-  const gp_lane *from = lane_of(plan, h.from), *to = &worker->lane;
+  const gp_lane *from = gp_wiring_lane(plan->wiring, h.from), *to = &worker->lane;
   int32_t index = index_of(plan, edge, stage);
   if (!gp_lane_is_gpu(to)) return gp_lane_is_gpu(from) ? fetch_to_cpu(&h) : GP_OK;
   if (gp_lane_shares(from, to))
@@ -144,7 +140,7 @@ gp_status gp_link_release(gp_worker *worker, const gp_plan *plan, int32_t edge, 
 /* Has the device that had it last done with the maker's memory? Its own copy is its own affair. */
 static gp_status wait_for_taker(gp_worker *worker, const gp_plan *plan, const gp_link *link,
                                 int32_t taker) {
-  const gp_lane *mine = &worker->lane, *its = lane_of(plan, taker);
+  const gp_lane *mine = &worker->lane, *its = gp_wiring_lane(plan->wiring, taker);
   if (taker == worker->device || !gp_lane_is_gpu(its)) return GP_OK;
   gp_gpu_event *event = gp_lane_shares(mine, its) ? link->freed[taker] : link->arrived[taker];
   if (!gp_lane_is_gpu(mine)) return its->api->finish(event);
@@ -159,6 +155,7 @@ gp_status gp_link_acquire(gp_worker *worker, const gp_plan *plan, int32_t edge, 
   int32_t readers = gp_plan_edge(plan, edge)->to_count, before = link->taker[readers];
   for (int32_t i = 0; i < readers; i++)
     if (link->taker[i] >= 0) GP_TRY(wait_for_taker(worker, plan, link, link->taker[i]));
-  if (before < 0 || !gp_lane_shares(&worker->lane, lane_of(plan, before))) return GP_OK;
+  if (before < 0 || !gp_lane_shares(&worker->lane, gp_wiring_lane(plan->wiring, before)))
+    return GP_OK;
   return wait_for_taker(worker, plan, link, before); /* the other device of the maker's stage */
 }

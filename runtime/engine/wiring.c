@@ -17,17 +17,13 @@ static bool is_party(const gp_plan *plan, int32_t edge, int32_t device) {
   return false;
 }
 
-static const gp_lane *lane_of(const gp_wiring *w, int32_t device) {
-  return &w->pipeline->workers[device].lane;
-}
-
 /* Does it join several devices of which one is a GPU? */
 static bool needs_link(const gp_wiring *w, const gp_plan *plan, int32_t edge) {
   int32_t parties = 0, gpus = 0;
   for (int32_t d = 0; d < w->device_count; d++) {
     if (!is_party(plan, edge, d)) continue;
     parties++;
-    gpus += gp_lane_is_gpu(lane_of(w, d));
+    gpus += gp_lane_is_gpu(gp_wiring_lane(w, d));
   }
   return parties > 1 && gpus > 0;
 }
@@ -40,7 +36,7 @@ static gp_status make_event(const gp_lane *lane, gp_gpu_event **event) {
 /* What comes to a CPU device, and what goes through the host, is noted by the courier that brings it. */
 static gp_status make_courier_events(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_link *link,
                                      int32_t to) {
-  const gp_lane *lane = lane_of(w, to);
+  const gp_lane *lane = gp_wiring_lane(w, to);
   for (int32_t from = 0; from < w->device_count; from++) {
     gp_gpu *courier = w->devices[to].courier[from];
     if (!courier || !is_party(plan, edge, from)) continue;
@@ -62,9 +58,9 @@ static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_l
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->freed));
   for (int32_t d = 0; d < w->device_count; d++) {
     if (!is_party(plan, edge, d)) continue;
-    GP_TRY(make_event(lane_of(w, d), &link->made[d]));
-    GP_TRY(make_event(lane_of(w, d), &link->arrived[d]));
-    GP_TRY(make_event(lane_of(w, d), &link->freed[d]));
+    GP_TRY(make_event(gp_wiring_lane(w, d), &link->made[d]));
+    GP_TRY(make_event(gp_wiring_lane(w, d), &link->arrived[d]));
+    GP_TRY(make_event(gp_wiring_lane(w, d), &link->freed[d]));
     GP_TRY(make_courier_events(w, plan, edge, link, d));
   }
   return GP_OK;
@@ -83,7 +79,7 @@ static gp_status make_links(gp_wiring *w, const gp_plan *plan, int32_t edge) {
 
 /* Must `to` send somebody to fetch from `from`? */
 static bool needs_courier(const gp_wiring *w, const gp_plan *plan, int32_t to, int32_t from) {
-  const gp_lane *a = lane_of(w, to), *b = lane_of(w, from);
+  const gp_lane *a = gp_wiring_lane(w, to), *b = gp_wiring_lane(w, from);
   if (!gp_lane_is_gpu(b) || gp_lane_shares(a, b)) return false;
   if (gp_lane_is_gpu(a) && a->api->reaches(a->gpu, b->gpu)) return false;
   for (int32_t e = 0; e < plan->edge_count; e++)
@@ -93,7 +89,7 @@ static bool needs_courier(const gp_wiring *w, const gp_plan *plan, int32_t to, i
 
 /* Pinned slots for what passes through the host on its way to a GPU. */
 static gp_status make_staging(gp_wiring *w, const gp_plan *plan, int32_t to, int32_t from) {
-  for (int32_t e = 0; e < plan->edge_count && gp_lane_is_gpu(lane_of(w, to)); e++) {
+  for (int32_t e = 0; e < plan->edge_count && gp_lane_is_gpu(gp_wiring_lane(w, to)); e++) {
     const gp_channel *channel = &plan->channels[e];
     char **staging = &w->devices[to].staging[e];
     if (*staging || !channel->bytes || !is_party(plan, e, to) || !is_party(plan, e, from)) continue;
@@ -109,7 +105,7 @@ static gp_status make_couriers(gp_wiring *w, const gp_plan *plan, int32_t to) {
   for (int32_t from = 0; from < w->device_count; from++) {
     gp_device_name name;
     if (!needs_courier(w, plan, to, from)) continue;
-    GP_TRY(gp_device_parse(lane_of(w, from)->name, &name));
+    GP_TRY(gp_device_parse(gp_wiring_lane(w, from)->name, &name));
     GP_TRY(w->api->open(&name.spec, &device->courier[from]));
     GP_TRY(make_staging(w, plan, to, from));
   }
@@ -119,7 +115,7 @@ static gp_status make_couriers(gp_wiring *w, const gp_plan *plan, int32_t to) {
 /* Its end of the desk, and graphs where the addresses of a task are the same in every mini-batch. */
 static gp_status make_desk(gp_wiring *w, const gp_plan *plan, int32_t d) {
   gp_wired_device *device = &w->devices[d];
-  const gp_lane *lane = lane_of(w, d);
+  const gp_lane *lane = gp_wiring_lane(w, d);
   size_t tasks = (size_t)(plan->first[d + 1] - plan->first[d]);
   if (!gp_lane_is_gpu(lane)) return GP_OK;
   size_t bytes = (size_t)gp_plan_feed_room(plan) * plan->desks[d].bytes;
@@ -156,7 +152,7 @@ gp_tag gp_tag_read(const gp_plan *plan, int32_t device, uint32_t tag) {
 /* Guests that never change: the storage of each constant, whole. */
 static gp_status load_constants(const gp_wiring *w, const gp_plan *plan, int32_t holder, int k) {
   const gp_shape_plan *shape = &plan->shapes[k];
-  const gp_lane *lane = lane_of(w, plan->placement[holder]);
+  const gp_lane *lane = gp_wiring_lane(w, plan->placement[holder]);
   if (!shape->programs) return GP_OK;
   const gp_stage_programs *own = &shape->programs[holder / plan->copy_count];
   for (int32_t i = 0; i < own->guest_count; i++) {

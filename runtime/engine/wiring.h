@@ -50,6 +50,11 @@ typedef struct gp_wiring {
   int32_t task_bits; /* of a tag: task of the device << instr_bits | instruction << 1 | kind */
 } gp_wiring;
 
+/* What drives a device of the plan. */
+static inline const gp_lane *gp_wiring_lane(const gp_wiring *wiring, int32_t device) {
+  return &wiring->pipeline->workers[device].lane;
+}
+
 gp_status gp_wiring_new(gp_pipeline *pipeline, gp_plan *plan);
 void gp_wiring_free(gp_plan *plan);
 /* Bring what a device's stages read of other devices up to date: before a mini-batch. */

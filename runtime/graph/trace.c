@@ -63,9 +63,8 @@ gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *met
   return GP_OK;
 }
 
-/* The same tensor captured twice is one constant. */
-/* Constants lie on the host: each stage takes them to its own device. One from a GPU is fetched each time
- * that it is used, so it is not recognised. */
+/* The same tensor captured twice is one constant. Constants lie on the host: each stage takes them to its own
+ * device. One from a GPU is fetched each time that it is used, so it is not recognised. */
 gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   gp_graph *graph = &trace->graph;
   gp_tensor *here;

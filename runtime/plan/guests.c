@@ -8,13 +8,6 @@
 #include "base/tensor.h"
 #include "plan/places.h"
 
-static void mark(const gp_graph *graph, const gp_node_list *list, bool *read) {
-  for (int32_t i = 0; i < list->count; i++) {
-    const gp_node *node = &graph->nodes[list->nodes[i]];
-    for (int k = 0; k < node->n_in; k++) read[gp_graph_base(graph, node->in[k])] = true;
-  }
-}
-
 /* What the loss is divided by is a program of the last stage. */
 static gp_status mark_count(const gp_shaper *s, bool *read) {
   bool *needed;
@@ -30,11 +23,11 @@ static gp_status mark_count(const gp_shaper *s, bool *read) {
 
 static gp_status mark_reads(const gp_shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
-  mark(s->graph, &nodes->forward, read);
-  mark(s->graph, &nodes->recompute, read);
-  mark(s->graph, &nodes->input, read);
-  mark(s->graph, &nodes->weight, read);
-  mark(s->graph, &nodes->prepare, read);
+  gp_mark_reads(s->graph, &nodes->forward, read);
+  gp_mark_reads(s->graph, &nodes->recompute, read);
+  gp_mark_reads(s->graph, &nodes->input, read);
+  gp_mark_reads(s->graph, &nodes->weight, read);
+  gp_mark_reads(s->graph, &nodes->prepare, read);
   return stage == s->env->stage_count - 1 ? mark_count(s, read) : GP_OK;
 }
 

@@ -193,13 +193,13 @@ static void note_reads(const gp_program *program, gp_desk *desk) {
 static gp_status place_rows(const gp_plan *plan, const gp_meta *meta, size_t *offset, size_t *end) {
   size_t bytes;
   *offset = *end;
-  GP_TRY(gp_size_mul(gp_desk_stride(gp_meta_bytes(meta)), (size_t)plan->step_micros, &bytes));
+  GP_TRY(gp_size_mul(gp_plan_padded(gp_meta_bytes(meta)), (size_t)plan->step_micros, &bytes));
   return gp_size_add(*end, bytes, end);
 }
 
 static void place_bytes(size_t bytes, size_t *offset, size_t *end) {
   *offset = *end;
-  *end += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  *end += gp_plan_padded(bytes);
 }
 
 /* Inputs, targets and the gradient of the output that the device reads. */

@@ -153,7 +153,7 @@ enum {
 
 /* From the rows of one micro-batch on a desk to those of the next: no two of them share what one access of
  * the memory moves, because one is written while the other is read. bytes: of a larger micro-batch. */
-static inline size_t gp_desk_stride(size_t bytes) {
+static inline size_t gp_plan_padded(size_t bytes) {
   return (bytes + GP_PLAN_ALIGNMENT - 1) / GP_PLAN_ALIGNMENT * GP_PLAN_ALIGNMENT;
 }
 

@@ -60,8 +60,7 @@ static gp_status check_count(const gp_shaper *s, const bool *needed) {
 
 /* ---- what a stage keeps -------------------------------------------------------------------- */
 
-/* Memory that the programs of a list read. */
-static void mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) {
+void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) {
   for (int32_t i = 0; i < list->count; i++) {
     const gp_node *node = &graph->nodes[list->nodes[i]];
     for (int k = 0; k < node->n_in; k++) read[gp_graph_base(graph, node->in[k])] = true;
@@ -122,7 +121,7 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   bool *read;
   if (!s->apart[stage]) return GP_OK;
   GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
-  mark_reads(s->graph, &nodes->weight, read);
+  gp_mark_reads(s->graph, &nodes->weight, read);
   out->carried_bytes = 0; /* the same in both variants */
   gp_status status = keep(s, &nodes->input, read, GP_BASE_CARRIED, &out->carried_bytes);
   if (!status) status = build(s, &nodes->input, &out->input[variant]);
@@ -142,8 +141,8 @@ static gp_status build_kept(gp_shaper *s, int32_t stage, bool *read) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s, stage);
-  mark_reads(s->graph, &nodes->input, read);
-  mark_reads(s->graph, &nodes->weight, read);
+  gp_mark_reads(s->graph, &nodes->input, read);
+  gp_mark_reads(s->graph, &nodes->weight, read);
   GP_TRY(keep(s, &nodes->forward, read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
   GP_TRY(build(s, &nodes->forward, &out->forward[KEPT]));
   GP_TRY(build_backward(s, nodes, &out->backward[KEPT]));
@@ -172,7 +171,7 @@ static gp_status build_dropped(gp_shaper *s, int32_t stage, bool *read) {
   gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s, stage);
   GP_TRY(keep(s, &nodes->recompute, read, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
-  mark_reads(s->graph, &nodes->recompute, read);
+  gp_mark_reads(s->graph, &nodes->recompute, read);
   GP_TRY(keep_once(s, nodes, read, &out->saved_bytes[DROPPED]));
   GP_TRY(build(s, &nodes->recompute, &out->recompute));
   GP_TRY(build_backward(s, nodes, &out->backward[DROPPED]));

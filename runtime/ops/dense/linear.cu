@@ -25,7 +25,7 @@ template <typename W> static gp_status fill_words(gp_gpu *gpu, const gp_gemm *g)
 
 static gp_status fill(gp_gpu *gpu, const gp_gemm *g) {
   if (g->m == 0 || g->n == 0) return GP_OK;
-  switch (element_of(g->d_type)) {
+  switch (gp_item_of(g->d_type)) {
   case 8: return fill_words<uint64_t>(gpu, g);
   case 4: return fill_words<uint32_t>(gpu, g);
   default: return fill_words<uint16_t>(gpu, g);
@@ -40,8 +40,8 @@ static gp_gemm describe(const gp_call *call) {
   gp_gemm g = {};
   g.type = x->meta->dtype, g.d_type = y->meta->dtype;
   g.transpose_b = call->attr->i[0] == 0;
-  g.m = rows_of(x->meta), g.n = width_of(y->meta), g.k = width_of(x->meta);
-  g.lda = g.k, g.ldb = width_of(w->meta), g.ldd = g.n;
+  g.m = gp_rows_of(x->meta), g.n = gp_width_of(y->meta), g.k = gp_width_of(x->meta);
+  g.lda = g.k, g.ldb = gp_width_of(w->meta), g.ldd = g.n;
   g.a = x->data, g.b = w->data, g.d = y->data;
   g.biased = call->n_in == 3;
   g.bias = g.biased ? call->in[2].data : NULL;
@@ -85,7 +85,7 @@ static gp_gemm describe_dx(const gp_call *call) {
   const gp_arg *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
   gp_gemm g = {};
   g.type = dy->meta->dtype, g.d_type = dx->meta->dtype;
-  g.m = rows_of(dy->meta), g.n = width_of(w->meta), g.k = width_of(dy->meta);
+  g.m = gp_rows_of(dy->meta), g.n = gp_width_of(w->meta), g.k = gp_width_of(dy->meta);
   g.lda = g.k, g.ldb = g.n, g.ldd = g.n;
   g.a = dy->data, g.b = w->data, g.d = dx->data;
   return g;
@@ -112,7 +112,7 @@ static gp_gemm describe_dw(const gp_call *call) {
   gp_gemm g = {};
   g.type = dy->meta->dtype, g.d_type = dw->meta->dtype;
   g.transpose_a = true;
-  g.m = width_of(dy->meta), g.n = width_of(x->meta), g.k = rows_of(dy->meta);
+  g.m = gp_width_of(dy->meta), g.n = gp_width_of(x->meta), g.k = gp_rows_of(dy->meta);
   g.lda = g.m, g.ldb = g.n, g.ldd = g.n;
   g.a = dy->data, g.b = x->data, g.d = dw->data;
   g.accumulate = call->accumulate;

@@ -75,9 +75,9 @@ static gp_gemm describe_matrix(const gp_call *call) {
   gp_gemm g = {};
   g.type = a->dtype, g.d_type = out->dtype;
   g.transpose_a = call->attr->i[0] != 0, g.transpose_b = call->attr->i[1] != 0;
-  g.m = before_last(out), g.n = width_of(out);
-  g.k = g.transpose_a ? before_last(a) : width_of(a);
-  g.lda = width_of(a), g.ldb = width_of(b), g.ldd = g.n;
+  g.m = before_last(out), g.n = gp_width_of(out);
+  g.k = g.transpose_a ? before_last(a) : gp_width_of(a);
+  g.lda = gp_width_of(a), g.ldb = gp_width_of(b), g.ldd = g.n;
   g.batch = 1;
   return g;
 }
@@ -87,7 +87,7 @@ static stack describe(const gp_call *call) {
   s.gemm = describe_matrix(call);
   s.a = s.gemm.m * s.gemm.k, s.b = s.gemm.k * s.gemm.n, s.out = s.gemm.m * s.gemm.n;
   if (!s.gemm.transpose_a && is_one_matrix(call->in[1].meta)) {
-    s.gemm.m = rows_of(call->out[0].meta);
+    s.gemm.m = gp_rows_of(call->out[0].meta);
     return s;
   }
   set_leads(&s, call);
