@@ -79,7 +79,8 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
                      .device_count = p->device_count,
                      .checkpoint = p->checkpoint,
                      .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
-                     .finite = p->finite};
+                     .finite = p->finite,
+                     .fuse = p->fuse};
   gp_plan *made;
   size_t n = (size_t)p->plan_count;
   GP_TRY(gp_plan_make(&env, spec, &made));
@@ -177,6 +178,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->checkpoint = spec->checkpoint;
   p->seed = spec->seed;
   p->finite = spec->finite;
+  p->fuse = !spec->unfused;
   p->scaling = spec->loss_scale;
   pthread_mutex_init(&p->run.failure_lock, NULL);
   gp_status status = build(spec, p);

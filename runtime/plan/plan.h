@@ -87,6 +87,7 @@ typedef struct gp_plan_env {
   gp_checkpoint checkpoint;
   gp_update_mode update;
   bool finite; /* every result is looked at: nothing is overwritten before */
+  bool fuse;   /* neighbours in a layer become one op (graph/fuse.c) */
 } gp_plan_env;
 
 /* What the programs of a shape are built for. */
