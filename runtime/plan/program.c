@@ -79,7 +79,8 @@ static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
   bool by_row = gp_op_get(instr->op)->row_inputs >> i & 1;
   bool whole = value->meta.offset == 0 && gp_meta_is_contiguous(&value->meta) &&
                numel == gp_meta_numel(&p->graph->values[value->base].meta);
-  bool same = numel >= instr->cut.units && numel % instr->cut.units == 0;
+  int64_t units = instr->cut.units;
+  bool same = units > 0 && numel >= units && numel % units == 0; /* of no rows none are read */
   if (gp_op_get(instr->op)->flags & GP_OP_STRIDED) /* elementwise: a smaller input is broadcast */
     same = same && numel == gp_meta_numel(instr->call.out[0].meta);
   return by_row && whole && same;

@@ -8,8 +8,8 @@
 #define GP_OPS_ATTENTION_FLASH_TILE_CUH
 
 #include "device/cuda/attention.h"
-#include "device/cuda/device.cuh"
-#include "device/cuda/philox.cuh"
+#include "device/cuda/kernel/device.cuh"
+#include "device/cuda/kernel/philox.cuh"
 
 enum { STEP = 4 };
 

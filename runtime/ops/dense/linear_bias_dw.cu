@@ -3,7 +3,7 @@
  * The product sums the rows of dy as it reads them. The library stores those sums and adds them to nothing, so
  * where gradients are added to what is there they go to scratch first, and a kernel over [N] adds them: next to
  * nothing beside another pass over dy. Where no product does it, there is a kernel that makes that pass. */
-#include "device/cuda/work.h"
+#include "device/cuda/kernel/work.h"
 #include "ops/dense/dense.cuh"
 
 /* dy [.., N], x [.., K] -> dw [N, K], db [N]; sums: where those of the rows go. */
