@@ -19,6 +19,7 @@
 typedef struct readers {
   int32_t forward, backward;
   bool beyond; /* another layer too */
+  bool varies; /* it is no function of parameters alone, which is made once per step */
 } readers;
 
 typedef struct fuser {
@@ -32,16 +33,26 @@ typedef struct fuser {
 /* ---- what may become one ------------------------------------------------------------------- */
 
 /* Views are readers too: what they show is not seen through. */
-static void count_readers(const fuser *f) {
-  const gp_graph *graph = f->graph;
-  for (int32_t n = 0; n < graph->node_count; n++) {
-    const gp_node *node = &graph->nodes[n];
-    for (int i = 0; i < node->n_in; i++) {
-      readers *r = &f->read[node->in[i]];
-      ++*(node->phase == GP_FORWARD ? &r->forward : &r->backward);
-      r->beyond |= node->layer != graph->values[node->in[i]].layer;
-    }
+static void note_node(const fuser *f, const gp_node *node) {
+  bool varies = gp_op_get(node->op)->flags & GP_OP_RANDOM;
+  for (int i = 0; i < node->n_in; i++) {
+    readers *r = &f->read[node->in[i]];
+    ++*(node->phase == GP_FORWARD ? &r->forward : &r->backward);
+    r->beyond |= node->layer != f->graph->values[node->in[i]].layer;
+    varies |= r->varies;
   }
+  for (int k = 0; k < node->n_out; k++) f->read[node->out + k].varies = varies;
+}
+
+static bool is_fixed(const gp_graph *graph, const gp_value *value) {
+  if (value->kind != GP_VALUE_PARAM) return value->kind == GP_VALUE_CONST;
+  return !gp_param_is_buffer(graph->params[value->index]);
+}
+
+static void note_readers(const fuser *f) {
+  const gp_graph *graph = f->graph;
+  for (gp_ref r = 0; r < f->count; r++) f->read[r].varies = !is_fixed(graph, &graph->values[r]);
+  for (int32_t n = 0; n < graph->node_count; n++) note_node(f, &graph->nodes[n]);
 }
 
 /* The node of that op that made ref for this node's layer and pass; -1 where another made it. */
@@ -57,10 +68,12 @@ static bool is_read_once(const fuser *f, gp_ref ref) {
   return f->read[ref].forward + f->read[ref].backward == 1;
 }
 
-/* Can the second value go into the op that makes the first: element by element, as it lies in memory? */
-static bool lie_alike(const fuser *f, gp_ref made, gp_ref other) {
+/* Can the second value go into the op that makes the first: element by element, as it lies in memory, and
+ * as often as that is made? */
+static bool go_together(const fuser *f, gp_ref made, gp_ref other) {
   const gp_meta *a = &f->graph->values[made].meta, *b = &f->graph->values[other].meta;
-  return gp_meta_equal(a, b) && gp_meta_is_contiguous(b);
+  bool as_often = f->read[made].varies || !f->read[other].varies;
+  return as_often && gp_meta_equal(a, b) && gp_meta_is_contiguous(b);
 }
 
 /* ---- making one ---------------------------------------------------------------------------- */
@@ -118,7 +131,7 @@ static void visit_gelu_dx(const fuser *f, int32_t n) {
   const gp_node *node = &f->graph->nodes[n];
   gp_ref dy = node->in[0], h = node->in[1];
   int32_t linear = maker_of(f, node, dy, GP_OP_linear_dx);
-  if (linear < 0 || !node->attr.i[0] || !is_read_once(f, dy) || !lie_alike(f, dy, h)) return;
+  if (linear < 0 || !node->attr.i[0] || !is_read_once(f, dy) || !go_together(f, dy, h)) return;
   absorb(f, linear, n, GP_OP_linear_gelu_dx, h);
 }
 
@@ -127,7 +140,7 @@ static int find_summand(const fuser *f, const gp_node *sum, gp_op op) {
   for (int k = 1; k >= 0; k--) {
     int32_t maker = maker_of(f, sum, sum->in[k], op);
     if (maker < 0 || !is_read_once(f, sum->in[k])) continue;
-    if (lie_alike(f, sum->in[k], sum->in[1 - k])) return k;
+    if (go_together(f, sum->in[k], sum->in[1 - k])) return k;
   }
   return -1;
 }
@@ -198,7 +211,7 @@ static void renumber(const fuser *f) {
 
 static gp_status run(fuser *f) {
   for (gp_ref r = 0; r < f->count; r++) f->now[r] = r;
-  count_readers(f);
+  note_readers(f);
   for (int32_t n = 0; n < f->graph->node_count; n++) GP_TRY(visit(f, n));
   renumber(f);
   return GP_OK;

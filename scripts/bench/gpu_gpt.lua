@@ -126,7 +126,8 @@ end
 ---  batch: integer, chunks: integer, steps: integer}
 ---@param precision string
 function gpt.run(size, precision)
-  local before, seconds = used_bytes(), nil
+  local before = used_bytes()
+  local seconds
   do
     local pipe <close>, step = trainer(size, precision)
     local times, gaps = time_steps(size, pipe, step)

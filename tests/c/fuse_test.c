@@ -248,6 +248,19 @@ TEST(of_two_linears_that_are_added_one_stays) {
   toy_free(&t);
 }
 
+/* What depends on parameters alone is made once per step, and stays so. */
+TEST(a_product_of_parameters_is_not_drawn_into_every_micro_batch) {
+  toy t = toy_new(3);
+  toy_layer(&t, 0);
+  gp_ref x = t.value;
+  t.value = toy_use(&t, toy_param(&t, SHAPE(3, TOY_WIDTH), false, false));
+  toy_linear(&t);
+  add_of(&t, x);
+  fuse(&t);
+  CHECK_PASS(&t, GP_FORWARD, "linear add");
+  toy_free(&t);
+}
+
 /* Strided addends would want a copy. */
 TEST(a_sum_with_a_strided_value_stays) {
   toy t = toy_new(TOY_WIDTH);
@@ -305,5 +318,6 @@ TEST_MAIN(a_block_of_a_transformer_becomes_fewer_ops,
           near_misses_of_gelu_stay_as_they_are,
           a_sum_takes_no_value_that_others_read_or_that_is_of_another_kind,
           a_sum_of_one_linear_with_itself_stays, of_two_linears_that_are_added_one_stays,
+          a_product_of_parameters_is_not_drawn_into_every_micro_batch,
           a_sum_with_a_strided_value_stays, gradients_of_frozen_biases_leave_the_weight_alone,
           gradients_of_other_layers_are_added_apart, nothing_to_fuse_changes_nothing)
