@@ -62,26 +62,30 @@ static void free_plan(gp_plan *plan) {
   gp_plan_free(plan);
 }
 
+static gp_plan_env env_of(gp_pipeline *p) {
+  return (gp_plan_env){.context = p,
+                       .value = gp_arena_value,
+                       .slot = gp_arena_slot,
+                       .packed = gpu_api(p) ? NULL : gp_arena_packed, /* all must agree */
+                       .take = take,
+                       .give = give,
+                       .shares = shares,
+                       .is_gpu = is_gpu,
+                       .prepare = prepare,
+                       .stage_of = p->stage_of,
+                       .value_bytes = p->value_bytes,
+                       .layer_count = p->layer_count,
+                       .stage_count = p->stage_count,
+                       .device_count = p->device_count,
+                       .checkpoint = p->checkpoint,
+                       .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
+                       .finite = p->finite,
+                       .fuse = p->fuse};
+}
+
 /* The workers make room for it now, so that running it allocates nothing. */
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
-  gp_plan_env env = {.context = p,
-                     .value = gp_arena_value,
-                     .slot = gp_arena_slot,
-                     .packed = gpu_api(p) ? NULL : gp_arena_packed, /* all must agree */
-                     .take = take,
-                     .give = give,
-                     .shares = shares,
-                     .is_gpu = is_gpu,
-                     .prepare = prepare,
-                     .stage_of = p->stage_of,
-                     .value_bytes = p->value_bytes,
-                     .layer_count = p->layer_count,
-                     .stage_count = p->stage_count,
-                     .device_count = p->device_count,
-                     .checkpoint = p->checkpoint,
-                     .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
-                     .finite = p->finite,
-                     .fuse = p->fuse};
+  gp_plan_env env = env_of(p);
   gp_plan *made;
   size_t n = (size_t)p->plan_count;
   GP_TRY(gp_plan_make(&env, spec, &made));
@@ -93,6 +97,25 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   if (status) return free_plan(made), status;
   *plan = p->plans[p->plan_count++] = made;
   return GP_OK;
+}
+
+gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_checkpoint checkpoint,
+                          size_t *bytes) {
+  gp_plan_env env = env_of(p);
+  gp_plan *made;
+  env.checkpoint = checkpoint;
+  env.measure = true;
+  GP_TRY(gp_plan_make(&env, spec, &made));
+  for (int32_t d = 0; d < p->device_count; d++)
+    bytes[d] = d < made->device_count ? made->device_bytes[d] : 0;
+  free_plan(made);
+  return GP_OK;
+}
+
+gp_status gp_pipeline_free_bytes(const gp_pipeline *p, int device, size_t *bytes) {
+  const gp_lane *lane = &p->workers[device].lane;
+  *bytes = SIZE_MAX;
+  return gp_lane_is_gpu(lane) ? lane->api->free_bytes(lane->gpu, bytes) : GP_OK;
 }
 
 /* The records of the last run go with it. A lost worker may be in the middle of it. */
