@@ -122,7 +122,13 @@ static gp_status make_desk(gp_wiring *w, const gp_plan *plan, int32_t d) {
   GP_TRY(w->api->host_alloc(bytes, (void **)&device->pinned));
   GP_TRY(
       gp_alloc_array((size_t)plan->step_micros, sizeof(gp_gpu_event *), (void **)&device->arrived));
-  for (int32_t i = 0; i < plan->step_micros; i++) GP_TRY(make_event(lane, &device->arrived[i]));
+  GP_TRY(gp_alloc_array((size_t)plan->step_micros, sizeof(gp_gpu_event *),
+                        (void **)&device->computed));
+  bool outputs = plan->shapes[0].output != GP_NONE;
+  for (int32_t i = 0; i < plan->step_micros; i++) {
+    GP_TRY(make_event(lane, &device->arrived[i]));
+    if (outputs) GP_TRY(make_event(lane, &device->computed[i]));
+  }
   if (gp_plan_streams(plan)) return GP_OK;
   return gp_alloc_array(tasks + 1, sizeof(gp_replay), (void **)&device->replays);
 }
@@ -249,6 +255,7 @@ static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
     if (device->staging[e]) w->api->host_free(device->staging[e]);
   if (device->pinned) w->api->host_free(device->pinned);
   free_events(w, device->arrived, plan->step_micros);
+  free_events(w, device->computed, plan->step_micros);
   gp_free(device->replays);
   gp_free(device->courier);
   gp_free(device->staging);
