@@ -15,6 +15,7 @@ typedef struct place {
   char *here, *there;
 } place;
 
+/* Where things lie on the desk of a worker's device. */
 static const gp_desk *desk_of(const gp_worker *worker, const gp_plan *plan) {
   return &plan->desks[worker->device];
 }
