@@ -13,6 +13,7 @@
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* The functions from here on are what plans ask of devices (plan.h). */
 static const gp_lane *lane_of(void *pipeline, int32_t device) {
   return &((gp_pipeline *)pipeline)->workers[device].lane;
 }
@@ -34,6 +35,7 @@ static gp_status take(void *pipeline, int32_t device, size_t bytes, void **memor
   return GP_OK;
 }
 
+/* The size was told by take: a lane counts what it holds. */
 static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
   const gp_lane *lane = lane_of(pipeline, device);
   const gp_gpu_api *api = gpu_api(pipeline);
@@ -43,6 +45,7 @@ static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
     api->host_free(memory);
 }
 
+/* Devices of one memory read each other's slots in place. */
 static bool shares(void *pipeline, int32_t a, int32_t b) {
   return gp_lane_shares(lane_of(pipeline, a), lane_of(pipeline, b));
 }
@@ -51,17 +54,20 @@ static bool is_gpu(void *pipeline, int32_t device) {
   return gp_lane_is_gpu(lane_of(pipeline, device));
 }
 
+/* CPU kernels settle nothing before they run. */
 static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call *call,
                          size_t *scratch) {
   const gp_lane *lane = lane_of(pipeline, device);
   return lane->api->prepare(lane->gpu, op, call, scratch);
 }
 
+/* The wiring knows the plan's edges, so it goes first. */
 static void free_plan(gp_plan *plan) {
   gp_wiring_free(plan);
   gp_plan_free(plan);
 }
 
+/* Everything that a plan needs to know of this pipeline. */
 static gp_plan_env env_of(gp_pipeline *p) {
   return (gp_plan_env){.context = p,
                        .value = gp_arena_value,
