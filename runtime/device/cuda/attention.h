@@ -16,12 +16,16 @@ typedef struct gp_attention_value {
 typedef struct gp_attention {
   gp_dtype dtype; /* of all but lse, which is f32 for halves */
   bool backward;
-  bool causal;                                  /* query i sees keys 0..i */
-  int64_t batches, heads, queries, keys, width; /* B, H, Tq, Tk, D */
+  bool causal;                    /* query i sees keys 0..i */
+  bool masked;                    /* see ops/attention/mask.h */
+  int64_t batches, heads, groups; /* B, H, G: k and v have G heads, head h uses h / (H / G) */
+  int64_t queries, keys, width;   /* Tq, Tk, D */
+  gp_dtype mask_dtype;            /* bool, dtype, or f32 for halves */
   double scale, dropout;
   uint32_t random;           /* number of the random op */
   const gp_step_block *step; /* device memory */
   gp_attention_value q, k, v, o, lse;
+  gp_attention_value mask;               /* [B, H, Tq, Tk]: distances 0 where it is 1; see masked */
   gp_attention_value d_o, d_q, d_k, d_v; /* backward only */
   void *scratch;                         /* device memory */
 } gp_attention;

@@ -25,6 +25,7 @@ bool gp_cudnn_attention_fits(const gp_attention *a) {
   const gp_attention_value *by_key[] = {&a->k, &a->v, &a->d_k, &a->d_v};
   const bool halves = a->dtype == GP_BF16 || a->dtype == GP_F16;
   if (!halves || a->dropout > 0 || a->width % 8 != 0) return false;
+  if (a->masked || a->groups != a->heads) return false;
   if (a->batches < 1 || a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1) return false;
   for (int i = 0; i < (a->backward ? 4 : 2); i++)
     if (!fits_value(a, by_query[i], a->queries) || !fits_value(a, by_key[i], a->keys)) return false;

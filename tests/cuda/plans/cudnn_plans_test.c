@@ -76,6 +76,7 @@ static gp_attention attention_of(const sizes *s, bool backward) {
                     .causal = s->causal,
                     .batches = s->b,
                     .heads = s->h,
+                    .groups = s->h,
                     .queries = s->queries,
                     .keys = s->keys,
                     .width = s->d,
