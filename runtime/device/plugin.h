@@ -11,13 +11,13 @@
 #ifndef GP_DEVICE_PLUGIN_H
 #define GP_DEVICE_PLUGIN_H
 
-#include "ops/op.h"
+#include "device/call.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { GP_PLUGIN_VERSION = 1, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
+enum { GP_PLUGIN_VERSION = 2, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
 
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
@@ -70,14 +70,12 @@ typedef struct gp_gpu_call {
   uint32_t tag;        /* names this application in *fault */
 } gp_gpu_call;
 
-/* n elements for an update: as gp_optim_slice, in device memory. */
-typedef struct gp_gpu_slice {
-  gp_dtype dtype; /* f32 or f64 */
+/* n elements of one tensor in device memory. */
+typedef struct gp_gpu_run {
+  gp_dtype dtype;
   int64_t n;
-  void *value;
-  const void *grad;
-  void *moment1, *moment2;
-} gp_gpu_slice;
+  void *data;
+} gp_gpu_run;
 
 /* What a plugin gives: sections as in the comments above each group. */
 typedef struct gp_gpu_api {
@@ -130,13 +128,13 @@ typedef struct gp_gpu_api {
   /* blocks[count] (device) get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
   gp_status (*settle)(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);
 
-  /* Updates, on the compute stream: as in optim/optim.h. sum_squares writes one f64 to *sum (device);
-   * scratch holds GP_GPU_SUM_SCRATCH bytes. */
+  /* Updates, on the compute stream: as in optim/optim.h, of many tensors in few launches. sum_squares writes
+   * one f64 for each run to sums (device); scratch holds GP_GPU_SUM_SCRATCH bytes. */
   gp_status (*update)(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
-                      const gp_gpu_slice *slice);
+                      const gp_optim_slice *slices, int count);
   gp_status (*add)(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from);
-  gp_status (*scale)(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *data, double factor);
-  gp_status (*sum_squares)(gp_gpu *gpu, gp_dtype dtype, int64_t n, const void *data, double *sum,
+  gp_status (*scale)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor);
+  gp_status (*sum_squares)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                            void *scratch);
 
   /* Graphs: what is enqueued on the compute stream between begin and end is not run but kept. end gives
@@ -151,7 +149,7 @@ typedef struct gp_gpu_api {
   void (*range_pop)(void);
 } gp_gpu_api;
 
-enum { GP_GPU_SUM_SCRATCH = 16384 };
+enum { GP_GPU_SUM_SCRATCH = 1 << 19 };
 
 /* The entry point, by this name. Errors: GP_EUNSUPPORTED where versions or hashes differ. */
 typedef gp_status (*gp_plugin_open)(const gp_plugin_host *host, const gp_gpu_api **api);

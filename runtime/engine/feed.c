@@ -11,7 +11,8 @@
 #include "base/tensor.h"
 #include "base/thread.h"
 #include "engine/pipeline.h"
-#include "engine/scaling.h"
+#include "engine/update/scaling.h"
+#include "engine/update/update.h"
 
 enum { WAIT_NS = 100000000 };
 

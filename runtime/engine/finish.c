@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "engine/pipeline.h"
-#include "engine/scaling.h"
+#include "engine/update/scaling.h"
+#include "engine/update/update.h"
 
 /* Called by workers: the smallest order wins, whoever comes first. The text is written before the
  * order is published, because who sees the order skips its tasks. */

@@ -4,6 +4,7 @@
  * that one program serves every version of the weights and both copies of a stage.
  */
 #include "base/tensor.h"
+#include "engine/gpu/wiring.h"
 #include "engine/pipeline.h"
 
 /* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in order. */

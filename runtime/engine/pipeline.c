@@ -1,5 +1,5 @@
 /* engine/pipeline.c - its parameters, workers and plans: the life of a pipeline. */
-#include "engine/wiring.h"
+#include "engine/gpu/wiring.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "base/tensor.h"
 #include "base/thread.h"
 #include "graph/param.h"
+#include "engine/update/update.h"
 
 /* ---- plans --------------------------------------------------------------------------------- */
 

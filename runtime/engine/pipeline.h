@@ -7,15 +7,12 @@
  *   run.c        the loop over tasks
  *   frame.c      the addresses that a task works on
  *   execute.c    one program on one device
- *   update.c     reductions and updates as actions of the schedule
- *   clip.c       gradients clipped by their norm
- *   scaling.h    the loss scale of f16
- *   wiring.h     what GPUs need besides
+ *   update/      gradients reduced, clipped and scaled; parameters updated
+ *   gpu/         what GPUs need besides
  *   finish.c     losses, buffers, failures
  *   watchdog.c   runs that make no progress: released, given up, or lost
  *   report.c     what every device does, for people
  *   record.c     what ran when, and what it came to
- *   marks.c      the same of a GPU, by its own clock
  */
 #ifndef GP_ENGINE_PIPELINE_H
 #define GP_ENGINE_PIPELINE_H
@@ -230,15 +227,6 @@ void gp_worker_ring(gp_worker *worker);
 /* What a task does, as people write it. micro: through the stream. */
 gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro);
 
-/* marks.c */
-/* Of a GPU, whose tasks run later than they are enqueued: mark the begin of a range, and begin (0) and end (1)
- * of event `number` of the stream; when the range is over, write the times of the events from `first` on. */
-gp_status gp_record_marks_new(gp_worker *worker);
-void gp_record_marks_free(gp_worker *worker);
-gp_status gp_record_range(gp_worker *worker);
-gp_status gp_record_mark(gp_worker *worker, size_t number, int end);
-gp_status gp_record_settle(gp_worker *worker, size_t first);
-
 /* report.c */
 /* Write what every device does now, and why; returns text. */
 char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
@@ -269,42 +257,11 @@ gp_status gp_execute_not_finite(const gp_program *program, const gp_instr *instr
 /* Is what lies at this base read by other tasks or by the script? */
 bool gp_execute_leaves(const gp_worker *worker, int32_t base);
 
-/* desk.c: the frame's part of a mini-batch, on a GPU */
-void gp_desk_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro);
-
 /* frame.c: fill in the worker's frame for a task of mini-batch `feed`; micro counts through the stream. */
 void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro);
 
 /* run.c */
 gp_status gp_run_device(gp_worker *worker, void *run);
-
-/* update.c */
-/* Wait for all devices before a reduction or an update; the last to come before updates adds up and clips. */
-gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
-/* Add the second copy of a stage's gradients to the first. */
-gp_status gp_update_copies(gp_worker *worker, int32_t stage);
-/* Add up the accumulators of tied parameters, and wait; stage -1: of all stages. */
-gp_status gp_update_tied(gp_pipeline *pipeline, int32_t stage);
-/* Update a stage: stash what is still read, update, begin the next batch's gradients. */
-gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
-/* Make the second copies that this device holds like the first ones, where they have memory of their own. */
-gp_status gp_update_twins(gp_worker *worker);
-/* Let the gradients of a stage (copy 1: of its second one) be zero. */
-gp_status gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
-
-/* optimizer.c */
-gp_status gp_optimizer_begin(gp_optimizer *optimizer);
-/* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
-gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
-int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
-gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
-                              const gp_optim_hyper *hyper, int64_t step);
-gp_status gp_optimizer_clip(gp_optimizer *optimizer, double max);
-bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
-
-/* clip.c: of all of them that have a gradient; in one order for every cut */
-gp_status gp_gradients_squares(gp_param *const *params, int count, double *sum);
-gp_status gp_gradients_scale(gp_param *const *params, int count, double factor);
 
 /* finish.c */
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);

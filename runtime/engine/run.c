@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "engine/wiring.h"
+#include "engine/gpu/wiring.h"
+#include "engine/update/update.h"
 
 /* Where a task is in the stream. */
 typedef struct place {

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "engine/gpu/wiring.h"
 
 enum { SPINS = 4000, WAIT_NS = 100000000 };
 

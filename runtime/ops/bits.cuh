@@ -4,7 +4,7 @@
 #ifndef GP_OPS_BITS_CUH
 #define GP_OPS_BITS_CUH
 
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/meta.cuh"
 
 /* Run the statement with T as the unsigned type of a dtype's size. */
 /* clang-format off */

@@ -7,7 +7,7 @@
 #ifndef GP_OPS_IDS_CUH
 #define GP_OPS_IDS_CUH
 
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/meta.cuh"
 
 struct gp_ids {
   const void *data;

@@ -8,7 +8,7 @@
 #ifndef GP_OPS_LONG_ROWS_CUH
 #define GP_OPS_LONG_ROWS_CUH
 
-#include "device/cuda/lanes.cuh"
+#include "device/cuda/kernel/lanes.cuh"
 
 enum {
   GP_LONG_KEPT =

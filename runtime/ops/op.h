@@ -6,7 +6,7 @@
 #ifndef GP_OPS_OP_H
 #define GP_OPS_OP_H
 
-#include "gpipe.h"
+#include "device/call.h"
 
 /* ---- shape inference ----------------------------------------------------------------------- */
 
@@ -55,30 +55,6 @@ gp_status gp_vjp_op2(gp_vjp *v, gp_op op, gp_ref a, gp_ref b, gp_ref *out);
 gp_status gp_vjp_set_broadcast(gp_vjp *v, int i, gp_ref g);
 
 /* ---- kernels ------------------------------------------------------------------------------- */
-
-typedef struct gp_arg {
-  void *data;          /* address of element 0: meta->offset is applied already */
-  const gp_meta *meta; /* borrowed */
-} gp_arg;
-
-/* What changes from step to step. On CUDA it lies in device memory. */
-typedef struct gp_step_block {
-  uint64_t seed;
-  uint32_t step;        /* training passes so far: the random numbers' clock */
-  int64_t rows;         /* rows of this micro-batch; 0 outside a pipeline */
-  int64_t first_row;    /* position of its first row in the mini-batch */
-  double inverse_count; /* 1 / (loss count of the whole mini-batch); 0 when the count is 0 */
-  double scale;         /* of the gradients: what loss_seed multiplies with; 1 but for f16 */
-} gp_step_block;
-
-typedef struct gp_call {
-  const gp_attrs *attr;
-  const gp_step_block *step; /* never NULL */
-  int n_in, n_out;
-  gp_arg in[GP_MAX_INPUTS];
-  gp_arg out[GP_MAX_OUTPUTS];
-  bool accumulate; /* out[0] += result; only for ops with GP_OP_ACCUMULATES */
-} gp_call;
 
 /* Independent units of work (rows, heads, columns). Pieces of `grain` units are handed to threads;
  * both numbers depend on the shapes only, so the number of threads never changes a bit. */

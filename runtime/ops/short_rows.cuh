@@ -5,7 +5,7 @@
 #ifndef GP_OPS_SHORT_ROWS_CUH
 #define GP_OPS_SHORT_ROWS_CUH
 
-#include "device/cuda/lanes.cuh"
+#include "device/cuda/kernel/lanes.cuh"
 
 enum {
   GP_SHORT_ROW = 1024, /* 32 elements a thread: two such rows still fit its registers */

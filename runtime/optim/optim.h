@@ -7,15 +7,7 @@
 #define GP_OPTIM_OPTIM_H
 
 #include "base/status.h"
-
-/* One arena (or a part of it): n elements of value, gradient and moments. */
-typedef struct gp_optim_slice {
-  gp_dtype dtype; /* f32 or f64 */
-  int64_t n;
-  void *value;
-  const void *grad;
-  void *moment1, *moment2; /* may be NULL where they are not read; zero before step 1 */
-} gp_optim_slice;
+#include "device/call.h"
 
 /* How many moments the kind keeps per element: SGD 1 (read only where its momentum is not 0), Adam
  * and AdamW 2. */

@@ -1,19 +1,14 @@
-/* optim/update.cu - see optim.h: updates of parameters, sums and scales of gradients, on a GPU.
+/* optim/update.cu - see optim.h: updates of parameters, on a GPU.
  *
  * The operations of an element and their order are those of kernels.inc; factors are made on the host, in
- * double precision. Everything is one pass at the speed of memory, 16 bytes at a time; sum_squares has a
- * second one over few partial sums, cut by the length alone. */
+ * double precision. One pass at the speed of memory, 16 bytes at a time, over many parameters at once. */
 #include <math.h>
 
-#include "device/cuda/device.cuh"
-#include "device/cuda/work.h"
-#include "device/cuda/lanes.cuh"
+#include "device/cuda/kernel/lanes.cuh"
+#include "device/cuda/kernel/work.h"
+#include "optim/batch.cuh"
 
-enum {
-  THREADS = 256,
-  SUM_BLOCKS = GP_GPU_SUM_SCRATCH / sizeof(double), /* partial sums that scratch holds */
-  SUM_GROUPS = 4                                    /* 16-byte groups of a thread, at least */
-};
+enum { THREADS = GP_BATCH_THREADS };
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
@@ -89,160 +84,81 @@ template <typename T> struct slice {
   T *p;
   const T *g;
   T *m, *v; /* NULL where the rule has no such moment */
+  bool packed;
 };
 
-/* By 16 bytes as far as `packs` says, then one by one. */
 template <typename Rule, typename T>
-static __global__ void update_kernel(factors<T> f, slice<T> s, int64_t packs) {
+static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
   typedef gp_pack<T> pack;
-  const int64_t me = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  const int64_t all = (int64_t)gridDim.x * THREADS;
-  for (int64_t i = me; i < packs; i += all) {
-    pack p = ((pack *)s.p)[i], m = {}, v = {};
-    const pack g = ((const pack *)s.g)[i];
-    if (Rule::moments > 0) m = ((pack *)s.m)[i];
-    if (Rule::moments > 1) v = ((pack *)s.v)[i];
+  int64_t number;
+  const slice<T> s = list.item[list.find(blockIdx.x, &number)];
+  const gp_tile tile = gp_tile_of<T>(number, s.n, s.packed);
+  for (int64_t i = tile.begin + (int64_t)threadIdx.x * pack::count; i < tile.whole;
+       i += (int64_t)THREADS * pack::count) {
+    pack p = *(pack *)(s.p + i), m = {}, v = {};
+    const pack g = *(const pack *)(s.g + i);
+    if (Rule::moments > 0) m = *(pack *)(s.m + i);
+    if (Rule::moments > 1) v = *(pack *)(s.v + i);
 #pragma unroll
     for (int k = 0; k < pack::count; k++) Rule::apply(f, &p.at[k], g.at[k], &m.at[k], &v.at[k]);
-    ((pack *)s.p)[i] = p;
-    if (Rule::moments > 0) ((pack *)s.m)[i] = m;
-    if (Rule::moments > 1) ((pack *)s.v)[i] = v;
+    *(pack *)(s.p + i) = p;
+    if (Rule::moments > 0) *(pack *)(s.m + i) = m;
+    if (Rule::moments > 1) *(pack *)(s.v + i) = v;
   }
-  for (int64_t i = packs * pack::count + me; i < s.n; i += all)
+  for (int64_t i = tile.whole + threadIdx.x; i < tile.end; i += THREADS)
     Rule::apply(f, s.p + i, s.g[i], Rule::moments > 0 ? s.m + i : NULL,
                 Rule::moments > 1 ? s.v + i : NULL);
 }
 
-/* How many 16-byte groups there are at addresses that are all aligned; `addresses`: or of them. */
-template <typename T> static int64_t packs_of(uintptr_t addresses, int64_t n) {
-  return (addresses & 15) == 0 ? n / gp_pack<T>::count : 0;
+template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_slice *s) {
+  uintptr_t addresses = (uintptr_t)s->value | (uintptr_t)s->grad;
+  if (Rule::moments > 0) addresses |= (uintptr_t)s->moment1;
+  if (Rule::moments > 1) addresses |= (uintptr_t)s->moment2;
+  return {s->n,
+          (T *)s->value,
+          (const T *)s->grad,
+          (T *)s->moment1,
+          (T *)s->moment2,
+          (addresses & 15) == 0};
 }
 
 template <typename Rule, typename T>
-static gp_status launch_update(gp_gpu *gpu, const factors<T> &f, const gp_gpu_slice *slice_of) {
-  const gp_gpu_slice *s = slice_of;
-  const slice<T> t = {s->n, (T *)s->value, (const T *)s->grad, (T *)s->moment1, (T *)s->moment2};
-  uintptr_t addresses = (uintptr_t)t.p | (uintptr_t)t.g;
-  if (Rule::moments > 0) addresses |= (uintptr_t)t.m;
-  if (Rule::moments > 1) addresses |= (uintptr_t)t.v;
-  const int64_t packs = packs_of<T>(addresses, t.n);
-  return GP_LAUNCH(gpu, (update_kernel<Rule, T>), gp_blocks(packs ? packs : t.n, THREADS), THREADS,
-                   0, f, t, packs);
+static gp_status launch_update(gp_gpu *gpu, const factors<T> &f, const gp_optim_slice *slices,
+                               int count) {
+  gp_batch<slice<T>> list;
+  for (int i = 0; i < count; i++)
+    list.push(slice_of<Rule, T>(&slices[i]), gp_batch_tiles<T>(slices[i].n));
+  if (!list.blocks()) return GP_OK;
+  return GP_LAUNCH(gpu, (update_kernel<Rule, T>), list.blocks(), THREADS, 0, list, f);
 }
 
 template <typename T>
 static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
-                        const gp_gpu_slice *slice) {
+                        const gp_optim_slice *slices, int count) {
   const factors<T> f = make_factors<T>(hyper, step);
-  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam, T>(gpu, f, slice);
-  if (hyper->kind == GP_OPTIM_ADAMW) return launch_update<adamw, T>(gpu, f, slice);
-  if (hyper->momentum != 0) return launch_update<momentum, T>(gpu, f, slice);
-  return launch_update<sgd, T>(gpu, f, slice);
+  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam, T>(gpu, f, slices, count);
+  if (hyper->kind == GP_OPTIM_ADAMW) return launch_update<adamw, T>(gpu, f, slices, count);
+  if (hyper->momentum != 0) return launch_update<momentum, T>(gpu, f, slices, count);
+  return launch_update<sgd, T>(gpu, f, slices, count);
 }
 
+static gp_status check_slices(const gp_optim_slice *slices, int count, int64_t step) {
+  for (int i = 0; i < count; i++)
+    if (slices[i].dtype != GP_F32 && slices[i].dtype != GP_F64)
+      return gp_gpu_fail(GP_EDTYPE, "optimizer: dtype %d, expected f32 or f64",
+                         (int)slices[i].dtype);
+  if (step >= 1) return GP_OK;
+  return gp_gpu_fail(GP_ERANGE, "optimizer: step %lld, expected 1 or more", (long long)step);
+}
+
+/* Neighbours of one dtype share a launch. */
 gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
-                             const gp_gpu_slice *slice) {
-  if (slice->dtype != GP_F32 && slice->dtype != GP_F64)
-    return gp_gpu_fail(GP_EDTYPE, "optimizer: dtype %d, expected f32 or f64", (int)slice->dtype);
-  if (step < 1)
-    return gp_gpu_fail(GP_ERANGE, "optimizer: step %lld, expected 1 or more", (long long)step);
-  if (slice->n <= 0) return GP_OK;
-  return slice->dtype == GP_F32 ? update<float>(gpu, hyper, step, slice)
-                                : update<double>(gpu, hyper, step, slice);
-}
-
-/* ---- add and scale --------------------------------------------------------------------------- */
-
-/* to += from, or to *= factor where from is NULL. */
-template <typename T>
-static __global__ void change_kernel(T *to, const T *from, gp_compute<T> factor, int64_t n,
-                                     int64_t packs) {
-  typedef gp_pack<T> pack;
-  const int64_t me = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  const int64_t all = (int64_t)gridDim.x * THREADS;
-  for (int64_t i = me; i < packs; i += all) {
-    pack x = ((pack *)to)[i], y = {};
-    if (from) y = ((const pack *)from)[i];
-#pragma unroll
-    for (int k = 0; k < pack::count; k++) {
-      const gp_compute<T> value = gp_load(x.at[k]);
-      x.at[k] = gp_store<T>(from ? value + gp_load(y.at[k]) : value * factor);
-    }
-    ((pack *)to)[i] = x;
+                             const gp_optim_slice *slices, int count) {
+  gp_status status = check_slices(slices, count, step);
+  for (int i = 0, n; i < count && !status; i += n) {
+    for (n = 1; i + n < count && n < GP_BATCH && slices[i + n].dtype == slices[i].dtype;) n++;
+    status = slices[i].dtype == GP_F32 ? update<float>(gpu, hyper, step, slices + i, n)
+                                       : update<double>(gpu, hyper, step, slices + i, n);
   }
-  for (int64_t i = packs * pack::count + me; i < n; i += all)
-    to[i] = gp_store<T>(from ? gp_load(to[i]) + gp_load(from[i]) : gp_load(to[i]) * factor);
-}
-
-template <typename T>
-static gp_status change(gp_gpu *gpu, int64_t n, void *to, const void *from, double factor) {
-  const int64_t packs = packs_of<T>((uintptr_t)to | (uintptr_t)from, n);
-  if (n <= 0) return GP_OK;
-  return GP_LAUNCH(gpu, change_kernel<T>, gp_blocks(packs ? packs : n, THREADS), THREADS, 0,
-                   (T *)to, (const T *)from, (gp_compute<T>)factor, n, packs);
-}
-
-gp_status gp_gpu_work_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from) {
-  GP_BY_FLOAT(dtype, return change<T>(gpu, n, to, from, 1));
-  return GP_OK;
-}
-
-gp_status gp_gpu_work_scale(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *data, double factor) {
-  GP_BY_FLOAT(dtype, return change<T>(gpu, n, data, NULL, factor));
-  return GP_OK;
-}
-
-/* ---- sum of squares -------------------------------------------------------------------------- */
-
-/* Block b adds `each` elements from b * each on; thread t those of every 16-byte group t, t + THREADS,
- * .. whether or not it can read them at once. */
-template <typename T>
-static __global__ void squares_kernel(const T *x, int64_t n, int64_t each, bool packed,
-                                      double *part) {
-  const int count = gp_pack<T>::count;
-  const int64_t begin = blockIdx.x * each, end = begin + each < n ? begin + each : n;
-  double sum = 0;
-#pragma unroll 4
-  for (int64_t i = begin + (int64_t)threadIdx.x * count; i < end; i += (int64_t)THREADS * count) {
-    gp_pack<T> group = {};
-    if (packed && i + count <= end) {
-      group = *reinterpret_cast<const gp_pack<T> *>(x + i);
-    } else {
-      for (int k = 0; k < count; k++)
-        if (i + k < end) group.at[k] = x[i + k];
-    }
-#pragma unroll
-    for (int k = 0; k < count; k++) {
-      const double value = (double)gp_load(group.at[k]);
-      sum = gp_plus(sum, value * value);
-    }
-  }
-  sum = gp_block_sum(sum);
-  if (threadIdx.x == 0) part[blockIdx.x] = sum;
-}
-
-static __global__ void join_kernel(const double *part, int count, double *to) {
-  double sum = 0;
-  for (int i = threadIdx.x; i < count; i += THREADS) sum = gp_plus(sum, part[i]);
-  sum = gp_block_sum(sum);
-  if (threadIdx.x == 0) *to = sum;
-}
-
-template <typename T>
-static gp_status sum_squares(gp_gpu *gpu, int64_t n, const void *data, double *sum,
-                             double *scratch) {
-  const int64_t tile = (int64_t)THREADS * gp_pack<T>::count, least = tile * SUM_GROUPS;
-  int64_t each = (n + SUM_BLOCKS - 1) / SUM_BLOCKS;
-  each = each < least ? least : (each + tile - 1) / tile * tile;
-  const int blocks = (int)((n + each - 1) / each);
-  if (blocks > 0)
-    GP_GPU_TRY(GP_LAUNCH(gpu, squares_kernel<T>, blocks, THREADS, 0, (const T *)data, n, each,
-                         gp_is_packed(data), scratch));
-  return GP_LAUNCH(gpu, join_kernel, 1, THREADS, 0, scratch, blocks, sum);
-}
-
-gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, gp_dtype dtype, int64_t n, const void *data,
-                                  double *sum, void *scratch) {
-  GP_BY_FLOAT(dtype, return sum_squares<T>(gpu, n, data, sum, (double *)scratch));
-  return GP_OK;
+  return status;
 }

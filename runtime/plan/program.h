@@ -77,7 +77,7 @@ int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads 
 
 /* Reorder a backward node list so that row-wise chains stay together (plan/order.c). */
 gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
-/* Assign offsets in the temporary area to unplaced values (plan/temp.c). places[] per value. */
+/* Assign offsets in the temporary area to unplaced values (plan/memory/temp.c). places[] per value. */
 gp_status gp_program_place_temps(gp_program *program, gp_place *places);
 
 #endif

@@ -28,9 +28,9 @@ foreach(kernel ${KERNEL_FILES})
 endforeach()
 
 # Products have a stand-in in tests/cuda; of cuDNN the plugin has one itself, for builds without its headers.
-file(GLOB PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
-list(FILTER PLUGIN_FILES EXCLUDE REGEX "/(gemm|cudnn)[^/]*\\.c$")
-list(APPEND PLUGIN_FILES runtime/device/cuda/cudnn_missing.c)
+file(GLOB_RECURSE PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
+list(FILTER PLUGIN_FILES EXCLUDE REGEX "/(gemm|cudnn)/[^/]*\\.c$")
+list(APPEND PLUGIN_FILES runtime/device/cuda/cudnn/missing.c)
 file(GLOB LIBRARIES CONFIGURE_DEPENDS tests/cuda/libraries/*.cpp)
 file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp tests/cuda/block.cpp tests/cuda/meet.cpp tests/cuda/cudart/*.c)
 

@@ -26,8 +26,8 @@ set_target_properties(fake_driver PROPERTIES C_VISIBILITY_PRESET default PREFIX 
   LIBRARY_OUTPUT_DIRECTORY ${FAKE_DRIVER} COMPILE_OPTIONS "-w")
 
 # The files that describe graphs need no runtime of CUDA.
-set(CUDNN_SOURCES runtime/device/cuda/cudnn_library.c runtime/device/cuda/cudnn_graph.c
-  runtime/device/cuda/cudnn_plan.c runtime/device/cuda/cudnn_attention.c)
+set(CUDNN_SOURCES runtime/device/cuda/cudnn/library.c runtime/device/cuda/cudnn/graph.c
+  runtime/device/cuda/cudnn/plan.c runtime/device/cuda/cudnn/attention.c)
 add_executable(cudnn_plans_test ${PLANS}/cudnn_plans_test.c ${CUDNN_SOURCES})
 target_include_directories(cudnn_plans_test PRIVATE runtime tests/c)
 target_include_directories(cudnn_plans_test SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})

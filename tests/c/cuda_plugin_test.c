@@ -202,7 +202,7 @@ TEST(events_order_streams_and_gpus) {
   bool done = false;
   CHECK_STATUS(api->event_new(p.a, true, &begin), GP_OK);
   CHECK_STATUS(api->record(p.a, GP_STREAM_COMPUTE, begin), GP_OK);
-  CHECK_STATUS(api->scale(p.a, GP_F32, N, p.on_a, 2), GP_OK);
+  CHECK_STATUS(api->scale(p.a, &(gp_gpu_run){GP_F32, N, p.on_a}, 1, 2), GP_OK);
   CHECK_STATUS(api->record(p.a, GP_STREAM_COMPUTE, p.a_done), GP_OK);
   send(&p);
   CHECK(p.host[1] == 2 && p.host[N - 1] == 2 * (N - 1));
@@ -234,7 +234,7 @@ TEST(a_graph_runs_again_with_its_events) {
   pair p = open_pair();
   gp_gpu_graph *graph = NULL;
   CHECK_STATUS(api->capture_begin(p.a), GP_OK);
-  CHECK_STATUS(api->scale(p.a, GP_F32, N, p.on_a, 2), GP_OK);
+  CHECK_STATUS(api->scale(p.a, &(gp_gpu_run){GP_F32, N, p.on_a}, 1, 2), GP_OK);
   CHECK_STATUS(api->record(p.a, GP_STREAM_COMPUTE, p.a_done), GP_OK);
   CHECK_STATUS(api->capture_end(p.a, &graph), GP_OK);
   CHECK(graph != NULL);
@@ -254,7 +254,7 @@ TEST(a_spoilt_capture_leaves_the_stream_usable) {
   pair p = open_pair();
   gp_gpu_graph *graph = NULL;
   CHECK_STATUS(api->capture_begin(p.a), GP_OK);
-  CHECK_STATUS(api->scale(p.a, GP_F32, N, p.on_a, 2), GP_OK);
+  CHECK_STATUS(api->scale(p.a, &(gp_gpu_run){GP_F32, N, p.on_a}, 1, 2), GP_OK);
   CHECK(api->sync(p.a, GP_STREAM_COMPUTE) != GP_OK);
   CHECK_STATUS(api->capture_end(p.a, &graph), GP_OK);
   CHECK(graph == NULL);

@@ -1,5 +1,5 @@
 /* tests/c/ops_attention_test.c - attention against its definition, in every layout it may meet. */
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "kernel.h"
 
 enum { SEED = 77, STEP = 5, OP = 9, FIRST_ROW = 3 };

@@ -1,6 +1,6 @@
 /* tests/c/ops_eager_test.c - the table of ops, eager application, dropout's numbers and the ops that
  * write a slot. */
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "op_support.h"
 
 /* ---- the table ------------------------------------------------------------------------------ */

@@ -1,10 +1,10 @@
 /* tests/c/random_test.c - Philox against its published answers, and what is drawn from it against
  * values computed apart (a dozen lines of Python from the definitions in the headers). */
-#include "base/random.h"
+#include "base/random/random.h"
 
 #include <stdlib.h>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/tensor.h"
 #include "test.h"
 
@@ -28,7 +28,7 @@ TEST(philox_gives_the_known_answers) {
   }
 }
 
-/* The word of one element, from the definition in base/philox.h. */
+/* The word of one element, from the definition in base/random/philox.h. */
 static uint32_t word_at(uint64_t seed, uint32_t word2, uint32_t word3, uint64_t element) {
   uint64_t block = element / 64 * 16 + element % 16;
   uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), word2, word3}, out[4];

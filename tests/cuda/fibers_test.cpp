@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "device/cuda/device.cuh"
+#include "device/cuda/kernel/device.cuh"
 
 #include "test.h"
 

@@ -60,11 +60,11 @@ static void check_update(const gp_optim_hyper *hyper, gp_dtype dtype, int64_t n,
                               gp_tensor_data(here[GRAD]),
                               gp_tensor_data(here[MOMENT1]),
                               gp_tensor_data(here[MOMENT2])};
-  const gp_gpu_slice slice = {
+  const gp_optim_slice slice = {
       dtype, n, there[VALUE].data, there[GRAD].data, there[MOMENT1].data, there[MOMENT2].data};
   for (int64_t step = 1; step <= 3; step++) {
     CHECK_STATUS(gp_optim_update(hyper, step, &cpu, 0, n), GP_OK);
-    CHECK_STATUS(api->update(gpu, hyper, step, &slice), GP_OK);
+    CHECK_STATUS(api->update(gpu, hyper, step, &slice, 1), GP_OK);
   }
   for (int k = 0; k < ARENAS; k++) {
     gp_tensor *got = gpu_fetch(&there[k]);
@@ -87,10 +87,10 @@ TEST(updates_are_those_of_the_cpu) {
 
 TEST(updates_refuse_halves_and_steps_before_the_first) {
   if (!open_gpu()) return;
-  gp_gpu_slice slice = {.dtype = GP_BF16};
-  CHECK_STATUS(api->update(gpu, &hypers[0], 1, &slice), GP_EDTYPE);
+  gp_optim_slice slice = {.dtype = GP_BF16};
+  CHECK_STATUS(api->update(gpu, &hypers[0], 1, &slice, 1), GP_EDTYPE);
   slice.dtype = GP_F32;
-  CHECK_STATUS(api->update(gpu, &hypers[0], 0, &slice), GP_ERANGE);
+  CHECK_STATUS(api->update(gpu, &hypers[0], 0, &slice, 1), GP_ERANGE);
 }
 
 /* ---- arenas ---------------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ static void check_add(gp_dtype dtype, int64_t n, int shift) {
 static void check_scale(gp_dtype dtype, int64_t n, int shift) {
   gp_tensor *a = line(dtype, n, -2, 2);
   gpu_value value = gpu_value_of(a, shift, false);
-  CHECK_STATUS(api->scale(gpu, dtype, n, value.data, 0.3), GP_OK);
+  CHECK_STATUS(api->scale(gpu, &(gp_gpu_run){dtype, n, value.data}, 1, 0.3), GP_OK);
   gp_optim_scale(dtype, n, gp_tensor_data(a), 0.3);
   gp_tensor *got = gpu_fetch(&value);
   CHECK(same_bits(got, a));
@@ -131,9 +131,8 @@ static double sum_on_gpu(gp_tensor *from, int shift) {
   gpu_value value = gpu_value_of(from, shift, false);
   double *sum = gpu_alloc(sizeof *sum), got;
   void *scratch = gpu_alloc(GP_GPU_SUM_SCRATCH);
-  CHECK_STATUS(
-      api->sum_squares(gpu, value.meta.dtype, gp_tensor_numel(from), value.data, sum, scratch),
-      GP_OK);
+  const gp_gpu_run run = {value.meta.dtype, gp_tensor_numel(from), value.data};
+  CHECK_STATUS(api->sum_squares(gpu, &run, 1, sum, scratch), GP_OK);
   gpu_copy(&got, sum, sizeof got);
   api->free(gpu, sum), api->free(gpu, scratch), gpu_drop(&value);
   return got;
@@ -149,6 +148,66 @@ TEST(squares_are_summed_in_one_order) {
       CHECK_NEAR(got, want, 1e-12 * want);
       CHECK(sum_on_gpu(from, 0) == got && sum_on_gpu(from, 1) == got);
       gp_tensor_free(from);
+    }
+  }
+}
+
+/* ---- many tensors at once -------------------------------------------------------------------- */
+
+enum { MANY = 101 }; /* more than a launch takes, of two dtypes by turns of seven */
+
+static gp_dtype dtype_of(int i) { return i / 7 % 2 ? GP_F64 : GP_F32; }
+static int64_t length_of(int i) { return i % 9 == 4 ? 0 : 1 + 977 * i % 5003; }
+
+TEST(many_tensors_are_worked_on_as_one_by_one) {
+  if (!open_gpu()) return;
+  gp_tensor *here[MANY];
+  gpu_value there[MANY];
+  gp_gpu_run runs[MANY];
+  double *sums = gpu_alloc(MANY * sizeof *sums), got[MANY];
+  void *scratch = gpu_alloc(GP_GPU_SUM_SCRATCH);
+  for (int i = 0; i < MANY; i++) {
+    here[i] = line(dtype_of(i), length_of(i), -2, 2);
+    there[i] = gpu_value_of(here[i], i % 2, false);
+    runs[i] = (gp_gpu_run){dtype_of(i), length_of(i), there[i].data};
+  }
+  CHECK_STATUS(api->sum_squares(gpu, runs, MANY, sums, scratch), GP_OK);
+  CHECK_STATUS(api->scale(gpu, runs, MANY, 0.3), GP_OK);
+  gpu_copy(got, sums, sizeof got);
+  for (int i = 0; i < MANY; i++) {
+    CHECK(got[i] == sum_on_gpu(here[i], 0));
+    gp_optim_scale(dtype_of(i), length_of(i), gp_tensor_data(here[i]), 0.3);
+    gp_tensor *scaled = gpu_fetch(&there[i]);
+    CHECK(same_bits(scaled, here[i]));
+    gp_tensor_free(scaled), gp_tensor_free(here[i]), gpu_drop(&there[i]);
+  }
+  api->free(gpu, sums), api->free(gpu, scratch);
+}
+
+TEST(many_updates_are_those_of_the_cpu) {
+  if (!open_gpu()) return;
+  gp_tensor *here[MANY][ARENAS];
+  gpu_value there[MANY][ARENAS];
+  gp_optim_slice slices[MANY];
+  for (int i = 0; i < MANY; i++) {
+    for (int k = 0; k < ARENAS; k++) {
+      here[i][k] = line(dtype_of(i), length_of(i), k < MOMENT1 ? -2 : 0, k < MOMENT1 ? 2 : 0);
+      there[i][k] = gpu_value_of(here[i][k], (i + k) % 2, false);
+    }
+    slices[i] =
+        (gp_optim_slice){dtype_of(i),         length_of(i),           there[i][VALUE].data,
+                         there[i][GRAD].data, there[i][MOMENT1].data, there[i][MOMENT2].data};
+  }
+  CHECK_STATUS(api->update(gpu, &hypers[4], 1, slices, MANY), GP_OK);
+  for (int i = 0; i < MANY; i++) {
+    gp_optim_slice cpu = slices[i];
+    cpu.value = gp_tensor_data(here[i][VALUE]), cpu.grad = gp_tensor_data(here[i][GRAD]);
+    cpu.moment1 = gp_tensor_data(here[i][MOMENT1]), cpu.moment2 = gp_tensor_data(here[i][MOMENT2]);
+    CHECK_STATUS(gp_optim_update(&hypers[4], 1, &cpu, 0, cpu.n), GP_OK);
+    for (int k = 0; k < ARENAS; k++) {
+      gp_tensor *got = gpu_fetch(&there[i][k]);
+      CHECK(first_difference(got, here[i][k]) == -1);
+      gp_tensor_free(got), gp_tensor_free(here[i][k]), gpu_drop(&there[i][k]);
     }
   }
 }
@@ -209,5 +268,6 @@ TEST(the_first_value_that_is_not_finite_is_found) {
 
 TEST_MAIN(updates_are_those_of_the_cpu, updates_refuse_halves_and_steps_before_the_first,
           arenas_are_added_and_scaled_as_on_the_cpu, squares_are_summed_in_one_order,
+          many_tensors_are_worked_on_as_one_by_one, many_updates_are_those_of_the_cpu,
           counts_of_a_mini_batch_are_settled_on_the_gpu,
           the_first_value_that_is_not_finite_is_found)

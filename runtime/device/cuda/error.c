@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "device/cuda/kernel.h"
+#include "device/cuda/kernel/kernel.h"
 #include "device/cuda/table.h"
 
 enum { TEXT = 512 };

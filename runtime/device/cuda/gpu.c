@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "device/cuda/cudnn.h"
-#include "device/cuda/gemm.h"
+#include "device/cuda/cudnn/cudnn.h"
+#include "device/cuda/gemm/gemm.h"
 #include "device/cuda/table.h"
 
 #ifndef GP_CUDA_OLDEST

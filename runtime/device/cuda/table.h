@@ -85,10 +85,10 @@ gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
 gp_status gp_cuda_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);
 gp_status gp_cuda_settle(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);
 gp_status gp_cuda_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
-                         const gp_gpu_slice *slice);
+                         const gp_optim_slice *slices, int count);
 gp_status gp_cuda_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from);
-gp_status gp_cuda_scale(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *data, double factor);
-gp_status gp_cuda_sum_squares(gp_gpu *gpu, gp_dtype dtype, int64_t n, const void *data, double *sum,
+gp_status gp_cuda_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor);
+gp_status gp_cuda_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                               void *scratch);
 
 /* ---- graph.c ------------------------------------------------------------------------------- */

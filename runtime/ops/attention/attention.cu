@@ -3,7 +3,7 @@
  * The operands may be views with any strides. Also here: what both attention ops decide alike. */
 #include <math.h>
 
-#include "device/cuda/cudnn.h"
+#include "device/cuda/cudnn/cudnn.h"
 #include "ops/attention/flash.cuh"
 
 /* ---- for both ops -------------------------------------------------------------------------- */

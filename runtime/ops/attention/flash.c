@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "ops/attention/mask.h"
 
 /* ---- description --------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #define GP_OPS_ATTENTION_FLASH_CUH
 
 #include "device/cuda/attention.h"
-#include "device/cuda/kernel.h"
+#include "device/cuda/kernel/kernel.h"
 
 /* ---- our kernels --------------------------------------------------------------------------- */
 

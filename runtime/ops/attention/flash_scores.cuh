@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "device/cuda/philox.cuh"
+#include "device/cuda/kernel/philox.cuh"
 #include "ops/attention/flash_tile.cuh"
 #include "ops/attention/mask.h"
 

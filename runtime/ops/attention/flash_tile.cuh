@@ -8,7 +8,7 @@
 #define GP_OPS_ATTENTION_FLASH_TILE_CUH
 
 #include "device/cuda/attention.h"
-#include "device/cuda/device.cuh"
+#include "device/cuda/kernel/device.cuh"
 
 enum { STEP = 4 };
 

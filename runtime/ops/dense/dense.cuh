@@ -2,9 +2,9 @@
 #ifndef GP_OPS_DENSE_DENSE_CUH
 #define GP_OPS_DENSE_DENSE_CUH
 
-#include "device/cuda/device.cuh"
-#include "device/cuda/gemm.h"
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/device.cuh"
+#include "device/cuda/gemm/gemm.h"
+#include "device/cuda/kernel/meta.cuh"
 
 /* Address of an element. prepare has no addresses, but how far one lies from a multiple of 16 bytes is
  * known then too: hence numbers, not pointers. */

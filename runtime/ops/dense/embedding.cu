@@ -3,7 +3,7 @@
  * Elements are moved and not looked at, so the kernel knows their size only. A warp copies a row, by 16
  * bytes a thread where rows allow that. The gradient of the table is in embedding_dw.cu. */
 #include "ops/ids.cuh"
-#include "device/cuda/lanes.cuh"
+#include "device/cuda/kernel/lanes.cuh"
 
 enum { ROWS = 8 }; /* of a block */
 

@@ -7,7 +7,7 @@
 #ifndef GP_OPS_DENSE_SORT_CUH
 #define GP_OPS_DENSE_SORT_CUH
 
-#include "device/cuda/lanes.cuh"
+#include "device/cuda/kernel/lanes.cuh"
 
 enum {
   GP_SORT_THREADS = 256, /* at least as many as a digit has values */

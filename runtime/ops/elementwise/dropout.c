@@ -3,7 +3,7 @@
  * Whether an element is kept is a function of (seed, step, number of the op, global element index),
  * so recomputation, any cut and any micro-batch size give the same mask, and the gradient applies the
  * same op to dy: no mask is saved. The test is on integers, word >= p 2^32: exact on every device. */
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"

@@ -1,10 +1,10 @@
 /* ops/elementwise/dropout.cu - dropout on a GPU: the mask has the bits that it has on the CPU.
  *
- * Random words come in blocks of four, for elements 16 apart (base/philox.h), so a thread takes as many
+ * Random words come in blocks of four, for elements 16 apart (base/random/philox.h), so a thread takes as many
  * neighbouring blocks as make accesses of 16 bytes: four of them. Where elements do not lie on such
  * boundaries (a micro-batch may begin anywhere in the mini-batch) it takes one block, and single elements.
  * The step block is read here: a captured graph serves every step. */
-#include "device/cuda/philox.cuh"
+#include "device/cuda/kernel/philox.cuh"
 #include "ops/elementwise/map.cuh"
 #include "ops/shape/boxes.cuh"
 

@@ -10,7 +10,7 @@
 #ifndef GP_OPS_ELEMENTWISE_WALK_CUH
 #define GP_OPS_ELEMENTWISE_WALK_CUH
 
-#include "device/cuda/device.cuh"
+#include "device/cuda/kernel/device.cuh"
 
 enum { GP_WALK_OPERANDS = 4 };
 

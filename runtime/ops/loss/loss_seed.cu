@@ -2,7 +2,7 @@
  *
  * The step block lies in the GPU's memory, so the kernel reads it: the host does not know what it will
  * hold when a captured step is replayed. */
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/meta.cuh"
 
 static __global__ void seed_kernel(const gp_step_block *step, bool counted, double value,
                                    gp_sink out) {

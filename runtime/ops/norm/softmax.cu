@@ -5,7 +5,7 @@
  * written over an input: a thread writes only elements that it has read for the last time. */
 #include "ops/long_rows.cuh"
 #include "ops/short_rows.cuh"
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/meta.cuh"
 
 /* dy is NULL in the forward direction, where x is the input; else x is the output. */
 template <typename T> struct soft {

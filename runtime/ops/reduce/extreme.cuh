@@ -7,7 +7,7 @@
 #define GP_OPS_REDUCE_EXTREME_CUH
 
 #include "ops/axis.h"
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/meta.cuh"
 #include "ops/reduce/terms.cuh"
 
 enum { GP_EXTREME_THREADS = 256 };

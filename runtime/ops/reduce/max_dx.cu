@@ -3,7 +3,7 @@
  * Every element of the result is written once; zero bits are 0 in every float type, so the kernel knows
  * sizes only. */
 #include "ops/axis.h"
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/meta.cuh"
 
 enum { THREADS = 256 };
 

@@ -4,8 +4,8 @@
 #ifndef GP_OPS_REDUCE_TERMS_CUH
 #define GP_OPS_REDUCE_TERMS_CUH
 
-#include "device/cuda/lanes.cuh"
-#include "device/cuda/meta.cuh"
+#include "device/cuda/kernel/lanes.cuh"
+#include "device/cuda/kernel/meta.cuh"
 
 template <typename T> struct gp_sum_of { typedef gp_compute<T> type; };
 template <> struct gp_sum_of<uint64_t> { typedef uint64_t type; };

@@ -1,4 +1,4 @@
 /* ops/shape/expand.cu - a view: there is nothing for a GPU to do. */
-#include "device/cuda/kernel.h"
+#include "device/cuda/kernel/kernel.h"
 
 const gp_gpu_kernel gp_gpu_expand = {NULL, NULL};

@@ -1,13 +1,13 @@
-/* tests/cuda/libraries/gemm.cpp - device/cuda/gemm.h without cuBLASLt: plain loops.
+/* tests/cuda/libraries/gemm.cpp - device/cuda/gemm/gemm.h without cuBLASLt: plain loops.
  *
  * Each element is one sum over k in order: in f64 for f64, else in f32. So its bits depend neither on how many
  * rows are computed at once nor on the transposes. */
-#include "device/cuda/gemm.h"
+#include "device/cuda/gemm/gemm.h"
 
 #include <new>
 #include <vector>
 
-#include "device/cuda/device.cuh"
+#include "device/cuda/kernel/device.cuh"
 
 namespace {
 

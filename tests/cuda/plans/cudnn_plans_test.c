@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/cuda/cudnn_attention.h"
-#include "device/cuda/cudnn_plan.h"
+#include "device/cuda/cudnn/attention.h"
+#include "device/cuda/cudnn/plan.h"
 #include "test.h"
 
 /* ---- devices ------------------------------------------------------------------------------- */

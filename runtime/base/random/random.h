@@ -1,0 +1,29 @@
+/* base/random/random.h - values drawn from Philox streams, piece by piece where a whole is too large.
+ *
+ * Streams are told apart by the last two words of the Philox counter. Ops that draw on a device
+ * (dropout) keep the two highest bits of word 3 clear; what the host draws has them set as below,
+ * so that no two uses of one seed ever share a word. */
+#ifndef GP_BASE_RANDOM_H
+#define GP_BASE_RANDOM_H
+
+#include "base/status.h"
+
+enum gp_random_domain {
+  GP_RANDOM_FILL = 2,       /* initial values: gp_tensor_fill */
+  GP_RANDOM_PERMUTATION = 3 /* gp_random_permutation */
+};
+
+/* Elements first .. first + n - 1 of the values that gp_tensor_fill would write, into out. */
+typedef struct gp_draw {
+  gp_dtype dtype; /* f32 or f64 */
+  gp_init init;
+  uint64_t seed, stream; /* stream < 2^62 */
+} gp_draw;
+/* Errors: GP_EDTYPE, GP_EINVAL for limits that make no sense. */
+gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *out);
+
+/* Two independent standard normals from each pair of uniforms u and v in [0, 1): radius
+ * sqrt(-2 log(1 - u)) and v turns; even receives the cosines, odd the sines. */
+void gp_normal_pairs(int64_t pairs, const double *u, const double *v, double *even, double *odd);
+
+#endif

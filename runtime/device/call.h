@@ -1,0 +1,43 @@
+/* device/call.h - what kernels of every device are given: operands, the step they run in, and slices to
+ * update.
+ *
+ * Addresses are of the device that runs the kernel: the host must not read what lies on a GPU. */
+#ifndef GP_DEVICE_CALL_H
+#define GP_DEVICE_CALL_H
+
+#include "gpipe.h"
+
+typedef struct gp_arg {
+  void *data;          /* address of element 0: meta->offset is applied already */
+  const gp_meta *meta; /* borrowed */
+} gp_arg;
+
+/* What changes from step to step. On CUDA it lies in device memory. */
+typedef struct gp_step_block {
+  uint64_t seed;
+  uint32_t step;        /* training passes so far: the random numbers' clock */
+  int64_t rows;         /* rows of this micro-batch; 0 outside a pipeline */
+  int64_t first_row;    /* position of its first row in the mini-batch */
+  double inverse_count; /* 1 / (loss count of the whole mini-batch); 0 when the count is 0 */
+  double scale;         /* of the gradients: what loss_seed multiplies with; 1 but for f16 */
+} gp_step_block;
+
+typedef struct gp_call {
+  const gp_attrs *attr;
+  const gp_step_block *step; /* never NULL */
+  int n_in, n_out;
+  gp_arg in[GP_MAX_INPUTS];
+  gp_arg out[GP_MAX_OUTPUTS];
+  bool accumulate; /* out[0] += result; only for ops with GP_OP_ACCUMULATES */
+} gp_call;
+
+/* One arena (or a part of it): n elements of value, gradient and moments. */
+typedef struct gp_optim_slice {
+  gp_dtype dtype; /* f32 or f64 */
+  int64_t n;
+  void *value;
+  const void *grad;
+  void *moment1, *moment2; /* may be NULL where they are not read; zero before step 1 */
+} gp_optim_slice;
+
+#endif

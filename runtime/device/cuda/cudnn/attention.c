@@ -1,0 +1,242 @@
+/* device/cuda/cudnn/attention.c - attention as graphs of cuDNN: matrix products with what lies between.
+ *
+ * The library recognises these shapes of graph and makes one kernel of each. K and V come in transposed
+ * by their strides, as it wants them. The backward graph writes dq by a plain product: the form with an
+ * accumulator of its own would be faster, but adds by atomics.
+ *
+ * Source: NVIDIA's description of the attention graphs in cuDNN's documentation, "Fused attention". */
+#include "device/cuda/cudnn/attention.h"
+
+#include <stdint.h>
+
+/* ---- what fits ----------------------------------------------------------------------------- */
+
+/* Rows of D adjacent halves, all 16 bytes apart, none of them shared. */
+static bool fits_value(const gp_attention *a, const gp_attention_value *v, int64_t rows) {
+  const int64_t dim[] = {a->batches, a->heads, rows}, stride[] = {v->batch, v->head, v->row};
+  if (v->column != 1 || (uintptr_t)v->data % 16 != 0) return false;
+  for (int d = 0; d < 3; d++)
+    if (dim[d] > 1 && (stride[d] < a->width || stride[d] % 8 != 0)) return false;
+  return true;
+}
+
+bool gp_cudnn_attention_fits(const gp_attention *a) {
+  const gp_attention_value *by_query[] = {&a->q, &a->o, &a->d_o, &a->d_q};
+  const gp_attention_value *by_key[] = {&a->k, &a->v, &a->d_k, &a->d_v};
+  const bool halves = a->dtype == GP_BF16 || a->dtype == GP_F16;
+  if (!halves || a->dropout > 0 || a->width % 8 != 0) return false;
+  if (a->masked || a->groups != a->heads) return false;
+  if (a->batches < 1 || a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1) return false;
+  for (int i = 0; i < (a->backward ? 4 : 2); i++)
+    if (!fits_value(a, by_query[i], a->queries) || !fits_value(a, by_key[i], a->keys)) return false;
+  return true;
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+/* A graph being described. */
+typedef struct sketch {
+  gp_cudnn_graph *graph;
+  const gp_attention *a;
+  cudnnDataType_t half; /* type of the operands */
+} sketch;
+
+typedef gp_cudnn_node node;
+
+/* [B, H, rows, columns] */
+static gp_cudnn_tensor shaped(const sketch *s, cudnnDataType_t type, int64_t rows,
+                              int64_t columns) {
+  return (gp_cudnn_tensor){.type = type,
+                           .rank = 4,
+                           .dim = {s->a->batches, s->a->heads, rows, columns},
+                           .stride = {s->a->heads * rows * columns, rows * columns, columns, 1},
+                           .storage = GP_CUDNN_VIRTUAL};
+}
+
+static node between(const sketch *s, cudnnDataType_t type, int64_t rows, int64_t columns) {
+  const gp_cudnn_tensor t = shaped(s, type, rows, columns);
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+/* One for each pair of a query and a key, and one for each query. */
+static node scores(const sketch *s, cudnnDataType_t type) {
+  return between(s, type, s->a->queries, s->a->keys);
+}
+
+static node per_query(const sketch *s) { return between(s, CUDNN_DATA_FLOAT, s->a->queries, 1); }
+
+/* Distances of dimensions of one element are arbitrary; the library checks them all the same. */
+static void set_strides(gp_cudnn_tensor *t, const gp_attention_value *v) {
+  const int64_t given[] = {v->batch, v->head, v->row};
+  for (int d = 0; d < 3; d++)
+    if (t->dim[d] > 1) t->stride[d] = given[d];
+}
+
+/* An operand [B, H, rows, D]. */
+static gp_cudnn_tensor operand(const sketch *s, int64_t id, const gp_attention_value *v,
+                               int64_t rows) {
+  gp_cudnn_tensor t = shaped(s, s->half, rows, s->a->width);
+  t.id = id, t.storage = GP_CUDNN_STORED;
+  set_strides(&t, v);
+  return t;
+}
+
+static node stored(const sketch *s, int64_t id, const gp_attention_value *v, int64_t rows) {
+  const gp_cudnn_tensor t = operand(s, id, v, rows);
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+static gp_cudnn_tensor transposed(gp_cudnn_tensor t) {
+  const int64_t dim = t.dim[2], stride = t.stride[2];
+  t.dim[2] = t.dim[3], t.stride[2] = t.stride[3];
+  t.dim[3] = dim, t.stride[3] = stride;
+  return t;
+}
+
+static node stored_transposed(const sketch *s, int64_t id, const gp_attention_value *v) {
+  const gp_cudnn_tensor t = transposed(operand(s, id, v, s->a->keys));
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+/* f32 [B, H, Tq, 1] in memory. */
+static node stored_per_query(const sketch *s, int64_t id, const gp_attention_value *v) {
+  gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, s->a->queries, 1);
+  t.id = id, t.storage = GP_CUDNN_STORED;
+  if (v) set_strides(&t, v);
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+static node scalar(const sketch *s, int64_t id) {
+  const gp_cudnn_tensor t = {.type = CUDNN_DATA_FLOAT,
+                             .rank = 4,
+                             .dim = {1, 1, 1, 1},
+                             .stride = {1, 1, 1, 1},
+                             .id = id,
+                             .storage = GP_CUDNN_SCALAR};
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+/* ---- operations ---------------------------------------------------------------------------- */
+
+/* y = x mode b */
+static node combine(const sketch *s, cudnnPointwiseMode_t mode, node x, node b, node y) {
+  const gp_cudnn_pointwise op = {.mode = mode, .x = x, .b = b, .y = y};
+  gp_cudnn_add_pointwise(s->graph, &op);
+  return y;
+}
+
+static node map(const sketch *s, cudnnPointwiseMode_t mode, node x, node y) {
+  return combine(s, mode, x, NULL, y);
+}
+
+static node multiply(const sketch *s, node a, node b, node c) {
+  gp_cudnn_add_matmul(s->graph, a, b, c);
+  return c;
+}
+
+/* Over the keys, or the columns. */
+static node reduce(const sketch *s, cudnnReduceTensorOp_t op, node x) {
+  node y = per_query(s);
+  gp_cudnn_add_reduction(s->graph, op, x, y);
+  return y;
+}
+
+/* A value [B, H, rows, columns] between operations as its transpose. */
+static node transpose(const sketch *s, node x, int64_t rows, int64_t columns) {
+  const gp_cudnn_tensor t = transposed(shaped(s, s->half, rows, columns));
+  node y = gp_cudnn_add_tensor(s->graph, &t);
+  gp_cudnn_add_reshape(s->graph, x, y);
+  return y;
+}
+
+/* Number of the query (axis 2) or key (axis 3) of every score. */
+static node position(const sketch *s, node x, int64_t axis) {
+  const gp_cudnn_pointwise op = {
+      .mode = CUDNN_POINTWISE_GEN_INDEX, .x = x, .axis = axis, .y = scores(s, CUDNN_DATA_INT32)};
+  gp_cudnn_add_pointwise(s->graph, &op);
+  return op.y;
+}
+
+/* Scores of keys after their query become minus infinity. */
+static node hide(const sketch *s, node x) {
+  node query = position(s, x, 2), key = position(s, x, 3);
+  node seen = combine(s, CUDNN_POINTWISE_CMP_GE, query, key, scores(s, CUDNN_DATA_BOOLEAN));
+  const gp_cudnn_pointwise op = {.mode = CUDNN_POINTWISE_BINARY_SELECT,
+                                 .x = x,
+                                 .b = scalar(s, GP_CUDNN_UNSEEN),
+                                 .t = seen,
+                                 .y = scores(s, CUDNN_DATA_FLOAT)};
+  gp_cudnn_add_pointwise(s->graph, &op);
+  return op.y;
+}
+
+/* q k^T * scale, with the mask. */
+static node masked_scores(const sketch *s, node q, node k_transposed, node scale) {
+  node x = multiply(s, q, k_transposed, scores(s, CUDNN_DATA_FLOAT));
+  x = combine(s, CUDNN_POINTWISE_MUL, x, scale, scores(s, CUDNN_DATA_FLOAT));
+  return s->a->causal ? hide(s, x) : x;
+}
+
+/* ---- forward ------------------------------------------------------------------------------- */
+
+static void describe_forward(const sketch *s) {
+  const gp_attention *a = s->a;
+  node q = stored(s, GP_CUDNN_Q, &a->q, a->queries);
+  node k = stored_transposed(s, GP_CUDNN_K, &a->k), v = stored(s, GP_CUDNN_V, &a->v, a->keys);
+  node x = masked_scores(s, q, k, scalar(s, GP_CUDNN_SCALE));
+  node top = reduce(s, CUDNN_REDUCE_TENSOR_MAX, x);
+  x = combine(s, CUDNN_POINTWISE_SUB, x, top, scores(s, CUDNN_DATA_FLOAT));
+  node e = map(s, CUDNN_POINTWISE_EXP, x, scores(s, CUDNN_DATA_FLOAT));
+  node sum = reduce(s, CUDNN_REDUCE_TENSOR_ADD, e);
+  node log = map(s, CUDNN_POINTWISE_LOG, sum, per_query(s));
+  combine(s, CUDNN_POINTWISE_ADD, top, log, stored_per_query(s, GP_CUDNN_LSE, &a->lse));
+  node p = combine(s, CUDNN_POINTWISE_DIV, e, sum, scores(s, s->half));
+  multiply(s, p, v, stored(s, GP_CUDNN_O, &a->o, a->queries));
+}
+
+/* ---- backward ------------------------------------------------------------------------------ */
+
+/* rowsum(do * o). A graph has to have it in memory to read it in several places. */
+static node rowsum(const sketch *s, node d_o) {
+  const gp_attention *a = s->a;
+  node o = stored(s, GP_CUDNN_O, &a->o, a->queries);
+  node x =
+      combine(s, CUDNN_POINTWISE_MUL, d_o, o, between(s, CUDNN_DATA_FLOAT, a->queries, a->width));
+  return combine(s, CUDNN_POINTWISE_MUL, reduce(s, CUDNN_REDUCE_TENSOR_ADD, x),
+                 scalar(s, GP_CUDNN_ONE), stored_per_query(s, GP_CUDNN_ROWSUM, NULL));
+}
+
+/* p (do v^T - rowsum) scale: the gradient of the scores. */
+static node score_gradients(const sketch *s, node d_o, node p, node sum, node scale) {
+  node v = stored_transposed(s, GP_CUDNN_V, &s->a->v);
+  node x = multiply(s, d_o, v, scores(s, CUDNN_DATA_FLOAT));
+  x = combine(s, CUDNN_POINTWISE_SUB, x, sum, scores(s, CUDNN_DATA_FLOAT));
+  x = combine(s, CUDNN_POINTWISE_MUL, x, p, scores(s, CUDNN_DATA_FLOAT));
+  return combine(s, CUDNN_POINTWISE_MUL, x, scale, scores(s, s->half));
+}
+
+static void describe_backward(const sketch *s) {
+  const gp_attention *a = s->a;
+  node q = stored(s, GP_CUDNN_Q, &a->q, a->queries);
+  node d_o = stored(s, GP_CUDNN_D_O, &a->d_o, a->queries);
+  node k = stored_transposed(s, GP_CUDNN_K, &a->k), scale = scalar(s, GP_CUDNN_SCALE);
+  node lse = stored_per_query(s, GP_CUDNN_LSE, &a->lse), sum = rowsum(s, d_o);
+  node x = masked_scores(s, q, k, scale);
+  x = combine(s, CUDNN_POINTWISE_SUB, x, lse, scores(s, CUDNN_DATA_FLOAT));
+  node p = map(s, CUDNN_POINTWISE_EXP, x, scores(s, s->half));
+  multiply(s, transpose(s, p, a->queries, a->keys), d_o, stored(s, GP_CUDNN_D_V, &a->d_v, a->keys));
+  node ds = score_gradients(s, d_o, p, sum, scale);
+  multiply(s, transpose(s, ds, a->queries, a->keys), q, stored(s, GP_CUDNN_D_K, &a->d_k, a->keys));
+  node k_plain = between(s, s->half, a->keys, a->width);
+  gp_cudnn_add_reshape(s->graph, k, k_plain);
+  multiply(s, ds, k_plain, stored(s, GP_CUDNN_D_Q, &a->d_q, a->queries));
+}
+
+void gp_cudnn_attention_describe(gp_cudnn_graph *graph, const gp_attention *a) {
+  const cudnnDataType_t half = a->dtype == GP_F16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16;
+  const sketch s = {graph, a, half};
+  if (a->backward)
+    describe_backward(&s);
+  else
+    describe_forward(&s);
+}

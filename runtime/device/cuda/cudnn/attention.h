@@ -1,0 +1,30 @@
+/* device/cuda/cudnn/attention.h - the graphs of attention, for those that run and those that test them. */
+#ifndef GP_DEVICE_CUDA_CUDNN_ATTENTION_H
+#define GP_DEVICE_CUDA_CUDNN_ATTENTION_H
+
+#include "device/cuda/attention.h"
+#include "device/cuda/cudnn/graph.h"
+
+/* Ids of the values in memory and of the scalars. */
+typedef enum gp_cudnn_attention_id {
+  GP_CUDNN_Q = 1,
+  GP_CUDNN_K,
+  GP_CUDNN_V,
+  GP_CUDNN_O,
+  GP_CUDNN_LSE,
+  GP_CUDNN_D_O,
+  GP_CUDNN_D_Q,
+  GP_CUDNN_D_K,
+  GP_CUDNN_D_V,
+  GP_CUDNN_ROWSUM, /* of do * o, f32 [B, H, Tq]: scratch, backward */
+  GP_CUDNN_SCALE,  /* scalar, f32 */
+  GP_CUDNN_UNSEEN, /* scalar, f32: minus infinity, causal */
+  GP_CUDNN_ONE     /* scalar, f32: 1, backward */
+} gp_cudnn_attention_id;
+
+/* Could cuDNN take it, as far as can be said without asking? Addresses may be NULL. */
+bool gp_cudnn_attention_fits(const gp_attention *a);
+/* Add its operations. Addresses are not looked at. */
+void gp_cudnn_attention_describe(gp_cudnn_graph *graph, const gp_attention *a);
+
+#endif

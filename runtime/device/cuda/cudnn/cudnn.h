@@ -1,0 +1,36 @@
+/* device/cuda/cudnn/cudnn.h - what the ops ask of cuDNN.
+ *
+ * libcudnn is opened with dlopen at the first question: the plugin works without it, and what has a
+ * kernel of our own then uses that. Plans are made by prepare and found again by run. The parts:
+ *   library.c        the library's functions
+ *   graph.c          graphs of operations
+ *   plan.c           an engine for a graph, and running it
+ *   cudnn.c          the plans of a device
+ *   attention.c      graphs of attention (convolution, pooling, batch norm: beside it)
+ *   attention_run.c  attention
+ *   missing.c        all of it, where the plugin is built without cuDNN's headers */
+#ifndef GP_DEVICE_CUDA_CUDNN_H
+#define GP_DEVICE_CUDA_CUDNN_H
+
+#include "device/cuda/attention.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Make gpu->cudnn. Errors: GP_EUNSUPPORTED says why there is no cuDNN. Done by the functions below. */
+gp_status gp_cudnn_open(gp_gpu *gpu);
+void gp_cudnn_close(gp_gpu *gpu); /* NULL in gpu->cudnn is fine */
+
+/* Attention: halves, no dropout, heads of a multiple of 8. *planned says whether there is a plan, and
+ * then *scratch its bytes. Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
+gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
+                                     bool *planned);
+/* Enqueue it; *planned as above. Errors: GP_EDEVICE. */
+gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,73 @@
+/* device/cuda/cudnn/graph.h - build a graph of cuDNN operations, and a plan that runs it.
+ *
+ * A graph is described from its inputs to its outputs by calls that cannot fail in between: the first
+ * refusal stays in the graph and is told when the plan is built. */
+#ifndef GP_DEVICE_CUDA_CUDNN_GRAPH_H
+#define GP_DEVICE_CUDA_CUDNN_GRAPH_H
+
+#include "device/cuda/cudnn/library.h"
+#include "device/cuda/gpu.h"
+
+typedef cudnnBackendDescriptor_t gp_cudnn_node;
+
+enum { GP_CUDNN_RANK = 5, GP_CUDNN_NODES = 160, GP_CUDNN_OPS = 48 };
+
+typedef struct gp_cudnn_graph {
+  const gp_cudnn_library *library;
+  cudnnStatus_t status; /* of the first call that was refused */
+  int n_nodes, n_ops;
+  gp_cudnn_node node[GP_CUDNN_NODES]; /* all that were made, in that order */
+  gp_cudnn_node op[GP_CUDNN_OPS];     /* borrowed from node */
+} gp_cudnn_graph;
+
+/* ---- descriptors: what graphs, operations and plans are made of ----------------------------- */
+
+gp_cudnn_node gp_cudnn_make(gp_cudnn_graph *graph, cudnnBackendDescriptorType_t type);
+/* One value of an attribute; one or several whole numbers; another descriptor, where it is not NULL. */
+void gp_cudnn_set(gp_cudnn_graph *graph, gp_cudnn_node node, cudnnBackendAttributeName_t name,
+                  cudnnBackendAttributeType_t type, const void *value);
+void gp_cudnn_set_ints(gp_cudnn_graph *graph, gp_cudnn_node node, cudnnBackendAttributeName_t name,
+                       int count, const int64_t *values);
+void gp_cudnn_set_node(gp_cudnn_graph *graph, gp_cudnn_node node, cudnnBackendAttributeName_t name,
+                       gp_cudnn_node value);
+void gp_cudnn_finish(gp_cudnn_graph *graph, gp_cudnn_node node);
+void gp_cudnn_finish_op(gp_cudnn_graph *graph, gp_cudnn_node node); /* and append it */
+/* Give back what was made since there were `mark` nodes. */
+void gp_cudnn_release(gp_cudnn_graph *graph, int mark);
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+typedef enum gp_cudnn_storage {
+  GP_CUDNN_STORED,  /* in memory, under an id; halves are aligned to 16 bytes */
+  GP_CUDNN_VIRTUAL, /* between operations */
+  GP_CUDNN_SCALAR   /* a number on the host, under an id */
+} gp_cudnn_storage;
+
+typedef struct gp_cudnn_tensor {
+  cudnnDataType_t type;
+  int rank;
+  int64_t dim[GP_CUDNN_RANK], stride[GP_CUDNN_RANK]; /* elements */
+  int64_t id;                                        /* of one graph; 0 for virtual ones */
+  gp_cudnn_storage storage;
+} gp_cudnn_tensor;
+
+gp_cudnn_node gp_cudnn_add_tensor(gp_cudnn_graph *graph, const gp_cudnn_tensor *tensor);
+
+/* ---- operations, computed in f32 ----------------------------------------------------------- */
+
+/* y = x mode b; NULL in what the mode does not take. axis: of GEN_INDEX. */
+typedef struct gp_cudnn_pointwise {
+  cudnnPointwiseMode_t mode;
+  gp_cudnn_node x, b, t, y; /* t: the condition of BINARY_SELECT */
+  int64_t axis;
+} gp_cudnn_pointwise;
+
+void gp_cudnn_add_pointwise(gp_cudnn_graph *graph, const gp_cudnn_pointwise *op);
+void gp_cudnn_add_matmul(gp_cudnn_graph *graph, gp_cudnn_node a, gp_cudnn_node b, gp_cudnn_node c);
+/* Over the dimensions that y has as 1. */
+void gp_cudnn_add_reduction(gp_cudnn_graph *graph, cudnnReduceTensorOp_t op, gp_cudnn_node x,
+                            gp_cudnn_node y);
+/* The same elements under other dimensions and strides. */
+void gp_cudnn_add_reshape(gp_cudnn_graph *graph, gp_cudnn_node x, gp_cudnn_node y);
+
+#endif

@@ -1,0 +1,166 @@
+/* device/cuda/cudnn/plan.c - see plan.h.
+ *
+ * The library offers engines; whether one accepts a graph shows only when its plan is finalized, so
+ * they are tried one after the other. Engines that say of themselves that their sums have no fixed order
+ * are passed over. */
+#include "device/cuda/cudnn/plan.h"
+
+enum { ENGINES = 24 };
+
+/* Who asks: in older versions graphs and plans want the handle, later ones a description does. */
+static void set_target(gp_cudnn_graph *g, gp_cudnn_node node, cudnnBackendAttributeName_t handle,
+                       const gp_cudnn_target *target) {
+  if (target->handle) gp_cudnn_set(g, node, handle, CUDNN_TYPE_HANDLE, &target->handle);
+}
+
+static gp_cudnn_node make_operations(gp_cudnn_graph *g, const gp_cudnn_target *target) {
+  gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  if (g->status == CUDNN_STATUS_SUCCESS)
+    g->status = g->library->cudnnBackendSetAttribute(
+        node, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g->n_ops, g->op);
+  set_target(g, node, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target);
+  gp_cudnn_finish(g, node);
+  return node;
+}
+
+/* ---- engines ------------------------------------------------------------------------------- */
+
+static gp_cudnn_node make_heuristic(gp_cudnn_graph *g, gp_cudnn_node operations,
+                                    cudnnBackendHeurMode_t mode, const gp_cudnn_target *target) {
+  gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  gp_cudnn_set_node(g, node, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, operations);
+  gp_cudnn_set(g, node, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, &mode);
+  gp_cudnn_set_node(g, node, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target->properties);
+  if (target->sm_count > 0)
+    gp_cudnn_set(g, node, CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET, CUDNN_TYPE_INT32,
+                 &target->sm_count);
+  gp_cudnn_finish(g, node);
+  return node;
+}
+
+/* configurations[ENGINES] receives the offers; returns their number. */
+static int64_t list_engines(gp_cudnn_graph *g, gp_cudnn_node heuristic, gp_cudnn_node *list) {
+  int64_t count = 0;
+  for (int i = 0; i < ENGINES; i++) list[i] = gp_cudnn_make(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  if (g->status == CUDNN_STATUS_SUCCESS)
+    g->status =
+        g->library->cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, ENGINES, &count, list);
+  return g->status == CUDNN_STATUS_SUCCESS ? (count < ENGINES ? count : ENGINES) : 0;
+}
+
+static bool is_deterministic(gp_cudnn_graph *g, gp_cudnn_node configuration) {
+  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+  int64_t count = 0;
+  gp_cudnn_node engine = gp_cudnn_make(g, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  if (g->status == CUDNN_STATUS_SUCCESS)
+    g->status =
+        g->library->cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                             CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine);
+  if (g->status == CUDNN_STATUS_SUCCESS)
+    g->status = g->library->cudnnBackendGetAttribute(
+        engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+        CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes);
+  for (int64_t i = 0; i < count && g->status == CUDNN_STATUS_SUCCESS; i++)
+    if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) g->status = CUDNN_STATUS_NOT_SUPPORTED;
+  return g->status == CUDNN_STATUS_SUCCESS;
+}
+
+static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration,
+                       const gp_cudnn_target *target) {
+  gp_cudnn_graph *g = &plan->graph;
+  int64_t count, bytes = 0;
+  if (!is_deterministic(g, configuration)) return false;
+  gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  set_target(g, node, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target);
+  gp_cudnn_set_node(g, node, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+  gp_cudnn_set_node(g, node, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target->properties);
+  gp_cudnn_finish(g, node);
+  if (g->status == CUDNN_STATUS_SUCCESS)
+    g->status = g->library->cudnnBackendGetAttribute(node, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                                     CUDNN_TYPE_INT64, 1, &count, &bytes);
+  if (g->status != CUDNN_STATUS_SUCCESS) return false;
+  plan->node = node;
+  plan->workspace = (size_t)bytes;
+  return true;
+}
+
+/* A refusal is one engine's: the next starts anew; the last one stays where none accepts. */
+static bool try_engines(gp_cudnn_plan *plan, gp_cudnn_node operations, cudnnBackendHeurMode_t mode,
+                        const gp_cudnn_target *target) {
+  gp_cudnn_graph *g = &plan->graph;
+  gp_cudnn_node list[ENGINES];
+  gp_cudnn_node heuristic = make_heuristic(g, operations, mode, target);
+  const int64_t count = list_engines(g, heuristic, list);
+  for (int64_t i = 0; i < count; i++) {
+    const int mark = g->n_nodes;
+    g->status = CUDNN_STATUS_SUCCESS;
+    if (try_engine(plan, list[i], target)) return true;
+    gp_cudnn_release(g, mark);
+  }
+  if (g->status == CUDNN_STATUS_SUCCESS) g->status = CUDNN_STATUS_NOT_SUPPORTED;
+  return false;
+}
+
+/* ---- plans --------------------------------------------------------------------------------- */
+
+static bool try_modes(gp_cudnn_plan *plan, gp_cudnn_node operations,
+                      const gp_cudnn_target *target) {
+  static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+  gp_cudnn_graph *g = &plan->graph;
+  const int mark = g->n_nodes;
+  for (int i = 0; i < 2; i++) {
+    gp_cudnn_release(g, mark);
+    g->status = CUDNN_STATUS_SUCCESS;
+    if (try_engines(plan, operations, modes[i], target)) return true;
+  }
+  gp_cudnn_release(g, mark);
+  return false;
+}
+
+/* Engines that compile their code (attention) refuse any number of multiprocessors but the GPU's own:
+ * on a part of a GPU they get none rather than no plan. */
+bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target) {
+  gp_cudnn_graph *g = &plan->graph;
+  gp_cudnn_node operations = make_operations(g, target);
+  if (g->status != CUDNN_STATUS_SUCCESS) return false;
+  if (try_modes(plan, operations, target)) return true;
+  gp_cudnn_target whole = *target;
+  whole.sm_count = 0;
+  return target->sm_count > 0 && try_modes(plan, operations, &whole);
+}
+
+void gp_cudnn_plan_close(gp_cudnn_plan *plan) {
+  gp_cudnn_release(&plan->graph, 0);
+  plan->node = NULL;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static gp_cudnn_node make_pack(gp_cudnn_graph *g, const gp_cudnn_operand *operands, int count,
+                               void *workspace) {
+  int64_t ids[GP_CUDNN_OPERANDS];
+  const void *data[GP_CUDNN_OPERANDS];
+  for (int i = 0; i < count; i++) ids[i] = operands[i].id, data[i] = operands[i].data;
+  gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  gp_cudnn_set_ints(g, node, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, count, ids);
+  if (g->status == CUDNN_STATUS_SUCCESS)
+    g->status = g->library->cudnnBackendSetAttribute(node, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                                     CUDNN_TYPE_VOID_PTR, count, data);
+  gp_cudnn_set(g, node, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, &workspace);
+  gp_cudnn_finish(g, node);
+  return node;
+}
+
+cudnnStatus_t gp_cudnn_plan_run(gp_cudnn_plan *plan, cudnnHandle_t handle,
+                                const gp_cudnn_operand *operands, int count, void *workspace) {
+  gp_cudnn_graph *g = &plan->graph;
+  const int mark = g->n_nodes;
+  gp_cudnn_node pack = make_pack(g, operands, count, workspace);
+  cudnnStatus_t status = g->status;
+  if (status == CUDNN_STATUS_SUCCESS)
+    status = g->library->cudnnBackendExecute(handle, plan->node, pack);
+  gp_cudnn_release(g, mark);
+  g->status = CUDNN_STATUS_SUCCESS;
+  return status;
+}

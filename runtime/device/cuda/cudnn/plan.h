@@ -1,0 +1,37 @@
+/* device/cuda/cudnn/plan.h - a graph of operations, an engine for it, and running it. */
+#ifndef GP_DEVICE_CUDA_CUDNN_PLAN_H
+#define GP_DEVICE_CUDA_CUDNN_PLAN_H
+
+#include "device/cuda/cudnn/graph.h"
+
+/* For whom: a device that is there, or the description of one. */
+typedef struct gp_cudnn_target {
+  cudnnHandle_t handle;     /* or NULL, with: */
+  gp_cudnn_node properties; /* a device properties descriptor */
+  int32_t sm_count;         /* of a part of a GPU; 0: all */
+} gp_cudnn_target;
+
+typedef struct gp_cudnn_plan {
+  gp_cudnn_graph graph; /* what the plan was made of, for as long as it lives */
+  gp_cudnn_node node;   /* borrowed from there; NULL: no engine takes the graph */
+  size_t workspace;     /* bytes */
+} gp_cudnn_plan;
+
+/* Take the first engine that is deterministic and accepts plan->graph, in the library's order of
+ * expected speed. False where there is none: plan->graph.status and the library's last error say why. */
+bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target);
+void gp_cudnn_plan_close(gp_cudnn_plan *plan); /* what it holds */
+
+/* Where the value of an id lies: on the device, scalars on the host. */
+typedef struct gp_cudnn_operand {
+  int64_t id;
+  const void *data;
+} gp_cudnn_operand;
+
+enum { GP_CUDNN_OPERANDS = 16 };
+
+/* Enqueue on the handle's stream. */
+cudnnStatus_t gp_cudnn_plan_run(gp_cudnn_plan *plan, cudnnHandle_t handle,
+                                const gp_cudnn_operand *operands, int count, void *workspace);
+
+#endif

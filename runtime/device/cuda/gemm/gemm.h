@@ -1,0 +1,49 @@
+/* device/cuda/gemm/gemm.h - matrix products on a GPU, row-major: D = op(A) op(B) [+ D] [+ bias].
+ *
+ * They come from cuBLASLt. Which algorithm is asked once for each kind of product (types, sizes,
+ * transposes, distances, alignment, epilogue) and kept, because asking takes longer than a small product:
+ * prepare asks ahead of time, run finds the answer, or asks where nobody prepared. Algorithms that
+ * sum with atomics are excluded; so the bits depend on the shape, the GPU and its number of SMs
+ * only. tests/cuda has the same interface over plain loops on the host. */
+#ifndef GP_DEVICE_CUDA_GEMM_H
+#define GP_DEVICE_CUDA_GEMM_H
+
+#include "device/cuda/gpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One product, or a stack of `batch` of them. op(A) is m x k, op(B) k x n, D m x n. A and B have one
+ * type; D has it too, or is f32 where they are halves. Halves are summed in f32. */
+typedef struct gp_gemm {
+  gp_dtype type, d_type;
+  bool transpose_a, transpose_b; /* stored as k x m, as n x k */
+  bool accumulate;               /* add to what D holds */
+  int64_t m, n, k;
+  int64_t lda, ldb, ldd;                /* elements between rows as stored */
+  int64_t batch;                        /* 0 is 1 */
+  int64_t stride_a, stride_b, stride_d; /* elements between the matrices of a stack; 0: shared */
+  const void *a, *b;                    /* may be NULL in prepare: then aligned to 16 bytes */
+  void *d;
+  bool biased;      /* add bias[n], of D's type, to every row; not for f64 (see linear.cu) */
+  const void *bias; /* with biased */
+} gp_gemm;
+
+/* Settle how a product is computed. Errors: GP_EUNSUPPORTED names a product for which there is no
+ * algorithm; GP_ENOMEM; GP_EDEVICE. */
+gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gemm *gemm);
+/* Enqueue it on the compute stream. An empty D is no work; k = 0 gives zeros (no bias then). Errors: as
+ * prepare. */
+gp_status gp_gemm_run(gp_gpu *gpu, const gp_gemm *gemm);
+
+/* Make gpu->gemm: the library's handle, its workspace, no algorithms yet. prepare and run do it where
+ * it was not done. */
+gp_status gp_gemm_open(gp_gpu *gpu);
+void gp_gemm_close(gp_gpu *gpu); /* NULL in gpu->gemm is fine */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,44 @@
+/* device/cuda/kernel/kernel.h - what a .cu beside an op's .c defines, and what it may use.
+ *
+ *   static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
+ *     ...
+ *     return GP_LAUNCH(gpu, kernel, grid, block, shared_bytes, arguments...);
+ *   }
+ *   const gp_gpu_kernel gp_gpu_exp = {run, NULL};
+ *
+ * A launcher computes the grid, launches on the compute stream through GP_LAUNCH and returns its status:
+ * no allocation, no synchronisation, no other stream. Sums have a fixed order that depends on the shapes
+ * only, never on the number of SMs; no floating-point atomics. The same source is compiled a second time for
+ * the host (tests/cuda), where GP_LAUNCH runs the threads of each block as fibers: so no inline PTX, no
+ * dynamic parallelism, and shared memory by `__shared__` arrays or GP_SHARED. */
+#ifndef GP_DEVICE_CUDA_KERNEL_H
+#define GP_DEVICE_CUDA_KERNEL_H
+
+#include "device/cuda/gpu.h"
+
+/* One op on a GPU. Views have none: {NULL, NULL}. */
+typedef struct gp_gpu_kernel {
+  gp_status (*run)(gp_gpu *gpu, const gp_gpu_call *call);
+  /* Optional: plans of libraries, and bytes of scratch; see gp_gpu_api.prepare. */
+  gp_status (*prepare)(gp_gpu *gpu, const gp_call *call, size_t *scratch);
+} gp_gpu_kernel;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* `const gp_gpu_kernel gp_gpu_<op>`: a forgotten one is a link error that names it. */
+#define GP_OP(name) extern const gp_gpu_kernel gp_gpu_##name;
+#include "ops/ops.def"
+#undef GP_OP
+
+/* The status of the last launch of this thread; the text names the kernel. */
+gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel);
+/* Let a kernel have more than 48 KiB of shared memory, where it asks for that. */
+gp_status gp_gpu_allow_shared(gp_gpu *gpu, const void *kernel, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,128 @@
+/* device/cuda/kernel/meta.cuh - shapes, strides and single values as launchers and kernels need them.
+ *
+ * The plugin links nothing of base/, so the questions that launchers ask about a meta are answered
+ * here. Values of which there is one a row (means, ids, losses) are read and written by their dtype at
+ * run time: one kernel then serves halves whose statistics are f32 and floats whose statistics are
+ * their own type. */
+#ifndef GP_DEVICE_CUDA_META_CUH
+#define GP_DEVICE_CUDA_META_CUH
+
+#include "device/cuda/kernel/device.cuh"
+
+/* ---- on the host --------------------------------------------------------------------------- */
+
+static inline int64_t gp_numel_of(const gp_meta *meta) {
+  int64_t n = 1;
+  for (int d = 0; d < meta->shape.rank; d++) n *= meta->shape.dim[d];
+  return n;
+}
+
+/* The last dim; 1 for a scalar. */
+static inline int64_t gp_width_of(const gp_meta *meta) {
+  return meta->shape.rank > 0 ? meta->shape.dim[meta->shape.rank - 1] : 1;
+}
+
+/* Product of the dims before the last; rows of width 0 count too. */
+static inline int64_t gp_rows_of(const gp_meta *meta) {
+  int64_t n = 1;
+  for (int d = 0; d + 1 < meta->shape.rank; d++) n *= meta->shape.dim[d];
+  return n;
+}
+
+static inline size_t gp_item_of(gp_dtype dtype) {
+#define GP_ITEM(name, text, bytes, is_float) bytes,
+  static const size_t bytes_of[] = {GP_DTYPE_LIST(GP_ITEM)};
+#undef GP_ITEM
+  return bytes_of[dtype];
+}
+
+/* ---- strides ------------------------------------------------------------------------------- */
+
+/* Dims with their strides in elements, outermost first; those of size 1 are left out and neighbours
+ * that lie as one dim are one, so a contiguous value has at most one dim. Passed to kernels by value. */
+struct gp_strides {
+  int rank;
+  int64_t size[GP_MAX_RANK], stride[GP_MAX_RANK];
+};
+
+static inline void gp_strides_push(gp_strides *list, int64_t size, int64_t stride) {
+  const int last = list->rank - 1;
+  if (size == 1) return;
+  if (last >= 0 && list->stride[last] == size * stride) {
+    list->size[last] *= size;
+    list->stride[last] = stride;
+    return;
+  }
+  list->size[list->rank] = size;
+  list->stride[list->rank++] = stride;
+}
+
+/* The first `dims` dims of a meta. */
+static inline gp_strides gp_strides_of(const gp_meta *meta, int dims) {
+  gp_strides list = {};
+  for (int d = 0; d < dims; d++) gp_strides_push(&list, meta->shape.dim[d], meta->stride[d]);
+  return list;
+}
+
+static inline bool gp_is_flat(const gp_meta *meta) {
+  const gp_strides list = gp_strides_of(meta, meta->shape.rank);
+  return list.rank == 0 || (list.rank == 1 && list.stride[0] == 1) || gp_numel_of(meta) == 0;
+}
+
+/* Where element `index` (row-major) lies. Divisions of 32 bits where they do: they are several times
+ * faster. */
+static __device__ inline int64_t gp_offset_of(const gp_strides &list, int64_t index) {
+  int64_t offset = 0;
+  for (int d = list.rank - 1; d > 0; d--) {
+    const int64_t size = list.size[d];
+    const bool small = ((index | size) >> 32) == 0;
+    const int64_t rest = small ? (int64_t)((uint32_t)index / (uint32_t)size) : index / size;
+    offset += (index - rest * size) * list.stride[d];
+    index = rest;
+  }
+  return list.rank > 0 ? offset + index * list.stride[0] : 0;
+}
+
+/* ---- single values ------------------------------------------------------------------------- */
+
+template <typename A>
+static __device__ inline A gp_get(const void *data, gp_dtype dtype, int64_t i) {
+  switch (dtype) {
+  case GP_F32: return (A)((const float *)data)[i];
+  case GP_F64: return (A)((const double *)data)[i];
+  case GP_BF16: return (A)gp_load(((const gp_bf16 *)data)[i]);
+  case GP_F16: return (A)gp_load(((const gp_f16 *)data)[i]);
+  case GP_I64: return (A)((const int64_t *)data)[i];
+  case GP_I32: return (A)((const int32_t *)data)[i];
+  default: return (A)((const uint8_t *)data)[i];
+  }
+}
+
+template <typename A>
+static __device__ inline void gp_put(void *data, gp_dtype dtype, int64_t i, A value) {
+  switch (dtype) {
+  case GP_F32: ((float *)data)[i] = (float)value; break;
+  case GP_F64: ((double *)data)[i] = (double)value; break;
+  case GP_BF16: ((gp_bf16 *)data)[i] = gp_store<gp_bf16>((float)value); break;
+  case GP_F16: ((gp_f16 *)data)[i] = gp_store<gp_f16>((float)value); break;
+  default: ((int64_t *)data)[i] = (int64_t)value; break;
+  }
+}
+
+/* Where results go that are few beside what they are made of. */
+struct gp_sink {
+  void *data;
+  gp_dtype dtype;
+  bool accumulate;
+};
+
+template <typename A> static __device__ inline void gp_sink_put(gp_sink to, int64_t i, A value) {
+  if (to.accumulate) value = gp_get<A>(to.data, to.dtype, i) + value;
+  gp_put(to.data, to.dtype, i, value);
+}
+
+static inline gp_sink gp_sink_of(const gp_call *call, int k) {
+  return {call->out[k].data, call->out[k].meta->dtype, k == 0 && call->accumulate};
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* engine/update/moments.c - see optimizer.h: moments lie with the values they belong to, as padded as the arenas and in
+ * their order, so that what is merged there can be updated in one pass here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "engine/block.h"
+#include "engine/pipeline.h"
+#include "engine/update/optimizer.h"
+#include "graph/param.h"
+
+/* ---- where values lie ------------------------------------------------------------------------ */
+
+static const void *value_at(const gp_param *param, gp_home **home) {
+  gp_tensor *value = NULL;
+  *home = NULL;
+  if (gp_param_value((gp_param *)param, &value)) return NULL;
+  const void *data = gp_tensor_data(value);
+  *home = gp_tensor_home(value);
+  gp_tensor_free(value);
+  return data;
+}
+
+const void *gp_optimizer_value(const gp_param *param) {
+  gp_home *home;
+  return value_at(param, &home);
+}
+
+static gp_home *home_of(const gp_param *param) {
+  gp_home *home;
+  value_at(param, &home);
+  return home;
+}
+
+/* The order of the arenas, so that neighbours can be merged into one pass. */
+static int by_address(const void *a, const void *b) {
+  uintptr_t x = (uintptr_t)gp_optimizer_value(((const gp_optimizer_member *)a)->param);
+  uintptr_t y = (uintptr_t)gp_optimizer_value(((const gp_optimizer_member *)b)->param);
+  return x < y ? -1 : x > y;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------ */
+
+/* The block of a memory; made when missing. */
+static gp_status find_block(gp_optimizer *o, gp_home *home, int32_t *found) {
+  size_t n = (size_t)o->block_count;
+  for (*found = 0; *found < o->block_count; ++*found)
+    if (o->blocks[*found].home == home) return GP_OK;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_moment_block), (void **)&o->blocks));
+  o->blocks[o->block_count++].home = home;
+  return GP_OK;
+}
+
+/* As padded as the arenas, and in their order. */
+static gp_status lay_out(gp_optimizer *o) {
+  qsort(o->members, (size_t)o->member_count, sizeof(gp_optimizer_member), by_address);
+  for (int32_t i = 0; i < o->member_count; i++) {
+    gp_optimizer_member *m = &o->members[i];
+    size_t bytes;
+    GP_TRY(gp_size_align(gp_meta_bytes(gp_param_meta(m->param)), GP_MOMENT_ALIGNMENT, &bytes));
+    GP_TRY(find_block(o, home_of(m->param), &m->block));
+    m->offset = o->blocks[m->block].bytes;
+    GP_TRY(gp_size_add(m->offset, bytes, &o->blocks[m->block].bytes));
+  }
+  return GP_OK;
+}
+
+gp_status gp_moments_make(gp_optimizer *o) {
+  GP_TRY(lay_out(o));
+  for (int32_t b = 0; b < o->block_count; b++)
+    for (int k = 0; k < gp_optim_moments(o->kind); k++)
+      GP_TRY(gp_block_new(o->blocks[b].home, o->blocks[b].bytes, &o->blocks[b].moments[k]));
+  return GP_OK;
+}
+
+static void free_blocks(gp_moment_block *blocks, int32_t count) {
+  for (int32_t b = 0; b < count; b++) {
+    gp_tensor_free(blocks[b].moments[0]);
+    gp_tensor_free(blocks[b].moments[1]);
+  }
+  gp_free(blocks);
+}
+
+void gp_moments_free(gp_optimizer *o) { free_blocks(o->blocks, o->block_count); }
+
+void *gp_moments_address(const gp_optimizer *o, const gp_optimizer_member *m, int k) {
+  gp_tensor *memory = o->blocks[m->block].moments[k];
+  return memory ? (char *)gp_tensor_data(memory) + m->offset : NULL;
+}
+
+/* The k-th moment of a member as a tensor; NULL where the kind keeps none. */
+static gp_status view_moment(const gp_optimizer *o, const gp_optimizer_member *m, int k,
+                             gp_tensor **moment) {
+  gp_tensor *memory = k < 2 ? o->blocks[m->block].moments[k] : NULL;
+  *moment = NULL;
+  return memory ? gp_block_view(memory, m->offset, m->param, moment) : GP_OK;
+}
+
+void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp_tensor **moment) {
+  *moment = NULL;
+  for (int32_t i = 0; i < o->member_count; i++)
+    if (o->members[i].param == param) view_moment(o, &o->members[i], k, moment);
+}
+
+/* ---- moments follow the values ----------------------------------------------------------------- */
+
+static bool are_at_home(const gp_optimizer *o) {
+  for (int32_t i = 0; i < o->member_count; i++)
+    if (o->blocks[o->members[i].block].home != home_of(o->members[i].param)) return false;
+  return true;
+}
+
+/* From where they were, of the same parameter. */
+static gp_status bring_moments(const gp_optimizer *old, const gp_optimizer *o) {
+  for (int32_t i = 0; i < old->member_count; i++)
+    for (int k = 0; k < gp_optim_moments(o->kind); k++) {
+      gp_tensor *from = NULL, *to = NULL;
+      gp_status status = view_moment(old, &old->members[i], k, &from);
+      if (!status) gp_optimizer_moment(o, old->members[i].param, k, &to);
+      if (!status && from && to) status = gp_tensor_copy(to, from);
+      gp_tensor_free(from);
+      gp_tensor_free(to);
+      GP_TRY(status);
+    }
+  return GP_OK;
+}
+
+gp_status gp_moments_follow(gp_optimizer *o) {
+  gp_optimizer old = *o;
+  if (are_at_home(o)) return GP_OK;
+  size_t bytes = (size_t)o->member_count * sizeof(gp_optimizer_member);
+  GP_TRY(gp_alloc(bytes + 1, (void **)&old.members));
+  memcpy(old.members, o->members, bytes);
+  o->blocks = NULL;
+  o->block_count = 0;
+  gp_status status = gp_moments_make(o);
+  if (!status) status = bring_moments(&old, o);
+  if (status) { /* as it was */
+    free_blocks(o->blocks, o->block_count);
+    memcpy(o->members, old.members, bytes);
+    o->blocks = old.blocks;
+    o->block_count = old.block_count;
+  } else {
+    free_blocks(old.blocks, old.block_count);
+  }
+  gp_free(old.members);
+  return status;
+}

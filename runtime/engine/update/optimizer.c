@@ -1,0 +1,246 @@
+/* engine/update/optimizer.c - the update of all parameters, run by the workers that own them.
+ *
+ * Parameters that lie next to each other in a stage's arena are merged into one slice, so that an update
+ * is one fused pass; moments are laid out in the same order.
+ */
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+#include "engine/update/optimizer.h"
+#include "engine/update/update.h"
+#include "graph/param.h"
+
+enum { PIECE = 16384 }; /* elements that one thread updates at a time */
+
+/* One update. */
+typedef struct update {
+  const gp_optimizer *optimizer;
+  const gp_optim_hyper *hyper; /* per group */
+  int64_t step;
+} update;
+
+/* ---- making one ---------------------------------------------------------------------------- */
+
+/* Members of all groups in one list, and the layout of their moments: as padded as the arenas. */
+static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int group_count) {
+  size_t count = 0;
+  for (int g = 0; g < group_count; g++) count += (size_t)groups[g].count;
+  GP_TRY(gp_alloc_array(count + 1, sizeof(gp_optimizer_member), (void **)&o->members));
+  GP_TRY(gp_alloc_array(count + 1, sizeof(gp_update_pass), (void **)&o->passes));
+  GP_TRY(gp_alloc_array(count + 1, sizeof(gp_param *), (void **)&o->listed));
+  for (int32_t g = 0; g < group_count; g++)
+    for (int i = 0; i < groups[g].count; i++) {
+      gp_param *param = gp_param_retain(groups[g].params[i]);
+      o->listed[o->member_count] = param;
+      o->members[o->member_count++] = (gp_optimizer_member){.param = param, .group = g};
+    }
+  o->group_count = group_count;
+  return GP_OK;
+}
+
+gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
+                           gp_optimizer **optimizer) {
+  gp_optimizer *o;
+  GP_TRY(gp_alloc(sizeof *o, (void **)&o));
+  o->kind = kind;
+  o->users = 1;
+  gp_status status = collect(o, groups, group_count);
+  if (!status) status = gp_moments_make(o);
+  if (status) return gp_optimizer_free(o), status;
+  *optimizer = o;
+  return GP_OK;
+}
+
+gp_optimizer *gp_optimizer_retain(gp_optimizer *o) {
+  if (o) o->users++;
+  return o;
+}
+
+void gp_optimizer_free(gp_optimizer *o) {
+  if (!o || --o->users) return;
+  for (int32_t i = 0; i < o->member_count; i++) gp_param_free(o->members[i].param);
+  gp_free(o->members);
+  gp_free(o->listed);
+  gp_free(o->passes);
+  gp_moments_free(o);
+  gp_free(o);
+}
+
+int64_t gp_optimizer_steps(const gp_optimizer *o) { return o->steps; }
+void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; }
+
+/* ---- passes -------------------------------------------------------------------------------- */
+
+/* One parameter as the update kernel sees it. */
+static gp_optim_slice slice_of(const gp_optimizer *o, const gp_optimizer_member *m,
+                               const gp_tensor *grad) {
+  const gp_meta *meta = gp_param_meta(m->param);
+  return (gp_optim_slice){.dtype = meta->dtype,
+                          .n = gp_meta_numel(meta),
+                          .value = (void *)gp_optimizer_value(m->param),
+                          .grad = gp_tensor_data(grad),
+                          .moment1 = gp_moments_address(o, m, 0),
+                          .moment2 = gp_moments_address(o, m, 1)};
+}
+
+/* Where the next parameter of an arena begins. */
+static const char *after(const void *start, const gp_optim_slice *slice) {
+  size_t bytes = (size_t)slice->n * gp_dtype_size(slice->dtype);
+  return (const char *)start +
+         (bytes + GP_MOMENT_ALIGNMENT - 1) / GP_MOMENT_ALIGNMENT * GP_MOMENT_ALIGNMENT;
+}
+
+/* Append b to a when it follows a everywhere; the padding in between is zero and stays zero. */
+static bool merge(gp_update_pass *a, const gp_update_pass *b) {
+  const gp_optim_slice *x = &a->slice, *y = &b->slice;
+  if (a->group != b->group || a->stage != b->stage || x->dtype != y->dtype) return false;
+  if (after(x->value, x) != y->value || after(x->grad, x) != y->grad) return false;
+  size_t step = (size_t)((const char *)y->value - (const char *)x->value);
+  a->slice.n = (int64_t)(step / gp_dtype_size(x->dtype)) + y->n;
+  return true;
+}
+
+/* Gradients come and go with plans and freezing, so this is settled at every step; it is cheap. */
+static void make_passes(gp_optimizer *o) {
+  o->pass_count = 0;
+  for (int32_t i = 0; i < o->member_count; i++) {
+    gp_tensor *grad;
+    gp_param_grad(o->members[i].param, &grad);
+    if (!grad) continue;
+    gp_update_pass next = {.slice = slice_of(o, &o->members[i], grad),
+                           .group = o->members[i].group,
+                           .stage = gp_param_stage(o->members[i].param)};
+    gp_tensor_free(grad);
+    if (!o->pass_count || !merge(&o->passes[o->pass_count - 1], &next))
+      o->passes[o->pass_count++] = next;
+  }
+}
+
+/* ---- updating ------------------------------------------------------------------------------ */
+
+typedef struct piece_context {
+  const update *u;
+  const gp_update_pass *pass;
+} piece_context;
+
+/* Elementwise: the bits do not depend on where a slice is cut. */
+static gp_status update_piece(void *context, int64_t index, int thread) {
+  const piece_context *c = context;
+  int64_t first = index * PIECE, last = first + PIECE;
+  (void)thread;
+  if (last > c->pass->slice.n) last = c->pass->slice.n;
+  return gp_optim_update(&c->u->hyper[c->pass->group], c->u->step, &c->pass->slice, first, last);
+}
+
+/* The passes of a stage that have one group's hyper-parameters, several in a launch. */
+static gp_status update_group(const gp_lane *lane, const update *u, int32_t stage, int32_t group) {
+  enum { MOST = 32 };
+  gp_optim_slice slices[MOST];
+  int count = 0;
+  for (int32_t i = 0; i < u->optimizer->pass_count; i++) {
+    const gp_update_pass *next = &u->optimizer->passes[i];
+    if (next->stage != stage || next->group != group) continue;
+    slices[count++] = next->slice;
+    if (count < MOST) continue;
+    GP_TRY(lane->api->update(lane->gpu, &u->hyper[group], u->step, slices, count));
+    count = 0;
+  }
+  return lane->api->update(lane->gpu, &u->hyper[group], u->step, slices, count);
+}
+
+static gp_status update_on_gpu(const gp_lane *lane, const update *u, int32_t stage) {
+  for (int32_t g = 0; g < u->optimizer->group_count; g++) GP_TRY(update_group(lane, u, stage, g));
+  return GP_OK;
+}
+
+/* On a worker's own threads, or enqueued on its GPU. */
+static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage) {
+  if (gp_lane_is_gpu(&worker->lane)) return update_on_gpu(&worker->lane, u, stage);
+  for (int32_t i = 0; i < u->optimizer->pass_count; i++) {
+    piece_context c = {.u = u, .pass = &u->optimizer->passes[i]};
+    if (c.pass->stage != stage) continue;
+    GP_TRY(gp_team_run(worker->lane.team, (c.pass->slice.n + PIECE - 1) / PIECE, update_piece, &c));
+  }
+  return GP_OK;
+}
+
+/* On the worker of each device: the stages that it holds, or holds first. */
+static gp_status update_device(gp_worker *worker, void *context) {
+  const gp_pipeline *p = worker->pipeline;
+  for (int32_t s = 0; s < p->stage_count; s++)
+    if (p->placement[s * p->copy_count] == worker->device) GP_TRY(update_stage(worker, context, s));
+  return gp_lane_sync(&worker->lane);
+}
+
+/* The one live pipeline that owns every parameter; its workers do the updates. */
+static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
+  *owner = o->member_count ? (gp_pipeline *)gp_param_owner(o->members[0].param) : NULL;
+  for (int32_t i = 0; i < o->member_count; i++) {
+    const gp_pipeline *other = gp_param_owner(o->members[i].param);
+    if (!other)
+      return gp_fail(GP_ESTATE,
+                     "optimizer: the parameters belong to no live pipeline, so they have "
+                     "no gradients");
+    if (other != *owner)
+      return gp_fail(GP_ESTATE, "optimizer: its parameters belong to two pipelines, expected one "
+                                "optimizer for each");
+  }
+  return GP_OK;
+}
+
+/* Every group before any parameter changes: an update of no elements checks its hyper-parameters. */
+static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper) {
+  float nothing = 0;
+  gp_optim_slice empty = {.dtype = GP_F32,
+                          .value = &nothing,
+                          .grad = &nothing,
+                          .moment1 = &nothing,
+                          .moment2 = &nothing};
+  for (int32_t g = 0; g < o->group_count; g++)
+    GP_TRY(gp_optim_update(&hyper[g], o->steps + 1, &empty, 0, 0));
+  return GP_OK;
+}
+
+gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
+  update u = {.optimizer = o, .hyper = hyper, .step = o->steps + 1};
+  gp_pipeline *p;
+  GP_TRY(find_owner(o, &p));
+  GP_TRY(check_hyper(o, hyper));
+  if (!p) return GP_OK; /* nothing to update */
+  if (p->optimizer)
+    return gp_fail(GP_ESTATE,
+                   "optimizer: the update is an action of the pipeline's schedule (pipe:use): "
+                   "pipe:step() has made it already");
+  if (p->overflow) return GP_OK; /* skipped: see engine/update/scaling.h */
+  GP_TRY(gp_optimizer_begin(o));
+  GP_TRY(gp_workers_run(p, update_device, &u));
+  o->steps++;
+  return GP_OK;
+}
+
+/* ---- as an action of a schedule -------------------------------------------------------------- */
+
+gp_status gp_optimizer_begin(gp_optimizer *o) {
+  GP_TRY(gp_moments_follow(o));
+  make_passes(o);
+  return GP_OK;
+}
+
+int32_t gp_optimizer_groups(const gp_optimizer *o) { return o->group_count; }
+
+gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t stage,
+                              const gp_optim_hyper *hyper, int64_t step) {
+  update u = {.optimizer = o, .hyper = hyper, .step = step};
+  return update_stage(worker, &u, stage);
+}
+
+gp_status gp_optimizer_clip(gp_optimizer *o, double max) {
+  double norm;
+  return gp_clip_grad_norm(o->listed, o->member_count, max, &norm);
+}
+
+bool gp_optimizer_uses(const gp_optimizer *o, const gp_pipeline *p) {
+  for (int32_t i = 0; i < o->member_count; i++)
+    if (gp_param_owner(o->members[i].param) != p) return false;
+  return true;
+}

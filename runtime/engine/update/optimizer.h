@@ -1,0 +1,56 @@
+/* engine/update/optimizer.h - the parameters of an optimizer, and where their moments lie.
+ *
+ *   optimizer.c   its life, and updates of stages
+ *   moments.c     memory beside the values, laid out like them, that follows them from device to device */
+#ifndef GP_ENGINE_OPTIMIZER_H
+#define GP_ENGINE_OPTIMIZER_H
+
+#include "base/home.h"
+#include "optim/optim.h"
+
+typedef struct gp_optimizer_member {
+  gp_param *param;
+  int32_t group, block;
+  size_t offset; /* bytes in the moments of its block */
+} gp_optimizer_member;
+
+/* Moments of the members whose values lie in the same memory. */
+typedef struct gp_moment_block {
+  gp_home *home; /* NULL: the host's */
+  size_t bytes;
+  gp_tensor *moments[2]; /* laid out like the members; NULL where the kind has none */
+} gp_moment_block;
+
+/* One fused pass over neighbours of a stage. */
+typedef struct gp_update_pass {
+  gp_optim_slice slice;
+  int32_t group, stage;
+} gp_update_pass;
+
+struct gp_optimizer {
+  gp_optim_kind kind;
+  gp_optimizer_member *members; /* ordered by address of their values: the order of the arenas */
+  gp_param **listed;            /* as they were given; borrowed from the members */
+  int32_t member_count, group_count;
+  gp_moment_block *blocks;
+  int32_t block_count;
+  gp_update_pass *passes; /* room for one per member; made anew for every step */
+  int32_t pass_count;
+  int64_t steps;
+  int32_t
+      users; /* the script, and a pipeline that makes the updates; both on the script's thread */
+};
+
+enum { GP_MOMENT_ALIGNMENT = 64 }; /* bytes: that of the arenas */
+
+/* Where the value lies now; a pipeline may have moved it since the last look. */
+const void *gp_optimizer_value(const gp_param *param);
+/* Moments for all members, zero. They are there from the start: a state may be loaded before the first step. */
+gp_status gp_moments_make(gp_optimizer *optimizer);
+void gp_moments_free(gp_optimizer *optimizer);
+/* Take the moments to where the values are: a pipeline that was made after the optimizer may have moved those. */
+gp_status gp_moments_follow(gp_optimizer *optimizer);
+/* Address of a member's k-th moment; NULL where the kind keeps none. */
+void *gp_moments_address(const gp_optimizer *optimizer, const gp_optimizer_member *member, int k);
+
+#endif

@@ -1,0 +1,156 @@
+/* engine/update/update.c - reductions and updates as actions of the schedule.
+ *
+ * With a barrier every device waits until all gradients are there; the last to come adds up what tied
+ * parameters have and clips, and a failure anywhere makes every update a pass-through. Without one a stage
+ * is updated by its own device as soon as its own gradients are there.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+#include "engine/update/scaling.h"
+#include "engine/update/update.h"
+
+/* ---- reductions ---------------------------------------------------------------------------- */
+
+/* to += from, of the gradient of param i, on a lane that reaches both. */
+static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void *to,
+                     const void *from) {
+  const gp_tensor *grad = p->grads[i];
+  return gp_lane_add(lane, gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), to, from);
+}
+
+/* Where the first copy's device finds the second's gradients. */
+static gp_status take_twin(const gp_pipeline *p, int32_t stage, char **grads, char **extras) {
+  const gp_arena *a = &p->arenas[stage];
+  const gp_lane *first = gp_stage_lane(p, stage, 0), *second = gp_stage_lane(p, stage, 1);
+  *grads = a->landing ? a->landing : a->grads[1];
+  *extras = a->extra_landing ? a->extra_landing : a->extras[1];
+  if (a->landing) GP_TRY(gp_lane_take(first, a->landing, second, a->grads[1], a->grad_bytes));
+  if (!a->extra_landing) return GP_OK;
+  return gp_lane_take(first, a->extra_landing, second, a->extras[1], a->extra_bytes);
+}
+
+/* The second copy's gradients of a stage to the first's, parameter by parameter. Added once, also when
+ * gradients accumulate: where this device cannot zero them, the end of the run does. */
+gp_status gp_update_copies(gp_worker *worker, int32_t stage) {
+  gp_pipeline *p = worker->pipeline;
+  const gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = &worker->lane;
+  char *grads, *extras;
+  GP_TRY(take_twin(p, stage, &grads, &extras));
+  for (int32_t i = 0; i < p->param_count; i++) {
+    size_t at = p->param_offset[i];
+    if (p->param_stage[i] == stage && p->grads[i])
+      GP_TRY(add(p, lane, i, a->grads[0] + at, grads + at));
+  }
+  for (int32_t x = 0; x < p->extra_count; x++) {
+    const gp_extra_slot *e = &p->extras[x];
+    if (e->stage == stage)
+      GP_TRY(add(p, lane, e->param, a->extras[0] + e->offset, extras + e->offset));
+  }
+  return gp_lane_is_gpu(lane) ? GP_OK : gp_update_zero(p, stage, 1);
+}
+
+gp_status gp_update_twins(gp_worker *worker) {
+  const gp_pipeline *p = worker->pipeline;
+  for (int32_t s = 0; p->copy_count > 1 && s < p->stage_count; s++) {
+    const gp_arena *a = &p->arenas[s];
+    const gp_lane *first = gp_stage_lane(p, s, 0);
+    if (p->placement[s * p->copy_count + 1] != worker->device) continue;
+    if (a->values[1] != a->values[0])
+      GP_TRY(gp_lane_take(&worker->lane, a->values[1], first, a->values[0], a->value_bytes));
+    if (a->buffers[1] != a->buffers[0])
+      GP_TRY(gp_lane_take(&worker->lane, a->buffers[1], first, a->buffers[0], a->buffer_bytes));
+  }
+  return GP_OK;
+}
+
+/* One accumulator to the main one, on the device that owns the parameter. */
+static gp_status add_extra(const gp_pipeline *p, const gp_extra_slot *e) {
+  const gp_lane *lane = gp_stage_lane(p, p->param_stage[e->param], 0);
+  char *from = p->arenas[e->stage].extras[0] + e->offset;
+  size_t bytes = gp_meta_bytes(gp_tensor_meta(p->grads[e->param]));
+  if (e->landing)
+    GP_TRY(gp_lane_take(lane, e->landing, gp_stage_lane(p, e->stage, 0), from, bytes));
+  GP_TRY(
+      add(p, lane, e->param, gp_tensor_data(p->grads[e->param]), e->landing ? e->landing : from));
+  return gp_lane_sync(lane);
+}
+
+/* A parameter that several layers use: add the accumulators in layer order. Added once, also when gradients
+ * accumulate: what was added is zero afterwards. Nobody else works on those devices meanwhile. */
+gp_status gp_update_tied(gp_pipeline *p, int32_t stage) {
+  for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
+    for (int32_t x = 0; x < p->extra_count; x++) {
+      const gp_extra_slot *e = &p->extras[x];
+      if (e->layer == layer && (stage < 0 || e->stage == stage)) GP_TRY(add_extra(p, e));
+    }
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    if ((stage >= 0 && s != stage) || !p->arenas[s].extra_bytes) continue;
+    const gp_lane *lane = gp_stage_lane(p, s, 0);
+    GP_TRY(gp_lane_fill(lane, p->arenas[s].extras[0], 0, p->arenas[s].extra_bytes));
+    GP_TRY(gp_lane_sync(lane));
+  }
+  return GP_OK;
+}
+
+gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
+  const gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = gp_stage_lane(p, stage, copy);
+  if (a->grads[copy]) GP_TRY(gp_lane_fill(lane, a->grads[copy], 0, a->grad_bytes));
+  return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
+}
+
+/* ---- the barrier --------------------------------------------------------------------------- */
+
+/* By the last device to come, where updates follow. */
+static gp_status settle(gp_pipeline *p, gp_run *run) {
+  if (atomic_load(&run->failed_order) != INT64_MAX) return GP_OK;
+  GP_TRY(gp_update_tied(p, -1));
+  GP_TRY(gp_scaling_settle(p));
+  return p->use.clip_norm > 0 && !p->overflow ? gp_optimizer_clip(p->optimizer, p->use.clip_norm)
+                                              : GP_OK;
+}
+
+/* Every worker counts the barriers that it has come to; all come to the same ones. */
+gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
+  gp_pipeline *p = worker->pipeline;
+  uint32_t mine = ++worker->barriers, wanted = mine * (uint32_t)run->plan->barrier_parties;
+  if (atomic_fetch_add(&run->arrived, 1) + 1 < wanted) {
+    gp_worker_await(worker, &run->released, mine);
+    return GP_OK;
+  }
+  gp_status status = before == GP_ACT_U ? settle(p, run) : GP_OK;
+  if (status) gp_run_fail(run, 0, status, gp_error_text());
+  atomic_store(&run->released, mine);
+  for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
+  return status;
+}
+
+/* ---- updates ------------------------------------------------------------------------------- */
+
+/* Copies share their values on devices that share memory: the first one's device updates them. */
+gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
+  gp_pipeline *p = worker->pipeline;
+  const gp_plan *plan = run->plan;
+  gp_arena *arena = &p->arenas[task->stage];
+  const gp_versions *v = &plan->versions[task->stage];
+  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
+  int64_t number = micro / gp_run_group(plan);
+  size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
+  if (task->copy || !p->optimizer || p->overflow) return GP_OK;
+  if (task->stash && arena->value_bytes)
+    GP_TRY(gp_lane_copy(&worker->lane, v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes,
+                        arena->values[0], arena->value_bytes));
+  if (gp_plan_streams(plan)) GP_TRY(gp_update_tied(p, task->stage));
+  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
+                                         run->first_update + number + 1);
+  arena->torn = status != GP_OK;
+  GP_TRY(status);
+  arena->updates++;
+  if (worker->spoil && arena->values[0])
+    GP_TRY(gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes));
+  return plan->batch ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
+}

@@ -1,0 +1,148 @@
+/* ops/eager/eager.c - run one op at once: what a script's tensors do outside a trace.
+ *
+ * The kernels are those of the engine, run on the calling thread piece by piece, or on the GPU where the
+ * inputs lie (gpu.c); halves are computed in f32 (half.c). Views share the storage of their
+ * input. Random ops draw from a (seed, clock) of the calling thread; each application of one advances the
+ * clock, so the same script gives the same numbers. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/tensor.h"
+#include "ops/eager/eager.h"
+
+static _Thread_local struct {
+  uint64_t seed;
+  uint32_t clock;
+} random_state;
+
+void gp_eager_seed(uint64_t seed) {
+  random_state.seed = seed;
+  random_state.clock = 0;
+}
+
+/* Give back whatever is held: all of it after a failure, all but the outputs after success. */
+static void release(gp_application *a) {
+  for (int i = 0; i < GP_MAX_INPUTS; i++) gp_tensor_free(a->in[i]);
+  for (int i = 0; i < GP_MAX_OUTPUTS; i++) gp_tensor_free(a->out[i]);
+}
+
+/* What the `copy` op would give. */
+static gp_status copy_contiguous(const gp_tensor *from, gp_tensor **to) {
+  const gp_meta *meta = gp_tensor_meta(from);
+  gp_tensor *copy;
+  GP_TRY(gp_tensor_new_at(gp_tensor_home(from), meta->dtype, &meta->shape, &copy));
+  gp_status status = gp_tensor_copy(copy, from);
+  if (status) return gp_tensor_free(copy), status;
+  *to = copy;
+  return GP_OK;
+}
+
+/* An op that writes in[0] must not read what it has written already. */
+static bool reads_what_it_writes(const gp_application *a, const gp_tensor *const *inputs, int i) {
+  return (a->def->flags & GP_OP_EFFECT) && i > 0 && gp_tensor_overlaps(inputs[0], inputs[i]);
+}
+
+/* The GPU that one of them lies on; all do, but for scalars, which are taken there. */
+static gp_status find_home(gp_application *a, gp_tensor *const *inputs, int n) {
+  for (int i = 0; i < n; i++)
+    if (gp_tensor_home(inputs[i])) a->home = gp_tensor_home(inputs[i]);
+  for (int i = 0; i < n; i++) {
+    gp_home *home = gp_tensor_home(inputs[i]);
+    if (home == a->home || (!home && gp_tensor_meta(inputs[i])->shape.rank == 0)) continue;
+    return gp_fail(GP_EDEVICE, "%s: inputs are on %s and on %s; move one with :to(\"%s\")",
+                   a->def->name, gp_home_name(home), gp_home_name(a->home), gp_home_name(a->home));
+  }
+  return GP_OK;
+}
+
+static gp_status take_inputs(gp_application *a, gp_tensor *const *inputs, int n) {
+  if (n > GP_MAX_INPUTS)
+    return gp_fail(GP_EINVAL, "%s: got %d inputs, at most %d are possible", a->def->name, n,
+                   GP_MAX_INPUTS);
+  GP_TRY(find_home(a, inputs, n));
+  for (int i = 0; i < n; i++) {
+    bool copy = gp_op_needs_copy(a->op, a->sig.attr, i, gp_tensor_meta(inputs[i])) ||
+                reads_what_it_writes(a, (const gp_tensor *const *)inputs, i);
+    if (copy) GP_TRY(copy_contiguous(inputs[i], &a->in[i]));
+    if (!copy) GP_TRY(gp_tensor_to(inputs[i], a->home, &a->in[i]));
+    a->sig.in[i] = gp_tensor_meta(a->in[i]);
+  }
+  a->sig.n_in = n;
+  return GP_OK;
+}
+
+/* Views and slots share the storage of in[0]; other outputs are new. */
+static gp_status make_outputs(gp_application *a) {
+  if (a->def->flags & GP_OP_VIEW) return gp_tensor_view(a->in[0], &a->sig.out[0], &a->out[0]);
+  int made = 0;
+  if (a->def->flags & GP_OP_EFFECT) a->out[made++] = gp_tensor_retain(a->in[0]);
+  for (; made < a->sig.n_out; made++) {
+    const gp_meta *meta = &a->sig.out[made];
+    GP_TRY(gp_tensor_new_at(a->home, meta->dtype, &meta->shape, &a->out[made]));
+  }
+  return GP_OK;
+}
+
+gp_call gp_application_call(const gp_application *a, const gp_step_block *step) {
+  gp_call call = {.attr = a->sig.attr, .step = step, .n_in = a->sig.n_in, .n_out = a->sig.n_out};
+  for (int i = 0; i < call.n_in; i++)
+    call.in[i] = (gp_arg){gp_tensor_data(a->in[i]), gp_tensor_meta(a->in[i])};
+  for (int i = 0; i < call.n_out; i++)
+    call.out[i] = (gp_arg){gp_tensor_data(a->out[i]), gp_tensor_meta(a->out[i])};
+  return call;
+}
+
+/* The same pieces as on a team of threads, one after the other. */
+static gp_status run_pieces(const gp_cpu_kernel *kernel, const gp_call *call, void *scratch) {
+  gp_cut cut = kernel->cut(call);
+  for (int64_t first = 0; first < cut.units; first += cut.grain) {
+    int64_t left = cut.units - first;
+    gp_span span = {first, first + (left < cut.grain ? left : cut.grain), scratch};
+    GP_TRY(kernel->run(call, span));
+  }
+  return GP_OK;
+}
+
+gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step) {
+  const gp_cpu_kernel *kernel = &a->def->cpu;
+  gp_call call = gp_application_call(a, step);
+  size_t bytes = kernel->scratch ? kernel->scratch(&call) : 0;
+  void *scratch = NULL;
+  if (bytes > 0) GP_TRY(gp_alloc(bytes, &scratch));
+  gp_status status = run_pieces(kernel, &call, scratch);
+  gp_free(scratch);
+  return status;
+}
+
+/* Outside a pipeline there are no rows and no count: the step block says so. */
+static gp_status run_kernel(const gp_application *a) {
+  const gp_step_block step = {
+      .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1, .scale = 1};
+  gp_status status = a->home               ? gp_eager_run_gpu(a, &step)
+                     : gp_eager_is_half(a) ? gp_eager_run_half(a, &step)
+                                           : gp_eager_run_host(a, &step);
+  if (a->def->flags & GP_OP_RANDOM) random_state.clock++;
+  return status;
+}
+
+static gp_status apply(gp_application *a, gp_tensor *const *inputs, int n_inputs) {
+  GP_TRY(take_inputs(a, inputs, n_inputs));
+  GP_TRY(gp_op_infer(a->op, &a->sig));
+  GP_TRY(make_outputs(a));
+  return a->def->flags & GP_OP_VIEW ? GP_OK : run_kernel(a);
+}
+
+gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
+                         gp_tensor **outputs, int *n_outputs) {
+  if ((unsigned)op >= GP_OP_COUNT) return gp_fail(GP_EINVAL, "op: there is no op %d", (int)op);
+  gp_application a = {.op = op, .def = gp_op_get(op), .sig = {.attr = attrs}};
+  gp_status status = apply(&a, inputs, n_inputs);
+  if (status == GP_OK) {
+    for (int i = 0; i < a.sig.n_out; i++) {
+      outputs[i] = a.out[i];
+      a.out[i] = NULL;
+    }
+    *n_outputs = a.sig.n_out;
+  }
+  release(&a);
+  return status;
+}

@@ -1,0 +1,295 @@
+/* plan/memory/memory.c - everything that the runs of a plan need on a device, as one block.
+ *
+ * First every part says how much it wants, then each device is asked once, then the parts get their
+ * addresses. What is predicted is so what is held, to the byte, on a GPU as on the host.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "plan/plan.h"
+
+enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
+
+/* A part of a device's block. */
+typedef struct part {
+  int32_t device;
+  size_t offset;
+  char **address; /* receives where it lies */
+} part;
+
+typedef struct parts {
+  gp_plan *plan;
+  part *list;
+  size_t count, room;
+} parts;
+
+/* A part of no bytes has no address. */
+static gp_status want(parts *p, int32_t device, size_t count, size_t bytes, char **address) {
+  size_t total, *end = &p->plan->device_bytes[device];
+  GP_TRY(gp_size_mul(count, bytes, &total));
+  if (!total) return GP_OK;
+  GP_TRY(gp_grow_array(p->count, &p->room, sizeof(part), (void **)&p->list));
+  p->list[p->count++] = (part){device, *end, address};
+  GP_TRY(gp_size_align(total, ALIGNMENT, &total));
+  return gp_size_add(*end, total, end);
+}
+
+/* ---- channels ------------------------------------------------------------------------------ */
+
+/* Bytes of an edge's value in the micro-batches of one size; 0 where they do not use it. */
+static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *bytes) {
+  const gp_shape_plan *shape = &plan->shapes[k];
+  int32_t own = edge - shape->first_edge;
+  *bytes = 0;
+  if (!shape->stages || own < 0 || own >= shape->stages->edge_count) return GP_OK;
+  gp_ref value = shape->stages->edges[own].value;
+  return gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, bytes);
+}
+
+/* Devices that share memory with one that has the slots already use those. */
+static gp_status want_slots(parts *p, gp_channel *channel, int32_t stage) {
+  const gp_plan *plan = p->plan;
+  if (!channel->slots || !channel->bytes) return GP_OK;
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    int32_t device = plan->placement[gp_plan_holder(plan, stage, copy)];
+    bool has = false;
+    for (int32_t d = 0; d < plan->device_count && !has; d++)
+      has = channel->memory[d] && gp_plan_shares(plan, d, device);
+    if (has || channel->memory[device]) continue;
+    channel->memory[device] = (char *)1; /* wanted: until the address is known */
+    GP_TRY(want(p, device, (size_t)channel->slots, channel->bytes, &channel->memory[device]));
+  }
+  return GP_OK;
+}
+
+/* Slots lie with the maker, and with every reader that cannot read them there; both sizes of micro-batches
+ * fit. */
+static gp_status want_channel(parts *p, int32_t e) {
+  gp_plan *plan = p->plan;
+  gp_channel *channel = &plan->channels[e];
+  const gp_edge *edge = gp_plan_edge(plan, e);
+  for (int k = 0; k < 2; k++) {
+    size_t bytes;
+    GP_TRY(edge_bytes(plan, e, k, &bytes));
+    if (bytes > channel->bytes) channel->bytes = bytes;
+  }
+  GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&channel->memory));
+  GP_TRY(gp_alloc_array((size_t)channel->slots, sizeof(gp_slot_state), (void **)&channel->states));
+  GP_TRY(want_slots(p, channel, edge->from));
+  for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_slots(p, channel, edge->to[r]));
+  return GP_OK;
+}
+
+/* When addresses are known: every device that can reach a copy gets its address. */
+static void share_slots(const gp_plan *plan, gp_channel *channel) {
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t other = 0; other < plan->device_count && !channel->memory[d]; other++)
+      if (channel->memory[other] && gp_plan_shares(plan, other, d))
+        channel->memory[d] = channel->memory[other];
+}
+
+/* ---- what a stage keeps ---------------------------------------------------------------------- */
+
+/* The slots of all kinds lie in one block per stage and copy, kind after kind. */
+static gp_status want_kept(parts *p, int32_t holder) {
+  gp_plan *plan = p->plan;
+  gp_slots *slots = &plan->slots[holder];
+  size_t total = 0;
+  for (int k = 0; k < 2; k++) {
+    if (!plan->shapes[k].programs) continue;
+    const gp_stage_programs *s = &plan->shapes[k].programs[holder / plan->copy_count];
+    size_t wanted[GP_SLOT_KINDS] = {s->saved_bytes[0], s->saved_bytes[1], s->recomputed_bytes,
+                                    s->carried_bytes};
+    for (int kind = 0; kind < GP_SLOT_KINDS; kind++)
+      if (wanted[kind] > slots->bytes[kind]) slots->bytes[kind] = wanted[kind];
+  }
+  for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
+    size_t bytes;
+    GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
+    GP_TRY(gp_size_add(total, bytes, &total));
+  }
+  return want(p, plan->placement[holder], 1, total, &slots->memory);
+}
+
+/* What P makes, for each live version of the weights, and guests; the older versions themselves. */
+static gp_status want_weights(parts *p, int32_t holder) {
+  gp_plan *plan = p->plan;
+  int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
+  gp_versions *v = &plan->versions[stage];
+  for (int k = 0; k < 2; k++) {
+    const gp_stage_programs *programs = plan->shapes[k].programs;
+    if (!programs) continue;
+    GP_TRY(want(p, device, (size_t)v->live, programs[stage].invariant_bytes,
+                &plan->invariant[2 * holder + k]));
+    GP_TRY(want(p, device, 1, programs[stage].guest_bytes, &plan->guests[2 * holder + k]));
+  }
+  if (holder % plan->copy_count) return GP_OK;
+  return want(p, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
+}
+
+/* ---- what a device needs once ------------------------------------------------------------------ */
+
+/* Libraries settle here what they will do; the largest scratch serves all. */
+static gp_status grow_scratch(gp_plan *plan, const gp_program *program, int32_t device) {
+  for (int32_t n = 0; plan->env.prepare && n < program->instr_count; n++) {
+    size_t bytes = 0;
+    GP_TRY(plan->env.prepare(plan->env.context, device, program->instrs[n].op,
+                             &program->instrs[n].call, &bytes));
+    if (bytes > plan->gpu_scratch[device]) plan->gpu_scratch[device] = bytes;
+  }
+  return GP_OK;
+}
+
+static bool is_half(const gp_meta *meta) { return meta->dtype == GP_BF16 || meta->dtype == GP_F16; }
+
+/* CPU kernels compute f32 and f64: what a model does with halves there is refused here, by name. */
+static gp_status refuse_halves(const gp_program *program) {
+  for (int32_t n = 0; n < program->instr_count; n++) {
+    const gp_instr *instr = &program->instrs[n];
+    const char *label = program->graph->labels[program->graph->nodes[instr->node].label];
+    bool half = false;
+    if (gp_op_get(instr->op)->flags & GP_OP_HALVES) continue;
+    for (int i = 0; i < instr->call.n_in; i++) half |= is_half(instr->call.in[i].meta);
+    if (!half) continue;
+    gp_fail(GP_EDTYPE,
+            "%s: input is %s, and CPU devices compute f32 and f64 only: convert it with "
+            ":to(\"f32\"), or place the stage on a GPU",
+            gp_op_name(instr->op), gp_dtype_name(instr->call.in[0].meta->dtype));
+    return gp_fail_prefix(GP_EDTYPE, label);
+  }
+  return GP_OK;
+}
+
+/* Tasks of a device run one after the other and share one temporary area. Programs recur: each is looked
+ * at for the first task that runs it. */
+static gp_status grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
+  const gp_program *program = task->program;
+  if (!program) return GP_OK;
+  if (program->temp_bytes > plan->temp_bytes[device])
+    plan->temp_bytes[device] = program->temp_bytes;
+  if (gp_plan_on_gpu(plan, device)) {
+    for (const gp_task *t = &plan->tasks[plan->first[device]]; t < task; t++)
+      if (t->program == program) return GP_OK;
+    return grow_scratch(plan, program, device);
+  }
+  if (program->scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = program->scratch_bytes;
+  return refuse_halves(program);
+}
+
+/* Inputs and targets that programs of the device read. */
+static void note_reads(const gp_program *program, gp_desk *desk) {
+  for (int32_t n = 0; program && n < program->instr_count; n++)
+    for (int i = 0; i < program->instrs[n].call.n_in; i++) {
+      int32_t base = program->instrs[n].in[i].base;
+      if (base >= GP_BASE_INPUT && base < GP_BASE_INPUT + 8)
+        desk->inputs |= 1u << (base - GP_BASE_INPUT);
+      if (base >= GP_BASE_TARGET && base < GP_BASE_TARGET + 8)
+        desk->targets |= 1u << (base - GP_BASE_TARGET);
+    }
+}
+
+/* A place for each micro-batch, of the size of a larger one. */
+static gp_status place_rows(const gp_plan *plan, const gp_meta *meta, size_t *offset, size_t *end) {
+  size_t bytes;
+  *offset = *end;
+  GP_TRY(gp_size_mul(gp_plan_padded(gp_meta_bytes(meta)), (size_t)plan->step_micros, &bytes));
+  return gp_size_add(*end, bytes, end);
+}
+
+static void place_bytes(size_t bytes, size_t *offset, size_t *end) {
+  *offset = *end;
+  *end += gp_plan_padded(bytes);
+}
+
+/* Inputs, targets and the gradient of the output that the device reads. */
+static gp_status place_read(const gp_plan *plan, gp_desk *desk) {
+  const gp_graph *graph = &plan->shapes[0].trace->graph;
+  for (gp_ref r = 0; r < graph->value_count; r++) {
+    const gp_value *value = &graph->values[r];
+    if (value->kind == GP_VALUE_INPUT && desk->inputs >> value->index & 1)
+      GP_TRY(place_rows(plan, &value->meta, &desk->input[value->index], &desk->bytes));
+    if (value->kind == GP_VALUE_TARGET && desk->targets >> value->index & 1)
+      GP_TRY(place_rows(plan, &value->meta, &desk->target[value->index], &desk->bytes));
+    if (value->kind == GP_VALUE_OUT_GRAD)
+      GP_TRY(place_rows(plan, &value->meta, &desk->out_grad, &desk->bytes));
+  }
+  return GP_OK;
+}
+
+/* In the order that plan.h says; the room for losses and counts is the same on every device. */
+static gp_status want_desk(parts *p, int32_t device) {
+  gp_plan *plan = p->plan;
+  gp_desk *desk = &plan->desks[device];
+  size_t cells = (size_t)plan->step_micros * (size_t)plan->copy_count;
+  gp_ref output = plan->shapes[0].output;
+  if (!gp_plan_on_gpu(plan, device)) return GP_OK;
+  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
+    note_reads(plan->tasks[t].program, desk);
+  place_bytes(cells * sizeof(gp_step_block), &desk->blocks, &desk->bytes);
+  GP_TRY(place_read(plan, desk));
+  place_bytes(sizeof(int64_t[2]), &desk->fault, &desk->bytes);
+  place_bytes((size_t)plan->step_micros * sizeof(double), &desk->losses, &desk->bytes);
+  place_bytes(cells * sizeof(int64_t), &desk->counts, &desk->bytes);
+  desk->output = desk->bytes;
+  if (output != GP_NONE)
+    GP_TRY(place_rows(plan, &plan->shapes[0].trace->graph.values[output].meta, &desk->output,
+                      &desk->bytes));
+  return want(p, device, (size_t)gp_plan_feed_room(plan), desk->bytes, &desk->memory);
+}
+
+static gp_status want_device(parts *p, int32_t device) {
+  gp_plan *plan = p->plan;
+  for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
+    GP_TRY(grow_temp(plan, &plan->tasks[t], device));
+  GP_TRY(want(p, device, 1, plan->temp_bytes[device], &plan->temp[device]));
+  GP_TRY(want(p, device, 1, plan->gpu_scratch[device], &plan->scratch[device]));
+  return want_desk(p, device);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static gp_status want_all(parts *p) {
+  gp_plan *plan = p->plan;
+  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(want_channel(p, e));
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
+    GP_TRY(want_kept(p, h));
+    GP_TRY(want_weights(p, h));
+  }
+  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(p, d));
+  return GP_OK;
+}
+
+static gp_status take(gp_plan *plan, int32_t device) {
+  const gp_plan_env *env = &plan->env;
+  size_t bytes = plan->device_bytes[device];
+  if (!bytes) return GP_OK;
+  if (!env->take) return gp_alloc(bytes, (void **)&plan->block[device]);
+  return env->take(env->context, device, bytes, (void **)&plan->block[device]);
+}
+
+/* All memory of the plan; after this nothing is taken until it goes. */
+gp_status gp_plan_take_memory(gp_plan *plan) {
+  parts p = {.plan = plan};
+  gp_status status = want_all(&p);
+  for (int32_t d = 0; !status && d < plan->device_count; d++) status = take(plan, d);
+  for (size_t i = 0; i < p.count; i++) {
+    const part *one = &p.list[i];
+    char *block = plan->block[one->device];
+    *one->address = status || !block ? NULL : block + one->offset;
+  }
+  for (int32_t e = 0; !status && e < plan->edge_count; e++) share_slots(plan, &plan->channels[e]);
+  gp_free(p.list);
+  return status;
+}
+
+void gp_plan_give_memory(gp_plan *plan) {
+  const gp_plan_env *env = &plan->env;
+  for (int32_t d = 0; plan->block && d < plan->device_count; d++) {
+    if (!plan->block[d]) continue;
+    if (env->give)
+      env->give(env->context, d, plan->block[d], plan->device_bytes[d]);
+    else
+      gp_free(plan->block[d]);
+  }
+}
