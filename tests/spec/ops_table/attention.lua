@@ -1,188 +1,16 @@
 -- tests/spec/ops_table/attention.lua - attention on separate and on packed operands.
---
--- With dropout the mask is not known beforehand, but it can be seen: where v is the identity matrix the
--- output is the dropped probabilities themselves. The gradient is then checked for that mask.
 
 local assert = require "luassert"
 local gp = require "gpipe"
 local core = require "gpipe.core"
 local array = require "tests.support.array"
 local conformance = require "tests.support.conformance"
+local definition = require "tests.support.attention"
+local dropped = require "tests.support.dropped"
 local expect = require "tests.support.expect"
 local inputs = require "tests.support.inputs"
 
-local nn = gp.nn
 local x, ids, bools = inputs.float, inputs.ids, inputs.bools
-
--- ---- references ------------------------------------------------------------------------------
-
--- Keys or values [B, G, S, D] as every one of the h heads of the queries sees them.
-local function for_heads(h, kv)
-  local b, g, s, d = table.unpack(kv.shape)
-  return array.build({ b, h, s, d }, function(i)
-    return array.at(kv, { i[1], (i[2] - 1) * g // h + 1, i[3], i[4] })
-  end)
-end
-
--- What a mask adds to a score; booleans are 1 and 0 here.
-local function bias_at(o, mask, i)
-  if not mask then return 0.0 end
-  local value = array.at(mask, i)
-  if o.bools then return value == 1 and 0.0 or -math.huge end
-  return value <= -1e30 and -math.huge or value
-end
-
--- A row of scores as probabilities: zeros where none is left.
-local function soften(row)
-  local top, sum, out = math.max(table.unpack(row)), 0.0, {}
-  if top == -math.huge then top, sum = 0.0, 1.0 end
-  for j, v in ipairs(row) do
-    out[j] = math.exp(v - top)
-    sum = sum + out[j]
-  end
-  for j in ipairs(row) do out[j] = out[j] / sum end
-  return out
-end
-
--- Probabilities [B, H, Tq, Tk]; unseen keys have 0.
-local function probabilities(o, q, k, mask)
-  local b, h, tq, d = table.unpack(q.shape)
-  local tk, scale = k.shape[3], o.scale or 1 / math.sqrt(d)
-  k = for_heads(h, k)
-  local scores = array.build({ b, h, tq, tk }, function(i)
-    if o.causal and i[4] > i[3] then return -math.huge end
-    local dot = 0.0
-    for c = 1, d do
-      dot = dot + array.at(q, { i[1], i[2], i[3], c }) * array.at(k, { i[1], i[2], i[4], c })
-    end
-    return dot * scale + bias_at(o, mask, i)
-  end)
-  return array.lines(scores, soften)
-end
-
-local function attend(o, q, k, v, mask)
-  local p = probabilities(o, q, k, mask)
-  if o.kept then p = array.map(function(a, m) return a * m end, p, o.kept) end
-  return array.matmul(p, for_heads(q.shape[2], v))
-end
-
--- `count` heads of D columns each from the first-th (from 0) on, of packed [B, T, (H + 2 G) D], as [B, count, T, D].
-local function unpack_heads(qkv, first, count, d)
-  return array.build({ qkv.shape[1], count, qkv.shape[2], d }, function(i)
-    return array.at(qkv, { i[1], i[3], (first + i[2] - 1) * d + i[4] })
-  end)
-end
-
--- q, k and v of packed ones.
-local function parts_of(o, qkv)
-  local h, g = o.heads, o.groups or o.heads
-  local d = qkv.shape[3] // (h + 2 * g)
-  return unpack_heads(qkv, 0, h, d), unpack_heads(qkv, h, g, d), unpack_heads(qkv, h + g, g, d)
-end
-
-local function attend_qkv(o, qkv)
-  local out = attend(o, parts_of(o, qkv))
-  local d = out.shape[4]
-  return array.build({ qkv.shape[1], qkv.shape[2], o.heads * d }, function(i)
-    return array.at(out, { i[1], (i[3] - 1) // d + 1, i[2], (i[3] - 1) % d + 1 })
-  end)
-end
-
--- ---- dropout ---------------------------------------------------------------------------------
-
-local DROP = 0.4
-
--- A layer with the inputs as parameters, booleans as constants.
-local Attend = nn.class("Attend")
-function Attend:init(case)
-  self.call, self.count = function(...) return case.row.call(case.o, ...) end, #case.inputs
-  for i, input in ipairs(case.inputs) do
-    local value = inputs.tensor(input)
-    local free = input.dtype ~= "bool"
-    self["p" .. i] = free and nn.Parameter(input.base.shape, value, { dtype = input.dtype }) or value
-  end
-end
-function Attend:forward()
-  local list = {}
-  for i = 1, self.count do list[i] = self["p" .. i] end
-  local out = self.call(table.unpack(list))
-  return out:reshape { 1, table.unpack(out.shape) } -- the batch is one row
-end
-
--- Output and gradients of a training pass whose output gradient is that of conformance's sum.
-local function pass(case)
-  local pipe <close> = gp.pipeline(nn.Sequential { Attend(case) }, { seed = 12 })
-  local out = pipe:forward(gp.zeros { 1 })
-  local shape = { table.unpack(out.shape, 2) }
-  local w = conformance.weights(shape)
-  pipe:backward(gp.tensor({ table.unpack(w) }, { dtype = out.dtype }):reshape(out.shape))
-  local grads = {}
-  for i, p in ipairs(pipe:parameters()) do grads[i] = p.grad:clone() end
-  return array.of(out:reshape(shape)), grads
-end
-
--- What is kept (0 or 1 / (1 - p)) in a case whose value operand is the identity; `probs` as its output.
-local function kept_of(out, probs)
-  return array.map(function(got, p) return (got == 0 and p > 0) and 0 or 1 / (1 - DROP) end, out, probs)
-end
-
-local function check_kept(kept, probs)
-  local count, all = 0, 0
-  for i = 1, #kept do
-    if probs[i] > 0 then count, all = count + (kept[i] > 0 and 1 or 0), all + 1 end
-  end
-  assert.near(1 - DROP, count / all, 4 * math.sqrt(DROP * (1 - DROP) / all))
-end
-
--- Results and gradients of a case, now that it is known what is kept.
-local function check_with_kept(case, kept)
-  local out, grads = pass(case)
-  case.o = setmetatable({ kept = kept }, { __index = case.o })
-  conformance.compare(case.name .. " with dropout", out, conformance.reference(case)[1],
-    conformance.bound("attention", case.dtype), case.dtype)
-  conformance.check_slopes(case, grads)
-end
-
-local function identity(shape)
-  return array.build(shape, function(i) return i[#i] == i[#i - 1] and 1.0 or 0.0 end)
-end
-
--- q, k drawn, v first the identity (to see what is dropped), then drawn. mask: an input, or none.
-local function separate_dropout(row, groups, o, mask)
-  o.dropout = DROP
-  local list = { { x { 2, 4, 5, 6 }, x { 2, groups, 6, 6 }, x { 2, groups, 6, 6 }, mask, o = o } }
-  local case = conformance.case(row, 1, "f64", list)
-  local drawn = case.inputs[3].base
-  case.inputs[3].base = identity { 2, groups, 6, 6 }
-  local q, k, _, seen = table.unpack(case.inputs)
-  local probs = probabilities(case.o, q.base, k.base, seen and inputs.logical(seen))
-  local kept = kept_of(pass(case), probs)
-  check_kept(kept, probs)
-  case.inputs[3].base = drawn
-  check_with_kept(case, kept)
-end
-
--- The same for packed operands: T = D, so that v can be the identity.
-local function packed_dropout(row, causal)
-  local list = { { x { 2, 6, 36 }, o = { heads = 2, causal = causal, dropout = DROP } } }
-  local case = conformance.case(row, 1, "f64", list)
-  local drawn = case.inputs[1].base
-  case.inputs[1].base = array.build(drawn.shape, function(i, flat)
-    if i[3] <= 24 then return drawn[flat] end
-    return (i[3] - 25) % 6 + 1 == i[2] and 1.0 or 0.0
-  end)
-  local probs = probabilities(case.o, parts_of(case.o, case.inputs[1].base))
-  local out = pass(case)
-  local heads = array.build({ 2, 2, 6, 6 }, function(i)
-    return array.at(out, { i[1], i[3], (i[2] - 1) * 6 + i[4] })
-  end)
-  local kept = kept_of(heads, probs)
-  check_kept(kept, probs)
-  case.inputs[1].base = drawn
-  check_with_kept(case, kept)
-end
-
--- ---- attention -------------------------------------------------------------------------------
 
 -- Masks are no input that gradients reach.
 local function bias(fields)
@@ -200,7 +28,7 @@ attention = {
     if not (next(o) or mask) then return core.attention(q, k, v) end
     return core.attention(q, k, v, { causal = o.causal, dropout = o.dropout, scale = o.scale, mask = mask })
   end,
-  reference = attend,
+  reference = definition.attend,
   cases = {
     { x { 1, 1, 3, 4 }, x { 1, 1, 3, 4 }, x { 1, 1, 3, 4 } },
     { x { 2, 3, 4, 5 }, x { 2, 3, 4, 5 }, x { 2, 3, 4, 5 }, o = { causal = true } },
@@ -239,7 +67,8 @@ attention = {
     { x { 2, 2, 3, 4 }, x { 2, 1, 5, 4 }, x { 2, 1, 5, 4 }, bools { 2, 1, 1, 5 }, o = { bools = true } },
     { x { 1, 2, 5, 4 }, x { 1, 2, 5, 4 }, x { 1, 2, 5, 4 }, bools { 1, 2, 5, 5 },
       o = { bools = true, causal = true } },
-    { x { 2, 2, 3, 4 }, x { 2, 2, 5, 4 }, x { 2, 2, 5, 4 }, bools { 1, 1, 1, 5, values = { 0, 0, 0, 0, 0 } }, o = { bools = true } },
+    { x { 2, 2, 3, 4 }, x { 2, 2, 5, 4 }, x { 2, 2, 5, 4 },
+      bools { 1, 1, 1, 5, values = { 0, 0, 0, 0, 0 } }, o = { bools = true } },
     { x { 2, 2, 3, 4 }, x { 2, 2, 5, 4 }, x { 2, 2, 5, 4 }, bias { 2, 2, 3, 5 } },
     { x { 1, 2, 3, 4 }, x { 1, 2, 4, 4 }, x { 1, 2, 4, 4 }, bias { 1, 1, 3, 4, values = NUMBERS } },
     { x { 2, 2, 3, 4 }, x { 2, 2, 5, 4 }, x { 2, 2, 5, 4 }, bias { 1, 2, 1, 5 }, o = { scale = 0.25 } },
@@ -281,13 +110,13 @@ attention = {
   },
   also = {
     { "drops probabilities by a mask that its gradient shares", function()
-      separate_dropout(attention, 4, {})
-      separate_dropout(attention, 4, { causal = true })
-      separate_dropout(attention, 2, { causal = true })
-      separate_dropout(attention, 1, { bools = true }, bools { 2, 1, 5, 6 })
+      dropped.separate(attention, 4, {})
+      dropped.separate(attention, 4, { causal = true })
+      dropped.separate(attention, 2, { causal = true })
+      dropped.separate(attention, 1, { bools = true }, bools { 2, 1, 5, 6 })
     end },
     { "refuses a mask that gradients would have to reach", function()
-      local text = expect.failure(pass, conformance.case(attention, 1, "f32", {
+      local text = expect.failure(dropped.pass, conformance.case(attention, 1, "f32", {
         { x { 1, 1, 2, 2 }, x { 1, 1, 2, 2 }, x { 1, 1, 2, 2 }, x { 1, 1, 2, 2 }, o = { causal = true } },
       }))
       assert.is_truthy(tostring(text):find("no gradient flows into a mask", 1, true), text)
@@ -297,7 +126,7 @@ attention = {
         x { 1, 2, 2, 3 }, x { 1, 1, 3, 3 }, x { 1, 1, 3, 3 },
         bools { 1, 1, 2, 3, values = { 1, 0, 1, 0, 0, 0 } }, o = { bools = true },
       } })
-      local out, grads = pass(case)
+      local out, grads = dropped.pass(case)
       for c = 1, 3 do
         assert.are.equal(0, array.at(out, { 1, 2, 2, c }))
         assert.are.equal(0, array.at(array.of(grads[1]), { 1, 1, 2, c }))
@@ -316,7 +145,7 @@ local attention_qkv
 attention_qkv = {
   op = "attention_qkv", covers = { "attention_qkv_dx" }, tolerance = "attention", gradient = true,
   call = function(o, qkv) return core.attention_qkv(qkv, o.heads, o.causal, o.dropout, o.groups) end,
-  reference = attend_qkv,
+  reference = definition.attend_qkv,
   cases = {
     { x { 2, 3, 12 }, o = { heads = 2, causal = true } },
     { x { 2, 3, 12 }, o = { heads = 1 } },
@@ -353,8 +182,8 @@ attention_qkv = {
   },
   also = {
     { "drops probabilities by a mask that its gradient shares", function()
-      packed_dropout(attention_qkv, false)
-      packed_dropout(attention_qkv, true)
+      dropped.packed(attention_qkv, false)
+      dropped.packed(attention_qkv, true)
     end },
   },
 }
