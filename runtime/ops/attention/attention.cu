@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "device/cuda/cudnn/cudnn.h"
-#include "ops/attention/flash.cuh"
+#include "ops/attention/tensor/tensor.cuh"
 
 /* ---- for both ops -------------------------------------------------------------------------- */
 
@@ -31,7 +31,10 @@ gp_status gp_attention_run(gp_gpu *gpu, const gp_attention *a) {
   bool planned;
   GP_GPU_TRY(gp_cudnn_attention_run(gpu, a, &planned));
   if (planned) return GP_OK;
-  return a->backward ? gp_flash_backward(gpu, a) : gp_flash_forward(gpu, a);
+  const bool tensor = gp_tensor_takes(gpu, a);
+  if (!a->backward) return tensor ? gp_tensor_forward(gpu, a) : gp_flash_forward(gpu, a);
+  GP_GPU_TRY(gp_flash_delta(gpu, a));
+  return tensor ? gp_tensor_backward(gpu, a) : gp_flash_backward(gpu, a);
 }
 
 /* ---- operands ------------------------------------------------------------------------------ */

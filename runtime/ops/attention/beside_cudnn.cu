@@ -3,18 +3,12 @@
  * Their arithmetic has no infinities to spare: a hidden key gets GP_MASK_HIDDEN, in which every score
  * disappears. A query that has such keys only is known by its lse, and gets what mask.h promises; backward,
  * its lse of 0 makes all of its probabilities 0. */
-#include "device/cuda/kernel/device.cuh"
+#include "ops/attention/flash.cuh"
 #include "ops/attention/flash_scores.cuh"
 
 enum { THREADS = 256, LANES = 32, PACK = 8 /* halves in 16 bytes */ };
 
 static int64_t blocks_for(int64_t n, int per_block) { return (n + per_block - 1) / per_block; }
-
-static gp_status too_many(const gp_attention *a) {
-  return gp_gpu_fail(GP_EUNSUPPORTED,
-                     "attention: %lld heads of %lld queries and %lld keys are too many",
-                     (long long)(a->batches * a->heads), (long long)a->queries, (long long)a->keys);
-}
 
 /* ---- masks --------------------------------------------------------------------------------- */
 
@@ -44,7 +38,7 @@ gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a,
   const mask_extent e = {count_of(to->batch, a->batches), count_of(to->head, a->heads),
                          count_of(to->row, a->queries)};
   const int64_t blocks = e.batches * e.heads * e.queries * blocks_for(a->keys, THREADS);
-  if (blocks > INT32_MAX) return too_many(a);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
   if (a->dtype == GP_F16)
     return GP_LAUNCH(gpu, attention_stage_mask<gp_f16>, (unsigned)blocks, THREADS, 0, *a, *to, e);
   return GP_LAUNCH(gpu, attention_stage_mask<gp_bf16>, (unsigned)blocks, THREADS, 0, *a, *to, e);
@@ -69,7 +63,7 @@ static __global__ void attention_clear_rows(gp_attention a) {
 
 gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a) {
   const int64_t blocks = blocks_for(a->batches * a->heads * a->queries, THREADS / LANES);
-  if (blocks > INT32_MAX) return too_many(a);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, attention_clear_rows, (unsigned)blocks, THREADS, 0, *a);
 }
 
@@ -110,7 +104,7 @@ template <typename T>
 static gp_status launch_add(gp_gpu *gpu, const gp_attention *a, const float *const by_head[2]) {
   const int64_t packs = a->batches * a->groups * a->keys * (a->width / PACK);
   const int64_t blocks = blocks_for(packs, THREADS);
-  if (blocks > INT32_MAX) return too_many(a);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
   GP_GPU_TRY(
       GP_LAUNCH(gpu, attention_add_heads<T>, (unsigned)blocks, THREADS, 0, *a, a->d_k, by_head[0]));
   return GP_LAUNCH(gpu, attention_add_heads<T>, (unsigned)blocks, THREADS, 0, *a, a->d_v,

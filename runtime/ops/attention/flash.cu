@@ -168,12 +168,16 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
+gp_status gp_flash_too_many(const gp_attention *a) {
+  return gp_gpu_fail(GP_EUNSUPPORTED,
+                     "attention: %lld heads of %lld queries and %lld keys are too many",
+                     (long long)(a->batches * a->heads), (long long)a->queries, (long long)a->keys);
+}
+
 template <typename T, int CHUNKS> static gp_status launch(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
   const int64_t blocks = count_blocks(a, {a->heads, a->queries, CHUNKS * n}, n);
-  if (blocks == 0)
-    return gp_gpu_fail(GP_EUNSUPPORTED, "attention: %lld heads of %lld queries are too many",
-                       (long long)(a->batches * a->heads), (long long)a->queries);
+  if (blocks == 0) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, (attention_forward<T, CHUNKS>), (unsigned)blocks, threads,
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }

@@ -179,17 +179,11 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
-static gp_status too_many(const gp_attention *a) {
-  return gp_gpu_fail(GP_EUNSUPPORTED,
-                     "attention: %lld heads of %lld queries and %lld keys are too many",
-                     (long long)(a->batches * a->heads), (long long)a->queries, (long long)a->keys);
-}
-
 template <typename T> static gp_status launch_delta(gp_gpu *gpu, const gp_attention *a) {
   const int64_t rows = a->batches * a->heads * a->queries;
   const int64_t blocks = (rows + DELTA_WARPS - 1) / DELTA_WARPS;
   if (blocks == 0) return GP_OK;
-  if (blocks > INT32_MAX) return too_many(a);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, attention_delta<T>, (unsigned)blocks, DELTA_WARPS * WARP, 0, *a);
 }
 
@@ -197,7 +191,7 @@ template <typename T, int CHUNKS>
 static gp_status launch_dk_dv(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
   const int64_t blocks = count_blocks(a, {a->groups, a->keys, CHUNKS * n}, n);
-  if (blocks == 0) return too_many(a);
+  if (blocks == 0) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, (attention_dk_dv<T, CHUNKS>), (unsigned)blocks, threads,
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }
@@ -206,7 +200,7 @@ template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const 
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
   const int64_t blocks = count_blocks(a, {a->heads, a->queries, CHUNKS * n}, n);
   if (a->queries == 0) return GP_OK;
-  if (blocks == 0) return too_many(a);
+  if (blocks == 0) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, (attention_dq<T, CHUNKS>), (unsigned)blocks, threads,
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }
@@ -215,7 +209,6 @@ template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const 
 template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows;
   const bool narrow = a->width <= n;
-  GP_GPU_TRY(launch_delta<T>(gpu, a));
   GP_GPU_TRY(narrow ? (launch_dk_dv<T, 1>(gpu, a)) : (launch_dk_dv<T, 2>(gpu, a)));
   if (narrow) return launch_dq<T, 1>(gpu, a);
   return a->width <= 2 * n ? launch_dq<T, 2>(gpu, a) : launch_dq<T, 4>(gpu, a);
@@ -224,6 +217,11 @@ template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attentio
 size_t gp_flash_scratch(const gp_attention *a) {
   const size_t rows = (size_t)(a->batches * a->heads * a->queries);
   return a->backward ? rows * (a->dtype == GP_F64 ? sizeof(double) : sizeof(float)) : 0;
+}
+
+gp_status gp_flash_delta(gp_gpu *gpu, const gp_attention *a) {
+  GP_BY_FLOAT(a->dtype, return launch_delta<T>(gpu, a));
+  return GP_OK;
 }
 
 gp_status gp_flash_backward(gp_gpu *gpu, const gp_attention *a) {
