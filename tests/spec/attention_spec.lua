@@ -91,6 +91,17 @@ describe("gp.attention", function()
     assert(gp.equal(y, gp.attention(q, k, v, { mask = bias })))
   end)
 
+  local function takes_single(device)
+    for _, dtype in ipairs { "bf16", "f16" } do
+      local x, bias = gp.randn({ 1, 2, 9, 8 }, { dtype = dtype }):to(device), gp.randn({ 1, 1, 9, 9 }, { dtype = dtype })
+      local same, single = bias:to(device), bias:to("f32"):to(device)
+      assert(gp.equal(gp.attention(x, x, x, { mask = same }), gp.attention(x, x, x, { mask = single })))
+    end
+  end
+
+  it("takes numbers of f32 beside halves", function() takes_single("cpu") end)
+  on_gpu("takes them on GPUs", function() takes_single("cuda:0") end)
+
   it("gives zeros to queries that see nothing", function()
     local x, none = gp.randn { 2, 1, 3, 4 }, gp.zeros({ 1, 1, 1, 3 }, { dtype = "bool" })
     assert(gp.equal(gp.zeros { 2, 1, 3, 4 }, gp.attention(x, x, x, { mask = none })))

@@ -20,8 +20,8 @@ local OPTIONS = {
 --- values serves H / G neighbouring heads of queries (G = 1: multi-query attention).
 ---
 --- mask: [B, H, T, S], where the first three may be 1; bool, true where a query may attend to a key, or
---- of the dtype of q (or f32), added to the scaled scores, where -1e30 and less hides the key. No
---- gradient flows into it. A query that is left without keys gives zeros, and takes and gives no gradient.
+--- of the dtype of q (for bf16 and f16 also f32), added to the scaled scores, where -1e30 and less hides
+--- the key. No gradient flows into it. A query that is left without keys gives zeros, and takes and gives no gradient.
 --- With causal, query i sees the keys 1 .. i, counted from the first of each also where T and S differ;
 --- with a mask too, both must allow.
 ---
