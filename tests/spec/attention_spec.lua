@@ -93,7 +93,8 @@ describe("gp.attention", function()
 
   local function takes_single(device)
     for _, dtype in ipairs { "bf16", "f16" } do
-      local x, bias = gp.randn({ 1, 2, 9, 8 }, { dtype = dtype }):to(device), gp.randn({ 1, 1, 9, 9 }, { dtype = dtype })
+      local x = gp.randn({ 1, 2, 9, 8 }, { dtype = dtype }):to(device)
+      local bias = gp.randn({ 1, 1, 9, 9 }, { dtype = dtype })
       local same, single = bias:to(device), bias:to("f32"):to(device)
       assert(gp.equal(gp.attention(x, x, x, { mask = same }), gp.attention(x, x, x, { mask = single })))
     end

@@ -16,6 +16,7 @@ static const char *const dx_roles[] = {"gradient", "query", "key", "value",
 
 enum { MASK = 3, DX_MASK = 6 }; /* the inputs that may be left out */
 
+/* Each head of keys serves a run of heads of queries, all runs of one length. */
 static gp_status check_groups(const gp_sig *sig, const char *const *role, int first) {
   const gp_shape *q = &sig->in[first]->shape, *k = &sig->in[first + 1]->shape;
   char text[GP_SHAPE_TEXT], other[GP_SHAPE_TEXT];
@@ -147,6 +148,7 @@ static gp_flash_mask mask_of(const gp_call *call, int i) {
   return (gp_flash_mask){{call->in[i].data, step[0], step[1], step[2], step[3]}, m->dtype};
 }
 
+/* All but the operands. */
 static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_shape *k) {
   gp_flash f = {.dtype = call->out[0].meta->dtype,
                 .batches = q->dim[0],
@@ -159,6 +161,7 @@ static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_
   return f;
 }
 
+/* q, k, v, mask -> o, lse */
 static gp_flash describe(const gp_call *call) {
   gp_flash f = describe_shape(call, &call->in[0].meta->shape, &call->in[1].meta->shape);
   for (int i = 0; i < 3; i++) f.in[GP_FLASH_Q + i] = heads(&call->in[i]);

@@ -14,6 +14,7 @@ static const char *const roles[] = {"qkv"}, *const dx_roles[] = {"gradient", "qk
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
+/* Where no number of heads of keys is given there are as many as of queries. */
 static gp_status check_heads(const gp_attrs *attr) {
   const long long heads = attr->i[2], groups = attr->i[3];
   if (heads < 1) return gp_fail(GP_EINVAL, "heads is %lld, expected 1 or more", heads);
@@ -22,6 +23,7 @@ static gp_status check_heads(const gp_attrs *attr) {
                  groups, heads);
 }
 
+/* In the shortest words for the heads that there are. */
 static gp_status wrong_width(const gp_qkv *p, const char *role, const gp_shape *qkv) {
   const long long heads = p->heads, groups = p->groups;
   char text[GP_SHAPE_TEXT];
@@ -118,6 +120,7 @@ static gp_flash describe_qkv(const gp_call *call, const gp_arg *qkv) {
   return f;
 }
 
+/* qkv -> o, lse */
 static gp_flash describe(const gp_call *call) {
   gp_flash f = describe_qkv(call, &call->in[0]);
   f.in[GP_FLASH_O] = heads(&f, &call->out[0], 0);
@@ -125,6 +128,7 @@ static gp_flash describe(const gp_call *call) {
   return f;
 }
 
+/* do, qkv, o, lse -> dqkv: the gradient of each part is written where the part lies in qkv. */
 static gp_flash describe_dx(const gp_call *call) {
   gp_flash f = describe_qkv(call, &call->in[1]);
   f.backward = true;

@@ -12,6 +12,7 @@ template <typename C> struct running { C top[STEP], sum[STEP]; };
 
 /* ---- a tile of scores ---------------------------------------------------------------------- */
 
+/* Products to scores. */
 template <typename T, int N>
 static __device__ void scale_and_mask(const gp_attention &a, const char *mask, int64_t query,
                                       int64_t key, gp_compute<T> s[STEP][STEP]) {
@@ -58,6 +59,7 @@ template <typename C, int N> static __device__ C exponentials(running<C> &r, int
   return factor;
 }
 
+/* After the sums: what is dropped counts in them. */
 template <typename C, int N>
 static __device__ void drop(const dropout<C> &d, int64_t query, int64_t key, C s[STEP][STEP]) {
   const place<N> at;

@@ -76,6 +76,7 @@ static __device__ inline void gradient(const gp_attention &a, const head<T> &x, 
   ds = p * (ds * factor - delta);
 }
 
+/* The gradient of a score is scaled as the score was; here, where there are fewer numbers. */
 template <typename C> static __device__ inline void scale_tile(C o[STEP][STEP], double scale) {
   for (int i = 0; i < STEP * STEP; i++) o[i / STEP][i % STEP] *= C(scale);
 }
@@ -131,6 +132,7 @@ static __device__ void gradients(const gp_attention &a, const head<T> &x, int64_
   }
 }
 
+/* A causal walk ends at the last key that the last query of the tile sees. */
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
     attention_dq(gp_attention a) {
@@ -153,6 +155,8 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
 
 /* ---- dk and dv ----------------------------------------------------------------------------- */
 
+/* A causal walk begins at the first query that sees the first key of the tile. A block has its keys to itself
+ * for all heads that share them: the order of the sums is that of the loops. */
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS))
     attention_dk_dv(gp_attention a) {
@@ -187,6 +191,7 @@ template <typename T> static gp_status launch_delta(gp_gpu *gpu, const gp_attent
   return GP_LAUNCH(gpu, attention_delta<T>, (unsigned)blocks, DELTA_WARPS * WARP, 0, *a);
 }
 
+/* There is at least one key (infer sees to that): no blocks are too many. */
 template <typename T, int CHUNKS>
 static gp_status launch_dk_dv(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);

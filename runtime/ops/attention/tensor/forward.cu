@@ -62,6 +62,7 @@ static __device__ inline void soften(running_rows &r, strip s, float out[D / 8][
 
 /* ---- a tile of scores ---------------------------------------------------------------------- */
 
+/* Products to scores. */
 template <typename T>
 static __device__ inline void mask_scores(const gp_attention &a, const char *mask, int64_t query,
                                           int64_t key, strip s) {
@@ -72,6 +73,7 @@ static __device__ inline void mask_scores(const gp_attention &a, const char *mas
       s[c][e] = score_of<T>(a, mask, query + row_of(e), key + column_of(c, e), s[c][e]);
 }
 
+/* After the sums: what is dropped counts in them. */
 static __device__ inline void drop(const kept_tile &kept, const dropout<float> &d, strip s) {
   if (!d.on) return;
 #pragma unroll
@@ -97,6 +99,8 @@ static __device__ inline float finish_row(const gp_attention &a, const work &w, 
   return none ? 0 : 1 / r.sum[half];
 }
 
+/* Two barriers a tile: it is there, and it is no longer read. Several blocks of a multiprocessor hide each other's
+ * waits for memory. */
 template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS) attention_tensor_forward(gp_attention a) {
   typedef forward_tiles<T, D> shared;
