@@ -34,6 +34,7 @@ typedef struct sample {
 #define I1(a)          V('i', 1, a)
 #define I2(a, b)       V('i', 2, a, b)
 #define B2(a, b)       V('b', 2, a, b)
+#define B4(a, b, c, d) V('b', 4, a, b, c, d)
 #define ATTR(...)                                                                                  \
   {                                                                                                \
     .i = { __VA_ARGS__ }                                                                           \
@@ -135,10 +136,23 @@ static const sample samples[] = {
      {.i = {2, 1}, .f = {0.3}},
      {F4(2, 3, 70, 4), F4(2, 3, 70, 4), F4(2, 3, 80, 4), F4(2, 3, 80, 4), F4(2, 3, 70, 4),
       F3(2, 3, 70)}},
+    {GP_OP_attention, {.i = {2, 1}}, {F4(2, 4, 70, 4), F4(2, 2, 70, 4), F4(2, 2, 70, 4)}},
+    {GP_OP_attention, NONE, {F4(2, 2, 5, 4), F4(2, 2, 70, 4), F4(2, 2, 70, 4), B4(2, 1, 1, 70)}},
+    {GP_OP_attention,
+     {.i = {2, 1}, .f = {0.3}},
+     {F4(2, 2, 70, 4), F4(2, 1, 70, 4), F4(2, 1, 70, 4), F4(1, 2, 70, 70)}},
+    {GP_OP_attention_dx,
+     {.i = {2, 1}},
+     {F4(1, 4, 70, 4), F4(1, 4, 70, 4), F4(1, 2, 70, 4), F4(1, 2, 70, 4), F4(1, 4, 70, 4),
+      F3(1, 4, 70), B4(1, 4, 70, 70)}},
     {GP_OP_attention_qkv, {.i = {2, 1, 3}, .f = {0.3}}, {F3(2, 70, 36)}},
+    {GP_OP_attention_qkv, {.i = {2, 1, 4, 2}}, {F3(2, 70, 32)}},
     {GP_OP_attention_qkv_dx,
      {.i = {2, 1, 3}, .f = {0.3}},
      {F3(2, 70, 12), F3(2, 70, 36), F3(2, 70, 12), F3(2, 3, 70)}},
+    {GP_OP_attention_qkv_dx,
+     {.i = {2, 1, 4, 1}},
+     {F3(2, 70, 16), F3(2, 70, 24), F3(2, 70, 16), F3(2, 4, 70)}},
     {GP_OP_cross_entropy, {.f = {0.1}}, {F2(150, 5), I1(150)}},
     {GP_OP_cross_entropy, ATTR(1, 2), {F3(10, 15, 5), I2(10, 15)}},
     {GP_OP_cross_entropy_dx, ATTR(1, 2), {F2(150, 5), I1(150), F1(150), F1(150)}},
