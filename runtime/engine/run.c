@@ -52,7 +52,7 @@ static gp_status wait_for_inputs(gp_worker *worker, const gp_plan *plan, const p
     if (use->wait) gp_worker_await(worker, &s.state->published, s.round + 1);
     if (use->acquire) gp_worker_await(worker, &s.state->released, s.round * parties);
     if (!plan->wiring || status) continue;
-    status = use->wait ? gp_link_receive(worker, plan, s.edge, s.number, task->stage)
+    status = use->wait ? gp_link_receive(worker, plan, s.edge, s.number, task->copy)
                        : gp_link_acquire(worker, plan, s.edge, s.number);
   }
   return status;
@@ -75,7 +75,7 @@ static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const plac
     slot s = slot_of(plan, use->edge, at->micro);
     if (use->publish) mark = gp_link_publish(worker, plan, s.edge, s.number);
     if (mark && !status) status = mark;
-    if (use->release) mark = gp_link_release(worker, plan, s.edge, s.number, task->stage);
+    if (use->release) mark = gp_link_release(worker, plan, s.edge, s.number);
     if (mark && !status) status = mark;
   }
   return status;

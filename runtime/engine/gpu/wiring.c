@@ -33,27 +33,12 @@ static gp_status make_event(const gp_lane *lane, gp_gpu_event **event) {
   return gp_lane_is_gpu(lane) ? lane->api->event_new(lane->gpu, false, event) : GP_OK;
 }
 
-/* What comes to a CPU device, and what goes through the host, is noted by the courier that brings it. */
-static gp_status make_courier_events(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_link *link,
-                                     int32_t to) {
-  const gp_lane *lane = gp_wiring_lane(w, to);
-  for (int32_t from = 0; from < w->device_count; from++) {
-    gp_gpu *courier = w->devices[to].courier[from];
-    if (!courier || !is_party(plan, edge, from)) continue;
-    gp_gpu_event **event = gp_lane_is_gpu(lane) ? &link->sent[to] : &link->arrived[to];
-    return *event ? GP_OK : w->api->event_new(courier, false, event);
-  }
-  return GP_OK;
-}
-
 static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_link *link) {
   size_t devices = (size_t)w->device_count;
-  int32_t readers = gp_plan_edge(plan, edge)->to_count;
-  GP_TRY(gp_alloc_array((size_t)readers + 1, sizeof(int32_t), (void **)&link->taker));
   link->maker = -1;
-  for (int32_t i = 0; i <= readers; i++) link->taker[i] = -1;
+  GP_TRY(gp_alloc_array(devices, sizeof(bool), (void **)&link->has));
+  GP_TRY(gp_alloc_array(devices, sizeof(bool), (void **)&link->used));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->made));
-  GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->sent));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->arrived));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->freed));
   for (int32_t d = 0; d < w->device_count; d++) {
@@ -61,7 +46,6 @@ static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_l
     GP_TRY(make_event(gp_wiring_lane(w, d), &link->made[d]));
     GP_TRY(make_event(gp_wiring_lane(w, d), &link->arrived[d]));
     GP_TRY(make_event(gp_wiring_lane(w, d), &link->freed[d]));
-    GP_TRY(make_courier_events(w, plan, edge, link, d));
   }
   return GP_OK;
 }
@@ -100,13 +84,15 @@ static gp_status make_staging(gp_wiring *w, const gp_plan *plan, int32_t to, int
 
 static gp_status make_couriers(gp_wiring *w, const gp_plan *plan, int32_t to) {
   gp_wired_device *device = &w->devices[to];
-  GP_TRY(gp_alloc_array((size_t)w->device_count, sizeof(gp_gpu *), (void **)&device->courier));
+  GP_TRY(gp_alloc_array((size_t)w->device_count, sizeof(gp_courier), (void **)&device->courier));
   GP_TRY(gp_alloc_array((size_t)w->edge_count + 1, sizeof(char *), (void **)&device->staging));
   for (int32_t from = 0; from < w->device_count; from++) {
     gp_device_name name;
+    gp_courier *courier = &device->courier[from];
     if (!needs_courier(w, plan, to, from)) continue;
     GP_TRY(gp_device_parse(gp_wiring_lane(w, from)->name, &name));
-    GP_TRY(w->api->open(&name.spec, &device->courier[from]));
+    GP_TRY(w->api->open(&name.spec, &courier->gpu));
+    GP_TRY(w->api->event_new(courier->gpu, false, &courier->brought));
     GP_TRY(make_staging(w, plan, to, from));
   }
   return GP_OK;
@@ -231,9 +217,9 @@ static void free_events(const gp_wiring *w, gp_gpu_event **events, int32_t count
 }
 
 static void free_link(const gp_wiring *w, gp_link *link) {
-  gp_free(link->taker);
+  gp_free(link->has);
+  gp_free(link->used);
   free_events(w, link->made, w->device_count);
-  free_events(w, link->sent, w->device_count);
   free_events(w, link->arrived, w->device_count);
   free_events(w, link->freed, w->device_count);
 }
@@ -243,8 +229,11 @@ static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
   int32_t tasks = plan->first[d + 1] - plan->first[d];
   for (int32_t t = 0; device->replays && t < tasks; t++)
     if (device->replays[t].graph) w->api->graph_free(device->replays[t].graph);
-  for (int32_t from = 0; device->courier && from < w->device_count; from++)
-    if (device->courier[from]) w->api->close(device->courier[from]);
+  for (int32_t from = 0; device->courier && from < w->device_count; from++) {
+    gp_courier *courier = &device->courier[from];
+    if (courier->brought) w->api->event_free(courier->brought);
+    if (courier->gpu) w->api->close(courier->gpu);
+  }
   for (int32_t e = 0; device->staging && e < w->edge_count; e++)
     if (device->staging[e]) w->api->host_free(device->staging[e]);
   if (device->pinned) w->api->host_free(device->pinned);
