@@ -574,6 +574,13 @@ typedef struct gp_plan_spec {
  * GP_ESCHEDULE where the schedule does not fit the pipeline; those of the gradient rules. */
 gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
 void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
+/* The bytes that the runs of such a plan would take on each device, with this mode: bytes[devices of the
+ * pipeline]. Nothing is taken or kept. Ownership and errors: as above. */
+gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_checkpoint checkpoint,
+                          size_t *bytes);
+/* What a device has left for plans; SIZE_MAX where that is not known: on the host. Errors: GP_EDEVICE. */
+gp_status gp_pipeline_free_bytes(const gp_pipeline *pipeline, int device, size_t *bytes);
+
 /* What crosses a cut: a value that one stage makes and others read. */
 typedef struct gp_edge_info {
   const char *label; /* of the layer that makes it, borrowed from the plan */

@@ -15,6 +15,9 @@ gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
   return box->pipeline;
 }
 
+/* In the order of gp_checkpoint. */
+static const char *const checkpoints[] = {"never", "always", "except_last", NULL};
+
 /* ---- new ----------------------------------------------------------------------------------- */
 
 /* devices = {{name, threads}, ...} */
@@ -39,7 +42,6 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
  * placement (stage after stage), copies, checkpoint, seed, finite, watchdog (seconds, 0: off), tf32,
  * loss_scale = {scale, growth, backoff, min, window} or nil} -> pipeline */
 static int pipeline_new(lua_State *L) {
-  static const char *const modes[] = {"never", "always", "except_last", NULL};
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
   gp_pipeline_spec spec = {.stage_count = (int)gp_lua_int_field(L, 1, "stages", 1),
@@ -52,7 +54,7 @@ static int pipeline_new(lua_State *L) {
   lua_getfield(L, 1, "watchdog");
   spec.watchdog = luaL_optnumber(L, -1, 0);
   lua_getfield(L, 1, "checkpoint");
-  spec.checkpoint = (gp_checkpoint)luaL_checkoption(L, -1, "except_last", modes);
+  spec.checkpoint = (gp_checkpoint)luaL_checkoption(L, -1, "except_last", checkpoints);
   lua_getfield(L, 1, "stage_of");
   spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
   lua_getfield(L, 1, "placement");
@@ -109,26 +111,65 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   }
 }
 
-/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss} -> plan (a light pointer) */
-static int pipeline_plan(lua_State *L) {
+/* The fields of argument 2. Nothing may raise between this and the build. */
+static void check_plan_spec(lua_State *L, gp_plan_spec *spec) {
   static const char *const kinds[] = {"step", "split", "evaluate", "forward", NULL};
-  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
-  gp_plan *plan;
-  gp_plan_spec spec = {.sum_loss = gp_lua_flag_field(L, 2, "sum_loss")};
+  *spec = (gp_plan_spec){.sum_loss = gp_lua_flag_field(L, 2, "sum_loss")};
   lua_settop(L, 2);
   lua_getfield(L, 2, "kind");
-  spec.kind = (gp_plan_kind)luaL_checkoption(L, 3, NULL, kinds);
+  spec->kind = (gp_plan_kind)luaL_checkoption(L, 3, NULL, kinds);
   lua_getfield(L, 2, "schedule");
-  spec.schedule = gp_lua_check_schedule(L, 4);
+  spec->schedule = gp_lua_check_schedule(L, 4);
   lua_getfield(L, 2, "shapes");
   for (int k = 0; k < 2; k++) {
-    if (lua_rawgeti(L, 5, k + 1) == LUA_TTABLE) check_plan_shape(L, 6, &spec.shapes[k]);
+    if (lua_rawgeti(L, 5, k + 1) == LUA_TTABLE) check_plan_shape(L, 6, &spec->shapes[k]);
     lua_settop(L, 5);
   }
-  take_traces(L, 5, &spec);
+  take_traces(L, 5, spec);
+}
+
+/* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss} -> plan (a light pointer) */
+static int pipeline_plan(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  gp_plan *plan;
+  gp_plan_spec spec;
+  check_plan_spec(L, &spec);
   gp_status status = gp_plan_build(pipeline, &spec, &plan);
   if (status) return gp_lua_fail(L, status);
   lua_pushlightuserdata(L, plan);
+  return 1;
+}
+
+/* p:measure{as above, and checkpoint} -> bytes per device, in the order of the devices */
+static int pipeline_measure(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  int devices = gp_lua_pipeline_box(L)->devices;
+  gp_plan_spec spec;
+  lua_getfield(L, 2, "checkpoint");
+  gp_checkpoint mode = (gp_checkpoint)luaL_checkoption(L, -1, NULL, checkpoints);
+  size_t *bytes = lua_newuserdatauv(L, (size_t)devices * sizeof *bytes, 0);
+  lua_replace(L, 1); /* kept: the specification is read from the top of the stack */
+  check_plan_spec(L, &spec);
+  gp_status status = gp_plan_measure(pipeline, &spec, mode, bytes);
+  if (status) return gp_lua_fail(L, status);
+  lua_createtable(L, devices, 0);
+  for (int d = 0; d < devices; d++) {
+    lua_pushinteger(L, (lua_Integer)bytes[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
+  return 1;
+}
+
+/* p:free_bytes(device from 1) -> bytes; nil where they are not known */
+static int pipeline_free_bytes(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  int devices = gp_lua_pipeline_box(L)->devices;
+  size_t bytes;
+  int device = (int)gp_lua_check_int(L, 2, "free_bytes: device", 1, devices);
+  gp_status status = gp_pipeline_free_bytes(pipeline, device - 1, &bytes);
+  if (status) return gp_lua_fail(L, status);
+  if (bytes == SIZE_MAX) return 0;
+  lua_pushinteger(L, (lua_Integer)bytes);
   return 1;
 }
 
@@ -170,6 +211,8 @@ static int pipeline_close(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {{"plan", pipeline_plan},
+                                   {"measure", pipeline_measure},
+                                   {"free_bytes", pipeline_free_bytes},
                                    {"drop", pipeline_drop},
                                    {"output_shape", pipeline_output_shape},
                                    {"close", pipeline_close},

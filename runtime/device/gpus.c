@@ -96,6 +96,7 @@ static void open_plugin(void) {
     snprintf(gpus.why, sizeof gpus.why, "%s", gp_error_text());
 }
 
+/* Tried once: a machine does not get a driver while a process runs. */
 gp_status gp_gpus_api(const gp_gpu_api **api) {
   pthread_mutex_lock(&gpus.lock);
   if (!gpus.tried) open_plugin();
@@ -152,6 +153,7 @@ static bool take_part(const char **text, gp_gpu_spec *spec) {
   return take_number(text, &spec->parts) && spec->part < spec->parts;
 }
 
+/* Whether the device is there is asked by gp_device_check. */
 gp_status gp_device_parse(const char *text, gp_device_name *name) {
   const char *at = text;
   gp_device_name made = {.spec = {.parts = 1}};
@@ -168,6 +170,7 @@ gp_status gp_device_parse(const char *text, gp_device_name *name) {
                  text);
 }
 
+/* Says how many there are: positions count from 0. */
 static gp_status check_ordinal(int ordinal) {
   int count;
   GP_TRY(gp_gpus_count(&count));
@@ -187,6 +190,7 @@ gp_status gp_device_check(const char *text) {
 static gpu_home *of(gp_home *home) { return (gpu_home *)home; }
 gp_gpu *gp_home_gpu(gp_home *home) { return of(home)->gpu; }
 
+/* What gp.memory tells: of all blocks that the core took on this GPU. */
 static void count_block(gpu_home *h, int64_t blocks, size_t bytes) {
   pthread_mutex_lock(&gpus.lock);
   h->blocks += blocks;
@@ -195,11 +199,13 @@ static void count_block(gpu_home *h, int64_t blocks, size_t bytes) {
   pthread_mutex_unlock(&gpus.lock);
 }
 
+/* Waits: whoever gets the memory may use it on another stream. */
 static gp_status home_zero(gp_home *home, void *to, size_t bytes) {
   GP_TRY(gpus.api->fill(gp_home_gpu(home), GP_STREAM_COMPUTE, to, 0, bytes));
   return gpus.api->sync(gp_home_gpu(home), GP_STREAM_COMPUTE);
 }
 
+/* The driver waits for work that still uses it. */
 static void home_free(gp_home *home, void *memory, size_t bytes) {
   gpus.api->free(gp_home_gpu(home), memory);
   count_block(of(home), -1, bytes);
@@ -218,12 +224,14 @@ static gp_status home_alloc(gp_home *home, size_t bytes, void **memory) {
 
 enum { BOUNCE = 1 << 16 };
 
+/* On the compute stream: behind all that was enqueued there. */
 static gp_status copy_and_wait(gp_home *home, void *to, const void *from, size_t bytes) {
   if (!bytes) return GP_OK;
   GP_TRY(gpus.api->copy(gp_home_gpu(home), GP_STREAM_COMPUTE, to, from, bytes));
   return gpus.api->sync(gp_home_gpu(home), GP_STREAM_COMPUTE);
 }
 
+/* Much is read into the memory that was given, which may be pageable; scripts do so outside steps. */
 static gp_status home_read(gp_home *home, void *to, const void *from, size_t bytes) {
   gpu_home *h = of(home);
   if (bytes > BOUNCE) return copy_and_wait(home, to, from, bytes);
@@ -234,6 +242,7 @@ static gp_status home_read(gp_home *home, void *to, const void *from, size_t byt
   return status;
 }
 
+/* Where it came from may go as soon as this returns. */
 static gp_status home_write(gp_home *home, void *to, const void *from, size_t bytes) {
   gpu_home *h = of(home);
   if (bytes > BOUNCE) return copy_and_wait(home, to, from, bytes);
@@ -258,6 +267,7 @@ gp_status gp_home_scratch(gp_home *home, size_t bytes, void **scratch) {
   return GP_OK;
 }
 
+/* Also of a home whose opening stopped half-way. */
 static void close_home(gpu_home *h) {
   if (h->scratch) gpus.api->free(h->gpu, h->scratch);
   if (h->bounce) gpus.api->host_free(h->bounce);
@@ -266,6 +276,7 @@ static void close_home(gpu_home *h) {
   gp_free(h);
 }
 
+/* A GPU of its own beside the lanes: the script's thread does not share a stream with workers. */
 static gp_status open_home(int ordinal) {
   gpu_home *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
@@ -291,6 +302,7 @@ gp_status gp_gpus_home(int ordinal, gp_home **home) {
   return GP_OK;
 }
 
+/* A home that still has blocks stays: somebody holds a tensor there. */
 void gp_gpus_close(void) {
   for (int i = 0; i < MOST_GPUS; i++) {
     gpu_home *h = gpus.homes[i];
@@ -300,6 +312,7 @@ void gp_gpus_close(void) {
   }
 }
 
+/* By the name that scripts use; "cpu" is the host's memory. */
 gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **moved) {
   gp_device_name name;
   gp_home *home = NULL;

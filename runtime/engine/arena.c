@@ -3,6 +3,7 @@
  * One block each, so that an update is one pass and a version of the weights one copy. Programs know
  * offsets only: which arena, copy or version they work on is settled when they run (frame.c).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -106,7 +107,12 @@ gp_status gp_arenas_new(gp_pipeline *p) {
   GP_TRY(gp_alloc_array(stages, sizeof(gp_arena), (void **)&p->arenas));
   GP_TRY(gp_alloc_array(stages, sizeof(size_t), (void **)&p->value_bytes));
   GP_TRY(gp_alloc_array(params, sizeof(size_t), (void **)&p->param_offset));
-  for (int32_t s = 0; s < p->stage_count; s++) GP_TRY(fill_arena(p, s));
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    char what[64];
+    gp_status status = fill_arena(p, s);
+    snprintf(what, sizeof what, "the parameters and gradients of stage %d", (int)s);
+    if (status) return status == GP_ENOMEM ? gp_fail_prefix(status, what) : status;
+  }
   return GP_OK;
 }
 

@@ -18,6 +18,7 @@ enum { WAIT_NS = 100000000 };
 
 /* ---- room ---------------------------------------------------------------------------------- */
 
+/* Its arrays; the tensors were given back when the mini-batch was over. */
 static void free_feed(gp_feed *feed) {
   gp_free(feed->blocks);
   gp_free(feed->results);
@@ -26,6 +27,7 @@ static void free_feed(gp_feed *feed) {
   *feed = (gp_feed){0};
 }
 
+/* No run is on: the ring is empty. */
 void gp_feeds_free(gp_pipeline *p) {
   for (int32_t i = 0; i < p->run.feed_room; i++) free_feed(&p->run.feeds[i]);
   gp_free(p->run.feeds);
@@ -33,6 +35,7 @@ void gp_feeds_free(gp_pipeline *p) {
   p->run.feed_room = p->run.feed_micros = p->run.feed_groups = 0;
 }
 
+/* Arrays for the largest plan so far: groups may be none. */
 static gp_status make_feed(gp_feed *feed, size_t micros, size_t groups) {
   GP_TRY(gp_alloc_array(micros, sizeof(gp_step_block), (void **)&feed->blocks));
   GP_TRY(gp_alloc_array(micros, sizeof(gp_micro_result), (void **)&feed->results));
@@ -93,6 +96,7 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_feed *feed, uint32_
   }
 }
 
+/* What the caller gave, and what the kernels will read of it. */
 static void fill_feed(gp_pipeline *p, const gp_run *run, gp_feed *feed, const gp_run_args *args) {
   feed->input_count = args->input_count;
   feed->target_count = args->target_count;
@@ -113,6 +117,7 @@ static void retain(gp_feed *feed) {
   for (int i = 0; i < feed->target_count; i++) gp_tensor_retain(feed->targets[i]);
 }
 
+/* Once: counts of zero say that nothing is held. */
 static void release(gp_feed *feed) {
   for (int i = 0; i < feed->input_count; i++) gp_tensor_free(feed->inputs[i]);
   for (int i = 0; i < feed->target_count; i++) gp_tensor_free(feed->targets[i]);
@@ -130,6 +135,7 @@ static void reset_channels(gp_plan *plan) {
     }
 }
 
+/* Whatever keeps a pipeline from running, before anything is touched. */
 static gp_status check_ready(const gp_pipeline *p) {
   if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
   if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
@@ -199,6 +205,7 @@ void gp_run_progress(gp_run *run) {
   gp_wake_word(&run->progress, INT_MAX);
 }
 
+/* Workers that wait at it are woken. */
 static void open_gate(gp_pipeline *p, uint32_t gate) {
   atomic_store(&p->run.gate, gate);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);

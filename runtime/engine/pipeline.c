@@ -13,6 +13,7 @@
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* The functions from here on are what plans ask of devices (plan.h). */
 static const gp_lane *lane_of(void *pipeline, int32_t device) {
   return &((gp_pipeline *)pipeline)->workers[device].lane;
 }
@@ -34,6 +35,7 @@ static gp_status take(void *pipeline, int32_t device, size_t bytes, void **memor
   return GP_OK;
 }
 
+/* The size was told by take: a lane counts what it holds. */
 static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
   const gp_lane *lane = lane_of(pipeline, device);
   const gp_gpu_api *api = gpu_api(pipeline);
@@ -43,6 +45,7 @@ static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
     api->host_free(memory);
 }
 
+/* Devices of one memory read each other's slots in place. */
 static bool shares(void *pipeline, int32_t a, int32_t b) {
   return gp_lane_shares(lane_of(pipeline, a), lane_of(pipeline, b));
 }
@@ -51,36 +54,43 @@ static bool is_gpu(void *pipeline, int32_t device) {
   return gp_lane_is_gpu(lane_of(pipeline, device));
 }
 
+/* CPU kernels settle nothing before they run. */
 static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call *call,
                          size_t *scratch) {
   const gp_lane *lane = lane_of(pipeline, device);
   return lane->api->prepare(lane->gpu, op, call, scratch);
 }
 
+/* The wiring knows the plan's edges, so it goes first. */
 static void free_plan(gp_plan *plan) {
   gp_wiring_free(plan);
   gp_plan_free(plan);
 }
 
+/* Everything that a plan needs to know of this pipeline. */
+static gp_plan_env env_of(gp_pipeline *p) {
+  return (gp_plan_env){.context = p,
+                       .value = gp_arena_value,
+                       .slot = gp_arena_slot,
+                       .packed = gpu_api(p) ? NULL : gp_arena_packed, /* all must agree */
+                       .take = take,
+                       .give = give,
+                       .shares = shares,
+                       .is_gpu = is_gpu,
+                       .prepare = prepare,
+                       .stage_of = p->stage_of,
+                       .value_bytes = p->value_bytes,
+                       .layer_count = p->layer_count,
+                       .stage_count = p->stage_count,
+                       .device_count = p->device_count,
+                       .checkpoint = p->checkpoint,
+                       .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
+                       .finite = p->finite};
+}
+
 /* The workers make room for it now, so that running it allocates nothing. */
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
-  gp_plan_env env = {.context = p,
-                     .value = gp_arena_value,
-                     .slot = gp_arena_slot,
-                     .packed = gpu_api(p) ? NULL : gp_arena_packed, /* all must agree */
-                     .take = take,
-                     .give = give,
-                     .shares = shares,
-                     .is_gpu = is_gpu,
-                     .prepare = prepare,
-                     .stage_of = p->stage_of,
-                     .value_bytes = p->value_bytes,
-                     .layer_count = p->layer_count,
-                     .stage_count = p->stage_count,
-                     .device_count = p->device_count,
-                     .checkpoint = p->checkpoint,
-                     .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
-                     .finite = p->finite};
+  gp_plan_env env = env_of(p);
   gp_plan *made;
   size_t n = (size_t)p->plan_count;
   GP_TRY(gp_plan_make(&env, spec, &made));
@@ -92,6 +102,25 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   if (status) return free_plan(made), status;
   *plan = p->plans[p->plan_count++] = made;
   return GP_OK;
+}
+
+gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_checkpoint checkpoint,
+                          size_t *bytes) {
+  gp_plan_env env = env_of(p);
+  gp_plan *made;
+  env.checkpoint = checkpoint;
+  env.measure = true;
+  GP_TRY(gp_plan_make(&env, spec, &made));
+  for (int32_t d = 0; d < p->device_count; d++)
+    bytes[d] = d < made->device_count ? made->device_bytes[d] : 0;
+  free_plan(made);
+  return GP_OK;
+}
+
+gp_status gp_pipeline_free_bytes(const gp_pipeline *p, int device, size_t *bytes) {
+  const gp_lane *lane = &p->workers[device].lane;
+  *bytes = SIZE_MAX;
+  return gp_lane_is_gpu(lane) ? lane->api->free_bytes(lane->gpu, bytes) : GP_OK;
 }
 
 /* The records of the last run go with it. A lost worker may be in the middle of it. */

@@ -46,14 +46,17 @@ typedef struct message {
   int64_t micro;
 } message;
 
+/* A worker may be writing: whatever is read was true a moment ago. */
 static int64_t read_time(const _Atomic int64_t *word) {
   return atomic_load_explicit((_Atomic int64_t *)word, memory_order_relaxed);
 }
 
+/* Older ones were overwritten. */
 static const gp_event *event_of(const gp_worker *w, size_t number) {
   return &w->events[number % w->event_room];
 }
 
+/* Its phase first, then the event that is not complete yet. */
 static act look(const gp_pipeline *p, int32_t device) {
   gp_worker *w = &p->workers[device];
   const gp_plan *plan = p->run.plan;
@@ -82,12 +85,14 @@ static const gp_slot_state *slot_of(const gp_plan *plan, int32_t edge, int64_t m
   return &channel->states[turn % channel->slots];
 }
 
+/* The value was not published in its round. */
 static bool is_missing(const gp_plan *plan, const gp_use *use, int64_t micro) {
   uint32_t round;
   gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
   return use->wait && atomic_load(&state->published) < round + 1;
 }
 
+/* The slot still holds a value that somebody has to read. */
 static bool is_taken(const gp_plan *plan, const gp_use *use, int64_t micro) {
   uint32_t round;
   gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
@@ -167,6 +172,7 @@ static void put_barrier(writer *w, const gp_pipeline *p, int32_t device) {
       (int)arrived - ((int)mine - 1) * (int)parties, (int)parties);
 }
 
+/* Which message, from where, and what its maker does instead. */
 static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act *a) {
   const gp_plan *plan = p->run.plan;
   const gp_task *task = &plan->tasks[a->task];
@@ -193,6 +199,7 @@ static void put_time(writer *w, const act *a, int64_t now) {
   if (a->since > 0 && a->since <= now) put(w, " for %.1f s", 1e-9 * (double)(now - a->since));
 }
 
+/* The last actions that were over, oldest first. */
 static void put_before(writer *w, const gp_pipeline *p, int32_t device) {
   gp_worker *worker = &p->workers[device];
   const gp_plan *plan = p->run.plan;
@@ -208,6 +215,7 @@ static void put_before(writer *w, const gp_pipeline *p, int32_t device) {
   }
 }
 
+/* One line: what it does, since when, and what it did before. */
 static void put_device(writer *w, const gp_pipeline *p, int32_t device, int64_t now) {
   static const char *const words[] = {[NOT_BEGUN] = "not begun",
                                       [AT_GATE] = "waiting for the next mini-batch",

@@ -129,11 +129,14 @@ static gp_status execute_named(gp_worker *worker, const gp_plan *plan, const gp_
   return status;
 }
 
-static gp_status compute_on_gpu(gp_worker *worker, const gp_plan *plan, const gp_task *task,
+static gp_status compute_on_gpu(gp_worker *worker, const gp_run *run, const gp_task *task,
                                 int64_t micro) {
+  const gp_plan *plan = run->plan;
   int64_t own = micro % plan->step_micros;
-  GP_TRY(gp_desk_await(worker, plan, own));
+  GP_TRY(gp_desk_await(worker, run, micro));
   GP_TRY(execute_named(worker, plan, task, micro));
+  GP_TRY(gp_desk_return(worker, run, task, micro));
+  GP_TRY(gp_desk_prefetch(worker, run));
   if (task->op != GP_ACT_C || own < plan->step_micros - 1) return GP_OK;
   return gp_desk_settle(worker, plan, micro, task->copy);
 }
@@ -145,7 +148,7 @@ static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
   int64_t own = at->micro % plan->step_micros;
   if (!task->program) return GP_OK;
   gp_frame_bind(worker, feed, task, at->micro);
-  if (gp_lane_is_gpu(&worker->lane)) return compute_on_gpu(worker, plan, task, at->micro);
+  if (gp_lane_is_gpu(&worker->lane)) return compute_on_gpu(worker, run, task, at->micro);
   GP_TRY(gp_execute(worker, task->program, gp_feed_block(plan, feed, own, task->copy)));
   if (task->op == GP_ACT_C && own == plan->step_micros - 1) settle_counts(plan, feed, task->copy);
   return GP_OK;
@@ -268,7 +271,8 @@ static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
 static gp_status end_range(gp_worker *worker, gp_run *run, const gp_span_of_tasks *span) {
   const gp_plan *plan = run->plan;
   if (!gp_lane_is_gpu(&worker->lane)) return GP_OK;
-  gp_status status = gp_desk_collect(worker, run, span);
+  gp_status status = gp_desk_flush(worker, run);
+  if (!status) status = gp_desk_collect(worker, run, span);
   if (!status) status = gp_record_settle(worker, span->first_event);
   for (int32_t t = span->first; t < span->end; t++)
     if (plan->tasks[t].micro + span->repeats * plan->step_micros < span->limit)

@@ -47,6 +47,7 @@ static __global__ void change_kernel(gp_batch<change<T>> list, gp_compute<T> fac
   }
 }
 
+/* From is NULL, and so aligned, for a scale. */
 template <typename T> static change<T> change_of(void *to, const void *from, int64_t n) {
   return {(T *)to, (const T *)from, n, gp_is_packed(to) && gp_is_packed(from)};
 }
@@ -122,6 +123,7 @@ static __global__ void join_kernel(gp_batch<squares<T>> list, const double *part
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
+/* Few large partial sums: as many elements each as keep their number within the scratch. */
 template <typename T> static void push_squares(gp_batch<squares<T>> *list, const gp_gpu_run *run) {
   const int64_t tile = (int64_t)THREADS * gp_pack<T>::count, least = tile * SUM_GROUPS;
   int64_t each = (run->n + SUM_BLOCKS - 1) / SUM_BLOCKS;
@@ -149,6 +151,7 @@ static int alike(const gp_gpu_run *runs, int count) {
   return n;
 }
 
+/* By launches of one dtype. */
 gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
   gp_status status = GP_OK;
   for (int i = 0, n; i < count && !status; i += n) {
@@ -158,6 +161,7 @@ gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, doub
   return status;
 }
 
+/* One after the other on the stream: they share the scratch. */
 gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                                   void *scratch) {
   gp_status status = GP_OK;

@@ -20,6 +20,7 @@ template <typename T> struct factors {
   bool far1, decay, first, nesterov; /* far1: weight1 >= 0.5 */
 };
 
+/* In f64, rounded once: as the CPU makes them. */
 template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, int64_t step) {
   factors<T> f = {};
   f.lr = (T)h->lr, f.weight_decay = (T)h->weight_decay;
@@ -110,6 +111,7 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
                 Rule::moments > 1 ? s.v + i : NULL);
 }
 
+/* All that the rule touches must be aligned, or none is read by 16 bytes. */
 template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_slice *s) {
   uintptr_t addresses = (uintptr_t)s->value | (uintptr_t)s->grad;
   if (Rule::moments > 0) addresses |= (uintptr_t)s->moment1;
@@ -142,6 +144,7 @@ static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
   return launch_update<sgd, T>(gpu, f, slices, count);
 }
 
+/* All of them before any is changed. */
 static gp_status check_slices(const gp_optim_slice *slices, int count, int64_t step) {
   for (int i = 0; i < count; i++)
     if (slices[i].dtype != GP_F32 && slices[i].dtype != GP_F64)

@@ -13,6 +13,7 @@ typedef struct printer {
   size_t size, length;
 } printer;
 
+/* Text that is cut where the room ends; its whole length is counted. */
 static void put(printer *p, const char *text) {
   size_t n = strlen(text);
   const char *comma = p->length ? "," : "";
@@ -43,6 +44,7 @@ static void put_message(printer *p, const gp_task *task, const gp_edge *edge, in
   put(p, text);
 }
 
+/* Before the action: values of other devices. */
 static void put_receives(printer *p, int32_t device, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge *edge = gp_plan_edge(p->plan, task->uses[u].edge);
@@ -51,6 +53,7 @@ static void put_receives(printer *p, int32_t device, const gp_task *task) {
   }
 }
 
+/* After the action: values that other devices read. */
 static void put_sends(printer *p, int32_t device, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge *edge = gp_plan_edge(p->plan, task->uses[u].edge);
@@ -104,6 +107,7 @@ void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
                          .bytes = plan->channels[edge].bytes};
 }
 
+/* Slots are counted per kind; bytes are those of one slot. */
 void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info) {
   const gp_slots *s = &plan->slots[gp_plan_holder(plan, stage, copy)];
   size_t dropped = (size_t)s->count[GP_SLOT_DROPPED] * s->bytes[GP_SLOT_DROPPED];

@@ -18,6 +18,7 @@ static bool is_own_edge(const gp_plan *plan, int32_t edge) {
   return plan->shapes[1].own_edges && edge >= plan->shapes[1].first_edge;
 }
 
+/* Edges of both sizes of micro-batches count through. */
 const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge) {
   const gp_shape_plan *shape = &plan->shapes[is_own_edge(plan, edge)];
   return &shape->stages->edges[edge - shape->first_edge];
@@ -31,6 +32,7 @@ static int32_t users_of(const gp_plan *plan, int32_t edge, int32_t *first) {
   return plan->shapes[own].micros;
 }
 
+/* Turns of an edge are counted over the micro-batches that use it. */
 int64_t gp_plan_own_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   int32_t first, users = users_of(plan, edge, &first);
   return micro / plan->step_micros * users + micro % plan->step_micros - first;
@@ -120,6 +122,7 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
       (int)micros, (int)env->device_count);
 }
 
+/* Numbers and empty lists: everything that does not depend on programs. */
 static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   const gp_schedule *s = spec->schedule;
   int32_t micros = spec->shapes[0].micros + spec->shapes[1].micros;

@@ -100,8 +100,67 @@ describe("after a GPU was lost", function()
 end)
 
 describe("a GPU that is too small", function()
+  -- A step of 4,096 rows, then what else the arguments say; in so many bytes.
+  local STEPS = [[
+    local gp = require "gpipe"
+    local layers = {}
+    for i = 1, 16, 2 do layers[i], layers[i + 1] = gp.nn.Linear(256, 256), gp.nn.GELU "tanh" end
+    local function train(device, chunks, mode, rows, schedule)
+      local pipe <close> = gp.pipeline(gp.nn.Sequential(layers), {
+        devices = { "cuda:0", device }, chunks = chunks, checkpoint = mode, schedule = schedule,
+        loss = gp.nn.MSELoss(), seed = 1,
+      })
+      for _, n in ipairs(rows) do
+        local x = gp.zeros { n, 256 }
+        local good, result = pcall(pipe.step, pipe, x, x)
+        io.write(good and "trained " .. n or result, "\n")
+      end
+    end
+  ]]
+
+  local function run(bytes, call)
+    local out, err = child.run({ "-" }, {
+      input = STEPS .. "print(select(2, pcall(train, " .. call .. ")))",
+      environment = { GPIPE_TEST_GPU_MEMORY = ("%d"):format(bytes) },
+    })
+    assert.are.equal("", err)
+    return out
+  end
+
   it("is said to be, with what was wanted and what is free", on_host_form(function()
-    local out = child.run({ "-" }, { input = SCRIPT, environment = { GPIPE_TEST_GPU_MEMORY = "3000" } })
-    assert.matches("cuda:%d: out of memory: wanted [%d.]+ %a+, free are [%d.]+ %a+ of 2.9 KiB", out)
+    local out = child.run({ "-" }, { input = SCRIPT, environment = { GPIPE_TEST_GPU_MEMORY = "300" } })
+    assert.matches("the parameters and gradients of stage 0: cuda:%d: out of memory: wanted [%d.]+ %a+, "
+      .. "free are [%d.]+ %a+ of 300 bytes", out)
+  end))
+
+  it("gets a number of micro-batches that does fit, and goes on", on_host_form(function()
+    local out = run(30e6, "'cuda:1', 2, 'never', {4096, 8}")
+    local chunks = out:match "out of memory: wanted 48.0 MiB, .*; would fit: chunks = (%d+) %([%d.]+ MiB%)\ntrained 8"
+    assert(chunks, out)
+    assert.matches("^trained 4096", run(30e6, ("'cuda:1', %s, 'never', {4096}"):format(chunks)))
+  end))
+
+  it("counts devices that share it together", on_host_form(function()
+    local out = run(30e6, "'cuda:0/0of2', 2, 'never', {4096}")
+    local chunks = out:match "would fit: chunks = (%d+)"
+    assert(chunks, out)
+    assert.matches("^trained 4096", run(30e6, ("'cuda:0/0of2', %s, 'never', {4096}"):format(chunks)))
+  end))
+
+  it("gets a checkpoint mode that does fit", on_host_form(function()
+    local out = run(8e6, "'cuda:1', 16, 'never', {512}, 'gpipe'")
+    assert.matches('would fit: checkpoint = "[%a_]+" %([%d.]+ MiB%)', out)
+    local mode = out:match 'checkpoint = "([%a_]+)"'
+    assert.matches("^trained 512", run(8e6, ("'cuda:1', 16, '%s', {512}, 'gpipe'"):format(mode)))
+  end))
+
+  it("says so where nothing fits", on_host_form(function()
+    assert.matches("no setting of chunks and checkpoint would fit %([%d.]+ MiB at least%)",
+      run(5e6, "'cuda:1', 2, 'never', {4096}"))
+  end))
+
+  it("takes the memory of plans for other shapes", on_host_form(function()
+    assert.are.equal("trained 512\ntrained 640\ntrained 768\ntrained 512\n\n",
+      run(15e6, "'cuda:1', 2, 'never', {512, 640, 768, 512}"))
   end))
 end)

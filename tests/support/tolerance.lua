@@ -46,7 +46,7 @@ return {
   },
   attention = {
     f32 = 4e-6, f64 = 1e-13,
-    why = "two products around a softmax",
+    why = "two products around a softmax (rescaled block by block on a GPU)",
   },
   gradient = {
     f64 = 1e-6,

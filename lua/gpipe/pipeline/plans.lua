@@ -4,6 +4,7 @@
 -- an epoch, evaluation.
 
 local errors = require "gpipe.errors"
+local memory = require "gpipe.pipeline.memory"
 local schedule = require "gpipe.schedule"
 local tracing = require "gpipe.pipeline.tracing"
 
@@ -83,8 +84,9 @@ local function explain(rows, total)
   end
 end
 
-local function build(pipe, kind, inputs, targets)
-  local sizes, m = split(inputs[1].shape[1], pipe.chunks)
+-- What the runtime makes a plan from, for so many micro-batches, and the rows of a larger one.
+local function specify(pipe, kind, inputs, targets, chunks)
+  local sizes, m = split(inputs[1].shape[1], chunks)
   local request = {
     pipe = pipe, training = TRAINING[kind] or false, with_loss = WITH_LOSS[kind] or false,
     inputs = inputs, targets = targets,
@@ -95,19 +97,42 @@ local function build(pipe, kind, inputs, targets)
     spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
   end
   if not pipe.core then errors.raise("%s: forward closed the pipeline that it runs in", kind) end
-  return { handle = pipe.core:plan(spec), kind = kind, rows = sizes[1][1] }
+  return spec, sizes[1][1]
 end
 
--- Forget the plan that was used longest ago.
+-- A plan, or nothing and the error where a device has too little memory.
+local function build(pipe, kind, inputs, targets)
+  local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
+  local good, handle = pcall(pipe.core.plan, pipe.core, spec)
+  if good then return { handle = handle, kind = kind, rows = rows } end
+  if not memory.is_short(handle) then error(handle, 0) end
+  return nil, handle
+end
+
+-- Forget the plan that was used longest ago; false where all of them are in use.
 local function evict(pipe)
   local oldest
   for key, plan in pairs(pipe.plans) do
     local waits = pipe.pending and pipe.pending.plan == plan -- its backward is still to come
     if not waits and (not oldest or plan.used < pipe.plans[oldest].used) then oldest = key end
   end
+  if not oldest then return false end
   pipe.core:drop(pipe.plans[oldest].handle)
   pipe.plans[oldest] = nil
   pipe.plan_count = pipe.plan_count - 1
+  return true
+end
+
+-- With the memory of other plans and of garbage where a device has too little; if that fails, say what would fit.
+local function build_somehow(pipe, kind, inputs, targets)
+  local made = build(pipe, kind, inputs, targets)
+  if made then return made end
+  collectgarbage()
+  repeat until not evict(pipe)
+  local again, message = build(pipe, kind, inputs, targets)
+  if again then return again end
+  local function of(chunks) return (specify(pipe, kind, inputs, targets, chunks)) end
+  error(message .. memory.advise(pipe, of, inputs[1].shape[1], TRAINING[kind] or false), 0)
 end
 
 local function find(pipe, kind, inputs, targets)
@@ -141,7 +166,7 @@ function plans.get(pipe, kind, inputs, targets)
   local plan, key = find(pipe, kind, inputs, targets)
   if not plan then
     if pipe.plan_count >= LIMIT then evict(pipe) end
-    plan = build(pipe, kind, inputs, targets)
+    plan = build_somehow(pipe, kind, inputs, targets)
     pipe.plans[key] = plan
     pipe.plan_count = pipe.plan_count + 1
   end

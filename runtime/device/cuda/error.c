@@ -13,6 +13,7 @@
 
 enum { TEXT = 512 };
 
+/* The core keeps the text of the thread. */
 gp_status gp_gpu_fail(gp_status status, const char *format, ...) {
   char text[TEXT];
   va_list args;
@@ -64,6 +65,7 @@ static bool is_sticky(cudaError_t error) {
   }
 }
 
+/* The context is gone: what is said first is said from now on. */
 static gp_status lose(int ordinal, const char *what) {
   pthread_mutex_lock(&lost_lock);
   if (!atomic_load(&lost[ordinal].set)) {
@@ -99,6 +101,7 @@ gp_status gp_gpu_check(const gp_gpu *gpu, cudaError_t error, const char *doing) 
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
+/* A bad launch shows at once; what a kernel does wrong, at a later call. */
 gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel) {
   cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return GP_OK;

@@ -12,6 +12,7 @@ struct gp_gpu_graph {
   gp_gpu_spec spec;
 };
 
+/* Relaxed would let unsafe calls pass: thread-local mode refuses them on this thread alone. */
 gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   cudaError_t error =
@@ -52,6 +53,7 @@ static gp_status instantiate(gp_gpu *gpu, cudaGraph_t graph, cudaGraphExec_t *ex
   return status;
 }
 
+/* The executable graph is what is launched; the one it was made from is gone. */
 static gp_status keep(gp_gpu *gpu, cudaGraphExec_t exec, gp_gpu_graph **graph) {
   gp_gpu_graph *made = malloc(sizeof *made);
   if (!made) {
@@ -102,6 +104,7 @@ gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
   return status == GP_OK && exec ? keep(gpu, exec, graph) : status;
 }
 
+/* One call, however many kernels. */
 gp_status gp_cuda_launch(gp_gpu *gpu, gp_gpu_graph *graph) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   cudaError_t error = cudaGraphLaunch(graph->exec, gpu->streams[GP_STREAM_COMPUTE]);

@@ -1,8 +1,8 @@
 /* engine/gpu/desk.c - mini-batches to a GPU, losses, counts, outputs and faults back.
  *
  * The desk of a device (plan.h) exists twice, on the GPU and in pinned memory: what goes there lies in
- * front of the fault word, what comes back behind it. A micro-batch's rows are sent on the receive stream
- * while the one before is computed.
+ * front of the fault word, what comes back behind it. A micro-batch's rows are brought to pinned memory and
+ * sent on the receive stream while the one before is computed; outputs leave on the send stream.
  */
 #include <string.h>
 
@@ -15,6 +15,7 @@ typedef struct place {
   char *here, *there;
 } place;
 
+/* Where things lie on the desk of a worker's device. */
 static const gp_desk *desk_of(const gp_worker *worker, const gp_plan *plan) {
   return &plan->desks[worker->device];
 }
@@ -58,10 +59,14 @@ static gp_status send_rows(gp_worker *worker, const gp_plan *plan, const place *
   return send(worker, at, offset, end - first);
 }
 
-static gp_status send_micro(gp_worker *worker, const gp_plan *plan, const gp_feed *feed,
-                            const place *at, int32_t micro) {
+/* All rows of a micro-batch; micro: through the stream. */
+static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number) {
+  const gp_plan *plan = run->plan;
+  const gp_feed *feed = &run->feeds[number / plan->step_micros % run->feed_room];
   const gp_desk *desk = desk_of(worker, plan);
   const gp_lane *lane = &worker->lane;
+  const int32_t micro = (int32_t)(number % plan->step_micros);
+  const place there = place_of(worker, plan, number), *at = &there;
   for (int k = 0; k < feed->input_count; k++)
     if (desk->inputs >> k & 1)
       GP_TRY(send_rows(worker, plan, at, desk->input[k], feed->inputs[k], micro));
@@ -73,27 +78,50 @@ static gp_status send_micro(gp_worker *worker, const gp_plan *plan, const gp_fee
                            plan->wiring->devices[worker->device].arrived[micro]);
 }
 
-/* Blocks and the empty fault word first; then the micro-batches, each with its event. */
+static gp_wired_device *wired(const gp_worker *worker, const gp_run *run) {
+  return &run->plan->wiring->devices[worker->device];
+}
+
+/* Up to this micro-batch, as far as the mini-batch goes. */
+static gp_status send_until(gp_worker *worker, const gp_run *run, int64_t micro) {
+  gp_wired_device *device = wired(worker, run);
+  while (device->sent < device->end && device->sent <= micro)
+    GP_TRY(send_micro(worker, run, device->sent++));
+  return GP_OK;
+}
+
+/* Blocks and the empty fault word; micro-batches follow one by one, each with its event. */
 gp_status gp_desk_upload(gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   const gp_desk *desk = desk_of(worker, plan);
   const gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
-  place at = place_of(worker, plan, (int64_t)step * plan->step_micros);
+  int64_t first = (int64_t)step * plan->step_micros;
+  place at = place_of(worker, plan, first);
   size_t blocks = (size_t)plan->step_micros * (size_t)plan->copy_count * sizeof(gp_step_block);
   gp_gpu_fault none = {.key = GP_GPU_NO_FAULT};
   memcpy(at.here + desk->blocks, feed->blocks, blocks);
   memcpy(at.here + desk->fault, &none, sizeof none);
   GP_TRY(send(worker, &at, desk->blocks, blocks));
   GP_TRY(send(worker, &at, desk->fault, sizeof none));
-  for (int32_t i = 0; i < plan->step_micros; i++) GP_TRY(send_micro(worker, plan, feed, &at, i));
-  return gp_desk_await(worker, plan, 0);
+  wired(worker, run)->sent = first;
+  wired(worker, run)->end = first + plan->step_micros;
+  return gp_desk_await(worker, run, first);
+}
+
+gp_status gp_desk_prefetch(gp_worker *worker, const gp_run *run) {
+  return send_until(worker, run, wired(worker, run)->sent);
+}
+
+gp_status gp_desk_flush(gp_worker *worker, const gp_run *run) {
+  return send_until(worker, run, INT64_MAX);
 }
 
 /* The compute stream waits; the host does not. */
-gp_status gp_desk_await(gp_worker *worker, const gp_plan *plan, int64_t own) {
+gp_status gp_desk_await(gp_worker *worker, const gp_run *run, int64_t micro) {
   const gp_lane *lane = &worker->lane;
+  GP_TRY(send_until(worker, run, micro));
   return lane->api->wait(lane->gpu, GP_STREAM_COMPUTE,
-                         plan->wiring->devices[worker->device].arrived[own]);
+                         wired(worker, run)->arrived[micro % run->plan->step_micros]);
 }
 
 const gp_step_block *gp_desk_block(const gp_worker *worker, const gp_plan *plan, int64_t micro,
@@ -199,6 +227,23 @@ static uint32_t oldest(const gp_worker *worker, const gp_run *run, uint32_t step
   return step > lag ? step - lag : 0;
 }
 
+/* The rows of a task's output, as soon as it has run and while others run. */
+gp_status gp_desk_return(gp_worker *worker, const gp_run *run, const gp_task *task, int64_t micro) {
+  const gp_plan *plan = run->plan;
+  const gp_lane *lane = &worker->lane;
+  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
+  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !feed->output) return GP_OK;
+  place at = place_of(worker, plan, micro);
+  int64_t own = micro % plan->step_micros;
+  size_t offset = desk_of(worker, plan)->output + micro_at(plan, feed->output, own);
+  gp_gpu_event *computed = wired(worker, run)->computed[own];
+  GP_TRY(lane->api->record(lane->gpu, GP_STREAM_COMPUTE, computed));
+  GP_TRY(lane->api->wait(lane->gpu, GP_STREAM_SEND, computed));
+  return lane->api->copy(lane->gpu, GP_STREAM_SEND, at.here + offset, at.there + offset,
+                         rows_bytes(plan, feed->output, plan->shapes[task->shape].rows));
+}
+
+/* Faults, losses and counts of what has run; then all outputs are here too. */
 static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
@@ -206,9 +251,10 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
   for (uint32_t t = oldest(worker, run, step); t <= step && t < run->fed; t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
     GP_TRY(lane->api->copy(lane->gpu, GP_STREAM_COMPUTE, at.here + desk->fault,
-                           at.there + desk->fault, desk->bytes - desk->fault));
+                           at.there + desk->fault, desk->output - desk->fault));
   }
-  return gp_lane_sync(lane);
+  GP_TRY(gp_lane_sync(lane));
+  return plan->shapes[0].output == GP_NONE ? GP_OK : lane->api->sync(lane->gpu, GP_STREAM_SEND);
 }
 
 gp_status gp_desk_collect(gp_worker *worker, gp_run *run, const gp_span_of_tasks *span) {

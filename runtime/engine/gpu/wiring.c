@@ -33,6 +33,7 @@ static gp_status make_event(const gp_lane *lane, gp_gpu_event **event) {
   return gp_lane_is_gpu(lane) ? lane->api->event_new(lane->gpu, false, event) : GP_OK;
 }
 
+/* Events for both ends of one slot: a device that has to do with neither gets none. */
 static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_link *link) {
   size_t devices = (size_t)w->device_count;
   link->maker = -1;
@@ -50,6 +51,7 @@ static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_l
   return GP_OK;
 }
 
+/* An edge of which all ends are CPU devices needs no events: words in memory do. */
 static gp_status make_links(gp_wiring *w, const gp_plan *plan, int32_t edge) {
   const gp_channel *channel = &plan->channels[edge];
   size_t slots = (size_t)channel->slots;
@@ -82,6 +84,7 @@ static gp_status make_staging(gp_wiring *w, const gp_plan *plan, int32_t to, int
   return GP_OK;
 }
 
+/* For GPUs that this one cannot reach: the CPU's reader has one for every GPU. */
 static gp_status make_couriers(gp_wiring *w, const gp_plan *plan, int32_t to) {
   gp_wired_device *device = &w->devices[to];
   GP_TRY(gp_alloc_array((size_t)w->device_count, sizeof(gp_courier), (void **)&device->courier));
@@ -108,7 +111,13 @@ static gp_status make_desk(gp_wiring *w, const gp_plan *plan, int32_t d) {
   GP_TRY(w->api->host_alloc(bytes, (void **)&device->pinned));
   GP_TRY(
       gp_alloc_array((size_t)plan->step_micros, sizeof(gp_gpu_event *), (void **)&device->arrived));
-  for (int32_t i = 0; i < plan->step_micros; i++) GP_TRY(make_event(lane, &device->arrived[i]));
+  GP_TRY(gp_alloc_array((size_t)plan->step_micros, sizeof(gp_gpu_event *),
+                        (void **)&device->computed));
+  bool outputs = plan->shapes[0].output != GP_NONE;
+  for (int32_t i = 0; i < plan->step_micros; i++) {
+    GP_TRY(make_event(lane, &device->arrived[i]));
+    if (outputs) GP_TRY(make_event(lane, &device->computed[i]));
+  }
   if (gp_plan_streams(plan)) return GP_OK;
   return gp_alloc_array(tasks + 1, sizeof(gp_replay), (void **)&device->replays);
 }
@@ -126,6 +135,7 @@ static int32_t bits_of_instrs(const gp_plan *plan) {
   return bits + 1;
 }
 
+/* The reverse of what execute.c puts together. */
 gp_tag gp_tag_read(const gp_plan *plan, int32_t device, uint32_t tag) {
   int32_t bits = plan->wiring->task_bits;
   return (gp_tag){.task = plan->first[device] + (int32_t)(tag >> bits),
@@ -156,6 +166,7 @@ static gp_status load_constants(const gp_wiring *w, const gp_plan *plan, int32_t
 
 /* ---- guests -------------------------------------------------------------------------------- */
 
+/* Parameters and constants that lie elsewhere, into the stage's own copies. */
 static gp_status refresh_holder(gp_worker *worker, const gp_plan *plan, int32_t holder, int k) {
   const gp_pipeline *p = worker->pipeline;
   const gp_shape_plan *shape = &plan->shapes[k];
@@ -182,6 +193,7 @@ gp_status gp_guests_refresh(gp_worker *worker, const gp_plan *plan) {
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
+/* In the order in which parts need each other; what was made before a failure is given back by free. */
 static gp_status build(gp_wiring *w, gp_plan *plan) {
   GP_TRY(gp_alloc_array((size_t)w->edge_count + 1, sizeof(gp_link *), (void **)&w->links));
   GP_TRY(gp_alloc_array((size_t)w->device_count, sizeof(gp_wired_device), (void **)&w->devices));
@@ -210,6 +222,7 @@ gp_status gp_wiring_new(gp_pipeline *p, gp_plan *plan) {
   return build(plan->wiring, plan);
 }
 
+/* Of a list that may be half filled, or not there. */
 static void free_events(const gp_wiring *w, gp_gpu_event **events, int32_t count) {
   for (int32_t i = 0; events && i < count; i++)
     if (events[i]) w->api->event_free(events[i]);
@@ -224,6 +237,7 @@ static void free_link(const gp_wiring *w, gp_link *link) {
   free_events(w, link->freed, w->device_count);
 }
 
+/* Graphs first: they hold what the rest made. */
 static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
   gp_wired_device *device = &w->devices[d];
   int32_t tasks = plan->first[d + 1] - plan->first[d];
@@ -238,6 +252,7 @@ static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
     if (device->staging[e]) w->api->host_free(device->staging[e]);
   if (device->pinned) w->api->host_free(device->pinned);
   free_events(w, device->arrived, plan->step_micros);
+  free_events(w, device->computed, plan->step_micros);
   gp_free(device->replays);
   gp_free(device->courier);
   gp_free(device->staging);

@@ -39,11 +39,13 @@ typedef struct gp_replay {
 
 /* One device's part. */
 typedef struct gp_wired_device {
-  char *pinned;           /* like its desk, for all mini-batches under way */
-  gp_gpu_event **arrived; /* per micro-batch: its rows are on the desk */
-  char **staging;         /* per edge: pinned slots for values that pass through the host */
-  gp_courier *courier;    /* per device that it fetches from */
-  gp_replay *replays;     /* per task of the device; NULL in streams, whose addresses change */
+  char *pinned;            /* like its desk, for all mini-batches under way */
+  gp_gpu_event **arrived;  /* per micro-batch: its rows are on the desk */
+  gp_gpu_event **computed; /* per micro-batch: its output is; where the plan has outputs */
+  int64_t sent, end;       /* micro-batches of the stream: sent so far, and known */
+  char **staging;          /* per edge: pinned slots for values that pass through the host */
+  gp_courier *courier;     /* per device that it fetches from */
+  gp_replay *replays;      /* per task of the device; NULL in streams, whose addresses change */
 } gp_wired_device;
 
 typedef struct gp_wiring {
@@ -84,9 +86,15 @@ typedef struct gp_span_of_tasks {
 
 /* The frame's part of a mini-batch. */
 void gp_desk_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro);
+/* Begin a mini-batch: its first rows. */
 gp_status gp_desk_upload(gp_worker *worker, const gp_run *run, uint32_t step);
-/* Let the device wait for the rows of a micro-batch. own: in its mini-batch. */
-gp_status gp_desk_await(gp_worker *worker, const gp_plan *plan, int64_t own);
+/* Let the device wait for the rows of a micro-batch, which counts through the stream. */
+gp_status gp_desk_await(gp_worker *worker, const gp_run *run, int64_t micro);
+/* Send the rows of the next micro-batch of the mini-batch; those of all that are left. */
+gp_status gp_desk_prefetch(gp_worker *worker, const gp_run *run);
+gp_status gp_desk_flush(gp_worker *worker, const gp_run *run);
+/* Take the output of a task, if it has one, to the host: enqueued. */
+gp_status gp_desk_return(gp_worker *worker, const gp_run *run, const gp_task *task, int64_t micro);
 /* Wait for the device; take in what the tasks left, and note the first fault. */
 gp_status gp_desk_collect(gp_worker *worker, gp_run *run, const gp_span_of_tasks *span);
 /* On the device: what the losses are divided by. */

@@ -29,6 +29,7 @@ typedef struct share {
 
 typedef gp_status (*group_step)(group *g, double *value);
 
+/* NULL for the host, and where there is no gradient. */
 static gp_home *home_of(const group *g, int i) {
   return g->grads[i] ? gp_tensor_home(g->grads[i]) : NULL;
 }

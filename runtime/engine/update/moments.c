@@ -13,6 +13,7 @@
 
 /* ---- where values lie ------------------------------------------------------------------------ */
 
+/* NULL where the value was never drawn: such a parameter has no moments to place. */
 static const void *value_at(const gp_param *param, gp_home **home) {
   gp_tensor *value = NULL;
   *home = NULL;
@@ -75,6 +76,7 @@ gp_status gp_moments_make(gp_optimizer *o) {
   return GP_OK;
 }
 
+/* Views that a script holds keep their memory. */
 static void free_blocks(gp_moment_block *blocks, int32_t count) {
   for (int32_t b = 0; b < count; b++) {
     gp_tensor_free(blocks[b].moments[0]);
@@ -106,6 +108,7 @@ void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp
 
 /* ---- moments follow the values ----------------------------------------------------------------- */
 
+/* Asked before every step: values move when a pipeline is made or closed. */
 static bool are_at_home(const gp_optimizer *o) {
   for (int32_t i = 0; i < o->member_count; i++)
     if (o->blocks[o->members[i].block].home != home_of(o->members[i].param)) return false;

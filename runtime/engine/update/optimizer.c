@@ -51,6 +51,7 @@ gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int
   return GP_OK;
 }
 
+/* Counted: a script may drop an optimizer that a pipeline still uses. */
 gp_optimizer *gp_optimizer_retain(gp_optimizer *o) {
   if (o) o->users++;
   return o;

@@ -262,7 +262,7 @@ static gp_status want_all(parts *p) {
 static gp_status take(gp_plan *plan, int32_t device) {
   const gp_plan_env *env = &plan->env;
   size_t bytes = plan->device_bytes[device];
-  if (!bytes) return GP_OK;
+  if (!bytes || env->measure) return GP_OK;
   if (!env->take) return gp_alloc(bytes, (void **)&plan->block[device]);
   return env->take(env->context, device, bytes, (void **)&plan->block[device]);
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 
+/* Either copy of a stage may lie there. */
 bool gp_schedule_holds(const gp_schedule *s, int32_t device, int32_t stage) {
   const int32_t *at = &s->placement[stage * s->copy_count];
   return at[0] == device || at[s->copy_count - 1] == device;
@@ -23,6 +24,7 @@ const gp_action *gp_schedule_get(const gp_schedule *s, int device, int *count) {
 
 /* ---- building ------------------------------------------------------------------------------ */
 
+/* Every stage on a device that there is; two copies on two devices. */
 static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
   size_t count = (size_t)s->stage_count * (size_t)s->copy_count;
   GP_TRY(gp_alloc_array(count + 1, sizeof(int32_t), (void **)&s->placement));
@@ -44,6 +46,7 @@ static void count_micros(gp_schedule *s, const gp_action *action) {
   if (action->op != GP_ACT_U && action->micro >= s->micro_count) s->micro_count = action->micro + 1;
 }
 
+/* What it refers to must be there; micro-batches are counted where their number was not given. */
 static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, int32_t position) {
   char text[GP_ACTION_TEXT];
   s->fault = (gp_schedule_fault){"text", device, position};
@@ -59,6 +62,7 @@ static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, i
                  (int)s->stage_count);
 }
 
+/* Rows become one list, device after device. */
 static gp_status copy_rows(const gp_rows *rows, gp_schedule *s) {
   int32_t devices = s->device_count, total = 0;
   GP_TRY(gp_alloc_array((size_t)devices + 1, sizeof(int32_t), (void **)&s->first));

@@ -43,6 +43,7 @@ typedef struct message {
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
+/* Does the schedule write this action down for the same stage and micro-batch? */
 static bool named(const network *n, gp_act op, const gp_action *x) {
   return gp_verify_at(n->v, op, x->stage, x->micro) >= 0;
 }
@@ -63,6 +64,7 @@ static bool incoming(const network *n, int32_t a, message *m) {
   return crosses(n, m);
 }
 
+/* What action a sends when it is through: its own send, or one that nobody names. */
 static bool outgoing(const network *n, int32_t a, message *m) {
   const gp_verify *v = n->v;
   const gp_action *x = &v->s->actions[a];
@@ -81,6 +83,7 @@ static bool outgoing(const network *n, int32_t a, message *m) {
   return crosses(n, m);
 }
 
+/* Messages of one direction between the same two holders share a channel, first in, first out. */
 static size_t channel_of(const network *n, const message *m) {
   const gp_schedule *s = n->v->s;
   size_t copies = (size_t)s->copy_count;
@@ -89,10 +92,12 @@ static size_t channel_of(const network *n, const message *m) {
          (size_t)gp_verify_copy(s, m->to);
 }
 
+/* When the message that had the same place in the buffer was received. */
 static int32_t *time_of(const network *n, size_t at, int32_t number) {
   return &n->times[at * (size_t)n->capacity + (size_t)(number % n->capacity)];
 }
 
+/* Put the device that waits into the ring; 0: nobody does. */
 static void wake(network *n, int32_t *waiting) {
   int32_t devices = n->v->s->device_count, at = n->begin + n->count;
   if (!*waiting) return;
@@ -103,6 +108,7 @@ static void wake(network *n, int32_t *waiting) {
 
 /* ---- steps: true, or false and the device waits ---------------------------------------------- */
 
+/* A device cannot go on before the other was there. */
 static void meet(int32_t *clock, int32_t time) {
   if (*clock < time) *clock = time;
 }
@@ -121,6 +127,7 @@ static bool offer(network *n, int32_t device, channel *c, int32_t micro) {
   return false;
 }
 
+/* The receiver's half of offer. */
 static bool accept(network *n, int32_t device, channel *c, int32_t micro) {
   if (c->offer != micro + 1) {
     c->receiver = device + 1;
@@ -133,6 +140,7 @@ static bool accept(network *n, int32_t device, channel *c, int32_t micro) {
   return true;
 }
 
+/* With room it goes on at once; without, it waits for a receive. */
 static bool send(network *n, int32_t device, const message *m) {
   size_t at = channel_of(n, m);
   channel *c = &n->channels[at];
@@ -150,6 +158,7 @@ static bool send(network *n, int32_t device, const message *m) {
   return true;
 }
 
+/* It waits until the message was sent, and frees its place. */
 static bool receive(network *n, int32_t device, const message *m) {
   size_t at = channel_of(n, m);
   channel *c = &n->channels[at];
@@ -168,6 +177,7 @@ static bool receive(network *n, int32_t device, const message *m) {
   return true;
 }
 
+/* A backward pass in one piece is two units, as its halves are. */
 static int32_t cost_of(const gp_action *x) {
   return x->op == GP_ACT_B ? 2 : x->op <= GP_ACT_R ? 1 : 0;
 }
@@ -205,6 +215,7 @@ static void run_device(network *n, int32_t device) {
 
 /* ---- what went wrong ----------------------------------------------------------------------- */
 
+/* It has not come to its end although nobody can go on. */
 static bool is_stuck(const network *n, int32_t device) {
   return n->runners[device].head < n->v->s->first[device + 1];
 }

@@ -12,6 +12,7 @@ typedef struct watch {
 
 /* ---- activations --------------------------------------------------------------------------- */
 
+/* An activation comes to life on the device of its F. */
 static gp_status live_born(void *context, int32_t a) {
   watch *w = context;
   int32_t device = gp_verify_device(w->v->s, a), limit = w->limits->peak_live[device];
@@ -21,11 +22,13 @@ static gp_status live_born(void *context, int32_t a) {
                         (int)device, (int)w->live[device], (int)limit);
 }
 
+/* Its last reader is through. */
 static void live_dead(void *context, int32_t a) {
   watch *w = context;
   w->live[gp_verify_device(w->v->s, a)]--;
 }
 
+/* Without a limit there is nothing to count. */
 static gp_status check_live(watch *w) {
   if (!w->limits->peak_live) return GP_OK;
   GP_TRY(gp_alloc_array((size_t)w->v->s->device_count, sizeof(int32_t), (void **)&w->live));
@@ -34,6 +37,7 @@ static gp_status check_live(watch *w) {
 
 /* ---- buffers ------------------------------------------------------------------------------- */
 
+/* Micro-batches take the buffers of a holder in turn. */
 static int32_t *buffer_of(const watch *w, int32_t a) {
   size_t buffers = (size_t)w->limits->buffers;
   return &w->buffer[(size_t)gp_verify_holder(w->v->s, a) * buffers +
@@ -54,6 +58,7 @@ static gp_status buffer_born(void *context, int32_t a) {
   return GP_OK;
 }
 
+/* Forward passes alone give it back at once. */
 static void buffer_dead(void *context, int32_t a) {
   watch *w = context;
   if (w->v->s->actions[a].op != GP_ACT_F || w->v->forward_only) *buffer_of(w, a) = 0;
@@ -72,6 +77,7 @@ static gp_status check_buffers(watch *w) {
 
 /* ---- versions and channels ----------------------------------------------------------------- */
 
+/* How many versions of its weights a stage holds at once. */
 static gp_status check_versions(const watch *w) {
   const gp_schedule *s = w->v->s;
   int32_t limit = w->limits->versions, over, *live;

@@ -15,12 +15,14 @@ typedef struct window {
   int32_t first_row, rows, first, columns;
 } window;
 
+/* The first of `size` neighbours, with `at` near the middle. */
 static int32_t around(int32_t at, int32_t size, int32_t limit) {
   int32_t first = at - size / 2;
   if (first > limit - size) first = limit - size;
   return first < 0 ? 0 : first;
 }
 
+/* The part of the table that a text shows: a few devices, a few actions. */
 static window window_at(const gp_schedule *s, int32_t device, int32_t position) {
   window w = {.rows = s->device_count < GRID_ROWS ? s->device_count : GRID_ROWS};
   int32_t longest = 0;
@@ -81,6 +83,7 @@ static void put_row(const gp_schedule *s, page *p, int32_t device, const window 
   put(p, "^");
 }
 
+/* The sentence, then the piece of the table that it speaks of. */
 static gp_status show(const gp_verify *v, int32_t fault, const char *sentence) {
   char grid[GRID_TEXT] = "";
   page p = {grid, 0};

@@ -13,6 +13,7 @@ static void set_target(gp_cudnn_graph *g, gp_cudnn_node node, cudnnBackendAttrib
   if (target->handle) gp_cudnn_set(g, node, handle, CUDNN_TYPE_HANDLE, &target->handle);
 }
 
+/* The graph that was described so far, for one handle or one described device. */
 static gp_cudnn_node make_operations(gp_cudnn_graph *g, const gp_cudnn_target *target) {
   gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   if (g->status == CUDNN_STATUS_SUCCESS)
@@ -49,6 +50,7 @@ static int64_t list_engines(gp_cudnn_graph *g, gp_cudnn_node heuristic, gp_cudnn
   return g->status == CUDNN_STATUS_SUCCESS ? (count < ENGINES ? count : ENGINES) : 0;
 }
 
+/* Engines say so in their notes: those that add with atomics are passed over. */
 static bool is_deterministic(gp_cudnn_graph *g, gp_cudnn_node configuration) {
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
   int64_t count = 0;

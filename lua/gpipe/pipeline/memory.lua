@@ -1,0 +1,112 @@
+-- lua/gpipe/pipeline/memory.lua - what to do where a device has too little memory for a plan.
+--
+-- Plans of other shapes and garbage hold memory too, so they go first. If that does not help, the error says
+-- which number of micro-batches or which checkpoint mode would fit: both are tried without taking memory.
+
+local memory = {}
+
+local TRIES = 8 -- doublings of the number of micro-batches
+local FEWER = { never = { "except_last", "always" }, except_last = { "always" }, always = {} }
+
+--- Whether an error tells that a device has too little memory.
+---@param message any
+---@return boolean
+function memory.is_short(message)
+  return type(message) == "string" and (message:find("out of memory", 1, true) ~= nil
+    or message:find("bytes could not be had", 1, true) ~= nil)
+end
+
+-- "1.5 GiB"
+local function size_text(bytes)
+  local units = { "bytes", "KiB", "MiB", "GiB", "TiB" }
+  local unit = 1
+  while bytes >= 1024 and unit < #units do bytes, unit = bytes / 1024, unit + 1 end
+  return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, units[unit])
+end
+
+-- Parts of a GPU, and devices named twice, share its memory.
+local function machine_of(device) return (device.name:gsub("/.*", "")) end
+
+-- What each GPU has left, by name.
+local function free_bytes(pipe)
+  local free = {}
+  for d, device in ipairs(pipe.devices) do
+    free[machine_of(device)] = pipe.core:free_bytes(d)
+  end
+  return free
+end
+
+-- The largest share of a device, and whether all of them fit; nil where there can be no such plan.
+local function try(pipe, free, specify, chunks, mode)
+  local good, wanted = pcall(function()
+    local spec = specify(chunks)
+    spec.checkpoint = mode
+    return pipe.core:measure(spec)
+  end)
+  if not good then return nil end
+  local sums, largest, fits = {}, 0, true
+  for d, bytes in ipairs(wanted) do
+    local name = machine_of(pipe.devices[d])
+    sums[name] = (sums[name] or 0) + bytes
+    largest = math.max(largest, sums[name])
+    fits = fits and (not free[name] or sums[name] <= free[name])
+  end
+  return largest, fits
+end
+
+local function setting(chunks, mode)
+  local parts = {}
+  if chunks then parts[#parts + 1] = "chunks = " .. chunks end
+  if mode then parts[#parts + 1] = ("checkpoint = %q"):format(mode) end
+  return table.concat(parts, " with ")
+end
+
+-- The smallest number of micro-batches that fits with a mode, or the smallest plan that does not.
+local function more_chunks(pipe, free, specify, rows, mode)
+  local chunks, least = pipe.chunks, nil
+  for _ = 1, TRIES do
+    if chunks >= rows then break end
+    chunks = math.min(2 * chunks, rows)
+    local largest, fits = try(pipe, free, specify, chunks, mode)
+    if fits then return chunks, largest end
+    if largest and (not least or largest < least) then least = largest end
+  end
+  return nil, least
+end
+
+local function least_of(a, b)
+  if not a or not b then return a or b end
+  return math.min(a, b)
+end
+
+--- What would fit, as the end of an error text.
+---@param pipe table
+---@param specify fun(chunks: integer): table the specification of the plan, for so many micro-batches
+---@param rows integer of the mini-batch
+---@param training boolean checkpoint modes matter
+---@return string
+function memory.advise(pipe, specify, rows, training)
+  local free, found = free_bytes(pipe), {}
+  local least = try(pipe, free, specify, pipe.chunks, pipe.checkpoint)
+  local function note(largest, fits, chunks, mode)
+    if fits then found[#found + 1] = ("%s (%s)"):format(setting(chunks, mode), size_text(largest)) end
+    least = least_of(least, largest)
+    return fits
+  end
+  local modes = training and FEWER[pipe.checkpoint] or {}
+  for _, mode in ipairs(modes) do
+    local largest, fits = try(pipe, free, specify, pipe.chunks, mode)
+    if note(largest, fits, nil, mode) then break end
+  end
+  local chunks, largest = more_chunks(pipe, free, specify, rows, pipe.checkpoint)
+  note(largest, chunks ~= nil, chunks)
+  if #found == 0 and #modes > 0 then
+    chunks, largest = more_chunks(pipe, free, specify, rows, modes[#modes])
+    note(largest, chunks ~= nil, chunks, modes[#modes])
+  end
+  if #found > 0 then return "; would fit: " .. table.concat(found, ", or ") end
+  return ("; no setting of chunks and checkpoint would fit (%s at least): fewer rows, or more devices"):format(
+    size_text(least or 0))
+end
+
+return memory
