@@ -145,6 +145,7 @@ typedef struct gp_run {
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
   _Atomic int64_t failed_order;       /* INT64_MAX: none */
+  int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];
@@ -267,6 +268,8 @@ gp_status gp_run_device(gp_worker *worker, void *run);
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline);
 void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
+/* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with already. */
+void gp_run_spoil(gp_run *run, int64_t group);
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count);
 

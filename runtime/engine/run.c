@@ -306,7 +306,9 @@ static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t lim
     if (at.micro < limit) step_task(worker, run, &at);
   }
   status = end_range(worker, run, &span);
-  if (status) gp_run_fail(run, 0, status, gp_error_text());
+  if (!status) return;
+  gp_run_spoil(run, 0);
+  gp_run_fail(run, 0, status, gp_error_text());
 }
 
 static void set_phase(gp_worker *worker, gp_worker_phase phase) {
