@@ -234,6 +234,14 @@ char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
 /* One line of it: what holds everything up. */
 char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 
+/* pipeline.c */
+/* Memory of a lane, zeroed. What GPUs send to a CPU device, and fetch from it, is pinned where the pipeline has
+ * GPUs: copies then block nobody. */
+bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);
+gp_status gp_pipeline_take(const gp_pipeline *pipeline, const gp_lane *lane, size_t bytes,
+                           void **memory);
+void gp_pipeline_give(const gp_pipeline *pipeline, const gp_lane *lane, void *memory, size_t bytes);
+
 /* feed.c */
 gp_status gp_feeds_prepare(gp_pipeline *pipeline, const gp_plan *plan);
 void gp_feeds_free(gp_pipeline *pipeline);

@@ -238,11 +238,22 @@ static void free_link(const gp_wiring *w, gp_link *link) {
 }
 
 /* Graphs first: they hold what the rest made. */
+static void forget(const gp_wiring *w, const gp_plan *plan, int32_t d) {
+  gp_replay *replays = w->devices[d].replays;
+  for (int32_t t = 0; replays && t < plan->first[d + 1] - plan->first[d]; t++) {
+    if (replays[t].graph) w->api->graph_free(replays[t].graph);
+    replays[t] = (gp_replay){0};
+  }
+}
+
+void gp_wiring_forget(gp_plan *plan) {
+  const gp_wiring *w = plan->wiring;
+  for (int32_t d = 0; w && d < w->device_count; d++) forget(w, plan, d);
+}
+
 static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
   gp_wired_device *device = &w->devices[d];
-  int32_t tasks = plan->first[d + 1] - plan->first[d];
-  for (int32_t t = 0; device->replays && t < tasks; t++)
-    if (device->replays[t].graph) w->api->graph_free(device->replays[t].graph);
+  forget(w, plan, d);
   for (int32_t from = 0; device->courier && from < w->device_count; from++) {
     gp_courier *courier = &device->courier[from];
     if (courier->brought) w->api->event_free(courier->brought);

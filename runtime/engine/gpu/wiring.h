@@ -64,6 +64,8 @@ static inline const gp_lane *gp_wiring_lane(const gp_wiring *wiring, int32_t dev
 
 gp_status gp_wiring_new(gp_pipeline *pipeline, gp_plan *plan);
 void gp_wiring_free(gp_plan *plan);
+/* Give back the graphs: an address that tasks were captured with has changed. */
+void gp_wiring_forget(gp_plan *plan);
 /* Bring what a device's stages read of other devices up to date: before a mini-batch. */
 gp_status gp_guests_refresh(gp_worker *worker, const gp_plan *plan);
 
