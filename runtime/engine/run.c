@@ -228,11 +228,12 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   atomic_store_explicit(&event->task, at->task, memory_order_relaxed);
   note_time(&event->micro, at->micro);
   note_time(&event->wait, gp_now_ns());
-  note_failure(run, at, wait_for_inputs(worker, run->plan, at));
+  gp_status ready = wait_for_inputs(worker, run->plan, at);
+  note_failure(run, at, ready);
   if (task->barrier) note_failure(run, at, come_to_barrier(worker, run, at));
   note_time(&event->begin, gp_now_ns());
   note_failure(run, at, gp_record_mark(worker, number, 0));
-  if (!is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
+  if (!ready && !is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
   note_failure(run, at, gp_record_mark(worker, number, 1));
   note_failure(run, at, mark_outputs(worker, run->plan, at));
   note_time(&event->end, gp_now_ns());
