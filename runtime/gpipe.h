@@ -526,6 +526,7 @@ typedef struct gp_pipeline_spec {
   uint64_t seed;   /* of dropout */
   bool finite;     /* values that are not finite fail the step */
   double watchdog; /* seconds without progress after which a run is given up; 0: never */
+  bool unfused;    /* every op runs by itself: for comparisons */
   bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
   gp_loss_scale loss_scale;
 } gp_pipeline_spec;

@@ -39,8 +39,8 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
 }
 
 /* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices, stages,
- * placement (stage after stage), copies, checkpoint, seed, finite, watchdog (seconds, 0: off), tf32,
- * loss_scale = {scale, growth, backoff, min, window} or nil} -> pipeline */
+ * placement (stage after stage), copies, checkpoint, seed, finite, unfused, watchdog (seconds, 0:
+ * off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil} -> pipeline */
 static int pipeline_new(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
@@ -48,6 +48,7 @@ static int pipeline_new(lua_State *L) {
                            .copy_count = (int)gp_lua_int_field(L, 1, "copies", 1),
                            .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
                            .finite = gp_lua_flag_field(L, 1, "finite"),
+                           .unfused = gp_lua_flag_field(L, 1, "unfused"),
                            .tf32 = gp_lua_flag_field(L, 1, "tf32")};
   if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)
     spec.loss_scale = gp_lua_scale_fields(L, lua_gettop(L));

@@ -55,7 +55,8 @@ static int nn_dropout(lua_State *L) {
   return apply(L, &use);
 }
 
-/* core.attention(q, k, v [B, H, T, D], {causal=, dropout=, scale=}) -> like q */
+/* core.attention(q [B, H, T, D], k, v [B, G, S, D], {mask=, causal=, dropout=, scale=}) -> like q;
+ * mask: bool or numbers [B or 1, H or 1, T or 1, S] */
 static int nn_attention(lua_State *L) {
   gp_use use = {.op = GP_OP_attention, .n_in = 3, .in = {1, 2, 3}};
   lua_settop(L, 4);
@@ -64,16 +65,20 @@ static int nn_attention(lua_State *L) {
     use.attrs.i[1] = field_flag(L, 4, "causal");
     use.attrs.f[0] = field_number(L, 4, "dropout");
     use.attrs.f[1] = field_number(L, 4, "scale");
+    if (lua_getfield(L, 4, "mask") != LUA_TNIL) use.in[use.n_in++] = 5;
   }
   return apply(L, &use);
 }
 
-/* core.attention_qkv(qkv [B, T, 3C], heads, causal, dropout) -> [B, T, C] */
+/* core.attention_qkv(qkv [B, T, (H + 2 G) D], heads H, causal, dropout, groups G or nil: H)
+ * -> [B, T, H D] */
 static int nn_attention_qkv(lua_State *L) {
   gp_use use = {.op = GP_OP_attention_qkv, .n_in = 1, .in = {1}};
   use.attrs.i[1] = lua_toboolean(L, 3);
   use.attrs.i[2] = gp_lua_check_int(L, 2, "attention_qkv: heads", 1, INT32_MAX);
   use.attrs.f[0] = opt_number(L, 4, "attention_qkv: dropout", 0.0);
+  if (!lua_isnoneornil(L, 5))
+    use.attrs.i[3] = gp_lua_check_int(L, 5, "attention_qkv: heads of keys", 1, INT32_MAX);
   return apply(L, &use);
 }
 

@@ -3,6 +3,7 @@
 -- Tensors and the machine are here at once; nn, optim, data, schedule and pipeline are loaded when
 -- they are first asked for, so that a script pays for what it uses.
 
+local attention = require "gpipe.tensor.attention"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
@@ -34,6 +35,7 @@ local gp = {
   rand = create.rand,
   randn = create.randn,
 
+  attention = attention,
   where = core.where,
   concat = core.concat,
   equal = core.methods.equal,

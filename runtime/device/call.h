@@ -28,7 +28,7 @@ typedef struct gp_call {
   int n_in, n_out;
   gp_arg in[GP_MAX_INPUTS];
   gp_arg out[GP_MAX_OUTPUTS];
-  bool accumulate; /* out[0] += result; only for ops with GP_OP_ACCUMULATES */
+  bool accumulate; /* outputs += results; only for ops with GP_OP_ACCUMULATES */
 } gp_call;
 
 /* One arena (or a part of it): n elements of value, gradient and moments. */

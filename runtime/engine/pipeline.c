@@ -92,7 +92,8 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .device_count = p->device_count,
                        .checkpoint = p->checkpoint,
                        .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
-                       .finite = p->finite};
+                       .finite = p->finite,
+                       .fuse = p->fuse};
 }
 
 /* The workers make room for it now, so that running it allocates nothing. */
@@ -214,6 +215,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->checkpoint = spec->checkpoint;
   p->seed = spec->seed;
   p->finite = spec->finite;
+  p->fuse = !spec->unfused;
   p->scaling = spec->loss_scale;
   pthread_mutex_init(&p->run.failure_lock, NULL);
   gp_status status = build(spec, p);

@@ -170,8 +170,8 @@ struct gp_pipeline {
   gp_checkpoint checkpoint;
   uint64_t seed;
   uint32_t step, split_step;
-  bool finite, closed, spin, broken; /* broken: some stages were updated and others not */
-  gp_loss_scale scaling;             /* scale 0: none */
+  bool finite, fuse, closed, spin, broken; /* broken: some stages were updated and others not */
+  gp_loss_scale scaling;                   /* scale 0: none */
   /* The gradients that are there are not finite, so that nobody is updated; resumed: they were added to. */
   bool overflow, resumed;
   gp_faults faults;

@@ -116,6 +116,10 @@ typedef struct gp_gradient_root {
  * folded per (value, reading layer), layers descending; parameters accumulate per (param, layer). */
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
 
+/* Make one op of neighbours in a layer where that saves passes over memory (fuse.c). After the gradient,
+ * before packing; refs of values that leave the graph stay. */
+gp_status gp_graph_fuse(gp_graph *graph);
+
 /* Let every linear read a transposed copy of its weight, made once per step (pack.c). Before the cut. */
 gp_status gp_graph_pack(gp_graph *graph);
 

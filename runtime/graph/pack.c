@@ -28,8 +28,13 @@ static gp_status make_copy(gp_graph *graph, const gp_node *linear, gp_ref *copy)
   return GP_OK;
 }
 
+/* linear, or it and what follows it: graph/fuse.c. */
+static bool is_linear(gp_op op) {
+  return op == GP_OP_linear || op == GP_OP_linear_gelu || op == GP_OP_linear_add;
+}
+
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {
-  if (node->op != GP_OP_linear || node->phase != GP_FORWARD || node->attr.i[0]) return false;
+  if (!is_linear(node->op) || node->phase != GP_FORWARD || node->attr.i[0]) return false;
   const gp_value *weight = &graph->values[node->in[1]];
   return weight->kind == GP_VALUE_PARAM && !gp_param_is_buffer(graph->params[weight->index]);
 }

@@ -86,6 +86,7 @@ typedef struct gp_plan_env {
   int32_t layer_count, stage_count, device_count;
   gp_checkpoint checkpoint;
   gp_update_mode update;
+  bool fuse;    /* neighbours in a layer become one op (graph/fuse.c) */
   bool finite;  /* every result is looked at: nothing is overwritten before */
   bool measure; /* no memory is taken: only how much is asked */
 } gp_plan_env;

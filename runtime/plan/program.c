@@ -8,18 +8,34 @@
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
+static bool reads(const gp_graph *graph, const gp_node *node, gp_ref base) {
+  for (int i = 0; i < node->n_in; i++)
+    if (gp_graph_base(graph, node->in[i]) == base) return true;
+  return false;
+}
+
+/* An output without a place is read in this program or nowhere: some ops need not make it then. */
+static int wanted_outputs(const gp_program_spec *spec, const gp_node *node) {
+  gp_ref last = node->out + node->n_out - 1;
+  bool spare = gp_op_get(node->op)->flags & GP_OP_SPARES && spec->places[last].base < 0;
+  for (int32_t i = 0; spare && i < spec->node_count; i++)
+    spare = !reads(spec->graph, &spec->graph->nodes[spec->nodes[i]], last);
+  return node->n_out - spare;
+}
+
 /* Metas, attributes and the cut are settled here; only addresses change from run to run. */
-static void make_instr(const gp_graph *graph, int32_t index, gp_instr *instr) {
+static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *instr) {
+  const gp_graph *graph = spec->graph;
   const gp_node *node = &graph->nodes[index];
   const gp_op_def *def = gp_op_get(node->op);
   instr->op = node->op;
   instr->node = index;
   instr->call = (gp_call){.attr = &node->attr,
                           .n_in = node->n_in,
-                          .n_out = node->n_out,
+                          .n_out = wanted_outputs(spec, node),
                           .accumulate = node->accumulate};
   for (int i = 0; i < node->n_in; i++) instr->call.in[i].meta = &graph->values[node->in[i]].meta;
-  for (int k = 0; k < node->n_out; k++)
+  for (int k = 0; k < instr->call.n_out; k++)
     instr->call.out[k].meta = &graph->values[node->out + k].meta;
   instr->cut = def->cpu.cut(&instr->call);
   if (instr->cut.grain < 1) instr->cut.grain = 1;
@@ -32,7 +48,7 @@ static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
   GP_TRY(gp_alloc_array(room, sizeof(gp_group), (void **)&program->groups));
   for (int32_t i = 0; i < spec->node_count; i++) {
     gp_instr *instr = &program->instrs[program->instr_count++];
-    make_instr(spec->graph, spec->nodes[i], instr);
+    make_instr(spec, spec->nodes[i], instr);
     size_t (*scratch)(const gp_call *) = gp_op_get(instr->op)->cpu.scratch;
     size_t bytes = scratch ? scratch(&instr->call) : 0;
     if (bytes > program->scratch_bytes) program->scratch_bytes = bytes;
@@ -63,7 +79,8 @@ static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
   bool by_row = gp_op_get(instr->op)->row_inputs >> i & 1;
   bool whole = value->meta.offset == 0 && gp_meta_is_contiguous(&value->meta) &&
                numel == gp_meta_numel(&p->graph->values[value->base].meta);
-  bool same = numel >= instr->cut.units && numel % instr->cut.units == 0;
+  int64_t units = instr->cut.units;
+  bool same = units > 0 && numel >= units && numel % units == 0; /* of no rows none are read */
   if (gp_op_get(instr->op)->flags & GP_OP_STRIDED) /* elementwise: a smaller input is broadcast */
     same = same && numel == gp_meta_numel(instr->call.out[0].meta);
   return by_row && whole && same;
@@ -134,7 +151,8 @@ static void resolve(gp_program *p, const gp_place *places) {
     gp_instr *instr = &p->instrs[n];
     const gp_node *node = &p->graph->nodes[instr->node];
     for (int i = 0; i < node->n_in; i++) instr->in[i] = operand(p->graph, places, node->in[i]);
-    for (int k = 0; k < node->n_out; k++) instr->out[k] = operand(p->graph, places, node->out + k);
+    for (int k = 0; k < instr->call.n_out; k++)
+      instr->out[k] = operand(p->graph, places, node->out + k);
   }
 }
 

@@ -304,7 +304,8 @@ static gp_status build_programs(gp_shaper *s) {
   return s->schedule->copy_count > 1 ? copy_programs(s) : GP_OK;
 }
 
-/* Gradient before packing: rules see the weight itself. Packing before the cut: copies are nodes. */
+/* Gradient before fusing and packing: rules see single ops and the weight itself. Packing before the cut:
+ * copies are nodes. */
 gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,
                          gp_shape_plan *shape) {
   gp_shaper s = {.env = spec->env,
@@ -321,6 +322,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,
   GP_TRY(export_copy(&s, from->output, &shape->output));
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
+  if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph));
   if (s.env->packed) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
   GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));

@@ -93,26 +93,50 @@ local function print_speed(size, precision, seconds)
   figure.print("gpu.gpt.utilisation", 100 * rate * flop_of_token(size) / peak, "% of the peak", ">=", 45)
 end
 
+-- A pipeline of the model, and a function that takes a step in it.
+local function trainer(size, precision, fuse)
+  local pipe = gp.pipeline(model_of(size), {
+    devices = { "cuda:0" }, chunks = size.chunks, checkpoint = "never", loss = nn.CrossEntropyLoss(),
+    precision = precision, fuse = fuse,
+  })
+  pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 }))
+  local ids = (gp.rand({ size.batch, size.context }) * size.vocabulary):to "i64"
+  return pipe, function() pipe:step(ids, ids) end
+end
+
+-- Seconds of each step after four of warm-up, and the shares of them without work, in percent.
+local function time_steps(size, pipe, step)
+  local times, gaps = {}, {}
+  for i = -3, size.steps do
+    local seconds = figure.seconds(step)
+    if i > 0 then times[i], gaps[i] = seconds, 100 * pipe.stats.bubble[1] end
+  end
+  return times, gaps
+end
+
+-- What it is worth that neighbouring ops run as one.
+local function print_fused(size, precision, seconds)
+  local pipe <close>, step = trainer(size, precision, false)
+  figure.print("gpu.gpt.fused", figure.median((time_steps(size, pipe, step))) / seconds, "x of ops by themselves", ">=",
+    1)
+end
+
 --- Train a few steps and print what they took.
 ---@param size {layers: integer, width: integer, heads: integer, context: integer, vocabulary: integer,
 ---  batch: integer, chunks: integer, steps: integer}
 ---@param precision string
 function gpt.run(size, precision)
   local before = used_bytes()
-  local pipe <close> = gp.pipeline(model_of(size), {
-    devices = { "cuda:0" }, chunks = size.chunks, checkpoint = "never", loss = nn.CrossEntropyLoss(),
-    precision = precision,
-  })
-  pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 }))
-  local ids = (gp.rand({ size.batch, size.context }) * size.vocabulary):to "i64"
-  local times, gaps = {}, {}
-  for i = -3, size.steps do
-    local seconds = figure.seconds(function() pipe:step(ids, ids) end)
-    if i > 0 then times[i], gaps[i] = seconds, 100 * pipe.stats.bubble[1] end
+  local seconds
+  do
+    local pipe <close>, step = trainer(size, precision)
+    local times, gaps = time_steps(size, pipe, step)
+    seconds = figure.median(times)
+    print_speed(size, precision, seconds)
+    figure.print("gpu.gpt.launch", figure.median(gaps), "% of a step without work", "<=", 2)
+    print_memory(before)
   end
-  print_speed(size, precision, figure.median(times))
-  figure.print("gpu.gpt.launch", figure.median(gaps), "% of a step without work", "<=", 2)
-  print_memory(before)
+  print_fused(size, precision, seconds)
 end
 
 return gpt

@@ -27,7 +27,8 @@ set_target_properties(fake_driver PROPERTIES C_VISIBILITY_PRESET default PREFIX 
 
 # The files that describe graphs need no runtime of CUDA.
 set(CUDNN_SOURCES runtime/device/cuda/cudnn/library.c runtime/device/cuda/cudnn/graph.c
-  runtime/device/cuda/cudnn/plan.c runtime/device/cuda/cudnn/attention.c)
+  runtime/device/cuda/cudnn/plan.c runtime/device/cuda/cudnn/attention.c
+  runtime/device/cuda/cudnn/attention_piece.c)
 add_executable(cudnn_plans_test ${PLANS}/cudnn_plans_test.c ${CUDNN_SOURCES})
 target_include_directories(cudnn_plans_test PRIVATE runtime tests/c)
 target_include_directories(cudnn_plans_test SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})

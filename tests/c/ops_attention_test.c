@@ -244,7 +244,7 @@ TEST(attention_dropout_does_not_depend_on_the_micro_batch) {
 TEST(attention_names_both_shapes) {
   gp_tensor *q = zeros(GP_F32, SHAPE(2, 3, 8, 4)), *k = zeros(GP_F32, SHAPE(2, 3, 9, 5));
   refuses(APPLY(attention, NO_ATTRS, q, k, k), GP_ESHAPE,
-          "key is 2x3x9x5, expected 2x3x?x4 (query is 2x3x8x4)");
+          "key is 2x3x9x5, expected 2x?x?x4 (query is 2x3x8x4)");
   refuses(APPLY(attention, NO_ATTRS, zeros(GP_F32, SHAPE(8, 4)), k, k), GP_ESHAPE,
           "query is 8x4, expected ?x?x?x?");
   gp_tensor *none = zeros(GP_F32, SHAPE(2, 3, 0, 4));

@@ -88,6 +88,105 @@ TEST(linear_names_both_shapes) {
   finish();
 }
 
+/* ---- fused with what follows ---------------------------------------------------------------- */
+
+static gp_tensor *then(application a, gp_tensor **second) {
+  CHECK_STATUS(apply(&a), GP_OK);
+  if (second) *second = a.out[1];
+  return a.out[0];
+}
+
+/* Rows of a block and a half, and a value of one dimension that is longer than a row of elements. */
+static const gp_shape fused_inputs[] = {{3, {2, 48, 7}}, {1, {7}}, {2, {0, 7}}};
+#define BY_TANH ((gp_attrs){.i = {1}})
+
+static gp_shape widened(gp_shape shape, int64_t width) {
+  shape.dim[shape.rank - 1] = width;
+  return shape;
+}
+
+TEST(linear_gelu_has_the_bits_of_the_two_ops) {
+  for (gp_dtype d = GP_F32; d <= GP_F64; d++)
+    for (int i = 0; i < 3; i++) {
+      gp_tensor *x = noise(d, fused_inputs[i], 1), *w = noise(d, SHAPE(800, 7), 2), *h;
+      gp_tensor *b = noise(d, SHAPE(800), 3), *first = output(APPLY(linear, NO_ATTRS, x, w, b));
+      gp_tensor *want = output(APPLY(gelu, BY_TANH, first));
+      gp_tensor *got = then(same_in_pieces(APPLY(linear_gelu, NO_ATTRS, x, w, b)), &h);
+      CHECK(gp_tensor_equal(got, want) && gp_tensor_equal(h, first));
+    }
+  finish();
+}
+
+/* As a program runs it where nobody reads h. */
+TEST(linear_gelu_works_without_its_second_output) {
+  gp_tensor *x = noise(GP_F32, SHAPE(70, 7), 1), *w = noise(GP_F32, SHAPE(9, 7), 2);
+  gp_tensor *y = zeros(GP_F32, SHAPE(70, 9)), *want = output(APPLY(linear_gelu, NO_ATTRS, x, w));
+  gp_attrs none = NO_ATTRS;
+  gp_call call = {.attr = &none, .n_in = 2, .n_out = 1};
+  bind_call(&call, (gp_tensor *[]){x, w}, &y);
+  CHECK_STATUS(run_pieces(&call, &gp_def_linear_gelu.cpu, 64), GP_OK);
+  CHECK(gp_tensor_equal(y, want));
+  finish();
+}
+
+TEST(linear_gelu_dx_has_the_bits_of_the_two_ops) {
+  for (gp_dtype d = GP_F32; d <= GP_F64; d++)
+    for (int i = 0; i < 3; i++) {
+      gp_tensor *dy = noise(d, fused_inputs[i], 1), *w = noise(d, SHAPE(7, 600), 2);
+      gp_tensor *h = noise(d, widened(fused_inputs[i], 600), 3);
+      gp_tensor *g = output(APPLY(linear_dx, NO_ATTRS, dy, w));
+      gp_tensor *want = output(APPLY(gelu_dx, BY_TANH, g, h));
+      gp_tensor *got = then(same_in_pieces(APPLY(linear_gelu_dx, NO_ATTRS, dy, w, h)), NULL);
+      CHECK(gp_tensor_equal(got, want));
+    }
+  finish();
+}
+
+TEST(linear_add_has_the_bits_of_the_two_ops) {
+  for (gp_dtype d = GP_F32; d <= GP_F64; d++)
+    for (int i = 0; i < 3; i++) {
+      gp_tensor *x = noise(d, fused_inputs[i], 1), *w = noise(d, SHAPE(600, 7), 2);
+      gp_tensor *b = noise(d, SHAPE(600), 3), *r = noise(d, widened(fused_inputs[i], 600), 4);
+      gp_tensor *want = output(APPLY(add, NO_ATTRS, r, output(APPLY(linear, NO_ATTRS, x, w, b))));
+      CHECK(gp_tensor_equal(then(same_in_pieces(APPLY(linear_add, NO_ATTRS, x, w, r, b)), NULL),
+                            want));
+      want = output(APPLY(add, NO_ATTRS, r, output(APPLY(linear, NO_ATTRS, x, w))));
+      CHECK(
+          gp_tensor_equal(then(same_in_pieces(APPLY(linear_add, NO_ATTRS, x, w, r)), NULL), want));
+    }
+  finish();
+}
+
+TEST(linear_bias_dw_has_the_bits_of_the_two_ops) {
+  gp_tensor *x = noise(GP_F32, SHAPE(2, 65, 9), 1), *dy = noise(GP_F32, SHAPE(2, 65, 700), 2);
+  gp_tensor *start = noise(GP_F32, SHAPE(700, 9), 3), *bias = noise(GP_F32, SHAPE(700), 4);
+  application a = APPLY(linear_bias_dw, NO_ATTRS, dy, x), dw = APPLY(linear_dw, NO_ATTRS, dy, x);
+  application db = APPLY(sum_rows_dw, NO_ATTRS, dy);
+  a.accumulate = dw.accumulate = db.accumulate = true;
+  a.out[0] = converted(GP_F32, start), a.out[1] = converted(GP_F32, bias);
+  dw.out[0] = start, db.out[0] = bias;
+  a.pieces = true;
+  CHECK_STATUS(apply(&a), GP_OK);
+  CHECK_STATUS(apply(&dw), GP_OK);
+  CHECK_STATUS(apply(&db), GP_OK);
+  CHECK(gp_tensor_equal(a.out[0], dw.out[0]) && gp_tensor_equal(a.out[1], db.out[0]));
+  finish();
+}
+
+TEST(fused_ops_name_what_does_not_fit) {
+  gp_tensor *x = zeros(GP_F32, SHAPE(4, 3)), *w = zeros(GP_F32, SHAPE(5, 3));
+  refuses(APPLY(linear_add, NO_ATTRS, x, w, zeros(GP_F32, SHAPE(4, 1))), GP_ESHAPE,
+          "addend is 4x1, expected 4x5 (input is 4x3)");
+  refuses(APPLY(linear_add, NO_ATTRS, x, w, zeros(GP_F64, SHAPE(4, 5))), GP_EDTYPE,
+          "addend is f64, expected f32 (input is f32)");
+  refuses(
+      APPLY(linear_gelu_dx, NO_ATTRS, zeros(GP_F32, SHAPE(4, 5)), w, zeros(GP_F32, SHAPE(4, 5))),
+      GP_ESHAPE, "value before GELU is 4x5, expected 4x3 (gradient is 4x5)");
+  refuses(APPLY(linear_bias_dw, NO_ATTRS, zeros(GP_F32, SHAPE(2, 5)), x), GP_ESHAPE,
+          "input is 4x3, expected 2x? (gradient is 2x5)");
+  finish();
+}
+
 /* ---- matmul -------------------------------------------------------------------------------- */
 
 static gp_attrs transposes(bool a, bool b) { return (gp_attrs){.i = {a, b}}; }
@@ -217,7 +316,10 @@ TEST(embedding_says_which_id_is_outside_and_where) {
 
 TEST_MAIN(linear_is_x_wt_plus_b, linear_takes_one_row_and_no_row,
           linear_gradients_are_those_of_the_function, linear_dw_accumulates_and_cuts_by_rows,
-          linear_names_both_shapes, matmul_handles_all_transposes,
+          linear_names_both_shapes, linear_gelu_has_the_bits_of_the_two_ops,
+          linear_gelu_works_without_its_second_output, linear_gelu_dx_has_the_bits_of_the_two_ops,
+          linear_add_has_the_bits_of_the_two_ops, linear_bias_dw_has_the_bits_of_the_two_ops,
+          fused_ops_name_what_does_not_fit, matmul_handles_all_transposes,
           matmul_broadcasts_leading_dimensions, matmul_folds_the_stack_over_one_matrix,
           matmul_names_both_shapes, embedding_takes_rows_by_id,
           embedding_dw_adds_rows_in_the_order_of_ids, embedding_dw_is_the_gradient,

@@ -69,6 +69,25 @@ TEST(layer_norm_gradients_have_the_same_bits_in_pieces) {
   finish();
 }
 
+/* The gradient that goes around a layer, and the bias beside the weight. */
+TEST(fused_layer_norm_gradients_have_the_bits_of_the_two_ops) {
+  for (gp_dtype d = GP_F32; d <= GP_F64; d++) {
+    gp_tensor *x = noise(d, SHAPE(ROWS, 3 * C), 1), *w = noise(d, SHAPE(3 * C), 2);
+    gp_tensor *dy = noise(d, SHAPE(ROWS, 3 * C), 4), *around = noise(d, SHAPE(ROWS, 3 * C), 5);
+    application f = APPLY(layer_norm, eps(1e-5), x, w, zeros(d, SHAPE(3 * C)));
+    CHECK_STATUS(apply(&f), GP_OK);
+    gp_tensor *mean = f.out[1], *rstd = f.out[2];
+    gp_tensor *dx = output(APPLY(layer_norm_dx, eps(1e-5), dy, x, w, mean, rstd));
+    application sum = APPLY(layer_norm_dx, eps(1e-5), dy, x, w, mean, rstd, around);
+    CHECK(gp_tensor_equal(same_in_pieces(sum).out[0], output(APPLY(add, NO_ATTRS, around, dx))));
+    application both = APPLY(layer_norm_bias_dw, eps(1e-5), dy, x, mean, rstd);
+    both = same_in_pieces(both);
+    CHECK(gp_tensor_equal(both.out[0], output(APPLY(layer_norm_dw, eps(1e-5), dy, x, mean, rstd))));
+    CHECK(gp_tensor_equal(both.out[1], output(APPLY(sum_rows_dw, NO_ATTRS, dy))));
+  }
+  finish();
+}
+
 TEST(layer_norm_names_both_shapes) {
   gp_tensor *x = zeros(GP_F32, SHAPE(2, 8)), *w = zeros(GP_F32, SHAPE(9));
   refuses(APPLY(layer_norm, eps(1e-5), x, w, w), GP_ESHAPE,
@@ -152,6 +171,7 @@ TEST(softmax_gradients_are_those_of_the_function) {
 
 TEST_MAIN(layer_norm_centres_and_scales_each_row, layer_norm_keeps_its_digits_far_from_zero,
           layer_norm_gradients_are_those_of_the_function,
-          layer_norm_gradients_have_the_same_bits_in_pieces, layer_norm_names_both_shapes,
+          layer_norm_gradients_have_the_same_bits_in_pieces,
+          fused_layer_norm_gradients_have_the_bits_of_the_two_ops, layer_norm_names_both_shapes,
           softmax_is_right_for_any_width, softmax_of_infinities_is_that_of_pytorch,
           softmax_may_write_over_its_input, softmax_gradients_are_those_of_the_function)

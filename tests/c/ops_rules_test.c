@@ -112,7 +112,27 @@ TEST(attention) {
         .in = {draw(SHAPE(2, 2, 4, 3)), draw(SHAPE(2, 2, 5, 3)), draw(SHAPE(2, 2, 5, 3))}});
     check_rule((gradient_case){
         .op = GP_OP_attention_qkv, .attrs = attrs, .n_in = 1, .in = {draw(SHAPE(2, 4, 12))}});
+    check_rule((gradient_case){.op = GP_OP_attention,
+                               .attrs = attrs,
+                               .n_in = 4,
+                               .fixed = 8,
+                               .in = {draw(SHAPE(2, 4, 4, 3)), draw(SHAPE(2, 2, 5, 3)),
+                                      draw(SHAPE(2, 2, 5, 3)), draw(SHAPE(2, 1, 4, 5))}});
+    attrs.i[3] = 1;
+    check_rule((gradient_case){
+        .op = GP_OP_attention_qkv, .attrs = attrs, .n_in = 1, .in = {draw(SHAPE(2, 4, 12))}});
   }
+}
+
+/* Rather than a gradient that is missing in silence. */
+TEST(masks_have_no_gradient) {
+  const gp_ref in[4] = {0, 1, 2, 3}, out[2] = {4, 5}, dout[2] = {6, GP_NONE};
+  const bool need[4] = {true, true, true, true};
+  gp_ref din[4] = {GP_NONE, GP_NONE, GP_NONE, GP_NONE};
+  gp_attrs attrs = {0};
+  gp_vjp v = {NULL, &attrs, 4, 2, in, out, dout, need, din};
+  CHECK_STATUS(gp_op_get(GP_OP_attention)->vjp(&v), GP_EUNSUPPORTED);
+  CHECK_TEXT(gp_error_text(), "no gradient flows into a mask");
 }
 
 TEST(losses) {
@@ -136,5 +156,5 @@ TEST(statistics_have_no_gradient) {
   CHECK_TEXT(gp_error_text(), "output 2 has no gradient");
 }
 
-TEST_MAIN(dense_ops, matmul_in_every_transpose_and_broadcast, normalisations, attention, losses,
-          statistics_have_no_gradient)
+TEST_MAIN(dense_ops, matmul_in_every_transpose_and_broadcast, normalisations, attention,
+          masks_have_no_gradient, losses, statistics_have_no_gradient)

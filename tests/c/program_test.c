@@ -173,6 +173,7 @@ static void attempt_any(pool *p) {
                                 GP_OP_silu, GP_OP_softmax, GP_OP_log_softmax, GP_OP_copy};
   static const gp_op binary[] = {GP_OP_add, GP_OP_sub, GP_OP_mul};
   gp_ref in[2] = {any(p), any(p)};
+  uint32_t chosen = draw(9);
   switch (draw(9)) {
   case 0: attempt_view(p); break;
   case 1: attempt_heavy(p); break;
@@ -181,7 +182,7 @@ static void attempt_any(pool *p) {
   case 4:
   case 5: attempt(p, binary[draw(3)], &toy_plain, 2, in); break;
   case 6: attempt(p, GP_OP_linear, &toy_plain, 2, in); break; /* a weight that is a value */
-  default: attempt(p, unary[draw(9)], &toy_plain, 1, in);
+  default: attempt(p, unary[chosen], &(gp_attrs){.i = {unary[chosen] == GP_OP_gelu}}, 1, in);
   }
 }
 
@@ -263,6 +264,32 @@ TEST(programs_give_the_bits_of_their_ops) {
   CHECK(gp_memory().live == live);
 }
 
+/* One after the other, and with neighbours as one op: the loss and all accumulators. */
+TEST(fused_graphs_give_the_bits_of_their_ops) {
+  int32_t saved = 0;
+  for (uint32_t seed = 1; seed <= 3000; seed++) {
+    gp_ref loss;
+    state = seed;
+    pool plain = random_graph(&loss);
+    state = seed;
+    pool fused = random_graph(&loss);
+    CHECK_STATUS(gp_graph_fuse(&fused.t.trace->graph), GP_OK);
+    const gp_graph *graph = toy_graph(&plain.t);
+    saved += graph->node_count - toy_graph(&fused.t)->node_count;
+    layout *apart = lay_out(graph, true, NULL, 0);
+    layout *packed = lay_out(toy_graph(&fused.t), false, &loss, 1);
+    run_graph(graph, apart, true);
+    run_graph(toy_graph(&fused.t), packed, false);
+    if (!same_results(graph, apart, packed)) printf("seed %u\n", seed);
+    CHECK(same_results(graph, apart, packed));
+    lay_off(apart);
+    lay_off(packed);
+    toy_free(&plain.t);
+    toy_free(&fused.t);
+  }
+  CHECK(saved > 1000); /* there was something to fuse */
+}
+
 /* ---- groups and temporary memory ------------------------------------------------------------ */
 
 /* The program of everything that the toy applied, with nothing placed but what is outside. */
@@ -290,6 +317,22 @@ TEST(row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory) {
   lay_off(l);
   p = program_of(&t, true, &l);
   CHECK(p->group_count == 4);
+  gp_program_free(p);
+  lay_off(l);
+  toy_free(&t);
+}
+
+/* Nobody here reads what was before GELU, and nobody else can. */
+TEST(spare_outputs_that_nobody_reads_are_not_made) {
+  toy t = toy_new(130);
+  layout *l;
+  toy_linear(&t);
+  t.value = toy_apply(&t, GP_OP_gelu, &(gp_attrs){.i = {1}}, 1, &t.value);
+  toy_tanh(&t);
+  CHECK_STATUS(gp_graph_fuse(&t.trace->graph), GP_OK);
+  gp_program *p = program_of(&t, false, &l);
+  CHECK(toy_node(&t, 0)->n_out == 2 && p->instrs[0].call.n_out == 1);
+  CHECK(p->temp_bytes == (130 * TOY_WIDTH * 4 + 63) / 64 * 64);
   gp_program_free(p);
   lay_off(l);
   toy_free(&t);
@@ -333,7 +376,8 @@ TEST(values_of_no_elements_have_places) {
   toy_free(&t);
 }
 
-TEST_MAIN(programs_give_the_bits_of_their_ops,
+TEST_MAIN(programs_give_the_bits_of_their_ops, fused_graphs_give_the_bits_of_their_ops,
+          spare_outputs_that_nobody_reads_are_not_made,
           row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory,
           what_reads_other_rows_ends_a_chain, a_value_that_is_still_read_is_not_taken_over,
           values_of_no_elements_have_places)

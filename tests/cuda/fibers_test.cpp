@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/cuda/kernel/device.cuh"
+#include "device/cuda/kernel/mma.cuh"
 
 #include "test.h"
 
@@ -237,6 +238,54 @@ TEST(shuffles_within_groups_of_lanes) {
   }
 }
 
+template <typename T> struct square { alignas(16) T at[16][24]; };
+
+/* c = a b of 16 x 16 halves, by each warp of the block; b also as its transpose. */
+template <typename T>
+static __global__ void multiply_squares(const T *a, const T *b, float *c, bool transposed) {
+  __shared__ square<T> left, right;
+  for (int i = (int)threadIdx.x; i < 256; i += (int)blockDim.x) {
+    left.at[i / 16][i % 16] = a[i];
+    (transposed ? right.at[i % 16][i / 16] : right.at[i / 16][i % 16]) = b[i];
+  }
+  __syncthreads();
+  const int lane = (int)threadIdx.x % 32;
+  uint32_t x[4], y[4];
+  float sum[2][4] = {};
+  gp_load_matrices(x, &left.at[lane % 16][lane / 16 * 8]);
+  if (transposed)
+    gp_load_matrices(y, &right.at[lane / 16 * 8 + lane % 8][lane / 8 % 2 * 8]);
+  else
+    gp_load_transposed(y, &right.at[lane % 16][lane / 16 * 8]);
+  for (int n = 0; n < 2; n++) gp_mma<T>(sum[n], x, y + 2 * n);
+  for (int i = 0; i < 8; i++) {
+    const int row = lane / 4 + i % 4 / 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    c[threadIdx.x / 32 * 256 + (unsigned)(row * 16 + column)] = sum[i / 4][i % 4];
+  }
+}
+
+template <typename T> static void check_squares(gp_gpu *gpu, bool transposed) {
+  array<T> a(256), b(256);
+  array<float> c(512);
+  for (int i = 0; i < 256; i++)
+    a[(size_t)i] = (T)(float)(i * 7 % 11 - 5), b[(size_t)i] = (T)(float)(i * 5 % 13 - 6);
+  CHECK(GP_LAUNCH(gpu, multiply_squares<T>, 1, 64, 0, a.data, b.data, c.data, transposed) == GP_OK);
+  for (size_t i = 0; i < 512; i++) {
+    float want = 0;
+    for (size_t k = 0; k < 16; k++)
+      want += (float)a[i % 256 / 16 * 16 + k] * (float)b[k * 16 + i % 16];
+    CHECK(c[i] == want);
+  }
+}
+
+TEST(multiplies_matrices_as_tensor_cores_do) {
+  device d;
+  for (int transposed = 0; transposed < 2; transposed++) {
+    check_squares<gp_bf16>(&d.gpu, transposed != 0);
+    check_squares<gp_f16>(&d.gpu, transposed != 0);
+  }
+}
+
 /* Halves of a warp go different ways and meet again. */
 static __global__ void vote(unsigned *ballots, int *ok) {
   const int i = (int)threadIdx.x;
@@ -433,8 +482,8 @@ TEST_MAIN(runs_every_thread_of_every_block, knows_indices_in_three_dimensions,
           gives_each_thread_its_own_arguments, transposes_through_shared_memory,
           sums_by_a_tree_in_dynamic_shared_memory, begins_each_block_with_fresh_shared_memory,
           counts_votes_of_a_block, sums_warps_by_shuffles, shuffles_within_groups_of_lanes,
-          votes_in_whole_and_half_warps, has_atomics_on_integers,
-          rounds_to_half_precision_as_the_toolkit_does, has_the_arithmetic_that_cuda_has,
-          reports_threads_that_do_not_meet, refuses_launches_that_no_gpu_takes,
-          runs_in_reverse_when_asked, runs_kernels_of_several_threads_at_once,
-          keeps_captured_work_and_launches_it)
+          multiplies_matrices_as_tensor_cores_do, votes_in_whole_and_half_warps,
+          has_atomics_on_integers, rounds_to_half_precision_as_the_toolkit_does,
+          has_the_arithmetic_that_cuda_has, reports_threads_that_do_not_meet,
+          refuses_launches_that_no_gpu_takes, runs_in_reverse_when_asked,
+          runs_kernels_of_several_threads_at_once, keeps_captured_work_and_launches_it)

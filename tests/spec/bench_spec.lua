@@ -16,6 +16,7 @@ describe("a benchmark", function()
     { "engine", { "--steps", "2" }, "engine%.action%.alone [%d.]+ us" },
     { "kernels", { "--rounds", "1", "--layers", "1", "--rows", "64" }, "kernels%.adamw [%d.]+ %% of copy" },
     { "gpt", { "--steps", "1", "--layers", "1", "--width", "96", "--context", "16" }, "tok/s=%d+" },
+    { "fuse", { "--rounds", "1", "--layers", "1", "--width", "96" }, "fuse%.bytes 0[%d.]+ .* <= 0.9: met" },
     { "schedules", { "--devices", "4", "--chunks", "8" }, "schedules%.time [%d.]+ s must <= 10: met" },
     { "pipeline", { "--rounds", "1", "--steps", "1" }, "pipeline%.[%a.]+ .*" },
     { "gemm", { "--rounds", "1", "--chunks", "1" }, "gemm%.%a+%.share .*" },

@@ -18,6 +18,13 @@ local function on(...)
   return { devices = names, balance = names[2] and { 1, 1 }, checkpoint = names[2] and "always" }
 end
 
+-- On the first GPU, every op by itself as at once.
+local function unfused()
+  local options = on "cuda:0"
+  options.fuse = false
+  return options
+end
+
 -- f(case, number) for every case of a row that applies to the dtype, and that pipelines can take.
 local function each_case(row, dtype, f)
   for number, case in ipairs(row.cases) do
@@ -27,10 +34,18 @@ end
 
 local function on_first(t) return t:to("cuda:0") end
 
+-- What is rounded once as at once is so too where it is one op of several.
+local function tolerance_of(case)
+  local bound = tolerances[case.row.tolerance][case.dtype] or 0
+  return bound == "rounded" and 0 or bound
+end
+
 local function check_recorded(case)
   for k, want in ipairs(conformance.eager(case, on_first)) do
-    local got = conformance.recorded(case, k, on "cuda:0")
+    local got = conformance.recorded(case, k, unfused())
     assert(gp.equal(want:to("cpu"), got:to("cpu")), ("%s, output %d differs in a pipeline"):format(case.name, k))
+    conformance.compare(("%s, output %d, fused"):format(case.name, k),
+      array.of(conformance.recorded(case, k, on "cuda:0")), array.of(want), tolerance_of(case), case.dtype)
   end
 end
 

@@ -8,6 +8,7 @@ local array = require "tests.support.array"
 local conformance = require "tests.support.conformance"
 local gpu = require "tests.support.gpu"
 local halves = require "tests.support.halves"
+local inputs = require "tests.support.inputs"
 local rows = require "tests.spec.ops_table"
 
 local on_gpu = gpu.spec(it)
@@ -92,3 +93,40 @@ for _, row in ipairs(rows) do
     end
   end)
 end
+
+-- ---- dropout -------------------------------------------------------------------------------------
+
+local x = inputs.float
+
+-- Several tiles of scores, heads that share keys, both widths that the kernels are made for.
+local DROPPED = {
+  { x { 1, 4, 70, 16 }, x { 1, 2, 70, 16 }, x { 1, 2, 70, 16 }, o = { causal = true, dropout = 0.3 } },
+  { x { 1, 2, 66, 72 }, x { 1, 1, 131, 72 }, x { 1, 1, 131, 72 }, o = { dropout = 0.3 } },
+  { x { 1, 1, 7, 9 }, x { 1, 1, 64, 9 }, x { 1, 1, 64, 9 }, inputs.bools { 1, 1, 7, 64 }, o = { dropout = 0.3 } },
+}
+
+local function row_of(name)
+  for _, row in ipairs(rows) do
+    if row.op == name then return row end
+  end
+end
+
+local function check_dropped(number, dtype)
+  local case = conformance.case(row_of "attention", number, dtype, DROPPED)
+  local here = conformance.gradients(halves.as(case, "f64"), { devices = { "cpu:0" }, seed = 12 })
+  local opts = on(dtype, "cuda:0")
+  opts.seed = 12
+  local there = conformance.gradients(halves.as(case, "f32", true), opts)
+  for i, grad in pairs(there) do
+    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad), array.of(here[i]),
+      halves.bound("gradient", dtype), dtype)
+  end
+end
+
+describe("attention with dropout on a GPU", function()
+  for _, dtype in ipairs(halves.NAMES) do
+    on_gpu("drops in " .. dtype .. " what the CPU drops, backward too", function()
+      for number in ipairs(DROPPED) do check_dropped(number, dtype) end
+    end)
+  end
+end)

@@ -80,20 +80,20 @@ local function layer_norm(x, w, b, eps)
   end)
 end
 
--- One head of causal attention: from, to are its columns inside each of the three blocks.
-local function attend(out, qkv, dim, from, to)
+-- One head of causal attention of `size` columns: q, k, v are the columns before its own in each block.
+local function attend(out, qkv, size, q, k, v)
   for t = 1, #qkv do
     local scores = {}
     for s = 1, t do
       local dot = 0
-      for c = from, to do dot = dot + qkv[t][c] * qkv[s][dim + c] end
-      scores[s] = dot / math.sqrt(to - from + 1)
+      for c = 1, size do dot = dot + qkv[t][q + c] * qkv[s][k + c] end
+      scores[s] = dot / math.sqrt(size)
     end
     local share = softmax_row(scores)
-    for c = from, to do
+    for c = 1, size do
       local sum = 0
-      for s = 1, t do sum = sum + share[s] * qkv[s][2 * dim + c] end
-      out[t][c] = sum
+      for s = 1, t do sum = sum + share[s] * qkv[s][v + c] end
+      out[t][q + c] = sum
     end
   end
 end
@@ -104,7 +104,10 @@ local function attention(layer, x)
   for b = 1, #qkv do
     out[b] = {}
     for t = 1, #qkv[b] do out[b][t] = {} end
-    for h = 0, layer.heads - 1 do attend(out[b], qkv[b], layer.dim, h * size + 1, (h + 1) * size) end
+    for h = 0, layer.heads - 1 do
+      local key = layer.dim + h * layer.kv_heads // layer.heads * size
+      attend(out[b], qkv[b], size, h * size, key, key + layer.kv_heads * size)
+    end
   end
   return linear(out, layer.proj.weight:totable(), layer.proj.bias:totable())
 end
@@ -198,6 +201,16 @@ describe("nn.CausalSelfAttention", function()
     assert.are.same({ 24, 8 }, layer.qkv.weight.shape)
     assert.are.same({ 8, 8 }, layer.proj.weight.shape)
     assert.is_nil(layer.qkv.bias)
+  end)
+
+  it("shares keys and values among neighbouring heads", function()
+    for _, groups in ipairs { 1, 2, 4 } do
+      local layer, x = nn.CausalSelfAttention(12, 4, { kv_heads = groups }), gp.randn { 2, 5, 12 }
+      assert.are.same({ 12 + 2 * 3 * groups, 12 }, layer.qkv.weight.shape)
+      near(attention(layer, x:totable()), layer(x):totable())
+    end
+    local shown = tostring(nn.CausalSelfAttention(12, 4, { kv_heads = 2 }))
+    assert.is_truthy(shown:find("CausalSelfAttention(12, 4 heads, 2 of keys)", 1, true), shown)
   end)
 
   it("drops weights in training mode only", function()

@@ -17,6 +17,7 @@ local ROUNDED = { bf16 = 2 ^ -8, f16 = 2 ^ -11 }
 -- How many such roundings a result may be off, by the tolerance that its row names; 1.02: and some of f32.
 local ROUNDINGS = {
   attention = { 4, why = "probabilities are rounded before they meet the values, which is a product of up to 70" },
+  layers = { 16, why = "what goes from layer to layer is rounded, and weights of size 4 make it larger" },
   gradient = { 16, why = "values on the way are rounded, and terms of a quotient's gradient are larger than it" },
 }
 

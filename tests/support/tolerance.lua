@@ -44,6 +44,10 @@ return {
     f32 = 2e-6, f64 = 1e-14,
     why = "exponentials, their sum over a row, a division or a logarithm",
   },
+  layers = {
+    f32 = 8e-6, f64 = 1e-13,
+    why = "two products of up to 20 terms, or a norm and one, one behind the other",
+  },
   attention = {
     f32 = 4e-6, f64 = 1e-13,
     why = "two products around a softmax (rescaled block by block on a GPU)",

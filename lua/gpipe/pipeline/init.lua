@@ -27,6 +27,7 @@ local SPEC = {
   precision = precision.rule,
   loss_scale = precision.scale_rule,
   finite = { type = "boolean", default = false },
+  fuse = { type = "boolean" },
   seed = { type = "integer" },
   watchdog = watchdog.rule,
 }
@@ -92,6 +93,12 @@ local function inventory(model, layer_of)
   return boxes, layers
 end
 
+-- GPIPE_FUSE=0 in the environment, for scripts that say nothing.
+local function fuses(option)
+  if option ~= nil then return option end
+  return os.getenv "GPIPE_FUSE" ~= "0"
+end
+
 -- ---- making one ------------------------------------------------------------------------------
 
 -- A sample that cannot be planned for leaves no pipeline behind that owns the model.
@@ -130,6 +137,7 @@ local function pipeline(model, opts)
     devices = chosen, placement = made.device_list, copies = made.copies,
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(), finite = opts.finite,
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32, loss_scale = computes.scale,
+    unfused = not fuses(opts.fuse),
   }
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,

@@ -7,6 +7,10 @@
 
 #include "device/cuda/gpu.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A value [B, H, T, D], or [B, H, T] with column 0. */
 typedef struct gp_attention_value {
   void *data;                       /* NULL in prepare */
@@ -16,14 +20,33 @@ typedef struct gp_attention_value {
 typedef struct gp_attention {
   gp_dtype dtype; /* of all but lse, which is f32 for halves */
   bool backward;
-  bool causal;                                  /* query i sees keys 0..i */
-  int64_t batches, heads, queries, keys, width; /* B, H, Tq, Tk, D */
+  bool causal;                    /* query i sees keys 0..i */
+  bool masked;                    /* see ops/attention/mask.h */
+  int64_t batches, heads, groups; /* B, H, G: k and v have G heads, head h uses h / (H / G) */
+  int64_t queries, keys, width;   /* Tq, Tk, D */
+  gp_dtype mask_dtype;            /* bool, dtype, or f32 for halves */
+  int64_t mask_size;              /* elements of the one in the scratch: cuDNN's */
   double scale, dropout;
   uint32_t random;           /* number of the random op */
   const gp_step_block *step; /* device memory */
   gp_attention_value q, k, v, o, lse;
+  gp_attention_value mask;               /* [B, H, Tq, Tk]: distances 0 where it is 1; see masked */
   gp_attention_value d_o, d_q, d_k, d_v; /* backward only */
   void *scratch;                         /* device memory */
 } gp_attention;
+
+/* ---- what graphs of cuDNN leave to us (ops/attention/beside_cudnn.cu) ----------------------- */
+
+/* Write the mask as what is added, f32 without infinities, at the distances of `to`. */
+gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a, const gp_attention_value *to);
+/* What became of queries that the mask left nothing to: zeros in o and lse. */
+gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a);
+/* d_k and d_v are the sums over the heads that share each, in ascending order, of `by_head`: f32
+ * [B, H, Tk, D], dk and then dv, contiguous. */
+gp_status gp_attention_add_heads(gp_gpu *gpu, const gp_attention *a, const float *const by_head[2]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,6 +1,8 @@
-/* ops/attention/attention.c - softmax(q k^T * scale) v on separate q, k and v, and its gradient.
+/* ops/attention/attention.c - softmax(q k^T * scale + mask) v on separate q, k and v, and its gradient.
  *
- * The operands may be views with any strides: heads split off by reshape and permute need no copy. */
+ * The operands may be views with any strides: heads split off by reshape and permute need no copy, nor
+ * does a mask that is the same for all queries. Keys and values may have fewer heads than queries: each
+ * serves as many neighbouring ones (Ainslie et al., "GQA", 2023). No gradient flows into a mask. */
 #include "ops/attention/flash.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"
@@ -8,29 +10,66 @@
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-static const char *const roles[] = {"query", "key", "value"};
-static const char *const dx_roles[] = {"gradient", "query", "key", "value", "output", "lse"};
+static const char *const roles[] = {"query", "key", "value", "mask"};
+static const char *const dx_roles[] = {"gradient", "query", "key", "value",
+                                       "output",   "lse",   "mask"};
 
-/* q [B, H, Tq, D], k and v [B, H, Tk, D], from input `first` on. */
-static gp_status check_qkv(const gp_sig *sig, const char *const *role, int first) {
-  gp_shape any = {4, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
-  GP_TRY(gp_operand_shape(sig, role, first, &any, -1));
-  gp_shape keys = sig->in[first]->shape;
-  keys.dim[2] = GP_ANY_DIM;
-  GP_TRY(gp_operand_shape(sig, role, first + 1, &keys, first));
-  GP_TRY(gp_operand_shape(sig, role, first + 2, &sig->in[first + 1]->shape, first + 1));
-  const gp_shape *k = &sig->in[first + 1]->shape;
+enum { MASK = 3, DX_MASK = 6 }; /* the inputs that may be left out */
+
+/* Each head of keys serves a run of heads of queries, all runs of one length. */
+static gp_status check_groups(const gp_sig *sig, const char *const *role, int first) {
+  const gp_shape *q = &sig->in[first]->shape, *k = &sig->in[first + 1]->shape;
+  char text[GP_SHAPE_TEXT], other[GP_SHAPE_TEXT];
+  if (!gp_flash_can_share(q->dim[1], k->dim[1]))
+    return gp_fail(GP_ESHAPE, "%s is %s, expected a number of heads that divides the %s's (%s)",
+                   role[first + 1], gp_shape_print(k, text, sizeof text), role[first],
+                   gp_shape_print(q, other, sizeof other));
   if (k->dim[2] > 0 && k->dim[3] > 0) return GP_OK;
-  char text[GP_SHAPE_TEXT];
   return gp_fail(GP_ESHAPE, "%s is %s, expected at least one key and one channel", role[first + 1],
                  gp_shape_print(k, text, sizeof text));
 }
 
-/* q, k, v -> o like q, and lse [B, H, Tq], the log of each query's sum of exponentials: all
+/* q [B, H, Tq, D], k and v [B, G, Tk, D], from input `first` on. */
+static gp_status check_qkv(const gp_sig *sig, const char *const *role, int first) {
+  gp_shape any = {4, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
+  GP_TRY(gp_operand_shape(sig, role, first, &any, -1));
+  gp_shape keys = sig->in[first]->shape;
+  keys.dim[1] = keys.dim[2] = GP_ANY_DIM;
+  GP_TRY(gp_operand_shape(sig, role, first + 1, &keys, first));
+  GP_TRY(gp_operand_shape(sig, role, first + 2, &sig->in[first + 1]->shape, first + 1));
+  return check_groups(sig, role, first);
+}
+
+/* Booleans, or of the dtype of the queries, or f32 where those are halves. */
+static gp_status check_mask_dtype(gp_dtype mask, gp_dtype query) {
+  const gp_dtype wide = gp_infer_wide(query);
+  if (mask == GP_BOOL || mask == query || mask == wide) return GP_OK;
+  return gp_fail(GP_EDTYPE, "mask is %s, expected bool or %s%s%s", gp_dtype_name(mask),
+                 gp_dtype_name(query), wide == query ? "" : " or ",
+                 wide == query ? "" : gp_dtype_name(wide));
+}
+
+/* [B, H, Tq, Tk], where the first three may be 1. */
+static gp_status check_mask(const gp_sig *sig, const char *const *role, int query, int i) {
+  if (sig->n_in <= i) return GP_OK;
+  const gp_shape *mask = &sig->in[i]->shape;
+  const gp_shape all = gp_shape_with_last(&sig->in[query]->shape, sig->in[query + 1]->shape.dim[2]);
+  gp_shape want = all;
+  GP_TRY(check_mask_dtype(sig->in[i]->dtype, sig->in[query]->dtype));
+  for (int d = 0; d < 3 && mask->rank == 4; d++)
+    if (mask->dim[d] == 1) want.dim[d] = 1;
+  if (gp_shape_equal(mask, &want)) return GP_OK;
+  char text[GP_SHAPE_TEXT], full[GP_SHAPE_TEXT];
+  return gp_fail(GP_ESHAPE, "%s is %s, expected %s, where the first three may be 1", role[i],
+                 gp_shape_print(mask, text, sizeof text), gp_shape_print(&all, full, sizeof full));
+}
+
+/* q, k, v, mask -> o like q, and lse [B, H, Tq], the log of each query's sum of exponentials: all
  * that the gradient needs to make the scores again. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 7));
   GP_TRY(check_qkv(sig, roles, 0));
+  GP_TRY(check_mask(sig, roles, 0, MASK));
   GP_TRY(gp_flash_check_attrs(sig->attr));
   const gp_shape *q = &sig->in[0]->shape;
   gp_shape lse = gp_shape_drop_last(q);
@@ -38,11 +77,12 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &lse);
 }
 
-/* do, q, k, v, o, lse -> dq, dk, dv. */
+/* do, q, k, v, o, lse, mask -> dq, dk, dv. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 31));
   GP_TRY(gp_operands_wide(sig, dx_roles, 32, 1));
   GP_TRY(check_qkv(sig, dx_roles, 1));
+  GP_TRY(check_mask(sig, dx_roles, 1, DX_MASK));
   GP_TRY(gp_flash_check_attrs(sig->attr));
   const gp_shape *q = &sig->in[1]->shape;
   gp_shape lse = gp_shape_drop_last(q);
@@ -56,9 +96,22 @@ static gp_status infer_dx(gp_sig *sig) {
 /* One node for all three gradients: they share the scores. Those that nobody needs are not read. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
-  if (v->dout[0] == GP_NONE || !(v->need[0] || v->need[1] || v->need[2])) return GP_OK;
-  gp_ref in[] = {v->dout[0], v->in[0], v->in[1], v->in[2], v->out[0], v->out[1]}, first;
-  GP_TRY(gp_build(v->builder, GP_OP_attention_dx, v->attr, in, 6, &first));
+  const bool masked = v->n_in > MASK;
+  if (v->dout[0] == GP_NONE) return GP_OK;
+  if (masked && v->need[MASK])
+    return gp_fail(GP_EUNSUPPORTED,
+                   "no gradient flows into a mask, but this one depends on trained "
+                   "parameters: expected one that does not");
+  if (!(v->need[0] || v->need[1] || v->need[2])) return GP_OK;
+  gp_ref in[] = {v->dout[0],
+                 v->in[0],
+                 v->in[1],
+                 v->in[2],
+                 v->out[0],
+                 v->out[1],
+                 masked ? v->in[MASK] : GP_NONE};
+  gp_ref first;
+  GP_TRY(gp_build(v->builder, GP_OP_attention_dx, v->attr, in, DX_MASK + masked, &first));
   for (int i = 0; i < 3; i++)
     if (v->need[i]) v->din[i] = first + i;
   return GP_OK;
@@ -86,10 +139,21 @@ static gp_heads heads(const gp_arg *arg) {
   return (gp_heads){arg->data, m->stride[0], m->stride[1], m->stride[2], lse ? 0 : m->stride[3]};
 }
 
+/* Distances of a mask: 0 along what it is the same for. */
+static gp_flash_mask mask_of(const gp_call *call, int i) {
+  if (call->n_in <= i) return (gp_flash_mask){0};
+  const gp_meta *m = call->in[i].meta;
+  int64_t step[4];
+  for (int d = 0; d < 4; d++) step[d] = m->shape.dim[d] == 1 ? 0 : m->stride[d];
+  return (gp_flash_mask){{call->in[i].data, step[0], step[1], step[2], step[3]}, m->dtype};
+}
+
+/* All but the operands. */
 static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_shape *k) {
   gp_flash f = {.dtype = call->out[0].meta->dtype,
                 .batches = q->dim[0],
                 .heads = q->dim[1],
+                .groups = k->dim[1],
                 .queries = q->dim[2],
                 .keys = k->dim[2],
                 .width = q->dim[3]};
@@ -97,11 +161,13 @@ static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_
   return f;
 }
 
+/* q, k, v, mask -> o, lse */
 static gp_flash describe(const gp_call *call) {
   gp_flash f = describe_shape(call, &call->in[0].meta->shape, &call->in[1].meta->shape);
   for (int i = 0; i < 3; i++) f.in[GP_FLASH_Q + i] = heads(&call->in[i]);
   f.in[GP_FLASH_O] = heads(&call->out[0]);
   f.lse = heads(&call->out[1]);
+  f.mask = mask_of(call, MASK);
   return f;
 }
 
@@ -112,6 +178,7 @@ static gp_flash describe_dx(const gp_call *call) {
   for (int i = 0; i < 4; i++) f.in[GP_FLASH_Q + i] = heads(&call->in[i + 1]);
   f.in[GP_FLASH_DO] = heads(&call->in[0]);
   f.lse = heads(&call->in[5]);
+  f.mask = mask_of(call, DX_MASK);
   f.dq = heads(&call->out[0]), f.dk = heads(&call->out[1]), f.dv = heads(&call->out[2]);
   return f;
 }
@@ -121,7 +188,7 @@ GP_FLASH_KERNEL(_dx, describe_dx)
 
 const gp_op_def gp_def_attention = {.name = "attention",
                                     .min_in = 3,
-                                    .max_in = 3,
+                                    .max_in = 4,
                                     .flags = GP_OP_STRIDED | GP_OP_RANDOM,
                                     .infer = infer,
                                     .vjp = vjp,
@@ -131,7 +198,7 @@ const gp_op_def gp_def_attention = {.name = "attention",
 const gp_op_def gp_def_attention_dx = {
     .name = "attention_dx",
     .min_in = 6,
-    .max_in = 6,
+    .max_in = 7,
     .flags = GP_OP_STRIDED,
     .infer = infer_dx,
     .cost = cost_dx,

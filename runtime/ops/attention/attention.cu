@@ -1,10 +1,10 @@
-/* ops/attention/attention.cu - softmax(q k^T * scale) v on separate q, k and v, and its gradient.
+/* ops/attention/attention.cu - softmax(q k^T * scale + mask) v on separate q, k and v, and its gradient.
  *
  * The operands may be views with any strides. Also here: what both attention ops decide alike. */
 #include <math.h>
 
 #include "device/cuda/cudnn/cudnn.h"
-#include "ops/attention/flash.cuh"
+#include "ops/attention/tensor/tensor.cuh"
 
 /* ---- for both ops -------------------------------------------------------------------------- */
 
@@ -31,7 +31,10 @@ gp_status gp_attention_run(gp_gpu *gpu, const gp_attention *a) {
   bool planned;
   GP_GPU_TRY(gp_cudnn_attention_run(gpu, a, &planned));
   if (planned) return GP_OK;
-  return a->backward ? gp_flash_backward(gpu, a) : gp_flash_forward(gpu, a);
+  const bool tensor = gp_tensor_takes(gpu, a);
+  if (!a->backward) return tensor ? gp_tensor_forward(gpu, a) : gp_flash_forward(gpu, a);
+  GP_GPU_TRY(gp_flash_delta(gpu, a));
+  return tensor ? gp_tensor_backward(gpu, a) : gp_flash_backward(gpu, a);
 }
 
 /* ---- operands ------------------------------------------------------------------------------ */
@@ -43,13 +46,23 @@ static gp_attention_value value(const gp_arg *arg) {
   return {arg->data, m->stride[0], m->stride[1], m->stride[2], lse ? 0 : m->stride[3]};
 }
 
+/* Input i, which may be missing. */
+static void set_mask(gp_attention *a, const gp_call *call, int i) {
+  if (call->n_in <= i) return;
+  const gp_meta *m = call->in[i].meta;
+  int64_t step[4];
+  for (int d = 0; d < 4; d++) step[d] = m->shape.dim[d] == 1 ? 0 : m->stride[d];
+  a->masked = true, a->mask_dtype = m->dtype;
+  a->mask = {call->in[i].data, step[0], step[1], step[2], step[3]};
+}
+
 /* From q on: q, k, v. */
 static gp_attention describe_qkv(const gp_call *call, int first) {
   const gp_shape *q = &call->in[first].meta->shape, *k = &call->in[first + 1].meta->shape;
   gp_attention a = {};
   a.dtype = call->in[first].meta->dtype;
   a.batches = q->dim[0], a.heads = q->dim[1], a.queries = q->dim[2], a.width = q->dim[3];
-  a.keys = k->dim[2];
+  a.groups = k->dim[1], a.keys = k->dim[2];
   gp_attention_set_attrs(&a, call);
   a.q = value(&call->in[first]);
   a.k = value(&call->in[first + 1]);
@@ -57,18 +70,20 @@ static gp_attention describe_qkv(const gp_call *call, int first) {
   return a;
 }
 
-/* q, k, v -> o, lse */
+/* q, k, v, mask -> o, lse */
 static gp_attention describe(const gp_call *call) {
   gp_attention a = describe_qkv(call, 0);
   a.o = value(&call->out[0]), a.lse = value(&call->out[1]);
+  set_mask(&a, call, 3);
   return a;
 }
 
-/* do, q, k, v, o, lse -> dq, dk, dv */
+/* do, q, k, v, o, lse, mask -> dq, dk, dv */
 static gp_attention describe_dx(const gp_call *call) {
   gp_attention a = describe_qkv(call, 1);
   a.backward = true;
   a.d_o = value(&call->in[0]), a.o = value(&call->in[4]), a.lse = value(&call->in[5]);
+  set_mask(&a, call, 6);
   a.d_q = value(&call->out[0]), a.d_k = value(&call->out[1]), a.d_v = value(&call->out[2]);
   return a;
 }

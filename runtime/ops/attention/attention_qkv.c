@@ -1,31 +1,50 @@
 /* ops/attention/attention_qkv.c - self-attention on the packed output of one projection.
  *
- * qkv [B, T, 3C] holds query, key and value of all heads side by side; the heads are read in place
- * and the output [B, T, C] is written in place, so nothing is permuted or copied. */
+ * qkv [B, T, (H + 2 G) D] holds query, key and value of all heads side by side: H of queries, G of keys
+ * and of values each, which are H too unless an attribute says less. They are read in place and the output
+ * [B, T, H D] is written in place, so nothing is permuted or copied. */
 #include "ops/attention/flash.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
+#include "ops/attention/qkv.h"
 
 static const char *const roles[] = {"qkv"}, *const dx_roles[] = {"gradient", "qkv", "output",
                                                                  "lse"};
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-/* o [B, T, C] and lse [B, H, T] of qkv, input i. */
+/* Where no number of heads of keys is given there are as many as of queries. */
+static gp_status check_heads(const gp_attrs *attr) {
+  const long long heads = attr->i[2], groups = attr->i[3];
+  if (heads < 1) return gp_fail(GP_EINVAL, "heads is %lld, expected 1 or more", heads);
+  if (groups == 0 || (groups > 0 && gp_flash_can_share(heads, groups))) return GP_OK;
+  return gp_fail(GP_EINVAL, "heads of keys are %lld, expected a number that divides the %lld heads",
+                 groups, heads);
+}
+
+/* In the shortest words for the heads that there are. */
+static gp_status wrong_width(const gp_qkv *p, const char *role, const gp_shape *qkv) {
+  const long long heads = p->heads, groups = p->groups;
+  char text[GP_SHAPE_TEXT];
+  gp_shape_print(qkv, text, sizeof text);
+  if (groups == heads)
+    return gp_fail(GP_ESHAPE, "%s is %s, expected a last dimension that 3 x %lld heads divide",
+                   role, text, heads);
+  return gp_fail(GP_ESHAPE, "%s is %s, expected a last dimension that %lld + 2 x %lld heads divide",
+                 role, text, heads, groups);
+}
+
+/* o [B, T, H D] and lse [B, H, T] of qkv, input i. */
 static gp_status check_qkv(const gp_sig *sig, const char *const *role, int i, gp_shape out[2]) {
   gp_shape any = {3, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
   GP_TRY(gp_operand_shape(sig, role, i, &any, -1));
   const gp_shape *qkv = &sig->in[i]->shape;
-  int64_t h = sig->attr->i[2], width = qkv->dim[2];
-  if (h < 1) return gp_fail(GP_EINVAL, "heads is %lld, expected 1 or more", (long long)h);
-  if (width == 0 || width % 3 != 0 || width / 3 % h != 0) {
-    char text[GP_SHAPE_TEXT];
-    return gp_fail(GP_ESHAPE, "%s is %s, expected a last dimension that 3 x %lld heads divide",
-                   role[i], gp_shape_print(qkv, text, sizeof text), (long long)h);
-  }
-  out[0] = gp_shape_with_last(qkv, width / 3);
-  out[1] = (gp_shape){3, {qkv->dim[0], h, qkv->dim[1]}};
+  GP_TRY(check_heads(sig->attr));
+  const gp_qkv p = gp_qkv_of(sig->attr, qkv->dim[2]);
+  if (p.width == 0) return wrong_width(&p, role[i], qkv);
+  out[0] = gp_shape_with_last(qkv, p.heads * p.width);
+  out[1] = (gp_shape){3, {qkv->dim[0], p.heads, qkv->dim[1]}};
   return gp_flash_check_attrs(sig->attr);
 }
 
@@ -57,11 +76,12 @@ static gp_status vjp(gp_vjp *v) {
   return gp_build(v->builder, GP_OP_attention_qkv_dx, v->attr, in, 4, &v->din[0]);
 }
 
-/* As in attention.c: `products` matrix products, and the exponentials; C / H channels a head. */
+/* As in attention.c: `products` matrix products, and the exponentials. */
 static gp_cost cost_of(const gp_sig *sig, const gp_shape *qkv, double products) {
   double pairs = gp_flash_pairs(qkv->dim[1], qkv->dim[1], sig->attr->i[1] != 0);
-  double c = (double)qkv->dim[2] / 3, h = (double)sig->attr->i[2];
-  return gp_cost_of(sig, (double)qkv->dim[0] * pairs * (2 * products * c + 13 * h));
+  const gp_qkv p = gp_qkv_of(sig->attr, qkv->dim[2]);
+  double d = (double)p.width, h = (double)p.heads;
+  return gp_cost_of(sig, (double)qkv->dim[0] * pairs * h * (2 * products * d + 13));
 }
 
 static gp_cost cost(const gp_sig *sig) { return cost_of(sig, &sig->in[0]->shape, 2); }
@@ -82,21 +102,25 @@ static gp_heads lse_heads(const gp_flash *f, const gp_arg *arg) {
   return (gp_heads){arg->data, f->heads * f->queries, f->queries, 1, 0};
 }
 
-/* q, k and v begin at columns 0, C and 2C of a row; head h at h C / H within each. */
+/* q, k and v begin at columns 0, H D and (H + G) D of a row; head h at h D within each. */
 static gp_flash describe_qkv(const gp_call *call, const gp_arg *qkv) {
   const gp_shape *s = &qkv->meta->shape;
-  int64_t c = s->dim[2] / 3, h = call->attr->i[2];
+  const gp_qkv p = gp_qkv_of(call->attr, s->dim[2]);
   gp_flash f = {.dtype = qkv->meta->dtype,
                 .batches = s->dim[0],
-                .heads = h,
+                .heads = p.heads,
+                .groups = p.groups,
                 .queries = s->dim[1],
                 .keys = s->dim[1],
-                .width = c / h};
+                .width = p.width};
   gp_flash_set_attrs(&f, call);
-  for (int i = 0; i < 3; i++) f.in[GP_FLASH_Q + i] = heads(&f, qkv, i * c);
+  f.in[GP_FLASH_Q] = heads(&f, qkv, 0);
+  f.in[GP_FLASH_K] = heads(&f, qkv, p.heads * p.width);
+  f.in[GP_FLASH_V] = heads(&f, qkv, (p.heads + p.groups) * p.width);
   return f;
 }
 
+/* qkv -> o, lse */
 static gp_flash describe(const gp_call *call) {
   gp_flash f = describe_qkv(call, &call->in[0]);
   f.in[GP_FLASH_O] = heads(&f, &call->out[0], 0);
@@ -104,16 +128,16 @@ static gp_flash describe(const gp_call *call) {
   return f;
 }
 
+/* do, qkv, o, lse -> dqkv: the gradient of each part is written where the part lies in qkv. */
 static gp_flash describe_dx(const gp_call *call) {
   gp_flash f = describe_qkv(call, &call->in[1]);
-  int64_t c = f.heads * f.width;
   f.backward = true;
   f.in[GP_FLASH_DO] = heads(&f, &call->in[0], 0);
   f.in[GP_FLASH_O] = heads(&f, &call->in[2], 0);
   f.lse = lse_heads(&f, &call->in[3]);
   f.dq = heads(&f, &call->out[0], 0);
-  f.dk = heads(&f, &call->out[0], c);
-  f.dv = heads(&f, &call->out[0], 2 * c);
+  f.dk = heads(&f, &call->out[0], f.heads * f.width);
+  f.dv = heads(&f, &call->out[0], (f.heads + f.groups) * f.width);
   return f;
 }
 

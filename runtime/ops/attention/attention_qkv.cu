@@ -1,8 +1,9 @@
 /* ops/attention/attention_qkv.cu - self-attention on the packed output of one projection.
  *
- * qkv [B, T, 3C] holds query, key and value of all heads side by side; heads are read and written where
- * they lie. */
+ * qkv [B, T, (H + 2 G) D] holds query, key and value of all heads side by side; heads are read and written
+ * where they lie. */
 #include "ops/attention/flash.cuh"
+#include "ops/attention/qkv.h"
 
 /* Bytes of an element. */
 static size_t element_of(gp_dtype dtype) {
@@ -22,16 +23,17 @@ static gp_attention_value lse_of(const gp_attention *a, const gp_arg *arg) {
   return {arg->data, a->heads * a->queries, a->queries, 1, 0};
 }
 
-/* q, k and v begin at columns 0, C and 2C of a row; head h at h C / H within each. */
+/* q, k and v begin at columns 0, H D and (H + G) D of a row; head h at h D within each. */
 static gp_attention describe_qkv(const gp_call *call, const gp_arg *qkv) {
   const gp_shape *s = &qkv->meta->shape;
-  const int64_t c = s->dim[2] / 3;
+  const gp_qkv p = gp_qkv_of(call->attr, s->dim[2]);
+  const int64_t k = p.heads * p.width, v = k + p.groups * p.width;
   gp_attention a = {};
   a.dtype = qkv->meta->dtype;
-  a.batches = s->dim[0], a.heads = call->attr->i[2], a.width = c / a.heads;
+  a.batches = s->dim[0], a.heads = p.heads, a.groups = p.groups, a.width = p.width;
   a.queries = a.keys = s->dim[1];
   gp_attention_set_attrs(&a, call);
-  a.q = heads(&a, qkv, 0), a.k = heads(&a, qkv, c), a.v = heads(&a, qkv, 2 * c);
+  a.q = heads(&a, qkv, 0), a.k = heads(&a, qkv, k), a.v = heads(&a, qkv, v);
   return a;
 }
 
@@ -47,11 +49,11 @@ static gp_attention describe(const gp_call *call) {
 static gp_attention describe_dx(const gp_call *call) {
   gp_attention a = describe_qkv(call, &call->in[1]);
   const gp_arg *dqkv = &call->out[0];
-  const int64_t c = a.heads * a.width;
+  const int64_t k = a.heads * a.width, v = k + a.groups * a.width;
   a.backward = true;
   a.d_o = heads(&a, &call->in[0], 0), a.o = heads(&a, &call->in[2], 0);
   a.lse = lse_of(&a, &call->in[3]);
-  a.d_q = heads(&a, dqkv, 0), a.d_k = heads(&a, dqkv, c), a.d_v = heads(&a, dqkv, 2 * c);
+  a.d_q = heads(&a, dqkv, 0), a.d_k = heads(&a, dqkv, k), a.d_v = heads(&a, dqkv, v);
   return a;
 }
 

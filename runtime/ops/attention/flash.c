@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/random/philox.h"
+#include "ops/attention/mask.h"
 
 /* ---- description --------------------------------------------------------------------------- */
 
@@ -21,6 +22,10 @@ gp_status gp_flash_check_attrs(const gp_attrs *attr) {
   return gp_fail(GP_ERANGE, "dropout is %g, expected 0 to 1", attr->f[0]);
 }
 
+bool gp_flash_can_share(int64_t heads, int64_t groups) {
+  return groups > 0 ? heads % groups == 0 : heads == groups;
+}
+
 double gp_flash_pairs(int64_t queries, int64_t keys, bool causal) {
   if (!causal) return (double)queries * (double)keys;
   double short_rows = (double)(queries < keys ? queries : keys);
@@ -28,7 +33,15 @@ double gp_flash_pairs(int64_t queries, int64_t keys, bool causal) {
   return short_rows * (short_rows + 1) / 2 + full_rows * (double)keys;
 }
 
-gp_cut gp_flash_cut(const gp_flash *f) { return (gp_cut){f->batches * f->heads, 1}; }
+/* Heads that share keys and values. */
+static int64_t sharers(const gp_flash *f) { return f->groups > 0 ? f->heads / f->groups : 1; }
+
+/* Heads of queries that are one unit of work. */
+static int64_t heads_of_unit(const gp_flash *f) { return f->backward ? sharers(f) : 1; }
+
+gp_cut gp_flash_cut(const gp_flash *f) {
+  return (gp_cut){f->batches * f->heads / heads_of_unit(f), 1};
+}
 
 /* ---- scratch ------------------------------------------------------------------------------- */
 
@@ -44,8 +57,11 @@ static size_t take(layout *l, size_t bytes) {
   return at;
 }
 
+/* Whether heads may share it: keys and values. */
+static bool is_shared(int operand) { return operand == GP_FLASH_K || operand == GP_FLASH_V; }
+
 static int64_t rows_of(const gp_flash *f, int operand) {
-  return operand == GP_FLASH_K || operand == GP_FLASH_V ? f->keys : f->queries;
+  return is_shared(operand) ? f->keys : f->queries;
 }
 
 /* A matrix product wants adjacent elements in a row and rows that do not overlap. */
@@ -98,7 +114,7 @@ static int64_t keys_seen(const gp_flash *f, const block *b, int64_t i) {
 
 gp_status gp_flash_run(const gp_flash *f, gp_span span) {
   layout l = lay_out(f);
-  for (int64_t pair = span.first; pair < span.last; pair++)
-    GP_TRY(GP_BY_REAL(f->dtype, run_head)(f, &l, pair, span.scratch));
+  for (int64_t unit = span.first; unit < span.last; unit++)
+    GP_TRY(GP_BY_REAL(f->dtype, run_unit)(f, &l, unit, span.scratch));
   return GP_OK;
 }

@@ -5,26 +5,24 @@
  * each anew. */
 #include "ops/attention/flash.cuh"
 
-#include "ops/attention/flash_tile.cuh"
+#include "ops/attention/flash_scores.cuh"
 
 /* Running softmax of a thread's rows; all threads of a row hold the same. */
 template <typename C> struct running { C top[STEP], sum[STEP]; };
 
 /* ---- a tile of scores ---------------------------------------------------------------------- */
 
-template <typename C, int N>
-static __device__ void scale_and_mask(const gp_attention &a, int64_t query, int64_t key,
-                                      C s[STEP][STEP]) {
+/* Products to scores. */
+template <typename T, int N>
+static __device__ void scale_and_mask(const gp_attention &a, const char *mask, int64_t query,
+                                      int64_t key, gp_compute<T> s[STEP][STEP]) {
   const place<N> at;
   const int span = place<N>::span;
 #pragma unroll
   for (int i = 0; i < STEP; i++)
 #pragma unroll
-    for (int j = 0; j < STEP; j++) {
-      const int64_t q = query + at.y + i * span, k = key + at.x + j * span;
-      const bool seen = k < a.keys && !(a.causal && k > q);
-      s[i][j] = seen ? s[i][j] * C(a.scale) : -C(INFINITY);
-    }
+    for (int j = 0; j < STEP; j++)
+      s[i][j] = score_of<T>(a, mask, query + at.y + i * span, key + at.x + j * span, s[i][j]);
 }
 
 /* The threads of a row are neighbours in a warp: the same tree for all of them. */
@@ -44,22 +42,24 @@ template <typename C, int N> static __device__ C row_sum(C x) {
   return x;
 }
 
-/* Scores of row i become exponentials. Returns what sums and outputs so far are to be multiplied by. */
+/* Scores of row i become exponentials. Returns what sums and outputs so far are to be multiplied by. Where
+ * no key has been seen yet there is no largest score: any number serves, and all exponentials are 0. */
 template <typename C, int N> static __device__ C exponentials(running<C> &r, int i, C s[STEP]) {
   C top = s[0];
 #pragma unroll
   for (int j = 1; j < STEP; j++) top = s[j] > top ? s[j] : top;
   top = row_max<C, N>(top);
   top = r.top[i] > top ? r.top[i] : top;
-  const C factor = exponential(r.top[i] - top);
+  const C base = top == -C(INFINITY) ? C(0) : top, factor = exponential(r.top[i] - base);
   C sum = 0;
 #pragma unroll
-  for (int j = 0; j < STEP; j++) s[j] = exponential(s[j] - top), sum += s[j];
+  for (int j = 0; j < STEP; j++) s[j] = exponential(s[j] - base), sum += s[j];
   r.sum[i] = r.sum[i] * factor + row_sum<C, N>(sum);
   r.top[i] = top;
   return factor;
 }
 
+/* After the sums: what is dropped counts in them. */
 template <typename C, int N>
 static __device__ void drop(const dropout<C> &d, int64_t query, int64_t key, C s[STEP][STEP]) {
   const place<N> at;
@@ -109,13 +109,14 @@ template <typename T, int N, int CHUNKS> struct forward_state {
     }
   }
 
+  /* A row that a mask left nothing has the sum 0, and zeros as it is. */
   __device__ void finish(const matrix<T> &o, int64_t query, int64_t column) {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
 #pragma unroll
       for (int i = 0; i < STEP; i++)
 #pragma unroll
-        for (int j = 0; j < STEP; j++) out[c][i][j] /= rows.sum[i];
+        for (int j = 0; j < STEP; j++) out[c][i][j] /= rows.sum[i] == 0 ? C(1) : rows.sum[i];
       write<T, N>(o, query, column + c * N, out[c]);
     }
   }
@@ -129,7 +130,8 @@ static __device__ void write_lse(const gp_attention &a, const work &w, const run
   const matrix<C> lse = head_of<C>(a.lse, w.batch, w.head, a.queries, 1);
   for (int i = 0; i < STEP; i++) {
     const int64_t query = w.row + at.y + i * place<N>::span;
-    if (query < a.queries) lse.at[query * lse.row] = rows.top[i] + logarithm(rows.sum[i]);
+    const C value = rows.sum[i] == 0 ? C(0) : rows.top[i] + logarithm(rows.sum[i]);
+    if (query < a.queries) lse.at[query * lse.row] = value;
   }
 }
 
@@ -145,16 +147,18 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;
   GP_SHARED(shared, t);
-  const work w = work_of<N>(a, a.queries, CHUNKS * N, a.causal);
+  const work w = work_of<N>(a, {a.heads, a.queries, CHUNKS * N}, a.causal);
+  const int64_t group = w.head / sharers(a);
   const matrix<T> q = head_of<T>(a.q, w.batch, w.head, a.queries, a.width);
-  const matrix<T> k = head_of<T>(a.k, w.batch, w.head, a.keys, a.width);
-  const matrix<T> v = head_of<T>(a.v, w.batch, w.head, a.keys, a.width);
+  const matrix<T> k = head_of<T>(a.k, w.batch, group, a.keys, a.width);
+  const matrix<T> v = head_of<T>(a.v, w.batch, group, a.keys, a.width);
+  const char *mask = mask_of<T>(a, w.batch, w.head);
   const dropout<C> d = dropout_of<C>(a, w.batch, w.head);
   forward_state<T, N, CHUNKS> state;
   for (int64_t key = 0; key < keys_seen(a, w.row, N); key += N) {
     C s[STEP][STEP];
     outer<T, N>(s, *t, q, w.row, k, key, key == 0);
-    scale_and_mask<C, N>(a, w.row, key, s);
+    scale_and_mask<T, N>(a, mask, w.row, key, s);
     state.soften(s);
     if (d.on) drop<C, N>(d, w.row, key, s);
     put(t->scores, s);
@@ -166,12 +170,16 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
+gp_status gp_flash_too_many(const gp_attention *a) {
+  return gp_gpu_fail(GP_EUNSUPPORTED,
+                     "attention: %lld heads of %lld queries and %lld keys are too many",
+                     (long long)(a->batches * a->heads), (long long)a->queries, (long long)a->keys);
+}
+
 template <typename T, int CHUNKS> static gp_status launch(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
-  const int64_t blocks = count_blocks(a, a->queries, CHUNKS * n, n);
-  if (blocks == 0)
-    return gp_gpu_fail(GP_EUNSUPPORTED, "attention: %lld heads of %lld queries are too many",
-                       (long long)(a->batches * a->heads), (long long)a->queries);
+  const int64_t blocks = count_blocks(a, {a->heads, a->queries, CHUNKS * n}, n);
+  if (blocks == 0) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, (attention_forward<T, CHUNKS>), (unsigned)blocks, threads,
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }

@@ -1,8 +1,8 @@
 /* ops/attention/flash.cuh - attention on a GPU: who computes it, and our own kernels.
  *
  * The counterpart of flash.h. The ops describe their operands as a gp_attention; where cuDNN has a plan
- * for that, it runs (halves without dropout), else the kernels of flash.cu and flash_backward.cu: any
- * type, width, layout and dropout.
+ * for that, it runs (halves without dropout), else halves of up to 128 channels go to the tensor cores
+ * (tensor/tensor.cuh), and all else to the kernels of flash.cu and flash_backward.cu: any type and width.
  *
  * In these, scores exist for one tile of queries and keys at a time, in registers and shared memory;
  * only the log of their sums (lse) is kept, and the backward pass makes them again: once by tiles of
@@ -23,7 +23,11 @@
 size_t gp_flash_scratch(const gp_attention *a);
 /* Enqueue. Errors: GP_EUNSUPPORTED where there are more tiles than a grid has blocks. */
 gp_status gp_flash_forward(gp_gpu *gpu, const gp_attention *a);
+/* Fill the scratch; before any of the backward passes of ours. */
+gp_status gp_flash_delta(gp_gpu *gpu, const gp_attention *a);
 gp_status gp_flash_backward(gp_gpu *gpu, const gp_attention *a);
+/* That error. */
+gp_status gp_flash_too_many(const gp_attention *a);
 
 /* ---- the ops ------------------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
  *
  * attention and attention_qkv differ only in how their operands are laid out, so both describe them
  * by strides and share this core. Scores exist for 64 queries at a time, in scratch; only the log
- * of their sums (lse) is kept, and the backward pass makes them again. A head is one unit of work.
+ * of their sums (lse) is kept, and the backward pass makes them again. A head is one unit of work;
+ * backward, all heads that share keys and values are, so that their sums have one order.
  *
  * Source: Dao et al., "FlashAttention" (2022), algorithms 1 and 4, with whole rows of scores: a
  * block of them fits the second-level cache, and rows need no rescaling. */
@@ -20,6 +21,12 @@ typedef struct gp_heads {
   int64_t batch, head, row, column; /* elements */
 } gp_heads;
 
+/* [B, H, Tq, Tk], see mask.h. */
+typedef struct gp_flash_mask {
+  gp_heads at;    /* data NULL: no mask; distances are 0 along dimensions of 1 */
+  gp_dtype dtype; /* GP_BOOL or that of the scores */
+} gp_flash_mask;
+
 enum { GP_FLASH_Q, GP_FLASH_K, GP_FLASH_V, GP_FLASH_O, GP_FLASH_DO, GP_FLASH_OPERANDS };
 
 /* One application. Of o, lse and the gradients the rows of D are adjacent elements in memory. */
@@ -27,8 +34,10 @@ typedef struct gp_flash {
   const gp_call *call; /* seed, step and number of the random op */
   gp_dtype dtype;
   bool backward, causal;
-  int64_t batches, heads, queries, keys, width; /* B, H, Tq, Tk, D */
+  int64_t batches, heads, groups; /* B, H, G: k and v have G heads, head h uses h / (H / G) */
+  int64_t queries, keys, width;   /* Tq, Tk, D */
   double scale, dropout;
+  gp_flash_mask mask;
   gp_heads in[GP_FLASH_OPERANDS]; /* [GP_FLASH_O] is written by the forward pass */
   gp_heads lse;                   /* [B, H, Tq] */
   gp_heads dq, dk, dv;            /* backward only */
@@ -38,6 +47,8 @@ typedef struct gp_flash {
 void gp_flash_set_attrs(gp_flash *f, const gp_call *call);
 /* Check dropout. Errors: GP_ERANGE. */
 gp_status gp_flash_check_attrs(const gp_attrs *attr);
+/* Whether this many heads of queries can share this many of keys and values. */
+bool gp_flash_can_share(int64_t heads, int64_t groups);
 
 gp_cut gp_flash_cut(const gp_flash *f);
 size_t gp_flash_scratch(const gp_flash *f);

@@ -1,11 +1,11 @@
 /* ops/attention/flash_backward.cu - the backward pass of flash.cuh, in three kernels without atomics.
  *
- * delta = rowsum(do * o) first. Then dk and dv by tiles of keys, walking over the queries that see them,
- * and dq by tiles of queries, walking over the keys. Scores are made twice, and so each sum has one
- * thread and one order. */
+ * delta = rowsum(do * o) first. Then dk and dv by tiles of keys, walking over the queries that see them
+ * (of all heads that share the keys, one after the other), and dq by tiles of queries, walking over the
+ * keys. Scores are made twice, and so each sum has one thread and one order. */
 #include "ops/attention/flash.cuh"
 
-#include "ops/attention/flash_tile.cuh"
+#include "ops/attention/flash_scores.cuh"
 
 /* ---- delta --------------------------------------------------------------------------------- */
 
@@ -36,19 +36,22 @@ template <typename T> struct head {
   matrix<T> q, k, v, d_o;
   matrix<C> lse;
   const C *delta;
+  const char *mask;
   dropout<C> drop;
 };
 
 template <typename T>
 static __device__ head<T> open_head(const gp_attention &a, int64_t b, int64_t h) {
   typedef gp_compute<T> C;
+  const int64_t group = h / sharers(a);
   head<T> x;
   x.q = head_of<T>(a.q, b, h, a.queries, a.width);
-  x.k = head_of<T>(a.k, b, h, a.keys, a.width);
-  x.v = head_of<T>(a.v, b, h, a.keys, a.width);
+  x.k = head_of<T>(a.k, b, group, a.keys, a.width);
+  x.v = head_of<T>(a.v, b, group, a.keys, a.width);
   x.d_o = head_of<T>(a.d_o, b, h, a.queries, a.width);
   x.lse = head_of<C>(a.lse, b, h, a.queries, 1);
   x.delta = (const C *)a.scratch + (b * a.heads + h) * a.queries;
+  x.mask = mask_of<T>(a, b, h);
   x.drop = dropout_of<C>(a, b, h);
   return x;
 }
@@ -58,8 +61,8 @@ template <typename T>
 static __device__ inline gp_compute<T> probability(const gp_attention &a, const head<T> &x,
                                                    int64_t query, int64_t key, gp_compute<T> s) {
   typedef gp_compute<T> C;
-  const bool seen = query < a.queries && key < a.keys && !(a.causal && key > query);
-  return seen ? exponential(s * C(a.scale) - x.lse.at[query * x.lse.row]) : C(0);
+  const C score = score_of<T>(a, x.mask, query, key, s);
+  return score == -C(INFINITY) ? C(0) : exponential(score - x.lse.at[query * x.lse.row]);
 }
 
 /* From a score and do v^T to what dv and dq, dk are products of. factor: of dropout. */
@@ -73,6 +76,7 @@ static __device__ inline void gradient(const gp_attention &a, const head<T> &x, 
   ds = p * (ds * factor - delta);
 }
 
+/* The gradient of a score is scaled as the score was; here, where there are fewer numbers. */
 template <typename C> static __device__ inline void scale_tile(C o[STEP][STEP], double scale) {
   for (int i = 0; i < STEP * STEP; i++) o[i / STEP][i % STEP] *= C(scale);
 }
@@ -104,25 +108,31 @@ static __device__ void write_rows(const matrix<T> &to, const work &w,
 
 /* ---- dq ------------------------------------------------------------------------------------ */
 
-/* Rows of the tile are queries, columns are keys. */
-template <typename T, int N>
-static __device__ void gradients_by_query(const gp_attention &a, const head<T> &x, int64_t query,
-                                          int64_t key, gp_compute<T> s[STEP][STEP],
-                                          gp_compute<T> ds[STEP][STEP]) {
+/* The tile that begins at (row, column). by_key: its rows are keys and its columns queries; else the other
+ * way around. */
+template <typename T, int N, bool by_key>
+static __device__ void gradients(const gp_attention &a, const head<T> &x, int64_t row,
+                                 int64_t column, gp_compute<T> s[STEP][STEP],
+                                 gp_compute<T> ds[STEP][STEP]) {
   typedef gp_compute<T> C;
   const place<N> at;
   const int span = place<N>::span;
+  const int64_t query = by_key ? column + at.x : row + at.y;
+  const int64_t key = by_key ? row + at.y : column + at.x;
 #pragma unroll
   for (int i = 0; i < STEP; i++) {
-    const int64_t q = query + at.y + i * span;
+    const int64_t q = query + i * span;
     C factor[STEP] = {1, 1, 1, 1};
-    if (x.drop.on) draw<C, N>(x.drop, q, key + at.x, factor);
+    if (x.drop.on) draw<C, N>(x.drop, q, key, factor);
 #pragma unroll
-    for (int j = 0; j < STEP; j++)
-      gradient(a, x, q, key + at.x + j * span, factor[j], s[i][j], ds[i][j]);
+    for (int j = 0; j < STEP; j++) {
+      const int r = by_key ? j : i, c = by_key ? i : j;
+      gradient(a, x, q, key + j * span, factor[j], s[r][c], ds[r][c]);
+    }
   }
 }
 
+/* A causal walk ends at the last key that the last query of the tile sees. */
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
     attention_dq(gp_attention a) {
@@ -130,14 +140,14 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;
   GP_SHARED(shared, t);
-  const work w = work_of<N>(a, a.queries, CHUNKS * N, a.causal);
+  const work w = work_of<N>(a, {a.heads, a.queries, CHUNKS * N}, a.causal);
   const head<T> x = open_head<T>(a, w.batch, w.head);
   C out[CHUNKS][STEP][STEP] = {};
   for (int64_t key = 0; key < a.keys && !(a.causal && key >= w.row + N); key += N) {
     C s[STEP][STEP], ds[STEP][STEP];
     outer<T, N>(s, *t, x.q, w.row, x.k, key, true);
     outer<T, N>(ds, *t, x.d_o, w.row, x.v, key, true);
-    gradients_by_query<T, N>(a, x, w.row, key, s, ds);
+    gradients<T, N, false>(a, x, w.row, key, s, ds);
     add_rows<T, N, CHUNKS>(out, *t, ds, x.k, key, w.column);
   }
   write_rows<T, N, CHUNKS>(head_of<T>(a.d_q, w.batch, w.head, a.queries, a.width), w, out, a.scale);
@@ -145,25 +155,8 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
 
 /* ---- dk and dv ----------------------------------------------------------------------------- */
 
-/* Rows of the tile are keys, columns are queries. */
-template <typename T, int N>
-static __device__ void gradients_by_key(const gp_attention &a, const head<T> &x, int64_t key,
-                                        int64_t query, gp_compute<T> s[STEP][STEP],
-                                        gp_compute<T> ds[STEP][STEP]) {
-  typedef gp_compute<T> C;
-  const place<N> at;
-  const int span = place<N>::span;
-#pragma unroll
-  for (int j = 0; j < STEP; j++) {
-    const int64_t q = query + at.x + j * span;
-    C factor[STEP] = {1, 1, 1, 1};
-    if (x.drop.on) draw<C, N>(x.drop, q, key + at.y, factor);
-#pragma unroll
-    for (int i = 0; i < STEP; i++)
-      gradient(a, x, q, key + at.y + i * span, factor[i], s[i][j], ds[i][j]);
-  }
-}
-
+/* A causal walk begins at the first query that sees the first key of the tile. A block has its keys to itself
+ * for all heads that share them: the order of the sums is that of the loops. */
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS))
     attention_dk_dv(gp_attention a) {
@@ -171,16 +164,18 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS
   const int N = side_of<T>::rows;
   typedef tiles<C, N> shared;
   GP_SHARED(shared, t);
-  const work w = work_of<N>(a, a.keys, CHUNKS * N, false);
-  const head<T> x = open_head<T>(a, w.batch, w.head);
+  const work w = work_of<N>(a, {a.groups, a.keys, CHUNKS * N}, false);
   C dk[CHUNKS][STEP][STEP] = {}, dv[CHUNKS][STEP][STEP] = {};
-  for (int64_t query = a.causal ? w.row : 0; query < a.queries; query += N) {
-    C s[STEP][STEP], ds[STEP][STEP];
-    outer<T, N>(s, *t, x.k, w.row, x.q, query, true);
-    outer<T, N>(ds, *t, x.v, w.row, x.d_o, query, true);
-    gradients_by_key<T, N>(a, x, w.row, query, s, ds);
-    add_rows<T, N, CHUNKS>(dv, *t, s, x.d_o, query, w.column);
-    add_rows<T, N, CHUNKS>(dk, *t, ds, x.q, query, w.column);
+  for (int64_t i = 0; i < sharers(a); i++) {
+    const head<T> x = open_head<T>(a, w.batch, w.head * sharers(a) + i);
+    for (int64_t query = a.causal ? w.row : 0; query < a.queries; query += N) {
+      C s[STEP][STEP], ds[STEP][STEP];
+      outer<T, N>(s, *t, x.k, w.row, x.q, query, true);
+      outer<T, N>(ds, *t, x.v, w.row, x.d_o, query, true);
+      gradients<T, N, true>(a, x, w.row, query, s, ds);
+      add_rows<T, N, CHUNKS>(dv, *t, s, x.d_o, query, w.column);
+      add_rows<T, N, CHUNKS>(dk, *t, ds, x.q, query, w.column);
+    }
   }
   write_rows<T, N, CHUNKS>(head_of<T>(a.d_v, w.batch, w.head, a.keys, a.width), w, dv, 1);
   write_rows<T, N, CHUNKS>(head_of<T>(a.d_k, w.batch, w.head, a.keys, a.width), w, dk, a.scale);
@@ -188,34 +183,29 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
-static gp_status too_many(const gp_attention *a) {
-  return gp_gpu_fail(GP_EUNSUPPORTED,
-                     "attention: %lld heads of %lld queries and %lld keys are too many",
-                     (long long)(a->batches * a->heads), (long long)a->queries, (long long)a->keys);
-}
-
 template <typename T> static gp_status launch_delta(gp_gpu *gpu, const gp_attention *a) {
   const int64_t rows = a->batches * a->heads * a->queries;
   const int64_t blocks = (rows + DELTA_WARPS - 1) / DELTA_WARPS;
   if (blocks == 0) return GP_OK;
-  if (blocks > INT32_MAX) return too_many(a);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, attention_delta<T>, (unsigned)blocks, DELTA_WARPS * WARP, 0, *a);
 }
 
+/* There is at least one key (infer sees to that): no blocks are too many. */
 template <typename T, int CHUNKS>
 static gp_status launch_dk_dv(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
-  const int64_t blocks = count_blocks(a, a->keys, CHUNKS * n, n);
-  if (blocks == 0) return too_many(a);
+  const int64_t blocks = count_blocks(a, {a->groups, a->keys, CHUNKS * n}, n);
+  if (blocks == 0) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, (attention_dk_dv<T, CHUNKS>), (unsigned)blocks, threads,
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }
 
 template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows, threads = (n / STEP) * (n / STEP);
-  const int64_t blocks = count_blocks(a, a->queries, CHUNKS * n, n);
+  const int64_t blocks = count_blocks(a, {a->heads, a->queries, CHUNKS * n}, n);
   if (a->queries == 0) return GP_OK;
-  if (blocks == 0) return too_many(a);
+  if (blocks == 0) return gp_flash_too_many(a);
   return GP_LAUNCH(gpu, (attention_dq<T, CHUNKS>), (unsigned)blocks, threads,
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }
@@ -224,7 +214,6 @@ template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const 
 template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows;
   const bool narrow = a->width <= n;
-  GP_GPU_TRY(launch_delta<T>(gpu, a));
   GP_GPU_TRY(narrow ? (launch_dk_dv<T, 1>(gpu, a)) : (launch_dk_dv<T, 2>(gpu, a)));
   if (narrow) return launch_dq<T, 1>(gpu, a);
   return a->width <= 2 * n ? launch_dq<T, 2>(gpu, a) : launch_dq<T, 4>(gpu, a);
@@ -233,6 +222,11 @@ template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attentio
 size_t gp_flash_scratch(const gp_attention *a) {
   const size_t rows = (size_t)(a->batches * a->heads * a->queries);
   return a->backward ? rows * (a->dtype == GP_F64 ? sizeof(double) : sizeof(float)) : 0;
+}
+
+gp_status gp_flash_delta(gp_gpu *gpu, const gp_attention *a) {
+  GP_BY_FLOAT(a->dtype, return launch_delta<T>(gpu, a));
+  return GP_OK;
 }
 
 gp_status gp_flash_backward(gp_gpu *gpu, const gp_attention *a) {

@@ -9,7 +9,6 @@
 
 #include "device/cuda/attention.h"
 #include "device/cuda/kernel/device.cuh"
-#include "device/cuda/kernel/philox.cuh"
 
 enum { STEP = 4 };
 
@@ -186,81 +185,5 @@ static __device__ void outer(gp_compute<T> s[STEP][STEP], tiles<gp_compute<T>, N
     __syncthreads();
   }
 }
-
-/* ---- dropout ------------------------------------------------------------------------------- */
-
-/* What drops: keep iff word >= threshold, scaled. */
-template <typename C> struct dropout {
-  uint64_t seed;
-  uint32_t step, random, threshold;
-  C keep;
-  uint64_t first, keys; /* word of query 0 and key 0 of this head; words between queries */
-  bool on;
-};
-
-/* Every head has words of its own, numbered by its place in the mini-batch. */
-template <typename C>
-static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b, int64_t h) {
-  dropout<C> d = {};
-  d.on = a.dropout > 0;
-  if (!d.on) return d;
-  d.seed = a.step->seed, d.step = a.step->step, d.random = a.random;
-  d.threshold = a.dropout >= 1 ? UINT32_MAX : (uint32_t)(a.dropout * 4294967296.0);
-  d.keep = a.dropout >= 1 ? C(0) : C(1 / (1 - a.dropout));
-  d.keys = (uint64_t)a.keys;
-  const uint64_t row = (uint64_t)(a.step->first_row + b) * (uint64_t)a.heads + (uint64_t)h;
-  d.first = row * (uint64_t)a.queries * d.keys;
-  return d;
-}
-
-/* factor[i] for the keys key + i N / 4 of a query: 0 or the scale. Four words of one block of Philox
- * where they lie so, which they do where the number of keys is a multiple of 64. */
-template <typename C, int N>
-static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C factor[STEP]) {
-  const int span = place<N>::span;
-  const uint64_t element = d.first + (uint64_t)query * d.keys + (uint64_t)key;
-  uint32_t word[STEP];
-  if (span == GP_PHILOX_BLOCKS && element % GP_PHILOX_CHUNK < GP_PHILOX_BLOCKS) {
-    const uint64_t chunk = element / GP_PHILOX_CHUNK;
-    gp_philox_block(d.seed, d.step, d.random, chunk * GP_PHILOX_BLOCKS + element % GP_PHILOX_CHUNK,
-                    word);
-  } else {
-    for (int i = 0; i < STEP; i++)
-      word[i] = gp_philox_word(d.seed, d.step, d.random, element + (uint64_t)(i * span));
-  }
-#pragma unroll
-  for (int i = 0; i < STEP; i++) factor[i] = word[i] >= d.threshold ? d.keep : C(0);
-}
-
-/* ---- work of a block ----------------------------------------------------------------------- */
-
-/* Blocks are numbered with the rows running fastest, then the groups of columns of the output. */
-struct work {
-  int64_t batch, head, row, column;
-};
-
-/* rows: of the whole operand; columns: of an output that one block makes. Causal work on queries starts
- * with the longest rows. */
-template <int N>
-static __device__ inline work work_of(const gp_attention &a, int64_t rows, int64_t columns,
-                                      bool backwards) {
-  const int64_t blocks = (rows + N - 1) / N, groups = (a.width + columns - 1) / columns;
-  int64_t i = blockIdx.x, block = i % blocks, group = i / blocks % groups;
-  i /= blocks * groups;
-  if (backwards) block = blocks - 1 - block;
-  return {i / a.heads, i % a.heads, block * N, group * columns};
-}
-
-/* Number of blocks, or 0 where a grid has fewer. */
-static inline int64_t count_blocks(const gp_attention *a, int64_t rows, int64_t columns, int n) {
-  const int64_t most = INT32_MAX, blocks = (rows + n - 1) / n;
-  const int64_t groups = (a->width + columns - 1) / columns, heads = a->batches * a->heads;
-  return heads > 0 && blocks * groups > most / heads ? 0 : blocks * groups * heads;
-}
-
-static __device__ inline float exponential(float x) { return expf(x); }
-static __device__ inline double exponential(double x) { return exp(x); }
-static __device__ inline float logarithm(float x) { return logf(x); }
-static __device__ inline double logarithm(double x) { return log(x); }
 
 #endif

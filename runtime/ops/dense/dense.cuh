@@ -1,4 +1,5 @@
-/* ops/dense/dense.cuh - what the dense ops on a GPU share: addresses of contiguous values, steps of products. */
+/* ops/dense/dense.cuh - what the dense ops on a GPU share: addresses of contiguous values, the products of a
+ * linear layer. */
 #ifndef GP_OPS_DENSE_DENSE_CUH
 #define GP_OPS_DENSE_DENSE_CUH
 
@@ -14,5 +15,45 @@ static inline void *address_of(const gp_arg *arg, int64_t index) {
 
 /* The steps of prepare and run are the same, but for the last one. */
 typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gemm *gemm);
+
+/* ---- products of a linear layer ------------------------------------------------------------- */
+
+/* x [.., K], w [N, K] (i[0] = 1: [K, N]), b [N] -> y [.., N]. */
+static inline gp_gemm gp_linear_product(const gp_call *call) {
+  const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
+  gp_gemm g = {};
+  g.type = x->meta->dtype, g.d_type = y->meta->dtype;
+  g.transpose_b = call->attr->i[0] == 0;
+  g.m = gp_rows_of(x->meta), g.n = gp_width_of(y->meta), g.k = gp_width_of(x->meta);
+  g.lda = g.k, g.ldb = gp_width_of(w->meta), g.ldd = g.n;
+  g.a = x->data, g.b = w->data, g.d = y->data;
+  g.biased = call->n_in == 3;
+  g.bias = g.biased ? call->in[2].data : NULL;
+  return g;
+}
+
+/* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
+static inline gp_gemm gp_linear_dx_product(const gp_call *call) {
+  const gp_arg *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
+  gp_gemm g = {};
+  g.type = dy->meta->dtype, g.d_type = dx->meta->dtype;
+  g.m = gp_rows_of(dy->meta), g.n = gp_width_of(w->meta), g.k = gp_width_of(dy->meta);
+  g.lda = g.k, g.ldb = g.n, g.ldd = g.n;
+  g.a = dy->data, g.b = w->data, g.d = dx->data;
+  return g;
+}
+
+/* dy [.., N], x [.., K] -> dw [N, K] = dy^T x, all rows in one product; f32 for halves. */
+static inline gp_gemm gp_linear_dw_product(const gp_call *call) {
+  const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
+  gp_gemm g = {};
+  g.type = dy->meta->dtype, g.d_type = dw->meta->dtype;
+  g.transpose_a = true;
+  g.m = gp_width_of(dy->meta), g.n = gp_width_of(x->meta), g.k = gp_rows_of(dy->meta);
+  g.lda = g.m, g.ldb = g.n, g.ldd = g.n;
+  g.a = dy->data, g.b = x->data, g.d = dw->data;
+  g.accumulate = call->accumulate;
+  return g;
+}
 
 #endif

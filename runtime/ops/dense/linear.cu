@@ -34,20 +34,6 @@ static gp_status fill(gp_gpu *gpu, const gp_gemm *g) {
 
 /* ---- linear -------------------------------------------------------------------------------- */
 
-/* x [.., K], w [N, K] (i[0] = 1: [K, N]), b [N] -> y [.., N]. */
-static gp_gemm describe(const gp_call *call) {
-  const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
-  gp_gemm g = {};
-  g.type = x->meta->dtype, g.d_type = y->meta->dtype;
-  g.transpose_b = call->attr->i[0] == 0;
-  g.m = gp_rows_of(x->meta), g.n = gp_width_of(y->meta), g.k = gp_width_of(x->meta);
-  g.lda = g.k, g.ldb = gp_width_of(w->meta), g.ldd = g.n;
-  g.a = x->data, g.b = w->data, g.d = y->data;
-  g.biased = call->n_in == 3;
-  g.bias = g.biased ? call->in[2].data : NULL;
-  return g;
-}
-
 static bool needs_filling(const gp_gemm *g) {
   return g->biased && (g->k == 0 || g->type == GP_F64);
 }
@@ -60,7 +46,7 @@ static gp_gemm without_bias(const gp_gemm *g) {
 }
 
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = describe(call), plain = without_bias(&g);
+  const gp_gemm g = gp_linear_product(call), plain = without_bias(&g);
   *scratch = 0;
   if (!g.biased) return gp_gemm_prepare(gpu, &g);
   const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
@@ -68,7 +54,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = describe(&call->op), plain = without_bias(&g);
+  const gp_gemm g = gp_linear_product(&call->op), plain = without_bias(&g);
   if (!g.biased) return gp_gemm_run(gpu, &g);
   const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
   if (status != GP_EUNSUPPORTED) return status;
@@ -80,25 +66,14 @@ const gp_gpu_kernel gp_gpu_linear = {run, prepare};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
-static gp_gemm describe_dx(const gp_call *call) {
-  const gp_arg *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
-  gp_gemm g = {};
-  g.type = dy->meta->dtype, g.d_type = dx->meta->dtype;
-  g.m = gp_rows_of(dy->meta), g.n = gp_width_of(w->meta), g.k = gp_width_of(dy->meta);
-  g.lda = g.k, g.ldb = g.n, g.ldd = g.n;
-  g.a = dy->data, g.b = w->data, g.d = dx->data;
-  return g;
-}
-
 static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = describe_dx(call);
+  const gp_gemm g = gp_linear_dx_product(call);
   *scratch = 0;
   return gp_gemm_prepare(gpu, &g);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = describe_dx(&call->op);
+  const gp_gemm g = gp_linear_dx_product(&call->op);
   return gp_gemm_run(gpu, &g);
 }
 
@@ -106,27 +81,14 @@ const gp_gpu_kernel gp_gpu_linear_dx = {run_dx, prepare_dx};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
-/* dy [.., N], x [.., K] -> dw [N, K] = dy^T x, all rows in one product; f32 for halves. */
-static gp_gemm describe_dw(const gp_call *call) {
-  const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
-  gp_gemm g = {};
-  g.type = dy->meta->dtype, g.d_type = dw->meta->dtype;
-  g.transpose_a = true;
-  g.m = gp_width_of(dy->meta), g.n = gp_width_of(x->meta), g.k = gp_rows_of(dy->meta);
-  g.lda = g.m, g.ldb = g.n, g.ldd = g.n;
-  g.a = dy->data, g.b = x->data, g.d = dw->data;
-  g.accumulate = call->accumulate;
-  return g;
-}
-
 static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = describe_dw(call);
+  const gp_gemm g = gp_linear_dw_product(call);
   *scratch = 0;
   return gp_gemm_prepare(gpu, &g);
 }
 
 static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = describe_dw(&call->op);
+  const gp_gemm g = gp_linear_dw_product(&call->op);
   return gp_gemm_run(gpu, &g);
 }
 

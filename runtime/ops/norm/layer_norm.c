@@ -64,11 +64,12 @@ const gp_op_def gp_def_layer_norm = {.name = "layer_norm",
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-static const char *const dx_roles[] = {"gradient", "input", "weight", "mean", "rstd"};
+static const char *const dx_roles[] = {"gradient", "input", "weight", "mean", "rstd", "addend"};
 
-/* dy [.., C], x [.., C], w [C], mean [..], rstd [..] -> dx [.., C]. */
+/* dy [.., C], x [.., C], w [C], mean [..], rstd [..], optional a [.., C] -> dx [.., C], plus a: what goes
+ * around the layer (graph/fuse.c). */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 7));
+  GP_TRY(gp_operands_float(sig, dx_roles, 7 | 32));
   GP_TRY(gp_operands_wide(sig, dx_roles, 8 | 16, 0));
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape;
@@ -77,6 +78,7 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_shape(sig, dx_roles, 2, &column, 0));
   GP_TRY(gp_operand_shape(sig, dx_roles, 3, &rows, 0));
   GP_TRY(gp_operand_shape(sig, dx_roles, 4, &rows, 0));
+  if (sig->n_in == 6) GP_TRY(gp_operand_shape(sig, dx_roles, 5, dy, 0));
   return gp_infer_out(sig, sig->in[0]->dtype, dy);
 }
 
@@ -88,9 +90,9 @@ GP_REAL_KERNEL(run_dx, input_gradient)
 
 const gp_op_def gp_def_layer_norm_dx = {.name = "layer_norm_dx",
                                         .min_in = 5,
-                                        .max_in = 5,
+                                        .max_in = 6,
                                         .flags = GP_OP_ROWS,
-                                        .row_inputs = 1 | 2 | 8 | 16,
+                                        .row_inputs = 1 | 2 | 8 | 16 | 32,
                                         .infer = infer_dx,
                                         .cost = cost_dx,
                                         .cpu = {.cut = gp_cut_whole_rows, .run = run_dx}};
@@ -125,3 +127,33 @@ const gp_op_def gp_def_layer_norm_dw = {.name = "layer_norm_dw",
                                         .infer = infer_dw,
                                         .cost = cost_dw,
                                         .cpu = {.cut = gp_cut_columns, .run = run_dw}};
+
+/* ---- gradients of weight and bias ------------------------------------------------------------ */
+
+/* dy, x, mean, rstd as above -> dw [C], db [C]: dy is read once for both (graph/fuse.c). */
+static gp_status infer_bias_dw(gp_sig *sig) {
+  GP_TRY(infer_dw(sig));
+  sig->out[sig->n_out++] = sig->out[0];
+  return GP_OK;
+}
+
+static gp_cost cost_bias_dw(const gp_sig *sig) {
+  return gp_cost_of(sig, 5 * (double)gp_meta_numel(sig->in[0]));
+}
+
+/* The columns of the span, while they are in the cache. */
+static gp_status run_bias_dw(const gp_call *call, gp_span span) {
+  gp_call weight = *call, bias = *call;
+  weight.n_out = 1;
+  bias.n_in = bias.n_out = 1, bias.out[0] = call->out[1];
+  GP_TRY(run_dw(&weight, span));
+  return gp_def_sum_rows_dw.cpu.run(&bias, span);
+}
+
+const gp_op_def gp_def_layer_norm_bias_dw = {.name = "layer_norm_bias_dw",
+                                             .min_in = 4,
+                                             .max_in = 4,
+                                             .flags = GP_OP_ACCUMULATES,
+                                             .infer = infer_bias_dw,
+                                             .cost = cost_bias_dw,
+                                             .cpu = {.cut = gp_cut_columns, .run = run_bias_dw}};

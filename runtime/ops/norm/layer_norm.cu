@@ -10,7 +10,8 @@
 /* What the kernels of one direction share; mean and rstd are of dtype `stats`. */
 template <typename T> struct layer {
   const T *dy, *x, *w, *b;
-  T *to; /* y or dx */
+  const T *more; /* added to dx; NULL */
+  T *to;         /* y or dx */
   void *mean, *rstd;
   gp_dtype stats;
   int64_t rows, n;
@@ -125,7 +126,7 @@ const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)). */
+/* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)), plus `more` where it is. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   typedef gp_compute<T> A;
@@ -150,6 +151,11 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   const A mean_gh = gp_lanes_sum(even, odd) / (A)n, mean_g = gp_lanes_total(g) / (A)n;
 #pragma unroll
   for (int e = 0; e < E; e++) g[e] = rstd * (g[e] - mean_g - h[e] * mean_gh);
+  if (a.more) {
+    gp_lanes_read<T>(h, a.more + row * n, n, a.paired); /* into registers that are free now */
+#pragma unroll
+    for (int e = 0; e < E; e++) g[e] = h[e] + g[e];
+  }
   gp_lanes_write(a.to + row * n, g, n, a.paired);
 }
 
@@ -177,11 +183,14 @@ template <typename T> static __global__ void gradient_long(layer<T> a, bool keep
   g = gp_block_sum(g) / (A)n, gh = gp_block_sum(gh) / (A)n;
   for (int i = 0; i < gp_long_count(x); i++) {
     const gp_pack<T> xs = gp_long_again(x, i, T()), ws = gp_long_read(w, i, T());
-    gp_pack<T> dys = gp_long_again(dy, i, T());
+    gp_pack<T> dys = gp_long_again(dy, i, T()), more = {};
+    if (a.more)
+      more = gp_long_read(gp_long_row_of(a.more + row * n, n, (gp_pack<T> *)NULL), i, T());
 #pragma unroll
     for (int k = 0; k < count; k++) {
       const A one = gp_load(dys.at[k]) * gp_load(ws.at[k]);
-      dys.at[k] = gp_store<T>(rstd * (one - g - (gp_load(xs.at[k]) - mean) * rstd * gh));
+      const A to = rstd * (one - g - (gp_load(xs.at[k]) - mean) * rstd * gh);
+      dys.at[k] = gp_store<T>(a.more ? gp_load(more.at[k]) + to : to);
     }
     gp_long_write(dx, i, dys);
   }
@@ -192,10 +201,11 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   layer<T> a = {};
   a.dy = (const T *)in[0].data, a.x = (const T *)in[1].data, a.w = (const T *)in[2].data;
   a.to = (T *)call->op.out[0].data, a.mean = in[3].data, a.rstd = in[4].data;
+  a.more = call->op.n_in == 6 ? (const T *)in[5].data : NULL;
   a.stats = in[3].meta->dtype;
   a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
   a.paired = gp_is_paired<T>(a.dy, a.n) && gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) &&
-             gp_is_paired<T>(a.to, a.n);
+             gp_is_paired<T>(a.to, a.n) && gp_is_paired<T>(a.more, a.n);
   LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
 }
 
@@ -208,10 +218,10 @@ const gp_gpu_kernel gp_gpu_layer_norm_dx = {run_dx, NULL};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
-/* Terms dy (x - mean) rstd of a sum over rows. */
-template <typename T> struct weight_terms {
+/* Terms dy (x - mean) rstd of a sum over rows; and dy itself, where the bias is wanted beside the weight. */
+template <typename T, int SUMS> struct weight_terms {
   typedef gp_compute<T> sum;
-  static const int count = gp_pack<T>::count;
+  static const int count = gp_pack<T>::count, sums = SUMS;
   const T *dy, *x;
   const void *mean, *rstd;
   gp_dtype stats;
@@ -220,8 +230,11 @@ template <typename T> struct weight_terms {
     const gp_pack<T> xs = gp_columns_read(x + row * group.width, group);
     const sum m = gp_get<sum>(mean, stats, row), r = gp_get<sum>(rstd, stats, row);
 #pragma unroll
-    for (int k = 0; k < count; k++)
-      to[k] = gp_plus(to[k], gp_load(dys.at[k]) * ((gp_load(xs.at[k]) - m) * r));
+    for (int k = 0; k < count; k++) {
+      const sum d = gp_load(dys.at[k]);
+      to[k] = gp_plus(to[k], d * ((gp_load(xs.at[k]) - m) * r));
+      if constexpr (SUMS == 2) to[count + k] = gp_plus(to[count + k], d);
+    }
   }
 };
 
@@ -230,23 +243,27 @@ static gp_columns plan_dw(const gp_call *call) {
   return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / (int)gp_item_of(dy->dtype));
 }
 
-template <typename T> static gp_status weight_gradient(gp_gpu *gpu, const gp_gpu_call *call) {
+template <typename T, int SUMS>
+static gp_status weight_gradient(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in;
-  const weight_terms<T> source = {(const T *)in[0].data, (const T *)in[1].data, in[2].data,
-                                  in[3].data, in[2].meta->dtype};
-  return gp_columns_run(gpu, source, plan_dw(&call->op), gp_sink_of(&call->op, 0), call->scratch);
+  const weight_terms<T, SUMS> source = {(const T *)in[0].data, (const T *)in[1].data, in[2].data,
+                                        in[3].data, in[2].meta->dtype};
+  gp_column_sinks<SUMS> out;
+  for (int s = 0; s < SUMS; s++) out.of[s] = gp_sink_of(&call->op, s);
+  return gp_columns_run_all(gpu, source, plan_dw(&call->op), out, call->scratch);
 }
 
-static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
-  GP_BY_FLOAT(call->op.in[0].meta->dtype, return weight_gradient<T>(gpu, call));
+template <int SUMS> static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.in[0].meta->dtype, return (weight_gradient<T, SUMS>(gpu, call)));
   return GP_OK;
 }
 
-static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+template <int SUMS> static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   (void)gpu;
   const gp_columns p = plan_dw(call);
-  *scratch = gp_columns_scratch(&p, gp_sum_bytes(call->in[0].meta->dtype));
+  *scratch = gp_columns_scratch(&p, SUMS * gp_sum_bytes(call->in[0].meta->dtype));
   return GP_OK;
 }
 
-const gp_gpu_kernel gp_gpu_layer_norm_dw = {run_dw, prepare_dw};
+const gp_gpu_kernel gp_gpu_layer_norm_dw = {run_dw<1>, prepare_dw<1>};
+const gp_gpu_kernel gp_gpu_layer_norm_bias_dw = {run_dw<2>, prepare_dw<2>};

@@ -88,16 +88,21 @@ template <typename A, int COUNT> static __device__ inline void gp_columns_fold(A
   }
 }
 
-/* A source has `sum` (the type of sums), `count` (columns of a group) and add(sums, outer, row, group). */
+/* Where the sums of a column go. */
+template <int SUMS> struct gp_column_sinks { gp_sink of[SUMS]; };
+
+/* A source has `sum` (the type of sums), `count` (columns of a group), `sums` (of each column: those of a
+ * group stand behind one another) and add(sums, outer, row, group). */
 template <typename Source>
-static __global__ void gp_columns_kernel(Source source, gp_columns p, gp_sink out) {
+static __global__ void gp_columns_kernel(Source source, gp_columns p,
+                                         gp_column_sinks<Source::sums> out) {
   typedef typename Source::sum A;
   const int64_t tile = blockIdx.x % p.tiles, rest = blockIdx.x / p.tiles;
   const int64_t segment = rest % p.segments, outer = rest / p.segments;
   const int64_t begin = segment * p.per_segment;
   const int64_t end = begin + p.per_segment < p.rows ? begin + p.per_segment : p.rows;
   const gp_column_group group = gp_column_group_of<Source::count>(p, tile);
-  A sum[Source::count] = {};
+  A sum[Source::sums * Source::count] = {};
 #pragma unroll 4
   for (int64_t top = begin; top < end; top += blockDim.y) { /* all lanes of a warp stay together */
     const int64_t row = top + threadIdx.y;
@@ -105,9 +110,11 @@ static __global__ void gp_columns_kernel(Source source, gp_columns p, gp_sink ou
   }
   gp_columns_fold(sum);
   if (threadIdx.y > 0) return;
-  for (int k = 0; k < Source::count; k++)
-    if (group.at(k) < p.width)
-      gp_sink_put(out, (outer * p.segments + segment) * p.width + group.at(k), sum[k]);
+  const int64_t row = (outer * p.segments + segment) * p.width;
+  for (int s = 0; s < Source::sums; s++)
+    for (int k = 0; k < Source::count; k++)
+      if (group.at(k) < p.width)
+        gp_sink_put(out.of[s], row + group.at(k), sum[s * Source::count + k]);
 }
 
 /* ---- sums of elements ------------------------------------------------------------------------ */
@@ -115,7 +122,7 @@ static __global__ void gp_columns_kernel(Source source, gp_columns p, gp_sink ou
 /* x of any layout whose columns are neighbours. */
 template <typename T> struct gp_plain_columns {
   typedef typename gp_sum_of<T>::type sum;
-  static const int count = gp_pack<T>::count;
+  static const int count = gp_pack<T>::count, sums = 1;
   const T *x;
   gp_strides outer, rows;
   __device__ void add(sum *to, int64_t o, int64_t row, const gp_column_group &group) const {
@@ -130,27 +137,46 @@ template <typename T> struct gp_plain_columns {
 
 template <typename Source>
 static gp_status gp_columns_launch(gp_gpu *gpu, const Source &source, const gp_columns &p,
-                                   gp_sink out) {
-  const size_t shared = sizeof(typename Source::sum) * Source::count * GP_COLUMNS_THREADS;
+                                   const gp_column_sinks<Source::sums> &out) {
+  const size_t values = Source::sums * Source::count * GP_COLUMNS_THREADS;
   const int64_t blocks = p.outer * p.tiles * p.segments;
   if (blocks == 0) return GP_OK;
   return GP_LAUNCH(gpu, gp_columns_kernel<Source>, dim3((unsigned)blocks), dim3(p.wide, p.deep),
-                   shared, source, p, out);
+                   values * sizeof(typename Source::sum), source, p, out);
 }
 
-/* Both passes. */
-template <typename Source>
-static gp_status gp_columns_run(gp_gpu *gpu, const Source &source, const gp_columns &p, gp_sink out,
-                                void *scratch) {
-  typedef typename Source::sum A;
-  if (p.segments == 1) return gp_columns_launch(gpu, source, p, out);
-  GP_GPU_TRY(gp_columns_launch(gpu, source, p, gp_sink{scratch, gp_sum_dtype(A()), false}));
-  gp_plain_columns<A> again = {(const A *)scratch, {}, {}};
+/* The second pass of one of the sums. */
+template <typename A>
+static gp_status gp_columns_join(gp_gpu *gpu, const A *parts, const gp_columns &p, gp_sink out) {
+  gp_plain_columns<A> again = {parts, {}, {}};
   gp_strides_push(&again.outer, p.outer, p.segments * p.width);
   gp_strides_push(&again.rows, p.segments, p.width);
   gp_columns second = gp_columns_plan(p.outer, p.segments, p.width, gp_pack<A>::count);
   second.segments = 1, second.per_segment = p.segments;
-  return gp_columns_launch(gpu, again, second, out);
+  return gp_columns_launch(gpu, again, second, gp_column_sinks<1>{{out}});
+}
+
+/* Both passes. scratch: of all sums. */
+template <typename Source>
+static gp_status gp_columns_run_all(gp_gpu *gpu, const Source &source, const gp_columns &p,
+                                    const gp_column_sinks<Source::sums> &out, void *scratch) {
+  typedef typename Source::sum A;
+  const int64_t parts = p.outer * p.segments * p.width;
+  gp_column_sinks<Source::sums> first;
+  if (p.segments == 1) return gp_columns_launch(gpu, source, p, out);
+  for (int s = 0; s < Source::sums; s++)
+    first.of[s] = {(A *)scratch + s * parts, gp_sum_dtype(A()), false};
+  GP_GPU_TRY(gp_columns_launch(gpu, source, p, first));
+  for (int s = 0; s < Source::sums; s++)
+    GP_GPU_TRY(gp_columns_join(gpu, (const A *)first.of[s].data, p, out.of[s]));
+  return GP_OK;
+}
+
+/* The same for one sum. */
+template <typename Source>
+static gp_status gp_columns_run(gp_gpu *gpu, const Source &source, const gp_columns &p, gp_sink out,
+                                void *scratch) {
+  return gp_columns_run_all(gpu, source, p, gp_column_sinks<1>{{out}}, scratch);
 }
 
 #endif

@@ -83,7 +83,7 @@ static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
     l->spans[l->span_of[base] - 1].last = group;
     l->spans[l->span_of[base] - 1].reads++;
   }
-  for (int k = 0; k < node->n_out; k++) {
+  for (int k = 0; k < instr->call.n_out; k++) {
     gp_ref out = node->out + k;
     if (gp_graph_base(graph, out) != out || !is_temp(l, out)) continue;
     if (k == 0 && taken)

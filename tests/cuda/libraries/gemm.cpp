@@ -4,6 +4,7 @@
  * rows are computed at once nor on the transposes. */
 #include "device/cuda/gemm/gemm.h"
 
+#include <cmath>
 #include <new>
 #include <vector>
 
@@ -26,15 +27,45 @@ std::vector<gp_compute<T>> unpack(const T *x, bool transpose, int64_t ld, int64_
   return to;
 }
 
-/* What is written: the sum, what was there, the bias. */
+/* The tanh form: x times the sigmoid of 2 u, and its derivative. */
+double gate(double x) {
+  return 1 / (1 + std::exp(-2 * 0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
+
+double slope(double x) {
+  const double s = gate(x);
+  return s + x * s * (1 - s) * 2 * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
+}
+
+/* Element `at` on its way out: as gp_gemm_epilogue says. */
+template <typename D> gp_compute<D> finish(const gp_gemm &g, gp_compute<D> x, int64_t at) {
+  typedef gp_compute<D> A;
+  D *aux = (D *)g.aux;
+  if (g.epilogue == GP_GEMM_GELU_DX) return (A)(x * slope(gp_load(aux[at])));
+  if (g.epilogue != GP_GEMM_GELU) return x;
+  if (g.keeps) aux[at] = gp_store<D>(x);
+  return (A)(x * gate(x));
+}
+
+/* What is written: the sum, what was there, the bias, the epilogue. */
 template <typename T, typename D>
-void finish_row(const gp_gemm &g, const std::vector<gp_compute<T>> &sums, D *row) {
-  const D *bias = (const D *)g.bias;
-  for (int64_t c = 0; c < g.n; c++) {
-    gp_compute<D> x = sums[(size_t)c];
-    if (g.accumulate) x = gp_load(row[c]) + x;
-    if (g.biased) x = x + gp_load(bias[c]);
-    row[c] = gp_store<D>(x);
+void finish_row(const gp_gemm &g, const std::vector<gp_compute<T>> &sums, int64_t at, D *row) {
+  const D *bias = (const D *)g.bias, *c = g.c ? (const D *)g.c + at : row;
+  for (int64_t i = 0; i < g.n; i++) {
+    gp_compute<D> x = sums[(size_t)i];
+    if (g.accumulate) x = gp_load(c[i]) + x;
+    if (g.biased) x = x + gp_load(bias[i]);
+    row[i] = gp_store<D>(finish<D>(g, x, at + i));
+  }
+}
+
+/* The sums of the left operand's rows, m x k. */
+template <typename C, typename D>
+void add_rows(const gp_gemm &g, const std::vector<C> &left, D *sums) {
+  for (int64_t r = 0; r < g.m; r++) {
+    C sum = 0;
+    for (int64_t k = 0; k < g.k; k++) sum += left[(size_t)(r * g.k + k)];
+    sums[r] = gp_store<D>(sum);
   }
 }
 
@@ -47,8 +78,9 @@ template <typename T, typename D> void multiply(const gp_gemm &g, const T *a, co
       const gp_compute<T> x = left[(size_t)(r * g.k + k)];
       for (int64_t c = 0; c < g.n; c++) sums[(size_t)c] += x * right[(size_t)(k * g.n + c)];
     }
-    finish_row<T, D>(g, sums, d + r * g.ldd);
+    finish_row<T, D>(g, sums, r * g.ldd, d + r * g.ldd);
   }
+  if (g.epilogue == GP_GEMM_ROW_SUMS) add_rows(g, left, (D *)g.aux);
 }
 
 template <typename T, typename D> void multiply_stack(const gp_gemm &g) {
@@ -81,15 +113,22 @@ cudaError_t run_product(gp_host_work *work) {
   return cudaSuccess;
 }
 
-/* As the interface says. */
+/* As the interface says, and as the library wants the layout. */
+bool fits(const gp_gemm &g, bool half) {
+  const bool sums = g.epilogue == GP_GEMM_ROW_SUMS;
+  if (g.epilogue == GP_GEMM_PLAIN || g.m == 0 || g.n == 0) return true;
+  return half && g.k > 0 && g.batch <= 1 && g.d_type == (sums ? GP_F32 : g.type) &&
+         (sums || (g.ldd % 8 == 0 && !g.accumulate));
+}
+
 gp_status check(const gp_gemm &g) {
   const bool half = g.type == GP_BF16 || g.type == GP_F16,
              whole = g.type == GP_F32 || g.type == GP_F64;
   const bool output = g.d_type == g.type || (half && g.d_type == GP_F32);
   const bool bias = !g.biased || (g.type != GP_F64 && g.k > 0);
-  if ((half || whole) && output && bias) return GP_OK;
-  return gp_gpu_fail(GP_EUNSUPPORTED, "gemm: no product of dtype %d to %d%s", (int)g.type,
-                     (int)g.d_type, g.biased ? " with a bias" : "");
+  if ((half || whole) && output && bias && fits(g, half)) return GP_OK;
+  return gp_gpu_fail(GP_EUNSUPPORTED, "gemm: no product of dtype %d to %d%s, epilogue %d",
+                     (int)g.type, (int)g.d_type, g.biased ? " with a bias" : "", (int)g.epilogue);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/cuda/cudnn/attention.h"
+#include "device/cuda/cudnn/attention_piece.h"
 #include "device/cuda/cudnn/plan.h"
 #include "test.h"
 
@@ -46,36 +47,66 @@ static gp_cudnn_node properties_of(const gpu_kind *kind) {
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
+/* What a mask is not the same for. */
+enum { NO_MASK, BY_BATCH = 1, BY_HEAD = 2, BY_QUERY = 4, BY_KEY = 8 };
+
 /* Letters as everywhere: B batch, H heads, T queries and keys, D width of a head. */
 typedef struct sizes {
   gp_dtype dtype;
   int64_t b, h, queries, keys, d;
-  bool causal, packed; /* packed: operands lie in [B, T, 3, H, D], outputs in [B, T, H, D] */
+  bool causal, packed; /* packed: operands lie in [B, T, H + 2 G, D], outputs in [B, T, H, D] */
+  int64_t groups;      /* G; 0: H */
+  int mask;
 } sizes;
 
 static const sizes cases[] = {
-    {GP_BF16, 2, 12, 1024, 1024, 64, true, true}, {GP_F16, 2, 12, 1024, 1024, 64, true, false},
-    {GP_BF16, 1, 4, 1000, 1000, 64, true, true},  {GP_BF16, 2, 4, 256, 512, 64, false, false},
-    {GP_BF16, 1, 8, 512, 512, 128, true, true},   {GP_F16, 1, 1, 64, 64, 32, false, true},
-    {GP_BF16, 8, 6, 128, 128, 64, true, true},
+    {GP_BF16, 2, 12, 1024, 1024, 64, true, true, 0, NO_MASK},
+    {GP_F16, 2, 12, 1024, 1024, 64, true, false, 0, NO_MASK},
+    {GP_BF16, 1, 4, 1000, 1000, 64, true, true, 0, NO_MASK},
+    {GP_BF16, 2, 4, 256, 512, 64, false, false, 0, NO_MASK},
+    {GP_BF16, 1, 8, 512, 512, 128, true, true, 0, NO_MASK},
+    {GP_F16, 1, 1, 64, 64, 32, false, true, 0, NO_MASK},
+    {GP_BF16, 8, 6, 128, 128, 64, true, true, 0, NO_MASK},
+    /* fewer heads of keys */
+    {GP_BF16, 2, 12, 1024, 1024, 64, true, true, 4, NO_MASK},
+    {GP_F16, 1, 8, 256, 256, 128, true, true, 1, NO_MASK},
+    {GP_BF16, 2, 4, 100, 333, 32, false, false, 2, NO_MASK},
+    /* masks: of keys, of pairs, of all; with less keys than 8 rows of one */
+    {GP_BF16, 2, 4, 256, 256, 64, false, true, 0, BY_KEY | BY_BATCH},
+    {GP_F16, 2, 4, 256, 256, 64, true, true, 0, BY_KEY | BY_QUERY},
+    {GP_BF16, 2, 4, 100, 333, 64, false, false, 0, BY_KEY | BY_QUERY | BY_HEAD | BY_BATCH},
+    {GP_BF16, 1, 8, 128, 128, 128, true, true, 2, BY_KEY | BY_QUERY | BY_HEAD},
+    {GP_F16, 2, 4, 7, 33, 64, false, false, 1, BY_KEY | BY_HEAD},
+    {GP_BF16, 1, 2, 1, 33, 8, false, false, 0, BY_KEY},
+    {GP_BF16, 1, 2, 7, 7, 24, true, true, 0, BY_KEY},
 };
 
-/* A value [B, H, T, D] of its own, or in rows of `row` elements. */
-static gp_attention_value value_of(const sizes *s, int64_t rows, int64_t row) {
-  if (!s->packed) return (gp_attention_value){NULL, s->h * rows * s->d, rows * s->d, s->d, 1};
-  return (gp_attention_value){NULL, rows * row, s->d, row, 1};
+static int64_t groups_of(const sizes *s) { return s->groups ? s->groups : s->h; }
+
+/* A value [B, heads, T, D] of its own, or in rows of so many heads. */
+static gp_attention_value value_of(const sizes *s, int64_t heads, int64_t rows, int64_t in_row) {
+  if (!s->packed) return (gp_attention_value){NULL, heads * rows * s->d, rows * s->d, s->d, 1};
+  return (gp_attention_value){NULL, rows * in_row * s->d, s->d, in_row * s->d, 1};
+}
+
+static void set_mask(gp_attention *a, int mask) {
+  a->masked = mask != NO_MASK, a->mask_dtype = GP_BOOL;
+  a->mask = (gp_attention_value){NULL, mask & BY_BATCH ? a->heads * a->queries * a->keys : 0,
+                                 mask & BY_HEAD ? a->queries * a->keys : 0,
+                                 mask & BY_QUERY ? a->keys : 0, 1};
 }
 
 static gp_attention attention_of(const sizes *s, bool backward) {
-  const int64_t width = s->h * s->d;
-  const gp_attention_value q = value_of(s, s->queries, 3 * width),
-                           o = value_of(s, s->queries, width);
-  const gp_attention_value k = value_of(s, s->keys, 3 * width);
+  const int64_t all = s->h + 2 * groups_of(s);
+  const gp_attention_value q = value_of(s, s->h, s->queries, all),
+                           o = value_of(s, s->h, s->queries, s->h);
+  const gp_attention_value k = value_of(s, groups_of(s), s->keys, all);
   gp_attention a = {.dtype = s->dtype,
                     .backward = backward,
                     .causal = s->causal,
                     .batches = s->b,
                     .heads = s->h,
+                    .groups = groups_of(s),
                     .queries = s->queries,
                     .keys = s->keys,
                     .width = s->d,
@@ -86,23 +117,28 @@ static gp_attention attention_of(const sizes *s, bool backward) {
                     .o = o,
                     .lse = {NULL, s->h * s->queries, s->queries, 1, 0}};
   if (backward) a.d_o = o, a.d_q = q, a.d_k = a.d_v = k;
+  set_mask(&a, s->mask);
   return a;
 }
 
 static void print_refusal(const gpu_kind *kind, const gp_attention *a, const gp_cudnn_plan *plan) {
   char why[512] = "";
   library.cudnnGetLastErrorString(why, sizeof why);
-  fprintf(stderr, "%s: attention%s %lldx%lldx%lldx%lldx%lld%s: %s (%s)\n", kind->name,
+  fprintf(stderr, "%s: attention%s %lldx%lld/%lldx%lldx%lldx%lld%s%s: %s (%s)\n", kind->name,
           a->backward ? " backward" : "", (long long)a->batches, (long long)a->heads,
-          (long long)a->queries, (long long)a->keys, (long long)a->width,
-          a->causal ? " causal" : "", library.cudnnGetErrorString(plan->graph.status), why);
+          (long long)a->groups, (long long)a->queries, (long long)a->keys, (long long)a->width,
+          a->causal ? " causal" : "", a->masked ? " masked" : "",
+          library.cudnnGetErrorString(plan->graph.status), why);
 }
 
 static void check_attention(const gpu_kind *kind, const gp_cudnn_target *target,
                             const gp_attention *a) {
   gp_cudnn_plan plan = {.graph = {.library = &library}};
+  const gp_attention piece = gp_cudnn_first_piece(a);
+  const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
+  const gp_attention graph = gp_cudnn_graph_of(&piece, &at);
   CHECK(gp_cudnn_attention_fits(a));
-  gp_cudnn_attention_describe(&plan.graph, a);
+  gp_cudnn_attention_describe(&plan.graph, &graph);
   bool built = gp_cudnn_plan_build(&plan, target);
   if (!built) print_refusal(kind, a, &plan);
   CHECK(built);
@@ -148,6 +184,19 @@ TEST(what_cudnn_cannot_take_is_not_offered_to_it) {
   CHECK(gp_cudnn_attention_fits(&a));
 }
 
+/* Scores of one head more than the bound: pieces are single groups. */
+TEST(pieces_hold_whole_groups) {
+  const sizes large = {GP_BF16, 3, 8, 8192, 8192, 64, false, false, 4, BY_KEY | BY_HEAD | BY_BATCH};
+  const gp_attention a = attention_of(&large, true), piece = gp_cudnn_first_piece(&a);
+  const gp_attention other = gp_cudnn_piece_at(&piece, 1, 2);
+  CHECK(piece.batches == 1 && piece.groups == 1 && piece.heads == 2);
+  CHECK(other.k.data == NULL && other.groups == 1);
+  CHECK(piece.mask_size == 3 * 8 * 8192 && piece.mask.head == 8192 && piece.mask.row == 0);
+  const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
+  CHECK(at.rowsum == (size_t)piece.mask_size * 4 && at.d_k == at.rowsum + 2 * 8192 * 4);
+  CHECK(at.workspace == at.d_v + (at.d_v - at.d_k) && at.d_v - at.d_k == (size_t)2 * 8192 * 64 * 4);
+}
+
 /* Runs first: the others use the library. */
 TEST(the_library_opens) {
   char why[256] = "";
@@ -157,4 +206,5 @@ TEST(the_library_opens) {
 }
 
 TEST_MAIN(the_library_opens, attention_has_plans_on_sm_80, attention_has_plans_on_sm_90,
-          attention_has_plans_for_a_part_of_a_gpu, what_cudnn_cannot_take_is_not_offered_to_it)
+          attention_has_plans_for_a_part_of_a_gpu, pieces_hold_whole_groups,
+          what_cudnn_cannot_take_is_not_offered_to_it)

@@ -100,7 +100,8 @@ local function linear_reference(_, a, w, b)
 end
 
 local linear = {
-  op = "linear", covers = { "linear_dx", "linear_dw", "sum_rows_dw" }, tolerance = "product", gradient = true,
+  op = "linear", covers = { "linear_dx", "linear_dw", "linear_bias_dw", "sum_rows_dw" }, tolerance = "product",
+  gradient = true,
   call = function(_, a, w, b) return core.linear(a, w, b) end,
   reference = linear_reference,
   cases = {

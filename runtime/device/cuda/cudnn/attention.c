@@ -2,18 +2,28 @@
  *
  * The library recognises these shapes of graph and makes one kernel of each. K and V come in transposed
  * by their strides, as it wants them. The backward graph writes dq by a plain product: the form with an
- * accumulator of its own would be faster, but adds by atomics.
+ * accumulator of its own would be faster, but adds by atomics. Where heads share keys and values it gives
+ * dk and dv of every head: who adds them up is then our kernel, in an order of ours.
  *
  * Source: NVIDIA's description of the attention graphs in cuDNN's documentation, "Fused attention". */
 #include "device/cuda/cudnn/attention.h"
 
 #include <stdint.h>
 
+/* Heads and rows of an operand. */
+typedef struct extent {
+  int64_t heads, rows;
+} extent;
+
+static extent queries_of(const gp_attention *a) { return (extent){a->heads, a->queries}; }
+
+static extent keys_of(const gp_attention *a) { return (extent){a->groups, a->keys}; }
+
 /* ---- what fits ----------------------------------------------------------------------------- */
 
 /* Rows of D adjacent halves, all 16 bytes apart, none of them shared. */
-static bool fits_value(const gp_attention *a, const gp_attention_value *v, int64_t rows) {
-  const int64_t dim[] = {a->batches, a->heads, rows}, stride[] = {v->batch, v->head, v->row};
+static bool fits_value(const gp_attention *a, const gp_attention_value *v, extent e) {
+  const int64_t dim[] = {a->batches, e.heads, e.rows}, stride[] = {v->batch, v->head, v->row};
   if (v->column != 1 || (uintptr_t)v->data % 16 != 0) return false;
   for (int d = 0; d < 3; d++)
     if (dim[d] > 1 && (stride[d] < a->width || stride[d] % 8 != 0)) return false;
@@ -25,9 +35,11 @@ bool gp_cudnn_attention_fits(const gp_attention *a) {
   const gp_attention_value *by_key[] = {&a->k, &a->v, &a->d_k, &a->d_v};
   const bool halves = a->dtype == GP_BF16 || a->dtype == GP_F16;
   if (!halves || a->dropout > 0 || a->width % 8 != 0) return false;
-  if (a->batches < 1 || a->heads < 1 || a->queries < 1 || a->keys < 1 || a->width < 1) return false;
+  if (a->batches < 1 || a->groups < 1 || a->queries < 1 || a->keys < 1 || a->width < 1)
+    return false;
   for (int i = 0; i < (a->backward ? 4 : 2); i++)
-    if (!fits_value(a, by_query[i], a->queries) || !fits_value(a, by_key[i], a->keys)) return false;
+    if (!fits_value(a, by_query[i], queries_of(a)) || !fits_value(a, by_key[i], keys_of(a)))
+      return false;
   return true;
 }
 
@@ -42,27 +54,26 @@ typedef struct sketch {
 
 typedef gp_cudnn_node node;
 
-/* [B, H, rows, columns] */
-static gp_cudnn_tensor shaped(const sketch *s, cudnnDataType_t type, int64_t rows,
-                              int64_t columns) {
+/* [B, heads, rows, columns] */
+static gp_cudnn_tensor shaped(const sketch *s, cudnnDataType_t type, extent e, int64_t columns) {
   return (gp_cudnn_tensor){.type = type,
                            .rank = 4,
-                           .dim = {s->a->batches, s->a->heads, rows, columns},
-                           .stride = {s->a->heads * rows * columns, rows * columns, columns, 1},
+                           .dim = {s->a->batches, e.heads, e.rows, columns},
+                           .stride = {e.heads * e.rows * columns, e.rows * columns, columns, 1},
                            .storage = GP_CUDNN_VIRTUAL};
 }
 
-static node between(const sketch *s, cudnnDataType_t type, int64_t rows, int64_t columns) {
-  const gp_cudnn_tensor t = shaped(s, type, rows, columns);
+static node between(const sketch *s, cudnnDataType_t type, extent e, int64_t columns) {
+  const gp_cudnn_tensor t = shaped(s, type, e, columns);
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
 /* One for each pair of a query and a key, and one for each query. */
 static node scores(const sketch *s, cudnnDataType_t type) {
-  return between(s, type, s->a->queries, s->a->keys);
+  return between(s, type, queries_of(s->a), s->a->keys);
 }
 
-static node per_query(const sketch *s) { return between(s, CUDNN_DATA_FLOAT, s->a->queries, 1); }
+static node per_query(const sketch *s) { return between(s, CUDNN_DATA_FLOAT, queries_of(s->a), 1); }
 
 /* Distances of dimensions of one element are arbitrary; the library checks them all the same. */
 static void set_strides(gp_cudnn_tensor *t, const gp_attention_value *v) {
@@ -71,17 +82,29 @@ static void set_strides(gp_cudnn_tensor *t, const gp_attention_value *v) {
     if (t->dim[d] > 1) t->stride[d] = given[d];
 }
 
-/* An operand [B, H, rows, D]. */
-static gp_cudnn_tensor operand(const sketch *s, int64_t id, const gp_attention_value *v,
-                               int64_t rows) {
-  gp_cudnn_tensor t = shaped(s, s->half, rows, s->a->width);
+/* An operand [B, heads, rows, D]. */
+static gp_cudnn_tensor operand(const sketch *s, int64_t id, const gp_attention_value *v, extent e) {
+  gp_cudnn_tensor t = shaped(s, s->half, e, s->a->width);
   t.id = id, t.storage = GP_CUDNN_STORED;
   set_strides(&t, v);
   return t;
 }
 
-static node stored(const sketch *s, int64_t id, const gp_attention_value *v, int64_t rows) {
-  const gp_cudnn_tensor t = operand(s, id, v, rows);
+/* By the queries, or by the keys. */
+static node stored(const sketch *s, int64_t id, const gp_attention_value *v) {
+  const gp_cudnn_tensor t = operand(s, id, v, queries_of(s->a));
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+static node stored_keys(const sketch *s, int64_t id, const gp_attention_value *v) {
+  const gp_cudnn_tensor t = operand(s, id, v, keys_of(s->a));
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+/* dk or dv: of every head, in f32, where they are still to be added up. */
+static node stored_gradient(const sketch *s, int64_t id, const gp_attention_value *v) {
+  gp_cudnn_tensor t = operand(s, id, v, (extent){s->a->heads, s->a->keys});
+  if (s->a->groups < s->a->heads) t.type = CUDNN_DATA_FLOAT;
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
@@ -93,15 +116,28 @@ static gp_cudnn_tensor transposed(gp_cudnn_tensor t) {
 }
 
 static node stored_transposed(const sketch *s, int64_t id, const gp_attention_value *v) {
-  const gp_cudnn_tensor t = transposed(operand(s, id, v, s->a->keys));
+  const gp_cudnn_tensor t = transposed(operand(s, id, v, keys_of(s->a)));
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
 /* f32 [B, H, Tq, 1] in memory. */
 static node stored_per_query(const sketch *s, int64_t id, const gp_attention_value *v) {
-  gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, s->a->queries, 1);
+  gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, queries_of(s->a), 1);
   t.id = id, t.storage = GP_CUDNN_STORED;
   if (v) set_strides(&t, v);
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
+/* f32 [B, H, Tq, Tk] in memory; 1 in place of what it is the same for. */
+static node stored_mask(const sketch *s) {
+  const gp_attention_value *m = &s->a->mask;
+  gp_cudnn_tensor t = shaped(s, CUDNN_DATA_FLOAT, queries_of(s->a), s->a->keys);
+  const int64_t given[] = {m->batch, m->head, m->row};
+  for (int d = 2; d >= 0; d--) {
+    if (given[d] == 0) t.dim[d] = 1;
+    t.stride[d] = given[d] == 0 ? t.dim[d + 1] * t.stride[d + 1] : given[d];
+  }
+  t.id = GP_CUDNN_MASK, t.storage = GP_CUDNN_STORED;
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
@@ -140,9 +176,9 @@ static node reduce(const sketch *s, cudnnReduceTensorOp_t op, node x) {
   return y;
 }
 
-/* A value [B, H, rows, columns] between operations as its transpose. */
-static node transpose(const sketch *s, node x, int64_t rows, int64_t columns) {
-  const gp_cudnn_tensor t = transposed(shaped(s, s->half, rows, columns));
+/* One number for each pair between operations, by keys. */
+static node transpose(const sketch *s, node x) {
+  const gp_cudnn_tensor t = transposed(shaped(s, s->half, queries_of(s->a), s->a->keys));
   node y = gp_cudnn_add_tensor(s->graph, &t);
   gp_cudnn_add_reshape(s->graph, x, y);
   return y;
@@ -169,10 +205,12 @@ static node hide(const sketch *s, node x) {
   return op.y;
 }
 
-/* q k^T * scale, with the mask. */
+/* q k^T * scale, with the masks. */
 static node masked_scores(const sketch *s, node q, node k_transposed, node scale) {
   node x = multiply(s, q, k_transposed, scores(s, CUDNN_DATA_FLOAT));
   x = combine(s, CUDNN_POINTWISE_MUL, x, scale, scores(s, CUDNN_DATA_FLOAT));
+  if (s->a->masked)
+    x = combine(s, CUDNN_POINTWISE_ADD, x, stored_mask(s), scores(s, CUDNN_DATA_FLOAT));
   return s->a->causal ? hide(s, x) : x;
 }
 
@@ -180,8 +218,8 @@ static node masked_scores(const sketch *s, node q, node k_transposed, node scale
 
 static void describe_forward(const sketch *s) {
   const gp_attention *a = s->a;
-  node q = stored(s, GP_CUDNN_Q, &a->q, a->queries);
-  node k = stored_transposed(s, GP_CUDNN_K, &a->k), v = stored(s, GP_CUDNN_V, &a->v, a->keys);
+  node q = stored(s, GP_CUDNN_Q, &a->q), v = stored_keys(s, GP_CUDNN_V, &a->v);
+  node k = stored_transposed(s, GP_CUDNN_K, &a->k);
   node x = masked_scores(s, q, k, scalar(s, GP_CUDNN_SCALE));
   node top = reduce(s, CUDNN_REDUCE_TENSOR_MAX, x);
   x = combine(s, CUDNN_POINTWISE_SUB, x, top, scores(s, CUDNN_DATA_FLOAT));
@@ -190,7 +228,7 @@ static void describe_forward(const sketch *s) {
   node log = map(s, CUDNN_POINTWISE_LOG, sum, per_query(s));
   combine(s, CUDNN_POINTWISE_ADD, top, log, stored_per_query(s, GP_CUDNN_LSE, &a->lse));
   node p = combine(s, CUDNN_POINTWISE_DIV, e, sum, scores(s, s->half));
-  multiply(s, p, v, stored(s, GP_CUDNN_O, &a->o, a->queries));
+  multiply(s, p, v, stored(s, GP_CUDNN_O, &a->o));
 }
 
 /* ---- backward ------------------------------------------------------------------------------ */
@@ -198,9 +236,9 @@ static void describe_forward(const sketch *s) {
 /* rowsum(do * o). A graph has to have it in memory to read it in several places. */
 static node rowsum(const sketch *s, node d_o) {
   const gp_attention *a = s->a;
-  node o = stored(s, GP_CUDNN_O, &a->o, a->queries);
-  node x =
-      combine(s, CUDNN_POINTWISE_MUL, d_o, o, between(s, CUDNN_DATA_FLOAT, a->queries, a->width));
+  node o = stored(s, GP_CUDNN_O, &a->o);
+  node x = between(s, CUDNN_DATA_FLOAT, queries_of(a), a->width);
+  combine(s, CUDNN_POINTWISE_MUL, d_o, o, x);
   return combine(s, CUDNN_POINTWISE_MUL, reduce(s, CUDNN_REDUCE_TENSOR_ADD, x),
                  scalar(s, GP_CUDNN_ONE), stored_per_query(s, GP_CUDNN_ROWSUM, NULL));
 }
@@ -216,19 +254,18 @@ static node score_gradients(const sketch *s, node d_o, node p, node sum, node sc
 
 static void describe_backward(const sketch *s) {
   const gp_attention *a = s->a;
-  node q = stored(s, GP_CUDNN_Q, &a->q, a->queries);
-  node d_o = stored(s, GP_CUDNN_D_O, &a->d_o, a->queries);
+  node q = stored(s, GP_CUDNN_Q, &a->q), d_o = stored(s, GP_CUDNN_D_O, &a->d_o);
   node k = stored_transposed(s, GP_CUDNN_K, &a->k), scale = scalar(s, GP_CUDNN_SCALE);
   node lse = stored_per_query(s, GP_CUDNN_LSE, &a->lse), sum = rowsum(s, d_o);
   node x = masked_scores(s, q, k, scale);
   x = combine(s, CUDNN_POINTWISE_SUB, x, lse, scores(s, CUDNN_DATA_FLOAT));
   node p = map(s, CUDNN_POINTWISE_EXP, x, scores(s, s->half));
-  multiply(s, transpose(s, p, a->queries, a->keys), d_o, stored(s, GP_CUDNN_D_V, &a->d_v, a->keys));
+  multiply(s, transpose(s, p), d_o, stored_gradient(s, GP_CUDNN_D_V, &a->d_v));
   node ds = score_gradients(s, d_o, p, sum, scale);
-  multiply(s, transpose(s, ds, a->queries, a->keys), q, stored(s, GP_CUDNN_D_K, &a->d_k, a->keys));
-  node k_plain = between(s, s->half, a->keys, a->width);
+  multiply(s, transpose(s, ds), q, stored_gradient(s, GP_CUDNN_D_K, &a->d_k));
+  node k_plain = between(s, s->half, keys_of(a), a->width);
   gp_cudnn_add_reshape(s->graph, k, k_plain);
-  multiply(s, ds, k_plain, stored(s, GP_CUDNN_D_Q, &a->d_q, a->queries));
+  multiply(s, ds, k_plain, stored(s, GP_CUDNN_D_Q, &a->d_q));
 }
 
 void gp_cudnn_attention_describe(gp_cudnn_graph *graph, const gp_attention *a) {

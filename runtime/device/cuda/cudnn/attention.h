@@ -16,6 +16,7 @@ typedef enum gp_cudnn_attention_id {
   GP_CUDNN_D_Q,
   GP_CUDNN_D_K,
   GP_CUDNN_D_V,
+  GP_CUDNN_MASK,   /* f32, added to the scores */
   GP_CUDNN_ROWSUM, /* of do * o, f32 [B, H, Tq]: scratch, backward */
   GP_CUDNN_SCALE,  /* scalar, f32 */
   GP_CUDNN_UNSEEN, /* scalar, f32: minus infinity, causal */
@@ -24,7 +25,8 @@ typedef enum gp_cudnn_attention_id {
 
 /* Could cuDNN take it, as far as can be said without asking? Addresses may be NULL. */
 bool gp_cudnn_attention_fits(const gp_attention *a);
-/* Add its operations. Addresses are not looked at. */
+/* Add its operations. Addresses are not looked at; the mask is f32 and without infinities, its last
+ * distance 1. Where groups is less than heads, d_k and d_v are f32 values [B, H, Tk, D], one of each head. */
 void gp_cudnn_attention_describe(gp_cudnn_graph *graph, const gp_attention *a);
 
 #endif

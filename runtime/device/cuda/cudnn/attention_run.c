@@ -1,51 +1,15 @@
-/* device/cuda/cudnn/attention_run.c - which attention cuDNN computes, and running its plan.
+/* device/cuda/cudnn/attention_run.c - which attention cuDNN computes, and running its plans.
  *
- * A deterministic backward plan keeps all scores of the heads that it works on: two bytes for each pair
- * of a query and a key. So it takes as many of the batch's heads at once as fit a bound, in equal
- * pieces, one after the other in the same scratch. */
+ * Around the plan our own kernels do what graphs cannot: bring a mask into their form, clear the rows that
+ * it left nothing to, and add up the gradients of keys that heads share. */
 #include <math.h>
 #include <string.h>
 
 #include "device/cuda/cudnn/attention.h"
+#include "device/cuda/cudnn/attention_piece.h"
 #include "device/cuda/cudnn/cache.h"
 
-/* Bytes of scores at once: enough heads to fill the largest GPU at a thousand tokens. */
-static const double most_scores = 256.0 * 1024 * 1024;
-
-enum { KEY_ATTENTION = 1, ALIGNMENT = 256 };
-
-/* ---- pieces -------------------------------------------------------------------------------- */
-
-/* The largest divisor of n that is at most `most`. */
-static int64_t largest_divisor(int64_t n, double most) {
-  int64_t d = n;
-  while (d > 1 && (n % d != 0 || (double)d > most)) d--;
-  return d;
-}
-
-/* The first piece: all of the batch, some of it, or some of the heads of one. */
-static gp_attention piece_of(const gp_attention *a) {
-  gp_attention piece = *a;
-  if (!a->backward) return piece;
-  const double head = 2 * (double)a->queries * (double)a->keys;
-  piece.batches = largest_divisor(a->batches, most_scores / (head * (double)a->heads));
-  if (piece.batches == 1) piece.heads = largest_divisor(a->heads, most_scores / head);
-  return piece;
-}
-
-static void move(gp_attention_value *v, size_t element, int64_t batch, int64_t head) {
-  const int64_t elements = batch * v->batch + head * v->head;
-  if (v->data) v->data = (char *)v->data + elements * (int64_t)element;
-}
-
-/* The piece that begins at (batch, head). */
-static gp_attention piece_at(const gp_attention *first, int64_t batch, int64_t head) {
-  gp_attention a = *first;
-  gp_attention_value *halves[] = {&a.q, &a.k, &a.v, &a.o, &a.d_o, &a.d_q, &a.d_k, &a.d_v};
-  for (int i = 0; i < 8; i++) move(halves[i], sizeof(uint16_t), batch, head);
-  move(&a.lse, sizeof(float), batch, head);
-  return a;
-}
+enum { KEY_ATTENTION = 1 };
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
@@ -54,13 +18,14 @@ static int add_strides(int64_t *field, const gp_attention_value *v) {
   return 3;
 }
 
+/* Of a piece as its graph has it. */
 static gp_cudnn_key key_of(const gp_attention *a) {
-  const gp_attention_value *values[] = {&a->q,   &a->k,   &a->v,   &a->o,  &a->lse,
-                                        &a->d_o, &a->d_q, &a->d_k, &a->d_v};
-  gp_cudnn_key key = {{KEY_ATTENTION, a->backward, a->causal, a->dtype, a->batches, a->heads,
-                       a->queries, a->keys, a->width}};
-  int n = 9;
-  for (int i = 0; i < 9; i++) n += add_strides(&key.field[n], values[i]);
+  const gp_attention_value *values[] = {&a->q,   &a->k,   &a->v,   &a->o,   &a->lse,
+                                        &a->d_o, &a->d_q, &a->d_k, &a->d_v, &a->mask};
+  gp_cudnn_key key = {{KEY_ATTENTION, a->backward, a->causal, a->masked, a->dtype, a->batches,
+                       a->heads, a->groups, a->queries, a->keys, a->width}};
+  int n = 11;
+  for (int i = 0; i < 10; i++) n += add_strides(&key.field[n], values[i]);
   return key;
 }
 
@@ -68,22 +33,18 @@ static void describe(gp_cudnn_graph *graph, const void *what) {
   gp_cudnn_attention_describe(graph, what);
 }
 
-/* rowsum, in front of the workspace of the library. */
-static size_t rowsum_bytes(const gp_attention *piece) {
-  const size_t bytes = (size_t)(piece->batches * piece->heads * piece->queries) * sizeof(float);
-  return piece->backward ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : 0;
-}
-
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      bool *planned) {
   *planned = false;
   if (!gp_cudnn_attention_fits(a)) return GP_OK;
-  const gp_attention piece = piece_of(a);
-  const gp_cudnn_request request = {key_of(&piece), describe, &piece};
+  const gp_attention piece = gp_cudnn_first_piece(a);
+  const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
+  const gp_attention graph = gp_cudnn_graph_of(&piece, &at);
+  const gp_cudnn_request request = {key_of(&graph), describe, &graph};
   gp_cudnn_plan *plan;
   GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &plan));
   *planned = plan != NULL;
-  if (plan) *scratch = rowsum_bytes(&piece) + plan->workspace;
+  if (plan) *scratch = at.workspace + plan->workspace;
   return GP_OK;
 }
 
@@ -93,38 +54,66 @@ typedef struct scalars {
   float scale, unseen, one;
 } scalars;
 
-/* What the graph of this piece names: some in both directions, some in one. */
-static int list_operands(const gp_attention *a, const scalars *s, gp_cudnn_operand *list) {
+static int add_operands(gp_cudnn_operand *list, const gp_cudnn_operand *more, int count) {
+  memcpy(list, more, (size_t)count * sizeof *more);
+  return count;
+}
+
+/* What the graph of a piece names: some in both directions, some in one. */
+static int list_operands(const gp_attention *a, const scalars *s, void *rowsum,
+                         gp_cudnn_operand *list) {
   const gp_cudnn_operand always[] = {{GP_CUDNN_Q, a->q.data},     {GP_CUDNN_K, a->k.data},
                                      {GP_CUDNN_V, a->v.data},     {GP_CUDNN_O, a->o.data},
                                      {GP_CUDNN_LSE, a->lse.data}, {GP_CUDNN_SCALE, &s->scale}};
-  const gp_cudnn_operand backward[] = {{GP_CUDNN_D_O, a->d_o.data},   {GP_CUDNN_D_Q, a->d_q.data},
-                                       {GP_CUDNN_D_K, a->d_k.data},   {GP_CUDNN_D_V, a->d_v.data},
-                                       {GP_CUDNN_ROWSUM, a->scratch}, {GP_CUDNN_ONE, &s->one}};
-  int n = 6;
-  memcpy(list, always, sizeof always);
-  if (a->backward) memcpy(list + n, backward, sizeof backward), n += 6;
+  const gp_cudnn_operand backward[] = {{GP_CUDNN_D_O, a->d_o.data}, {GP_CUDNN_D_Q, a->d_q.data},
+                                       {GP_CUDNN_D_K, a->d_k.data}, {GP_CUDNN_D_V, a->d_v.data},
+                                       {GP_CUDNN_ROWSUM, rowsum},   {GP_CUDNN_ONE, &s->one}};
+  int n = add_operands(list, always, 6);
+  if (a->backward) n += add_operands(list + n, backward, 6);
   if (a->causal) list[n++] = (gp_cudnn_operand){GP_CUDNN_UNSEEN, &s->unseen};
+  if (a->masked) list[n++] = (gp_cudnn_operand){GP_CUDNN_MASK, a->mask.data};
   return n;
 }
 
 static gp_status run_piece(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_attention *piece) {
   const scalars s = {(float)piece->scale, -INFINITY, 1};
+  const gp_cudnn_scratch at = gp_cudnn_lay_out(piece);
+  const gp_attention graph = gp_cudnn_graph_of(piece, &at);
+  char *scratch = piece->scratch;
   gp_cudnn_operand list[GP_CUDNN_OPERANDS];
-  const int count = list_operands(piece, &s, list);
-  void *workspace = plan->workspace > 0 ? (char *)piece->scratch + rowsum_bytes(piece) : NULL;
-  return gp_cudnn_run(gpu, plan, list, count, workspace, "attention");
+  const int count = list_operands(&graph, &s, scratch ? scratch + at.rowsum : NULL, list);
+  void *workspace = plan->workspace > 0 ? scratch + at.workspace : NULL;
+  GP_GPU_TRY(gp_cudnn_run(gpu, plan, list, count, workspace, "attention"));
+  if (!gp_attention_adds_heads(piece)) return GP_OK;
+  const float *const by_head[] = {graph.d_k.data, graph.d_v.data};
+  return gp_attention_add_heads(gpu, piece, by_head);
 }
 
-gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned) {
-  const gp_attention first = piece_of(a);
-  const gp_cudnn_key key = key_of(&first);
-  gp_cudnn_plan *plan = gp_cudnn_attention_fits(a) ? gp_cudnn_find(gpu, &key) : NULL;
-  *planned = plan != NULL;
-  for (int64_t b = 0; b < a->batches && plan; b += first.batches)
-    for (int64_t h = 0; h < a->heads; h += first.heads) {
-      const gp_attention piece = piece_at(&first, b, h);
+static gp_status run_pieces(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_attention *a,
+                            const gp_attention *first) {
+  for (int64_t b = 0; b < a->batches; b += first->batches)
+    for (int64_t g = 0; g < a->groups; g += first->groups) {
+      const gp_attention piece = gp_cudnn_piece_at(first, b, g);
       GP_GPU_TRY(run_piece(gpu, plan, &piece));
     }
   return GP_OK;
+}
+
+static gp_cudnn_plan *find_plan(gp_gpu *gpu, const gp_attention *first) {
+  const gp_cudnn_scratch at = gp_cudnn_lay_out(first);
+  const gp_attention graph = gp_cudnn_graph_of(first, &at);
+  const gp_cudnn_key key = key_of(&graph);
+  return gp_cudnn_find(gpu, &key);
+}
+
+gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned) {
+  *planned = false;
+  if (!gp_cudnn_attention_fits(a)) return GP_OK;
+  const gp_attention first = gp_cudnn_first_piece(a);
+  gp_cudnn_plan *plan = find_plan(gpu, &first);
+  *planned = plan != NULL;
+  if (!plan) return GP_OK;
+  if (a->masked) GP_GPU_TRY(gp_attention_stage_mask(gpu, a, &first.mask));
+  GP_GPU_TRY(run_pieces(gpu, plan, a, &first));
+  return a->masked && !a->backward ? gp_attention_clear_rows(gpu, a) : GP_OK;
 }

@@ -7,6 +7,7 @@
  *   plan.c           an engine for a graph, and running it
  *   cudnn.c          the plans of a device
  *   attention.c      graphs of attention (convolution, pooling, batch norm: beside it)
+ *   attention_piece.c  how much of it at once, and its scratch
  *   attention_run.c  attention
  *   missing.c        all of it, where the plugin is built without cuDNN's headers */
 #ifndef GP_DEVICE_CUDA_CUDNN_H
@@ -22,8 +23,8 @@ extern "C" {
 gp_status gp_cudnn_open(gp_gpu *gpu);
 void gp_cudnn_close(gp_gpu *gpu); /* NULL in gpu->cudnn is fine */
 
-/* Attention: halves, no dropout, heads of a multiple of 8. *planned says whether there is a plan, and
- * then *scratch its bytes. Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
+/* Attention: halves, no dropout, heads of a multiple of 8; masks and shared heads. *planned says whether
+ * there is a plan, and then *scratch its bytes. Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      bool *planned);
 /* Enqueue it; *planned as above. Errors: GP_EDEVICE. */

@@ -34,6 +34,7 @@ struct gp_gemm_cache {
 static int64_t alignment_of(const gp_gemm *g) {
   uintptr_t bits = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->d | FULL_ALIGNMENT;
   if (g->biased) bits |= (uintptr_t)g->bias;
+  bits |= (uintptr_t)g->c | (uintptr_t)g->aux;
   return (int64_t)(bits & (~bits + 1)); /* the lowest bit that is set */
 }
 
@@ -43,7 +44,7 @@ static kind kind_of(const gp_gpu *gpu, const gp_gemm *g) {
                         (int64_t)g->biased << 2 | (int64_t)g->type << 8 | (int64_t)g->d_type << 16 |
                         (int64_t)gpu->math << 24;
   return (kind){{flags, g->m, g->n, g->k, g->lda, g->ldb, g->ldd, g->batch, g->stride_a,
-                 g->stride_b, g->stride_d, alignment_of(g)}};
+                 g->stride_b, g->stride_d, alignment_of(g), g->epilogue, g->keeps}};
 }
 
 /* Source: Fowler, Noll and Vo, FNV-1a, over words instead of bytes. */
@@ -64,6 +65,7 @@ static gp_status open_tools(gp_gpu *gpu, gp_gemm_tools *tools) {
   const char *tune = getenv("GPIPE_GEMM_TUNE");
   tools->tuning = tune && strcmp(tune, "1") == 0;
   tools->workspace_bytes = workspace_bytes(gpu);
+  tools->epilogues = gp_gemm_epilogues(gpu, tools->tuning);
   cublasStatus_t made = cublasLtCreate(&tools->handle);
   if (made != CUBLAS_STATUS_SUCCESS)
     return gp_gpu_fail(GP_EDEVICE, "cuda:%d: cublasLtCreate: %s", gpu->spec.ordinal,
@@ -143,6 +145,11 @@ static gp_gemm normal(const gp_gemm *gemm) {
   return g;
 }
 
+/* A sum of nothing has no epilogue: the caller does it apart. */
+static gp_status check_empty(gp_gpu *gpu, const gp_gemm *g) {
+  return g->epilogue == GP_GEMM_PLAIN ? GP_OK : gp_gemm_refuse(gpu, g);
+}
+
 static bool is_empty(const gp_gemm *g) { return g->m == 0 || g->n == 0; }
 
 /* A sum of nothing. */
@@ -161,14 +168,18 @@ static gp_status clear(gp_gpu *gpu, const gp_gemm *g) {
 gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gemm *gemm) {
   const gp_gemm g = normal(gemm);
   entry *found;
-  return is_empty(&g) || g.k == 0 ? GP_OK : find(gpu, &g, &found);
+  if (is_empty(&g)) return GP_OK;
+  return g.k == 0 ? check_empty(gpu, &g) : find(gpu, &g, &found);
 }
 
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gemm *gemm) {
   const gp_gemm g = normal(gemm);
   entry *found;
   if (is_empty(&g)) return GP_OK;
-  if (g.k == 0) return clear(gpu, &g);
+  if (g.k == 0) {
+    GP_GPU_TRY(check_empty(gpu, &g));
+    return clear(gpu, &g);
+  }
   GP_GPU_TRY(find(gpu, &g, &found));
   return gp_gemm_plan_run(gpu, &gpu->gemm->tools, &g, &found->plan);
 }

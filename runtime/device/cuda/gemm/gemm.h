@@ -14,6 +14,14 @@
 extern "C" {
 #endif
 
+/* What is done to a product as it is written: halves only, not to stacks, K > 0. */
+typedef enum gp_gemm_epilogue {
+  GP_GEMM_PLAIN,
+  GP_GEMM_GELU, /* D = gelu(product + bias), the tanh form; aux receives what was before it, with `keeps` */
+  GP_GEMM_GELU_DX, /* D = product times the slope of that GELU at aux; no bias */
+  GP_GEMM_ROW_SUMS /* aux[m], of D's type, receives the sums of op(A)'s rows: gradients of a bias; D is f32 */
+} gp_gemm_epilogue;
+
 /* One product, or a stack of `batch` of them. op(A) is m x k, op(B) k x n, D m x n. A and B have one
  * type; D has it too, or is f32 where they are halves. Halves are summed in f32. */
 typedef struct gp_gemm {
@@ -26,12 +34,16 @@ typedef struct gp_gemm {
   int64_t stride_a, stride_b, stride_d; /* elements between the matrices of a stack; 0: shared */
   const void *a, *b;                    /* may be NULL in prepare: then aligned to 16 bytes */
   void *d;
+  const void *c;    /* with accumulate: what is added to in place of D, laid out as D; NULL: D */
   bool biased;      /* add bias[n], of D's type, to every row; not for f64 (see linear.cu) */
   const void *bias; /* with biased */
+  gp_gemm_epilogue epilogue;
+  bool keeps; /* of GELU: aux is wanted */
+  void *aux;  /* see gp_gemm_epilogue; laid out as D, or [m] */
 } gp_gemm;
 
 /* Settle how a product is computed. Errors: GP_EUNSUPPORTED names a product for which there is no
- * algorithm; GP_ENOMEM; GP_EDEVICE. */
+ * algorithm, or an epilogue that this GPU is faster without; GP_ENOMEM; GP_EDEVICE. */
 gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gemm *gemm);
 /* Enqueue it on the compute stream. An empty D is no work; k = 0 gives zeros (no bias then). Errors: as
  * prepare. */

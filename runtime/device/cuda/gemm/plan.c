@@ -49,11 +49,17 @@ static gp_status fail(const gp_gpu *gpu, const gp_gemm *g, gp_status status, con
   static const char *const stored[] = {"", ", the left one stored transposed",
                                        ", the right one stored transposed",
                                        ", both stored transposed"};
-  return gp_gpu_fail(status, "cuda:%d: %lld product(s) of %s %lldx%lld by %lldx%lld%s%s, to %s: %s",
-                     gpu->spec.ordinal, (long long)g->batch, type_name(g->type), (long long)g->m,
-                     (long long)g->k, (long long)g->k, (long long)g->n,
-                     stored[g->transpose_a + 2 * g->transpose_b], g->biased ? ", with bias" : "",
-                     type_name(g->d_type), why);
+  static const char *const finish[] = {"", ", with GELU", ", with the slope of GELU",
+                                       ", with sums of rows"};
+  return gp_gpu_fail(
+      status, "cuda:%d: %lld product(s) of %s %lldx%lld by %lldx%lld%s%s%s, to %s: %s",
+      gpu->spec.ordinal, (long long)g->batch, type_name(g->type), (long long)g->m, (long long)g->k,
+      (long long)g->k, (long long)g->n, stored[g->transpose_a + 2 * g->transpose_b],
+      g->biased ? ", with bias" : "", finish[g->epilogue], type_name(g->d_type), why);
+}
+
+gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gemm *gemm) {
+  return fail(gpu, gemm, GP_EUNSUPPORTED, "what follows it is done apart");
 }
 
 gp_status gp_gemm_check(gp_gpu *gpu, const gp_gemm *gemm, cublasStatus_t status) {
@@ -69,24 +75,10 @@ gp_status gp_gemm_check(gp_gpu *gpu, const gp_gemm *gemm, cublasStatus_t status)
 
 /* ---- descriptors --------------------------------------------------------------------------- */
 
-/* Attributes are set one after the other; the first refusal stays. */
-static void set(cublasStatus_t *status, cublasLtMatmulDesc_t product,
-                cublasLtMatmulDescAttributes_t attribute, const void *value, size_t bytes) {
+void gp_gemm_set(cublasStatus_t *status, cublasLtMatmulDesc_t product,
+                 cublasLtMatmulDescAttributes_t attribute, const void *value, size_t bytes) {
   if (*status != CUBLAS_STATUS_SUCCESS) return;
   *status = cublasLtMatmulDescSetAttribute(product, attribute, value, bytes);
-}
-
-/* The bias is one row for all of a stack; its address is set for each run, but asking for algorithms
- * wants some address that is as aligned. */
-static cublasStatus_t set_bias(const gp_gemm *gemm, cublasLtMatmulDesc_t product) {
-  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-  const int32_t type = (int32_t)data_type(gemm->d_type);
-  const void *bias = gemm->bias ? gemm->bias : (const void *)(uintptr_t)4096;
-  cublasStatus_t s = CUBLAS_STATUS_SUCCESS;
-  set(&s, product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-  set(&s, product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type);
-  set(&s, product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
-  return s;
 }
 
 static cublasStatus_t make_product(const gp_gpu *gpu, const gp_gemm *gemm,
@@ -97,11 +89,13 @@ static cublasStatus_t make_product(const gp_gpu *gpu, const gp_gemm *gemm,
   cudaDataType_t scale = gemm->type == GP_F64 ? CUDA_R_64F : CUDA_R_32F;
   cublasStatus_t s = cublasLtMatmulDescCreate(product, compute_type(gpu, gemm), scale);
   if (s != CUBLAS_STATUS_SUCCESS) return s;
-  set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSA, first, sizeof *first);
-  set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSB, second, sizeof *second);
+  gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSA, first, sizeof *first);
+  gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSB, second, sizeof *second);
   if (gpu->spec.parts > 1)
-    set(&s, *product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms, sizeof sms);
-  return s == CUBLAS_STATUS_SUCCESS && gemm->biased ? set_bias(gemm, *product) : s;
+    gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms, sizeof sms);
+  return s == CUBLAS_STATUS_SUCCESS
+             ? gp_gemm_epilogue_set(gemm, (int32_t)data_type(gemm->d_type), *product)
+             : s;
 }
 
 /* A stack of row-major matrices, as the library sees it: `rows` are our columns. */
@@ -182,6 +176,7 @@ gp_status gp_gemm_plan_build(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_g
                              int64_t alignment, gp_gemm_plan *plan) {
   *plan = (gp_gemm_plan){.product = NULL};
   if (gemm->batch > INT32_MAX) return fail(gpu, gemm, GP_EUNSUPPORTED, "the stack is too high");
+  if (!gp_gemm_epilogue_fits(tools, gemm)) return gp_gemm_refuse(gpu, gemm);
   cublasStatus_t made = make_product(gpu, gemm, &plan->product);
   if (made == CUBLAS_STATUS_SUCCESS) made = make_layouts(gemm, plan);
   gp_status status = gp_gemm_check(gpu, gemm, made);
@@ -205,12 +200,11 @@ gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gem
   const bool f64 = gemm->type == GP_F64;
   const void *alpha = f64 ? (const void *)&one_f64 : &one;
   const void *beta = f64 ? (const void *)&zero_f64 : &zero;
-  cublasStatus_t s = CUBLAS_STATUS_SUCCESS;
-  if (gemm->biased)
-    set(&s, plan->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &gemm->bias, sizeof gemm->bias);
+  const void *c = gemm->c ? gemm->c : gemm->d;
+  cublasStatus_t s = gp_gemm_epilogue_point(gemm, plan->product);
   if (s == CUBLAS_STATUS_SUCCESS)
     s = cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
-                       gemm->accumulate ? alpha : beta, gemm->d, plan->d, gemm->d, plan->d,
+                       gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d,
                        &plan->algorithm, tools->workspace, tools->workspace_bytes,
                        gpu->streams[GP_STREAM_COMPUTE]);
   return gp_gemm_check(gpu, gemm, s);

@@ -122,7 +122,7 @@ template <typename A> static __device__ inline void gp_sink_put(gp_sink to, int6
 }
 
 static inline gp_sink gp_sink_of(const gp_call *call, int k) {
-  return {call->out[k].data, call->out[k].meta->dtype, k == 0 && call->accumulate};
+  return {call->out[k].data, call->out[k].meta->dtype, call->accumulate};
 }
 
 #endif

@@ -1,0 +1,95 @@
+/* device/cuda/cudnn/attention_piece.c - see attention_piece.h.
+ *
+ * A deterministic backward plan keeps all scores of the heads that it works on: two bytes for each pair
+ * of a query and a key. So it takes as many of the batch's heads at once as fit a bound, in equal
+ * pieces, one after the other in the same scratch. */
+#include "device/cuda/cudnn/attention_piece.h"
+
+/* Bytes of scores at once: enough heads to fill the largest GPU at a thousand tokens. */
+static const double most_scores = 256.0 * 1024 * 1024;
+
+enum { ALIGNMENT = 256, ROW = 8 /* elements that rows of a mask are a multiple of */ };
+
+/* ---- pieces -------------------------------------------------------------------------------- */
+
+/* The largest divisor of n that is at most `most`. */
+static int64_t largest_divisor(int64_t n, double most) {
+  int64_t d = n;
+  while (d > 1 && (n % d != 0 || (double)d > most)) d--;
+  return d;
+}
+
+/* Elements of the mask in the scratch, without what it is the same for; *to receives its distances. */
+static int64_t stage(const gp_attention *a, gp_attention_value *to) {
+  const int64_t count[] = {a->batches, a->heads, a->queries};
+  const int64_t given[] = {a->mask.batch, a->mask.head, a->mask.row};
+  int64_t step[3], size = (a->keys + ROW - 1) / ROW * ROW;
+  for (int d = 2; d >= 0; d--) {
+    step[d] = given[d] != 0 ? size : 0;
+    if (given[d] != 0) size *= count[d];
+  }
+  *to = (gp_attention_value){a->scratch, step[0], step[1], step[2], 1};
+  return size;
+}
+
+gp_attention gp_cudnn_first_piece(const gp_attention *a) {
+  gp_attention piece = *a;
+  if (a->masked) piece.mask_size = stage(a, &piece.mask), piece.mask_dtype = GP_F32;
+  if (!a->backward) return piece;
+  const double head = 2 * (double)a->queries * (double)a->keys;
+  piece.batches = largest_divisor(a->batches, most_scores / (head * (double)a->heads));
+  if (piece.batches > 1) return piece;
+  piece.groups = largest_divisor(a->groups, most_scores / (head * (double)gp_attention_sharers(a)));
+  piece.heads = piece.groups * gp_attention_sharers(a);
+  return piece;
+}
+
+static void move(gp_attention_value *v, size_t element, int64_t batch, int64_t head) {
+  const int64_t elements = batch * v->batch + head * v->head;
+  if (v->data) v->data = (char *)v->data + elements * (int64_t)element;
+}
+
+gp_attention gp_cudnn_piece_at(const gp_attention *first, int64_t batch, int64_t group) {
+  gp_attention a = *first;
+  gp_attention_value *by_query[] = {&a.q, &a.o, &a.d_o, &a.d_q};
+  gp_attention_value *by_key[] = {&a.k, &a.v, &a.d_k, &a.d_v};
+  const int64_t head = group * gp_attention_sharers(first);
+  for (int i = 0; i < 4; i++) move(by_query[i], sizeof(uint16_t), batch, head);
+  for (int i = 0; i < 4; i++) move(by_key[i], sizeof(uint16_t), batch, group);
+  move(&a.lse, sizeof(float), batch, head);
+  if (a.masked) move(&a.mask, sizeof(float), batch, head);
+  return a;
+}
+
+/* ---- scratch ------------------------------------------------------------------------------- */
+
+static size_t take(gp_cudnn_scratch *at, int64_t floats) {
+  const size_t begin = at->workspace, bytes = (size_t)floats * sizeof(float);
+  at->workspace += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return begin;
+}
+
+gp_cudnn_scratch gp_cudnn_lay_out(const gp_attention *piece) {
+  const int64_t heads = piece->batches * piece->heads;
+  gp_cudnn_scratch at = {0};
+  if (piece->masked) take(&at, piece->mask_size);
+  if (piece->backward) at.rowsum = take(&at, heads * piece->queries);
+  if (!gp_attention_adds_heads(piece)) return at;
+  at.d_k = take(&at, heads * piece->keys * piece->width);
+  at.d_v = take(&at, heads * piece->keys * piece->width);
+  return at;
+}
+
+/* An f32 value [B, H, Tk, D] of its own. */
+static gp_attention_value by_head(const gp_attention *a, size_t at) {
+  const int64_t head = a->keys * a->width;
+  char *data = a->scratch;
+  return (gp_attention_value){data ? data + at : NULL, a->heads * head, head, a->width, 1};
+}
+
+gp_attention gp_cudnn_graph_of(const gp_attention *piece, const gp_cudnn_scratch *at) {
+  gp_attention a = *piece;
+  if (!gp_attention_adds_heads(piece)) return a;
+  a.d_k = by_head(piece, at->d_k), a.d_v = by_head(piece, at->d_v);
+  return a;
+}

@@ -1,0 +1,82 @@
+/* device/cuda/kernel/mma.cuh - products of small matrices of halves, by the tensor cores of a warp.
+ *
+ * The one place with inline PTX: all 32 lanes come together, each with its part of the matrices. Lane l has of
+ *   a [16, 16]: rows l/4 (a[0], a[2]) and l/4 + 8 (a[1], a[3]), columns 2 (l%4) and the next, and 8 further
+ *   b [16, 8]:  column l/4, rows 2 (l%4) and the next (b[0]), and 8 further (b[1])
+ *   c [16, 8]:  rows l/4 (c[0], c[1]) and l/4 + 8 (c[2], c[3]), columns 2 (l%4) and the next
+ * two halves in a register, the lower one first; c is f32. GPUs before compute capability 8.0 have no such
+ * products: whoever launches asks first.
+ *
+ * Source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix". */
+#ifndef GP_DEVICE_CUDA_KERNEL_MMA_CUH
+#define GP_DEVICE_CUDA_KERNEL_MMA_CUH
+
+#include "device/cuda/kernel/device.cuh"
+
+/* Compute capability 8.0 and later. */
+static inline bool gp_has_mma(const gp_gpu *gpu) { return gpu->info.major >= 8; }
+
+#ifdef GP_CUDA_ON_HOST
+#include "on_host/mma.h"
+
+static inline void gp_load_matrices(uint32_t to[4], const void *row) {
+  gp_host_load_matrices(to, row, false);
+}
+static inline void gp_load_transposed(uint32_t to[4], const void *row) {
+  gp_host_load_matrices(to, row, true);
+}
+template <typename T>
+static inline void gp_mma(float c[4], const uint32_t a[4], const uint32_t *b) {
+  gp_host_mma<T>(c, a, b);
+}
+
+#else
+
+/* Four matrices of 8 x 8 halves in shared memory: lane 8 i + r brings the address of row r of matrix i, 16 bytes
+ * aligned. to[i]: row l/4, columns 2 (l%4) and the next of matrix i. */
+static __device__ inline void gp_load_matrices(uint32_t to[4], const void *row) {
+#if __CUDA_ARCH__ >= 800
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(at)
+               : "memory");
+#endif
+}
+
+/* The same of their transposes. */
+static __device__ inline void gp_load_transposed(uint32_t to[4], const void *row) {
+#if __CUDA_ARCH__ >= 800
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(at)
+               : "memory");
+#endif
+}
+
+#if __CUDA_ARCH__ >= 800
+#define GP_MMA(type, c, a, b)                                                                      \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                      \
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                   \
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                    \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#else
+#define GP_MMA(type, c, a, b) (void)c, (void)a, (void)b
+#endif
+
+/* c += a b */
+template <typename T>
+static __device__ inline void gp_mma(float c[4], const uint32_t a[4], const uint32_t *b);
+template <>
+__device__ inline void gp_mma<gp_bf16>(float c[4], const uint32_t a[4], const uint32_t *b) {
+  GP_MMA("bf16", c, a, b);
+}
+template <>
+__device__ inline void gp_mma<gp_f16>(float c[4], const uint32_t a[4], const uint32_t *b) {
+  GP_MMA("f16", c, a, b);
+}
+#undef GP_MMA
+
+#endif
+#endif

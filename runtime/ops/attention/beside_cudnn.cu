@@ -1,0 +1,118 @@
+/* ops/attention/beside_cudnn.cu - what cuDNN's graphs of attention leave to us, see device/cuda/attention.h.
+ *
+ * Their arithmetic has no infinities to spare: a hidden key gets GP_MASK_HIDDEN, in which every score
+ * disappears. A query that has such keys only is known by its lse, and gets what mask.h promises; backward,
+ * its lse of 0 makes all of its probabilities 0. */
+#include "ops/attention/flash.cuh"
+#include "ops/attention/flash_scores.cuh"
+
+enum { THREADS = 256, LANES = 32, PACK = 8 /* halves in 16 bytes */ };
+
+static int64_t blocks_for(int64_t n, int per_block) { return (n + per_block - 1) / per_block; }
+
+/* ---- masks --------------------------------------------------------------------------------- */
+
+/* What there is one of along a dimension that the mask is the same for. */
+static int64_t count_of(int64_t distance, int64_t size) { return distance == 0 ? 1 : size; }
+
+/* The dimensions of a mask without what it is the same for. */
+struct mask_extent {
+  int64_t batches, heads, queries;
+};
+
+/* A thread an element; blocks of one row are neighbours. */
+template <typename T>
+static __global__ void attention_stage_mask(gp_attention a, gp_attention_value to, mask_extent e) {
+  const int64_t per_row = (a.keys + THREADS - 1) / THREADS;
+  const int64_t key = (int64_t)blockIdx.x % per_row * THREADS + threadIdx.x;
+  const int64_t row = (int64_t)blockIdx.x / per_row, query = row % e.queries;
+  const int64_t head = row / e.queries % e.heads, batch = row / e.queries / e.heads;
+  if (key >= a.keys) return;
+  const float bias = bias_of<T>(a, mask_of<T>(a, batch, head), query, key);
+  float *line = (float *)to.data + batch * to.batch + head * to.head + query * to.row;
+  line[key] = bias < (float)GP_MASK_HIDDEN ? (float)GP_MASK_HIDDEN : bias;
+}
+
+gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a,
+                                  const gp_attention_value *to) {
+  const mask_extent e = {count_of(to->batch, a->batches), count_of(to->head, a->heads),
+                         count_of(to->row, a->queries)};
+  const int64_t blocks = e.batches * e.heads * e.queries * blocks_for(a->keys, THREADS);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
+  if (a->dtype == GP_F16)
+    return GP_LAUNCH(gpu, attention_stage_mask<gp_f16>, (unsigned)blocks, THREADS, 0, *a, *to, e);
+  return GP_LAUNCH(gpu, attention_stage_mask<gp_bf16>, (unsigned)blocks, THREADS, 0, *a, *to, e);
+}
+
+/* ---- rows without keys --------------------------------------------------------------------- */
+
+/* A warp a row. Only such rows have an lse anywhere near; cuDNN may compute it to other bits. */
+static __global__ void attention_clear_rows(gp_attention a) {
+  const int64_t row = (int64_t)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
+  const int64_t lane = threadIdx.x % LANES;
+  if (row >= a.batches * a.heads * a.queries) return;
+  const int64_t i = row % a.queries, h = row / a.queries % a.heads, b = row / a.queries / a.heads;
+  float *lse = (float *)a.lse.data + b * a.lse.batch + h * a.lse.head + i * a.lse.row;
+  const bool none = *lse <= (float)(GP_MASK_HIDDEN / 2);
+  __syncwarp();
+  if (!none) return;
+  uint16_t *o = (uint16_t *)a.o.data + b * a.o.batch + h * a.o.head + i * a.o.row;
+  for (int64_t c = lane; c < a.width; c += LANES) o[c] = 0;
+  if (lane == 0) *lse = 0;
+}
+
+gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a) {
+  const int64_t blocks = blocks_for(a->batches * a->heads * a->queries, THREADS / LANES);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
+  return GP_LAUNCH(gpu, attention_clear_rows, (unsigned)blocks, THREADS, 0, *a);
+}
+
+/* ---- sums over heads ----------------------------------------------------------------------- */
+
+/* Eight columns of the gradient of a key: from `count` heads, `head` elements apart. */
+template <typename T>
+static __device__ void add_pack(const float *from, int64_t head, int64_t count, T *to) {
+  float sum[PACK] = {0};
+  for (int64_t i = 0; i < count; i++)
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const gp_pack<float> x = ((const gp_pack<float> *)(from + i * head))[half];
+#pragma unroll
+      for (int e = 0; e < 4; e++) sum[4 * half + e] += x.at[e];
+    }
+  gp_pack<T> out;
+#pragma unroll
+  for (int e = 0; e < PACK; e++) out.at[e] = gp_store<T>(sum[e]);
+  *(gp_pack<T> *)to = out;
+}
+
+/* A thread a pack of a row [Tk, D] of a group. */
+template <typename T>
+static __global__ void attention_add_heads(gp_attention a, gp_attention_value to,
+                                           const float *by_head) {
+  const int64_t packs = a.width / PACK, head = a.keys * a.width, count = sharers(a);
+  const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (i >= a.batches * a.groups * a.keys * packs) return;
+  const int64_t column = i % packs * PACK, key = i / packs % a.keys;
+  const int64_t pair = i / packs / a.keys, group = pair % a.groups, batch = pair / a.groups;
+  const float *from = by_head + pair * count * head + key * a.width + column;
+  T *at = (T *)to.data + batch * to.batch + group * to.head + key * to.row + column;
+  add_pack<T>(from, head, count, at);
+}
+
+template <typename T>
+static gp_status launch_add(gp_gpu *gpu, const gp_attention *a, const float *const by_head[2]) {
+  const int64_t packs = a->batches * a->groups * a->keys * (a->width / PACK);
+  const int64_t blocks = blocks_for(packs, THREADS);
+  if (blocks > INT32_MAX) return gp_flash_too_many(a);
+  GP_GPU_TRY(
+      GP_LAUNCH(gpu, attention_add_heads<T>, (unsigned)blocks, THREADS, 0, *a, a->d_k, by_head[0]));
+  return GP_LAUNCH(gpu, attention_add_heads<T>, (unsigned)blocks, THREADS, 0, *a, a->d_v,
+                   by_head[1]);
+}
+
+gp_status gp_attention_add_heads(gp_gpu *gpu, const gp_attention *a,
+                                 const float *const by_head[2]) {
+  return a->dtype == GP_F16 ? launch_add<gp_f16>(gpu, a, by_head)
+                            : launch_add<gp_bf16>(gpu, a, by_head);
+}

@@ -1,0 +1,132 @@
+/* ops/attention/flash_scores.cuh - what happens to scores beside products: who sees whom, masks, dropout.
+ *
+ * Also here: which scores a block works on. */
+#ifndef GP_OPS_ATTENTION_FLASH_SCORES_CUH
+#define GP_OPS_ATTENTION_FLASH_SCORES_CUH
+
+#include <math.h>
+
+#include "device/cuda/kernel/philox.cuh"
+#include "ops/attention/flash_tile.cuh"
+#include "ops/attention/mask.h"
+
+/* ---- exponentials -------------------------------------------------------------------------- */
+
+static __device__ inline float exponential(float x) { return expf(x); }
+static __device__ inline double exponential(double x) { return exp(x); }
+static __device__ inline float logarithm(float x) { return logf(x); }
+static __device__ inline double logarithm(double x) { return log(x); }
+
+/* ---- masks --------------------------------------------------------------------------------- */
+
+/* Heads that share keys and values. */
+static __device__ inline int64_t sharers(const gp_attention &a) { return a.heads / a.groups; }
+
+/* Where the mask of a head begins; NULL: there is none. */
+template <typename T>
+static __device__ inline const char *mask_of(const gp_attention &a, int64_t b, int64_t h) {
+  if (!a.masked) return NULL;
+  const int64_t first = b * a.mask.batch + h * a.mask.head;
+  const int64_t wide = a.mask_dtype == GP_F32 ? sizeof(float) : sizeof(T);
+  return (const char *)a.mask.data + first * (a.mask_dtype == GP_BOOL ? 1 : wide);
+}
+
+/* What is added to a scaled score; minus infinity hides its key. */
+template <typename T>
+static __device__ inline gp_compute<T> bias_of(const gp_attention &a, const char *mask,
+                                               int64_t query, int64_t key) {
+  typedef gp_compute<T> C;
+  const int64_t i = query * a.mask.row + key * a.mask.column;
+  if (a.mask_dtype == GP_BOOL) return mask[i] ? C(0) : -C(INFINITY);
+  const bool single = a.mask_dtype == GP_F32;
+  const C bias = single ? C(((const float *)mask)[i]) : gp_load(((const T *)mask)[i]);
+  return bias <= C(GP_MASK_HIDDEN) ? -C(INFINITY) : bias;
+}
+
+/* The score that a product means: minus infinity where the query does not see the key, or one of them does
+ * not exist. */
+template <typename T>
+static __device__ inline gp_compute<T> score_of(const gp_attention &a, const char *mask,
+                                                int64_t query, int64_t key, gp_compute<T> product) {
+  typedef gp_compute<T> C;
+  if (query >= a.queries || key >= a.keys || (a.causal && key > query)) return -C(INFINITY);
+  const C s = product * C(a.scale);
+  return mask ? s + bias_of<T>(a, mask, query, key) : s;
+}
+
+/* ---- dropout ------------------------------------------------------------------------------- */
+
+/* What drops: keep iff word >= threshold, scaled. */
+template <typename C> struct dropout {
+  uint64_t seed;
+  uint32_t step, random, threshold;
+  C keep;
+  uint64_t first, keys; /* word of query 0 and key 0 of this head; words between queries */
+  bool on;
+};
+
+/* Every head has words of its own, numbered by its place in the mini-batch. */
+template <typename C>
+static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b, int64_t h) {
+  dropout<C> d = {};
+  d.on = a.dropout > 0;
+  if (!d.on) return d;
+  d.seed = a.step->seed, d.step = a.step->step, d.random = a.random;
+  d.threshold = a.dropout >= 1 ? UINT32_MAX : (uint32_t)(a.dropout * 4294967296.0);
+  d.keep = a.dropout >= 1 ? C(0) : C(1 / (1 - a.dropout));
+  d.keys = (uint64_t)a.keys;
+  const uint64_t row = (uint64_t)(a.step->first_row + b) * (uint64_t)a.heads + (uint64_t)h;
+  d.first = row * (uint64_t)a.queries * d.keys;
+  return d;
+}
+
+/* factor[i] for the keys key + i N / 4 of a query: 0 or the scale. Four words of one block of Philox
+ * where they lie so, which they do where the number of keys is a multiple of 64. */
+template <typename C, int N>
+static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C factor[STEP]) {
+  const int span = place<N>::span;
+  const uint64_t element = d.first + (uint64_t)query * d.keys + (uint64_t)key;
+  uint32_t word[STEP];
+  if (span == GP_PHILOX_BLOCKS && element % GP_PHILOX_CHUNK < GP_PHILOX_BLOCKS) {
+    const uint64_t chunk = element / GP_PHILOX_CHUNK;
+    gp_philox_block(d.seed, d.step, d.random, chunk * GP_PHILOX_BLOCKS + element % GP_PHILOX_CHUNK,
+                    word);
+  } else {
+    for (int i = 0; i < STEP; i++)
+      word[i] = gp_philox_word(d.seed, d.step, d.random, element + (uint64_t)(i * span));
+  }
+#pragma unroll
+  for (int i = 0; i < STEP; i++) factor[i] = word[i] >= d.threshold ? d.keep : C(0);
+}
+
+/* ---- work of a block ----------------------------------------------------------------------- */
+
+/* Blocks are numbered with the rows running fastest, then the groups of columns of the output. */
+struct work {
+  int64_t batch, head, row, column;
+};
+
+/* All that the blocks of a kernel make: [B, heads, rows, D], by tiles of some rows and `columns` columns. */
+struct outputs {
+  int64_t heads, rows, columns;
+};
+
+/* Causal work on queries starts with the longest rows. */
+template <int N>
+static __device__ inline work work_of(const gp_attention &a, const outputs &all, bool backwards) {
+  const int64_t blocks = (all.rows + N - 1) / N, parts = (a.width + all.columns - 1) / all.columns;
+  int64_t i = blockIdx.x, block = i % blocks, part = i / blocks % parts;
+  i /= blocks * parts;
+  if (backwards) block = blocks - 1 - block;
+  return {i / all.heads, i % all.heads, block * N, part * all.columns};
+}
+
+/* Number of blocks with tiles of n rows, or 0 where a grid has fewer. */
+static inline int64_t count_blocks(const gp_attention *a, const outputs &all, int n) {
+  const int64_t most = INT32_MAX, blocks = (all.rows + n - 1) / n;
+  const int64_t parts = (a->width + all.columns - 1) / all.columns;
+  const int64_t heads = a->batches * all.heads;
+  return heads > 0 && blocks * parts > most / heads ? 0 : blocks * parts * heads;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* ops/attention/qkv.h - how the rows of packed operands are divided: H heads of queries, then G of keys,
+ * then G of values, of D elements each. */
+#ifndef GP_OPS_ATTENTION_QKV_H
+#define GP_OPS_ATTENTION_QKV_H
+
+#include "ops/op.h"
+
+typedef struct gp_qkv {
+  int64_t heads, groups, width; /* H, G, D; width 0: the heads do not divide a row */
+} gp_qkv;
+
+/* By the attributes of attention_qkv; row: elements of one. heads must be above 0. */
+static inline gp_qkv gp_qkv_of(const gp_attrs *attr, int64_t row) {
+  const int64_t heads = attr->i[2], groups = attr->i[3] > 0 ? attr->i[3] : heads;
+  gp_qkv p = {heads, groups, 0};
+  if (heads <= row && groups <= heads && row % (heads + 2 * groups) == 0)
+    p.width = row / (heads + 2 * groups);
+  return p;
+}
+
+#endif
