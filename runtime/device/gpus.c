@@ -17,6 +17,7 @@ typedef struct gpu_home {
   gp_home home;
   gp_gpu *gpu;
   char *bounce; /* pinned: few bytes pass through it, so that a step copies no pageable memory */
+  pthread_mutex_t bouncing; /* the script reads, and workers of CPU devices do */
   void *scratch;
   size_t scratch_bytes;
   int64_t blocks;
@@ -232,17 +233,24 @@ static gp_status copy_and_wait(gp_home *home, void *to, const void *from, size_t
 
 /* Much is read into the memory that was given, which may be pageable; scripts do so outside steps. */
 static gp_status home_read(gp_home *home, void *to, const void *from, size_t bytes) {
-  bool few = bytes <= BOUNCE;
-  GP_TRY(copy_and_wait(home, few ? of(home)->bounce : to, from, bytes));
-  if (few && bytes) memcpy(to, of(home)->bounce, bytes);
-  return GP_OK;
+  gpu_home *h = of(home);
+  if (bytes > BOUNCE) return copy_and_wait(home, to, from, bytes);
+  pthread_mutex_lock(&h->bouncing);
+  gp_status status = copy_and_wait(home, h->bounce, from, bytes);
+  if (!status && bytes) memcpy(to, h->bounce, bytes);
+  pthread_mutex_unlock(&h->bouncing);
+  return status;
 }
 
 /* Where it came from may go as soon as this returns. */
 static gp_status home_write(gp_home *home, void *to, const void *from, size_t bytes) {
-  bool few = bytes <= BOUNCE;
-  if (few && bytes) memcpy(of(home)->bounce, from, bytes);
-  return copy_and_wait(home, to, few ? of(home)->bounce : from, bytes);
+  gpu_home *h = of(home);
+  if (bytes > BOUNCE) return copy_and_wait(home, to, from, bytes);
+  pthread_mutex_lock(&h->bouncing);
+  if (bytes) memcpy(h->bounce, from, bytes);
+  gp_status status = copy_and_wait(home, to, h->bounce, bytes);
+  pthread_mutex_unlock(&h->bouncing);
+  return status;
 }
 
 /* Kept until more is wanted: who uses it waits for the end of its use. */
@@ -264,6 +272,7 @@ static void close_home(gpu_home *h) {
   if (h->scratch) gpus.api->free(h->gpu, h->scratch);
   if (h->bounce) gpus.api->host_free(h->bounce);
   if (h->gpu) gpus.api->close(h->gpu);
+  pthread_mutex_destroy(&h->bouncing);
   gp_free(h);
 }
 
@@ -277,6 +286,7 @@ static gp_status open_home(int ordinal) {
                          .write = home_write,
                          .zero = home_zero};
   snprintf(made->home.name, sizeof made->home.name, "cuda:%d", ordinal);
+  pthread_mutex_init(&made->bouncing, NULL);
   gp_status status = gpus.api->open(&(gp_gpu_spec){.ordinal = ordinal, .parts = 1}, &made->gpu);
   if (!status) status = gpus.api->host_alloc(BOUNCE, (void **)&made->bounce);
   if (status) return close_home(made), status;

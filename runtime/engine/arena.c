@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/block.h"
-#include "engine/pipeline.h"
+#include "engine/gpu/wiring.h"
 #include "graph/param.h"
 
 enum { ALIGNMENT = 64 };
@@ -56,16 +56,25 @@ static gp_status move_in(gp_pipeline *p, int32_t i, const gp_arena *a, size_t at
 static char *start_of(const gp_tensor *memory) { return memory ? gp_tensor_data(memory) : NULL; }
 
 /* What the second copy of a stage cannot share with the first, or must not. */
-static gp_status make_twin(gp_arena *a, const gp_lane *first, const gp_lane *second) {
+static gp_status make_twin(const gp_pipeline *p, gp_arena *a, const gp_lane *first,
+                           const gp_lane *second) {
   bool apart = !gp_lane_shares(first, second);
   a->values[1] = a->values[0];
   a->buffers[1] = a->buffers[0];
   if (apart && a->value_bytes)
-    GP_TRY(gp_lane_alloc(second, a->value_bytes, (void **)&a->values[1]));
+    GP_TRY(gp_pipeline_take(p, second, a->value_bytes, (void **)&a->values[1]));
   if (apart && a->buffer_bytes)
-    GP_TRY(gp_lane_alloc(second, a->buffer_bytes, (void **)&a->buffers[1]));
-  if (apart && a->grad_bytes) GP_TRY(gp_lane_alloc(first, a->grad_bytes, (void **)&a->landing));
-  return a->grad_bytes ? gp_lane_alloc(second, a->grad_bytes, (void **)&a->grads[1]) : GP_OK;
+    GP_TRY(gp_pipeline_take(p, second, a->buffer_bytes, (void **)&a->buffers[1]));
+  if (apart && a->grad_bytes)
+    GP_TRY(gp_pipeline_take(p, first, a->grad_bytes, (void **)&a->landing));
+  return a->grad_bytes ? gp_pipeline_take(p, second, a->grad_bytes, (void **)&a->grads[1]) : GP_OK;
+}
+
+/* What other devices read, and scripts may keep. */
+static gp_status new_block(const gp_pipeline *p, const gp_lane *lane, size_t bytes,
+                           gp_tensor **block) {
+  return gp_pipeline_pins(p, lane) ? gp_block_new_pinned(bytes, block)
+                                   : gp_block_new(lane->home, bytes, block);
 }
 
 /* One block each for values, gradients and buffers. */
@@ -75,14 +84,14 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage, const size_t si
   a->grad_bytes = sizes[TRAINABLE];
   a->buffer_bytes = sizes[BUFFER];
   GP_TRY(gp_size_add(sizes[TRAINABLE], sizes[FROZEN], &a->value_bytes));
-  GP_TRY(gp_block_new(lane->home, a->value_bytes, &a->value_memory));
+  GP_TRY(new_block(p, lane, a->value_bytes, &a->value_memory));
   GP_TRY(gp_block_new(lane->home, a->grad_bytes, &a->grad_memory));
-  GP_TRY(gp_block_new(lane->home, a->buffer_bytes, &a->buffer_memory));
-  if (a->buffer_bytes) GP_TRY(gp_lane_alloc(lane, a->buffer_bytes, (void **)&a->committed));
+  GP_TRY(new_block(p, lane, a->buffer_bytes, &a->buffer_memory));
+  if (a->buffer_bytes) GP_TRY(gp_pipeline_take(p, lane, a->buffer_bytes, (void **)&a->committed));
   a->values[0] = start_of(a->value_memory);
   a->grads[0] = start_of(a->grad_memory);
   a->buffers[0] = start_of(a->buffer_memory);
-  return p->copy_count > 1 ? make_twin(a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
+  return p->copy_count > 1 ? make_twin(p, a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
 }
 
 /* The parameters of a stage in order of declaration, region by region. */
@@ -120,10 +129,10 @@ gp_status gp_arenas_new(gp_pipeline *p) {
 static void free_twin(const gp_pipeline *p, int32_t stage) {
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, 1);
-  if (a->values[1] != a->values[0]) gp_lane_free(lane, a->values[1], a->value_bytes);
-  if (a->buffers[1] != a->buffers[0]) gp_lane_free(lane, a->buffers[1], a->buffer_bytes);
-  gp_lane_free(lane, a->grads[1], a->grad_bytes);
-  gp_lane_free(lane, a->extras[1], a->extra_bytes);
+  if (a->values[1] != a->values[0]) gp_pipeline_give(p, lane, a->values[1], a->value_bytes);
+  if (a->buffers[1] != a->buffers[0]) gp_pipeline_give(p, lane, a->buffers[1], a->buffer_bytes);
+  gp_pipeline_give(p, lane, a->grads[1], a->grad_bytes);
+  gp_pipeline_give(p, lane, a->extras[1], a->extra_bytes);
 }
 
 /* Views keep the memory that a script still holds. */
@@ -134,17 +143,17 @@ void gp_arenas_free(gp_pipeline *p) {
     gp_tensor_free(a->value_memory);
     gp_tensor_free(a->grad_memory);
     gp_tensor_free(a->buffer_memory);
-    gp_lane_free(lane, a->committed, a->buffer_bytes);
-    gp_lane_free(lane, a->extras[0], a->extra_bytes);
-    gp_lane_free(lane, a->landing, a->grad_bytes);
-    gp_lane_free(lane, a->extra_landing, a->extra_bytes);
+    gp_pipeline_give(p, lane, a->committed, a->buffer_bytes);
+    gp_pipeline_give(p, lane, a->extras[0], a->extra_bytes);
+    gp_pipeline_give(p, lane, a->landing, a->grad_bytes);
+    gp_pipeline_give(p, lane, a->extra_landing, a->extra_bytes);
     if (p->copy_count > 1) free_twin(p, s);
   }
   for (int32_t i = 0; i < p->pack_count; i++) gp_tensor_free(p->packs[i].copy);
   for (int32_t x = 0; x < p->extra_count; x++) {
     int32_t i = p->extras[x].param;
-    gp_lane_free(gp_stage_lane(p, p->param_stage[i], 0), p->extras[x].landing,
-                 gp_meta_bytes(gp_param_meta(p->params[i])));
+    gp_pipeline_give(p, gp_stage_lane(p, p->param_stage[i], 0), p->extras[x].landing,
+                     gp_meta_bytes(gp_param_meta(p->params[i])));
   }
   p->extra_count = p->pack_count = 0;
   gp_free(p->arenas);
@@ -183,23 +192,25 @@ gp_place gp_arena_value(void *pipeline, const gp_param *param, int32_t stage) {
   return (gp_place){GP_BASE_VALUE + owner, p->param_offset[i]};
 }
 
-/* Their contents are zero between runs, so that a larger block may take over; programs know offsets. */
+/* Their contents are zero between runs, so that a larger block may take over; programs know offsets, graphs
+ * addresses. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
   for (int32_t copy = 0; copy < p->copy_count; copy++) {
     const gp_lane *lane = gp_stage_lane(p, stage, copy);
     char *memory;
-    GP_TRY(gp_lane_alloc(lane, bytes, (void **)&memory));
-    gp_lane_free(lane, a->extras[copy], a->extra_bytes);
+    GP_TRY(gp_pipeline_take(p, lane, bytes, (void **)&memory));
+    gp_pipeline_give(p, lane, a->extras[copy], a->extra_bytes);
     a->extras[copy] = memory;
   }
   if (a->landing) {
     const gp_lane *lane = gp_stage_lane(p, stage, 0);
-    gp_lane_free(lane, a->extra_landing, a->extra_bytes);
+    gp_pipeline_give(p, lane, a->extra_landing, a->extra_bytes);
     a->extra_landing = NULL;
-    GP_TRY(gp_lane_alloc(lane, bytes, (void **)&a->extra_landing));
+    GP_TRY(gp_pipeline_take(p, lane, bytes, (void **)&a->extra_landing));
   }
   a->extra_bytes = bytes;
+  for (int32_t i = 0; i < p->plan_count; i++) gp_wiring_forget(p->plans[i]);
   return GP_OK;
 }
 
@@ -207,8 +218,8 @@ static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
 static gp_status make_landing(const gp_pipeline *p, gp_extra_slot *extra) {
   int32_t owner = p->param_stage[extra->param];
   if (gp_lane_shares(gp_stage_lane(p, extra->stage, 0), gp_stage_lane(p, owner, 0))) return GP_OK;
-  return gp_lane_alloc(gp_stage_lane(p, owner, 0),
-                       gp_meta_bytes(gp_param_meta(p->params[extra->param])), &extra->landing);
+  return gp_pipeline_take(p, gp_stage_lane(p, owner, 0),
+                          gp_meta_bytes(gp_param_meta(p->params[extra->param])), &extra->landing);
 }
 
 /* Kept for the life of the pipeline: every plan of the model will ask for the same ones. */

@@ -1,11 +1,35 @@
 /* engine/block.c - see block.h. */
 #include "engine/block.h"
 
+#include <string.h>
+
 #include "base/tensor.h"
+#include "device/gpus.h"
 
 gp_status gp_block_new(gp_home *home, size_t bytes, gp_tensor **block) {
   if (!bytes) return GP_OK;
   return gp_tensor_new_at(home, GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
+}
+
+/* The plugin stays for the life of the process. */
+static void give_pinned(void *memory) {
+  const gp_gpu_api *api;
+  if (!gp_gpus_api(&api)) api->host_free(memory);
+}
+
+gp_status gp_block_new_pinned(size_t bytes, gp_tensor **block) {
+  const gp_gpu_api *api;
+  gp_extent memory = {.bytes = bytes, .release = give_pinned};
+  gp_meta meta;
+  if (!bytes) return GP_OK;
+  GP_TRY(gp_gpus_api(&api));
+  GP_TRY(gp_meta_make(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, &meta));
+  GP_TRY(api->host_alloc(bytes, &memory.data));
+  memset(memory.data, 0, bytes);
+  memory.context = memory.data;
+  gp_status status = gp_tensor_wrap(&meta, &memory, block);
+  if (status) give_pinned(memory.data);
+  return status;
 }
 
 /* What a view does when its last reference goes. */

@@ -10,6 +10,8 @@
 
 /* Bytes of zeros at home (NULL: on the host), counted like a tensor; NULL for none. Errors: GP_ENOMEM. */
 gp_status gp_block_new(gp_home *home, size_t bytes, gp_tensor **block);
+/* The same on the host, where GPUs fetch it without blocking anybody; where there are GPUs. */
+gp_status gp_block_new_pinned(size_t bytes, gp_tensor **block);
 /* A tensor like param at an offset of the block, which it keeps alive. */
 gp_status gp_block_view(gp_tensor *block, size_t offset, const gp_param *param, gp_tensor **tensor);
 

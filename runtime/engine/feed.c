@@ -165,6 +165,7 @@ static gp_status begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
   atomic_store(&run->arrived, 0);
   atomic_store(&run->released, 0);
   atomic_store(&run->failed_order, INT64_MAX);
+  run->spoilt = INT64_MAX;
   if (!backward_half) reset_channels(plan);
   gp_watch_reset(p);
   if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));

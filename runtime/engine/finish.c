@@ -20,6 +20,12 @@ void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text)
   gp_run_progress(run);
 }
 
+void gp_run_spoil(gp_run *run, int64_t group) {
+  pthread_mutex_lock(&run->failure_lock);
+  if (group < run->spoilt) run->spoilt = group;
+  pthread_mutex_unlock(&run->failure_lock);
+}
+
 /* The partial sums of the micro-batches, added in ascending order. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   const gp_plan *plan = run->plan;
@@ -55,13 +61,14 @@ static gp_status copy_buffers(gp_pipeline *p, bool save) {
 /* Buffers as they were before the run: written back unless a training run succeeds. */
 gp_status gp_run_save_buffers(gp_pipeline *p) { return copy_buffers(p, true); }
 
-/* Updates of a run that failed cannot be taken back. Are all stages as many ahead? Buffers are not: they
- * are what they were before the run. */
+/* Updates of a run that failed cannot be taken back. Are all stages as many ahead, and by none that was made
+ * with what failed? Buffers are not: they are what they were before the run. */
 static bool is_even(const gp_pipeline *p) {
   int64_t updates = p->arenas[0].updates;
   for (int32_t s = 0; s < p->stage_count; s++) {
     const gp_arena *a = &p->arenas[s];
     if (a->torn || a->updates != updates || (updates && a->buffer_bytes)) return false;
+    if (a->updates > p->run.spoilt) return false;
   }
   return true;
 }

@@ -55,7 +55,7 @@ static void bind_edges(gp_worker *worker, const gp_plan *plan, const gp_task *ta
     int32_t edge = task->uses[u].edge;
     const gp_channel *channel = &plan->channels[edge];
     size_t slot = (size_t)(gp_plan_turn(plan, edge, micro) % channel->slots);
-    char *memory = channel->memory[worker->device];
+    char *memory = gp_plan_slots_of(plan, edge, task->copy, worker->device);
     worker->frame[GP_BASE_VALUE + plan->stage_count + edge] =
         memory ? memory + slot * channel->bytes : NULL;
   }

@@ -25,24 +25,31 @@ static const gp_gpu_api *gpu_api(const gp_pipeline *p) {
   return NULL;
 }
 
-/* What GPUs send to a CPU device, and fetch from it, lies in pinned memory: copies then block nobody. */
-static gp_status take(void *pipeline, int32_t device, size_t bytes, void **memory) {
-  const gp_lane *lane = lane_of(pipeline, device);
-  const gp_gpu_api *api = gpu_api(pipeline);
-  if (gp_lane_is_gpu(lane) || !api) return gp_lane_alloc(lane, bytes, memory);
-  GP_TRY(api->host_alloc(bytes, memory));
+bool gp_pipeline_pins(const gp_pipeline *p, const gp_lane *lane) {
+  return gpu_api(p) && !gp_lane_is_gpu(lane);
+}
+
+gp_status gp_pipeline_take(const gp_pipeline *p, const gp_lane *lane, size_t bytes, void **memory) {
+  if (!gp_pipeline_pins(p, lane)) return gp_lane_alloc(lane, bytes, memory);
+  GP_TRY(gpu_api(p)->host_alloc(bytes, memory));
   memset(*memory, 0, bytes);
   return GP_OK;
 }
 
+void gp_pipeline_give(const gp_pipeline *p, const gp_lane *lane, void *memory, size_t bytes) {
+  if (gp_pipeline_pins(p, lane))
+    gpu_api(p)->host_free(memory);
+  else
+    gp_lane_free(lane, memory, bytes);
+}
+
+static gp_status take(void *pipeline, int32_t device, size_t bytes, void **memory) {
+  return gp_pipeline_take(pipeline, lane_of(pipeline, device), bytes, memory);
+}
+
 /* The size was told by take: a lane counts what it holds. */
 static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
-  const gp_lane *lane = lane_of(pipeline, device);
-  const gp_gpu_api *api = gpu_api(pipeline);
-  if (gp_lane_is_gpu(lane) || !api)
-    gp_lane_free(lane, memory, bytes);
-  else
-    api->host_free(memory);
+  gp_pipeline_give(pipeline, lane_of(pipeline, device), memory, bytes);
 }
 
 /* Devices of one memory read each other's slots in place. */

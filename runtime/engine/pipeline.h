@@ -145,6 +145,7 @@ typedef struct gp_run {
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
   _Atomic int64_t failed_order;       /* INT64_MAX: none */
+  int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];
@@ -233,6 +234,14 @@ char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
 /* One line of it: what holds everything up. */
 char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 
+/* pipeline.c */
+/* Memory of a lane, zeroed. What GPUs send to a CPU device, and fetch from it, is pinned where the pipeline has
+ * GPUs: copies then block nobody. */
+bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);
+gp_status gp_pipeline_take(const gp_pipeline *pipeline, const gp_lane *lane, size_t bytes,
+                           void **memory);
+void gp_pipeline_give(const gp_pipeline *pipeline, const gp_lane *lane, void *memory, size_t bytes);
+
 /* feed.c */
 gp_status gp_feeds_prepare(gp_pipeline *pipeline, const gp_plan *plan);
 void gp_feeds_free(gp_pipeline *pipeline);
@@ -267,6 +276,8 @@ gp_status gp_run_device(gp_worker *worker, void *run);
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline);
 void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
+/* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with already. */
+void gp_run_spoil(gp_run *run, int64_t group);
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count);
 

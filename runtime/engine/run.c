@@ -52,7 +52,7 @@ static gp_status wait_for_inputs(gp_worker *worker, const gp_plan *plan, const p
     if (use->wait) gp_worker_await(worker, &s.state->published, s.round + 1);
     if (use->acquire) gp_worker_await(worker, &s.state->released, s.round * parties);
     if (!plan->wiring || status) continue;
-    status = use->wait ? gp_link_receive(worker, plan, s.edge, s.number, task->stage)
+    status = use->wait ? gp_link_receive(worker, plan, s.edge, s.number, task->copy)
                        : gp_link_acquire(worker, plan, s.edge, s.number);
   }
   return status;
@@ -75,7 +75,7 @@ static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const plac
     slot s = slot_of(plan, use->edge, at->micro);
     if (use->publish) mark = gp_link_publish(worker, plan, s.edge, s.number);
     if (mark && !status) status = mark;
-    if (use->release) mark = gp_link_release(worker, plan, s.edge, s.number, task->stage);
+    if (use->release) mark = gp_link_release(worker, plan, s.edge, s.number);
     if (mark && !status) status = mark;
   }
   return status;
@@ -228,11 +228,12 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   atomic_store_explicit(&event->task, at->task, memory_order_relaxed);
   note_time(&event->micro, at->micro);
   note_time(&event->wait, gp_now_ns());
-  note_failure(run, at, wait_for_inputs(worker, run->plan, at));
+  gp_status ready = wait_for_inputs(worker, run->plan, at);
+  note_failure(run, at, ready);
   if (task->barrier) note_failure(run, at, come_to_barrier(worker, run, at));
   note_time(&event->begin, gp_now_ns());
   note_failure(run, at, gp_record_mark(worker, number, 0));
-  if (!is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
+  if (!ready && !is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
   note_failure(run, at, gp_record_mark(worker, number, 1));
   note_failure(run, at, mark_outputs(worker, run->plan, at));
   note_time(&event->end, gp_now_ns());
@@ -306,7 +307,9 @@ static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t lim
     if (at.micro < limit) step_task(worker, run, &at);
   }
   status = end_range(worker, run, &span);
-  if (status) gp_run_fail(run, 0, status, gp_error_text());
+  if (!status) return;
+  gp_run_spoil(run, 0);
+  gp_run_fail(run, 0, status, gp_error_text());
 }
 
 static void set_phase(gp_worker *worker, gp_worker_phase phase) {

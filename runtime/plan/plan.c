@@ -219,7 +219,7 @@ void gp_plan_free(gp_plan *plan) {
     gp_free(plan->tasks[t].uses);
   gp_plan_give_memory(plan);
   for (int32_t e = 0; plan->channels && e < plan->edge_count; e++) {
-    gp_free(plan->channels[e].memory);
+    gp_free(plan->channels[e].fetched);
     gp_free(plan->channels[e].states);
   }
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);

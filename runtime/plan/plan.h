@@ -128,11 +128,14 @@ typedef struct gp_slot_state {
   _Atomic uint32_t released;  /* last uses so far */
 } gp_slot_state;
 
+/* Where the values of an edge lie. A reader that shares memory with the maker reads in place; every other
+ * fetches them into slots of its own: readers on one GPU would else write under each other's eyes. */
 typedef struct gp_channel {
   int32_t slots, parties; /* parties: stages that release a slot before it is reused */
   size_t bytes;           /* of one slot */
-  char **memory; /* per device; those that share memory have one; NULL where it is not used */
-  gp_slot_state *states; /* per slot */
+  char *made[2];          /* per copy of the making stage; copies that share memory have one */
+  char **fetched;         /* per device; NULL where it is not used */
+  gp_slot_state *states;  /* per slot */
 } gp_channel;
 
 /* Slots for values of one stage on one device that outlive an action. */
@@ -281,6 +284,18 @@ static inline bool gp_plan_on_gpu(const gp_plan *plan, int32_t device) {
 }
 static inline bool gp_plan_shares(const gp_plan *plan, int32_t a, int32_t b) {
   return !plan->env.shares || plan->env.shares(plan->env.context, a, b);
+}
+
+/* The device that makes the values of an edge in micro-batches of a copy. */
+static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t copy) {
+  return plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, edge)->from, copy)];
+}
+/* The slots in which a device reads, or makes, those values. */
+static inline char *gp_plan_slots_of(const gp_plan *plan, int32_t edge, int32_t copy,
+                                     int32_t device) {
+  const gp_channel *channel = &plan->channels[edge];
+  bool in_place = gp_plan_shares(plan, gp_plan_maker(plan, edge, copy), device);
+  return in_place ? channel->made[copy] : channel->fetched[device];
 }
 
 /* Build the plan; traces are taken, also on failure. */

@@ -46,23 +46,55 @@ static void count_versions(gp_plan *plan, int32_t stage) {
 
 /* A parameter of another stage would have to be there in the same version: stages update at different
  * times. */
-static gp_status check_ties(const gp_plan *plan) {
-  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
-    const gp_task *task = &plan->tasks[t];
-    for (int32_t n = 0; task->program && n < task->program->instr_count; n++) {
-      const gp_instr *instr = &task->program->instrs[n];
-      for (int i = 0; i < instr->call.n_in; i++) {
-        int32_t owner = instr->in[i].base - GP_BASE_VALUE;
-        if (owner < 0 || owner >= plan->stage_count || owner == task->stage) continue;
-        return gp_fail(
-            GP_EINVAL,
-            "schedule: stage %d reads a parameter of stage %d, and stages are updated at "
-            "different times: layers that share a parameter must lie in one stage (choose "
-            "another balance, or a schedule with a barrier)",
-            (int)task->stage, (int)owner);
-      }
+static gp_status refuse_tie(int32_t stage, int32_t owner) {
+  return gp_fail(GP_EINVAL,
+                 "schedule: stage %d reads a parameter of stage %d, and stages are updated at "
+                 "different times: layers that share a parameter must lie in one stage (choose "
+                 "another balance, or a schedule with a barrier)",
+                 (int)stage, (int)owner);
+}
+
+/* Where the stage reads it in place. */
+static gp_status check_reads(const gp_plan *plan, const gp_task *task) {
+  for (int32_t n = 0; task->program && n < task->program->instr_count; n++) {
+    const gp_instr *instr = &task->program->instrs[n];
+    for (int i = 0; i < instr->call.n_in; i++) {
+      int32_t owner = instr->in[i].base - GP_BASE_VALUE;
+      if (owner < 0 || owner >= plan->stage_count || owner == task->stage) continue;
+      return refuse_tie(task->stage, owner);
     }
   }
+  return GP_OK;
+}
+
+/* The stage that holds a parameter. */
+static int32_t owner_of(const gp_plan *plan, const gp_param *param) {
+  const gp_plan_env *env = &plan->env;
+  int32_t s = 0;
+  while (s < plan->stage_count - 1 && env->value(env->context, param, s).base != GP_BASE_VALUE + s)
+    s++;
+  return s;
+}
+
+/* Where the stage reads a copy of it, because its device cannot reach it. */
+static gp_status check_guests(const gp_plan *plan, int32_t stage, int k) {
+  const gp_shape_plan *shape = &plan->shapes[k];
+  if (!shape->programs) return GP_OK;
+  const gp_stage_programs *own = &shape->programs[stage];
+  const gp_graph *graph = &shape->trace->graph;
+  for (int32_t i = 0; i < own->guest_count; i++) {
+    const gp_value *value = &graph->values[own->guests[i].value];
+    if (value->kind != GP_VALUE_PARAM || gp_param_is_buffer(graph->params[value->index])) continue;
+    return refuse_tie(stage, owner_of(plan, graph->params[value->index]));
+  }
+  return GP_OK;
+}
+
+static gp_status check_ties(const gp_plan *plan) {
+  for (int32_t t = 0; t < plan->first[plan->device_count]; t++)
+    GP_TRY(check_reads(plan, &plan->tasks[t]));
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    for (int k = 0; k < 2; k++) GP_TRY(check_guests(plan, s, k));
   return GP_OK;
 }
 

@@ -100,7 +100,8 @@ gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
     gp_cuda_capture_drop(gpu);
   if (!captured) return status;
   status = instantiate(gpu, captured, &exec);
-  (void)cudaGraphDestroy(captured);
+  if (cudaGraphDestroy(captured) != cudaSuccess) /* else the next launch would report it */
+    (void)cudaGetLastError();
   return status == GP_OK && exec ? keep(gpu, exec, graph) : status;
 }
 

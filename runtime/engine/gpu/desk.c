@@ -190,6 +190,7 @@ static gp_status fault_text(const gp_plan *plan, const gp_feed *feed, const gp_g
   return gp_fail_prefix(GP_ERANGE, label);
 }
 
+/* The kernels went on with it, and without a barrier so did updates. */
 static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, const place *at) {
   const gp_plan *plan = run->plan;
   const gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
@@ -198,8 +199,11 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, cons
   if (fault.key == GP_GPU_NO_FAULT) return;
   gp_tag tag = gp_tag_read(plan, worker->device, (uint32_t)(fault.key >> 32));
   gp_status status = fault_text(plan, feed, &fault, tag);
+  const gp_task *task = &plan->tasks[tag.task];
   int64_t total = plan->first[plan->device_count];
-  gp_run_fail(run, (int64_t)step * total + plan->tasks[tag.task].order, status, gp_error_text());
+  int64_t micro = (int64_t)step * plan->step_micros + task->micro % plan->step_micros;
+  gp_run_spoil(run, micro / gp_run_group(plan));
+  gp_run_fail(run, (int64_t)step * total + task->order, status, gp_error_text());
 }
 
 /* What one task left. */

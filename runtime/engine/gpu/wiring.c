@@ -33,28 +33,13 @@ static gp_status make_event(const gp_lane *lane, gp_gpu_event **event) {
   return gp_lane_is_gpu(lane) ? lane->api->event_new(lane->gpu, false, event) : GP_OK;
 }
 
-/* What comes to a CPU device, and what goes through the host, is noted by the courier that brings it. */
-static gp_status make_courier_events(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_link *link,
-                                     int32_t to) {
-  const gp_lane *lane = gp_wiring_lane(w, to);
-  for (int32_t from = 0; from < w->device_count; from++) {
-    gp_gpu *courier = w->devices[to].courier[from];
-    if (!courier || !is_party(plan, edge, from)) continue;
-    gp_gpu_event **event = gp_lane_is_gpu(lane) ? &link->sent[to] : &link->arrived[to];
-    return *event ? GP_OK : w->api->event_new(courier, false, event);
-  }
-  return GP_OK;
-}
-
 /* Events for both ends of one slot: a device that has to do with neither gets none. */
 static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_link *link) {
   size_t devices = (size_t)w->device_count;
-  int32_t readers = gp_plan_edge(plan, edge)->to_count;
-  GP_TRY(gp_alloc_array((size_t)readers + 1, sizeof(int32_t), (void **)&link->taker));
   link->maker = -1;
-  for (int32_t i = 0; i <= readers; i++) link->taker[i] = -1;
+  GP_TRY(gp_alloc_array(devices, sizeof(bool), (void **)&link->has));
+  GP_TRY(gp_alloc_array(devices, sizeof(bool), (void **)&link->used));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->made));
-  GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->sent));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->arrived));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_gpu_event *), (void **)&link->freed));
   for (int32_t d = 0; d < w->device_count; d++) {
@@ -62,7 +47,6 @@ static gp_status make_link(gp_wiring *w, const gp_plan *plan, int32_t edge, gp_l
     GP_TRY(make_event(gp_wiring_lane(w, d), &link->made[d]));
     GP_TRY(make_event(gp_wiring_lane(w, d), &link->arrived[d]));
     GP_TRY(make_event(gp_wiring_lane(w, d), &link->freed[d]));
-    GP_TRY(make_courier_events(w, plan, edge, link, d));
   }
   return GP_OK;
 }
@@ -103,13 +87,15 @@ static gp_status make_staging(gp_wiring *w, const gp_plan *plan, int32_t to, int
 /* For GPUs that this one cannot reach: the CPU's reader has one for every GPU. */
 static gp_status make_couriers(gp_wiring *w, const gp_plan *plan, int32_t to) {
   gp_wired_device *device = &w->devices[to];
-  GP_TRY(gp_alloc_array((size_t)w->device_count, sizeof(gp_gpu *), (void **)&device->courier));
+  GP_TRY(gp_alloc_array((size_t)w->device_count, sizeof(gp_courier), (void **)&device->courier));
   GP_TRY(gp_alloc_array((size_t)w->edge_count + 1, sizeof(char *), (void **)&device->staging));
   for (int32_t from = 0; from < w->device_count; from++) {
     gp_device_name name;
+    gp_courier *courier = &device->courier[from];
     if (!needs_courier(w, plan, to, from)) continue;
     GP_TRY(gp_device_parse(gp_wiring_lane(w, from)->name, &name));
-    GP_TRY(w->api->open(&name.spec, &device->courier[from]));
+    GP_TRY(w->api->open(&name.spec, &courier->gpu));
+    GP_TRY(w->api->event_new(courier->gpu, false, &courier->brought));
     GP_TRY(make_staging(w, plan, to, from));
   }
   return GP_OK;
@@ -244,21 +230,35 @@ static void free_events(const gp_wiring *w, gp_gpu_event **events, int32_t count
 }
 
 static void free_link(const gp_wiring *w, gp_link *link) {
-  gp_free(link->taker);
+  gp_free(link->has);
+  gp_free(link->used);
   free_events(w, link->made, w->device_count);
-  free_events(w, link->sent, w->device_count);
   free_events(w, link->arrived, w->device_count);
   free_events(w, link->freed, w->device_count);
 }
 
 /* Graphs first: they hold what the rest made. */
+static void forget(const gp_wiring *w, const gp_plan *plan, int32_t d) {
+  gp_replay *replays = w->devices[d].replays;
+  for (int32_t t = 0; replays && t < plan->first[d + 1] - plan->first[d]; t++) {
+    if (replays[t].graph) w->api->graph_free(replays[t].graph);
+    replays[t] = (gp_replay){0};
+  }
+}
+
+void gp_wiring_forget(gp_plan *plan) {
+  const gp_wiring *w = plan->wiring;
+  for (int32_t d = 0; w && d < w->device_count; d++) forget(w, plan, d);
+}
+
 static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
   gp_wired_device *device = &w->devices[d];
-  int32_t tasks = plan->first[d + 1] - plan->first[d];
-  for (int32_t t = 0; device->replays && t < tasks; t++)
-    if (device->replays[t].graph) w->api->graph_free(device->replays[t].graph);
-  for (int32_t from = 0; device->courier && from < w->device_count; from++)
-    if (device->courier[from]) w->api->close(device->courier[from]);
+  forget(w, plan, d);
+  for (int32_t from = 0; device->courier && from < w->device_count; from++) {
+    gp_courier *courier = &device->courier[from];
+    if (courier->brought) w->api->event_free(courier->brought);
+    if (courier->gpu) w->api->close(courier->gpu);
+  }
   for (int32_t e = 0; device->staging && e < w->edge_count; e++)
     if (device->staging[e]) w->api->host_free(device->staging[e]);
   if (device->pinned) w->api->host_free(device->pinned);

@@ -16,15 +16,19 @@
 /* A slot of an edge that joins devices of which one is a GPU at least. Events per device; what is not a
  * party has none. Written by one side before it publishes or releases the slot, read by the other after. */
 typedef struct gp_link {
-  int32_t maker; /* device that made what lies in the slot */
-  int32_t
-      *taker; /* per reading stage, and for the maker's own: device that had it last; -1: none */
-  gp_gpu_event **made; /* after the task that made it: on its compute stream */
-  gp_gpu_event *
-      *sent; /* after it came to the host, for a reader that cannot reach the maker's GPU */
+  int32_t maker;          /* device that made what lies in the slot; -1: nothing to wait for */
+  bool *has;              /* per device: it has fetched what lies in the slot */
+  bool *used;             /* per device: `freed` says when its last use is over */
+  gp_gpu_event **made;    /* after the task that made it: on its compute stream */
   gp_gpu_event **arrived; /* after it came to the reader */
-  gp_gpu_event **freed;   /* after the reader's last use */
+  gp_gpu_event **freed;   /* after the device's last use */
 } gp_link;
+
+/* Somebody to fetch from a GPU that the device cannot reach: a stream there, and what it brought last. */
+typedef struct gp_courier {
+  gp_gpu *gpu; /* NULL where not needed */
+  gp_gpu_event *brought;
+} gp_courier;
 
 /* A task that is captured once it has run. */
 typedef struct gp_replay {
@@ -40,7 +44,7 @@ typedef struct gp_wired_device {
   gp_gpu_event **computed; /* per micro-batch: its output is; where the plan has outputs */
   int64_t sent, end;       /* micro-batches of the stream: sent so far, and known */
   char **staging;          /* per edge: pinned slots for values that pass through the host */
-  gp_gpu **courier;        /* per device: fetches from that one's GPU; NULL where not needed */
+  gp_courier *courier;     /* per device that it fetches from */
   gp_replay *replays;      /* per task of the device; NULL in streams, whose addresses change */
 } gp_wired_device;
 
@@ -60,6 +64,8 @@ static inline const gp_lane *gp_wiring_lane(const gp_wiring *wiring, int32_t dev
 
 gp_status gp_wiring_new(gp_pipeline *pipeline, gp_plan *plan);
 void gp_wiring_free(gp_plan *plan);
+/* Give back the graphs: an address that tasks were captured with has changed. */
+void gp_wiring_forget(gp_plan *plan);
 /* Bring what a device's stages read of other devices up to date: before a mini-batch. */
 gp_status gp_guests_refresh(gp_worker *worker, const gp_plan *plan);
 
@@ -67,10 +73,9 @@ gp_status gp_guests_refresh(gp_worker *worker, const gp_plan *plan);
  * side of a link. */
 gp_status gp_link_acquire(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot);
 gp_status gp_link_receive(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot,
-                          int32_t stage);
+                          int32_t copy);
 gp_status gp_link_publish(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot);
-gp_status gp_link_release(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot,
-                          int32_t stage);
+gp_status gp_link_release(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot);
 
 /* desk.c */
 /* Tasks first .. end - 1 of a device, as mini-batch `step` of the stream runs them. */

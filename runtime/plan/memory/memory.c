@@ -47,20 +47,24 @@ static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *by
   return gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, bytes);
 }
 
-/* Devices that share memory with one that has the slots already use those. */
-static gp_status want_slots(parts *p, gp_channel *channel, int32_t stage) {
-  const gp_plan *plan = p->plan;
-  if (!channel->slots || !channel->bytes) return GP_OK;
-  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-    int32_t device = plan->placement[gp_plan_holder(plan, stage, copy)];
-    bool has = false;
-    for (int32_t d = 0; d < plan->device_count && !has; d++)
-      has = channel->memory[d] && gp_plan_shares(plan, d, device);
-    if (has || channel->memory[device]) continue;
-    channel->memory[device] = (char *)1; /* wanted: until the address is known */
-    GP_TRY(want(p, device, (size_t)channel->slots, channel->bytes, &channel->memory[device]));
-  }
-  return GP_OK;
+static gp_status want_slots(parts *p, gp_channel *channel, int32_t device, char **address) {
+  if (!channel->slots || !channel->bytes || *address) return GP_OK;
+  *address = (char *)1; /* wanted: until the address is known */
+  return want(p, device, (size_t)channel->slots, channel->bytes, address);
+}
+
+/* Does the maker's second copy find the memory of the first? */
+static bool makers_share(const gp_plan *plan, int32_t e) {
+  return plan->copy_count > 1 &&
+         gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
+}
+
+/* For one copy of a stage that reads the edge. */
+static gp_status want_fetched(parts *p, int32_t e, int32_t stage, int32_t copy) {
+  gp_channel *channel = &p->plan->channels[e];
+  int32_t device = p->plan->placement[gp_plan_holder(p->plan, stage, copy)];
+  if (gp_plan_shares(p->plan, gp_plan_maker(p->plan, e, copy), device)) return GP_OK;
+  return want_slots(p, channel, device, &channel->fetched[device]);
 }
 
 /* Slots lie with the maker, and with every reader that cannot read them there; both sizes of micro-batches
@@ -74,19 +78,14 @@ static gp_status want_channel(parts *p, int32_t e) {
     GP_TRY(edge_bytes(plan, e, k, &bytes));
     if (bytes > channel->bytes) channel->bytes = bytes;
   }
-  GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&channel->memory));
+  GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&channel->fetched));
   GP_TRY(gp_alloc_array((size_t)channel->slots, sizeof(gp_slot_state), (void **)&channel->states));
-  GP_TRY(want_slots(p, channel, edge->from));
-  for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_slots(p, channel, edge->to[r]));
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    if (!copy || !makers_share(plan, e))
+      GP_TRY(want_slots(p, channel, gp_plan_maker(plan, e, copy), &channel->made[copy]));
+    for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetched(p, e, edge->to[r], copy));
+  }
   return GP_OK;
-}
-
-/* When addresses are known: every device that can reach a copy gets its address. */
-static void share_slots(const gp_plan *plan, gp_channel *channel) {
-  for (int32_t d = 0; d < plan->device_count; d++)
-    for (int32_t other = 0; other < plan->device_count && !channel->memory[d]; other++)
-      if (channel->memory[other] && gp_plan_shares(plan, other, d))
-        channel->memory[d] = channel->memory[other];
 }
 
 /* ---- what a stage keeps ---------------------------------------------------------------------- */
@@ -278,7 +277,8 @@ gp_status gp_plan_take_memory(gp_plan *plan) {
     char *block = plan->block[one->device];
     *one->address = status || !block ? NULL : block + one->offset;
   }
-  for (int32_t e = 0; !status && e < plan->edge_count; e++) share_slots(plan, &plan->channels[e]);
+  for (int32_t e = 0; e < plan->edge_count; e++)
+    if (makers_share(plan, e)) plan->channels[e].made[1] = plan->channels[e].made[0];
   gp_free(p.list);
   return status;
 }
