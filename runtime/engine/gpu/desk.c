@@ -261,8 +261,15 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
   return plan->shapes[0].output == GP_NONE ? GP_OK : lane->api->sync(lane->gpu, GP_STREAM_SEND);
 }
 
+/* Of a run that failed before every task nothing may be on the desk, not even the empty fault word. */
+static gp_status wait_for_all(const gp_lane *lane) {
+  GP_TRY(lane->api->sync(lane->gpu, GP_STREAM_RECEIVE));
+  return gp_lane_sync(lane);
+}
+
 gp_status gp_desk_collect(gp_worker *worker, gp_run *run, const gp_span_of_tasks *span) {
   const gp_plan *plan = run->plan;
+  if (atomic_load(&run->failed_order) < 0) return wait_for_all(&worker->lane);
   GP_TRY(fetch(worker, run, span->step));
   for (uint32_t t = oldest(worker, run, span->step); t <= span->step && t < run->fed; t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
