@@ -183,6 +183,33 @@ static gp_status across_layers(gp_trace *trace, gp_ref in, gp_ref *out) {
   return GP_OK;
 }
 
+/* A constant, or a buffer as this layer sees it, or a view of one. */
+static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
+  const gp_value *value = gp_graph_at(graph, ref);
+  if (value->meta.dtype != GP_F32) return false;
+  while (value->kind != GP_VALUE_CONST) {
+    if (value->node < 0) return false;
+    const gp_node *node = &graph->nodes[value->node];
+    if (node->snapshot) return true;
+    if (!(gp_op_get(node->op)->flags & GP_OP_VIEW)) return false;
+    value = gp_graph_at(graph, node->in[0]);
+  }
+  return true;
+}
+
+/* Beside halves, constants and buffers of f32 are read as halves, as parameters are. Masks of attention may
+ * be f32, in which more than f16 has hides a key. */
+static gp_status narrow_beside_halves(gp_trace *trace, gp_op op, gp_ref *in, int n) {
+  gp_attrs attrs = {.i = {trace->half}};
+  bool half = false;
+  if (trace->half == GP_F32 || op == GP_OP_attention || op == GP_OP_assign) return GP_OK;
+  for (int i = 0; i < n; i++) half |= gp_graph_at(&trace->graph, in[i])->meta.dtype == trace->half;
+  for (int i = 0; half && i < n; i++)
+    if (is_kept_wide(&trace->graph, in[i]))
+      GP_TRY(gp_build(&trace->at, GP_OP_cast, &attrs, &in[i], 1, &in[i]));
+  return GP_OK;
+}
+
 gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const gp_ref *inputs,
                          int n_inputs, gp_ref *outputs, int *n_outputs) {
   gp_graph *graph = &trace->graph;
@@ -193,6 +220,7 @@ gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const
                    GP_MAX_INPUTS);
   if (gp_op_get(op)->flags & GP_OP_RANDOM) own.i[0] = graph->random_count++;
   for (int i = 0; i < n_inputs; i++) GP_TRY(across_layers(trace, inputs[i], &in[i]));
+  GP_TRY(narrow_beside_halves(trace, op, in, n_inputs));
   if (op == GP_OP_assign)
     GP_TRY(assign(trace, in, &out));
   else

@@ -259,3 +259,34 @@ describe("precision", function()
     assert.matches("it needs the barrier", message)
   end)
 end)
+
+-- ---- constants and buffers ---------------------------------------------------------------------------
+
+local Table = nn.class("Table") -- adds what it was made with, and a part of what it keeps
+
+function Table:init()
+  self.constant, self.kept = gp.rand { 8 }, nn.Buffer({ 4, 8 }, nn.init.normal(0, 1))
+end
+
+function Table:forward(x) return x * self.constant + self.kept:narrow(1, 2, 1):reshape { 8 } end
+
+describe("f32 constants and buffers in a model of halves", function()
+  local function setup()
+    return {
+      model = function()
+        gp.seed(5)
+        return nn.Sequential { nn.Linear(6, 8), Table(), nn.Linear(8, 3) }
+      end,
+      x = models.rows_of(7, 6), y = models.rows_of(7, 3), loss = nn.MSELoss(), steps = 3,
+    }
+  end
+
+  for _, precision in ipairs { "bf16", "f16" } do
+    on_gpu("are read in " .. precision, function()
+      local wide, narrow = run(setup(), "f32"), run(setup(), precision)
+      for step, loss in ipairs(wide.losses) do
+        assert(math.abs(narrow.losses[step] - loss) <= NEAR[precision][1] * loss, "loss " .. step)
+      end
+    end)
+  end
+end)
