@@ -3,6 +3,7 @@
 local core = require "gpipe.core"
 local array = require "tests.support.array"
 local inputs = require "tests.support.inputs"
+local reference = require "tests.support.linear"
 
 local x, ids, bools = inputs.float, inputs.ids, inputs.bools
 
@@ -86,18 +87,7 @@ local matmul = {
 
 -- ---- linear ----------------------------------------------------------------------------------
 
-local function linear_reference(_, a, w, b)
-  local shape = { table.unpack(a.shape) }
-  shape[#shape] = w.shape[1]
-  return array.build(shape, function(i)
-    local from, sum = { table.unpack(i) }, b and b[i[#i]] or 0.0
-    for k = 1, w.shape[2] do
-      from[#from] = k
-      sum = sum + array.at(a, from) * array.at(w, { i[#i], k })
-    end
-    return sum
-  end)
-end
+local function linear_reference(_, a, w, b) return reference(a, w, b) end
 
 local linear = {
   op = "linear", covers = { "linear_dx", "linear_dw", "linear_bias_dw", "sum_rows_dw" }, tolerance = "product",

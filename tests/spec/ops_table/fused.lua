@@ -6,25 +6,12 @@
 local core = require "gpipe.core"
 local array = require "tests.support.array"
 local inputs = require "tests.support.inputs"
+local linear = require "tests.support.linear"
 local special = require "tests.support.special"
 
 local x = inputs.float
 
 -- ---- references ------------------------------------------------------------------------------
-
--- a [.., K] w [N, K], plus b [N]
-local function linear(a, w, b)
-  local shape = { table.unpack(a.shape) }
-  shape[#shape] = w.shape[1]
-  return array.build(shape, function(i)
-    local from, sum = { table.unpack(i) }, b and b[i[#i]] or 0.0
-    for k = 1, w.shape[2] do
-      from[#from] = k
-      sum = sum + array.at(a, from) * array.at(w, { i[#i], k })
-    end
-    return sum
-  end)
-end
 
 local function gelu(a)
   return array.map(function(v)
