@@ -268,7 +268,7 @@ function Table:init()
   self.constant, self.kept = gp.rand { 8 }, nn.Buffer({ 4, 8 }, nn.init.normal(0, 1))
 end
 
-function Table:forward(x) return x * self.constant + self.kept:narrow(1, 2, 1):reshape { 8 } end
+function Table:forward(v) return v * self.constant + self.kept:narrow(1, 2, 1):reshape { 8 } end
 
 describe("f32 constants and buffers in a model of halves", function()
   local function setup()

@@ -2,8 +2,9 @@
 --
 -- Parameters, their gradients and the optimizer's state are f32 whatever is chosen. "tf32" lets products of f32
 -- matrices round their inputs. With "bf16" and "f16" the model itself runs in that dtype: parameters and
--- inputs of f32 are read as it, constants and buffers too where they meet it (runtime/graph/trace.c), losses but cross entropy and what `forward` returns
--- are f32 again. f16 has few exponents, so its gradients are scaled (runtime/engine/update/scaling.c).
+-- inputs of f32 are read as it, constants and buffers too where they meet it (runtime/graph/trace.c), losses
+-- but cross entropy and what `forward` returns are f32 again. f16 has few exponents, so its gradients are
+-- scaled (runtime/engine/update/scaling.c).
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
