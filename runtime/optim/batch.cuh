@@ -40,6 +40,13 @@ template <typename Item> struct gp_batch {
   }
 };
 
+/* How many of a list one launch takes: neighbours of one dtype. */
+template <typename Tensor> static int gp_batch_alike(const Tensor *list, int count) {
+  int n = 1;
+  while (n < count && n < GP_BATCH && list[n].dtype == list[0].dtype) n++;
+  return n;
+}
+
 /* Tensors that are read and written element by element are cut into tiles of this many 16-byte groups. */
 enum { GP_BATCH_THREADS = 256, GP_BATCH_PACKS = 4 * GP_BATCH_THREADS };
 

@@ -144,18 +144,11 @@ static gp_status sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, dou
 
 /* ---- lists of any length --------------------------------------------------------------------- */
 
-/* How many of the runs one launch takes: neighbours of one dtype. */
-static int alike(const gp_gpu_run *runs, int count) {
-  int n = 1;
-  while (n < count && n < GP_BATCH && runs[n].dtype == runs[0].dtype) n++;
-  return n;
-}
-
 /* By launches of one dtype. */
 gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
   gp_status status = GP_OK;
   for (int i = 0, n; i < count && !status; i += n) {
-    n = alike(runs + i, count - i);
+    n = gp_batch_alike(runs + i, count - i);
     GP_BY_FLOAT(runs[i].dtype, status = scale<T>(gpu, runs + i, n, factor));
   }
   return status;
@@ -166,7 +159,7 @@ gp_status gp_gpu_work_sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count
                                   void *scratch) {
   gp_status status = GP_OK;
   for (int i = 0, n; i < count && !status; i += n) {
-    n = alike(runs + i, count - i);
+    n = gp_batch_alike(runs + i, count - i);
     GP_BY_FLOAT(runs[i].dtype,
                 status = sum_squares<T>(gpu, runs + i, n, sums + i, (double *)scratch));
   }

@@ -159,7 +159,7 @@ gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t s
                              const gp_optim_slice *slices, int count) {
   gp_status status = check_slices(slices, count, step);
   for (int i = 0, n; i < count && !status; i += n) {
-    for (n = 1; i + n < count && n < GP_BATCH && slices[i + n].dtype == slices[i].dtype;) n++;
+    n = gp_batch_alike(slices + i, count - i);
     status = slices[i].dtype == GP_F32 ? update<float>(gpu, hyper, step, slices + i, n)
                                        : update<double>(gpu, hyper, step, slices + i, n);
   }

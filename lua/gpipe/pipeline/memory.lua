@@ -61,6 +61,11 @@ local function setting(chunks, mode)
   return table.concat(parts, " with ")
 end
 
+local function least_of(a, b)
+  if not a or not b then return a or b end
+  return math.min(a, b)
+end
+
 -- The smallest number of micro-batches that fits with a mode, or the smallest plan that does not.
 local function more_chunks(pipe, free, specify, rows, mode)
   local chunks, least = pipe.chunks, nil
@@ -69,14 +74,9 @@ local function more_chunks(pipe, free, specify, rows, mode)
     chunks = math.min(2 * chunks, rows)
     local largest, fits = try(pipe, free, specify, chunks, mode)
     if fits then return chunks, largest end
-    if largest and (not least or largest < least) then least = largest end
+    least = least_of(least, largest)
   end
   return nil, least
-end
-
-local function least_of(a, b)
-  if not a or not b then return a or b end
-  return math.min(a, b)
 end
 
 --- What would fit, as the end of an error text.
