@@ -1,14 +1,19 @@
 /* bindings/embed.c - serve the embedded Lua sources to `require`.
  *
- * The searcher stands right after Lua's own search of package.path, so that files found through
- * LUA_PATH win, and before the search for C modules, so that an installed gpipe.so is not loaded
- * into a program that holds a runtime already. Every module is loaded once per Lua state, whatever
+ * The searcher stands before Lua's own search of package.path, so that a file gpipe.lua that happens to
+ * lie in the current folder replaces nothing, and before the search for C modules, so that an installed
+ * gpipe.so is not loaded into a program that holds a runtime already. What LUA_PATH in the environment
+ * names wins: whoever sets it to a checkout's sources wants to run these. Every module is loaded once per Lua state, whatever
  * happens to package.loaded (busted empties it for each spec file): class tables stay the same. */
 #include "embed.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <lauxlib.h>
+#include <lualib.h> /* LUA_VERSUFFIX */
+
+#include "load.h"
 
 /* Registry key of the table module name -> value. */
 static const char loaded_key;
@@ -63,6 +68,33 @@ static int load_builtin(lua_State *L) {
   return 1;
 }
 
+/* LUA_PATH as Lua reads it, or NULL; -E of the program leaves a mark in the registry. */
+static const char *path_of_environment(lua_State *L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+  bool ignored = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  const char *path = getenv("LUA_PATH" LUA_VERSUFFIX);
+  return ignored ? NULL : path ? path : getenv("LUA_PATH");
+}
+
+/* Push the file of the module that LUA_PATH names; false (nothing pushed) where there is none. The ";;" that
+ * stands for the default path names no file here. */
+static bool push_file_of_environment(lua_State *L) {
+  const char *path = path_of_environment(L);
+  if (!path) return false;
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "package");
+  lua_getfield(L, -1, "searchpath");
+  lua_pushvalue(L, 1);
+  lua_pushstring(L, path);
+  lua_call(L, 2, 1);
+  lua_insert(L, -3);
+  lua_pop(L, 2);
+  if (lua_isstring(L, -1)) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
 /* searcher(name) -> loader, chunk | text why not */
 static int search(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
@@ -71,6 +103,7 @@ static int search(lua_State *L) {
     lua_pushfstring(L, "no embedded module '%s'", name);
     return 1;
   }
+  if (push_file_of_environment(L)) return gp_load_module(L, name, lua_tostring(L, -1));
   lua_pushcfunction(L, load_embedded);
   lua_pushstring(L, s->chunk + 1);
   return 2;
@@ -111,16 +144,16 @@ void gp_lua_install(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &loaded_key) == LUA_TNIL) {
     lua_newtable(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &loaded_key);
-    enum { AFTER_PACKAGE_PATH = 3 };
-    add_searcher(L, AFTER_PACKAGE_PATH);
+    enum { BEFORE_PACKAGE_PATH = 2 };
+    add_searcher(L, BEFORE_PACKAGE_PATH);
     preload(L, "gpipe.core", luaopen_gpipe_core);
     preload(L, "gpipe.config", open_config);
   }
   lua_pop(L, 1);
 }
 
-void gp_lua_push_gpipe(lua_State *L) {
-  const gp_lua_source *s = find_module("gpipe");
-  if (!s) luaL_error(L, "gpipe: this build holds no module 'gpipe'");
+void gp_lua_push_embedded(lua_State *L, const char *module) {
+  const gp_lua_source *s = find_module(module);
+  if (!s) luaL_error(L, "gpipe: this build holds no module '%s'", module);
   load_source(L, s);
 }

@@ -17,6 +17,6 @@ int luaopen_gpipe(lua_State *L) {
                       "gpipe.so (-march=%s)",
                       missing, gp_isa_march());
   gp_lua_install(L);
-  gp_lua_push_gpipe(L);
+  gp_lua_push_embedded(L, "gpipe");
   return 1;
 }

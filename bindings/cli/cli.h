@@ -64,6 +64,8 @@ int gp_run_options(lua_State *L, char **argv, const gp_options *options);
 /* traceback.c: message handler: makes the text and traceback of the error object. */
 int gp_traceback(lua_State *L);
 void gp_traceback_forget(lua_State *L); /* nothing has failed yet */
+/* loaders.c: make require, dofile and loadfile take sources only. */
+void gp_loaders_install(lua_State *L);
 /* warning.c: print errors in finalizers always, other warnings when asked. */
 void gp_warning_install(lua_State *L);
 /* sigint.c: catch Ctrl-C, and follow coroutines so that it reaches the one that runs. */

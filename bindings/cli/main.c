@@ -36,6 +36,7 @@ static int program(lua_State *L) {
   lua_gc(L, LUA_GCINC, 0, 0, 0);
   gp_warning_install(L);
   gp_sigint_install(L);
+  gp_loaders_install(L);
   gp_lua_install(L);
   gp_terminal_install(L);
   *code = gp_run_options(L, argv, options);

@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "interrupt.h"
+#include "load.h"
 
 /* ---- calling and reporting ------------------------------------------------------------------ */
 
@@ -28,9 +29,12 @@ int gp_run_call(lua_State *L, int arguments, int results) {
 
 int gp_run_report(lua_State *L, int status) {
   if (status == LUA_OK) return GP_EXIT_OK;
-  const char *text = lua_tostring(L, -1);
+  size_t length = 0;
+  const char *text = lua_tolstring(L, -1, &length);
   fflush(stdout); /* what the script printed comes before why it ended */
-  fprintf(stderr, GP_PROGRAM ": %s\n", text ? text : "(error object is not a string)");
+  fputs(GP_PROGRAM ": ", stderr);
+  fwrite(text ? text : "", 1, length, stderr); /* whole: it may hold zeros */
+  fputs(text ? "\n" : "(error object is not a string)\n", stderr);
   lua_pop(L, 1);
   return gp_run_interrupted(L) ? GP_EXIT_INTERRUPT : GP_EXIT_ERROR;
 }
@@ -41,7 +45,7 @@ static int run_chunk(lua_State *L, int loaded) {
 }
 
 static int run_text(lua_State *L, const char *text, const char *name) {
-  return run_chunk(L, luaL_loadbuffer(L, text, strlen(text), name));
+  return run_chunk(L, gp_load_text(L, text, name));
 }
 
 /* ---- switches that act in order --------------------------------------------------------------- */
@@ -84,7 +88,7 @@ static int run_init(lua_State *L) {
   const char *name = "=LUA_INIT" LUA_VERSUFFIX, *init = getenv(name + 1);
   if (!init) name = "=LUA_INIT", init = getenv(name + 1);
   if (!init) return GP_EXIT_OK;
-  if (init[0] == '@') return run_chunk(L, luaL_loadfile(L, init + 1));
+  if (init[0] == '@') return run_chunk(L, gp_load_file(L, init + 1));
   return run_text(L, init, name);
 }
 
@@ -153,7 +157,7 @@ static void make_arg(lua_State *L, char **argv, int script) {
 static int run_script(lua_State *L, char **argv, int script) {
   const char *name = argv[script];
   bool from_stdin = strcmp(name, "-") == 0 && strcmp(argv[script - 1], "--") != 0;
-  int status = luaL_loadfile(L, from_stdin ? NULL : name);
+  int status = gp_load_file(L, from_stdin ? NULL : name);
   int count = 0;
   for (; status == LUA_OK && argv[script + 1 + count]; count++) {
     luaL_checkstack(L, 4, "too many arguments to script");
@@ -181,7 +185,7 @@ static int run_interactive(lua_State *L) {
 static int run_without_script(lua_State *L, const gp_options *o) {
   if (o->execute || o->banner) return GP_EXIT_OK;
   if (isatty(STDIN_FILENO)) return run_interactive(L);
-  return run_chunk(L, luaL_loadfile(L, NULL));
+  return run_chunk(L, gp_load_file(L, NULL));
 }
 
 int gp_run_options(lua_State *L, char **argv, const gp_options *options) {
