@@ -99,9 +99,11 @@ static int interactive(lua_State *L) {
 
 /* terminal.complain(text): one message on stderr, after what was printed. */
 static int complain(lua_State *L) {
-  const char *text = luaL_checkstring(L, 1);
+  size_t length;
+  const char *text = luaL_checklstring(L, 1, &length);
   fflush(stdout);
-  fprintf(stderr, "%s\n", text);
+  fwrite(text, 1, length, stderr);
+  fputc('\n', stderr);
   return 0;
 }
 

@@ -15,8 +15,15 @@
 /* Registry key: whether the last error was the interrupt. */
 static const char interrupted_key;
 
-/* Long recursions: so many frames from the top and from the bottom. */
-enum { HEAD = 12, TAIL = 10 };
+/* Of a long recursion so many frames are shown from the top and from the bottom. Only the NEAR levels
+ * at each end are looked at: a stack overflow has hundreds of thousands of levels, and Lua finds a
+ * level by walking to it. */
+enum { HEAD = 12, TAIL = 10, NEAR = 50 };
+
+/* The levels that are looked at: first to gap - 1, and after to end - 1. */
+typedef struct window {
+  int first, gap, after, end;
+} window;
 
 static bool show_all(void) {
   const char *wish = getenv("GPIPE_TRACEBACK");
@@ -48,34 +55,65 @@ static void add_frame(lua_State *L, luaL_Buffer *b, const lua_Debug *ar) {
   if (ar->istailcall) luaL_addstring(b, "\n\t(...tail calls...)");
 }
 
-static int count_frames(lua_State *L, int level, bool all) {
+/* The number of levels; in steps that double and then halve, because each look walks to its level. */
+static int count_levels(lua_State *L) {
+  lua_Debug ar;
+  int below = 0, above = 1;
+  while (lua_getstack(L, above, &ar)) below = above, above *= 2;
+  while (above - below > 1) {
+    int middle = below + (above - below) / 2;
+    if (lua_getstack(L, middle, &ar))
+      below = middle;
+    else
+      above = middle;
+  }
+  return above;
+}
+
+static window window_from(lua_State *L, int level) {
+  int end = count_levels(L);
+  bool whole = end - level <= 2 * NEAR;
+  return (window){level, whole ? end : level + NEAR, whole ? end : end - NEAR, end};
+}
+
+/* The level after this one; moves over the gap. */
+static int next_level(const window *w, int level) {
+  return level + 1 == w->gap ? w->after : level + 1;
+}
+
+/* Fill ar for the level; whether its frame is to be shown. */
+static bool get_frame(lua_State *L, int level, bool all, lua_Debug *ar) {
+  if (!lua_getstack(L, level, ar)) return false;
+  lua_getinfo(L, "Slnt", ar);
+  return all || is_users(ar);
+}
+
+static int count_frames(lua_State *L, const window *w, bool all) {
   lua_Debug ar;
   int count = 0;
-  for (; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "S", &ar);
-    if (all || is_users(&ar)) count++;
-  }
+  for (int level = w->first; level < w->end; level = next_level(w, level))
+    count += get_frame(L, level, all, &ar);
   return count;
 }
 
 /* Push the traceback from level on; an empty string where no frame is worth showing. */
 static void push_frames(lua_State *L, int level) {
-  bool all = show_all();
-  int count = count_frames(L, level, all), number = 0;
+  bool all = show_all(), skipping = false;
+  window w = window_from(L, level);
+  int count = count_frames(L, &w, all), number = 0, gap = w.after - w.gap;
+  int skipped = gap + (count > HEAD + TAIL ? count - HEAD - TAIL : 0);
   lua_Debug ar;
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   if (count > 0) luaL_addstring(&b, "\nstack traceback:");
-  for (; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Slnt", &ar);
-    if (!all && !is_users(&ar)) continue;
-    number++;
-    if (number <= HEAD || number > count - TAIL) {
-      add_frame(L, &b, &ar);
-    } else if (number == HEAD + 1) {
-      lua_pushfstring(L, "\n\t...\t(skipping %d levels)", count - HEAD - TAIL);
-      luaL_addvalue(&b);
-    }
+  for (level = w.first; level < w.end; level = next_level(&w, level)) {
+    bool shown = get_frame(L, level, all, &ar);
+    number += shown;
+    if (shown && (number <= HEAD || number > count - TAIL)) add_frame(L, &b, &ar);
+    if (skipping || skipped == 0 || (number <= HEAD && level < w.gap - 1)) continue;
+    skipping = true;
+    lua_pushfstring(L, "\n\t...\t(skipping %d levels)", skipped);
+    luaL_addvalue(&b);
   }
   luaL_pushresult(&b);
 }
@@ -85,9 +123,9 @@ static void push_frames(lua_State *L, int level) {
 /* Push "train.lua:12: " of the script's innermost frame; false (nothing pushed) if it has none. */
 static bool push_user_position(lua_State *L, int level) {
   lua_Debug ar;
-  for (; lua_getstack(L, level, &ar); level++) {
-    lua_getinfo(L, "Sl", &ar);
-    if (!is_users(&ar) || ar.currentline <= 0) continue;
+  window w = window_from(L, level);
+  for (; level < w.end; level = next_level(&w, level)) {
+    if (!get_frame(L, level, false, &ar) || ar.currentline <= 0) continue;
     lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
     return true;
   }
@@ -108,18 +146,37 @@ static const char *behind_our_position(const char *message) {
   return gp_lua_is_embedded(chunk) ? colon + digits + 3 : NULL;
 }
 
-/* Push the text of the error object at index 1. */
+/* show(value) -> its contents, by the printer of the interactive mode. */
+static int show_contents(lua_State *L) {
+  gp_lua_push_embedded(L, "gpipe.show");
+  lua_getfield(L, -1, "value");
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+/* Push what an error object without a text of its own is: a table with its fields. */
+static void push_description(lua_State *L) {
+  lua_pushcfunction(L, show_contents);
+  lua_pushvalue(L, 1);
+  bool shown = lua_istable(L, 1) && lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1);
+  lua_pushfstring(L, "(error object is a %s value%s%s)", luaL_typename(L, 1), shown ? ": " : "",
+                  shown ? lua_tostring(L, -1) : "");
+}
+
+/* Push the text of the error object at index 1, whole: it may hold zeros. */
 static void push_text(lua_State *L, int level) {
   if (lua_isstring(L, 1)) {
-    const char *message = lua_tostring(L, 1), *plain = behind_our_position(message);
+    size_t length;
+    const char *message = lua_tolstring(L, 1, &length), *plain = behind_our_position(message);
     if (plain && !show_all() && push_user_position(L, level)) {
-      lua_pushstring(L, plain);
+      lua_pushlstring(L, plain, length - (size_t)(plain - message));
       lua_concat(L, 2);
     } else {
       lua_pushvalue(L, 1);
     }
   } else if (!luaL_callmeta(L, 1, "__tostring") || !lua_isstring(L, -1)) {
-    lua_pushfstring(L, "(error object is a %s value)", luaL_typename(L, 1));
+    push_description(L);
   }
 }
 
@@ -132,6 +189,8 @@ int gp_traceback(lua_State *L) {
   enum { FAILED = 1 }; /* level 0 is this function */
   set_interrupted(L, gp_lua_is_interrupt(L, 1));
   push_text(L, FAILED);
+  lua_replace(L, 1);
+  lua_settop(L, 1);
   push_frames(L, FAILED);
   lua_concat(L, 2);
   return 1;
