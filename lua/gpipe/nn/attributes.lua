@@ -44,6 +44,7 @@ end
 ---@param module nn.Module
 ---@return {name: string, value: any, kind: nn.Kind}[]
 function attributes.list(module)
+  class.refuse("nn.Module", "the module of a method", module)
   local found, seen = {}, {}
   for _, key in ipairs(module[class.ORDER]) do
     add(found, module:attribute_name(key), rawget(module, key), seen)

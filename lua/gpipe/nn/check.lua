@@ -3,6 +3,7 @@
 -- Every check returns the value it accepted (floats with an exact integer value become integers, as
 -- sizes often come from a division) or raises `who: name is VALUE, expected WHAT` at the user's line.
 
+local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
 
 local check = {}
@@ -76,6 +77,14 @@ function check.shape(who, name, value)
   local shape = {}
   for i = 1, #value do shape[i] = check.size(who, ("%s[%d]"):format(name, i), value[i]) end
   return shape
+end
+
+--- An instance of a module class; a class itself is nearly one, and told apart.
+---@return nn.Module
+function check.module(who, name, value)
+  class.refuse(who, name, value)
+  if not class.of(value) then check.fail(who, name, value, "a module") end
+  return value
 end
 
 return check

@@ -63,6 +63,7 @@ function Module:is(wanted) return class.is(self, wanted) end
 -- ---- training and evaluation -----------------------------------------------------------------
 
 local function set_mode(module, mode)
+  class.refuse("nn.Module", "the module of a method", module)
   module[class.MODE] = mode
   attributes.walk(module, function(_, value, kind)
     if kind == "module" then value[class.MODE] = mode end

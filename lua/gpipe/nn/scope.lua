@@ -65,6 +65,7 @@ end
 ---@param module nn.Module
 ---@return string
 function scope.describe(module)
+  class.refuse("nn.describe", "the module", module)
   local name, extra = class.of(module).name, module:describe()
   return extra == "" and name or name .. " " .. extra
 end

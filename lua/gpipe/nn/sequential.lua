@@ -5,6 +5,7 @@
 -- layers.
 
 local errors = require "gpipe.errors"
+local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local Module = require "gpipe.nn.module"
 local scope = require "gpipe.nn.scope"
@@ -31,13 +32,7 @@ local function last_position(layers)
 end
 
 local function check_layer(i, layer)
-  if class.of(layer) then return end
-  local made = class.info(layer)
-  if made then
-    errors.raise("%s: layer %d is the class %s, expected an instance: %s(...)", WHO, i, made.shown,
-      made.shown)
-  end
-  errors.raise("%s: layer %d is %s, expected a module", WHO, i, errors.show(layer))
+  check.module(WHO, "layer " .. i, layer)
 end
 
 local function check_name(self, i, name)
@@ -92,6 +87,7 @@ end
 --- ```
 ---@param layers (nn.Module|{[1]: string, [2]: nn.Module})[]
 function Sequential:init(layers)
+  class.refuse(WHO, "the list of layers", layers)
   if type(layers) ~= "table" or class.of(layers) then
     errors.raise("%s: the layers are %s, expected a list: nn.Sequential {a, b}", WHO,
       errors.show(layers))

@@ -3,6 +3,7 @@
 -- This file checks what the user asked for and makes the object; running is in run.lua, tracing and
 -- plans in files of their own.
 
+local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
@@ -35,6 +36,7 @@ local SPEC = {
 -- ---- checks ----------------------------------------------------------------------------------
 
 local function check_model(model)
+  class.refuse(WHO, "the model", model)
   local is = type(model) == "table" and model.is
   if not is or not model:is(nn.Sequential) then
     errors.raise("%s: the model is %s, expected an nn.Sequential (wrap it: nn.Sequential {model})",
@@ -127,6 +129,7 @@ end
 local function pipeline(model, opts)
   check_model(model)
   opts = options.check(WHO, opts, SPEC)
+  class.refuse(WHO, "option 'loss'", opts.loss)
   opts.chunks = chunks_of(opts)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(opts, chosen, made.batch > 0)

@@ -3,6 +3,7 @@
 
 local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"
+local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local input = require "gpipe.nn.layer.input"
 local scope = require "gpipe.nn.scope"
@@ -21,11 +22,10 @@ local Residual = class.new("Residual", Module, true)
 --- ```
 ---@param body nn.Module
 function Residual:init(body, ...)
-  if not class.of(body) then
-    local hint = type(body) == "table" and not class.info(body)
-        and " (several go into a Sequential)" or ""
-    errors.raise("nn.Residual: body is %s, expected a module%s", errors.show(body), hint)
+  if type(body) == "table" and not class.of(body) and not class.info(body) then
+    check.fail("nn.Residual", "body", body, "a module (several go into a Sequential)")
   end
+  check.module("nn.Residual", "body", body)
   if select("#", ...) > 0 then
     errors.raise("nn.Residual: there are %d arguments, expected one module (several go into a "
       .. "Sequential)", 1 + select("#", ...))
