@@ -1,12 +1,13 @@
--- lua/gpipe/pipeline/run.lua - the pipeline object: steps, evaluation, state, figures.
+-- lua/gpipe/pipeline/run.lua - what a pipeline does: steps, evaluation, state, figures.
 --
 -- Each method checks its tensors, finds the plan for their shape and hands them to the runtime; no
--- Lua runs inside a step.
+-- Lua runs inside a step. The methods work on the pipeline's own fields, which scripts can read (object.lua).
 
 local errors = require "gpipe.errors"
 local batch = require "gpipe.pipeline.batch"
 local describe = require "gpipe.pipeline.describe"
 local nn_state = require "gpipe.nn.state"
+local object = require "gpipe.pipeline.object"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plans"
 local precision = require "gpipe.pipeline.precision"
@@ -16,16 +17,7 @@ local create = require "gpipe.tensor.create"
 
 ---@class gpipe.Pipeline
 ---@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes; in f16 loss_scale, skipped
-local Pipeline = {}
 local methods = {}
-Pipeline.__name = "gpipe.Pipeline"
-
---- Wrap what gp.pipeline made.
-function Pipeline.new(fields)
-  fields.plans, fields.plan_count, fields.clock = {}, 0, 0
-  fields.mode, fields.missing = "train", {}
-  return setmetatable(fields, Pipeline)
-end
 
 -- ---- checks ----------------------------------------------------------------------------------
 
@@ -255,13 +247,6 @@ local function stats_of(pipe)
   return stats
 end
 
-function Pipeline.__index(pipe, key)
-  if key == "stats" then return stats_of(pipe) end
-  return methods[key]
-end
-
-Pipeline.__close = methods.close
-
 -- "stage 0 on cpu:0 (1 thread): layers 1-3, 1,234 parameters"
 local function stage_line(pipe, stage, first)
   local count = 0
@@ -274,7 +259,7 @@ local function stage_line(pipe, stage, first)
     first + pipe.balance[stage] - 1, count)
 end
 
-function Pipeline.__tostring(pipe)
+local function text_of(pipe)
   local name = type(pipe.schedule) == "table" and (pipe.schedule.name or pipe.schedule[1])
     or pipe.schedule
   local lines, first = {
@@ -288,4 +273,15 @@ function Pipeline.__tostring(pipe)
   return table.concat(lines, "\n")
 end
 
-return Pipeline
+local wrap = object.class(methods, { stats = stats_of }, text_of)
+
+--- Make a pipeline of what gp.pipeline has put together.
+---@param fields table
+---@return gpipe.Pipeline
+local function new(fields)
+  fields.plans, fields.plan_count, fields.clock = {}, 0, 0
+  fields.mode, fields.missing = "train", {}
+  return wrap(fields)
+end
+
+return { new = new }

@@ -1,0 +1,99 @@
+-- lua/gpipe/pipeline/object.lua - the pipeline as a script holds it: methods and facts, nothing to write to.
+--
+-- A field that could be written, `pipe.chunks = 4`, would be ignored without a word: what a pipeline is was decided
+-- when it was made. So a script holds an empty table in front of the one that the methods work on, which can be
+-- read through it, and every write is an error that says what to do instead.
+
+local errors = require "gpipe.errors"
+
+local object = {}
+
+local INNER = {} -- private key of the table that the methods work on
+
+-- Fields that may be nil: to ask for them is no mistake.
+local MAYBE = { core = true, loss = true, pending = true, hypers = true, free = true, warned = true }
+
+-- What is decided by gp.pipeline: the options, and what follows from them.
+local OPTIONS = {
+  balance = true, devices = true, chunks = true, schedule = true, checkpoint = true, loss = true, sample = true,
+  precision = true, loss_scale = true, finite = true, fuse = true, seed = true, watchdog = true,
+}
+
+-- What belongs to something else: what to write there.
+local ELSEWHERE = {
+  lr = "opt.lr = x sets the learning rate of an optimizer",
+  training = "pipe:train() and pipe:eval() set the mode",
+  model = "gp.pipeline(model, ...) makes a pipeline of another model",
+  stats = "it is made anew for every step",
+}
+
+local function inner_of(pipe, name)
+  local inner = type(pipe) == "table" and rawget(pipe, INNER)
+  if not inner then
+    errors.raise("%s: the first argument is %s, expected a pipeline: pipe:%s(...)", name, errors.show(pipe), name)
+  end
+  return inner
+end
+
+-- Methods return the pipeline itself where calls may be chained.
+local function outward(pipe, inner, first, ...)
+  if first == inner then return pipe, ... end
+  return first, ...
+end
+
+local function wrap(name, method)
+  return function(pipe, ...)
+    local inner = inner_of(pipe, name)
+    return outward(pipe, inner, method(inner, ...))
+  end
+end
+
+local function names_of(...)
+  local names = {}
+  for _, list in ipairs { ... } do
+    for name in pairs(list) do names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+local function refuse_write(key)
+  local name = errors.show(key)
+  if type(key) == "string" then name = ("'%s'"):format(key) end
+  if OPTIONS[key] then
+    errors.raise("pipeline: %s cannot be set, it is decided when the pipeline is made: close it and make another, "
+      .. "gp.pipeline(model, {%s = ...})", name, key)
+  end
+  errors.raise("pipeline: %s cannot be set: %s", name, ELSEWHERE[key]
+    or "a pipeline has no fields of the script's (a variable or a table beside it would do)")
+end
+
+-- Reading: methods, then what is computed when it is asked for, then facts.
+local function reader(public, computed)
+  return function(pipe, key)
+    local inner = rawget(pipe, INNER)
+    if public[key] then return public[key] end
+    if computed[key] then return computed[key](inner) end
+    local value = inner[key]
+    if value ~= nil or MAYBE[key] or OPTIONS[key] or type(key) ~= "string" then return value end
+    local near = errors.suggest(key, names_of(public, computed))
+    errors.raise("pipeline: there is no '%s'%s", key, near and (" (did you mean '%s'?)"):format(near) or "")
+  end
+end
+
+--- Make a function that wraps a table of fields as a pipeline.
+---@param methods table<string, function> each gets the table of fields
+---@param computed table<string, fun(inner: table): any> fields made anew whenever they are read
+---@param text fun(inner: table): string
+---@return fun(inner: table): gpipe.Pipeline
+function object.class(methods, computed, text)
+  local public = {}
+  for name, method in pairs(methods) do public[name] = wrap(name, method) end
+  local meta = { __name = "gpipe.Pipeline", __index = reader(public, computed), __close = public.close }
+  function meta.__newindex(_, key) refuse_write(key) end
+  function meta.__tostring(pipe) return text(rawget(pipe, INNER)) end
+  local inside = { __index = methods }
+  return function(inner) return setmetatable({ [INNER] = setmetatable(inner, inside) }, meta) end
+end
+
+return object

@@ -1,0 +1,72 @@
+-- tests/spec/pipeline/object_spec.lua - a pipeline can be read and called, and nothing written to it is lost in
+-- silence.
+
+local gp = require "gpipe"
+local nn = gp.nn
+local failure = dofile("tests/support/expect.lua").failure
+
+local function new(loss)
+  return gp.pipeline(nn.Sequential { nn.Linear(3, 3) }, { loss = loss, chunks = 2 })
+end
+
+describe("writing a field of a pipeline", function()
+  for _, name in ipairs { "chunks", "loss", "schedule", "checkpoint", "balance", "devices", "seed", "watchdog" } do
+    it(("is refused with what to do: %s"):format(name), function()
+      local pipe <close> = new(nn.MSELoss())
+      local before = pipe[name]
+      local text = failure(function() pipe[name] = 4 end)
+      assert.is_truthy(text:find(("gp.pipeline(model, {%s = "):format(name), 1, true), text)
+      assert.matches("object_spec%.lua:%d+: ", text)
+      assert.equal(before, pipe[name])
+    end)
+  end
+
+  it("points to where the setting is", function()
+    local pipe <close> = new(nn.MSELoss())
+    assert.matches("opt%.lr", failure(function() pipe.lr = 1 end))
+    assert.matches("pipe:train", failure(function() pipe.training = false end))
+  end)
+
+  it("is refused for names of the script's, of methods and of facts", function()
+    local pipe <close> = new(nn.MSELoss())
+    for _, key in ipairs { "mine", "step", "stats", "core", "plans", "pending", 1, true } do
+      assert.matches("cannot be set", failure(function() pipe[key] = 4 end))
+    end
+  end)
+end)
+
+describe("reading a pipeline", function()
+  it("gives its facts, and nil for those that it has not", function()
+    local pipe <close> = new()
+    assert.equal(2, pipe.chunks)
+    assert.equal(1, pipe.stages)
+    assert.is_nil(pipe.loss)
+  end)
+
+  it("names the method that was meant", function()
+    local pipe <close> = new(nn.MSELoss())
+    assert.matches("did you mean 'train'", failure(function() pipe:trian() end))
+    assert.matches("there is no 'fit'", failure(function() pipe:fit() end))
+  end)
+
+  it("says what a method without its pipeline wants", function()
+    local pipe <close> = new(nn.MSELoss())
+    assert.matches("pipe:step%(", failure(pipe.step, gp.ones { 2, 3 }, gp.ones { 2, 3 }))
+  end)
+
+  it("finds the pipeline itself where calls are chained", function()
+    local pipe <close> = new(nn.MSELoss())
+    assert.equal(pipe, pipe:train())
+    assert.equal(pipe, pipe:eval())
+    assert.equal(pipe, pipe:load_state_dict(pipe:state_dict()))
+    assert.equal(pipe, pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 })))
+  end)
+
+  it("works after it was closed, twice", function()
+    local pipe = new(nn.MSELoss())
+    pipe:close()
+    pipe:close()
+    assert.matches("closed", tostring(pipe))
+    assert.matches("closed", failure(function() return pipe.stats end))
+  end)
+end)
