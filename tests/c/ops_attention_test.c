@@ -14,8 +14,10 @@ static gp_attrs attrs_of(const problem *p) {
   return (gp_attrs){.i = {OP, p->causal, p->h}, .f = {p->dropout, p->scale}};
 }
 
+/* The first dimension carries the rows. */
 static application stepped(application a) {
-  a.step = (gp_step_block){.seed = SEED, .step = STEP, .rows = 2, .first_row = FIRST_ROW};
+  const int64_t rows = gp_tensor_meta(a.in[0])->shape.dim[0];
+  a.step = (gp_step_block){.seed = SEED, .step = STEP, .rows = rows, .first_row = FIRST_ROW};
   return a;
 }
 
@@ -241,6 +243,33 @@ TEST(attention_dropout_does_not_depend_on_the_micro_batch) {
   finish();
 }
 
+/* What is dropped of one head, as bits: with equal scores and the identity in place of values. */
+static uint64_t dropped(application a, int64_t pair) {
+  uint64_t bits = 0;
+  for (int64_t i = 0; i < 64; i++) bits |= (uint64_t)(get(a.out[0], 64 * pair + i) == 0) << i;
+  return bits;
+}
+
+/* A first dimension of 4 or 3 holds two rows of the mini-batch: several to a row, or none. */
+TEST(attention_dropout_differs_between_micro_batches_whatever_the_first_dimension_is) {
+  gp_attrs attr = {.i = {OP}, .f = {0.5}};
+  for (int64_t b = 3; b <= 4; b++) {
+    gp_tensor *q = zeros(GP_F32, SHAPE(b, 2, 8, 8)), *v = zeros(GP_F32, SHAPE(b, 2, 8, 8));
+    for (int64_t i = 0; i < 2 * b * 8; i++) gp_tensor_set_double(v, 8 * i + i % 8, 1);
+    uint64_t seen[24];
+    for (int64_t micro = 0, n = 0; micro < 3; micro++) {
+      application a = stepped(APPLY(attention, attr, q, q, v));
+      a.step.rows = 2, a.step.first_row = 2 * micro;
+      CHECK_STATUS(apply(&a), GP_OK);
+      for (int64_t pair = 0; pair < 2 * b; pair++, n++) {
+        seen[n] = dropped(a, pair);
+        for (int64_t other = 0; other < n; other++) CHECK(seen[n] != seen[other]);
+      }
+    }
+    finish();
+  }
+}
+
 TEST(attention_names_both_shapes) {
   gp_tensor *q = zeros(GP_F32, SHAPE(2, 3, 8, 4)), *k = zeros(GP_F32, SHAPE(2, 3, 9, 5));
   refuses(APPLY(attention, NO_ATTRS, q, k, k), GP_ESHAPE,
@@ -263,4 +292,6 @@ TEST_MAIN(attention_is_its_definition, attention_dx_is_the_gradient,
           attention_dx_agrees_in_f32_over_several_blocks,
           attention_that_drops_everything_gives_zeros, attention_takes_any_strides,
           attention_takes_repeated_operands, attention_qkv_is_attention_on_the_parts,
-          attention_dropout_does_not_depend_on_the_micro_batch, attention_names_both_shapes)
+          attention_dropout_does_not_depend_on_the_micro_batch,
+          attention_dropout_differs_between_micro_batches_whatever_the_first_dimension_is,
+          attention_names_both_shapes)

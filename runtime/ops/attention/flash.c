@@ -6,6 +6,7 @@
 
 #include "base/random/philox.h"
 #include "ops/attention/mask.h"
+#include "ops/elements.h"
 
 /* ---- description --------------------------------------------------------------------------- */
 

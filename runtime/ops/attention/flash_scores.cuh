@@ -9,6 +9,7 @@
 #include "device/cuda/kernel/philox.cuh"
 #include "ops/attention/flash_tile.cuh"
 #include "ops/attention/mask.h"
+#include "ops/elements.h"
 
 /* ---- exponentials -------------------------------------------------------------------------- */
 
@@ -65,7 +66,7 @@ template <typename C> struct dropout {
   bool on;
 };
 
-/* Every head has words of its own, numbered by its place in the mini-batch. */
+/* Every head has words of its own. */
 template <typename C>
 static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b, int64_t h) {
   dropout<C> d = {};
@@ -75,8 +76,9 @@ static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b,
   d.threshold = a.dropout >= 1 ? UINT32_MAX : (uint32_t)(a.dropout * 4294967296.0);
   d.keep = a.dropout >= 1 ? C(0) : C(1 / (1 - a.dropout));
   d.keys = (uint64_t)a.keys;
-  const uint64_t row = (uint64_t)(a.step->first_row + b) * (uint64_t)a.heads + (uint64_t)h;
-  d.first = row * (uint64_t)a.queries * d.keys;
+  const int64_t pairs = a.batches * a.heads, words = a.queries * a.keys;
+  d.first = gp_first_element(a.step, a.batches, pairs * words);
+  d.first += (uint64_t)(b * a.heads + h) * (uint64_t)words;
   return d;
 }
 

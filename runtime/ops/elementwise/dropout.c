@@ -6,6 +6,7 @@
 #include "base/random/philox.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "ops/elements.h"
 #include "ops/elementwise/loops.h"
 
 enum { WORDS = 1024 }; /* random words at a time: 4 KiB of stack */
@@ -20,20 +21,13 @@ static rule make_rule(double p) {
   return (rule){.threshold = (uint32_t)(p * 4294967296.0), .scale = 1.0 / (1.0 - p)};
 }
 
-/* Global index of element 0: where the first dimension carries the rows of a micro-batch, element
- * numbers run through the whole mini-batch; else (first row, local index) tells them apart. */
-static uint64_t first_element(const gp_call *call) {
-  int64_t n = gp_meta_numel(call->out[0].meta);
-  const gp_step_block *step = call->step;
-  if (step->rows > 0 && n % step->rows == 0)
-    return (uint64_t)step->first_row * (uint64_t)(n / step->rows);
-  return (uint64_t)step->first_row << 32;
-}
-
 /* The words of n <= WORDS elements from position i of the run on. */
 static void draw(const gp_run *run, int64_t i, int64_t n, uint32_t *words) {
   const gp_step_block *step = run->call->step;
-  uint64_t element = first_element(run->call) + (uint64_t)(run->at + i);
+  const gp_meta *meta = run->call->out[0].meta;
+  const int64_t leading = meta->shape.rank > 0 ? meta->shape.dim[0] : 1;
+  uint64_t element = gp_first_element(step, leading, gp_meta_numel(meta));
+  element += (uint64_t)(run->at + i);
   gp_philox_words(step->seed, step->step, (uint32_t)run->call->attr->i[0], element, n, words);
 }
 

@@ -6,6 +6,7 @@
  * The step block is read here: a captured graph serves every step. */
 #include "device/cuda/kernel/philox.cuh"
 #include "ops/elementwise/map.cuh"
+#include "ops/elements.h"
 #include "ops/shape/boxes.cuh"
 
 /* Eight warps, as in map.cuh. Four such blocks on an SM have 64 KiB on the way, and 64 registers a thread:
@@ -23,14 +24,6 @@ static rule make_rule(const gp_attrs *attr) {
   return {(uint32_t)(p * 4294967296.0), 1.0 / (1.0 - p), (uint32_t)attr->i[0]};
 }
 
-/* As in dropout.c: where the first dimension carries the rows of a micro-batch, element numbers run
- * through the whole mini-batch; else (first row, local index) tells them apart. */
-static __device__ uint64_t first_element(const gp_step_block *step, int64_t n) {
-  if (step->rows > 0 && n % step->rows == 0)
-    return (uint64_t)step->first_row * (uint64_t)(n / step->rows);
-  return (uint64_t)step->first_row << 32;
-}
-
 static __device__ inline float times(float x, float scale) { return __fmul_rn(x, scale); }
 static __device__ inline double times(double x, double scale) { return __dmul_rn(x, scale); }
 
@@ -45,7 +38,7 @@ typedef struct draw {
 template <typename T> struct dropper {
   const T *x;
   T *y;
-  int64_t n;
+  int64_t n, leading; /* elements; the first dimension */
   rule r;
 
   __device__ T drop(T value, uint32_t word) const {
@@ -104,7 +97,7 @@ template <int LANES, typename T>
 static __global__ void __launch_bounds__(THREADS, BLOCKS)
     dropout_kernel(dropper<T> d, const gp_step_block *step, bool packed) {
   __shared__ draw stream; /* one thread makes the division */
-  if (threadIdx.x == 0) stream = {step->seed, step->step, first_element(step, d.n)};
+  if (threadIdx.x == 0) stream = {step->seed, step->step, gp_first_element(step, d.leading, d.n)};
   __syncthreads();
   if (packed && stream.first % LANES == 0)
     drop_share<LANES>(d, stream);
@@ -116,8 +109,9 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 template <typename T> static gp_status drop_as(gp_gpu *gpu, const gp_call *op, const void *x) {
   constexpr int lanes = gp_pack<T>::count;
-  const int64_t n = gp_numel_of(op->out[0].meta);
-  const dropper<T> d = {(const T *)x, (T *)op->out[0].data, n, make_rule(op->attr)};
+  const gp_meta *meta = op->out[0].meta;
+  const int64_t n = gp_numel_of(meta), leading = meta->shape.rank > 0 ? meta->shape.dim[0] : 1;
+  const dropper<T> d = {(const T *)x, (T *)op->out[0].data, n, leading, make_rule(op->attr)};
   const bool packed = gp_is_packed(d.x) && gp_is_packed(d.y);
   if (n == 0) return GP_OK;
   return GP_LAUNCH(gpu, (dropout_kernel<lanes, T>), gp_blocks(n / (4 * lanes) + 1, THREADS),

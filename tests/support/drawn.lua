@@ -1,0 +1,89 @@
+-- tests/support/drawn.lua - models that draw random numbers in every way, on any device.
+
+local gp = require "gpipe"
+local training = require "tests.support.training"
+
+local nn = gp.nn
+
+local drawn = {}
+
+-- ---- attention -----------------------------------------------------------------------------------
+
+local T = 8
+
+-- Attention with dropout in windows: `windows` of them belong to a row of the batch, or (0) three to
+-- all rows. With equal scores and the identity in place of values the output is what is kept. Each
+-- row returns what is kept of all its windows.
+local Windows = nn.class "Windows"
+function Windows:init(windows) self.windows, self.identity = windows, gp.zeros { T, T } end
+function Windows:forward(x)
+  local rows = x.shape[1]
+  local heads = self.windows > 0 and rows * self.windows or 3
+  local q = gp.zeros { heads, 2, T, T } + x:sum() * 0
+  local v = gp.where(gp.arange(1, T):reshape({ T, 1 }):eq(gp.arange(1, T)), 1.0, 0.0) + q
+  local y = gp.attention(q, q, v, { dropout = 0.5 })
+  if self.windows > 0 then return y:reshape { rows, -1 } end
+  return gp.zeros { rows, 1 } + y:reshape { 1, -1 }
+end
+
+-- What is kept of every head in three micro-batches of two rows, as text.
+local function kept_heads(windows, device)
+  local options = { chunks = 3, devices = { device }, seed = 4 }
+  local pipe <close> = gp.pipeline(nn.Sequential { Windows(windows) }, options)
+  local out, list = pipe:forward(gp.ones { 6, 1 }):to("cpu"), {}
+  for row = 1, 6, windows > 0 and 1 or 2 do
+    local heads = out[row]:reshape { -1, T * T }
+    for i = 1, heads.shape[1] do
+      local bits = {}
+      for j, value in ipairs(heads[i]:totable()) do bits[j] = value == 0 and "." or "x" end
+      list[#list + 1] = table.concat(bits)
+    end
+  end
+  return list
+end
+
+--- Check that no two heads of any micro-batch drop the same.
+function drawn.check_apart(device)
+  for windows = 0, 3 do
+    local seen, heads = {}, kept_heads(windows, device)
+    for i, bits in ipairs(heads) do
+      assert(not seen[bits], ("%d windows a row: heads %d and %s of %d drop the same"):format(
+        windows, i, seen[bits], #heads))
+      seen[bits] = i
+    end
+  end
+end
+
+-- Attention inside of windows, and across the batch.
+local Folded = nn.class "Folded"
+function Folded:init(across)
+  self.across, self.project = across, nn.Linear(T, T)
+end
+function Folded:forward(x)
+  local n, rows = self.project(x), x.shape[1]
+  local q = n:reshape(self.across and { 1, 1, rows, T } or { rows * 2, 1, 2, T // 4 })
+  return x + gp.attention(q, q, q, { dropout = 0.4 }):reshape { rows, T }
+end
+
+--- A training whose attention has dropout inside of rows and across them.
+function drawn.folded()
+  return {
+    model = function()
+      gp.seed(3)
+      return nn.Sequential { nn.Linear(5, T), Folded(), Folded(true), nn.Linear(T, 3) }
+    end,
+    x = gp.randn({ 11, 5 }, { seed = 1 }), y = gp.zeros({ 11 }, { dtype = "i64" }), loss = nn.CrossEntropyLoss(),
+  }
+end
+
+--- Pipelines of every kind for models of `layers` layers, all stages on one device.
+function drawn.pipelines(layers, device)
+  local cuts = { { layers }, { 2, layers - 2 }, { 1, 1, layers - 2 } }
+  local list = training.combinations { balance = cuts, chunks = 4 }
+  for _, options in ipairs(list) do
+    for s in ipairs(options.devices) do options.devices[s] = device end
+  end
+  return list
+end
+
+return drawn
