@@ -109,7 +109,7 @@ static const sample edges[] = {
     {GP_OP_attention_qkv, {.i = {2, 1, 2}}, {F3(1, 130, 384)}},
     {GP_OP_cross_entropy, NONE, {F2(3, 20011), I1(3)}},
     {GP_OP_cross_entropy, NONE, {F2(0, 7), I1(0)}},
-    {GP_OP_cross_entropy_dx, NONE, {F2(3, 20011), I1(3), F1(3), F1(3)}},
+    {GP_OP_cross_entropy_dx, NONE, {F2(3, 20011), I1(3), P2(3, 2), F1(3)}},
     {GP_OP_cross_entropy_count, ATTR(1, 2), {I1(100003)}},
     {GP_OP_cross_entropy_count, ATTR(1, 2), {I1(0)}},
     {GP_OP_mse, NONE, {F1(100003), F1(100003)}},

@@ -55,7 +55,10 @@ static gp_status check_smoothing(const gp_sig *sig) {
 
 static const char *const roles[] = {"logits", "ids"};
 
-/* logits [.., V], ids [..] -> losses [..] and lse [..], the log of the sum of exponentials. */
+/* What the gradient needs of a row: see row_loss. */
+static gp_shape stats_of(const gp_shape *logits) { return gp_shape_with_last(logits, 2); }
+
+/* logits [.., V], ids [..] -> losses [..] and stats [.., 2]. */
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, roles, 1));
   GP_TRY(gp_operand_ids(sig, roles, 1));
@@ -63,11 +66,13 @@ static gp_status infer(gp_sig *sig) {
   GP_TRY(check_smoothing(sig));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
   GP_TRY(gp_operand_shape(sig, roles, 1, &rows, 0));
-  for (int k = 0; k < 2; k++) GP_TRY(gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &rows));
-  return GP_OK;
+  const gp_dtype wide = gp_infer_wide(sig->in[0]->dtype);
+  const gp_shape stats = stats_of(&sig->in[0]->shape);
+  GP_TRY(gp_infer_out(sig, wide, &rows));
+  return gp_infer_out(sig, wide, &stats);
 }
 
-/* lse is kept and not the softmax: one value a row instead of V. */
+/* Stats are kept and not the softmax: two values a row instead of V. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   if (!v->need[0] || v->dout[0] == GP_NONE) return GP_OK;
@@ -106,9 +111,9 @@ const gp_op_def gp_def_cross_entropy = {
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
-static const char *const dx_roles[] = {"logits", "ids", "lse", "gradient"};
+static const char *const dx_roles[] = {"logits", "ids", "stats", "gradient"};
 
-/* logits, ids, lse, gradient of each row's loss -> gradient of the logits [.., V]. */
+/* logits, ids, stats, gradient of each row's loss -> gradient of the logits [.., V]. */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operands_float(sig, dx_roles, 1));
   GP_TRY(gp_operands_wide(sig, dx_roles, 4 | 8, 0));
@@ -116,7 +121,9 @@ static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
   GP_TRY(check_smoothing(sig));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
-  for (int i = 1; i < 4; i++) GP_TRY(gp_operand_shape(sig, dx_roles, i, &rows, 0));
+  const gp_shape stats = stats_of(&sig->in[0]->shape);
+  for (int i = 1; i < 4; i++)
+    GP_TRY(gp_operand_shape(sig, dx_roles, i, i == 2 ? &stats : &rows, 0));
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 

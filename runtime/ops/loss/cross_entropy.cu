@@ -1,7 +1,7 @@
 /* ops/loss/cross_entropy.cu - see cross_entropy.c: losses of rows of logits, and their gradients.
  *
  * Logits are the largest value of a language model: the forward pass reads them once, the backward pass
- * reads and writes them once. Loss and lse of half logits are f32. */
+ * reads and writes them once. Loss and stats of half logits are f32. */
 #include "ops/ids.cuh"
 #include "ops/long_rows.cuh"
 #include "ops/short_rows.cuh"
@@ -11,27 +11,28 @@
 template <typename T> struct losses {
   const T *x;
   gp_ids ids;
-  void *loss, *lse;
-  gp_dtype dtype; /* of loss and lse */
+  void *loss, *stats;
+  gp_dtype dtype; /* of loss and stats */
   int64_t rows, n;
   double smoothing;
   bool paired;
 };
 
-/* nll = log(sum exp(x - top)) + top - x[class]; the parts in this order keep their digits. total: the
- * sum of all logits. */
+/* nll = log(sum exp(x - top)) + top - x[class]; the parts in this order keep their digits, and so do they
+ * apart: added, a large logit would swallow the log. below: the sum of top - x over all logits. */
 template <typename T>
 static __device__ void put_loss(const losses<T> &a, int64_t row, gp_online<gp_compute<T>> o,
-                                gp_compute<T> total) {
+                                gp_compute<T> below) {
   typedef gp_compute<T> A;
   const A rest = gp_log(o.sum), smoothing = (A)a.smoothing;
   const int64_t id = gp_id_check(a.ids, row, true);
   A loss = 0;
   if (id >= 0) loss = rest + (o.top - gp_load(a.x[row * a.n + id]));
   if (id >= 0 && smoothing != 0)
-    loss = (1 - smoothing) * loss + smoothing * (rest + (o.top - total / (A)a.n));
+    loss = (1 - smoothing) * loss + smoothing * (rest + below / (A)a.n);
   gp_put(a.loss, a.dtype, row, loss);
-  gp_put(a.lse, a.dtype, row, o.top + rest);
+  gp_put(a.stats, a.dtype, 2 * row, o.top);
+  gp_put(a.stats, a.dtype, 2 * row + 1, o.sum);
 }
 
 template <typename T, int E>
@@ -39,7 +40,7 @@ static __global__ void GP_SHORT_BOUNDS(T, E) losses_short(losses<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
-  A x[E], total = 0;
+  A x[E], below = 0;
   gp_lanes_read<T>(x, a.x + row * a.n, (int)a.n, a.paired, (A)-INFINITY);
   const A top = gp_lanes_max(x);
   if (a.smoothing != 0) {
@@ -47,14 +48,27 @@ static __global__ void GP_SHORT_BOUNDS(T, E) losses_short(losses<T> a) {
 #pragma unroll
     for (int e = 0; e < E; e++) {
       A *lane = e % 2 ? &odd : &even;
-      if (gp_lane_at(e) < (int)a.n) *lane = gp_plus(*lane, x[e]);
+      if (gp_lane_at(e) < (int)a.n) *lane = gp_plus(*lane, top - x[e]);
     }
-    total = gp_lanes_sum(even, odd);
+    below = gp_lanes_sum(even, odd);
   }
 #pragma unroll
   for (int e = 0; e < E; e++) x[e] = gp_exp_of<T>(x[e] - top);
   const gp_online<A> o = {top, gp_lanes_total(x)};
-  if (threadIdx.x == 0) put_loss(a, row, o, total);
+  if (threadIdx.x == 0) put_loss(a, row, o, below);
+}
+
+/* Sum of top - x over a row, as a pass of its own: without smoothing nobody asks for it. */
+template <typename T>
+static __device__ gp_compute<T> long_below(const gp_long_row<T> &x, gp_compute<T> top) {
+  gp_compute<T> below = 0;
+  for (int i = 0; i < gp_long_count(x); i++) {
+    const gp_pack<T> group = gp_long_read(x, i, T());
+#pragma unroll
+    for (int k = 0; k < gp_pack<T>::count; k++)
+      if (gp_long_at(x, i, k) < x.n) below = gp_plus(below, top - gp_load(group.at[k]));
+  }
+  return gp_block_sum(below);
 }
 
 template <typename T> static __global__ void losses_long(losses<T> a) {
@@ -63,19 +77,11 @@ template <typename T> static __global__ void losses_long(losses<T> a) {
   const T least = gp_store<T>(-INFINITY);
   const gp_long_row<T> x = gp_long_row_of<T>(a.x + row * a.n, a.n, NULL);
   gp_online<A> o = {(A)-INFINITY, 0};
-  A total = 0;
 #pragma unroll 2
-  for (int i = 0; i < gp_long_count(x); i++) {
-    const gp_pack<T> group = gp_long_read(x, i, least);
-    gp_online_add(&o, group);
-    if (a.smoothing == 0) continue;
-#pragma unroll
-    for (int k = 0; k < gp_pack<T>::count; k++)
-      if (gp_long_at(x, i, k) < a.n) total = gp_plus(total, gp_load(group.at[k]));
-  }
+  for (int i = 0; i < gp_long_count(x); i++) gp_online_add(&o, gp_long_read(x, i, least));
   o = gp_online_join<T>(o);
-  total = gp_block_sum(total);
-  if (threadIdx.x == 0) put_loss(a, row, o, total);
+  const A below = a.smoothing == 0 ? A(0) : long_below(x, o.top);
+  if (threadIdx.x == 0) put_loss(a, row, o, below);
 }
 
 /* The ids with the one that attributes say is ignored. */
@@ -97,7 +103,7 @@ template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *c
   const gp_arg *in = call->op.in, *out = call->op.out;
   losses<T> a = {};
   a.x = (const T *)in[0].data, a.ids = targets_of(call);
-  a.loss = out[0].data, a.lse = out[1].data, a.dtype = out[0].meta->dtype;
+  a.loss = out[0].data, a.stats = out[1].data, a.dtype = out[0].meta->dtype;
   a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
   a.smoothing = call->op.attr->f[0];
   a.paired = gp_is_paired<T>(a.x, a.n);
@@ -115,7 +121,7 @@ const gp_gpu_kernel gp_gpu_cross_entropy = {run, NULL};
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
-/* One value a row, of any layout. */
+/* What there is one or two of a row, of any layout. */
 struct row_values {
   const void *data;
   gp_dtype dtype;
@@ -127,14 +133,14 @@ template <typename T> struct gradients {
   gp_strides x_rows;
   int64_t x_step; /* between the logits of a row */
   gp_ids ids;
-  row_values lse, dloss;
+  row_values stats, dloss;
   T *dx;
   int64_t rows, n;
   double smoothing;
 };
 
-template <typename A> static __device__ A row_value(const row_values &v, int64_t row) {
-  return gp_get<A>(v.data, v.dtype, gp_offset_of(v.at, row));
+template <typename A> static __device__ A row_value(const row_values &v, int64_t i) {
+  return gp_get<A>(v.data, v.dtype, gp_offset_of(v.at, i));
 }
 
 /* A group of the row whose elements may lie x_step apart. */
@@ -150,15 +156,18 @@ static __device__ gp_pack<T> logits_of(const gp_long_row<T> &x, int i, int64_t s
   return group;
 }
 
-/* d logits = dloss (softmax - target), the target being smoothed one-hot. A block has one row for each
+/* d logits = dloss (softmax - target), the target being smoothed one-hot. What all classes share is
+ * multiplied before. A block has one row for each
  * threadIdx.y; elements do not meet, so long and short rows are the same here. */
 template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= a.rows) return;
   const int64_t id = gp_id_check(a.ids, row, threadIdx.x == 0);
-  const A lse = row_value<A>(a.lse, row), d = row_value<A>(a.dloss, row);
+  const A top = row_value<A>(a.stats, 2 * row), sum = row_value<A>(a.stats, 2 * row + 1);
+  const A d = row_value<A>(a.dloss, row), share = d / sum;
   const A smoothing = (A)a.smoothing, even = smoothing / (A)a.n;
+  const A each = d * even, hit = d * (even + (1 - smoothing));
   const gp_long_row<T> x = gp_long_row_of<T>(a.x + gp_offset_of(a.x_rows, row), a.n, NULL);
   const gp_long_row<T> dx = gp_long_row_of<T>(a.dx + row * a.n, a.n, NULL);
 #pragma unroll 2
@@ -167,9 +176,9 @@ template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
     if (id >= 0) group = logits_of(x, i, a.x_step);
 #pragma unroll
     for (int k = 0; k < gp_pack<T>::count; k++) {
-      A p = gp_exp_of<T>(gp_load(group.at[k]) - lse) - even;
-      if (gp_long_at(x, i, k) == id) p -= 1 - smoothing;
-      group.at[k] = gp_store<T>(id < 0 ? 0 : d * p);
+      const A part = share * gp_exp_of<T>(gp_load(group.at[k]) - top);
+      const A target = gp_long_at(x, i, k) == id ? hit : each;
+      group.at[k] = gp_store<T>(id < 0 ? 0 : part - target);
     }
     gp_long_write(dx, i, group);
   }
@@ -186,7 +195,7 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   gradients<T> a = {};
   a.x = (const T *)in[0].data, a.x_rows = gp_strides_of(x, last);
   a.x_step = x->shape.dim[last] > 1 ? x->stride[last] : 1;
-  a.ids = targets_of(call), a.lse = row_values_of(&in[2]), a.dloss = row_values_of(&in[3]);
+  a.ids = targets_of(call), a.stats = row_values_of(&in[2]), a.dloss = row_values_of(&in[3]);
   a.dx = (T *)call->op.out[0].data;
   a.rows = gp_rows_of(x), a.n = gp_width_of(x), a.smoothing = call->op.attr->f[0];
   if (a.rows == 0) return GP_OK;

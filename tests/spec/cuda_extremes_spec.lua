@@ -1,0 +1,38 @@
+-- tests/spec/cuda_extremes_spec.lua - losses and layers at the ends of what a dtype holds, on GPUs.
+
+local extremes = require "tests.support.extremes"
+local gpu = require "tests.support.gpu"
+
+local on_gpu = gpu.spec(it)
+local DEVICE, BOUND = "cuda:0", 5e-7
+local WIDTHS = { 3, 300, 1500, 1600 } -- a warp's and a block's rows, of neighbours and spread ones
+
+describe("cross entropy on a GPU", function()
+  on_gpu("does not change by a bit with an offset that all logits have", function()
+    for _, width in ipairs(WIDTHS) do
+      for _, smoothing in ipairs { 0, 0.1 } do
+        local case = { device = DEVICE, width = width, smoothing = smoothing }
+        extremes.check_offsets(case, { 1e3, -1e7 })
+      end
+    end
+  end)
+
+  on_gpu("spreads the gradient evenly over equal logits of any size", function()
+    for _, width in ipairs(WIDTHS) do
+      for _, smoothing in ipairs { 0, 0.1 } do
+        local case = { device = DEVICE, width = width, smoothing = smoothing, bound = BOUND }
+        for _, value in ipairs { 3e38, -1e30 } do extremes.check_equal(case, value) end
+      end
+    end
+  end)
+
+  -- Rounded to bf16 (8 bits) and f16 (11 bits) on the way back.
+  on_gpu("does so in halves", function()
+    for _, width in ipairs(WIDTHS) do
+      local case = { device = DEVICE, width = width, precision = "bf16", bound = 1 / 256 }
+      for _, value in ipairs { 3e38, -1e30 } do extremes.check_equal(case, value) end
+      case = { device = DEVICE, width = width, precision = "f16", bound = 1 / 2048 }
+      for _, value in ipairs { 6e4, -6e4 } do extremes.check_equal(case, value) end
+    end
+  end)
+end)
