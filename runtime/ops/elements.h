@@ -1,9 +1,9 @@
-/* ops/elements.h - how the elements of a micro-batch are numbered for random numbers, on every device.
+/* ops/elements.h - how elements of a micro-batch are numbered for random numbers, on every device.
  *
- * A random word is a function of (seed, step, number of the op, element). Where the first dimension carries the
- * rows of the micro-batch, elements are numbered through the whole mini-batch, so that the words do not depend on
- * how it is split. Where it does not, there is no such number: (first row, local index) still gives every
- * micro-batch words of its own. */
+ * A random word is a function of (seed, step, number of the op, element). Where the first dimension
+ * carries the rows of the micro-batch, elements are numbered through the whole mini-batch, so that
+ * the words do not depend on how it is split. Where it does not, there is no such number: (first
+ * row, local index) still gives every micro-batch words of its own. */
 #ifndef GP_OPS_ELEMENTS_H
 #define GP_OPS_ELEMENTS_H
 

@@ -2,6 +2,7 @@
  * write a slot. */
 #include "base/random/philox.h"
 #include "op_support.h"
+#include "ops/elements.h"
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
@@ -128,7 +129,7 @@ TEST(a_value_that_does_not_carry_rows_is_drawn_by_first_row_and_local_index) {
   call.in[0] = (gp_arg){gp_tensor_data(x), gp_tensor_meta(x)};
   call.out[0] = (gp_arg){gp_tensor_data(y), gp_tensor_meta(y)};
   CHECK_STATUS(run_pieces(&call, &gp_op_get(GP_OP_dropout)->cpu, 0), GP_OK);
-  gp_philox_words(9, 2, 6, UINT64_C(3) << 32, 37, words);
+  gp_philox_words(9, 2, 6, UINT64_C(3) << GP_LOCAL_BITS, 37, words);
   for (int64_t i = 0; i < 37; i++)
     CHECK((gp_tensor_get_double(y, i) != 0) == (words[i] >= 0x80000000u));
   gp_tensor_free(x), gp_tensor_free(y);

@@ -18,8 +18,8 @@ template <typename T> struct losses {
   bool paired;
 };
 
-/* nll = log(sum exp(x - top)) + top - x[class]; the parts in this order keep their digits, and so do they
- * apart: added, a large logit would swallow the log. below: the sum of top - x over all logits. */
+/* nll = log(sum exp(x - top)) + top - x[class]; the parts in this order keep their digits, and so do
+ * they apart: added, a large logit would swallow the log. below: the sum of top - x over all logits. */
 template <typename T>
 static __device__ void put_loss(const losses<T> &a, int64_t row, gp_online<gp_compute<T>> o,
                                 gp_compute<T> below) {
