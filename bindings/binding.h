@@ -2,7 +2,12 @@
  *
  * Bindings check arguments, make one call and push the result; policy lives in lua/. Checks raise
  * with longjmp, so they come before anything is acquired; what is acquired goes straight into a box
- * that the collector knows. Functions here that raise do so at the line of the user's code. */
+ * that the collector knows. Functions here that raise do so at the line of the user's code.
+ *
+ * Whatever makes an object in Lua (a box, a table, a string) may run the collector, and with it a
+ * finalizer of the script that frees a tensor or closes a pipeline. So a binding makes its outputs
+ * first and looks at its inputs last; what it must know earlier it copies (gp_lua_check_meta) or
+ * holds by a reference that the script cannot reach (gp_lua_check_tensor, gp_lua_push_params). */
 #ifndef GP_BINDING_H
 #define GP_BINDING_H
 
@@ -77,16 +82,14 @@ void gp_lua_collect_when_due(lua_State *L);
 /* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.
  * Collects garbage first when the runtime holds more than the adaptive limit. */
 gp_box *gp_lua_new_box(lua_State *L);
-/* Push a box with another reference to `tensor` (borrowed). */
+/* Push a box with another reference to `tensor`, borrowed from what no finalizer can free. */
 void gp_lua_push_tensor(lua_State *L, gp_tensor *tensor);
-void gp_lua_push_param(lua_State *L, gp_param *param);
-/* Push a value of a trace (retained). */
-void gp_lua_push_ref(lua_State *L, gp_trace *trace, gp_ref ref);
 /* Give back what the box holds; it is freed then. */
 void gp_box_clear(gp_box *box);
 
 gp_box *gp_lua_to_box(lua_State *L, int index); /* NULL where it is not a tensor */
-const gp_meta *gp_box_meta(const gp_box *box);  /* of a box that is not freed */
+/* Of a box that is not freed; valid until the next object is made in Lua. */
+const gp_meta *gp_box_meta(const gp_box *box);
 /* What an op applied now sees: of a parameter, maybe that of a model in halves. */
 gp_dtype gp_lua_dtype(lua_State *L, const gp_box *box);
 bool gp_meta_is_dense(const gp_meta *meta); /* row-major without gaps, whatever the offset */
@@ -107,11 +110,16 @@ int gp_lua_bad_value(lua_State *L, int index, const char *who, const char *wante
 gp_box *gp_lua_check_box(lua_State *L, int index, const char *who);
 /* A box whose elements can be read now. Errors: a value of a trace, a freed one. */
 gp_box *gp_lua_check_known(lua_State *L, int index, const char *who);
-/* The real tensor behind a known box: of a parameter its value. A new reference is pushed as a box
- * when it is a parameter, so that it lives as long as the call. */
+/* A copy of dtype, shape and strides. Errors: not a tensor, a freed one. */
+gp_meta gp_lua_check_meta(lua_State *L, int index, const char *who);
+/* The real tensor behind a known box: of a parameter its value. It is pushed in a box of its own, so
+ * that it lives as long as the call whatever the script's finalizers free. */
 gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who);
-/* The same on the host: where it lies on a GPU, a copy takes its place on the stack. */
+/* The same, on the host: of a tensor on a GPU a copy. */
 gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who);
+/* The same tensor without a box of its own, for single elements: valid until the next object is made
+ * in Lua. Only of a parameter the value is pushed. */
+gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who);
 int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, int64_t high);
 double gp_lua_check_number(lua_State *L, int index, const char *who);
 /* 1-based or negative position among `size` -> 0-based. */
@@ -151,8 +159,8 @@ void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape);
 void gp_lua_promote(lua_State *L, int index, const char *who, gp_dtype dtype);
 /* Make both operands tensors: a number takes the dtype of the other. */
 void gp_lua_check_operands(lua_State *L, int a, int b, const char *who);
-/* Write the value at `from` (tensor, number or nested table) into `to`, broadcast and converted;
- * `who` is the function. */
+/* Write the value at `from` (tensor, number or nested table) into `to` (held by the caller), broadcast
+ * and converted; `who` is the function. */
 void gp_lua_copy_into(lua_State *L, gp_tensor *to, int from, const char *who);
 /* Push a tensor built from a number, boolean or nested table. dtype GP_DTYPE_COUNT: f32, or bool
  * where the first value is a boolean. */

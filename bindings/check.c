@@ -24,25 +24,34 @@ gp_box *gp_lua_check_known(lua_State *L, int index, const char *who) {
   return box;
 }
 
-/* The value of a parameter may be replaced while the call runs; the box pushed here keeps it. */
+gp_meta gp_lua_check_meta(lua_State *L, int index, const char *who) {
+  return *gp_box_meta(gp_lua_check_box(L, index, who));
+}
+
+/* The box is made before the argument is looked at: making it may free what the argument holds. */
 gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who) {
+  index = lua_absindex(L, index);
+  gp_box *held = gp_lua_new_box(L);
   gp_box *box = gp_lua_check_known(L, index, who);
-  if (box->tensor) return box->tensor;
-  gp_box *value = gp_lua_new_box(L);
-  gp_status status = gp_param_value(box->param, &value->tensor);
+  if (box->tensor) return held->tensor = gp_tensor_retain(box->tensor);
+  gp_status status = gp_param_value(box->param, &held->tensor);
   if (status != GP_OK) gp_lua_fail(L, status);
-  return value->tensor;
+  return held->tensor;
 }
 
 gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who) {
   gp_tensor *tensor = gp_lua_check_tensor(L, index, who);
   if (gp_tensor_is_host(tensor)) return tensor;
-  index = lua_absindex(L, index);
-  gp_box *box = gp_lua_new_box(L);
-  gp_status status = gp_tensor_move(tensor, "cpu", &box->tensor);
+  gp_box *here = gp_lua_new_box(L);
+  gp_status status = gp_tensor_move(tensor, "cpu", &here->tensor);
   if (status != GP_OK) gp_lua_fail(L, status);
-  lua_replace(L, index);
-  return box->tensor;
+  lua_remove(L, -2);
+  return here->tensor;
+}
+
+gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who) {
+  gp_box *box = gp_lua_check_known(L, index, who);
+  return box->tensor ? box->tensor : gp_lua_check_tensor(L, index, who);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */

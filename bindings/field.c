@@ -39,17 +39,17 @@ void gp_lua_set_int(lua_State *L, const char *name, int64_t value) {
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* Push memory for the list at `index`: one element more than it has, since 0 bytes are no memory. */
-static void *push_array(lua_State *L, int index, size_t item, int *count) {
+static int check_list(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TTABLE);
   size_t n = lua_rawlen(L, index);
   luaL_argcheck(L, n < INT32_MAX, index, "the list is too long");
-  *count = (int)n;
-  return lua_newuserdatauv(L, (n + 1) * item, 0);
+  return (int)n;
 }
 
+/* One element more than the list has, since 0 bytes are no memory. */
 int32_t *gp_lua_push_ints(lua_State *L, int index, const char *who, int *count) {
-  int32_t *values = push_array(L, index, sizeof *values, count);
+  *count = check_list(L, index);
+  int32_t *values = lua_newuserdatauv(L, ((size_t)*count + 1) * sizeof *values, 0);
   for (int i = 0; i < *count; i++) {
     lua_rawgeti(L, index, i + 1);
     values[i] = (int32_t)gp_lua_check_int(L, lua_gettop(L), who, 0, INT32_MAX);
@@ -64,12 +64,37 @@ gp_param *gp_lua_check_param(lua_State *L, int index, const char *who) {
   return box->param;
 }
 
+/* Parameters that a call holds: a finalizer of the script may free theirs meanwhile. */
+typedef struct held_params {
+  int count; /* those that are retained */
+  gp_param *param[];
+} held_params;
+
+static int held_params_free(lua_State *L) {
+  held_params *held = lua_touserdata(L, 1);
+  while (held->count > 0) gp_param_free(held->param[--held->count]);
+  return 0;
+}
+
+static held_params *push_held_params(lua_State *L, int count) {
+  held_params *held = lua_newuserdatauv(L, sizeof *held + (size_t)count * sizeof(gp_param *), 0);
+  held->count = 0;
+  if (luaL_newmetatable(L, "gpipe.HeldParams")) {
+    lua_pushcfunction(L, held_params_free);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return held;
+}
+
 gp_param **gp_lua_push_params(lua_State *L, int index, const char *who, int *count) {
-  gp_param **params = push_array(L, index, sizeof *params, count);
+  *count = check_list(L, index);
+  held_params *held = push_held_params(L, *count);
   for (int i = 0; i < *count; i++) {
     lua_rawgeti(L, index, i + 1);
-    params[i] = gp_lua_check_param(L, lua_gettop(L), who);
+    held->param[i] = gp_param_retain(gp_lua_check_param(L, lua_gettop(L), who));
+    held->count = i + 1;
     lua_pop(L, 1);
   }
-  return params;
+  return held->param;
 }

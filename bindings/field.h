@@ -17,11 +17,12 @@ void gp_lua_set_number(lua_State *L, const char *name, double value);
 void gp_lua_set_int(lua_State *L, const char *name, int64_t value);
 
 /* Push memory that holds the elements of the list at `index`; it lives as long as it is on the
- * stack. Integers are 0..INT32_MAX; parameters are borrowed from the list. */
+ * stack. Integers are 0..INT32_MAX; parameters are retained, the memory is their owner. */
 int32_t *gp_lua_push_ints(lua_State *L, int index, const char *who, int *count);
 gp_param **gp_lua_push_params(lua_State *L, int index, const char *who, int *count);
 
-/* The parameter at `index`: a plain tensor has no gradient and no stage, so it is refused. */
+/* The parameter at `index`, borrowed until the next object is made in Lua. A plain tensor has no
+ * gradient and no stage, so it is refused. */
 gp_param *gp_lua_check_param(lua_State *L, int index, const char *who);
 
 #endif

@@ -575,6 +575,8 @@ typedef struct gp_plan_spec {
  * GP_ESCHEDULE where the schedule does not fit the pipeline; those of the gradient rules. */
 gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
 void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
+/* Whether the pipeline has this plan; only the address is looked at. */
+bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
 /* The bytes that the runs of such a plan would take on each device, with this mode: bytes[devices of the
  * pipeline]. Nothing is taken or kept. Ownership and errors: as above. */
 gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_checkpoint checkpoint,

@@ -64,15 +64,17 @@ static int gather_windows(lua_State *L) {
 static int join_bytes(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   size_t count = lua_rawlen(L, 1);
+  gp_box *joined = gp_lua_new_box(L);
   gp_tensor **parts = lua_newuserdatauv(L, (count + 1) * sizeof *parts, 0);
-  for (size_t i = 0; i < count; i++) {
-    lua_rawgeti(L, 1, (lua_Integer)i + 1); /* the list keeps the tensor alive */
+  for (size_t i = 0; i < count; i++) { /* nothing is made in Lua from here on */
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
     gp_box *box = gp_lua_check_box(L, -1, "join_bytes: a part");
     if (!box->tensor) gp_lua_bad_value(L, lua_gettop(L), "join_bytes: a part", "a u8 tensor");
     parts[i] = box->tensor;
     lua_pop(L, 1);
   }
-  gp_status status = gp_data_join(parts, count, &gp_lua_new_box(L)->tensor);
+  gp_status status = gp_data_join(parts, count, &joined->tensor);
+  lua_pop(L, 1);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 

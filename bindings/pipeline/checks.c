@@ -27,7 +27,6 @@ static void push_list(lua_State *L, const int32_t *numbers, size_t count) {
 /* schedule:limit{capacity, versions, buffers, peak_live = {per device}} -> true, or nil, text, check,
  * device, position */
 static int schedule_limit(lua_State *L) {
-  const gp_schedule *s = gp_lua_check_schedule(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   gp_schedule_limits limits = {.capacity = (int)gp_lua_int_field(L, 2, "capacity", -1),
                                .versions = (int)gp_lua_int_field(L, 2, "versions", -1),
@@ -35,10 +34,11 @@ static int schedule_limit(lua_State *L) {
   if (lua_getfield(L, 2, "peak_live") != LUA_TNIL) {
     int count;
     limits.peak_live = gp_lua_push_ints(L, lua_gettop(L), "verify: peak_live", &count);
-    luaL_argcheck(L, count == gp_schedule_device_count(s), 2, "one peak_live for each device");
+    luaL_argcheck(L, count == gp_schedule_device_count(gp_lua_check_schedule(L, 1)), 2,
+                  "one peak_live for each device");
   }
   gp_schedule_fault fault = {0};
-  gp_status status = gp_schedule_limit(s, &limits, &fault);
+  gp_status status = gp_schedule_limit(gp_lua_check_schedule(L, 1), &limits, &fault);
   if (status == GP_ESCHEDULE) return gp_lua_push_fault(L, &fault);
   if (status != GP_OK) return gp_lua_fail(L, status);
   lua_pushboolean(L, 1);
@@ -58,22 +58,22 @@ static int schedule_capacity(lua_State *L) {
 /* schedule:peaks() -> {per device}, {stage after stage, copy after copy} */
 static int schedule_peaks(lua_State *L) {
   const gp_schedule *s = gp_lua_check_schedule(L, 1);
-  size_t devices = (size_t)gp_schedule_device_count(s);
-  int32_t *device = push_memory(L, devices), *stage = push_memory(L, holder_count(s));
-  gp_status status = gp_schedule_peaks(s, device, stage);
+  size_t devices = (size_t)gp_schedule_device_count(s), holders = holder_count(s);
+  int32_t *device = push_memory(L, devices), *stage = push_memory(L, holders);
+  gp_status status = gp_schedule_peaks(gp_lua_check_schedule(L, 1), device, stage);
   if (status != GP_OK) return gp_lua_fail(L, status);
   push_list(L, device, devices);
-  push_list(L, stage, holder_count(s));
+  push_list(L, stage, holders);
   return 2;
 }
 
 /* schedule:versions() -> {stage after stage, copy after copy} */
 static int schedule_versions(lua_State *L) {
-  const gp_schedule *s = gp_lua_check_schedule(L, 1);
-  int32_t *live = push_memory(L, holder_count(s));
-  gp_status status = gp_schedule_versions(s, live);
+  size_t holders = holder_count(gp_lua_check_schedule(L, 1));
+  int32_t *live = push_memory(L, holders);
+  gp_status status = gp_schedule_versions(gp_lua_check_schedule(L, 1), live);
   if (status != GP_OK) return gp_lua_fail(L, status);
-  push_list(L, live, holder_count(s));
+  push_list(L, live, holders);
   return 1;
 }
 
@@ -81,11 +81,12 @@ static int schedule_versions(lua_State *L) {
 static int schedule_slots(lua_State *L) {
   const gp_schedule *s = gp_lua_check_schedule(L, 1);
   size_t cells = (size_t)gp_schedule_stage_count(s) * (size_t)gp_schedule_micro_count(s);
-  int32_t *slot = push_memory(L, cells), *count = push_memory(L, holder_count(s));
-  gp_status status = gp_schedule_slots(s, slot, count);
+  size_t holders = holder_count(s);
+  int32_t *slot = push_memory(L, cells), *count = push_memory(L, holders);
+  gp_status status = gp_schedule_slots(gp_lua_check_schedule(L, 1), slot, count);
   if (status != GP_OK) return gp_lua_fail(L, status);
   push_list(L, slot, cells);
-  push_list(L, count, holder_count(s));
+  push_list(L, count, holders);
   return 2;
 }
 

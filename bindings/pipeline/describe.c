@@ -5,39 +5,42 @@
 
 /* p:row(plan, device) -> the lowered schedule of a device as text */
 static int plan_row(lua_State *L) {
-  gp_lua_check_pipeline(L);
-  const gp_plan *plan = gp_lua_check_plan(L, 2);
-  int device = (int)gp_lua_check_int(L, 3, "row: the device", 0, INT32_MAX);
+  int device =
+      (int)gp_lua_check_int(L, 3, "row: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
   luaL_Buffer buffer;
-  size_t length = gp_plan_print(plan, device, NULL, 0);
-  gp_plan_print(plan, device, luaL_buffinitsize(L, &buffer, length + 1), length + 1);
+  size_t length = gp_plan_print(gp_lua_check_plan(L, 2), device, NULL, 0);
+  char *text = luaL_buffinitsize(L, &buffer, length + 1);
+  gp_plan_print(gp_lua_check_plan(L, 2), device, text, length + 1);
   luaL_pushresultsize(&buffer, length);
   return 1;
 }
 
+/* Push the table of an edge. What the plan lends is read after the tables are made, its label last. */
+static void push_edge(lua_State *L, int e) {
+  gp_edge_info info;
+  lua_createtable(L, 0, 6);
+  lua_newtable(L);
+  gp_plan_edge_info(gp_lua_check_plan(L, 2), e, &info);
+  for (int r = 0; r < info.to_count; r++) {
+    lua_pushinteger(L, info.to[r]);
+    lua_rawseti(L, -2, r + 1);
+  }
+  lua_setfield(L, -2, "to");
+  lua_pushboolean(L, info.backward);
+  lua_setfield(L, -2, "backward");
+  gp_lua_set_int(L, "from", info.from);
+  gp_lua_set_int(L, "slots", info.slots);
+  gp_lua_set_int(L, "bytes", (int64_t)info.bytes);
+  lua_pushstring(L, info.label);
+  lua_setfield(L, -2, "label");
+}
+
 /* p:edges(plan) -> {{label, from, to = {...}, backward, slots, bytes}, ...}; stages from 0 */
 static int plan_edges(lua_State *L) {
-  gp_lua_check_pipeline(L);
-  const gp_plan *plan = gp_lua_check_plan(L, 2);
-  int count = gp_plan_edge_count(plan);
+  int count = gp_plan_edge_count(gp_lua_check_plan(L, 2));
   lua_createtable(L, count, 0);
   for (int e = 0; e < count; e++) {
-    gp_edge_info info;
-    gp_plan_edge_info(plan, e, &info);
-    lua_createtable(L, 0, 6);
-    lua_pushstring(L, info.label);
-    lua_setfield(L, -2, "label");
-    lua_pushboolean(L, info.backward);
-    lua_setfield(L, -2, "backward");
-    gp_lua_set_int(L, "from", info.from);
-    gp_lua_set_int(L, "slots", info.slots);
-    gp_lua_set_int(L, "bytes", (int64_t)info.bytes);
-    lua_createtable(L, info.to_count, 0);
-    for (int r = 0; r < info.to_count; r++) {
-      lua_pushinteger(L, info.to[r]);
-      lua_rawseti(L, -2, r + 1);
-    }
-    lua_setfield(L, -2, "to");
+    push_edge(L, e);
     lua_rawseti(L, -2, e + 1);
   }
   return 1;
@@ -46,7 +49,6 @@ static int plan_edges(lua_State *L) {
 /* p:stage(plan, stage, copy) -> {versions, kept, recomputed, carried, kept_bytes, recomputed_bytes,
  * carried_bytes} */
 static int plan_stage(lua_State *L) {
-  gp_lua_check_pipeline(L);
   gp_stage_info info;
   gp_plan_stage_info(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
                      (int)luaL_checkinteger(L, 4), &info);
@@ -65,7 +67,6 @@ static int plan_stage(lua_State *L) {
 static int plan_cost(lua_State *L) {
   static const char *const letters[] = {"F", "B", "I", "W", "R", "U", "C", "P", NULL};
   double flop, bytes;
-  gp_lua_check_pipeline(L);
   gp_plan_cost(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
                (gp_act)luaL_checkoption(L, 4, NULL, letters), &flop, &bytes);
   lua_pushnumber(L, flop);

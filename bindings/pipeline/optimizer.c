@@ -13,13 +13,6 @@ typedef struct optimizer_box {
 
 /* ---- check --------------------------------------------------------------------------------- */
 
-/* After __gc, which a script can call by hand, the box is empty. */
-static optimizer_box *check_optimizer(lua_State *L) {
-  optimizer_box *box = luaL_checkudata(L, 1, OPTIMIZER);
-  if (!box->optimizer) gp_lua_error(L, "optimizer: it was freed, expected a live one");
-  return box;
-}
-
 /* {lr, weight_decay, momentum, nesterov, beta1, beta2, eps}; what is absent is 0 */
 static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
   luaL_checktype(L, index, LUA_TTABLE);
@@ -51,6 +44,7 @@ const gp_optim_hyper *gp_lua_push_hyper(lua_State *L, int optimizer, int list) {
   return hyper;
 }
 
+/* After __gc, which a script can call by hand, the box is empty. */
 gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index) {
   optimizer_box *box = luaL_checkudata(L, index, OPTIMIZER);
   if (!box->optimizer) gp_lua_error(L, "optimizer: it was freed, expected a live one");
@@ -59,30 +53,30 @@ gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index) {
 
 /* o:step{hyper of group 1, ...} */
 static int optimizer_step(lua_State *L) {
-  gp_status status = gp_optimizer_step(gp_lua_check_optimizer(L, 1), gp_lua_push_hyper(L, 1, 2));
+  const gp_optim_hyper *hyper = gp_lua_push_hyper(L, 1, 2);
+  gp_status status = gp_optimizer_step(gp_lua_check_optimizer(L, 1), hyper);
   return status == GP_OK ? 0 : gp_lua_fail(L, status);
 }
 
 /* o:steps() -> how many there were */
 static int optimizer_steps(lua_State *L) {
-  lua_pushinteger(L, gp_optimizer_steps(check_optimizer(L)->optimizer));
+  lua_pushinteger(L, gp_optimizer_steps(gp_lua_check_optimizer(L, 1)));
   return 1;
 }
 
 /* o:set_steps(n) */
 static int optimizer_set_steps(lua_State *L) {
-  optimizer_box *box = check_optimizer(L);
-  gp_optimizer_set_steps(box->optimizer, gp_lua_check_int(L, 2, "set_steps", 0, INT64_MAX));
+  gp_optimizer *optimizer = gp_lua_check_optimizer(L, 1);
+  gp_optimizer_set_steps(optimizer, gp_lua_check_int(L, 2, "set_steps", 0, INT64_MAX));
   return 0;
 }
 
 /* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k is 1 or 2 */
 static int optimizer_moment(lua_State *L) {
-  optimizer_box *box = check_optimizer(L);
-  gp_param *param = gp_lua_check_param(L, 2, "moment: the parameter");
   int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, 2);
   gp_box *moment = gp_lua_new_box(L);
-  gp_optimizer_moment(box->optimizer, param, k - 1, &moment->tensor);
+  gp_param *param = gp_lua_check_param(L, 2, "moment: the parameter");
+  gp_optimizer_moment(gp_lua_check_optimizer(L, 1), param, k - 1, &moment->tensor);
   if (!moment->tensor) lua_pushnil(L);
   return 1;
 }

@@ -2,9 +2,8 @@
 #include "pipeline/pipeline.h"
 
 static int push_pass(lua_State *L, gp_status (*pass)(const gp_schedule *s, gp_rows **rows)) {
-  const gp_schedule *s = gp_lua_check_schedule(L, 1);
   gp_rows **box = gp_lua_new_rows(L);
-  gp_status status = pass(s, box);
+  gp_status status = pass(gp_lua_check_schedule(L, 1), box);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
@@ -21,11 +20,10 @@ static int schedule_compute(lua_State *L) { return push_pass(L, gp_schedule_comp
 static int schedule_lowered(lua_State *L) {
   static const char *const modes[] = {"never", "always", "except_last", NULL};
   static const char *const updates[] = {"none", "barrier", "free", NULL};
-  const gp_schedule *s = gp_lua_check_schedule(L, 1);
   gp_lower_options options = {.checkpoint = (gp_checkpoint)luaL_checkoption(L, 2, "never", modes),
                               .update = (gp_update_mode)luaL_checkoption(L, 3, "none", updates)};
   gp_rows **box = gp_lua_new_rows(L);
-  gp_status status = gp_schedule_lowered(s, &options, box);
+  gp_status status = gp_schedule_lowered(gp_lua_check_schedule(L, 1), &options, box);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 

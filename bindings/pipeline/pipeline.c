@@ -1,6 +1,7 @@
 /* bindings/pipeline/pipeline.c - the pipeline's C side: made from checked tables, run with checked tensors.
  *
- * Defaults, tracing and messages for users live in lua/gpipe/pipeline; what comes here is complete. */
+ * Defaults, tracing and messages for users live in lua/gpipe/pipeline; what comes here is complete.
+ * Pipeline, plan and schedule are looked up when all of Lua's part is done (binding.h says why). */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
@@ -25,14 +26,15 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
   lua_getfield(L, 1, "devices");
   luaL_checktype(L, -1, LUA_TTABLE);
   int n = (int)lua_rawlen(L, -1), list = lua_gettop(L);
+  luaL_checkstack(L, n + 8, "too many devices");
   gp_device_spec *devices = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *devices, 0);
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, list, i + 1);
     int device = lua_gettop(L);
     devices[i].threads = (int)gp_lua_int_field(L, device, "threads", 1);
     lua_getfield(L, device, "name");
-    devices[i].name = luaL_checkstring(L, -1); /* the list keeps it */
-    lua_pop(L, 2);
+    devices[i].name = gp_lua_check_string(L, -1, "devices: a name"); /* kept on the stack */
+    lua_remove(L, device);
   }
   *count = n;
   return devices;
@@ -112,30 +114,33 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   }
 }
 
-/* The fields of argument 2. Nothing may raise between this and the build. */
+/* The fields of argument 2. Nothing of Lua may run between this and the build. */
 static void check_plan_spec(lua_State *L, gp_plan_spec *spec) {
   static const char *const kinds[] = {"step", "split", "evaluate", "forward", NULL};
   *spec = (gp_plan_spec){.sum_loss = gp_lua_flag_field(L, 2, "sum_loss")};
-  lua_settop(L, 2);
+  int top = lua_gettop(L), schedule = top + 2, shapes = top + 3;
   lua_getfield(L, 2, "kind");
-  spec->kind = (gp_plan_kind)luaL_checkoption(L, 3, NULL, kinds);
+  spec->kind = (gp_plan_kind)luaL_checkoption(L, top + 1, NULL, kinds);
   lua_getfield(L, 2, "schedule");
-  spec->schedule = gp_lua_check_schedule(L, 4);
   lua_getfield(L, 2, "shapes");
+  luaL_checktype(L, shapes, LUA_TTABLE);
   for (int k = 0; k < 2; k++) {
-    if (lua_rawgeti(L, 5, k + 1) == LUA_TTABLE) check_plan_shape(L, 6, &spec->shapes[k]);
-    lua_settop(L, 5);
+    if (lua_rawgeti(L, shapes, k + 1) == LUA_TTABLE)
+      check_plan_shape(L, shapes + 1, &spec->shapes[k]);
+    lua_settop(L, shapes);
   }
-  take_traces(L, 5, spec);
+  gp_lua_check_pipeline(L);
+  spec->schedule = gp_lua_check_schedule(L, schedule);
+  take_traces(L, shapes, spec);
 }
 
 /* p:plan{kind, schedule, shapes = {larger, smaller}, sum_loss} -> plan (a light pointer) */
 static int pipeline_plan(lua_State *L) {
-  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
   gp_plan *plan;
   gp_plan_spec spec;
+  gp_lua_check_pipeline(L);
   check_plan_spec(L, &spec);
-  gp_status status = gp_plan_build(pipeline, &spec, &plan);
+  gp_status status = gp_plan_build(gp_lua_pipeline_box(L)->pipeline, &spec, &plan);
   if (status) return gp_lua_fail(L, status);
   lua_pushlightuserdata(L, plan);
   return 1;
@@ -143,15 +148,14 @@ static int pipeline_plan(lua_State *L) {
 
 /* p:measure{as above, and checkpoint} -> bytes per device, in the order of the devices */
 static int pipeline_measure(lua_State *L) {
-  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  gp_lua_check_pipeline(L);
   int devices = gp_lua_pipeline_box(L)->devices;
   gp_plan_spec spec;
   lua_getfield(L, 2, "checkpoint");
   gp_checkpoint mode = (gp_checkpoint)luaL_checkoption(L, -1, NULL, checkpoints);
   size_t *bytes = lua_newuserdatauv(L, (size_t)devices * sizeof *bytes, 0);
-  lua_replace(L, 1); /* kept: the specification is read from the top of the stack */
   check_plan_spec(L, &spec);
-  gp_status status = gp_plan_measure(pipeline, &spec, mode, bytes);
+  gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, bytes);
   if (status) return gp_lua_fail(L, status);
   lua_createtable(L, devices, 0);
   for (int d = 0; d < devices; d++) {
@@ -174,10 +178,13 @@ static int pipeline_free_bytes(lua_State *L) {
   return 1;
 }
 
-/* A light pointer has no type to check: only lua/gpipe/pipeline/plans.lua holds plans. */
+/* A light pointer has no type, and its plan may be dropped meanwhile: the pipeline knows its own. */
 gp_plan *gp_lua_check_plan(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
-  return lua_touserdata(L, index);
+  gp_plan *plan = lua_touserdata(L, index);
+  if (!gp_pipeline_has_plan(gp_lua_check_pipeline(L), plan))
+    gp_lua_error(L, "pipeline: the plan was dropped, expected one of this pipeline");
+  return plan;
 }
 
 /* p:drop(plan) */
@@ -188,15 +195,15 @@ static int pipeline_drop(lua_State *L) {
 
 /* p:output_shape(plan) -> shape of one larger micro-batch's output, dtype */
 static int pipeline_output_shape(lua_State *L) {
-  gp_lua_check_pipeline(L);
-  const gp_meta *meta = gp_plan_output_meta(gp_lua_check_plan(L, 2));
-  if (!meta) return 0;
-  lua_createtable(L, meta->shape.rank, 0);
-  for (int d = 0; d < meta->shape.rank; d++) {
-    lua_pushinteger(L, meta->shape.dim[d]);
+  const gp_meta *found = gp_plan_output_meta(gp_lua_check_plan(L, 2));
+  if (!found) return 0;
+  gp_meta meta = *found;
+  lua_createtable(L, meta.shape.rank, 0);
+  for (int d = 0; d < meta.shape.rank; d++) {
+    lua_pushinteger(L, meta.shape.dim[d]);
     lua_rawseti(L, -2, d + 1);
   }
-  lua_pushstring(L, gp_dtype_name(meta->dtype));
+  lua_pushstring(L, gp_dtype_name(meta.dtype));
   return 2;
 }
 
@@ -229,6 +236,8 @@ int gp_open_pipeline(lua_State *L) {
   luaL_setfuncs(L, gp_lua_describe_methods, 0);
   luaL_setfuncs(L, gp_lua_scale_methods, 0);
   lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_PIPELINE);
+  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, pipeline_new);
   lua_setfield(L, -2, "pipeline_new");

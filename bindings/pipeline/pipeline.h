@@ -16,9 +16,9 @@ typedef struct gp_lua_pipeline {
   int devices;
 } gp_lua_pipeline;
 
-gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L); /* of argument 1 */
-gp_pipeline *gp_lua_check_pipeline(lua_State *L);   /* a live one */
-gp_plan *gp_lua_check_plan(lua_State *L, int index);
+gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L);  /* of argument 1 */
+gp_pipeline *gp_lua_check_pipeline(lua_State *L);    /* a live one */
+gp_plan *gp_lua_check_plan(lua_State *L, int index); /* of the pipeline at argument 1 */
 extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[], gp_lua_describe_methods[],
     gp_lua_scale_methods[];
 

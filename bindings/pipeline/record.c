@@ -1,18 +1,20 @@
-/* bindings/pipeline/record.c - what ran when, and what it came to. */
+/* bindings/pipeline/record.c - what ran when, and what it came to.
+ *
+ * The pipeline is looked at again after every table made: a finalizer may have closed it. */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
 
 /* p:stats() -> {seconds, {busy, span, peak_live, peak_bytes} per device} */
 static int pipeline_stats(lua_State *L) {
-  gp_lua_pipeline *box = gp_lua_pipeline_box(L);
-  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  int devices = gp_lua_pipeline_box(L)->devices;
+  gp_lua_check_pipeline(L);
   lua_newtable(L);
-  gp_lua_set_number(L, "seconds", gp_pipeline_seconds(pipeline));
-  for (int d = 0; d < box->devices; d++) {
+  gp_lua_set_number(L, "seconds", gp_pipeline_seconds(gp_lua_check_pipeline(L)));
+  for (int d = 0; d < devices; d++) {
     gp_device_stats stats;
-    gp_pipeline_stats(pipeline, d, &stats);
     lua_createtable(L, 0, 4);
+    gp_pipeline_stats(gp_lua_check_pipeline(L), d, &stats);
     gp_lua_set_number(L, "busy", stats.busy);
     gp_lua_set_number(L, "span", stats.span);
     gp_lua_set_int(L, "peak_live", stats.peak_live);
@@ -31,6 +33,8 @@ static int pipeline_events(lua_State *L) {
   lua_createtable(L, count, 0);
   for (int i = 0; i < count; i++) {
     gp_timed_action timed;
+    pipeline = gp_lua_check_pipeline(L); /* a finalizer may have closed it, or run a step */
+    if (i >= gp_pipeline_event_count(pipeline, device)) break;
     gp_pipeline_event(pipeline, device, i, &timed);
     gp_lua_push_timed(L, &timed.action, timed.begin, timed.end);
     gp_lua_set_number(L, "wait", timed.wait);

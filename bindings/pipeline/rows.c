@@ -64,10 +64,9 @@ static int rows_join(lua_State *L) {
 
 /* rows:read(device, text) -> true, or nil, text, position (from 1) of what is no action */
 static int rows_read(lua_State *L) {
-  int position = 0;
-  gp_rows *rows = gp_lua_check_rows(L, 1);
-  gp_status status = gp_rows_read(rows, check_number(L, 2, "rows: the device", false),
-                                  luaL_checkstring(L, 3), &position);
+  int position = 0, device = check_number(L, 2, "rows: the device", false);
+  const char *text = luaL_checkstring(L, 3);
+  gp_status status = gp_rows_read(gp_lua_check_rows(L, 1), device, text, &position);
   if (status != GP_OK && status != GP_ESCHEDULE) return gp_lua_fail(L, status);
   if (status == GP_OK) return lua_pushboolean(L, 1), 1;
   lua_pushnil(L);
@@ -159,6 +158,8 @@ int gp_open_rows(lua_State *L) {
     lua_setfield(L, -2, names[named[i]]);
   }
   lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_ROWS);
+  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, rows_new);
   lua_setfield(L, -2, "rows");

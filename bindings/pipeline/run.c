@@ -9,25 +9,23 @@ enum { MAX_TENSORS = 8 };
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
-/* Tensors of a field's list, which keeps them alive. */
+/* The tensors of a field's list. They stay on the stack, where no finalizer can free them. */
 static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **tensors) {
   lua_getfield(L, index, name);
-  int n = lua_istable(L, -1) ? (int)lua_rawlen(L, -1) : 0;
+  int list = lua_gettop(L), n = lua_istable(L, list) ? (int)lua_rawlen(L, list) : 0;
   if (n > MAX_TENSORS) gp_lua_error(L, "pipeline: %d tensors, at most %d wanted", n, MAX_TENSORS);
+  luaL_checkstack(L, 2 * n + 4, "tensors of a run");
   for (int i = 0; i < n; i++) {
-    lua_rawgeti(L, -1, i + 1);
-    tensors[i] = gp_lua_check_tensor(L, lua_gettop(L), "pipeline: a tensor");
-    lua_pop(L, 1);
+    lua_rawgeti(L, list, i + 1);
+    tensors[i] = gp_lua_check_tensor(L, -1, "pipeline: a tensor");
   }
-  lua_pop(L, 1);
   return n;
 }
 
+/* One tensor, which stays on the stack too, or NULL. */
 static gp_tensor *tensor_field(lua_State *L, int index, const char *name, const char *who) {
-  gp_tensor *tensor = NULL;
-  if (lua_getfield(L, index, name) != LUA_TNIL) tensor = gp_lua_check_tensor(L, -1, who);
-  lua_pop(L, 1);
-  return tensor;
+  if (lua_getfield(L, index, name) == LUA_TNIL) return NULL;
+  return gp_lua_check_tensor(L, -1, who);
 }
 
 /* What a run is given: {inputs, targets, output, out_grad, accumulate, hyper}. hyper has a table per group
@@ -41,9 +39,9 @@ static void check_arguments(lua_State *L, int index, arguments *a) {
   luaL_checktype(L, index, LUA_TTABLE);
   a->args = (gp_run_args){.inputs = a->inputs,
                           .targets = a->targets,
-                          .output = tensor_field(L, index, "output", "pipeline: the output"),
-                          .out_grad = tensor_field(L, index, "out_grad", "backward: the gradient"),
                           .accumulate = gp_lua_flag_field(L, index, "accumulate")};
+  a->args.output = tensor_field(L, index, "output", "pipeline: the output");
+  a->args.out_grad = tensor_field(L, index, "out_grad", "backward: the gradient");
   a->args.input_count = tensors_field(L, index, "inputs", a->inputs);
   a->args.target_count = tensors_field(L, index, "targets", a->targets);
   if (lua_getfield(L, index, "hyper") == LUA_TNIL) return;
@@ -67,12 +65,12 @@ static int fail(lua_State *L, const gp_pipeline *pipeline, gp_status status) {
 
 /* p:run(plan, arguments) -> loss, count */
 static int pipeline_run(lua_State *L) {
-  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
-  gp_plan *plan = gp_lua_check_plan(L, 2);
   gp_run_result result = {0};
   arguments a;
+  gp_lua_check_pipeline(L);
   check_arguments(L, 3, &a);
-  gp_status status = gp_pipeline_run(pipeline, plan, &a.args, &result);
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L); /* a finalizer may have closed it */
+  gp_status status = gp_pipeline_run(pipeline, gp_lua_check_plan(L, 2), &a.args, &result);
   if (status) return fail(L, pipeline, status);
   lua_pushnumber(L, result.loss);
   lua_pushinteger(L, result.count);
@@ -81,11 +79,11 @@ static int pipeline_run(lua_State *L) {
 
 /* p:feed(plan, arguments): what it makes known is for p:losses() */
 static int pipeline_feed(lua_State *L) {
-  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
-  gp_plan *plan = gp_lua_check_plan(L, 2);
   arguments a;
+  gp_lua_check_pipeline(L);
   check_arguments(L, 3, &a);
-  gp_status status = gp_pipeline_feed(pipeline, plan, &a.args);
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L); /* a finalizer may have closed it */
+  gp_status status = gp_pipeline_feed(pipeline, gp_lua_check_plan(L, 2), &a.args);
   return status ? fail(L, pipeline, status) : 0;
 }
 

@@ -7,7 +7,9 @@
 #include "field.h"
 
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index) {
-  return *(gp_schedule **)luaL_checkudata(L, index, GP_LUA_SCHEDULE);
+  gp_schedule **box = luaL_checkudata(L, index, GP_LUA_SCHEDULE);
+  if (!*box) gp_lua_error(L, "schedule: it was freed, expected a live one");
+  return *box;
 }
 
 int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault) {
@@ -65,11 +67,11 @@ static int schedule_free(lua_State *L) {
 
 /* schedule:part(backward) -> a schedule of its forward passes, and then its backward passes */
 static int schedule_part(lua_State *L) {
-  const gp_schedule *schedule = gp_lua_check_schedule(L, 1);
+  lua_settop(L, 2);
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable(L, GP_LUA_SCHEDULE);
-  gp_status status = gp_schedule_part(schedule, lua_toboolean(L, 2), box);
+  gp_status status = gp_schedule_part(gp_lua_check_schedule(L, 1), lua_toboolean(L, 2), box);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
@@ -83,6 +85,8 @@ int gp_open_schedule(lua_State *L) {
   luaL_setfuncs(L, gp_lua_schedule_checks, 0);
   luaL_setfuncs(L, gp_lua_schedule_passes, 0);
   lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_SCHEDULE);
+  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, schedule_new);
   lua_setfield(L, -2, "schedule");

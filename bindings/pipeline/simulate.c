@@ -66,7 +66,7 @@ static gp_costs push_costs(lua_State *L, int index) {
 /* core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...}, ...},
  * lists with one number per stage, of edges one less */
 static int simulate(lua_State *L) {
-  gp_schedule *schedule = gp_lua_check_schedule(L, 1);
+  gp_lua_check_schedule(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
   gp_lua_collect_when_due(L);
@@ -76,7 +76,7 @@ static int simulate(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, 3, 1);
   gp_costs costs = push_costs(L, 2);
-  gp_status status = gp_simulation_new(schedule, &costs, box);
+  gp_status status = gp_simulation_new(gp_lua_check_schedule(L, 1), &costs, box);
   if (status != GP_OK) return gp_lua_fail(L, status);
   return lua_pushvalue(L, 3), 1;
 }
@@ -178,6 +178,8 @@ int gp_open_simulation(lua_State *L) {
   lua_setfield(L, -2, "__gc");
   luaL_newlib(L, methods);
   lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_SIMULATION);
+  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, simulate);
   lua_setfield(L, -2, "simulate");

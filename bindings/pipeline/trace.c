@@ -37,14 +37,14 @@ static int trace_end(lua_State *L) {
 /* core.trace_input(trace, "batch" | "target", dtype, shape) -> value */
 static int trace_input(lua_State *L) {
   static const char *const kinds[] = {"batch", "target", NULL};
-  gp_trace *trace = *check_trace(L, 1);
   gp_input_kind kind = (gp_input_kind)luaL_checkoption(L, 2, NULL, kinds);
   gp_meta meta = {.dtype = gp_lua_check_dtype(L, 3, "trace_input: dtype")};
-  gp_ref ref;
   gp_lua_check_shape(L, 4, "trace_input: shape", 0, &meta.shape);
-  gp_status status = gp_trace_input(trace, kind, &meta, &ref);
+  gp_box *value = gp_lua_new_box(L);
+  gp_trace *trace = *check_trace(L, 1);
+  gp_status status = gp_trace_input(trace, kind, &meta, &value->ref);
   if (status) return gp_lua_fail(L, status);
-  gp_lua_push_ref(L, trace, ref);
+  value->trace = gp_trace_retain(trace);
   return 1;
 }
 
@@ -87,6 +87,8 @@ int gp_open_trace(lua_State *L) {
   luaL_newmetatable(L, GP_LUA_TRACE);
   lua_pushcfunction(L, trace_free);
   lua_setfield(L, -2, "__gc");
+  lua_pushliteral(L, GP_LUA_TRACE);
+  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   luaL_setfuncs(L, functions, 0);
   return 0;

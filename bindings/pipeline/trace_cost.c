@@ -50,15 +50,15 @@ static gp_trace *push_trace(lua_State *L, bool training) {
 static void push_input(lua_State *L, gp_trace *trace) {
   int spec = lua_gettop(L);
   gp_meta meta = {.dtype = GP_F32};
-  gp_ref ref = GP_NONE;
   luaL_checktype(L, spec, LUA_TTABLE);
   lua_getfield(L, spec, "shape");
   gp_lua_check_shape(L, lua_gettop(L), "trace: shape", 0, &meta.shape);
   if (lua_getfield(L, spec, "dtype") != LUA_TNIL)
     meta.dtype = gp_lua_check_dtype(L, lua_gettop(L), "trace: dtype");
-  gp_status status = gp_trace_input(trace, GP_INPUT_BATCH, &meta, &ref);
+  gp_box *value = gp_lua_new_box(L);
+  gp_status status = gp_trace_input(trace, GP_INPUT_BATCH, &meta, &value->ref);
   if (status != GP_OK) gp_lua_fail(L, status);
-  gp_lua_push_ref(L, trace, ref);
+  value->trace = gp_trace_retain(trace);
   lua_replace(L, spec);
   lua_settop(L, spec);
 }

@@ -1,8 +1,8 @@
 /* bindings/tensor/apply.c - the one place where an op is applied: recorded while tracing, run otherwise.
  *
  * Every method, operator and layer function ends here, so that a layer's forward means the same in
- * the REPL and in a pipeline. Outputs are boxed before the call that makes them, and inputs stay on
- * the Lua stack meanwhile: nothing leaks when something raises. */
+ * the REPL and in a pipeline. Outputs are boxed before the inputs are looked at, since a finalizer
+ * may free an input while a box is made; then nothing of Lua runs until the outputs are in them. */
 #include "binding.h"
 
 /* ---- at once ------------------------------------------------------------------------------- */
@@ -31,15 +31,6 @@ static gp_status run_eager(const gp_use *use, gp_box *const *in, gp_box *const *
   }
   for (int i = 0; i < use->n_in; i++) gp_tensor_free(inputs[i]);
   return status;
-}
-
-/* Where memory could not be had, garbage may hold it: collect and try once more. */
-static gp_status apply_eager(lua_State *L, const gp_use *use, gp_box *const *in,
-                             gp_box *const *out) {
-  gp_status status = run_eager(use, in, out);
-  if (status != GP_ENOMEM) return status;
-  lua_gc(L, LUA_GCCOLLECT);
-  return run_eager(use, in, out);
 }
 
 /* ---- recorded ------------------------------------------------------------------------------ */
@@ -103,15 +94,36 @@ static gp_box *check_input(lua_State *L, const gp_use *use, int i) {
   return gp_lua_check_box(L, use->in[i], op);
 }
 
+/* Push empty boxes for the outputs. Inputs that the caller left out become nil: an output must not
+ * take their place. */
+static void push_outputs(lua_State *L, const gp_use *use, gp_box **out) {
+  int top = lua_gettop(L);
+  for (int i = 0; i < use->n_in; i++)
+    if (use->in[i] > top) top = use->in[i];
+  lua_settop(L, top);
+  for (int i = 0; i < use->n_out; i++) out[i] = gp_lua_new_box(L);
+}
+
+/* Run or record the op on inputs that are looked at now: nothing makes objects in Lua any more. */
+static gp_status apply_once(lua_State *L, const gp_use *use, gp_box *const *out, bool *recorded) {
+  gp_box *in[GP_MAX_INPUTS];
+  for (int i = 0; i < use->n_in; i++) in[i] = check_input(L, use, i);
+  *recorded = is_recorded(L, use, in);
+  return *recorded ? record(gp_lua_trace(L), use, in, out) : run_eager(use, in, out);
+}
+
+/* Where memory could not be had, garbage may hold it: collect and try once more. */
 void gp_lua_apply(lua_State *L, const gp_use *asked) {
   gp_use use = *asked;
   if (use.n_out == 0) use.n_out = 1;
-  gp_box *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS];
-  for (int i = 0; i < use.n_in; i++) in[i] = check_input(L, &use, i);
-  bool recorded = is_recorded(L, &use, in);
-  for (int i = 0; i < use.n_out; i++) out[i] = gp_lua_new_box(L);
-  gp_status status =
-      recorded ? record(gp_lua_trace(L), &use, in, out) : apply_eager(L, &use, in, out);
+  gp_box *out[GP_MAX_OUTPUTS];
+  bool recorded = false;
+  push_outputs(L, &use, out);
+  gp_status status = apply_once(L, &use, out, &recorded);
+  if (status == GP_ENOMEM && !recorded) {
+    lua_gc(L, LUA_GCCOLLECT);
+    status = apply_once(L, &use, out, &recorded);
+  }
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
@@ -124,9 +136,8 @@ void gp_lua_apply2(lua_State *L, gp_op op, int a, int b) {
 }
 
 void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {
-  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, index, "reshape"));
-  bool dense = gp_meta_is_dense(meta);
-  if (dense)
+  gp_meta meta = gp_lua_check_meta(L, index, "reshape");
+  if (gp_meta_is_dense(&meta))
     lua_pushvalue(L, index);
   else
     gp_lua_apply1(L, GP_OP_copy, index);

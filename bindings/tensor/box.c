@@ -44,16 +44,6 @@ void gp_lua_push_tensor(lua_State *L, gp_tensor *tensor) {
   gp_lua_new_box(L)->tensor = gp_tensor_retain(tensor);
 }
 
-void gp_lua_push_param(lua_State *L, gp_param *param) {
-  gp_lua_new_box(L)->param = gp_param_retain(param);
-}
-
-void gp_lua_push_ref(lua_State *L, gp_trace *trace, gp_ref ref) {
-  gp_box *box = gp_lua_new_box(L);
-  box->trace = gp_trace_retain(trace);
-  box->ref = ref;
-}
-
 void gp_box_clear(gp_box *box) {
   gp_box held = *box;
   *box = (gp_box){.ref = GP_NONE};

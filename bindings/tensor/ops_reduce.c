@@ -44,7 +44,7 @@ static void push_cast(lua_State *L, int index, gp_dtype dtype) {
 
 /* Integers are added as i64, booleans counted: no sum wraps in 8 bits. */
 static void widen(lua_State *L) {
-  gp_dtype dtype = gp_box_meta(gp_lua_to_box(L, 1))->dtype;
+  gp_dtype dtype = gp_lua_check_meta(L, 1, "sum").dtype;
   if (gp_dtype_is_float(dtype) || dtype == GP_I64) return;
   push_cast(L, 1, GP_I64);
   lua_replace(L, 1);
@@ -53,7 +53,7 @@ static void widen(lua_State *L) {
 /* Push the sum of argument 1 over the dims of argument 2, kept with argument 3; returns its mask. */
 static int64_t push_sum(lua_State *L, const char *who) {
   gp_use use = {.op = GP_OP_sum, .n_in = 1, .in = {1}};
-  int rank = gp_box_meta(gp_lua_check_box(L, 1, who))->shape.rank;
+  int rank = gp_lua_check_meta(L, 1, who).shape.rank;
   gp_lua_check_dims(L, 2, lua_pushfstring(L, "%s: dim", who), rank, &use.attrs.i[0]);
   use.attrs.i[1] = lua_toboolean(L, 3);
   gp_lua_apply(L, &use);
@@ -63,7 +63,6 @@ static int64_t push_sum(lua_State *L, const char *who) {
 /* t:sum(dim, keep) */
 static int reduce_sum(lua_State *L) {
   lua_settop(L, 3);
-  gp_lua_check_box(L, 1, "sum");
   widen(L);
   push_sum(L, "sum");
   return 1;
@@ -72,7 +71,7 @@ static int reduce_sum(lua_State *L) {
 /* t:mean(dim, keep). Halves are added and divided in f32: their sum may be none of theirs. */
 static int reduce_mean(lua_State *L) {
   lua_settop(L, 3);
-  gp_meta meta = *gp_box_meta(gp_lua_check_box(L, 1, "mean"));
+  gp_meta meta = gp_lua_check_meta(L, 1, "mean");
   gp_dtype dtype = gp_lua_dtype(L, gp_lua_to_box(L, 1));
   bool half = dtype == GP_BF16 || dtype == GP_F16;
   if (!gp_dtype_is_float(dtype))
@@ -96,7 +95,8 @@ static int reduce_mean(lua_State *L) {
 /* Replace argument 1 by its elements in one dimension. */
 static void flatten(lua_State *L, const char *who) {
   int64_t numel = 0;
-  gp_status status = gp_shape_numel(&gp_box_meta(gp_lua_check_box(L, 1, who))->shape, &numel);
+  gp_meta meta = gp_lua_check_meta(L, 1, who);
+  gp_status status = gp_shape_numel(&meta.shape, &numel);
   if (status != GP_OK) gp_lua_fail(L, status);
   gp_lua_reshape(L, 1, &(gp_shape){.rank = 1, .dim = {numel}});
   lua_replace(L, 1);
@@ -108,7 +108,7 @@ static int reduce_max(lua_State *L) {
   bool all = lua_isnil(L, 2);
   if (all) flatten(L, "max");
   gp_use use = {.op = GP_OP_max, .n_in = 1, .in = {1}, .n_out = all ? 1 : 2};
-  int rank = gp_box_meta(gp_lua_check_box(L, 1, "max"))->shape.rank;
+  int rank = gp_lua_check_meta(L, 1, "max").shape.rank;
   use.attrs.i[0] = all ? 0 : gp_lua_check_dim(L, 2, "max: dim", rank);
   use.attrs.i[1] = !all && lua_toboolean(L, 3);
   gp_lua_apply(L, &use);
@@ -121,7 +121,7 @@ static int reduce_argmax(lua_State *L) {
   bool all = lua_isnil(L, 2);
   if (all) flatten(L, "argmax");
   gp_use use = {.op = GP_OP_argmax, .n_in = 1, .in = {1}};
-  int rank = gp_box_meta(gp_lua_check_box(L, 1, "argmax"))->shape.rank;
+  int rank = gp_lua_check_meta(L, 1, "argmax").shape.rank;
   use.attrs.i[0] = all ? 0 : gp_lua_check_dim(L, 2, "argmax: dim", rank);
   use.attrs.i[1] = !all && lua_toboolean(L, 3);
   gp_lua_apply(L, &use);
@@ -133,7 +133,7 @@ static int reduce_argmax(lua_State *L) {
 /* Replace the value at the top by one with two dimensions exchanged. */
 static void swap_top(lua_State *L, int a, int b) {
   gp_use use = {.op = GP_OP_permute, .n_in = 1, .in = {lua_gettop(L)}};
-  int rank = gp_box_meta(gp_lua_to_box(L, -1))->shape.rank;
+  int rank = gp_lua_check_meta(L, -1, "permute").shape.rank;
   use.attrs.i[0] = rank;
   for (int d = 0; d < rank; d++) use.attrs.i[d + 1] = d == a ? b : d == b ? a : d;
   gp_lua_apply(L, &use);
@@ -144,7 +144,7 @@ static void swap_top(lua_State *L, int a, int b) {
 static int softmax(lua_State *L) {
   gp_op op = (gp_op)lua_tointeger(L, lua_upvalueindex(1));
   lua_settop(L, 2);
-  int rank = gp_box_meta(gp_lua_check_box(L, 1, gp_op_name(op)))->shape.rank;
+  int rank = gp_lua_check_meta(L, 1, gp_op_name(op)).shape.rank;
   int last = rank - 1, dim = last;
   if (!lua_isnil(L, 2) || rank == 0)
     dim = gp_lua_check_dim(L, 2, lua_pushfstring(L, "%s: dim", gp_op_name(op)), rank);
@@ -159,21 +159,20 @@ static int softmax(lua_State *L) {
 
 /* Make the vector at argument `index` a matrix of one row or one column. */
 static void vector_to_matrix(lua_State *L, int index, bool row) {
-  int64_t size = gp_box_meta(gp_lua_to_box(L, index))->shape.dim[0];
+  int64_t size = gp_lua_check_meta(L, index, "matmul").shape.dim[0];
   gp_lua_reshape(L, index, &(gp_shape){.rank = 2, .dim = {row ? 1 : size, row ? size : 1}});
   lua_replace(L, index);
 }
 
 /* Where the operand is a transposed view, undo it and tell the kernel: no copy is made. */
 static int64_t take_transposed(lua_State *L, int index) {
-  const gp_meta *meta = gp_box_meta(gp_lua_to_box(L, index));
-  int rank = meta->shape.rank;
-  gp_meta swapped = *meta;
-  swapped.shape.dim[rank - 1] = meta->shape.dim[rank - 2];
-  swapped.shape.dim[rank - 2] = meta->shape.dim[rank - 1];
-  swapped.stride[rank - 1] = meta->stride[rank - 2];
-  swapped.stride[rank - 2] = meta->stride[rank - 1];
-  if (gp_meta_is_dense(meta) || !gp_meta_is_dense(&swapped)) return 0;
+  gp_meta meta = gp_lua_check_meta(L, index, "matmul"), swapped = meta;
+  int rank = meta.shape.rank;
+  swapped.shape.dim[rank - 1] = meta.shape.dim[rank - 2];
+  swapped.shape.dim[rank - 2] = meta.shape.dim[rank - 1];
+  swapped.stride[rank - 1] = meta.stride[rank - 2];
+  swapped.stride[rank - 2] = meta.stride[rank - 1];
+  if (gp_meta_is_dense(&meta) || !gp_meta_is_dense(&swapped)) return 0;
   lua_pushvalue(L, index);
   swap_top(L, rank - 2, rank - 1);
   lua_replace(L, index);
@@ -182,7 +181,7 @@ static int64_t take_transposed(lua_State *L, int index) {
 
 /* Drop the dimensions of size 1 that vectors were given. */
 static void drop_vectors(lua_State *L, bool a_vector, bool b_vector) {
-  gp_shape shape = gp_box_meta(gp_lua_to_box(L, -1))->shape;
+  gp_shape shape = gp_lua_check_meta(L, -1, "matmul").shape;
   if (b_vector) shape.rank--;
   if (a_vector) {
     shape.rank--;
@@ -195,8 +194,8 @@ static void drop_vectors(lua_State *L, bool a_vector, bool b_vector) {
  * right, and its dimension is dropped again */
 static int matmul(lua_State *L) {
   lua_settop(L, 2);
-  int a_rank = gp_box_meta(gp_lua_check_box(L, 1, "matmul: left"))->shape.rank;
-  int b_rank = gp_box_meta(gp_lua_check_box(L, 2, "matmul: right"))->shape.rank;
+  int a_rank = gp_lua_check_meta(L, 1, "matmul: left").shape.rank;
+  int b_rank = gp_lua_check_meta(L, 2, "matmul: right").shape.rank;
   if (a_rank == 0 || b_rank == 0)
     return gp_lua_error(L, "matmul: the %s operand is a scalar, expected a vector or matrices",
                         a_rank == 0 ? "left" : "right");

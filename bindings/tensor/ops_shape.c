@@ -32,21 +32,21 @@ static void infer_size(lua_State *L, const gp_meta *meta, const char *who, gp_sh
 
 /* t:reshape(shape) -> t's elements in row-major order under another shape; a copy where t has gaps */
 static int shape_reshape(lua_State *L) {
-  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, 1, "reshape"));
+  gp_meta meta = gp_lua_check_meta(L, 1, "reshape");
   gp_shape shape;
   gp_lua_check_shape(L, 2, "reshape: shape", -1, &shape);
-  infer_size(L, meta, "reshape", &shape);
+  infer_size(L, &meta, "reshape", &shape);
   gp_lua_reshape(L, 1, &shape);
   return 1;
 }
 
 /* t:view(shape): as reshape, but never a copy */
 static int shape_view(lua_State *L) {
-  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, 1, "view"));
+  gp_meta meta = gp_lua_check_meta(L, 1, "view");
   gp_shape shape;
   gp_lua_check_shape(L, 2, "view: shape", -1, &shape);
-  infer_size(L, meta, "view", &shape);
-  if (!gp_meta_is_dense(meta))
+  infer_size(L, &meta, "view", &shape);
+  if (!gp_meta_is_dense(&meta))
     return gp_lua_error(L, "view: the tensor is not contiguous, expected one that is (reshape "
                            "copies where it must)");
   gp_lua_reshape(L, 1, &shape);
@@ -64,7 +64,7 @@ static void apply_permute(lua_State *L, const int64_t *order, int rank) {
 
 /* t:permute(order): dimension d of the result is dimension order[d] of t */
 static int shape_permute(lua_State *L) {
-  int rank = gp_box_meta(gp_lua_check_box(L, 1, "permute"))->shape.rank;
+  int rank = gp_lua_check_meta(L, 1, "permute").shape.rank;
   int64_t order[GP_MAX_RANK] = {0};
   if (lua_type(L, 2) != LUA_TTABLE) { /* t:permute(2, 1) */
     int count = lua_gettop(L) - 1;
@@ -91,7 +91,7 @@ static int shape_permute(lua_State *L) {
 
 /* t:transpose(a, b): two dimensions exchanged; the last two by default */
 static int shape_transpose(lua_State *L) {
-  int rank = gp_box_meta(gp_lua_check_box(L, 1, "transpose"))->shape.rank;
+  int rank = gp_lua_check_meta(L, 1, "transpose").shape.rank;
   lua_settop(L, 3);
   if (lua_isnil(L, 2) && lua_isnil(L, 3)) {
     lua_pushinteger(L, -2), lua_replace(L, 2);
@@ -116,9 +116,9 @@ static void apply_narrow(lua_State *L, int index, int dim, const int64_t range[2
 
 /* t:narrow(d, first, length): positions first .. first + length - 1 of dimension d */
 static int shape_narrow(lua_State *L) {
-  const gp_shape *shape = &gp_box_meta(gp_lua_check_box(L, 1, "narrow"))->shape;
-  int dim = gp_lua_check_dim(L, 2, "narrow: dim", shape->rank);
-  int64_t size = shape->dim[dim];
+  gp_shape shape = gp_lua_check_meta(L, 1, "narrow").shape;
+  int dim = gp_lua_check_dim(L, 2, "narrow: dim", shape.rank);
+  int64_t size = shape.dim[dim];
   int64_t first = gp_lua_check_position(L, 3, "narrow: first", size);
   int64_t length = gp_lua_check_int(L, 4, "narrow: length", 0, size - first);
   apply_narrow(L, 1, dim, (int64_t[2]){first, length});
@@ -132,40 +132,38 @@ static gp_shape without_dim(const gp_shape *shape, int dim) {
   return less;
 }
 
-/* A view without one dimension; the op table has none that keeps gaps, so it is made here. */
-static void select_view(lua_State *L, gp_tensor *tensor, int dim, int64_t at) {
+/* A view without one dimension; the op table has none that keeps gaps, so it is made here. The box
+ * that holds the tensor for us takes the view instead. */
+static void select_view(lua_State *L, int index, int dim, int64_t at) {
+  gp_tensor *tensor = gp_lua_check_tensor(L, index, "select");
+  gp_box *box = gp_lua_to_box(L, -1);
   gp_meta meta = *gp_tensor_meta(tensor);
   meta.offset += at * meta.stride[dim];
   for (int d = dim; d + 1 < meta.shape.rank; d++) meta.stride[d] = meta.stride[d + 1];
   meta.shape = without_dim(&meta.shape, dim);
-  gp_box *box = gp_lua_new_box(L);
   gp_status status = gp_tensor_view(tensor, &meta, &box->tensor);
+  gp_tensor_free(status == GP_OK ? tensor : NULL);
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
 /* Of a symbolic value the slice is narrowed, then reshaped (with a copy where it has gaps). */
 void gp_lua_select(lua_State *L, int index, int dim, int64_t at) {
   gp_box *box = gp_lua_check_box(L, index, "select");
-  if (box->tensor) {
-    select_view(L, box->tensor, dim, at);
+  if (box->tensor || (box->param && !gp_lua_trace(L))) {
+    select_view(L, index, dim, at);
     return;
   }
   gp_shape shape = without_dim(&gp_box_meta(box)->shape, dim);
-  if (box->param && !gp_lua_trace(L)) {
-    gp_tensor *value = gp_lua_check_tensor(L, index, "select");
-    select_view(L, value, dim, at);
-  } else {
-    apply_narrow(L, index, dim, (int64_t[2]){at, 1});
-    gp_lua_reshape(L, -1, &shape);
-  }
+  apply_narrow(L, index, dim, (int64_t[2]){at, 1});
+  gp_lua_reshape(L, -1, &shape);
   lua_remove(L, -2);
 }
 
 /* t:select(d, i): position i of dimension d, which disappears */
 static int shape_select(lua_State *L) {
-  const gp_shape *shape = &gp_box_meta(gp_lua_check_box(L, 1, "select"))->shape;
-  int dim = gp_lua_check_dim(L, 2, "select: dim", shape->rank);
-  gp_lua_select(L, 1, dim, gp_lua_check_position(L, 3, "select: position", shape->dim[dim]));
+  gp_shape shape = gp_lua_check_meta(L, 1, "select").shape;
+  int dim = gp_lua_check_dim(L, 2, "select: dim", shape.rank);
+  gp_lua_select(L, 1, dim, gp_lua_check_position(L, 3, "select: position", shape.dim[dim]));
   return 1;
 }
 
@@ -185,8 +183,8 @@ static int shape_expand(lua_State *L) {
 /* t:contiguous() -> t itself where it is, else a copy */
 static int shape_contiguous(lua_State *L) {
   lua_settop(L, 1);
-  if (!gp_meta_is_dense(gp_box_meta(gp_lua_check_box(L, 1, "contiguous"))))
-    gp_lua_apply1(L, GP_OP_copy, 1);
+  gp_meta meta = gp_lua_check_meta(L, 1, "contiguous");
+  if (!gp_meta_is_dense(&meta)) gp_lua_apply1(L, GP_OP_copy, 1);
   return 1;
 }
 
@@ -251,7 +249,7 @@ int gp_lua_concat(lua_State *L) {
     gp_lua_check_box(L, 2 + (int)i, lua_pushfstring(L, "concat: element %I", (LUAI_UACINT)i));
     lua_pop(L, 1);
   }
-  int rank = gp_box_meta(gp_lua_to_box(L, 3))->shape.rank;
+  int rank = gp_lua_check_meta(L, 3, "concat").shape.rank;
   int dim = lua_isnil(L, 2) && rank > 0 ? 0 : gp_lua_check_dim(L, 2, "concat: dim", rank);
   while (lua_gettop(L) > 3) concat_level(L, 3, lua_gettop(L) - 2, dim);
   return 1;

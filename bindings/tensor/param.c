@@ -70,16 +70,17 @@ static int param_set_frozen(lua_State *L) {
 
 /* p:value() -> the values now: a tensor with the same memory */
 static int param_value(lua_State *L) {
-  gp_param *param = check_param(L, "value");
-  gp_status status = gp_param_value(param, &gp_lua_new_box(L)->tensor);
+  lua_settop(L, 1);
+  gp_box *box = gp_lua_new_box(L);
+  gp_status status = gp_param_value(check_param(L, "value"), &box->tensor);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
 /* p:grad() -> gradient of the last step, or nil */
 static int param_grad(lua_State *L) {
-  gp_param *param = check_param(L, "grad");
+  lua_settop(L, 1);
   gp_box *box = gp_lua_new_box(L);
-  gp_param_grad(param, &box->tensor);
+  gp_param_grad(check_param(L, "grad"), &box->tensor);
   if (!box->tensor) lua_pushnil(L);
   return 1;
 }

@@ -19,7 +19,10 @@ static int push_shape(lua_State *L, const gp_shape *shape) {
 
 /* Push the field of that name, or return 0. */
 static int push_field(lua_State *L, const gp_box *box, const char *key) {
-  if (strcmp(key, "shape") == 0) return push_shape(L, &gp_box_meta(box)->shape);
+  if (strcmp(key, "shape") == 0) {
+    gp_shape shape = gp_box_meta(box)->shape;
+    return push_shape(L, &shape);
+  }
   if (strcmp(key, "dtype") == 0) {
     lua_pushstring(L, gp_dtype_name(gp_lua_dtype(L, box)));
     return 1;
@@ -47,17 +50,17 @@ static int missing(lua_State *L, const char *key) {
 
 /* The 0-based position that t[i] asks for. */
 static int64_t check_first(lua_State *L, const gp_box *box, const char *who) {
-  const gp_meta *meta = gp_box_meta(box);
-  if (meta->shape.rank == 0)
+  const gp_shape *shape = &gp_box_meta(box)->shape;
+  if (shape->rank == 0)
     gp_lua_error(L, "%s: the tensor is a scalar, it has no positions (use item())", who);
-  return gp_lua_check_position(L, 2, who, meta->shape.dim[0]);
+  return gp_lua_check_position(L, 2, who, shape->dim[0]);
 }
 
 /* t[i]: a number where t has one dimension, else a view */
 static int index_position(lua_State *L, gp_box *box) {
   int64_t at = check_first(L, box, "t[i]: i");
   if (gp_box_meta(box)->shape.rank == 1) {
-    gp_lua_push_element(L, gp_lua_check_tensor(L, 1, "t[i]"), at);
+    gp_lua_push_element(L, gp_lua_peek_tensor(L, 1, "t[i]"), at);
     return 1;
   }
   gp_lua_select(L, 1, 0, at);
@@ -89,13 +92,11 @@ static int tensor_newindex(lua_State *L) {
     gp_lua_error(L, "t[i] = v: nothing is written while a layer is being traced, expected copy_ "
                     "on an nn.Buffer");
   int64_t at = check_first(L, box, "t[i] = v: i");
-  gp_tensor *tensor = gp_lua_check_tensor(L, 1, "t[i] = v: t");
   if (gp_box_meta(box)->shape.rank == 1 && !gp_lua_to_box(L, 3)) {
-    gp_lua_store(L, 3, "t[i] = v: v", tensor, at);
+    gp_lua_store(L, 3, "t[i] = v: v", gp_lua_peek_tensor(L, 1, "t[i] = v: t"), at);
     return 0;
   }
-  gp_lua_push_tensor(L, tensor);
-  gp_lua_select(L, -1, 0, at);
+  gp_lua_select(L, 1, 0, at);
   gp_lua_copy_into(L, gp_lua_to_box(L, -1)->tensor, 3, "t[i] = v");
   return 0;
 }
@@ -104,9 +105,9 @@ static int tensor_newindex(lua_State *L) {
 
 /* #t: the size of the first dimension */
 static int tensor_len(lua_State *L) {
-  const gp_meta *meta = gp_box_meta(gp_lua_check_box(L, 1, "#t"));
-  if (meta->shape.rank == 0) return gp_lua_error(L, "#t: the tensor is a scalar, it has no length");
-  lua_pushinteger(L, meta->shape.dim[0]);
+  gp_shape shape = gp_lua_check_meta(L, 1, "#t").shape;
+  if (shape.rank == 0) return gp_lua_error(L, "#t: the tensor is a scalar, it has no length");
+  lua_pushinteger(L, shape.dim[0]);
   return 1;
 }
 

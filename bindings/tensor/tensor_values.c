@@ -7,14 +7,15 @@
 
 /* t:dim() -> number of dimensions */
 static int values_dim(lua_State *L) {
-  lua_pushinteger(L, gp_box_meta(gp_lua_check_box(L, 1, "dim"))->shape.rank);
+  lua_pushinteger(L, gp_lua_check_meta(L, 1, "dim").shape.rank);
   return 1;
 }
 
 /* t:numel() -> number of elements */
 static int values_numel(lua_State *L) {
   int64_t numel = 0;
-  gp_status status = gp_shape_numel(&gp_box_meta(gp_lua_check_box(L, 1, "numel"))->shape, &numel);
+  gp_meta meta = gp_lua_check_meta(L, 1, "numel");
+  gp_status status = gp_shape_numel(&meta.shape, &numel);
   if (status != GP_OK) return gp_lua_fail(L, status);
   lua_pushinteger(L, numel);
   return 1;
@@ -22,14 +23,15 @@ static int values_numel(lua_State *L) {
 
 /* t:size(d) -> size of one dimension */
 static int values_size(lua_State *L) {
-  const gp_shape *shape = &gp_box_meta(gp_lua_check_box(L, 1, "size"))->shape;
-  lua_pushinteger(L, shape->dim[gp_lua_check_dim(L, 2, "size: dim", shape->rank)]);
+  gp_shape shape = gp_lua_check_meta(L, 1, "size").shape;
+  lua_pushinteger(L, shape.dim[gp_lua_check_dim(L, 2, "size: dim", shape.rank)]);
   return 1;
 }
 
 /* t:is_contiguous() -> boolean */
 static int values_is_contiguous(lua_State *L) {
-  lua_pushboolean(L, gp_meta_is_dense(gp_box_meta(gp_lua_check_box(L, 1, "is_contiguous"))));
+  gp_meta meta = gp_lua_check_meta(L, 1, "is_contiguous");
+  lua_pushboolean(L, gp_meta_is_dense(&meta));
   return 1;
 }
 
@@ -37,7 +39,7 @@ static int values_is_contiguous(lua_State *L) {
 
 /* t:item() -> the one element */
 static int values_item(lua_State *L) {
-  gp_tensor *tensor = gp_lua_check_tensor(L, 1, "item");
+  gp_tensor *tensor = gp_lua_peek_tensor(L, 1, "item");
   int64_t numel = gp_tensor_numel(tensor);
   if (numel != 1)
     return gp_lua_error(L, "item: the tensor has %I elements, expected one", (LUAI_UACINT)numel);
@@ -82,7 +84,8 @@ static int values_equal(lua_State *L) {
 
 /* Make the box at the top of the stack a view of `shape` by repetition. */
 static void expand_top(lua_State *L, const gp_shape *shape) {
-  if (gp_shape_equal(&gp_box_meta(gp_lua_to_box(L, -1))->shape, shape)) return;
+  gp_meta meta = gp_lua_check_meta(L, -1, "expand");
+  if (gp_shape_equal(&meta.shape, shape)) return;
   gp_use use = {.op = GP_OP_expand, .n_in = 1, .in = {lua_gettop(L)}};
   use.attrs.i[0] = shape->rank;
   for (int d = 0; d < shape->rank; d++) use.attrs.i[d + 1] = shape->dim[d];
@@ -92,7 +95,7 @@ static void expand_top(lua_State *L, const gp_shape *shape) {
 void gp_lua_copy_into(lua_State *L, gp_tensor *to, int from, const char *who) {
   const gp_meta *meta = gp_tensor_meta(to);
   if (gp_lua_to_box(L, from))
-    gp_lua_push_tensor(L, gp_lua_check_tensor(L, from, who));
+    gp_lua_check_tensor(L, from, who);
   else
     gp_lua_push_table(L, from, who, meta->dtype);
   expand_top(L, &meta->shape);
@@ -106,7 +109,7 @@ static int record_assign(lua_State *L, const gp_box *box) {
     return gp_lua_error(L, "copy_: only an nn.Buffer can be written while a layer is being traced");
   gp_meta meta = *gp_param_meta(box->param);
   gp_lua_promote(L, 2, "copy_: value", meta.dtype);
-  if (gp_box_meta(gp_lua_check_box(L, 2, "copy_: value"))->dtype != meta.dtype) {
+  if (gp_lua_check_meta(L, 2, "copy_: value").dtype != meta.dtype) {
     gp_use cast = {.op = GP_OP_cast, .n_in = 1, .in = {2}};
     cast.attrs.i[0] = meta.dtype;
     gp_lua_apply(L, &cast);

@@ -143,6 +143,12 @@ void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
   }
 }
 
+bool gp_pipeline_has_plan(const gp_pipeline *p, const gp_plan *plan) {
+  for (int32_t i = 0; i < p->plan_count; i++)
+    if (p->plans[i] == plan) return true;
+  return false;
+}
+
 /* Of one larger micro-batch: the binding scales the rows. */
 const gp_meta *gp_plan_output_meta(const gp_plan *plan) {
   const gp_shape_plan *shape = &plan->shapes[0];
