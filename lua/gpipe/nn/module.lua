@@ -34,7 +34,8 @@ function Module:forward(...) -- luacheck: ignore 212
 end
 
 function Module.__call(self, ...)
-  local _frame <close> = scope.enter(self)
+  local frame <close> = scope.enter(self)
+  if frame and frame.depth == 1 then return core.whole(self.forward, self, ...) end
   return self:forward(...)
 end
 

@@ -15,11 +15,12 @@ local scope = {}
 ---@field path string "3.fc"; "" for the outermost module
 ---@field inner any the runtime's own scope
 ---@field depth integer
+---@field thread thread the coroutine that runs it
 local Frame = {}
 
 local stack, depth = {}, 0 ---@type nn.Frame[], integer
 
--- Leaving is by depth: a coroutine that died inside a module cannot leave its frames behind for good.
+-- Leaving is by depth, and entering drops what coroutines that died inside a module left behind.
 function Frame.__close(frame)
   while depth >= frame.depth do
     stack[depth], depth = nil, depth - 1
@@ -47,7 +48,11 @@ end
 ---@param module nn.Module
 ---@return nn.Frame?
 function scope.enter(module)
-  local parent = stack[depth]
+  local parent, thread = stack[depth], coroutine.running()
+  while parent and parent.thread ~= thread and coroutine.status(parent.thread) == "dead" do
+    stack[depth], depth = nil, depth - 1
+    parent = stack[depth]
+  end
   if parent and parent.module == module then return nil end
   local key, path = "", ""
   if parent then
@@ -56,7 +61,9 @@ function scope.enter(module)
   end
   local inner = core.enter(key, scope.describe(module))
   depth = depth + 1
-  local frame = setmetatable({ module = module, path = path, inner = inner, depth = depth }, Frame)
+  local frame = setmetatable({
+    module = module, path = path, inner = inner, depth = depth, thread = thread,
+  }, Frame)
   stack[depth] = frame
   return frame
 end

@@ -107,12 +107,26 @@ local function outer_of()
   return (status == "running" or status == "normal") and active or nil
 end
 
+-- A forward cannot yield (core.whole): the trace would take what runs meanwhile. Lua's text does
+-- not say so.
+local function explain_yield(handler)
+  return function(message)
+    local raised = debug.getinfo(2, "f")
+    if raised and raised.func == coroutine.yield then
+      local label = core.label()
+      message = (label == "" and "the model" or label)
+        .. ": forward yielded, expected it to return (a model is recorded in one go)"
+    end
+    return handler(message)
+  end
+end
+
 -- Call f with this trace active. A layer's forward may run another pipeline: its trace is put aside.
 local function within(trace, f, handler)
   local outer = outer_of()
   active = { trace = trace, thread = coroutine.running() }
   core.trace_begin(trace)
-  local good, result = xpcall(f, handler)
+  local good, result = xpcall(core.whole, explain_yield(handler), f)
   active = outer
   if outer then core.trace_begin(outer.trace) else core.trace_end() end
   if not good then error(result, 0) end
