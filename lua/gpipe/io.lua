@@ -79,6 +79,15 @@ function io.save(path, tensors, metadata)
   return core.archive_save(path, names, values, check_metadata(metadata or {}))
 end
 
+-- The metadata tables that gp.load returned.
+local metadata_of_files = setmetatable({}, { __mode = "k" })
+
+--- Whether a table is the metadata of a file: `load_state_dict(assert(gp.load(path)))` hands it on,
+--- where the options would be.
+---@param value any
+---@return boolean
+function io.is_metadata(value) return metadata_of_files[value] ~= nil end
+
 --- Load the tensors of a safetensors file. The file is not trusted: everything is checked.
 --- Errors: nil, message, code.
 --- ```lua
@@ -93,7 +102,9 @@ end
 ---@return string? code "io", "format", "memory"
 function io.load(path)
   check_path("gp.load", path)
-  return core.archive_load(path)
+  local tensors, metadata, code = core.archive_load(path)
+  if tensors then metadata_of_files[metadata] = true end
+  return tensors, metadata, code
 end
 
 return io

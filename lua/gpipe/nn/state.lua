@@ -6,6 +6,7 @@
 
 local errors = require "gpipe.errors"
 local check = require "gpipe.nn.check"
+local io = require "gpipe.io"
 local names = require "gpipe.nn.names"
 local options = require "gpipe.options"
 
@@ -69,6 +70,7 @@ end
 ---@param given table<string, gpipe.Tensor>
 ---@param opts? {strict?: boolean} false: names that only one side has are skipped
 function state.load(entries, given, opts)
+  if opts ~= nil and io.is_metadata(opts) then opts = nil end
   opts = options.check("load_state_dict", opts, { strict = { type = "boolean", default = true } })
   if type(given) ~= "table" then
     check.fail("load_state_dict", "the state", given, "a table of tensors by name")
@@ -97,6 +99,9 @@ function state.get(model) return state.copy(entries_of(model)) end
 --- ```lua
 --- local a, b = nn.Linear(4, 2), nn.Linear(4, 2)
 --- b:load_state_dict(a:state_dict())
+--- local path = os.tmpname()
+--- assert(gp.save(path, a:state_dict(), {epoch = "3"}))
+--- b:load_state_dict(assert(gp.load(path))) -- also of a file with metadata
 --- ```
 ---@param given table<string, gpipe.Tensor>
 ---@param opts? {strict?: boolean} false: names that only one side has are skipped; default true
