@@ -11,9 +11,12 @@ local random = {}
 
 -- Tensors and parameters are numbered apart: streams of tensors begin here.
 local FIRST_STREAM = 1 << 40
+-- The first shuffle is stream 0 of its seed, whether the seed was given or is that of gp.seed;
+-- later ones follow here.
+local SHUFFLES = 1 << 41
 
 local DEFAULT_SEED = 0
-local seed, drawn = DEFAULT_SEED, 0
+local seed, drawn, shuffled = DEFAULT_SEED, 0, 0
 
 --- Set the seed of everything that is drawn later without its own: initial values, dropout, rand,
 --- randn, shuffles. The seed is 0, or the command line's `--seed`, until then.
@@ -26,7 +29,7 @@ local seed, drawn = DEFAULT_SEED, 0
 ---@param n integer
 function random.seed(n)
   seed = options.argument("gp.seed", "n", n, { type = "integer", required = true })
-  drawn = 0
+  drawn, shuffled = 0, 0
   parameters.seed(seed)
   core.eager_seed(seed)
 end
@@ -43,6 +46,17 @@ function random.next(own)
   if own then return own, FIRST_STREAM end
   drawn = drawn + 1
   return seed, FIRST_STREAM + drawn - 1
+end
+
+--- Seed and stream number of the next shuffle. Shuffles are counted apart from draws, so that one
+--- more of them changes no tensor.
+---@param own? integer
+---@return integer seed
+---@return integer stream
+function random.next_shuffle(own)
+  if own then return own, 0 end
+  shuffled = shuffled + 1
+  return seed, shuffled == 1 and 0 or SHUFFLES + shuffled - 1
 end
 
 -- The command line may have given a seed.

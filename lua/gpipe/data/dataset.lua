@@ -7,6 +7,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local batches = require "gpipe.data.batches"
+local random = require "gpipe.random"
 
 ---@class gpipe.Dataset
 local Dataset = { __name = "gpipe.Dataset" }
@@ -71,8 +72,8 @@ function Dataset.__index(self, key)
   end
   local method = methods[key]
   if method == nil and type(key) == "string" then
-    local near = errors.suggest(key, { "item", "split", "shuffle", "batches" })
-    if near then errors.raise("data: there is no '%s' (did you mean '%s'?)", key, near) end
+    errors.raise("data: there is no '%s'%s", key,
+      errors.hint(key, { "item", "split", "shuffle", "batches" }, "methods"))
   end
   return method
 end
@@ -134,19 +135,21 @@ function methods:split(...)
   return table.unpack(parts)
 end
 
---- The same items in random order; a function of the seed alone.
+--- The same items in random order. With a seed the order is a function of it alone, which a script
+--- that is resumed wants: `d:shuffle(epoch)`. Without one it follows gp.seed, and every call gives
+--- another order.
 --- ```lua
 --- local d = gp.data.tensors(gp.ones{10, 2}, gp.ones{10})
 --- for epoch = 1, 3 do
 ---   for x, y in d:shuffle(epoch):batches(4) do print(x.shape[1]) end
 --- end
 --- ```
----@param seed? integer 0
+---@param seed? integer of this shuffle
 ---@return gpipe.Dataset
 function methods:shuffle(seed)
   local f = fields[self]
-  seed = options.argument("shuffle", "seed", seed, { type = "integer", default = 0 })
-  local order = core.permutation(f.count, seed, 0)
+  local own = options.argument("shuffle", "seed", seed, { type = "integer" })
+  local order = core.permutation(f.count, random.next_shuffle(own))
   if f.order then order = core.gather_rows(f.order, order) end
   return new(f.source, f.base, f.count, order)
 end
