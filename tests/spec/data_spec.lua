@@ -128,6 +128,26 @@ describe("gp.data.csv", function()
     assert.equal(0.5, y)
   end)
 
+  -- rows that the dataset holds, or nil
+  local function rows(text, header)
+    local d = gp.data.csv { path = file_of(text), header = header }
+    return d and #d
+  end
+
+  it("loses no row of a file without a header", function()
+    assert.equal(2, rows "1,2,0\n3,4,1\n")
+    assert.equal(1, rows "1,2,0\n")
+    assert.equal(2, rows "-1.5,+2e3,0\n3,4,1\n")
+    assert.equal(1, rows "a,2,0\n3,4,1\n")
+    assert.equal(1, rows "1a,2,0\n3,4,1\n")
+  end)
+
+  it("takes names that are numbers where it is told to", function()
+    assert.equal(1, rows("1,2,0\n3,4,1\n", true))
+    assert.is_nil(rows("1,2,0\n", true))
+    assert.is_nil(rows("a,b\n1,2\n", false))
+  end)
+
   it("takes the target by number, from either end", function()
     local path = file_of("a,b,c\n1,2,3\n")
     for target, rest in pairs { [1] = { 2, 3 }, [2] = { 1, 3 }, [3] = { 1, 2 }, [-3] = { 2, 3 } } do
@@ -215,6 +235,31 @@ describe("a dataset", function()
     for n in one:gmatch("%d+") do items[#items + 1] = tonumber(n) end
     table.sort(items)
     for i = 1, 50 do assert.equal(i - 1, items[i]) end
+  end)
+
+  it("is shuffled by gp.seed without a seed of its own, in another order each time", function()
+    finally(function() gp.seed(0) end)
+    local d = numbers(50)
+    local function three(seed)
+      gp.seed(seed)
+      return { walk(d:shuffle():batches(50)), walk(d:shuffle():batches(50)),
+        walk(d:shuffle():batches(50)) }
+    end
+    local orders = three(7)
+    assert.same(orders, three(7))
+    assert.not_same(orders, three(8))
+    assert.equal(orders[1], walk(d:shuffle(7):batches(50)))
+    assert.not_equal(orders[1], orders[2])
+    assert.not_equal(orders[2], orders[3])
+  end)
+
+  it("changes no tensor that is drawn after a shuffle", function()
+    finally(function() gp.seed(0) end)
+    gp.seed(7)
+    local t = gp.rand { 4 }
+    gp.seed(7)
+    numbers(50):shuffle()
+    assert.is_true(gp.equal(t, gp.rand { 4 }))
   end)
 
   it("keeps the items of a part when it is shuffled, split, shuffled again", function()

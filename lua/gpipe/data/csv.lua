@@ -48,6 +48,27 @@ local function features_of(values, column)
   return x:to("f32"):contiguous()
 end
 
+-- ---- reading ---------------------------------------------------------------------------------
+
+-- A header of numbers is none: it would be a row that is lost without a word.
+local function are_numbers(names)
+  for _, name in ipairs(names) do
+    if not name:find "^%s*[+-]?[%d.]+[eE]?[+-]?%d*%s*$" or not tonumber(name) then return false end
+  end
+  return #names > 0
+end
+
+-- Values and the names of the columns, or nil, message, code. Where the script does not say whether
+-- the first line is a header, it is one unless it holds numbers only.
+local function read(opts)
+  local values, names, code = core.csv_read(opts.path, opts.header ~= false, opts.separator)
+  if opts.header == nil and (not values or are_numbers(names)) then
+    local all, none = core.csv_read(opts.path, false, opts.separator)
+    if all then return all, none end
+  end
+  return values, names, code
+end
+
 -- ---- opening ---------------------------------------------------------------------------------
 
 local function is_separator(text)
@@ -57,14 +78,15 @@ end
 local SPEC = {
   path = { type = "string", required = true },
   target = { type = { "string", "integer" }, default = -1 },
-  header = { type = "boolean", default = true },
+  header = { type = "boolean" },
   separator = { type = "string", default = ",", check = is_separator },
 }
 
 ---@class gpipe.CsvOptions
 ---@field path string
 ---@field target? string|integer a column's name or number; default -1, the last one
----@field header? boolean whether the first line names the columns; default true
+---@field header? boolean whether the first line names the columns; left out: it does unless it
+--- holds numbers only
 ---@field separator? string between fields; default ","
 
 --- Open a file of numbers separated by commas. x: f32, the columns but the target; y: the target, as
@@ -81,7 +103,7 @@ local SPEC = {
 ---@return string? code
 function csv.open(opts)
   opts = options.check("data.csv", opts, SPEC)
-  local values, names, code = core.csv_read(opts.path, opts.header, opts.separator)
+  local values, names, code = read(opts)
   if not values then return nil, names, code end
   local columns = values:size(2)
   local column = math.type(opts.target) and numbered_column(columns, opts.target)
