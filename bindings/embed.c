@@ -1,10 +1,11 @@
 /* bindings/embed.c - serve the embedded Lua sources to `require`.
  *
- * The searcher stands before Lua's own search of package.path, so that a file gpipe.lua that happens to
- * lie in the current folder replaces nothing, and before the search for C modules, so that an installed
- * gpipe.so is not loaded into a program that holds a runtime already. What LUA_PATH in the environment
- * names wins: whoever sets it to a checkout's sources wants to run these. Every module is loaded once per Lua state, whatever
- * happens to package.loaded (busted empties it for each spec file): class tables stay the same. */
+ * The searcher stands before Lua's own search of package.path, so that a file gpipe.lua that
+ * happens to lie in the current folder replaces nothing, and before the search for C modules, so
+ * that an installed gpipe.so is not loaded into a program that holds a runtime already. What
+ * LUA_PATH in the environment names wins: whoever sets it to a checkout's sources wants to run
+ * these. Every module is loaded once per Lua state, whatever happens to package.loaded (busted
+ * empties it for each spec file): class tables stay the same. */
 #include "embed.h"
 
 #include <stdlib.h>
@@ -77,8 +78,8 @@ static const char *path_of_environment(lua_State *L) {
   return ignored ? NULL : path ? path : getenv("LUA_PATH");
 }
 
-/* Push the file of the module that LUA_PATH names; false (nothing pushed) where there is none. The ";;" that
- * stands for the default path names no file here. */
+/* Push the file of the module that LUA_PATH names; false (nothing pushed) where there is none. The
+ * ";;" that stands for the default path names no file here. */
 static bool push_file_of_environment(lua_State *L) {
   const char *path = path_of_environment(L);
   if (!path) return false;

@@ -22,7 +22,8 @@ bool gp_lua_is_embedded(const char *chunk);
 /* Make `require` find the embedded modules, gpipe.core and gpipe.config. A second call does
  * nothing. */
 void gp_lua_install(lua_State *L);
-/* Push what `require(module)` returns, from the embedded sources whatever package.path says. Errors: raises. */
+/* Push what `require(module)` returns, from the embedded sources whatever package.path says.
+ * Errors: raises. */
 void gp_lua_push_embedded(lua_State *L, const char *module);
 
 int luaopen_gpipe_core(lua_State *L);

@@ -1,8 +1,8 @@
 /* bindings/load.c - load Lua sources from files: text only.
  *
- * Lua's own loader also takes precompiled chunks, which it trusts: one flipped bit in such a file can
- * crash the process. What luaL_loadfile does besides is done here too: a byte-order mark and a first
- * line that begins with # are skipped, and no name stands for standard input. */
+ * Lua's own loader also takes precompiled chunks, which it trusts: one flipped bit in such a file
+ * can crash the process. What luaL_loadfile does besides is done here too: a byte-order mark and a
+ * first line that begins with # are skipped, and no name stands for standard input. */
 #include "load.h"
 
 #include <errno.h>
@@ -26,7 +26,8 @@ static const char *read_source(lua_State *L, void *context, size_t *size) {
   return *size ? s->buffer : NULL;
 }
 
-/* Skips the mark; returns the first character behind it. A part of a mark is handed out as it stands. */
+/* Skips the mark; returns the first character behind it. A part of a mark is handed out as it
+ * stands. */
 static int skip_mark(source *s) {
   static const unsigned char mark[] = {0xEF, 0xBB, 0xBF};
   for (size_t i = 0; i < sizeof mark; i++) {
@@ -38,8 +39,8 @@ static int skip_mark(source *s) {
   return getc(s->file);
 }
 
-/* Skips a line that begins with #, for the system that runs the script; its end stays, so that lines keep
- * their numbers. Returns the first character of the source. */
+/* Skips a line that begins with #, for the system that runs the script; its end stays, so that
+ * lines keep their numbers. Returns the first character of the source. */
 static int skip_first_line(source *s, int c) {
   if (c != '#') return c;
   while (c != EOF && c != '\n') c = getc(s->file);
@@ -47,7 +48,8 @@ static int skip_first_line(source *s, int c) {
   return getc(s->file);
 }
 
-/* Push "cannot open NAME: why"; the name of a chunk begins with a character that says what it is. */
+/* Push "cannot open NAME: why"; the name of a chunk begins with a character that says what it is.
+ * */
 static int refuse(lua_State *L, const char *what, const char *chunk) {
   lua_pushfstring(L, "cannot %s %s: %s", what, chunk + 1, strerror(errno));
   return LUA_ERRFILE;

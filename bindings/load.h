@@ -6,11 +6,13 @@
 
 #include <lua.h>
 
-/* Push the chunk of a file, NULL for standard input, or the text of what is wrong; returns Lua's status. */
+/* Push the chunk of a file, NULL for standard input, or the text of what is wrong; returns Lua's
+ * status. */
 int gp_load_file(lua_State *L, const char *name);
 /* The same for a text that ends with a zero; `chunk` is its name as lua_load takes it. */
 int gp_load_text(lua_State *L, const char *text, const char *chunk);
-/* Push the chunk of a module's file and the file's name; returns 2, as a searcher does. Errors: raises. */
+/* Push the chunk of a module's file and the file's name; returns 2, as a searcher does. Errors:
+ * raises. */
 int gp_load_module(lua_State *L, const char *module, const char *file);
 
 #endif

@@ -15,9 +15,9 @@
 /* Registry key: whether the last error was the interrupt. */
 static const char interrupted_key;
 
-/* Of a long recursion so many frames are shown from the top and from the bottom. Only the NEAR levels
- * at each end are looked at: a stack overflow has hundreds of thousands of levels, and Lua finds a
- * level by walking to it. */
+/* Of a long recursion so many frames are shown from the top and from the bottom. Only the NEAR
+ * levels at each end are looked at: a stack overflow has hundreds of thousands of levels, and Lua
+ * finds a level by walking to it. */
 enum { HEAD = 12, TAIL = 10, NEAR = 50 };
 
 /* The levels that are looked at: first to gap - 1, and after to end - 1. */
@@ -55,7 +55,8 @@ static void add_frame(lua_State *L, luaL_Buffer *b, const lua_Debug *ar) {
   if (ar->istailcall) luaL_addstring(b, "\n\t(...tail calls...)");
 }
 
-/* The number of levels; in steps that double and then halve, because each look walks to its level. */
+/* The number of levels; in steps that double and then halve, because each look walks to its level.
+ * */
 static int count_levels(lua_State *L) {
   lua_Debug ar;
   int below = 0, above = 1;

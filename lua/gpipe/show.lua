@@ -1,8 +1,8 @@
--- lua/gpipe/show.lua - the contents of a table as text: what the interactive mode prints, and what a traceback
--- says of an error object.
+-- lua/gpipe/show.lua - the contents of a table as text: what the interactive mode prints, and what
+-- a traceback says of an error object.
 --
--- The text is bounded, whatever the table holds: so many entries of each table, so deep, and one that holds
--- itself is shown once. It looks like the constructor that would make the table.
+-- The text is bounded, whatever the table holds: so many entries of each table, so deep, and one
+-- that holds itself is shown once. It looks like the constructor that would make the table.
 
 local show = {}
 
@@ -11,8 +11,8 @@ local DEPTH = 4
 local TEXT = 60 -- characters of a text in a table
 
 local WORDS = {} -- that are no names of fields
-for word in ([[and break do else elseif end false for function goto if in local nil not or repeat return then true
-  until while]]):gmatch "%a+" do
+for word in ([[and break do else elseif end false for function goto if in local nil not or repeat
+  return then true until while]]):gmatch "%a+" do
   WORDS[word] = true
 end
 
@@ -21,12 +21,14 @@ local function columns()
   return math.max(20, math.tointeger(tonumber(os.getenv "COLUMNS")) or 80)
 end
 
--- ---- parts -----------------------------------------------------------------------------------------
+-- ---- parts -----------------------------------------------------------------------------------
+
+local ESCAPES = { ["\n"] = "\\n", ['"'] = '\\"', ["\\"] = "\\\\" }
 
 local function quoted(text)
   local cut = #text > TEXT and text:sub(1, TEXT) .. "..." or text
   return '"' .. cut:gsub('[%c"\\]', function(c)
-    return c == "\n" and "\\n" or c == '"' and '\\"' or c == "\\" and "\\\\" or ("\\%d"):format(c:byte())
+    return ESCAPES[c] or ("\\%d"):format(c:byte())
   end) .. '"'
 end
 
@@ -61,7 +63,7 @@ local function key_text(key)
   return ("[%s]"):format(leaf(key))
 end
 
--- ---- tables ----------------------------------------------------------------------------------------
+-- ---- tables ----------------------------------------------------------------------------------
 
 -- Whether the contents say more than tostring does: a table whose type does not print itself.
 local function is_plain(value)

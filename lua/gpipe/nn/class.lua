@@ -52,15 +52,16 @@ function class.is(value, wanted)
   return info ~= nil
 end
 
---- Refuse a class where an instance is wanted: `nn.ReLU` without its parentheses. Other values pass, whoever asked
---- says better what was wanted.
+--- Refuse a class where an instance is wanted: `nn.ReLU` without its parentheses. Other values
+--- pass, whoever asked says better what was wanted.
 ---@param who string the public function, as the user writes it
 ---@param name string the parameter
 ---@param value any
 function class.refuse(who, name, value)
   local info = class.info(value)
   if info then
-    errors.raise("%s: %s is the class %s, expected an instance: %s(...)", who, name, info.shown, info.shown)
+    errors.raise("%s: %s is the class %s, expected an instance: %s(...)", who, name, info.shown,
+      info.shown)
   end
 end
 
@@ -111,8 +112,8 @@ end
 -- nn.ReLU(x) would make a layer and leave x: none of our classes is made from a tensor.
 local function check_arguments(info, first)
   if info.builtin and getmetatable(first) == "gpipe.Tensor" then
-    errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to be called, "
-      .. "%s(...)(x)", info.shown, info.shown, info.shown)
+    errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to be "
+      .. "called, %s(...)(x)", info.shown, info.shown, info.shown)
   end
 end
 

@@ -1,8 +1,10 @@
--- lua/gpipe/pipeline/object.lua - the pipeline as a script holds it: methods and facts, nothing to write to.
+-- lua/gpipe/pipeline/object.lua - the pipeline as a script holds it: methods and facts, nothing to
+-- write to.
 --
--- A field that could be written, `pipe.chunks = 4`, would be ignored without a word: what a pipeline is was decided
--- when it was made. So a script holds an empty table in front of the one that the methods work on, which can be
--- read through it, and every write is an error that says what to do instead.
+-- A field that could be written, `pipe.chunks = 4`, would be ignored without a word: what a
+-- pipeline is was decided when it was made. So a script holds an empty table in front of the one
+-- that the methods work on, which can be read through it, and every write is an error that says
+-- what to do instead.
 
 local errors = require "gpipe.errors"
 
@@ -11,12 +13,15 @@ local object = {}
 local INNER = {} -- private key of the table that the methods work on
 
 -- Fields that may be nil: to ask for them is no mistake.
-local MAYBE = { core = true, loss = true, pending = true, hypers = true, free = true, warned = true }
+local MAYBE = {
+  core = true, loss = true, pending = true, hypers = true, free = true, warned = true,
+}
 
 -- What is decided by gp.pipeline: the options, and what follows from them.
 local OPTIONS = {
-  balance = true, devices = true, chunks = true, schedule = true, checkpoint = true, loss = true, sample = true,
-  precision = true, loss_scale = true, finite = true, fuse = true, seed = true, watchdog = true,
+  balance = true, devices = true, chunks = true, schedule = true, checkpoint = true, loss = true,
+  sample = true, precision = true, loss_scale = true, finite = true, fuse = true, seed = true,
+  watchdog = true,
 }
 
 -- What belongs to something else: what to write there.
@@ -30,7 +35,8 @@ local ELSEWHERE = {
 local function inner_of(pipe, name)
   local inner = type(pipe) == "table" and rawget(pipe, INNER)
   if not inner then
-    errors.raise("%s: the first argument is %s, expected a pipeline: pipe:%s(...)", name, errors.show(pipe), name)
+    errors.raise("%s: the first argument is %s, expected a pipeline: pipe:%s(...)", name,
+      errors.show(pipe), name)
   end
   return inner
 end
@@ -61,8 +67,8 @@ local function refuse_write(key)
   local name = errors.show(key)
   if type(key) == "string" then name = ("'%s'"):format(key) end
   if OPTIONS[key] then
-    errors.raise("pipeline: %s cannot be set, it is decided when the pipeline is made: close it and make another, "
-      .. "gp.pipeline(model, {%s = ...})", name, key)
+    errors.raise("pipeline: %s cannot be set, it is decided when the pipeline is made: close it and "
+      .. "make another, gp.pipeline(model, {%s = ...})", name, key)
   end
   errors.raise("pipeline: %s cannot be set: %s", name, ELSEWHERE[key]
     or "a pipeline has no fields of the script's (a variable or a table beside it would do)")
@@ -77,7 +83,8 @@ local function reader(public, computed)
     local value = inner[key]
     if value ~= nil or MAYBE[key] or OPTIONS[key] or type(key) ~= "string" then return value end
     local near = errors.suggest(key, names_of(public, computed))
-    errors.raise("pipeline: there is no '%s'%s", key, near and (" (did you mean '%s'?)"):format(near) or "")
+    errors.raise("pipeline: there is no '%s'%s", key,
+      near and (" (did you mean '%s'?)"):format(near) or "")
   end
 end
 
@@ -89,7 +96,8 @@ end
 function object.class(methods, computed, text)
   local public = {}
   for name, method in pairs(methods) do public[name] = wrap(name, method) end
-  local meta = { __name = "gpipe.Pipeline", __index = reader(public, computed), __close = public.close }
+  local meta = { __name = "gpipe.Pipeline", __close = public.close }
+  meta.__index = reader(public, computed)
   function meta.__newindex(_, key) refuse_write(key) end
   function meta.__tostring(pipe) return text(rawget(pipe, INNER)) end
   local inside = { __index = methods }

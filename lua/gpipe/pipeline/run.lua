@@ -1,7 +1,8 @@
 -- lua/gpipe/pipeline/run.lua - what a pipeline does: steps, evaluation, state, figures.
 --
 -- Each method checks its tensors, finds the plan for their shape and hands them to the runtime; no
--- Lua runs inside a step. The methods work on the pipeline's own fields, which scripts can read (object.lua).
+-- Lua runs inside a step. The methods work on the pipeline's own fields, which scripts can read
+-- (object.lua).
 
 local errors = require "gpipe.errors"
 local batch = require "gpipe.pipeline.batch"

@@ -1,5 +1,5 @@
--- tests/spec/cli/failures_spec.lua - what a person reads when a script ends with an error: whole texts, fields of
--- error objects, and tracebacks that are there at once however deep the stack is.
+-- tests/spec/cli/failures_spec.lua - what a person reads when a script ends with an error: whole
+-- texts, fields of error objects, and tracebacks that are there at once however deep the stack is.
 
 local child = dofile "tests/child.lua"
 

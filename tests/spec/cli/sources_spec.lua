@@ -1,5 +1,5 @@
--- tests/spec/cli/sources_spec.lua - where the program takes Lua code from: sources, never precompiled chunks, and its
--- own modules from itself.
+-- tests/spec/cli/sources_spec.lua - where the program takes Lua code from: sources, never
+-- precompiled chunks, and its own modules from itself.
 
 local child = dofile "tests/child.lua"
 
@@ -13,7 +13,8 @@ local function in_folder(files, command)
     file:write(text)
   end
   local program = io.popen("realpath " .. child.program):read "l"
-  local out, err, code = child.shell(("cd %s && %s"):format(folder, (command:gsub("PROGRAM", program))))
+  local line = command:gsub("PROGRAM", program)
+  local out, err, code = child.shell(("cd %s && %s"):format(folder, line))
   os.execute("rm -r " .. folder)
   return out, err, code
 end
@@ -51,14 +52,16 @@ describe("a precompiled chunk", function()
   end)
 
   it("is the script's own business where it asks for one", function()
-    local out = in_folder({ ["x.luac"] = chunk }, "PROGRAM -e 'loadfile(\"x.luac\", \"b\")() load(string.dump(print))'")
+    local out = in_folder({ ["x.luac"] = chunk },
+      "PROGRAM -e 'loadfile(\"x.luac\", \"b\")() load(string.dump(function() end))'")
     assert.equal("ran\n", out)
   end)
 end)
 
 describe("a source", function()
   local cases = {
-    { "with a mark and a first line", "\239\187\191#!/bin/x\nprint(debug.getinfo(1, 'l').currentline)", "2\n" },
+    { "with a mark and a first line",
+      "\239\187\191#!/bin/x\nprint(debug.getinfo(1, 'l').currentline)", "2\n" },
     { "of one line that begins with #", "#!/bin/x", "" },
     { "that is empty", "", "" },
     { "with a zero in a text", "print(#'a\0b')", "3\n" },
@@ -72,8 +75,8 @@ describe("a source", function()
   end
 
   it("in dofile may yield and return values", function()
-    local out = in_folder({ ["x.lua"] = "return coroutine.yield(1), 2" },
-      "PROGRAM -e 'local c = coroutine.wrap(function() return dofile \"x.lua\" end) print(c()) print(c(5))'")
+    local out = in_folder({ ["x.lua"] = "return coroutine.yield(1), 2" }, "PROGRAM -e '"
+      .. "local c = coroutine.wrap(function() return dofile \"x.lua\" end) print(c()) print(c(5))'")
     assert.equal("1\n5\t2\n", out)
   end)
 
@@ -94,8 +97,8 @@ describe("files of the current folder", function()
   local files = { ["gpipe.lua"] = "print 'mine'", ["gpipe/options.lua"] = "print 'mine'",
     ["gpipe/command.lua"] = "print 'mine'", ["other.lua"] = "print 'other'" }
 
-  for _, command in ipairs { "PROGRAM --list-devices", "PROGRAM -E --list-devices", "PROGRAM -l gpipe",
-    "PROGRAM -e 'require \"gpipe.options\"'" } do
+  for _, command in ipairs { "PROGRAM --list-devices", "PROGRAM -E --list-devices",
+    "PROGRAM -l gpipe", "PROGRAM -e 'require \"gpipe.options\"'" } do
     it("are no modules of gpipe: " .. command, function()
       local out, err, code = in_folder(files, command)
       assert.is_nil(out:find "mine")

@@ -1,5 +1,6 @@
--- tests/spec/nn/classes_spec.lua - a class in the place of an instance, `nn.CrossEntropyLoss` without its
--- parentheses, is refused wherever a module is wanted: it is callable, and would train in silence.
+-- tests/spec/nn/classes_spec.lua - a class in the place of an instance, `nn.CrossEntropyLoss`
+-- without its parentheses, is refused wherever a module is wanted: it is callable, and would train
+-- in silence.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -17,11 +18,13 @@ describe("a class where an instance is wanted", function()
   local cases = {
     { "the loss of a pipeline", "nn.CrossEntropyLoss",
       function() gp.pipeline(model(), { loss = nn.CrossEntropyLoss }) end },
-    { "another loss of ours", "nn.MSELoss", function() gp.pipeline(model(), { loss = nn.MSELoss }) end },
+    { "another loss of ours", "nn.MSELoss",
+      function() gp.pipeline(model(), { loss = nn.MSELoss }) end },
     { "a loss of the user's", "MyLoss", function() gp.pipeline(model(), { loss = MyLoss }) end },
     { "the model of a pipeline", "nn.Sequential", function() gp.pipeline(nn.Sequential) end },
     { "a layer as the model", "nn.ReLU", function() gp.pipeline(nn.ReLU) end },
-    { "a layer of a Sequential", "nn.Tanh", function() nn.Sequential { nn.Linear(2, 2), nn.Tanh } end },
+    { "a layer of a Sequential", "nn.Tanh",
+      function() nn.Sequential { nn.Linear(2, 2), nn.Tanh } end },
     { "a layer with a name", "Mine", function() nn.Sequential { { "head", Mine } } end },
     { "a layer put in later", "nn.Tanh", function() local m = model() m[2] = nn.Tanh end },
     { "the list of layers", "nn.ReLU", function() nn.Sequential(nn.ReLU) end },

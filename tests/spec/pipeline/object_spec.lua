@@ -1,5 +1,5 @@
--- tests/spec/pipeline/object_spec.lua - a pipeline can be read and called, and nothing written to it is lost in
--- silence.
+-- tests/spec/pipeline/object_spec.lua - a pipeline can be read and called, and nothing written to
+-- it is lost in silence.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -10,7 +10,8 @@ local function new(loss)
 end
 
 describe("writing a field of a pipeline", function()
-  for _, name in ipairs { "chunks", "loss", "schedule", "checkpoint", "balance", "devices", "seed", "watchdog" } do
+  for _, name in ipairs { "chunks", "loss", "schedule", "checkpoint", "balance", "devices", "seed",
+    "watchdog" } do
     it(("is refused with what to do: %s"):format(name), function()
       local pipe <close> = new(nn.MSELoss())
       local before = pipe[name]
