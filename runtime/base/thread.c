@@ -28,10 +28,15 @@ typedef struct start {
   char name[16]; /* the kernel's limit */
 } start;
 
+static _Thread_local bool ours;
+
+bool gp_thread_is_ours(void) { return ours; }
+
 /* First code of every thread: the state described above, then the caller's function. */
 static void *begin(void *argument) {
   start s = *(start *)argument;
   gp_free(argument);
+  ours = true;
   gp_float_mode_reset();
   if (s.name[0]) pthread_setname_np(pthread_self(), s.name);
   return s.run(s.context);

@@ -18,6 +18,9 @@ typedef struct gp_thread_options {
 gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
                           void *context);
 
+/* Whether the calling thread was started by gp_thread_start, so that no signal is delivered to it. */
+bool gp_thread_is_ours(void);
+
 /* Set the calling thread's floating-point mode: denormals kept, round to nearest, no traps. Threads
  * of ours start so; the script's own thread needs it after loading foreign libraries. */
 void gp_float_mode_reset(void);

@@ -3,7 +3,9 @@
 #include "device/cpu/gemm.h"
 
 #include <float.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 #include "base/thread.h"
 #include "device/cpu/gemm_plain.h"
@@ -265,6 +267,43 @@ TEST(threads_change_no_bit) {
   drop(&m);
 }
 
+/* ---- signals ---- */
+
+static volatile sig_atomic_t handled;
+
+/* A handler that uses some stack: on top of whatever the stack pointer points at. */
+static void use_stack(int number) {
+  volatile char room[16384];
+  (void)number;
+  for (size_t i = 0; i < sizeof room; i++) room[i] = 85;
+  handled++;
+}
+
+/* Ctrl-C and timers arrive on the script's own thread, whose stack pointer the library's kernels use
+ * as a plain register. */
+TEST(a_signal_during_a_product_writes_into_no_memory_of_it) {
+  gp_gemm g = {.m = 384, .n = 384, .k = 384, .alpha = 1};
+  matrices m = make(g, 0);
+  float *a = to_floats(m.a, m.a_count), *b = to_floats(m.b, m.b_count);
+  float *alone = to_floats(m.c, m.c_count), *signalled = to_floats(m.c, m.c_count);
+  struct sigaction action = {.sa_handler = use_stack, .sa_flags = SA_RESTART}, before;
+  struct itimerval often = {.it_interval = {.tv_usec = 300}, .it_value = {.tv_usec = 300}};
+  CHECK_STATUS(gp_gemm_f32(&m.g, a, b, alone), GP_OK);
+  sigaction(SIGALRM, &action, &before);
+  setitimer(ITIMER_REAL, &often, NULL);
+  for (int round = 0; round < 10000 && handled < 200; round++) {
+    CHECK_STATUS(gp_gemm_f32(&m.g, a, b, signalled), GP_OK);
+    if (memcmp(alone, signalled, (size_t)m.c_count * sizeof *alone) != 0) break;
+  }
+  setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+  sigaction(SIGALRM, &before, NULL);
+  CHECK(handled >= 200); /* they are held back, not lost */
+  CHECK(memcmp(alone, signalled, (size_t)m.c_count * sizeof *alone) == 0);
+  float *all[] = {a, b, alone, signalled};
+  for (int i = 0; i < 4; i++) free(all[i]);
+  drop(&m);
+}
+
 TEST(the_library_is_named_or_its_absence_explained) {
   const char *why = NULL;
   const char *name = gp_gemm_library(&why);
@@ -279,4 +318,5 @@ TEST(the_library_is_named_or_its_absence_explained) {
 TEST_MAIN(products_of_any_size_are_right, empty_products_apply_beta,
           a_beta_of_zero_forgets_what_was_there, values_that_are_not_finite_go_through,
           bad_arguments_are_errors, cutting_our_product_changes_no_bit, threads_change_no_bit,
+          a_signal_during_a_product_writes_into_no_memory_of_it,
           the_library_is_named_or_its_absence_explained)

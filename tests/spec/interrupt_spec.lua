@@ -82,6 +82,39 @@ describe("more presses", function()
   end)
 end)
 
+describe("a press during an eager product", function()
+  local product = "local gp = require 'gpipe' local a = gp.randn {%d, %d} while true do a:matmul(a) end"
+
+  for round = 1, 5 do -- a handler's frame must not lie on the heap, where the library's stack pointer is
+    with_signals("ends the program as anywhere else, round " .. round, function()
+      local _, err, code = interrupted(product:format(1024, 1024), 0.3 + 0.02 * round)
+      assert.matches("^gpipe%-lua: interrupted!\n", err)
+      assert.equal(130, code)
+    end)
+  end
+
+  with_signals("is noticed before a long one ends", function()
+    local text = "local ok, e = pcall(a.matmul, a, a) io.write(tostring(e), ' ', gp.zeros {2}:sum():item())"
+    local out, err, code = interrupted("local gp = require 'gpipe' local a = gp.zeros {8192, 8192} " .. text, 1)
+    assert.equal("interrupted! 0", out)
+    assert.equal("", err)
+    assert.equal(0, code)
+  end)
+
+  local stock = child.has "lua5.4" and (os.getenv "GPIPE_SANITIZE" or "") == "" and it or pending
+  stock("reaches the handler of a host that loaded gpipe.so", function()
+    local library = os.getenv "GPIPE_MODULE" or "build/gpipe.so"
+    local environment = { LUA_CPATH = library:gsub("gpipe%.so$", "?.so") .. ";;" }
+    child.seconds = 10
+    for round = 1, 3 do
+      local text = child.presses(0.3 + 0.02 * round) .. product:format(1024, 1024)
+      local _, err, code = child.run({ "-e", text }, { program = "lua5.4", environment = environment })
+      assert.matches("interrupted!", err)
+      assert.equal(1, code)
+    end
+  end)
+end)
+
 describe("coroutines", function()
   it("behave as Lua's own", function()
     local co = coroutine.create(function(a) local b = coroutine.yield(a + 1) error("e" .. b, 0) end)

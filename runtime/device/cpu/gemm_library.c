@@ -1,13 +1,16 @@
 /* device/cpu/gemm_library.c - loading oneDNN and calling dnnl_sgemm.
  *
- * Three traps are handled here and nowhere else. libgomp reads OMP_WAIT_POLICY when it is loaded,
+ * Four traps are handled here and nowhere else. libgomp reads OMP_WAIT_POLICY when it is loaded,
  * and its spinning waits would take cores from the other devices. A library's own threads change
  * the bits of a sum, and their number is a setting of each calling thread: every thread sets it to
- * one before its first product. Loading may change the floating-point mode of the loading thread. */
+ * one before its first product. Loading may change the floating-point mode of the loading thread.
+ * And the kernels use the stack pointer as a plain register: the frame of a signal's handler would
+ * lie in the middle of their workspace, on the heap. */
 #include "device/cpu/gemm_library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,10 +118,24 @@ bool gp_gemm_library_ready(void) {
   return library.sgemm != NULL;
 }
 
+/* Hold signals back on the script's thread, whoever handles them (the program, or a host that loaded
+ * gpipe.so). Not those that a fault of this very thread raises: held back, they kill at once. */
+static void hold_signals(sigset_t *before) {
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+  sigset_t held;
+  sigfillset(&held);
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
+  pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
 gp_status gp_gemm_library_run(const gp_gemm *g, const float *a, const float *b, float *c) {
+  sigset_t before;
+  bool guarded = !gp_thread_is_ours();
+  if (guarded) hold_signals(&before);
   int status =
       library.sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k,
                     (float)g->alpha, a, g->lda, b, g->ldb, (float)g->beta, c, g->ldc);
+  if (guarded) pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (status == 0) return GP_OK;
   return gp_fail(GP_EDEVICE, "gemm: %s refused a product of %lldx%lldx%lld (status %d)",
                  library.name, (long long)g->m, (long long)g->n, (long long)g->k, status);

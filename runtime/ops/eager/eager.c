@@ -91,13 +91,17 @@ gp_call gp_application_call(const gp_application *a, const gp_step_block *step) 
   return call;
 }
 
-/* The same pieces as on a team of threads, one after the other. */
-static gp_status run_pieces(const gp_cpu_kernel *kernel, const gp_call *call, void *scratch) {
-  gp_cut cut = kernel->cut(call);
+/* The same pieces as on a team of threads, one after the other. Between two of them Ctrl-C is noticed,
+ * but not where an op writes into its input: the script would be left with half of it. */
+static gp_status run_pieces(const gp_op_def *def, const gp_call *call, void *scratch) {
+  gp_cut cut = def->cpu.cut(call);
+  bool whole = def->flags & GP_OP_EFFECT;
   for (int64_t first = 0; first < cut.units; first += cut.grain) {
     int64_t left = cut.units - first;
     gp_span span = {first, first + (left < cut.grain ? left : cut.grain), scratch};
-    GP_TRY(kernel->run(call, span));
+    GP_TRY(def->cpu.run(call, span));
+    if (!whole && gp_interrupt_pending())
+      return gp_fail(GP_EINTERRUPT, "%s: interrupted", def->name);
   }
   return GP_OK;
 }
@@ -108,7 +112,7 @@ gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step) 
   size_t bytes = kernel->scratch ? kernel->scratch(&call) : 0;
   void *scratch = NULL;
   if (bytes > 0) GP_TRY(gp_alloc(bytes, &scratch));
-  gp_status status = run_pieces(kernel, &call, scratch);
+  gp_status status = run_pieces(a->def, &call, scratch);
   gp_free(scratch);
   return status;
 }
