@@ -31,6 +31,7 @@
   X(nn)                                                                                            \
   X(machine)                                                                                       \
   X(host)                                                                                          \
+  X(stop)                                                                                          \
   X(trace)                                                                                         \
   X(trace_cost)                                                                                    \
   X(rows)                                                                                          \

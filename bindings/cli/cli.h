@@ -66,6 +66,8 @@ int gp_traceback(lua_State *L);
 void gp_traceback_forget(lua_State *L); /* nothing has failed yet */
 /* loaders.c: make require, dofile and loadfile take sources only. */
 void gp_loaders_install(lua_State *L);
+/* output.c: say when output cannot be written. */
+void gp_output_install(void);
 /* warning.c: print errors in finalizers always, other warnings when asked. */
 void gp_warning_install(lua_State *L);
 /* sigint.c: catch Ctrl-C, and follow coroutines so that it reaches the one that runs. */

@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "embed.h"
 #include "isa.h"
+#include "stop.h"
 
 /* An illegal instruction would be the alternative, and tell nobody why. */
 static int refuse_processor(const char *missing) {
@@ -36,6 +37,7 @@ static int program(lua_State *L) {
   lua_gc(L, LUA_GCINC, 0, 0, 0);
   gp_warning_install(L);
   gp_sigint_install(L);
+  gp_stop_install();
   gp_loaders_install(L);
   gp_lua_install(L);
   gp_terminal_install(L);
@@ -66,6 +68,7 @@ int main(int argc, char **argv) {
   (void)argc;
   const char *missing = gp_isa_missing();
   if (missing) return refuse_processor(missing);
+  gp_output_install();
   gp_options options;
   int code = gp_options_parse(argv, &options);
   if (code != GP_EXIT_OK) return code;

@@ -10,6 +10,7 @@ local errors = require "gpipe.errors"
 local io = require "gpipe.io"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
+local stop = require "gpipe.stop"
 require "gpipe.tensor.print"
 
 core.hook("own_prefix", errors.own_prefix)
@@ -26,6 +27,7 @@ local gp = {
   seed = random.seed,
   devices = machine.devices,
   memory = machine.memory,
+  on_stop = stop.on_stop,
 
   tensor = create.tensor,
   zeros = create.zeros,

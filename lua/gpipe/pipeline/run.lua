@@ -12,6 +12,7 @@ local object = require "gpipe.pipeline.object"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plans"
 local precision = require "gpipe.pipeline.precision"
+local stop = require "gpipe.stop"
 local stream = require "gpipe.pipeline.stream"
 local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
@@ -57,6 +58,7 @@ end
 ---@return number|number[] loss the mean over the mini-batch
 function methods:step(x, y, opts)
   live(self, "step")
+  stop.check()
   need_loss(self, "step")
   local o = options.check("step", opts, { accumulate = { type = "boolean", default = false } })
   local inputs, targets = batch.tensors("step", "input", x), batch.tensors("step", "target", y)
@@ -93,6 +95,7 @@ end
 ---@return number loss
 function methods:evaluate(x, y)
   quiet(self, "evaluate")
+  stop.check()
   need_loss(self, "evaluate")
   local inputs, targets = batch.tensors("evaluate", "input", x), batch.tensors("evaluate", "target", y)
   batch.check_rows("evaluate", inputs, targets)
@@ -112,6 +115,7 @@ end
 ---@return gpipe.Tensor
 function methods:forward(x)
   quiet(self, "forward")
+  stop.check()
   local inputs = batch.tensors("forward", "input", x)
   batch.check_rows("forward", inputs, {})
   self.pending = nil

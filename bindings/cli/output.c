@@ -1,0 +1,42 @@
+/* bindings/cli/output.c - what the program says when its output cannot be written.
+ *
+ * C buffers standard output, so that a full disk is often seen at the very end only, when nobody
+ * looks any more; and a pipe whose reader has ended kills the process without a word. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Only what a signal handler may call. The process still dies by the signal: whoever started it
+ * asks. */
+static void on_broken_pipe(int number) {
+  static const char text[] =
+      GP_PROGRAM ": stopped, because the reader of a pipe that it writes to has ended (SIGPIPE)\n";
+  ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+  (void)written;
+  signal(number, SIG_DFL);
+  raise(number); /* delivered when this handler returns */
+}
+
+/* The last thing that the program does. An error that came earlier has left no reason. */
+static void close_output(void) {
+  errno = 0;
+  bool lost = ferror(stdout) != 0, failed = fflush(stdout) != 0;
+  if (!lost && !failed) return;
+  fprintf(stderr, GP_PROGRAM ": not all of the output could be written: %s\n",
+          failed ? strerror(errno) : "standard output failed");
+  _exit(GP_EXIT_ERROR);
+}
+
+/* A process that was started with SIGPIPE ignored gets an error from its writes instead. */
+void gp_output_install(void) {
+  struct sigaction action = {.sa_handler = on_broken_pipe}, old;
+  sigemptyset(&action.sa_mask);
+  if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+    sigaction(SIGPIPE, &action, NULL);
+  atexit(close_output);
+}
