@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "nearest.h"
 
 typedef struct switch_name {
   const char *name;
@@ -51,39 +52,16 @@ static const char usage[] =
 
 /* ---- what is wrong -------------------------------------------------------------------------- */
 
-/* Of the three ways to change one text into the other by one more step. */
-static int smallest(int a, int b, int c) {
-  int m = a < b ? a : b;
-  return m < c ? m : c;
-}
-
-/* Edit distance; both texts are shorter than 32 characters. Source: Wagner and Fischer 1974. */
-static int distance(const char *a, const char *b) {
-  int row[32];
-  int width = (int)strlen(b);
-  for (int j = 0; j <= width; j++) row[j] = j;
-  for (int i = 1; a[i - 1]; i++) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (int j = 1; j <= width; j++) {
-      int above = row[j];
-      row[j] = smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-      diagonal = above;
-    }
-  }
-  return row[width];
-}
-
 /* The long switch that was probably meant, or NULL: one or two slips, or one dash too few. */
 static const char *suggestion(const char *text, size_t length) {
-  char typed[32];
-  if (length >= sizeof typed - 1) return NULL;
+  char typed[GP_NEAREST_LENGTH];
+  if (length >= sizeof typed) return NULL;
   memcpy(typed, text, length);
   typed[length] = 0;
   const char *best = NULL;
   int least = 3;
   for (const switch_name *s = long_names; s->name; s++) {
-    int d = distance(typed, s->name);
+    int d = gp_edit_distance(typed, s->name);
     if (d < least) best = s->name, least = d;
   }
   return best;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h> /* isatty */
+#include <unistd.h> /* access, isatty */
 
 #include <lauxlib.h>
 #include <lualib.h> /* LUA_VERSUFFIX */
@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "interrupt.h"
 #include "load.h"
+#include "nearest.h"
 
 /* ---- calling and reporting ------------------------------------------------------------------ */
 
@@ -153,12 +154,22 @@ static void make_arg(lua_State *L, char **argv, int script) {
   lua_setglobal(L, "arg");
 }
 
+/* Add the name of a file that may be meant to the text on top, "cannot open ...". */
+static void suggest_script(lua_State *L, const char *name) {
+  char near[1024];
+  gp_nearest_file(name, near, sizeof near);
+  if (!*near) return;
+  lua_pushfstring(L, "%s (did you mean '%s'?)", lua_tostring(L, -1), near);
+  lua_remove(L, -2);
+}
+
 /* The chunk gets the arguments as `...` too. "-" after "--" is a file of that name. */
 static int run_script(lua_State *L, char **argv, int script) {
   const char *name = argv[script];
   bool from_stdin = strcmp(name, "-") == 0 && strcmp(argv[script - 1], "--") != 0;
   int status = gp_load_file(L, from_stdin ? NULL : name);
   int count = 0;
+  if (status == LUA_ERRFILE && !from_stdin && access(name, F_OK)) suggest_script(L, name);
   for (; status == LUA_OK && argv[script + 1 + count]; count++) {
     luaL_checkstack(L, 4, "too many arguments to script");
     lua_pushstring(L, argv[script + 1 + count]);

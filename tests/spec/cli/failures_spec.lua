@@ -60,6 +60,37 @@ describe("Ctrl-C", function()
   end)
 end)
 
+describe("a script that is not there", function()
+  local folder
+  setup(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    assert(os.execute("mkdir " .. folder))
+    for _, name in ipairs { "train.lua", "evaluate.lua", "x.lua", ".train.lua" } do
+      assert(io.open(folder .. "/" .. name, "w")):close()
+    end
+  end)
+  teardown(function() os.execute("rm -r " .. folder) end)
+
+  local cases = {
+    { "trian.lua", "train.lua" }, { "train", "train.lua" }, { "evalute.lua", "evaluate.lua" },
+    { "train.luac", "train.lua" }, { "y.lua", "x.lua" }, { "test.lua", nil }, { "a.py", nil },
+  }
+  for _, case in ipairs(cases) do
+    it(("named %s: %s is suggested"):format(case[1], case[2] or "nothing"), function()
+      local _, err, code = child.run { folder .. "/" .. case[1] }
+      assert.equal(case[2] and folder .. "/" .. case[2], err:match "did you mean '([^']+)'")
+      assert.equal(1, code)
+    end)
+  end
+
+  it("is looked for in the current folder too", function()
+    local program = io.popen("realpath " .. child.program):read "l"
+    local _, err = child.shell(("cd %s && %s trian.lua"):format(folder, program))
+    assert.matches("did you mean 'train%.lua'", err)
+  end)
+end)
+
 describe("an error object", function()
   it("that is a text with a zero is printed whole, with its traceback", function()
     local err = fail "error('before\\0behind')"
