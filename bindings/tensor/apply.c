@@ -74,7 +74,7 @@ static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in, g
 /* True where the op has to be recorded. Errors: a value of a trace that is not the current one. */
 static bool is_recorded(lua_State *L, const gp_use *use, gp_box *const *in) {
   gp_trace *trace = gp_lua_trace(L);
-  bool recorded = false;
+  bool recorded = use->n_in == 0 && trace;
   for (int i = 0; i < use->n_in; i++) {
     if (in[i]->trace && in[i]->trace != trace)
       gp_lua_error(L,

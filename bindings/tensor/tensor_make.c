@@ -173,6 +173,20 @@ static int make_arange(lua_State *L) {
 
 /* ---- random -------------------------------------------------------------------------------- */
 
+static void check_drawn(lua_State *L, const char *who, gp_dtype dtype) {
+  if (!gp_dtype_is_float(dtype))
+    gp_lua_error(L, "%s: dtype is %s, expected f32, f64, bf16 or f16", who, gp_dtype_name(dtype));
+}
+
+/* Halves are drawn in f32. The value is on top of the stack. */
+static int cast_drawn(lua_State *L, gp_dtype dtype) {
+  if (dtype == GP_F64 || dtype == GP_F32) return 1;
+  gp_use cast = {.op = GP_OP_cast, .n_in = 1, .in = {lua_gettop(L)}};
+  cast.attrs.i[0] = dtype;
+  gp_lua_apply(L, &cast);
+  return 1;
+}
+
 /* core.random(who, shape, "uniform" | "normal", dtype, seed, stream) -> tensor: U[0, 1) or N(0, 1) */
 static int make_random(lua_State *L) {
   gp_shape shape = {0};
@@ -183,18 +197,28 @@ static int make_random(lua_State *L) {
   uint64_t stream = (uint64_t)gp_lua_check_int(L, 6, "stream", 0, INT64_MAX);
   bool normal = strcmp(gp_lua_check_string(L, 3, "core.random: kind"), "normal") == 0;
   gp_lua_check_shape(L, 2, lua_pushfstring(L, "%s: shape", who), 0, &shape);
-  if (!gp_dtype_is_float(dtype))
-    return gp_lua_error(L, "%s: dtype is %s, expected f32, f64, bf16 or f16", who,
-                        gp_dtype_name(dtype));
+  check_drawn(L, who, dtype);
   gp_init init = {normal ? GP_INIT_NORMAL : GP_INIT_UNIFORM, 0.0, 1.0};
   gp_tensor *drawn = push_new(L, dtype == GP_F64 ? GP_F64 : GP_F32, &shape);
   gp_status status = gp_tensor_fill(drawn, &init, seed, stream);
   if (status != GP_OK) return gp_lua_fail(L, status);
-  if (gp_tensor_meta(drawn)->dtype == dtype) return 1;
-  gp_use cast = {.op = GP_OP_cast, .n_in = 1, .in = {lua_gettop(L)}};
-  cast.attrs.i[0] = dtype;
-  gp_lua_apply(L, &cast);
-  return 1;
+  return cast_drawn(L, dtype);
+}
+
+/* core.draw(who, shape, "uniform" | "normal", dtype) -> what every step draws anew; while tracing */
+static int record_draw(lua_State *L) {
+  gp_shape shape = {0};
+  const char *who = gp_lua_check_string(L, 1, "core.draw: who");
+  const bool normal = strcmp(gp_lua_check_string(L, 3, "core.draw: kind"), "normal") == 0;
+  const gp_dtype dtype = gp_lua_check_dtype(L, 4, who);
+  gp_lua_check_shape(L, 2, lua_pushfstring(L, "%s: shape", who), 0, &shape);
+  check_drawn(L, who, dtype);
+  gp_use draw = {.op = normal ? GP_OP_randn : GP_OP_rand};
+  draw.attrs.i[1] = dtype == GP_F64 ? GP_F64 : GP_F32;
+  draw.attrs.i[2] = shape.rank;
+  for (int d = 0; d < shape.rank; d++) draw.attrs.i[3 + d] = shape.dim[d];
+  gp_lua_apply(L, &draw);
+  return cast_drawn(L, dtype);
 }
 
 /* core.eager_seed(seed): of the random ops that run at once (dropout in the REPL) */
@@ -203,9 +227,13 @@ static int eager_seed(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg functions[] = {{"tensor", make_tensor},    {"full", make_full},
-                                     {"arange", make_arange},    {"random", make_random},
-                                     {"eager_seed", eager_seed}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"tensor", make_tensor},
+                                     {"full", make_full},
+                                     {"arange", make_arange},
+                                     {"random", make_random},
+                                     {"draw", record_draw},
+                                     {"eager_seed", eager_seed},
+                                     {NULL, NULL}};
 
 int gp_open_make(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -4,6 +4,7 @@
 -- set: the same script gives the same bits, and one more draw changes none of the earlier ones.
 
 local core = require "gpipe.core"
+local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local parameters = require "gpipe.nn.random"
 
@@ -28,6 +29,10 @@ local seed, drawn, shuffled = DEFAULT_SEED, 0, 0
 --- ```
 ---@param n integer
 function random.seed(n)
+  if core.tracing() then
+    errors.raise("gp.seed: it was called in forward, which runs once per batch shape and not in "
+      .. "every step; expected it outside (the pipeline has a seed option)")
+  end
   seed = options.argument("gp.seed", "n", n, { type = "integer", required = true })
   drawn, shuffled = 0, 0
   parameters.seed(seed)
@@ -57,6 +62,27 @@ function random.next_shuffle(own)
   if own then return own, 0 end
   shuffled = shuffled + 1
   return seed, shuffled == 1 and 0 or SHUFFLES + shuffled - 1
+end
+
+-- ---- what would freeze ------------------------------------------------------------------------
+
+local Guard = { __close = function(guard) rawset(math, "random", guard.random) end }
+
+--- Let math.random raise while forward is traced: it would run once, and every step would see that
+--- number. Until the returned value is closed; a coroutine that stopped in a forward may never do so,
+--- and then the library's own function answers.
+--- ```lua
+--- local _guard <close> = require("gpipe.random").guard()
+--- ```
+---@return any guard to be closed
+function random.guard()
+  local guard = setmetatable({ random = math.random }, Guard)
+  rawset(math, "random", function(...)
+    if not core.tracing() then return guard.random(...) end
+    errors.raise("math.random: forward runs once per batch shape, so every step would get the same "
+      .. "number; expected nn.Dropout, gp.rand or gp.randn, which draw in every step")
+  end)
+  return guard
 end
 
 -- The command line may have given a seed.

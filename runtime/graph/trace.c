@@ -183,14 +183,14 @@ static gp_status across_layers(gp_trace *trace, gp_ref in, gp_ref *out) {
   return GP_OK;
 }
 
-/* A constant, or a buffer as this layer sees it, or a view of one. */
+/* A constant, or a buffer as this layer sees it, or what forward drew, or a view of one. */
 static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
   const gp_value *value = gp_graph_at(graph, ref);
   if (value->meta.dtype != GP_F32) return false;
   while (value->kind != GP_VALUE_CONST) {
     if (value->node < 0) return false;
     const gp_node *node = &graph->nodes[value->node];
-    if (node->snapshot) return true;
+    if (node->snapshot || node->n_in == 0) return true;
     if (!(gp_op_get(node->op)->flags & GP_OP_VIEW)) return false;
     value = gp_graph_at(graph, node->in[0]);
   }

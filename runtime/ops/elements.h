@@ -7,13 +7,8 @@
 #ifndef GP_OPS_ELEMENTS_H
 #define GP_OPS_ELEMENTS_H
 
+#include "base/on_device.h"
 #include "device/call.h"
-
-#ifdef __cplusplus
-#define GP_ON_DEVICE __device__
-#else
-#define GP_ON_DEVICE
-#endif
 
 /* Bits that are left to the local index: more elements than a value can have. 2^24 rows are left. */
 enum { GP_LOCAL_BITS = 40 };

@@ -80,6 +80,9 @@ target_include_directories(gpipe_cuda PRIVATE runtime)
 target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(gpipe_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt Threads::Threads m ${CMAKE_DL_LIBS})
 
+# What it draws has the bits of the CPU: see base/random/normal.h.
+set_source_files_properties(runtime/ops/random/rand.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
+
 if(CUDNN_INCLUDE_DIR)
   target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR})
   target_compile_definitions(gpipe_cuda PRIVATE GP_HAVE_CUDNN=1)

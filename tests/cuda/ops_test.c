@@ -128,7 +128,8 @@ static bool is_exact(gp_op op) {
       GP_OP_gt,        GP_OP_ge,         GP_OP_where,  GP_OP_dropout,
       GP_OP_copy,      GP_OP_cast,       GP_OP_concat, GP_OP_pad,
       GP_OP_max,       GP_OP_max_dx,     GP_OP_argmax, GP_OP_embedding,
-      GP_OP_loss_seed, GP_OP_accumulate, GP_OP_assign, GP_OP_cross_entropy_count};
+      GP_OP_loss_seed, GP_OP_accumulate, GP_OP_assign, GP_OP_cross_entropy_count,
+      GP_OP_rand,      GP_OP_randn};
   for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
     if (exact[i] == op) return true;
   }

@@ -18,7 +18,7 @@
 -- tests/spec/ops_spec.lua expands it, scripts/check_ops.lua sees that it is complete.
 
 local FAMILIES = {
-  "elementwise", "dropout", "shape", "reduce", "dense", "norm", "fused", "attention", "loss", "state",
+  "elementwise", "dropout", "random", "shape", "reduce", "dense", "norm", "fused", "attention", "loss", "state",
 }
 
 local rows = {}

@@ -7,12 +7,12 @@ local nn = gp.nn
 
 local drawn = {}
 
--- ---- attention -----------------------------------------------------------------------------------
+-- ---- attention --------------------------------------------------------------------------------
 
 local T = 8
 
--- Attention with dropout in windows: `windows` of them belong to a row of the batch, or (0) three to
--- all rows. With equal scores and the identity in place of values the output is what is kept. Each
+-- Attention with dropout in windows: `windows` of them belong to a row of the batch, or (0) three
+-- to all rows. With equal scores and the identity in place of values the output is what is kept. Each
 -- row returns what is kept of all its windows.
 local Windows = nn.class "Windows"
 function Windows:init(windows) self.windows, self.identity = windows, gp.zeros { T, T } end
@@ -72,7 +72,8 @@ function drawn.folded()
       gp.seed(3)
       return nn.Sequential { nn.Linear(5, T), Folded(), Folded(true), nn.Linear(T, 3) }
     end,
-    x = gp.randn({ 11, 5 }, { seed = 1 }), y = gp.zeros({ 11 }, { dtype = "i64" }), loss = nn.CrossEntropyLoss(),
+    x = gp.randn({ 11, 5 }, { seed = 1 }), y = gp.zeros({ 11 }, { dtype = "i64" }),
+    loss = nn.CrossEntropyLoss(),
   }
 end
 
@@ -82,6 +83,51 @@ function drawn.pipelines(layers, device)
   local list = training.combinations { balance = cuts, chunks = 4 }
   for _, options in ipairs(list) do
     for s in ipairs(options.devices) do options.devices[s] = device end
+  end
+  return list
+end
+
+-- ---- rand and randn ---------------------------------------------------------------------------
+
+-- Adds and multiplies by what it draws; the gradient reads the factors again.
+local Noisy = nn.class "Noisy"
+function Noisy:init(n) self.w = nn.Parameter({ n }, nn.init.ones()) end
+function Noisy:forward(x)
+  local shape = x.shape
+  return x * self.w * gp.rand(shape) + gp.randn(shape) * 0.1 + gp.randn(shape[2])
+end
+
+--- A training whose forward draws, in every layer but the last.
+function drawn.noisy()
+  return {
+    model = function()
+      gp.seed(3)
+      return nn.Sequential { nn.Linear(5, 7), Noisy(7), nn.Tanh(), Noisy(7), nn.Linear(7, 3) }
+    end,
+    x = gp.randn({ 11, 5 }, { seed = 1 }), y = gp.zeros({ 11 }, { dtype = "i64" }),
+    loss = nn.CrossEntropyLoss(),
+    steps = 3,
+  }
+end
+
+-- What forward draws, in place of its input: rows [n, columns].
+local Draw = nn.class "Draw"
+function Draw:init(draw) self.draw = draw end
+function Draw:forward(x) return x * 0 + self.draw(x.shape) end
+
+--- What draw(shape) is for a batch of `rows` rows in each of `steps` training passes.
+---@param draw fun(shape: integer[]): gpipe.Tensor
+---@param o {rows: integer, columns: integer, steps?: integer, dtype?: string}
+---@param options table of gp.pipeline
+---@return gpipe.Tensor[]
+function drawn.values(draw, o, options)
+  options.seed = options.seed or 6
+  local pipe <close> = gp.pipeline(nn.Sequential { Draw(draw) }, options)
+  local list = {}
+  for step = 1, o.steps or 1 do
+    local x = gp.zeros({ o.rows, o.columns }, { dtype = o.dtype or "f32" })
+    list[step] = pipe:forward(x):to("cpu"):clone()
+    pipe:backward(x)
   end
   return list
 end

@@ -10,6 +10,7 @@ local attributes = require "gpipe.nn.attributes"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local options = require "gpipe.options"
+local random = require "gpipe.random"
 local scope = require "gpipe.nn.scope"
 
 local summary = {}
@@ -71,6 +72,7 @@ local function rows_of(model, inputs, samples)
     local row = { name = layer.name, layer = scope.describe(layer.module) }
     row.parameters = count_parameters(layer.module, counted)
     if core.trace_cost then
+      local _guard <close> = random.guard()
       local cost = core.trace_cost(layer.run, inputs)
       inputs = cost.outputs
       row.shape, row.flop = cost.outputs[1].shape, cost.flop / samples

@@ -8,6 +8,7 @@ local CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
 local precision = require "gpipe.pipeline.precision"
+local random = require "gpipe.random"
 
 local tracing = {}
 
@@ -123,6 +124,7 @@ end
 
 -- Call f with this trace active. A layer's forward may run another pipeline: its trace is put aside.
 local function within(trace, f, handler)
+  local _guard <close> = random.guard()
   local outer = outer_of()
   active = { trace = trace, thread = coroutine.running() }
   core.trace_begin(trace)

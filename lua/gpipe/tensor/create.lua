@@ -123,14 +123,24 @@ end
 
 -- ---- drawn -----------------------------------------------------------------------------------
 
+-- In forward a draw is an op of the step's own stream, but for one that has a seed: that is a constant.
+local function record(who, kind, shape, o, device)
+  if device then
+    errors.raise("%s: device is %q in forward, expected none: values lie where their stage runs", who, device)
+  end
+  return core.draw(who, shape, kind, o.dtype)
+end
+
 local function draw(who, kind, shape, opts)
   local o = options.check(who, opts, drawn)
   shape = check_shape(who, shape)
+  if core.tracing() and not o.seed then return record(who, kind, shape, o, opts and opts.device) end
   local seed, stream = random.next(o.seed)
   return placed(core.random(who, shape, kind, o.dtype, seed, stream), o)
 end
 
---- Draw from the uniform distribution on [0, 1).
+--- Draw from the uniform distribution on [0, 1). In a layer's forward it draws anew in every step,
+--- unless opts.seed is given: then the values are constants.
 --- ```lua
 --- local x = gp.rand({2, 3}, {seed = 1})
 --- ```
@@ -139,7 +149,8 @@ end
 ---@return gpipe.Tensor
 function create.rand(shape, opts) return draw("gp.rand", "uniform", shape, opts) end
 
---- Draw from the normal distribution with mean 0 and deviation 1.
+--- Draw from the normal distribution with mean 0 and deviation 1. In a layer's forward it draws anew
+--- in every step, as gp.rand does.
 --- ```lua
 --- local x = 0.02 * gp.randn {128, 128}
 --- ```

@@ -15,25 +15,20 @@
 
 enum { BLOCK = 256 }; /* elements drawn at a time; even, so that pairs stay together */
 
-/* One stream of words. */
-typedef struct source {
-  uint64_t seed;
-  uint32_t word2, word3;
-} source;
-
-static source make_source(enum gp_random_domain domain, uint64_t seed, uint64_t stream) {
+static gp_random_stream make_stream(enum gp_random_domain domain, uint64_t seed, uint64_t stream) {
   uint32_t high = (uint32_t)(stream >> 32) & 0x3fffffffu;
-  return (source){seed, (uint32_t)stream, high | (uint32_t)domain << 30};
+  return (gp_random_stream){seed, (uint32_t)stream, high | (uint32_t)domain << 30};
 }
 
 /* n uniform doubles in [0, 1) for elements first ..: 24 bits each for f32, exact there, else 53. */
-static void draw_uniform(source s, gp_dtype dtype, int64_t first, int64_t n, double *u) {
+static void draw_uniform(const gp_random_stream *s, gp_dtype dtype, uint64_t first, int64_t n,
+                         double *u) {
   uint32_t words[2 * BLOCK];
   if (dtype == GP_F32) {
-    gp_philox_words(s.seed, s.word2, s.word3, (uint64_t)first, n, words);
+    gp_philox_words(s->seed, s->word2, s->word3, first, n, words);
     for (int64_t i = 0; i < n; i++) u[i] = (words[i] >> 8) * 0x1p-24;
   } else {
-    gp_philox_words(s.seed, s.word2, s.word3, 2 * (uint64_t)first, 2 * n, words);
+    gp_philox_words(s->seed, s->word2, s->word3, 2 * first, 2 * n, words);
     for (int64_t i = 0; i < n; i++) {
       uint64_t bits = (uint64_t)(words[2 * i] >> 5) << 26 | words[2 * i + 1] >> 6;
       u[i] = (double)bits * 0x1p-53;
@@ -63,16 +58,15 @@ static void scale_uniform(const gp_init *init, gp_dtype dtype, int64_t n, double
 }
 
 /* Elements first .. first + n - 1, first and n even, n at most BLOCK. */
-static void draw_block(const gp_draw *draw, int64_t first, int64_t n, double *values) {
-  const gp_init *init = &draw->init;
-  source s = make_source(GP_RANDOM_FILL, draw->seed, draw->stream);
+static void draw_block(const gp_random_stream *stream, const gp_init *init, gp_dtype dtype,
+                       uint64_t first, int64_t n, double *values) {
   if (init->kind == GP_INIT_CONSTANT) {
     for (int64_t i = 0; i < n; i++) values[i] = init->a;
     return;
   }
-  draw_uniform(s, draw->dtype, first, n, values);
+  draw_uniform(stream, dtype, first, n, values);
   if (init->kind == GP_INIT_UNIFORM) {
-    scale_uniform(init, draw->dtype, n, values);
+    scale_uniform(init, dtype, n, values);
   } else {
     box_muller(n, values);
     for (int64_t i = 0; i < n; i++) values[i] = init->a + init->b * values[i];
@@ -93,21 +87,29 @@ static gp_status check_draw(const gp_draw *draw) {
   return GP_OK;
 }
 
-gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *out) {
-  GP_TRY(check_draw(draw));
+/* skipped: an element before an odd `first`, whose pair it belongs to. */
+void gp_random_values(const gp_random_stream *stream, const gp_init *init, gp_dtype dtype,
+                      uint64_t first, int64_t n, void *out) {
   double values[BLOCK];
-  int64_t last = first + n;
-  for (int64_t start = first - first % 2; start < last; start += BLOCK) {
-    int64_t count = last - start < BLOCK ? last - start : BLOCK;
-    draw_block(draw, start, count + count % 2, values);
-    for (int64_t i = start < first; i < count; i++) {
-      int64_t place = start + i - first;
-      if (draw->dtype == GP_F32)
+  const int64_t skipped = (int64_t)(first % 2), all = n + skipped;
+  for (int64_t start = 0; start < all; start += BLOCK) {
+    int64_t count = all - start < BLOCK ? all - start : BLOCK;
+    uint64_t at = first - (uint64_t)skipped + (uint64_t)start;
+    draw_block(stream, init, dtype, at, count + count % 2, values);
+    for (int64_t i = start == 0 ? skipped : 0; i < count; i++) {
+      int64_t place = start + i - skipped;
+      if (dtype == GP_F32)
         ((float *)out)[place] = (float)values[i];
       else
         ((double *)out)[place] = values[i];
     }
   }
+}
+
+gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *out) {
+  GP_TRY(check_draw(draw));
+  const gp_random_stream stream = make_stream(GP_RANDOM_FILL, draw->seed, draw->stream);
+  gp_random_values(&stream, &draw->init, draw->dtype, (uint64_t)first, n, out);
   return GP_OK;
 }
 
@@ -146,7 +148,7 @@ static uint64_t scale_word(uint64_t word, uint64_t bound) {
 }
 
 void gp_random_permutation(int64_t *order, int64_t n, uint64_t seed, uint64_t stream) {
-  source s = make_source(GP_RANDOM_PERMUTATION, seed, stream);
+  gp_random_stream s = make_stream(GP_RANDOM_PERMUTATION, seed, stream);
   uint32_t words[2 * BLOCK];
   for (int64_t i = 0; i < n; i++) order[i] = i;
   for (int64_t i = n - 1; i > 0; i--) {

@@ -1,7 +1,7 @@
 /* base/random/random.h - values drawn from Philox streams, piece by piece where a whole is too large.
  *
  * Streams are told apart by the last two words of the Philox counter. Ops that draw on a device
- * (dropout) keep the two highest bits of word 3 clear; what the host draws has them set as below,
+ * (dropout, rand) keep the two highest bits of word 3 clear; what the host draws has them set as below,
  * so that no two uses of one seed ever share a word. */
 #ifndef GP_BASE_RANDOM_H
 #define GP_BASE_RANDOM_H
@@ -21,6 +21,15 @@ typedef struct gp_draw {
 } gp_draw;
 /* Errors: GP_EDTYPE, GP_EINVAL for limits that make no sense. */
 gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *out);
+
+/* Any stream: the seed, and the last two words of the counter. */
+typedef struct gp_random_stream {
+  uint64_t seed;
+  uint32_t word2, word3;
+} gp_random_stream;
+/* Elements first .. first + n - 1 of a stream, f32 or f64. Limits are not checked. */
+void gp_random_values(const gp_random_stream *stream, const gp_init *init, gp_dtype dtype,
+                      uint64_t first, int64_t n, void *out);
 
 /* Two independent standard normals from each pair of uniforms u and v in [0, 1): radius
  * sqrt(-2 log(1 - u)) and v turns; even receives the cosines, odd the sines. */
