@@ -40,8 +40,10 @@ static bool has_product(const gp_gemm *g) {
 }
 
 gp_status gp_gemm_f32(const gp_gemm *g, const float *a, const float *b, float *c) {
+  bool usable = false;
   GP_TRY(check(g));
-  if (has_product(g) && gp_gemm_library_ready()) return gp_gemm_library_run(g, a, b, c);
+  if (has_product(g)) GP_TRY(gp_gemm_library_prepare(&usable));
+  if (usable) return gp_gemm_library_run(g, a, b, c);
   scale_f32(g, c);
   if (has_product(g)) gp_gemm_plain_f32(g, a, b, c);
   return GP_OK;

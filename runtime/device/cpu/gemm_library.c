@@ -1,11 +1,14 @@
 /* device/cpu/gemm_library.c - loading oneDNN and calling dnnl_sgemm.
  *
- * Four traps are handled here and nowhere else. libgomp reads OMP_WAIT_POLICY when it is loaded,
+ * Five traps are handled here and nowhere else. libgomp reads OMP_WAIT_POLICY when it is loaded,
  * and its spinning waits would take cores from the other devices. A library's own threads change
  * the bits of a sum, and their number is a setting of each calling thread: every thread sets it to
  * one before its first product. Loading may change the floating-point mode of the loading thread.
  * And the kernels use the stack pointer as a plain register: the frame of a signal's handler would
- * lie in the middle of their workspace, on the heap. */
+ * lie in the middle of their workspace, on the heap. While the library starts and generates its
+ * kernels it allocates with operator new, whose failure would end the process: so all kernels are
+ * generated at once, with memory set aside. After that a product takes one workspace, and says so
+ * when it cannot have it. */
 #include "device/cpu/gemm_library.h"
 
 #include <dlfcn.h>
@@ -16,6 +19,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "device/cpu/headroom.h"
 
 /* As in oneapi/dnnl/dnnl.h of 2.x and 3.x; row-major, arguments by value. */
 typedef int sgemm_function(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
@@ -30,8 +34,13 @@ typedef struct version {
 } version;
 
 enum { RUNTIME_SEQUENTIAL = 1, RUNTIME_THREADPOOL = 8 }; /* both run on the calling thread */
+enum { OUT_OF_MEMORY = 1 };                              /* dnnl_out_of_memory of 2.x and 3.x */
 
-/* Written once under pthread_once, read only after it. */
+/* Bytes of address space: loading takes 45 MB, all kernels 18 MB more (oneDNN 2.6.3). */
+enum { LOADING = 80 << 20, STARTING = 32 << 20 };
+enum { FIRST_CALLS = 64 << 10 }; /* what libgomp and the loader keep per thread is far below */
+
+/* Written under the lock before the state says so, read only after it. */
 static struct {
   sgemm_function *sgemm;
   void (*set_threads)(int); /* NULL where the library has no threads */
@@ -39,7 +48,11 @@ static struct {
   char why[256];
 } library;
 
-static pthread_once_t load_once = PTHREAD_ONCE_INIT;
+/* ABSENT: use our own kernel. LOADED: its kernels are not generated yet. */
+typedef enum state { UNTRIED, ABSENT, LOADED, READY } state;
+
+static _Atomic(state) progress = UNTRIED;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void explain(const char *why) { snprintf(library.why, sizeof library.why, "%s", why); }
 
@@ -71,12 +84,7 @@ static void find_symbol(void *handle, const char *name, void *function) {
 }
 
 /* Every way out either sets library.sgemm or says in library.why what was missing. */
-static void load(void) {
-  const char *wish = getenv("GPIPE_GEMM");
-  if (wish && strcmp(wish, "plain") == 0) {
-    explain("GPIPE_GEMM=plain asks for the built-in kernel");
-    return;
-  }
+static void open_and_check(void) {
   void *handle = open_quietly();
   if (!handle) return;
   sgemm_function *sgemm;
@@ -99,24 +107,7 @@ static void load(void) {
   snprintf(library.name, sizeof library.name, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
 }
 
-/* ---- what gemm.c asks ----------------------------------------------------------------------- */
-
-const char *gp_gemm_library(const char **why) {
-  pthread_once(&load_once, load);
-  if (why) *why = library.why;
-  return library.name;
-}
-
-/* The number of threads is a setting of the calling thread, so each one makes it once. */
-bool gp_gemm_library_ready(void) {
-  static _Thread_local bool prepared;
-  if (!prepared) {
-    pthread_once(&load_once, load);
-    if (library.set_threads) library.set_threads(1);
-    prepared = true;
-  }
-  return library.sgemm != NULL;
-}
+/* ---- calling --------------------------------------------------------------------------------- */
 
 /* Hold signals back on the script's thread, whoever handles them (the program, or a host that loaded
  * gpipe.so). Not those that a fault of this very thread raises: held back, they kill at once. */
@@ -128,7 +119,7 @@ static void hold_signals(sigset_t *before) {
   pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-gp_status gp_gemm_library_run(const gp_gemm *g, const float *a, const float *b, float *c) {
+static int multiply(const gp_gemm *g, const float *a, const float *b, float *c) {
   sigset_t before;
   bool guarded = !gp_thread_is_ours();
   if (guarded) hold_signals(&before);
@@ -136,7 +127,110 @@ gp_status gp_gemm_library_run(const gp_gemm *g, const float *a, const float *b, 
       library.sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k,
                     (float)g->alpha, a, g->lda, b, g->ldb, (float)g->beta, c, g->ldc);
   if (guarded) pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return status;
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+static gp_status no_memory(void) {
+  return gp_fail_prefix(GP_ENOMEM, "gemm: cannot start oneDNN (GPIPE_GEMM=plain does without)");
+}
+
+/* Under the lock. A lack of memory leaves the state as it is, so that a later call tries again. */
+static gp_status load(void) {
+  const char *wish = getenv("GPIPE_GEMM");
+  if (progress != UNTRIED) return GP_OK;
+  if (wish && strcmp(wish, "plain") == 0) {
+    explain("GPIPE_GEMM=plain asks for the built-in kernel");
+  } else {
+    if (gp_headroom_begin(LOADING) != GP_OK) return no_memory();
+    open_and_check();
+    gp_headroom_end();
+  }
+  progress = library.sgemm ? LOADED : ABSENT;
+  return GP_OK;
+}
+
+/* The number of threads is a setting of the calling thread. The first one costs memory, and libgomp
+ * ends the process where there is none: so it is looked for before. */
+static gp_status hold_to_one_thread(void) {
+  void *probe = malloc(FIRST_CALLS);
+  if (!probe) {
+    gp_fail(GP_ENOMEM, "memory: %d bytes could not be had", FIRST_CALLS);
+    return no_memory();
+  }
+  free(probe);
+  if (library.set_threads) library.set_threads(1);
+  return GP_OK;
+}
+
+/* One product of each kind that the library has kernels of its own for: transpositions, vectors, small
+ * and large matrices, beta 0 and not 0. */
+static void generate_kernels(void) {
+  enum { SIDE = 64 };
+  static const int sizes[][3] = {{8, 8, 8}, {1, 8, 8}, {8, 1, 8}, {4, 16, 2}, {SIDE, SIDE, SIDE}};
+  static float zeros[3][SIDE * SIDE];
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int kind = 0; kind < 8; kind++) {
+      gp_gemm g = {.transpose_a = kind & 1,
+                   .transpose_b = kind & 2,
+                   .beta = kind & 4 ? 1 : 0,
+                   .m = sizes[i][0],
+                   .n = sizes[i][1],
+                   .k = sizes[i][2],
+                   .lda = SIDE,
+                   .ldb = SIDE,
+                   .ldc = SIDE,
+                   .alpha = 1};
+      multiply(&g, zeros[0], zeros[1], zeros[2]);
+    }
+}
+
+/* Under the lock. */
+static gp_status start(void) {
+  GP_TRY(load());
+  if (progress != LOADED) return GP_OK;
+  if (gp_headroom_begin(STARTING) != GP_OK) return no_memory();
+  gp_status status = hold_to_one_thread();
+  if (status == GP_OK) {
+    generate_kernels();
+    progress = READY;
+  }
+  gp_headroom_end();
+  return status;
+}
+
+/* ---- what gemm.c asks ----------------------------------------------------------------------- */
+
+/* Without memory to look for it there is none to be named. */
+const char *gp_gemm_library(const char **why) {
+  pthread_mutex_lock(&lock);
+  gp_status status = load();
+  pthread_mutex_unlock(&lock);
+  if (why) *why = status == GP_OK ? library.why : "there is no memory to load it";
+  return library.name;
+}
+
+gp_status gp_gemm_library_prepare(bool *usable) {
+  static _Thread_local bool prepared;
+  if (!prepared) {
+    pthread_mutex_lock(&lock);
+    gp_status status = start();
+    pthread_mutex_unlock(&lock);
+    if (status == GP_OK && progress == READY) status = hold_to_one_thread();
+    if (status != GP_OK) return status;
+    prepared = true;
+  }
+  *usable = progress == READY;
+  return GP_OK;
+}
+
+gp_status gp_gemm_library_run(const gp_gemm *g, const float *a, const float *b, float *c) {
+  int status = multiply(g, a, b, c);
   if (status == 0) return GP_OK;
+  if (status == OUT_OF_MEMORY)
+    return gp_fail(GP_ENOMEM, "gemm: no memory for the workspace of a product of %lldx%lldx%lld",
+                   (long long)g->m, (long long)g->n, (long long)g->k);
   return gp_fail(GP_EDEVICE, "gemm: %s refused a product of %lldx%lldx%lld (status %d)",
                  library.name, (long long)g->m, (long long)g->n, (long long)g->k, status);
 }
