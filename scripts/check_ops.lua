@@ -1,13 +1,13 @@
 -- scripts/check_ops.lua - every row of ops.def is complete: a definition, and a row of the test table.
 --
 -- The linker refuses an op without a definition; this also finds a definition without a row, and an op that
--- the conformance table (tests/spec/ops_table.lua) does not exercise, by a row of its own or as part of
+-- the conformance table (tests/spec/ops/table.lua) does not exercise, by a row of its own or as part of
 -- another one's gradient. Run from the root of the checkout; prints each fault, exits 1.
 
 package.path = "./?.lua;" .. package.path
 
 local DEFINITIONS = "runtime/ops/ops.def"
-local TABLE = "tests/spec/ops_table.lua"
+local TABLE = "tests/spec/ops/table.lua"
 
 local faults = 0
 local function complain(...)

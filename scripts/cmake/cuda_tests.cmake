@@ -92,9 +92,9 @@ endforeach()
 
 # Tests of the C harness that ask for a plugin get this one.
 foreach(source ${C_TESTS})
-  get_filename_component(name ${source} NAME_WE)
-  if(name MATCHES "^cuda_")
-    set_property(TEST c/${name} APPEND PROPERTY ENVIRONMENT "${HOST_PLUGIN}")
+  string(REPLACE ".c" "" test ${source})
+  if(test MATCHES "/cuda_")
+    set_property(TEST c/${test} APPEND PROPERTY ENVIRONMENT "${HOST_PLUGIN}")
   endif()
 endforeach()
 
@@ -111,11 +111,11 @@ endfunction()
 
 # Under the thread sanitizer a fiber costs as much as a thread: only what several threads do is run there.
 foreach(path ${SPECS})
-  get_filename_component(spec ${path} NAME_WE)
-  if(NOT BUSTED OR NOT spec MATCHES "^cuda_" OR (GPIPE_SANITIZE STREQUAL "thread" AND spec MATCHES "_(ops|gradients)_"))
+  string(REPLACE ".lua" "" spec ${path})
+  if(NOT BUSTED OR NOT spec MATCHES "^cuda/" OR (GPIPE_SANITIZE STREQUAL "thread" AND spec MATCHES "/(ops|gradients)_"))
     continue()
   endif()
-  if(spec MATCHES "_(ops|gradients)_")
+  if(spec MATCHES "/(ops|gradients)_")
     gpipe_spec_on_host(${spec}_reversed ${spec} "GPIPE_TEST_REVERSE=1")
   endif()
   gpipe_spec_on_host(${spec} ${spec})

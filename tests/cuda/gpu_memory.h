@@ -6,7 +6,7 @@
 #define GP_TESTS_CUDA_GPU_MEMORY_H
 
 #include "device/gpus.h"
-#include "op_support.h"
+#include "ops/op_support.h"
 
 static const gp_gpu_api *api;
 static gp_gpu *gpu;

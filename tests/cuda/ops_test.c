@@ -4,7 +4,7 @@
  * dims lie in another order, outputs over inputs, sums that are added to. What is rounded once must have the
  * bits of the CPU; so must whatever is drawn. */
 #include "gpu_memory.h"
-#include "op_samples.h"
+#include "ops/op_samples.h"
 
 /* ---- more samples: sizes at which kernels go other ways ------------------------------------------- */
 

@@ -1,0 +1,187 @@
+/* tests/c/io/files_test.c - files as bytes, lists of files, tables of numbers, rows and windows. */
+#include "folder.h"
+#include "test.h"
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+TEST(a_file_is_read_whole) {
+  folder_make();
+  gp_tensor *bytes = NULL;
+  CHECK_STATUS(gp_file_read(folder_write("f", "a\0b", 3), &bytes), GP_OK);
+  CHECK(gp_tensor_numel(bytes) == 3 && !memcmp(gp_tensor_data(bytes), "a\0b", 3));
+  gp_tensor_free(bytes);
+  CHECK_STATUS(gp_file_read(folder_write("f", "", 0), &bytes), GP_OK);
+  CHECK(gp_tensor_numel(bytes) == 0);
+  gp_tensor_free(bytes);
+  CHECK_STATUS(gp_file_read(folder_path("none"), &bytes), GP_EIO);
+  CHECK_TEXT(gp_error_text(), "none: cannot read: No such file or directory");
+  CHECK_STATUS(gp_file_read(folder, &bytes), GP_EIO);
+  folder_remove();
+}
+
+TEST(a_folder_is_listed_in_order_without_hidden_files_and_circles) {
+  folder_make();
+  folder_write("b", "", 0);
+  folder_write("a", "", 0);
+  folder_write(".hidden", "", 0);
+  mkdir(folder_path("B"), 0777);
+  folder_write("B/c", "", 0);
+  symlink(".", folder_path("B/circle"));
+  symlink("gone", folder_path("dangling"));
+  symlink("a", folder_path("z"));
+  char **names = NULL;
+  size_t count = 0;
+  CHECK_STATUS(gp_file_list(folder, &names, &count), GP_OK);
+  static const char *const wanted[] = {"B/c", "a", "b", "z"};
+  CHECK(count == 4);
+  for (size_t i = 0; i < count && i < 4; i++) CHECK(!strcmp(names[i], folder_path(wanted[i])));
+  gp_file_list_free(names, count);
+  CHECK_STATUS(gp_file_list(folder_path("a"), &names, &count), GP_OK);
+  CHECK(count == 1 && !strcmp(names[0], folder_path("a")));
+  gp_file_list_free(names, count);
+  CHECK_STATUS(gp_file_list(folder_path("none"), &names, &count), GP_EIO);
+  unlink(folder_path("B/c"));
+  unlink(folder_path("B/circle"));
+  rmdir(folder_path("B"));
+  folder_remove();
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+static gp_status read_text(const char *text, bool header, gp_tensor **values) {
+  gp_csv_options options = {.header = header, .separator = ','};
+  char **names = NULL;
+  size_t count = 0;
+  gp_status status =
+      gp_csv_read(folder_write("t.csv", text, strlen(text)), &options, values, &names, &count);
+  if (!status) gp_file_list_free(names, count);
+  return status;
+}
+
+TEST(tables_of_numbers_are_read) {
+  static const char *const texts[] = {"a,b\n1,2.5\n-3e2,.5\n", "a,b\r\n1,2.5\r\n-3e2,.5",
+                                      "\xef\xbb\xbf\"a,\"\"x\",b\n\n 1 ,\t2.5\n"
+                                      "\"-3e2\" , +.5 \n \n\n"};
+  static const double wanted[] = {1, 2.5, -300, 0.5};
+  folder_make();
+  for (int t = 0; t < 3; t++) {
+    gp_tensor *values = NULL;
+    CHECK_STATUS(read_text(texts[t], true, &values), GP_OK);
+    CHECK(values && gp_tensor_numel(values) == 4 && gp_tensor_meta(values)->shape.dim[0] == 2);
+    for (int i = 0; i < 4; i++) CHECK(gp_tensor_get_double(values, i) == wanted[i]);
+    gp_tensor_free(values);
+  }
+  folder_remove();
+}
+
+TEST(broken_tables_are_refused_with_line_and_column) {
+  static const struct {
+    bool header;
+    const char *text, *error;
+  } cases[] = {
+      {true, "a,b\n1,2\n1,x\n", "t.csv:3: column 2 (b) is 'x', expected a number"},
+      {true, "a,b\n1,2\n,3\n", "t.csv:3: column 1 (a) is empty, expected a number"},
+      {true, "a,b\n1,2,3\n", "t.csv:2: 3 columns, expected 2"},
+      {true, "a,b\n1\n", "t.csv:2: 1 columns, expected 2"},
+      {true, "a,b\n1,nan\n", "'nan', expected a number"},
+      {true, "a,b\n1,0x10\n", "'0x10', expected a number"},
+      {true, "a,b\n1,1e999\n", "'1e999', expected a number"},
+      {true, "a,b\n1,2-\n", "'2-', expected a number"},
+      {true, "a,b\n\"1\n\n\",2\n3,4,5\n", "t.csv:2: column 1"},
+      {true, "a,b\n\"1,2\n", "t.csv:2: a quoted field has no end"},
+      {true, "a,b\n\"1\"2,3\n", "t.csv:2: text after a quoted field"},
+      {true, "a,b\n", "t.csv: there are no rows"},
+      {true, "", "t.csv: there are no rows"},
+      {false, "a,b\n1,2\n", "t.csv:1: column 1 is 'a', expected a number (does the first line"},
+      {false, "1,2\n3,4\n5\n", "t.csv:3: 1 columns, expected 2"},
+  };
+  folder_make();
+  size_t live = gp_memory().live;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    gp_tensor *values = NULL;
+    CHECK_STATUS(read_text(cases[i].text, cases[i].header, &values), GP_EFORMAT);
+    CHECK_TEXT(gp_error_text(), cases[i].error);
+    CHECK(!values);
+  }
+  CHECK(gp_memory().live == live);
+  folder_remove();
+}
+
+TEST(every_failing_allocation_of_a_table_is_reported) {
+  folder_make();
+  size_t live = gp_memory().live;
+  gp_status status = GP_ENOMEM;
+  gp_tensor *values = NULL;
+  for (uint64_t n = 1; status == GP_ENOMEM && n < 100; n++) {
+    gp_memory_fail_at(n);
+    status = read_text("a,b,c\n1,2,3\n4,5,6\n", true, &values);
+    gp_memory_fail_at(0);
+    if (status) CHECK(gp_memory().live == live);
+  }
+  CHECK(status == GP_OK);
+  gp_tensor_free(values);
+  folder_remove();
+}
+
+/* ---- batches -------------------------------------------------------------------------------- */
+
+static gp_tensor *vector(gp_dtype dtype, int64_t n, const int64_t *values) {
+  gp_shape shape = {.rank = 1, .dim = {n}};
+  gp_tensor *tensor = NULL;
+  gp_tensor_new(dtype, &shape, &tensor);
+  for (int64_t i = 0; i < n; i++) gp_tensor_set_int(tensor, i, values[i]);
+  return tensor;
+}
+
+TEST(windows_shift_targets_by_one) {
+  gp_tensor *bytes = vector(GP_U8, 6, (int64_t[]){10, 11, 12, 13, 14, 250});
+  gp_tensor *starts = vector(GP_I64, 2, (int64_t[]){2, 0}), *x = NULL, *y = NULL;
+  CHECK_STATUS(gp_data_windows(bytes, starts, 3, &x, &y), GP_OK);
+  static const int64_t inputs[] = {12, 13, 14, 10, 11, 12}, targets[] = {13, 14, 250, 11, 12, 13};
+  for (int i = 0; i < 6; i++) {
+    CHECK(gp_tensor_get_int(x, i) == inputs[i]);
+    CHECK(gp_tensor_get_int(y, i) == targets[i]);
+  }
+  gp_tensor_free(x);
+  gp_tensor_free(y);
+  CHECK_STATUS(gp_data_windows(bytes, starts, 4, &x, &y), GP_ERANGE);
+  CHECK_STATUS(gp_data_windows(bytes, starts, 6, &x, &y), GP_ERANGE);
+  CHECK_STATUS(gp_data_windows(starts, starts, 1, &x, &y), GP_ESHAPE);
+  gp_tensor_free(bytes);
+  gp_tensor_free(starts);
+}
+
+TEST(rows_come_in_the_order_asked_for) {
+  gp_tensor *data = vector(GP_I32, 6, (int64_t[]){0, 1, 2, 3, 4, 5}), *table = NULL, *rows = NULL;
+  gp_meta meta = *gp_tensor_meta(data);
+  meta.shape = (gp_shape){.rank = 2, .dim = {3, 2}};
+  meta.stride[0] = 2;
+  meta.stride[1] = 1;
+  CHECK_STATUS(gp_tensor_view(data, &meta, &table), GP_OK);
+  gp_tensor *at = vector(GP_I64, 3, (int64_t[]){2, 2, 0});
+  CHECK_STATUS(gp_data_rows(table, at, &rows), GP_OK);
+  static const int64_t wanted[] = {4, 5, 4, 5, 0, 1};
+  for (int i = 0; i < 6; i++) CHECK(gp_tensor_get_int(rows, i) == wanted[i]);
+  gp_tensor_free(rows);
+  gp_tensor_set_int(at, 1, 3);
+  CHECK_STATUS(gp_data_rows(table, at, &rows), GP_ERANGE);
+  CHECK_STATUS(gp_data_rows(table, table, &rows), GP_ESHAPE);
+  gp_tensor_free(at);
+  gp_tensor_free(table);
+  gp_tensor_free(data);
+}
+
+TEST(parts_are_joined) {
+  gp_tensor *parts[] = {vector(GP_U8, 2, (int64_t[]){1, 2}), vector(GP_U8, 0, NULL),
+                        vector(GP_U8, 1, (int64_t[]){3})};
+  gp_tensor *joined = NULL;
+  CHECK_STATUS(gp_data_join(parts, 3, &joined), GP_OK);
+  CHECK(gp_tensor_numel(joined) == 3 && !memcmp(gp_tensor_data(joined), "\1\2\3", 3));
+  gp_tensor_free(joined);
+  for (int i = 0; i < 3; i++) gp_tensor_free(parts[i]);
+}
+
+TEST_MAIN(a_file_is_read_whole, a_folder_is_listed_in_order_without_hidden_files_and_circles,
+          tables_of_numbers_are_read, broken_tables_are_refused_with_line_and_column,
+          every_failing_allocation_of_a_table_is_reported, windows_shift_targets_by_one,
+          rows_come_in_the_order_asked_for, parts_are_joined)

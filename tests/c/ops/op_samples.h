@@ -1,0 +1,177 @@
+/* tests/c/ops/op_samples.h - one application or more of every op, as data: shapes, kinds of values, attributes.
+ *
+ * Sizes are such that an op's work is cut into several pieces: 150 rows are three pieces of row-wise ops,
+ * the last of them short. */
+#ifndef GP_TESTS_OP_SAMPLES_H
+#define GP_TESTS_OP_SAMPLES_H
+
+#include "op_support.h"
+
+/* f: floats of both signs, p: positive ones, i: ids 0 .. 4, b: booleans. */
+typedef struct input {
+  char kind;
+  gp_shape shape;
+} input;
+
+typedef struct sample {
+  gp_op op;
+  gp_attrs attrs;
+  input in[GP_MAX_INPUTS];
+} sample;
+
+#define V(kind, rank, ...)                                                                         \
+  {                                                                                                \
+    kind, {                                                                                        \
+      rank, { __VA_ARGS__ }                                                                        \
+    }                                                                                              \
+  }
+#define F0             V('f', 0, 0)
+#define F1(a)          V('f', 1, a)
+#define F2(a, b)       V('f', 2, a, b)
+#define F3(a, b, c)    V('f', 3, a, b, c)
+#define F4(a, b, c, d) V('f', 4, a, b, c, d)
+#define P2(a, b)       V('p', 2, a, b)
+#define I1(a)          V('i', 1, a)
+#define I2(a, b)       V('i', 2, a, b)
+#define B2(a, b)       V('b', 2, a, b)
+#define B4(a, b, c, d) V('b', 4, a, b, c, d)
+#define ATTR(...)                                                                                  \
+  {                                                                                                \
+    .i = { __VA_ARGS__ }                                                                           \
+  }
+#define NONE ATTR(0)
+
+static const sample samples[] = {
+    {GP_OP_add, NONE, {F2(150, 6), F2(150, 6)}},
+    {GP_OP_add, NONE, {F3(10, 15, 6), F1(6)}},
+    {GP_OP_add, NONE, {F1(50000), F1(50000)}},
+    {GP_OP_sub, NONE, {F2(150, 6), F2(150, 1)}},
+    {GP_OP_mul, NONE, {F2(1, 6), F2(150, 6)}},
+    {GP_OP_div, NONE, {F2(150, 6), P2(150, 6)}},
+    {GP_OP_pow, NONE, {P2(150, 6), F2(150, 6)}},
+    {GP_OP_neg, NONE, {F2(150, 6)}},
+    {GP_OP_exp, NONE, {F2(150, 7)}},
+    {GP_OP_log, NONE, {P2(150, 7)}},
+    {GP_OP_sqrt, NONE, {P2(150, 7)}},
+    {GP_OP_rsqrt, NONE, {P2(150, 7)}},
+    {GP_OP_tanh, NONE, {F2(150, 7)}},
+    {GP_OP_tanh_dx, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_sigmoid, NONE, {F2(150, 7)}},
+    {GP_OP_sigmoid_dx, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_relu, NONE, {F2(150, 7)}},
+    {GP_OP_relu_dx, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_gelu, ATTR(0), {F2(150, 7)}},
+    {GP_OP_gelu, ATTR(1), {F2(150, 7)}},
+    {GP_OP_gelu_dx, ATTR(0), {F2(150, 7), F2(150, 7)}},
+    {GP_OP_gelu_dx, ATTR(1), {F2(150, 7), F2(150, 7)}},
+    {GP_OP_silu, NONE, {F2(150, 7)}},
+    {GP_OP_silu_dx, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_eq, NONE, {I2(150, 7), I2(150, 7)}},
+    {GP_OP_ne, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_lt, NONE, {F2(150, 7), F1(7)}},
+    {GP_OP_le, NONE, {F2(150, 7), F0}},
+    {GP_OP_gt, NONE, {B2(150, 7), B2(150, 7)}},
+    {GP_OP_ge, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_where, NONE, {B2(150, 7), F2(150, 7), F2(150, 7)}},
+    {GP_OP_where, NONE, {B2(150, 1), F2(150, 7), F0}},
+    {GP_OP_dropout, {.i = {3}, .f = {0.4}}, {F2(150, 40)}},
+    {GP_OP_rand, ATTR(3, GP_F32, 2, 150, 7), {V(0, 0, 0)}},
+    {GP_OP_rand, ATTR(3, GP_F64, 1, 50001), {V(0, 0, 0)}},
+    {GP_OP_randn, ATTR(3, GP_F32, 1, 50001), {V(0, 0, 0)}},
+    {GP_OP_randn, ATTR(3, GP_F64, 3, 150, 3, 5), {V(0, 0, 0)}},
+    {GP_OP_reshape, ATTR(2, 75, 12), {F2(150, 6)}},
+    {GP_OP_permute, ATTR(2, 1, 0), {F2(150, 6)}},
+    {GP_OP_narrow, ATTR(0, 3, 70), {F2(150, 6)}},
+    {GP_OP_expand, ATTR(2, 150, 6), {F1(6)}},
+    {GP_OP_copy, NONE, {F2(150, 7)}},
+    {GP_OP_copy, NONE, {F1(40000)}},
+    {GP_OP_cast, ATTR(GP_BF16), {F2(150, 7)}},
+    {GP_OP_cast, ATTR(GP_I32), {F3(10, 15, 7)}},
+    {GP_OP_concat, ATTR(1), {F2(150, 3), F2(150, 4), F2(150, 1)}},
+    {GP_OP_concat, ATTR(0), {F2(50, 3), F2(60, 3)}},
+    {GP_OP_pad, ATTR(1, 2, 9), {F2(150, 4)}},
+    {GP_OP_sum, ATTR(0), {F2(150, 7)}},
+    {GP_OP_sum, ATTR(1), {F2(30, 300)}},
+    {GP_OP_sum, ATTR(2), {F2(300, 30)}},
+    {GP_OP_sum, ATTR(5, 1), {F3(30, 40, 7)}},
+    {GP_OP_max, ATTR(1), {F2(300, 130)}},
+    {GP_OP_max, ATTR(0, 1), {F2(70, 300)}},
+    {GP_OP_max_dx, ATTR(1, 0, 5), {F1(150), I1(150)}},
+    {GP_OP_max_dx, ATTR(0, 1, 5), {F2(1, 150), I2(1, 150)}},
+    {GP_OP_argmax, ATTR(1), {F2(300, 130)}},
+    {GP_OP_sum_rows_dw, NONE, {F2(150, 200)}},
+    {GP_OP_matmul, ATTR(0, 0), {F2(150, 9), F2(9, 40)}},
+    {GP_OP_matmul, ATTR(1, 0), {F3(3, 90, 150), F3(3, 90, 40)}},
+    {GP_OP_matmul, ATTR(0, 1), {F3(3, 150, 90), F2(40, 90)}},
+    {GP_OP_matmul, ATTR(1, 1), {F2(90, 70), F3(4, 40, 90)}},
+    {GP_OP_linear, NONE, {F2(150, 9), F2(20, 9), F1(20)}},
+    {GP_OP_linear, NONE, {F3(5, 30, 9), F2(800, 9)}},
+    {GP_OP_linear, ATTR(1), {F2(150, 9), F2(9, 20), F1(20)}},
+    {GP_OP_linear_dx, NONE, {F2(150, 20), F2(20, 9)}},
+    {GP_OP_linear_dw, NONE, {F2(150, 300), F2(150, 9)}},
+    {GP_OP_linear_gelu, NONE, {F2(150, 9), F2(24, 9), F1(24)}},
+    {GP_OP_linear_gelu, NONE, {F3(5, 30, 9), F2(800, 9)}},
+    {GP_OP_linear_gelu, ATTR(1), {F2(150, 9), F2(9, 21), F1(21)}},
+    {GP_OP_linear_gelu_dx, NONE, {F2(150, 20), F2(20, 16), F2(150, 16)}},
+    {GP_OP_linear_gelu_dx, NONE, {F3(5, 30, 20), F2(20, 9), F3(5, 30, 9)}},
+    {GP_OP_linear_add, NONE, {F2(150, 9), F2(20, 9), F2(150, 20)}},
+    {GP_OP_linear_add, NONE, {F3(5, 30, 9), F2(800, 9), F3(5, 30, 800), F1(800)}},
+    {GP_OP_linear_add, ATTR(1), {F2(150, 9), F2(9, 20), F2(150, 20), F1(20)}},
+    {GP_OP_linear_bias_dw, NONE, {F2(150, 300), F2(150, 9)}},
+    {GP_OP_linear_bias_dw, NONE, {F3(5, 30, 24), F3(5, 30, 16)}},
+    {GP_OP_embedding, NONE, {I1(150), F2(5, 7)}},
+    {GP_OP_embedding, NONE, {I2(15, 10), F2(5, 7)}},
+    {GP_OP_embedding_dw, ATTR(5), {F2(150, 200), I1(150)}},
+    {GP_OP_layer_norm, {.f = {1e-5}}, {F2(150, 70), F1(70), F1(70)}},
+    {GP_OP_layer_norm_dx, NONE, {F2(150, 70), F2(150, 70), F1(70), F1(150), V('p', 1, 150)}},
+    {GP_OP_layer_norm_dx,
+     NONE,
+     {F2(150, 70), F2(150, 70), F1(70), F1(150), V('p', 1, 150), F2(150, 70)}},
+    {GP_OP_layer_norm_dw, NONE, {F2(150, 200), F2(150, 200), F1(150), V('p', 1, 150)}},
+    {GP_OP_layer_norm_bias_dw, NONE, {F2(150, 200), F2(150, 200), F1(150), V('p', 1, 150)}},
+    {GP_OP_softmax, NONE, {F2(150, 70)}},
+    {GP_OP_softmax_dx, NONE, {F2(150, 70), F2(150, 70)}},
+    {GP_OP_log_softmax, NONE, {F3(5, 30, 70)}},
+    {GP_OP_log_softmax_dx, NONE, {F2(150, 70), F2(150, 70)}},
+    {GP_OP_attention,
+     {.i = {2, 1}, .f = {0.3}},
+     {F4(2, 3, 70, 4), F4(2, 3, 80, 4), F4(2, 3, 80, 4)}},
+    {GP_OP_attention_dx,
+     {.i = {2, 1}, .f = {0.3}},
+     {F4(2, 3, 70, 4), F4(2, 3, 70, 4), F4(2, 3, 80, 4), F4(2, 3, 80, 4), F4(2, 3, 70, 4),
+      F3(2, 3, 70)}},
+    {GP_OP_attention, {.i = {2, 1}}, {F4(2, 4, 70, 4), F4(2, 2, 70, 4), F4(2, 2, 70, 4)}},
+    {GP_OP_attention, NONE, {F4(2, 2, 5, 4), F4(2, 2, 70, 4), F4(2, 2, 70, 4), B4(2, 1, 1, 70)}},
+    {GP_OP_attention,
+     {.i = {2, 1}, .f = {0.3}},
+     {F4(2, 2, 70, 4), F4(2, 1, 70, 4), F4(2, 1, 70, 4), F4(1, 2, 70, 70)}},
+    {GP_OP_attention_dx,
+     {.i = {2, 1}},
+     {F4(1, 4, 70, 4), F4(1, 4, 70, 4), F4(1, 2, 70, 4), F4(1, 2, 70, 4), F4(1, 4, 70, 4),
+      F3(1, 4, 70), B4(1, 4, 70, 70)}},
+    {GP_OP_attention_qkv, {.i = {2, 1, 3}, .f = {0.3}}, {F3(2, 70, 36)}},
+    {GP_OP_attention_qkv, {.i = {2, 1, 4, 2}}, {F3(2, 70, 32)}},
+    {GP_OP_attention_qkv_dx,
+     {.i = {2, 1, 3}, .f = {0.3}},
+     {F3(2, 70, 12), F3(2, 70, 36), F3(2, 70, 12), F3(2, 3, 70)}},
+    {GP_OP_attention_qkv_dx,
+     {.i = {2, 1, 4, 1}},
+     {F3(2, 70, 16), F3(2, 70, 24), F3(2, 70, 16), F3(2, 4, 70)}},
+    {GP_OP_cross_entropy, {.f = {0.1}}, {F2(150, 5), I1(150)}},
+    {GP_OP_cross_entropy, ATTR(1, 2), {F3(10, 15, 5), I2(10, 15)}},
+    {GP_OP_cross_entropy_dx, ATTR(1, 2), {F2(150, 5), I1(150), P2(150, 2), F1(150)}},
+    {GP_OP_cross_entropy_dx,
+     {.f = {0.1}},
+     {F3(10, 15, 5), I2(10, 15), V('p', 3, 10, 15, 2), F2(10, 15)}},
+    {GP_OP_cross_entropy_count, ATTR(1, 2), {I1(150)}},
+    {GP_OP_mse, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_mse_dx, NONE, {F2(150, 7), F2(150, 7), F0}},
+    {GP_OP_loss_seed, ATTR(GP_F32, 1), {V(0, 0, 0)}},
+    {GP_OP_accumulate, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_assign, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_assign, NONE, {F2(150, 7), F1(7)}},
+};
+
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+#endif

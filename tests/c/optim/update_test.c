@@ -1,0 +1,190 @@
+/* tests/c/optim/update_test.c - the fused updates against the formulas written out element by element. */
+#include <stdlib.h>
+
+#include "optim/optim.h"
+#include "test.h"
+
+enum { N = 1003, STEPS = 7 }; /* N: 62 blocks of 16 and a rest */
+
+/* ---- the formulas, as torch documents them -------------------------------------------------- */
+
+typedef struct element {
+  double p, g, m, v;
+} element;
+
+static void naive_sgd(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g + h->weight_decay * e->p;
+  if (h->momentum != 0) {
+    e->m = step == 1 ? d : h->momentum * e->m + d;
+    d = h->nesterov ? d + h->momentum * e->m : e->m;
+  }
+  e->p -= h->lr * d;
+}
+
+static void naive_adam(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g;
+  if (h->kind == GP_OPTIM_ADAM)
+    d += h->weight_decay * e->p;
+  else
+    e->p -= h->lr * h->weight_decay * e->p;
+  e->m = h->beta1 * e->m + (1 - h->beta1) * d;
+  e->v = h->beta2 * e->v + (1 - h->beta2) * d * d;
+  double m = e->m / (1 - pow(h->beta1, step)), v = e->v / (1 - pow(h->beta2, step));
+  e->p -= h->lr * m / (sqrt(v) + h->eps);
+}
+
+static void naive(const gp_optim_hyper *h, int step, element *e) {
+  if (h->kind == GP_OPTIM_SGD)
+    naive_sgd(h, step, e);
+  else
+    naive_adam(h, step, e);
+}
+
+/* ---- the kernels ---------------------------------------------------------------------------- */
+
+static double random_value(unsigned *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return (double)(*state >> 8) / (1 << 23) - 1;
+}
+
+static void put(gp_dtype dtype, void *array, int i, double value) {
+  if (dtype == GP_F32)
+    ((float *)array)[i] = (float)value;
+  else
+    ((double *)array)[i] = value;
+}
+
+static double get(gp_dtype dtype, const void *array, int i) {
+  return dtype == GP_F32 ? (double)((const float *)array)[i] : ((const double *)array)[i];
+}
+
+typedef struct arenas {
+  double p[N], g[N], m[N], v[N]; /* room for either type */
+} arenas;
+
+static gp_optim_slice slice_of(gp_dtype dtype, arenas *a, int moments) {
+  return (gp_optim_slice){.dtype = dtype,
+                          .n = N,
+                          .value = a->p,
+                          .grad = a->g,
+                          .moment1 = moments > 0 ? a->m : NULL,
+                          .moment2 = moments > 1 ? a->v : NULL};
+}
+
+static const gp_optim_hyper hypers[] = {
+    {.kind = GP_OPTIM_SGD, .lr = 0.1},
+    {.kind = GP_OPTIM_SGD, .lr = 0.1, .weight_decay = 0.01},
+    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9},
+    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true},
+    {.kind = GP_OPTIM_ADAM, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
+    {.kind = GP_OPTIM_ADAM,
+     .lr = 1e-2,
+     .beta1 = 0.9,
+     .beta2 = 0.95,
+     .eps = 1e-8,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_ADAM, .lr = 1e-2, .beta1 = 0.3, .beta2 = 0.99, .eps = 1e-6},
+    {.kind = GP_OPTIM_ADAMW,
+     .lr = 1e-2,
+     .beta1 = 0.9,
+     .beta2 = 0.999,
+     .eps = 1e-8,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_ADAMW, .lr = 1e-2, .beta1 = 0, .beta2 = 0, .eps = 1e-8},
+};
+enum { HYPERS = sizeof hypers / sizeof *hypers };
+
+static void compare(gp_dtype dtype, const gp_optim_hyper *h, double tolerance) {
+  static arenas a;
+  static element e[N];
+  memset(&a, 0, sizeof a);
+  unsigned state = 1;
+  for (int i = 0; i < N; i++) {
+    put(dtype, a.p, i, random_value(&state));
+    e[i] = (element){.p = get(dtype, a.p, i)};
+  }
+  gp_optim_slice slice = slice_of(dtype, &a, gp_optim_moments(h->kind));
+  for (int step = 1; step <= STEPS; step++) {
+    for (int i = 0; i < N; i++) put(dtype, a.g, i, random_value(&state));
+    for (int i = 0; i < N; i++) e[i].g = get(dtype, a.g, i);
+    for (int i = 0; i < N; i++) naive(h, step, &e[i]);
+    CHECK_STATUS(gp_optim_update(h, step, &slice, 0, N), GP_OK);
+  }
+  double worst = 0;
+  for (int i = 0; i < N; i++) worst = fmax(worst, fabs(e[i].p - get(dtype, a.p, i)));
+  CHECK_NEAR(worst, 0, tolerance);
+}
+
+TEST(updates_follow_the_formulas) {
+  for (int i = 0; i < HYPERS; i++) {
+    compare(GP_F64, &hypers[i], 1e-13);
+    compare(GP_F32, &hypers[i], 2e-6);
+  }
+}
+
+/* The same bits whether [0, N) is updated at once or in odd pieces. */
+static void compare_cuts(gp_dtype dtype, const gp_optim_hyper *h) {
+  static arenas whole, cut;
+  memset(&whole, 0, sizeof whole);
+  unsigned state = 7;
+  for (int i = 0; i < N; i++) put(dtype, whole.p, i, random_value(&state));
+  for (int i = 0; i < N; i++) put(dtype, whole.g, i, random_value(&state));
+  cut = whole;
+  gp_optim_slice a = slice_of(dtype, &whole, gp_optim_moments(h->kind));
+  gp_optim_slice b = slice_of(dtype, &cut, gp_optim_moments(h->kind));
+  static const int edges[] = {0, 1, 17, 17, 100, 511, 512, 1002, N};
+  for (int step = 1; step <= 3; step++) {
+    CHECK_STATUS(gp_optim_update(h, step, &a, 0, N), GP_OK);
+    for (int k = 0; k + 1 < (int)(sizeof edges / sizeof *edges); k++)
+      CHECK_STATUS(gp_optim_update(h, step, &b, edges[k], edges[k + 1]), GP_OK);
+  }
+  CHECK(!memcmp(&whole, &cut, sizeof whole));
+}
+
+TEST(the_cut_changes_no_bit) {
+  for (int i = 0; i < HYPERS; i++) {
+    compare_cuts(GP_F32, &hypers[i]);
+    compare_cuts(GP_F64, &hypers[i]);
+  }
+}
+
+/* ---- wrong calls ---------------------------------------------------------------------------- */
+
+TEST(wrong_calls_are_refused) {
+  static arenas a;
+  gp_optim_hyper h = hypers[7];
+  gp_optim_slice slice = slice_of(GP_F32, &a, 2);
+  CHECK_STATUS(gp_optim_update(&h, 0, &slice, 0, N), GP_ERANGE);
+  CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N + 1), GP_ERANGE);
+  slice.dtype = GP_I64;
+  CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N), GP_EDTYPE);
+  slice = slice_of(GP_F32, &a, 1);
+  CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N), GP_EINVAL);
+  slice = slice_of(GP_F32, &a, 2);
+  h.lr = NAN;
+  CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N), GP_EINVAL);
+  h = hypers[7];
+  h.beta2 = 1;
+  CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N), GP_EINVAL);
+  h = (gp_optim_hyper){.kind = GP_OPTIM_SGD, .lr = 1, .nesterov = true};
+  CHECK_STATUS(gp_optim_update(&h, 1, &slice, 0, N), GP_EINVAL);
+}
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+TEST(sums_of_squares_have_the_fixed_order) {
+  static float x[N];
+  unsigned state = 3;
+  for (int i = 0; i < N; i++) x[i] = (float)random_value(&state);
+  double lane[64] = {0};
+  for (int i = 0; i < N; i++) lane[i % 64] += (double)x[i] * (double)x[i];
+  for (int width = 32; width; width /= 2)
+    for (int j = 0; j < width; j++) lane[j] += lane[j + width];
+  CHECK(gp_optim_sum_squares(GP_F32, N, x) == lane[0]);
+  CHECK(gp_optim_sum_squares(GP_F32, 0, x) == 0);
+  gp_optim_scale(GP_F32, N, x, 0.5);
+  CHECK(gp_optim_sum_squares(GP_F32, N, x) == lane[0] / 4);
+}
+
+TEST_MAIN(updates_follow_the_formulas, the_cut_changes_no_bit, wrong_calls_are_refused,
+          sums_of_squares_have_the_fixed_order)

@@ -1,0 +1,187 @@
+/* tests/c/plan/capacity_test.c - slots of edges: never too few, never more than needed, by brute force.
+ *
+ * What must have happened before a task starts is searched for in the graph of tasks: those before it on its
+ * device, and what published the values that it waits for. */
+#include <stdlib.h>
+
+#include "toy_plan.h"
+
+enum { TASKS = 512 };
+
+typedef struct past {
+  const gp_plan *plan;
+  bool known[TASKS][TASKS]; /* [t][p]: p is over before t starts */
+  bool seen[TASKS];
+} past;
+
+static int32_t maker_of(const gp_plan *plan, int32_t edge, int32_t micro) {
+  for (int32_t t = 0; t < toy_tasks(plan); t++)
+    for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
+      const gp_use *use = &plan->tasks[t].uses[u];
+      if (use->publish && use->edge == edge && plan->tasks[t].micro == micro) return t;
+    }
+  return -1;
+}
+
+static void add(past *p, int32_t t, int32_t before) {
+  p->known[t][before] = true;
+  for (int32_t k = 0; k < toy_tasks(p->plan); k++) p->known[t][k] |= p->known[before][k];
+}
+
+/* Depth first: the past of what a task waits for is found before its own. */
+static void visit(past *p, int32_t t) {
+  const gp_task *task = &p->plan->tasks[t];
+  if (p->seen[t]) return;
+  p->seen[t] = true;
+  if (t > p->plan->first[toy_device(p->plan, t)]) visit(p, t - 1), add(p, t, t - 1);
+  for (int32_t u = 0; u < task->use_count; u++) {
+    if (!task->uses[u].wait) continue;
+    int32_t maker = maker_of(p->plan, task->uses[u].edge, task->micro);
+    visit(p, maker);
+    add(p, t, maker);
+  }
+}
+
+/* With this many slots, is every use of a slot over before it is written again? */
+static bool enough(const past *p, int32_t edge, int32_t slots) {
+  const gp_plan *plan = p->plan;
+  for (int32_t i = slots; i < plan->micro_count; i++) {
+    int32_t maker = maker_of(plan, edge, i);
+    for (int32_t t = 0; t < toy_tasks(plan); t++)
+      for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
+        const gp_use *use = &plan->tasks[t].uses[u];
+        bool mine = use->release && use->edge == edge && plan->tasks[t].micro == i - slots;
+        if (mine && !p->known[maker][t]) return false;
+      }
+  }
+  return true;
+}
+
+static void check_capacities(const gp_plan *plan) {
+  past *p = calloc(1, sizeof *p);
+  p->plan = plan;
+  CHECK(toy_tasks(plan) <= TASKS);
+  for (int32_t t = 0; t < toy_tasks(plan); t++) visit(p, t);
+  for (int32_t e = 0; e < plan->edge_count; e++) {
+    CHECK(enough(p, e, plan->channels[e].slots));
+    CHECK(plan->channels[e].slots == 1 || !enough(p, e, plan->channels[e].slots - 1));
+  }
+  free(p);
+}
+
+/* ---- running with any timing ---------------------------------------------------------------- */
+
+static uint32_t state = 1;
+
+static uint32_t draw(uint32_t below) {
+  state = state * 1664525 + 1013904223;
+  return (state >> 8) % below;
+}
+
+/* The slot of a use, and how often it was used before. */
+static gp_slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_use *use,
+                              uint32_t *round) {
+  const gp_channel *channel = &plan->channels[use->edge];
+  int64_t turn = gp_plan_turn(plan, use->edge, task->micro);
+  CHECK(gp_plan_micro_at(plan, use->edge, turn) == task->micro);
+  *round = (uint32_t)(turn / channel->slots);
+  return &channel->states[turn % channel->slots];
+}
+
+static bool waits_met(const gp_plan *plan, const gp_task *task) {
+  uint32_t round;
+  for (int32_t u = 0; u < task->use_count; u++) {
+    const gp_slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
+    if (task->uses[u].wait && slot->published < round + 1) return false;
+  }
+  return true;
+}
+
+static bool slots_free(const gp_plan *plan, const gp_task *task) {
+  uint32_t round;
+  for (int32_t u = 0; u < task->use_count; u++) {
+    const gp_use *use = &task->uses[u];
+    const gp_slot_state *slot = slot_of(plan, task, use, &round);
+    uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
+    if (use->acquire && slot->released < round * parties) return false;
+  }
+  return true;
+}
+
+static void finish(const gp_plan *plan, const gp_task *task) {
+  uint32_t round;
+  for (int32_t u = 0; u < task->use_count; u++) {
+    gp_slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
+    if (task->uses[u].publish) slot->published = round + 1;
+    if (task->uses[u].release) slot->released++;
+  }
+}
+
+/* Devices move in random order. In steps nobody ever waits for a slot; in forward passes nobody forever. */
+static void check_timing(const gp_plan *plan) {
+  int32_t next[TOY_LAYERS], left = toy_tasks(plan);
+  bool forward = plan->kind == GP_PLAN_EVALUATE;
+  for (int32_t d = 0; d < plan->device_count; d++) next[d] = plan->first[d];
+  for (int32_t tries = 0; left > 0 && tries < 100000; tries++) {
+    int32_t d = (int32_t)draw((uint32_t)plan->device_count);
+    const gp_task *task = &plan->tasks[next[d]];
+    if (next[d] == plan->first[d + 1] || !waits_met(plan, task)) continue;
+    CHECK(forward || slots_free(plan, task));
+    if (!slots_free(plan, task)) continue;
+    finish(plan, task);
+    next[d]++;
+    left--;
+  }
+  CHECK(left == 0);
+}
+
+static void check(const toy_spec *spec) {
+  toy_planned made;
+  toy_plan(spec, &made);
+  CHECK_STATUS(made.status, GP_OK);
+  if (made.status) return;
+  if (spec->kind == GP_PLAN_STEP) check_capacities(made.plan);
+  check_timing(made.plan);
+  toy_plan_free(&made);
+}
+
+TEST(steps_have_as_many_slots_as_they_need) {
+  for (toy_order order = 0; order < TOY_ORDERS; order++)
+    for (int stages = 1; stages <= 4; stages++)
+      for (int micros = 1; micros <= 7; micros += 2)
+        for (int kind = 0; kind < 3; kind++)
+          check(&(toy_spec){.kind = GP_PLAN_STEP,
+                            .order = order,
+                            .checkpoint = GP_CHECKPOINT_EXCEPT_LAST,
+                            .stages = stages,
+                            .micros = micros,
+                            .smaller = micros / 2,
+                            .skips = kind == 1,
+                            .frozen = kind == 2});
+}
+
+TEST(forward_passes_never_stop) {
+  for (int stages = 1; stages <= 4; stages++)
+    for (int micros = 1; micros <= 9; micros += 2)
+      for (int skips = 0; skips < 2; skips++)
+        check(&(toy_spec){.kind = GP_PLAN_EVALUATE,
+                          .order = FORWARD,
+                          .stages = stages,
+                          .micros = micros,
+                          .skips = skips});
+}
+
+/* 1F1B: the values between two neighbours wait for at most one round trip. */
+TEST(one_f_one_b_needs_few_slots) {
+  toy_planned made;
+  toy_plan(&(toy_spec){.order = ONE_F_ONE_B, .stages = 4, .micros = 16}, &made);
+  CHECK_STATUS(made.status, GP_OK);
+  for (int32_t e = 0; e < made.plan->edge_count; e++) CHECK(made.plan->channels[e].slots <= 5);
+  toy_plan_free(&made);
+  toy_plan(&(toy_spec){.order = GPIPE, .stages = 4, .micros = 16}, &made);
+  CHECK(made.plan->channels[0].slots == 16);
+  toy_plan_free(&made);
+}
+
+TEST_MAIN(steps_have_as_many_slots_as_they_need, forward_passes_never_stop,
+          one_f_one_b_needs_few_slots)

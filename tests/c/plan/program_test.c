@@ -1,0 +1,383 @@
+/* tests/c/plan/program_test.c - programs give the bits of their ops one after the other, whatever shares memory.
+ *
+ * Random graphs with their gradients are run twice: every value in memory of its own, one op after the other;
+ * and as a program, with groups, in-place results, temporary memory and the pieces of each group last first.
+ */
+#include <stdlib.h>
+
+#include "toy.h"
+
+enum { VALUES = 8192, MAX_POOL = 64 };
+
+static uint32_t state = 1;
+
+static uint32_t draw(uint32_t below) {
+  state = state * 1664525 + 1013904223;
+  return (state >> 8) % below;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+static void bind(gp_program *p, char *temp) {
+  static const gp_step_block step = {
+      .seed = 3, .step = 2, .rows = 5, .inverse_count = 0.125, .scale = 1};
+  char *frame[2] = {NULL, temp};
+  for (int32_t n = 0; n < p->instr_count; n++) {
+    gp_instr *instr = &p->instrs[n];
+    instr->call.step = &step;
+    for (int i = 0; i < instr->call.n_in; i++)
+      instr->call.in[i].data = (void *)((uintptr_t)frame[instr->in[i].base] + instr->in[i].offset);
+    for (int k = 0; k < instr->call.n_out; k++)
+      instr->call.out[k].data =
+          (void *)((uintptr_t)frame[instr->out[k].base] + instr->out[k].offset);
+  }
+}
+
+static void run_piece(const gp_program *p, int32_t n, int64_t piece, char *scratch) {
+  const gp_instr *instr = &p->instrs[n];
+  int64_t first = piece * instr->cut.grain, last = first + instr->cut.grain;
+  gp_span span = {first, last < instr->cut.units ? last : instr->cut.units, scratch};
+  CHECK_STATUS(gp_op_get(instr->op)->cpu.run(&instr->call, span), GP_OK);
+}
+
+/* Pieces of a group may run in any order: the last one first finds what depends on it. */
+static void run_program(gp_program *p) {
+  void *temp = NULL, *scratch = NULL;
+  CHECK_STATUS(gp_alloc(p->temp_bytes + 1, &temp), GP_OK);
+  CHECK_STATUS(gp_alloc(p->scratch_bytes + 1, &scratch), GP_OK);
+  memset(temp, 0xff, p->temp_bytes);
+  bind(p, temp);
+  for (int32_t g = 0; g < p->group_count; g++) {
+    const gp_group *group = &p->groups[g];
+    int32_t first = group->first, end = first + group->count;
+    int64_t chained = group->side_by_side ? 0 : group->pieces;
+    for (int64_t piece = chained - 1; piece >= 0; piece--)
+      for (int32_t n = first; n < end; n++) run_piece(p, n, piece, scratch);
+    for (int32_t n = end - 1; !chained && n >= first; n--)
+      for (int64_t piece = gp_instr_pieces(&p->instrs[n]) - 1; piece >= 0; piece--)
+        run_piece(p, n, piece, scratch);
+  }
+  gp_free(temp);
+  gp_free(scratch);
+}
+
+/* ---- memory of values ---------------------------------------------------------------------- */
+
+typedef struct layout {
+  gp_place places[VALUES];
+  void *memory[VALUES]; /* owned; NULL where the program places the value itself */
+} layout;
+
+/* A place of its own for a value. */
+static void *place(layout *l, const gp_graph *graph, gp_ref r) {
+  CHECK_STATUS(gp_alloc(gp_meta_bytes(&graph->values[r].meta) + 1, &l->memory[r]), GP_OK);
+  l->places[r] = (gp_place){GP_BASE_ABSOLUTE, (size_t)l->memory[r]};
+  return l->memory[r];
+}
+
+/* Inputs with numbers in them, parameters where they live, accumulators at zero. */
+static void place_outside(layout *l, const gp_graph *graph, gp_ref r) {
+  const gp_value *value = &graph->values[r];
+  if (value->kind == GP_VALUE_PARAM)
+    l->places[r] = toy_value(NULL, graph->params[value->index], 0);
+  else if (value->kind == GP_VALUE_CONST)
+    l->places[r].offset = (size_t)gp_tensor_data(graph->constants[value->index]);
+  else
+    place(l, graph, r);
+  l->places[r].base = GP_BASE_ABSOLUTE;
+  float *numbers = l->memory[r];
+  for (int64_t i = 0; value->kind <= GP_VALUE_TARGET && i < gp_meta_numel(&value->meta); i++)
+    numbers[i] = (float)((i * 37 + r) % 19) / 19 - 0.5f;
+}
+
+/* own: every value has memory of its own. Else only what is outside, and the results. */
+static layout *lay_out(const gp_graph *graph, bool own, const gp_ref *results, int count) {
+  layout *l = calloc(1, sizeof *l);
+  for (gp_ref r = 0; r < graph->value_count; r++) {
+    l->places[r].base = -1;
+    if (graph->values[r].base != r) continue;
+    bool result = own;
+    for (int i = 0; i < count; i++) result |= gp_graph_base(graph, results[i]) == r;
+    if (graph->values[r].kind != GP_VALUE_NODE)
+      place_outside(l, graph, r);
+    else if (result)
+      place(l, graph, r);
+  }
+  return l;
+}
+
+static void lay_off(layout *l) {
+  for (int r = 0; r < VALUES; r++) gp_free(l->memory[r]);
+  free(l);
+}
+
+/* ---- random graphs ------------------------------------------------------------------------- */
+
+typedef struct pool {
+  toy t;
+  gp_ref values[MAX_POOL];
+  int count;
+} pool;
+
+static gp_ref any(const pool *p) {
+  int recent = p->count < 6 ? p->count : 6; /* mostly what was made last: that makes chains */
+  return p->values[draw(4) ? p->count - 1 - (int)draw((uint32_t)recent)
+                           : (int)draw((uint32_t)p->count)];
+}
+
+/* Apply an op if its inputs fit and are small; keep the result. */
+static void attempt(pool *p, gp_op op, const gp_attrs *attrs, int n, const gp_ref *in) {
+  gp_ref out[GP_MAX_OUTPUTS];
+  int outputs;
+  for (int i = 0; i < n; i++)
+    if (gp_meta_numel(gp_trace_meta(p->t.trace, in[i])) > 600) return;
+  if (p->count == MAX_POOL || gp_trace_apply(p->t.trace, op, attrs, in, n, out, &outputs)) return;
+  if (gp_trace_meta(p->t.trace, out[0])->dtype == GP_F32) p->values[p->count++] = out[0];
+}
+
+static void attempt_view(pool *p) {
+  gp_ref in = any(p);
+  const gp_shape *shape = &gp_trace_meta(p->t.trace, in)->shape;
+  int64_t rows = shape->dim[0], width = shape->rank > 1 ? shape->dim[1] : 1;
+  gp_attrs turn = {.i = {2, 1, 0}}, fold = {.i = {2, rows * width, 1}},
+           flat = {.i = {1, rows * width}};
+  gp_attrs part = {.i = {0, rows > 1, rows > 1 ? rows - 1 : rows}};
+  switch (draw(4)) {
+  case 0: attempt(p, GP_OP_permute, &turn, 1, &in); break;
+  case 1: attempt(p, GP_OP_reshape, &fold, 1, &in); break;
+  case 2: attempt(p, GP_OP_reshape, &flat, 1, &in); break;
+  default: attempt(p, GP_OP_narrow, &part, 1, &in);
+  }
+}
+
+/* A parameter of this shape: one that is there (two uses, one accumulator), or a new one. */
+static gp_param *weight_of(pool *p, gp_shape shape) {
+  for (int i = 0; i < p->t.param_count && draw(2); i++)
+    if (gp_shape_equal(&gp_param_meta(p->t.params[i])->shape, &shape)) return p->t.params[i];
+  return toy_param(&p->t, shape, false, false);
+}
+
+static void attempt_heavy(pool *p) {
+  gp_ref in[3] = {any(p)};
+  const gp_shape *shape = &gp_trace_meta(p->t.trace, in[0])->shape;
+  int64_t width = shape->rank ? shape->dim[shape->rank - 1] : 1;
+  bool norm = draw(2);
+  if (p->t.param_count + 2 > TOY_PARAMS || width > 256) return;
+  in[1] = toy_use(&p->t, weight_of(p, norm ? SHAPE(width) : SHAPE(width, width)));
+  in[2] = toy_use(&p->t, weight_of(p, SHAPE(width)));
+  attempt(p, norm ? GP_OP_layer_norm : GP_OP_linear, &(gp_attrs){.f = {norm ? 1e-5 : 0}}, 3, in);
+}
+
+static void attempt_any(pool *p) {
+  static const gp_op unary[] = {GP_OP_tanh, GP_OP_sigmoid, GP_OP_relu,        GP_OP_neg, GP_OP_gelu,
+                                GP_OP_silu, GP_OP_softmax, GP_OP_log_softmax, GP_OP_copy};
+  static const gp_op binary[] = {GP_OP_add, GP_OP_sub, GP_OP_mul};
+  gp_ref in[2] = {any(p), any(p)};
+  uint32_t chosen = draw(9);
+  switch (draw(9)) {
+  case 0: attempt_view(p); break;
+  case 1: attempt_heavy(p); break;
+  case 2: attempt(p, GP_OP_sum, &(gp_attrs){.i = {1 + draw(2), 1}}, 1, in); break;
+  case 3: attempt(p, GP_OP_dropout, &(gp_attrs){.f = {0.25}}, 1, in); break;
+  case 4:
+  case 5: attempt(p, binary[draw(3)], &toy_plain, 2, in); break;
+  case 6: attempt(p, GP_OP_linear, &toy_plain, 2, in); break; /* a weight that is a value */
+  default: attempt(p, unary[chosen], &(gp_attrs){.i = {unary[chosen] == GP_OP_gelu}}, 1, in);
+  }
+}
+
+/* A graph whose loss is the sum of the last few values, with its gradient. */
+static pool random_graph(gp_ref *loss) {
+  static const int64_t rows[] = {1, 2, 5, 64, 65, 130};
+  pool p = {.t = toy_new(rows[draw(6)])};
+  toy_layer(&p.t, 0);
+  p.t.value = toy_op2(&p.t, GP_OP_mul, p.t.x,
+                      toy_use(&p.t, toy_param(&p.t, SHAPE(TOY_WIDTH), false, false)));
+  p.values[p.count++] = p.t.x;
+  p.values[p.count++] = p.t.value;
+  for (uint32_t k = 0, n = 5 + draw(40); k < n; k++) attempt_any(&p);
+  *loss = toy_op1(&p.t, GP_OP_sum, p.values[p.count - 1]);
+  for (int k = 2; k <= 4 && k <= p.count; k++)
+    *loss = toy_op2(&p.t, GP_OP_add, *loss, toy_op1(&p.t, GP_OP_sum, p.values[p.count - k]));
+  gp_gradient_root root = {.value = *loss, .layer = 0, .is_loss = true};
+  CHECK_STATUS(gp_graph_gradient(&p.t.trace->graph, &root), GP_OK);
+  return p;
+}
+
+/* All nodes that have a kernel, backward ones in the order of a backward program where asked. */
+static gp_node_list node_list(const gp_graph *graph, bool ordered) {
+  gp_node_list list = {calloc((size_t)graph->node_count + 1, sizeof(int32_t)), 0};
+  int32_t forward = 0;
+  for (int32_t n = 0; n < graph->node_count; n++) {
+    if (gp_op_get(graph->nodes[n].op)->flags & GP_OP_VIEW) continue;
+    list.nodes[list.count++] = n;
+    if (graph->nodes[n].phase == GP_FORWARD) forward = list.count;
+  }
+  if (ordered)
+    CHECK_STATUS(gp_program_order(graph, list.nodes + forward, list.count - forward), GP_OK);
+  return list;
+}
+
+static void run_graph(const gp_graph *graph, layout *l, bool own) {
+  gp_node_list list = node_list(graph, !own);
+  gp_program *program = NULL;
+  gp_program_spec spec = {graph, list.nodes, list.count, l->places, own};
+  CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
+  if (program) run_program(program);
+  gp_program_free(program);
+  free(list.nodes);
+}
+
+/* Results and accumulators have the same bits in both layouts. */
+static bool same_results(const gp_graph *graph, const layout *a, const layout *b) {
+  bool same = true;
+  for (gp_ref r = 0; r < graph->value_count; r++) {
+    bool compared =
+        graph->values[r].kind == GP_VALUE_NODE || graph->values[r].kind == GP_VALUE_SLOT;
+    if (!compared || !a->memory[r] || !b->memory[r]) continue;
+    same &= !memcmp(a->memory[r], b->memory[r], gp_meta_bytes(&graph->values[r].meta));
+  }
+  return same;
+}
+
+TEST(programs_give_the_bits_of_their_ops) {
+  size_t live = gp_memory().live;
+  int slots = 0;
+  for (uint32_t seed = 1; seed <= 3000; seed++) {
+    gp_ref results[2];
+    state = seed;
+    pool p = random_graph(&results[0]);
+    const gp_graph *graph = toy_graph(&p.t);
+    results[1] = p.values[draw((uint32_t)p.count)];
+    CHECK(graph->value_count < VALUES);
+    layout *apart = lay_out(graph, true, NULL, 0), *packed = lay_out(graph, false, results, 2);
+    run_graph(graph, apart, true);
+    run_graph(graph, packed, false);
+    if (!same_results(graph, apart, packed)) printf("seed %u\n", seed);
+    CHECK(same_results(graph, apart, packed));
+    for (gp_ref r = 0; r < graph->value_count; r++) slots += graph->values[r].kind == GP_VALUE_SLOT;
+    lay_off(apart);
+    lay_off(packed);
+    toy_free(&p.t);
+  }
+  CHECK(slots > 400); /* the graphs do have gradients */
+  CHECK(gp_memory().live == live);
+}
+
+/* One after the other, and with neighbours as one op: the loss and all accumulators. */
+TEST(fused_graphs_give_the_bits_of_their_ops) {
+  int32_t saved = 0;
+  for (uint32_t seed = 1; seed <= 3000; seed++) {
+    gp_ref loss;
+    state = seed;
+    pool plain = random_graph(&loss);
+    state = seed;
+    pool fused = random_graph(&loss);
+    CHECK_STATUS(gp_graph_fuse(&fused.t.trace->graph), GP_OK);
+    const gp_graph *graph = toy_graph(&plain.t);
+    saved += graph->node_count - toy_graph(&fused.t)->node_count;
+    layout *apart = lay_out(graph, true, NULL, 0);
+    layout *packed = lay_out(toy_graph(&fused.t), false, &loss, 1);
+    run_graph(graph, apart, true);
+    run_graph(toy_graph(&fused.t), packed, false);
+    if (!same_results(graph, apart, packed)) printf("seed %u\n", seed);
+    CHECK(same_results(graph, apart, packed));
+    lay_off(apart);
+    lay_off(packed);
+    toy_free(&plain.t);
+    toy_free(&fused.t);
+  }
+  CHECK(saved > 1000); /* there was something to fuse */
+}
+
+/* ---- groups and temporary memory ------------------------------------------------------------ */
+
+/* The program of everything that the toy applied, with nothing placed but what is outside. */
+static gp_program *program_of(const toy *t, bool separate, layout **l) {
+  gp_node_list list = node_list(toy_graph(t), false);
+  gp_program *program = NULL;
+  *l = lay_out(toy_graph(t), false, NULL, 0);
+  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places, separate};
+  CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
+  free(list.nodes);
+  return program;
+}
+
+TEST(row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory) {
+  toy t = toy_new(130);
+  layout *l;
+  toy_linear(&t);
+  toy_tanh(&t);
+  t.value = toy_op1(&t, GP_OP_neg, t.value);
+  t.value = toy_op1(&t, GP_OP_softmax, t.value);
+  gp_program *p = program_of(&t, false, &l);
+  CHECK(p->group_count == 1 && p->groups[0].count == 4 && p->groups[0].pieces == 3);
+  CHECK(p->temp_bytes == (130 * TOY_WIDTH * 4 + 63) / 64 * 64); /* each takes over the one before */
+  gp_program_free(p);
+  lay_off(l);
+  p = program_of(&t, true, &l);
+  CHECK(p->group_count == 4);
+  gp_program_free(p);
+  lay_off(l);
+  toy_free(&t);
+}
+
+/* Nobody here reads what was before GELU, and nobody else can. */
+TEST(spare_outputs_that_nobody_reads_are_not_made) {
+  toy t = toy_new(130);
+  layout *l;
+  toy_linear(&t);
+  t.value = toy_apply(&t, GP_OP_gelu, &(gp_attrs){.i = {1}}, 1, &t.value);
+  toy_tanh(&t);
+  CHECK_STATUS(gp_graph_fuse(&t.trace->graph), GP_OK);
+  gp_program *p = program_of(&t, false, &l);
+  CHECK(toy_node(&t, 0)->n_out == 2 && p->instrs[0].call.n_out == 1);
+  CHECK(p->temp_bytes == (130 * TOY_WIDTH * 4 + 63) / 64 * 64);
+  gp_program_free(p);
+  lay_off(l);
+  toy_free(&t);
+}
+
+TEST(what_reads_other_rows_ends_a_chain) {
+  toy t = toy_new(130);
+  layout *l;
+  gp_ref half = toy_op1(&t, GP_OP_tanh, t.x);
+  gp_ref column = toy_apply(&t, GP_OP_sum, &(gp_attrs){.i = {1, 1}}, 1, &half); /* [1, W] */
+  toy_op2(&t, GP_OP_add, half, column); /* reads all of column for each row */
+  gp_program *p = program_of(&t, false, &l);
+  CHECK(p->group_count == 3);
+  gp_program_free(p);
+  lay_off(l);
+  toy_free(&t);
+}
+
+TEST(a_value_that_is_still_read_is_not_taken_over) {
+  toy t = toy_new(5);
+  layout *l;
+  gp_ref a = toy_op1(&t, GP_OP_tanh, t.x), b = toy_op1(&t, GP_OP_neg, a);
+  toy_op2(&t, GP_OP_add, a, b);
+  gp_program *p = program_of(&t, false, &l);
+  CHECK(p->instrs[0].out[0].base == GP_BASE_TEMP);
+  CHECK(p->instrs[0].out[0].offset != p->instrs[1].out[0].offset);
+  gp_program_free(p);
+  lay_off(l);
+  toy_free(&t);
+}
+
+TEST(values_of_no_elements_have_places) {
+  toy t = toy_new(0);
+  layout *l;
+  toy_linear(&t);
+  toy_tanh(&t);
+  gp_program *p = program_of(&t, false, &l);
+  run_program(p);
+  gp_program_free(p);
+  lay_off(l);
+  toy_free(&t);
+}
+
+TEST_MAIN(programs_give_the_bits_of_their_ops, fused_graphs_give_the_bits_of_their_ops,
+          spare_outputs_that_nobody_reads_are_not_made,
+          row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory,
+          what_reads_other_rows_ends_a_chain, a_value_that_is_still_read_is_not_taken_over,
+          values_of_no_elements_have_places)

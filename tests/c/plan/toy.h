@@ -1,0 +1,225 @@
+/* tests/c/plan/toy.h - small traced models for the tests of graph/ and plan/.
+ *
+ * A toy is a trace that grows at its end: each call appends an op to the value that the last one made. Layers
+ * are numbered by the caller, as the pipeline does; the loss belongs to the layer after the last one. */
+#ifndef GP_TESTS_TOY_H
+#define GP_TESTS_TOY_H
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "schedule/schedule_rows.h"
+#include "test.h"
+
+#define SHAPE(...)                                                                                 \
+  ((gp_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
+
+enum { TOY_PARAMS = 32, TOY_SLOTS = 64, TOY_LAYERS = 16, TOY_WIDTH = 4 };
+
+static const gp_attrs toy_plain; /* no attributes */
+
+typedef struct toy {
+  gp_trace *trace;
+  gp_param *params[TOY_PARAMS];
+  int param_count;
+  int64_t rows;
+  gp_ref x, target, value;
+} toy;
+
+/* ---- tracing ------------------------------------------------------------------------------- */
+
+static inline gp_ref toy_input(toy *t, gp_input_kind kind) {
+  gp_meta meta;
+  gp_ref ref = GP_NONE;
+  CHECK_STATUS(gp_meta_make(GP_F32, &SHAPE(t->rows, TOY_WIDTH), &meta), GP_OK);
+  CHECK_STATUS(gp_trace_input(t->trace, kind, &meta, &ref), GP_OK);
+  return ref;
+}
+
+static inline toy toy_new(int64_t rows) {
+  toy t = {.rows = rows};
+  CHECK_STATUS(gp_trace_new(true, &t.trace), GP_OK);
+  t.x = t.value = toy_input(&t, GP_INPUT_BATCH);
+  t.target = toy_input(&t, GP_INPUT_TARGET);
+  return t;
+}
+
+static inline void toy_free(toy *t) {
+  gp_trace_free(t->trace);
+  for (int i = 0; i < t->param_count; i++) gp_param_free(t->params[i]);
+}
+
+static inline void toy_layer(toy *t, int layer) {
+  char label[32];
+  snprintf(label, sizeof label, "layer %d", layer);
+  gp_trace_set_layer(t->trace, layer);
+  CHECK_STATUS(gp_trace_set_label(t->trace, label), GP_OK);
+}
+
+static inline gp_param *toy_param(toy *t, gp_shape shape, bool buffer, bool frozen) {
+  gp_param_spec spec = {.dtype = GP_F32,
+                        .shape = shape,
+                        .init = {GP_INIT_UNIFORM, -1, 1},
+                        .number = (uint64_t)t->param_count,
+                        .buffer = buffer,
+                        .frozen = frozen};
+  CHECK_STATUS(gp_param_new(&spec, &t->params[t->param_count]), GP_OK);
+  return t->params[t->param_count++];
+}
+
+static inline gp_ref toy_use(toy *t, gp_param *param) {
+  gp_ref ref = GP_NONE;
+  CHECK_STATUS(gp_trace_param(t->trace, param, &ref), GP_OK);
+  return ref;
+}
+
+/* Apply an op; returns its first output. */
+static inline gp_ref toy_apply(toy *t, gp_op op, const gp_attrs *attrs, int n, const gp_ref *in) {
+  gp_ref out[GP_MAX_OUTPUTS] = {GP_NONE};
+  int outputs;
+  CHECK_STATUS(gp_trace_apply(t->trace, op, attrs, in, n, out, &outputs), GP_OK);
+  return out[0];
+}
+
+static inline gp_ref toy_op1(toy *t, gp_op op, gp_ref a) {
+  return toy_apply(t, op, &toy_plain, 1, &a);
+}
+
+static inline gp_ref toy_op2(toy *t, gp_op op, gp_ref a, gp_ref b) {
+  return toy_apply(t, op, &toy_plain, 2, (gp_ref[]){a, b});
+}
+
+/* value = value w^T + b with these parameters (b may be NULL). */
+static inline void toy_linear_of(toy *t, gp_param *w, gp_param *b) {
+  gp_ref in[3] = {t->value, toy_use(t, w), b ? toy_use(t, b) : GP_NONE};
+  t->value = toy_apply(t, GP_OP_linear, &toy_plain, b ? 3 : 2, in);
+}
+
+static inline void toy_linear(toy *t) {
+  gp_param *w = toy_param(t, SHAPE(TOY_WIDTH, TOY_WIDTH), false, false);
+  toy_linear_of(t, w, toy_param(t, SHAPE(TOY_WIDTH), false, false));
+}
+
+static inline void toy_tanh(toy *t) { t->value = toy_op1(t, GP_OP_tanh, t->value); }
+
+/* The sum of squared differences to the target, in the layer after the others. */
+static inline gp_ref toy_loss(toy *t, int layers) {
+  toy_layer(t, layers);
+  return toy_op2(t, GP_OP_mse, t->value, t->target);
+}
+
+/* layers times linear and tanh, a layer each pair; then the loss. */
+static inline toy toy_tower(int64_t rows, int layers, gp_ref *loss) {
+  toy t = toy_new(rows);
+  for (int l = 0; l < layers; l++) {
+    toy_layer(&t, l);
+    toy_linear(&t);
+    toy_tanh(&t);
+  }
+  *loss = toy_loss(&t, layers);
+  return t;
+}
+
+/* ---- looking at a graph -------------------------------------------------------------------- */
+
+static inline const gp_graph *toy_graph(const toy *t) { return &t->trace->graph; }
+
+static inline const gp_node *toy_node(const toy *t, int32_t n) { return &t->trace->graph.nodes[n]; }
+
+static inline int32_t toy_maker(const toy *t, gp_ref ref) { return toy_graph(t)->values[ref].node; }
+
+/* Names of the ops of a node list, separated by blanks. */
+static inline const char *toy_ops(const toy *t, const gp_node_list *list, char text[512]) {
+  size_t used = 0;
+  text[0] = 0;
+  for (int32_t i = 0; i < list->count && used < 480; i++)
+    used += (size_t)snprintf(text + used, 512 - used, i ? " %s" : "%s",
+                             gp_op_name(toy_node(t, list->nodes[i])->op));
+  return text;
+}
+
+#define CHECK_OPS(t, list, wanted)                                                                 \
+  do {                                                                                             \
+    char made[512];                                                                                \
+    if (strcmp(toy_ops(t, list, made), wanted)) printf("ops: '%s', not '%s'\n", made, wanted);     \
+    CHECK(!strcmp(made, wanted));                                                                  \
+  } while (0)
+
+/* ---- planning ------------------------------------------------------------------------------ */
+
+/* Where parameters and accumulators live, as the pipeline would answer. */
+typedef struct toy_home {
+  gp_plan_env env;
+  int32_t stage_of[TOY_LAYERS + 1];
+  struct {
+    const gp_param *param;
+    int32_t layer;
+    float memory[TOY_WIDTH * TOY_WIDTH];
+  } slots[TOY_SLOTS];
+  int slot_count;
+} toy_home;
+
+static inline gp_place toy_value(void *context, const gp_param *param, int32_t stage) {
+  gp_tensor *value = NULL;
+  (void)context, (void)stage;
+  if (gp_param_value((gp_param *)param, &value)) return (gp_place){.base = -1};
+  void *data = gp_tensor_data(value);
+  gp_tensor_free(value); /* the parameter keeps it */
+  return (gp_place){GP_BASE_ABSOLUTE, (size_t)data};
+}
+
+static inline gp_status toy_packed(void *context, gp_param *param, int32_t layer, void **address) {
+  toy_home *home = context;
+  int i = 0;
+  while (i < home->slot_count && (home->slots[i].param != param || home->slots[i].layer != layer))
+    i++;
+  if (i == home->slot_count) {
+    home->slots[home->slot_count].param = param;
+    home->slots[home->slot_count++].layer = layer;
+  }
+  *address = home->slots[i].memory;
+  return GP_OK;
+}
+
+/* Negative layers tell accumulators from packed weights, which fit into the same room. */
+static inline gp_status toy_slot(void *context, gp_param *param, int32_t layer, gp_place *place) {
+  void *address;
+  GP_TRY(toy_packed(context, param, -1 - layer, &address));
+  *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
+  return GP_OK;
+}
+
+/* layers[s]: how many layers stage s has; stages devices. */
+static inline void toy_home_set(toy_home *home, const int *layers, int stages) {
+  int32_t layer = 0;
+  *home = (toy_home){0};
+  for (int s = 0; s < stages; s++)
+    for (int k = 0; k < layers[s]; k++) home->stage_of[layer++] = s;
+  home->stage_of[layer] = stages - 1;
+  home->env = (gp_plan_env){.context = home,
+                            .value = toy_value,
+                            .slot = toy_slot,
+                            .packed = toy_packed,
+                            .stage_of = home->stage_of,
+                            .layer_count = layer,
+                            .stage_count = stages,
+                            .device_count = stages};
+}
+
+/* Parse rows that are given as one text, devices separated by blanks; stage s on device s. */
+static inline gp_schedule *toy_schedule(const char *text, int stages) {
+  char copy[8192], *rows[16], *save = NULL;
+  int32_t placement[16];
+  gp_schedule *schedule = NULL;
+  snprintf(copy, sizeof copy, "%s", text);
+  for (int s = 0; s < stages; s++) {
+    rows[s] = strtok_r(s ? NULL : copy, " ", &save);
+    placement[s] = s;
+  }
+  gp_schedule_spec spec = {.stage_count = stages, .placement = placement};
+  CHECK_STATUS(schedule_of_rows(&spec, (const char *const *)rows, stages, &schedule, NULL), GP_OK);
+  return schedule;
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* tests/c/plan/toy_plan.h - plans of toy towers under the usual schedules, for the tests of plan/. */
+#ifndef GP_TESTS_TOY_PLAN_H
+#define GP_TESTS_TOY_PLAN_H
+
+#include "toy.h"
+
+/* Published orders, and those of a user: backward passes last first, all Ws at the end last first, each W
+ * after its I. FORWARD
+ * has no backward passes. */
+typedef enum toy_order {
+  NAIVE,
+  GPIPE,
+  ONE_F_ONE_B,
+  LIFO,
+  WEIGHTS_LAST,
+  NAIVE_APART,
+  TOY_ORDERS,
+  FORWARD
+} toy_order;
+
+typedef struct toy_text {
+  char text[8192];
+  size_t used;
+} toy_text;
+
+static inline void toy_write(toy_text *t, char op, int stage, int micro) {
+  bool first = t->used == 0 || t->text[t->used - 1] == ' ';
+  t->used += (size_t)snprintf(t->text + t->used, sizeof t->text - t->used, "%s%d%c%d",
+                              first ? "" : ",", stage, op, micro);
+}
+
+static inline void toy_row(toy_text *t, toy_order order, int stages, int r, int m) {
+  int ahead = order == NAIVE || order == NAIVE_APART ? 0
+              : order == ONE_F_ONE_B                 ? stages - 1 - r
+                                                     : m;
+  for (int i = 0; i < ahead && i < m; i++) toy_write(t, 'F', r, i);
+  for (int i = 0; order != FORWARD && i < m; i++) {
+    if (ahead + i < m) toy_write(t, 'F', r, ahead + i);
+    toy_write(t, order == WEIGHTS_LAST || order == NAIVE_APART ? 'I' : 'B', r,
+              order == LIFO ? m - 1 - i : i);
+    if (order == NAIVE_APART) toy_write(t, 'W', r, i);
+  }
+  for (int i = m - 1; order == WEIGHTS_LAST && i >= 0; i--) toy_write(t, 'W', r, i);
+}
+
+static inline gp_schedule *toy_order_of(toy_order order, int stages, int micros) {
+  toy_text t = {.used = 0};
+  for (int r = 0; r < stages; r++) {
+    toy_row(&t, order, stages, r, micros);
+    t.used += (size_t)snprintf(t.text + t.used, sizeof t.text - t.used, " ");
+  }
+  return toy_schedule(t.text, stages);
+}
+
+/* What to plan: a tower of one layer a stage; `skips` adds the first layer's value to every later one. */
+typedef struct toy_spec {
+  gp_plan_kind kind;
+  toy_order order;
+  gp_checkpoint checkpoint;
+  int stages, micros, smaller; /* smaller: how many of the micro-batches have a row less */
+  bool skips, frozen;          /* frozen: the first layer is not trained */
+} toy_spec;
+
+static inline toy toy_model(const toy_spec *spec, int64_t rows, gp_ref *loss) {
+  toy t = toy_new(rows);
+  gp_ref first = GP_NONE;
+  for (int l = 0; l < spec->stages; l++) {
+    toy_layer(&t, l);
+    gp_param *w = toy_param(&t, SHAPE(TOY_WIDTH, TOY_WIDTH), false, spec->frozen && l == 0);
+    toy_linear_of(&t, w, NULL);
+    toy_tanh(&t);
+    if (spec->skips && l > 0) t.value = toy_op2(&t, GP_OP_add, t.value, first);
+    if (l == 0) first = t.value;
+  }
+  *loss = toy_loss(&t, spec->stages);
+  return t;
+}
+
+typedef struct toy_planned {
+  toy_home home;
+  toy models[2]; /* their traces are the plan's */
+  gp_plan *plan;
+  gp_status status;
+} toy_planned;
+
+static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
+  int layers[TOY_LAYERS];
+  int large = spec->micros - spec->smaller;
+  for (int s = 0; s < spec->stages; s++) layers[s] = 1;
+  *made = (toy_planned){0};
+  toy_home_set(&made->home, layers, spec->stages);
+  made->home.env.checkpoint = spec->checkpoint;
+  gp_schedule *schedule = toy_order_of(spec->order, spec->stages, spec->micros);
+  gp_plan_spec plan = {.kind = spec->kind, .schedule = schedule};
+  for (int k = 0; k < 2; k++) {
+    gp_plan_shape *shape = &plan.shapes[k];
+    *shape = (gp_plan_shape){.rows = 3 - k,
+                             .micros = k ? spec->smaller : large,
+                             .output = GP_NONE,
+                             .loss_count = GP_NONE,
+                             .constant_count = 3 - k};
+    if (!shape->micros) continue;
+    made->models[k] = toy_model(spec, shape->rows, &shape->loss_sum);
+    shape->trace = made->models[k].trace;
+  }
+  made->status = gp_plan_make(&made->home.env, &plan, &made->plan);
+  gp_schedule_free(schedule);
+}
+
+static inline void toy_plan_free(toy_planned *made) {
+  gp_plan_free(made->plan);
+  for (int k = 0; k < 2; k++) {
+    made->models[k].trace = NULL;
+    toy_free(&made->models[k]);
+  }
+}
+
+static inline int32_t toy_tasks(const gp_plan *plan) { return plan->first[plan->device_count]; }
+
+static inline int32_t toy_device(const gp_plan *plan, int32_t task) {
+  int32_t d = 0;
+  while (plan->first[d + 1] <= task) d++;
+  return d;
+}
+
+#endif

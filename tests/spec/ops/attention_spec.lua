@@ -1,0 +1,119 @@
+-- tests/spec/ops/attention_spec.lua - gp.attention as layers of one's own use it: heads, padding, pipelines.
+--
+-- What it computes is judged by the op table (table/attention.lua); here is what scripts rely on around it.
+
+local gp = require "gpipe"
+local expect = require "tests.support.expect"
+local gpu = require "tests.support.gpu"
+
+local nn = gp.nn
+local on_gpu = gpu.spec(it)
+local B, T, C, HEADS, GROUPS = 3, 6, 16, 4, 2
+
+-- Self-attention of rows [B, T, C] with a mask of padding [B, T] that comes with the batch.
+local Padded = nn.class("Padded")
+function Padded:init(o)
+  self.q, self.proj = nn.Linear(C, C), nn.Linear(C, C)
+  self.k, self.v = nn.Linear(C, C * GROUPS // HEADS), nn.Linear(C, C * GROUPS // HEADS)
+  self.options = function(mask) return { mask = mask, causal = o.causal, dropout = o.dropout } end
+end
+
+local function split(x, heads)
+  local b, t, c = table.unpack(x.shape)
+  return x:reshape({ b, t, heads, c // heads }):permute { 1, 3, 2, 4 }
+end
+
+function Padded:forward(x, seen)
+  local b, t = table.unpack(x.shape)
+  local mask = seen:reshape { b, 1, 1, t }
+  local q, k, v = split(self.q(x), HEADS), split(self.k(x), GROUPS), split(self.v(x), GROUPS)
+  local y = gp.attention(q, k, v, self.options(mask))
+  return self.proj(y:permute({ 1, 3, 2, 4 }):reshape { b, t, C }), seen
+end
+
+-- The first of two values.
+local First = nn.class("First")
+function First.forward(_, x) return x end
+
+local LENGTHS = { 6, 3, 0 } -- the last row has no key at all
+
+local function batch()
+  local lengths = gp.tensor(LENGTHS):reshape { B, 1 }
+  return gp.randn({ B, T, C }, { seed = 4 }), gp.arange(1, T):reshape({ 1, T }):le(lengths)
+end
+
+local function run(o, opts)
+  gp.seed(9)
+  local model = nn.Sequential { Padded(o), Padded(o), First() }
+  opts.chunks, opts.seed, opts.loss = 2, 3, nn.MSELoss()
+  local pipe <close> = gp.pipeline(model, opts)
+  local x, seen = batch()
+  local loss, grads = pipe:step({ x, seen }, gp.ones { B, T, C }), {}
+  for i, p in ipairs(pipe:parameters()) do grads[i] = p.grad:to("cpu"):clone() end
+  return loss, grads
+end
+
+local function check_same(o, ...)
+  local loss, grads = run(o, (...))
+  for _, opts in ipairs { select(2, ...) } do
+    local other, list = run(o, opts)
+    assert.are.equal(loss, other)
+    for i, grad in ipairs(grads) do assert(gp.equal(grad, list[i]), "gradient " .. i) end
+  end
+  return loss, grads
+end
+
+describe("gp.attention", function()
+  it("gives the same bits on one stage and on three, kept or recomputed", function()
+    for _, o in ipairs { { causal = true }, { dropout = 0.4 } } do
+      local loss = check_same(o, { devices = { "cpu:0" } },
+        { balance = { 1, 1, 1 }, devices = { "cpu:0", "cpu:0", "cpu:0" }, checkpoint = "always" })
+      assert(loss == loss and loss < math.huge)
+    end
+  end)
+
+  on_gpu("does so on GPUs, within the tolerances of the CPU", function()
+    local want = run({ causal = true }, { devices = { "cpu:0" } })
+    for _, o in ipairs { { causal = true }, { dropout = 0.4 } } do
+      local loss = check_same(o, { devices = { "cuda:0" } },
+        { balance = { 1, 2 }, devices = { "cuda:0", "cuda:0" }, checkpoint = "always" })
+      if o.causal then assert.near(want, loss, 1e-5) end
+    end
+  end)
+
+  it("does not look at keys that are hidden", function()
+    local q, k, v = gp.randn { 1, 2, 3, 4 }, gp.randn { 1, 2, 5, 4 }, gp.randn { 1, 2, 5, 4 }
+    local mask = gp.tensor({ true, true, false, true, false }):reshape { 1, 1, 1, 5 }
+    local y = gp.attention(q, k, v, { mask = mask })
+    local shown = gp.where(mask:reshape { 1, 1, 5, 1 }, v, 1e6)
+    assert(gp.equal(y, gp.attention(q, k, shown, { mask = mask })))
+    local bias = gp.where(mask, gp.zeros { 1, 1, 1, 5 }, -1e30)
+    assert(gp.equal(y, gp.attention(q, k, v, { mask = bias })))
+  end)
+
+  local function takes_single(device)
+    for _, dtype in ipairs { "bf16", "f16" } do
+      local x = gp.randn({ 1, 2, 9, 8 }, { dtype = dtype }):to(device)
+      local bias = gp.randn({ 1, 1, 9, 9 }, { dtype = dtype })
+      local same, single = bias:to(device), bias:to("f32"):to(device)
+      assert(gp.equal(gp.attention(x, x, x, { mask = same }), gp.attention(x, x, x, { mask = single })))
+    end
+  end
+
+  it("takes numbers of f32 beside halves", function() takes_single("cpu") end)
+  on_gpu("takes them on GPUs", function() takes_single("cuda:0") end)
+
+  it("gives zeros to queries that see nothing", function()
+    local x, none = gp.randn { 2, 1, 3, 4 }, gp.zeros({ 1, 1, 1, 3 }, { dtype = "bool" })
+    assert(gp.equal(gp.zeros { 2, 1, 3, 4 }, gp.attention(x, x, x, { mask = none })))
+    assert(gp.equal(gp.zeros { 2, 1, 3, 4 }, gp.attention(x, x, x, { mask = gp.full({ 1, 1, 1, 3 }, -math.huge) })))
+  end)
+
+  it("names options that it does not know, and masks that are none", function()
+    local x = gp.randn { 1, 1, 2, 2 }
+    expect.fails_with("gp.attention: unknown option 'casual' (did you mean 'causal'?)", gp.attention, x, x, x,
+      { casual = true })
+    expect.fails_with("gp.attention: option 'mask' is true, expected a tensor", gp.attention, x, x, x, { mask = true })
+    expect.fails_with("gp.attention: option 'scale' is 0, expected a number > 0", gp.attention, x, x, x, { scale = 0 })
+  end)
+end)

@@ -1,0 +1,206 @@
+-- tests/spec/pipeline/state_spec.lua - who owns a model's values: parameters, state dictionaries, close, several
+-- pipelines.
+-- luacheck: ignore 212/self
+local gp = require "gpipe"
+local fails_with = require("tests.support.expect").fails_with
+local models = require "tests.support.models"
+local training = require "tests.support.training"
+local nn, optim = gp.nn, gp.optim
+local model, pipe_of, x, y = models.classifier()
+
+-- ---- parameters and state ----------------------------------------------------------------------
+
+describe("parameters", function()
+  it("lists name, value, gradient and stage in the order of the model", function()
+    local own = model()
+    local pipe <close> = pipe_of({ balance = { 3, 1 } }, own)
+    local names, stages = {}, {}
+    for i, p in ipairs(pipe:parameters()) do names[i], stages[i] = p.name, p.stage end
+    assert.same({ "1.weight", "1.bias", "head.weight", "head.bias" }, names)
+    assert.same({ 0, 0, 1, 1 }, stages)
+    for i, p in ipairs(own:parameters()) do assert.equal(names[i], p.name) end
+    assert.equal(2, #pipe:parameters("bias$"))
+    assert.equal(0, #pipe:parameters("nothing"))
+  end)
+
+  it("shares memory with the model: values change in place", function()
+    local own = model()
+    local pipe <close> = pipe_of({}, own)
+    local opt = optim.SGD(pipe:parameters(), { lr = 1 })
+    local value = pipe:parameters()[1].value
+    local before = value:clone()
+    pipe:step(x, y)
+    opt:step()
+    assert.is_false(gp.equal(before, value))
+    assert.is_true(gp.equal(value, own:state_dict()["1.weight"]))
+  end)
+
+  it("has values and gradients that outlive the pipeline", function()
+    local pipe = pipe_of()
+    pipe:step(x, y)
+    local value, grad = pipe:parameters()[1].value, pipe:parameters()[1].grad
+    local copies = { value:clone(), grad:clone() }
+    pipe:close()
+    collectgarbage()
+    assert.is_true(gp.equal(copies[1], value))
+    assert.is_true(gp.equal(copies[2], grad))
+    assert.is_nil(pipe:parameters()[1].grad)
+  end)
+end)
+
+describe("state_dict", function()
+  it("is the same for every balance, and a copy", function()
+    local state
+    for _, balance in ipairs { { 4 }, { 1, 3 }, { 1, 1, 1, 1 } } do
+      local pipe <close> = pipe_of { balance = balance }
+      local own = pipe:state_dict()
+      state = state or own
+      for name, value in pairs(own) do assert.is_true(gp.equal(value, state[name])) end
+      own["1.weight"]:copy_(0)
+      assert.is_false(gp.equal(own["1.weight"], pipe:state_dict()["1.weight"]))
+      state = pipe:state_dict()
+    end
+  end)
+
+  it("goes through a file into a pipeline with another cut, and training goes on with the same bits", function()
+    local path = os.tmpname()
+    local opts = { lr = 1e-2 }
+    local a <close> = pipe_of { balance = { 3, 1 } }
+    local plain_a = optim.SGD(a:parameters(), opts)
+    for _ = 1, 2 do a:step(x, y) plain_a:step() end
+    assert(gp.save(path, a:state_dict(), { note = "two steps" }))
+    local tensors, metadata = assert(gp.load(path))
+    os.remove(path)
+    assert.equal("two steps", metadata.note)
+    local b <close> = pipe_of { balance = { 1, 1, 2 } }
+    local plain_b = optim.SGD(b:parameters(), opts)
+    for _ = 1, 2 do b:step(x, y) end -- the same clock of dropout
+    b:load_state_dict(tensors)
+    for _ = 1, 2 do
+      assert.equal(a:step(x, y), b:step(x, y))
+      plain_a:step()
+      plain_b:step()
+    end
+    for name, value in pairs(a:state_dict()) do assert.is_true(gp.equal(value, b:state_dict()[name])) end
+  end)
+
+  it("is loaded whole or not at all, with every fault named at once", function()
+    local pipe <close> = pipe_of()
+    local before, state = pipe:state_dict(), pipe:state_dict()
+    state["1.weight"]:copy_(7)
+    state["1.bias"], state["head.weight"], state.extra = nil, gp.ones { 2 }, gp.ones { 1 }
+    local ok, text = pcall(pipe.load_state_dict, pipe, state)
+    assert.is_false(ok)
+    for _, part in ipairs { "(3 faults)", "missing: 1.bias (f32 8)", "wrong: head.weight is f32 2, expected f32 3x8",
+      "unexpected: extra" } do
+      assert(text:find(part, 1, true), text)
+    end
+    for name, value in pairs(pipe:state_dict()) do assert.is_true(gp.equal(value, before[name])) end
+    state["head.weight"] = nil
+    pipe:load_state_dict(state, { strict = false })
+    assert.equal(7, pipe:state_dict()["1.weight"][1][1])
+  end)
+end)
+
+-- ---- life --------------------------------------------------------------------------------------
+
+describe("close", function()
+  it("ends every method but what the model itself knows", function()
+    local pipe = pipe_of()
+    pipe:step(x, y)
+    pipe:close()
+    pipe:close()
+    for _, name in ipairs { "step", "evaluate", "forward", "backward", "zero_grad", "load_state_dict", "trace" } do
+      fails_with(name .. ": the pipeline is closed", pipe[name], pipe, x, y)
+    end
+    fails_with("stats: the pipeline is closed", function() return pipe.stats end)
+    assert.truthy(tostring(pipe):find("pipeline (closed): ", 1, true))
+    assert.equal(4, #pipe:parameters())
+    assert.truthy(pipe:state_dict()["1.weight"])
+  end)
+
+  it("gives the model back: it runs eagerly, is frozen, and goes into another pipeline", function()
+    local own = model():eval()
+    local first, state
+    do
+      local pipe <close> = pipe_of({}, own)
+      local opt = optim.AdamW(pipe:parameters(), { lr = 0.1 })
+      pipe:step(x, y)
+      opt:step()
+      first, state = pipe:eval():forward(x), pipe:state_dict()
+      fails_with("freeze: the parameter belongs to a pipeline", own.freeze, own, "bias")
+    end
+    for name, value in pairs(own:state_dict()) do assert.is_true(gp.equal(value, state[name])) end
+    assert.is_true(training.distance({ own(x) }, { first }, 1e-6, 1e-6) <= 1)
+    own:freeze("bias")
+    local pipe <close> = pipe_of({ balance = { 1, 3 } }, own)
+    pipe:step(x, y)
+    assert.is_nil(pipe:parameters()[2].grad)
+    assert.truthy(pipe:parameters()[1].grad)
+  end)
+
+  it("leaves an optimizer whose parameters move on with them", function()
+    local a, b = model(), model()
+    local straight <close> = pipe_of({ balance = { 2, 2 } }, a)
+    local opt = optim.AdamW(straight:parameters(), { lr = 0.01 })
+    for _ = 1, 2 do straight:evaluate(x, y) straight:forward(x) straight:backward(gp.ones { 7, 3 }) opt:step() end
+    local first = pipe_of({ balance = { 2, 2 } }, b)
+    local moved = optim.AdamW(first:parameters(), { lr = 0.01 })
+    first:forward(x)
+    first:backward(gp.ones { 7, 3 })
+    moved:step()
+    first:close()
+    fails_with("belong to no live pipeline", moved.step, moved)
+    local second <close> = pipe_of({ balance = { 1, 1, 2 } }, b)
+    second:forward(x) -- the clock of dropout is the pipeline's: the second draw
+    second:forward(x)
+    second:backward(gp.ones { 7, 3 })
+    moved:step()
+    for name, value in pairs(straight:state_dict()) do assert.is_true(gp.equal(value, second:state_dict()[name]),
+      name) end
+  end)
+
+  it("happens by <close>, also after an error, and when a pipeline is collected", function()
+    local own = model()
+    pcall(function()
+      local pipe <close> = pipe_of({}, own)
+      pipe:step(x, y)
+      error "mine"
+    end)
+    pipe_of({}, own):step(x, y)
+    collectgarbage()
+    collectgarbage()
+    local pipe <close> = pipe_of({}, own)
+    assert.equal("number", type(pipe:step(x, y)))
+  end)
+end)
+
+describe("several pipelines", function()
+  it("live at once with models of their own, the same bits as alone", function()
+    local function losses(a, b)
+      local list = {}
+      for i = 1, 3 do list[i] = { a:step(x, y), b:step(x, y) } end
+      return list
+    end
+    local a <close> = pipe_of()
+    local b <close> = pipe_of { balance = { 1, 1, 2 }, chunks = 2 }
+    local both = losses(a, b)
+    local c <close> = pipe_of()
+    local d <close> = pipe_of { chunks = 2 }
+    for i = 1, 3 do
+      assert.equal(both[i][1], c:step(x, y))
+      assert.equal(both[i][2], d:step(x, y))
+    end
+  end)
+
+  it("cannot own one model, or one parameter, at the same time", function()
+    local own = model()
+    local pipe <close> = pipe_of({}, own)
+    fails_with("gp.pipeline: the model belongs to a live pipeline, expected a free one", pipe_of, {}, own)
+    local other = nn.Sequential { nn.Linear(4, 8), own[1] }
+    fails_with("the model belongs to a live pipeline", gp.pipeline, other, {})
+    assert.equal("number", type(pipe:step(x, y)))
+    local free <close> = gp.pipeline(nn.Sequential { other[1] }, {}) -- what failed took nothing with it
+    assert.same({ 7, 8 }, free:forward(x).shape)
+  end)
+end)

@@ -1,0 +1,34 @@
+-- tests/spec/tensor/halves_spec.lua - ops on bf16 and f16 tensors of the host, which are computed in f32.
+
+local gp = require "gpipe"
+local conformance = require "tests.support.conformance"
+local halves = require "tests.support.halves"
+local rows = require "tests.spec.ops.table"
+local nn = gp.nn
+
+for _, row in ipairs(rows) do
+  describe("op " .. row.op .. " at once", function()
+    for _, dtype in ipairs(row.dtypes and {} or halves.NAMES) do
+      it("computes in f32 and rounds to " .. dtype, function()
+        for number in ipairs(row.cases) do
+          if halves.applies(row, number) then
+            local case = conformance.case(row, number, dtype)
+            halves.check(case, conformance.eager(case), conformance.eager(halves.as(case, "f64")))
+          end
+        end
+      end)
+    end
+  end)
+end
+
+describe("a stage on a CPU device", function()
+  local Doubles = nn.class("Doubles")
+  function Doubles:forward(x) return (x:to("bf16") * 2):to("f32") end -- luacheck: ignore 212/self
+
+  it("refuses halves by the name of the layer", function()
+    local pipe <close> = gp.pipeline(nn.Sequential { Doubles() }, { devices = { "cpu:0" } })
+    local good, message = pcall(pipe.forward, pipe, gp.ones { 2, 3 })
+    assert.is_false(good)
+    assert.matches("1 %(Doubles%): mul: input is bf16, and CPU devices compute f32 and f64 only", message)
+  end)
+end)
