@@ -18,9 +18,9 @@
 #define GP_PLAN_PLAN_H
 
 #include "graph/stages.h"
-#include "plan/schedule/passes.h"
+#include "schedule/passes.h"
 #include "plan/program.h"
-#include "plan/schedule/schedule.h"
+#include "schedule/schedule.h"
 
 enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 

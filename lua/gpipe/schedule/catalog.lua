@@ -1,6 +1,6 @@
 -- lua/gpipe/schedule/catalog.lua - the schedules there are: the module and the options of each.
 --
--- A generator is a function (p, m, opts) in lua/gpipe/schedules/; a new one is a file there and a
+-- A generator is a function (p, m, opts) in lua/gpipe/schedule/published/; a new one is a file there and a
 -- line here.
 
 local catalog = {}
@@ -15,7 +15,7 @@ local two_stages = {
   check = function(v) return v ~= 2 and "2 (a V has two stages on each device)" or nil end,
 }
 
--- A name's generator is the module gpipe.schedules.<name>.
+-- A name's generator is the module gpipe.schedule.published.<name>.
 local option_specs = {
   ["1f1b"] = { warmup = { type = integer, min = 1, default = 1 } },
   chimera = {},
@@ -41,7 +41,7 @@ local option_specs = {
 
 local entries = {}
 for name, spec in pairs(option_specs) do
-  entries[name] = { module = "gpipe.schedules." .. name, options = spec }
+  entries[name] = { module = "gpipe.schedule.published." .. name, options = spec }
 end
 
 --- Names in alphabetical order.

@@ -1,6 +1,6 @@
 -- lua/gpipe/schedule/grid.lua - rows that are still text, shown with one action marked.
 --
--- Faults of actions are marked in C (runtime/plan/verify/report.c); what cannot be read is no action yet.
+-- Faults of actions are marked in C (runtime/schedule/verify/report.c); what cannot be read is no action yet.
 
 local grid = {}
 

@@ -1,6 +1,6 @@
 /* tests/c/schedule/passes_test.c - what lowering adds to lists of actions, compared literally. */
 #include "base/memory.h"
-#include "plan/schedule/passes.h"
+#include "schedule/passes.h"
 #include "schedule_rows.h"
 #include "test.h"
 

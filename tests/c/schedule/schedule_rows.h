@@ -2,7 +2,7 @@
 #ifndef GP_TEST_SCHEDULE_ROWS_H
 #define GP_TEST_SCHEDULE_ROWS_H
 
-#include "plan/schedule/schedule.h"
+#include "schedule/schedule.h"
 
 /* One row per device, one device per stage. */
 static inline gp_status schedule_of_rows(const gp_schedule_spec *from, const char *const *texts,

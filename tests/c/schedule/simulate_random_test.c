@@ -2,7 +2,7 @@
  *
  * The oracle makes an event of every receive, computation and send, lists what each waits for, and sweeps
  * over all of them until nothing changes: no queue, no order, no cleverness. */
-#include "plan/simulate/simulate.h"
+#include "schedule/simulate/simulate.h"
 #include "test.h"
 
 enum { STAGES = 5, MICROS = 5, DEVICES = 4, ACTIONS = 3 * STAGES * MICROS };

@@ -1,5 +1,5 @@
 /* tests/c/schedule/simulate_test.c - the simulator against cases worked out by hand, and what it refuses. */
-#include "plan/simulate/simulate.h"
+#include "schedule/simulate/simulate.h"
 #include "schedule_rows.h"
 #include "test.h"
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "plan/schedule/schedule.h"
+#include "schedule/schedule.h"
 
 enum { DEVICES = 4, STAGES = 5, MICROS = 4, ROW = 160 };
 

@@ -1,0 +1,41 @@
+/* bindings/schedule/passes.c - schedules made of schedules: sends and receives added, I and W merged. */
+#include "schedule/schedule_binding.h"
+
+static int push_pass(lua_State *L, gp_status (*pass)(const gp_schedule *s, gp_rows **rows)) {
+  gp_rows **box = gp_lua_new_rows(L);
+  gp_status status = pass(gp_lua_check_schedule(L, 1), box);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* schedule:comms() -> rows with the sends and receives */
+static int schedule_comms(lua_State *L) { return push_pass(L, gp_schedule_comms); }
+
+/* schedule:merged() -> rows with B for I and W that directly follow each other */
+static int schedule_merged(lua_State *L) { return push_pass(L, gp_schedule_merged); }
+
+/* schedule:compute() -> rows without what lowering adds */
+static int schedule_compute(lua_State *L) { return push_pass(L, gp_schedule_compute); }
+
+/* schedule:lowered(checkpoint, update) -> rows with recomputation, ascending W, reductions, updates */
+static int schedule_lowered(lua_State *L) {
+  static const char *const modes[] = {"never", "always", "except_last", NULL};
+  static const char *const updates[] = {"none", "barrier", "free", NULL};
+  gp_lower_options options = {.checkpoint = (gp_checkpoint)luaL_checkoption(L, 2, "never", modes),
+                              .update = (gp_update_mode)luaL_checkoption(L, 3, "none", updates)};
+  gp_rows **box = gp_lua_new_rows(L);
+  gp_status status = gp_schedule_lowered(gp_lua_check_schedule(L, 1), &options, box);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* schedule:steps() -> how many steps, one action of a device each, it takes */
+static int schedule_steps(lua_State *L) {
+  int steps;
+  gp_status status = gp_schedule_steps(gp_lua_check_schedule(L, 1), NULL, &steps);
+  if (status != GP_OK) return gp_lua_fail(L, status);
+  lua_pushinteger(L, steps);
+  return 1;
+}
+
+const luaL_Reg gp_lua_schedule_passes[] = {
+    {"comms", schedule_comms},     {"merged", schedule_merged}, {"compute", schedule_compute},
+    {"lowered", schedule_lowered}, {"steps", schedule_steps},   {NULL, NULL}};

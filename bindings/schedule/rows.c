@@ -1,0 +1,167 @@
+/* bindings/schedule/rows.c - lists of actions that generators append to: `rows:F(device, stage, micro)`.
+ *
+ * Millions of calls build a schedule of a thousand devices, so a method does nothing but check its
+ * numbers and append. */
+#include "schedule/schedule_binding.h"
+
+#include "field.h"
+
+gp_rows *gp_lua_check_rows(lua_State *L, int index) {
+  gp_rows **box = luaL_checkudata(L, index, GP_LUA_ROWS);
+  if (!*box) gp_lua_error(L, "rows: they were freed, expected live ones");
+  return *box;
+}
+
+/* A number from 0 on, or -1 where it is absent and may be. */
+static int32_t check_number(lua_State *L, int index, const char *what, bool optional) {
+  int whole;
+  lua_Integer n = lua_tointegerx(L, index, &whole);
+  if (optional && lua_isnoneornil(L, index)) return -1;
+  if (!whole || n < 0 || n > 999999) gp_lua_bad_value(L, index, what, "an integer, 0..999999");
+  return (int32_t)n;
+}
+
+/* stage, micro, version at index, index + 1, index + 2 */
+static gp_action check_action(lua_State *L, int index, int op) {
+  return (gp_action){.op = (uint8_t)op,
+                     .stage = check_number(L, index, "rows: the stage", false),
+                     .micro = check_number(L, index + 1, "rows: the micro-batch", false),
+                     .version = -1};
+}
+
+static void append(lua_State *L, gp_rows *rows, const gp_action *action) {
+  gp_status status = gp_rows_add(rows, check_number(L, 2, "rows: the device", false), action);
+  if (status) gp_lua_fail(L, status);
+}
+
+/* rows:F(device, stage, micro, version | nil) and its kin; upvalue 1: the op */
+static int rows_add(lua_State *L) {
+  gp_rows *rows = gp_lua_check_rows(L, 1);
+  gp_action action = check_action(L, 3, (int)lua_tointeger(L, lua_upvalueindex(1)));
+  action.version = check_number(L, 5, "rows: the version", true);
+  append(L, rows, &action);
+  return 0;
+}
+
+/* rows:idle(device): an empty cell */
+static int rows_idle(lua_State *L) {
+  gp_action action = {.op = GP_ACT_IDLE, .stage = -1, .micro = -1, .version = -1};
+  append(L, gp_lua_check_rows(L, 1), &action);
+  return 0;
+}
+
+/* rows:join(device, "F", stage, micro, "B", stage, micro): one action of two */
+static int rows_join(lua_State *L) {
+  static const char *const letters[] = {"F", "B", "I", "W", NULL};
+  gp_rows *rows = gp_lua_check_rows(L, 1);
+  gp_action one = check_action(L, 4, luaL_checkoption(L, 3, NULL, letters));
+  gp_action two = check_action(L, 7, luaL_checkoption(L, 6, NULL, letters));
+  one.joined = true;
+  append(L, rows, &one);
+  append(L, rows, &two);
+  return 0;
+}
+
+/* rows:read(device, text) -> true, or nil, text, position (from 1) of what is no action */
+static int rows_read(lua_State *L) {
+  int position = 0, device = check_number(L, 2, "rows: the device", false);
+  const char *text = luaL_checkstring(L, 3);
+  gp_status status = gp_rows_read(gp_lua_check_rows(L, 1), device, text, &position);
+  if (status != GP_OK && status != GP_ESCHEDULE) return gp_lua_fail(L, status);
+  if (status == GP_OK) return lua_pushboolean(L, 1), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, gp_error_text());
+  lua_pushinteger(L, position + 1);
+  return 3;
+}
+
+/* #rows: devices */
+static int rows_length(lua_State *L) {
+  lua_pushinteger(L, gp_rows_device_count(gp_lua_check_rows(L, 1)));
+  return 1;
+}
+
+void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count) {
+  luaL_Buffer buffer;
+  size_t length = gp_rows_print(actions, count, NULL, 0);
+  gp_rows_print(actions, count, luaL_buffinitsize(L, &buffer, length + 1), length + 1);
+  luaL_pushresultsize(&buffer, length);
+}
+
+void gp_lua_push_timed(lua_State *L, const gp_action *action, double begin, double finish) {
+  lua_createtable(L, 0, 7);
+  lua_pushstring(L, gp_act_name((gp_act)action->op));
+  lua_setfield(L, -2, "op");
+  if (action->stage >= 0) gp_lua_set_int(L, "stage", action->stage);
+  if (action->micro >= 0) gp_lua_set_int(L, "micro", action->micro);
+  if (action->version >= 0) gp_lua_set_int(L, "version", action->version);
+  gp_lua_set_number(L, "begin", begin);
+  gp_lua_set_number(L, "finish", finish);
+}
+
+/* rows:text(device) -> "0F0,0F1,..." */
+static int rows_text(lua_State *L) {
+  gp_rows *rows = gp_lua_check_rows(L, 1);
+  int count, device = check_number(L, 2, "rows: the device", false);
+  luaL_argcheck(L, device < gp_rows_device_count(rows), 2, "no such device");
+  const gp_action *actions = gp_rows_get(rows, device, &count);
+  gp_lua_push_actions(L, actions, count);
+  return 1;
+}
+
+gp_rows **gp_lua_new_rows(lua_State *L) {
+  gp_rows **box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = NULL;
+  luaL_setmetatable(L, GP_LUA_ROWS);
+  return box;
+}
+
+/* core.rows(devices) -> rows */
+static int rows_new(lua_State *L) {
+  int devices = (int)gp_lua_check_int(L, 1, "rows: devices", 1, 999999);
+  gp_rows **box = gp_lua_new_rows(L);
+  gp_status status = gp_rows_new(devices, box);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* Idempotent: a finalizer may run again when the state is closed. */
+static int rows_free(lua_State *L) {
+  gp_rows **box = luaL_checkudata(L, 1, GP_LUA_ROWS);
+  gp_rows *rows = *box;
+  *box = NULL;
+  gp_rows_free(rows);
+  return 0;
+}
+
+static const luaL_Reg methods[] = {{"idle", rows_idle},
+                                   {"join", rows_join},
+                                   {"read", rows_read},
+                                   {"text", rows_text},
+                                   {NULL, NULL}};
+
+int gp_open_rows(lua_State *L) {
+  static const gp_act named[] = {GP_ACT_F,      GP_ACT_B,      GP_ACT_I,
+                                 GP_ACT_W,      GP_ACT_U,      GP_ACT_SEND_F,
+                                 GP_ACT_RECV_F, GP_ACT_SEND_B, GP_ACT_RECV_B};
+#define NAME(name, text) #name,
+  static const char *const names[] = {GP_ACT_LIST(NAME)};
+#undef NAME
+  luaL_newmetatable(L, GP_LUA_ROWS);
+  lua_pushcfunction(L, rows_free);
+  lua_setfield(L, -2, "__gc");
+  lua_pushcfunction(L, rows_length);
+  lua_setfield(L, -2, "__len");
+  luaL_newlib(L, methods);
+  for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+    lua_pushinteger(L, named[i]);
+    lua_pushcclosure(L, rows_add, 1);
+    lua_setfield(L, -2, names[named[i]]);
+  }
+  lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_ROWS);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, rows_new);
+  lua_setfield(L, -2, "rows");
+  return 0;
+}

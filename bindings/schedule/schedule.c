@@ -1,0 +1,94 @@
+/* bindings/schedule/schedule.c - lists of actions and a placement -> a verified schedule.
+ *
+ * A schedule that is wrong is an ordinary answer here, not an error: whoever writes one (a person,
+ * a search) asks in a loop, so the fault comes back as values. */
+#include "schedule/schedule_binding.h"
+
+#include "field.h"
+
+gp_schedule *gp_lua_check_schedule(lua_State *L, int index) {
+  gp_schedule **box = luaL_checkudata(L, index, GP_LUA_SCHEDULE);
+  if (!*box) gp_lua_error(L, "schedule: it was freed, expected a live one");
+  return *box;
+}
+
+int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault) {
+  lua_pushnil(L);
+  lua_pushstring(L, gp_error_text());
+  lua_pushstring(L, fault->check);
+  lua_pushinteger(L, fault->device);
+  if (fault->position < 0)
+    lua_pushnil(L);
+  else
+    lua_pushinteger(L, fault->position + 1);
+  return 5;
+}
+
+/* core.schedule(rows, placement, {copies, batch, micros}) -> schedule, or nil, text, check, device, position.
+ * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0: synchronous;
+ * micros: how many micro-batches there must be, 0: as many as there are */
+static int schedule_new(lua_State *L) {
+  gp_schedule_spec spec = {.rows = gp_lua_check_rows(L, 1)};
+  int entries;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  spec.copy_count = (int)gp_lua_int_field(L, 3, "copies", 1);
+  spec.batch = (int)gp_lua_int_field(L, 3, "batch", 0);
+  spec.micro_count = (int)gp_lua_int_field(L, 3, "micros", 0);
+  spec.placement = gp_lua_push_ints(L, 2, "schedule: placement", &entries);
+  spec.stage_count = entries / spec.copy_count;
+  gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = NULL;
+  luaL_setmetatable(L, GP_LUA_SCHEDULE);
+  gp_schedule_fault fault = {0};
+  gp_status status = gp_schedule_new(&spec, box, &fault);
+  if (status == GP_ESCHEDULE) return gp_lua_push_fault(L, &fault);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+/* schedule:row(device) -> "0F0,0F1,...": its actions as text */
+static int schedule_row(lua_State *L) {
+  const gp_schedule *schedule = gp_lua_check_schedule(L, 1);
+  int count, device = (int)gp_lua_check_int(L, 2, "row: the device", 0, INT32_MAX);
+  luaL_argcheck(L, device < gp_schedule_device_count(schedule), 2, "no such device");
+  const gp_action *actions = gp_schedule_get(schedule, device, &count);
+  gp_lua_push_actions(L, actions, count);
+  return 1;
+}
+
+/* Idempotent: a finalizer may run again when the state is closed. */
+static int schedule_free(lua_State *L) {
+  gp_schedule **box = luaL_checkudata(L, 1, GP_LUA_SCHEDULE);
+  gp_schedule *schedule = *box;
+  *box = NULL;
+  gp_schedule_free(schedule);
+  return 0;
+}
+
+/* schedule:part(backward) -> a schedule of its forward passes, and then its backward passes */
+static int schedule_part(lua_State *L) {
+  lua_settop(L, 2);
+  gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = NULL;
+  luaL_setmetatable(L, GP_LUA_SCHEDULE);
+  gp_status status = gp_schedule_part(gp_lua_check_schedule(L, 1), lua_toboolean(L, 2), box);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
+static const luaL_Reg methods[] = {{"row", schedule_row}, {"part", schedule_part}, {NULL, NULL}};
+
+int gp_open_schedule(lua_State *L) {
+  luaL_newmetatable(L, GP_LUA_SCHEDULE);
+  lua_pushcfunction(L, schedule_free);
+  lua_setfield(L, -2, "__gc");
+  luaL_newlib(L, methods);
+  luaL_setfuncs(L, gp_lua_schedule_checks, 0);
+  luaL_setfuncs(L, gp_lua_schedule_passes, 0);
+  lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_SCHEDULE);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, schedule_new);
+  lua_setfield(L, -2, "schedule");
+  return 0;
+}

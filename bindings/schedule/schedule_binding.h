@@ -1,0 +1,26 @@
+/* bindings/schedule/schedule_binding.h - the Lua objects of schedules: lists of actions, verified ones, simulations. */
+#ifndef GP_BINDINGS_SCHEDULE_H
+#define GP_BINDINGS_SCHEDULE_H
+
+#include "binding.h"
+
+#define GP_LUA_ROWS       "gpipe.Rows"
+#define GP_LUA_SCHEDULE   "gpipe.CheckedSchedule"
+#define GP_LUA_SIMULATION "gpipe.Simulated"
+
+/* The lists of actions at index, borrowed. */
+gp_rows *gp_lua_check_rows(lua_State *L, int index);
+/* Push a box for lists of actions, empty yet. */
+gp_rows **gp_lua_new_rows(lua_State *L);
+/* Push {op, stage, micro, version, begin, finish}; numbers that the action lacks are left out. */
+void gp_lua_push_timed(lua_State *L, const gp_action *action, double begin, double finish);
+/* Push the text of actions. */
+void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count);
+/* The verified schedule at index, borrowed. */
+gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
+/* Push nil, text, check, device and position (from 1; nil: none) of a fault; returns 5. */
+int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault);
+/* What can be asked of a verified schedule, as methods: checks.c and passes.c. */
+extern const luaL_Reg gp_lua_schedule_checks[], gp_lua_schedule_passes[];
+
+#endif

@@ -1,0 +1,187 @@
+/* bindings/schedule/simulate.c - a verified schedule and costs -> when everything runs.
+ *
+ * Results stay in C: a thousand devices have millions of actions, and a script looks at a few. */
+#include "field.h"
+#include "schedule/schedule_binding.h"
+
+static gp_simulation *check_simulation(lua_State *L, int index) {
+  gp_simulation **box = luaL_checkudata(L, index, GP_LUA_SIMULATION);
+  if (!*box) gp_lua_error(L, "simulation: it was freed, expected a live one");
+  return *box;
+}
+
+/* The simulation at 1 and its schedule, for a device of it at 2. */
+static gp_simulation *check_device(lua_State *L, int *device, const gp_schedule **schedule) {
+  gp_simulation *simulation = check_simulation(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  *schedule = gp_lua_check_schedule(L, lua_gettop(L));
+  lua_pop(L, 1);
+  *device = (int)gp_lua_check_int(L, 2, "simulation: the device", 0,
+                                  gp_schedule_device_count(*schedule) - 1);
+  return simulation;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+/* The list in a field as an array, which stays on the stack; NULL where it is absent. */
+static const double *push_numbers(lua_State *L, int index, const char *name, size_t count) {
+  luaL_checkstack(L, 4, "costs");
+  if (lua_getfield(L, index, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
+  luaL_checktype(L, -1, LUA_TTABLE);
+  if (lua_rawlen(L, -1) != count)
+    gp_lua_error(L, "simulate: %s has %d numbers, expected %d", name, (int)lua_rawlen(L, -1),
+                 (int)count);
+  double *values = lua_newuserdatauv(L, (count + 1) * sizeof *values, 0);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, -2, (lua_Integer)i + 1);
+    values[i] = gp_lua_check_number(L, lua_gettop(L), name);
+    lua_pop(L, 1);
+  }
+  lua_remove(L, -2);
+  return values;
+}
+
+/* Arrays are pushed: they live until the caller returns. */
+static gp_costs push_costs(lua_State *L, int index) {
+#define TEXT(name, text) text,
+  static const char *const ops[] = {GP_ACT_LIST(TEXT)};
+#undef TEXT
+  gp_costs costs = {.stage_count = (int)gp_lua_int_field(L, index, "stages", 0),
+                    .joined = gp_lua_number_field(L, index, "joined"),
+                    .blocking = gp_lua_flag_field(L, index, "blocking"),
+                    .barrier = gp_lua_flag_field(L, index, "barrier"),
+                    .capacity = (int)gp_lua_int_field(L, index, "capacity", -1)};
+  luaL_argcheck(L, costs.stage_count > 0, index, "costs.stages is missing");
+  size_t stages = (size_t)costs.stage_count;
+  for (int op = 0; op < GP_ACT_IDLE; op++) costs.act[op] = push_numbers(L, index, ops[op], stages);
+  costs.hop[0] = push_numbers(L, index, "hop_forward", stages - 1);
+  costs.hop[1] = push_numbers(L, index, "hop_backward", stages - 1);
+  costs.activation = push_numbers(L, index, "activation", stages);
+  costs.after_input = push_numbers(L, index, "after_input", stages);
+  costs.resident = push_numbers(L, index, "resident", stages);
+  costs.version = push_numbers(L, index, "version", stages);
+  return costs;
+}
+
+/* core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...}, ...},
+ * lists with one number per stage, of edges one less */
+static int simulate(lua_State *L) {
+  gp_lua_check_schedule(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  gp_lua_collect_when_due(L);
+  gp_simulation **box = lua_newuserdatauv(L, sizeof *box, 1);
+  *box = NULL;
+  luaL_setmetatable(L, GP_LUA_SIMULATION);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, 3, 1);
+  gp_costs costs = push_costs(L, 2);
+  gp_status status = gp_simulation_new(gp_lua_check_schedule(L, 1), &costs, box);
+  if (status != GP_OK) return gp_lua_fail(L, status);
+  return lua_pushvalue(L, 3), 1;
+}
+
+/* ---- methods --------------------------------------------------------------------------------- */
+
+/* simulation:total() -> makespan, span */
+static int simulation_total(lua_State *L) {
+  const gp_simulation *simulation = check_simulation(L, 1);
+  lua_pushnumber(L, gp_simulation_makespan(simulation));
+  lua_pushnumber(L, gp_simulation_span(simulation));
+  return 2;
+}
+
+/* simulation:device(device) -> begin, end, work, peak_live, peak_bytes, versions */
+static int simulation_device(lua_State *L) {
+  int device;
+  const gp_schedule *schedule;
+  const gp_simulation *simulation = check_device(L, &device, &schedule);
+  const gp_device_load *load = gp_simulation_device(simulation, device);
+  lua_pushnumber(L, load->begin);
+  lua_pushnumber(L, load->end);
+  lua_pushnumber(L, load->work);
+  lua_pushinteger(L, load->peak_live);
+  lua_pushnumber(L, load->peak_bytes);
+  lua_pushinteger(L, load->versions);
+  return 6;
+}
+
+/* simulation:timeline(device) -> list of {op, stage, micro, version, begin, finish, joined}; empty
+ * cells are left out; joined: with the next one */
+static int simulation_timeline(lua_State *L) {
+  int device, count;
+  const gp_schedule *schedule;
+  const gp_simulation *simulation = check_device(L, &device, &schedule);
+  const gp_action *actions = gp_schedule_get(schedule, device, &count);
+  const double *begin, *finish;
+  gp_simulation_times(simulation, device, &begin, &finish);
+  lua_createtable(L, count, 0);
+  for (int i = 0, shown = 0; i < count; i++) {
+    if (actions[i].op == GP_ACT_IDLE) continue;
+    gp_lua_push_timed(L, &actions[i], begin[i], finish[i]);
+    if (actions[i].joined) {
+      lua_pushboolean(L, true);
+      lua_setfield(L, -2, "joined");
+    }
+    lua_rawseti(L, -2, ++shown);
+  }
+  return 1;
+}
+
+/* simulation:critical(limit) -> list of {op, ..., device, after}, length of the whole path */
+static int simulation_critical(lua_State *L) {
+  static const char *const reasons[] = {
+      [GP_BY_START] = "start",
+      [GP_BY_DEVICE] = "device",
+      [GP_BY_VALUE] = "value",
+      [GP_BY_CHANNEL] = "channel",
+  };
+  const gp_simulation *simulation = check_simulation(L, 1);
+  int length, limit = (int)gp_lua_check_int(L, 2, "simulation: the limit", 0, INT32_MAX), ignored;
+  lua_getiuservalue(L, 1, 1);
+  const gp_schedule *schedule = gp_lua_check_schedule(L, lua_gettop(L));
+  const gp_critical *path = gp_simulation_critical(simulation, &length);
+  lua_createtable(L, length < limit ? length : limit, 0);
+  for (int i = 0; i < length && i < limit; i++) {
+    const double *begin, *finish;
+    const gp_action *actions = gp_schedule_get(schedule, path[i].device, &ignored);
+    int32_t at = path[i].position;
+    gp_simulation_times(simulation, path[i].device, &begin, &finish);
+    gp_lua_push_timed(L, &actions[at], begin[at], finish[at]);
+    gp_lua_set_int(L, "device", path[i].device);
+    lua_pushstring(L, reasons[path[i].reason]);
+    lua_setfield(L, -2, "after");
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushinteger(L, length);
+  return 2;
+}
+
+/* Idempotent: a finalizer may run again when the state is closed. */
+static int simulation_free(lua_State *L) {
+  gp_simulation **box = luaL_checkudata(L, 1, GP_LUA_SIMULATION);
+  gp_simulation *simulation = *box;
+  *box = NULL;
+  gp_simulation_free(simulation);
+  return 0;
+}
+
+static const luaL_Reg methods[] = {{"total", simulation_total},
+                                   {"device", simulation_device},
+                                   {"timeline", simulation_timeline},
+                                   {"critical", simulation_critical},
+                                   {NULL, NULL}};
+
+int gp_open_simulation(lua_State *L) {
+  luaL_newmetatable(L, GP_LUA_SIMULATION);
+  lua_pushcfunction(L, simulation_free);
+  lua_setfield(L, -2, "__gc");
+  luaL_newlib(L, methods);
+  lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_SIMULATION);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, simulate);
+  lua_setfield(L, -2, "simulate");
+  return 0;
+}

@@ -1,0 +1,267 @@
+/* schedule/passes.c - see passes.h. One walk over each device's list does it all.
+ *
+ * Weight gradients are added in ascending order of micro-batches whatever the order of a schedule's
+ * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into I now
+ * and W as soon as its turn has come. Recomputation stands right before the backward pass that needs it,
+ * ahead of the wait for the incoming gradient. Nor may a gradient be added before the update that an
+ * earlier mini-batch is still to make: its W waits for that, too. I and W that follow each other on the
+ * first stage become B: no gradient leaves it, so nobody would wait less.
+ */
+#include "schedule/passes.h"
+
+#include "base/memory.h"
+
+typedef struct walker {
+  const gp_schedule *s;
+  const gp_lower_options *options;
+  gp_lowered *out;
+  int32_t device, count;
+  bool trains;        /* there are backward passes */
+  bool *kept, *again; /* per (stage, micro-batch): F keeps; R was written by the user */
+  int32_t *due;   /* per (stage, micro-batch): the action that W belongs to, + 1, when it may run */
+  bool *apart;    /* per stage: of this device */
+  int32_t *where; /* per (stage, micro-batch): its device */
+  int32_t *next;  /* per stage: micro-batch of the next W on this device */
+  int32_t *updates; /* per stage: those of this device so far, in asynchronous schedules */
+} walker;
+
+static size_t cell(const walker *w, int32_t stage, int32_t micro) {
+  return (size_t)stage * (size_t)w->s->micro_count + (size_t)micro;
+}
+
+static void append(walker *w, gp_act op, const gp_action *like, int32_t source) {
+  w->out->source[w->count] = source;
+  w->out->actions[w->count] = *like;
+  w->out->actions[w->count].joined = false;
+  w->out->actions[w->count++].op = (uint8_t)op;
+}
+
+/* ---- what a device's part of a stage needs --------------------------------------------------- */
+
+static bool is_backward(const gp_action *x) {
+  return x->op == GP_ACT_B || x->op == GP_ACT_I || x->op == GP_ACT_W;
+}
+
+/* The next micro-batch from `micro` on that this device runs of a stage; micro_count behind the last. */
+static int32_t own_micro(const walker *w, int32_t stage, int32_t micro) {
+  while (micro < w->s->micro_count && w->where[cell(w, stage, micro)] != w->device) micro++;
+  return micro;
+}
+
+/* Have the updates of all mini-batches before the micro-batch's been made? */
+static bool is_open(const walker *w, int32_t stage, int32_t micro) {
+  return !w->s->batch || micro / w->s->batch <= w->updates[stage];
+}
+
+static void begin_stages(walker *w) {
+  for (int32_t s = 0; s < w->s->stage_count; s++) {
+    w->next[s] = own_micro(w, s, 0);
+    w->updates[s] = 0;
+  }
+}
+
+/* I and W must be actions of their own: the schedule says so, or it runs backward passes in an order in
+ * which weight gradients may not be added. */
+static void find_apart(walker *w, int32_t begin, int32_t end) {
+  for (int32_t s = 0; s < w->s->stage_count; s++) w->apart[s] = false;
+  begin_stages(w);
+  for (int32_t a = begin; a < end; a++) {
+    const gp_action *x = &w->s->actions[a];
+    w->updates[x->stage] += x->op == GP_ACT_U;
+    if (!is_backward(x)) continue;
+    if (x->op != GP_ACT_B || x->micro != w->next[x->stage] || !is_open(w, x->stage, x->micro))
+      w->apart[x->stage] = true;
+    w->next[x->stage] = own_micro(w, x->stage, x->micro + 1);
+  }
+  begin_stages(w);
+}
+
+/* Does the backward pass of action a directly follow it on its stage? */
+static bool backward_follows(const gp_schedule *s, int32_t a, int32_t end) {
+  for (int32_t b = a + 1; b < end; b++)
+    if (s->actions[b].stage == s->actions[a].stage && s->actions[b].op <= GP_ACT_W)
+      return s->actions[b].op != GP_ACT_F && s->actions[b].micro == s->actions[a].micro;
+  return false;
+}
+
+/* Kept, or dropped and recomputed: decided at F. */
+static bool keeps(const walker *w, int32_t a, int32_t end) {
+  const gp_action *x = &w->s->actions[a];
+  if (w->again[cell(w, x->stage, x->micro)]) return false;
+  switch (w->options->checkpoint) {
+  case GP_CHECKPOINT_NEVER: return true;
+  case GP_CHECKPOINT_ALWAYS: return false;
+  case GP_CHECKPOINT_EXCEPT_LAST: break;
+  }
+  return backward_follows(w->s, a, end);
+}
+
+/* ---- actions ------------------------------------------------------------------------------- */
+
+/* The Ws whose turn has come with action a. */
+static void add_due(walker *w, int32_t stage, int32_t a) {
+  int32_t micro = w->next[stage];
+  while (micro < w->s->micro_count && w->due[cell(w, stage, micro)] && is_open(w, stage, micro)) {
+    append(w, GP_ACT_W, &w->s->actions[w->due[cell(w, stage, micro)] - 1], a);
+    micro = own_micro(w, stage, micro + 1);
+  }
+  w->next[stage] = micro;
+}
+
+/* Ws run ascending: this one, and those that waited for it, or none yet. */
+static void add_weights(walker *w, const gp_action *x, int32_t a) {
+  w->due[cell(w, x->stage, x->micro)] = a + 1;
+  add_due(w, x->stage, a);
+}
+
+/* B or I, and R before it where nothing was kept. */
+static void add_gradient(walker *w, gp_act op, const gp_action *x, int32_t a) {
+  size_t at = cell(w, x->stage, x->micro);
+  if (!w->kept[at] && !w->again[at]) append(w, GP_ACT_R, x, a);
+  append(w, op, x, a);
+}
+
+/* B, or I and the Ws that may run after it. */
+static void add_backward(walker *w, const gp_action *x, int32_t a) {
+  if (x->op != GP_ACT_W) add_gradient(w, w->apart[x->stage] ? GP_ACT_I : GP_ACT_B, x, a);
+  if (w->apart[x->stage] && x->op != GP_ACT_I) add_weights(w, x, a);
+}
+
+/* I and W of the first stage, one after the other and with nothing before them to be added: B. */
+static bool add_merged(walker *w, int32_t a, int32_t end) {
+  const gp_action *x = &w->s->actions[a], *y = x + 1;
+  if (x->op != GP_ACT_I || x->stage != 0 || a + 1 == end || y->op != GP_ACT_W || y->stage != 0 ||
+      y->micro != x->micro || x->micro != w->next[0] || !is_open(w, 0, x->micro))
+    return false;
+  add_gradient(w, GP_ACT_B, x, a);
+  w->next[0] = own_micro(w, 0, x->micro + 1);
+  add_due(w, 0, a); /* those that waited for this one */
+  return true;
+}
+
+/* One op for each stage of the device. */
+static void add_to_stages(walker *w, gp_act op, int32_t micro) {
+  for (int32_t stage = 0; stage < w->s->stage_count; stage++) {
+    gp_action x = {.stage = stage, .micro = micro, .version = -1};
+    if (gp_schedule_holds(w->s, w->device, stage)) append(w, op, &x, -1);
+  }
+}
+
+/* After the last action of the stages of a device: reductions over copies, then updates. */
+static void add_ends(walker *w) {
+  if (w->s->batch) return;
+  if (w->s->copy_count > 1 && w->trains) add_to_stages(w, GP_ACT_REDUCE, -1);
+  if (w->options->update == GP_UPDATE_BARRIER) add_to_stages(w, GP_ACT_U, 0);
+}
+
+/* Without a barrier a stage is updated after its own last backward action. */
+static bool is_last_of_stage(const gp_schedule *s, int32_t a, int32_t end) {
+  for (int32_t b = a + 1; b < end; b++)
+    if (s->actions[b].stage == s->actions[a].stage && is_backward(&s->actions[b])) return false;
+  return is_backward(&s->actions[a]);
+}
+
+static void walk_action(walker *w, int32_t a, int32_t end) {
+  const gp_action *x = &w->s->actions[a];
+  switch (x->op) {
+  case GP_ACT_F:
+    w->kept[cell(w, x->stage, x->micro)] = keeps(w, a, end);
+    append(w, GP_ACT_F, x, a);
+    break;
+  case GP_ACT_R: append(w, GP_ACT_R, x, a); break;
+  case GP_ACT_U:
+    if (!w->s->batch) break;
+    append(w, GP_ACT_U, x, a);
+    w->updates[x->stage]++;
+    add_due(w, x->stage, a);
+    break;
+  case GP_ACT_B:
+  case GP_ACT_I:
+  case GP_ACT_W: add_backward(w, x, a); break;
+  default: break; /* what crosses a cut is known from the model */
+  }
+}
+
+static void walk_device(walker *w) {
+  int32_t begin = w->s->first[w->device], end = w->s->first[w->device + 1];
+  bool free_updates = w->options->update == GP_UPDATE_FREE && w->s->copy_count == 1 && !w->s->batch;
+  find_apart(w, begin, end);
+  for (int32_t a = begin; a < end; a++) {
+    bool merged = add_merged(w, a, end);
+    if (merged) a++;
+    if (!merged) walk_action(w, a, end);
+    if (!free_updates || !is_last_of_stage(w->s, a, end)) continue;
+    gp_action update = {.stage = w->s->actions[a].stage, .version = -1};
+    append(w, GP_ACT_U, &update, a);
+  }
+  if (!free_updates) add_ends(w);
+  w->out->first[w->device + 1] = w->count;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+/* Where each (stage, micro-batch) runs, and which recomputation a user wrote. */
+static void look_around(walker *w) {
+  for (int32_t d = 0; d < w->s->device_count; d++)
+    for (int32_t a = w->s->first[d]; a < w->s->first[d + 1]; a++) {
+      const gp_action *x = &w->s->actions[a];
+      if (x->op == GP_ACT_F) w->where[cell(w, x->stage, x->micro)] = d;
+      w->trains |= is_backward(x);
+      if (x->op == GP_ACT_R) w->again[cell(w, x->stage, x->micro)] = true;
+    }
+}
+
+/* An action becomes two at most, but for I and W apart, where R, I and W come of it. */
+static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
+  const gp_schedule *s = w->s;
+  size_t stages = (size_t)s->stage_count, cells = stages * (size_t)s->micro_count;
+  size_t room = 3 * (size_t)s->first[s->device_count] + 4 * stages + 1;
+  GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
+  GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
+  GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));
+  GP_TRY(gp_alloc_array(2 * cells + 2 * stages + 1, sizeof(int32_t), (void **)ints));
+  GP_TRY(gp_alloc_array(2 * cells + stages + 1, sizeof(bool), (void **)flags));
+  w->where = *ints;
+  w->next = w->where + cells;
+  w->updates = w->next + stages;
+  w->due = w->updates + stages;
+  w->kept = *flags;
+  w->again = w->kept + cells;
+  w->apart = w->again + cells;
+  return GP_OK;
+}
+
+gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options *options,
+                            gp_lowered *lowered) {
+  walker w = {.s = schedule, .options = options, .out = lowered};
+  int32_t *ints = NULL;
+  bool *flags = NULL;
+  *lowered = (gp_lowered){.device_count = schedule->device_count};
+  gp_status status = make_room(&w, &ints, &flags);
+  if (!status) look_around(&w);
+  for (; !status && w.device < schedule->device_count; w.device++) walk_device(&w);
+  gp_free(ints);
+  gp_free(flags);
+  if (status) gp_lowered_free(lowered);
+  return status;
+}
+
+/* As lists that can be printed and verified: what a plan starts from, but for what depends on the model. */
+gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
+                              gp_rows **rows) {
+  gp_lowered lowered;
+  GP_TRY(gp_schedule_lower(schedule, options, &lowered));
+  gp_status status = gp_rows_new(schedule->device_count, rows);
+  for (int32_t d = 0; !status && d < schedule->device_count; d++)
+    for (int32_t i = lowered.first[d]; !status && i < lowered.first[d + 1]; i++)
+      status = gp_rows_add(*rows, d, &lowered.actions[i]);
+  gp_lowered_free(&lowered);
+  return status;
+}
+
+void gp_lowered_free(gp_lowered *lowered) {
+  gp_free(lowered->actions);
+  gp_free(lowered->source);
+  gp_free(lowered->first);
+  *lowered = (gp_lowered){0};
+}

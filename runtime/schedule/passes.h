@@ -1,0 +1,24 @@
+/* schedule/passes.h - what lowering adds to a schedule that names compute only, before any model is known.
+ *
+ * Recomputation, the order in which weight gradients are added, reductions over two copies of a stage and
+ * updates are the same for every model, so they are passes from lists of actions to lists of actions,
+ * which can be printed. What depends on the model (programs, edges, slots) is added in lower.c.
+ */
+#ifndef GP_SCHEDULE_PASSES_H
+#define GP_SCHEDULE_PASSES_H
+
+#include "schedule/schedule.h"
+
+typedef struct gp_lowered {
+  int32_t device_count;
+  gp_action *actions; /* device after device */
+  int32_t *source;    /* per action: the schedule's action that it comes from; -1: none */
+  int32_t *first;     /* per device, and the total */
+} gp_lowered;
+
+/* Errors: GP_ENOMEM; GP_ESCHEDULE where weight gradients cannot be added in ascending order. */
+gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options *options,
+                            gp_lowered *lowered);
+void gp_lowered_free(gp_lowered *lowered); /* what it holds; not the struct */
+
+#endif

@@ -1,0 +1,117 @@
+/* schedule/schedule.c - lists of actions and a placement become a schedule, once they are verified. */
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Either copy of a stage may lie there. */
+bool gp_schedule_holds(const gp_schedule *s, int32_t device, int32_t stage) {
+  const int32_t *at = &s->placement[stage * s->copy_count];
+  return at[0] == device || at[s->copy_count - 1] == device;
+}
+
+int gp_schedule_device_count(const gp_schedule *s) { return s->device_count; }
+int gp_schedule_stage_count(const gp_schedule *s) { return s->stage_count; }
+int gp_schedule_micro_count(const gp_schedule *s) { return s->micro_count; }
+int gp_schedule_copy_count(const gp_schedule *s) { return s->copy_count; }
+const int32_t *gp_schedule_placement(const gp_schedule *s) { return s->placement; }
+
+const gp_action *gp_schedule_get(const gp_schedule *s, int device, int *count) {
+  *count = s->first[device + 1] - s->first[device];
+  return &s->actions[s->first[device]];
+}
+
+/* ---- building ------------------------------------------------------------------------------ */
+
+/* Every stage on a device that there is; two copies on two devices. */
+static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
+  size_t count = (size_t)s->stage_count * (size_t)s->copy_count;
+  GP_TRY(gp_alloc_array(count + 1, sizeof(int32_t), (void **)&s->placement));
+  for (size_t i = 0; i < count; i++) {
+    int32_t device = s->placement[i] = spec->placement[i];
+    s->fault = (gp_schedule_fault){"placement", device, -1};
+    if (device < 0 || device >= s->device_count)
+      return gp_fail(GP_ESCHEDULE, "schedule: stage %zu is placed on device %d, 0..%d wanted",
+                     i / (size_t)s->copy_count, (int)device, (int)s->device_count - 1);
+  }
+  return GP_OK;
+}
+
+/* No number of a stage, micro-batch or update is larger: what indexes by them stays far from overflow. */
+enum { LARGEST = 9999999 };
+
+/* An update's number is none of a micro-batch. */
+static void count_micros(gp_schedule *s, const gp_action *action) {
+  if (action->op != GP_ACT_U && action->micro >= s->micro_count) s->micro_count = action->micro + 1;
+}
+
+/* What it refers to must be there; micro-batches are counted where their number was not given. */
+static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, int32_t position) {
+  char text[GP_ACTION_TEXT];
+  s->fault = (gp_schedule_fault){"text", device, position};
+  if (action->op >= GP_ACT_COUNT || action->micro > LARGEST || action->version > LARGEST)
+    return gp_fail(GP_ESCHEDULE,
+                   "schedule, device %d: action %d is none: op %d, numbers to %d wanted",
+                   (int)device, (int)position, (int)action->op, (int)LARGEST);
+  if (action->op == GP_ACT_IDLE) return GP_OK;
+  if (!s->micros_given) count_micros(s, action);
+  if (action->stage >= 0 && action->stage < s->stage_count) return GP_OK;
+  return gp_fail(GP_ESCHEDULE, "schedule, device %d: stage %d of %s has no placement (%d stages)",
+                 (int)device, (int)action->stage, gp_action_print(action, text),
+                 (int)s->stage_count);
+}
+
+/* Rows become one list, device after device. */
+static gp_status copy_rows(const gp_rows *rows, gp_schedule *s) {
+  int32_t devices = s->device_count, total = 0;
+  GP_TRY(gp_alloc_array((size_t)devices + 1, sizeof(int32_t), (void **)&s->first));
+  for (int32_t d = 0; d < devices; d++) {
+    int count;
+    gp_rows_get(rows, d, &count);
+    if (count > INT32_MAX - total) return gp_fail(GP_ERANGE, "schedule: too many actions");
+    s->first[d + 1] = total += count;
+  }
+  GP_TRY(gp_alloc_array((size_t)total + 1, sizeof(gp_action), (void **)&s->actions));
+  for (int32_t d = 0; d < devices; d++) {
+    int count;
+    const gp_action *actions = gp_rows_get(rows, d, &count);
+    if (count) memcpy(&s->actions[s->first[d]], actions, (size_t)count * sizeof *actions);
+    for (int32_t i = 0; i < count; i++) GP_TRY(note(s, &actions[i], d, i));
+  }
+  return GP_OK;
+}
+
+/* What is not a schedule is never returned: everybody behind may rely on it. */
+gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
+                          gp_schedule_fault *fault) {
+  gp_schedule *made;
+  if (spec->copy_count < 1 || spec->copy_count > 2 || spec->batch < 0 || spec->micro_count < 0)
+    return gp_fail(GP_EINVAL,
+                   "schedule: %d devices a stage, 1 or 2 wanted; %d micro-batches an update",
+                   spec->copy_count, spec->batch);
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->device_count = gp_rows_device_count(spec->rows);
+  made->stage_count = spec->stage_count;
+  made->copy_count = spec->copy_count;
+  made->batch = spec->batch;
+  made->micro_count = spec->micro_count;
+  made->micros_given = spec->micro_count > 0;
+  gp_status status = copy_placement(spec, made);
+  if (!status) status = copy_rows(spec->rows, made);
+  if (!status) status = gp_schedule_check(made);
+  if (status && fault) *fault = made->fault;
+  if (status) return gp_schedule_free(made), status;
+  *schedule = made;
+  return GP_OK;
+}
+
+/* Also of one that was read half. */
+void gp_schedule_free(gp_schedule *schedule) {
+  if (!schedule) return;
+  gp_free(schedule->placement);
+  gp_free(schedule->actions);
+  gp_free(schedule->first);
+  gp_free(schedule->order);
+  gp_free(schedule);
+}

@@ -1,0 +1,42 @@
+/* schedule/schedule.h - a pipeline schedule as data: one list of actions per device.
+ *
+ *   rows.c       lists under construction
+ *   text.c       their text form, both ways
+ *   schedule.c   a schedule of them
+ *   verify/      is it one?
+ *   simulate/    what would it cost?
+ *   passes.c     what is added to it before it runs, whatever the model
+ *   comms.c      sends and receives, where torch puts them; steps.c: torch's dry run
+ *   part.c       its forward passes alone
+ */
+#ifndef GP_SCHEDULE_SCHEDULE_H
+#define GP_SCHEDULE_SCHEDULE_H
+
+#include "base/status.h"
+
+/* One action as text, "2F0" or "2F5@3" or "0SEND_F1"; returns text. */
+enum { GP_ACTION_TEXT = 48 };
+char *gp_action_print(const gp_action *action, char text[GP_ACTION_TEXT]);
+
+struct gp_schedule {
+  int32_t device_count, stage_count, micro_count, copy_count;
+  int32_t batch;           /* micro-batches per update; 0: synchronous */
+  bool micros_given;       /* micro_count was asked for, not counted */
+  int32_t *placement;      /* per stage and copy: its device */
+  gp_action *actions;      /* device after device */
+  int32_t *first;          /* per device: its first action; first[device_count] is the total */
+  int32_t *order;          /* per action: position in the verified topological order; NULL before */
+  gp_schedule_fault fault; /* of a schedule that was refused */
+};
+
+/* Does the number of a micro-batch or update follow? Not in REDUCE, UNSHARD, RESHARD. */
+bool gp_act_has_micro(gp_act act);
+
+/* Does this device hold the stage (or one of its two copies)? */
+bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
+
+/* Check the schedule and fill in order: complete and unique, on the right device, forward before
+ * backward, free of cycles. Errors: GP_ESCHEDULE; the text shows the grid with the fault marked. */
+gp_status gp_schedule_check(struct gp_schedule *schedule);
+
+#endif

@@ -1,0 +1,115 @@
+/* schedule/simulate/path.c - the critical path of a simulated schedule.
+ *
+ * From the action that ends last, back in time: what ended, or arrived, at the very moment at which this
+ * one began? Times are compared with ==: both sides are the same sums of the same numbers. Where the
+ * device and a value were ready together, the device counts.
+ */
+#include "base/memory.h"
+#include "schedule/simulate/simulate.h"
+
+/* A place on the way back: what let `action` (the first of joined ones) go on at `time`? */
+typedef struct step {
+  int32_t action;
+  double time;
+} step;
+
+/* The actions that ran before `action` on its device, empty cells left out; the first of joined ones,
+ * or -1. */
+static int32_t previous(const gp_sim *r, int32_t action) {
+  const gp_schedule *s = r->schedule;
+  int32_t a = action - 1, first = s->first[gp_sim_device(r, action)];
+  while (a >= first && s->actions[a].op == GP_ACT_IDLE) a--;
+  if (a < first) return -1;
+  while (a > first && s->actions[a - 1].joined) a--;
+  return a;
+}
+
+static int32_t first_of(const gp_sim *r, int32_t action) {
+  while (action > 0 && r->schedule->actions[action - 1].joined) action--;
+  return action;
+}
+
+/* When the device was done with the actions that begin at `first`, sending included. */
+static double release(const gp_sim *r, int32_t first) {
+  double time = r->result->finish[first];
+  for (int32_t a = first; r->messages && a < gp_sim_group_end(r->schedule, first); a++)
+    if (r->messages[a].arrival >= 0)
+      time = r->costs->blocking ? r->messages[a].arrival : r->messages[a].start;
+  return time;
+}
+
+/* The last of the parts first..last that had to wait until a channel had room, or -1. */
+static int32_t held_up(const gp_sim *r, int32_t first, int32_t last) {
+  for (int32_t a = last; r->messages && a >= first; a--)
+    if (r->messages[a].freed_by >= 0) return a;
+  return -1;
+}
+
+/* Go back over parts first..last: to their begin, or to the action that made room for them. */
+static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason reason, step *at) {
+  int32_t held = held_up(r, first, last);
+  if (held < 0) {
+    *at = (step){first, r->result->begin[first]};
+    return reason;
+  }
+  *at = (step){first_of(r, r->messages[held].freed_by), r->messages[held].start};
+  return GP_BY_CHANNEL;
+}
+
+/* What let this place go on; *at becomes that. GP_BY_CHANNEL: *at did not run before, it waited. */
+static gp_reason why(const gp_sim *r, step *at) {
+  int32_t before = previous(r, at->action), end = gp_sim_group_end(r->schedule, at->action);
+  if (before >= 0 && release(r, before) == at->time)
+    return go_back(r, before, gp_sim_group_end(r->schedule, before) - 1, GP_BY_DEVICE, at);
+  for (int32_t a = at->action; a < end; a++) {
+    int32_t from = gp_sim_source(r, a);
+    if (from >= 0 && gp_sim_arrival(r, from, a) == at->time)
+      return go_back(r, first_of(r, from), from, GP_BY_VALUE, at);
+  }
+  return GP_BY_START;
+}
+
+static gp_status append(const gp_sim *r, int32_t action, size_t *room) {
+  gp_simulation *result = r->result;
+  int32_t device = gp_sim_device(r, action);
+  GP_TRY(gp_grow_array((size_t)result->path_count, room, sizeof *result->path,
+                       (void **)&result->path));
+  result->path[result->path_count++] =
+      (gp_critical){.device = device, .position = action - r->schedule->first[device]};
+  return GP_OK;
+}
+
+static void reverse(gp_critical *path, int count) {
+  for (int i = 0; i < count / 2; i++) {
+    gp_critical other = path[i];
+    path[i] = path[count - 1 - i];
+    path[count - 1 - i] = other;
+  }
+}
+
+/* The first action of all that end last, or -1 in a schedule of empty cells. */
+static int32_t last_action(const gp_sim *r) {
+  const gp_schedule *s = r->schedule;
+  int32_t last = -1;
+  for (int32_t a = 0; a < s->first[s->device_count]; a = gp_sim_group_end(s, a))
+    if (s->actions[a].op != GP_ACT_IDLE &&
+        (last < 0 || r->result->finish[a] > r->result->finish[last]))
+      last = a;
+  return last;
+}
+
+gp_status gp_sim_path(const gp_sim *run) {
+  gp_simulation *result = run->result;
+  size_t room = 0;
+  int32_t last = last_action(run);
+  if (last < 0) return GP_OK;
+  step at = {last, result->begin[last]};
+  for (gp_reason reason = GP_BY_DEVICE; reason != GP_BY_START;) {
+    bool ran = reason != GP_BY_CHANNEL;
+    if (ran) GP_TRY(append(run, at.action, &room));
+    reason = why(run, &at);
+    if (ran) result->path[result->path_count - 1].reason = reason;
+  }
+  reverse(result->path, result->path_count);
+  return GP_OK;
+}

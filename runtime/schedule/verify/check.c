@@ -1,0 +1,32 @@
+/* schedule/verify/check.c - is this list of actions a pipeline step? All checks, before anything runs.
+ *
+ * Those that concern what a row or a cell holds come first: the search for an order relies on their answers.
+ */
+#include "base/memory.h"
+#include "schedule/verify/verify.h"
+
+static gp_status check(gp_verify *v) {
+  GP_TRY(gp_verify_index(v));
+  GP_TRY(gp_verify_complete(v));
+  GP_TRY(gp_verify_messages(v));
+  GP_TRY(gp_verify_updates(v));
+  GP_TRY(gp_verify_shards(v));
+  GP_TRY(gp_verify_versions(v));
+  return gp_verify_order(v);
+}
+
+/* Cost: linear in the number of actions. */
+gp_status gp_schedule_check(struct gp_schedule *s) {
+  if (s->stage_count < 1 || s->micro_count < 1) {
+    s->fault = (gp_schedule_fault){"complete", 0, -1};
+    return gp_fail(GP_ESCHEDULE,
+                   "schedule: %d stages and %d micro-batches, at least one of each wanted",
+                   (int)s->stage_count, (int)s->micro_count);
+  }
+  size_t total = (size_t)s->first[s->device_count];
+  GP_TRY(gp_alloc_array(total + 1, sizeof(int32_t), (void **)&s->order));
+  gp_verify v = {.s = s, .fault = &s->fault, .order = s->order};
+  gp_status status = check(&v);
+  gp_verify_free(&v);
+  return status;
+}

@@ -1,0 +1,155 @@
+/* schedule/verify/index.c - where each action stands, found in one pass that also sees whether it may stand there.
+ *
+ * A table per op that occurs, of four bytes a (stage, micro-batch): a thousand devices with four thousand
+ * micro-batches take 16 MiB for each.
+ */
+#include "base/memory.h"
+#include "schedule/verify/verify.h"
+
+static bool is_compute(gp_act op) { return op <= GP_ACT_W; }
+
+/* Check 1: a known op, with a micro-batch where it has one. C and P are the engine's own. */
+static gp_status check_op(const gp_verify *v, int32_t a) {
+  const gp_action *x = &v->s->actions[a];
+  if (x->op == GP_ACT_C || x->op == GP_ACT_P || x->op >= GP_ACT_IDLE)
+    return gp_verify_fail(
+        v, a, "op",
+        "is not an action of a schedule: F, B, I, W, R, U, SEND_F, RECV_F, SEND_B, "
+        "RECV_B, REDUCE_GRAD, UNSHARD or RESHARD wanted");
+  if (gp_act_has_micro((gp_act)x->op) && x->micro < 0)
+    return gp_verify_fail(v, a, "op", "has no micro-batch, \"0F0\" wanted");
+  if (x->op != GP_ACT_U && x->micro >= v->s->micro_count)
+    return gp_verify_fail(v, a, "complete", "is of micro-batch %d, the schedule is for %d (from 0)",
+                          (int)x->micro, (int)v->s->micro_count);
+  return GP_OK;
+}
+
+/* A pair overlaps two computations; what waits for others, or is nothing, is no part of one. */
+static gp_status check_joined(const gp_verify *v, int32_t a, int32_t end) {
+  const gp_action *x = &v->s->actions[a];
+  if (a + 1 == end) return gp_verify_fail(v, a, "op", "is joined with an action that is not there");
+  for (int32_t i = a; i < a + 2; i++)
+    if (!is_compute((gp_act)x[i - a].op))
+      return gp_verify_fail(v, i, "op", "cannot be part of a pair: F, B, I or W wanted");
+  return GP_OK;
+}
+
+static gp_status check_device(const gp_verify *v, int32_t a, int32_t device) {
+  const gp_schedule *s = v->s;
+  const gp_action *x = &s->actions[a];
+  const int32_t *at = &s->placement[x->stage * s->copy_count];
+  if (at[0] == device || at[s->copy_count - 1] == device) return GP_OK;
+  if (s->copy_count == 1)
+    return gp_verify_fail(v, a, "placement", "is not on the device of its stage: stage %d is on %d",
+                          (int)x->stage, (int)at[0]);
+  return gp_verify_fail(v, a, "placement",
+                        "is not on a device of its stage: stage %d is on %d and %d", (int)x->stage,
+                        (int)at[0], (int)at[1]);
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+/* Its place in a table of updates. */
+static size_t batch_cell(const gp_verify *v, int32_t a, int32_t batch) {
+  size_t holder =
+      (size_t)v->s->actions[a].stage * (size_t)v->s->copy_count + (size_t)gp_verify_copy(v->s, a);
+  return holder * (size_t)v->batch_count + (size_t)batch;
+}
+
+static size_t holder_count(const gp_verify *v) {
+  return (size_t)v->s->stage_count * (size_t)v->s->copy_count;
+}
+
+static gp_status make_batch_table(const gp_verify *v, int32_t **table) {
+  size_t count;
+  if (*table) return GP_OK;
+  GP_TRY(gp_size_mul(holder_count(v), (size_t)v->batch_count, &count));
+  return gp_alloc_array(count, sizeof(int32_t), (void **)table);
+}
+
+static gp_status note_update(gp_verify *v, int32_t a) {
+  int32_t k = v->s->actions[a].micro;
+  if (k >= v->batch_count)
+    return gp_verify_fail(v, a, "updates",
+                          "is an update too many: %d wanted for each stage, from 0",
+                          (int)v->batch_count);
+  GP_TRY(make_batch_table(v, &v->update));
+  int32_t *seen = &v->update[batch_cell(v, a, k)];
+  if (*seen) return gp_verify_fail(v, a, "updates", "appears twice");
+  *seen = a + 1;
+  return GP_OK;
+}
+
+/* They carry no number: the n-th of a stage on its device is that of batch n. */
+static gp_status note_reduce(gp_verify *v, int32_t a) {
+  GP_TRY(make_batch_table(v, &v->reduce));
+  if (!v->reduced) GP_TRY(gp_alloc_array(holder_count(v), sizeof(int32_t), (void **)&v->reduced));
+  int32_t *count = &v->reduced[batch_cell(v, a, 0) / (size_t)v->batch_count];
+  if (*count == v->batch_count)
+    return gp_verify_fail(v, a, "updates", "appears more often than the stage has updates (%d)",
+                          (int)v->batch_count);
+  v->reduce[batch_cell(v, a, (*count)++)] = a + 1;
+  return GP_OK;
+}
+
+static gp_status note(gp_verify *v, int32_t a) {
+  const gp_action *x = &v->s->actions[a];
+  size_t cells = (size_t)v->s->stage_count * (size_t)v->s->micro_count;
+  char one[GP_ACTION_TEXT];
+  if (x->op == GP_ACT_U) return note_update(v, a);
+  if (x->op == GP_ACT_REDUCE) return note_reduce(v, a);
+  if (!gp_act_has_micro((gp_act)x->op)) return GP_OK;
+  if (!v->at[x->op]) GP_TRY(gp_alloc_array(cells, sizeof(int32_t), (void **)&v->at[x->op]));
+  int32_t *seen = &v->at[x->op][gp_verify_cell(v, x->stage, x->micro)];
+  if (*seen && gp_verify_on(v->s, *seen - 1, gp_verify_device(v->s, a)))
+    return gp_verify_fail(v, a, "unique", "appears twice");
+  if (*seen)
+    return gp_verify_fail(v, a, "unique", "appears twice: %s is on device %d too",
+                          gp_verify_name(v, a, one), (int)gp_verify_device(v->s, *seen - 1));
+  *seen = a + 1;
+  return GP_OK;
+}
+
+/* ---- the pass ------------------------------------------------------------------------------ */
+
+/* Every (stage, micro-batch) has an F at least: fewer actions than that is a typing error in a number,
+ * for which no table shall be made. */
+static gp_status check_size(const gp_verify *v) {
+  const gp_schedule *s = v->s;
+  int64_t cells = (int64_t)s->stage_count * s->micro_count;
+  int32_t total = s->first[s->device_count];
+  if (cells <= total || cells < 1 << 20) return GP_OK;
+  return gp_verify_fail_device(v, 0, "complete",
+                               "%d stages and %d micro-batches, but only %d actions",
+                               (int)s->stage_count, (int)s->micro_count, (int)total);
+}
+
+static gp_status index_row(gp_verify *v, int32_t device) {
+  const gp_schedule *s = v->s;
+  int32_t end = s->first[device + 1];
+  for (int32_t a = s->first[device]; a < end; a++) {
+    const gp_action *x = &s->actions[a];
+    if (x->joined) GP_TRY(check_joined(v, a, end));
+    if (x->op == GP_ACT_IDLE) continue;
+    GP_TRY(check_op(v, a));
+    GP_TRY(check_device(v, a, device));
+    GP_TRY(note(v, a));
+  }
+  return GP_OK;
+}
+
+gp_status gp_verify_index(gp_verify *v) {
+  const gp_schedule *s = v->s;
+  GP_TRY(check_size(v));
+  v->batch_count = s->batch ? (s->micro_count + s->batch - 1) / s->batch : 1;
+  for (int32_t d = 0; d < s->device_count; d++) GP_TRY(index_row(v, d));
+  v->forward_only = !v->at[GP_ACT_B] && !v->at[GP_ACT_I] && !v->at[GP_ACT_W];
+  return GP_OK;
+}
+
+void gp_verify_free(gp_verify *v) {
+  for (int op = 0; op < GP_ACT_COUNT; op++) gp_free(v->at[op]);
+  gp_free(v->update);
+  gp_free(v->reduce);
+  gp_free(v->reduced);
+}

@@ -1,0 +1,208 @@
+/* schedule/verify/order.c - an order in which everything can run, or the actions that wait for each other.
+ *
+ * The needs are the canonical ones: F needs the F of the stage before, B (or I) its own F, its R where there
+ * is one and the B (or I) of the stage after, W its I, an update the gradients of its batch; where the
+ * schedule names its messages, a receive needs its send. A skip connection or a frozen stage needs no more
+ * than these, so the topological order found here serves every model. Joined actions start together: what
+ * either needs must be over before.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "schedule/verify/verify.h"
+
+/* ---- needs --------------------------------------------------------------------------------- */
+
+static bool is_done(const gp_verify *v, int32_t a) { return a < 0 || v->order[a] >= 0; }
+
+/* The gradients of a batch, on both devices where there are two: of those left, the one that stands last on
+ * its device, so that who waits for it is woken once. */
+static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch) {
+  int32_t size = v->s->batch, begin = batch * size, missing = -1;
+  int32_t end = size && batch + 1 < v->batch_count ? begin + size : v->s->micro_count;
+  for (int32_t i = begin; i < end; i++) {
+    int32_t a = gp_verify_weights(v, stage, i);
+    if (!is_done(v, a) && a > missing) missing = a;
+  }
+  return missing;
+}
+
+/* Which reduction of its stage's copy this is. */
+static int32_t reduction_number(const gp_verify *v, int32_t a) {
+  const gp_schedule *s = v->s;
+  size_t row = (size_t)s->actions[a].stage * (size_t)s->copy_count + (size_t)gp_verify_copy(s, a);
+  int32_t batch = 0;
+  while (v->reduce[row * (size_t)v->batch_count + (size_t)batch] != a + 1) batch++;
+  return batch;
+}
+
+int32_t gp_verify_source(const gp_verify *v, int32_t a) {
+  const gp_action *x = &v->s->actions[a];
+  switch ((gp_act)x->op) {
+  case GP_ACT_F: return x->stage > 0 ? gp_verify_at(v, GP_ACT_F, x->stage - 1, x->micro) : -1;
+  case GP_ACT_B:
+  case GP_ACT_I:
+    return x->stage + 1 < v->s->stage_count ? gp_verify_backward(v, x->stage + 1, x->micro) : -1;
+  case GP_ACT_RECV_F: return gp_verify_at(v, GP_ACT_SEND_F, x->stage - 1, x->micro);
+  case GP_ACT_RECV_B: return gp_verify_at(v, GP_ACT_SEND_B, x->stage + 1, x->micro);
+  default: return -1;
+  }
+}
+
+/* What it needs of its own (stage, micro-batch), last first; -1: nothing that is not done. */
+static int32_t missing_here(const gp_verify *v, const gp_action *x) {
+  int32_t forward = gp_verify_at(v, GP_ACT_F, x->stage, x->micro), other = -1;
+  if (x->op == GP_ACT_W) return gp_verify_at(v, GP_ACT_I, x->stage, x->micro);
+  if (x->op == GP_ACT_SEND_B) return gp_verify_backward(v, x->stage, x->micro);
+  if (x->op == GP_ACT_B || x->op == GP_ACT_I) other = gp_verify_at(v, GP_ACT_R, x->stage, x->micro);
+  return is_done(v, forward) ? other : forward;
+}
+
+int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
+  const gp_action *x = &v->s->actions[a];
+  int32_t need = -1;
+  gp_act receive = x->op == GP_ACT_F ? GP_ACT_RECV_F : GP_ACT_RECV_B;
+  switch ((gp_act)x->op) {
+  case GP_ACT_U: need = missing_gradient(v, x->stage, x->micro); break;
+  case GP_ACT_REDUCE: need = missing_gradient(v, x->stage, reduction_number(v, a)); break;
+  case GP_ACT_UNSHARD:
+  case GP_ACT_RESHARD:
+  case GP_ACT_IDLE: break;
+  case GP_ACT_RECV_F:
+  case GP_ACT_RECV_B: need = gp_verify_source(v, a); break;
+  case GP_ACT_F:
+  case GP_ACT_B:
+  case GP_ACT_I:
+    if (x->op != GP_ACT_F) need = missing_here(v, x);
+    if (is_done(v, need)) need = gp_verify_at(v, receive, x->stage, x->micro);
+    if (need < 0) need = gp_verify_source(v, a);
+    break;
+  default: need = missing_here(v, x);
+  }
+  return is_done(v, need) ? -1 : need;
+}
+
+/* ---- sorting ------------------------------------------------------------------------------- */
+
+/* Devices that may go on wait in a ring; a device that cannot is kept with the action that it needs: order
+ * holds -2 - device there, and next_waiter the others that need the same one. */
+typedef struct sorter {
+  const gp_verify *v;
+  int32_t *head;        /* per device: its next action */
+  int32_t *ring;        /* devices */
+  int32_t *next_waiter; /* per device: another one, or -1 */
+  int32_t begin, count, done;
+} sorter;
+
+static void go_on(sorter *q, int32_t device) {
+  int32_t devices = q->v->s->device_count, at = q->begin + q->count++;
+  q->ring[at < devices ? at : at - devices] = device;
+}
+
+static int32_t take(sorter *q) {
+  int32_t device = q->ring[q->begin];
+  q->begin = q->begin + 1 < q->v->s->device_count ? q->begin + 1 : 0;
+  q->count--;
+  return device;
+}
+
+static void finish(sorter *q, int32_t a) {
+  int32_t *place = &q->v->order[a], waiter = *place < -1 ? -2 - *place : -1;
+  *place = q->done++;
+  for (; waiter >= 0; waiter = q->next_waiter[waiter]) go_on(q, waiter);
+}
+
+static void wait_for(sorter *q, int32_t device, int32_t need) {
+  int32_t *place = &q->v->order[need];
+  q->next_waiter[device] = *place < -1 ? -2 - *place : -1;
+  *place = -2 - device;
+}
+
+/* The next action of a device, or the joined ones together. Joined ones are not done while they are looked
+ * at, so one that needs another waits for ever. */
+static void advance(sorter *q, int32_t device) {
+  const gp_schedule *s = q->v->s;
+  int32_t begin = q->head[device], end;
+  if (begin == s->first[device + 1]) return;
+  end = gp_verify_group_end(s, begin);
+  for (int32_t a = begin; a < end; a++) {
+    int32_t need = gp_verify_blocker(q->v, a);
+    if (need >= 0) {
+      wait_for(q, device, need);
+      return;
+    }
+  }
+  for (int32_t a = begin; a < end; a++) finish(q, a);
+  q->head[device] = end;
+  go_on(q, device);
+}
+
+/* ---- what went wrong ----------------------------------------------------------------------- */
+
+/* The action of a stuck device that waits, and what it waits for. */
+static int32_t stuck_at(const sorter *q, int32_t device, int32_t *need) {
+  int32_t a = q->head[device];
+  while ((*need = gp_verify_blocker(q->v, a)) < 0) a++;
+  return a;
+}
+
+static gp_status report_own(const sorter *q, int32_t a, int32_t need) {
+  char one[GP_ACTION_TEXT];
+  bool together = need < gp_verify_group_end(q->v->s, q->head[gp_verify_device(q->v->s, a)]);
+  gp_verify_name(q->v, need, one);
+  if (together && need != a)
+    return gp_verify_fail(q->v, a, "order", "waits for %s, which runs together with it", one);
+  return gp_verify_fail(q->v, a, "order", "waits for %s, which comes after it", one);
+}
+
+/* Every device that is left waits for an action of a device that is left: follow that into the circle and
+ * print it once around. */
+static gp_status report(const sorter *q, int32_t device) {
+  const gp_verify *v = q->v;
+  char text[400] = "waits for ", one[GP_ACTION_TEXT], two[GP_ACTION_TEXT];
+  int32_t need, d;
+  for (int32_t i = 0; i < v->s->device_count; i++) {
+    stuck_at(q, device, &need);
+    device = gp_verify_device(v->s, need);
+  }
+  int32_t a = stuck_at(q, device, &need);
+  if (gp_verify_device(v->s, need) == device) return report_own(q, a, need);
+  d = device;
+  do {
+    size_t used = strlen(text);
+    stuck_at(q, d, &need);
+    d = gp_verify_device(v->s, need);
+    int32_t behind = d == device ? a : stuck_at(q, d, &(int32_t){0});
+    gp_verify_name(v, need, one);
+    snprintf(text + used, sizeof text - used, behind == need ? "%s" : "%s behind %s", one,
+             gp_verify_name(v, behind, two));
+    used = strlen(text);
+    if (d != device) snprintf(text + used, sizeof text - used, ", which waits for ");
+  } while (d != device && strlen(text) + 80 < sizeof text);
+  return gp_verify_fail(v, a, "cycle", "%s%s", text, d == device ? ": a cycle" : "...: a cycle");
+}
+
+/* ---- the check ----------------------------------------------------------------------------- */
+
+static gp_status sort(sorter *q) {
+  const gp_schedule *s = q->v->s;
+  for (int32_t a = 0; a < s->first[s->device_count]; a++) q->v->order[a] = -1;
+  for (int32_t d = 0; d < s->device_count; d++) q->head[d] = s->first[d], go_on(q, d);
+  while (q->count > 0) advance(q, take(q));
+  for (int32_t d = 0; d < s->device_count; d++)
+    if (q->head[d] < s->first[d + 1]) return report(q, d);
+  return GP_OK;
+}
+
+/* Cost: linear, as each action is looked at when its device gets to it and when what it waited for is over. */
+gp_status gp_verify_order(const gp_verify *v) {
+  sorter q = {.v = v};
+  size_t devices = (size_t)v->s->device_count;
+  GP_TRY(gp_alloc_array(3 * devices, sizeof(int32_t), (void **)&q.head));
+  q.ring = q.head + devices;
+  q.next_waiter = q.ring + devices;
+  gp_status status = sort(&q);
+  gp_free(q.head);
+  return status;
+}

@@ -1,0 +1,126 @@
+/* schedule/verify/updates.c - one update per stage and batch, after all its gradients and their reduction.
+ *
+ * A synchronous schedule may leave updates out (the optimizer's step follows) or hold one for each stage; an
+ * asynchronous one holds them all. Each copy of a stage updates its own weights.
+ */
+#include "schedule/verify/verify.h"
+
+/* The update or reduction of a batch, by the tables of the index. */
+typedef struct holder {
+  int32_t stage, copy;
+} holder;
+
+static int32_t find(const gp_verify *v, const int32_t *table, holder h, int32_t batch) {
+  size_t row = (size_t)h.stage * (size_t)v->s->copy_count + (size_t)h.copy;
+  return table ? table[row * (size_t)v->batch_count + (size_t)batch] - 1 : -1;
+}
+
+static int32_t device_of(const gp_verify *v, holder h) {
+  return v->s->placement[h.stage * v->s->copy_count + h.copy];
+}
+
+/* Micro-batches of a batch end here. */
+static int32_t batch_end(const gp_verify *v, int32_t batch) {
+  int32_t size = v->s->batch, micros = v->s->micro_count;
+  return size && batch + 1 < v->batch_count ? (batch + 1) * size : micros;
+}
+
+/* All the gradients of this batch that its device makes come before it. */
+static gp_status check_after(const gp_verify *v, int32_t a, int32_t stage, int32_t batch) {
+  int32_t device = a < 0 ? 0 : gp_verify_device(v->s, a);
+  for (int32_t i = batch * v->s->batch; a >= 0 && i < batch_end(v, batch); i++) {
+    int32_t gradient = gp_verify_weights(v, stage, i);
+    char one[GP_ACTION_TEXT];
+    if (gradient < a || !gp_verify_on(v->s, gradient, device)) continue;
+    return gp_verify_fail(v, a, "updates", "comes before %s, whose gradient belongs to it",
+                          gp_verify_name(v, gradient, one));
+  }
+  return GP_OK;
+}
+
+static gp_status check_batch(const gp_verify *v, holder h, int32_t batch) {
+  int32_t update = find(v, v->update, h, batch), reduce = find(v, v->reduce, h, batch);
+  int32_t other = find(v, v->reduce, (holder){h.stage, 0}, batch);
+  if (v->update && update < 0)
+    return gp_verify_fail_device(
+        v, device_of(v, h), "updates", "stage %d has no update %d on device %d (%dU%d is missing)",
+        (int)h.stage, (int)batch, (int)device_of(v, h), (int)h.stage, (int)batch);
+  if ((reduce < 0) != (other < 0))
+    return gp_verify_fail_device(v, device_of(v, h), "updates",
+                                 "the gradients of stage %d are reduced on one of its two devices "
+                                 "only (%dREDUCE_GRAD)",
+                                 (int)h.stage, (int)h.stage);
+  if (update >= 0 && reduce > update)
+    return gp_verify_fail(v, update, "updates", "comes before %dREDUCE_GRAD, whose sum it needs",
+                          (int)h.stage);
+  GP_TRY(check_after(v, reduce, h.stage, batch));
+  return check_after(v, update, h.stage, batch);
+}
+
+static gp_status check_whole(const gp_verify *v) {
+  const gp_schedule *s = v->s;
+  if ((v->update || v->reduce) && v->forward_only)
+    return gp_verify_fail_device(
+        v, s->placement[0], "updates",
+        "updates or reductions, but no backward passes that make gradients");
+  if (!s->batch) return GP_OK;
+  if (s->micro_count % s->batch)
+    return gp_verify_fail_device(v, s->placement[0], "updates",
+                                 "%d micro-batches in batches of %d: whole batches wanted",
+                                 (int)s->micro_count, (int)s->batch);
+  if (v->update || v->forward_only) return GP_OK;
+  return gp_verify_fail_device(v, s->placement[0], "updates",
+                               "an asynchronous schedule without updates (0U0, 0U1, ... wanted)");
+}
+
+gp_status gp_verify_updates(const gp_verify *v) {
+  GP_TRY(check_whole(v));
+  if (!v->update && !v->reduce) return GP_OK;
+  for (int32_t stage = 0; stage < v->s->stage_count; stage++)
+    for (int32_t copy = 0; copy < gp_verify_copies(v->s, stage); copy++)
+      for (int32_t k = 0; k < v->batch_count; k++) GP_TRY(check_batch(v, (holder){stage, copy}, k));
+  return GP_OK;
+}
+
+/* ---- shards -------------------------------------------------------------------------------- */
+
+/* Is the stage unsharded behind action a, given that it was (1), was not (0), or nothing is known (-1)? */
+static gp_status follow_shard(const gp_verify *v, int32_t a, int8_t *open) {
+  int op = v->s->actions[a].op;
+  if (op == GP_ACT_UNSHARD && *open == 1)
+    return gp_verify_fail(v, a, "order", "gathers parameters that are gathered already");
+  if (op == GP_ACT_RESHARD && *open != 1)
+    return gp_verify_fail(v, a, "order", "drops parameters that were not gathered");
+  if (op <= GP_ACT_R && *open == 0)
+    return gp_verify_fail(v, a, "order",
+                          "needs the parameters of its stage, which are sharded here");
+  if (op == GP_ACT_UNSHARD) *open = 1;
+  if (op == GP_ACT_RESHARD) *open = 0;
+  return GP_OK;
+}
+
+/* Of one stage on one device. Before its first UNSHARD nothing may run either. */
+static gp_status check_shard(const gp_verify *v, int32_t device, int32_t stage) {
+  const gp_schedule *s = v->s;
+  int8_t open = -1;
+  for (int32_t a = s->first[device]; open < 0 && a < s->first[device + 1]; a++)
+    if (s->actions[a].stage == stage && s->actions[a].op == GP_ACT_UNSHARD) open = 0;
+  for (int32_t a = s->first[device]; a < s->first[device + 1]; a++)
+    if (s->actions[a].stage == stage) GP_TRY(follow_shard(v, a, &open));
+  return GP_OK;
+}
+
+static bool has_shards(const gp_schedule *s) {
+  for (int32_t a = 0; a < s->first[s->device_count]; a++)
+    if (s->actions[a].op == GP_ACT_UNSHARD || s->actions[a].op == GP_ACT_RESHARD) return true;
+  return false;
+}
+
+/* Cost: a pass per stage of a device, in schedules that shard. */
+gp_status gp_verify_shards(const gp_verify *v) {
+  if (!has_shards(v->s)) return GP_OK;
+  for (int32_t stage = 0; stage < v->s->stage_count; stage++)
+    for (int32_t copy = 0; copy < gp_verify_copies(v->s, stage); copy++)
+      GP_TRY(check_shard(v, v->s->placement[stage * v->s->copy_count + copy], stage));
+  return GP_OK;
+}
