@@ -3,6 +3,7 @@
 #define GP_BASE_CONVERT_H
 
 #include "base/status.h"
+#include "gpipe/tensor.h"
 
 typedef struct gp_line {
   void *data;     /* address of the first element */

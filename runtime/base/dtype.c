@@ -3,6 +3,7 @@
  * Made from the one list in gpipe.h, so a dtype cannot be half there. Callers hold checked dtypes
  * (gp_meta_make refuses others): the accessors below do not look again. */
 #include "base/status.h"
+#include "gpipe/tensor.h"
 
 #include <string.h>
 

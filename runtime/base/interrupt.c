@@ -3,7 +3,7 @@
  * A lock-free atomic is the only kind of state that a handler may share with threads. */
 #include <stdatomic.h>
 
-#include "gpipe.h"
+#include "gpipe/process.h"
 
 _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler needs a lock-free flag");
 

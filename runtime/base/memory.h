@@ -4,6 +4,7 @@
 #define GP_BASE_MEMORY_H
 
 #include "base/status.h"
+#include "gpipe/process.h"
 
 /* Zeroed memory, 64-byte aligned, with its size remembered. Errors: GP_ENOMEM naming the bytes. */
 gp_status gp_alloc(size_t bytes, void **memory);

@@ -2,7 +2,7 @@
 #ifndef GP_BASE_STATUS_H
 #define GP_BASE_STATUS_H
 
-#include "gpipe.h"
+#include "gpipe/status.h"
 
 #if defined(__GNUC__)
 #define GP_PRINTF(text, args) __attribute__((format(printf, text, args)))

@@ -4,6 +4,7 @@
 
 #include "base/home.h"
 #include "base/status.h"
+#include "gpipe/tensor.h"
 
 /* Contiguous meta of a shape. Errors: GP_ESHAPE. */
 gp_status gp_meta_make(gp_dtype dtype, const gp_shape *shape, gp_meta *meta);

@@ -5,7 +5,7 @@
 #ifndef GP_DEVICE_CALL_H
 #define GP_DEVICE_CALL_H
 
-#include "gpipe.h"
+#include "gpipe/op.h"
 
 typedef struct gp_arg {
   void *data;          /* address of element 0: meta->offset is applied already */

@@ -8,6 +8,7 @@
 
 #include "base/home.h"
 #include "device/plugin.h"
+#include "gpipe/device.h"
 
 /* A device as people name it: "cpu", "cpu:1", "cuda:0", "cuda:0/1of4". */
 typedef struct gp_device_name {

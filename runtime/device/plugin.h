@@ -12,6 +12,7 @@
 #define GP_DEVICE_PLUGIN_H
 
 #include "device/call.h"
+#include "gpipe/update.h"
 
 #ifdef __cplusplus
 extern "C" {

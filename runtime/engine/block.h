@@ -7,6 +7,8 @@
 #define GP_ENGINE_BLOCK_H
 
 #include "base/home.h"
+#include "gpipe/param.h"
+#include "gpipe/tensor.h"
 
 /* Bytes of zeros at home (NULL: on the host), counted like a tensor; NULL for none. Errors: GP_ENOMEM. */
 gp_status gp_block_new(gp_home *home, size_t bytes, gp_tensor **block);

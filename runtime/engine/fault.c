@@ -15,6 +15,8 @@
 #endif
 
 #include "base/thread.h"
+#include "gpipe/process.h"
+#include "gpipe/schedule.h"
 
 enum { NAP_NS = 10000000, VALUE_SIZE = 32 };
 static const double MOST_SECONDS = 1e6;

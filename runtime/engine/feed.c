@@ -13,6 +13,7 @@
 #include "engine/pipeline.h"
 #include "engine/update/scaling.h"
 #include "engine/update/update.h"
+#include "gpipe/device.h"
 
 enum { WAIT_NS = 100000000 };
 

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
+#include "gpipe/trace.h"
 #include "graph/param.h"
 #include "engine/update/update.h"
 

@@ -23,6 +23,7 @@
 #include "device/lane.h"
 #include "engine/fault.h"
 #include "engine/watchdog.h"
+#include "gpipe/run.h"
 #include "plan/plan.h"
 
 typedef struct gp_worker gp_worker;

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "engine/gpu/wiring.h"
 #include "engine/update/update.h"
+#include "gpipe/process.h"
 
 /* Where a task is in the stream. */
 typedef struct place {

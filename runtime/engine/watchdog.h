@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/status.h"
+#include "gpipe/pipeline.h"
 
 typedef struct gp_watch {
   int64_t limit_ns; /* without progress; 0: for ever */

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "engine/gpu/wiring.h"
+#include "gpipe/device.h"
 
 enum { SPINS = 4000, WAIT_NS = 100000000 };
 

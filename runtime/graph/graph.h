@@ -7,6 +7,7 @@
 #ifndef GP_GRAPH_GRAPH_H
 #define GP_GRAPH_GRAPH_H
 
+#include "gpipe/trace.h"
 #include "ops/op.h"
 
 typedef enum gp_value_kind {

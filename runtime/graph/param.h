@@ -2,7 +2,7 @@
 #ifndef GP_GRAPH_PARAM_H
 #define GP_GRAPH_PARAM_H
 
-#include "gpipe.h"
+#include "gpipe/param.h"
 
 /* Write the initial or current value into `to` (contiguous, same dtype and shape) and let the param
  * live there from now on. */

@@ -6,6 +6,7 @@
 #define GP_IO_ARCHIVE_H
 
 #include "base/status.h"
+#include "gpipe/archive.h"
 
 #define GP_ARCHIVE_METADATA "__metadata__"
 

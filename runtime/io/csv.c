@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "gpipe/data.h"
+#include "gpipe/tensor.h"
 #include "io/reader.h"
 
 enum { SHOWN = 40 }; /* bytes of a field that a message shows */

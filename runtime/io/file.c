@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "gpipe/data.h"
+#include "gpipe/tensor.h"
 #include "io/reader.h"
 #include "io/writer.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/tensor.h"
+#include "gpipe/data.h"
 
 /* Positions are i64 [n], each at least 0 and at most `limit`. */
 static gp_status check_positions(const char *who, const gp_tensor *positions, int64_t limit) {

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "device/call.h"
+#include "gpipe/update.h"
 
 /* How many moments the kind keeps per element: SGD 1 (read only where its momentum is not 0), Adam
  * and AdamW 2. */

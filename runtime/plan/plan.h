@@ -17,6 +17,7 @@
 #ifndef GP_PLAN_PLAN_H
 #define GP_PLAN_PLAN_H
 
+#include "gpipe/plan.h"
 #include "graph/stages.h"
 #include "schedule/passes.h"
 #include "plan/program.h"

@@ -13,6 +13,7 @@
 #define GP_SCHEDULE_SCHEDULE_H
 
 #include "base/status.h"
+#include "gpipe/schedule.h"
 
 /* One action as text, "2F0" or "2F5@3" or "0SEND_F1"; returns text. */
 enum { GP_ACTION_TEXT = 48 };

@@ -10,7 +10,7 @@
 
 #include "base/machine/cgroup.h"
 #include "base/machine/cores.h"
-#include "gpipe.h"
+#include "gpipe/process.h"
 
 static const char *find_isa(void) {
 #if defined(__x86_64__) || defined(__i386__)

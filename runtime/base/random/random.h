@@ -7,6 +7,7 @@
 #define GP_BASE_RANDOM_H
 
 #include "base/status.h"
+#include "gpipe/random.h"
 
 enum gp_random_domain {
   GP_RANDOM_FILL = 2,       /* initial values: gp_tensor_fill */

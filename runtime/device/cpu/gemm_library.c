@@ -20,6 +20,7 @@
 
 #include "base/thread.h"
 #include "device/cpu/headroom.h"
+#include "gpipe/device.h"
 
 /* As in oneapi/dnnl/dnnl.h of 2.x and 3.x; row-major, arguments by value. */
 typedef int sgemm_function(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,

@@ -6,7 +6,7 @@
 #ifndef GP_ENGINE_SCALING_H
 #define GP_ENGINE_SCALING_H
 
-#include "gpipe.h"
+#include "gpipe/pipeline.h"
 
 /* Divide the gradients by the scale if they are finite, note it if they are not, and settle the scale of the
  * next run. The devices rest. Errors: GP_EFINITE where the smallest scale did not help for too long. */

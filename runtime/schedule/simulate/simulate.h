@@ -8,6 +8,7 @@
 #ifndef GP_SCHEDULE_SIMULATE_H
 #define GP_SCHEDULE_SIMULATE_H
 
+#include "gpipe/simulation.h"
 #include "schedule/schedule.h"
 
 struct gp_simulation {

@@ -131,6 +131,6 @@ describe("a wrong call", function()
   it("is reported at the line of the script", function()
     local line = debug.getinfo(1, "l").currentline + 1
     local _, text = pcall(function() nn.Sequential { nn.Residual(nn.Linear(4, 4)) }(nil) end)
-    assert.are.equal(line, tonumber(text:match("nn_errors_spec.lua:(%d+):")))
+    assert.are.equal(line, tonumber(text:match("errors_spec.lua:(%d+):")))
   end)
 end)

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/asynchronous_use_spec.lua - streams of mini-batches: what step and flush return, users' own schedules,
--- mistakes, and resuming.
+-- tests/spec/pipeline/asynchronous_use_spec.lua - streams of mini-batches: what step and flush
+-- return, users' own schedules, mistakes, and resuming.
 local gp = require "gpipe"
 local asynchronous = require "tests.support.asynchronous"
 local nn, optim = gp.nn, gp.optim
@@ -72,9 +72,11 @@ describe("step returns the losses that came back to the first stage", function()
   end)
 end)
 
--- ---- schedules of a user's own -------------------------------------------------------------------
+-- ---- schedules of a user's own
+-- -------------------------------------------------------------------
 
--- PipeDream as a user may write it: text rows, delay(s) versions behind. backward: version of B, where it differs.
+-- PipeDream as a user may write it: text rows, delay(s) versions behind. backward: version of B,
+-- where it differs.
 local function define(name, version, backward)
   gp.schedule.define(name, function(p, m)
     local rows, placement = {}, {}
@@ -119,7 +121,8 @@ describe("a user's asynchronous schedule", function()
   end)
 
   it("with several stages on a device, several micro-batches an update and split backward passes", function()
-    -- Device d holds stages d and p + d; of a batch of two, backward passes run in descending order.
+    -- Device d holds stages d and p + d; of a batch of two, backward passes run in descending
+    -- order.
     gp.schedule.define("folded", function(p, m)
       local rows, placement = gp.schedule.rows(p), {}
       for s = 0, 2 * p - 1 do placement[s] = s % p end

@@ -22,7 +22,7 @@ describe("a layer of the user's", function()
   local function check_text(forward, line, ...)
     local pipe <close> = pipe_of({ balance = { 2, 2 } }, with_forward(forward))
     local text = failure(pipe.step, pipe, x, y)
-    assert(text:find(("pipeline_mistakes_spec.lua:%d: "):format(line), 1, true), text)
+    assert(text:find(("mistakes_spec.lua:%d: "):format(line), 1, true), text)
     for _, part in ipairs { ... } do assert(text:find(part, 1, true), text) end
     assert.equal(text, failure(pipe.step, pipe, x, y))
   end

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/transparency_losses_spec.lua - losses of every kind: the same bits for every cut, and the undivided
--- batch's loss.
+-- tests/spec/pipeline/transparency_losses_spec.lua - losses of every kind: the same bits for every
+-- cut, and the undivided batch's loss.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local models = require "tests.support.models"

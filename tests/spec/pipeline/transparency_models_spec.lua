@@ -1,4 +1,5 @@
--- tests/spec/pipeline/transparency_models_spec.lua - whatever a model holds, no cut, schedule or checkpoint mode changes a bit.
+-- tests/spec/pipeline/transparency_models_spec.lua - whatever a model holds, no cut, schedule or
+-- checkpoint mode changes a bit.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local models = require "tests.support.models"

@@ -1,8 +1,9 @@
--- tests/spec/pipeline/transparency_schedules_spec.lua - no synchronous schedule changes a bit: one stage gives the same.
+-- tests/spec/pipeline/transparency_schedules_spec.lua - no synchronous schedule changes a bit: one
+-- stage gives the same.
 --
--- DESIGN section 8, D4. Schedules with two copies of the weights add gradients in another order: the same bits
--- for every number of stages, and close to one stage. The grid is run whole by scripts/test --full; a sample of
--- it, with everything in it, otherwise.
+-- DESIGN section 8, D4. Schedules with two copies of the weights add gradients in another order:
+-- the same bits for every number of stages, and close to one stage. The grid is run whole by
+-- scripts/test --full; a sample of it, with everything in it, otherwise.
 local gp = require "gpipe"
 local synchronous = require "tests.support.synchronous"
 local training = require "tests.support.training"
@@ -88,7 +89,8 @@ end)
 
 -- ---- models ------------------------------------------------------------------------------------
 
--- Schedules of different kinds: what runs I and W apart, several stages on a device, two directions, two copies.
+-- Schedules of different kinds: what runs I and W apart, several stages on a device, two
+-- directions, two copies.
 local SOME = {
   { "gpipe", backward = "lifo" }, { "1f1b", warmup = 2 }, { "interleaved_1f1b" }, { "looped_bfs" }, { "zb_h1" },
   { "zb_auto", memory = 3 }, { "zbv" }, { "v_min" }, { "interleaved_zero_bubble" }, { "dualpipev" }, { "dualpipe" },

@@ -1,7 +1,8 @@
--- tests/spec/pipeline/transparency_spec.lua - a pipeline changes no bit: any cut, schedule, checkpoint, number of threads.
+-- tests/spec/pipeline/transparency_spec.lua - a pipeline changes no bit: any cut, schedule,
+-- checkpoint, number of threads.
 --
--- DESIGN section 8, D1 D3 D4. Every comparison is ==, but for the one with an undivided batch, whose sums are
--- added in another order.
+-- DESIGN section 8, D1 D3 D4. Every comparison is ==, but for the one with an undivided batch,
+-- whose sums are added in another order.
 local gp = require "gpipe"
 local models = require "tests.support.models"
 local training = require "tests.support.training"

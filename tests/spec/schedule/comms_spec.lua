@@ -1,4 +1,5 @@
--- tests/spec/schedule/comms_spec.lua - sends and receives added to a schedule, as torch.distributed.pipelining does.
+-- tests/spec/schedule/comms_spec.lua - sends and receives added to a schedule, as
+-- torch.distributed.pipelining does.
 --
 -- The lists and the numbers of steps and actions are torch's: its CSV files and its dry run.
 local gp = require "gpipe"

@@ -1,4 +1,5 @@
--- tests/spec/schedule/csv_spec.lua - schedules as CSV: what torch.distributed.pipelining writes, and back again.
+-- tests/spec/schedule/csv_spec.lua - schedules as CSV: what torch.distributed.pipelining writes,
+-- and back again.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 

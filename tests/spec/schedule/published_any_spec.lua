@@ -1,6 +1,8 @@
--- tests/spec/schedule/published_any_spec.lua - every generator for every size: its list is a schedule, or it says why not.
+-- tests/spec/schedule/published_any_spec.lua - every generator for every size: its list is a
+-- schedule, or it says why not.
 --
--- The normal run takes a sample of p <= 16, m <= 64 and up to four stages per device; `scripts/test --full` all.
+-- The normal run takes a sample of p <= 16, m <= 64 and up to four stages per device; `scripts/test
+-- --full` all.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local in_order = require "tests.support.in_order"
@@ -11,7 +13,8 @@ local function build(name, devices, chunks, options)
   return gp.schedule.build(name, opts)
 end
 
--- ---- every size ----------------------------------------------------------------------------------
+-- ---- every size
+-- ----------------------------------------------------------------------------------
 
 local PAIRED = { chimera = true, dualpipe = true } -- an even number of devices
 local LOOPED = { interleaved_1f1b = true, interleaved_zero_bubble = true, looped_bfs = true }
@@ -94,7 +97,8 @@ describe("every generator", function()
   end)
 end)
 
--- ---- costs of every stage ------------------------------------------------------------------------
+-- ---- costs of every stage
+-- ------------------------------------------------------------------------
 
 describe("the automatic scheduler", function()
   it("takes the costs of each stage", function()
@@ -123,7 +127,8 @@ describe("the automatic scheduler", function()
   end)
 end)
 
--- ---- what a size or an option forbids --------------------------------------------------------------
+-- ---- what a size or an option forbids
+-- --------------------------------------------------------------
 
 describe("bad input", function()
   local wrong = {
@@ -161,7 +166,8 @@ describe("bad input", function()
   end
 end)
 
--- ---- versions of the weights ---------------------------------------------------------------------
+-- ---- versions of the weights
+-- ---------------------------------------------------------------------
 
 -- Visit a row's actions: visit(part, updates so far).
 local function walk(row, visit)
@@ -172,7 +178,8 @@ local function walk(row, visit)
   end
 end
 
--- Check versions against a rule and that they exist when they are used; returns the most that a stage keeps:
+-- Check versions against a rule and that they exist when they are used; returns the most that a
+-- stage keeps:
 -- from the oldest that any micro-batch still uses to the newest.
 local function versions_of(row, rule)
   local most = 0

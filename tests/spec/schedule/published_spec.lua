@@ -1,7 +1,9 @@
--- tests/spec/schedule/published_spec.lua - the published schedules are the published ones: lists, times, memory.
+-- tests/spec/schedule/published_spec.lua - the published schedules are the published ones: lists,
+-- times, memory.
 --
--- Lists and numbers are those of shared/reference/schedules.md: made by the authors' own code, or simulated from
--- it. Times and memory are worked out by tests/support/in_order.lua, not by the product.
+-- Lists and numbers are those of shared/reference/schedules.md: made by the authors' own code, or
+-- simulated from it. Times and memory are worked out by tests/support/in_order.lua, not by the
+-- product.
 local gp = require "gpipe"
 local in_order = require "tests.support.in_order"
 
@@ -95,7 +97,8 @@ end)
 
 -- ---- times -------------------------------------------------------------------------------------
 
--- {name, options, {devices, micro-batches, makespan, span where it is another}, ...}: F = I = W = 1, B = 2
+-- {name, options, {devices, micro-batches, makespan, span where it is another}, ...}: F = I = W =
+-- 1, B = 2
 local times = {
   { "naive", nil, { 4, 8, 96 } },
   { "gpipe", nil, { 4, 8, 33 }, { 8, 16, 69 }, { 4, 4, 21 } },
@@ -122,7 +125,8 @@ local times = {
   { "chimera", nil, { 4, 8, 30 }, { 8, 16, 66 }, { 4, 4, 16 }, { 8, 8, 36 } },
 }
 
--- The same for F = 10, I = 12, W = 8 and a delay of 1 between devices; eight devices, 16 and 32 micro-batches
+-- The same for F = 10, I = 12, W = 8 and a delay of 1 between devices; eight devices, 16 and 32
+-- micro-batches
 local profiled = { F = 10, I = 12, W = 8, comm = 1 }
 local unequal = {
   { "gpipe", nil, { 8, 16, 704 }, { 8, 32, 1184 } },

@@ -1,6 +1,7 @@
 -- tests/spec/schedule/schedule_spec.lua - schedules as data: golden lists and definitions of users.
 --
--- The golden lists are those of torch.distributed.pipelining's text form, as a reader would write them.
+-- The golden lists are those of torch.distributed.pipelining's text form, as a reader would write
+-- them.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local training = require "tests.support.training"
@@ -188,8 +189,8 @@ end)
 
 -- ---- in a pipeline -----------------------------------------------------------------------------
 
--- Schedules of users: fill and drain with its backward passes last first, I and W apart with all W at the
--- end and last first, and every stage on one device.
+-- Schedules of users: fill and drain with its backward passes last first, I and W apart with all W
+-- at the end and last first, and every stage on one device.
 local function each(p, make)
   local list, placement = {}, {}
   for r = 0, p - 1 do list[r + 1], placement[r] = make(r), r end

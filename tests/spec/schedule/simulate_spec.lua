@@ -1,7 +1,8 @@
 -- tests/spec/schedule/simulate_spec.lua - the simulator gives the reference's figures, exactly.
 --
--- Tables are those of schedules.md (1.2 formulas, 1.3 unequal costs, 1.4 channels, Appendix A unit costs): costs
--- there are of a device's whole share of the model, so a stage of v per device costs 1/v.
+-- Tables are those of schedules.md (1.2 formulas, 1.3 unequal costs, 1.4 channels, Appendix A unit
+-- costs): costs there are of a device's whole share of the model, so a stage of v per device costs
+-- 1/v.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local schedule = gp.schedule
@@ -29,7 +30,8 @@ end
 
 local function title(case) return case[1] .. (next(case[2]) and " with options " .. tostring(next(case[2])) or "") end
 
--- ---- the reference's tables ----------------------------------------------------------------------
+-- ---- the reference's tables
+-- ----------------------------------------------------------------------
 
 -- name, options, makespans and spans of p = 4 m = 8 and p = 8 m = 16
 local unit_costs = {
@@ -51,7 +53,8 @@ local unit_costs = {
   { "chimera", {}, 30, 30, 66, 66 },
 }
 
--- The same for F = 10, I = 12, W = 8, comm = 1, p = 8: makespan, span and peak of m = 16, makespan of m = 32
+-- The same for F = 10, I = 12, W = 8, comm = 1, p = 8: makespan, span and peak of m = 16, makespan
+-- of m = 32
 local unequal_costs = {
   { "gpipe", {}, 704, 704, 16, 1184 },
   { "1f1b", {}, 730, 730, 8, 1238 },
@@ -72,7 +75,8 @@ local unequal_costs = {
   { "chimera", {}, 691, 691, 8, 1315 },
 }
 
--- Rendezvous works, least capacity that does not deadlock and that costs no time: p = 4 m = 8, p = 8 m = 16
+-- Rendezvous works, least capacity that does not deadlock and that costs no time: p = 4 m = 8, p =
+-- 8 m = 16
 local capacities = {
   { "gpipe", {}, 0, 0, 0, 0 },
   { "1f1b", {}, 1, 1, 1, 1 },
@@ -150,7 +154,8 @@ describe("channels", function()
   end)
 end)
 
--- ---- formulas --------------------------------------------------------------------------------------
+-- ---- formulas
+-- --------------------------------------------------------------------------------------
 
 describe("formulas hold for any number of devices and micro-batches:", function()
   local function each(f)

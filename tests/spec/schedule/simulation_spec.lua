@@ -1,4 +1,5 @@
--- tests/spec/schedule/simulation_spec.lua - what schedule:simulate takes and gives back, and the table of compare.
+-- tests/spec/schedule/simulation_spec.lua - what schedule:simulate takes and gives back, and the
+-- table of compare.
 
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
@@ -140,7 +141,8 @@ describe("a simulation", function()
   end)
 end)
 
--- ---- compare -------------------------------------------------------------------------------------------
+-- ---- compare
+-- -------------------------------------------------------------------------------------------
 
 describe("compare", function()
   -- What it prints, with COLUMNS as given, and its rows.

@@ -1,6 +1,7 @@
 -- tests/spec/schedule/verify_spec.lua - what verify refuses, in which words, and where it points.
 --
--- tests/c/schedule/verify_test.c holds the verdicts against a slow judge; here every check says what a person can act on.
+-- tests/c/schedule/verify_test.c holds the verdicts against a slow judge; here every check says
+-- what a person can act on.
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 local given = require "tests.support.given"
@@ -19,7 +20,8 @@ local function check_faults(faults)
   end
 end
 
--- ---- one step ------------------------------------------------------------------------------------
+-- ---- one step
+-- ------------------------------------------------------------------------------------
 
 describe("verify refuses", function()
   check_faults {
@@ -95,7 +97,8 @@ describe("verify refuses", function()
   end)
 end)
 
--- ---- two copies, messages, updates, versions -----------------------------------------------------
+-- ---- two copies, messages, updates, versions
+-- -----------------------------------------------------
 
 describe("verify refuses, with two devices a stage,", function()
   check_faults {
@@ -204,7 +207,8 @@ describe("verify refuses, of updates,", function()
   end)
 end)
 
--- ---- limits --------------------------------------------------------------------------------------
+-- ---- limits
+-- --------------------------------------------------------------------------------------
 
 describe("a limit of verify", function()
   local function build(name, p, m, opts)
@@ -307,7 +311,8 @@ describe("what a schedule takes", function()
   end)
 end)
 
--- ---- mutations -----------------------------------------------------------------------------------
+-- ---- mutations
+-- -----------------------------------------------------------------------------------
 
 -- A copy of the rows with one changed.
 local function changed(rows, d, actions)
@@ -324,7 +329,8 @@ local function mutants(actions, i, stages)
   table.insert(doubled, actions[i])
   local stage, rest = actions[i]:match "^(%d+)(.*)$"
   retargeted[i] = (stage + 1) % stages .. rest
-  -- With the last action of its (stage, micro-batch), if that is another one: F after what needs it.
+  -- With the last action of its (stage, micro-batch), if that is another one: F after what needs
+  -- it.
   local op, micro = rest:match "^(%u)(%d+)"
   for j = #actions, i + 1, -1 do
     if op == "F" and actions[j]:match "^(%d+)" == stage and actions[j]:match "%u(%d+)" == micro then

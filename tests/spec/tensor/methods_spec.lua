@@ -50,7 +50,7 @@ describe("operators", function()
   it("raise at the line of the user", function()
     local line = debug.getinfo(1, "l").currentline + 1
     local text = failure(function() return matrix() + gp.ones { 4 } end)
-    assert.truthy(text:find("tensor_ops_spec.lua:" .. line .. ": add", 1, true), text)
+    assert.truthy(text:find("methods_spec.lua:" .. line .. ": add", 1, true), text)
   end)
 end)
 

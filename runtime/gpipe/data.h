@@ -1,0 +1,39 @@
+/* gpipe/data.h - files in, batches out. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_DATA_H
+#define GP_PUBLIC_DATA_H
+
+#include "gpipe/tensor.h"
+
+/* Read a whole file into a u8 tensor of one dimension. Errors: GP_EIO. */
+gp_status gp_file_read(const char *path, gp_tensor **bytes);
+/* Write bytes as a file, whole or not at all: the old one stays on any failure. Errors: GP_EIO. */
+gp_status gp_file_write(const char *path, const void *data, size_t bytes);
+/* names[count] receives the paths of the regular files below path (itself if a file), sorted by
+ * bytes, hidden ones left out. Ownership: gp_file_list_free. Errors: GP_EIO. */
+gp_status gp_file_list(const char *path, char ***names, size_t *count);
+void gp_file_list_free(char **names, size_t count);
+
+typedef struct gp_csv_options {
+  bool header;    /* the first line names the columns */
+  char separator; /* ',' or another ASCII character */
+} gp_csv_options;
+
+/* Read a file of numbers, one row a line. Quoted fields, CRLF, a byte order mark and blank lines
+ * are understood. Shapes: values is f64 [rows, columns]; names[count] is the header (NULL and 0
+ * without one). Ownership: names with gp_file_list_free. Errors: GP_EIO; GP_EFORMAT with file:line
+ * and column. Source: RFC 4180. */
+gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
+                      char ***names, size_t *count);
+
+/* Copy rows of a contiguous tensor in the order of `positions`. Shapes: tensor [N, ..], positions
+ * i64 [n] (0-based), rows [n, ..]. Errors: GP_ESHAPE; GP_ERANGE for a position. */
+gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_tensor **rows);
+/* Cut windows of context + 1 bytes as ids and next ids. Shapes: bytes u8 [size], starts i64 [n]
+ * (0-based); x i64 [n, context] receives the first `context` bytes of each, y the last ones.
+ * Errors: GP_ESHAPE; GP_ERANGE for context or a start. */
+gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
+                          gp_tensor **x, gp_tensor **y);
+/* Put contiguous u8 tensors one after the other into one dimension. Errors: GP_EDTYPE. */
+gp_status gp_data_join(gp_tensor *const *parts, size_t count, gp_tensor **joined);
+
+#endif

@@ -1,0 +1,27 @@
+/* gpipe/device.h - the GPUs and the libraries of this machine. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_DEVICE_H
+#define GP_PUBLIC_DEVICE_H
+
+#include "gpipe/status.h"
+
+/* A GPU. */
+typedef struct gp_gpu_facts {
+  char model[96];
+  int major, minor, sm_count; /* compute capability; multiprocessors */
+  size_t memory;              /* bytes */
+  size_t live, peak;          /* bytes that this process holds there, by its own account */
+} gp_gpu_facts;
+
+/* Errors: GP_EDEVICE with the reason where there is no GPU. */
+gp_status gp_gpus_count(int *count);
+bool gp_gpus_known(void); /* has anybody asked yet? The first question loads libraries */
+gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts);
+/* Is this the name of a device that is here? Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
+gp_status gp_device_check(const char *name);
+/* Close the GPUs that nothing is held on any more: before the process or its last script ends. */
+void gp_gpus_close(void);
+/* "oneDNN 2.6.3", or "" when none is loadable; loads the library. why (optional) receives the
+ * loader's reason. */
+const char *gp_gemm_library(const char **why);
+
+#endif

@@ -1,0 +1,38 @@
+/* gpipe/optimizer.h - moments and updates of parameters. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_OPTIMIZER_H
+#define GP_PUBLIC_OPTIMIZER_H
+
+#include "gpipe/param.h"
+#include "gpipe/update.h"
+
+/* Moments and the number of steps, for parameters of one pipeline. */
+typedef struct gp_optimizer gp_optimizer;
+
+/* Parameters that share hyper-parameters. */
+typedef struct gp_optim_group {
+  gp_param *const *params; /* retained */
+  int count;
+} gp_optim_group;
+
+/* Make one with moments of zero. */
+gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
+                           gp_optimizer **optimizer);
+void gp_optimizer_free(gp_optimizer *optimizer);
+/* Update every parameter that has a gradient; hyper[] has one entry per group. The workers of the
+ * stages do it. Errors: GP_ESTATE where the parameters belong to no live pipeline or to two;
+ * GP_EINVAL for hyper-parameters out of range.
+ * Does nothing where the loss scale overflowed (gp_loss_scale).
+ * Source: torch.optim.SGD (dampening 0), Adam and AdamW. */
+gp_status gp_optimizer_step(gp_optimizer *optimizer, const gp_optim_hyper *hyper);
+/* Updates so far: Adam's bias correction depends on it. */
+int64_t gp_optimizer_steps(const gp_optimizer *optimizer);
+void gp_optimizer_set_steps(gp_optimizer *optimizer, int64_t steps);
+/* The k-th moment (0-based) of a parameter, NULL where there is none. Ownership: receives a new
+ * reference to memory that lives as long as the optimizer. */
+void gp_optimizer_moment(const gp_optimizer *optimizer, const gp_param *param, int k,
+                         gp_tensor **moment);
+/* Scale all gradients so that their global Euclidean norm is at most max; norm receives what it was
+ * before. The sum has one order for every cut. */
+gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm);
+
+#endif

@@ -1,0 +1,52 @@
+/* gpipe/pipeline.h - a model cut into stages, and the workers that run it. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_PIPELINE_H
+#define GP_PUBLIC_PIPELINE_H
+
+#include "gpipe/param.h"
+#include "gpipe/schedule.h"
+
+/* A model cut into stages, each on a device, and the workers that run it. */
+typedef struct gp_pipeline gp_pipeline;
+
+typedef struct gp_device_spec {
+  const char *name; /* "cpu:0" */
+  int threads;      /* of its team, 1..64 */
+} gp_device_spec;
+
+/* Dynamic loss scaling, of f16: all gradients are computed times `scale`. Where they are not finite the
+ * update is skipped and the scale becomes smaller, after `window` runs without that it grows. */
+typedef struct gp_loss_scale {
+  double scale; /* now; 0: gradients are not scaled */
+  double growth, backoff, min;
+  int64_t window;
+  int64_t good, stuck; /* runs in a row: whose gradients were finite; that failed at the minimum */
+  int64_t skipped;     /* so far */
+} gp_loss_scale;
+
+typedef struct gp_pipeline_spec {
+  int stage_count, layer_count, device_count, param_count;
+  int copy_count;           /* devices per stage, 1 or 2; 0 is 1 */
+  const int32_t *placement; /* stage after stage: copy_count devices; NULL: stage s on device s */
+  const int32_t *stage_of;  /* per layer; one entry more for the loss (the last stage) */
+  const gp_device_spec *devices;
+  gp_param *const *params;    /* in order of declaration, buffers included; retained */
+  const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
+  gp_checkpoint checkpoint;
+  uint64_t seed;   /* of dropout */
+  bool finite;     /* values that are not finite fail the step */
+  double watchdog; /* seconds without progress after which a run is given up; 0: never */
+  bool unfused;    /* every op runs by itself: for comparisons */
+  bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
+  gp_loss_scale loss_scale;
+} gp_pipeline_spec;
+
+/* Start the workers and move the parameters into the arenas of their stages. Threads: one worker a
+ * device, its team besides. Errors: GP_ESTATE when another live pipeline owns the model; GP_EINVAL
+ * for GPIPE_FAULT in the environment. */
+gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline);
+/* Stop the workers, drop the plans and give the model back; parameters keep their values.
+ * Idempotent. */
+void gp_pipeline_close(gp_pipeline *pipeline);
+void gp_pipeline_free(gp_pipeline *pipeline); /* closes it first */
+
+#endif

@@ -1,0 +1,82 @@
+/* gpipe/plan.h - what one batch shape needs. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_PLAN_H
+#define GP_PUBLIC_PLAN_H
+
+#include "gpipe/pipeline.h"
+#include "gpipe/trace.h"
+
+/* Programs, memory and the lowered schedule. It belongs to its pipeline. */
+typedef struct gp_plan gp_plan;
+
+typedef enum gp_plan_kind {
+  GP_PLAN_STEP,     /* forward, loss, backward as scheduled */
+  GP_PLAN_SPLIT,    /* forward of all micro-batches; backward when its gradient is given */
+  GP_PLAN_EVALUATE, /* forward and loss */
+  GP_PLAN_FORWARD   /* forward only */
+} gp_plan_kind;
+
+/* The traced model for micro-batches of `rows` rows; there are `micros` of them. */
+typedef struct gp_plan_shape {
+  gp_trace *trace; /* taken */
+  int64_t rows;
+  int micros;
+  gp_ref output;          /* what the model returns; GP_NONE in plans with a loss */
+  gp_ref loss_sum;        /* scalar; GP_NONE in plans without a loss */
+  gp_ref loss_count;      /* integer scalar that depends on the targets alone, or GP_NONE */
+  int64_t constant_count; /* of this micro-batch, where loss_count is GP_NONE */
+} gp_plan_shape;
+
+typedef struct gp_plan_spec {
+  gp_plan_kind kind;
+  const gp_schedule *schedule; /* placement and order */
+  gp_plan_shape shapes[2];     /* larger micro-batches first; the second may have micros = 0 */
+  bool sum_loss;               /* the loss is the sum itself: no division by the count */
+} gp_plan_spec;
+
+/* Build a plan and take all the memory that its runs need. Ownership: traces are taken, also on
+ * failure; the plan is the pipeline's until it is dropped or the pipeline closes. Errors:
+ * GP_ESCHEDULE where the schedule does not fit the pipeline; those of the gradient rules. */
+gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan **plan);
+void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
+/* Whether the pipeline has this plan; only the address is looked at. */
+bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
+/* The bytes that the runs of such a plan would take on each device, with this mode: bytes[devices of the
+ * pipeline]. Nothing is taken or kept. Ownership and errors: as above. */
+gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_checkpoint checkpoint,
+                          size_t *bytes);
+/* What a device has left for plans; SIZE_MAX where that is not known: on the host. Errors: GP_EDEVICE. */
+gp_status gp_pipeline_free_bytes(const gp_pipeline *pipeline, int device, size_t *bytes);
+
+/* What crosses a cut: a value that one stage makes and others read. */
+typedef struct gp_edge_info {
+  const char *label; /* of the layer that makes it, borrowed from the plan */
+  int from, to_count;
+  const int32_t *to; /* reading stages, ascending; borrowed */
+  bool backward;     /* a gradient */
+  int slots;         /* values that may be under way at once */
+  size_t bytes;      /* of one */
+} gp_edge_info;
+
+/* What a stage needs beside its parameters, on one of its devices. */
+typedef struct gp_stage_info {
+  int versions;         /* of the weights, the newest included */
+  int kept, recomputed; /* micro-batches whose values are kept or made again at once */
+  int carried;          /* for which I ran and W did not yet */
+  size_t kept_bytes, recomputed_bytes, carried_bytes; /* of one micro-batch */
+} gp_stage_info;
+
+/* The lowered schedule of a plan, as text: compute, recomputation, updates, and sends and receives of the
+ * values that cross devices (">3" where it is not the next stage). Writes into text[size]; returns the
+ * length that it needs without the end. */
+size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size);
+int gp_plan_edge_count(const gp_plan *plan);
+void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info);
+void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info);
+/* Multiplications and additions, and bytes moved, of an action (F, B, I, W or R) of a stage for one of the
+ * larger micro-batches; zero where the plan does not run it. */
+void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
+
+/* Of the output of one larger micro-batch, borrowed from the plan; NULL where it has none. */
+const gp_meta *gp_plan_output_meta(const gp_plan *plan);
+
+#endif

@@ -1,0 +1,91 @@
+/* gpipe/run.h - mini-batches through a pipeline, and what is known of them afterwards. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_RUN_H
+#define GP_PUBLIC_RUN_H
+
+#include "gpipe/optimizer.h"
+#include "gpipe/plan.h"
+
+typedef struct gp_run_args {
+  gp_tensor *const *inputs, *const *targets; /* whole mini-batch [N, ..], contiguous */
+  int input_count, target_count;             /* as many as were traced; at most 8 each */
+  gp_tensor *output;   /* receives the rows of all micro-batches (FORWARD, SPLIT); contiguous */
+  gp_tensor *out_grad; /* GP_PLAN_SPLIT: not NULL runs the backward half; like output */
+  const gp_optim_hyper *hyper; /* per group of the optimizer in use; NULL without one */
+  bool accumulate;             /* add to the gradients that are there */
+} gp_run_args;
+
+typedef struct gp_run_result {
+  double loss;   /* mean (or sum, see sum_loss); 0 without a loss */
+  int64_t count; /* what it was divided by: rows or valid tokens of the mini-batch */
+} gp_run_result;
+
+/* Hand the mini-batch to the workers and wait. On failure gradients are zero and parameters and
+ * buffers as before. Cost: allocates nothing. Errors: the first failing action's, in schedule
+ * order; GP_EINTERRUPT; GP_ETIMEOUT (see gp_pipeline_report); GP_ESTATE while a stream is open. */
+gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args,
+                          gp_run_result *result);
+
+/* Give the mini-batch to the workers and return while they go on: for asynchronous schedules, and for
+ * synchronous ones without a barrier. Asynchronous: returns when the first stage has taken it in; the
+ * losses that are known then depend on the schedule alone. Without a barrier: when its loss is known.
+ * The first one opens a stream, which runs this plan only. Ownership: tensors are retained until the
+ * workers are done with them. Errors: as gp_pipeline_run; the stream is over then, and where stages were
+ * updated already the pipeline refuses to go on until gp_pipeline_mend. */
+gp_status gp_pipeline_feed(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args);
+/* Run what was fed to its end and close the stream; nothing to do without one. */
+gp_status gp_pipeline_drain(gp_pipeline *pipeline);
+/* The plan of the open stream; NULL without one. */
+const gp_plan *gp_pipeline_stream(const gp_pipeline *pipeline);
+/* Losses that became known and were not taken yet, one for each mini-batch of the schedule, in order:
+ * losses[room] receives them; returns how many. */
+int gp_pipeline_losses(gp_pipeline *pipeline, double *losses, int room);
+
+typedef struct gp_use_options {
+  double clip_norm;      /* of all gradients, before the update; 0: none */
+  gp_update_mode update; /* GP_UPDATE_BARRIER or GP_UPDATE_FREE; NONE ends the use */
+} gp_use_options;
+
+/* Make the update an action of the schedule, on the devices of the stages; plans built before are of no
+ * use afterwards: drop them. Ownership: the pipeline keeps the optimizer until another one is used or it
+ * closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
+gp_status gp_pipeline_use(gp_pipeline *pipeline, gp_optimizer *optimizer,
+                          const gp_use_options *options);
+/* Some stages were updated and others not: the pipeline wants a state to be loaded. */
+bool gp_pipeline_is_broken(const gp_pipeline *pipeline);
+void gp_pipeline_mend(gp_pipeline *pipeline); /* after a state was loaded */
+
+/* What every device did, and waited for, when the last run was given up (GP_ETIMEOUT, GP_EINTERRUPT): lines
+ * of text, borrowed; "" where it was not. */
+const char *gp_pipeline_report(const gp_pipeline *pipeline);
+/* A worker never came back from such a run: nothing works any more but to close it, and what the worker may
+ * use is never given back. */
+bool gp_pipeline_is_lost(const gp_pipeline *pipeline);
+
+void gp_pipeline_zero_grad(gp_pipeline *pipeline);
+/* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */
+uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
+void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
+/* Loss scaling as it stands; settable between runs: it belongs to a checkpoint too. */
+void gp_pipeline_loss_scale(const gp_pipeline *pipeline, gp_loss_scale *scale);
+void gp_pipeline_set_loss_scale(gp_pipeline *pipeline, const gp_loss_scale *scale);
+
+typedef struct gp_device_stats {
+  double busy, span; /* seconds of the last run: inside actions; from first begin to last end */
+  int peak_live;     /* activations (of a stage and micro-batch) kept at once */
+  size_t peak_bytes; /* of the device's activation memory */
+} gp_device_stats;
+
+/* Figures of the last run; zero before the first. device: from 0. */
+void gp_pipeline_stats(const gp_pipeline *pipeline, int device, gp_device_stats *stats);
+double gp_pipeline_seconds(const gp_pipeline *pipeline); /* wall time */
+/* One action of the last run; seconds from its begin. wait: when the device began to wait for it. */
+typedef struct gp_timed_action {
+  gp_action action;
+  double wait, begin, end;
+} gp_timed_action;
+
+/* Actions of a device in the order they ran; of a stream the last ones. i: from 0. */
+int gp_pipeline_event_count(const gp_pipeline *pipeline, int device);
+void gp_pipeline_event(const gp_pipeline *pipeline, int device, int i, gp_timed_action *timed);
+
+#endif

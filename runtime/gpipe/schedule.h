@@ -1,0 +1,145 @@
+/* gpipe/schedule.h - lists of actions, verified ones, and what lowering adds to them. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_SCHEDULE_H
+#define GP_PUBLIC_SCHEDULE_H
+
+#include "gpipe/status.h"
+
+/* X(NAME, text): what an action does, and its letters in the text form, which is that of
+ * torch.distributed.pipelining's CSV. Compute first; then what lowering adds; U is an update, and its
+ * micro is the number of the update. IDLE is an empty cell. */
+#define GP_ACT_LIST(X)                                                                             \
+  X(F, "F")                                                                                        \
+  X(B, "B")                                                                                        \
+  X(I, "I")                                                                                        \
+  X(W, "W")                                                                                        \
+  X(R, "R")                                                                                        \
+  X(U, "U")                                                                                        \
+  X(C, "C")                                                                                        \
+  X(P, "P")                                                                                        \
+  X(SEND_F, "SEND_F")                                                                              \
+  X(RECV_F, "RECV_F")                                                                              \
+  X(SEND_B, "SEND_B")                                                                              \
+  X(RECV_B, "RECV_B")                                                                              \
+  X(REDUCE, "REDUCE_GRAD")                                                                         \
+  X(UNSHARD, "UNSHARD")                                                                            \
+  X(RESHARD, "RESHARD")                                                                            \
+  X(IDLE, "")
+#define GP_ACT_ENUM(name, text) GP_ACT_##name,
+typedef enum gp_act { GP_ACT_LIST(GP_ACT_ENUM) GP_ACT_COUNT } gp_act;
+#undef GP_ACT_ENUM
+
+const char *gp_act_name(gp_act act); /* its letters */
+
+typedef struct gp_action {
+  uint8_t op;      /* gp_act */
+  bool joined;     /* one action together with the next one: "(0F4;3B1)" */
+  int32_t stage;   /* -1 in an empty cell */
+  int32_t micro;   /* -1 where there is none (REDUCE, UNSHARD, RESHARD) */
+  int32_t version; /* of the weights: after so many updates; -1: not said */
+} gp_action;
+
+/* Lists of actions under construction, one per device: 16 bytes an action. */
+typedef struct gp_rows gp_rows;
+
+gp_status gp_rows_new(int device_count, gp_rows **rows);
+void gp_rows_free(gp_rows *rows);
+int gp_rows_device_count(const gp_rows *rows);
+/* Append one action. Errors: GP_ERANGE for a device that is not there; GP_ENOMEM. */
+gp_status gp_rows_add(gp_rows *rows, int device, const gp_action *action);
+/* Append what a text holds, "0F0,0F1,(0F2;3B0)OVERLAP_F_B,,0B1,2F5@3". Errors: GP_ESCHEDULE, with
+ * the number of actions before the faulty one in *position (optional). */
+gp_status gp_rows_read(gp_rows *rows, int device, const char *text, int *position);
+/* Actions of a device, valid until the next change. */
+const gp_action *gp_rows_get(const gp_rows *rows, int device, int *count);
+/* Write the text of actions[count] into text[size]; returns the length it needs without the end. */
+size_t gp_rows_print(const gp_action *actions, int count, char *text, size_t size);
+
+/* Lists of actions per device, verified: complete, in a possible order, on the right devices. */
+typedef struct gp_schedule gp_schedule;
+
+typedef struct gp_schedule_spec {
+  const gp_rows *rows;
+  int stage_count, copy_count; /* copy_count: devices per stage, 1 or 2 */
+  const int32_t *placement;    /* stage after stage: copy_count devices each */
+  int batch;                   /* micro-batches per update; 0: synchronous */
+  int micro_count;             /* how many there must be; 0: as many as there are */
+} gp_schedule_spec;
+
+/* What is wrong with a schedule: see verify in docs/schedules.md for the checks. */
+typedef struct gp_schedule_fault {
+  const char *check;
+  int device, position; /* of the action, from 0; -1: none */
+} gp_schedule_fault;
+
+/* Verify; fault (optional) receives what the text says. Ownership: actions are copied. Errors: GP_ESCHEDULE, the text prints the grid with the
+ * faulty action marked. */
+gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
+                          gp_schedule_fault *fault);
+void gp_schedule_free(gp_schedule *schedule);
+/* Another schedule, of this one's forward passes alone, or of these first and then its backward passes.
+ */
+gp_status gp_schedule_part(const gp_schedule *schedule, bool backward, gp_schedule **part);
+int gp_schedule_device_count(const gp_schedule *schedule);
+/* Actions of a device as they were given. */
+const gp_action *gp_schedule_get(const gp_schedule *schedule, int device, int *count);
+
+/* What a schedule may take beside being one; negative fields (or NULL) are not checked. */
+typedef struct gp_schedule_limits {
+  int capacity;             /* messages a channel holds before its sender blocks; 0: they meet */
+  int versions;             /* of a stage's weights alive at once, the newest included */
+  int buffers;              /* of a stage: micro-batch i takes number i mod buffers */
+  const int32_t *peak_live; /* per device: activations of a (stage, micro-batch) alive at once */
+} gp_schedule_limits;
+
+/* Check the limits. Errors: GP_ESCHEDULE, as gp_schedule_new. */
+gp_status gp_schedule_limit(const gp_schedule *schedule, const gp_schedule_limits *limits,
+                            gp_schedule_fault *fault);
+/* The smallest capacity with which the schedule ends, and with which (at unit costs) it is as fast as with
+ * any; channels are those of an edge, direction and pair of devices. Cost: a run per guess. */
+gp_status gp_schedule_capacity(const gp_schedule *schedule, int *works, int *full_speed);
+/* The most activations alive at once, per device and [stage][copy]. */
+gp_status gp_schedule_peaks(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
+/* Where the activations of a stage lie: slot[stage][micro], and count[stage][copy] of them. */
+gp_status gp_schedule_slots(const gp_schedule *schedule, int32_t *slot, int32_t *count);
+/* The most versions of the weights alive at once, live[stage][copy]; 1 in a synchronous schedule. */
+gp_status gp_schedule_versions(const gp_schedule *schedule, int32_t *live);
+int gp_schedule_stage_count(const gp_schedule *schedule);
+int gp_schedule_micro_count(const gp_schedule *schedule);
+int gp_schedule_copy_count(const gp_schedule *schedule);
+/* Devices of the stages, [stage][copy]. */
+const int32_t *gp_schedule_placement(const gp_schedule *schedule);
+
+/* Passes: rows (new, the caller's) made of a schedule's.
+ * comms: with the sends and receives of every edge that crosses devices and has none, where
+ * torch.distributed.pipelining puts them; empty cells delay receives and go. merged: B for each I that its
+ * W directly follows; empty cells go. compute: without sends, receives, shards and reductions. */
+gp_status gp_schedule_comms(const gp_schedule *schedule, gp_rows **rows);
+gp_status gp_schedule_merged(const gp_schedule *schedule, gp_rows **rows);
+gp_status gp_schedule_compute(const gp_schedule *schedule, gp_rows **rows);
+/* Steps it takes when each device does one action a step: torch's dry run. step (optional) receives the
+ * step of each action, device after device. Cost: steps x devices. */
+gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *steps);
+
+/* ---- lowering ------------------------------------------------------------------------------ */
+
+typedef enum gp_checkpoint {
+  GP_CHECKPOINT_NEVER,
+  GP_CHECKPOINT_ALWAYS,
+  GP_CHECKPOINT_EXCEPT_LAST /* nothing is recomputed where backward directly follows forward */
+} gp_checkpoint;
+
+/* Where a synchronous schedule updates: not at all (the script does), after a barrier over all
+ * devices, or stage by stage as soon as its own gradients are there. */
+typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE } gp_update_mode;
+
+typedef struct gp_lower_options {
+  gp_checkpoint checkpoint;
+  gp_update_mode update;
+} gp_lower_options;
+
+/* Rows (new, the caller's) with what lowering adds for every model: recomputation, weight gradients in
+ * ascending order, reductions over two copies of a stage, updates. */
+gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
+                              gp_rows **rows);
+
+#endif

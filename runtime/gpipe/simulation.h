@@ -1,0 +1,64 @@
+/* gpipe/simulation.h - a schedule run with costs instead of devices. See gpipe.h for what holds everywhere. */
+#ifndef GP_PUBLIC_SIMULATION_H
+#define GP_PUBLIC_SIMULATION_H
+
+#include "gpipe/schedule.h"
+
+/* What the actions of a schedule cost, in any unit of time. Lists have one number per stage, are
+ * borrowed for the call, and may be NULL: nothing. */
+typedef struct gp_costs {
+  int stage_count; /* numbers in a list; hop: one less */
+  const double
+      *act[GP_ACT_COUNT];    /* of one action; without one for B it takes I + W; P: what each of
+                                      its devices does for the stage before its first action */
+  const double *hop[2];      /* per stage edge: how long an activation, a gradient travels
+                                      between devices; edge 0 is between stages 0 and 1 */
+  double joined;             /* joined actions take this times the sum of their costs */
+  bool blocking;             /* a device does nothing else while it sends */
+  bool barrier;              /* no update before all gradients of the step are there */
+  int capacity;              /* values a channel holds before its sender waits; -1: any number */
+  const double *activation;  /* bytes per micro-batch, from F or R to the last backward action */
+  const double *after_input; /* bytes of these that W reads after I; NULL: all */
+  const double *resident;    /* bytes that stay on each device of the stage */
+  const double *version;     /* bytes of each version of the weights beyond the newest */
+} gp_costs;
+
+typedef struct gp_device_load {
+  double begin, end; /* of its first and last action */
+  double work;       /* sum of the costs of its actions */
+  int32_t peak_live; /* activations of one (stage, micro-batch) held at once */
+  int32_t versions;  /* most versions of the weights of one stage, 1 where there are no updates */
+  double peak_bytes; /* as the costs say */
+} gp_device_load;
+
+/* Why an action of the critical path began when it did: at the start, when the action before it on
+ * its device ended, when a value (or the last gradient) was there, or when a full channel let its
+ * device go. */
+typedef enum gp_reason { GP_BY_START, GP_BY_DEVICE, GP_BY_VALUE, GP_BY_CHANNEL } gp_reason;
+
+typedef struct gp_critical {
+  int32_t device, position; /* the action, the first of joined ones */
+  gp_reason reason;
+} gp_critical;
+
+/* A schedule run with costs instead of devices. It borrows the schedule. */
+typedef struct gp_simulation gp_simulation;
+
+/* Each device runs its list in order; an action begins when its device is free and its inputs have
+ * arrived; joined actions begin and end together; empty cells take no time.
+ * Cost: linear in the number of actions; 16 bytes each stay. Errors: GP_ERANGE for a cost that is no
+ * number from 0 on; GP_ESCHEDULE where devices wait for each other, as with channels too small. */
+gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
+                            gp_simulation **simulation);
+void gp_simulation_free(gp_simulation *simulation);
+/* From 0 to the end of the last action; and the longest that one device took, first to last. */
+double gp_simulation_makespan(const gp_simulation *simulation);
+double gp_simulation_span(const gp_simulation *simulation);
+const gp_device_load *gp_simulation_device(const gp_simulation *simulation, int device);
+/* Begin and end of the actions of a device, in the order of gp_schedule_get. */
+void gp_simulation_times(const gp_simulation *simulation, int device, const double **begin,
+                         const double **finish);
+/* Actions from the start to the end of the step that no other could have shortened alone. */
+const gp_critical *gp_simulation_critical(const gp_simulation *simulation, int *count);
+
+#endif
