@@ -142,16 +142,16 @@ void gp_lua_push_element(lua_State *L, gp_tensor *tensor, int64_t at);
 
 /* ---- applying ops -------------------------------------------------------------------------- */
 
-typedef struct gp_use {
+typedef struct gp_lua_call {
   gp_op op;
   gp_attrs attrs;
   int n_in, in[GP_MAX_INPUTS]; /* absolute stack positions of tensors */
   int n_out;                   /* outputs to push; 0 means 1 */
-} gp_use;
+} gp_lua_call;
 
 /* Apply an op: record it where an input is symbolic (or a parameter while tracing), run it at once
  * otherwise. Pushes the outputs asked for. Errors: those of the op; values of another trace. */
-void gp_lua_apply(lua_State *L, const gp_use *use);
+void gp_lua_apply(lua_State *L, const gp_lua_call *use);
 void gp_lua_apply1(lua_State *L, gp_op op, int a);
 void gp_lua_apply2(lua_State *L, gp_op op, int a, int b);
 /* Push the reshaped value at `index`; a value with gaps is copied first. */

@@ -16,7 +16,7 @@ gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
   return box->pipeline;
 }
 
-/* In the order of gp_checkpoint. */
+/* In the order of gp_remat. */
 static const char *const checkpoints[] = {"never", "always", "except_last", NULL};
 
 /* ---- new ----------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static int pipeline_new(lua_State *L) {
   lua_getfield(L, 1, "watchdog");
   spec.watchdog = luaL_optnumber(L, -1, 0);
   lua_getfield(L, 1, "checkpoint");
-  spec.checkpoint = (gp_checkpoint)luaL_checkoption(L, -1, "except_last", checkpoints);
+  spec.checkpoint = (gp_remat)luaL_checkoption(L, -1, "except_last", checkpoints);
   lua_getfield(L, 1, "stage_of");
   spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
   lua_getfield(L, 1, "placement");
@@ -93,7 +93,7 @@ static gp_ref ref_field(lua_State *L, int index, const char *name) {
 }
 
 /* {trace, rows, micros, output, loss_sum, loss_count, constant_count} */
-static void check_plan_shape(lua_State *L, int index, gp_plan_shape *shape) {
+static void check_plan_shape(lua_State *L, int index, gp_traced_shape *shape) {
   shape->rows = gp_lua_int_field(L, index, "rows", 0);
   shape->micros = (int)gp_lua_int_field(L, index, "micros", 0);
   shape->output = ref_field(L, index, "output");
@@ -152,7 +152,7 @@ static int pipeline_measure(lua_State *L) {
   int devices = gp_lua_pipeline_box(L)->devices;
   gp_plan_spec spec;
   lua_getfield(L, 2, "checkpoint");
-  gp_checkpoint mode = (gp_checkpoint)luaL_checkoption(L, -1, NULL, checkpoints);
+  gp_remat mode = (gp_remat)luaL_checkoption(L, -1, NULL, checkpoints);
   size_t *bytes = lua_newuserdatauv(L, (size_t)devices * sizeof *bytes, 0);
   check_plan_spec(L, &spec);
   gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, bytes);

@@ -15,7 +15,7 @@ static gp_status hold(gp_box *box, gp_tensor **tensor) {
 }
 
 /* Make no Lua call between the first reference taken and the last one given back. */
-static gp_status run_eager(const gp_use *use, gp_box *const *in, gp_box *const *out) {
+static gp_status run_eager(const gp_lua_call *use, gp_box *const *in, gp_box *const *out) {
   gp_tensor *inputs[GP_MAX_INPUTS] = {0};
   gp_tensor *outputs[GP_MAX_OUTPUTS] = {0};
   int n_outputs = 0;
@@ -54,7 +54,7 @@ static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
   return GP_OK;
 }
 
-static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in, gp_box *const *out) {
+static gp_status record(gp_trace *trace, const gp_lua_call *use, gp_box *const *in, gp_box *const *out) {
   gp_ref inputs[GP_MAX_INPUTS], outputs[GP_MAX_OUTPUTS];
   int n_outputs = 0;
   gp_status status = GP_OK;
@@ -72,7 +72,7 @@ static gp_status record(gp_trace *trace, const gp_use *use, gp_box *const *in, g
 /* ---- apply --------------------------------------------------------------------------------- */
 
 /* True where the op has to be recorded. Errors: a value of a trace that is not the current one. */
-static bool is_recorded(lua_State *L, const gp_use *use, gp_box *const *in) {
+static bool is_recorded(lua_State *L, const gp_lua_call *use, gp_box *const *in) {
   gp_trace *trace = gp_lua_trace(L);
   bool recorded = use->n_in == 0 && trace;
   for (int i = 0; i < use->n_in; i++) {
@@ -87,7 +87,7 @@ static bool is_recorded(lua_State *L, const gp_use *use, gp_box *const *in) {
 }
 
 /* Ops count their inputs; layers rarely get them wrong, scripts that call core do. */
-static gp_box *check_input(lua_State *L, const gp_use *use, int i) {
+static gp_box *check_input(lua_State *L, const gp_lua_call *use, int i) {
   const char *op = gp_op_name(use->op);
   if (!gp_lua_to_box(L, use->in[i]))
     gp_lua_bad_value(L, use->in[i], lua_pushfstring(L, "%s: input %d", op, i + 1), "a tensor");
@@ -96,7 +96,7 @@ static gp_box *check_input(lua_State *L, const gp_use *use, int i) {
 
 /* Push empty boxes for the outputs. Inputs that the caller left out become nil: an output must not
  * take their place. */
-static void push_outputs(lua_State *L, const gp_use *use, gp_box **out) {
+static void push_outputs(lua_State *L, const gp_lua_call *use, gp_box **out) {
   int top = lua_gettop(L);
   for (int i = 0; i < use->n_in; i++)
     if (use->in[i] > top) top = use->in[i];
@@ -105,7 +105,7 @@ static void push_outputs(lua_State *L, const gp_use *use, gp_box **out) {
 }
 
 /* Run or record the op on inputs that are looked at now: nothing makes objects in Lua any more. */
-static gp_status apply_once(lua_State *L, const gp_use *use, gp_box *const *out, bool *recorded) {
+static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_box *const *out, bool *recorded) {
   gp_box *in[GP_MAX_INPUTS];
   for (int i = 0; i < use->n_in; i++) in[i] = check_input(L, use, i);
   *recorded = is_recorded(L, use, in);
@@ -113,8 +113,8 @@ static gp_status apply_once(lua_State *L, const gp_use *use, gp_box *const *out,
 }
 
 /* Where memory could not be had, garbage may hold it: collect and try once more. */
-void gp_lua_apply(lua_State *L, const gp_use *asked) {
-  gp_use use = *asked;
+void gp_lua_apply(lua_State *L, const gp_lua_call *asked) {
+  gp_lua_call use = *asked;
   if (use.n_out == 0) use.n_out = 1;
   gp_box *out[GP_MAX_OUTPUTS];
   bool recorded = false;
@@ -128,11 +128,11 @@ void gp_lua_apply(lua_State *L, const gp_use *asked) {
 }
 
 void gp_lua_apply1(lua_State *L, gp_op op, int a) {
-  gp_lua_apply(L, &(gp_use){.op = op, .n_in = 1, .in = {lua_absindex(L, a)}});
+  gp_lua_apply(L, &(gp_lua_call){.op = op, .n_in = 1, .in = {lua_absindex(L, a)}});
 }
 
 void gp_lua_apply2(lua_State *L, gp_op op, int a, int b) {
-  gp_lua_apply(L, &(gp_use){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
+  gp_lua_apply(L, &(gp_lua_call){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
 }
 
 void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {
@@ -141,7 +141,7 @@ void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {
     lua_pushvalue(L, index);
   else
     gp_lua_apply1(L, GP_OP_copy, index);
-  gp_use use = {.op = GP_OP_reshape, .n_in = 1, .in = {lua_gettop(L)}};
+  gp_lua_call use = {.op = GP_OP_reshape, .n_in = 1, .in = {lua_gettop(L)}};
   use.attrs.i[0] = shape->rank;
   for (int d = 0; d < shape->rank; d++) use.attrs.i[d + 1] = shape->dim[d];
   gp_lua_apply(L, &use);

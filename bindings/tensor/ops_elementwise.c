@@ -25,7 +25,7 @@ static int gelu(lua_State *L) {
   bool tanh_form = strcmp(mode, "tanh") == 0;
   if (!tanh_form && strcmp(mode, "erf") != 0)
     return gp_lua_bad_value(L, 2, "gelu: mode", "\"erf\" or \"tanh\"");
-  gp_lua_apply(L, &(gp_use){.op = GP_OP_gelu, .attrs.i[0] = tanh_form, .n_in = 1, .in = {1}});
+  gp_lua_apply(L, &(gp_lua_call){.op = GP_OP_gelu, .attrs.i[0] = tanh_form, .n_in = 1, .in = {1}});
   return 1;
 }
 
@@ -36,7 +36,7 @@ static int where(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER && lua_type(L, 3) == LUA_TNUMBER)
     gp_lua_promote(L, 2, "where: a", GP_F32);
   gp_lua_check_operands(L, 2, 3, "where");
-  gp_lua_apply(L, &(gp_use){.op = GP_OP_where, .n_in = 3, .in = {1, 2, 3}});
+  gp_lua_apply(L, &(gp_lua_call){.op = GP_OP_where, .n_in = 3, .in = {1, 2, 3}});
   return 1;
 }
 

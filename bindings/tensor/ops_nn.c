@@ -23,7 +23,7 @@ static bool field_flag(lua_State *L, int table, const char *name) {
   return value;
 }
 
-static int apply(lua_State *L, const gp_use *use) {
+static int apply(lua_State *L, const gp_lua_call *use) {
   gp_lua_apply(L, use);
   return 1;
 }
@@ -33,24 +33,25 @@ static int apply(lua_State *L, const gp_use *use) {
 /* core.linear(x [.., K], w [N, K], b [N] or nil) -> [.., N] */
 static int nn_linear(lua_State *L) {
   lua_settop(L, 3);
-  return apply(L, &(gp_use){.op = GP_OP_linear, .n_in = lua_isnil(L, 3) ? 2 : 3, .in = {1, 2, 3}});
+  return apply(
+      L, &(gp_lua_call){.op = GP_OP_linear, .n_in = lua_isnil(L, 3) ? 2 : 3, .in = {1, 2, 3}});
 }
 
 /* core.embedding(ids [..], w [V, C]) -> [.., C] */
 static int nn_embedding(lua_State *L) {
-  return apply(L, &(gp_use){.op = GP_OP_embedding, .n_in = 2, .in = {1, 2}});
+  return apply(L, &(gp_lua_call){.op = GP_OP_embedding, .n_in = 2, .in = {1, 2}});
 }
 
 /* core.layer_norm(x [.., C], w [C], b [C], eps) -> like x */
 static int nn_layer_norm(lua_State *L) {
-  gp_use use = {.op = GP_OP_layer_norm, .n_in = 3, .in = {1, 2, 3}};
+  gp_lua_call use = {.op = GP_OP_layer_norm, .n_in = 3, .in = {1, 2, 3}};
   use.attrs.f[0] = gp_lua_check_number(L, 4, "layer_norm: eps");
   return apply(L, &use);
 }
 
 /* core.dropout(x, p) -> like x; always drops: whether to is the layer's decision */
 static int nn_dropout(lua_State *L) {
-  gp_use use = {.op = GP_OP_dropout, .n_in = 1, .in = {1}};
+  gp_lua_call use = {.op = GP_OP_dropout, .n_in = 1, .in = {1}};
   use.attrs.f[0] = gp_lua_check_number(L, 2, "dropout: p");
   return apply(L, &use);
 }
@@ -58,7 +59,7 @@ static int nn_dropout(lua_State *L) {
 /* core.attention(q [B, H, T, D], k, v [B, G, S, D], {mask=, causal=, dropout=, scale=}) -> like q;
  * mask: bool or numbers [B or 1, H or 1, T or 1, S] */
 static int nn_attention(lua_State *L) {
-  gp_use use = {.op = GP_OP_attention, .n_in = 3, .in = {1, 2, 3}};
+  gp_lua_call use = {.op = GP_OP_attention, .n_in = 3, .in = {1, 2, 3}};
   lua_settop(L, 4);
   if (!lua_isnil(L, 4)) {
     luaL_checktype(L, 4, LUA_TTABLE);
@@ -73,7 +74,7 @@ static int nn_attention(lua_State *L) {
 /* core.attention_qkv(qkv [B, T, (H + 2 G) D], heads H, causal, dropout, groups G or nil: H)
  * -> [B, T, H D] */
 static int nn_attention_qkv(lua_State *L) {
-  gp_use use = {.op = GP_OP_attention_qkv, .n_in = 1, .in = {1}};
+  gp_lua_call use = {.op = GP_OP_attention_qkv, .n_in = 1, .in = {1}};
   use.attrs.i[1] = lua_toboolean(L, 3);
   use.attrs.i[2] = gp_lua_check_int(L, 2, "attention_qkv: heads", 1, INT32_MAX);
   use.attrs.f[0] = opt_number(L, 4, "attention_qkv: dropout", 0.0);
@@ -92,7 +93,7 @@ static void set_ignore(lua_State *L, int index, gp_attrs *attrs) {
 
 /* core.cross_entropy(logits [.., V], ids [..], ignore or nil, smoothing or nil) -> loss [..] */
 static int nn_cross_entropy(lua_State *L) {
-  gp_use use = {.op = GP_OP_cross_entropy, .n_in = 2, .in = {1, 2}};
+  gp_lua_call use = {.op = GP_OP_cross_entropy, .n_in = 2, .in = {1, 2}};
   set_ignore(L, 3, &use.attrs);
   use.attrs.f[0] = opt_number(L, 4, "cross_entropy: smoothing", 0.0);
   return apply(L, &use);
@@ -100,14 +101,14 @@ static int nn_cross_entropy(lua_State *L) {
 
 /* core.cross_entropy_count(ids [..], ignore or nil) -> i64 scalar: ids that count */
 static int nn_cross_entropy_count(lua_State *L) {
-  gp_use use = {.op = GP_OP_cross_entropy_count, .n_in = 1, .in = {1}};
+  gp_lua_call use = {.op = GP_OP_cross_entropy_count, .n_in = 1, .in = {1}};
   set_ignore(L, 2, &use.attrs);
   return apply(L, &use);
 }
 
 /* core.mse(a, b) -> scalar: the sum of squared differences */
 static int nn_mse(lua_State *L) {
-  return apply(L, &(gp_use){.op = GP_OP_mse, .n_in = 2, .in = {1, 2}});
+  return apply(L, &(gp_lua_call){.op = GP_OP_mse, .n_in = 2, .in = {1, 2}});
 }
 
 static const luaL_Reg functions[] = {{"linear", nn_linear},

@@ -38,7 +38,7 @@ static int64_t count_folded(const gp_shape *shape, int64_t mask) {
 /* ---- sum, mean ----------------------------------------------------------------------------- */
 
 static void push_cast(lua_State *L, int index, gp_dtype dtype) {
-  gp_use use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {lua_absindex(L, index)}};
+  gp_lua_call use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {lua_absindex(L, index)}};
   gp_lua_apply(L, &use);
 }
 
@@ -52,7 +52,7 @@ static void widen(lua_State *L) {
 
 /* Push the sum of argument 1 over the dims of argument 2, kept with argument 3; returns its mask. */
 static int64_t push_sum(lua_State *L, const char *who) {
-  gp_use use = {.op = GP_OP_sum, .n_in = 1, .in = {1}};
+  gp_lua_call use = {.op = GP_OP_sum, .n_in = 1, .in = {1}};
   int rank = gp_lua_check_meta(L, 1, who).shape.rank;
   gp_lua_check_dims(L, 2, lua_pushfstring(L, "%s: dim", who), rank, &use.attrs.i[0]);
   use.attrs.i[1] = lua_toboolean(L, 3);
@@ -107,7 +107,7 @@ static int reduce_max(lua_State *L) {
   lua_settop(L, 3);
   bool all = lua_isnil(L, 2);
   if (all) flatten(L, "max");
-  gp_use use = {.op = GP_OP_max, .n_in = 1, .in = {1}, .n_out = all ? 1 : 2};
+  gp_lua_call use = {.op = GP_OP_max, .n_in = 1, .in = {1}, .n_out = all ? 1 : 2};
   int rank = gp_lua_check_meta(L, 1, "max").shape.rank;
   use.attrs.i[0] = all ? 0 : gp_lua_check_dim(L, 2, "max: dim", rank);
   use.attrs.i[1] = !all && lua_toboolean(L, 3);
@@ -120,7 +120,7 @@ static int reduce_argmax(lua_State *L) {
   lua_settop(L, 3);
   bool all = lua_isnil(L, 2);
   if (all) flatten(L, "argmax");
-  gp_use use = {.op = GP_OP_argmax, .n_in = 1, .in = {1}};
+  gp_lua_call use = {.op = GP_OP_argmax, .n_in = 1, .in = {1}};
   int rank = gp_lua_check_meta(L, 1, "argmax").shape.rank;
   use.attrs.i[0] = all ? 0 : gp_lua_check_dim(L, 2, "argmax: dim", rank);
   use.attrs.i[1] = !all && lua_toboolean(L, 3);
@@ -132,7 +132,7 @@ static int reduce_argmax(lua_State *L) {
 
 /* Replace the value at the top by one with two dimensions exchanged. */
 static void swap_top(lua_State *L, int a, int b) {
-  gp_use use = {.op = GP_OP_permute, .n_in = 1, .in = {lua_gettop(L)}};
+  gp_lua_call use = {.op = GP_OP_permute, .n_in = 1, .in = {lua_gettop(L)}};
   int rank = gp_lua_check_meta(L, -1, "permute").shape.rank;
   use.attrs.i[0] = rank;
   for (int d = 0; d < rank; d++) use.attrs.i[d + 1] = d == a ? b : d == b ? a : d;
@@ -201,7 +201,7 @@ static int matmul(lua_State *L) {
                         a_rank == 0 ? "left" : "right");
   if (a_rank == 1) vector_to_matrix(L, 1, true);
   if (b_rank == 1) vector_to_matrix(L, 2, false);
-  gp_use use = {.op = GP_OP_matmul, .n_in = 2, .in = {1, 2}};
+  gp_lua_call use = {.op = GP_OP_matmul, .n_in = 2, .in = {1, 2}};
   use.attrs.i[0] = take_transposed(L, 1);
   use.attrs.i[1] = take_transposed(L, 2);
   gp_lua_apply(L, &use);

@@ -12,16 +12,16 @@
 /* ---- from tables --------------------------------------------------------------------------- */
 
 /* A walk through a nested table; position[] is where it is, for error texts. */
-typedef struct gp_walk {
+typedef struct table_walk {
   const char *who;
   gp_tensor *tensor;
   gp_shape shape;
   int64_t position[GP_MAX_RANK]; /* from 1, of the elements above this one */
   int64_t at;                    /* flat position of the next element */
-} gp_walk;
+} table_walk;
 
 /* Push "gp.tensor: element [2][3]" for the first `depth` positions. */
-static const char *push_path(lua_State *L, const gp_walk *walk, int depth) {
+static const char *push_path(lua_State *L, const table_walk *walk, int depth) {
   if (depth == 0) return lua_pushfstring(L, "%s: the value", walk->who);
   char text[GP_MAX_RANK * 24] = "";
   for (int d = 0; d < depth; d++) {
@@ -32,7 +32,7 @@ static const char *push_path(lua_State *L, const gp_walk *walk, int depth) {
 }
 
 /* Follow first elements down from the value at the top; leaves the first leaf in its place. */
-static void find_shape(lua_State *L, gp_walk *walk) {
+static void find_shape(lua_State *L, table_walk *walk) {
   while (lua_type(L, -1) == LUA_TTABLE) {
     if (walk->shape.rank == GP_MAX_RANK)
       gp_lua_error(L, "%s: the table is nested deeper than %d levels, expected at most as many",
@@ -46,7 +46,7 @@ static void find_shape(lua_State *L, gp_walk *walk) {
 }
 
 /* Store the value at `index`, an element at the innermost depth. */
-static void fill_element(lua_State *L, gp_walk *walk, int index) {
+static void fill_element(lua_State *L, table_walk *walk, int index) {
   if (gp_lua_try_store(L, index, walk->tensor, walk->at++)) return;
   const char *path = push_path(L, walk, walk->shape.rank);
   if (lua_type(L, index) == LUA_TTABLE)
@@ -55,7 +55,7 @@ static void fill_element(lua_State *L, gp_walk *walk, int index) {
 }
 
 /* Every table at one depth has the length of the first one. */
-static void check_row(lua_State *L, const gp_walk *walk, int index, int depth) {
+static void check_row(lua_State *L, const table_walk *walk, int index, int depth) {
   int64_t size = walk->shape.dim[depth];
   if (lua_type(L, index) != LUA_TTABLE) {
     const char *path = push_path(L, walk, depth);
@@ -68,7 +68,7 @@ static void check_row(lua_State *L, const gp_walk *walk, int index, int depth) {
 }
 
 /* Fill from the value at the top of the stack, row-major. */
-static void fill_walk(lua_State *L, gp_walk *walk, int depth) {
+static void fill_walk(lua_State *L, table_walk *walk, int depth) {
   int index = lua_gettop(L);
   if (depth == walk->shape.rank) {
     fill_element(L, walk, index);
@@ -84,7 +84,7 @@ static void fill_walk(lua_State *L, gp_walk *walk, int depth) {
 }
 
 void gp_lua_push_table(lua_State *L, int index, const char *who, gp_dtype dtype) {
-  gp_walk walk = {.who = who};
+  table_walk walk = {.who = who};
   luaL_checkstack(L, GP_MAX_RANK + 8, "nested table");
   lua_pushvalue(L, index);
   lua_pushvalue(L, -1);
@@ -181,7 +181,7 @@ static void check_drawn(lua_State *L, const char *who, gp_dtype dtype) {
 /* Halves are drawn in f32. The value is on top of the stack. */
 static int cast_drawn(lua_State *L, gp_dtype dtype) {
   if (dtype == GP_F64 || dtype == GP_F32) return 1;
-  gp_use cast = {.op = GP_OP_cast, .n_in = 1, .in = {lua_gettop(L)}};
+  gp_lua_call cast = {.op = GP_OP_cast, .n_in = 1, .in = {lua_gettop(L)}};
   cast.attrs.i[0] = dtype;
   gp_lua_apply(L, &cast);
   return 1;
@@ -213,7 +213,7 @@ static int record_draw(lua_State *L) {
   const gp_dtype dtype = gp_lua_check_dtype(L, 4, who);
   gp_lua_check_shape(L, 2, lua_pushfstring(L, "%s: shape", who), 0, &shape);
   check_drawn(L, who, dtype);
-  gp_use draw = {.op = normal ? GP_OP_randn : GP_OP_rand};
+  gp_lua_call draw = {.op = normal ? GP_OP_randn : GP_OP_rand};
   draw.attrs.i[1] = dtype == GP_F64 ? GP_F64 : GP_F32;
   draw.attrs.i[2] = shape.rank;
   for (int d = 0; d < shape.rank; d++) draw.attrs.i[3 + d] = shape.dim[d];

@@ -86,7 +86,7 @@ static int values_equal(lua_State *L) {
 static void expand_top(lua_State *L, const gp_shape *shape) {
   gp_meta meta = gp_lua_check_meta(L, -1, "expand");
   if (gp_shape_equal(&meta.shape, shape)) return;
-  gp_use use = {.op = GP_OP_expand, .n_in = 1, .in = {lua_gettop(L)}};
+  gp_lua_call use = {.op = GP_OP_expand, .n_in = 1, .in = {lua_gettop(L)}};
   use.attrs.i[0] = shape->rank;
   for (int d = 0; d < shape->rank; d++) use.attrs.i[d + 1] = shape->dim[d];
   gp_lua_apply(L, &use);
@@ -110,7 +110,7 @@ static int record_assign(lua_State *L, const gp_box *box) {
   gp_meta meta = *gp_param_meta(box->param);
   gp_lua_promote(L, 2, "copy_: value", meta.dtype);
   if (gp_lua_check_meta(L, 2, "copy_: value").dtype != meta.dtype) {
-    gp_use cast = {.op = GP_OP_cast, .n_in = 1, .in = {2}};
+    gp_lua_call cast = {.op = GP_OP_cast, .n_in = 1, .in = {2}};
     cast.attrs.i[0] = meta.dtype;
     gp_lua_apply(L, &cast);
     lua_replace(L, 2);

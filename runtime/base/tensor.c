@@ -142,7 +142,7 @@ bool gp_tensor_is_contiguous(const gp_tensor *tensor) {
 
 size_t gp_tensor_bytes(const gp_tensor *tensor) { return tensor->storage->memory.bytes; }
 
-gp_home *gp_tensor_home(const gp_tensor *tensor) { return tensor->storage->memory.home; }
+gp_space *gp_tensor_space(const gp_tensor *tensor) { return tensor->storage->memory.space; }
 
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b) { return a->storage == b->storage; }
 
@@ -162,7 +162,7 @@ static int64_t place_of(const gp_tensor *tensor, int64_t index) {
 
 /* That element as a line of one. */
 static gp_line element(const gp_tensor *tensor, int64_t index) {
-  GP_ASSERT(!gp_tensor_home(tensor));
+  GP_ASSERT(!gp_tensor_space(tensor));
   int64_t size = (int64_t)gp_dtype_size(tensor->meta.dtype);
   char *data = (char *)tensor->data + place_of(tensor, index) * size;
   return (gp_line){data, 1, tensor->meta.dtype};
@@ -208,7 +208,7 @@ static bool equal_level(const gp_tensor *a, const gp_tensor *b, int level, const
 }
 
 bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b) {
-  GP_ASSERT(!gp_tensor_home(a) && !gp_tensor_home(b));
+  GP_ASSERT(!gp_tensor_space(a) && !gp_tensor_space(b));
   if (!gp_meta_equal(&a->meta, &b->meta)) return false;
   if (a->numel == 0) return true;
   if (gp_tensor_is_contiguous(a) && gp_tensor_is_contiguous(b))

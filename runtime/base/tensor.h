@@ -2,7 +2,7 @@
 #ifndef GP_BASE_TENSOR_H
 #define GP_BASE_TENSOR_H
 
-#include "base/home.h"
+#include "base/space.h"
 #include "base/status.h"
 #include "gpipe/tensor.h"
 
@@ -22,25 +22,25 @@ char *gp_meta_print(const gp_meta *meta, char *text, size_t size); /* "f32 32x12
 typedef struct gp_extent {
   void *data;
   size_t bytes;
-  gp_home *home;                  /* NULL: the host can read it */
+  gp_space *space;                /* NULL: the host can read it */
   void (*release)(void *context); /* when the last reference goes; NULL: the memory outlives us */
   void *context;
 } gp_extent;
 
 /* A tensor over such memory; on failure it stays the caller's. Errors: as gp_tensor_view. */
 gp_status gp_tensor_wrap(const gp_meta *meta, const gp_extent *memory, gp_tensor **tensor);
-/* As gp_tensor_new, at home (NULL: on the host). */
-gp_status gp_tensor_new_at(gp_home *home, gp_dtype dtype, const gp_shape *shape,
+/* As gp_tensor_new, in the space (NULL: on the host). */
+gp_status gp_tensor_new_at(gp_space *space, gp_dtype dtype, const gp_shape *shape,
                            gp_tensor **tensor);
-gp_home *gp_tensor_home(const gp_tensor *tensor); /* NULL: the host */
-/* The values at home (NULL: on the host): the tensor itself (retained) where it is there already, else a
+gp_space *gp_tensor_space(const gp_tensor *tensor); /* NULL: the host */
+/* The values in the space (NULL: on the host): the tensor itself (retained) where it is there already, else a
  * contiguous copy. */
-gp_status gp_tensor_to(gp_tensor *tensor, gp_home *home, gp_tensor **moved);
+gp_status gp_tensor_to(gp_tensor *tensor, gp_space *space, gp_tensor **moved);
 /* The same on the host, also of a tensor that is borrowed as const. */
 gp_status gp_tensor_fetch(const gp_tensor *tensor, gp_tensor **host);
 
-/* Copy where one side is not on the host (base/tensor_home.c); shapes agree, there are elements. */
-gp_status gp_home_copy(gp_tensor *to, const gp_tensor *from);
+/* Copy where one side is not on the host (base/tensor_space.c); shapes agree, there are elements. */
+gp_status gp_space_copy(gp_tensor *to, const gp_tensor *from);
 /* The bytes that a view with elements touches: the first one and the one after the last. */
 void gp_tensor_range(const gp_tensor *tensor, uintptr_t range[2]);
 

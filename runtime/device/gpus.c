@@ -13,8 +13,8 @@
 enum { MOST_GPUS = 64 };
 
 /* A GPU as the script's thread uses it. */
-typedef struct gpu_home {
-  gp_home home;
+typedef struct gpu_space {
+  gp_space space;
   gp_gpu *gpu;
   char *bounce; /* pinned: few bytes pass through it, so that a step copies no pageable memory */
   pthread_mutex_t bouncing; /* the script reads, and workers of CPU devices do */
@@ -22,14 +22,14 @@ typedef struct gpu_home {
   size_t scratch_bytes;
   int64_t blocks;
   size_t live, peak;
-} gpu_home;
+} gpu_space;
 
 static struct {
   pthread_mutex_t lock; /* of what follows */
   bool tried;
   const gp_gpu_api *api; /* NULL: why says why not */
   char why[400];
-  gpu_home *homes[MOST_GPUS];
+  gpu_space *spaces[MOST_GPUS];
 } gpus = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the plugin ---------------------------------------------------------------------------- */
@@ -122,9 +122,9 @@ gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts) {
   *facts = (gp_gpu_facts){
       .major = info.major, .minor = info.minor, .sm_count = info.sm_count, .memory = info.memory};
   snprintf(facts->model, sizeof facts->model, "%s", info.name);
-  if (ordinal < MOST_GPUS && gpus.homes[ordinal]) {
-    facts->live = gpus.homes[ordinal]->live;
-    facts->peak = gpus.homes[ordinal]->peak;
+  if (ordinal < MOST_GPUS && gpus.spaces[ordinal]) {
+    facts->live = gpus.spaces[ordinal]->live;
+    facts->peak = gpus.spaces[ordinal]->peak;
   }
   return GP_OK;
 }
@@ -185,13 +185,13 @@ gp_status gp_device_check(const char *text) {
   return name.gpu ? check_ordinal(name.spec.ordinal) : GP_OK;
 }
 
-/* ---- homes --------------------------------------------------------------------------------- */
+/* ---- spaces --------------------------------------------------------------------------------- */
 
-static gpu_home *of(gp_home *home) { return (gpu_home *)home; }
-gp_gpu *gp_home_gpu(gp_home *home) { return of(home)->gpu; }
+static gpu_space *of(gp_space *space) { return (gpu_space *)space; }
+gp_gpu *gp_space_gpu(gp_space *space) { return of(space)->gpu; }
 
 /* What gp.memory tells: of all blocks that the core took on this GPU. */
-static void count_block(gpu_home *h, int64_t blocks, size_t bytes) {
+static void count_block(gpu_space *h, int64_t blocks, size_t bytes) {
   pthread_mutex_lock(&gpus.lock);
   h->blocks += blocks;
   h->live += blocks > 0 ? bytes : 0 - bytes;
@@ -200,24 +200,24 @@ static void count_block(gpu_home *h, int64_t blocks, size_t bytes) {
 }
 
 /* Waits: whoever gets the memory may use it on another stream. */
-static gp_status home_zero(gp_home *home, void *to, size_t bytes) {
-  GP_TRY(gpus.api->fill(gp_home_gpu(home), GP_STREAM_COMPUTE, to, 0, bytes));
-  return gpus.api->sync(gp_home_gpu(home), GP_STREAM_COMPUTE);
+static gp_status space_zero(gp_space *space, void *to, size_t bytes) {
+  GP_TRY(gpus.api->fill(gp_space_gpu(space), GP_STREAM_COMPUTE, to, 0, bytes));
+  return gpus.api->sync(gp_space_gpu(space), GP_STREAM_COMPUTE);
 }
 
 /* The driver waits for work that still uses it. */
-static void home_free(gp_home *home, void *memory, size_t bytes) {
-  gpus.api->free(gp_home_gpu(home), memory);
-  count_block(of(home), -1, bytes);
+static void space_free(gp_space *space, void *memory, size_t bytes) {
+  gpus.api->free(gp_space_gpu(space), memory);
+  count_block(of(space), -1, bytes);
 }
 
 /* Tensors without elements have memory too: an address of their own. */
-static gp_status home_alloc(gp_home *home, size_t bytes, void **memory) {
+static gp_status space_alloc(gp_space *space, size_t bytes, void **memory) {
   void *made;
-  GP_TRY(gpus.api->alloc(gp_home_gpu(home), bytes ? bytes : 1, &made));
-  count_block(of(home), 1, bytes);
-  gp_status status = home_zero(home, made, bytes);
-  if (status) return home_free(home, made, bytes), status;
+  GP_TRY(gpus.api->alloc(gp_space_gpu(space), bytes ? bytes : 1, &made));
+  count_block(of(space), 1, bytes);
+  gp_status status = space_zero(space, made, bytes);
+  if (status) return space_free(space, made, bytes), status;
   *memory = made;
   return GP_OK;
 }
@@ -225,37 +225,37 @@ static gp_status home_alloc(gp_home *home, size_t bytes, void **memory) {
 enum { BOUNCE = 1 << 16 };
 
 /* On the compute stream: behind all that was enqueued there. */
-static gp_status copy_and_wait(gp_home *home, void *to, const void *from, size_t bytes) {
+static gp_status copy_and_wait(gp_space *space, void *to, const void *from, size_t bytes) {
   if (!bytes) return GP_OK;
-  GP_TRY(gpus.api->copy(gp_home_gpu(home), GP_STREAM_COMPUTE, to, from, bytes));
-  return gpus.api->sync(gp_home_gpu(home), GP_STREAM_COMPUTE);
+  GP_TRY(gpus.api->copy(gp_space_gpu(space), GP_STREAM_COMPUTE, to, from, bytes));
+  return gpus.api->sync(gp_space_gpu(space), GP_STREAM_COMPUTE);
 }
 
 /* Much is read into the memory that was given, which may be pageable; scripts do so outside steps. */
-static gp_status home_read(gp_home *home, void *to, const void *from, size_t bytes) {
-  gpu_home *h = of(home);
-  if (bytes > BOUNCE) return copy_and_wait(home, to, from, bytes);
+static gp_status space_read(gp_space *space, void *to, const void *from, size_t bytes) {
+  gpu_space *h = of(space);
+  if (bytes > BOUNCE) return copy_and_wait(space, to, from, bytes);
   pthread_mutex_lock(&h->bouncing);
-  gp_status status = copy_and_wait(home, h->bounce, from, bytes);
+  gp_status status = copy_and_wait(space, h->bounce, from, bytes);
   if (!status && bytes) memcpy(to, h->bounce, bytes);
   pthread_mutex_unlock(&h->bouncing);
   return status;
 }
 
 /* Where it came from may go as soon as this returns. */
-static gp_status home_write(gp_home *home, void *to, const void *from, size_t bytes) {
-  gpu_home *h = of(home);
-  if (bytes > BOUNCE) return copy_and_wait(home, to, from, bytes);
+static gp_status space_write(gp_space *space, void *to, const void *from, size_t bytes) {
+  gpu_space *h = of(space);
+  if (bytes > BOUNCE) return copy_and_wait(space, to, from, bytes);
   pthread_mutex_lock(&h->bouncing);
   if (bytes) memcpy(h->bounce, from, bytes);
-  gp_status status = copy_and_wait(home, to, h->bounce, bytes);
+  gp_status status = copy_and_wait(space, to, h->bounce, bytes);
   pthread_mutex_unlock(&h->bouncing);
   return status;
 }
 
 /* Kept until more is wanted: who uses it waits for the end of its use. */
-gp_status gp_home_scratch(gp_home *home, size_t bytes, void **scratch) {
-  gpu_home *h = of(home);
+gp_status gp_space_scratch(gp_space *space, size_t bytes, void **scratch) {
+  gpu_space *h = of(space);
   if (bytes > h->scratch_bytes) {
     void *memory;
     GP_TRY(gpus.api->alloc(h->gpu, bytes, &memory));
@@ -267,8 +267,8 @@ gp_status gp_home_scratch(gp_home *home, size_t bytes, void **scratch) {
   return GP_OK;
 }
 
-/* Also of a home whose opening stopped half-way. */
-static void close_home(gpu_home *h) {
+/* Also of a space whose opening stopped half-way. */
+static void close_space(gpu_space *h) {
   if (h->scratch) gpus.api->free(h->gpu, h->scratch);
   if (h->bounce) gpus.api->host_free(h->bounce);
   if (h->gpu) gpus.api->close(h->gpu);
@@ -277,46 +277,46 @@ static void close_home(gpu_home *h) {
 }
 
 /* A GPU of its own beside the lanes: the script's thread does not share a stream with workers. */
-static gp_status open_home(int ordinal) {
-  gpu_home *made;
+static gp_status open_space(int ordinal) {
+  gpu_space *made;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
-  made->home = (gp_home){.alloc = home_alloc,
-                         .free = home_free,
-                         .read = home_read,
-                         .write = home_write,
-                         .zero = home_zero};
-  snprintf(made->home.name, sizeof made->home.name, "cuda:%d", ordinal);
+  made->space = (gp_space){.alloc = space_alloc,
+                           .free = space_free,
+                           .read = space_read,
+                           .write = space_write,
+                           .zero = space_zero};
+  snprintf(made->space.name, sizeof made->space.name, "cuda:%d", ordinal);
   pthread_mutex_init(&made->bouncing, NULL);
   gp_status status = gpus.api->open(&(gp_gpu_spec){.ordinal = ordinal, .parts = 1}, &made->gpu);
   if (!status) status = gpus.api->host_alloc(BOUNCE, (void **)&made->bounce);
-  if (status) return close_home(made), status;
-  gpus.homes[ordinal] = made;
+  if (status) return close_space(made), status;
+  gpus.spaces[ordinal] = made;
   return GP_OK;
 }
 
-/* Homes are made by the script's thread alone. */
-gp_status gp_gpus_home(int ordinal, gp_home **home) {
+/* Spaces are made by the script's thread alone. */
+gp_status gp_gpus_space(int ordinal, gp_space **space) {
   GP_TRY(check_ordinal(ordinal));
-  if (!gpus.homes[ordinal]) GP_TRY(open_home(ordinal));
-  *home = &gpus.homes[ordinal]->home;
+  if (!gpus.spaces[ordinal]) GP_TRY(open_space(ordinal));
+  *space = &gpus.spaces[ordinal]->space;
   return GP_OK;
 }
 
-/* A home that still has blocks stays: somebody holds a tensor there. */
+/* A space that still has blocks stays: somebody holds a tensor there. */
 void gp_gpus_close(void) {
   for (int i = 0; i < MOST_GPUS; i++) {
-    gpu_home *h = gpus.homes[i];
+    gpu_space *h = gpus.spaces[i];
     if (!h || h->blocks) continue;
-    close_home(h);
-    gpus.homes[i] = NULL;
+    close_space(h);
+    gpus.spaces[i] = NULL;
   }
 }
 
 /* By the name that scripts use; "cpu" is the host's memory. */
 gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **moved) {
   gp_device_name name;
-  gp_home *home = NULL;
+  gp_space *space = NULL;
   GP_TRY(gp_device_parse(device, &name));
-  if (name.gpu) GP_TRY(gp_gpus_home(name.spec.ordinal, &home));
-  return gp_tensor_to(tensor, home, moved);
+  if (name.gpu) GP_TRY(gp_gpus_space(name.spec.ordinal, &space));
+  return gp_tensor_to(tensor, space, moved);
 }

@@ -1,4 +1,4 @@
-/* device/gpus.h - the GPUs of this process: the plugin that drives them, and their memory as homes.
+/* device/gpus.h - the GPUs of this process: the plugin that drives them, and their memory as spaces.
  *
  * The plugin is looked for once, when a GPU is first asked for: a file named by GPIPE_CUDA_PLUGIN, else
  * libgpipe_cuda.so beside the program or module, or in ../lib/gpipe from there. A GPU is opened when its
@@ -6,7 +6,7 @@
 #ifndef GP_DEVICE_GPUS_H
 #define GP_DEVICE_GPUS_H
 
-#include "base/home.h"
+#include "base/space.h"
 #include "device/plugin.h"
 #include "gpipe/device.h"
 
@@ -22,10 +22,10 @@ gp_status gp_device_parse(const char *text, gp_device_name *name);
 /* The plugin's functions. Errors: GP_EDEVICE with the reason why there is none. Threads: any. */
 gp_status gp_gpus_api(const gp_gpu_api **api);
 /* The memory of a GPU, opened at the first call. Errors: GP_EDEVICE; GP_ERANGE where there are fewer. */
-gp_status gp_gpus_home(int ordinal, gp_home **home);
+gp_status gp_gpus_space(int ordinal, gp_space **space);
 /* What drives that memory from the script's thread. */
-gp_gpu *gp_home_gpu(gp_home *home);
-/* Memory of the home for one use at a time, kept for the next. */
-gp_status gp_home_scratch(gp_home *home, size_t bytes, void **scratch);
+gp_gpu *gp_space_gpu(gp_space *space);
+/* Memory of the space for one use at a time, kept for the next. */
+gp_status gp_space_scratch(gp_space *space, size_t bytes, void **scratch);
 
 #endif

@@ -15,7 +15,7 @@ gp_status gp_lane_open(const char *name, gp_lane *lane) {
   snprintf(lane->name, sizeof lane->name, "%s", name);
   GP_TRY(gp_device_parse(name, &parsed));
   if (!parsed.gpu) return GP_OK;
-  GP_TRY(gp_gpus_home(parsed.spec.ordinal, &lane->home));
+  GP_TRY(gp_gpus_space(parsed.spec.ordinal, &lane->space));
   GP_TRY(gp_gpus_api(&lane->api));
   return lane->api->open(&parsed.spec, &lane->gpu);
 }
@@ -30,13 +30,13 @@ void gp_lane_close(gp_lane *lane) {
 /* ---- memory -------------------------------------------------------------------------------- */
 
 gp_status gp_lane_alloc(const gp_lane *lane, size_t bytes, void **memory) {
-  return lane->home ? lane->home->alloc(lane->home, bytes, memory) : gp_alloc(bytes, memory);
+  return lane->space ? lane->space->alloc(lane->space, bytes, memory) : gp_alloc(bytes, memory);
 }
 
 void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes) {
   if (!memory) return;
-  if (lane->home)
-    lane->home->free(lane->home, memory, bytes);
+  if (lane->space)
+    lane->space->free(lane->space, memory, bytes);
   else
     gp_free(memory);
 }
@@ -58,7 +58,7 @@ gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes) {
 gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, const void *from,
                        size_t bytes) {
   if (gp_lane_shares(lane, other) || !other->gpu) return gp_lane_copy(lane, to, from, bytes);
-  if (!lane->gpu) return other->home->read(other->home, to, from, bytes);
+  if (!lane->gpu) return other->space->read(other->space, to, from, bytes);
   return lane->api->copy_peer(lane->gpu, GP_STREAM_COMPUTE, to, other->gpu, from, bytes);
 }
 

@@ -14,7 +14,7 @@ typedef struct gp_lane {
   gp_team *team;         /* of a CPU device */
   const gp_gpu_api *api; /* of a GPU; NULL on the CPU */
   gp_gpu *gpu;
-  gp_home *home; /* the memory that it works on; NULL: the host's */
+  gp_space *space; /* the memory that it works on; NULL: the host's */
 } gp_lane;
 
 /* Open a GPU's lane; that of a CPU device needs nothing but its team. Errors: GP_EDEVICE, GP_ERANGE. */
@@ -23,7 +23,9 @@ void gp_lane_close(gp_lane *lane); /* the team too; waits for a GPU's work */
 
 static inline bool gp_lane_is_gpu(const gp_lane *lane) { return lane->gpu != NULL; }
 /* Can b's kernels read what lies in a's memory? Logical devices of one GPU share it, and CPU devices. */
-static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) { return a->home == b->home; }
+static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {
+  return a->space == b->space;
+}
 
 /* Zeroed memory; waits. Threads: the script's. */
 gp_status gp_lane_alloc(const gp_lane *lane, size_t bytes, void **memory);

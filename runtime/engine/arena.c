@@ -74,7 +74,7 @@ static gp_status make_twin(const gp_pipeline *p, gp_arena *a, const gp_lane *fir
 static gp_status new_block(const gp_pipeline *p, const gp_lane *lane, size_t bytes,
                            gp_tensor **block) {
   return gp_pipeline_pins(p, lane) ? gp_block_new_pinned(bytes, block)
-                                   : gp_block_new(lane->home, bytes, block);
+                                   : gp_block_new(lane->space, bytes, block);
 }
 
 /* One block each for values, gradients and buffers. */
@@ -85,7 +85,7 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage, const size_t si
   a->buffer_bytes = sizes[BUFFER];
   GP_TRY(gp_size_add(sizes[TRAINABLE], sizes[FROZEN], &a->value_bytes));
   GP_TRY(new_block(p, lane, a->value_bytes, &a->value_memory));
-  GP_TRY(gp_block_new(lane->home, a->grad_bytes, &a->grad_memory));
+  GP_TRY(gp_block_new(lane->space, a->grad_bytes, &a->grad_memory));
   GP_TRY(new_block(p, lane, a->buffer_bytes, &a->buffer_memory));
   if (a->buffer_bytes) GP_TRY(gp_pipeline_take(p, lane, a->buffer_bytes, (void **)&a->committed));
   a->values[0] = start_of(a->value_memory);

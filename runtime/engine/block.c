@@ -6,9 +6,9 @@
 #include "base/tensor.h"
 #include "device/gpus.h"
 
-gp_status gp_block_new(gp_home *home, size_t bytes, gp_tensor **block) {
+gp_status gp_block_new(gp_space *space, size_t bytes, gp_tensor **block) {
   if (!bytes) return GP_OK;
-  return gp_tensor_new_at(home, GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
+  return gp_tensor_new_at(space, GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
 }
 
 /* The plugin stays for the life of the process. */
@@ -43,7 +43,7 @@ gp_status gp_block_view(gp_tensor *block, size_t offset, const gp_param *param,
   if (block) gp_tensor_retain(block);
   gp_extent memory = {.data = at,
                       .bytes = gp_meta_bytes(meta),
-                      .home = block ? gp_tensor_home(block) : NULL,
+                      .space = block ? gp_tensor_space(block) : NULL,
                       .release = let_go,
                       .context = block};
   gp_status status = gp_tensor_wrap(meta, &memory, tensor);

@@ -6,12 +6,12 @@
 #ifndef GP_ENGINE_BLOCK_H
 #define GP_ENGINE_BLOCK_H
 
-#include "base/home.h"
+#include "base/space.h"
 #include "gpipe/param.h"
 #include "gpipe/tensor.h"
 
-/* Bytes of zeros at home (NULL: on the host), counted like a tensor; NULL for none. Errors: GP_ENOMEM. */
-gp_status gp_block_new(gp_home *home, size_t bytes, gp_tensor **block);
+/* Bytes of zeros in the space (NULL: on the host), counted like a tensor; NULL for none. Errors: GP_ENOMEM. */
+gp_status gp_block_new(gp_space *space, size_t bytes, gp_tensor **block);
 /* The same on the host, where GPUs fetch it without blocking anybody; where there are GPUs. */
 gp_status gp_block_new_pinned(size_t bytes, gp_tensor **block);
 /* A tensor like param at an offset of the block, which it keeps alive. */

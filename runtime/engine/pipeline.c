@@ -113,7 +113,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   return GP_OK;
 }
 
-gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_checkpoint checkpoint,
+gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat checkpoint,
                           size_t *bytes) {
   gp_plan_env env = env_of(p);
   gp_plan *made;

@@ -41,7 +41,7 @@ typedef struct act {
 
 /* A message that a task waits for: round and slot of an edge. */
 typedef struct message {
-  const gp_use *use;
+  const gp_edge_use *use;
   int32_t maker, maker_device; /* its task; -1: not found */
   int64_t micro;
 } message;
@@ -86,14 +86,14 @@ static const gp_slot_state *slot_of(const gp_plan *plan, int32_t edge, int64_t m
 }
 
 /* The value was not published in its round. */
-static bool is_missing(const gp_plan *plan, const gp_use *use, int64_t micro) {
+static bool is_missing(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
   uint32_t round;
   gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
   return use->wait && atomic_load(&state->published) < round + 1;
 }
 
 /* The slot still holds a value that somebody has to read. */
-static bool is_taken(const gp_plan *plan, const gp_use *use, int64_t micro) {
+static bool is_taken(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
   uint32_t round;
   gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
   return use->acquire &&
@@ -108,7 +108,7 @@ static bool publishes(const gp_task *task, int32_t edge) {
 
 /* Streams go on with the tasks that are stored last: any of the same place in a mini-batch tells who
  * makes the message, the one of this very micro-batch also tells when. */
-static message message_of(const gp_plan *plan, const gp_use *use, int64_t micro) {
+static message message_of(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
   message m = {.use = use, .maker = -1, .maker_device = -1, .micro = micro};
   for (int32_t d = 0; d < plan->device_count; d++)
     for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {

@@ -46,7 +46,7 @@ static gp_status wait_for_inputs(gp_worker *worker, const gp_plan *plan, const p
   const gp_task *task = &plan->tasks[at->task];
   gp_status status = GP_OK;
   for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_use *use = &task->uses[u];
+    const gp_edge_use *use = &task->uses[u];
     if (!use->wait && !use->acquire) continue;
     slot s = slot_of(plan, use->edge, at->micro);
     uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
@@ -72,7 +72,7 @@ static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const plac
   const gp_task *task = &plan->tasks[at->task];
   gp_status status = GP_OK, mark = GP_OK;
   for (int32_t u = 0; plan->wiring && u < task->use_count; u++) {
-    const gp_use *use = &task->uses[u];
+    const gp_edge_use *use = &task->uses[u];
     slot s = slot_of(plan, use->edge, at->micro);
     if (use->publish) mark = gp_link_publish(worker, plan, s.edge, s.number);
     if (mark && !status) status = mark;
@@ -87,7 +87,7 @@ static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const plac
 static void publish_outputs(gp_worker *worker, const gp_plan *plan, const place *at) {
   const gp_task *task = &plan->tasks[at->task];
   for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_use *use = &task->uses[u];
+    const gp_edge_use *use = &task->uses[u];
     const gp_edge *edge = gp_plan_edge(plan, use->edge);
     slot s = slot_of(plan, use->edge, at->micro);
     if (use->publish) {

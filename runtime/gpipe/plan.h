@@ -16,7 +16,7 @@ typedef enum gp_plan_kind {
 } gp_plan_kind;
 
 /* The traced model for micro-batches of `rows` rows; there are `micros` of them. */
-typedef struct gp_plan_shape {
+typedef struct gp_traced_shape {
   gp_trace *trace; /* taken */
   int64_t rows;
   int micros;
@@ -24,12 +24,12 @@ typedef struct gp_plan_shape {
   gp_ref loss_sum;        /* scalar; GP_NONE in plans without a loss */
   gp_ref loss_count;      /* integer scalar that depends on the targets alone, or GP_NONE */
   int64_t constant_count; /* of this micro-batch, where loss_count is GP_NONE */
-} gp_plan_shape;
+} gp_traced_shape;
 
 typedef struct gp_plan_spec {
   gp_plan_kind kind;
   const gp_schedule *schedule; /* placement and order */
-  gp_plan_shape shapes[2];     /* larger micro-batches first; the second may have micros = 0 */
+  gp_traced_shape shapes[2];   /* larger micro-batches first; the second may have micros = 0 */
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
 } gp_plan_spec;
 
@@ -42,7 +42,7 @@ void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
 bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
 /* The bytes that the runs of such a plan would take on each device, with this mode: bytes[devices of the
  * pipeline]. Nothing is taken or kept. Ownership and errors: as above. */
-gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_checkpoint checkpoint,
+gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_remat checkpoint,
                           size_t *bytes);
 /* What a device has left for plans; SIZE_MAX where that is not known: on the host. Errors: GP_EDEVICE. */
 gp_status gp_pipeline_free_bytes(const gp_pipeline *pipeline, int device, size_t *bytes);

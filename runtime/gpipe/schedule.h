@@ -122,18 +122,18 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 
 /* ---- lowering ------------------------------------------------------------------------------ */
 
-typedef enum gp_checkpoint {
-  GP_CHECKPOINT_NEVER,
-  GP_CHECKPOINT_ALWAYS,
-  GP_CHECKPOINT_EXCEPT_LAST /* nothing is recomputed where backward directly follows forward */
-} gp_checkpoint;
+typedef enum gp_remat {
+  GP_REMAT_NEVER,
+  GP_REMAT_ALWAYS,
+  GP_REMAT_EXCEPT_LAST /* nothing is recomputed where backward directly follows forward */
+} gp_remat;
 
 /* Where a synchronous schedule updates: not at all (the script does), after a barrier over all
  * devices, or stage by stage as soon as its own gradients are there. */
 typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE } gp_update_mode;
 
 typedef struct gp_lower_options {
-  gp_checkpoint checkpoint;
+  gp_remat checkpoint;
   gp_update_mode update;
 } gp_lower_options;
 

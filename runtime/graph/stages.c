@@ -45,11 +45,11 @@ static gp_status find_live(cutter *c) {
 }
 
 /* Views live where their base does. */
-static void find_homes(cutter *c) {
+static void find_spaces(cutter *c) {
   const gp_graph *graph = c->graph;
   for (gp_ref r = 0; r < graph->value_count; r++) {
     const gp_value *base = &graph->values[graph->values[r].base];
-    c->out->home[r] = base->node < 0 ? -1 : stage_of_node(c, &graph->nodes[base->node]);
+    c->out->space[r] = base->node < 0 ? -1 : stage_of_node(c, &graph->nodes[base->node]);
   }
 }
 
@@ -84,8 +84,8 @@ static void find_invariant(cutter *c) {
   for (int32_t n = 0; n < graph->node_count; n++)
     for (int i = 0; i < graph->nodes[n].n_in; i++) {
       gp_ref base = gp_graph_base(graph, graph->nodes[n].in[i]);
-      int32_t home = c->out->home[base];
-      if (home >= 0 && home != stage_of_node(c, &graph->nodes[n]))
+      int32_t space = c->out->space[base];
+      if (space >= 0 && space != stage_of_node(c, &graph->nodes[n]))
         c->once[graph->values[base].node] = false;
     }
   for (int32_t n = 0; n < graph->node_count; n++) find_invariant_node(c, n);
@@ -101,7 +101,7 @@ static gp_status add_edge(cutter *c, gp_ref value, gp_edge **edge) {
   *edge = &out->edges[out->edge_count++];
   out->edge_of[value] = (int32_t)n;
   (*edge)->value = value;
-  (*edge)->from = out->home[value];
+  (*edge)->from = out->space[value];
   (*edge)->phase = c->graph->nodes[c->graph->values[value].node].phase;
   return GP_OK;
 }
@@ -130,8 +130,8 @@ static gp_status find_edges(cutter *c) {
     if (!c->live[n] || is_view(node)) continue;
     for (int i = 0; i < node->n_in; i++) {
       gp_ref base = gp_graph_base(graph, node->in[i]);
-      int32_t home = c->out->home[base], here = stage_of_node(c, node);
-      if (home >= 0 && home != here) GP_TRY(add_reader(c, base, here));
+      int32_t space = c->out->space[base], here = stage_of_node(c, node);
+      if (space >= 0 && space != here) GP_TRY(add_reader(c, base, here));
     }
   }
   return GP_OK;
@@ -206,7 +206,8 @@ static gp_status find_recomputed(cutter *c) {
     if (node->phase == GP_FORWARD && !c->again[n]) continue;
     for (int i = 0; i < node->n_in; i++) {
       gp_ref in = node->in[i], base = gp_graph_base(graph, in);
-      if (c->out->home[in] != here || c->out->edge_of[base] >= 0 || is_invariant(c, base)) continue;
+      if (c->out->space[in] != here || c->out->edge_of[base] >= 0 || is_invariant(c, base))
+        continue;
       wanted[in] = wanted[base] = true;
     }
   }
@@ -251,7 +252,7 @@ static gp_status cut(cutter *c) {
   GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->again));
   GP_TRY(gp_alloc_array(nodes, sizeof(bool), (void **)&c->once));
   GP_TRY(find_live(c));
-  find_homes(c);
+  find_spaces(c);
   find_invariant(c);
   GP_TRY(find_edges(c));
   GP_TRY(find_input_gradients(c));
@@ -268,7 +269,7 @@ gp_status gp_stages_build(const gp_cut_spec *spec, gp_stages **stages) {
       gp_alloc_array((size_t)spec->stage_count, sizeof(gp_stage_nodes), (void **)&c.out->stages);
   if (!status)
     status =
-        gp_alloc_array((size_t)c.graph->value_count + 1, sizeof(int32_t), (void **)&c.out->home);
+        gp_alloc_array((size_t)c.graph->value_count + 1, sizeof(int32_t), (void **)&c.out->space);
   if (!status)
     status =
         gp_alloc_array((size_t)c.graph->value_count + 1, sizeof(int32_t), (void **)&c.out->edge_of);
@@ -295,7 +296,7 @@ void gp_stages_free(gp_stages *stages) {
   for (int32_t e = 0; e < stages->edge_count; e++) gp_free(stages->edges[e].to);
   gp_free(stages->stages);
   gp_free(stages->edges);
-  gp_free(stages->home);
+  gp_free(stages->space);
   gp_free(stages->edge_of);
   gp_free(stages);
 }

@@ -33,7 +33,7 @@ typedef struct gp_stages {
   gp_edge *edges;
   int32_t edge_count;
   int32_t *edge_of; /* per value: index of its edge, or -1 */
-  int32_t *home;    /* per value: stage that makes its base; -1: an input, parameter or constant */
+  int32_t *space;   /* per value: stage that makes its base; -1: an input, parameter or constant */
 } gp_stages;
 
 /* Cut graph: layer l belongs to stage stage_of[l]. exports: values that must exist after F beside

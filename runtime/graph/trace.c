@@ -175,9 +175,9 @@ static gp_status across_layers(gp_trace *trace, gp_ref in, gp_ref *out) {
     return GP_OK;
   GP_TRY(room_for(&trace->boundary, &trace->boundary_room, in + 1));
   if (trace->boundary[in] == GP_NONE) {
-    gp_builder home = trace->at;
-    home.layer = value->layer;
-    GP_TRY(gp_build(&home, GP_OP_copy, &(gp_attrs){{0}, {0}}, &in, 1, &trace->boundary[in]));
+    gp_builder space = trace->at;
+    space.layer = value->layer;
+    GP_TRY(gp_build(&space, GP_OP_copy, &(gp_attrs){{0}, {0}}, &in, 1, &trace->boundary[in]));
   }
   *out = trace->boundary[in];
   return GP_OK;

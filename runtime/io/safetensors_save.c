@@ -94,7 +94,7 @@ static gp_status write_header(gp_text *header, const gp_archive *archive, const 
 static gp_status write_tensor(gp_writer *writer, gp_tensor *tensor) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   size_t bytes = gp_meta_bytes(meta);
-  if (gp_tensor_is_contiguous(tensor) && !gp_tensor_home(tensor))
+  if (gp_tensor_is_contiguous(tensor) && !gp_tensor_space(tensor))
     return gp_writer_put(writer, gp_tensor_data(tensor), bytes);
   gp_tensor *copy;
   GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &copy));

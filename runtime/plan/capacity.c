@@ -112,7 +112,7 @@ static int32_t slot_at(const clocks *c, const trial *t, const gp_task *task, int
 
 static bool can_run(const clocks *c, const trial *t, const gp_task *task) {
   for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_use *use = &task->uses[u];
+    const gp_edge_use *use = &task->uses[u];
     int32_t round, at = slot_at(c, t, task, use->edge, &round);
     int32_t parties = 1 + gp_plan_edge(c->plan, use->edge)->to_count;
     if (use->wait && t->published[at] <= round) return false;

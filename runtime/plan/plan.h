@@ -85,7 +85,7 @@ typedef struct gp_plan_env {
   const int32_t *stage_of;   /* per layer and one for the loss */
   const size_t *value_bytes; /* per stage: of its parameters, for versions of them */
   int32_t layer_count, stage_count, device_count;
-  gp_checkpoint checkpoint;
+  gp_remat checkpoint;
   gp_update_mode update;
   bool fuse;    /* neighbours in a layer become one op (graph/fuse.c) */
   bool finite;  /* every result is looked at: nothing is overwritten before */
@@ -100,13 +100,13 @@ typedef struct gp_shape_spec {
 } gp_shape_spec;
 
 /* One edge as one task sees it. */
-typedef struct gp_use {
+typedef struct gp_edge_use {
   int32_t edge;
   bool acquire; /* wait until the slot is free, before writing */
   bool publish; /* tell the readers, after writing */
   bool wait;    /* wait until it was published */
   bool release; /* last use by this stage */
-} gp_use;
+} gp_edge_use;
 
 typedef struct gp_task {
   gp_act op;
@@ -119,7 +119,7 @@ typedef struct gp_task {
   bool newest;                 /* it reads the version that its device made last */
   int32_t version;             /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
-  gp_use *uses;
+  gp_edge_use *uses;
   int32_t use_count;
 } gp_task;
 
@@ -255,7 +255,7 @@ static inline int64_t gp_plan_turn(const gp_plan *plan, int32_t edge, int64_t mi
 }
 int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn);
 
-gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,
+gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                          gp_shape_plan *shape);
 void gp_shape_free(gp_shape_plan *shape);
 /* Errors: GP_EINVAL where stages would share a buffer that forward writes (plan/buffers.c). */

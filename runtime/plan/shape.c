@@ -36,7 +36,8 @@ static gp_status check_loss(const gp_shaper *s) {
 }
 
 /* Training plans only; the others end here with the forward pass. */
-static gp_status differentiate(gp_shaper *s, const gp_plan_spec *spec, const gp_plan_shape *from) {
+static gp_status differentiate(gp_shaper *s, const gp_plan_spec *spec,
+                               const gp_traced_shape *from) {
   gp_gradient_root root = {.value = from->loss_sum,
                            .layer = s->env->layer_count,
                            .is_loss = true,
@@ -306,7 +307,7 @@ static gp_status build_programs(gp_shaper *s) {
 
 /* Gradient before fusing and packing: rules see single ops and the weight itself. Packing before the cut:
  * copies are nodes. */
-gp_status gp_shape_build(const gp_shape_spec *spec, const gp_plan_shape *from,
+gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                          gp_shape_plan *shape) {
   gp_shaper s = {.env = spec->env,
                  .schedule = spec->plan->schedule,

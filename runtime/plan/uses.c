@@ -21,9 +21,9 @@ static gp_status find_uses(gp_plan *plan, gp_task *task, bool *touched) {
     for (int k = 0; k < instr->call.n_out; k++) touch(plan, &instr->out[k], touched);
   }
   for (int32_t e = 0; e < plan->edge_count; e++) count += touched[e];
-  GP_TRY(gp_alloc_array((size_t)count + 1, sizeof(gp_use), (void **)&task->uses));
+  GP_TRY(gp_alloc_array((size_t)count + 1, sizeof(gp_edge_use), (void **)&task->uses));
   for (int32_t e = 0; e < plan->edge_count; e++)
-    if (touched[e]) task->uses[task->use_count++] = (gp_use){.edge = e};
+    if (touched[e]) task->uses[task->use_count++] = (gp_edge_use){.edge = e};
   return GP_OK;
 }
 
@@ -38,7 +38,7 @@ static void mark_uses(gp_plan *plan, int32_t holder, bool *seen) {
     for (int32_t k = 0; k < end - begin; k++) {
       gp_task *task = &plan->tasks[pass ? end - 1 - k : begin + k];
       for (int32_t u = 0; task->stage == stage && u < task->use_count; u++) {
-        gp_use *use = &task->uses[u];
+        gp_edge_use *use = &task->uses[u];
         bool *cell = &seen[use->edge * plan->micro_count + task->micro], first = !*cell;
         bool made_here = gp_plan_edge(plan, use->edge)->from == stage;
         *cell = true;

@@ -89,9 +89,9 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
   const gp_action *x = &w->s->actions[a];
   if (w->again[cell(w, x->stage, x->micro)]) return false;
   switch (w->options->checkpoint) {
-  case GP_CHECKPOINT_NEVER: return true;
-  case GP_CHECKPOINT_ALWAYS: return false;
-  case GP_CHECKPOINT_EXCEPT_LAST: break;
+  case GP_REMAT_NEVER: return true;
+  case GP_REMAT_ALWAYS: return false;
+  case GP_REMAT_EXCEPT_LAST: break;
   }
   return backward_follows(w->s, a, end);
 }

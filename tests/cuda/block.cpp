@@ -35,7 +35,7 @@ gp_context *Fibers::idle_stack() {
 gp_context *Fibers::next_stack() {
   if (ready.count > 0) return ready.pop()->on;
   gp_context *stack = fresh < count ? idle_stack() : NULL;
-  return stack ? stack : &home;
+  return stack ? stack : &space;
 }
 
 /* What every stack does: run threads that have not begun, then let others go on. */
@@ -48,7 +48,7 @@ void Fibers::work() {
       end(thread);
     }
     idle.push_back(self);
-    go(ready.count > 0 ? ready.pop()->on : &home);
+    go(ready.count > 0 ? ready.pop()->on : &space);
   }
 }
 
@@ -57,10 +57,10 @@ Fibers::~Fibers() {
   over = true;
   for (gp_context *stack : idle) {
     running = stack;
-    gp_context_switch(&home, stack);
+    gp_context_switch(&space, stack);
   }
   for (auto &stack : stacks) gp_context_free(stack.get());
-  gp_context_free(&home);
+  gp_context_free(&space);
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
@@ -103,6 +103,6 @@ void Fibers::wake(Thread *thread) {
 /* The launch fails; the thread never goes on. */
 void Fibers::fail() {
   failed = true;
-  go(&home);
+  go(&space);
   abort(); /* nobody comes back to a block that was given up */
 }

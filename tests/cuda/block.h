@@ -47,7 +47,7 @@ struct Queue {
 
 /* All that one thread of the host needs to run blocks. */
 struct Fibers {
-  gp_context home; /* the stack of whoever launches */
+  gp_context space; /* the stack of whoever launches */
   std::vector<std::unique_ptr<gp_context>> stacks;
   std::vector<gp_context *> idle;
   gp_context *running;
@@ -63,7 +63,7 @@ struct Fibers {
   Queue ready;
   Thread *current;
 
-  Fibers() : running(&home), over(false) { gp_context_here(&home); }
+  Fibers() : running(&space), over(false) { gp_context_here(&space); }
   ~Fibers();
 
   cudaError_t run_grid(const gp_host_kernel &of, const gp_host_geometry &geometry);

@@ -13,12 +13,12 @@ static gp_gpu *gpu;
 
 /* Once; false where it fails, which is a failed check. */
 static inline bool open_gpu(void) {
-  gp_home *home = NULL;
+  gp_space *space = NULL;
   if (api) return true;
   CHECK_STATUS(gp_gpus_api(&api), GP_OK);
-  if (api) CHECK_STATUS(gp_gpus_home(0, &home), GP_OK);
-  if (home) gpu = gp_home_gpu(home);
-  return home != NULL;
+  if (api) CHECK_STATUS(gp_gpus_space(0, &space), GP_OK);
+  if (space) gpu = gp_space_gpu(space);
+  return space != NULL;
 }
 
 /* ---- bytes --------------------------------------------------------------------------------- */

@@ -116,7 +116,7 @@ gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *ou
 /* Piece by piece through the host: the same bits, and no need for as much memory here. */
 static gp_status fill_elsewhere(const gp_draw *draw, gp_tensor *tensor) {
   enum { PIECE = 1 << 20 };
-  gp_home *home = gp_tensor_home(tensor);
+  gp_space *space = gp_tensor_space(tensor);
   size_t size = gp_dtype_size(draw->dtype);
   int64_t n = gp_tensor_numel(tensor), room = n < PIECE ? n : PIECE;
   void *piece;
@@ -126,7 +126,7 @@ static gp_status fill_elsewhere(const gp_draw *draw, gp_tensor *tensor) {
     int64_t count = n - first < PIECE ? n - first : PIECE;
     status = gp_random_draw(draw, first, count, piece);
     char *to = (char *)gp_tensor_data(tensor) + (size_t)first * size;
-    if (!status) status = home->write(home, to, piece, (size_t)count * size);
+    if (!status) status = space->write(space, to, piece, (size_t)count * size);
   }
   gp_free(piece);
   return status;
@@ -137,7 +137,7 @@ gp_status gp_tensor_fill(gp_tensor *tensor, const gp_init *init, uint64_t seed, 
   if (!gp_meta_is_contiguous(meta))
     return gp_fail(GP_EINVAL, "fill: the tensor is strided, expected a contiguous one");
   gp_draw draw = {.dtype = meta->dtype, .init = *init, .seed = seed, .stream = stream};
-  if (gp_tensor_home(tensor)) return fill_elsewhere(&draw, tensor);
+  if (gp_tensor_space(tensor)) return fill_elsewhere(&draw, tensor);
   return gp_random_draw(&draw, 0, gp_tensor_numel(tensor), gp_tensor_data(tensor));
 }
 

@@ -22,7 +22,7 @@ typedef struct group {
 
 /* What one GPU has of a group. */
 typedef struct share {
-  gp_home *home;
+  gp_space *space;
   gp_gpu_run runs[GROUP];
   int members[GROUP], count;
 } share;
@@ -30,20 +30,20 @@ typedef struct share {
 typedef gp_status (*group_step)(group *g, double *value);
 
 /* NULL for the host, and where there is no gradient. */
-static gp_home *home_of(const group *g, int i) {
-  return g->grads[i] ? gp_tensor_home(g->grads[i]) : NULL;
+static gp_space *space_of(const group *g, int i) {
+  return g->grads[i] ? gp_tensor_space(g->grads[i]) : NULL;
 }
 
 /* The share of the GPU that has gradient `first`; empty where one before it has been there too, and for the
  * host's. */
 static void find_share(const group *g, int first, share *s) {
   s->count = 0;
-  s->home = home_of(g, first);
-  if (!s->home) return;
+  s->space = space_of(g, first);
+  if (!s->space) return;
   for (int i = 0; i < first; i++)
-    if (home_of(g, i) == s->home) return;
+    if (space_of(g, i) == s->space) return;
   for (int i = first; i < g->count; i++) {
-    if (home_of(g, i) != s->home) continue;
+    if (space_of(g, i) != s->space) continue;
     gp_tensor *grad = g->grads[i];
     s->runs[s->count] =
         (gp_gpu_run){gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad)};
@@ -58,10 +58,10 @@ static gp_status sum_share(const share *s, double *sums) {
   double fetched[GROUP];
   size_t bytes = (size_t)s->count * sizeof(double);
   GP_TRY(gp_gpus_api(&api));
-  GP_TRY(gp_home_scratch(s->home, GP_GPU_SUM_SCRATCH + sizeof fetched, (void **)&scratch));
+  GP_TRY(gp_space_scratch(s->space, GP_GPU_SUM_SCRATCH + sizeof fetched, (void **)&scratch));
   void *there = scratch + GP_GPU_SUM_SCRATCH;
-  GP_TRY(api->sum_squares(gp_home_gpu(s->home), s->runs, s->count, there, scratch));
-  GP_TRY(s->home->read(s->home, fetched, there, bytes));
+  GP_TRY(api->sum_squares(gp_space_gpu(s->space), s->runs, s->count, there, scratch));
+  GP_TRY(s->space->read(s->space, fetched, there, bytes));
   for (int i = 0; i < s->count; i++) sums[s->members[i]] = fetched[i];
   return GP_OK;
 }
@@ -70,7 +70,7 @@ static gp_status sum_group(group *g, double *sum) {
   share s;
   for (int i = 0; i < g->count; i++) {
     const gp_tensor *grad = g->grads[i];
-    if (grad && !home_of(g, i))
+    if (grad && !space_of(g, i))
       g->sums[i] = gp_optim_sum_squares(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad),
                                         gp_tensor_data(grad));
     find_share(g, i, &s);
@@ -84,15 +84,15 @@ static gp_status sum_group(group *g, double *sum) {
 static gp_status scale_share(const share *s, double factor) {
   const gp_gpu_api *api;
   GP_TRY(gp_gpus_api(&api));
-  GP_TRY(api->scale(gp_home_gpu(s->home), s->runs, s->count, factor));
-  return api->sync(gp_home_gpu(s->home), GP_STREAM_COMPUTE);
+  GP_TRY(api->scale(gp_space_gpu(s->space), s->runs, s->count, factor));
+  return api->sync(gp_space_gpu(s->space), GP_STREAM_COMPUTE);
 }
 
 static gp_status scale_group(group *g, double *factor) {
   share s;
   for (int i = 0; i < g->count; i++) {
     gp_tensor *grad = g->grads[i];
-    if (grad && !home_of(g, i))
+    if (grad && !space_of(g, i))
       gp_optim_scale(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad),
                      *factor);
     find_share(g, i, &s);

@@ -14,25 +14,25 @@
 /* ---- where values lie ------------------------------------------------------------------------ */
 
 /* NULL where the value was never drawn: such a parameter has no moments to place. */
-static const void *value_at(const gp_param *param, gp_home **home) {
+static const void *value_at(const gp_param *param, gp_space **space) {
   gp_tensor *value = NULL;
-  *home = NULL;
+  *space = NULL;
   if (gp_param_value((gp_param *)param, &value)) return NULL;
   const void *data = gp_tensor_data(value);
-  *home = gp_tensor_home(value);
+  *space = gp_tensor_space(value);
   gp_tensor_free(value);
   return data;
 }
 
 const void *gp_optimizer_value(const gp_param *param) {
-  gp_home *home;
-  return value_at(param, &home);
+  gp_space *space;
+  return value_at(param, &space);
 }
 
-static gp_home *home_of(const gp_param *param) {
-  gp_home *home;
-  value_at(param, &home);
-  return home;
+static gp_space *space_of(const gp_param *param) {
+  gp_space *space;
+  value_at(param, &space);
+  return space;
 }
 
 /* The order of the arenas, so that neighbours can be merged into one pass. */
@@ -45,12 +45,12 @@ static int by_address(const void *a, const void *b) {
 /* ---- blocks ------------------------------------------------------------------------------------ */
 
 /* The block of a memory; made when missing. */
-static gp_status find_block(gp_optimizer *o, gp_home *home, int32_t *found) {
+static gp_status find_block(gp_optimizer *o, gp_space *space, int32_t *found) {
   size_t n = (size_t)o->block_count;
   for (*found = 0; *found < o->block_count; ++*found)
-    if (o->blocks[*found].home == home) return GP_OK;
+    if (o->blocks[*found].space == space) return GP_OK;
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_moment_block), (void **)&o->blocks));
-  o->blocks[o->block_count++].home = home;
+  o->blocks[o->block_count++].space = space;
   return GP_OK;
 }
 
@@ -61,7 +61,7 @@ static gp_status lay_out(gp_optimizer *o) {
     gp_optimizer_member *m = &o->members[i];
     size_t bytes;
     GP_TRY(gp_size_align(gp_meta_bytes(gp_param_meta(m->param)), GP_MOMENT_ALIGNMENT, &bytes));
-    GP_TRY(find_block(o, home_of(m->param), &m->block));
+    GP_TRY(find_block(o, space_of(m->param), &m->block));
     m->offset = o->blocks[m->block].bytes;
     GP_TRY(gp_size_add(m->offset, bytes, &o->blocks[m->block].bytes));
   }
@@ -72,7 +72,7 @@ gp_status gp_moments_make(gp_optimizer *o) {
   GP_TRY(lay_out(o));
   for (int32_t b = 0; b < o->block_count; b++)
     for (int k = 0; k < gp_optim_moments(o->kind); k++)
-      GP_TRY(gp_block_new(o->blocks[b].home, o->blocks[b].bytes, &o->blocks[b].moments[k]));
+      GP_TRY(gp_block_new(o->blocks[b].space, o->blocks[b].bytes, &o->blocks[b].moments[k]));
   return GP_OK;
 }
 
@@ -109,9 +109,9 @@ void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp
 /* ---- moments follow the values ----------------------------------------------------------------- */
 
 /* Asked before every step: values move when a pipeline is made or closed. */
-static bool are_at_home(const gp_optimizer *o) {
+static bool are_in_space(const gp_optimizer *o) {
   for (int32_t i = 0; i < o->member_count; i++)
-    if (o->blocks[o->members[i].block].home != home_of(o->members[i].param)) return false;
+    if (o->blocks[o->members[i].block].space != space_of(o->members[i].param)) return false;
   return true;
 }
 
@@ -132,7 +132,7 @@ static gp_status bring_moments(const gp_optimizer *old, const gp_optimizer *o) {
 
 gp_status gp_moments_follow(gp_optimizer *o) {
   gp_optimizer old = *o;
-  if (are_at_home(o)) return GP_OK;
+  if (are_in_space(o)) return GP_OK;
   size_t bytes = (size_t)o->member_count * sizeof(gp_optimizer_member);
   GP_TRY(gp_alloc(bytes + 1, (void **)&old.members));
   memcpy(old.members, o->members, bytes);

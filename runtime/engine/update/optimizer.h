@@ -5,7 +5,7 @@
 #ifndef GP_ENGINE_OPTIMIZER_H
 #define GP_ENGINE_OPTIMIZER_H
 
-#include "base/home.h"
+#include "base/space.h"
 #include "optim/optim.h"
 
 typedef struct gp_optimizer_member {
@@ -16,7 +16,7 @@ typedef struct gp_optimizer_member {
 
 /* Moments of the members whose values lie in the same memory. */
 typedef struct gp_moment_block {
-  gp_home *home; /* NULL: the host's */
+  gp_space *space; /* NULL: the host's */
   size_t bytes;
   gp_tensor *moments[2]; /* laid out like the members; NULL where the kind has none */
 } gp_moment_block;

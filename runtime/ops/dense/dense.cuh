@@ -14,14 +14,14 @@ static inline void *address_of(const gp_arg *arg, int64_t index) {
 }
 
 /* The steps of prepare and run are the same, but for the last one. */
-typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gemm *gemm);
+typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
 /* ---- products of a linear layer ------------------------------------------------------------- */
 
 /* x [.., K], w [N, K] (i[0] = 1: [K, N]), b [N] -> y [.., N]. */
-static inline gp_gemm gp_linear_product(const gp_call *call) {
+static inline gp_gpu_gemm gp_linear_product(const gp_call *call) {
   const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
-  gp_gemm g = {};
+  gp_gpu_gemm g = {};
   g.type = x->meta->dtype, g.d_type = y->meta->dtype;
   g.transpose_b = call->attr->i[0] == 0;
   g.m = gp_rows_of(x->meta), g.n = gp_width_of(y->meta), g.k = gp_width_of(x->meta);
@@ -33,9 +33,9 @@ static inline gp_gemm gp_linear_product(const gp_call *call) {
 }
 
 /* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
-static inline gp_gemm gp_linear_dx_product(const gp_call *call) {
+static inline gp_gpu_gemm gp_linear_dx_product(const gp_call *call) {
   const gp_arg *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
-  gp_gemm g = {};
+  gp_gpu_gemm g = {};
   g.type = dy->meta->dtype, g.d_type = dx->meta->dtype;
   g.m = gp_rows_of(dy->meta), g.n = gp_width_of(w->meta), g.k = gp_width_of(dy->meta);
   g.lda = g.k, g.ldb = g.n, g.ldd = g.n;
@@ -44,9 +44,9 @@ static inline gp_gemm gp_linear_dx_product(const gp_call *call) {
 }
 
 /* dy [.., N], x [.., K] -> dw [N, K] = dy^T x, all rows in one product; f32 for halves. */
-static inline gp_gemm gp_linear_dw_product(const gp_call *call) {
+static inline gp_gpu_gemm gp_linear_dw_product(const gp_call *call) {
   const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
-  gp_gemm g = {};
+  gp_gpu_gemm g = {};
   g.type = dy->meta->dtype, g.d_type = dw->meta->dtype;
   g.transpose_a = true;
   g.m = gp_width_of(dy->meta), g.n = gp_width_of(x->meta), g.k = gp_rows_of(dy->meta);

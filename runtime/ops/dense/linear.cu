@@ -17,13 +17,13 @@ static __global__ void fill_rows(W *y, const W *bias, int64_t n, int64_t count) 
     y[i] = bias[i % n];
 }
 
-template <typename W> static gp_status fill_words(gp_gpu *gpu, const gp_gemm *g) {
+template <typename W> static gp_status fill_words(gp_gpu *gpu, const gp_gpu_gemm *g) {
   const int64_t count = g->m * g->n;
   return GP_LAUNCH(gpu, fill_rows<W>, gp_blocks(count, FILL_BLOCK), FILL_BLOCK, 0, (W *)g->d,
                    (const W *)g->bias, g->n, count);
 }
 
-static gp_status fill(gp_gpu *gpu, const gp_gemm *g) {
+static gp_status fill(gp_gpu *gpu, const gp_gpu_gemm *g) {
   if (g->m == 0 || g->n == 0) return GP_OK;
   switch (gp_item_of(g->d_type)) {
   case 8: return fill_words<uint64_t>(gpu, g);
@@ -34,19 +34,19 @@ static gp_status fill(gp_gpu *gpu, const gp_gemm *g) {
 
 /* ---- linear -------------------------------------------------------------------------------- */
 
-static bool needs_filling(const gp_gemm *g) {
+static bool needs_filling(const gp_gpu_gemm *g) {
   return g->biased && (g->k == 0 || g->type == GP_F64);
 }
 
 /* The other way: to be added to rows that hold the bias already. */
-static gp_gemm without_bias(const gp_gemm *g) {
-  gp_gemm plain = *g;
+static gp_gpu_gemm without_bias(const gp_gpu_gemm *g) {
+  gp_gpu_gemm plain = *g;
   plain.biased = false, plain.accumulate = true;
   return plain;
 }
 
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = gp_linear_product(call), plain = without_bias(&g);
+  const gp_gpu_gemm g = gp_linear_product(call), plain = without_bias(&g);
   *scratch = 0;
   if (!g.biased) return gp_gemm_prepare(gpu, &g);
   const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
@@ -54,7 +54,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = gp_linear_product(&call->op), plain = without_bias(&g);
+  const gp_gpu_gemm g = gp_linear_product(&call->op), plain = without_bias(&g);
   if (!g.biased) return gp_gemm_run(gpu, &g);
   const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
   if (status != GP_EUNSUPPORTED) return status;
@@ -67,13 +67,13 @@ const gp_gpu_kernel gp_gpu_linear = {run, prepare};
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
 static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = gp_linear_dx_product(call);
+  const gp_gpu_gemm g = gp_linear_dx_product(call);
   *scratch = 0;
   return gp_gemm_prepare(gpu, &g);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = gp_linear_dx_product(&call->op);
+  const gp_gpu_gemm g = gp_linear_dx_product(&call->op);
   return gp_gemm_run(gpu, &g);
 }
 
@@ -82,13 +82,13 @@ const gp_gpu_kernel gp_gpu_linear_dx = {run_dx, prepare_dx};
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
 static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = gp_linear_dw_product(call);
+  const gp_gpu_gemm g = gp_linear_dw_product(call);
   *scratch = 0;
   return gp_gemm_prepare(gpu, &g);
 }
 
 static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = gp_linear_dw_product(&call->op);
+  const gp_gpu_gemm g = gp_linear_dw_product(&call->op);
   return gp_gemm_run(gpu, &g);
 }
 

@@ -21,18 +21,20 @@ static gp_gpu_call sum_of(const gp_call *call) {
   return sum;
 }
 
-static gp_gemm with_addend(const gp_call *call) {
+static gp_gpu_gemm with_addend(const gp_call *call) {
   const gp_gpu_call product = product_of(call);
-  gp_gemm g = gp_linear_product(&product.op);
+  gp_gpu_gemm g = gp_linear_product(&product.op);
   g.accumulate = true;
   g.c = call->in[2].data;
   return g;
 }
 
-static bool is_two_ops(const gp_gemm *g) { return g->k == 0 || (g->biased && g->type == GP_F64); }
+static bool is_two_ops(const gp_gpu_gemm *g) {
+  return g->k == 0 || (g->biased && g->type == GP_F64);
+}
 
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = with_addend(call);
+  const gp_gpu_gemm g = with_addend(call);
   const gp_gpu_call product = product_of(call);
   const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
   *scratch = 0;
@@ -40,7 +42,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = with_addend(&call->op);
+  const gp_gpu_gemm g = with_addend(&call->op);
   const gp_gpu_call product = product_of(&call->op), sum = sum_of(&call->op);
   const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
   if (status != GP_EUNSUPPORTED) return status;

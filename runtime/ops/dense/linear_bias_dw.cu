@@ -7,8 +7,8 @@
 #include "ops/dense/dense.cuh"
 
 /* dy [.., N], x [.., K] -> dw [N, K], db [N]; sums: where those of the rows go. */
-static gp_gemm with_sums(const gp_call *call, void *sums) {
-  gp_gemm g = gp_linear_dw_product(call);
+static gp_gpu_gemm with_sums(const gp_call *call, void *sums) {
+  gp_gpu_gemm g = gp_linear_dw_product(call);
   g.epilogue = GP_GEMM_ROW_SUMS;
   g.aux = sums;
   return g;
@@ -22,14 +22,14 @@ static gp_gpu_call bias_of(const gp_gpu_call *call) {
 }
 
 /* Also where the weight is empty: the bias is not. */
-static bool is_two_ops(const gp_gemm *g) { return g->n == 0; }
+static bool is_two_ops(const gp_gpu_gemm *g) { return g->n == 0; }
 
 /* Scratch for either way: which one is taken depends on addresses too, which prepare does not know. */
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   gp_gpu_call whole = {};
   whole.op = *call;
   const gp_gpu_call bias = bias_of(&whole);
-  const gp_gemm g = with_sums(call, NULL), plain = gp_linear_dw_product(call);
+  const gp_gpu_gemm g = with_sums(call, NULL), plain = gp_linear_dw_product(call);
   const size_t sums = (size_t)g.m * gp_item_of(g.d_type);
   const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
   GP_GPU_TRY(gp_gpu_sum_rows_dw.prepare(gpu, &bias.op, scratch));
@@ -40,8 +40,8 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *db = &call->op.out[1];
   const bool added = call->op.accumulate;
-  const gp_gemm g = with_sums(&call->op, added ? call->scratch : db->data);
-  const gp_gemm plain = gp_linear_dw_product(&call->op);
+  const gp_gpu_gemm g = with_sums(&call->op, added ? call->scratch : db->data);
+  const gp_gpu_gemm plain = gp_linear_dw_product(&call->op);
   const gp_gpu_call bias = bias_of(call);
   const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
   if (status == GP_OK && added && g.m > 0)

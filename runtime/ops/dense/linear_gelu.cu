@@ -9,8 +9,8 @@ static const gp_attrs tanh_form = {{1}, {0}};
 /* ---- forward ------------------------------------------------------------------------------- */
 
 /* x, w, b as of linear -> y, h; without h where nobody reads it. */
-static gp_gemm with_gelu(const gp_call *call) {
-  gp_gemm g = gp_linear_product(call);
+static gp_gpu_gemm with_gelu(const gp_call *call) {
+  gp_gpu_gemm g = gp_linear_product(call);
   g.epilogue = GP_GEMM_GELU;
   g.keeps = call->n_out == 2;
   g.aux = g.keeps ? call->out[1].data : NULL;
@@ -34,7 +34,7 @@ static gp_gpu_call gelu_of(const gp_call *call) {
 }
 
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = with_gelu(call);
+  const gp_gpu_gemm g = with_gelu(call);
   const gp_gpu_call product = product_of(call);
   const gp_status status = gp_gemm_prepare(gpu, &g);
   *scratch = 0;
@@ -42,7 +42,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = with_gelu(&call->op);
+  const gp_gpu_gemm g = with_gelu(&call->op);
   const gp_gpu_call product = product_of(&call->op), gelu = gelu_of(&call->op);
   const gp_status status = gp_gemm_run(gpu, &g);
   if (status != GP_EUNSUPPORTED) return status;
@@ -55,8 +55,8 @@ const gp_gpu_kernel gp_gpu_linear_gelu = {run, prepare};
 /* ---- gradient of the input ------------------------------------------------------------------ */
 
 /* dy, w, h -> dh. */
-static gp_gemm with_slope(const gp_call *call) {
-  gp_gemm g = gp_linear_dx_product(call);
+static gp_gpu_gemm with_slope(const gp_call *call) {
+  gp_gpu_gemm g = gp_linear_dx_product(call);
   g.epilogue = GP_GEMM_GELU_DX;
   g.aux = call->in[2].data;
   return g;
@@ -71,14 +71,14 @@ static gp_gpu_call slope_of(const gp_call *call) {
 }
 
 static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
-  const gp_gemm g = with_slope(call), plain = gp_linear_dx_product(call);
+  const gp_gpu_gemm g = with_slope(call), plain = gp_linear_dx_product(call);
   const gp_status status = gp_gemm_prepare(gpu, &g);
   *scratch = 0;
   return status == GP_EUNSUPPORTED ? gp_gemm_prepare(gpu, &plain) : status;
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
-  const gp_gemm g = with_slope(&call->op), plain = gp_linear_dx_product(&call->op);
+  const gp_gpu_gemm g = with_slope(&call->op), plain = gp_linear_dx_product(&call->op);
   const gp_gpu_call slope = slope_of(&call->op);
   const gp_status status = gp_gemm_run(gpu, &g);
   if (status != GP_EUNSUPPORTED) return status;

@@ -12,7 +12,7 @@ typedef struct lead {
 } lead;
 
 typedef struct stack {
-  gp_gemm gemm; /* of one matrix */
+  gp_gpu_gemm gemm; /* of one matrix */
   int rank;
   lead dim[GP_MAX_RANK];
   int64_t a, b, out; /* elements of a matrix */
@@ -70,9 +70,9 @@ static void take_longest(stack *s) {
   s->dim[longest] = s->dim[--s->rank];
 }
 
-static gp_gemm describe_matrix(const gp_call *call) {
+static gp_gpu_gemm describe_matrix(const gp_call *call) {
   const gp_meta *a = call->in[0].meta, *b = call->in[1].meta, *out = call->out[0].meta;
-  gp_gemm g = {};
+  gp_gpu_gemm g = {};
   g.type = a->dtype, g.d_type = out->dtype;
   g.transpose_a = call->attr->i[0] != 0, g.transpose_b = call->attr->i[1] != 0;
   g.m = before_last(out), g.n = gp_width_of(out);
@@ -104,8 +104,8 @@ static bool is_empty(const stack *s) {
 }
 
 /* The product at a place of the loop over the remaining dimensions. */
-static gp_gemm product_at(const stack *s, const gp_call *call, int64_t place) {
-  gp_gemm g = s->gemm;
+static gp_gpu_gemm product_at(const stack *s, const gp_call *call, int64_t place) {
+  gp_gpu_gemm g = s->gemm;
   int64_t a = 0, b = 0, out = 0;
   for (int d = 0; d < s->rank; d++) {
     const int64_t at = place % s->dim[d].size;
@@ -124,7 +124,7 @@ static gp_status each_product(gp_gpu *gpu, const gp_call *call, gp_gemm_step ste
   if (is_empty(&s)) return GP_OK;
   for (int d = 0; d < s.rank; d++) places *= s.dim[d].size;
   for (int64_t place = 0; place < places; place++) {
-    const gp_gemm g = product_at(&s, call, place);
+    const gp_gpu_gemm g = product_at(&s, call, place);
     GP_GPU_TRY(step(gpu, &g));
   }
   return GP_OK;

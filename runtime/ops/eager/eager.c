@@ -29,7 +29,7 @@ static void release(gp_application *a) {
 static gp_status copy_contiguous(const gp_tensor *from, gp_tensor **to) {
   const gp_meta *meta = gp_tensor_meta(from);
   gp_tensor *copy;
-  GP_TRY(gp_tensor_new_at(gp_tensor_home(from), meta->dtype, &meta->shape, &copy));
+  GP_TRY(gp_tensor_new_at(gp_tensor_space(from), meta->dtype, &meta->shape, &copy));
   gp_status status = gp_tensor_copy(copy, from);
   if (status) return gp_tensor_free(copy), status;
   *to = copy;
@@ -42,14 +42,15 @@ static bool reads_what_it_writes(const gp_application *a, const gp_tensor *const
 }
 
 /* The GPU that one of them lies on; all do, but for scalars, which are taken there. */
-static gp_status find_home(gp_application *a, gp_tensor *const *inputs, int n) {
+static gp_status find_space(gp_application *a, gp_tensor *const *inputs, int n) {
   for (int i = 0; i < n; i++)
-    if (gp_tensor_home(inputs[i])) a->home = gp_tensor_home(inputs[i]);
+    if (gp_tensor_space(inputs[i])) a->space = gp_tensor_space(inputs[i]);
   for (int i = 0; i < n; i++) {
-    gp_home *home = gp_tensor_home(inputs[i]);
-    if (home == a->home || (!home && gp_tensor_meta(inputs[i])->shape.rank == 0)) continue;
+    gp_space *space = gp_tensor_space(inputs[i]);
+    if (space == a->space || (!space && gp_tensor_meta(inputs[i])->shape.rank == 0)) continue;
     return gp_fail(GP_EDEVICE, "%s: inputs are on %s and on %s; move one with :to(\"%s\")",
-                   a->def->name, gp_home_name(home), gp_home_name(a->home), gp_home_name(a->home));
+                   a->def->name, gp_space_name(space), gp_space_name(a->space),
+                   gp_space_name(a->space));
   }
   return GP_OK;
 }
@@ -58,12 +59,12 @@ static gp_status take_inputs(gp_application *a, gp_tensor *const *inputs, int n)
   if (n > GP_MAX_INPUTS)
     return gp_fail(GP_EINVAL, "%s: got %d inputs, at most %d are possible", a->def->name, n,
                    GP_MAX_INPUTS);
-  GP_TRY(find_home(a, inputs, n));
+  GP_TRY(find_space(a, inputs, n));
   for (int i = 0; i < n; i++) {
     bool copy = gp_op_needs_copy(a->op, a->sig.attr, i, gp_tensor_meta(inputs[i])) ||
                 reads_what_it_writes(a, (const gp_tensor *const *)inputs, i);
     if (copy) GP_TRY(copy_contiguous(inputs[i], &a->in[i]));
-    if (!copy) GP_TRY(gp_tensor_to(inputs[i], a->home, &a->in[i]));
+    if (!copy) GP_TRY(gp_tensor_to(inputs[i], a->space, &a->in[i]));
     a->sig.in[i] = gp_tensor_meta(a->in[i]);
   }
   a->sig.n_in = n;
@@ -77,7 +78,7 @@ static gp_status make_outputs(gp_application *a) {
   if (a->def->flags & GP_OP_EFFECT) a->out[made++] = gp_tensor_retain(a->in[0]);
   for (; made < a->sig.n_out; made++) {
     const gp_meta *meta = &a->sig.out[made];
-    GP_TRY(gp_tensor_new_at(a->home, meta->dtype, &meta->shape, &a->out[made]));
+    GP_TRY(gp_tensor_new_at(a->space, meta->dtype, &meta->shape, &a->out[made]));
   }
   return GP_OK;
 }
@@ -121,7 +122,7 @@ gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step) 
 static gp_status run_kernel(const gp_application *a) {
   const gp_step_block step = {
       .seed = random_state.seed, .step = random_state.clock, .inverse_count = 1, .scale = 1};
-  gp_status status = a->home               ? gp_eager_run_gpu(a, &step)
+  gp_status status = a->space              ? gp_eager_run_gpu(a, &step)
                      : gp_eager_is_half(a) ? gp_eager_run_half(a, &step)
                                            : gp_eager_run_host(a, &step);
   if (a->def->flags & GP_OP_RANDOM) random_state.clock++;

@@ -2,7 +2,7 @@
 #ifndef GP_OPS_EAGER_H
 #define GP_OPS_EAGER_H
 
-#include "base/home.h"
+#include "base/space.h"
 #include "ops/op.h"
 
 typedef struct gp_application {
@@ -10,7 +10,7 @@ typedef struct gp_application {
   const gp_op_def *def;
   gp_tensor *in[GP_MAX_INPUTS], *out[GP_MAX_OUTPUTS]; /* owned references */
   gp_sig sig;
-  gp_home *home; /* where all of them lie; NULL: on the host */
+  gp_space *space; /* where all of them lie; NULL: on the host */
 } gp_application;
 
 /* The kernel's view: raw addresses and metas, borrowed from the tensors. */
@@ -20,7 +20,7 @@ gp_status gp_eager_run_host(const gp_application *a, const gp_step_block *step);
 /* Is it one of halves that the CPU has no kernel for? Run it in f32, then. */
 bool gp_eager_is_half(const gp_application *a);
 gp_status gp_eager_run_half(const gp_application *a, const gp_step_block *step);
-/* Run it on the GPU of its home and wait. */
+/* Run it on the GPU of its space and wait. */
 gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step);
 
 #endif

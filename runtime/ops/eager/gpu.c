@@ -19,15 +19,15 @@ _Static_assert(sizeof(bench) <= SCRATCH_AT, "the bench lies in front of the scra
 /* Run and look for what the kernel found. */
 static gp_status run(const gp_application *a, const gp_step_block *step, char *memory) {
   const gp_gpu_api *api;
-  gp_gpu *gpu = gp_home_gpu(a->home);
+  gp_gpu *gpu = gp_space_gpu(a->space);
   bench here = {.step = *step, .fault = {.key = GP_GPU_NO_FAULT}};
   GP_TRY(gp_gpus_api(&api));
-  GP_TRY(a->home->write(a->home, memory, &here, sizeof here));
+  GP_TRY(a->space->write(a->space, memory, &here, sizeof here));
   gp_gpu_call call = {.op = gp_application_call(a, &((bench *)memory)->step),
                       .scratch = memory + SCRATCH_AT,
                       .fault = &((bench *)memory)->fault};
   GP_TRY(api->run(gpu, a->op, &call));
-  GP_TRY(a->home->read(a->home, &here, memory, sizeof here));
+  GP_TRY(a->space->read(a->space, &here, memory, sizeof here));
   if (here.fault.key == GP_GPU_NO_FAULT) return GP_OK;
   call.op.step = step;
   return gp_id_fault(a->op, &call.op, (int64_t)(here.fault.key & UINT32_MAX), here.fault.value);
@@ -39,7 +39,7 @@ gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step) {
   void *memory;
   gp_call call = gp_application_call(a, step);
   GP_TRY(gp_gpus_api(&api));
-  GP_TRY(api->prepare(gp_home_gpu(a->home), a->op, &call, &scratch));
-  GP_TRY(gp_home_scratch(a->home, SCRATCH_AT + scratch, &memory));
+  GP_TRY(api->prepare(gp_space_gpu(a->space), a->op, &call, &scratch));
+  GP_TRY(gp_space_scratch(a->space, SCRATCH_AT + scratch, &memory));
   return run(a, step, memory);
 }

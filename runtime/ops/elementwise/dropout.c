@@ -22,7 +22,7 @@ static rule make_rule(double p) {
 }
 
 /* The words of n <= WORDS elements from position i of the run on. */
-static void draw(const gp_run *run, int64_t i, int64_t n, uint32_t *words) {
+static void draw(const gp_row_run *run, int64_t i, int64_t n, uint32_t *words) {
   const gp_step_block *step = run->call->step;
   const gp_meta *meta = run->call->out[0].meta;
   const int64_t leading = meta->shape.rank > 0 ? meta->shape.dim[0] : 1;
@@ -33,7 +33,7 @@ static void draw(const gp_run *run, int64_t i, int64_t n, uint32_t *words) {
 
 /* y = word >= threshold ? x * scale : 0. */
 #define DROP(name, T)                                                                              \
-  static void name(const gp_run *run) {                                                            \
+  static void name(const gp_row_run *run) {                                                        \
     const rule r = make_rule(run->call->attr->f[0]);                                               \
     const T scale = (T)r.scale;                                                                    \
     const int64_t sx = run->step[0];                                                               \

@@ -17,15 +17,15 @@
 
 enum { GP_MAP_INPUTS = 3 };
 
-typedef struct gp_run {
+typedef struct gp_row_run {
   const gp_call *call;
   int64_t at, n; /* flat position in out of the first element; elements */
   void *out;
   const void *in[GP_MAP_INPUTS];
   int64_t out_step, step[GP_MAP_INPUTS]; /* elements */
-} gp_run;
+} gp_row_run;
 
-typedef void (*gp_loop)(const gp_run *run);
+typedef void (*gp_loop)(const gp_row_run *run);
 
 /* Call the loop for all runs of the units. */
 gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop);
@@ -79,7 +79,7 @@ enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
 
 /* y[i] = expr of a = x[i]. A product goes in parentheses: clang-format sees a pointer in `a * b`. */
 #define GP_MAP1(name, T, TO, expr)                                                                 \
-  static void name(const gp_run *run) {                                                            \
+  static void name(const gp_row_run *run) {                                                        \
     const T *x = run->in[0];                                                                       \
     TO *y = run->out;                                                                              \
     const int64_t sx = run->step[0], sy = run->out_step;                                           \
@@ -105,7 +105,7 @@ enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
 
 /* y[i] = expr of a = x[i] and b = w[i]. */
 #define GP_MAP2(name, T, TO, expr)                                                                 \
-  static void name(const gp_run *run) {                                                            \
+  static void name(const gp_row_run *run) {                                                        \
     const T *x = run->in[0], *w = run->in[1];                                                      \
     TO *y = run->out;                                                                              \
     const int64_t sx = run->step[0], sw = run->step[1], sy = run->out_step;                        \

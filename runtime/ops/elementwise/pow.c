@@ -11,12 +11,12 @@ GP_MAP1(square_f32, float, float, (a * a))
 GP_MAP1(square_f64, double, double, (a * a))
 
 /* One exponent for the whole run, and it is 2: a loop that vectorises. */
-static void power_f32(const gp_run *run) {
+static void power_f32(const gp_row_run *run) {
   bool square = run->step[1] == 0 && *(const float *)run->in[1] == 2.0f;
   (square ? square_f32 : pow_f32)(run);
 }
 
-static void power_f64(const gp_run *run) {
+static void power_f64(const gp_row_run *run) {
   bool square = run->step[1] == 0 && *(const double *)run->in[1] == 2.0;
   (square ? square_f64 : pow_f64)(run);
 }

@@ -83,13 +83,13 @@ static void next_index(const walk *w, int64_t *index) {
 }
 
 /* Point the run at the elements of the index. */
-static void set_run(const walk *w, const int64_t *index, gp_run *run) {
+static void set_run(const walk *w, const int64_t *index, gp_row_run *run) {
   run->out = address(w, 0, index);
   for (int k = 1; k < w->operands; k++) run->in[k - 1] = address(w, k, index);
 }
 
 /* Elements [first, last) in flat order: the rest of a line, whole lines, the beginning of one. */
-static void run_range(const walk *w, gp_run *run, int64_t first, int64_t last, gp_loop loop) {
+static void run_range(const walk *w, gp_row_run *run, int64_t first, int64_t last, gp_loop loop) {
   int64_t index[GP_MAX_RANK];
   split_index(w, first, index);
   while (first < last) {
@@ -112,7 +112,7 @@ gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop) {
   if (first == last) return GP_OK;
   walk w;
   plan_walk(&w, call);
-  gp_run run = {.call = call, .out_step = w.stride[0][w.rank - 1]};
+  gp_row_run run = {.call = call, .out_step = w.stride[0][w.rank - 1]};
   for (int k = 1; k < w.operands; k++) run.step[k - 1] = w.stride[k][w.rank - 1];
   run_range(&w, &run, first, last, loop);
   return GP_OK;

@@ -8,7 +8,7 @@
 
 /* The condition, as a mask, is mostly as large as the result; a side is often a constant. */
 #define WHERE(name, T)                                                                             \
-  static void name(const gp_run *run) {                                                            \
+  static void name(const gp_row_run *run) {                                                        \
     const uint8_t *c = run->in[0];                                                                 \
     const T *a = run->in[1], *b = run->in[2];                                                      \
     T *y = run->out;                                                                               \

@@ -41,20 +41,20 @@ static gp_status start(rig *r, gp_param *const *params, int stages) {
                            .devices = devices,
                            .params = params,
                            .param_layer = layer_of,
-                           .checkpoint = GP_CHECKPOINT_ALWAYS};
+                           .checkpoint = GP_REMAT_ALWAYS};
   return gp_pipeline_new(&spec, &r->pipeline);
 }
 
 static gp_status plan(rig *r, const gp_schedule *schedule) {
   gp_plan_spec spec = {.kind = GP_PLAN_STEP, .schedule = schedule};
   for (int k = 0; k < 2; k++)
-    spec.shapes[k] = (gp_plan_shape){.trace = k ? r->small.trace : r->large.trace,
-                                     .rows = 3 - k,
-                                     .micros = 1,
-                                     .output = GP_NONE,
-                                     .loss_sum = r->loss[k],
-                                     .loss_count = GP_NONE,
-                                     .constant_count = 3 - k};
+    spec.shapes[k] = (gp_traced_shape){.trace = k ? r->small.trace : r->large.trace,
+                                       .rows = 3 - k,
+                                       .micros = 1,
+                                       .output = GP_NONE,
+                                       .loss_sum = r->loss[k],
+                                       .loss_count = GP_NONE,
+                                       .constant_count = 3 - k};
   r->large.trace = r->small.trace = NULL; /* taken, also on failure */
   return gp_plan_build(r->pipeline, &spec, &r->plan);
 }

@@ -213,7 +213,7 @@ TEST(values_that_cross_are_edges) {
     const gp_edge *edge = &s->edges[e];
     int way = edge->phase == GP_FORWARD ? 1 : -1;
     CHECK(edge->to_count == 1 && edge->to[0] == edge->from + way);
-    CHECK(s->edge_of[edge->value] == e && s->home[edge->value] == edge->from);
+    CHECK(s->edge_of[edge->value] == e && s->space[edge->value] == edge->from);
     CHECK(toy_node(&t, toy_maker(&t, edge->value))->op == (way > 0 ? GP_OP_tanh : GP_OP_linear_dx));
   }
   gp_stages_free(s);

@@ -17,7 +17,7 @@ typedef struct past {
 static int32_t maker_of(const gp_plan *plan, int32_t edge, int32_t micro) {
   for (int32_t t = 0; t < toy_tasks(plan); t++)
     for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
-      const gp_use *use = &plan->tasks[t].uses[u];
+      const gp_edge_use *use = &plan->tasks[t].uses[u];
       if (use->publish && use->edge == edge && plan->tasks[t].micro == micro) return t;
     }
   return -1;
@@ -49,7 +49,7 @@ static bool enough(const past *p, int32_t edge, int32_t slots) {
     int32_t maker = maker_of(plan, edge, i);
     for (int32_t t = 0; t < toy_tasks(plan); t++)
       for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
-        const gp_use *use = &plan->tasks[t].uses[u];
+        const gp_edge_use *use = &plan->tasks[t].uses[u];
         bool mine = use->release && use->edge == edge && plan->tasks[t].micro == i - slots;
         if (mine && !p->known[maker][t]) return false;
       }
@@ -79,7 +79,7 @@ static uint32_t draw(uint32_t below) {
 }
 
 /* The slot of a use, and how often it was used before. */
-static gp_slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_use *use,
+static gp_slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_edge_use *use,
                               uint32_t *round) {
   const gp_channel *channel = &plan->channels[use->edge];
   int64_t turn = gp_plan_turn(plan, use->edge, task->micro);
@@ -100,7 +100,7 @@ static bool waits_met(const gp_plan *plan, const gp_task *task) {
 static bool slots_free(const gp_plan *plan, const gp_task *task) {
   uint32_t round;
   for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_use *use = &task->uses[u];
+    const gp_edge_use *use = &task->uses[u];
     const gp_slot_state *slot = slot_of(plan, task, use, &round);
     uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
     if (use->acquire && slot->released < round * parties) return false;
@@ -152,7 +152,7 @@ TEST(steps_have_as_many_slots_as_they_need) {
         for (int kind = 0; kind < 3; kind++)
           check(&(toy_spec){.kind = GP_PLAN_STEP,
                             .order = order,
-                            .checkpoint = GP_CHECKPOINT_EXCEPT_LAST,
+                            .checkpoint = GP_REMAT_EXCEPT_LAST,
                             .stages = stages,
                             .micros = micros,
                             .smaller = micros / 2,

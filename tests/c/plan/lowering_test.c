@@ -32,12 +32,11 @@ static void check_tasks(const toy_spec *spec, const char *first, const char *las
 }
 
 TEST(recomputation_goes_before_the_backward_pass_that_needs_it) {
-  toy_spec spec = {
-      .order = ONE_F_ONE_B, .checkpoint = GP_CHECKPOINT_NEVER, .stages = 2, .micros = 3};
+  toy_spec spec = {.order = ONE_F_ONE_B, .checkpoint = GP_REMAT_NEVER, .stages = 2, .micros = 3};
   check_tasks(&spec, "P0 F0k F1k B0 F2k B1 B2", "P0 F0k B0 F1k B1 F2k B2");
-  spec.checkpoint = GP_CHECKPOINT_ALWAYS;
+  spec.checkpoint = GP_REMAT_ALWAYS;
   check_tasks(&spec, "P0 F0 F1 R0 B0 F2 R1 B1 R2 B2", "P0 F0 R0 B0 F1 R1 B1 F2 R2 B2");
-  spec.checkpoint = GP_CHECKPOINT_EXCEPT_LAST;
+  spec.checkpoint = GP_REMAT_EXCEPT_LAST;
   check_tasks(&spec, "P0 F0 F1 R0 B0 F2 R1 B1 R2 B2", "P0 F0k B0 F1k B1 F2k B2");
   spec.order = LIFO;
   check_tasks(&spec, "P0 F0 F1 F2k I2 R1 I1 R0 I0 W0 W1 W2",
@@ -47,8 +46,7 @@ TEST(recomputation_goes_before_the_backward_pass_that_needs_it) {
 }
 
 TEST(weight_gradients_run_in_ascending_order) {
-  toy_spec spec = {
-      .order = WEIGHTS_LAST, .checkpoint = GP_CHECKPOINT_NEVER, .stages = 2, .micros = 3};
+  toy_spec spec = {.order = WEIGHTS_LAST, .checkpoint = GP_REMAT_NEVER, .stages = 2, .micros = 3};
   check_tasks(&spec, "P0 F0k F1k F2k I0 I1 I2 W0 W1 W2", "P0 F0k F1k F2k I0 I1 I2 W0 W1 W2");
 }
 
@@ -84,7 +82,7 @@ static void check_uses(const gp_plan *plan) {
       int published = 0, waited = 0, released = 0, acquired = 0, at = -1;
       for (int32_t t = 0; t < toy_tasks(plan); t++)
         for (int32_t u = 0; u < plan->tasks[t].use_count; u++) {
-          const gp_use *use = &plan->tasks[t].uses[u];
+          const gp_edge_use *use = &plan->tasks[t].uses[u];
           if (use->edge != e || plan->tasks[t].micro != m) continue;
           published += use->publish, waited += use->wait, released += use->release,
               acquired += use->acquire;
@@ -172,8 +170,7 @@ static void check_plan(const toy_spec *spec) {
 }
 
 TEST(plans_keep_their_invariants) {
-  static const gp_checkpoint modes[] = {GP_CHECKPOINT_NEVER, GP_CHECKPOINT_ALWAYS,
-                                        GP_CHECKPOINT_EXCEPT_LAST};
+  static const gp_remat modes[] = {GP_REMAT_NEVER, GP_REMAT_ALWAYS, GP_REMAT_EXCEPT_LAST};
   for (toy_order order = 0; order < TOY_ORDERS; order++)
     for (int stages = 1; stages <= 4; stages++)
       for (int micros = 1; micros <= 5; micros += 2)
@@ -204,7 +201,7 @@ TEST(larger_micro_batches_come_first) {
 TEST(schedules_of_another_size_are_refused) {
   toy_planned p = {0};
   gp_ref loss;
-  toy_home_set(&p.home, (int[]){1, 1}, 2);
+  toy_space_set(&p.space, (int[]){1, 1}, 2);
   toy t = toy_tower(3, 2, &loss);
   gp_schedule *schedule = toy_order_of(GPIPE, 2, 4);
   gp_plan_spec spec = {.schedule = schedule,
@@ -214,7 +211,7 @@ TEST(schedules_of_another_size_are_refused) {
                                    .output = GP_NONE,
                                    .loss_sum = loss,
                                    .loss_count = GP_NONE}}};
-  CHECK_STATUS(gp_plan_make(&p.home.env, &spec, &p.plan), GP_ESCHEDULE);
+  CHECK_STATUS(gp_plan_make(&p.space.env, &spec, &p.plan), GP_ESCHEDULE);
   CHECK_TEXT(gp_error_text(),
              "it has 2 stages, 4 micro-batches and 2 devices, the pipeline 2, 3 and 2");
   gp_schedule_free(schedule);
@@ -224,7 +221,7 @@ TEST(schedules_of_another_size_are_refused) {
 
 TEST(no_failed_allocation_leaks) {
   toy_spec spec = {.order = WEIGHTS_LAST,
-                   .checkpoint = GP_CHECKPOINT_EXCEPT_LAST,
+                   .checkpoint = GP_REMAT_EXCEPT_LAST,
                    .stages = 2,
                    .micros = 3,
                    .smaller = 1,
@@ -240,13 +237,13 @@ TEST(no_failed_allocation_leaks) {
     toy models[2] = {toy_model(&spec, 3, &loss[0]), toy_model(&spec, 2, &loss[1])};
     gp_schedule *schedule = toy_order_of(spec.order, 2, 3);
     gp_plan_spec plan = {.schedule = schedule};
-    toy_home_set(&p.home, layers, 2);
+    toy_space_set(&p.space, layers, 2);
     for (int k = 0; k < 2; k++)
       plan.shapes[k] =
-          (gp_plan_shape){models[k].trace, 3 - k, k ? 1 : 2, GP_NONE, loss[k], GP_NONE, 1};
+          (gp_traced_shape){models[k].trace, 3 - k, k ? 1 : 2, GP_NONE, loss[k], GP_NONE, 1};
     p.plan = NULL;
     gp_memory_fail_at(n);
-    gp_status status = gp_plan_make(&p.home.env, &plan, &p.plan);
+    gp_status status = gp_plan_make(&p.space.env, &plan, &p.plan);
     gp_memory_fail_at(0);
     gp_plan_free(p.plan);
     gp_schedule_free(schedule);

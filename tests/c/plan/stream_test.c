@@ -21,7 +21,7 @@ typedef struct stream_spec {
   stream_order order;
   int devices, micros; /* micros: of a mini-batch as step is given it */
   int smaller;         /* how many of them have a row less */
-  gp_checkpoint checkpoint;
+  gp_remat checkpoint;
   bool skips, frozen, free; /* free: steps follow each other without a barrier */
 } stream_spec;
 
@@ -112,26 +112,26 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   int layers[TOY_LAYERS];
   for (int i = 0; i < model.stages; i++) layers[i] = 1;
   *made = (toy_planned){0};
-  toy_home_set(&made->home, layers, model.stages);
-  made->home.env.device_count = s->devices;
-  made->home.env.checkpoint = s->checkpoint;
-  made->home.env.value_bytes = value_bytes;
-  made->home.env.update = is_async(s) || s->free ? GP_UPDATE_FREE : GP_UPDATE_BARRIER;
+  toy_space_set(&made->space, layers, model.stages);
+  made->space.env.device_count = s->devices;
+  made->space.env.checkpoint = s->checkpoint;
+  made->space.env.value_bytes = value_bytes;
+  made->space.env.update = is_async(s) || s->free ? GP_UPDATE_FREE : GP_UPDATE_BARRIER;
   gp_schedule *schedule = schedule_of(s);
   gp_plan_spec plan = {.kind = GP_PLAN_STEP, .schedule = schedule};
   for (int k = 0; k < 2; k++) {
-    gp_plan_shape *shape = &plan.shapes[k];
-    *shape = (gp_plan_shape){.rows = 3 - k,
-                             .micros = k ? s->smaller : s->micros - s->smaller,
-                             .output = GP_NONE,
-                             .loss_count = GP_NONE,
-                             .constant_count = 3 - k};
+    gp_traced_shape *shape = &plan.shapes[k];
+    *shape = (gp_traced_shape){.rows = 3 - k,
+                               .micros = k ? s->smaller : s->micros - s->smaller,
+                               .output = GP_NONE,
+                               .loss_count = GP_NONE,
+                               .constant_count = 3 - k};
     if (!shape->micros) continue;
     made->models[k] = toy_model(&model, shape->rows, &shape->loss_sum);
     shape->trace = made->models[k].trace;
   }
   gp_memory_fail_at(n);
-  made->status = gp_plan_make(&made->home.env, &plan, &made->plan);
+  made->status = gp_plan_make(&made->space.env, &plan, &made->plan);
   gp_memory_fail_at(0);
   gp_schedule_free(schedule);
 }
@@ -275,7 +275,7 @@ TEST(every_interleaving_finds_its_values_slots_and_versions) {
                               .devices = devices,
                               .micros = micros,
                               .smaller = kind % 2 ? micros / 2 : 0,
-                              .checkpoint = (gp_checkpoint)(kind % 3),
+                              .checkpoint = (gp_remat)(kind % 3),
                               .skips = kind / 3 == 1,
                               .frozen = kind / 3 == 2,
                               .free = order == LOOPED && kind % 2};
@@ -343,7 +343,7 @@ TEST(a_stream_needs_as_many_slots_as_the_pipeline_is_deep) {
 TEST(no_failed_allocation_leaks) {
   static const stream_spec specs[] = {
       {.order = PIPEDREAM, .devices = 2, .micros = 2, .smaller = 1, .skips = true},
-      {.order = TWO_BW, .devices = 2, .micros = 2, .checkpoint = GP_CHECKPOINT_ALWAYS},
+      {.order = TWO_BW, .devices = 2, .micros = 2, .checkpoint = GP_REMAT_ALWAYS},
       {.order = CHIMERA, .devices = 2, .micros = 3, .smaller = 1},
       {.order = LOOPED, .devices = 2, .micros = 2},
   };

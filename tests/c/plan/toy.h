@@ -149,7 +149,7 @@ static inline const char *toy_ops(const toy *t, const gp_node_list *list, char t
 /* ---- planning ------------------------------------------------------------------------------ */
 
 /* Where parameters and accumulators live, as the pipeline would answer. */
-typedef struct toy_home {
+typedef struct toy_space {
   gp_plan_env env;
   int32_t stage_of[TOY_LAYERS + 1];
   struct {
@@ -158,7 +158,7 @@ typedef struct toy_home {
     float memory[TOY_WIDTH * TOY_WIDTH];
   } slots[TOY_SLOTS];
   int slot_count;
-} toy_home;
+} toy_space;
 
 static inline gp_place toy_value(void *context, const gp_param *param, int32_t stage) {
   gp_tensor *value = NULL;
@@ -170,15 +170,16 @@ static inline gp_place toy_value(void *context, const gp_param *param, int32_t s
 }
 
 static inline gp_status toy_packed(void *context, gp_param *param, int32_t layer, void **address) {
-  toy_home *home = context;
+  toy_space *space = context;
   int i = 0;
-  while (i < home->slot_count && (home->slots[i].param != param || home->slots[i].layer != layer))
+  while (i < space->slot_count &&
+         (space->slots[i].param != param || space->slots[i].layer != layer))
     i++;
-  if (i == home->slot_count) {
-    home->slots[home->slot_count].param = param;
-    home->slots[home->slot_count++].layer = layer;
+  if (i == space->slot_count) {
+    space->slots[space->slot_count].param = param;
+    space->slots[space->slot_count++].layer = layer;
   }
-  *address = home->slots[i].memory;
+  *address = space->slots[i].memory;
   return GP_OK;
 }
 
@@ -191,20 +192,20 @@ static inline gp_status toy_slot(void *context, gp_param *param, int32_t layer, 
 }
 
 /* layers[s]: how many layers stage s has; stages devices. */
-static inline void toy_home_set(toy_home *home, const int *layers, int stages) {
+static inline void toy_space_set(toy_space *space, const int *layers, int stages) {
   int32_t layer = 0;
-  *home = (toy_home){0};
+  *space = (toy_space){0};
   for (int s = 0; s < stages; s++)
-    for (int k = 0; k < layers[s]; k++) home->stage_of[layer++] = s;
-  home->stage_of[layer] = stages - 1;
-  home->env = (gp_plan_env){.context = home,
-                            .value = toy_value,
-                            .slot = toy_slot,
-                            .packed = toy_packed,
-                            .stage_of = home->stage_of,
-                            .layer_count = layer,
-                            .stage_count = stages,
-                            .device_count = stages};
+    for (int k = 0; k < layers[s]; k++) space->stage_of[layer++] = s;
+  space->stage_of[layer] = stages - 1;
+  space->env = (gp_plan_env){.context = space,
+                             .value = toy_value,
+                             .slot = toy_slot,
+                             .packed = toy_packed,
+                             .stage_of = space->stage_of,
+                             .layer_count = layer,
+                             .stage_count = stages,
+                             .device_count = stages};
 }
 
 /* Parse rows that are given as one text, devices separated by blanks; stage s on device s. */

@@ -56,7 +56,7 @@ static inline gp_schedule *toy_order_of(toy_order order, int stages, int micros)
 typedef struct toy_spec {
   gp_plan_kind kind;
   toy_order order;
-  gp_checkpoint checkpoint;
+  gp_remat checkpoint;
   int stages, micros, smaller; /* smaller: how many of the micro-batches have a row less */
   bool skips, frozen;          /* frozen: the first layer is not trained */
 } toy_spec;
@@ -77,7 +77,7 @@ static inline toy toy_model(const toy_spec *spec, int64_t rows, gp_ref *loss) {
 }
 
 typedef struct toy_planned {
-  toy_home home;
+  toy_space space;
   toy models[2]; /* their traces are the plan's */
   gp_plan *plan;
   gp_status status;
@@ -88,22 +88,22 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
   int large = spec->micros - spec->smaller;
   for (int s = 0; s < spec->stages; s++) layers[s] = 1;
   *made = (toy_planned){0};
-  toy_home_set(&made->home, layers, spec->stages);
-  made->home.env.checkpoint = spec->checkpoint;
+  toy_space_set(&made->space, layers, spec->stages);
+  made->space.env.checkpoint = spec->checkpoint;
   gp_schedule *schedule = toy_order_of(spec->order, spec->stages, spec->micros);
   gp_plan_spec plan = {.kind = spec->kind, .schedule = schedule};
   for (int k = 0; k < 2; k++) {
-    gp_plan_shape *shape = &plan.shapes[k];
-    *shape = (gp_plan_shape){.rows = 3 - k,
-                             .micros = k ? spec->smaller : large,
-                             .output = GP_NONE,
-                             .loss_count = GP_NONE,
-                             .constant_count = 3 - k};
+    gp_traced_shape *shape = &plan.shapes[k];
+    *shape = (gp_traced_shape){.rows = 3 - k,
+                               .micros = k ? spec->smaller : large,
+                               .output = GP_NONE,
+                               .loss_count = GP_NONE,
+                               .constant_count = 3 - k};
     if (!shape->micros) continue;
     made->models[k] = toy_model(spec, shape->rows, &shape->loss_sum);
     shape->trace = made->models[k].trace;
   }
-  made->status = gp_plan_make(&made->home.env, &plan, &made->plan);
+  made->status = gp_plan_make(&made->space.env, &plan, &made->plan);
   gp_schedule_free(schedule);
 }
 

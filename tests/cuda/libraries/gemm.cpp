@@ -38,7 +38,7 @@ double slope(double x) {
 }
 
 /* Element `at` on its way out: as gp_gemm_epilogue says. */
-template <typename D> gp_compute<D> finish(const gp_gemm &g, gp_compute<D> x, int64_t at) {
+template <typename D> gp_compute<D> finish(const gp_gpu_gemm &g, gp_compute<D> x, int64_t at) {
   typedef gp_compute<D> A;
   D *aux = (D *)g.aux;
   if (g.epilogue == GP_GEMM_GELU_DX) return (A)(x * slope(gp_load(aux[at])));
@@ -49,7 +49,7 @@ template <typename D> gp_compute<D> finish(const gp_gemm &g, gp_compute<D> x, in
 
 /* What is written: the sum, what was there, the bias, the epilogue. */
 template <typename T, typename D>
-void finish_row(const gp_gemm &g, const std::vector<gp_compute<T>> &sums, int64_t at, D *row) {
+void finish_row(const gp_gpu_gemm &g, const std::vector<gp_compute<T>> &sums, int64_t at, D *row) {
   const D *bias = (const D *)g.bias, *c = g.c ? (const D *)g.c + at : row;
   for (int64_t i = 0; i < g.n; i++) {
     gp_compute<D> x = sums[(size_t)i];
@@ -61,7 +61,7 @@ void finish_row(const gp_gemm &g, const std::vector<gp_compute<T>> &sums, int64_
 
 /* The sums of the left operand's rows, m x k. */
 template <typename C, typename D>
-void add_rows(const gp_gemm &g, const std::vector<C> &left, D *sums) {
+void add_rows(const gp_gpu_gemm &g, const std::vector<C> &left, D *sums) {
   for (int64_t r = 0; r < g.m; r++) {
     C sum = 0;
     for (int64_t k = 0; k < g.k; k++) sum += left[(size_t)(r * g.k + k)];
@@ -69,7 +69,8 @@ void add_rows(const gp_gemm &g, const std::vector<C> &left, D *sums) {
   }
 }
 
-template <typename T, typename D> void multiply(const gp_gemm &g, const T *a, const T *b, D *d) {
+template <typename T, typename D>
+void multiply(const gp_gpu_gemm &g, const T *a, const T *b, D *d) {
   const auto left = unpack(a, g.transpose_a, g.lda, g.m, g.k);
   const auto right = unpack(b, g.transpose_b, g.ldb, g.k, g.n);
   for (int64_t r = 0; r < g.m; r++) {
@@ -83,7 +84,7 @@ template <typename T, typename D> void multiply(const gp_gemm &g, const T *a, co
   if (g.epilogue == GP_GEMM_ROW_SUMS) add_rows(g, left, (D *)g.aux);
 }
 
-template <typename T, typename D> void multiply_stack(const gp_gemm &g) {
+template <typename T, typename D> void multiply_stack(const gp_gpu_gemm &g) {
   const int64_t batch = g.batch ? g.batch : 1;
   for (int64_t i = 0; i < batch; i++) {
     multiply<T, D>(g, (const T *)g.a + i * g.stride_a, (const T *)g.b + i * g.stride_b,
@@ -94,11 +95,11 @@ template <typename T, typename D> void multiply_stack(const gp_gemm &g) {
 /* ---- work of a stream ------------------------------------------------------------------------- */
 
 struct product : gp_host_work {
-  gp_gemm gemm;
+  gp_gpu_gemm gemm;
 };
 
 cudaError_t run_product(gp_host_work *work) {
-  const gp_gemm &g = static_cast<product *>(work)->gemm;
+  const gp_gpu_gemm &g = static_cast<product *>(work)->gemm;
   if (g.m == 0 || g.n == 0) return cudaSuccess;
   switch (g.type) {
   case GP_F64: multiply_stack<double, double>(g); break;
@@ -114,14 +115,14 @@ cudaError_t run_product(gp_host_work *work) {
 }
 
 /* As the interface says, and as the library wants the layout. */
-bool fits(const gp_gemm &g, bool half) {
+bool fits(const gp_gpu_gemm &g, bool half) {
   const bool sums = g.epilogue == GP_GEMM_ROW_SUMS;
   if (g.epilogue == GP_GEMM_PLAIN || g.m == 0 || g.n == 0) return true;
   return half && g.k > 0 && g.batch <= 1 && g.d_type == (sums ? GP_F32 : g.type) &&
          (sums || (g.ldd % 8 == 0 && !g.accumulate));
 }
 
-gp_status check(const gp_gemm &g) {
+gp_status check(const gp_gpu_gemm &g) {
   const bool half = g.type == GP_BF16 || g.type == GP_F16,
              whole = g.type == GP_F32 || g.type == GP_F64;
   const bool output = g.d_type == g.type || (half && g.d_type == GP_F32);
@@ -135,9 +136,9 @@ gp_status check(const gp_gemm &g) {
 
 /* ---- what the plugin calls ------------------------------------------------------------------- */
 
-gp_status gp_gemm_prepare(gp_gpu *, const gp_gemm *gemm) { return check(*gemm); }
+gp_status gp_gemm_prepare(gp_gpu *, const gp_gpu_gemm *gemm) { return check(*gemm); }
 
-gp_status gp_gemm_run(gp_gpu *gpu, const gp_gemm *gemm) {
+gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm) {
   GP_GPU_TRY(check(*gemm));
   product *made = new (std::nothrow) product{};
   if (made) {

@@ -38,7 +38,7 @@ unsigned gp_gemm_epilogues(const gp_gpu *gpu, bool tuning) {
   return set;
 }
 
-bool gp_gemm_epilogue_fits(const gp_gemm_tools *tools, const gp_gemm *g) {
+bool gp_gemm_epilogue_fits(const gp_gemm_tools *tools, const gp_gpu_gemm *g) {
   if (g->epilogue == GP_GEMM_PLAIN) return true;
   const bool half = g->type == GP_BF16 || g->type == GP_F16, sums = g->epilogue == GP_GEMM_ROW_SUMS;
   const bool types = half && g->d_type == (sums ? GP_F32 : g->type);
@@ -48,7 +48,7 @@ bool gp_gemm_epilogue_fits(const gp_gemm_tools *tools, const gp_gemm *g) {
 
 /* ---- how ----------------------------------------------------------------------------------- */
 
-static cublasLtEpilogue_t epilogue_of(const gp_gemm *g) {
+static cublasLtEpilogue_t epilogue_of(const gp_gpu_gemm *g) {
   switch (g->epilogue) {
   case GP_GEMM_GELU:
     if (g->biased) return g->keeps ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
@@ -60,17 +60,17 @@ static cublasLtEpilogue_t epilogue_of(const gp_gemm *g) {
 }
 
 /* Sums take the place of the bias. */
-static const void *row_of(const gp_gemm *g) {
+static const void *row_of(const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_ROW_SUMS ? g->aux : g->bias;
 }
 
-static bool has_row(const gp_gemm *g) { return g->biased || g->epilogue == GP_GEMM_ROW_SUMS; }
+static bool has_row(const gp_gpu_gemm *g) { return g->biased || g->epilogue == GP_GEMM_ROW_SUMS; }
 
-static bool has_aux(const gp_gemm *g) {
+static bool has_aux(const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_GELU_DX || (g->epilogue == GP_GEMM_GELU && g->keeps);
 }
 
-cublasStatus_t gp_gemm_epilogue_point(const gp_gemm *g, cublasLtMatmulDesc_t product) {
+cublasStatus_t gp_gemm_epilogue_point(const gp_gpu_gemm *g, cublasLtMatmulDesc_t product) {
   const void *row = row_of(g), *aux = g->aux;
   cublasStatus_t s = CUBLAS_STATUS_SUCCESS;
   if (has_row(g)) gp_gemm_set(&s, product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &row, sizeof row);
@@ -80,18 +80,18 @@ cublasStatus_t gp_gemm_epilogue_point(const gp_gemm *g, cublasLtMatmulDesc_t pro
 }
 
 /* Asking for algorithms wants some addresses that are as aligned as those of the runs. */
-static gp_gemm with_addresses(const gp_gemm *g) {
-  gp_gemm made = *g;
+static gp_gpu_gemm with_addresses(const gp_gpu_gemm *g) {
+  gp_gpu_gemm made = *g;
   void *some = (void *)(uintptr_t)4096;
   if (!made.bias) made.bias = some;
   if (!made.aux) made.aux = some;
   return made;
 }
 
-cublasStatus_t gp_gemm_epilogue_set(const gp_gemm *g, int32_t row_type,
+cublasStatus_t gp_gemm_epilogue_set(const gp_gpu_gemm *g, int32_t row_type,
                                     cublasLtMatmulDesc_t product) {
   const cublasLtEpilogue_t epilogue = epilogue_of(g);
-  const gp_gemm made = with_addresses(g);
+  const gp_gpu_gemm made = with_addresses(g);
   cublasStatus_t s = CUBLAS_STATUS_SUCCESS;
   if (epilogue == CUBLASLT_EPILOGUE_DEFAULT) return s;
   gp_gemm_set(&s, product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);

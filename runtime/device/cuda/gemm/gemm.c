@@ -31,7 +31,7 @@ struct gp_gemm_cache {
 /* ---- keys ---------------------------------------------------------------------------------- */
 
 /* The bytes by which every operand is aligned, at most 16: what vector loads ask for. */
-static int64_t alignment_of(const gp_gemm *g) {
+static int64_t alignment_of(const gp_gpu_gemm *g) {
   uintptr_t bits = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->d | FULL_ALIGNMENT;
   if (g->biased) bits |= (uintptr_t)g->bias;
   bits |= (uintptr_t)g->c | (uintptr_t)g->aux;
@@ -39,7 +39,7 @@ static int64_t alignment_of(const gp_gemm *g) {
 }
 
 /* Whether D is added to is no part of it: the library does not ask. */
-static kind kind_of(const gp_gpu *gpu, const gp_gemm *g) {
+static kind kind_of(const gp_gpu *gpu, const gp_gpu_gemm *g) {
   const int64_t flags = (int64_t)g->transpose_a | (int64_t)g->transpose_b << 1 |
                         (int64_t)g->biased << 2 | (int64_t)g->type << 8 | (int64_t)g->d_type << 16 |
                         (int64_t)gpu->math << 24;
@@ -104,7 +104,7 @@ void gp_gemm_close(gp_gpu *gpu) {
 /* ---- finding ------------------------------------------------------------------------------- */
 
 /* That there is no algorithm is an answer too, and kept: the caller may have another way. */
-static gp_status add(gp_gpu *gpu, const gp_gemm *gemm, const kind *k, entry **made) {
+static gp_status add(gp_gpu *gpu, const gp_gpu_gemm *gemm, const kind *k, entry **made) {
   entry *e = calloc(1, sizeof *e), **first = &gpu->gemm->bucket[bucket_of(k)];
   if (!e) return gp_gpu_fail(GP_ENOMEM, "matrix products: no memory on the host");
   gp_status status = gp_gemm_plan_build(gpu, &gpu->gemm->tools, gemm, alignment_of(gemm), &e->plan);
@@ -118,7 +118,7 @@ static gp_status add(gp_gpu *gpu, const gp_gemm *gemm, const kind *k, entry **ma
   return status;
 }
 
-static gp_status find(gp_gpu *gpu, const gp_gemm *gemm, entry **found) {
+static gp_status find(gp_gpu *gpu, const gp_gpu_gemm *gemm, entry **found) {
   GP_GPU_TRY(gp_gemm_open(gpu));
   const kind k = kind_of(gpu, gemm);
   for (entry *e = gpu->gemm->bucket[bucket_of(&k)]; e; e = e->next)
@@ -135,8 +135,8 @@ static gp_status find(gp_gpu *gpu, const gp_gemm *gemm, entry **found) {
 /* The library wants rows at some distance, also where they have no elements or there is one row. */
 static int64_t distance(int64_t ld, int64_t width) { return ld < width ? width : ld; }
 
-static gp_gemm normal(const gp_gemm *gemm) {
-  gp_gemm g = *gemm;
+static gp_gpu_gemm normal(const gp_gpu_gemm *gemm) {
+  gp_gpu_gemm g = *gemm;
   if (g.batch < 1) g.batch = 1;
   if (g.batch == 1) g.stride_a = g.stride_b = g.stride_d = 0;
   g.lda = distance(g.lda, g.transpose_a ? g.m : g.k);
@@ -146,14 +146,14 @@ static gp_gemm normal(const gp_gemm *gemm) {
 }
 
 /* A sum of nothing has no epilogue: the caller does it apart. */
-static gp_status check_empty(gp_gpu *gpu, const gp_gemm *g) {
+static gp_status check_empty(gp_gpu *gpu, const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_PLAIN ? GP_OK : gp_gemm_refuse(gpu, g);
 }
 
-static bool is_empty(const gp_gemm *g) { return g->m == 0 || g->n == 0; }
+static bool is_empty(const gp_gpu_gemm *g) { return g->m == 0 || g->n == 0; }
 
 /* A sum of nothing. */
-static gp_status clear(gp_gpu *gpu, const gp_gemm *g) {
+static gp_status clear(gp_gpu *gpu, const gp_gpu_gemm *g) {
   const size_t size = gp_gemm_element(g->d_type);
   const size_t width = (size_t)g->n * size, pitch = (size_t)g->ldd * size;
   for (int64_t i = 0; i < g->batch && !g->accumulate; i++) {
@@ -165,15 +165,15 @@ static gp_status clear(gp_gpu *gpu, const gp_gemm *g) {
   return GP_OK;
 }
 
-gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gemm *gemm) {
-  const gp_gemm g = normal(gemm);
+gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm) {
+  const gp_gpu_gemm g = normal(gemm);
   entry *found;
   if (is_empty(&g)) return GP_OK;
   return g.k == 0 ? check_empty(gpu, &g) : find(gpu, &g, &found);
 }
 
-gp_status gp_gemm_run(gp_gpu *gpu, const gp_gemm *gemm) {
-  const gp_gemm g = normal(gemm);
+gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm) {
+  const gp_gpu_gemm g = normal(gemm);
   entry *found;
   if (is_empty(&g)) return GP_OK;
   if (g.k == 0) {

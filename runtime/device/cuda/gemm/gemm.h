@@ -24,7 +24,7 @@ typedef enum gp_gemm_epilogue {
 
 /* One product, or a stack of `batch` of them. op(A) is m x k, op(B) k x n, D m x n. A and B have one
  * type; D has it too, or is f32 where they are halves. Halves are summed in f32. */
-typedef struct gp_gemm {
+typedef struct gp_gpu_gemm {
   gp_dtype type, d_type;
   bool transpose_a, transpose_b; /* stored as k x m, as n x k */
   bool accumulate;               /* add to what D holds */
@@ -40,14 +40,14 @@ typedef struct gp_gemm {
   gp_gemm_epilogue epilogue;
   bool keeps; /* of GELU: aux is wanted */
   void *aux;  /* see gp_gemm_epilogue; laid out as D, or [m] */
-} gp_gemm;
+} gp_gpu_gemm;
 
 /* Settle how a product is computed. Errors: GP_EUNSUPPORTED names a product for which there is no
  * algorithm, or an epilogue that this GPU is faster without; GP_ENOMEM; GP_EDEVICE. */
-gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gemm *gemm);
+gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 /* Enqueue it on the compute stream. An empty D is no work; k = 0 gives zeros (no bias then). Errors: as
  * prepare. */
-gp_status gp_gemm_run(gp_gpu *gpu, const gp_gemm *gemm);
+gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
 /* Make gpu->gemm: the library's handle, its workspace, no algorithms yet. prepare and run do it where
  * it was not done. */

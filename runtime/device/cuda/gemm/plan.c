@@ -22,7 +22,7 @@ static cudaDataType_t data_type(gp_dtype dtype) {
 }
 
 /* True f32 unless asked: TF32 keeps 10 bits of each factor. */
-static cublasComputeType_t compute_type(const gp_gpu *gpu, const gp_gemm *gemm) {
+static cublasComputeType_t compute_type(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
   if (gemm->type == GP_F64) return CUBLAS_COMPUTE_64F;
   if (gemm->type == GP_F32 && gpu->math == GP_GPU_TF32) return CUBLAS_COMPUTE_32F_FAST_TF32;
   return CUBLAS_COMPUTE_32F;
@@ -45,7 +45,7 @@ size_t gp_gemm_element(gp_dtype dtype) {
 }
 
 /* "product of bf16 512x768 by 768x3072, the right one stored transposed, to f32: why" */
-static gp_status fail(const gp_gpu *gpu, const gp_gemm *g, gp_status status, const char *why) {
+static gp_status fail(const gp_gpu *gpu, const gp_gpu_gemm *g, gp_status status, const char *why) {
   static const char *const stored[] = {"", ", the left one stored transposed",
                                        ", the right one stored transposed",
                                        ", both stored transposed"};
@@ -58,11 +58,11 @@ static gp_status fail(const gp_gpu *gpu, const gp_gemm *g, gp_status status, con
       g->biased ? ", with bias" : "", finish[g->epilogue], type_name(g->d_type), why);
 }
 
-gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gemm *gemm) {
+gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
   return fail(gpu, gemm, GP_EUNSUPPORTED, "what follows it is done apart");
 }
 
-gp_status gp_gemm_check(gp_gpu *gpu, const gp_gemm *gemm, cublasStatus_t status) {
+gp_status gp_gemm_check(gp_gpu *gpu, const gp_gpu_gemm *gemm, cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return GP_OK;
   /* What the driver says is closer to the cause than what the library makes of it. */
   if (status == CUBLAS_STATUS_EXECUTION_FAILED || status == CUBLAS_STATUS_INTERNAL_ERROR)
@@ -81,7 +81,7 @@ void gp_gemm_set(cublasStatus_t *status, cublasLtMatmulDesc_t product,
   *status = cublasLtMatmulDescSetAttribute(product, attribute, value, bytes);
 }
 
-static cublasStatus_t make_product(const gp_gpu *gpu, const gp_gemm *gemm,
+static cublasStatus_t make_product(const gp_gpu *gpu, const gp_gpu_gemm *gemm,
                                    cublasLtMatmulDesc_t *product) {
   const cublasOperation_t ops[] = {CUBLAS_OP_N, CUBLAS_OP_T};
   const cublasOperation_t *first = &ops[gemm->transpose_b], *second = &ops[gemm->transpose_a];
@@ -104,7 +104,8 @@ typedef struct stack {
   int64_t rows, columns, ld, stride;
 } stack;
 
-static cublasStatus_t make_layout(const gp_gemm *gemm, stack s, cublasLtMatrixLayout_t *layout) {
+static cublasStatus_t make_layout(const gp_gpu_gemm *gemm, stack s,
+                                  cublasLtMatrixLayout_t *layout) {
   const int32_t batch = (int32_t)gemm->batch;
   cublasStatus_t status = cublasLtMatrixLayoutCreate(layout, data_type(s.dtype), (uint64_t)s.rows,
                                                      (uint64_t)s.columns, s.ld);
@@ -117,7 +118,7 @@ static cublasStatus_t make_layout(const gp_gemm *gemm, stack s, cublasLtMatrixLa
 }
 
 /* The right operand is the first one of the library. */
-static cublasStatus_t make_layouts(const gp_gemm *g, gp_gemm_plan *plan) {
+static cublasStatus_t make_layouts(const gp_gpu_gemm *g, gp_gemm_plan *plan) {
   const bool ta = g->transpose_a, tb = g->transpose_b;
   const stack b = {g->type, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->stride_b};
   const stack a = {g->type, ta ? g->m : g->k, ta ? g->k : g->m, g->lda, g->stride_a};
@@ -161,7 +162,7 @@ static cublasStatus_t find(const gp_gemm_tools *tools, const gp_gemm_plan *plan,
   return *count > 0 ? found[0].state : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-static gp_status choose(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *gemm,
+static gp_status choose(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                         int64_t alignment, gp_gemm_plan *plan) {
   cublasLtMatmulHeuristicResult_t found[CANDIDATES];
   int count = 0;
@@ -172,7 +173,7 @@ static gp_status choose(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-gp_status gp_gemm_plan_build(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *gemm,
+gp_status gp_gemm_plan_build(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                              int64_t alignment, gp_gemm_plan *plan) {
   *plan = (gp_gemm_plan){.product = NULL};
   if (gemm->batch > INT32_MAX) return fail(gpu, gemm, GP_EUNSUPPORTED, "the stack is too high");
@@ -193,7 +194,7 @@ void gp_gemm_plan_free(gp_gemm_plan *plan) {
   *plan = (gp_gemm_plan){.product = NULL};
 }
 
-gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *gemm,
+gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                            const gp_gemm_plan *plan) {
   static const float one = 1, zero = 0;
   static const double one_f64 = 1, zero_f64 = 0;

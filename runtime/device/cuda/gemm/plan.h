@@ -28,31 +28,31 @@ typedef struct gp_gemm_plan {
 
 /* Make the descriptors and ask for algorithms. alignment: bytes by which all operands are aligned.
  * Errors: GP_EUNSUPPORTED, GP_EDEVICE. */
-gp_status gp_gemm_plan_build(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *gemm,
+gp_status gp_gemm_plan_build(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                              int64_t alignment, gp_gemm_plan *plan);
 void gp_gemm_plan_free(gp_gemm_plan *plan); /* what it holds */
-gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *gemm,
+gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                            const gp_gemm_plan *plan);
 
 /* Put the fastest of the found algorithms into the plan. Waits; allocates for the time being. Errors:
  * GP_EUNSUPPORTED where an epilogue takes longer than a plain product and a pass of its own. */
-gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *gemm,
+gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                             const cublasLtMatmulHeuristicResult_t *found, int count,
                             gp_gemm_plan *plan);
 
 /* The epilogues that this GPU gains from, or those that the environment names. */
 unsigned gp_gemm_epilogues(const gp_gpu *gpu, bool tuning);
-bool gp_gemm_epilogue_fits(const gp_gemm_tools *tools, const gp_gemm *gemm);
+bool gp_gemm_epilogue_fits(const gp_gemm_tools *tools, const gp_gpu_gemm *gemm);
 /* Set the epilogue and its operands; row_type: of a bias or of sums. */
-cublasStatus_t gp_gemm_epilogue_set(const gp_gemm *gemm, int32_t row_type,
+cublasStatus_t gp_gemm_epilogue_set(const gp_gpu_gemm *gemm, int32_t row_type,
                                     cublasLtMatmulDesc_t product);
 /* The addresses of a run. */
-cublasStatus_t gp_gemm_epilogue_point(const gp_gemm *gemm, cublasLtMatmulDesc_t product);
+cublasStatus_t gp_gemm_epilogue_point(const gp_gpu_gemm *gemm, cublasLtMatmulDesc_t product);
 
 /* GP_OK, or the failure of a call, with a text that names the product. */
-gp_status gp_gemm_check(gp_gpu *gpu, const gp_gemm *gemm, cublasStatus_t status);
+gp_status gp_gemm_check(gp_gpu *gpu, const gp_gpu_gemm *gemm, cublasStatus_t status);
 /* GP_EUNSUPPORTED: the epilogue is not to be had, or does not pay. */
-gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gemm *gemm);
+gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gpu_gemm *gemm);
 /* Set an attribute; the first refusal stays in *status. */
 void gp_gemm_set(cublasStatus_t *status, cublasLtMatmulDesc_t product,
                  cublasLtMatmulDescAttributes_t attribute, const void *value, size_t bytes);

@@ -10,7 +10,7 @@
 enum { WARM_UP = 2, RUNS = 5, OPERANDS = 5, ALIGNMENT = 16 };
 
 typedef struct bench {
-  gp_gemm gemm; /* with operands of its own */
+  gp_gpu_gemm gemm; /* with operands of its own */
   cudaEvent_t from, to;
 } bench;
 
@@ -22,13 +22,13 @@ static size_t stack_bytes(gp_dtype dtype, int64_t rows, int64_t ld, int64_t batc
 }
 
 /* What a pass of its own would read once: D before GELU, or the left operand, whose rows are summed. */
-static size_t pass_bytes(const gp_gemm *g) {
+static size_t pass_bytes(const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_ROW_SUMS ? stack_bytes(g->type, g->k, g->lda, 1, 0)
                                          : stack_bytes(g->d_type, g->m, g->ldd, 1, 0);
 }
 
 /* Room for that, and for sums. */
-static size_t aux_bytes(const gp_gemm *g) {
+static size_t aux_bytes(const gp_gpu_gemm *g) {
   const size_t sums = (size_t)g->m * gp_gemm_element(g->d_type);
   return g->epilogue == GP_GEMM_PLAIN ? 0 : pass_bytes(g) + sums;
 }
@@ -39,7 +39,7 @@ static cudaError_t take(void **memory, size_t bytes, cudaStream_t stream) {
   return e == cudaSuccess ? cudaMemsetAsync(*memory, 0, bytes, stream) : e;
 }
 
-static cudaError_t open_bench(const gp_gemm *g, cudaStream_t stream, bench *b) {
+static cudaError_t open_bench(const gp_gpu_gemm *g, cudaStream_t stream, bench *b) {
   *b = (bench){.gemm = *g};
   void *memory[OPERANDS] = {NULL};
   const size_t bytes[] = {
@@ -74,7 +74,7 @@ typedef struct timed {
 
 /* A copy reads and writes as GELU alone does; its slope reads another value, sums of rows write none. */
 static gp_status enqueue(const timed *t) {
-  const gp_gemm *g = &t->bench->gemm;
+  const gp_gpu_gemm *g = &t->bench->gemm;
   if (t->plan) return gp_gemm_plan_run(t->gpu, t->tools, g, t->plan);
   const bool sums = g->epilogue == GP_GEMM_ROW_SUMS, slope = g->epilogue == GP_GEMM_GELU_DX;
   const size_t bytes = sums ? pass_bytes(g) / 2 : pass_bytes(g);
@@ -103,7 +103,7 @@ static float time_runs(const timed *t) {
 
 /* The same product without its epilogue, and the pass that it saves. */
 static gp_status time_apart(const timed *fused, float *milliseconds) {
-  gp_gemm plain = fused->bench->gemm;
+  gp_gpu_gemm plain = fused->bench->gemm;
   gp_gemm_plan plan;
   timed pass = *fused;
   pass.plan = NULL;
@@ -126,7 +126,7 @@ static void take_fastest(const timed *t, const cublasLtMatmulHeuristicResult_t *
   }
 }
 
-gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gemm *gemm,
+gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                             const cublasLtMatmulHeuristicResult_t *found, int count,
                             gp_gemm_plan *plan) {
   bench b;

@@ -1,4 +1,4 @@
-/* base/tensor_home.c - tensors whose memory the host cannot read: made, brought here and taken back.
+/* base/tensor_space.c - tensors whose memory the host cannot read: made, brought here and taken back.
  *
  * Everything that looks at values or converts them is done on the host with the bytes that a view
  * touches. That is for scripts that print, load and save; training moves no tensor this way. */
@@ -9,29 +9,29 @@
 
 /* What a storage gives back when its last tensor goes. */
 typedef struct owned {
-  gp_home *home;
+  gp_space *space;
   void *memory;
   size_t bytes;
 } owned;
 
 static void give_back(void *context) {
   owned *o = context;
-  o->home->free(o->home, o->memory, o->bytes);
+  o->space->free(o->space, o->memory, o->bytes);
   gp_free(o);
 }
 
-gp_status gp_tensor_new_at(gp_home *home, gp_dtype dtype, const gp_shape *shape,
+gp_status gp_tensor_new_at(gp_space *space, gp_dtype dtype, const gp_shape *shape,
                            gp_tensor **tensor) {
-  if (!home) return gp_tensor_new(dtype, shape, tensor);
+  if (!space) return gp_tensor_new(dtype, shape, tensor);
   gp_meta meta;
   owned *o;
   GP_TRY(gp_meta_make(dtype, shape, &meta));
   GP_TRY(gp_alloc(sizeof *o, (void **)&o));
   gp_extent memory = {
-      .bytes = gp_meta_bytes(&meta), .home = home, .release = give_back, .context = o};
-  o->home = home;
+      .bytes = gp_meta_bytes(&meta), .space = space, .release = give_back, .context = o};
+  o->space = space;
   o->bytes = memory.bytes;
-  gp_status status = home->alloc(home, memory.bytes, &o->memory);
+  gp_status status = space->alloc(space, memory.bytes, &o->memory);
   if (status) return gp_free(o), status;
   memory.data = o->memory;
   status = gp_tensor_wrap(&meta, &memory, tensor);
@@ -51,13 +51,13 @@ typedef struct window {
 
 static gp_status open_window(const gp_tensor *tensor, window *w) {
   uintptr_t range[2];
-  gp_home *home = gp_tensor_home(tensor);
+  gp_space *space = gp_tensor_space(tensor);
   gp_tensor_range(tensor, range);
   w->size = range[1] - range[0];
   w->there = (void *)range[0];
   GP_TRY(gp_alloc(w->size, (void **)&w->bytes));
   w->element = w->bytes + ((uintptr_t)gp_tensor_data(tensor) - range[0]);
-  gp_status status = home->read(home, w->bytes, w->there, w->size);
+  gp_status status = space->read(space, w->bytes, w->there, w->size);
   if (status) gp_free(w->bytes);
   return status;
 }
@@ -65,19 +65,19 @@ static gp_status open_window(const gp_tensor *tensor, window *w) {
 /* Between a host view and a tensor elsewhere: what lies between its elements stays as it is. */
 static gp_status put(gp_tensor *to, const gp_tensor *from) {
   window w;
-  gp_home *home = gp_tensor_home(to);
+  gp_space *space = gp_tensor_space(to);
   GP_TRY(open_window(to, &w));
   gp_view_copy(gp_tensor_meta(to), w.element, gp_tensor_meta(from), gp_tensor_data(from));
-  gp_status status = home->write(home, w.there, w.bytes, w.size);
+  gp_status status = space->write(space, w.there, w.bytes, w.size);
   gp_free(w.bytes);
   return status;
 }
 
 /* Also where both sides are views of the same memory: the source is read whole first. */
-gp_status gp_home_copy(gp_tensor *to, const gp_tensor *from) {
+gp_status gp_space_copy(gp_tensor *to, const gp_tensor *from) {
   gp_tensor *here;
   GP_TRY(gp_tensor_fetch(from, &here));
-  gp_status status = gp_tensor_home(to) ? put(to, here) : gp_tensor_copy(to, here);
+  gp_status status = gp_tensor_space(to) ? put(to, here) : gp_tensor_copy(to, here);
   gp_tensor_free(here);
   return status;
 }
@@ -86,7 +86,7 @@ gp_status gp_tensor_fetch(const gp_tensor *tensor, gp_tensor **host) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   window w;
   gp_tensor *made;
-  if (!gp_tensor_home(tensor)) return *host = gp_tensor_retain((gp_tensor *)tensor), GP_OK;
+  if (!gp_tensor_space(tensor)) return *host = gp_tensor_retain((gp_tensor *)tensor), GP_OK;
   GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &made));
   if (gp_tensor_numel(tensor) == 0) return *host = made, GP_OK;
   gp_status status = open_window(tensor, &w);
@@ -97,12 +97,12 @@ gp_status gp_tensor_fetch(const gp_tensor *tensor, gp_tensor **host) {
   return GP_OK;
 }
 
-gp_status gp_tensor_to(gp_tensor *tensor, gp_home *home, gp_tensor **moved) {
+gp_status gp_tensor_to(gp_tensor *tensor, gp_space *space, gp_tensor **moved) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   gp_tensor *made;
-  if (gp_tensor_home(tensor) == home) return *moved = gp_tensor_retain(tensor), GP_OK;
-  if (!home) return gp_tensor_fetch(tensor, moved);
-  GP_TRY(gp_tensor_new_at(home, meta->dtype, &meta->shape, &made));
+  if (gp_tensor_space(tensor) == space) return *moved = gp_tensor_retain(tensor), GP_OK;
+  if (!space) return gp_tensor_fetch(tensor, moved);
+  GP_TRY(gp_tensor_new_at(space, meta->dtype, &meta->shape, &made));
   gp_status status = gp_tensor_copy(made, tensor);
   if (status) return gp_tensor_free(made), status;
   *moved = made;
@@ -110,7 +110,7 @@ gp_status gp_tensor_to(gp_tensor *tensor, gp_home *home, gp_tensor **moved) {
 }
 
 const char *gp_tensor_device(const gp_tensor *tensor) {
-  return gp_home_name(gp_tensor_home(tensor));
+  return gp_space_name(gp_tensor_space(tensor));
 }
 
-bool gp_tensor_is_host(const gp_tensor *tensor) { return !gp_tensor_home(tensor); }
+bool gp_tensor_is_host(const gp_tensor *tensor) { return !gp_tensor_space(tensor); }

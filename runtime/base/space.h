@@ -1,0 +1,27 @@
+/* base/space.h - where the memory of a tensor lies when the host cannot read it: that of a GPU.
+ *
+ * Tensors know their space and nothing else of devices: values are brought to the host to be looked at
+ * and taken back to be changed. device/ makes spaces, one for each GPU, and they stay until every tensor
+ * that lives there has gone. All functions wait for what was enqueued before and return when they are
+ * done. Threads: any, one at a time per space. */
+#ifndef GP_BASE_SPACE_H
+#define GP_BASE_SPACE_H
+
+#include "base/status.h"
+
+typedef struct gp_space gp_space;
+struct gp_space {
+  char name[32];                                                    /* "cuda:0" */
+  gp_status (*alloc)(gp_space *space, size_t bytes, void **memory); /* zeroed, 256-byte aligned */
+  void (*free)(gp_space *space, void *memory, size_t bytes);
+  gp_status (*read)(gp_space *space, void *to, const void *from, size_t bytes);  /* to the host */
+  gp_status (*write)(gp_space *space, void *to, const void *from, size_t bytes); /* from the host */
+  gp_status (*zero)(gp_space *space, void *to, size_t bytes);
+};
+
+/* "cuda:0", or "cpu" for NULL. */
+static inline const char *gp_space_name(const gp_space *space) {
+  return space ? space->name : "cpu";
+}
+
+#endif
