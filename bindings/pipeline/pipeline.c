@@ -57,7 +57,7 @@ static int pipeline_new(lua_State *L) {
   lua_getfield(L, 1, "watchdog");
   spec.watchdog = luaL_optnumber(L, -1, 0);
   lua_getfield(L, 1, "checkpoint");
-  spec.checkpoint = (gp_remat)luaL_checkoption(L, -1, "except_last", checkpoints);
+  spec.remat = (gp_remat)luaL_checkoption(L, -1, "except_last", checkpoints);
   lua_getfield(L, 1, "stage_of");
   spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
   lua_getfield(L, 1, "placement");

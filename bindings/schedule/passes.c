@@ -20,7 +20,7 @@ static int schedule_compute(lua_State *L) { return push_pass(L, gp_schedule_comp
 static int schedule_lowered(lua_State *L) {
   static const char *const modes[] = {"never", "always", "except_last", NULL};
   static const char *const updates[] = {"none", "barrier", "free", NULL};
-  gp_lower_options options = {.checkpoint = (gp_remat)luaL_checkoption(L, 2, "never", modes),
+  gp_lower_options options = {.remat = (gp_remat)luaL_checkoption(L, 2, "never", modes),
                               .update = (gp_update_mode)luaL_checkoption(L, 3, "none", updates)};
   gp_rows **box = gp_lua_new_rows(L);
   gp_status status = gp_schedule_lowered(gp_lua_check_schedule(L, 1), &options, box);

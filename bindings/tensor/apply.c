@@ -54,7 +54,8 @@ static gp_status record_input(gp_trace *trace, gp_box *box, gp_ref *ref) {
   return GP_OK;
 }
 
-static gp_status record(gp_trace *trace, const gp_lua_call *use, gp_box *const *in, gp_box *const *out) {
+static gp_status record(gp_trace *trace, const gp_lua_call *use, gp_box *const *in,
+                        gp_box *const *out) {
   gp_ref inputs[GP_MAX_INPUTS], outputs[GP_MAX_OUTPUTS];
   int n_outputs = 0;
   gp_status status = GP_OK;
@@ -105,7 +106,8 @@ static void push_outputs(lua_State *L, const gp_lua_call *use, gp_box **out) {
 }
 
 /* Run or record the op on inputs that are looked at now: nothing makes objects in Lua any more. */
-static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_box *const *out, bool *recorded) {
+static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_box *const *out,
+                            bool *recorded) {
   gp_box *in[GP_MAX_INPUTS];
   for (int i = 0; i < use->n_in; i++) in[i] = check_input(L, use, i);
   *recorded = is_recorded(L, use, in);
@@ -132,7 +134,8 @@ void gp_lua_apply1(lua_State *L, gp_op op, int a) {
 }
 
 void gp_lua_apply2(lua_State *L, gp_op op, int a, int b) {
-  gp_lua_apply(L, &(gp_lua_call){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
+  gp_lua_apply(L,
+               &(gp_lua_call){.op = op, .n_in = 2, .in = {lua_absindex(L, a), lua_absindex(L, b)}});
 }
 
 void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {

@@ -38,7 +38,8 @@ static int64_t count_folded(const gp_shape *shape, int64_t mask) {
 /* ---- sum, mean ----------------------------------------------------------------------------- */
 
 static void push_cast(lua_State *L, int index, gp_dtype dtype) {
-  gp_lua_call use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {lua_absindex(L, index)}};
+  gp_lua_call use = {
+      .op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {lua_absindex(L, index)}};
   gp_lua_apply(L, &use);
 }
 

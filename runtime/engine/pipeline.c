@@ -91,7 +91,7 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .layer_count = p->layer_count,
                        .stage_count = p->stage_count,
                        .device_count = p->device_count,
-                       .checkpoint = p->checkpoint,
+                       .remat = p->remat,
                        .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
                        .finite = p->finite,
                        .fuse = p->fuse};
@@ -113,11 +113,10 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   return GP_OK;
 }
 
-gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat checkpoint,
-                          size_t *bytes) {
+gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat remat, size_t *bytes) {
   gp_plan_env env = env_of(p);
   gp_plan *made;
-  env.checkpoint = checkpoint;
+  env.remat = remat;
   env.measure = true;
   GP_TRY(gp_plan_make(&env, spec, &made));
   for (int32_t d = 0; d < p->device_count; d++)
@@ -219,7 +218,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->layer_count = spec->layer_count;
   p->device_count = spec->device_count;
   p->copy_count = spec->copy_count ? spec->copy_count : 1;
-  p->checkpoint = spec->checkpoint;
+  p->remat = spec->remat;
   p->seed = spec->seed;
   p->finite = spec->finite;
   p->fuse = !spec->unfused;

@@ -168,7 +168,7 @@ struct gp_pipeline {
   int32_t extra_count;
   gp_packed *packs;
   int32_t pack_count;
-  gp_remat checkpoint;
+  gp_remat remat;
   uint64_t seed;
   uint32_t step, split_step;
   bool finite, fuse, closed, spin, broken; /* broken: some stages were updated and others not */

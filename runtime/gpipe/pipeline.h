@@ -31,7 +31,7 @@ typedef struct gp_pipeline_spec {
   const gp_device_spec *devices;
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
   const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
-  gp_remat checkpoint;
+  gp_remat remat;
   uint64_t seed;   /* of dropout */
   bool finite;     /* values that are not finite fail the step */
   double watchdog; /* seconds without progress after which a run is given up; 0: never */

@@ -42,7 +42,7 @@ void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
 bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
 /* The bytes that the runs of such a plan would take on each device, with this mode: bytes[devices of the
  * pipeline]. Nothing is taken or kept. Ownership and errors: as above. */
-gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_remat checkpoint,
+gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_remat remat,
                           size_t *bytes);
 /* What a device has left for plans; SIZE_MAX where that is not known: on the host. Errors: GP_EDEVICE. */
 gp_status gp_pipeline_free_bytes(const gp_pipeline *pipeline, int device, size_t *bytes);

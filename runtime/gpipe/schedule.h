@@ -133,7 +133,7 @@ typedef enum gp_remat {
 typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE } gp_update_mode;
 
 typedef struct gp_lower_options {
-  gp_remat checkpoint;
+  gp_remat remat;
   gp_update_mode update;
 } gp_lower_options;
 

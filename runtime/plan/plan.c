@@ -179,7 +179,7 @@ static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec,
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   gp_lowered lowered;
   GP_TRY(prepare(env, spec, plan));
-  gp_lower_options options = {.checkpoint = env->checkpoint, .update = plan->update};
+  gp_lower_options options = {.remat = env->remat, .update = plan->update};
   GP_TRY(gp_schedule_lower(spec->schedule, &options, &lowered));
   gp_status status = make_tasks(env, spec, &lowered, plan);
   gp_lowered_free(&lowered);

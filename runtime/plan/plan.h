@@ -85,7 +85,7 @@ typedef struct gp_plan_env {
   const int32_t *stage_of;   /* per layer and one for the loss */
   const size_t *value_bytes; /* per stage: of its parameters, for versions of them */
   int32_t layer_count, stage_count, device_count;
-  gp_remat checkpoint;
+  gp_remat remat;
   gp_update_mode update;
   bool fuse;    /* neighbours in a layer become one op (graph/fuse.c) */
   bool finite;  /* every result is looked at: nothing is overwritten before */

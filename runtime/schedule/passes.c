@@ -88,7 +88,7 @@ static bool backward_follows(const gp_schedule *s, int32_t a, int32_t end) {
 static bool keeps(const walker *w, int32_t a, int32_t end) {
   const gp_action *x = &w->s->actions[a];
   if (w->again[cell(w, x->stage, x->micro)]) return false;
-  switch (w->options->checkpoint) {
+  switch (w->options->remat) {
   case GP_REMAT_NEVER: return true;
   case GP_REMAT_ALWAYS: return false;
   case GP_REMAT_EXCEPT_LAST: break;

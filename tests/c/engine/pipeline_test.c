@@ -41,7 +41,7 @@ static gp_status start(rig *r, gp_param *const *params, int stages) {
                            .devices = devices,
                            .params = params,
                            .param_layer = layer_of,
-                           .checkpoint = GP_REMAT_ALWAYS};
+                           .remat = GP_REMAT_ALWAYS};
   return gp_pipeline_new(&spec, &r->pipeline);
 }
 

@@ -152,7 +152,7 @@ TEST(steps_have_as_many_slots_as_they_need) {
         for (int kind = 0; kind < 3; kind++)
           check(&(toy_spec){.kind = GP_PLAN_STEP,
                             .order = order,
-                            .checkpoint = GP_REMAT_EXCEPT_LAST,
+                            .remat = GP_REMAT_EXCEPT_LAST,
                             .stages = stages,
                             .micros = micros,
                             .smaller = micros / 2,

@@ -32,11 +32,11 @@ static void check_tasks(const toy_spec *spec, const char *first, const char *las
 }
 
 TEST(recomputation_goes_before_the_backward_pass_that_needs_it) {
-  toy_spec spec = {.order = ONE_F_ONE_B, .checkpoint = GP_REMAT_NEVER, .stages = 2, .micros = 3};
+  toy_spec spec = {.order = ONE_F_ONE_B, .remat = GP_REMAT_NEVER, .stages = 2, .micros = 3};
   check_tasks(&spec, "P0 F0k F1k B0 F2k B1 B2", "P0 F0k B0 F1k B1 F2k B2");
-  spec.checkpoint = GP_REMAT_ALWAYS;
+  spec.remat = GP_REMAT_ALWAYS;
   check_tasks(&spec, "P0 F0 F1 R0 B0 F2 R1 B1 R2 B2", "P0 F0 R0 B0 F1 R1 B1 F2 R2 B2");
-  spec.checkpoint = GP_REMAT_EXCEPT_LAST;
+  spec.remat = GP_REMAT_EXCEPT_LAST;
   check_tasks(&spec, "P0 F0 F1 R0 B0 F2 R1 B1 R2 B2", "P0 F0k B0 F1k B1 F2k B2");
   spec.order = LIFO;
   check_tasks(&spec, "P0 F0 F1 F2k I2 R1 I1 R0 I0 W0 W1 W2",
@@ -46,7 +46,7 @@ TEST(recomputation_goes_before_the_backward_pass_that_needs_it) {
 }
 
 TEST(weight_gradients_run_in_ascending_order) {
-  toy_spec spec = {.order = WEIGHTS_LAST, .checkpoint = GP_REMAT_NEVER, .stages = 2, .micros = 3};
+  toy_spec spec = {.order = WEIGHTS_LAST, .remat = GP_REMAT_NEVER, .stages = 2, .micros = 3};
   check_tasks(&spec, "P0 F0k F1k F2k I0 I1 I2 W0 W1 W2", "P0 F0k F1k F2k I0 I1 I2 W0 W1 W2");
 }
 
@@ -177,7 +177,7 @@ TEST(plans_keep_their_invariants) {
         for (int kind = 0; kind < 9; kind++)
           check_plan(&(toy_spec){.kind = GP_PLAN_STEP,
                                  .order = order,
-                                 .checkpoint = modes[kind % 3],
+                                 .remat = modes[kind % 3],
                                  .stages = stages,
                                  .micros = micros,
                                  .smaller = micros / 2,
@@ -221,7 +221,7 @@ TEST(schedules_of_another_size_are_refused) {
 
 TEST(no_failed_allocation_leaks) {
   toy_spec spec = {.order = WEIGHTS_LAST,
-                   .checkpoint = GP_REMAT_EXCEPT_LAST,
+                   .remat = GP_REMAT_EXCEPT_LAST,
                    .stages = 2,
                    .micros = 3,
                    .smaller = 1,

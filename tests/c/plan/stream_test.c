@@ -21,7 +21,7 @@ typedef struct stream_spec {
   stream_order order;
   int devices, micros; /* micros: of a mini-batch as step is given it */
   int smaller;         /* how many of them have a row less */
-  gp_remat checkpoint;
+  gp_remat remat;
   bool skips, frozen, free; /* free: steps follow each other without a barrier */
 } stream_spec;
 
@@ -114,7 +114,7 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   *made = (toy_planned){0};
   toy_space_set(&made->space, layers, model.stages);
   made->space.env.device_count = s->devices;
-  made->space.env.checkpoint = s->checkpoint;
+  made->space.env.remat = s->remat;
   made->space.env.value_bytes = value_bytes;
   made->space.env.update = is_async(s) || s->free ? GP_UPDATE_FREE : GP_UPDATE_BARRIER;
   gp_schedule *schedule = schedule_of(s);
@@ -275,7 +275,7 @@ TEST(every_interleaving_finds_its_values_slots_and_versions) {
                               .devices = devices,
                               .micros = micros,
                               .smaller = kind % 2 ? micros / 2 : 0,
-                              .checkpoint = (gp_remat)(kind % 3),
+                              .remat = (gp_remat)(kind % 3),
                               .skips = kind / 3 == 1,
                               .frozen = kind / 3 == 2,
                               .free = order == LOOPED && kind % 2};
@@ -343,7 +343,7 @@ TEST(a_stream_needs_as_many_slots_as_the_pipeline_is_deep) {
 TEST(no_failed_allocation_leaks) {
   static const stream_spec specs[] = {
       {.order = PIPEDREAM, .devices = 2, .micros = 2, .smaller = 1, .skips = true},
-      {.order = TWO_BW, .devices = 2, .micros = 2, .checkpoint = GP_REMAT_ALWAYS},
+      {.order = TWO_BW, .devices = 2, .micros = 2, .remat = GP_REMAT_ALWAYS},
       {.order = CHIMERA, .devices = 2, .micros = 3, .smaller = 1},
       {.order = LOOPED, .devices = 2, .micros = 2},
   };

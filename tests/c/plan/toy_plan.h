@@ -56,7 +56,7 @@ static inline gp_schedule *toy_order_of(toy_order order, int stages, int micros)
 typedef struct toy_spec {
   gp_plan_kind kind;
   toy_order order;
-  gp_remat checkpoint;
+  gp_remat remat;
   int stages, micros, smaller; /* smaller: how many of the micro-batches have a row less */
   bool skips, frozen;          /* frozen: the first layer is not trained */
 } toy_spec;
@@ -89,7 +89,7 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
   for (int s = 0; s < spec->stages; s++) layers[s] = 1;
   *made = (toy_planned){0};
   toy_space_set(&made->space, layers, spec->stages);
-  made->space.env.checkpoint = spec->checkpoint;
+  made->space.env.remat = spec->remat;
   gp_schedule *schedule = toy_order_of(spec->order, spec->stages, spec->micros);
   gp_plan_spec plan = {.kind = spec->kind, .schedule = schedule};
   for (int k = 0; k < 2; k++) {
