@@ -38,7 +38,7 @@ static void write_row(const gp_lowered *lowered, int device, char *text, size_t 
 static void check_rows(const given *g, gp_remat remat, gp_update_mode update,
                        const char *const *wanted) {
   gp_schedule *schedule = schedule_of(g);
-  gp_lower_options options = {.remat = checkpoint, .update = update};
+  gp_lower_options options = {.remat = remat, .update = update};
   gp_lowered lowered;
   char made[1024];
   if (!schedule) return;

@@ -1,4 +1,4 @@
--- tests/spec/extremes_spec.lua - losses and layers at the ends of what a dtype holds.
+-- tests/spec/ops/extremes_spec.lua - losses and layers at the ends of what a dtype holds.
 
 local extremes = require "tests.support.extremes"
 

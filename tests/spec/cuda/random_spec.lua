@@ -1,4 +1,4 @@
--- tests/spec/cuda_random_spec.lua - random numbers of a pipeline on GPUs, see random_spec.lua.
+-- tests/spec/cuda/random_spec.lua - random numbers of a pipeline on GPUs, see random_spec.lua.
 
 local gp = require "gpipe"
 local drawn = require "tests.support.drawn"

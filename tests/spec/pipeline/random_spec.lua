@@ -1,4 +1,4 @@
--- tests/spec/random_spec.lua - random numbers of a pipeline: micro-batches have their own, cuts change none.
+-- tests/spec/pipeline/random_spec.lua - random numbers of a pipeline: micro-batches have their own, cuts change none.
 
 local gp = require "gpipe"
 local drawn = require "tests.support.drawn"

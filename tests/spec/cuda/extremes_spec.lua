@@ -1,4 +1,4 @@
--- tests/spec/cuda_extremes_spec.lua - losses and layers at the ends of what a dtype holds, on GPUs.
+-- tests/spec/cuda/extremes_spec.lua - losses and layers at the ends of what a dtype holds, on GPUs.
 
 local extremes = require "tests.support.extremes"
 local gpu = require "tests.support.gpu"

@@ -1,4 +1,4 @@
--- tests/spec/finalizer_spec.lua - a finalizer that frees what a call is working on.
+-- tests/spec/tensor/finalizer_spec.lua - a finalizer that frees what a call is working on.
 --
 -- Whatever a binding allocates in Lua may run the collector, and with it finalizers of the script. Each case runs in
 -- a process of its own, where every allocation is a whole collection, and the finalizer puts other tensors where the
