@@ -1,4 +1,4 @@
-/* tests/c/gemm_memory_test.c - products where memory runs out: an error or a result, never the end of
+/* tests/c/device/gemm_memory_test.c - products where memory runs out: an error or a result, never the end of
  * the process.
  *
  * This program has a malloc of its own, which the library calls too, and which fails when told to. Each
