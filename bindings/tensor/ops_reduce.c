@@ -103,9 +103,29 @@ static void flatten(lua_State *L, const char *who) {
   lua_replace(L, 1);
 }
 
-/* t:max(dim, keep) -> values, positions; t:max() -> the greatest element of all */
+/* The greatest along every dimension of the list at 2, one after the other from the last one: those
+ * before keep their number. */
+static int max_over_dims(lua_State *L) {
+  int64_t mask = 0;
+  int rank = gp_lua_check_meta(L, 1, "max").shape.rank;
+  gp_lua_check_dims(L, 2, "max: dim", rank, &mask);
+  lua_pushvalue(L, 1);
+  for (int d = rank - 1; d >= 0; d--) {
+    if (!(mask >> d & 1)) continue;
+    gp_lua_call use = {.op = GP_OP_max, .n_in = 1, .in = {lua_gettop(L)}};
+    use.attrs.i[0] = d;
+    use.attrs.i[1] = lua_toboolean(L, 3);
+    gp_lua_apply(L, &use);
+    lua_remove(L, -2);
+  }
+  return 1;
+}
+
+/* t:max(dim, keep) -> values, positions; t:max() -> the greatest element of all; t:max({d, e}, keep)
+ * -> values */
 static int reduce_max(lua_State *L) {
   lua_settop(L, 3);
+  if (lua_type(L, 2) == LUA_TTABLE) return max_over_dims(L);
   bool all = lua_isnil(L, 2);
   if (all) flatten(L, "max");
   gp_lua_call use = {.op = GP_OP_max, .n_in = 1, .in = {1}, .n_out = all ? 1 : 2};

@@ -244,8 +244,9 @@ function Tensor:sum(dim, keep) end
 function Tensor:mean(dim, keep) end
 
 --- Greatest values along a dimension, and their positions (i64; the first of equals); without a
---- dimension only the greatest of all. `gp.tensor({1, 9, 2}):max():item() == 9`
----@param dim? integer
+--- dimension only the greatest of all, of a list of dimensions only the values.
+--- `gp.tensor({1, 9, 2}):max():item() == 9`
+---@param dim? integer|integer[]
 ---@param keep? boolean
 ---@return gpipe.Tensor values
 ---@return gpipe.Tensor? positions

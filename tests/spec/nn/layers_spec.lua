@@ -263,4 +263,12 @@ describe("nn.Flatten", function()
       assert.is_true(gp.equal(x:reshape { 24 }, y:reshape { 24 }))
     end)
   end
+
+  it("refuses dimensions in the wrong order when it is made", function()
+    for _, case in ipairs { { 3, 2 }, { -1, -2 } } do
+      local good, message = pcall(nn.Flatten, case[1], case[2])
+      assert.is_false(good)
+      assert.truthy(message:find(tostring(case[1]), 1, true) and message:find(tostring(case[2]), 1, true))
+    end
+  end)
 end)

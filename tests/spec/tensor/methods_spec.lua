@@ -153,6 +153,21 @@ describe("reductions", function()
     assert.equal(1, select("#", t:max()))
   end)
 
+  it("max over several dims gives the greatest values alone", function()
+    local t = gp.randn({ 3, 4, 5 }, { seed = 1 })
+    for _, dims in ipairs { { 2, 3 }, { 1, 3 }, { -1, 1 }, { 1, 2, 3 }, { 2 } } do
+      local expected = t
+      for _, d in ipairs(dims) do expected = expected:max(d, true) end
+      assert.is_true(gp.equal(expected, t:max(dims, true)))
+      assert.equal(expected:numel(), t:max(dims):numel())
+      assert.equal(3 - #dims, t:max(dims):dim())
+      assert.equal(1, select("#", t:max(dims)))
+    end
+    fails_with("empty", t.max, t, {})
+    fails_with("twice", t.max, t, { 2, 2 })
+    fails_with("4", t.max, t, { 2, 4 })
+  end)
+
   it("softmax runs along any dim", function()
     local t = gp.randn({ 3, 4, 5 }, { seed = 1 })
     for d = 1, 3 do

@@ -21,7 +21,7 @@ end
 --- Make one dimension of the dimensions first .. last; by default of all but the rows.
 ---
 --- Shapes: [B, a, b, c] -> [B, a b c].
---- Errors: positions that are 0 or no integers; when called, dimensions the input does not have.
+--- Errors: positions that are 0, no integers or in the wrong order; when called, dimensions the input does not have.
 --- ```lua
 --- local y = nn.Flatten()(gp.ones {2, 3, 4})
 --- assert(y.shape[2] == 12)
@@ -30,6 +30,9 @@ end
 ---@param last? integer -1
 function Flatten:init(first, last)
   self.first, self.last = position("first", first, 2), position("last", last, -1)
+  if self.first > self.last and (self.first > 0) == (self.last > 0) then
+    check.fail("nn.Flatten", "last", self.last, ("%d or more, as first is"):format(self.first))
+  end
 end
 
 -- The positions first .. last in a shape of that rank.
