@@ -56,6 +56,13 @@ gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who) {
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
+/* The absolute position of an argument. One that was left out becomes nil: else its place would be
+ * taken by the words of the error about it. */
+static int argument(lua_State *L, int index) {
+  if (index > lua_gettop(L)) lua_settop(L, index);
+  return lua_absindex(L, index);
+}
+
 /* False for strings, and for floats that are no integers. */
 static bool to_integer(lua_State *L, int index, int64_t *value) {
   int good = 0;
@@ -71,7 +78,7 @@ static const char *push_range(lua_State *L, int64_t low, int64_t high) {
 
 int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, int64_t high) {
   int64_t value = 0;
-  index = lua_absindex(L, index);
+  index = argument(L, index);
   if (!to_integer(L, index, &value) || value < low || value > high)
     gp_lua_bad_value(L, index, who, push_range(L, low, high));
   return value;
@@ -85,7 +92,7 @@ double gp_lua_check_number(lua_State *L, int index, const char *who) {
 
 int64_t gp_lua_check_position(lua_State *L, int index, const char *who, int64_t size) {
   int64_t value = 0;
-  index = lua_absindex(L, index);
+  index = argument(L, index);
   bool good = to_integer(L, index, &value);
   if (good && value >= 1 && value <= size) return value - 1;
   if (good && value < 0 && value >= -size) return size + value;

@@ -1,7 +1,7 @@
 /* bindings/tensor/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
  *
  * Facts are fields (t.shape), work is a method. Both go through one __index function: integers
- * select along the first dimension, strings are a field or a method of the table in its upvalue. */
+ * select along the first dimension, strings are a field or a method of the table in its upvalue 1. */
 #include <string.h>
 
 #include "tensor/tensor.h"
@@ -56,8 +56,22 @@ static int64_t check_first(lua_State *L, const gp_box *box, const char *who) {
   return gp_lua_check_position(L, 2, who, shape->dim[0]);
 }
 
+/* ipairs ends where t[i] is nil. Anywhere else a position after the last one is a mistake. */
+static bool is_end_of_ipairs(lua_State *L, const gp_box *box) {
+  const gp_shape *shape = &gp_box_meta(box)->shape;
+  lua_Debug ar;
+  if (shape->rank == 0 || !lua_isinteger(L, 2) || lua_tointeger(L, 2) != shape->dim[0] + 1)
+    return false;
+  if (!lua_getstack(L, 1, &ar)) return false;
+  lua_getinfo(L, "f", &ar);
+  bool same = lua_tocfunction(L, -1) == lua_tocfunction(L, lua_upvalueindex(2));
+  lua_pop(L, 1);
+  return same && lua_tocfunction(L, lua_upvalueindex(2));
+}
+
 /* t[i]: a number where t has one dimension, else a view */
 static int index_position(lua_State *L, gp_box *box) {
+  if (is_end_of_ipairs(L, box)) return lua_pushnil(L), 1;
   int64_t at = check_first(L, box, "t[i]: i");
   if (gp_box_meta(box)->shape.rank == 1) {
     gp_lua_push_element(L, gp_lua_peek_tensor(L, 1, "t[i]"), at);
@@ -168,6 +182,13 @@ static void add_methods(lua_State *L) {
   gp_methods_param(L);
 }
 
+/* Push the function that ipairs returns, which indexes; nil where the host has no ipairs. */
+static void push_ipairs_step(lua_State *L) {
+  if (lua_getglobal(L, "ipairs") != LUA_TFUNCTION) return;
+  lua_newtable(L);
+  lua_call(L, 1, 1);
+}
+
 /* The class is complete before the first box exists: a __gc added later would be ignored. */
 int gp_open_tensor(lua_State *L) {
   luaL_newmetatable(L, GP_LUA_TENSOR);
@@ -182,7 +203,8 @@ int gp_open_tensor(lua_State *L) {
   }
   lua_pushvalue(L, -1);
   lua_setfield(L, -4, "methods"); /* core.methods: for documentation and completion */
-  lua_pushcclosure(L, tensor_index, 1);
+  push_ipairs_step(L);
+  lua_pushcclosure(L, tensor_index, 2);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   return 0;

@@ -114,6 +114,27 @@ describe("indexing", function()
     fails_with("the tensor is a scalar", function() return gp.tensor(1)[1] end)
   end)
 
+  it("ends with ipairs, for views and for numbers", function()
+    local rows, numbers = {}, {}
+    for i, row in ipairs(matrix()) do rows[i] = row:totable() end
+    for i, number in ipairs(gp.tensor { 7, 8 }) do numbers[i] = number end
+    for _ in ipairs(gp.zeros { 0 }) do error("there is no element") end
+    assert.same(matrix():totable(), rows)
+    assert.same({ 7, 8 }, numbers)
+    fails_with("3", function() return matrix()[3] end)
+    fails_with("3", function() return (function(t) return t[3] end)(matrix()) end)
+  end)
+
+  it("names an argument that was left out as nil", function()
+    local t = matrix()
+    for _, method in ipairs { t.permute, t.expand, t.reshape, t.view, t.to } do assert.is_false(pcall(method, t)) end
+    fails_with("is nil", t.size, t)
+    fails_with("is nil", t.select, t)
+    fails_with("is nil", t.narrow, t)
+    fails_with("is nil", t.narrow, t, 1)
+    fails_with("is nil", t.narrow, t, 1, 1)
+  end)
+
   it("gives views: writing to one writes to the tensor", function()
     local t = matrix()
     t[1] = 0
