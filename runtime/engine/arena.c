@@ -210,7 +210,7 @@ static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
     GP_TRY(gp_pipeline_take(p, lane, bytes, (void **)&a->extra_landing));
   }
   a->extra_bytes = bytes;
-  for (int32_t i = 0; i < p->plan_count; i++) gp_wiring_forget(p->plans[i]);
+  for (int32_t i = 0; i < p->binding_count; i++) gp_wiring_forget(p->bindings[i]);
   return GP_OK;
 }
 

@@ -128,11 +128,13 @@ static void release(gp_feed *feed) {
 /* ---- runs ---------------------------------------------------------------------------------- */
 
 /* Between runs nobody looks at the slots; the ticket that starts the next run publishes this. */
-static void reset_channels(gp_plan *plan) {
+static void reset_channels(const gp_binding *binding) {
+  const gp_plan *plan = binding->plan;
   for (int32_t e = 0; e < plan->edge_count; e++)
     for (int32_t k = 0; k < plan->channels[e].slots; k++) {
-      atomic_store_explicit(&plan->channels[e].states[k].published, 0, memory_order_relaxed);
-      atomic_store_explicit(&plan->channels[e].states[k].released, 0, memory_order_relaxed);
+      gp_slot_state *state = &binding->channels[e].states[k];
+      atomic_store_explicit(&state->published, 0, memory_order_relaxed);
+      atomic_store_explicit(&state->released, 0, memory_order_relaxed);
     }
 }
 
@@ -147,8 +149,9 @@ static gp_status check_ready(const gp_pipeline *p) {
   return GP_OK;
 }
 
-static gp_status begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
+static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_half) {
   gp_run *run = &p->run;
+  run->binding = gp_pipeline_binding(p, plan);
   run->plan = plan;
   run->backward_half = backward_half;
   run->status = GP_OK;
@@ -167,7 +170,7 @@ static gp_status begin_run(gp_pipeline *p, gp_plan *plan, bool backward_half) {
   atomic_store(&run->released, 0);
   atomic_store(&run->failed_order, INT64_MAX);
   run->spoilt = INT64_MAX;
-  if (!backward_half) reset_channels(plan);
+  if (!backward_half) reset_channels(run->binding);
   gp_watch_reset(p);
   if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
   p->last_plan = plan;

@@ -15,9 +15,12 @@ static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first
 }
 
 /* What this micro-batch keeps for later tasks. A stream takes slots in turn; otherwise they are coloured. */
-static void bind_slots(void **frame, const gp_plan *plan, const gp_task *task, int64_t micro) {
-  const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
-  char *area = slots->memory, *address[GP_SLOT_KINDS] = {0};
+static void bind_slots(void **frame, const gp_binding *binding, const gp_task *task,
+                       int64_t micro) {
+  const gp_plan *plan = binding->plan;
+  int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
+  const gp_slots *slots = &plan->slots[holder];
+  char *area = binding->kept[holder], *address[GP_SLOT_KINDS] = {0};
   for (int kind = 0; area && kind < GP_SLOT_KINDS; kind++) {
     int64_t slot = task->slot[kind];
     if (slot >= 0 && plan->batch) slot = micro % slots->count[kind];
@@ -30,32 +33,36 @@ static void bind_slots(void **frame, const gp_plan *plan, const gp_task *task, i
 }
 
 /* The newest version lies in the arena, older ones in the stash. */
-static void bind_weights(void **frame, const gp_pipeline *p, const gp_plan *plan,
-                         const gp_task *task, int64_t micro) {
+static void bind_weights(void **frame, const gp_binding *binding, const gp_task *task,
+                         int64_t micro) {
+  const gp_pipeline *p = binding->pipeline;
+  const gp_plan *plan = binding->plan;
   const gp_arena *own = &p->arenas[task->stage];
   const gp_versions *v = &plan->versions[task->stage];
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
-  char *invariant = plan->invariant[2 * holder + task->shape];
+  char *invariant = binding->invariant[2 * holder + task->shape];
   for (int32_t s = 0; s < plan->stage_count; s++) frame[GP_BASE_VALUE + s] = p->arenas[s].values[0];
   frame[GP_BASE_VALUE + task->stage] = own->values[task->copy];
   if (plan->batch) version = (size_t)(task->version + (micro - task->micro) / plan->batch);
   if (plan->batch && !task->newest)
     frame[GP_BASE_VALUE + task->stage] =
-        v->stash + version % (size_t)(v->live - 1) * v->stash_bytes;
+        binding->stash[task->stage] + version % (size_t)(v->live - 1) * v->stash_bytes;
   frame[GP_BASE_INVARIANT] = invariant ? invariant + version % (size_t)v->live * bytes : NULL;
-  frame[GP_BASE_GUEST] = plan->guests[2 * holder + task->shape];
+  frame[GP_BASE_GUEST] = binding->guests[2 * holder + task->shape];
   frame[GP_BASE_BUFFER] = own->buffers[task->copy];
   frame[GP_BASE_GRAD] = own->grads[task->copy];
   frame[GP_BASE_EXTRA] = own->extras[task->copy];
 }
 
-static void bind_edges(gp_worker *worker, const gp_plan *plan, const gp_task *task, int64_t micro) {
+static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_task *task,
+                       int64_t micro) {
+  const gp_plan *plan = binding->plan;
   for (int32_t u = 0; u < task->use_count; u++) {
     int32_t edge = task->uses[u].edge;
     const gp_channel *channel = &plan->channels[edge];
     size_t slot = (size_t)(gp_plan_turn(plan, edge, micro) % channel->slots);
-    char *memory = gp_plan_slots_of(plan, edge, task->copy, worker->device);
+    char *memory = gp_binding_slots(binding, edge, task->copy, worker->device);
     worker->frame[GP_BASE_VALUE + plan->stage_count + edge] =
         memory ? memory + slot * channel->bytes : NULL;
   }
@@ -76,15 +83,16 @@ static void bind_feed(void **frame, const gp_plan *plan, const gp_feed *feed, co
 }
 
 void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro) {
-  const gp_plan *plan = worker->pipeline->run.plan;
+  const gp_binding *binding = worker->pipeline->run.binding;
+  const gp_plan *plan = binding->plan;
   int64_t own = micro % plan->step_micros;
   void **frame = worker->frame;
-  frame[GP_BASE_TEMP] = plan->temp[worker->device];
+  frame[GP_BASE_TEMP] = binding->devices[worker->device].temp;
   if (gp_lane_is_gpu(&worker->lane))
     gp_desk_bind(worker, feed, task, micro);
   else
     bind_feed(frame, plan, feed, task, own);
-  bind_slots(frame, plan, task, micro);
-  bind_weights(frame, worker->pipeline, plan, task, micro);
-  bind_edges(worker, plan, task, micro);
+  bind_slots(frame, binding, task, micro);
+  bind_weights(frame, binding, task, micro);
+  bind_edges(worker, binding, task, micro);
 }

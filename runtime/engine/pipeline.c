@@ -14,11 +14,6 @@
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* The functions from here on are what plans ask of devices (plan.h). */
-static const gp_lane *lane_of(void *pipeline, int32_t device) {
-  return &((gp_pipeline *)pipeline)->workers[device].lane;
-}
-
 /* The plugin, where the pipeline has a GPU. */
 static const gp_gpu_api *gpu_api(const gp_pipeline *p) {
   for (int32_t d = 0; d < p->device_count; d++)
@@ -44,35 +39,11 @@ void gp_pipeline_give(const gp_pipeline *p, const gp_lane *lane, void *memory, s
     gp_lane_free(lane, memory, bytes);
 }
 
-static gp_status take(void *pipeline, int32_t device, size_t bytes, void **memory) {
-  return gp_pipeline_take(pipeline, lane_of(pipeline, device), bytes, memory);
-}
-
-/* The size was told by take: a lane counts what it holds. */
-static void give(void *pipeline, int32_t device, void *memory, size_t bytes) {
-  gp_pipeline_give(pipeline, lane_of(pipeline, device), memory, bytes);
-}
-
-/* Devices of one memory read each other's slots in place. */
-static bool shares(void *pipeline, int32_t a, int32_t b) {
-  return gp_lane_shares(lane_of(pipeline, a), lane_of(pipeline, b));
-}
-
-static bool is_gpu(void *pipeline, int32_t device) {
-  return gp_lane_is_gpu(lane_of(pipeline, device));
-}
-
 /* CPU kernels settle nothing before they run. */
 static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call *call,
                          size_t *scratch) {
-  const gp_lane *lane = lane_of(pipeline, device);
+  const gp_lane *lane = &((gp_pipeline *)pipeline)->workers[device].lane;
   return lane->api->prepare(lane->gpu, op, call, scratch);
-}
-
-/* The wiring knows the plan's edges, so it goes first. */
-static void free_plan(gp_plan *plan) {
-  gp_wiring_free(plan);
-  gp_plan_free(plan);
 }
 
 /* Everything that a plan needs to know of this pipeline. */
@@ -81,11 +52,8 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .value = gp_arena_value,
                        .slot = gp_arena_slot,
                        .packed = gpu_api(p) ? NULL : gp_arena_packed, /* all must agree */
-                       .take = take,
-                       .give = give,
-                       .shares = shares,
-                       .is_gpu = is_gpu,
                        .prepare = prepare,
+                       .devices = p->device_specs,
                        .stage_of = p->stage_of,
                        .value_bytes = p->value_bytes,
                        .layer_count = p->layer_count,
@@ -101,15 +69,16 @@ static gp_plan_env env_of(gp_pipeline *p) {
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = env_of(p);
   gp_plan *made;
-  size_t n = (size_t)p->plan_count;
+  size_t n = (size_t)p->binding_count;
   GP_TRY(gp_plan_make(&env, spec, &made));
   gp_status status = p->run.open ? gp_fail(GP_ESTATE, "plan: a stream is open") : GP_OK;
   if (!status) status = gp_workers_prepare(p, made);
   if (!status) status = gp_feeds_prepare(p, made);
-  if (!status) status = gp_wiring_new(p, made);
-  if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_plan *), (void **)&p->plans);
-  if (status) return free_plan(made), status;
-  *plan = p->plans[p->plan_count++] = made;
+  if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
+  if (!status) status = gp_bind(p, made, &p->bindings[n]);
+  if (status) return gp_plan_free(made), status;
+  p->binding_count++;
+  *plan = made;
   return GP_OK;
 }
 
@@ -117,11 +86,10 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
   gp_plan_env env = env_of(p);
   gp_plan *made;
   env.remat = remat;
-  env.measure = true;
   GP_TRY(gp_plan_make(&env, spec, &made));
   for (int32_t d = 0; d < p->device_count; d++)
-    bytes[d] = d < made->device_count ? made->device_bytes[d] : 0;
-  free_plan(made);
+    bytes[d] = d < made->device_count ? made->devices[d].bytes : 0;
+  gp_plan_free(made);
   return GP_OK;
 }
 
@@ -134,19 +102,24 @@ gp_status gp_pipeline_free_bytes(const gp_pipeline *p, int device, size_t *bytes
 /* The records of the last run go with it. A lost worker may be in the middle of it. */
 void gp_plan_drop(gp_pipeline *p, gp_plan *plan) {
   if (p->watch.lost) return;
-  for (int32_t i = 0; i < p->plan_count; i++) {
-    if (p->plans[i] != plan) continue;
-    p->plans[i] = p->plans[--p->plan_count];
+  for (int32_t i = 0; i < p->binding_count; i++) {
+    gp_binding *binding = p->bindings[i];
+    if (binding->plan != plan) continue;
+    p->bindings[i] = p->bindings[--p->binding_count];
     if (p->last_plan == plan) p->last_plan = NULL;
-    free_plan(plan);
+    gp_unbind(binding);
     return;
   }
 }
 
+gp_binding *gp_pipeline_binding(const gp_pipeline *p, const gp_plan *plan) {
+  for (int32_t i = 0; i < p->binding_count; i++)
+    if (p->bindings[i]->plan == plan) return p->bindings[i];
+  return NULL;
+}
+
 bool gp_pipeline_has_plan(const gp_pipeline *p, const gp_plan *plan) {
-  for (int32_t i = 0; i < p->plan_count; i++)
-    if (p->plans[i] == plan) return true;
-  return false;
+  return gp_pipeline_binding(p, plan) != NULL;
 }
 
 /* Of one larger micro-batch: the binding scales the rows. */
@@ -197,6 +170,19 @@ static void set_math(const gp_pipeline *p, bool tf32) {
   }
 }
 
+/* What plans have to know of the devices: those of one memory get the number of the first of them. */
+static gp_status describe_devices(gp_pipeline *p) {
+  GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof(gp_plan_device_spec),
+                        (void **)&p->device_specs));
+  for (int32_t d = 0; d < p->device_count; d++) {
+    const gp_lane *lane = &p->workers[d].lane;
+    int32_t first = 0;
+    while (!gp_lane_shares(&p->workers[first].lane, lane)) first++;
+    p->device_specs[d].space = lane->space ? first + 1 : 0;
+  }
+  return GP_OK;
+}
+
 /* Everything that can fail; gp_pipeline_free undoes any part of it. */
 static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(gp_faults_parse(getenv("GPIPE_FAULT"), &p->faults));
@@ -206,6 +192,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(own_params(p, spec));
   GP_TRY(gp_workers_new(p, spec->devices));
   set_math(p, spec->tf32);
+  GP_TRY(describe_devices(p));
   GP_TRY(gp_arenas_new(p));
   return gp_workers_start(p);
 }
@@ -262,7 +249,7 @@ void gp_pipeline_close(gp_pipeline *p) {
     return;
   }
   gp_workers_stop(p);
-  while (p->plan_count) gp_plan_drop(p, p->plans[0]);
+  while (p->binding_count) gp_plan_drop(p, p->bindings[0]->plan);
   gp_feeds_free(p);
   gp_optimizer_free(p->optimizer);
   p->optimizer = NULL;
@@ -287,7 +274,8 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->grads);
   gp_free(p->extras);
   gp_free(p->packs);
-  gp_free(p->plans);
+  gp_free(p->bindings);
+  gp_free(p->device_specs);
   gp_free(p);
 }
 

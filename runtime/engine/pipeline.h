@@ -1,6 +1,7 @@
 /* engine/pipeline.h - the running pipeline: one worker per device, one endless list of tasks.
  *
  *   pipeline.c   parameters in stage arenas, workers started and stopped, plans attached
+ *   bind.c       a plan joined with its memory (binding.h)
  *   arena.c      where the parameters, gradients and buffers of a stage lie
  *   worker.c     threads, tickets, waiting for slots
  *   feed.c       mini-batches given to the workers: one and wait, or one after another
@@ -21,10 +22,10 @@
 #include <stdatomic.h>
 
 #include "device/lane.h"
+#include "engine/binding.h"
 #include "engine/fault.h"
 #include "engine/watchdog.h"
 #include "gpipe/run.h"
-#include "plan/plan.h"
 
 typedef struct gp_worker gp_worker;
 typedef gp_status (*gp_job)(gp_worker *worker, void *context);
@@ -133,7 +134,8 @@ static inline gp_step_block *gp_feed_block(const gp_plan *plan, const gp_feed *f
 
 /* A stream of mini-batches that the workers are running: one, for most schedules. */
 typedef struct gp_run {
-  gp_plan *plan;
+  gp_binding *binding;
+  const gp_plan *plan;                         /* the binding's */
   gp_feed *feeds;                              /* ring: mini-batch t is feeds[t % feed_room] */
   int32_t feed_room, feed_micros, feed_groups; /* room of the ring and of each feed */
   bool backward_half, open;                    /* open: more may be fed */
@@ -184,9 +186,10 @@ struct gp_pipeline {
   void *job_context;
   _Atomic uint32_t ticket, finished, quit;
   gp_run run;
-  gp_plan **plans; /* owned */
-  int32_t plan_count;
-  gp_plan *last_plan; /* whose run the events describe; NULL after it was freed */
+  gp_plan_device_spec *device_specs; /* per device: as plans see it */
+  gp_binding **bindings;             /* owned: one per plan */
+  int32_t binding_count;
+  const gp_plan *last_plan; /* whose run the events describe; NULL after it was freed */
   int64_t last_begin, last_end;
 };
 
@@ -236,6 +239,7 @@ char *gp_report_write(gp_pipeline *pipeline, char *text, size_t size);
 char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 
 /* pipeline.c */
+gp_binding *gp_pipeline_binding(const gp_pipeline *pipeline, const gp_plan *plan); /* NULL: none */
 /* Memory of a lane, zeroed. What GPUs send to a CPU device, and fetch from it, is pinned where the pipeline has
  * GPUs: copies then block nobody. */
 bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);

@@ -77,27 +77,27 @@ static act look(const gp_pipeline *p, int32_t device) {
 
 /* ---- what it waits for --------------------------------------------------------------------- */
 
-static const gp_slot_state *slot_of(const gp_plan *plan, int32_t edge, int64_t micro,
+static const gp_slot_state *slot_of(const gp_binding *binding, int32_t edge, int64_t micro,
                                     uint32_t *round) {
-  const gp_channel *channel = &plan->channels[edge];
-  int64_t turn = gp_plan_turn(plan, edge, micro);
+  const gp_channel *channel = &binding->plan->channels[edge];
+  int64_t turn = gp_plan_turn(binding->plan, edge, micro);
   *round = (uint32_t)(turn / channel->slots);
-  return &channel->states[turn % channel->slots];
+  return &binding->channels[edge].states[turn % channel->slots];
 }
 
 /* The value was not published in its round. */
-static bool is_missing(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
+static bool is_missing(const gp_binding *binding, const gp_edge_use *use, int64_t micro) {
   uint32_t round;
-  gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
+  gp_slot_state *state = (gp_slot_state *)slot_of(binding, use->edge, micro, &round);
   return use->wait && atomic_load(&state->published) < round + 1;
 }
 
 /* The slot still holds a value that somebody has to read. */
-static bool is_taken(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
+static bool is_taken(const gp_binding *binding, const gp_edge_use *use, int64_t micro) {
   uint32_t round;
-  gp_slot_state *state = (gp_slot_state *)slot_of(plan, use->edge, micro, &round);
-  return use->acquire &&
-         atomic_load(&state->released) < round * (uint32_t)plan->channels[use->edge].parties;
+  gp_slot_state *state = (gp_slot_state *)slot_of(binding, use->edge, micro, &round);
+  uint32_t parties = (uint32_t)binding->plan->channels[use->edge].parties;
+  return use->acquire && atomic_load(&state->released) < round * parties;
 }
 
 static bool publishes(const gp_task *task, int32_t edge) {
@@ -136,7 +136,7 @@ static bool find_missing(const gp_pipeline *p, const act *a, message *m) {
   if (a->state != WAITS) return false;
   const gp_task *task = &plan->tasks[a->task];
   for (int32_t u = 0; u < task->use_count; u++)
-    if (is_missing(plan, &task->uses[u], a->micro))
+    if (is_missing(p->run.binding, &task->uses[u], a->micro))
       return *m = message_of(plan, &task->uses[u], a->micro), true;
   return false;
 }
@@ -183,7 +183,7 @@ static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act 
     return;
   }
   for (int32_t u = 0; u < task->use_count; u++)
-    if (is_taken(plan, &task->uses[u], a->micro)) {
+    if (is_taken(p->run.binding, &task->uses[u], a->micro)) {
       put(w, "needs a free one of %d slots for what stage %d sends",
           (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
       return;

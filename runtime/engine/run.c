@@ -33,28 +33,31 @@ typedef struct slot {
   gp_slot_state *state;
 } slot;
 
-static slot slot_of(const gp_plan *plan, int32_t edge, int64_t micro) {
+static slot slot_of(const gp_binding *binding, int32_t edge, int64_t micro) {
+  const gp_plan *plan = binding->plan;
   const gp_channel *channel = &plan->channels[edge];
   int64_t turn = gp_plan_turn(plan, edge, micro);
   int32_t number = (int32_t)(turn % channel->slots);
-  return (slot){edge, number, (uint32_t)(turn / channel->slots), &channel->states[number]};
+  return (slot){edge, number, (uint32_t)(turn / channel->slots),
+                &binding->channels[edge].states[number]};
 }
 
 /* Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). Between devices of
  * which one is a GPU, the words say that the work is enqueued; what it must wait for is the link's. */
-static gp_status wait_for_inputs(gp_worker *worker, const gp_plan *plan, const place *at) {
+static gp_status wait_for_inputs(gp_worker *worker, const gp_binding *binding, const place *at) {
+  const gp_plan *plan = binding->plan;
   const gp_task *task = &plan->tasks[at->task];
   gp_status status = GP_OK;
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
     if (!use->wait && !use->acquire) continue;
-    slot s = slot_of(plan, use->edge, at->micro);
+    slot s = slot_of(binding, use->edge, at->micro);
     uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
     if (use->wait) gp_worker_await(worker, &s.state->published, s.round + 1);
     if (use->acquire) gp_worker_await(worker, &s.state->released, s.round * parties);
-    if (!plan->wiring || status) continue;
-    status = use->wait ? gp_link_receive(worker, plan, s.edge, s.number, task->copy)
-                       : gp_link_acquire(worker, plan, s.edge, s.number);
+    if (!binding->wiring || status) continue;
+    status = use->wait ? gp_link_receive(worker, binding, s.edge, s.number, task->copy)
+                       : gp_link_acquire(worker, binding, s.edge, s.number);
   }
   return status;
 }
@@ -68,15 +71,15 @@ static void ring_stage(const gp_worker *worker, const gp_plan *plan, int32_t sta
 }
 
 /* What the readers' GPUs are to wait for: before the words that tell them. */
-static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const place *at) {
-  const gp_task *task = &plan->tasks[at->task];
+static gp_status mark_outputs(gp_worker *worker, const gp_binding *binding, const place *at) {
+  const gp_task *task = &binding->plan->tasks[at->task];
   gp_status status = GP_OK, mark = GP_OK;
-  for (int32_t u = 0; plan->wiring && u < task->use_count; u++) {
+  for (int32_t u = 0; binding->wiring && u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
-    slot s = slot_of(plan, use->edge, at->micro);
-    if (use->publish) mark = gp_link_publish(worker, plan, s.edge, s.number);
+    slot s = slot_of(binding, use->edge, at->micro);
+    if (use->publish) mark = gp_link_publish(worker, binding, s.edge, s.number);
     if (mark && !status) status = mark;
-    if (use->release) mark = gp_link_release(worker, plan, s.edge, s.number);
+    if (use->release) mark = gp_link_release(worker, binding, s.edge, s.number);
     if (mark && !status) status = mark;
   }
   return status;
@@ -84,12 +87,13 @@ static gp_status mark_outputs(gp_worker *worker, const gp_plan *plan, const plac
 
 /* Release order: whoever sees the round sees the value. A failed task publishes too, or its readers
  * would wait for ever; they skip their work. */
-static void publish_outputs(gp_worker *worker, const gp_plan *plan, const place *at) {
+static void publish_outputs(gp_worker *worker, const gp_binding *binding, const place *at) {
+  const gp_plan *plan = binding->plan;
   const gp_task *task = &plan->tasks[at->task];
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
     const gp_edge *edge = gp_plan_edge(plan, use->edge);
-    slot s = slot_of(plan, use->edge, at->micro);
+    slot s = slot_of(binding, use->edge, at->micro);
     if (use->publish) {
       atomic_store_explicit(&s.state->published, s.round + 1, memory_order_release);
       for (int32_t r = 0; r < edge->to_count; r++) ring_stage(worker, plan, edge->to[r]);
@@ -229,17 +233,17 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   atomic_store_explicit(&event->task, at->task, memory_order_relaxed);
   note_time(&event->micro, at->micro);
   note_time(&event->wait, gp_now_ns());
-  gp_status ready = wait_for_inputs(worker, run->plan, at);
+  gp_status ready = wait_for_inputs(worker, run->binding, at);
   note_failure(run, at, ready);
   if (task->barrier) note_failure(run, at, come_to_barrier(worker, run, at));
   note_time(&event->begin, gp_now_ns());
   note_failure(run, at, gp_record_mark(worker, number, 0));
   if (!ready && !is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
   note_failure(run, at, gp_record_mark(worker, number, 1));
-  note_failure(run, at, mark_outputs(worker, run->plan, at));
+  note_failure(run, at, mark_outputs(worker, run->binding, at));
   note_time(&event->end, gp_now_ns());
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
-  publish_outputs(worker, run->plan, at);
+  publish_outputs(worker, run->binding, at);
   if (!gp_lane_is_gpu(&worker->lane)) note_loss(run, task);
 }
 
@@ -263,9 +267,9 @@ static gp_status zero_gradients(const gp_worker *worker, const gp_run *run, uint
 static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   GP_TRY(gp_record_range(worker));
   GP_TRY(zero_gradients(worker, run, step));
-  if (!run->plan->wiring) return GP_OK;
+  if (!run->binding->wiring) return GP_OK;
   GP_TRY(gp_update_twins(worker));
-  GP_TRY(gp_guests_refresh(worker, run->plan));
+  GP_TRY(gp_guests_refresh(worker, run->binding));
   return gp_lane_is_gpu(&worker->lane) ? gp_desk_upload(worker, run, step) : GP_OK;
 }
 
@@ -291,8 +295,8 @@ static gp_span_of_tasks span_of(const gp_worker *worker, const gp_run *run, uint
   int32_t d = worker->device, stored = gp_plan_range(plan, step, &span.repeats);
   const int32_t *begin = &r->begin[d * (r->count + 1) + stored];
   bool split = plan->kind == GP_PLAN_SPLIT;
-  span.first = split && run->backward_half ? plan->half[d] : begin[0];
-  span.end = split && !run->backward_half ? plan->half[d] : begin[1];
+  span.first = split && run->backward_half ? plan->devices[d].half : begin[0];
+  span.end = split && !run->backward_half ? plan->devices[d].half : begin[1];
   return span;
 }
 

@@ -124,19 +124,20 @@ static void lower_device(lowerer *l) {
   for (int32_t s = 0; s < plan->stage_count; s++)
     if (gp_schedule_holds(l->schedule, l->device, s))
       append_prepare(l, s, &(gp_action){.stage = s, .version = -1}, HEAD);
-  plan->half[l->device] = -1;
+  plan->devices[l->device].half = -1;
   append_counts(l, step++, HEAD);
   for (int32_t i = from->first[l->device]; i < from->first[l->device + 1]; i++) {
     gp_action action = from->actions[i];
     int32_t block = from->source[i] < 0 ? TAIL : from->source[i];
-    if (action.op != GP_ACT_F && plan->half[l->device] < 0) plan->half[l->device] = l->count;
+    if (action.op != GP_ACT_F && plan->devices[l->device].half < 0)
+      plan->devices[l->device].half = l->count;
     if (action.op == GP_ACT_F && action.micro / plan->step_micros == step)
       append_counts(l, step++, block);
     set_update_micro(plan, &action);
     append(l, &action, block);
     if (action.op == GP_ACT_U && plan->batch) append_prepare(l, action.stage, &action, block);
   }
-  if (plan->half[l->device] < 0) plan->half[l->device] = l->count;
+  if (plan->devices[l->device].half < 0) plan->devices[l->device].half = l->count;
   mark_barriers(l, begin);
   mark_kept(l, begin);
   for (int32_t t = begin; t < l->count; t++)
@@ -173,7 +174,6 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->first));
-  GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->half));
   GP_TRY(gp_alloc_array(room + 2 * actions + 2, sizeof(int32_t), (void **)&notes));
   l.block = notes;
   for (; l.device < plan->device_count; l.device++) {

@@ -1,4 +1,4 @@
-/* plan/plan.c - one batch shape: build its programs, lower its schedule, allocate its memory. */
+/* plan/plan.c - one batch shape: build its programs, lower its schedule, lay out its memory. */
 #include "plan/plan.h"
 
 #include <string.h>
@@ -127,7 +127,6 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   const gp_schedule *s = spec->schedule;
   int32_t micros = spec->shapes[0].micros + spec->shapes[1].micros;
   GP_TRY(check_numbers(env, s, micros));
-  plan->env = *env;
   plan->kind = spec->kind;
   plan->sum_loss = spec->sum_loss;
   plan->stage_count = env->stage_count;
@@ -141,17 +140,12 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
          holders = stages * (size_t)plan->copy_count;
   GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->placement));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_slots), (void **)&plan->slots));
-  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&plan->invariant));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
-  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&plan->guests));
-  GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->temp));
-  GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->scratch));
-  GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->gpu_scratch));
-  GP_TRY(gp_alloc_array(devices, sizeof(gp_desk), (void **)&plan->desks));
-  GP_TRY(gp_alloc_array(devices, sizeof(char *), (void **)&plan->block));
-  GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->temp_bytes));
-  GP_TRY(gp_alloc_array(devices, sizeof(int32_t), (void **)&plan->peak_live));
-  GP_TRY(gp_alloc_array(devices, sizeof(size_t), (void **)&plan->device_bytes));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->guests));
+  GP_TRY(gp_alloc_array(devices, sizeof(gp_plan_device), (void **)&plan->devices));
+  for (int32_t d = 0; env->devices && d < plan->device_count; d++)
+    plan->devices[d].spec = env->devices[d];
   memcpy(plan->placement, s->placement, holders * sizeof(int32_t));
   return GP_OK;
 }
@@ -188,12 +182,12 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
       gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
-  GP_TRY(gp_plan_add_versions(plan));
+  GP_TRY(gp_plan_add_versions(plan, env));
   GP_TRY(gp_plan_add_ranges(plan));
   GP_TRY(gp_plan_size_channels(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
     if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->value_bytes[s];
-  return gp_plan_take_memory(plan);
+  return gp_plan_add_memory(plan, env);
 }
 
 /* Traces are taken first, so that every way out frees them once. */
@@ -212,34 +206,23 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
   return GP_OK;
 }
 
-/* Also of a plan whose making stopped anywhere. */
+/* Frees a plan whose making stopped anywhere, too. */
 void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)
     gp_free(plan->tasks[t].uses);
-  gp_plan_give_memory(plan);
-  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++) {
-    gp_free(plan->channels[e].fetched);
-    gp_free(plan->channels[e].states);
-  }
+  for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
+    gp_free(plan->channels[e].fetches);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);
   gp_free(plan->placement);
   gp_free(plan->tasks);
   gp_free(plan->first);
-  gp_free(plan->half);
   gp_free(plan->ranges.begin);
   gp_free(plan->versions);
   gp_free(plan->invariant);
   gp_free(plan->channels);
   gp_free(plan->slots);
   gp_free(plan->guests);
-  gp_free(plan->temp);
-  gp_free(plan->scratch);
-  gp_free(plan->gpu_scratch);
-  gp_free(plan->desks);
-  gp_free(plan->block);
-  gp_free(plan->temp_bytes);
-  gp_free(plan->peak_live);
-  gp_free(plan->device_bytes);
+  gp_free(plan->devices);
   gp_free(plan);
 }

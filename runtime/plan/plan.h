@@ -1,4 +1,7 @@
-/* plan/plan.h - everything one batch shape needs, computed and allocated before its first step.
+/* plan/plan.h - everything one batch shape needs, computed before its first step: sizes, offsets, programs, tasks.
+ *
+ * A plan is data. It holds no memory of a device and asks nobody once it is made; the engine binds it to
+ * memory, slots and queues (engine/bind.c).
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
  *   places.c    where the values lie that no program owns
@@ -11,7 +14,7 @@
  *   versions.c  which version of the weights a task reads, and what must be stashed
  *   ranges.c    which tasks belong to which mini-batch
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
- *   memory.c    what it needs on each device, in one block
+ *   memory.c    what it needs on each device: areas of one block
  *   plan.c      puts them together
  */
 #ifndef GP_PLAN_PLAN_H
@@ -28,7 +31,12 @@ enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 /* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves for W. */
 enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
 
-/* A parameter of another device, or a constant where the device is a GPU. */
+/* A part of the block of memory that the plan wants on a device. */
+typedef struct gp_area {
+  size_t offset, bytes; /* bytes 0: nothing is wanted */
+} gp_area;
+
+/* A parameter of another device, or a constant where the device works in memory of its own. */
 typedef struct gp_guest {
   gp_ref value;
   size_t offset; /* in the stage's guests */
@@ -62,7 +70,12 @@ typedef struct gp_shape_plan {
   int64_t constant_count;
 } gp_shape_plan;
 
-/* Where parameters live, and whose memory is whose: asked by the plan, answered by the pipeline. */
+/* A device as a plan sees it; it may not be there. */
+typedef struct gp_plan_device_spec {
+  int32_t space; /* its memory: devices with the same number read each other's; 0: the host's */
+} gp_plan_device_spec;
+
+/* Where parameters live, and whose memory is whose: asked while a plan is made, answered by the pipeline. */
 typedef struct gp_plan_env {
   void *context;
   /* Place of the value as a stage sees it: base -1 for a parameter that is not the model's, GP_BASE_GUEST
@@ -73,23 +86,17 @@ typedef struct gp_plan_env {
   /* Address of a transposed copy of param on a stage, made when missing; shared by all plans. NULL: products
    * take weights as they are. */
   gp_status (*packed)(void *context, gp_param *param, int32_t stage, void **address);
-  /* Zeroed memory of a device, given back by the same; NULL: the host's. */
-  gp_status (*take)(void *context, int32_t device, size_t bytes, void **memory);
-  void (*give)(void *context, int32_t device, void *memory, size_t bytes);
-  /* Do two devices read each other's memory? NULL: all do. Is the memory that of a GPU? NULL: none is. */
-  bool (*shares)(void *context, int32_t a, int32_t b);
-  bool (*is_gpu)(void *context, int32_t device);
-  /* Scratch that an application needs on a GPU. */
+  /* Scratch that an application needs on a device with memory of its own. */
   gp_status (*prepare)(void *context, int32_t device, gp_op op, const gp_call *call,
                        size_t *scratch);
-  const int32_t *stage_of;   /* per layer and one for the loss */
-  const size_t *value_bytes; /* per stage: of its parameters, for versions of them */
+  const gp_plan_device_spec *devices; /* per device; NULL: all work in the host's memory */
+  const int32_t *stage_of;            /* per layer and one for the loss */
+  const size_t *value_bytes;          /* per stage: of its parameters, for versions of them */
   int32_t layer_count, stage_count, device_count;
   gp_remat remat;
   gp_update_mode update;
-  bool fuse;    /* neighbours in a layer become one op (graph/fuse.c) */
-  bool finite;  /* every result is looked at: nothing is overwritten before */
-  bool measure; /* no memory is taken: only how much is asked */
+  bool fuse;   /* neighbours in a layer become one op (graph/fuse.c) */
+  bool finite; /* every result is looked at: nothing is overwritten before */
 } gp_plan_env;
 
 /* What the programs of a shape are built for. */
@@ -123,33 +130,33 @@ typedef struct gp_task {
   int32_t use_count;
 } gp_task;
 
-/* What the workers know of one slot; reset before each run. */
-typedef struct gp_slot_state {
-  _Atomic uint32_t published; /* rounds whose value lies in the slot */
-  _Atomic uint32_t released;  /* last uses so far */
-} gp_slot_state;
+/* Slots in which a device takes in values that it cannot read where they were made. */
+typedef struct gp_fetch {
+  int32_t device;
+  gp_area area;
+} gp_fetch;
 
 /* Where the values of an edge lie. A reader that shares memory with the maker reads in place; every other
  * fetches them into slots of its own: readers on one GPU would else write under each other's eyes. */
 typedef struct gp_channel {
   int32_t slots, parties; /* parties: stages that release a slot before it is reused */
   size_t bytes;           /* of one slot */
-  char *made[2];          /* per copy of the making stage; copies that share memory have one */
-  char **fetched;         /* per device; NULL where it is not used */
-  gp_slot_state *states;  /* per slot */
+  gp_area made[2];        /* per copy of the making stage; copies that share memory have one */
+  gp_fetch *fetches;
+  int32_t fetch_count;
 } gp_channel;
 
 /* Slots for values of one stage on one device that outlive an action. */
 typedef struct gp_slots {
   int32_t count[GP_SLOT_KINDS];
   size_t bytes[GP_SLOT_KINDS];
-  char *memory;
+  gp_area area; /* kind after kind */
 } gp_slots;
 
 /* What several versions of a stage's weights need beside the newest, which lies in the stage's arena. */
 typedef struct gp_versions {
   int32_t live;       /* versions that are read at the same time, the newest included */
-  char *stash;        /* live - 1 copies of the values */
+  gp_area stash;      /* live - 1 copies of the values */
   size_t stash_bytes; /* of one */
 } gp_versions;
 
@@ -171,7 +178,7 @@ typedef struct gp_desk {
   size_t fault, losses, counts, output; /* losses: 8 bytes each; counts: per copy and micro-batch */
   size_t bytes;                         /* of one mini-batch; 0: no GPU */
   uint32_t inputs, targets;             /* bit k: the device reads the k-th */
-  char *memory;                         /* `room` mini-batches */
+  gp_area area;                         /* `room` mini-batches */
 } gp_desk;
 
 /* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one range,
@@ -183,6 +190,17 @@ typedef struct gp_ranges {
   int32_t *known;  /* per range: losses that are known when the first stage is through with it */
   int32_t *passed; /* per range: forward passes of the last stage up to the last that these need */
 } gp_ranges;
+
+/* One device's part. */
+typedef struct gp_plan_device {
+  gp_plan_device_spec spec;
+  int32_t half;      /* task with which the second half of GP_PLAN_SPLIT begins */
+  int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
+  gp_area temp;      /* of programs, one after the other */
+  gp_area scratch;   /* of ops that run one after the other, where memory is its own */
+  gp_desk desk;
+  size_t bytes; /* everything that the plan wants of its memory */
+} gp_plan_device;
 
 struct gp_plan {
   gp_plan_kind kind;
@@ -196,25 +214,14 @@ struct gp_plan {
   int32_t *placement; /* per stage and copy */
   gp_task *tasks;     /* device after device */
   int32_t *first;     /* per device, and the total */
-  int32_t *half;      /* per device: where the second half of GP_PLAN_SPLIT begins */
+  gp_plan_device *devices;
   gp_ranges ranges;
   gp_channel *channels;
-  gp_slots *slots;       /* per stage and copy */
-  gp_versions *versions; /* per stage */
-  char **invariant;      /* per (stage, copy) and shape: what P made, version after version */
-  char **guests;         /* per (stage, copy) and shape */
-  char **temp;           /* per device */
-  size_t *temp_bytes;    /* per device */
-  char **scratch;        /* per device: of a GPU, whose ops run one after the other */
-  size_t *gpu_scratch;   /* per device: its bytes */
-  gp_desk *desks;        /* per device */
-  char **block;          /* per device: the memory that all of these lie in */
-  size_t *device_bytes;  /* per device: everything that this plan holds there */
-  size_t scratch_bytes;  /* per thread of a CPU device */
-  gp_plan_env env;       /* to give the memory back */
-  struct gp_wiring
-      *wiring;        /* the engine's: events, pinned memory and graphs of GPUs; NULL without */
-  int32_t *peak_live; /* per device: activations (of a stage and micro-batch) kept at once */
+  gp_slots *slots;         /* per stage and copy */
+  gp_versions *versions;   /* per stage */
+  gp_area *invariant;      /* per (stage, copy) and shape: what P made, version after version */
+  gp_area *guests;         /* per (stage, copy) and shape */
+  size_t scratch_bytes;    /* per thread of a device that works in the host's memory */
   int32_t barrier_parties; /* devices that have a task with a barrier */
   bool sum_loss;
 };
@@ -267,7 +274,7 @@ gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *grap
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered);
 gp_status gp_plan_add_slots(gp_plan *plan);
 gp_status gp_plan_add_uses(gp_plan *plan);
-gp_status gp_plan_add_versions(gp_plan *plan);
+gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);
 gp_status gp_plan_add_ranges(gp_plan *plan);
 /* A stored range of a step, and how many steps it repeats after. */
 static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t *repeats) {
@@ -276,27 +283,20 @@ static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t 
   return (int32_t)stored;
 }
 gp_status gp_plan_size_channels(gp_plan *plan);
-/* Everything that its runs need, in one block a device (memory.c). */
-gp_status gp_plan_take_memory(gp_plan *plan);
-void gp_plan_give_memory(gp_plan *plan);
-/* Is the device a GPU? */
-static inline bool gp_plan_on_gpu(const gp_plan *plan, int32_t device) {
-  return plan->env.is_gpu && plan->env.is_gpu(plan->env.context, device);
+/* Everything that its runs need, as areas of one block a device (memory.c). */
+gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env);
+/* Does the device work in the host's memory, on what the script gives? */
+static inline bool gp_plan_on_host(const gp_plan *plan, int32_t device) {
+  return plan->devices[device].spec.space == 0;
 }
+/* Do two devices read each other's memory? */
 static inline bool gp_plan_shares(const gp_plan *plan, int32_t a, int32_t b) {
-  return !plan->env.shares || plan->env.shares(plan->env.context, a, b);
+  return plan->devices[a].spec.space == plan->devices[b].spec.space;
 }
 
 /* The device that makes the values of an edge in micro-batches of a copy. */
 static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t copy) {
   return plan->placement[gp_plan_holder(plan, gp_plan_edge(plan, edge)->from, copy)];
-}
-/* The slots in which a device reads, or makes, those values. */
-static inline char *gp_plan_slots_of(const gp_plan *plan, int32_t edge, int32_t copy,
-                                     int32_t device) {
-  const gp_channel *channel = &plan->channels[edge];
-  bool in_place = gp_plan_shares(plan, gp_plan_maker(plan, edge, copy), device);
-  return in_place ? channel->made[copy] : channel->fetched[device];
 }
 
 /* Build the plan; traces are taken, also on failure. */

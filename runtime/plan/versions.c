@@ -68,8 +68,7 @@ static gp_status check_reads(const gp_plan *plan, const gp_task *task) {
 }
 
 /* The stage that holds a parameter. */
-static int32_t owner_of(const gp_plan *plan, const gp_param *param) {
-  const gp_plan_env *env = &plan->env;
+static int32_t owner_of(const gp_plan *plan, const gp_plan_env *env, const gp_param *param) {
   int32_t s = 0;
   while (s < plan->stage_count - 1 && env->value(env->context, param, s).base != GP_BASE_VALUE + s)
     s++;
@@ -77,7 +76,7 @@ static int32_t owner_of(const gp_plan *plan, const gp_param *param) {
 }
 
 /* Where the stage reads a copy of it, because its device cannot reach it. */
-static gp_status check_guests(const gp_plan *plan, int32_t stage, int k) {
+static gp_status check_guests(const gp_plan *plan, const gp_plan_env *env, int32_t stage, int k) {
   const gp_shape_plan *shape = &plan->shapes[k];
   if (!shape->programs) return GP_OK;
   const gp_stage_programs *own = &shape->programs[stage];
@@ -85,22 +84,22 @@ static gp_status check_guests(const gp_plan *plan, int32_t stage, int k) {
   for (int32_t i = 0; i < own->guest_count; i++) {
     const gp_value *value = &graph->values[own->guests[i].value];
     if (value->kind != GP_VALUE_PARAM || gp_param_is_buffer(graph->params[value->index])) continue;
-    return refuse_tie(stage, owner_of(plan, graph->params[value->index]));
+    return refuse_tie(stage, owner_of(plan, env, graph->params[value->index]));
   }
   return GP_OK;
 }
 
-static gp_status check_ties(const gp_plan *plan) {
+static gp_status check_ties(const gp_plan *plan, const gp_plan_env *env) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++)
     GP_TRY(check_reads(plan, &plan->tasks[t]));
   for (int32_t s = 0; s < plan->stage_count; s++)
-    for (int k = 0; k < 2; k++) GP_TRY(check_guests(plan, s, k));
+    for (int k = 0; k < 2; k++) GP_TRY(check_guests(plan, env, s, k));
   return GP_OK;
 }
 
-gp_status gp_plan_add_versions(gp_plan *plan) {
+gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env) {
   for (int32_t s = 0; s < plan->stage_count; s++) plan->versions[s].live = 1;
-  if (gp_plan_streams(plan)) GP_TRY(check_ties(plan));
+  if (gp_plan_streams(plan)) GP_TRY(check_ties(plan, env));
   for (int32_t s = 0; plan->batch && s < plan->stage_count; s++) count_versions(plan, s);
   return GP_OK;
 }

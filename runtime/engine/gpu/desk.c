@@ -17,16 +17,17 @@ typedef struct place {
 
 /* Where things lie on the desk of a worker's device. */
 static const gp_desk *desk_of(const gp_worker *worker, const gp_plan *plan) {
-  return &plan->desks[worker->device];
+  return &plan->devices[worker->device].desk;
 }
 
 /* micro: through the stream. */
 static place place_of(const gp_worker *worker, const gp_plan *plan, int64_t micro) {
   const gp_desk *desk = desk_of(worker, plan);
   const gp_run *run = &worker->pipeline->run;
+  const gp_binding *binding = run->binding;
   size_t slot = (size_t)(micro / plan->step_micros % run->feed_room % gp_plan_feed_room(plan));
-  return (place){plan->wiring->devices[worker->device].pinned + slot * desk->bytes,
-                 desk->memory + slot * desk->bytes};
+  return (place){binding->wiring->devices[worker->device].pinned + slot * desk->bytes,
+                 binding->devices[worker->device].desk + slot * desk->bytes};
 }
 
 /* Bytes of so many rows of what was given for the whole mini-batch. */
@@ -75,11 +76,11 @@ static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number
       GP_TRY(send_rows(worker, plan, at, desk->target[k], feed->targets[k], micro));
   if (feed->out_grad) GP_TRY(send_rows(worker, plan, at, desk->out_grad, feed->out_grad, micro));
   return lane->api->record(lane->gpu, GP_STREAM_RECEIVE,
-                           plan->wiring->devices[worker->device].arrived[micro]);
+                           run->binding->wiring->devices[worker->device].arrived[micro]);
 }
 
 static gp_wired_device *wired(const gp_worker *worker, const gp_run *run) {
-  return &run->plan->wiring->devices[worker->device];
+  return &run->binding->wiring->devices[worker->device];
 }
 
 /* Up to this micro-batch, as far as the mini-batch goes. */
@@ -197,7 +198,7 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, cons
   gp_gpu_fault fault;
   memcpy(&fault, at->here + desk_of(worker, plan)->fault, sizeof fault);
   if (fault.key == GP_GPU_NO_FAULT) return;
-  gp_tag tag = gp_tag_read(plan, worker->device, (uint32_t)(fault.key >> 32));
+  gp_tag tag = gp_tag_read(run->binding, worker->device, (uint32_t)(fault.key >> 32));
   gp_status status = fault_text(plan, feed, &fault, tag);
   const gp_task *task = &plan->tasks[tag.task];
   int64_t total = plan->first[plan->device_count];

@@ -9,7 +9,7 @@
 
 typedef struct launch {
   gp_worker *worker;
-  const gp_plan *plan;
+  const gp_binding *binding;
   gp_program *program;
   int32_t task; /* of its device */
   const gp_step_block *step;
@@ -17,7 +17,8 @@ typedef struct launch {
 } launch;
 
 static uint32_t tag_of(const launch *l, int32_t instr, bool finite) {
-  return (uint32_t)l->task << l->plan->wiring->task_bits | (uint32_t)instr << 1 | (uint32_t)finite;
+  return (uint32_t)l->task << l->binding->wiring->task_bits | (uint32_t)instr << 1 |
+         (uint32_t)finite;
 }
 
 /* As on the CPU, everything that was made is looked at, the first instruction first. */
@@ -48,7 +49,7 @@ static gp_status launch_all(const launch *l) {
   for (int32_t n = 0; n < l->program->instr_count; n++) {
     const gp_instr *instr = &l->program->instrs[n];
     gp_gpu_call call = {.op = instr->call,
-                        .scratch = l->plan->scratch[l->worker->device],
+                        .scratch = l->binding->devices[l->worker->device].scratch,
                         .fault = l->fault,
                         .tag = tag_of(l, n, false)};
     gp_status status = lane->api->run(lane->gpu, instr->op, &call);
@@ -77,11 +78,12 @@ static gp_status replay_or_launch(const launch *l, gp_replay *replay) {
 }
 
 gp_status gp_execute_gpu(gp_worker *worker, const gp_task *task, int64_t micro) {
-  const gp_plan *plan = worker->pipeline->run.plan;
+  const gp_binding *binding = worker->pipeline->run.binding;
+  const gp_plan *plan = binding->plan;
   int32_t index = (int32_t)(task - plan->tasks) - plan->first[worker->device];
-  gp_replay *replays = plan->wiring->devices[worker->device].replays;
+  gp_replay *replays = binding->wiring->devices[worker->device].replays;
   launch l = {.worker = worker,
-              .plan = plan,
+              .binding = binding,
               .program = task->program,
               .task = index,
               .step = gp_desk_block(worker, plan, micro, task->copy),

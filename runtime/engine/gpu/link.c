@@ -10,7 +10,7 @@
 /* Both ends as one device sees them. */
 typedef struct hop {
   gp_worker *worker; /* the reader */
-  const gp_plan *plan;
+  const gp_binding *binding;
   const gp_wiring *wiring;
   gp_link *link;
   int32_t edge, slot, from, to;
@@ -18,22 +18,22 @@ typedef struct hop {
   size_t bytes;
 } hop;
 
-static gp_link *link_of(const gp_plan *plan, int32_t edge, int32_t slot) {
-  const gp_wiring *w = plan->wiring;
+static gp_link *link_of(const gp_binding *binding, int32_t edge, int32_t slot) {
+  const gp_wiring *w = binding->wiring;
   return w && w->links[edge] ? &w->links[edge][slot] : NULL;
 }
 
 /* Does the device read it where it was made? */
-static bool is_in_place(const gp_plan *plan, const gp_link *link, int32_t device) {
-  return gp_lane_shares(gp_wiring_lane(plan->wiring, link->maker),
-                        gp_wiring_lane(plan->wiring, device));
+static bool is_in_place(const gp_binding *binding, const gp_link *link, int32_t device) {
+  return gp_lane_shares(gp_wiring_lane(binding->wiring, link->maker),
+                        gp_wiring_lane(binding->wiring, device));
 }
 
 /* When a user of the slot wants nothing of it that lies elsewhere: it has fetched it. With two copies that is
  * not all: it may have made the value itself the last time, and fetched the one before. The end of its
  * last use covers everything before, as its streams are in order. */
-static gp_gpu_event *gone_on(const gp_plan *plan, const gp_link *link, int32_t user) {
-  return plan->copy_count == 1 ? link->arrived[user] : link->freed[user];
+static gp_gpu_event *gone_on(const gp_binding *binding, const gp_link *link, int32_t user) {
+  return binding->plan->copy_count == 1 ? link->arrived[user] : link->freed[user];
 }
 
 /* ---- fetching ------------------------------------------------------------------------------ */
@@ -72,7 +72,7 @@ static gp_status fetch_through_host(const hop *h) {
   const gp_courier *courier = &h->wiring->devices[h->to].courier[h->from];
   char *staging = h->wiring->devices[h->to].staging[h->edge] + (size_t)h->slot * h->bytes;
   if (h->link->used[h->to]) /* what was in the staging slot has gone on */
-    GP_TRY(lane->api->wait(courier->gpu, GP_STREAM_COMPUTE, gone_on(h->plan, h->link, h->to)));
+    GP_TRY(lane->api->wait(courier->gpu, GP_STREAM_COMPUTE, gone_on(h->binding, h->link, h->to)));
   GP_TRY(bring_to_host(h, courier, staging));
   GP_TRY(lane->api->wait(lane->gpu, GP_STREAM_RECEIVE, courier->brought));
   GP_TRY(wait_until_free(h));
@@ -109,23 +109,23 @@ static gp_status wait_until_made(const gp_worker *worker, const gp_link *link) {
 }
 
 /* Stages of one device that read the same value fetch it once. */
-gp_status gp_link_receive(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot,
+gp_status gp_link_receive(gp_worker *worker, const gp_binding *binding, int32_t edge, int32_t slot,
                           int32_t copy) {
-  gp_link *link = link_of(plan, edge, slot);
+  gp_link *link = link_of(binding, edge, slot);
   int32_t to = worker->device;
   if (!link || link->maker == to || link->maker < 0 || link->has[to]) return GP_OK;
-  if (is_in_place(plan, link, to)) return wait_until_made(worker, link);
-  size_t bytes = plan->channels[edge].bytes, at = (size_t)slot * bytes;
+  if (is_in_place(binding, link, to)) return wait_until_made(worker, link);
+  size_t bytes = binding->plan->channels[edge].bytes, at = (size_t)slot * bytes;
   hop h = {.worker = worker,
-           .plan = plan,
-           .wiring = plan->wiring,
+           .binding = binding,
+           .wiring = binding->wiring,
            .link = link,
            .edge = edge,
            .slot = slot,
            .from = link->maker,
            .to = to,
-           .source = gp_plan_slots_of(plan, edge, copy, link->maker) + at,
-           .target = gp_plan_slots_of(plan, edge, copy, to) + at,
+           .source = gp_binding_slots(binding, edge, copy, link->maker) + at,
+           .target = gp_binding_slots(binding, edge, copy, to) + at,
            .bytes = bytes};
   GP_TRY(fetch(&h));
   link->has[to] = true;
@@ -134,42 +134,46 @@ gp_status gp_link_receive(gp_worker *worker, const gp_plan *plan, int32_t edge, 
 
 /* ---- the other three ----------------------------------------------------------------------- */
 
-gp_status gp_link_publish(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot) {
-  gp_link *link = link_of(plan, edge, slot);
+gp_status gp_link_publish(gp_worker *worker, const gp_binding *binding, int32_t edge,
+                          int32_t slot) {
+  gp_link *link = link_of(binding, edge, slot);
   const gp_lane *lane = &worker->lane;
   if (!link) return GP_OK;
   link->maker = worker->device;
-  for (int32_t d = 0; d < plan->device_count; d++) link->has[d] = false;
+  for (int32_t d = 0; d < binding->plan->device_count; d++) link->has[d] = false;
   if (!gp_lane_is_gpu(lane)) return GP_OK;
   gp_status status = lane->api->record(lane->gpu, GP_STREAM_COMPUTE, link->made[worker->device]);
   if (status) link->maker = -1; /* nobody may wait for an event that was never recorded */
   return status;
 }
 
-gp_status gp_link_release(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot) {
-  gp_link *link = link_of(plan, edge, slot);
+gp_status gp_link_release(gp_worker *worker, const gp_binding *binding, int32_t edge,
+                          int32_t slot) {
+  gp_link *link = link_of(binding, edge, slot);
   const gp_lane *lane = &worker->lane;
   int32_t device = worker->device;
   if (!link || !gp_lane_is_gpu(lane)) return GP_OK;
   link->used[device] = false;
-  if (link->maker < 0 || !(link->has[device] || is_in_place(plan, link, device))) return GP_OK;
+  if (link->maker < 0 || !(link->has[device] || is_in_place(binding, link, device))) return GP_OK;
   GP_TRY(lane->api->record(lane->gpu, GP_STREAM_COMPUTE, link->freed[device]));
   link->used[device] = true;
   return GP_OK;
 }
 
 /* Has a device done with the maker's memory? What it fetched is its own affair. */
-static gp_status wait_for_user(gp_worker *worker, const gp_plan *plan, const gp_link *link,
+static gp_status wait_for_user(gp_worker *worker, const gp_binding *binding, const gp_link *link,
                                int32_t user) {
-  const gp_lane *mine = &worker->lane, *its = gp_wiring_lane(plan->wiring, user);
-  gp_gpu_event *event = gp_lane_shares(mine, its) ? link->freed[user] : gone_on(plan, link, user);
+  const gp_lane *mine = &worker->lane, *its = gp_wiring_lane(binding->wiring, user);
+  gp_gpu_event *event =
+      gp_lane_shares(mine, its) ? link->freed[user] : gone_on(binding, link, user);
   if (!gp_lane_is_gpu(mine)) return its->api->finish(event);
   return mine->api->wait(mine->gpu, GP_STREAM_COMPUTE, event);
 }
 
-gp_status gp_link_acquire(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot) {
-  const gp_link *link = link_of(plan, edge, slot);
-  for (int32_t d = 0; link && d < plan->device_count; d++)
-    if (link->used[d] && d != worker->device) GP_TRY(wait_for_user(worker, plan, link, d));
+gp_status gp_link_acquire(gp_worker *worker, const gp_binding *binding, int32_t edge,
+                          int32_t slot) {
+  const gp_link *link = link_of(binding, edge, slot);
+  for (int32_t d = 0; link && d < binding->plan->device_count; d++)
+    if (link->used[d] && d != worker->device) GP_TRY(wait_for_user(worker, binding, link, d));
   return GP_OK;
 }

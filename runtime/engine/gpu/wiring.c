@@ -107,8 +107,7 @@ static gp_status make_desk(gp_wiring *w, const gp_plan *plan, int32_t d) {
   const gp_lane *lane = gp_wiring_lane(w, d);
   size_t tasks = (size_t)(plan->first[d + 1] - plan->first[d]);
   if (!gp_lane_is_gpu(lane)) return GP_OK;
-  size_t bytes = (size_t)gp_plan_feed_room(plan) * plan->desks[d].bytes;
-  GP_TRY(w->api->host_alloc(bytes, (void **)&device->pinned));
+  GP_TRY(w->api->host_alloc(plan->devices[d].desk.area.bytes, (void **)&device->pinned));
   GP_TRY(
       gp_alloc_array((size_t)plan->step_micros, sizeof(gp_gpu_event *), (void **)&device->arrived));
   GP_TRY(gp_alloc_array((size_t)plan->step_micros, sizeof(gp_gpu_event *),
@@ -136,9 +135,9 @@ static int32_t bits_of_instrs(const gp_plan *plan) {
 }
 
 /* The reverse of what execute.c puts together. */
-gp_tag gp_tag_read(const gp_plan *plan, int32_t device, uint32_t tag) {
-  int32_t bits = plan->wiring->task_bits;
-  return (gp_tag){.task = plan->first[device] + (int32_t)(tag >> bits),
+gp_tag gp_tag_read(const gp_binding *binding, int32_t device, uint32_t tag) {
+  int32_t bits = binding->wiring->task_bits;
+  return (gp_tag){.task = binding->plan->first[device] + (int32_t)(tag >> bits),
                   .instr = (int32_t)(tag & ((1u << bits) - 1)) >> 1,
                   .finite = tag & 1};
 }
@@ -146,9 +145,10 @@ gp_tag gp_tag_read(const gp_plan *plan, int32_t device, uint32_t tag) {
 /* ---- constants ------------------------------------------------------------------------------- */
 
 /* Guests that never change: the storage of each constant, whole. */
-static gp_status load_constants(const gp_wiring *w, const gp_plan *plan, int32_t holder, int k) {
+static gp_status load_constants(const gp_binding *binding, int32_t holder, int k) {
+  const gp_plan *plan = binding->plan;
   const gp_shape_plan *shape = &plan->shapes[k];
-  const gp_lane *lane = gp_wiring_lane(w, plan->placement[holder]);
+  const gp_lane *lane = gp_wiring_lane(binding->wiring, plan->placement[holder]);
   if (!shape->programs) return GP_OK;
   const gp_stage_programs *own = &shape->programs[holder / plan->copy_count];
   for (int32_t i = 0; i < own->guest_count; i++) {
@@ -157,7 +157,7 @@ static gp_status load_constants(const gp_wiring *w, const gp_plan *plan, int32_t
     const gp_tensor *tensor = shape->trace->graph.constants[value->index];
     const gp_meta *meta = gp_tensor_meta(tensor);
     char *from = (char *)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
-    char *to = plan->guests[2 * holder + k] + own->guests[i].offset;
+    char *to = binding->guests[2 * holder + k] + own->guests[i].offset;
     GP_TRY(gp_lane_copy(lane, to, from, gp_tensor_bytes(tensor)));
     GP_TRY(gp_lane_sync(lane));
   }
@@ -167,8 +167,10 @@ static gp_status load_constants(const gp_wiring *w, const gp_plan *plan, int32_t
 /* ---- guests -------------------------------------------------------------------------------- */
 
 /* Parameters and constants that lie elsewhere, into the stage's own copies. */
-static gp_status refresh_holder(gp_worker *worker, const gp_plan *plan, int32_t holder, int k) {
+static gp_status refresh_holder(gp_worker *worker, const gp_binding *binding, int32_t holder,
+                                int k) {
   const gp_pipeline *p = worker->pipeline;
+  const gp_plan *plan = binding->plan;
   const gp_shape_plan *shape = &plan->shapes[k];
   if (!shape->programs) return GP_OK;
   const gp_stage_programs *own = &shape->programs[holder / plan->copy_count];
@@ -177,24 +179,27 @@ static gp_status refresh_holder(gp_worker *worker, const gp_plan *plan, int32_t 
     if (value->kind != GP_VALUE_PARAM) continue;
     int32_t param = gp_pipeline_find(p, shape->trace->graph.params[value->index]);
     const gp_tensor *tensor = p->values[param];
-    GP_TRY(gp_lane_take(&worker->lane, plan->guests[2 * holder + k] + own->guests[i].offset,
+    GP_TRY(gp_lane_take(&worker->lane, binding->guests[2 * holder + k] + own->guests[i].offset,
                         gp_stage_lane(p, p->param_stage[param], 0), gp_tensor_data(tensor),
                         gp_meta_bytes(gp_tensor_meta(tensor))));
   }
   return GP_OK;
 }
 
-gp_status gp_guests_refresh(gp_worker *worker, const gp_plan *plan) {
+gp_status gp_guests_refresh(gp_worker *worker, const gp_binding *binding) {
+  const gp_plan *plan = binding->plan;
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
     for (int k = 0; k < 2 && plan->placement[h] == worker->device; k++)
-      GP_TRY(refresh_holder(worker, plan, h, k));
+      GP_TRY(refresh_holder(worker, binding, h, k));
   return GP_OK;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
 /* In the order in which parts need each other; what was made before a failure is given back by free. */
-static gp_status build(gp_wiring *w, gp_plan *plan) {
+static gp_status build(gp_binding *binding) {
+  gp_wiring *w = binding->wiring;
+  const gp_plan *plan = binding->plan;
   GP_TRY(gp_alloc_array((size_t)w->edge_count + 1, sizeof(gp_link *), (void **)&w->links));
   GP_TRY(gp_alloc_array((size_t)w->device_count, sizeof(gp_wired_device), (void **)&w->devices));
   w->task_bits = bits_of_instrs(plan);
@@ -204,22 +209,24 @@ static gp_status build(gp_wiring *w, gp_plan *plan) {
   }
   for (int32_t e = 0; e < w->edge_count; e++) GP_TRY(make_links(w, plan, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
-    for (int k = 0; k < 2; k++) GP_TRY(load_constants(w, plan, h, k));
+    for (int k = 0; k < 2; k++) GP_TRY(load_constants(binding, h, k));
   return GP_OK;
 }
 
-/* plan->wiring is set first, so that giving the plan back gives back what there is of it. */
-gp_status gp_wiring_new(gp_pipeline *p, gp_plan *plan) {
+/* It is part of the binding first, so that giving that back gives back what there is of it. */
+gp_status gp_wiring_new(gp_binding *binding) {
+  gp_pipeline *p = binding->pipeline;
+  const gp_plan *plan = binding->plan;
   const gp_gpu_api *api = NULL;
   for (int32_t d = 0; d < plan->device_count; d++)
     if (gp_lane_is_gpu(&p->workers[d].lane)) api = p->workers[d].lane.api;
   if (!api) return GP_OK;
-  GP_TRY(gp_alloc(sizeof *plan->wiring, (void **)&plan->wiring));
-  plan->wiring->pipeline = p;
-  plan->wiring->api = api;
-  plan->wiring->device_count = plan->device_count;
-  plan->wiring->edge_count = plan->edge_count;
-  return build(plan->wiring, plan);
+  GP_TRY(gp_alloc(sizeof *binding->wiring, (void **)&binding->wiring));
+  binding->wiring->pipeline = p;
+  binding->wiring->api = api;
+  binding->wiring->device_count = plan->device_count;
+  binding->wiring->edge_count = plan->edge_count;
+  return build(binding);
 }
 
 /* Of a list that may be half filled, or not there. */
@@ -246,9 +253,9 @@ static void forget(const gp_wiring *w, const gp_plan *plan, int32_t d) {
   }
 }
 
-void gp_wiring_forget(gp_plan *plan) {
-  const gp_wiring *w = plan->wiring;
-  for (int32_t d = 0; w && d < w->device_count; d++) forget(w, plan, d);
+void gp_wiring_forget(gp_binding *binding) {
+  const gp_wiring *w = binding->wiring;
+  for (int32_t d = 0; w && d < w->device_count; d++) forget(w, binding->plan, d);
 }
 
 static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
@@ -269,8 +276,9 @@ static void free_device(const gp_wiring *w, const gp_plan *plan, int32_t d) {
   gp_free(device->staging);
 }
 
-void gp_wiring_free(gp_plan *plan) {
-  gp_wiring *w = plan->wiring;
+void gp_wiring_free(gp_binding *binding) {
+  gp_wiring *w = binding->wiring;
+  const gp_plan *plan = binding->plan;
   if (!w) return;
   for (int32_t e = 0; w->links && e < w->edge_count; e++) {
     for (int32_t k = 0; w->links[e] && k < plan->channels[e].slots; k++)
@@ -281,5 +289,5 @@ void gp_wiring_free(gp_plan *plan) {
   gp_free(w->links);
   gp_free(w->devices);
   gp_free(w);
-  plan->wiring = NULL;
+  binding->wiring = NULL;
 }

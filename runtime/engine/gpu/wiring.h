@@ -62,20 +62,21 @@ static inline const gp_lane *gp_wiring_lane(const gp_wiring *wiring, int32_t dev
   return &wiring->pipeline->workers[device].lane;
 }
 
-gp_status gp_wiring_new(gp_pipeline *pipeline, gp_plan *plan);
-void gp_wiring_free(gp_plan *plan);
+/* Part of binding a plan; nothing where no device is a GPU. */
+gp_status gp_wiring_new(gp_binding *binding);
+void gp_wiring_free(gp_binding *binding);
 /* Give back the graphs: an address that tasks were captured with has changed. */
-void gp_wiring_forget(gp_plan *plan);
+void gp_wiring_forget(gp_binding *binding);
 /* Bring what a device's stages read of other devices up to date: before a mini-batch. */
-gp_status gp_guests_refresh(gp_worker *worker, const gp_plan *plan);
+gp_status gp_guests_refresh(gp_worker *worker, const gp_binding *binding);
 
 /* link.c: what a task does for one of its edges, in this order; all of them enqueue only, but for the CPU's
  * side of a link. */
-gp_status gp_link_acquire(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot);
-gp_status gp_link_receive(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot,
+gp_status gp_link_acquire(gp_worker *worker, const gp_binding *binding, int32_t edge, int32_t slot);
+gp_status gp_link_receive(gp_worker *worker, const gp_binding *binding, int32_t edge, int32_t slot,
                           int32_t copy);
-gp_status gp_link_publish(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot);
-gp_status gp_link_release(gp_worker *worker, const gp_plan *plan, int32_t edge, int32_t slot);
+gp_status gp_link_publish(gp_worker *worker, const gp_binding *binding, int32_t edge, int32_t slot);
+gp_status gp_link_release(gp_worker *worker, const gp_binding *binding, int32_t edge, int32_t slot);
 
 /* desk.c */
 /* Tasks first .. end - 1 of a device, as mini-batch `step` of the stream runs them. */
@@ -113,7 +114,7 @@ typedef struct gp_tag {
   int32_t task, instr;
   bool finite;
 } gp_tag;
-gp_tag gp_tag_read(const gp_plan *plan, int32_t device, uint32_t tag);
+gp_tag gp_tag_read(const gp_binding *binding, int32_t device, uint32_t tag);
 
 /* marks.c */
 /* Of a GPU, whose tasks run later than they are enqueued: mark the begin of a range, and begin (0) and end (1)

@@ -142,7 +142,9 @@ gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, i
   size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
   if (task->copy || !p->optimizer || p->overflow) return GP_OK;
   if (task->stash && arena->value_bytes)
-    GP_TRY(gp_lane_copy(&worker->lane, v->stash + replaced % (size_t)(v->live - 1) * v->stash_bytes,
+    GP_TRY(gp_lane_copy(&worker->lane,
+                        run->binding->stash[task->stage] +
+                            replaced % (size_t)(v->live - 1) * v->stash_bytes,
                         arena->values[0], arena->value_bytes));
   if (gp_plan_streams(plan)) GP_TRY(gp_update_tied(p, task->stage));
   gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,

@@ -31,18 +31,18 @@ static gp_status mark_reads(const gp_shaper *s, int32_t stage, bool *read) {
   return stage == s->env->stage_count - 1 ? mark_count(s, read) : GP_OK;
 }
 
-/* On any device of the stage: both run the same programs. */
-static bool on_gpu(const gp_shaper *s, int32_t stage) {
+/* Does any device of the stage work in memory of its own? Both run the same programs. */
+static bool is_far(const gp_shaper *s, int32_t stage) {
   const gp_schedule *schedule = s->schedule;
-  for (int32_t copy = 0; s->env->is_gpu && copy < schedule->copy_count; copy++)
-    if (s->env->is_gpu(s->env->context, schedule->placement[stage * schedule->copy_count + copy]))
+  for (int32_t copy = 0; s->env->devices && copy < schedule->copy_count; copy++)
+    if (s->env->devices[schedule->placement[stage * schedule->copy_count + copy]].space)
       return true;
   return false;
 }
 
 static bool is_guest(const gp_shaper *s, int32_t stage, gp_ref r) {
   const gp_value *value = &s->graph->values[r];
-  if (value->kind == GP_VALUE_CONST) return on_gpu(s, stage);
+  if (value->kind == GP_VALUE_CONST) return is_far(s, stage);
   if (value->kind != GP_VALUE_PARAM) return false;
   return s->env->value(s->env->context, s->graph->params[value->index], stage).base ==
          GP_BASE_GUEST;

@@ -1,7 +1,7 @@
-/* plan/memory/memory.c - everything that the runs of a plan need on a device, as one block.
+/* plan/memory/memory.c - everything that the runs of a plan need on a device, as areas of one block.
  *
- * First every part says how much it wants, then each device is asked once, then the parts get their
- * addresses. What is predicted is so what is held, to the byte, on a GPU as on the host.
+ * Every part says how much it wants and gets the next offset of its device's block; the engine asks each
+ * device once for the whole. What is predicted is so what is held, to the byte.
  */
 #include <string.h>
 
@@ -11,26 +11,17 @@
 
 enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 
-/* A part of a device's block. */
-typedef struct part {
-  int32_t device;
-  size_t offset;
-  char **address; /* receives where it lies */
-} part;
-
-typedef struct parts {
+/* A plan whose memory is laid out, for the devices of an environment. */
+typedef struct layout {
   gp_plan *plan;
-  part *list;
-  size_t count, room;
-} parts;
+  const gp_plan_env *env;
+} layout;
 
-/* A part of no bytes has no address. */
-static gp_status want(parts *p, int32_t device, size_t count, size_t bytes, char **address) {
-  size_t total, *end = &p->plan->device_bytes[device];
+/* The next so many bytes of a device's block. */
+static gp_status want(layout *l, int32_t device, size_t count, size_t bytes, gp_area *area) {
+  size_t total, *end = &l->plan->devices[device].bytes;
   GP_TRY(gp_size_mul(count, bytes, &total));
-  if (!total) return GP_OK;
-  GP_TRY(gp_grow_array(p->count, &p->room, sizeof(part), (void **)&p->list));
-  p->list[p->count++] = (part){device, *end, address};
+  *area = (gp_area){.offset = *end, .bytes = total};
   GP_TRY(gp_size_align(total, ALIGNMENT, &total));
   return gp_size_add(*end, total, end);
 }
@@ -47,10 +38,8 @@ static gp_status edge_bytes(const gp_plan *plan, int32_t edge, int k, size_t *by
   return gp_size_align(gp_meta_bytes(&shape->trace->graph.values[value].meta), 64, bytes);
 }
 
-static gp_status want_slots(parts *p, gp_channel *channel, int32_t device, char **address) {
-  if (!channel->slots || !channel->bytes || *address) return GP_OK;
-  *address = (char *)1; /* wanted: until the address is known */
-  return want(p, device, (size_t)channel->slots, channel->bytes, address);
+static gp_status want_slots(layout *l, const gp_channel *channel, int32_t device, gp_area *area) {
+  return want(l, device, (size_t)channel->slots, channel->bytes, area);
 }
 
 /* Does the maker's second copy find the memory of the first? */
@@ -59,18 +48,29 @@ static bool makers_share(const gp_plan *plan, int32_t e) {
          gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
 }
 
-/* For one copy of a stage that reads the edge. */
-static gp_status want_fetched(parts *p, int32_t e, int32_t stage, int32_t copy) {
-  gp_channel *channel = &p->plan->channels[e];
-  int32_t device = p->plan->placement[gp_plan_holder(p->plan, stage, copy)];
-  if (gp_plan_shares(p->plan, gp_plan_maker(p->plan, e, copy), device)) return GP_OK;
-  return want_slots(p, channel, device, &channel->fetched[device]);
+static bool is_fetched(const gp_channel *channel, int32_t device) {
+  for (int32_t i = 0; i < channel->fetch_count; i++)
+    if (channel->fetches[i].device == device) return true;
+  return false;
+}
+
+/* For one copy of a stage that reads the edge: a device fetches a value once, whoever reads it there. */
+static gp_status want_fetch(layout *l, int32_t e, int32_t stage, int32_t copy) {
+  gp_channel *channel = &l->plan->channels[e];
+  int32_t device = l->plan->placement[gp_plan_holder(l->plan, stage, copy)];
+  size_t n = (size_t)channel->fetch_count;
+  if (gp_plan_shares(l->plan, gp_plan_maker(l->plan, e, copy), device)) return GP_OK;
+  if (is_fetched(channel, device)) return GP_OK;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_fetch), (void **)&channel->fetches));
+  gp_fetch *fetch = &channel->fetches[channel->fetch_count++];
+  fetch->device = device;
+  return want_slots(l, channel, device, &fetch->area);
 }
 
 /* Slots lie with the maker, and with every reader that cannot read them there; both sizes of micro-batches
  * fit. */
-static gp_status want_channel(parts *p, int32_t e) {
-  gp_plan *plan = p->plan;
+static gp_status want_channel(layout *l, int32_t e) {
+  gp_plan *plan = l->plan;
   gp_channel *channel = &plan->channels[e];
   const gp_edge *edge = gp_plan_edge(plan, e);
   for (int k = 0; k < 2; k++) {
@@ -78,12 +78,12 @@ static gp_status want_channel(parts *p, int32_t e) {
     GP_TRY(edge_bytes(plan, e, k, &bytes));
     if (bytes > channel->bytes) channel->bytes = bytes;
   }
-  GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&channel->fetched));
-  GP_TRY(gp_alloc_array((size_t)channel->slots, sizeof(gp_slot_state), (void **)&channel->states));
   for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-    if (!copy || !makers_share(plan, e))
-      GP_TRY(want_slots(p, channel, gp_plan_maker(plan, e, copy), &channel->made[copy]));
-    for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetched(p, e, edge->to[r], copy));
+    if (copy && makers_share(plan, e))
+      channel->made[1] = channel->made[0];
+    else
+      GP_TRY(want_slots(l, channel, gp_plan_maker(plan, e, copy), &channel->made[copy]));
+    for (int32_t r = 0; r < edge->to_count; r++) GP_TRY(want_fetch(l, e, edge->to[r], copy));
   }
   return GP_OK;
 }
@@ -91,8 +91,8 @@ static gp_status want_channel(parts *p, int32_t e) {
 /* ---- what a stage keeps ---------------------------------------------------------------------- */
 
 /* The slots of all kinds lie in one block per stage and copy, kind after kind. */
-static gp_status want_kept(parts *p, int32_t holder) {
-  gp_plan *plan = p->plan;
+static gp_status want_kept(layout *l, int32_t holder) {
+  gp_plan *plan = l->plan;
   gp_slots *slots = &plan->slots[holder];
   size_t total = 0;
   for (int k = 0; k < 2; k++) {
@@ -108,34 +108,35 @@ static gp_status want_kept(parts *p, int32_t holder) {
     GP_TRY(gp_size_mul((size_t)slots->count[kind], slots->bytes[kind], &bytes));
     GP_TRY(gp_size_add(total, bytes, &total));
   }
-  return want(p, plan->placement[holder], 1, total, &slots->memory);
+  return want(l, plan->placement[holder], 1, total, &slots->area);
 }
 
 /* What P makes, for each live version of the weights, and guests; the older versions themselves. */
-static gp_status want_weights(parts *p, int32_t holder) {
-  gp_plan *plan = p->plan;
+static gp_status want_weights(layout *l, int32_t holder) {
+  gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
   gp_versions *v = &plan->versions[stage];
   for (int k = 0; k < 2; k++) {
     const gp_stage_programs *programs = plan->shapes[k].programs;
     if (!programs) continue;
-    GP_TRY(want(p, device, (size_t)v->live, programs[stage].invariant_bytes,
+    GP_TRY(want(l, device, (size_t)v->live, programs[stage].invariant_bytes,
                 &plan->invariant[2 * holder + k]));
-    GP_TRY(want(p, device, 1, programs[stage].guest_bytes, &plan->guests[2 * holder + k]));
+    GP_TRY(want(l, device, 1, programs[stage].guest_bytes, &plan->guests[2 * holder + k]));
   }
   if (holder % plan->copy_count) return GP_OK;
-  return want(p, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
+  return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }
 
 /* ---- what a device needs once ------------------------------------------------------------------ */
 
 /* Libraries settle here what they will do; the largest scratch serves all. */
-static gp_status grow_scratch(gp_plan *plan, const gp_program *program, int32_t device) {
-  for (int32_t n = 0; plan->env.prepare && n < program->instr_count; n++) {
+static gp_status grow_scratch(layout *l, const gp_program *program, int32_t device, size_t *most) {
+  const gp_plan_env *env = l->env;
+  for (int32_t n = 0; env->prepare && n < program->instr_count; n++) {
+    const gp_instr *instr = &program->instrs[n];
     size_t bytes = 0;
-    GP_TRY(plan->env.prepare(plan->env.context, device, program->instrs[n].op,
-                             &program->instrs[n].call, &bytes));
-    if (bytes > plan->gpu_scratch[device]) plan->gpu_scratch[device] = bytes;
+    GP_TRY(env->prepare(env->context, device, instr->op, &instr->call, &bytes));
+    if (bytes > *most) *most = bytes;
   }
   return GP_OK;
 }
@@ -160,17 +161,18 @@ static gp_status refuse_halves(const gp_program *program) {
   return GP_OK;
 }
 
-/* Tasks of a device run one after the other and share one temporary area. Programs recur: each is looked
- * at for the first task that runs it. */
-static gp_status grow_temp(gp_plan *plan, const gp_task *task, int32_t device) {
+/* Tasks of a device run one after the other and share one temporary area and one scratch. Programs recur:
+ * each is looked at for the first task that runs it. */
+static gp_status grow_shared(layout *l, const gp_task *task, int32_t device, size_t *temp,
+                             size_t *scratch) {
+  gp_plan *plan = l->plan;
   const gp_program *program = task->program;
   if (!program) return GP_OK;
-  if (program->temp_bytes > plan->temp_bytes[device])
-    plan->temp_bytes[device] = program->temp_bytes;
-  if (gp_plan_on_gpu(plan, device)) {
+  if (program->temp_bytes > *temp) *temp = program->temp_bytes;
+  if (!gp_plan_on_host(plan, device)) {
     for (const gp_task *t = &plan->tasks[plan->first[device]]; t < task; t++)
       if (t->program == program) return GP_OK;
-    return grow_scratch(plan, program, device);
+    return grow_scratch(l, program, device, scratch);
   }
   if (program->scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = program->scratch_bytes;
   return refuse_halves(program);
@@ -217,12 +219,12 @@ static gp_status place_read(const gp_plan *plan, gp_desk *desk) {
 }
 
 /* In the order that plan.h says; the room for losses and counts is the same on every device. */
-static gp_status want_desk(parts *p, int32_t device) {
-  gp_plan *plan = p->plan;
-  gp_desk *desk = &plan->desks[device];
+static gp_status want_desk(layout *l, int32_t device) {
+  gp_plan *plan = l->plan;
+  gp_desk *desk = &plan->devices[device].desk;
   size_t cells = (size_t)plan->step_micros * (size_t)plan->copy_count;
   gp_ref output = plan->shapes[0].output;
-  if (!gp_plan_on_gpu(plan, device)) return GP_OK;
+  if (gp_plan_on_host(plan, device)) return GP_OK;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
     note_reads(plan->tasks[t].program, desk);
   place_bytes(cells * sizeof(gp_step_block), &desk->blocks, &desk->bytes);
@@ -234,62 +236,29 @@ static gp_status want_desk(parts *p, int32_t device) {
   if (output != GP_NONE)
     GP_TRY(place_rows(plan, &plan->shapes[0].trace->graph.values[output].meta, &desk->output,
                       &desk->bytes));
-  return want(p, device, (size_t)gp_plan_feed_room(plan), desk->bytes, &desk->memory);
+  return want(l, device, (size_t)gp_plan_feed_room(plan), desk->bytes, &desk->area);
 }
 
-static gp_status want_device(parts *p, int32_t device) {
-  gp_plan *plan = p->plan;
+static gp_status want_device(layout *l, int32_t device) {
+  gp_plan *plan = l->plan;
+  gp_plan_device *own = &plan->devices[device];
+  size_t temp = 0, scratch = 0;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    GP_TRY(grow_temp(plan, &plan->tasks[t], device));
-  GP_TRY(want(p, device, 1, plan->temp_bytes[device], &plan->temp[device]));
-  GP_TRY(want(p, device, 1, plan->gpu_scratch[device], &plan->scratch[device]));
-  return want_desk(p, device);
+    GP_TRY(grow_shared(l, &plan->tasks[t], device, &temp, &scratch));
+  GP_TRY(want(l, device, 1, temp, &own->temp));
+  GP_TRY(want(l, device, 1, scratch, &own->scratch));
+  return want_desk(l, device);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static gp_status want_all(parts *p) {
-  gp_plan *plan = p->plan;
-  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(want_channel(p, e));
+gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env) {
+  layout l = {.plan = plan, .env = env};
+  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(want_channel(&l, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
-    GP_TRY(want_kept(p, h));
-    GP_TRY(want_weights(p, h));
+    GP_TRY(want_kept(&l, h));
+    GP_TRY(want_weights(&l, h));
   }
-  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(p, d));
+  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(&l, d));
   return GP_OK;
-}
-
-static gp_status take(gp_plan *plan, int32_t device) {
-  const gp_plan_env *env = &plan->env;
-  size_t bytes = plan->device_bytes[device];
-  if (!bytes || env->measure) return GP_OK;
-  if (!env->take) return gp_alloc(bytes, (void **)&plan->block[device]);
-  return env->take(env->context, device, bytes, (void **)&plan->block[device]);
-}
-
-/* All memory of the plan; after this nothing is taken until it goes. */
-gp_status gp_plan_take_memory(gp_plan *plan) {
-  parts p = {.plan = plan};
-  gp_status status = want_all(&p);
-  for (int32_t d = 0; !status && d < plan->device_count; d++) status = take(plan, d);
-  for (size_t i = 0; i < p.count; i++) {
-    const part *one = &p.list[i];
-    char *block = plan->block[one->device];
-    *one->address = status || !block ? NULL : block + one->offset;
-  }
-  for (int32_t e = 0; e < plan->edge_count; e++)
-    if (makers_share(plan, e)) plan->channels[e].made[1] = plan->channels[e].made[0];
-  gp_free(p.list);
-  return status;
-}
-
-void gp_plan_give_memory(gp_plan *plan) {
-  const gp_plan_env *env = &plan->env;
-  for (int32_t d = 0; plan->block && d < plan->device_count; d++) {
-    if (!plan->block[d]) continue;
-    if (env->give)
-      env->give(env->context, d, plan->block[d], plan->device_bytes[d]);
-    else
-      gp_free(plan->block[d]);
-  }
 }

@@ -97,7 +97,7 @@ static void find_peak(gp_plan *plan, int32_t device) {
   int32_t live = 0;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
     live += plan->tasks[t].op == GP_ACT_F;
-    if (live > plan->peak_live[device]) plan->peak_live[device] = live;
+    if (live > plan->devices[device].peak_live) plan->devices[device].peak_live = live;
     live -= ends(&plan->tasks[t]);
   }
 }

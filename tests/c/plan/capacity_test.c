@@ -78,20 +78,27 @@ static uint32_t draw(uint32_t below) {
   return (state >> 8) % below;
 }
 
+/* Rounds published and last uses so far, per edge and slot. */
+typedef struct slot_state {
+  uint32_t published, released;
+} slot_state;
+
+static slot_state states[64][16];
+
 /* The slot of a use, and how often it was used before. */
-static gp_slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_edge_use *use,
-                              uint32_t *round) {
+static slot_state *slot_of(const gp_plan *plan, const gp_task *task, const gp_edge_use *use,
+                           uint32_t *round) {
   const gp_channel *channel = &plan->channels[use->edge];
   int64_t turn = gp_plan_turn(plan, use->edge, task->micro);
   CHECK(gp_plan_micro_at(plan, use->edge, turn) == task->micro);
   *round = (uint32_t)(turn / channel->slots);
-  return &channel->states[turn % channel->slots];
+  return &states[use->edge][turn % channel->slots];
 }
 
 static bool waits_met(const gp_plan *plan, const gp_task *task) {
   uint32_t round;
   for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
+    const slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
     if (task->uses[u].wait && slot->published < round + 1) return false;
   }
   return true;
@@ -101,7 +108,7 @@ static bool slots_free(const gp_plan *plan, const gp_task *task) {
   uint32_t round;
   for (int32_t u = 0; u < task->use_count; u++) {
     const gp_edge_use *use = &task->uses[u];
-    const gp_slot_state *slot = slot_of(plan, task, use, &round);
+    const slot_state *slot = slot_of(plan, task, use, &round);
     uint32_t parties = (uint32_t)plan->channels[use->edge].parties;
     if (use->acquire && slot->released < round * parties) return false;
   }
@@ -111,7 +118,7 @@ static bool slots_free(const gp_plan *plan, const gp_task *task) {
 static void finish(const gp_plan *plan, const gp_task *task) {
   uint32_t round;
   for (int32_t u = 0; u < task->use_count; u++) {
-    gp_slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
+    slot_state *slot = slot_of(plan, task, &task->uses[u], &round);
     if (task->uses[u].publish) slot->published = round + 1;
     if (task->uses[u].release) slot->released++;
   }
@@ -121,6 +128,8 @@ static void finish(const gp_plan *plan, const gp_task *task) {
 static void check_timing(const gp_plan *plan) {
   int32_t next[TOY_LAYERS], left = toy_tasks(plan);
   bool forward = plan->kind == GP_PLAN_EVALUATE;
+  memset(states, 0, sizeof states);
+  for (int32_t e = 0; e < plan->edge_count; e++) CHECK(e < 64 && plan->channels[e].slots <= 16);
   for (int32_t d = 0; d < plan->device_count; d++) next[d] = plan->first[d];
   for (int32_t tries = 0; left > 0 && tries < 100000; tries++) {
     int32_t d = (int32_t)draw((uint32_t)plan->device_count);

@@ -57,7 +57,7 @@ TEST(forward_passes_alone_keep_nothing) {
   toy_plan(&spec, &p);
   for (int32_t t = 0; t < toy_tasks(p.plan); t++)
     for (int kind = 0; kind < GP_SLOT_KINDS; kind++) CHECK(p.plan->tasks[t].slot[kind] < 0);
-  for (int32_t s = 0; s < 2; s++) CHECK(!p.plan->slots[s].memory);
+  for (int32_t s = 0; s < 2; s++) CHECK(!p.plan->slots[s].area.bytes);
   toy_plan_free(&p);
 }
 
@@ -99,16 +99,16 @@ static void check_uses(const gp_plan *plan) {
     }
 }
 
-/* The memory of one kind that a micro-batch holds between two tasks of its stage. */
+/* The memory of one kind, by offset, that a micro-batch holds between two tasks of its stage. */
 typedef struct span {
-  const char *from;
+  size_t from;
   size_t bytes;
   int32_t first, last;
 } span;
 
-static const char *address_of(const gp_plan *plan, const gp_task *task, int kind) {
+static size_t offset_of(const gp_plan *plan, const gp_task *task, int kind) {
   const gp_slots *slots = &plan->slots[gp_plan_holder(plan, task->stage, task->copy)];
-  const char *area = slots->memory;
+  size_t area = slots->area.offset;
   for (int k = 0; k < kind; k++) area += (size_t)slots->count[k] * slots->bytes[k];
   return area + (size_t)task->slot[kind] * slots->bytes[kind];
 }
@@ -121,9 +121,9 @@ static int spans_of(const gp_plan *plan, int32_t stage, span *spans) {
       for (int32_t t = 0; t < toy_tasks(plan); t++) {
         const gp_task *task = &plan->tasks[t];
         if (task->stage != stage || task->micro != m || task->slot[kind] < 0) continue;
-        if (s.first < 0) s.first = t, s.from = address_of(plan, task, kind);
+        if (s.first < 0) s.first = t, s.from = offset_of(plan, task, kind);
         CHECK(s.from ==
-              address_of(plan, task, kind)); /* the same memory from the first to the last */
+              offset_of(plan, task, kind)); /* the same memory from the first to the last */
         s.last = t;
       }
       if (s.first >= 0 && s.bytes) spans[count++] = s;

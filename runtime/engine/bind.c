@@ -1,0 +1,119 @@
+/* engine/bind.c - see binding.h: each device is asked once, then the plan's areas get their addresses. */
+#include "base/memory.h"
+#include "engine/gpu/wiring.h"
+
+static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
+  return &b->pipeline->workers[device].lane;
+}
+
+/* One block a device. */
+static gp_status take_blocks(gp_binding *b) {
+  for (int32_t d = 0; d < b->plan->device_count; d++) {
+    size_t bytes = b->plan->devices[d].bytes;
+    if (bytes)
+      GP_TRY(gp_pipeline_take(b->pipeline, lane_of(b, d), bytes, (void **)&b->devices[d].block));
+  }
+  return GP_OK;
+}
+
+static char *address(const gp_binding *b, int32_t device, const gp_area *area) {
+  return area->bytes ? b->devices[device].block + area->offset : NULL;
+}
+
+/* ---- addresses ----------------------------------------------------------------------------- */
+
+static gp_status bind_channel(gp_binding *b, int32_t e) {
+  const gp_plan *plan = b->plan;
+  const gp_channel *from = &plan->channels[e];
+  gp_bound_channel *to = &b->channels[e];
+  GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&to->fetched));
+  GP_TRY(gp_alloc_array((size_t)from->slots, sizeof(gp_slot_state), (void **)&to->states));
+  to->made[0] = address(b, gp_plan_maker(plan, e, 0), &from->made[0]);
+  if (plan->copy_count > 1) {
+    bool one = gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
+    to->made[1] = one ? to->made[0] : address(b, gp_plan_maker(plan, e, 1), &from->made[1]);
+  }
+  for (int32_t i = 0; i < from->fetch_count; i++)
+    to->fetched[from->fetches[i].device] =
+        address(b, from->fetches[i].device, &from->fetches[i].area);
+  return GP_OK;
+}
+
+/* A stage on one of its devices. */
+static void bind_holder(gp_binding *b, int32_t h) {
+  const gp_plan *plan = b->plan;
+  int32_t device = plan->placement[h], stage = h / plan->copy_count;
+  b->kept[h] = address(b, device, &plan->slots[h].area);
+  for (int k = 0; k < 2; k++) {
+    b->invariant[2 * h + k] = address(b, device, &plan->invariant[2 * h + k]);
+    b->guests[2 * h + k] = address(b, device, &plan->guests[2 * h + k]);
+  }
+  if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
+}
+
+static void bind_device(gp_binding *b, int32_t d) {
+  const gp_plan_device *from = &b->plan->devices[d];
+  b->devices[d].temp = address(b, d, &from->temp);
+  b->devices[d].scratch = address(b, d, &from->scratch);
+  b->devices[d].desk = address(b, d, &from->desk.area);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static gp_status make_room(gp_binding *b) {
+  const gp_plan *plan = b->plan;
+  size_t devices = (size_t)plan->device_count, stages = (size_t)plan->stage_count,
+         edges = (size_t)plan->edge_count, holders = stages * (size_t)plan->copy_count;
+  GP_TRY(gp_alloc_array(devices, sizeof(gp_bound_device), (void **)&b->devices));
+  GP_TRY(gp_alloc_array(edges + 1, sizeof(gp_bound_channel), (void **)&b->channels));
+  GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->kept));
+  GP_TRY(gp_alloc_array(stages, sizeof(char *), (void **)&b->stash));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));
+  return gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->guests);
+}
+
+static gp_status bind(gp_binding *b) {
+  const gp_plan *plan = b->plan;
+  GP_TRY(make_room(b));
+  GP_TRY(take_blocks(b));
+  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(bind_channel(b, e));
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
+  for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
+  return gp_wiring_new(b);
+}
+
+/* Wiring first: it knows the plan's edges. */
+static void give_back(gp_binding *b) {
+  gp_wiring_free(b);
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
+    if (b->devices[d].block)
+      gp_pipeline_give(b->pipeline, lane_of(b, d), b->devices[d].block, b->plan->devices[d].bytes);
+  for (int32_t e = 0; b->channels && e < b->plan->edge_count; e++) {
+    gp_free(b->channels[e].fetched);
+    gp_free(b->channels[e].states);
+  }
+  gp_free(b->devices);
+  gp_free(b->channels);
+  gp_free(b->kept);
+  gp_free(b->stash);
+  gp_free(b->invariant);
+  gp_free(b->guests);
+  gp_free(b);
+}
+
+gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding) {
+  gp_binding *made;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->pipeline = pipeline;
+  made->plan = plan;
+  gp_status status = bind(made);
+  if (status) return give_back(made), status;
+  *binding = made;
+  return GP_OK;
+}
+
+void gp_unbind(gp_binding *binding) {
+  gp_plan *plan = binding->plan;
+  give_back(binding);
+  gp_plan_free(plan);
+}
