@@ -8,8 +8,8 @@
 #include <lua.h>
 
 typedef struct gp_lua_source {
-  const char *module; /* "gpipe.nn.linear" */
-  const char *chunk;  /* "@gpipe/nn/linear.lua": what messages and tracebacks show */
+  const char *module; /* "gpipe.nn.layer.linear" */
+  const char *chunk;  /* "@gpipe/nn/layer/linear.lua": what messages and tracebacks show */
   const unsigned char *text;
   const size_t *size; /* bytes of text */
 } gp_lua_source;

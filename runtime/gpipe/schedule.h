@@ -106,8 +106,6 @@ gp_status gp_schedule_versions(const gp_schedule *schedule, int32_t *live);
 int gp_schedule_stage_count(const gp_schedule *schedule);
 int gp_schedule_micro_count(const gp_schedule *schedule);
 int gp_schedule_copy_count(const gp_schedule *schedule);
-/* Devices of the stages, [stage][copy]. */
-const int32_t *gp_schedule_placement(const gp_schedule *schedule);
 
 /* Passes: rows (new, the caller's) made of a schedule's.
  * comms: with the sends and receives of every edge that crosses devices and has none, where

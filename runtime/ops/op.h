@@ -92,7 +92,7 @@ enum {
   GP_OP_RANDOM = 32, /* attr.i[0] is the number of the random op in the trace, set by the tracer */
   GP_OP_EFFECT = 64, /* writes in[0]'s memory (accumulate, assign): never removed as dead */
   /* The CPU's kernel takes bf16 and f16 as they are; others compute f32 and f64 there, so that halves
-   * have to be converted around it (eager_half.c). On a GPU every op takes halves. */
+   * have to be converted around it (eager/half.c). On a GPU every op takes halves. */
   GP_OP_HALVES = 128,
   GP_OP_SPARES = 256 /* works without its last output where nobody reads it: n_out is one less */
 };

@@ -15,7 +15,6 @@ int gp_schedule_device_count(const gp_schedule *s) { return s->device_count; }
 int gp_schedule_stage_count(const gp_schedule *s) { return s->stage_count; }
 int gp_schedule_micro_count(const gp_schedule *s) { return s->micro_count; }
 int gp_schedule_copy_count(const gp_schedule *s) { return s->copy_count; }
-const int32_t *gp_schedule_placement(const gp_schedule *s) { return s->placement; }
 
 const gp_action *gp_schedule_get(const gp_schedule *s, int device, int *count) {
   *count = s->first[device + 1] - s->first[device];

@@ -1,6 +1,6 @@
 -- lua/gpipe/schedule/simulate.lua - `schedule:simulate{F = 1, B = 2}`: what a schedule will cost, in a second.
 --
--- Here costs become one list per op with a number per stage; the run itself is runtime/plan/simulate.c.
+-- Here costs become one list per op with a number per stage; the run itself is runtime/schedule/simulate/run.c.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"

@@ -1,4 +1,4 @@
--- tests/spec/ops_table/random.lua - what forward draws: new values in every step, as distributed.
+-- tests/spec/ops/table/random.lua - what forward draws: new values in every step, as distributed.
 
 local assert = require "luassert"
 local gp = require "gpipe"
