@@ -1,0 +1,42 @@
+-- scripts/check_lines.lua - lines of at most 100 columns, comments too; subjects of commits of at most 72.
+--
+-- A column is a character: a dash of three bytes counts once. Subjects are those of the commits since the rule
+-- was made. Run from the root of the checkout; prints each fault, exits 1.
+
+local COLUMNS, SUBJECT = 100, 72
+local RULE_MADE = "2026-11-22 12:00" -- older commits stay as they are
+
+local faults = 0
+local function complain(...)
+  print(string.format(...))
+  faults = faults + 1
+end
+
+local function lines_of(command)
+  local list, pipe = {}, assert(io.popen(command))
+  for line in pipe:lines() do list[#list + 1] = line end
+  pipe:close()
+  return list
+end
+
+local folders = "CMakeLists.txt runtime bindings lua scripts tests examples"
+for _, path in ipairs(lines_of("git ls-files " .. folders)) do
+  local number = 0
+  -- Data and what a script writes are no text of ours.
+  for line in (path:find "%.csv$" or path:find "%.txt$") and function() end or io.lines(path) do
+    number = number + 1
+    local columns = utf8.len(line) or #line
+    if columns > COLUMNS then
+      complain("%s:%d: %d columns, expected at most %d", path, number, columns, COLUMNS)
+    end
+  end
+end
+
+for _, line in ipairs(lines_of(("git log --no-merges --since='%s' --format='%%h %%s'"):format(RULE_MADE))) do
+  local commit, subject = line:match "^(%x+) (.*)$"
+  if utf8.len(subject) > SUBJECT then
+    complain("commit %s: a subject of %d columns, expected at most %d", commit, utf8.len(subject), SUBJECT)
+  end
+end
+
+os.exit(faults == 0)

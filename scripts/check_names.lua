@@ -1,0 +1,99 @@
+-- scripts/check_names.lua - what comments and headers name is there.
+--
+-- A comment that names a file of a folder that moved misleads; a public function that no binding and no test
+-- calls is either dead or untested. Run from the root of the checkout; prints each fault, exits 1.
+
+local faults = 0
+local function complain(...)
+  print(string.format(...))
+  faults = faults + 1
+end
+
+local function lines_of(command)
+  local list, pipe = {}, assert(io.popen(command))
+  for line in pipe:lines() do list[#list + 1] = line end
+  pipe:close()
+  return list
+end
+
+local function read(path)
+  local file = assert(io.open(path))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+local files = lines_of "git ls-files runtime bindings lua scripts tests examples CMakeLists.txt"
+local exists, by_name = {}, {}
+for _, path in ipairs(files) do
+  exists[path] = true
+  by_name[path:match "[^/]+$"] = true
+end
+
+-- ---- files named in comments ----------------------------------------------------------------------
+
+-- Where a name in a comment is looked for: as it stands, below the roots that includes and modules know, beside
+-- the file and below its parents.
+local roots = { "", "runtime/", "bindings/", "lua/", "lua/gpipe/", "tests/", "tests/c/" }
+
+-- Files of Lua itself and a project of that name.
+local foreign = { ["lstate.c"] = true, ["ldebug.c"] = true, ["llm.c"] = true }
+
+local function is_there(name, path)
+  if foreign[name] then return true end
+  for _, root in ipairs(roots) do
+    if exists[root .. name] then return true end
+  end
+  local folder = path:match "^(.*)/[^/]*$"
+  while folder do
+    if exists[folder .. "/" .. name] then return true end
+    folder = folder:match "^(.*)/[^/]*$"
+  end
+  return by_name[name] ~= nil and not name:find("/", 1, true)
+end
+
+local suffixes = { c = true, h = true, cu = true, cuh = true, inc = true, lua = true, def = true }
+
+-- The comment in a line, if it has one: all of a line that begins as one, what follows a marker else.
+local function comment_of(line, is_lua)
+  if is_lua then return line:match "%-%-(.*)$" end
+  return line:match "^%s*%*%s(.*)$" or line:match "/%*(.*)$" or line:match "//(.*)$"
+end
+
+-- Names of the project's own files only: what people write (train.lua) and headers of others are not ours.
+local function check_comments(path)
+  local is_lua, number = path:find "%.lua$" ~= nil, 0
+  for line in io.lines(path) do
+    number = number + 1
+    for name, suffix in (comment_of(line, is_lua) or ""):gmatch "([%w_][%w_/]*%.(%l+))%f[^%w_]" do
+      local ours = suffixes[suffix] and (name:find("/", 1, true) or suffix == "c" or suffix == "cu")
+      local root = name:match "^(%w+)/"
+      if ours and not is_there(name, path) and root ~= "oneapi" and root ~= "build" then
+        complain("%s:%d: names %s, which does not exist", path, number, name)
+      end
+    end
+  end
+end
+
+for _, path in ipairs(files) do
+  if path:find "%.[ch]$" or path:find "%.cuh?$" or path:find "%.inc$" or path:find "%.lua$" then
+    check_comments(path)
+  end
+end
+
+-- ---- public functions that nobody calls -------------------------------------------------------------
+
+local called = {}
+for _, path in ipairs(files) do
+  if path:find "^bindings/" or path:find "^tests/" then
+    for word in read(path):gmatch "gp_[%l%d_]+" do called[word] = true end
+  end
+end
+for _, path in ipairs(lines_of "git ls-files 'runtime/gpipe/*.h'") do
+  local text = read(path):gsub("/%*.-%*/", "")
+  for name in text:gmatch "(gp_[%l%d_]+)%s*%(" do
+    if not called[name] then complain("%s: no binding and no test calls %s", path, name) end
+  end
+end
+
+os.exit(faults == 0)
