@@ -126,14 +126,13 @@ static void turn_4x4(const uint32_t *from, int64_t pitch, uint32_t *to) {
   memcpy(&b, from + pitch, sizeof b);
   memcpy(&c, from + 2 * pitch, sizeof c);
   memcpy(&d, from + 3 * pitch, sizeof d);
-  words ab = __builtin_shuffle(a, b, (words){0, 4, 1, 5});
-  words cd = __builtin_shuffle(c, d, (words){0, 4, 1, 5});
-  words ef = __builtin_shuffle(a, b, (words){2, 6, 3, 7});
-  words gh = __builtin_shuffle(c, d, (words){2, 6, 3, 7});
-  words rows[4] = {__builtin_shuffle(ab, cd, (words){0, 1, 4, 5}),
-                   __builtin_shuffle(ab, cd, (words){2, 3, 6, 7}),
-                   __builtin_shuffle(ef, gh, (words){0, 1, 4, 5}),
-                   __builtin_shuffle(ef, gh, (words){2, 3, 6, 7})};
+  words ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  words cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  words ef = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  words gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  words rows[4] = {
+      __builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+      __builtin_shufflevector(ef, gh, 0, 1, 4, 5), __builtin_shufflevector(ef, gh, 2, 3, 6, 7)};
   for (int r = 0; r < 4; r++) memcpy(to + r * PITCH, &rows[r], sizeof rows[r]);
 }
 

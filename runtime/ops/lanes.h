@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "base/loop.h"
+
 enum { GP_LANES = 64 };
 
 /* Set result to the 64 lanes folded by op as a tree: 32, 16, .. 1. Written level by level, so that it
@@ -16,8 +18,10 @@ enum { GP_LANES = 64 };
 #define GP_LANE_FOLD(T, result, lane, op)                                                          \
   do {                                                                                             \
     T gp_fold16[16], gp_fold8[8], gp_fold4[4];                                                     \
-    _Pragma("GCC unroll 1") for (int gp_j = 0; gp_j < 16; gp_j++) gp_fold16[gp_j] =                \
-        op(op((lane)[gp_j], (lane)[gp_j + 32]), op((lane)[gp_j + 16], (lane)[gp_j + 48]));         \
+    GP_UNROLL(1)                                                                                   \
+    for (int gp_j = 0; gp_j < 16; gp_j++)                                                          \
+      gp_fold16[gp_j] =                                                                            \
+          op(op((lane)[gp_j], (lane)[gp_j + 32]), op((lane)[gp_j + 16], (lane)[gp_j + 48]));       \
     for (int gp_j = 0; gp_j < 8; gp_j++)                                                           \
       gp_fold8[gp_j] = op(gp_fold16[gp_j], gp_fold16[gp_j + 8]);                                   \
     for (int gp_j = 0; gp_j < 4; gp_j++) gp_fold4[gp_j] = op(gp_fold8[gp_j], gp_fold8[gp_j + 4]);  \
@@ -37,8 +41,8 @@ enum { GP_LANES = 64 };
     const int64_t gp_lane_n = (n);                                                                 \
     int64_t gp_lane_at = 0;                                                                        \
     for (; gp_lane_at + GP_LANES <= gp_lane_n; gp_lane_at += GP_LANES)                             \
-      _Pragma("GCC unroll 4") for (int gp_lane_v = 0; gp_lane_v < 4; gp_lane_v++) {                \
-        _Pragma("GCC unroll 1") for (int gp_lane_j = 0; gp_lane_j < 16; gp_lane_j++) {             \
+      GP_UNROLL(4) for (int gp_lane_v = 0; gp_lane_v < 4; gp_lane_v++) {                           \
+        GP_UNROLL(1) for (int gp_lane_j = 0; gp_lane_j < 16; gp_lane_j++) {                        \
           const int64_t i = gp_lane_at + 16 * gp_lane_v + gp_lane_j;                               \
           gp_lane[gp_lane_v][gp_lane_j] += (term);                                                 \
         }                                                                                          \

@@ -6,6 +6,8 @@
  * one binary, and twice as fast. */
 #include "device/cpu/gemm_plain.h"
 
+#include "base/loop.h"
+
 #if defined(__AVX512F__) || defined(__FMA__)
 #include <immintrin.h>
 #endif
@@ -31,11 +33,7 @@ enum {
 };
 
 /* gcc at -O2 unrolls such loops only when told to, and the sums must be registers. */
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#define UNROLL GP_UNROLL(16)
 
 /* Indices first .. last - 1 of rows, columns or depth. */
 typedef struct range {

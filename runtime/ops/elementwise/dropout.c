@@ -44,7 +44,7 @@ static void draw(const gp_row_run *run, int64_t i, int64_t n, uint32_t *words) {
       T *y = (T *)run->out + at;                                                                   \
       draw(run, at, n, words);                                                                     \
       if (sx == 1) {                                                                               \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] =                                \
+        GP_INDEPENDENT for (int64_t i = 0; i < n; i++) y[i] =                                      \
             words[i] >= r.threshold ? x[i] * scale : (T)0;                                         \
       } else {                                                                                     \
         for (int64_t i = 0; i < n; i++) y[i] = words[i] >= r.threshold ? x[i * sx] * scale : (T)0; \

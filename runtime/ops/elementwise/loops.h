@@ -10,6 +10,7 @@
 #ifndef GP_OPS_ELEMENTWISE_LOOPS_H
 #define GP_OPS_ELEMENTWISE_LOOPS_H
 
+#include "base/loop.h"
 #include "ops/cut.h"
 #include "ops/infer.h"
 #include "ops/op.h"
@@ -75,7 +76,7 @@ enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 
-#define GP_MAP_LOOP _Pragma("GCC ivdep") for (int64_t i = 0; i < run->n; i++)
+#define GP_MAP_LOOP GP_INDEPENDENT for (int64_t i = 0; i < run->n; i++)
 
 /* y[i] = expr of a = x[i]. A product goes in parentheses: clang-format sees a pointer in `a * b`. */
 #define GP_MAP1(name, T, TO, expr)                                                                 \

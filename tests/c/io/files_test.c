@@ -60,8 +60,8 @@ static gp_status read_text(const char *text, bool header, gp_tensor **values) {
 
 TEST(tables_of_numbers_are_read) {
   static const char *const texts[] = {"a,b\n1,2.5\n-3e2,.5\n", "a,b\r\n1,2.5\r\n-3e2,.5",
-                                      "\xef\xbb\xbf\"a,\"\"x\",b\n\n 1 ,\t2.5\n"
-                                      "\"-3e2\" , +.5 \n \n\n"};
+                                      ("\xef\xbb\xbf\"a,\"\"x\",b\n\n 1 ,\t2.5\n"
+                                       "\"-3e2\" , +.5 \n \n\n")};
   static const double wanted[] = {1, 2.5, -300, 0.5};
   folder_make();
   for (int t = 0; t < 3; t++) {

@@ -244,7 +244,8 @@ static bool tell(oracle *o) {
     moved = false;
     for (int a = 0; a < o->total; a++) {
       story *s = &o->at[a];
-      moved |= settle(&s->received) | settle(&s->computed) | settle(&s->sent) | settle(&s->left);
+      event *events[] = {&s->received, &s->computed, &s->sent, &s->left};
+      for (int m = 0; m < 4; m++) moved = settle(events[m]) || moved;
     }
   }
   for (int a = 0; a < o->total; a++) all &= o->at[a].left.time >= 0;

@@ -102,7 +102,7 @@ TEST(joined_actions_begin_and_end_together) {
 }
 
 TEST(empty_cells_take_no_time) {
-  static const char *const rows[] = {",0F0,,0F1,0B0,,0F2,0B1,0B2,", one_f_one_b[1]};
+  static const char *const rows[] = {",0F0,,0F1,0B0,,0F2,0B1,0B2,", "1F0,1B0,1F1,1B1,1F2,1B2"};
   gp_schedule *s = schedule_of(rows, 2, 2, NULL);
   gp_costs costs = unit_costs(2);
   gp_simulation *simulation = run(s, &costs);
