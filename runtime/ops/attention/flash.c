@@ -68,7 +68,7 @@ static int64_t rows_of(const gp_flash *f, int operand) {
 /* A matrix product wants adjacent elements in a row and rows that do not overlap. */
 static bool needs_packing(const gp_flash *f, int operand) {
   const gp_heads *h = &f->in[operand];
-  if (operand == GP_FLASH_O && !f->backward) return false;
+  if (operand == GP_FLASH_O) return false;
   return h->column != 1 || h->row < f->width;
 }
 

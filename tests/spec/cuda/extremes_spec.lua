@@ -36,3 +36,16 @@ describe("cross entropy on a GPU", function()
     end
   end)
 end)
+
+describe("layer norm on a GPU", function()
+  on_gpu("normalises rows whose squares overflow", function()
+    for _, width in ipairs(WIDTHS) do
+      local case = { device = DEVICE, width = width, bound = 2e-6, most = 3e38 }
+      for _, largest in ipairs { 1e18, 1e38, 3e38 } do extremes.check_normalised(case, largest) end
+      case.precision, case.bound = "bf16", 1 / 64
+      extremes.check_normalised(case, 3e38)
+      case.dtype, case.precision, case.bound, case.most = "f64", nil, 1e-12, 1.7e308
+      extremes.check_normalised(case, 1.7e308)
+    end
+  end)
+end)

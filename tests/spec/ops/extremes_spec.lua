@@ -24,3 +24,28 @@ describe("cross entropy", function()
     end
   end)
 end)
+
+describe("layer norm", function()
+  it("normalises rows whose squares overflow", function()
+    for _, width in ipairs(WIDTHS) do
+      local case = { device = DEVICE, width = width, bound = 2e-6, most = 3e38 }
+      for _, largest in ipairs { 1e18, 1e20, 1e38, 3e38 } do
+        extremes.check_normalised(case, largest)
+      end
+      case.dtype, case.bound, case.most = "f64", 1e-12, 1.7e308
+      for _, largest in ipairs { 1e150, 1e160, 1e300, 1.7e308 } do
+        extremes.check_normalised(case, largest)
+      end
+    end
+  end)
+end)
+
+describe("attention", function()
+  it("has no gradient where each query attends to one key alone", function()
+    extremes.check_saturated(DEVICE)
+  end)
+
+  it("has the gradients of its values whatever all scores have in common", function()
+    extremes.check_large_scores(DEVICE, 1e-6)
+  end)
+end)
