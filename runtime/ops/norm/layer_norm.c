@@ -1,8 +1,10 @@
 /* ops/norm/layer_norm.c - y = (x - mean) * rstd * w + b over the last dimension, and its gradients.
  *
  * Mean and variance take two passes over a row that is in the cache: exact, and in the fixed lane
- * order. dx is row-wise; dw is cut by columns, so the sum over rows keeps one order whatever the
- * number of threads. The gradient of b is sum_rows_dw. */
+ * order. A row whose sum or squares overflow is made smaller first, so that every finite row is
+ * normalised (gradients need that its differences do not overflow). dx is row-wise; dw is cut by
+ * columns, so the sum over rows keeps one order whatever the number of threads. The gradient of b is
+ * sum_rows_dw. */
 #include <string.h>
 
 #include "base/status.h"
@@ -10,6 +12,11 @@
 #include "ops/cut.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
+
+/* The squares of what these make of any number can be added up; what they make 0 does not count
+ * beside squares that cannot. */
+static const float shrink_f32 = 0x1p-96f;
+static const double shrink_f64 = 0x1p-600;
 
 #define GP_REAL_SOURCE "ops/norm/layer_norm.inc"
 #include "ops/real.h"

@@ -27,40 +27,101 @@ static __device__ void put_stats(const layer<T> &a, int64_t row, A mean, A rstd)
   gp_put(a.rstd, a.stats, row, rstd);
 }
 
+/* How the elements of a row are read: times a power of two, less one of them. Rows whose sum or
+ * squares are too large for the type are made smaller, as in layer_norm.inc; all others are read as
+ * they are, which changes no bit. */
+template <typename T> struct scale {
+  gp_compute<T> power, zero;
+  T rest; /* in place of elements past the end: 0 once it is read */
+};
+
+static __device__ inline float scaled(float x, float power, float zero) {
+  return __fsub_rn(__fmul_rn(x, power), zero);
+}
+static __device__ inline double scaled(double x, double power, double zero) {
+  return __dsub_rn(__dmul_rn(x, power), zero);
+}
+template <typename T> static __device__ inline gp_compute<T> read(T x, const scale<T> &s) {
+  return scaled(gp_load(x), s.power, s.zero);
+}
+
+template <typename T> static __device__ inline scale<T> plain_scale(void) { return {1, 0, T()}; }
+template <typename T> static __device__ inline scale<T> small_scale(T first) {
+  typedef gp_compute<T> A;
+  const A power = sizeof(A) == sizeof(float) ? A(0x1p-96) : A(0x1p-600);
+  return {power, gp_load(first) * power, first};
+}
+template <typename A> static __device__ inline bool is_finite(A x) { return x - x == 0; }
+
+/* What elements, read so and less the mean, are multiplied by, and what the gradient gets. */
+template <typename A> struct row_stats { A factor, mean, rstd; };
+
+template <typename T, typename A>
+static __device__ inline row_stats<A> stats_of(A mean, A variance, A eps, const scale<T> &s) {
+  if (s.power == 1) {
+    const A rstd = 1 / gp_sqrt(variance + eps);
+    return {rstd, mean, rstd};
+  }
+  const A factor = variance > 0 ? 1 / gp_sqrt(variance) : A(1);
+  return {factor, (mean + s.zero) / s.power, variance > 0 ? factor * s.power : 1 / gp_sqrt(eps)};
+}
+
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
   const int n = (int)a.n;
-  A x[E], even = 0, odd = 0;
+  A x[E], mean, spread;
+  scale<T> s = plain_scale<T>();
   gp_lanes_read<T>(x, a.x + row * n, n, a.paired);
-  const A mean = gp_lanes_total(x) / (A)n;
+  for (;;) {
+    A even = 0, odd = 0;
+    mean = gp_lanes_total(x) / (A)n;
 #pragma unroll
-  for (int e = 0; e < E; e++) {
-    x[e] = x[e] - mean;
-    A *lane = e % 2 ? &odd : &even;
-    if (gp_lane_at(e) < n) *lane = gp_plus(*lane, x[e] * x[e]);
+    for (int e = 0; e < E; e++) {
+      const A off = x[e] - mean;
+      A *lane = e % 2 ? &odd : &even;
+      if (gp_lane_at(e) < n) *lane = gp_plus(*lane, off * off);
+    }
+    spread = gp_lanes_sum(even, odd);
+    if (is_finite(spread) || s.power != 1) break;
+    s = small_scale(a.x[row * n]);
+#pragma unroll
+    for (int e = 0; e < E; e++) x[e] = gp_lane_at(e) < n ? scaled(x[e], s.power, s.zero) : A(0);
   }
-  const A rstd = 1 / gp_sqrt(gp_lanes_sum(even, odd) / (A)n + (A)a.eps);
+  const row_stats<A> stats = stats_of(mean, spread / (A)n, (A)a.eps, s);
   A w[E], b[E];
   gp_lanes_read<T>(w, a.w, n, a.paired);
   gp_lanes_read<T>(b, a.b, n, a.paired);
 #pragma unroll
-  for (int e = 0; e < E; e++) x[e] = x[e] * rstd * w[e] + b[e];
+  for (int e = 0; e < E; e++) x[e] = (x[e] - mean) * stats.factor * w[e] + b[e];
   gp_lanes_write(a.to + row * n, x, n, a.paired);
-  if (threadIdx.x == 0) put_stats(a, row, mean, rstd);
+  if (threadIdx.x == 0) put_stats(a, row, stats.mean, stats.rstd);
+}
+
+/* Sum of x; the first pass over a row keeps it. */
+template <typename T>
+static __device__ gp_compute<T> long_sum(const gp_long_row<T> &x, const scale<T> &s) {
+  gp_compute<T> sum = 0;
+  for (int i = 0; i < gp_long_count(x); i++) {
+    const gp_pack<T> group = gp_long_first(x, i, s.rest);
+#pragma unroll
+    for (int k = 0; k < gp_pack<T>::count; k++) sum = gp_plus(sum, read(group.at[k], s));
+  }
+  return gp_block_sum(sum);
 }
 
 /* Sum of (x - mean)^2; elements past the end do not count. */
 template <typename T>
-static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<T> mean) {
+static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<T> mean,
+                                            const scale<T> &s) {
   gp_compute<T> sum = 0;
   for (int i = 0; i < gp_long_count(x); i++) {
-    const gp_pack<T> group = gp_long_again(x, i, T());
+    const gp_pack<T> group = gp_long_again(x, i, s.rest);
 #pragma unroll
     for (int k = 0; k < gp_pack<T>::count; k++) {
-      const gp_compute<T> off = gp_load(group.at[k]) - mean;
+      const gp_compute<T> off = read(group.at[k], s) - mean;
       if (gp_long_at(x, i, k) < x.n) sum = gp_plus(sum, off * off);
     }
   }
@@ -74,24 +135,25 @@ template <typename T> static __global__ void normalise_long(layer<T> a, bool kee
   const gp_long_row<T> x = gp_long_row_of(a.x + row * n, n, keep ? kept : NULL);
   const gp_long_row<T> y = gp_long_row_of<T>(a.to + row * n, n, NULL);
   const gp_long_row<T> w = gp_long_row_of<T>(a.w, n, NULL), b = gp_long_row_of<T>(a.b, n, NULL);
-  A sum = 0;
-  for (int i = 0; i < gp_long_count(x); i++) {
-    const gp_pack<T> group = gp_long_first(x, i, T());
-#pragma unroll
-    for (int k = 0; k < gp_pack<T>::count; k++) sum = gp_plus(sum, gp_load(group.at[k]));
+  A mean, spread;
+  scale<T> s = plain_scale<T>();
+  for (;;) {
+    mean = long_sum(x, s) / (A)n;
+    spread = long_spread(x, mean, s);
+    if (is_finite(spread) || s.power != 1) break;
+    s = small_scale(a.x[row * n]);
   }
-  const A mean = gp_block_sum(sum) / (A)n;
-  const A rstd = 1 / gp_sqrt(long_spread(x, mean) / (A)n + (A)a.eps);
+  const row_stats<A> stats = stats_of(mean, spread / (A)n, (A)a.eps, s);
   for (int i = 0; i < gp_long_count(x); i++) {
     gp_pack<T> group = gp_long_again(x, i, T());
     const gp_pack<T> ws = gp_long_read(w, i, T()), bs = gp_long_read(b, i, T());
 #pragma unroll
     for (int k = 0; k < gp_pack<T>::count; k++)
-      group.at[k] =
-          gp_store<T>((gp_load(group.at[k]) - mean) * rstd * gp_load(ws.at[k]) + gp_load(bs.at[k]));
+      group.at[k] = gp_store<T>((read(group.at[k], s) - mean) * stats.factor * gp_load(ws.at[k]) +
+                                gp_load(bs.at[k]));
     gp_long_write(y, i, group);
   }
-  if (threadIdx.x == 0) put_stats(a, row, mean, rstd);
+  if (threadIdx.x == 0) put_stats(a, row, stats.mean, stats.rstd);
 }
 
 /* One of the two kernels for all rows. SHORT and LONG are kernels of T; `kept` rows are kept. */
