@@ -80,9 +80,6 @@ target_include_directories(gpipe_cuda PRIVATE runtime)
 target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(gpipe_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt Threads::Threads m ${CMAKE_DL_LIBS})
 
-# What it draws has the bits of the CPU: see base/random/normal.h.
-set_source_files_properties(runtime/ops/random/rand.cu PROPERTIES COMPILE_OPTIONS -fmad=false)
-
 if(CUDNN_INCLUDE_DIR)
   target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR})
   target_compile_definitions(gpipe_cuda PRIVATE GP_HAVE_CUDNN=1)
@@ -97,6 +94,14 @@ foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
   endif()
 endforeach()
 target_compile_definitions(gpipe_cuda PRIVATE ${GPIPE_OPS_HASH} GP_CUDA_OLDEST=${oldest})
+
+# Left alone nvcc joins products and sums in one copy of a loop and not in another (a vector loop and its
+# rest), so that the bits of an element depend on which of them it meets. Attention has one copy of its
+# products, and needs them fused.
+set(unfused ${CUDA_SOURCES})
+list(FILTER unfused INCLUDE REGEX "\\.cu$")
+list(FILTER unfused EXCLUDE REGEX "/attention/")
+set_source_files_properties(${unfused} PROPERTIES COMPILE_OPTIONS -fmad=false)
 
 # nvcc takes none of the C compiler's options; what it writes for the host is not pedantic.
 get_property(c_options DIRECTORY PROPERTY COMPILE_OPTIONS)

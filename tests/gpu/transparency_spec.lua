@@ -32,6 +32,15 @@ local function mlp()
   }, { { 7 }, { 3, 4 }, { 1, 1, 5 }, { 2, 2, 2, 1 } }
 end
 
+-- Widths of which no length is a multiple of what one access moves: parameters end in a rest, and which
+-- of them is updated together with which depends on the cut.
+local function odd()
+  local function linear(n, m) return function() return nn.Linear(n, m) end end
+  return models.regression {
+    model = models.with(linear(8, 7), nn.Tanh, linear(7, 5), nn.SiLU, linear(5, 8)),
+  }, { { 8 }, { 3, 5 }, { 1, 2, 5 }, { 2, 1, 2, 3 } }
+end
+
 -- A value that the last layer reads from the first; frozen biases.
 local function skip() return synchronous.regression { steps = 3 }, { { 8 }, { 4, 4 }, { 1, 5, 2 }, { 2, 2, 2, 2 } } end
 
@@ -52,9 +61,9 @@ local function language() return synchronous.language(), { { 8 }, { 4, 4 }, { 2,
 local function frozen() return synchronous.frozen(), { { 8 }, { 3, 5 }, { 1, 1, 3, 3 } } end
 
 local MODELS = {
-  gpt = gpt, mlp = mlp, skip = skip, tied = tied, centred = centred, language = language, frozen = frozen,
+  gpt = gpt, mlp = mlp, odd = odd, skip = skip, tied = tied, centred = centred, language = language, frozen = frozen,
 }
-local ORDER = { "gpt", "mlp", "skip", "tied", "centred", "language", "frozen" }
+local ORDER = { "gpt", "mlp", "odd", "skip", "tied", "centred", "language", "frozen" }
 
 -- ---- the same bits -------------------------------------------------------------------------------
 

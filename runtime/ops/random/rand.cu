@@ -1,6 +1,6 @@
 /* ops/random/rand.cu - rand and randn on a GPU, see rand.c: the bits that they have on the CPU.
  *
- * This file is compiled without contraction (scripts/cmake/cuda.cmake), as base/random/normal.h
+ * Kernels are compiled without contraction (scripts/cmake/cuda.cmake), as base/random/normal.h
  * asks. A thread takes as many neighbouring blocks of words as an element, or a pair of normals, is
  * made of: four elements or pairs, 16 words apart. The step block is read here: a captured graph
  * serves every step. */
