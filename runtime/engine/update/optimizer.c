@@ -91,11 +91,19 @@ static const char *after(const void *start, const gp_optim_slice *slice) {
          (bytes + GP_MOMENT_ALIGNMENT - 1) / GP_MOMENT_ALIGNMENT * GP_MOMENT_ALIGNMENT;
 }
 
-/* Append b to a when it follows a everywhere; the padding in between is zero and stays zero. */
+/* Does y begin behind x in this memory? Kinds without it have neither. */
+static bool follows(const void *x, const void *y, const gp_optim_slice *slice) {
+  return x && y ? after(x, slice) == y : x == y;
+}
+
+/* Append b to a when it follows a everywhere; the padding in between is zero and stays zero. Moments lie in
+ * the order in which values lay when they were made, so they are asked too: a parameter that was frozen
+ * since has moments between those of its neighbours. */
 static bool merge(gp_update_pass *a, const gp_update_pass *b) {
   const gp_optim_slice *x = &a->slice, *y = &b->slice;
   if (a->group != b->group || a->stage != b->stage || x->dtype != y->dtype) return false;
-  if (after(x->value, x) != y->value || after(x->grad, x) != y->grad) return false;
+  if (!follows(x->value, y->value, x) || !follows(x->grad, y->grad, x)) return false;
+  if (!follows(x->moment1, y->moment1, x) || !follows(x->moment2, y->moment2, x)) return false;
   size_t step = (size_t)((const char *)y->value - (const char *)x->value);
   a->slice.n = (int64_t)(step / gp_dtype_size(x->dtype)) + y->n;
   return true;
