@@ -13,6 +13,7 @@
 
 typedef struct storage {
   _Atomic int64_t references; /* tensors that are views of it */
+  _Atomic uint64_t writes;    /* see gp_tensor_writes */
   gp_extent memory;
 } storage;
 
@@ -144,6 +145,16 @@ size_t gp_tensor_bytes(const gp_tensor *tensor) { return tensor->storage->memory
 
 gp_space *gp_tensor_space(const gp_tensor *tensor) { return tensor->storage->memory.space; }
 
+uint64_t gp_tensor_writes(const gp_tensor *tensor) {
+  return atomic_load_explicit(&tensor->storage->writes, memory_order_relaxed);
+}
+
+/* Without an atomic addition, which single elements would feel: scripts write on one thread. */
+void gp_tensor_touch(gp_tensor *tensor) {
+  atomic_store_explicit(&tensor->storage->writes, gp_tensor_writes(tensor) + 1,
+                        memory_order_relaxed);
+}
+
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b) { return a->storage == b->storage; }
 
 /* ---- elements ---- */
@@ -188,10 +199,12 @@ int64_t gp_tensor_get_int(const gp_tensor *tensor, int64_t index) {
 }
 
 void gp_tensor_set_double(gp_tensor *tensor, int64_t index, double value) {
+  gp_tensor_touch(tensor);
   gp_convert(element(tensor, index), (gp_line){&value, 1, GP_F64}, 1);
 }
 
 void gp_tensor_set_int(gp_tensor *tensor, int64_t index, int64_t value) {
+  gp_tensor_touch(tensor);
   gp_convert(element(tensor, index), (gp_line){&value, 1, GP_I64}, 1);
 }
 

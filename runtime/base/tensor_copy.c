@@ -241,6 +241,7 @@ gp_status gp_tensor_copy(gp_tensor *to, const gp_tensor *from) {
   if (is_broadcast(a))
     return gp_fail(GP_ESHAPE, "copy: the destination is broadcast, its elements share memory");
   if (gp_tensor_numel(to) == 0) return GP_OK;
+  gp_tensor_touch(to);
   if (gp_tensor_space(to) || gp_tensor_space(from)) return gp_space_copy(to, from);
   if (may_share_bytes(to, from)) return copy_apart(to, from);
   gp_view_copy(a, gp_tensor_data(to), b, gp_tensor_data(from));

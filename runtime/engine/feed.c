@@ -184,7 +184,10 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   gp_run *run = &p->run;
   GP_TRY(check_ready(p));
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
-  GP_TRY(begin_run(p, plan, plan->kind == GP_PLAN_SPLIT && args->out_grad));
+  bool split = plan->kind == GP_PLAN_SPLIT, backward_half = split && args->out_grad;
+  if (backward_half) GP_TRY(gp_unchanged_check(p, args));
+  GP_TRY(begin_run(p, plan, backward_half));
+  if (split && !backward_half) gp_unchanged_note(p, args);
   p->resumed = args->accumulate;
   if (args->accumulate) GP_TRY(gp_scaling_resume(p));
   fill_feed(p, run, &run->feeds[0], args);

@@ -144,6 +144,7 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   GP_TRY(gp_alloc_array(n, sizeof(gp_tensor *), (void **)&p->values));
   GP_TRY(gp_alloc_array(n, sizeof(gp_tensor *), (void **)&p->grads));
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->param_stage));
+  GP_TRY(gp_alloc_array(n, sizeof(uint64_t), (void **)&p->seen.params));
   GP_TRY(copy_ints(spec->param_layer, spec->param_count, &p->main_layer));
   for (int32_t i = 0; i < spec->param_count; i++) {
     p->param_stage[i] = p->stage_of[spec->param_layer[i]];
@@ -269,6 +270,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->placement);
   gp_free(p->params);
   gp_free(p->param_stage);
+  gp_free(p->seen.params);
   gp_free(p->main_layer);
   gp_free(p->values);
   gp_free(p->grads);

@@ -11,6 +11,7 @@
  *   update/      gradients reduced, clipped and scaled; parameters updated
  *   gpu/         what GPUs need besides
  *   finish.c     losses, buffers, failures
+ *   unchanged.c  what backward reads again is what forward read
  *   watchdog.c   runs that make no progress: released, given up, or lost
  *   report.c     what every device does, for people
  *   record.c     what ran when, and what it came to
@@ -156,6 +157,12 @@ typedef struct gp_run {
 
 enum { GP_GATE_END = 1u << 30 };
 
+/* How often everything that backward reads again had been written to when forward read it. */
+typedef struct gp_seen {
+  uint64_t *params, inputs[GP_FEED_TENSORS]; /* params: per parameter of the pipeline */
+  uint64_t updates;
+} gp_seen;
+
 struct gp_pipeline {
   int32_t stage_count, layer_count, device_count, param_count, copy_count;
   int32_t *stage_of;  /* per layer, and one for the loss */
@@ -173,6 +180,8 @@ struct gp_pipeline {
   gp_remat remat;
   uint64_t seed;
   uint32_t step, split_step;
+  uint64_t updates; /* of its parameters, by whatever optimizer */
+  gp_seen seen;     /* by the last forward half */
   bool finite, fuse, closed, spin, broken; /* broken: some stages were updated and others not */
   gp_loss_scale scaling;                   /* scale 0: none */
   /* The gradients that are there are not finite, so that nobody is updated; resumed: they were added to. */
@@ -276,6 +285,10 @@ void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, 
 
 /* run.c */
 gp_status gp_run_device(gp_worker *worker, void *run);
+
+/* unchanged.c: of the forward half; before the backward half. Errors: GP_ESTATE. */
+void gp_unchanged_note(gp_pipeline *pipeline, const gp_run_args *args);
+gp_status gp_unchanged_check(const gp_pipeline *pipeline, const gp_run_args *args);
 
 /* finish.c */
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);

@@ -222,6 +222,7 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
                    "pipe:step() has made it already");
   if (p->overflow) return GP_OK; /* skipped: see engine/update/scaling.h */
   GP_TRY(gp_optimizer_begin(o));
+  p->updates++;
   GP_TRY(gp_workers_run(p, update_device, &u));
   o->steps++;
   return GP_OK;

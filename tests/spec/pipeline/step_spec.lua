@@ -224,6 +224,29 @@ describe("backward", function()
     fails_with(none, pipe.backward, pipe, grad)
   end)
 
+  -- R and the input gradients would read the new weights.
+  it("is refused where what forward read has changed since", function()
+    local own_x = x:clone()
+    local changes = {
+      { "layer 1", function(pipe) pipe:parameters()[1].value:copy_(0) end },
+      { "layer 4", function(pipe) pipe:parameters()[3].value[1][1] = 2 end },
+      { "layer 1", function(pipe) pipe:load_state_dict(pipe:state_dict()) end },
+      { "update", function(_, opt) opt:step() end },
+      { "input 1", function() own_x[1][1] = 5 end },
+    }
+    for _, change in ipairs(changes) do
+      local pipe <close> = pipe_of { checkpoint = "always" }
+      local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
+      pipe:forward(own_x)
+      pipe:backward(gp.ones { 7, 3 })
+      pipe:forward(own_x)
+      change[2](pipe, opt)
+      fails_with(change[1], pipe.backward, pipe, gp.ones { 7, 3 })
+      pipe:forward(own_x)
+      pipe:backward(gp.ones { 7, 3 })
+    end
+  end)
+
   it("may come after evaluations of many shapes", function()
     local a <close> = pipe_of()
     local b <close> = pipe_of()
