@@ -166,6 +166,14 @@ static int pipeline_steps(lua_State *L) {
   return 1;
 }
 
+/* p:set_steps(n) */
+static int pipeline_set_steps(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  lua_Integer steps = gp_lua_check_int(L, 2, "set_steps", 0, UINT32_MAX);
+  gp_pipeline_set_step_count(pipeline, (uint32_t)steps);
+  return 0;
+}
+
 const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
                                        {"feed", pipeline_feed},
                                        {"drain", pipeline_drain},
@@ -178,4 +186,5 @@ const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
                                        {"lost", pipeline_lost},
                                        {"zero_grad", pipeline_zero_grad},
                                        {"steps", pipeline_steps},
+                                       {"set_steps", pipeline_set_steps},
                                        {NULL, NULL}};

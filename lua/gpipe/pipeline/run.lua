@@ -12,6 +12,7 @@ local object = require "gpipe.pipeline.object"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plans"
 local precision = require "gpipe.pipeline.precision"
+local progress = require "gpipe.pipeline.progress"
 local stop = require "gpipe.stop"
 local stream = require "gpipe.pipeline.stream"
 local update = require "gpipe.pipeline.update"
@@ -195,6 +196,33 @@ function methods:load_state_dict(t, opts)
   quiet(self, "load_state_dict")
   nn_state.set(self.model, t, opts)
   self.core:mend()
+  return self
+end
+
+--- The counters that a checkpoint holds beside state_dict() and opt:state_dict(): a plain table of numbers.
+--- With all three, training goes on with the same bits as if it had never stopped.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2), nn.Dropout(0.1)}, {loss = nn.MSELoss()})
+--- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
+--- assert(pipe:progress().steps == 1)
+--- ```
+---@return gpipe.Progress
+function methods:progress()
+  quiet(self, "progress")
+  return progress.get(self.core)
+end
+
+--- Take back what progress() returned, for example of a run before this one.
+--- Errors: unknown fields, numbers out of range, a loss scale where the precision has none; nothing is set then.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- pipe:load_progress {steps = 1000}
+--- ```
+---@param t gpipe.Progress
+---@return gpipe.Pipeline self
+function methods:load_progress(t)
+  quiet(self, "load_progress")
+  progress.set(self.core, t)
   return self
 end
 

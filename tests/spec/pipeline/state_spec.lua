@@ -48,6 +48,47 @@ describe("parameters", function()
   end)
 end)
 
+-- The clock of dropout is the number of training passes: without it a resumed run draws other zeros.
+describe("progress", function()
+  it("goes into another pipeline, and training with dropout goes on with the same bits", function()
+    local a <close> = pipe_of { balance = { 3, 1 }, seed = 5 }
+    local opt_a = optim.AdamW(a:parameters(), { lr = 1e-2 })
+    for _ = 1, 3 do a:step(x, y) opt_a:step() end
+    local state, moments, progress = a:state_dict(), opt_a:state_dict(), a:progress()
+    assert.equal(3, progress.steps)
+    local b <close> = pipe_of { balance = { 1, 1, 2 }, seed = 5 }
+    local opt_b = optim.AdamW(b:parameters(), { lr = 1e-2 })
+    b:load_state_dict(state)
+    opt_b:load_state_dict(moments)
+    assert.equal(b, b:load_progress(progress))
+    assert.same(progress, b:progress())
+    for _ = 1, 3 do
+      assert.equal(a:step(x, y), b:step(x, y))
+      opt_a:step()
+      opt_b:step()
+    end
+    for name, value in pairs(a:state_dict()) do
+      assert.is_true(gp.equal(value, b:state_dict()[name]), name)
+    end
+  end)
+
+  it("is a plain table, of numbers that are checked", function()
+    local pipe <close> = pipe_of()
+    local progress = pipe:progress()
+    assert.is_nil(getmetatable(progress))
+    assert.equal("integer", math.type(progress.steps))
+    for _, case in ipairs {
+      { { steps = -1 }, "steps" }, { { steps = 1.5 }, "steps" }, { { steps = 2 ^ 40 // 1 }, "steps" },
+      { { stesp = 1 }, "stesp" }, { {}, "steps" }, { 3, "3" }, { { steps = 1, loss_scale = {} }, "loss_scale" },
+    } do
+      local good, message = pcall(pipe.load_progress, pipe, case[1])
+      assert.is_false(good)
+      assert.matches(case[2], tostring(message), 1, true)
+      assert.same(progress, pipe:progress())
+    end
+  end)
+end)
+
 describe("state_dict", function()
   it("is the same for every balance, and a copy", function()
     local state
