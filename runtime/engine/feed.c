@@ -14,6 +14,7 @@
 #include "engine/update/scaling.h"
 #include "engine/update/update.h"
 #include "gpipe/device.h"
+#include "gpipe/process.h"
 
 enum { WAIT_NS = 100000000 };
 
@@ -170,6 +171,7 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   atomic_store(&run->released, 0);
   atomic_store(&run->failed_order, INT64_MAX);
   run->spoilt = INT64_MAX;
+  run->committed = gp_plan_streams(plan);
   if (!backward_half) reset_channels(run->binding);
   gp_watch_reset(p);
   if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
@@ -243,16 +245,23 @@ static bool is_taken(const gp_pipeline *p, uint32_t step) {
          atomic_load(&run->losses) >= passed + repeats * run->plan->step_micros;
 }
 
-/* Until the condition holds or the stream has failed, be it because the watchdog gave it up. */
+/* Until the condition holds, the stream has failed, be it because the watchdog gave it up, or Ctrl-C. */
 static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t),
                        uint32_t step) {
   gp_watch_begin(p);
   for (;;) {
     uint32_t seen = atomic_load(&p->run.progress);
-    if (holds(p, step) || has_failed(&p->run)) return;
+    if (holds(p, step) || has_failed(&p->run) || gp_interrupt_pending()) return;
     gp_wait_word(&p->run.progress, seen, WAIT_NS);
     gp_watch_check(p);
   }
+}
+
+/* A stream that was interrupted ends where all stages have made the same updates: what was fed runs to its end. */
+static gp_status end_stream(gp_pipeline *p) {
+  bool interrupted = !has_failed(&p->run) && gp_interrupt_pending();
+  GP_TRY(gp_pipeline_drain(p));
+  return interrupted ? gp_fail(GP_EINTERRUPT, "interrupted") : GP_OK;
 }
 
 gp_status gp_pipeline_feed(gp_pipeline *p, gp_plan *plan, const gp_run_args *args) {
@@ -268,14 +277,14 @@ gp_status gp_pipeline_feed(gp_pipeline *p, gp_plan *plan, const gp_run_args *arg
   uint32_t step = run->fed;
   gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
   wait_until(p, is_free, step);
-  if (has_failed(run)) return gp_pipeline_drain(p);
+  if (has_failed(run) || gp_interrupt_pending()) return end_stream(p);
   release(feed);
   fill_feed(p, run, feed, args);
   retain(feed);
   run->fed = step + 1;
   open_gate(p, run->fed);
   wait_until(p, is_taken, step);
-  if (has_failed(run)) return gp_pipeline_drain(p);
+  if (has_failed(run) || gp_interrupt_pending()) return end_stream(p);
   int64_t repeats, known = plan->ranges.known[gp_plan_range(plan, step, &repeats)];
   run->known = known + repeats * (plan->step_micros / gp_run_group(plan));
   return GP_OK;

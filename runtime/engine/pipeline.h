@@ -149,6 +149,7 @@ typedef struct gp_run {
   _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
   _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
   _Atomic int64_t failed_order;       /* INT64_MAX: none */
+  bool committed; /* under the lock: stages are being updated, so an interrupt has to wait */
   int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
   pthread_mutex_t failure_lock;
   gp_status status;
@@ -180,8 +181,8 @@ struct gp_pipeline {
   gp_remat remat;
   uint64_t seed;
   uint32_t step, split_step;
-  uint64_t updates; /* of its parameters, by whatever optimizer */
-  gp_seen seen;     /* by the last forward half */
+  uint64_t updates;                        /* of its parameters, by whatever optimizer */
+  gp_seen seen;                            /* by the last forward half */
   bool finite, fuse, closed, spin, broken; /* broken: some stages were updated and others not */
   gp_loss_scale scaling;                   /* scale 0: none */
   /* The gradients that are there are not finite, so that nobody is updated; resumed: they were added to. */
@@ -294,6 +295,11 @@ gp_status gp_unchanged_check(const gp_pipeline *pipeline, const gp_run_args *arg
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline);
 void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
+/* Ctrl-C: fail before the first task, unless stages may have been updated already: then every stage goes on to
+ * the same update, and the script sees the interrupt afterwards. Returns whether the run was stopped. */
+bool gp_run_interrupt(gp_run *run);
+/* From now on all stages are updated; false where the run has failed before. */
+bool gp_run_commit(gp_run *run);
 /* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with already. */
 void gp_run_spoil(gp_run *run, int64_t group);
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */

@@ -173,20 +173,6 @@ static gp_status strike(gp_worker *worker, gp_run *run, const place *at) {
   return gp_faults_strike(&p->faults, &here, &p->watch.given_up, &worker->spoil);
 }
 
-/* Behind the barrier all stages are updated or none: an interrupt is seen when the step is over. */
-static bool is_settled(const gp_run *run, const gp_task *task) {
-  return task->op == GP_ACT_U && run->plan->update == GP_UPDATE_BARRIER;
-}
-
-static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
-  const gp_task *task = task_at(run, at);
-  gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
-  if (status && !(status == GP_EINTERRUPT && is_settled(run, task))) return status;
-  if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
-  if (task->op == GP_ACT_REDUCE && !task->copy) GP_TRY(gp_update_copies(worker, task->stage));
-  return compute(worker, run, at);
-}
-
 /* The order of all tasks of the stream. */
 static int64_t order_of(const gp_run *run, const place *at) {
   int64_t total = run->plan->first[run->plan->device_count];
@@ -195,9 +181,19 @@ static int64_t order_of(const gp_run *run, const place *at) {
 
 /* Interrupts count as a failure before everything else. */
 static bool is_skipped(gp_run *run, const place *at) {
-  if (!is_settled(run, task_at(run, at)) && gp_interrupt_pending())
-    gp_run_fail(run, -1, GP_EINTERRUPT, "interrupted");
+  if (gp_interrupt_pending()) gp_run_interrupt(run);
   return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
+}
+
+/* An interrupt ends what a fault does, and the task too unless it leads to an update that others make. */
+static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
+  const gp_task *task = task_at(run, at);
+  gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
+  if (status == GP_EINTERRUPT) status = is_skipped(run, at) ? status : GP_OK;
+  if (status) return status;
+  if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
+  if (task->op == GP_ACT_REDUCE && !task->copy) GP_TRY(gp_update_copies(worker, task->stage));
+  return compute(worker, run, at);
 }
 
 /* The script may be waiting for a loss. That of a GPU is here when its range is over. */

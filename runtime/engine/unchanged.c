@@ -9,8 +9,7 @@
 /* Remembers how often everything was written to so far. */
 void gp_unchanged_note(gp_pipeline *p, const gp_run_args *args) {
   for (int32_t i = 0; i < p->param_count; i++) p->seen.params[i] = gp_tensor_writes(p->values[i]);
-  for (int i = 0; i < args->input_count; i++)
-    p->seen.inputs[i] = gp_tensor_writes(args->inputs[i]);
+  for (int i = 0; i < args->input_count; i++) p->seen.inputs[i] = gp_tensor_writes(args->inputs[i]);
   p->seen.updates = p->updates;
 }
 
@@ -20,13 +19,15 @@ gp_status gp_unchanged_check(const gp_pipeline *p, const gp_run_args *args) {
                               "that forward used: call backward before the update");
   for (int32_t i = 0; i < p->param_count; i++)
     if (p->seen.params[i] != gp_tensor_writes(p->values[i]) && !gp_param_is_buffer(p->params[i]))
-      return gp_fail(GP_ESTATE, "backward: a parameter of layer %d was changed after forward, "
-                                "expected the value that forward used: call forward again",
+      return gp_fail(GP_ESTATE,
+                     "backward: a parameter of layer %d was changed after forward, "
+                     "expected the value that forward used: call forward again",
                      (int)p->main_layer[i] + 1);
   for (int i = 0; i < args->input_count; i++)
     if (p->seen.inputs[i] != gp_tensor_writes(args->inputs[i]))
-      return gp_fail(GP_ESTATE, "backward: input %d was changed after forward, expected the values "
-                                "that forward used: call forward again",
+      return gp_fail(GP_ESTATE,
+                     "backward: input %d was changed after forward, expected the values "
+                     "that forward used: call forward again",
                      i + 1);
   return GP_OK;
 }

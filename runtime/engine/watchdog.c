@@ -70,10 +70,8 @@ void gp_watch_reset(gp_pipeline *p) {
 
 /* ---- giving up ----------------------------------------------------------------------------- */
 
-/* The failure first: who is released by the rest must see it. */
-static void give_up(gp_pipeline *p, gp_status status, const char *text) {
-  gp_report_write(p, p->watch.report, p->watch.report_size);
-  gp_run_fail(&p->run, -1, status, text);
+/* The run has failed: who is released must see that. */
+static void give_up(gp_pipeline *p) {
   atomic_store(&p->run.gate, GP_GATE_END);
   atomic_store(&p->watch.given_up, 1);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
@@ -85,7 +83,9 @@ static void time_out(gp_pipeline *p, int64_t quiet) {
   snprintf(text, sizeof text, "no progress for %.1f seconds: %s", 1e-9 * (double)quiet,
            gp_report_cause(p, cause, sizeof cause));
   p->watch.timed_out = true;
-  give_up(p, GP_ETIMEOUT, text);
+  gp_report_write(p, p->watch.report, p->watch.report_size);
+  gp_run_fail(&p->run, -1, GP_ETIMEOUT, text);
+  give_up(p);
 }
 
 /* A worker that was given up has as long as the watchdog, at least one second and at most ten. An
@@ -102,8 +102,9 @@ bool gp_watch_check(gp_pipeline *p) {
   if (p->job != gp_run_device) return false;
   bool given_up = atomic_load(&w->given_up);
   if (!given_up && gp_interrupt_pending()) {
-    give_up(p, GP_EINTERRUPT, "interrupted");
-    return false;
+    if (!w->report[0]) gp_report_write(p, w->report, w->report_size);
+    if (gp_run_interrupt(&p->run)) give_up(p);
+    if (atomic_load(&w->given_up)) return false;
   }
   uint64_t tasks = tasks_so_far(p);
   int64_t now = gp_now_ns(), quiet = now - w->since;

@@ -107,7 +107,7 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
 
 /* By the last device to come, where updates follow. */
 static gp_status settle(gp_pipeline *p, gp_run *run) {
-  if (atomic_load(&run->failed_order) != INT64_MAX) return GP_OK;
+  if (!gp_run_commit(run)) return GP_OK;
   GP_TRY(gp_update_tied(p, -1));
   GP_TRY(gp_scaling_settle(p));
   return p->use.clip_norm > 0 && !p->overflow ? gp_optimizer_clip(p->optimizer, p->use.clip_norm)

@@ -174,9 +174,9 @@ local function model()
   for i = 1, 3 do layers[i] = nn.Sequential { nn.Linear(6, 6), nn.Tanh() } end
   return nn.Sequential(layers)
 end
-local function make(schedule, use)
+local function make(schedule, use, devices)
   local pipe = gp.pipeline(model(), { balance = { 1, 1, 1 }, chunks = 2, loss = nn.MSELoss(), seed = 1,
-    schedule = schedule })
+    schedule = schedule, devices = devices })
   local opt = optim.AdamW(pipe:parameters(), { lr = 1e-2 })
   return pipe:use(opt, use), opt
 end
@@ -253,6 +253,43 @@ describe("Ctrl-C", function()
     assert.equal(0, code)
     assert.matches("true\ntrue\n$", out)
   end)
+
+  -- The second stage of a device was skipped where the press came between its updates.
+  with_signals("between the updates of two stages of one device comes after both", function()
+    local out, err, code = run("stage=0,step=2,op=U,action=sleep:3", [[
+      local pipe = make({ "looped_bfs", stages_per_device = 3 }, {}, { "cpu:0" })
+      local fresh = make({ "looped_bfs", stages_per_device = 3 }, {}, { "cpu:0" })
+      for _ = 1, 2 do pipe:step(x, y) end
+      pcall(function() pipe:step(x, y) for _ = 1, 1e7 do end end)
+      for _ = 1, 3 do fresh:step(x, y) end
+      print(same(pipe:state_dict(), fresh:state_dict()))
+      print(pipe:step(x, y) == fresh:step(x, y))]], 1.5)
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.equal("true\ntrue\n", out)
+  end)
+
+  -- Without a state loaded: all stages have made the same updates, those of the mini-batches that were fed.
+  for _, case in ipairs { { "pipedream", "nil" }, { "pipedream_2bw", "nil" }, { "1f1b", "{ barrier = false }" } } do
+    with_signals("in the middle of a stream leaves all stages at the same update: " .. case[1], function()
+      local out, err, code = run("", ([[
+        local pipe, opt = make(%q, %s)
+        print(select(2, pcall(function() while true do pipe:step(x, y) end end)))
+        pcall(pipe.flush, pipe)
+        local steps = opt:state_dict().step:item()
+        local fresh = make(%q, %s)
+        local each = %q == "pipedream" and pipe.chunks or 1
+        for _ = 1, steps // each do fresh:step(x, y) end
+        fresh:flush()
+        print(steps > 0, steps %% each, same(pipe:state_dict(), fresh:state_dict()))
+        pipe:step(x, y) fresh:step(x, y)
+        pipe:flush() fresh:flush()
+        print(same(pipe:state_dict(), fresh:state_dict()))]]):format(case[1], case[2], case[1], case[2], case[1]), 1)
+      assert.equal("", err)
+      assert.equal(0, code)
+      assert.equal("interrupted!\ntrue\t0\ttrue\ntrue\n", out)
+    end)
+  end
 
   for _, case in ipairs { { "pipedream", "nil" }, { "pipedream_2bw", "nil" }, { "1f1b", "{ barrier = false }" } } do
     with_signals("in the middle of a stream is an error; the pipeline takes a state: " .. case[1], function()
