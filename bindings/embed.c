@@ -125,7 +125,7 @@ static void add_searcher(lua_State *L, lua_Integer at) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   if (lua_getfield(L, -1, "package") != LUA_TTABLE ||
       lua_getfield(L, -1, "searchers") != LUA_TTABLE)
-    luaL_error(L, "gpipe: package.searchers is missing, wanted Lua's standard package library");
+    luaL_error(L, "gpipe: package.searchers is missing, expected Lua's standard package library");
   for (lua_Integer i = luaL_len(L, -1); i >= at; i--) {
     lua_rawgeti(L, -1, i);
     lua_rawseti(L, -2, i + 1);

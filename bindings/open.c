@@ -13,7 +13,7 @@ int luaopen_gpipe(lua_State *L) {
   const char *missing = gp_isa_missing();
   if (missing)
     return luaL_error(L,
-                      "gpipe: this processor lacks %s, wanted one like the machine that built "
+                      "gpipe: this processor lacks %s, expected one like the machine that built "
                       "gpipe.so (-march=%s)",
                       missing, gp_isa_march());
   gp_lua_install(L);

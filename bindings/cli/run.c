@@ -101,7 +101,7 @@ static void push_devices(lua_State *L, const char *list) {
   for (lua_Integer n = 1;; n++) {
     size_t length = strcspn(list, ",");
     if (length == 0)
-      luaL_error(L, "--devices: device %d has no name, wanted a list like cpu:0,cpu:1", (int)n);
+      luaL_error(L, "--devices: device %d has no name, expected a list like cpu:0,cpu:1", (int)n);
     lua_pushlstring(L, list, length);
     lua_rawseti(L, -2, n);
     if (!list[length]) return;

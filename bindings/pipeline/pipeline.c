@@ -62,14 +62,14 @@ static int pipeline_new(lua_State *L) {
   spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
   lua_getfield(L, 1, "placement");
   spec.placement = gp_lua_push_ints(L, lua_gettop(L), "placement", &entries);
-  luaL_argcheck(L, entries == spec.stage_count * spec.copy_count, 1, "a device per stage wanted");
+  luaL_argcheck(L, entries == spec.stage_count * spec.copy_count, 1, "expected a device per stage");
   lua_getfield(L, 1, "param_layer");
   spec.param_layer = gp_lua_push_ints(L, lua_gettop(L), "param_layer", &entries);
   lua_getfield(L, 1, "params");
   spec.params = gp_lua_push_params(L, lua_gettop(L), "pipeline: a parameter", &spec.param_count);
   spec.devices = devices_field(L, &spec.device_count);
   spec.layer_count = layers - 1;
-  luaL_argcheck(L, entries == spec.param_count, 1, "one layer per parameter wanted");
+  luaL_argcheck(L, entries == spec.param_count, 1, "expected one layer per parameter");
   gp_lua_pipeline *box = lua_newuserdatauv(L, sizeof *box, 1); /* the optimizer in use */
   *box = (gp_lua_pipeline){.devices = spec.device_count};
   luaL_setmetatable(L, GP_LUA_PIPELINE);

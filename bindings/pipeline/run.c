@@ -13,7 +13,7 @@ enum { MAX_TENSORS = 8 };
 static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **tensors) {
   lua_getfield(L, index, name);
   int list = lua_gettop(L), n = lua_istable(L, list) ? (int)lua_rawlen(L, list) : 0;
-  if (n > MAX_TENSORS) gp_lua_error(L, "pipeline: %d tensors, at most %d wanted", n, MAX_TENSORS);
+  if (n > MAX_TENSORS) gp_lua_error(L, "pipeline: %d tensors, expected at most %d", n, MAX_TENSORS);
   luaL_checkstack(L, 2 * n + 4, "tensors of a run");
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, list, i + 1);

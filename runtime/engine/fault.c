@@ -62,7 +62,7 @@ static bool read_number(span s, double most, double *number) {
 static gp_status parse_count(const char *key, span value, int32_t *count) {
   double number;
   if (!read_number(value, INT32_MAX, &number) || number != floor(number))
-    return gp_fail(GP_EINVAL, "field '%s' is '%.*s', a number from 0 wanted", key, value.length,
+    return gp_fail(GP_EINVAL, "field '%s' is '%.*s', expected a number from 0", key, value.length,
                    value.at);
   *count = (int32_t)number;
   return GP_OK;
@@ -74,7 +74,7 @@ static gp_status parse_op(span value, int32_t *op) {
                                 GP_ACT_R, GP_ACT_U, GP_ACT_C, GP_ACT_P};
   for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
     if (is(value, gp_act_name(acts[i]))) return *op = (int32_t)acts[i], GP_OK;
-  return gp_fail(GP_EINVAL, "op '%.*s', one of F B I W R U C P wanted", value.length, value.at);
+  return gp_fail(GP_EINVAL, "op '%.*s', expected one of F B I W R U C P", value.length, value.at);
 }
 
 static gp_status parse_action(span value, gp_fault *fault) {
@@ -89,7 +89,7 @@ static gp_status parse_action(span value, gp_fault *fault) {
   else if (sleeps && read_number((span){value.at + 6, value.length - 6}, MOST_SECONDS, &seconds))
     fault->kind = GP_FAULT_SLEEP, fault->ns = (int64_t)(1e9 * seconds);
   else
-    return gp_fail(GP_EINVAL, "action '%.*s', fail, hang, nan or sleep:SECONDS wanted",
+    return gp_fail(GP_EINVAL, "action '%.*s', expected fail, hang, nan or sleep:SECONDS",
                    value.length, value.at);
   return GP_OK;
 }

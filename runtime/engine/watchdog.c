@@ -19,7 +19,7 @@ static const int64_t SECOND = 1000000000;
 gp_status gp_watch_new(gp_pipeline *p, double seconds) {
   size_t size = REPORT_TEXT + (size_t)p->device_count * DEVICE_TEXT;
   if (!(seconds >= 0 && seconds <= 1e9))
-    return gp_fail(GP_ERANGE, "pipeline: the watchdog is %g seconds, 0 to 1e9 wanted", seconds);
+    return gp_fail(GP_ERANGE, "pipeline: the watchdog is %g seconds, expected 0 to 1e9", seconds);
   GP_TRY(gp_alloc(size, (void **)&p->watch.report));
   p->watch.report_size = size;
   p->watch.report[0] = '\0';

@@ -128,7 +128,7 @@ gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref 
                   .label = b->label,
                   .phase = b->phase};
   if (n_in > GP_MAX_INPUTS)
-    return gp_fail(GP_EINVAL, "%s: %d inputs, at most %d wanted", gp_op_name(op), n_in,
+    return gp_fail(GP_EINVAL, "%s: %d inputs, expected at most %d", gp_op_name(op), n_in,
                    GP_MAX_INPUTS);
   for (int i = 0; i < n_in; i++) {
     node.in[i] = in[i];

@@ -24,7 +24,7 @@ gp_status gp_param_new(const gp_param_spec *spec, gp_param **param) {
   gp_param *made;
   gp_meta meta;
   if (!gp_dtype_is_float(spec->dtype))
-    return gp_fail(GP_EDTYPE, "parameter: dtype is %s, a float dtype wanted",
+    return gp_fail(GP_EDTYPE, "parameter: dtype is %s, expected a float dtype",
                    gp_dtype_name(spec->dtype));
   GP_TRY(gp_meta_make(spec->dtype, &spec->shape, &meta));
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));

@@ -216,7 +216,7 @@ gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const
   gp_ref in[GP_MAX_INPUTS], out;
   gp_attrs own = *attrs;
   if (n_inputs > GP_MAX_INPUTS)
-    return gp_fail(GP_EINVAL, "%s: %d inputs, at most %d wanted", gp_op_name(op), n_inputs,
+    return gp_fail(GP_EINVAL, "%s: %d inputs, expected at most %d", gp_op_name(op), n_inputs,
                    GP_MAX_INPUTS);
   if (gp_op_get(op)->flags & GP_OP_RANDOM) own.i[0] = graph->random_count++;
   for (int i = 0; i < n_inputs; i++) GP_TRY(across_layers(trace, inputs[i], &in[i]));

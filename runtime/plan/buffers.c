@@ -53,12 +53,12 @@ static gp_status judge(const checker *c, const touches *seen) {
   if (seen->written && c->schedule->copy_count > 1)
     return gp_fail(GP_EINVAL,
                    "%s: forward writes a Buffer, and the schedule runs every stage on two devices: "
-                   "a schedule with one copy of the weights wanted",
+                   "expected a schedule with one copy of the weights",
                    c->graph->labels[nodes[seen->first].label]);
   if (seen->written && is_shuffled(c->schedule, stage_of_node(c, seen->first)))
     return gp_fail(GP_EINVAL,
                    "%s: forward writes a Buffer, and the schedule runs the forward passes of its "
-                   "stage out of order: ascending micro-batches wanted",
+                   "stage out of order: expected ascending micro-batches",
                    c->graph->labels[nodes[seen->first].label]);
   if (!seen->written || seen->elsewhere < 0) return GP_OK;
   return gp_fail(GP_EINVAL,

@@ -51,7 +51,7 @@ static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) 
   if ((*meta)->shape.rank > 0 && (*meta)->shape.dim[0] % shape->rows == 0) return GP_OK;
   return gp_fail(
       GP_ESHAPE,
-      "forward: the model makes %s of %d rows, the rows (or a multiple) wanted in the first "
+      "forward: the model makes %s of %d rows, expected the rows (or a multiple) in the first "
       "dimension",
       gp_meta_print(*meta, (char[96]){0}, 96), (int)shape->rows);
 }
@@ -106,11 +106,11 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
   if (s->batch && s->copy_count > 1)
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it is asynchronous and runs a stage on two devices, whose "
-                   "weights would differ: one device for each stage wanted");
+                   "weights would differ: expected one device for each stage");
   if (s->batch && micros % s->batch)
     return gp_fail(GP_ESCHEDULE,
-                   "schedule: it updates after every %d micro-batches, a step has %d: a "
-                   "multiple wanted",
+                   "schedule: it updates after every %d micro-batches, a step has %d: "
+                   "expected a multiple",
                    (int)s->batch, (int)micros);
   bool fits = s->batch ? s->micro_count % micros == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)

@@ -28,7 +28,7 @@ static gp_status check_loss(const gp_shaper *s) {
     const gp_meta *meta = &s->graph->values[ref].meta;
     bool wanted = k ? meta->dtype == GP_I64 : meta->dtype == GP_F32 || meta->dtype == GP_F64;
     if (wanted && meta->shape.rank == 0) continue;
-    return gp_fail(wanted ? GP_ESHAPE : GP_EDTYPE, "loss: the %s is %s, a scalar of %s wanted",
+    return gp_fail(wanted ? GP_ESHAPE : GP_EDTYPE, "loss: the %s is %s, expected a scalar of %s",
                    k ? "count" : "sum", gp_meta_print(meta, (char[96]){0}, 96),
                    k ? "i64" : "f32 or f64");
   }

@@ -20,7 +20,7 @@ struct gp_rows {
 gp_status gp_rows_new(int device_count, gp_rows **rows) {
   gp_rows *made;
   if (device_count < 1)
-    return gp_fail(GP_ERANGE, "schedule: %d devices, at least one wanted", device_count);
+    return gp_fail(GP_ERANGE, "schedule: %d devices, expected at least one", device_count);
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->device_count = device_count;
   gp_status status = gp_alloc_array((size_t)device_count, sizeof(row), (void **)&made->rows);
@@ -49,7 +49,7 @@ static gp_status grow(row *r) {
 
 gp_status gp_rows_add(gp_rows *rows, int device, const gp_action *action) {
   if (device < 0 || device >= rows->device_count)
-    return gp_fail(GP_ERANGE, "schedule: device %d, 0..%d wanted", device,
+    return gp_fail(GP_ERANGE, "schedule: device %d, expected 0..%d", device,
                    (int)rows->device_count - 1);
   row *r = &rows->rows[device];
   if ((size_t)r->count == r->room) GP_TRY(grow(r));

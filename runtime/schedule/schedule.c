@@ -31,7 +31,7 @@ static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
     int32_t device = s->placement[i] = spec->placement[i];
     s->fault = (gp_schedule_fault){"placement", device, -1};
     if (device < 0 || device >= s->device_count)
-      return gp_fail(GP_ESCHEDULE, "schedule: stage %zu is placed on device %d, 0..%d wanted",
+      return gp_fail(GP_ESCHEDULE, "schedule: stage %zu is placed on device %d, expected 0..%d",
                      i / (size_t)s->copy_count, (int)device, (int)s->device_count - 1);
   }
   return GP_OK;
@@ -51,7 +51,7 @@ static gp_status note(gp_schedule *s, const gp_action *action, int32_t device, i
   s->fault = (gp_schedule_fault){"text", device, position};
   if (action->op >= GP_ACT_COUNT || action->micro > LARGEST || action->version > LARGEST)
     return gp_fail(GP_ESCHEDULE,
-                   "schedule, device %d: action %d is none: op %d, numbers to %d wanted",
+                   "schedule, device %d: action %d is none: op %d, expected numbers to %d",
                    (int)device, (int)position, (int)action->op, (int)LARGEST);
   if (action->op == GP_ACT_IDLE) return GP_OK;
   if (!s->micros_given) count_micros(s, action);
@@ -87,7 +87,7 @@ gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
   gp_schedule *made;
   if (spec->copy_count < 1 || spec->copy_count > 2 || spec->batch < 0 || spec->micro_count < 0)
     return gp_fail(GP_EINVAL,
-                   "schedule: %d devices a stage, 1 or 2 wanted; %d micro-batches an update",
+                   "schedule: %d devices a stage, expected 1 or 2; %d micro-batches an update",
                    spec->copy_count, spec->batch);
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->device_count = gp_rows_device_count(spec->rows);

@@ -94,7 +94,7 @@ gp_status gp_rows_read(gp_rows *rows, int device, const char *text, int *positio
     GP_TRY(status);
     size_t length = strcspn(at, ","), shown = length < 40 ? length : 40;
     if (!good)
-      return gp_fail(GP_ESCHEDULE, "schedule, device %d: '%.*s' is not an action, \"2F0\" wanted",
+      return gp_fail(GP_ESCHEDULE, "schedule, device %d: '%.*s' is not an action, expected \"2F0\"",
                      device, (int)shown, at);
     more = *text == ',';
   }

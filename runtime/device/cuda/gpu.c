@@ -42,7 +42,7 @@ gp_status gp_cuda_use(const gp_gpu *gpu) {
 
 static gp_status check_spec(const gp_gpu_spec *spec) {
   if (spec->parts >= 1 && spec->part >= 0 && spec->part < spec->parts) return GP_OK;
-  return gp_gpu_fail(GP_EINVAL, "cuda:%d/%dof%d: no such part, wanted 0of%d to %dof%d",
+  return gp_gpu_fail(GP_EINVAL, "cuda:%d/%dof%d: no such part, expected 0of%d to %dof%d",
                      spec->ordinal, spec->part, spec->parts, spec->parts, spec->parts - 1,
                      spec->parts);
 }

@@ -77,8 +77,8 @@ static gp_status check_ordinal(int ordinal) {
   GP_GPU_TRY(gp_cuda_count(&count));
   if (ordinal >= 0 && ordinal < count) return GP_OK;
   if (count == 1)
-    return gp_gpu_fail(GP_EDEVICE, "cuda:%d: no such GPU, wanted cuda:0 (the only one)", ordinal);
-  return gp_gpu_fail(GP_EDEVICE, "cuda:%d: no such GPU, wanted cuda:0 to cuda:%d", ordinal,
+    return gp_gpu_fail(GP_EDEVICE, "cuda:%d: no such GPU, expected cuda:0 (the only one)", ordinal);
+  return gp_gpu_fail(GP_EDEVICE, "cuda:%d: no such GPU, expected cuda:0 to cuda:%d", ordinal,
                      count - 1);
 }
 

@@ -30,9 +30,9 @@ static gp_status fail_memory(const gp_gpu *gpu, size_t bytes) {
   print_size(bytes, wanted);
   if (cudaMemGetInfo(&vacant, &total) != cudaSuccess) {
     (void)cudaGetLastError();
-    return gp_gpu_fail(GP_ENOMEM, "%s: out of memory: wanted %s", name, wanted);
+    return gp_gpu_fail(GP_ENOMEM, "%s: out of memory: asked for %s", name, wanted);
   }
-  return gp_gpu_fail(GP_ENOMEM, "%s: out of memory: wanted %s, free are %s of %s", name, wanted,
+  return gp_gpu_fail(GP_ENOMEM, "%s: out of memory: asked for %s, free are %s of %s", name, wanted,
                      print_size(vacant, available), print_size(total, whole));
 }
 
@@ -73,7 +73,7 @@ gp_status gp_cuda_host_alloc(size_t bytes, void **memory) {
   if (error == cudaErrorMemoryAllocation) {
     char wanted[SIZE_TEXT];
     (void)cudaGetLastError();
-    return gp_gpu_fail(GP_ENOMEM, "cuda: out of memory: wanted %s of pinned memory on the host",
+    return gp_gpu_fail(GP_ENOMEM, "cuda: out of memory: asked for %s of pinned memory on the host",
                        print_size(bytes, wanted));
   }
   GP_GPU_TRY(gp_gpu_check(NULL, error, "allocating pinned memory"));

@@ -26,7 +26,7 @@ static double cost_of(const gp_costs *costs, int op, int32_t stage) {
 static gp_status check_list(const double *list, int32_t count, const char *what) {
   for (int32_t i = 0; list && i < count; i++)
     if (!(list[i] >= 0) || isinf(list[i]))
-      return gp_fail(GP_ERANGE, "simulate: %s %d is %g, a number from 0 on wanted", what, (int)i,
+      return gp_fail(GP_ERANGE, "simulate: %s %d is %g, expected a number from 0 on", what, (int)i,
                      list[i]);
   return GP_OK;
 }
@@ -41,7 +41,7 @@ static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
   for (int i = 0; i < 2; i++)
     GP_TRY(check_list(costs->hop[i], s->stage_count - 1, "the delay of edge"));
   if (costs->barrier && s->batch > 0)
-    return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, none wanted");
+    return gp_fail(GP_ERANGE, "simulate: a barrier in an asynchronous schedule, expected none");
   GP_TRY(check_list(&costs->joined, 1, "the factor of joined actions"));
   const double *bytes[] = {costs->activation, costs->after_input, costs->resident, costs->version};
   for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
@@ -222,7 +222,7 @@ static gp_status fail_stuck(const gp_sim *r, int32_t device) {
   if (c->ran)
     return gp_fail(GP_ESCHEDULE,
                    "simulate: device %d cannot send what %s made: its channel holds %d values, and "
-                   "the devices wait for each other, larger channels wanted",
+                   "the devices wait for each other, expected larger channels",
                    (int)device, at, (int)r->capacity);
   return gp_fail(GP_ESCHEDULE,
                  "simulate: device %d waits at %s for %s forever: devices wait for each other",

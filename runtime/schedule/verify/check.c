@@ -20,7 +20,7 @@ gp_status gp_schedule_check(struct gp_schedule *s) {
   if (s->stage_count < 1 || s->micro_count < 1) {
     s->fault = (gp_schedule_fault){"complete", 0, -1};
     return gp_fail(GP_ESCHEDULE,
-                   "schedule: %d stages and %d micro-batches, at least one of each wanted",
+                   "schedule: %d stages and %d micro-batches, expected at least one of each",
                    (int)s->stage_count, (int)s->micro_count);
   }
   size_t total = (size_t)s->first[s->device_count];

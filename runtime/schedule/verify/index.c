@@ -14,10 +14,10 @@ static gp_status check_op(const gp_verify *v, int32_t a) {
   if (x->op == GP_ACT_C || x->op == GP_ACT_P || x->op >= GP_ACT_IDLE)
     return gp_verify_fail(
         v, a, "op",
-        "is not an action of a schedule: F, B, I, W, R, U, SEND_F, RECV_F, SEND_B, "
-        "RECV_B, REDUCE_GRAD, UNSHARD or RESHARD wanted");
+        "is not an action of a schedule, expected F, B, I, W, R, U, SEND_F, RECV_F, SEND_B, "
+        "RECV_B, REDUCE_GRAD, UNSHARD or RESHARD");
   if (gp_act_has_micro((gp_act)x->op) && x->micro < 0)
-    return gp_verify_fail(v, a, "op", "has no micro-batch, \"0F0\" wanted");
+    return gp_verify_fail(v, a, "op", "has no micro-batch, expected \"0F0\"");
   if (x->op != GP_ACT_U && x->micro >= v->s->micro_count)
     return gp_verify_fail(v, a, "complete", "is of micro-batch %d, the schedule is for %d (from 0)",
                           (int)x->micro, (int)v->s->micro_count);
@@ -30,7 +30,7 @@ static gp_status check_joined(const gp_verify *v, int32_t a, int32_t end) {
   if (a + 1 == end) return gp_verify_fail(v, a, "op", "is joined with an action that is not there");
   for (int32_t i = a; i < a + 2; i++)
     if (!is_compute((gp_act)x[i - a].op))
-      return gp_verify_fail(v, i, "op", "cannot be part of a pair: F, B, I or W wanted");
+      return gp_verify_fail(v, i, "op", "cannot be part of a pair: expected F, B, I or W");
   return GP_OK;
 }
 
@@ -71,7 +71,7 @@ static gp_status note_update(gp_verify *v, int32_t a) {
   int32_t k = v->s->actions[a].micro;
   if (k >= v->batch_count)
     return gp_verify_fail(v, a, "updates",
-                          "is an update too many: %d wanted for each stage, from 0",
+                          "is an update too many: expected %d for each stage, from 0",
                           (int)v->batch_count);
   GP_TRY(make_batch_table(v, &v->update));
   int32_t *seen = &v->update[batch_cell(v, a, k)];

@@ -37,7 +37,7 @@ static gp_status check_pair(const gp_verify *v, const edge *e, int32_t micro) {
   return gp_verify_fail_device(
       v, gp_verify_device(v->s, gp_verify_at(v, GP_ACT_F, e->from, micro)), "pairing",
       "%d%s%d is missing: other micro-batches are sent from stage %d to "
-      "%d (all of them, or none, wanted)",
+      "%d, expected all of them, or none",
       (int)e->from, gp_act_name(e->send), (int)micro, (int)e->from, (int)e->to);
 }
 

@@ -66,11 +66,11 @@ static gp_status check_whole(const gp_verify *v) {
   if (!s->batch) return GP_OK;
   if (s->micro_count % s->batch)
     return gp_verify_fail_device(v, s->placement[0], "updates",
-                                 "%d micro-batches in batches of %d: whole batches wanted",
+                                 "%d micro-batches in batches of %d: expected whole batches",
                                  (int)s->micro_count, (int)s->batch);
   if (v->update || v->forward_only) return GP_OK;
   return gp_verify_fail_device(v, s->placement[0], "updates",
-                               "an asynchronous schedule without updates (0U0, 0U1, ... wanted)");
+                               "an asynchronous schedule without updates, expected 0U0, 0U1, ...");
 }
 
 gp_status gp_verify_updates(const gp_verify *v) {

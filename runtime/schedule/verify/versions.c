@@ -26,7 +26,8 @@ static gp_status check_use(const gp_verify *v, int32_t a, int32_t newest) {
   char one[GP_ACTION_TEXT];
   if (x->version < 0 && x->op == GP_ACT_R) return GP_OK;
   if (x->version < 0)
-    return gp_verify_fail(v, a, "versions", "does not say which weights: \"%s@0\" or later wanted",
+    return gp_verify_fail(v, a, "versions",
+                          "does not say which weights: expected \"%s@0\" or later",
                           gp_verify_name(v, a, one));
   if (x->version > newest)
     return gp_verify_fail(v, a, "versions",

@@ -103,7 +103,7 @@ TEST(refuses_what_is_not_there) {
   CHECK_STATUS(api->describe(-1, &info), GP_EDEVICE);
   spec = (gp_gpu_spec){.part = 4, .parts = 4};
   CHECK_STATUS(api->open(&spec, &gpu), GP_EINVAL);
-  CHECK_TEXT(gp_error_text(), "wanted 0of4 to 3of4");
+  CHECK_TEXT(gp_error_text(), "expected 0of4 to 3of4");
   CHECK(gpu == NULL);
   api->close(NULL);
 }
@@ -137,7 +137,7 @@ TEST(out_of_memory_says_how_much) {
   void *memory = NULL;
   CHECK_STATUS(api->free_bytes(gpu, &before), GP_OK);
   CHECK_STATUS(api->alloc(gpu, (size_t)1 << 45, &memory), GP_ENOMEM);
-  CHECK_TEXT(gp_error_text(), "cuda:0: out of memory: wanted 32.0 TiB, free are ");
+  CHECK_TEXT(gp_error_text(), "cuda:0: out of memory: asked for 32.0 TiB, free are ");
   CHECK(memory == NULL);
   CHECK_STATUS(api->alloc(gpu, 1 << 20, &memory), GP_OK);
   CHECK((uintptr_t)memory % GP_GPU_ALIGNMENT == 0);

@@ -42,7 +42,7 @@ TEST(what_is_wrong_is_named) {
   CHECK(refused("stage=1", "there is no action"));
   CHECK(refused("stage", "'stage' is not key=value (in rule 'stage')"));
   CHECK(refused("action=fail;stage=x,action=fail",
-                "field 'stage' is 'x', a number from 0 wanted (in "
+                "field 'stage' is 'x', expected a number from 0 (in "
                 "rule 'stage=x,action=fail')"));
   CHECK(refused("stage=,action=fail", "field 'stage' is ''"));
   CHECK(refused("step=-1,action=fail", "field 'step' is '-1'"));
@@ -50,11 +50,11 @@ TEST(what_is_wrong_is_named) {
   CHECK(refused("step=99999999999,action=fail", "field 'step' is '99999999999'"));
   CHECK(refused("step=nan,action=fail", "field 'step' is 'nan'"));
   CHECK(refused("micro=0000000000000000000000000000000000000001,action=fail", "field 'micro'"));
-  CHECK(refused("op=X,action=fail", "op 'X', one of F B I W R U C P wanted"));
+  CHECK(refused("op=X,action=fail", "op 'X', expected one of F B I W R U C P"));
   CHECK(refused("op=FF,action=fail", "op 'FF'"));
   CHECK(refused("op=,action=fail", "op ''"));
   CHECK(refused("action=", "action ''"));
-  CHECK(refused("action=sleep", "action 'sleep', fail, hang, nan or sleep:SECONDS wanted"));
+  CHECK(refused("action=sleep", "action 'sleep', expected fail, hang, nan or sleep:SECONDS"));
   CHECK(refused("action=sleep:", "action 'sleep:'"));
   CHECK(refused("action=sleep:-1", "action 'sleep:-1'"));
   CHECK(refused("action=sleep:1s", "action 'sleep:1s'"));

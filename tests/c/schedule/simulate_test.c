@@ -151,7 +151,7 @@ TEST(costs_that_are_no_times_are_refused) {
     gp_costs costs = unit_costs(2);
     costs.act[GP_ACT_F] = lists[i];
     CHECK_STATUS(gp_simulation_new(s, &costs, &simulation), GP_ERANGE);
-    CHECK_TEXT(gp_error_text(), "a number from 0 on wanted");
+    CHECK_TEXT(gp_error_text(), "expected a number from 0 on");
   }
   gp_costs costs = unit_costs(3);
   gp_simulation *simulation = NULL;

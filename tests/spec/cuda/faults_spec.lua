@@ -127,15 +127,16 @@ describe("a GPU that is too small", function()
     return out
   end
 
-  it("is said to be, with what was wanted and what is free", on_host_form(function()
+  it("is said to be, with what was asked for and what is free", on_host_form(function()
     local out = child.run({ "-" }, { input = SCRIPT, environment = { GPIPE_TEST_GPU_MEMORY = "300" } })
-    assert.matches("the parameters and gradients of stage 0: cuda:%d: out of memory: wanted [%d.]+ %a+, "
+    assert.matches("the parameters and gradients of stage 0: cuda:%d: out of memory: asked for [%d.]+ %a+, "
       .. "free are [%d.]+ %a+ of 300 bytes", out)
   end))
 
   it("gets a number of micro-batches that does fit, and goes on", on_host_form(function()
     local out = run(30e6, "'cuda:1', 2, 'never', {4096, 8}")
-    local chunks = out:match "out of memory: wanted 48.0 MiB, .*; would fit: chunks = (%d+) %([%d.]+ MiB%)\ntrained 8"
+    local chunks =
+      out:match "out of memory: asked for 48.0 MiB, .*; would fit: chunks = (%d+) %([%d.]+ MiB%)\ntrained 8"
     assert(chunks, out)
     assert.matches("^trained 4096", run(30e6, ("'cuda:1', %s, 'never', {4096}"):format(chunks)))
   end))

@@ -245,7 +245,7 @@ describe("an asynchronous schedule that was built", function()
   it("needs steps of whole mini-batches", function()
     local pipe <close> = used(gp.schedule.parse(gp.schedule.build("pipedream_2bw", { devices = 2, chunks = 2,
       batches = 9 }):csv(), { batch = 2 }), 2, 3)
-    fails("it updates after every 2 micro%-batches, a step has 3: a multiple wanted", pipe.step, pipe, batch(1, 6))
+    fails("it updates after every 2 micro%-batches, a step has 3: expected a multiple", pipe.step, pipe, batch(1, 6))
   end)
 end)
 

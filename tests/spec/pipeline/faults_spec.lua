@@ -91,11 +91,11 @@ describe("an action that fails", function()
 
   it("is refused where it is misspelt", function()
     for fault, wanted in pairs {
-      ["stage=1,action=explode"] = "GPIPE_FAULT: action 'explode', fail, hang, nan or sleep:SECONDS wanted",
+      ["stage=1,action=explode"] = "GPIPE_FAULT: action 'explode', expected fail, hang, nan or sleep:SECONDS",
       ["stag=1,action=fail"] = "GPIPE_FAULT: unknown field 'stag'",
       ["stage"] = "GPIPE_FAULT: 'stage' is not key=value",
       ["action=nan; micro=1x,action=fail"] =
-        "GPIPE_FAULT: field 'micro' is '1x', a number from 0 wanted (in rule 'micro=1x,action=fail')",
+        "GPIPE_FAULT: field 'micro' is '1x', expected a number from 0 (in rule 'micro=1x,action=fail')",
     } do
       local _, err, code = run(fault, "")
       assert.equal(1, code)

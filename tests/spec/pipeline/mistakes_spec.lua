@@ -137,9 +137,9 @@ describe("a loss of the user's", function()
     { "many elements", function(o) return o end,
       "loss: the function returned a tensor of 3x3, expected a scalar tensor" },
     { "an integer", function(_, t) return t:argmax(), 1 end,
-      "loss: the sum is i64 scalar, a scalar of f32 or f64 wanted" },
+      "loss: the sum is i64 scalar, expected a scalar of f32 or f64" },
     { "a count of many elements", function(o, t) return o:sum(), t:gt(0) end,
-      "loss: the count is i64 3x3, a scalar of i64 wanted" },
+      "loss: the count is i64 3x3, expected a scalar of i64" },
     { "a count that depends on the output", function(o) return o:sum(), o:gt(0):sum() end,
       "loss: the count depends on the model's output; it may depend on the targets alone" },
     { "a negative count", function(o) return o:sum(), -1 end, "loss: the count is -1, expected a number of rows >= 0" },
@@ -174,7 +174,7 @@ describe("forward refuses an output", function()
   end
   it("that is one scalar", function()
     local pipe <close> = of(function(_, v) return v:sum() end)
-    fails_with("forward: the model makes f32 scalar of 3 rows, the rows (or a multiple) wanted", pipe.forward, pipe,
+    fails_with("forward: the model makes f32 scalar of 3 rows, expected the rows (or a multiple)", pipe.forward, pipe,
       gp.ones { 5, 4 })
   end)
   it("whose rows are not those of the input", function()

@@ -202,7 +202,7 @@ describe("a user's schedule in descending order", function()
       schedule = "backwards" })
     assert.is_false(good)
     assert.matches("Center.*: forward writes a Buffer, and the schedule runs the forward passes of its stage out of "
-      .. "order: ascending micro%-batches wanted", message)
+      .. "order: expected ascending micro%-batches", message)
   end)
 end)
 

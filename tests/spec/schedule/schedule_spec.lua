@@ -157,7 +157,7 @@ describe("gp.schedule", function()
 
   it("marks what is no action in the grid of the rows", function()
     local _, report = of({ "0F0,(0F1;0B0),0X2,0B1", "1F0,1B0,1F1,1B1" }):verify()
-    assert.equal("schedule, device 0: '0X2' is not an action, \"2F0\" wanted\n  device 0: 0F0 (0F1;0B0) >0X2< 0B1\n"
+    assert.equal("schedule, device 0: '0X2' is not an action, expected \"2F0\"\n  device 0: 0F0 (0F1;0B0) >0X2< 0B1\n"
       .. (" "):rep(27) .. "^\n  device 1: 1F0 1B0 1F1 1B1", tostring(report))
   end)
 
