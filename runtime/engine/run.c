@@ -208,11 +208,14 @@ static void note_time(_Atomic int64_t *word, int64_t ns) {
   atomic_store_explicit(word, ns, memory_order_relaxed);
 }
 
-/* Before other devices add up, update or read what this one made, it must have made it. */
+/* Before other devices add up, update or read what this one made, it must have made it. A device that fails
+ * says so before it arrives, so that nobody updates; it arrives all the same, or the others would wait. */
 static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const place *at) {
   gp_span_of_tasks before = *at->span;
+  gp_status status = GP_OK;
   before.end = at->task;
-  if (gp_lane_is_gpu(&worker->lane)) GP_TRY(gp_desk_collect(worker, run, &before));
+  if (gp_lane_is_gpu(&worker->lane)) status = gp_desk_collect(worker, run, &before);
+  if (status) gp_run_fail(run, 0, status, gp_error_text());
   return gp_update_barrier(worker, run, task_at(run, at)->op);
 }
 

@@ -80,6 +80,36 @@ describe("a training whose call fails once says so, and the next one is as alway
   end
 end)
 
+describe("a device whose call fails before the updates", function()
+  -- Steps whose updates are actions of the schedule: every device waits for the others before its own.
+  local STEPS = [[
+    local gp = require "gpipe"
+    local models = require "tests.support.models"
+    local model, _, x, y = models.classifier()
+    local pipe <close> = gp.pipeline(model(), {
+      balance = { 2, 2 }, chunks = 3, loss = gp.nn.CrossEntropyLoss(), seed = 2, devices = { "cuda:0", "cuda:1" },
+      watchdog = 20,
+    })
+    pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-2 }), { clip_norm = 1 })
+    for _ = 1, 4 do
+      local good, result = pcall(pipe.step, pipe, x, y)
+      io.write(good and ("%a"):format(result) or result:match "cuda:%d: waiting for a stream" or result, "\n")
+    end
+  ]]
+
+  -- The calls of the first step: those before the updates, at which nobody may be updated.
+  for n = 13, 18 do
+    it(("keeps nobody waiting, and nobody is updated: cudaStreamSynchronize:%d"):format(n), on_host_form(function()
+      local environment = { GPIPE_TEST_CUDA_FAIL = ("cudaStreamSynchronize:%d"):format(n) }
+      local wanted = child.run({ "-" }, { input = STEPS })
+      local out = child.run({ "-" }, { input = STEPS, environment = environment })
+      local failed, rest = out:match "^(cuda:%d: waiting for a stream)\n(.*)$"
+      assert(failed, out)
+      assert.are.equal(rest, wanted:sub(1, #rest))
+    end))
+  end
+end)
+
 describe("after a GPU was lost", function()
   it("every further use of it gives the text of the first error", on_host_form(function()
     local failed = count_failures("cudaLaunchKernel", ":700", function(first, second)
