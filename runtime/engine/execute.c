@@ -5,6 +5,7 @@
 
 #include "base/tensor.h"
 #include "engine/pipeline.h"
+#include "gpipe/process.h"
 
 typedef struct execution {
   gp_worker *worker;
@@ -52,9 +53,16 @@ static gp_status run_instr(const execution *x, const gp_instr *instr, int64_t pi
   return status ? gp_execute_name_failure(x->program, instr, status) : GP_OK;
 }
 
+/* A group may be long: between its pieces an interrupt is seen. Nothing that a program makes outlives the run
+ * when it ends so. */
+static gp_status look_for_interrupt(void) {
+  return gp_interrupt_pending() ? gp_fail(GP_EINTERRUPT, "interrupted") : GP_OK;
+}
+
 /* A block of rows goes through every instruction of the chain. */
 static gp_status run_chain(void *context, int64_t piece, int member) {
   const execution *x = context;
+  GP_TRY(look_for_interrupt());
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++)
     GP_TRY(run_instr(x, &x->program->instrs[n], piece, member));
   return GP_OK;
@@ -63,6 +71,7 @@ static gp_status run_chain(void *context, int64_t piece, int member) {
 /* Pieces are numbered through the instructions one after the other. */
 static gp_status run_beside(void *context, int64_t piece, int member) {
   const execution *x = context;
+  GP_TRY(look_for_interrupt());
   const gp_instr *instr = &x->program->instrs[x->group->first];
   for (; piece >= gp_instr_pieces(instr); instr++) piece -= gp_instr_pieces(instr);
   return run_instr(x, instr, piece, member);

@@ -203,6 +203,23 @@ describe("Ctrl-C", function()
     assert.equal(130, code)
   end)
 
+  with_signals("stops an action that would take minutes", function()
+    local out, err, code = run("", [[
+      local Long = nn.class("Long")
+      function Long:init() self.w = nn.Parameter({ 1024, 1024 }, nn.init.zeros()) end
+      function Long:forward(a)
+        for _ = 1, 1000 do a = a:matmul(self.w) end
+        return a
+      end
+      local long = gp.pipeline(nn.Sequential { Long() }, { chunks = 1, loss = nn.MSELoss() })
+      local a = gp.zeros { 8192, 1024 }
+      print(pcall(long.evaluate, long, a, a))
+      print(("%.17g"):format(few()))]], 2)
+    assert.equal("", err)
+    assert.matches("^false\tinterrupted!\n%d", out)
+    assert.equal(0, code)
+  end)
+
   with_signals("closes pipelines on the way out", function()
     local out, _, code = run("", [[
       local _done <close> = setmetatable({}, { __close = function() print(tostring(pipe):match "^%S+ %S+") end })
