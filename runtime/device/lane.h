@@ -1,28 +1,140 @@
-/* device/lane.h - what one worker drives: a team of CPU threads, or the streams of a GPU.
+/* device/lane.h - what one worker drives: a device's queue of work and the memory that it works on.
  *
- * The engine asks a lane for memory and for work in order; where the order is kept by a stream, calls
- * return at once. Addresses of a GPU's memory may be handed about, but only lanes touch what lies there.
+ * A lane is a table of functions and the state of one kind of device: a team of threads of this process
+ * (cpu/lane.c), or the streams of a GPU (gpu/lane.c). The engine asks a lane for memory and for work in
+ * order and never what kind it is; where a queue keeps the order, calls return at once. Addresses of a
+ * device's memory may be handed about, but only lanes touch what lies there. A further kind of device is
+ * a new file with such a table and a row in lane.c.
  * Threads: one at a time per lane. */
 #ifndef GP_DEVICE_LANE_H
 #define GP_DEVICE_LANE_H
 
-#include "device/gpus.h"
+#include "base/space.h"
+#include "device/plugin.h"
 #include "device/team.h"
 
-typedef struct gp_lane {
+typedef struct gp_lane gp_lane;
+/* Something in a lane's queue that others wait for. NULL where work is over before the call returns. */
+typedef struct gp_lane_event gp_lane_event;
+/* What a lane keeps of a job to run it again in less time. NULL where that gains nothing. */
+typedef struct gp_lane_replay gp_lane_replay;
+
+/* What a kernel found wrong, in the lane's memory: the first id out of range or value that is not finite. */
+typedef gp_gpu_fault gp_lane_fault;
+#define GP_LANE_NO_FAULT GP_GPU_NO_FAULT
+
+/* One tensor of n elements in the lane's memory. */
+typedef gp_gpu_run gp_lane_run;
+
+typedef struct gp_lane_options {
+  int threads;
+  const int *cores; /* borrowed: of thread i cores[i % core_count]; count 0: anywhere */
+  int core_count;
+  bool spin; /* threads may spin before they sleep */
+} gp_lane_options;
+
+/* An op as a queue takes it: whole. Addresses are of the lane's memory. */
+typedef struct gp_lane_call {
+  gp_op op;
+  const gp_call *call;
+  void *scratch;        /* as large as prepare asked for */
+  gp_lane_fault *fault; /* in the lane's memory */
+  uint32_t tag;         /* names the call in *fault */
+} gp_lane_call;
+
+/* A list of ops to be run in order. Threads take the pieces of one group of neighbours after the other, queues
+ * one whole op after the other: each kind of lane calls the half that it works by. */
+typedef struct gp_lane_job {
+  void *context;
+  int32_t group_count, op_count;
+  int64_t (*begin_group)(void *context, int32_t group); /* gives the number of its pieces */
+  gp_piece piece;                                       /* of that group */
+  gp_status (*end_group)(void *context, int32_t group);
+  gp_status (*enqueue)(void *context, int32_t op); /* by gp_lane_launch */
+} gp_lane_job;
+
+/* An update of parameters, as in optim/optim.h. piece: elements first .. last - 1 of a slice, for threads. */
+typedef struct gp_lane_update {
+  const gp_optim_hyper *hyper;
+  int64_t step;
+  const gp_optim_slice *slices;
+  int count;
+  gp_status (*piece)(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
+                     int64_t first, int64_t last);
+} gp_lane_update;
+
+/* The functions of one kind of lane. All but those whose comment says so enqueue and return. */
+typedef struct gp_lane_ops {
+  void (*close)(gp_lane *lane); /* waits */
+
+  /* Facts. reaches: fetch takes what lies with the other without a detour through the host. */
+  bool packs_weights; /* products are faster from a packed copy of the weights */
+  bool host_threads;  /* work runs on threads of this process, which may be pinned */
+  bool (*reaches)(const gp_lane *lane, const gp_lane *other);
+  gp_status (*free_bytes)(const gp_lane *lane,
+                          size_t *bytes); /* of its memory; SIZE_MAX: no limit */
+  void (*set_precision)(const gp_lane *lane, bool tf32);
+
+  /* Memory of the host that the lane copies from and to without holding anybody up; NULL: any memory of the
+   * host is. */
+  gp_status (*host_alloc)(const gp_lane *lane, size_t bytes, void **memory);
+  void (*host_free)(const gp_lane *lane, void *memory);
+
+  /* In the order of a stream. copy: in the lane's memory, or between it and host_alloc's. fetch: from the
+   * memory of a lane that it reaches. */
+  gp_status (*copy)(const gp_lane *lane, gp_stream stream, void *to, const void *from,
+                    size_t bytes);
+  gp_status (*fetch)(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
+                     const void *from, size_t bytes);
+  gp_status (*fill)(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes);
+  gp_status (*sync)(const gp_lane *lane, gp_stream stream); /* waits */
+
+  /* Events. record: after what the stream has so far. wait: the stream goes on when the event happened,
+   * whosever it is. is_done asks. seconds: between two timed events that happened. */
+  gp_status (*event_new)(const gp_lane *lane, bool timed, gp_lane_event **event);
+  void (*event_free)(const gp_lane *lane, gp_lane_event *event);
+  gp_status (*record)(const gp_lane *lane, gp_stream stream, gp_lane_event *event);
+  gp_status (*wait)(const gp_lane *lane, gp_stream stream, gp_lane_event *event);
+  gp_status (*is_done)(const gp_lane *lane, gp_lane_event *event, bool *done);
+  gp_status (*seconds)(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to,
+                       double *seconds);
+
+  /* Work, in the order of the compute stream. prepare settles what a launch would have to look up, and gives
+   * the scratch that it needs. run: a job; with replay (optional) one whose addresses are those of the last time. */
+  gp_status (*prepare)(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch);
+  gp_status (*run)(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay);
+  gp_status (*replay_new)(const gp_lane *lane, gp_lane_replay **replay);
+  void (*replay_forget)(const gp_lane *lane, gp_lane_replay *replay); /* addresses have changed */
+  void (*replay_free)(const gp_lane *lane, gp_lane_replay *replay);
+  gp_status (*launch)(const gp_lane *lane, const gp_lane_call *call);
+  gp_status (*check_finite)(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
+                            uint32_t tag);
+  /* blocks[count] get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
+  gp_status (*settle)(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks, int count);
+  gp_status (*update)(const gp_lane *lane, const gp_lane_update *update);
+  gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
+
+  /* Named ranges for profilers, on the calling thread. */
+  void (*range_push)(const gp_lane *lane, const char *name, int64_t payload);
+  void (*range_pop)(const gp_lane *lane);
+} gp_lane_ops;
+
+struct gp_lane {
+  const gp_lane_ops *ops;
   char name[32];         /* "cpu:0", "cuda:1/0of2" */
+  gp_space *space;       /* the memory that it works on; NULL: the host's */
+  void *self;            /* of the kind */
   gp_team *team;         /* of a CPU device */
   const gp_gpu_api *api; /* of a GPU; NULL on the CPU */
   gp_gpu *gpu;
-  gp_space *space; /* the memory that it works on; NULL: the host's */
-} gp_lane;
+};
 
-/* Open a GPU's lane; that of a CPU device needs nothing but its team. Errors: GP_EDEVICE, GP_ERANGE. */
-gp_status gp_lane_open(const char *name, gp_lane *lane);
-void gp_lane_close(gp_lane *lane); /* the team too; waits for a GPU's work */
+/* Open the device of that name. Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
+gp_status gp_lane_open(const char *name, const gp_lane_options *options, gp_lane *lane);
+void gp_lane_close(gp_lane *lane); /* of a zero one: nothing */
 
 static inline bool gp_lane_is_gpu(const gp_lane *lane) { return lane->gpu != NULL; }
-/* Can b's kernels read what lies in a's memory? Logical devices of one GPU share it, and CPU devices. */
+/* Can b's kernels read what lies in a's memory? */
 static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {
   return a->space == b->space;
 }
@@ -31,15 +143,20 @@ static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {
 gp_status gp_lane_alloc(const gp_lane *lane, size_t bytes, void **memory);
 void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes);
 
-/* In the lane's order. From and to are both in its memory. */
+/* In the order of the compute stream. From and to are both in its memory. */
 gp_status gp_lane_copy(const gp_lane *lane, void *to, const void *from, size_t bytes);
 gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes);
-/* From another lane's memory, which nobody writes meanwhile, into this one's. */
+/* From another lane's memory, which nobody writes meanwhile, into this one's. A lane that works in the host's
+ * memory waits for it. */
 gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, const void *from,
                        size_t bytes);
 /* to += from, n elements of f32 or f64, both in its memory. */
 gp_status gp_lane_add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 /* Wait for everything so far. */
 gp_status gp_lane_sync(const gp_lane *lane);
+
+/* The kinds. */
+gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane);
+gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_lane *lane);
 
 #endif

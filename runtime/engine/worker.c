@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "device/cpu/places.h"
 #include "engine/gpu/wiring.h"
 #include "gpipe/device.h"
 
@@ -101,42 +102,51 @@ gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
 
 /* ---- starting and stopping ----------------------------------------------------------------- */
 
-/* Devices take cores round robin; thread i of a device takes the next one. What drives a GPU waits most of
- * the time and may run anywhere. */
+/* Thread i of a device takes the i-th core from its first one on. What drives a queue waits most of the time
+ * and may run anywhere. */
 static int cores_of(const gp_worker *worker, int threads, int first, int cores, int own[64]) {
   for (int i = 0; i < threads; i++) own[i] = (first + i) % cores;
-  return worker->pipeline->spin && !gp_lane_is_gpu(&worker->lane) ? threads : 0;
+  return worker->pipeline->spin ? threads : 0;
 }
 
 static gp_status open_lane(gp_worker *worker, const gp_device_spec *device, int first, int cores) {
   int own[64], threads = device->threads < 64 ? device->threads : 64;
-  GP_TRY(gp_lane_open(device->name, &worker->lane));
   worker->threads = threads;
   worker->first_core = first;
-  if (gp_lane_is_gpu(&worker->lane)) return GP_OK;
-  int pinned = cores_of(worker, threads, first, cores, own);
-  return gp_team_new(threads, own, pinned, worker->pipeline->spin, &worker->lane.team);
+  gp_lane_options options = {.threads = threads,
+                             .cores = own,
+                             .core_count = cores_of(worker, threads, first, cores, own),
+                             .spin = worker->pipeline->spin};
+  return gp_lane_open(device->name, &options, &worker->lane);
 }
 
-/* Threads are pinned and spin only where each has a core: more devices than cores must share. */
-gp_status gp_workers_new(gp_pipeline *p, const gp_device_spec *devices) {
-  int cores = gp_machine_info().cores, threads = 0, first = 0;
-  for (int32_t d = 0; d < p->device_count; d++) threads += devices[d].threads;
-  p->spin = threads <= cores;
-  GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof(gp_worker), (void **)&p->workers));
+static gp_status open_lanes(gp_pipeline *p, const gp_device_spec *devices, int cores, int *first) {
+  gp_cpu_places(devices, p->device_count, cores, first);
   for (int32_t d = 0; d < p->device_count; d++) {
     p->workers[d].pipeline = p;
     p->workers[d].device = d;
-    GP_TRY(open_lane(&p->workers[d], &devices[d], first, cores));
-    first += devices[d].threads;
+    GP_TRY(open_lane(&p->workers[d], &devices[d], first[d], cores));
   }
   return GP_OK;
 }
 
+/* Threads are pinned and spin only where each has a core: more devices than cores must share. */
+gp_status gp_workers_new(gp_pipeline *p, const gp_device_spec *devices) {
+  int cores = gp_machine_info().cores, threads = 0, *first;
+  size_t count = (size_t)p->device_count;
+  for (int32_t d = 0; d < p->device_count; d++) threads += devices[d].threads;
+  p->spin = threads <= cores;
+  GP_TRY(gp_alloc_array(count, sizeof(gp_worker), (void **)&p->workers));
+  GP_TRY(gp_alloc_array(count, sizeof *first, (void **)&first));
+  gp_status status = open_lanes(p, devices, cores, first);
+  gp_free(first);
+  return status;
+}
+
 static gp_status start(gp_worker *worker, int cores) {
   int own[64], pinned = cores_of(worker, worker->threads, worker->first_core, cores, own);
-  gp_thread_options options = {
-      .name = worker->lane.name, .cores = own, .core_count = pinned ? 1 : 0};
+  bool pins = pinned && worker->lane.ops->host_threads;
+  gp_thread_options options = {.name = worker->lane.name, .cores = own, .core_count = pins};
   GP_TRY(gp_thread_start(&worker->thread, &options, work, worker));
   worker->started = true;
   return GP_OK;

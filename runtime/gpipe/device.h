@@ -4,6 +4,12 @@
 
 #include "gpipe/status.h"
 
+/* A device as a pipeline is given it. */
+typedef struct gp_device_spec {
+  const char *name; /* "cpu:0" */
+  int threads;      /* of its team, 1..64 */
+} gp_device_spec;
+
 /* A GPU. */
 typedef struct gp_gpu_facts {
   char model[96];

@@ -2,16 +2,12 @@
 #ifndef GP_PUBLIC_PIPELINE_H
 #define GP_PUBLIC_PIPELINE_H
 
+#include "gpipe/device.h"
 #include "gpipe/param.h"
 #include "gpipe/schedule.h"
 
 /* A model cut into stages, each on a device, and the workers that run it. */
 typedef struct gp_pipeline gp_pipeline;
-
-typedef struct gp_device_spec {
-  const char *name; /* "cpu:0" */
-  int threads;      /* of its team, 1..64 */
-} gp_device_spec;
 
 /* Dynamic loss scaling, of f16: all gradients are computed times `scale`. Where they are not finite the
  * update is skipped and the scale becomes smaller, after `window` runs without that it grows. */

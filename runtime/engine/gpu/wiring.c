@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "device/gpus.h"
 #include "graph/param.h"
 
 /* ---- links --------------------------------------------------------------------------------- */

@@ -1,0 +1,260 @@
+/* device/cpu/lane.c - a lane of threads: every call does its work before it returns.
+ *
+ * So streams are one, events need no waiting, and nothing is kept for a replay. Ops are cut into pieces
+ * whose boundaries depend on the shapes only; the team runs them. */
+#include "device/lane.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { PIECE = 16384 }; /* elements that one thread adds or updates at a time */
+
+static gp_team *team_of(const gp_lane *lane) { return lane->self; }
+
+/* ---- facts --------------------------------------------------------------------------------- */
+
+static bool reaches(const gp_lane *lane, const gp_lane *other) {
+  return gp_lane_shares(lane, other);
+}
+
+/* The system says no when there is none left. */
+static gp_status free_bytes(const gp_lane *lane, size_t *bytes) {
+  (void)lane;
+  *bytes = SIZE_MAX;
+  return GP_OK;
+}
+
+/* Products of f32 have one precision. */
+static void set_precision(const gp_lane *lane, bool tf32) {
+  (void)lane;
+  (void)tf32;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+static gp_status copy(const gp_lane *lane, gp_stream stream, void *to, const void *from,
+                      size_t bytes) {
+  (void)lane;
+  (void)stream;
+  if (bytes) memcpy(to, from, bytes);
+  return GP_OK;
+}
+
+static gp_status fetch(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
+                       const void *from, size_t bytes) {
+  (void)other;
+  return copy(lane, stream, to, from, bytes);
+}
+
+static gp_status fill(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes) {
+  (void)lane;
+  (void)stream;
+  memset(to, byte, bytes);
+  return GP_OK;
+}
+
+static gp_status sync(const gp_lane *lane, gp_stream stream) {
+  (void)lane;
+  (void)stream;
+  return GP_OK;
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static gp_status event_new(const gp_lane *lane, bool timed, gp_lane_event **event) {
+  (void)lane;
+  (void)timed;
+  *event = NULL;
+  return GP_OK;
+}
+
+static void event_free(const gp_lane *lane, gp_lane_event *event) {
+  (void)lane;
+  (void)event;
+}
+
+/* What was before is over. Also the wait for an event of another lane of threads. */
+static gp_status pass(const gp_lane *lane, gp_stream stream, gp_lane_event *event) {
+  (void)lane;
+  (void)stream;
+  (void)event;
+  return GP_OK;
+}
+
+static gp_status is_done(const gp_lane *lane, gp_lane_event *event, bool *done) {
+  (void)lane;
+  (void)event;
+  *done = true;
+  return GP_OK;
+}
+
+static gp_status seconds(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to, double *s) {
+  (void)lane;
+  (void)from;
+  (void)to;
+  *s = 0;
+  return GP_OK;
+}
+
+/* ---- work ---------------------------------------------------------------------------------- */
+
+/* Kernels settle nothing before they run; their scratch is each thread's own. */
+static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch) {
+  (void)lane;
+  (void)op;
+  (void)call;
+  *scratch = 0;
+  return GP_OK;
+}
+
+/* The hand-out to the team is also the barrier between groups. */
+static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
+  (void)replay;
+  for (int32_t g = 0; g < job->group_count; g++) {
+    int64_t pieces = job->begin_group(job->context, g);
+    GP_TRY(gp_team_run(team_of(lane), pieces, job->piece, job->context));
+    GP_TRY(job->end_group(job->context, g));
+  }
+  return GP_OK;
+}
+
+static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
+  (void)lane;
+  *replay = NULL;
+  return GP_OK;
+}
+
+static void replay_free(const gp_lane *lane, gp_lane_replay *replay) {
+  (void)lane;
+  (void)replay;
+}
+
+static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
+  (void)call;
+  return gp_fail(GP_EUNSUPPORTED, "%s takes ops piece by piece", lane->name);
+}
+
+static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
+                              uint32_t tag) {
+  (void)value;
+  (void)fault;
+  (void)tag;
+  return gp_fail(GP_EUNSUPPORTED, "%s has no fault word", lane->name);
+}
+
+static gp_status settle(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks,
+                        int count) {
+  int64_t sum = 0;
+  (void)lane;
+  for (int i = 0; i < count; i++) sum += counts[i];
+  for (int i = 0; i < count; i++) blocks[i].inverse_count = sum ? 1.0 / (double)sum : 0;
+  return GP_OK;
+}
+
+/* One slice of an update. */
+typedef struct part {
+  const gp_lane_update *update;
+  const gp_optim_slice *slice;
+} part;
+
+/* Elementwise: the bits do not depend on where a slice is cut. */
+static gp_status update_piece(void *context, int64_t index, int thread) {
+  const part *p = context;
+  int64_t first = index * PIECE, last = first + PIECE;
+  (void)thread;
+  if (last > p->slice->n) last = p->slice->n;
+  return p->update->piece(p->update->hyper, p->update->step, p->slice, first, last);
+}
+
+static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
+  for (int i = 0; i < u->count; i++) {
+    part p = {u, &u->slices[i]};
+    GP_TRY(gp_team_run(team_of(lane), (p.slice->n + PIECE - 1) / PIECE, update_piece, &p));
+  }
+  return GP_OK;
+}
+
+/* n elements of one type to be added, from one memory to another. */
+typedef struct sum {
+  gp_dtype dtype;
+  int64_t n;
+  void *to;
+  const void *from;
+} sum;
+
+static gp_status add_piece(void *context, int64_t index, int thread) {
+  const sum *s = context;
+  int64_t first = index * PIECE, last = first + PIECE < s->n ? first + PIECE : s->n;
+  float *to32 = s->to;
+  double *to64 = s->to;
+  const float *from32 = s->from;
+  const double *from64 = s->from;
+  (void)thread;
+  for (int64_t i = first; s->dtype == GP_F32 && i < last; i++) to32[i] += from32[i];
+  for (int64_t i = first; s->dtype != GP_F32 && i < last; i++) to64[i] += from64[i];
+  return GP_OK;
+}
+
+/* Element by element: the bits do not depend on who adds which. */
+static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
+  sum s = {dtype, n, to, from};
+  return gp_team_run(team_of(lane), (n + PIECE - 1) / PIECE, add_piece, &s);
+}
+
+/* ---- profilers ----------------------------------------------------------------------------- */
+
+static void range_push(const gp_lane *lane, const char *name, int64_t payload) {
+  (void)lane;
+  (void)name;
+  (void)payload;
+}
+
+static void range_pop(const gp_lane *lane) { (void)lane; }
+
+/* ---- open and close ------------------------------------------------------------------------ */
+
+static void close_lane(gp_lane *lane) {
+  gp_team_free(lane->self);
+  lane->self = lane->team = NULL;
+}
+
+static const gp_lane_ops ops = {
+    .close = close_lane,
+    .packs_weights = true,
+    .host_threads = true,
+    .reaches = reaches,
+    .free_bytes = free_bytes,
+    .set_precision = set_precision,
+    .copy = copy,
+    .fetch = fetch,
+    .fill = fill,
+    .sync = sync,
+    .event_new = event_new,
+    .event_free = event_free,
+    .record = pass,
+    .wait = pass,
+    .is_done = is_done,
+    .seconds = seconds,
+    .prepare = prepare,
+    .run = run,
+    .replay_new = replay_new,
+    .replay_forget = replay_free,
+    .replay_free = replay_free,
+    .launch = launch,
+    .check_finite = check_finite,
+    .settle = settle,
+    .update = update,
+    .add = add,
+    .range_push = range_push,
+    .range_pop = range_pop,
+};
+
+gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
+  gp_team *team;
+  (void)name;
+  GP_TRY(gp_team_new(options->threads, options->cores, options->core_count, options->spin, &team));
+  lane->self = lane->team = team;
+  lane->ops = &ops;
+  return GP_OK;
+}

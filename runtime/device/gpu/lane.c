@@ -1,0 +1,229 @@
+/* device/gpu/lane.c - a lane of streams: a logical device of a GPU, by the functions of the plugin.
+ *
+ * Calls enqueue. The first run of a job launches its ops; the second is captured, the following ones
+ * replay the graph: by then libraries have loaded what they need. A job whose addresses change is always
+ * launched. */
+#include "device/lane.h"
+
+#include "base/memory.h"
+#include "device/gpus.h"
+
+typedef struct gpu_lane {
+  const gp_gpu_api *api;
+  gp_gpu *gpu;
+} gpu_lane;
+
+/* A job that is captured once it has run. */
+struct gp_lane_replay {
+  gp_gpu_graph *graph;
+  int64_t runs; /* so far */
+  bool tried;   /* once, also where the device cannot */
+};
+
+static const gpu_lane *of(const gp_lane *lane) { return lane->self; }
+static gp_gpu *gpu_of(const gp_lane *lane) { return of(lane)->gpu; }
+static const gp_gpu_api *api_of(const gp_lane *lane) { return of(lane)->api; }
+static gp_gpu_event *native(gp_lane_event *event) { return (gp_gpu_event *)event; }
+
+/* ---- facts --------------------------------------------------------------------------------- */
+
+/* Memory of the host is: what is sent from there is pinned (host_alloc). */
+static bool reaches(const gp_lane *lane, const gp_lane *other) {
+  if (!other->space || gp_lane_shares(lane, other)) return true;
+  return other->ops == lane->ops && api_of(lane)->reaches(gpu_of(lane), gpu_of(other));
+}
+
+static gp_status free_bytes(const gp_lane *lane, size_t *bytes) {
+  return api_of(lane)->free_bytes(gpu_of(lane), bytes);
+}
+
+static void set_precision(const gp_lane *lane, bool tf32) {
+  api_of(lane)->set_math(gpu_of(lane), tf32 ? GP_GPU_TF32 : GP_GPU_F32);
+}
+
+static gp_status host_alloc(const gp_lane *lane, size_t bytes, void **memory) {
+  return api_of(lane)->host_alloc(bytes, memory);
+}
+
+static void host_free(const gp_lane *lane, void *memory) { api_of(lane)->host_free(memory); }
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+static gp_status copy(const gp_lane *lane, gp_stream stream, void *to, const void *from,
+                      size_t bytes) {
+  return api_of(lane)->copy(gpu_of(lane), stream, to, from, bytes);
+}
+
+static gp_status fetch(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
+                       const void *from, size_t bytes) {
+  if (!other->space) return copy(lane, stream, to, from, bytes);
+  return api_of(lane)->copy_peer(gpu_of(lane), stream, to, gpu_of(other), from, bytes);
+}
+
+static gp_status fill(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes) {
+  return api_of(lane)->fill(gpu_of(lane), stream, to, byte, bytes);
+}
+
+static gp_status sync(const gp_lane *lane, gp_stream stream) {
+  return api_of(lane)->sync(gpu_of(lane), stream);
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static gp_status event_new(const gp_lane *lane, bool timed, gp_lane_event **event) {
+  return api_of(lane)->event_new(gpu_of(lane), timed, (gp_gpu_event **)event);
+}
+
+static void event_free(const gp_lane *lane, gp_lane_event *event) {
+  if (event) api_of(lane)->event_free(native(event));
+}
+
+static gp_status record(const gp_lane *lane, gp_stream stream, gp_lane_event *event) {
+  return api_of(lane)->record(gpu_of(lane), stream, native(event));
+}
+
+/* What threads did was over before they said so. */
+static gp_status wait_for(const gp_lane *lane, gp_stream stream, gp_lane_event *event) {
+  return event ? api_of(lane)->wait(gpu_of(lane), stream, native(event)) : GP_OK;
+}
+
+static gp_status is_done(const gp_lane *lane, gp_lane_event *event, bool *done) {
+  return api_of(lane)->done(native(event), done);
+}
+
+static gp_status seconds(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to, double *s) {
+  return api_of(lane)->seconds(native(from), native(to), s);
+}
+
+/* ---- work ---------------------------------------------------------------------------------- */
+
+static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch) {
+  return api_of(lane)->prepare(gpu_of(lane), op, call, scratch);
+}
+
+static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
+  gp_gpu_call full = {
+      .op = *call->call, .scratch = call->scratch, .fault = call->fault, .tag = call->tag};
+  return api_of(lane)->run(gpu_of(lane), call->op, &full);
+}
+
+static gp_status launch_all(const gp_lane_job *job) {
+  for (int32_t n = 0; n < job->op_count; n++) GP_TRY(job->enqueue(job->context, n));
+  return GP_OK;
+}
+
+/* What was captured did not run: it is launched right after. A device that cannot capture says so once. */
+static gp_status capture(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
+  replay->tried = true;
+  GP_TRY(api_of(lane)->capture_begin(gpu_of(lane)));
+  gp_status status = launch_all(job);
+  gp_status ended = api_of(lane)->capture_end(gpu_of(lane), &replay->graph);
+  return status ? status : ended;
+}
+
+static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
+  if (!replay || !replay->runs++) return launch_all(job);
+  if (!replay->graph && !replay->tried) GP_TRY(capture(lane, job, replay));
+  return replay->graph ? api_of(lane)->launch(gpu_of(lane), replay->graph) : launch_all(job);
+}
+
+static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
+  (void)lane;
+  return gp_alloc(sizeof **replay, (void **)replay);
+}
+
+static void replay_forget(const gp_lane *lane, gp_lane_replay *replay) {
+  if (!replay) return;
+  if (replay->graph) api_of(lane)->graph_free(replay->graph);
+  *replay = (gp_lane_replay){0};
+}
+
+static void replay_free(const gp_lane *lane, gp_lane_replay *replay) {
+  replay_forget(lane, replay);
+  gp_free(replay);
+}
+
+static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
+                              uint32_t tag) {
+  return api_of(lane)->check_finite(gpu_of(lane), value, fault, tag);
+}
+
+static gp_status settle(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks,
+                        int count) {
+  return api_of(lane)->settle(gpu_of(lane), counts, blocks, count);
+}
+
+static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
+  return api_of(lane)->update(gpu_of(lane), u->hyper, u->step, u->slices, u->count);
+}
+
+static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
+  return api_of(lane)->add(gpu_of(lane), dtype, n, to, from);
+}
+
+/* ---- profilers ----------------------------------------------------------------------------- */
+
+static void range_push(const gp_lane *lane, const char *name, int64_t payload) {
+  api_of(lane)->range_push(name, payload);
+}
+
+static void range_pop(const gp_lane *lane) { api_of(lane)->range_pop(); }
+
+/* ---- open and close ------------------------------------------------------------------------ */
+
+static void close_lane(gp_lane *lane) {
+  gpu_lane *own = lane->self;
+  own->api->close(own->gpu);
+  gp_free(own);
+  lane->self = NULL;
+  lane->gpu = NULL;
+}
+
+static const gp_lane_ops ops = {
+    .close = close_lane,
+    .reaches = reaches,
+    .free_bytes = free_bytes,
+    .set_precision = set_precision,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .copy = copy,
+    .fetch = fetch,
+    .fill = fill,
+    .sync = sync,
+    .event_new = event_new,
+    .event_free = event_free,
+    .record = record,
+    .wait = wait_for,
+    .is_done = is_done,
+    .seconds = seconds,
+    .prepare = prepare,
+    .run = run,
+    .replay_new = replay_new,
+    .replay_forget = replay_forget,
+    .replay_free = replay_free,
+    .launch = launch,
+    .check_finite = check_finite,
+    .settle = settle,
+    .update = update,
+    .add = add,
+    .range_push = range_push,
+    .range_pop = range_pop,
+};
+
+/* A GPU of its own beside the one that scripts use: they do not share a stream. */
+gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
+  gp_device_name parsed;
+  gpu_lane *own;
+  (void)options;
+  GP_TRY(gp_device_parse(name, &parsed));
+  GP_TRY(gp_gpus_space(parsed.spec.ordinal, &lane->space));
+  GP_TRY(gp_alloc(sizeof *own, (void **)&own));
+  gp_status status = gp_gpus_api(&own->api);
+  if (!status) status = own->api->open(&parsed.spec, &own->gpu);
+  if (status) return gp_free(own), status;
+  lane->self = own;
+  lane->api = own->api;
+  lane->gpu = own->gpu;
+  lane->ops = &ops;
+  return GP_OK;
+}
