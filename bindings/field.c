@@ -20,6 +20,15 @@ int64_t gp_lua_int_field(lua_State *L, int index, const char *name, int64_t othe
   return value;
 }
 
+int gp_lua_range_field(lua_State *L, int index, const char *name, int otherwise, int low,
+                       int high) {
+  int value = otherwise;
+  if (lua_getfield(L, index, name) != LUA_TNIL)
+    value = (int)gp_lua_check_int(L, lua_gettop(L), name, low, high);
+  lua_pop(L, 1);
+  return value;
+}
+
 bool gp_lua_flag_field(lua_State *L, int index, const char *name) {
   lua_getfield(L, index, name);
   bool value = lua_toboolean(L, -1);

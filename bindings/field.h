@@ -10,6 +10,8 @@
 /* A field that is absent is 0, `otherwise` or false. The name of the field is the `who` of errors. */
 double gp_lua_number_field(lua_State *L, int index, const char *name);
 int64_t gp_lua_int_field(lua_State *L, int index, const char *name, int64_t otherwise);
+/* An integer in low..high. */
+int gp_lua_range_field(lua_State *L, int index, const char *name, int otherwise, int low, int high);
 bool gp_lua_flag_field(lua_State *L, int index, const char *name);
 
 /* Set a field of the table at the top. */

@@ -50,8 +50,10 @@ static int plan_edges(lua_State *L) {
  * carried_bytes} */
 static int plan_stage(lua_State *L) {
   gp_stage_info info;
-  gp_plan_stage_info(gp_lua_check_plan(L, 2), (int)luaL_checkinteger(L, 3),
-                     (int)luaL_checkinteger(L, 4), &info);
+  gp_lua_pipeline *box = gp_lua_pipeline_box(L);
+  int stage = (int)gp_lua_check_int(L, 3, "stage: the stage", 0, box->stages - 1);
+  int copy = (int)gp_lua_check_int(L, 4, "stage: the copy", 0, box->copies - 1);
+  gp_plan_stage_info(gp_lua_check_plan(L, 2), stage, copy, &info);
   lua_createtable(L, 0, 7);
   gp_lua_set_int(L, "versions", info.versions);
   gp_lua_set_int(L, "kept", info.kept);

@@ -21,6 +21,24 @@ static const char *const checkpoints[] = {"never", "always", "except_last", NULL
 
 /* ---- new ----------------------------------------------------------------------------------- */
 
+/* What the runtime indexes by comes from Lua, and core is open to scripts: so ranges are checked here. */
+enum { MOST_STAGES = 999999, MOST_THREADS = 4096 };
+
+static void check_below(lua_State *L, const char *name, const int32_t *values, int count,
+                        int limit) {
+  for (int i = 0; i < count; i++)
+    if (values[i] >= limit)
+      gp_lua_error(L, "pipeline: %s has %d, expected numbers below %d", name, (int)values[i],
+                   limit);
+}
+
+/* Layers come stage after stage, and the loss belongs to the last one. */
+static void check_stages(lua_State *L, const gp_pipeline_spec *spec) {
+  for (int i = 1; i <= spec->layer_count; i++)
+    if (spec->stage_of[i] < spec->stage_of[i - 1])
+      gp_lua_error(L, "pipeline: stage_of descends at %d, expected stages in order", i + 1);
+}
+
 /* devices = {{name, threads}, ...} */
 static const gp_device_spec *devices_field(lua_State *L, int *count) {
   lua_getfield(L, 1, "devices");
@@ -31,7 +49,7 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, list, i + 1);
     int device = lua_gettop(L);
-    devices[i].threads = (int)gp_lua_int_field(L, device, "threads", 1);
+    devices[i].threads = gp_lua_range_field(L, device, "threads", 1, 1, MOST_THREADS);
     lua_getfield(L, device, "name");
     devices[i].name = gp_lua_check_string(L, -1, "devices: a name"); /* kept on the stack */
     lua_remove(L, device);
@@ -46,8 +64,8 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
 static int pipeline_new(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
-  gp_pipeline_spec spec = {.stage_count = (int)gp_lua_int_field(L, 1, "stages", 1),
-                           .copy_count = (int)gp_lua_int_field(L, 1, "copies", 1),
+  gp_pipeline_spec spec = {.stage_count = gp_lua_range_field(L, 1, "stages", 1, 1, MOST_STAGES),
+                           .copy_count = gp_lua_range_field(L, 1, "copies", 1, 1, 2),
                            .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
                            .finite = gp_lua_flag_field(L, 1, "finite"),
                            .unfused = gp_lua_flag_field(L, 1, "unfused"),
@@ -70,8 +88,15 @@ static int pipeline_new(lua_State *L) {
   spec.devices = devices_field(L, &spec.device_count);
   spec.layer_count = layers - 1;
   luaL_argcheck(L, entries == spec.param_count, 1, "expected one layer per parameter");
+  luaL_argcheck(L, layers > 0, 1, "expected a stage for each layer and for the loss");
+  check_below(L, "stage_of", spec.stage_of, layers, spec.stage_count);
+  check_below(L, "placement", spec.placement, spec.stage_count * spec.copy_count,
+              spec.device_count);
+  check_below(L, "param_layer", spec.param_layer, spec.param_count, layers);
+  check_stages(L, &spec);
   gp_lua_pipeline *box = lua_newuserdatauv(L, sizeof *box, 1); /* the optimizer in use */
-  *box = (gp_lua_pipeline){.devices = spec.device_count};
+  *box = (gp_lua_pipeline){
+      .devices = spec.device_count, .stages = spec.stage_count, .copies = spec.copy_count};
   luaL_setmetatable(L, GP_LUA_PIPELINE);
   gp_status status = gp_pipeline_new(&spec, &box->pipeline);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
@@ -81,11 +106,12 @@ static int pipeline_new(lua_State *L) {
 
 /* A value of the trace being planned, or none. A real tensor here means that the model ignored its
  * input, which only the one who traced it can correct. */
-static gp_ref ref_field(lua_State *L, int index, const char *name) {
+static gp_ref ref_field(lua_State *L, int index, const char *name, const gp_trace *trace) {
   gp_ref ref = GP_NONE;
   if (lua_getfield(L, index, name) != LUA_TNIL) {
     gp_box *box = gp_lua_check_box(L, lua_gettop(L), name);
     if (!box->trace) gp_lua_error(L, "pipeline: the %s does not depend on the input", name);
+    if (box->trace != trace) gp_lua_error(L, "pipeline: the %s is of another trace", name);
     ref = box->ref;
   }
   lua_pop(L, 1);
@@ -94,12 +120,15 @@ static gp_ref ref_field(lua_State *L, int index, const char *name) {
 
 /* {trace, rows, micros, output, loss_sum, loss_count, constant_count} */
 static void check_plan_shape(lua_State *L, int index, gp_traced_shape *shape) {
-  shape->rows = gp_lua_int_field(L, index, "rows", 0);
-  shape->micros = (int)gp_lua_int_field(L, index, "micros", 0);
-  shape->output = ref_field(L, index, "output");
-  shape->loss_sum = ref_field(L, index, "loss_sum");
-  shape->loss_count = ref_field(L, index, "loss_count");
+  lua_getfield(L, index, "trace");
+  const gp_trace *trace = gp_lua_check_trace(L, lua_gettop(L));
+  shape->rows = gp_lua_range_field(L, index, "rows", 0, 1, INT32_MAX);
+  shape->micros = gp_lua_range_field(L, index, "micros", 0, 1, MOST_STAGES);
+  shape->output = ref_field(L, index, "output", trace);
+  shape->loss_sum = ref_field(L, index, "loss_sum", trace);
+  shape->loss_count = ref_field(L, index, "loss_count", trace);
   shape->constant_count = gp_lua_int_field(L, index, "constant_count", 0);
+  lua_pop(L, 1);
 }
 
 /* Last before the build, which takes traces even when it fails: nothing raises in between. */

@@ -7,10 +7,10 @@
 
 #define GP_LUA_PIPELINE "gpipe.PipelineCore"
 
-/* The object behind gp.pipeline. devices is kept for stats(): the runtime does not count them for us. */
+/* The object behind gp.pipeline. The numbers are kept to check arguments by. */
 typedef struct gp_lua_pipeline {
   gp_pipeline *pipeline;
-  int devices;
+  int devices, stages, copies;
 } gp_lua_pipeline;
 
 gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L);  /* of argument 1 */

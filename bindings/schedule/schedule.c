@@ -32,9 +32,9 @@ static int schedule_new(lua_State *L) {
   int entries;
   luaL_checktype(L, 2, LUA_TTABLE);
   luaL_checktype(L, 3, LUA_TTABLE);
-  spec.copy_count = (int)gp_lua_int_field(L, 3, "copies", 1);
-  spec.batch = (int)gp_lua_int_field(L, 3, "batch", 0);
-  spec.micro_count = (int)gp_lua_int_field(L, 3, "micros", 0);
+  spec.copy_count = gp_lua_range_field(L, 3, "copies", 1, 1, 2);
+  spec.batch = gp_lua_range_field(L, 3, "batch", 0, 0, INT32_MAX);
+  spec.micro_count = gp_lua_range_field(L, 3, "micros", 0, 0, INT32_MAX);
   spec.placement = gp_lua_push_ints(L, 2, "schedule: placement", &entries);
   spec.stage_count = entries / spec.copy_count;
   gp_schedule **box = lua_newuserdatauv(L, sizeof *box, 0);

@@ -4,9 +4,11 @@
 
 static gp_trace **check_trace(lua_State *L, int index) {
   gp_trace **box = luaL_checkudata(L, index, GP_LUA_TRACE);
-  if (!*box) gp_lua_error(L, "trace: it was given to a pipeline, expected a fresh one");
+  if (!*box) gp_lua_error(L, "trace: it was freed, expected a live one");
   return box;
 }
+
+const gp_trace *gp_lua_check_trace(lua_State *L, int index) { return *check_trace(L, index); }
 
 gp_trace *gp_lua_take_trace(lua_State *L, int index) {
   return gp_trace_retain(*check_trace(L, index));

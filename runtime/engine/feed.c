@@ -186,6 +186,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   gp_run *run = &p->run;
   GP_TRY(check_ready(p));
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
+  GP_TRY(gp_run_check_args(plan, args));
   bool split = plan->kind == GP_PLAN_SPLIT, backward_half = split && args->out_grad;
   if (backward_half) GP_TRY(gp_unchanged_check(p, args));
   GP_TRY(begin_run(p, plan, backward_half));
@@ -269,6 +270,7 @@ gp_status gp_pipeline_feed(gp_pipeline *p, gp_plan *plan, const gp_run_args *arg
   GP_TRY(check_ready(p));
   if (run->open && run->plan != plan)
     return gp_fail(GP_ESTATE, "another stream is open: drain it first");
+  GP_TRY(gp_run_check_args(plan, args));
   if (!run->open) {
     GP_TRY(begin_run(p, plan, false));
     run->open = true;

@@ -4,6 +4,7 @@
  *   bind.c       a plan joined with its memory (binding.h)
  *   arena.c      where the parameters, gradients and buffers of a stage lie
  *   worker.c     threads, tickets, waiting for slots
+ *   arguments.c  whether what a run is given is what its plan was made for
  *   feed.c       mini-batches given to the workers: one and wait, or one after another
  *   run.c        the loop over tasks
  *   frame.c      the addresses that a task works on
@@ -256,6 +257,9 @@ bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);
 gp_status gp_pipeline_take(const gp_pipeline *pipeline, const gp_lane *lane, size_t bytes,
                            void **memory);
 void gp_pipeline_give(const gp_pipeline *pipeline, const gp_lane *lane, void *memory, size_t bytes);
+
+/* arguments.c: dtypes, shapes and numbers of tensors. Errors: GP_EINVAL; GP_ESHAPE. */
+gp_status gp_run_check_args(const gp_plan *plan, const gp_run_args *args);
 
 /* feed.c */
 gp_status gp_feeds_prepare(gp_pipeline *pipeline, const gp_plan *plan);

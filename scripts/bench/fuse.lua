@@ -4,6 +4,7 @@
 -- same bits on a CPU.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
+local inside = require "gpipe.pipeline.object".inside
 local figure, model = require "figure", require "model"
 local flags = require "gpipe.flags"
 
@@ -26,7 +27,7 @@ end
 local function bytes_of(pipe)
   local _, plan = next(pipe.plans)
   local total = 0
-  for _, action in ipairs { "F", "B" } do total = total + select(2, pipe.core:cost(plan.handle, 0, action)) end
+  for _, action in ipairs { "F", "B" } do total = total + select(2, inside(pipe).core:cost(plan.handle, 0, action)) end
   return total
 end
 

@@ -14,7 +14,7 @@ local INNER = {} -- private key of the table that the methods work on
 
 -- Fields that may be nil: to ask for them is no mistake.
 local MAYBE = {
-  core = true, loss = true, pending = true, hypers = true, free = true, warned = true,
+  loss = true, pending = true, hypers = true, free = true, warned = true,
 }
 
 -- What is decided by gp.pipeline: the options, and what follows from them.
@@ -80,7 +80,7 @@ local function reader(public, computed)
     local inner = rawget(pipe, INNER)
     if public[key] then return public[key] end
     if computed[key] then return computed[key](inner) end
-    local value = inner[key]
+    local value = key ~= "core" and inner[key] or nil -- what runs below is not the script's to call
     if value ~= nil or MAYBE[key] or OPTIONS[key] or type(key) ~= "string" then return value end
     local near = errors.suggest(key, names_of(public, computed))
     errors.raise("pipeline: there is no '%s'%s", key,
@@ -103,5 +103,10 @@ function object.class(methods, computed, text)
   local inside = { __index = methods }
   return function(inner) return setmetatable({ [INNER] = setmetatable(inner, inside) }, meta) end
 end
+
+--- The table of fields behind a pipeline: for tests and measurements that look at what runs below.
+---@param pipe gpipe.Pipeline
+---@return table
+function object.inside(pipe) return inner_of(pipe, "inside") end
 
 return object

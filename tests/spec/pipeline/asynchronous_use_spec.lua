@@ -1,6 +1,7 @@
 -- tests/spec/pipeline/asynchronous_use_spec.lua - streams of mini-batches: what step and flush
 -- return, users' own schedules, mistakes, and resuming.
 local gp = require "gpipe"
+local inside = require "gpipe.pipeline.object".inside
 local asynchronous = require "tests.support.asynchronous"
 local nn, optim = gp.nn, gp.optim
 
@@ -385,7 +386,7 @@ describe("a stream", function()
       local pipe <close>, opt = used("pipedream", 4, 1)
       for t = 1, 3 do assert.equal(0, #pipe:step(batch(t, 1))) end
       look(pipe, opt)
-      assert.is_nil(pipe.core:stream(), name)
+      assert.is_nil(inside(pipe).core:stream(), name)
       assert.equal(name == "flush" and 0 or 3, #pipe:flush(), name)
     end
   end)

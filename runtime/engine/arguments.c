@@ -1,0 +1,52 @@
+/* engine/arguments.c - what a run is given must be what its plan was made for.
+ *
+ * Workers read and write a script's tensors by address and row: one of another shape would be read
+ * past its end. The Lua side picks the plan by the shapes; this is for whoever calls below it. */
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+
+/* `meta` is that of a larger micro-batch; the tensor has the rows of all. */
+static gp_status check_tensor(const gp_plan *plan, const char *what, int number,
+                              const gp_tensor *tensor, const gp_meta *meta) {
+  char is[128], wanted[128];
+  if (!tensor) return gp_fail(GP_EINVAL, "run: %s %d is missing, expected a tensor", what, number);
+  const gp_meta *given = gp_tensor_meta(tensor);
+  gp_shape shape = meta->shape;
+  if (shape.rank > 0)
+    shape.dim[0] = shape.dim[0] / plan->shapes[0].rows * gp_plan_first_row(plan, plan->step_micros);
+  if (given->dtype == meta->dtype && gp_shape_equal(&given->shape, &shape) &&
+      gp_meta_is_contiguous(given))
+    return GP_OK;
+  return gp_fail(GP_ESHAPE, "run: %s %d is %s %s, expected %s %s without gaps", what, number,
+                 gp_dtype_name(given->dtype), gp_shape_print(&given->shape, is, sizeof is),
+                 gp_dtype_name(meta->dtype), gp_shape_print(&shape, wanted, sizeof wanted));
+}
+
+/* Inputs are the first values of a trace, so the search is short. */
+static gp_status check_inputs(const gp_plan *plan, const gp_run_args *args) {
+  const gp_trace *trace = plan->shapes[0].trace;
+  int left = trace->input_count + trace->target_count;
+  if (args->input_count != trace->input_count || args->target_count != trace->target_count)
+    return gp_fail(GP_EINVAL, "run: %d inputs and %d targets, expected %d and %d",
+                   args->input_count, args->target_count, (int)trace->input_count,
+                   (int)trace->target_count);
+  for (int32_t v = 0; v < trace->graph.value_count && left > 0; v++) {
+    const gp_value *value = &trace->graph.values[v];
+    bool input = value->kind == GP_VALUE_INPUT;
+    if (!input && value->kind != GP_VALUE_TARGET) continue;
+    gp_tensor *const *tensors = input ? args->inputs : args->targets;
+    GP_TRY(check_tensor(plan, input ? "input" : "target", value->index + 1, tensors[value->index],
+                        &value->meta));
+    left--;
+  }
+  return GP_OK;
+}
+
+gp_status gp_run_check_args(const gp_plan *plan, const gp_run_args *args) {
+  const gp_meta *output = gp_plan_output_meta(plan);
+  GP_TRY(check_inputs(plan, args));
+  if (!output) return GP_OK;
+  bool backward = plan->kind == GP_PLAN_SPLIT && args->out_grad;
+  if (backward) return check_tensor(plan, "gradient", 1, args->out_grad, output);
+  return check_tensor(plan, "output", 1, args->output, output);
+}
