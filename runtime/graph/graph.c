@@ -15,6 +15,7 @@ void gp_graph_free(gp_graph *graph) {
   gp_free(graph->constants);
   gp_free(graph->values);
   gp_free(graph->nodes);
+  gp_map_free(&graph->found);
   memset(graph, 0, sizeof *graph);
 }
 
@@ -43,12 +44,12 @@ gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label) {
   return GP_OK;
 }
 
-/* Linear: a model has hundreds, and each op looks its own up once. */
 gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index) {
-  for (int32_t i = 0; i < graph->param_count; i++)
-    if (graph->params[i] == param) return *index = i, GP_OK;
+  *index = gp_graph_find(graph, GP_FOUND_PARAM, (uintptr_t)param, 0);
+  if (*index >= 0) return GP_OK;
   GP_TRY(gp_grow_array((size_t)graph->param_count, &graph->param_room, sizeof(gp_param *),
                        (void **)&graph->params));
+  GP_TRY(gp_graph_note(graph, GP_FOUND_PARAM, (uintptr_t)param, 0, graph->param_count));
   graph->params[graph->param_count] = gp_param_retain(param);
   *index = graph->param_count++;
   return GP_OK;
@@ -66,13 +67,11 @@ gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref) {
 
 /* The value of an accumulator stands for memory that outlives every program. */
 gp_status gp_graph_slot(gp_graph *graph, int32_t param, int32_t layer, gp_ref *slot) {
-  for (gp_ref r = 0; r < graph->value_count; r++) {
-    const gp_value *v = gp_graph_at(graph, r);
-    if (v->kind == GP_VALUE_SLOT && v->index == param && v->layer == layer) return *slot = r, GP_OK;
-  }
+  *slot = gp_graph_find(graph, GP_FOUND_SLOT, (uint64_t)param, layer);
+  if (*slot >= 0) return GP_OK;
   GP_TRY(gp_graph_value(graph, GP_VALUE_SLOT, gp_param_meta(graph->params[param]), param, slot));
   graph->values[*slot].layer = layer;
-  return GP_OK;
+  return gp_graph_note(graph, GP_FOUND_SLOT, (uint64_t)param, layer, *slot);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */

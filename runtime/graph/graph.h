@@ -7,6 +7,7 @@
 #ifndef GP_GRAPH_GRAPH_H
 #define GP_GRAPH_GRAPH_H
 
+#include "base/map.h"
 #include "gpipe/trace.h"
 #include "ops/op.h"
 
@@ -62,9 +63,30 @@ typedef struct gp_graph {
   gp_tensor **constants;
   int32_t constant_count;
   size_t constant_room;
+  gp_map found;         /* what is looked up while the graph grows: by gp_found */
   int32_t random_count; /* random ops so far */
   bool scaled;          /* gradients are multiplied with the step block's scale, all of them */
 } gp_graph;
+
+/* What graph->found knows: numbers of things and pairs of them. */
+typedef enum gp_found {
+  GP_FOUND_PARAM,    /* parameter -> its index */
+  GP_FOUND_VALUE,    /* index of a parameter -> its value */
+  GP_FOUND_CONSTANT, /* tensor -> its value */
+  GP_FOUND_SLOT,     /* (index of a parameter, layer) -> its accumulator */
+  GP_FOUND_CAST,     /* (value of a parameter, layer) -> its cast */
+  GP_FOUND_PACK      /* (value of a parameter, layer) -> its transposed copy */
+} gp_found;
+
+/* The number of a thing, or of a pair; -1 (of values: GP_NONE) where there is none. */
+static inline int32_t gp_graph_find(const gp_graph *graph, gp_found kind, uint64_t thing,
+                                    int32_t part) {
+  return gp_map_get(&graph->found, (gp_map_key){thing, (int32_t)kind, part});
+}
+static inline gp_status gp_graph_note(gp_graph *graph, gp_found kind, uint64_t thing, int32_t part,
+                                      int32_t number) {
+  return gp_map_put(&graph->found, (gp_map_key){thing, (int32_t)kind, part}, number);
+}
 
 /* Where the next node goes. */
 struct gp_builder {

@@ -9,12 +9,7 @@
 
 /* The copy that an earlier linear of the same layer made; GP_NONE if there is none. */
 static gp_ref find_copy(const gp_graph *graph, gp_ref weight, int32_t layer) {
-  for (int32_t n = graph->node_count - 1; n >= 0; n--) {
-    const gp_node *node = &graph->nodes[n];
-    if (node->pack && node->layer == layer && gp_graph_base(graph, node->in[0]) == weight)
-      return node->out;
-  }
-  return GP_NONE;
+  return gp_graph_find(graph, GP_FOUND_PACK, (uint64_t)weight, layer);
 }
 
 /* A view and a copy of it: two nodes, one pass over the weight. */
@@ -25,7 +20,7 @@ static gp_status make_copy(gp_graph *graph, const gp_node *linear, gp_ref *copy)
   GP_TRY(gp_build(&at, GP_OP_permute, &swap, &linear->in[1], 1, &turned));
   GP_TRY(gp_build(&at, GP_OP_copy, &none, &turned, 1, copy));
   graph->nodes[graph->node_count - 1].pack = true;
-  return GP_OK;
+  return gp_graph_note(graph, GP_FOUND_PACK, (uint64_t)linear->in[1], linear->layer, *copy);
 }
 
 /* linear, or it and what follows it: graph/fuse.c. */

@@ -68,12 +68,12 @@ gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *met
 gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   gp_graph *graph = &trace->graph;
   gp_tensor *here;
-  for (int32_t i = 0; i < graph->value_count; i++)
-    if (graph->values[i].kind == GP_VALUE_CONST &&
-        graph->constants[graph->values[i].index] == tensor)
-      return *ref = i, GP_OK;
+  *ref = gp_graph_find(graph, GP_FOUND_CONSTANT, (uintptr_t)tensor, 0);
+  if (*ref >= 0) return GP_OK;
   GP_TRY(gp_tensor_fetch(tensor, &here));
-  return gp_graph_constant(graph, here, ref);
+  bool held = here == tensor; /* whose address stays its own while the graph lives */
+  GP_TRY(gp_graph_constant(graph, here, ref));
+  return held ? gp_graph_note(graph, GP_FOUND_CONSTANT, (uintptr_t)tensor, 0, *ref) : GP_OK;
 }
 
 /* ---- parameters and buffers ---------------------------------------------------------------- */
@@ -91,10 +91,10 @@ static gp_status room_for(gp_ref **table, int32_t *room, int32_t count) {
 /* The value of kind PARAM for params[index]. */
 static gp_status raw_param(gp_trace *trace, int32_t index, gp_ref *ref) {
   gp_graph *graph = &trace->graph;
-  for (gp_ref r = 0; r < graph->value_count; r++)
-    if (graph->values[r].kind == GP_VALUE_PARAM && graph->values[r].index == index)
-      return *ref = r, GP_OK;
-  return gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref);
+  *ref = gp_graph_find(graph, GP_FOUND_VALUE, (uint64_t)index, 0);
+  if (*ref >= 0) return GP_OK;
+  GP_TRY(gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref));
+  return gp_graph_note(graph, GP_FOUND_VALUE, (uint64_t)index, 0, *ref);
 }
 
 /* Buffers are state that a layer writes, which halves would not hold. */
@@ -105,12 +105,7 @@ gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param) {
 
 /* The cast of it that this layer made before; GP_NONE if there is none. */
 static gp_ref find_cast(const gp_trace *trace, gp_ref param) {
-  const gp_graph *graph = &trace->graph;
-  for (int32_t n = graph->node_count - 1; n >= 0; n--) {
-    const gp_node *node = &graph->nodes[n];
-    if (node->master && node->in[0] == param && node->layer == trace->at.layer) return node->out;
-  }
-  return GP_NONE;
+  return gp_graph_find(&trace->graph, GP_FOUND_CAST, (uint64_t)param, trace->at.layer);
 }
 
 /* An f32 parameter in the dtype that the pipeline computes in. One a layer, so that none crosses a cut; it
@@ -122,7 +117,7 @@ static gp_status cast_master(gp_trace *trace, gp_ref *ref) {
   if (*ref != GP_NONE) return GP_OK;
   GP_TRY(gp_build(&trace->at, GP_OP_cast, &attrs, &param, 1, ref));
   trace->graph.nodes[trace->graph.node_count - 1].master = true;
-  return GP_OK;
+  return gp_graph_note(&trace->graph, GP_FOUND_CAST, (uint64_t)param, trace->at.layer, *ref);
 }
 
 /* What readers of a buffer see from here on: a copy that belongs to this layer. */

@@ -14,7 +14,15 @@ typedef struct gp_shaper {
   gp_shape_plan *shape;
   gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
   gp_place *places;  /* the same with what the stage keeps */
+  gp_program_notes notes;
+  gp_ref
+      *own; /* base values that the stage at hand reads or makes, ascending: see gp_shaper_enter */
+  int32_t own_count;
+  bool *seen, *read, *later; /* per value, for those of the stage */
 } gp_shaper;
+
+/* Turn to a stage: list its own values. What is done for a stage then costs what the stage holds. */
+gp_status gp_shaper_enter(gp_shaper *s, int32_t stage);
 
 /* Fill in outside[] for every base value that is not a stage's own. */
 gp_status gp_place_outside(gp_shaper *s);

@@ -8,18 +8,20 @@
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
-static bool reads(const gp_graph *graph, const gp_node *node, gp_ref base) {
-  for (int i = 0; i < node->n_in; i++)
-    if (gp_graph_base(graph, node->in[i]) == base) return true;
-  return false;
+/* What each base value is read by: reads of the whole program. */
+static void count_reads(const gp_program_spec *spec) {
+  for (int32_t k = 0; k < spec->node_count; k++) {
+    const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
+    for (int i = 0; i < node->n_in; i++)
+      spec->notes->readers[gp_graph_base(spec->graph, node->in[i])]++;
+  }
 }
 
 /* An output without a place is read in this program or nowhere: some ops need not make it then. */
 static int wanted_outputs(const gp_program_spec *spec, const gp_node *node) {
   gp_ref last = node->out + node->n_out - 1;
-  bool spare = gp_op_get(node->op)->flags & GP_OP_SPARES && spec->places[last].base < 0;
-  for (int32_t i = 0; spare && i < spec->node_count; i++)
-    spare = !reads(spec->graph, &spec->graph->nodes[spec->nodes[i]], last);
+  bool spare = gp_op_get(node->op)->flags & GP_OP_SPARES && spec->places[last].base < 0 &&
+               !spec->notes->readers[last];
   return node->n_out - spare;
 }
 
@@ -58,18 +60,22 @@ static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
 
 /* ---- groups -------------------------------------------------------------------------------- */
 
+/* The program's last group, which an instruction may join; and who wrote what. */
+typedef struct grouping {
+  gp_program *program;
+  int32_t *group_of; /* per base value: number + 1 of the group that wrote it last */
+} grouping;
+
 /* Memory is what counts: an op that writes a view writes its base. */
-static bool writes_base(const gp_program *p, const gp_instr *instr, gp_ref base) {
-  const gp_node *node = &p->graph->nodes[instr->node];
-  for (int k = 0; k < node->n_out; k++)
-    if (gp_graph_base(p->graph, node->out + k) == base) return true;
-  return false;
+static bool written_in(const grouping *g, gp_ref base) {
+  return g->group_of[base] == g->program->group_count;
 }
 
-static bool written_in(const gp_program *p, const gp_group *group, gp_ref base) {
-  for (int32_t i = group->first; i < group->first + group->count; i++)
-    if (writes_base(p, &p->instrs[i], base)) return true;
-  return false;
+static void note_writes(const grouping *g, const gp_instr *instr) {
+  const gp_graph *graph = g->program->graph;
+  const gp_node *node = &graph->nodes[instr->node];
+  for (int k = 0; k < node->n_out; k++)
+    g->group_of[gp_graph_base(graph, node->out + k)] = g->program->group_count;
 }
 
 /* Is input i of instr read row by row, each row where the group's rows are? */
@@ -87,29 +93,31 @@ static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
 }
 
 /* May instr follow the group's row-wise chain? Whatever it reads of the group, it reads row by row. */
-static bool chains(const gp_program *p, const gp_group *group, const gp_instr *instr) {
+static bool chains(const grouping *g, const gp_group *group, const gp_instr *instr) {
+  const gp_program *p = g->program;
   const gp_instr *first = &p->instrs[group->first];
   if (group->side_by_side && group->count > 1) return false;
   if (!(gp_op_get(instr->op)->flags & gp_op_get(first->op)->flags & GP_OP_ROWS)) return false;
   if (instr->cut.units != first->cut.units || instr->cut.grain != first->cut.grain) return false;
   const gp_node *node = &p->graph->nodes[instr->node];
   for (int i = 0; i < node->n_in; i++)
-    if (written_in(p, group, gp_graph_base(p->graph, node->in[i])) && !reads_rows(p, instr, i))
+    if (written_in(g, gp_graph_base(p->graph, node->in[i])) && !reads_rows(p, instr, i))
       return false;
   return true;
 }
 
 /* May instr run beside the group's instructions? It reads and writes nothing that they write. Row-wise
  * ops stay out: they do better in a chain. */
-static bool runs_beside(const gp_program *p, const gp_group *group, const gp_instr *instr) {
+static bool runs_beside(const grouping *g, const gp_group *group, const gp_instr *instr) {
+  const gp_program *p = g->program;
   const gp_node *node = &p->graph->nodes[instr->node];
   bool chained = !group->side_by_side && group->count > 1;
   if (chained || gp_op_get(instr->op)->flags & GP_OP_ROWS) return false;
   if (gp_op_get(p->instrs[group->first].op)->flags & GP_OP_ROWS) return false;
   for (int i = 0; i < node->n_in; i++)
-    if (written_in(p, group, gp_graph_base(p->graph, node->in[i]))) return false;
+    if (written_in(g, gp_graph_base(p->graph, node->in[i]))) return false;
   for (int k = 0; k < node->n_out; k++)
-    if (written_in(p, group, gp_graph_base(p->graph, node->out + k))) return false;
+    if (written_in(g, gp_graph_base(p->graph, node->out + k))) return false;
   return true;
 }
 
@@ -119,19 +127,21 @@ int64_t gp_instr_pieces(const gp_instr *instr) {
 }
 
 /* Greedy and in order: an instruction joins the group before it or opens the next. */
-static void make_groups(gp_program *p, bool separate) {
+static void make_groups(gp_program *p, bool separate, int32_t *group_of) {
+  grouping g = {.program = p, .group_of = group_of};
   for (int32_t i = 0; i < p->instr_count; i++) {
     gp_group *last = p->group_count && !separate ? &p->groups[p->group_count - 1] : NULL;
     int64_t pieces = gp_instr_pieces(&p->instrs[i]);
-    if (last && chains(p, last, &p->instrs[i])) {
+    if (last && chains(&g, last, &p->instrs[i])) {
       last->count++;
-    } else if (last && runs_beside(p, last, &p->instrs[i])) {
+    } else if (last && runs_beside(&g, last, &p->instrs[i])) {
       last->side_by_side = true;
       last->pieces += pieces;
       last->count++;
     } else {
       p->groups[p->group_count++] = (gp_group){.first = i, .count = 1, .pieces = pieces};
     }
+    note_writes(&g, &p->instrs[i]);
   }
 }
 
@@ -156,24 +166,52 @@ static void resolve(gp_program *p, const gp_place *places) {
   }
 }
 
-static gp_status build(const gp_program_spec *spec, gp_program *program, gp_place *places) {
-  for (gp_ref r = 0; r < spec->graph->value_count; r++) places[r] = spec->places[r];
+/* ---- notes --------------------------------------------------------------------------------- */
+
+gp_status gp_program_notes_new(const gp_graph *graph, gp_program_notes *notes) {
+  size_t values = (size_t)graph->value_count + 1;
+  GP_TRY(gp_alloc_array(3 * values, sizeof(int32_t), (void **)&notes->span));
+  notes->readers = notes->span + values;
+  notes->group = notes->readers + values;
+  return GP_OK;
+}
+
+void gp_program_notes_free(gp_program_notes *notes) {
+  gp_free(notes->span);
+  *notes = (gp_program_notes){0};
+}
+
+static void forget(const gp_program_spec *spec, gp_ref base) {
+  spec->notes->span[base] = spec->notes->readers[base] = spec->notes->group[base] = 0;
+  if (spec->places[base].base == GP_BASE_TEMP) spec->places[base] = (gp_place){.base = -1};
+}
+
+/* What the program's nodes noted, and the places of its temporaries. */
+static void forget_all(const gp_program_spec *spec) {
+  for (int32_t k = 0; k < spec->node_count; k++) {
+    const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
+    for (int i = 0; i < node->n_in; i++) forget(spec, gp_graph_base(spec->graph, node->in[i]));
+    for (int i = 0; i < node->n_out; i++) forget(spec, gp_graph_base(spec->graph, node->out + i));
+  }
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static gp_status build(const gp_program_spec *spec, gp_program *program) {
+  count_reads(spec);
   GP_TRY(make_instrs(spec, program));
-  make_groups(program, spec->separate);
-  GP_TRY(gp_program_place_temps(program, places));
-  resolve(program, places);
+  make_groups(program, spec->separate, spec->notes->group);
+  GP_TRY(gp_program_place_temps(program, spec->places, spec->notes));
+  resolve(program, spec->places);
   return GP_OK;
 }
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program) {
   gp_program *made = NULL;
-  gp_place *places = NULL;
-  size_t values = (size_t)spec->graph->value_count + 1;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->graph = spec->graph;
-  gp_status status = gp_alloc_array(values, sizeof *places, (void **)&places);
-  if (!status) status = build(spec, made, places);
-  gp_free(places);
+  gp_status status = build(spec, made);
+  forget_all(spec);
   if (status) return gp_program_free(made), status;
   *program = made;
   return GP_OK;

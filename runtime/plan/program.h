@@ -61,12 +61,23 @@ typedef struct gp_program {
   size_t scratch_bytes; /* per thread */
 } gp_program;
 
+/* Notes per value of the graph, all zero between two programs: building one costs what it holds and not
+ * what the graph holds. */
+typedef struct gp_program_notes {
+  int32_t *span;    /* of a base value that lies in the temporary area: number + 1 */
+  int32_t *readers; /* of a base value: reads left */
+  int32_t *group;   /* that wrote the base value last: number + 1 */
+} gp_program_notes;
+gp_status gp_program_notes_new(const gp_graph *graph, gp_program_notes *notes);
+void gp_program_notes_free(gp_program_notes *notes); /* what they hold; not the struct */
+
 typedef struct gp_program_spec {
   const gp_graph *graph;
   const int32_t *nodes; /* in execution order */
   int32_t node_count;
-  const gp_place *places; /* per value, read at base values */
-  bool separate;          /* one instruction after the other: every result can be looked at */
+  gp_place *places;        /* per value, read at base values; the same when the program is made */
+  gp_program_notes *notes; /* as long as the graph's values */
+  bool separate;           /* one instruction after the other: every result can be looked at */
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
@@ -77,7 +88,8 @@ int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads 
 
 /* Reorder a backward node list so that row-wise chains stay together (plan/order.c). */
 gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
-/* Assign offsets in the temporary area to unplaced values (plan/memory/temp.c). places[] per value. */
-gp_status gp_program_place_temps(gp_program *program, gp_place *places);
+/* Assign offsets in the temporary area to unplaced values (plan/memory/temp.c): in places[], per value.
+ * notes->readers: of all that the program reads. */
+gp_status gp_program_place_temps(gp_program *program, gp_place *places, gp_program_notes *notes);
 
 #endif

@@ -93,6 +93,7 @@ static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **prog
                           .nodes = list->nodes,
                           .node_count = list->count,
                           .places = s->places,
+                          .notes = &s->notes,
                           .separate = s->env->finite};
   return gp_program_build(&spec, program);
 }
@@ -115,36 +116,37 @@ static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_pr
   return status;
 }
 
+/* Forget what another variant kept, and see what is elsewhere with the eyes of this stage. */
+static void reset_places(gp_shaper *s, int32_t stage) {
+  for (int32_t i = 0; i < s->own_count; i++) s->places[s->own[i]] = s->outside[s->own[i]];
+  gp_place_guests(s, stage);
+}
+
+static void clear(const gp_shaper *s, bool *flags) {
+  for (int32_t i = 0; i < s->own_count; i++) flags[s->own[i]] = false;
+}
+
 /* I and W apart: what I makes and W reads is carried from one to the other. */
 static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
-  bool *read;
   if (!s->apart[stage]) return GP_OK;
-  GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
-  gp_mark_reads(s->graph, &nodes->weight, read);
+  clear(s, s->later);
+  gp_mark_reads(s->graph, &nodes->weight, s->later);
   out->carried_bytes = 0; /* the same in both variants */
-  gp_status status = keep(s, &nodes->input, read, GP_BASE_CARRIED, &out->carried_bytes);
-  if (!status) status = build(s, &nodes->input, &out->input[variant]);
-  if (!status) status = build(s, &nodes->weight, &out->weight[variant]);
-  gp_free(read);
-  return status;
-}
-
-/* Forget what another stage or variant kept, and see what is elsewhere with the eyes of this stage. */
-static void reset_places(gp_shaper *s, int32_t stage) {
-  for (gp_ref r = 0; r < s->graph->value_count; r++) s->places[r] = s->outside[r];
-  gp_place_guests(s, stage);
+  GP_TRY(keep(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
+  GP_TRY(build(s, &nodes->input, &out->input[variant]));
+  return build(s, &nodes->weight, &out->weight[variant]);
 }
 
 /* Nothing is recomputed: what B reads of F is saved. */
-static gp_status build_kept(gp_shaper *s, int32_t stage, bool *read) {
+static gp_status build_kept(gp_shaper *s, int32_t stage) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s, stage);
-  gp_mark_reads(s->graph, &nodes->input, read);
-  gp_mark_reads(s->graph, &nodes->weight, read);
-  GP_TRY(keep(s, &nodes->forward, read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
+  gp_mark_reads(s->graph, &nodes->input, s->read);
+  gp_mark_reads(s->graph, &nodes->weight, s->read);
+  GP_TRY(keep(s, &nodes->forward, s->read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
   GP_TRY(build(s, &nodes->forward, &out->forward[KEPT]));
   GP_TRY(build_backward(s, nodes, &out->backward[KEPT]));
   return build_apart(s, stage, KEPT);
@@ -167,43 +169,39 @@ static gp_status keep_once(gp_shaper *s, const gp_stage_nodes *nodes, const bool
 }
 
 /* F keeps next to nothing; R makes again what B reads. */
-static gp_status build_dropped(gp_shaper *s, int32_t stage, bool *read) {
+static gp_status build_dropped(gp_shaper *s, int32_t stage) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
   gp_stage_programs *out = &s->shape->programs[stage];
   reset_places(s, stage);
-  GP_TRY(keep(s, &nodes->recompute, read, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
-  gp_mark_reads(s->graph, &nodes->recompute, read);
-  GP_TRY(keep_once(s, nodes, read, &out->saved_bytes[DROPPED]));
+  GP_TRY(keep(s, &nodes->recompute, s->read, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
+  gp_mark_reads(s->graph, &nodes->recompute, s->read);
+  GP_TRY(keep_once(s, nodes, s->read, &out->saved_bytes[DROPPED]));
   GP_TRY(build(s, &nodes->recompute, &out->recompute));
   GP_TRY(build_backward(s, nodes, &out->backward[DROPPED]));
   GP_TRY(build_apart(s, stage, DROPPED));
-  for (gp_ref r = 0; r < s->graph->value_count; r++) /* F drops what R makes again */
-    if (s->places[r].base == GP_BASE_RECOMPUTED) s->places[r].base = -1;
+  for (int32_t i = 0; i < s->own_count; i++) /* F drops what R makes again */
+    if (s->places[s->own[i]].base == GP_BASE_RECOMPUTED) s->places[s->own[i]].base = -1;
   return build(s, &nodes->forward, &out->forward[DROPPED]);
 }
 
 /* Does the larger micro-batch's P, which runs before, make this copy already? */
-static bool is_packed_before(const gp_shaper *s, const gp_node *node, int32_t stage) {
+static bool is_packed_before(const gp_shaper *s, const gp_node *node) {
   const gp_shape_plan *larger = s->shape->larger;
   if (!larger || !gp_is_shared_pack(s, node)) return false;
   const gp_graph *graph = &larger->trace->graph;
-  const gp_node_list *list = &larger->stages->stages[stage].prepare;
-  for (int32_t i = 0; i < list->count; i++) {
-    const gp_node *other = &graph->nodes[list->nodes[i]];
-    if (other->pack && gp_packed_param(graph, other) == gp_packed_param(s->graph, node))
-      return true;
-  }
-  return false;
+  const gp_param *param = gp_packed_param(s->graph, node);
+  int32_t index = gp_graph_find(graph, GP_FOUND_PARAM, (uintptr_t)param, 0);
+  int32_t value = index < 0 ? -1 : gp_graph_find(graph, GP_FOUND_VALUE, (uint64_t)index, 0);
+  return value >= 0 && gp_graph_find(graph, GP_FOUND_PACK, (uint64_t)value, node->layer) >= 0;
 }
 
 /* P: without the copies that the larger micro-batches' P makes. */
 static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
   gp_node_list list = {0};
-  GP_TRY(gp_place_prepared(s, stage));
   GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
   for (int32_t i = 0; i < all->count; i++)
-    if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]], stage))
+    if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]]))
       list.nodes[list.count++] = all->nodes[i];
   reset_places(s, stage);
   gp_status status = build(s, &list, &s->shape->programs[stage].prepare);
@@ -213,12 +211,10 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
 
 /* Both variants: except_last needs one for some micro-batches and the other for the rest. */
 static gp_status build_stage(gp_shaper *s, int32_t stage) {
-  bool *read;
-  GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
-  gp_status status = build_kept(s, stage, read);
-  if (!status) status = build_dropped(s, stage, read);
-  gp_free(read);
-  return status;
+  clear(s, s->read);
+  GP_TRY(build_prepare(s, stage));
+  GP_TRY(build_kept(s, stage));
+  return build_dropped(s, stage);
 }
 
 /* Its own program at the head of the last stage, apart from F. */
@@ -290,18 +286,39 @@ static gp_status cut_stages(gp_shaper *s) {
   return GP_OK;
 }
 
-/* Prepared values first: the programs of the stages read them. */
-static gp_status build_programs(gp_shaper *s) {
+/* Arrays as long as the graph's values. */
+static gp_status make_room(gp_shaper *s) {
   size_t values = (size_t)s->graph->value_count + 1;
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
+  GP_TRY(gp_alloc_array(values, sizeof(gp_ref), (void **)&s->own));
+  GP_TRY(gp_alloc_array(3 * values, sizeof(bool), (void **)&s->seen));
+  s->read = s->seen + values;
+  s->later = s->read + values;
+  return gp_program_notes_new(s->graph, &s->notes);
+}
+
+static void free_room(gp_shaper *s) {
+  gp_free(s->outside);
+  gp_free(s->places);
+  gp_free(s->own);
+  gp_free(s->seen);
+  gp_program_notes_free(&s->notes);
+}
+
+/* Prepared values first: the programs of the stages read them. */
+static gp_status build_programs(gp_shaper *s) {
   size_t holders = (size_t)s->env->stage_count * (size_t)s->schedule->copy_count;
+  GP_TRY(make_room(s));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_programs), (void **)&s->shape->programs));
   GP_TRY(gp_place_outside(s));
-  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(gp_find_guests(s, stage));
-  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_prepare(s, stage));
-  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(build_stage(s, stage));
-  GP_TRY(build_count(s));
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) {
+    GP_TRY(gp_place_prepared(s, stage));
+    GP_TRY(gp_shaper_enter(s, stage));
+    GP_TRY(gp_find_guests(s, stage));
+    GP_TRY(build_stage(s, stage));
+  }
+  GP_TRY(build_count(s)); /* of the last stage: its values are still listed */
   return s->schedule->copy_count > 1 ? copy_programs(s) : GP_OK;
 }
 
@@ -328,8 +345,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   GP_TRY(cut_stages(&s));
   GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));
   gp_status status = build_programs(&s);
-  gp_free(s.outside);
-  gp_free(s.places);
+  free_room(&s);
   return status;
 }
 

@@ -4,31 +4,57 @@
  * stage cannot read it there, the stage gets a copy: of constants once, of parameters before every
  * mini-batch (engine/gpu/wiring.c).
  */
+#include <stdlib.h>
+
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/places.h"
 
+/* Mark a value's memory as the stage's own. */
+static void note(gp_shaper *s, gp_ref value) {
+  gp_ref base = gp_graph_base(s->graph, value);
+  if (!s->seen[base]) s->own[s->own_count++] = base;
+  s->seen[base] = true;
+}
+
+static void note_node(gp_shaper *s, const gp_node *node) {
+  for (int i = 0; i < node->n_in; i++) note(s, node->in[i]);
+  for (int k = 0; k < node->n_out; k++) note(s, node->out + k);
+}
+
+static void note_nodes(gp_shaper *s, const gp_node_list *list) {
+  for (int32_t i = 0; i < list->count; i++) note_node(s, &s->graph->nodes[list->nodes[i]]);
+}
+
 /* What the loss is divided by is a program of the last stage. */
-static gp_status mark_count(const gp_shaper *s, bool *read) {
+static gp_status note_count(gp_shaper *s) {
   bool *needed;
   if (s->shape->count == GP_NONE) return GP_OK;
   GP_TRY(gp_alloc_array((size_t)s->graph->node_count + 1, sizeof *needed, (void **)&needed));
   gp_status status = gp_graph_reach(s->graph, &s->shape->count, 1, needed);
   for (int32_t n = 0; !status && n < s->graph->node_count; n++)
-    for (int i = 0; needed[n] && i < s->graph->nodes[n].n_in; i++)
-      read[gp_graph_base(s->graph, s->graph->nodes[n].in[i])] = true;
+    if (needed[n]) note_node(s, &s->graph->nodes[n]);
   gp_free(needed);
   return status;
 }
 
-static gp_status mark_reads(const gp_shaper *s, int32_t stage, bool *read) {
+static int ascending(const void *a, const void *b) {
+  gp_ref x = *(const gp_ref *)a, y = *(const gp_ref *)b;
+  return x < y ? -1 : x > y;
+}
+
+gp_status gp_shaper_enter(gp_shaper *s, int32_t stage) {
   const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
-  gp_mark_reads(s->graph, &nodes->forward, read);
-  gp_mark_reads(s->graph, &nodes->recompute, read);
-  gp_mark_reads(s->graph, &nodes->input, read);
-  gp_mark_reads(s->graph, &nodes->weight, read);
-  gp_mark_reads(s->graph, &nodes->prepare, read);
-  return stage == s->env->stage_count - 1 ? mark_count(s, read) : GP_OK;
+  s->own_count = 0;
+  note_nodes(s, &nodes->prepare);
+  note_nodes(s, &nodes->forward);
+  note_nodes(s, &nodes->recompute);
+  note_nodes(s, &nodes->input);
+  note_nodes(s, &nodes->weight);
+  gp_status status = stage == s->env->stage_count - 1 ? note_count(s) : GP_OK;
+  qsort(s->own, (size_t)s->own_count, sizeof *s->own, ascending);
+  for (int32_t i = 0; i < s->own_count; i++) s->seen[s->own[i]] = false;
+  return status;
 }
 
 /* Does any device of the stage work in memory of its own? Both run the same programs. */
@@ -61,22 +87,18 @@ static gp_status add(gp_shaper *s, gp_stage_programs *out, gp_ref value) {
 }
 
 gp_status gp_find_guests(gp_shaper *s, int32_t stage) {
-  bool *read;
-  GP_TRY(gp_alloc_array((size_t)s->graph->value_count + 1, sizeof *read, (void **)&read));
-  gp_status status = mark_reads(s, stage, read);
-  for (gp_ref r = 0; !status && r < s->graph->value_count; r++)
-    if (read[r] && is_guest(s, stage, r)) status = add(s, &s->shape->programs[stage], r);
-  gp_free(read);
-  return status;
+  for (int32_t i = 0; i < s->own_count; i++)
+    if (is_guest(s, stage, s->own[i])) GP_TRY(add(s, &s->shape->programs[stage], s->own[i]));
+  return GP_OK;
 }
 
 /* Parameters and buffers as the stage sees them, then its guests. */
 void gp_place_guests(gp_shaper *s, int32_t stage) {
   const gp_stage_programs *own = &s->shape->programs[stage];
-  for (gp_ref r = 0; r < s->graph->value_count; r++) {
-    const gp_value *value = &s->graph->values[r];
-    if (value->kind == GP_VALUE_PARAM && value->base == r)
-      s->places[r] = s->env->value(s->env->context, s->graph->params[value->index], stage);
+  for (int32_t i = 0; i < s->own_count; i++) {
+    const gp_value *value = &s->graph->values[s->own[i]];
+    if (value->kind == GP_VALUE_PARAM)
+      s->places[s->own[i]] = s->env->value(s->env->context, s->graph->params[value->index], stage);
   }
   for (int32_t i = 0; i < own->guest_count; i++)
     s->places[own->guests[i].value] = (gp_place){GP_BASE_GUEST, own->guests[i].offset};

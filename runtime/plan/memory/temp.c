@@ -2,15 +2,16 @@
  *
  * Lifetimes are counted in groups, because a group's instructions run interleaved, block by block. An
  * elementwise result takes over the memory of an input that dies with it; the rest is placed largest
- * first at the lowest offset that is free over its lifetime.
+ * first at the lowest offset that is free over its lifetime, or, where that would take long, in order of time.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "plan/program.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, LOOKS = 1 << 25 }; /* looks: some hundredths of a second */
 
 /* One piece of memory: a value and those that took it over. */
 typedef struct span {
@@ -30,15 +31,6 @@ typedef struct layout {
 } layout;
 
 static bool is_temp(const layout *l, gp_ref base) { return l->places[base].base < 0; }
-
-/* Reads left decide who is the last reader. */
-static void count_reads(layout *l) {
-  const gp_program *p = l->program;
-  for (int32_t n = 0; n < p->instr_count; n++) {
-    const gp_node *node = &p->graph->nodes[p->instrs[n].node];
-    for (int i = 0; i < node->n_in; i++) l->readers[gp_graph_base(p->graph, node->in[i])]++;
-  }
-}
 
 /* Nobody else of this group may still read the span otherwise than row by row. */
 static bool free_in_group(const layout *l, const span *s, int32_t group) {
@@ -118,55 +110,143 @@ static bool alive_together(const span *a, const span *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset at which s overlaps nothing placed before it (order[0 .. placed - 1]). */
-static size_t lowest_free(span *const *order, int32_t placed, const span *s) {
+/* Lowest offset at which s overlaps nothing placed before it: by_offset[0 .. placed - 1], ascending. */
+static size_t lowest_free(span *const *by_offset, int32_t placed, const span *s) {
   size_t offset = 0;
   for (int32_t i = 0; i < placed; i++) {
-    const span *other = order[i];
-    if (!alive_together(s, other) || offset + s->bytes <= other->offset ||
-        other->offset + other->bytes <= offset)
-      continue;
-    offset = other->offset + other->bytes;
-    i = -1; /* look at all of them again from here */
+    const span *other = by_offset[i];
+    if (!alive_together(s, other)) continue;
+    if (other->offset >= offset + s->bytes) break;
+    if (other->offset + other->bytes > offset) offset = other->offset + other->bytes;
   }
   return offset;
 }
 
-/* Greedy by size: not optimal, close to it on chains, and quick. */
-static gp_status place_spans(layout *l) {
-  span **order;
-  GP_TRY(gp_alloc_array((size_t)l->count + 1, sizeof *order, (void **)&order));
+/* Keeps the list ascending. */
+static void insert(span **by_offset, int32_t placed, span *s) {
+  int32_t low = 0, high = placed;
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2;
+    if (by_offset[middle]->offset <= s->offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  memmove(&by_offset[low + 1], &by_offset[low], (size_t)(placed - low) * sizeof *by_offset);
+  by_offset[low] = s;
+}
+
+/* Greedy by size: not optimal, close to it on chains. Of so many looks at placed spans it makes no more. */
+static bool place_by_size(const layout *l, span **order, span **by_offset) {
+  int64_t looks = 0;
   for (int32_t i = 0; i < l->count; i++) order[i] = &l->spans[i];
   qsort(order, (size_t)l->count, sizeof *order, larger_first);
+  for (int32_t i = 0; i < l->count && looks < LOOKS; i++, looks += i) {
+    order[i]->offset = lowest_free(by_offset, i, order[i]);
+    insert(by_offset, i, order[i]);
+  }
+  return looks < LOOKS;
+}
+
+/* ---- many values --------------------------------------------------------------------------- */
+
+/* Memory that was given back, by bytes: pieces of one size are used again by values of that size. */
+typedef struct shelf {
+  size_t bytes;
+  int32_t free; /* span whose place is free next; -1: none */
+} shelf;
+
+static int by_bytes(const void *a, const void *b) {
+  const shelf *x = a, *y = b;
+  return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/* The sizes that there are, ascending. */
+static int32_t find_sizes(const layout *l, shelf *shelves) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < l->count; i++)
+    shelves[i] = (shelf){.bytes = l->spans[i].bytes, .free = -1};
+  qsort(shelves, (size_t)l->count, sizeof *shelves, by_bytes);
+  for (int32_t i = 0; i < l->count; i++)
+    if (!count || shelves[count - 1].bytes != shelves[i].bytes) shelves[count++] = shelves[i];
+  return count;
+}
+
+static shelf *shelf_of(shelf *shelves, int32_t count, size_t bytes) {
+  shelf key = {.bytes = bytes};
+  return bsearch(&key, shelves, (size_t)count, sizeof *shelves, by_bytes);
+}
+
+/* In the order of time, a value takes the place of one of its size that is over, or a new one at the end:
+ * as good where sizes are few, as they are in long chains of one shape, and quick where values are many.
+ * ends: per group, the first span whose last group it is; next: of the same list, or of the same shelf. */
+static void place_in_order(const layout *l, shelf *shelves, int32_t *ends, int32_t *next) {
+  int32_t sizes = find_sizes(l, shelves), over = 0;
+  size_t end = 0;
+  for (int32_t g = 0; g < l->program->group_count; g++) ends[g] = -1;
+  for (int32_t i = 0; i < l->count; i++)
+    next[i] = ends[l->spans[i].last], ends[l->spans[i].last] = i;
   for (int32_t i = 0; i < l->count; i++) {
-    order[i]->offset = lowest_free(order, i, order[i]);
-    size_t end = order[i]->offset + order[i]->bytes;
+    span *s = &l->spans[i];
+    for (; over < s->first; over++)
+      for (int32_t k = ends[over], after; k >= 0; k = after) {
+        shelf *own = shelf_of(shelves, sizes, l->spans[k].bytes);
+        after = next[k];
+        next[k] = own->free;
+        own->free = k;
+      }
+    shelf *own = shelf_of(shelves, sizes, s->bytes);
+    int32_t free = own->free;
+    s->offset = free < 0 ? end : l->spans[free].offset;
+    if (free < 0) end += s->bytes;
+    if (free >= 0) own->free = next[free];
+  }
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static gp_status place_many(const layout *l) {
+  shelf *shelves;
+  int32_t *lists;
+  size_t count = (size_t)l->count;
+  GP_TRY(gp_alloc_array(count, sizeof *shelves, (void **)&shelves));
+  gp_status status =
+      gp_alloc_array(count + (size_t)l->program->group_count, sizeof *lists, (void **)&lists);
+  if (!status) place_in_order(l, shelves, lists + count, lists);
+  gp_free(shelves);
+  gp_free(lists);
+  return status;
+}
+
+static gp_status place_spans(const layout *l) {
+  span **order;
+  size_t count = (size_t)l->count;
+  GP_TRY(gp_alloc_array(2 * count + 1, sizeof *order, (void **)&order));
+  bool placed = place_by_size(l, order, order + count);
+  gp_free(order);
+  if (!placed) GP_TRY(place_many(l));
+  for (int32_t i = 0; i < l->count; i++) {
+    size_t end = l->spans[i].offset + l->spans[i].bytes;
     if (end > l->program->temp_bytes) l->program->temp_bytes = end;
   }
-  gp_free(order);
   return GP_OK;
 }
 
-static gp_status lay_out(layout *l) {
-  count_reads(l);
-  GP_TRY(find_spans(l));
-  GP_TRY(place_spans(l));
-  for (gp_ref r = 0; r < l->program->graph->value_count; r++)
-    if (l->span_of[r])
-      l->places[r] = (gp_place){.base = GP_BASE_TEMP, .offset = l->spans[l->span_of[r] - 1].offset};
-  return GP_OK;
-}
-
-gp_status gp_program_place_temps(gp_program *program, gp_place *places) {
-  layout l = {.program = program, .places = places};
-  size_t values = (size_t)program->graph->value_count + 1;
-  gp_status status = gp_alloc_array((size_t)program->instr_count * GP_MAX_OUTPUTS + 1, sizeof(span),
-                                    (void **)&l.spans);
-  if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&l.span_of);
-  if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&l.readers);
-  if (!status) status = lay_out(&l);
+gp_status gp_program_place_temps(gp_program *program, gp_place *places, gp_program_notes *notes) {
+  const gp_graph *graph = program->graph;
+  layout l = {
+      .program = program, .places = places, .span_of = notes->span, .readers = notes->readers};
+  GP_TRY(gp_alloc_array((size_t)program->instr_count * GP_MAX_OUTPUTS + 1, sizeof(span),
+                        (void **)&l.spans));
+  gp_status status = find_spans(&l);
+  if (!status) status = place_spans(&l);
+  for (int32_t n = 0; !status && n < program->instr_count; n++) {
+    const gp_instr *instr = &program->instrs[n];
+    gp_ref out = graph->nodes[instr->node].out;
+    for (gp_ref r = out; r < out + instr->call.n_out; r++)
+      if (l.span_of[r])
+        places[r] = (gp_place){.base = GP_BASE_TEMP, .offset = l.spans[l.span_of[r] - 1].offset};
+  }
   gp_free(l.spans);
-  gp_free(l.span_of);
-  gp_free(l.readers);
   return status;
 }

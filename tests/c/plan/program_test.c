@@ -7,7 +7,7 @@
 
 #include "toy.h"
 
-enum { VALUES = 8192, MAX_POOL = 64 };
+enum { VALUES = 24576, MAX_POOL = 64 };
 
 static uint32_t state = 1;
 
@@ -64,6 +64,7 @@ static void run_program(gp_program *p) {
 /* ---- memory of values ---------------------------------------------------------------------- */
 
 typedef struct layout {
+  int32_t count; /* of values */
   gp_place places[VALUES];
   void *memory[VALUES]; /* owned; NULL where the program places the value itself */
 } layout;
@@ -93,6 +94,7 @@ static void place_outside(layout *l, const gp_graph *graph, gp_ref r) {
 /* own: every value has memory of its own. Else only what is outside, and the results. */
 static layout *lay_out(const gp_graph *graph, bool own, const gp_ref *results, int count) {
   layout *l = calloc(1, sizeof *l);
+  l->count = graph->value_count;
   for (gp_ref r = 0; r < graph->value_count; r++) {
     l->places[r].base = -1;
     if (graph->values[r].base != r) continue;
@@ -107,7 +109,7 @@ static layout *lay_out(const gp_graph *graph, bool own, const gp_ref *results, i
 }
 
 static void lay_off(layout *l) {
-  for (int r = 0; r < VALUES; r++) gp_free(l->memory[r]);
+  for (int32_t r = 0; r < l->count; r++) gp_free(l->memory[r]);
   free(l);
 }
 
@@ -221,8 +223,11 @@ static gp_node_list node_list(const gp_graph *graph, bool ordered) {
 static void run_graph(const gp_graph *graph, layout *l, bool own) {
   gp_node_list list = node_list(graph, !own);
   gp_program *program = NULL;
-  gp_program_spec spec = {graph, list.nodes, list.count, l->places, own};
+  gp_program_notes notes;
+  CHECK_STATUS(gp_program_notes_new(graph, &notes), GP_OK);
+  gp_program_spec spec = {graph, list.nodes, list.count, l->places, &notes, own};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
+  gp_program_notes_free(&notes);
   if (program) run_program(program);
   gp_program_free(program);
   free(list.nodes);
@@ -297,8 +302,11 @@ static gp_program *program_of(const toy *t, bool separate, layout **l) {
   gp_node_list list = node_list(toy_graph(t), false);
   gp_program *program = NULL;
   *l = lay_out(toy_graph(t), false, NULL, 0);
-  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places, separate};
+  gp_program_notes notes;
+  CHECK_STATUS(gp_program_notes_new(toy_graph(t), &notes), GP_OK);
+  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places, &notes, separate};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
+  gp_program_notes_free(&notes);
   free(list.nodes);
   return program;
 }
@@ -376,8 +384,33 @@ TEST(values_of_no_elements_have_places) {
   toy_free(&t);
 }
 
+/* So many that looking for the best place of each would take long: none of them meet, and there is no more
+ * memory than all of them need at once. */
+TEST(thousands_of_values_find_their_places) {
+  enum { MANY = 9000 };
+  toy t = toy_new(2);
+  gp_ref *made = calloc(MANY, sizeof *made);
+  for (int i = 0; i < MANY; i++) made[i] = toy_op1(&t, i % 2 ? GP_OP_tanh : GP_OP_exp, t.x);
+  t.value = made[0];
+  for (int i = 1; i < MANY; i++) t.value = toy_op2(&t, GP_OP_add, t.value, made[i]);
+  const gp_graph *graph = toy_graph(&t);
+  CHECK(graph->value_count < VALUES);
+  layout *apart = lay_out(graph, true, NULL, 0), *packed = lay_out(graph, false, &t.value, 1), *l;
+  run_graph(graph, apart, true);
+  run_graph(graph, packed, false);
+  CHECK(same_results(graph, apart, packed));
+  gp_program *p = program_of(&t, true, &l);
+  CHECK(p->temp_bytes <= (MANY + 1) * 64);
+  gp_program_free(p);
+  lay_off(l);
+  lay_off(apart);
+  lay_off(packed);
+  free(made);
+  toy_free(&t);
+}
+
 TEST_MAIN(programs_give_the_bits_of_their_ops, fused_graphs_give_the_bits_of_their_ops,
           spare_outputs_that_nobody_reads_are_not_made,
           row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory,
           what_reads_other_rows_ends_a_chain, a_value_that_is_still_read_is_not_taken_over,
-          values_of_no_elements_have_places)
+          values_of_no_elements_have_places, thousands_of_values_find_their_places)
