@@ -1,196 +1,280 @@
 /* plan/capacity.c - how many slots an edge needs so that its maker never waits for one.
  *
- * A slot may be reused by micro-batch i when everybody's last use of it for micro-batch i - K is known
- * to be over before i's maker starts: known from the order of each device and from the messages between
- * them, which vector clocks capture exactly. Where only forward runs nothing ever flows back, so a small
- * fixed number of slots is taken and the maker waits for a free one.
+ * Slot i mod K may be used again for the i-th value when everybody's last use of the (i - K)-th is known to
+ * be over before the maker starts: known from the order of each device and from the messages between them.
+ * How much of a device's list is over is bounded from below by what its own messages to the maker say, and
+ * from above by runs in which the maker goes ahead as far as it can; where the two differ, a run in which
+ * that device comes last tells exactly. So most edges cost what they carry.
+ * Where only forward runs nothing ever flows back, so a small fixed number of slots is taken and the maker
+ * waits for a free one.
  */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/flow.h"
 
-enum { FORWARD_ONLY_SLOTS = 3 };
+enum { FORWARD_ONLY_SLOTS = 3, UNKNOWN = -1 };
 
-typedef struct clocks {
+/* Where a stage (one of its copies) is when a value of an edge is made, and when it is through with it: per
+ * micro-batch, in actions of its device. */
+typedef struct party {
+  int32_t stage, device;
+  int32_t *low, *high; /* so many are over for certain, or at most, when the value is made */
+  int32_t *through;    /* so many are over when its last use is; 0: it does not use it */
+} party;
+
+/* An edge whose slots are counted: its maker first. */
+typedef struct parties {
+  party *list; /* NULL: nobody asks for the edge */
+  int32_t count;
+} parties;
+
+typedef struct sizer {
   gp_plan *plan;
-  int32_t task_count, devices, micros;
-  int32_t *clock;  /* per task and device: tasks of that device that are over before it starts */
-  int32_t *device; /* per task */
-  int32_t *sorted; /* tasks in topological order */
-  int32_t *maker;  /* per (edge, micro-batch): publishing task */
-  int32_t *last;   /* per (edge, micro-batch, stage): releasing task, or -1 */
-} clocks;
+  gp_flow flow;
+  parties *edges;
+  int32_t *memory; /* of all parties */
+  int32_t last;    /* device that came last in an exact run; -1: another order */
+  int32_t *order, *told;
+} sizer;
 
-static int32_t *clock_of(const clocks *c, int32_t task) {
-  return &c->clock[(size_t)task * (size_t)c->devices];
+/* ---- parties ------------------------------------------------------------------------------- */
+
+static int32_t party_count(const gp_plan *plan, int32_t edge) {
+  return (1 + gp_plan_edge(plan, edge)->to_count) * plan->copy_count;
 }
 
-/* Task p and all that it knew are over before t starts. */
-static void after(clocks *c, int32_t t, int32_t p) {
-  int32_t *mine = clock_of(c, t), *other = clock_of(c, p),
-          over = p - c->plan->first[c->device[p]] + 1;
-  for (int32_t d = 0; d < c->devices; d++)
-    if (other[d] > mine[d]) mine[d] = other[d];
-  if (over > mine[c->device[p]]) mine[c->device[p]] = over;
-}
-
-/* Does t know, before it starts, that p is over? */
-static bool known_over(const clocks *c, int32_t p, int32_t t) {
-  return clock_of(c, t)[c->device[p]] > p - c->plan->first[c->device[p]];
-}
-
-/* Tasks ordered by their place in the schedule's topological order (unique and dense enough). */
-static gp_status sort_tasks(clocks *c) {
-  int32_t *at, room = 0, n = 0;
-  for (int32_t t = 0; t < c->task_count; t++)
-    if (c->plan->tasks[t].order >= room) room = c->plan->tasks[t].order + 1;
-  GP_TRY(gp_alloc_array((size_t)room + 1, sizeof *at, (void **)&at));
-  for (int32_t t = 0; t < c->task_count; t++) at[c->plan->tasks[t].order] = t + 1;
-  for (int32_t i = 0; i < room; i++)
-    if (at[i]) c->sorted[n++] = at[i] - 1;
-  gp_free(at);
+static gp_status add_parties(sizer *s, int32_t edge, int32_t **memory) {
+  const gp_plan *plan = s->plan;
+  const gp_edge *e = gp_plan_edge(plan, edge);
+  parties *own = &s->edges[edge];
+  int32_t micros = plan->micro_count;
+  GP_TRY(gp_alloc_array((size_t)party_count(plan, edge), sizeof(party), (void **)&own->list));
+  for (int32_t k = 0; k <= e->to_count; k++)
+    for (int32_t copy = 0; copy < plan->copy_count; copy++, *memory += 3 * (size_t)micros) {
+      party *p = &own->list[own->count++];
+      p->stage = k ? e->to[k - 1] : e->from;
+      p->device = plan->placement[gp_plan_holder(plan, p->stage, copy)];
+      p->low = *memory;
+      p->high = p->low + micros;
+      p->through = p->high + micros;
+      for (int32_t i = 0; i < micros; i++) p->high[i] = INT32_MAX;
+    }
   return GP_OK;
 }
 
-/* Who publishes and who releases each message. */
-static void index_uses(clocks *c) {
-  int32_t stages = c->plan->stage_count;
-  for (int32_t i = 0; i < c->plan->edge_count * c->micros; i++) c->maker[i] = -1;
-  for (int32_t i = 0; i < c->plan->edge_count * c->micros * stages; i++) c->last[i] = -1;
-  for (int32_t d = 0; d < c->devices; d++)
-    for (int32_t t = c->plan->first[d]; t < c->plan->first[d + 1]; t++) {
-      const gp_task *task = &c->plan->tasks[t];
-      c->device[t] = d;
-      for (int32_t u = 0; u < task->use_count; u++) {
-        int32_t cell = task->uses[u].edge * c->micros + task->micro;
-        if (task->uses[u].publish) c->maker[cell] = t;
-        if (task->uses[u].release) c->last[cell * stages + task->stage] = t;
-      }
-    }
+static gp_status make_room(sizer *s) {
+  gp_plan *plan = s->plan;
+  size_t cells = 0, devices = (size_t)plan->device_count;
+  int32_t *memory;
+  for (int32_t e = 0; e < plan->edge_count; e++) cells += (size_t)party_count(plan, e);
+  GP_TRY(gp_size_mul(cells, 3 * (size_t)plan->micro_count, &cells));
+  GP_TRY(gp_alloc_array((size_t)plan->edge_count + 1, sizeof(parties), (void **)&s->edges));
+  GP_TRY(gp_alloc_array(cells + 1, sizeof(int32_t), (void **)&s->memory));
+  GP_TRY(gp_alloc_array(2 * devices, sizeof(int32_t), (void **)&s->order));
+  s->told = s->order + devices;
+  memory = s->memory;
+  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(add_parties(s, e, &memory));
+  return GP_OK;
 }
 
-/* A task knows what its predecessor on the device knew, and what came with its messages. */
-static void run_clocks(clocks *c) {
-  for (int32_t i = 0; i < c->task_count; i++) {
-    int32_t t = c->sorted[i];
-    const gp_task *task = &c->plan->tasks[t];
-    if (t > c->plan->first[c->device[t]]) after(c, t, t - 1);
-    for (int32_t u = 0; u < task->use_count; u++)
-      if (task->uses[u].wait) after(c, t, c->maker[task->uses[u].edge * c->micros + task->micro]);
+static void free_room(sizer *s) {
+  for (int32_t e = 0; s->edges && e < s->plan->edge_count; e++) gp_free(s->edges[e].list);
+  gp_free(s->edges);
+  gp_free(s->memory);
+  gp_free(s->order);
+  gp_flow_free(&s->flow);
+}
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+/* In any run no more is over for certain than has run; with a device last, no more of it has run than must. */
+static void note_made(void *context, const gp_flow_use *use) {
+  sizer *s = context;
+  const parties *own = &s->edges[use->edge];
+  for (int32_t k = 0; k < own->count; k++) {
+    party *p = &own->list[k];
+    int32_t ran = s->flow.next[p->device];
+    if (ran < p->high[use->micro]) p->high[use->micro] = ran;
+    if (p->device == s->last) p->low[use->micro] = p->high[use->micro] = ran;
   }
 }
 
-/* With this many slots, is the earlier user of each slot known to be done with it? The i-th micro-batch
- * of an edge takes slot i mod K, the (i div K)-th time. */
-static bool enough(const clocks *c, int32_t edge, int32_t slots) {
-  int32_t stages = c->plan->stage_count;
+static void note_use(void *context, const gp_flow_use *use) {
+  sizer *s = context;
+  const parties *own = &s->edges[use->edge];
+  for (int32_t k = 0; k < own->count; k++)
+    if (own->list[k].stage == use->stage && own->list[k].device == use->device)
+      own->list[k].through[use->micro] = use->position + 1;
+}
+
+static bool run(sizer *s, int32_t last) {
+  gp_flow_watch watch = {.context = s, .makes = note_made, .uses = note_use};
+  s->last = last;
+  return gp_flow_run(&s->flow, &watch, s->order);
+}
+
+/* Stages early in the model run ahead as far as they can, then late ones: each as far before its readers,
+ * of values and of gradients, as can be. */
+static void run_ahead(sizer *s) {
+  int32_t devices = s->plan->device_count;
+  for (int32_t d = 0; d < devices; d++) s->order[d] = d;
+  run(s, -1);
+  for (int32_t d = 0; d < devices; d++) s->order[d] = devices - 1 - d;
+  run(s, -1);
+}
+
+static void run_last(sizer *s, int32_t device) {
+  int32_t n = 0;
+  for (int32_t d = 0; d < s->plan->device_count; d++)
+    if (d != device) s->order[n++] = d;
+  s->order[n] = device;
+  run(s, device);
+}
+
+/* ---- what messages say --------------------------------------------------------------------- */
+
+/* Before the action runs, the makers of what it reads are over. */
+static void hear(sizer *s, const gp_action *a) {
+  const gp_edge_list *touched = gp_flow_touched(s->plan, a);
+  for (int32_t i = 0; i < touched->count; i++) {
+    int32_t from, edge = touched->edges[i];
+    if (gp_plan_edge(s->plan, edge)->from == a->stage) continue;
+    int32_t over = gp_flow_maker(&s->flow, edge, a->micro, &from) + 1;
+    if (over > s->told[from]) s->told[from] = over;
+  }
+}
+
+static void tell(sizer *s, const gp_action *a, int32_t device, int32_t position) {
+  const gp_edge_list *touched = gp_flow_touched(s->plan, a);
+  for (int32_t i = 0; i < touched->count; i++) {
+    int32_t maker, edge = touched->edges[i];
+    const parties *own = &s->edges[edge];
+    if (gp_plan_edge(s->plan, edge)->from != a->stage ||
+        gp_flow_maker(&s->flow, edge, a->micro, &maker) != position || maker != device)
+      continue;
+    for (int32_t k = 0; k < own->count; k++)
+      own->list[k].low[a->micro] = s->told[own->list[k].device];
+  }
+}
+
+static void hear_all(sizer *s) {
+  const gp_lowered *l = s->flow.lowered;
+  for (int32_t d = 0; d < s->plan->device_count; d++) {
+    for (int32_t k = 0; k < s->plan->device_count; k++) s->told[k] = 0;
+    for (int32_t a = l->first[d]; a < l->first[d + 1]; a++) {
+      s->told[d] = a - l->first[d]; /* its own list up to here */
+      hear(s, &l->actions[a]);
+      tell(s, &l->actions[a], d, a - l->first[d]);
+    }
+  }
+}
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+static int64_t micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
+  return plan->shapes[1].own_edges ? gp_plan_micro_at(plan, edge, turn) : turn;
+}
+
+/* With this many slots, is the earlier user of each slot known to be through with it? 0 or 1, or UNKNOWN and
+ * the device that it depends on. The i-th micro-batch of an edge takes slot i mod K, the (i div K)-th time. */
+static int enough(const sizer *s, int32_t edge, int32_t slots, int32_t *device) {
+  const parties *own = &s->edges[edge];
+  int known = 1;
   for (int64_t turn = slots;; turn++) {
-    int64_t micro = gp_plan_micro_at(c->plan, edge, turn);
-    int64_t before = gp_plan_micro_at(c->plan, edge, turn - slots);
-    if (micro >= c->micros) return true;
-    for (int32_t s = 0; s < stages; s++) {
-      int32_t last = c->last[(edge * c->micros + before) * stages + s];
-      int32_t maker = c->maker[edge * c->micros + micro];
-      if (last >= 0 && maker >= 0 && !known_over(c, last, maker)) return false;
+    int64_t micro = micro_at(s->plan, edge, turn);
+    if (micro >= s->plan->micro_count) return known;
+    int64_t before = micro_at(s->plan, edge, turn - slots);
+    if (!s->flow.made[gp_flow_cell(&s->flow, edge, (int32_t)micro)]) continue;
+    for (int32_t k = 0; k < own->count; k++) {
+      const party *p = &own->list[k];
+      if (p->through[before] <= p->low[micro]) continue;
+      if (p->through[before] > p->high[micro]) return 0;
+      known = UNKNOWN;
+      *device = p->device;
     }
   }
+}
+
+/* The smallest number that is enough: memory of an edge is slots times bytes. */
+static int32_t slots_of(sizer *s, int32_t edge) {
+  int32_t slots = 1, device = -1;
+  while (slots < s->plan->micro_count) {
+    int known = enough(s, edge, slots, &device);
+    if (known == UNKNOWN)
+      run_last(s, device);
+    else if (known)
+      break;
+    else
+      slots++;
+  }
+  return slots;
+}
+
+static gp_status size_all(sizer *s) {
+  gp_plan *plan = s->plan;
+  GP_TRY(make_room(s));
+  run_ahead(s);
+  hear_all(s);
+  for (int32_t e = 0; e < plan->edge_count; e++) plan->channels[e].slots = slots_of(s, e);
+  return GP_OK;
 }
 
 /* ---- forward only -------------------------------------------------------------------------- */
 
-/* Slots as the engine sees them: rounds published and last uses, per edge and slot. */
+/* So many slots for each edge, and last uses so far. */
 typedef struct trial {
-  int32_t slots, *next, *published, *released;
+  const gp_plan *plan;
+  int32_t slots;
+  int32_t *used; /* per edge and slot */
 } trial;
 
-/* Where a task's use of an edge is, and its round there. */
-static int32_t slot_at(const clocks *c, const trial *t, const gp_task *task, int32_t edge,
-                       int32_t *round) {
-  int64_t turn = gp_plan_turn(c->plan, edge, task->micro);
-  *round = (int32_t)(turn / t->slots);
-  return edge * t->slots + (int32_t)(turn % t->slots);
+static int32_t *slot_at(const trial *t, const gp_flow_use *use, int64_t *round) {
+  int64_t turn = gp_plan_turn(t->plan, use->edge, use->micro);
+  *round = turn / t->slots;
+  return &t->used[(size_t)use->edge * (size_t)t->slots + (size_t)(turn % t->slots)];
 }
 
-static bool can_run(const clocks *c, const trial *t, const gp_task *task) {
-  for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_edge_use *use = &task->uses[u];
-    int32_t round, at = slot_at(c, t, task, use->edge, &round);
-    int32_t parties = 1 + gp_plan_edge(c->plan, use->edge)->to_count;
-    if (use->wait && t->published[at] <= round) return false;
-    if (use->acquire && t->released[at] < round * parties) return false;
-  }
-  return true;
+/* A pass forward touches each value once per stage, so every use is a last one. */
+static bool is_free(void *context, const gp_flow_use *use) {
+  const trial *t = context;
+  int64_t round, uses = 1 + gp_plan_edge(t->plan, use->edge)->to_count;
+  const int32_t *used = slot_at(t, use, &round);
+  return *used >= round * uses;
 }
 
-static void note_run(const clocks *c, const trial *t, const gp_task *task) {
-  for (int32_t u = 0; u < task->use_count; u++) {
-    int32_t round, at = slot_at(c, t, task, task->uses[u].edge, &round);
-    if (task->uses[u].publish) t->published[at] = round + 1;
-    t->released[at] += task->uses[u].release;
-  }
+static void count_use(void *context, const gp_flow_use *use) {
+  int64_t round;
+  ++*slot_at(context, use, &round);
 }
 
 /* Makers wait for free slots here: does everything still run to its end? */
-static bool flows(const clocks *c, const trial *t) {
-  const gp_plan *plan = c->plan;
-  int32_t done = 0, states = plan->edge_count * t->slots;
-  for (int32_t i = 0; i < states; i++) t->published[i] = t->released[i] = 0;
-  for (int32_t d = 0; d < c->devices; d++) t->next[d] = plan->first[d];
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int32_t d = 0; d < c->devices; d++)
-      while (t->next[d] < plan->first[d + 1] && can_run(c, t, &plan->tasks[t->next[d]])) {
-        note_run(c, t, &plan->tasks[t->next[d]++]);
-        moved = true;
-        done++;
-      }
-  }
-  return done == c->task_count;
+static gp_status flows(sizer *s, int32_t slots, bool *flows) {
+  trial t = {.plan = s->plan, .slots = slots};
+  gp_flow_watch watch = {.context = &t, .may_make = is_free, .uses = count_use};
+  size_t states;
+  GP_TRY(gp_size_mul((size_t)s->plan->edge_count, (size_t)slots, &states));
+  GP_TRY(gp_alloc_array(states + 1, sizeof(int32_t), (void **)&t.used));
+  *flows = gp_flow_run(&s->flow, &watch, NULL);
+  gp_free(t.used);
+  return GP_OK;
 }
 
 /* The smallest number, from a few on, that lets everything run; one per micro-batch always does. */
-static gp_status forward_slots(const clocks *c, int32_t *slots) {
-  int32_t *notes, states = c->plan->edge_count * c->micros;
-  GP_TRY(gp_alloc_array((size_t)(c->devices + 2 * states) + 1, sizeof *notes, (void **)&notes));
-  trial t = {FORWARD_ONLY_SLOTS, notes, notes + c->devices, notes + c->devices + states};
-  while (t.slots < c->micros && !flows(c, &t)) t.slots++;
-  *slots = t.slots < c->micros ? t.slots : c->micros;
-  gp_free(notes);
+static gp_status size_forward(sizer *s) {
+  gp_plan *plan = s->plan;
+  int32_t slots = FORWARD_ONLY_SLOTS, most = plan->micro_count;
+  bool enough = false;
+  for (; slots < most && !enough; slots += !enough) GP_TRY(flows(s, slots, &enough));
+  if (slots > most) slots = most;
+  for (int32_t e = 0; e < plan->edge_count; e++) plan->channels[e].slots = slots;
   return GP_OK;
 }
 
-/* The smallest number that is enough: memory of an edge is slots times bytes. */
-static gp_status size_all(clocks *c) {
-  gp_plan *plan = c->plan;
-  bool forward_only = !gp_plan_trains(plan->kind);
-  int32_t forward = 1;
-  GP_TRY(sort_tasks(c));
-  index_uses(c);
-  run_clocks(c);
-  if (forward_only) GP_TRY(forward_slots(c, &forward));
-  for (int32_t e = 0; e < plan->edge_count; e++) {
-    int32_t n = forward;
-    while (!forward_only && n < c->micros && !enough(c, e, n)) n++;
-    plan->channels[e].slots = n;
+gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered) {
+  sizer s = {.plan = plan};
+  GP_TRY(gp_flow_new(plan, lowered, &s.flow));
+  gp_status status = gp_plan_trains(plan->kind) ? size_all(&s) : size_forward(&s);
+  free_room(&s);
+  for (int32_t e = 0; e < plan->edge_count; e++)
     plan->channels[e].parties = 1 + gp_plan_edge(plan, e)->to_count;
-  }
-  return GP_OK;
-}
-
-gp_status gp_plan_size_channels(gp_plan *plan) {
-  clocks c = {.plan = plan,
-              .task_count = plan->first[plan->device_count],
-              .devices = plan->device_count,
-              .micros = plan->micro_count};
-  size_t tasks = (size_t)c.task_count, cells = (size_t)(plan->edge_count * plan->micro_count);
-  size_t ints = tasks * (size_t)c.devices + 2 * tasks + cells * (1 + (size_t)plan->stage_count);
-  int32_t *memory;
-  GP_TRY(gp_alloc_array(ints + 1, sizeof *memory, (void **)&memory));
-  c.clock = memory;
-  c.device = c.clock + tasks * (size_t)c.devices;
-  c.sorted = c.device + tasks;
-  c.maker = c.sorted + tasks;
-  c.last = c.maker + cells;
-  gp_status status = size_all(&c);
-  gp_free(memory);
   return status;
 }

@@ -13,7 +13,8 @@ typedef struct lowerer {
   gp_plan *plan;
   const gp_schedule *schedule;
   const gp_lowered *lowered;
-  int32_t *block; /* per task: the schedule's action that it is numbered with; HEAD or TAIL */
+  int32_t *block;   /* per task: the schedule's action that it is numbered with; HEAD or TAIL */
+  int32_t *forward; /* per (stage, micro-batch): the F whose backward pass is to come + 1 */
   int32_t device, count;
 } lowerer;
 
@@ -79,18 +80,22 @@ static void append_counts(lowerer *l, int32_t step, int32_t block) {
 }
 
 /* Nothing was kept where somebody makes it again; all of a micro-batch reads one version of the weights. */
-static void mark_kept(lowerer *l, int32_t begin) {
+static void mark_kept(const lowerer *l, int32_t begin) {
   gp_plan *plan = l->plan;
-  for (int32_t t = begin; t < l->count; t++) {
-    gp_task *task = &plan->tasks[t];
-    if (task->op != GP_ACT_F || !gp_plan_trains(plan->kind)) continue;
-    task->kept = true;
-    for (int32_t u = t + 1; u < l->count; u++) {
-      gp_task *other = &plan->tasks[u];
-      if (other->stage != task->stage || other->micro != task->micro) continue;
-      if (other->op == GP_ACT_R) task->kept = false;
-      if (other->op < GP_ACT_U) other->kept = task->kept, other->version = task->version;
-      if (other->op == GP_ACT_W || other->op == GP_ACT_B) break;
+  for (int32_t t = begin; gp_plan_trains(plan->kind) && t < l->count; t++) {
+    gp_task *task = &plan->tasks[t], *forward;
+    int32_t *at =
+        &l->forward[(size_t)task->stage * (size_t)plan->micro_count + (size_t)task->micro];
+    if (task->op > GP_ACT_R) continue;
+    if (task->op == GP_ACT_F) {
+      *at = t + 1;
+      task->kept = true;
+    } else if (*at) {
+      forward = &plan->tasks[*at - 1];
+      if (task->op == GP_ACT_R) forward->kept = false;
+      task->kept = forward->kept;
+      task->version = forward->version;
+      if (task->op == GP_ACT_W || task->op == GP_ACT_B) *at = 0;
     }
   }
 }
@@ -174,8 +179,10 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));
   GP_TRY(gp_alloc_array(devices + 1, sizeof(int32_t), (void **)&plan->first));
-  GP_TRY(gp_alloc_array(room + 2 * actions + 2, sizeof(int32_t), (void **)&notes));
+  size_t cells = (size_t)plan->stage_count * (size_t)plan->micro_count;
+  GP_TRY(gp_alloc_array(room + 2 * actions + 2 + cells, sizeof(int32_t), (void **)&notes));
   l.block = notes;
+  l.forward = notes + room + 2 * actions + 2;
   for (; l.device < plan->device_count; l.device++) {
     lower_device(&l);
     plan->first[l.device + 1] = l.count;

@@ -37,6 +37,10 @@ void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
 gp_status gp_find_guests(gp_shaper *s, int32_t stage);
 void gp_place_guests(gp_shaper *s, int32_t stage);
 
+/* Find the edges that the actions of every stage touch (touched.c). */
+gp_status gp_shape_add_touched(gp_shaper *s);
+void gp_shape_free_touched(gp_shape_plan *shape);
+
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);
 
 #endif

@@ -169,22 +169,26 @@ static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec,
   return status ? status : gp_plan_add_tasks(plan, spec->schedule, lowered);
 }
 
-/* The order matters: capacities need uses, uses need programs, memory needs capacities. */
+static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
+  GP_TRY(
+      gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
+  return gp_plan_size_channels(plan, lowered);
+}
+
+/* The order matters: capacities need the edges of stages, memory needs capacities. */
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   gp_lowered lowered;
   GP_TRY(prepare(env, spec, plan));
   gp_lower_options options = {.remat = env->remat, .update = plan->update};
   GP_TRY(gp_schedule_lower(spec->schedule, &options, &lowered));
   gp_status status = make_tasks(env, spec, &lowered, plan);
+  if (!status) status = make_channels(plan, &lowered);
   gp_lowered_free(&lowered);
   GP_TRY(status);
-  GP_TRY(
-      gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
   GP_TRY(gp_plan_add_versions(plan, env));
   GP_TRY(gp_plan_add_ranges(plan));
-  GP_TRY(gp_plan_size_channels(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
     if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->value_bytes[s];
   return gp_plan_add_memory(plan, env);
@@ -209,8 +213,7 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
 /* Frees a plan whose making stopped anywhere, too. */
 void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
-  for (int32_t t = 0; plan->first && t < plan->first[plan->device_count]; t++)
-    gp_free(plan->tasks[t].uses);
+  gp_free(plan->uses);
   for (int32_t e = 0; plan->channels && e < plan->edge_count; e++)
     gp_free(plan->channels[e].fetches);
   for (int k = 0; k < 2; k++) gp_shape_free(&plan->shapes[k]);

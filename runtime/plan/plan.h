@@ -10,7 +10,9 @@
  *   schedule/   schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c     lowered schedule -> tasks with programs
  *   slots.c     where a task keeps values for later ones
- *   uses.c      which edges a task waits for, publishes and releases
+ *   touched.c   which edges the actions of a stage touch
+ *   uses.c      which of them a task waits for, publishes and releases
+ *   flow.c      a lowered schedule run without work: who can go on when
  *   versions.c  which version of the weights a task reads, and what must be stashed
  *   ranges.c    which tasks belong to which mini-batch
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
@@ -56,12 +58,19 @@ typedef struct gp_stage_programs {
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
+/* Edges, ascending. */
+typedef struct gp_edge_list {
+  int32_t *edges;
+  int32_t count;
+} gp_edge_list;
+
 typedef struct gp_shape_plan {
   int64_t rows;
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
   gp_stage_programs *programs; /* per stage; again for their second copies */
+  gp_edge_list *touched;       /* see gp_shape_touched */
   int32_t copy_count;
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   bool own_edges;                     /* not those of the larger micro-batches */
@@ -126,7 +135,7 @@ typedef struct gp_task {
   bool newest;                 /* it reads the version that its device made last */
   int32_t version;             /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
-  gp_edge_use *uses;
+  gp_edge_use *uses;           /* among the plan's */
   int32_t use_count;
 } gp_task;
 
@@ -216,6 +225,7 @@ struct gp_plan {
   int32_t *first;     /* per device, and the total */
   gp_plan_device *devices;
   gp_ranges ranges;
+  gp_edge_use *uses; /* of all tasks */
   gp_channel *channels;
   gp_slots *slots;         /* per stage and copy */
   gp_versions *versions;   /* per stage */
@@ -265,6 +275,8 @@ int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn);
 gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                          gp_shape_plan *shape);
 void gp_shape_free(gp_shape_plan *shape);
+/* The edges that an action (F, B, I, W or R) of a stage touches. */
+const gp_edge_list *gp_shape_touched(const gp_shape_plan *shape, int32_t stage, gp_act act);
 /* Errors: GP_EINVAL where stages would share a buffer that forward writes (plan/buffers.c). */
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages);
@@ -282,7 +294,7 @@ static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t 
   *repeats = (int64_t)step - stored;
   return (int32_t)stored;
 }
-gp_status gp_plan_size_channels(gp_plan *plan);
+gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* Everything that its runs need, as areas of one block a device (memory.c). */
 gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env);
 /* Does the device work in the host's memory, on what the script gives? */

@@ -343,6 +343,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph));
   if (s.env->packed) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
+  GP_TRY(gp_shape_add_touched(&s));
   GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));
   gp_status status = build_programs(&s);
   free_room(&s);
@@ -366,6 +367,7 @@ void gp_shape_free(gp_shape_plan *shape) {
     gp_free(p->guests);
   }
   gp_free(shape->programs);
+  gp_shape_free_touched(shape);
   gp_stages_free(shape->stages);
   gp_trace_free(shape->trace);
 }

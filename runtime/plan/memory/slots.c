@@ -11,6 +11,8 @@
 typedef struct slot_map {
   gp_slots *slots;
   int32_t *taken[GP_SLOT_KINDS]; /* per slot: micro-batch + 1, or 0 */
+  int32_t *own[GP_SLOT_KINDS];   /* per micro-batch: its slot + 1, or 0 */
+  int32_t free[GP_SLOT_KINDS];   /* no slot before this one is free */
 } slot_map;
 
 static bool ends(const gp_task *task) { return task->op == GP_ACT_B || task->op == GP_ACT_W; }
@@ -28,21 +30,27 @@ static bool wants(const gp_task *task, int kind) {
 
 /* The micro-batch's slot of this kind, a free one where it has none. */
 static int32_t take(slot_map *m, int kind, int32_t micro) {
-  int32_t slot = 0, free = -1;
-  for (; slot < m->slots->count[kind]; slot++) {
-    if (m->taken[kind][slot] == micro + 1) return slot;
-    if (!m->taken[kind][slot] && free < 0) free = slot;
-  }
-  if (free < 0) free = m->slots->count[kind]++;
-  m->taken[kind][free] = micro + 1;
-  return free;
+  int32_t slot = m->free[kind], *own = &m->own[kind][micro];
+  if (*own) return *own - 1;
+  while (m->taken[kind][slot]) slot++;
+  if (slot == m->slots->count[kind]) m->slots->count[kind]++;
+  m->taken[kind][slot] = micro + 1;
+  m->free[kind] = slot + 1;
+  *own = slot + 1;
+  return slot;
+}
+
+static void give(slot_map *m, int kind, int32_t micro) {
+  int32_t slot = m->own[kind][micro] - 1;
+  m->taken[kind][slot] = m->own[kind][micro] = 0;
+  if (slot < m->free[kind]) m->free[kind] = slot;
 }
 
 static void visit(slot_map *m, gp_task *task) {
   for (int kind = 0; kind < GP_SLOT_KINDS; kind++) {
     if (!wants(task, kind)) continue;
     task->slot[kind] = take(m, kind, task->micro);
-    if (ends(task)) m->taken[kind][task->slot[kind]] = 0;
+    if (ends(task)) give(m, kind, task->micro);
   }
 }
 
@@ -83,8 +91,11 @@ static gp_status assign(gp_plan *plan, int32_t stage, int32_t copy) {
   int32_t holder = gp_plan_holder(plan, stage, copy), device = plan->placement[holder];
   slot_map m = {.slots = &plan->slots[holder]};
   int32_t room = plan->micro_count + 1, *all;
-  GP_TRY(gp_alloc_array(GP_SLOT_KINDS * (size_t)room, sizeof *all, (void **)&all));
-  for (int k = 0; k < GP_SLOT_KINDS; k++) m.taken[k] = all + k * room;
+  GP_TRY(gp_alloc_array(2 * GP_SLOT_KINDS * (size_t)room, sizeof *all, (void **)&all));
+  for (int k = 0; k < GP_SLOT_KINDS; k++) {
+    m.taken[k] = all + 2 * k * room;
+    m.own[k] = m.taken[k] + room;
+  }
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
     if (is_mine(&plan->tasks[t], stage)) visit(&m, &plan->tasks[t]);
   if (plan->batch) share_in_turn(plan, device, stage, &m);
