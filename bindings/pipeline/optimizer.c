@@ -64,10 +64,10 @@ static int optimizer_steps(lua_State *L) {
   return 1;
 }
 
-/* o:set_steps(n) */
+/* o:set_steps(n); half of what an int64 holds leaves room for the steps to come */
 static int optimizer_set_steps(lua_State *L) {
   gp_optimizer *optimizer = gp_lua_check_optimizer(L, 1);
-  gp_optimizer_set_steps(optimizer, gp_lua_check_int(L, 2, "set_steps", 0, INT64_MAX));
+  gp_optimizer_set_steps(optimizer, gp_lua_check_int(L, 2, "set_steps", 0, INT64_MAX / 2));
   return 0;
 }
 

@@ -35,8 +35,12 @@ function state.get(optimizer)
   return copies
 end
 
-local function is_negative(step)
-  return getmetatable(step) == "gpipe.Tensor" and step:numel() == 1 and step:item() < 0
+-- Beyond 2^53 a step more is none for the powers of Adam's betas; at last the counter overflows.
+local MOST_STEPS = 1 << 53
+
+local function is_outside(step)
+  return getmetatable(step) == "gpipe.Tensor" and step:numel() == 1
+    and (step:item() < 0 or step:item() > MOST_STEPS)
 end
 
 ---@param optimizer table
@@ -44,8 +48,8 @@ end
 function state.set(optimizer, given)
   local entries, step = entries_of(optimizer), step_tensor(0)
   entries[#entries + 1] = { name = "step", value = step }
-  if type(given) == "table" and is_negative(given.step) then
-    errors.raise("load_state_dict: step is %d, expected at least 0", given.step:item())
+  if type(given) == "table" and is_outside(given.step) then
+    errors.raise("load_state_dict: step is %d, expected 0 to %d", given.step:item(), MOST_STEPS)
   end
   nn_state.load(entries, given)
   optimizer.handle:set_steps(step:item())

@@ -258,6 +258,8 @@ describe("the state of an optimizer", function()
     local negative = opt:state_dict()
     negative.step = gp.tensor(-1, { dtype = "i64" })
     assert.truthy(raised(opt.load_state_dict, opt, negative):find("step is -1", 1, true))
+    negative.step = gp.tensor(math.maxinteger, { dtype = "i64" }) -- the next step would overflow
+    assert.truthy(raised(opt.load_state_dict, opt, negative):find(tostring(math.maxinteger), 1, true))
   end)
 end)
 
