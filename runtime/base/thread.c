@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h> /* strerrordesc_np */
 #include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
@@ -56,8 +57,10 @@ static int create_masked(pthread_t *thread, const pthread_attr_t *attr, start *s
 static gp_status create(pthread_t *thread, const pthread_attr_t *attr, start *s) {
   int error = create_masked(thread, attr, s);
   if (error == 0) return GP_OK;
-  gp_status status =
-      gp_fail(GP_ENOMEM, "thread %s: the system refused it (error %d)", s->name, error);
+  const char *text = strerrordesc_np(error);
+  gp_status status = gp_fail(
+      GP_ENOMEM, "thread %s: cannot start it: %s%s", s->name, text ? text : "unknown error",
+      error == EAGAIN ? " (the limit of processes, ulimit -u, or no memory for its stack)" : "");
   gp_free(s);
   return status;
 }

@@ -1,9 +1,13 @@
 /* tests/c/base/thread_test.c - threads start in a known state; waiting and waking. */
 #include "base/thread.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/machine/cores.h"
 #include "base/memory.h"
@@ -83,6 +87,34 @@ TEST(threads_are_pinned_by_position) {
   CHECK_STATUS(gp_thread_start(&thread, &bad, look_around, NULL), GP_ERANGE);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* In a child, which may have no address space for a stack. First of all tests: later ones leave
+ * stacks that are used again. */
+TEST(a_thread_that_cannot_start_says_why) {
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    pthread_t thread;
+    long pages = 0;
+    FILE *sizes = fopen("/proc/self/statm", "r");
+    if (!sizes || fscanf(sizes, "%ld", &pages) != 1) _exit(3);
+    rlim_t most = (rlim_t)(pages * sysconf(_SC_PAGESIZE)) + (1 << 20);
+    struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+    if (setrlimit(RLIMIT_AS, &limit)) _exit(2);
+    gp_status status =
+        gp_thread_start(&thread, &(gp_thread_options){.name = "late"}, look_around, NULL);
+    const char *text = gp_error_text();
+    _exit(status == GP_ENOMEM && strstr(text, "late") && strstr(text, strerrordesc_np(EAGAIN)) ? 0
+                                                                                               : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+#else
+TEST(a_thread_that_cannot_start_says_why) {}
+#endif
+
 TEST(waits_end_by_time_or_by_value) {
   _Atomic uint32_t word = 5;
   gp_wait_word(&word, 4, -1); /* not that value: returns at once */
@@ -112,5 +144,5 @@ TEST(words_wake_sleepers) {
   }
 }
 
-TEST_MAIN(threads_start_in_a_known_state, threads_are_pinned_by_position,
-          waits_end_by_time_or_by_value, words_wake_sleepers)
+TEST_MAIN(a_thread_that_cannot_start_says_why, threads_start_in_a_known_state,
+          threads_are_pinned_by_position, waits_end_by_time_or_by_value, words_wake_sleepers)
