@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tensor.h"
 #include "gpipe/data.h"
-#include "gpipe/tensor.h"
 #include "io/reader.h"
 
 enum { SHOWN = 40 }; /* bytes of a field that a message shows */
@@ -22,11 +22,12 @@ typedef struct csv {
   size_t size, at; /* at: the next byte to read */
   long line;       /* of byte `at`, from 1 */
   locale_t locale;
-  char **name; /* [names], owned */
-  size_t names;
-  double *value;           /* [capacity], row by row */
-  size_t values, capacity; /* elements */
-  size_t columns;          /* 0 until the first line was read */
+  char **name; /* [name_room], owned */
+  size_t names, name_room;
+  gp_tensor *numbers; /* f64 [room], owned: all values, row by row */
+  double *value;      /* its elements */
+  size_t values;      /* so far */
+  size_t columns;     /* 0 until the first line was read */
 } csv;
 
 /* ---- fields -------------------------------------------------------------------------------- */
@@ -102,15 +103,7 @@ static bool find_line(csv *c) {
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-static gp_status add_value(csv *c, double value) {
-  void *array = c->value;
-  GP_TRY(gp_grow_array(c->values, &c->capacity, sizeof *c->value, &array));
-  c->value = array;
-  c->value[c->values++] = value;
-  return GP_OK;
-}
-
-/* Names the column by its header, and guesses the usual reason when the very first field is none. */
+/* Names the column by its header, and guesses the usual reason when the first field is none. */
 static gp_status not_a_number(const csv *c, long line, size_t column, const char *field) {
   const char *name = column < c->names ? c->name[column] : NULL;
   return gp_fail(GP_EFORMAT, "%s:%ld: column %zu%s%.40s%s is %s%.*s%s, expected a number%s",
@@ -128,13 +121,13 @@ static gp_status parse_number(csv *c, long line, size_t column, const char *fiel
     return not_a_number(c, line, column, field);
   double value = strtod_l(field, &end, c->locale);
   if (end != field + length || !isfinite(value)) return not_a_number(c, line, column, field);
-  return add_value(c, value);
+  c->value[c->values++] = value;
+  return GP_OK;
 }
 
-/* Names are few, so this array grows by one. */
 static gp_status add_name(csv *c, const char *field) {
   void *array = c->name;
-  GP_TRY(gp_resize_array(c->names, c->names + 1, sizeof *c->name, &array));
+  GP_TRY(gp_grow_array(c->names, &c->name_room, sizeof *c->name, &array));
   c->name = array;
   GP_TRY(gp_copy_string(field, &c->name[c->names]));
   c->names++;
@@ -173,6 +166,17 @@ static gp_status read_text(csv *c) {
   return status;
 }
 
+/* Room for all values before the first is read: every field but the last one ends with a separator
+ * or with its line. So numbers are never copied, and hold little more than they need. */
+static gp_status make_room(csv *c) {
+  int64_t fields = 1;
+  for (size_t i = c->at; i < c->size; i++)
+    fields += c->text[i] == c->separator || c->text[i] == '\n';
+  GP_TRY(gp_tensor_new(GP_F64, &(gp_shape){.rank = 1, .dim = {fields}}, &c->numbers));
+  c->value = gp_tensor_data(c->numbers);
+  return GP_OK;
+}
+
 /* A zero byte would end a field early and hide what follows, so it is looked for once. */
 static gp_status parse(csv *c, bool header) {
   static const char mark[] = "\xef\xbb\xbf"; /* UTF-8 byte order mark of some spreadsheets */
@@ -183,18 +187,17 @@ static gp_status parse(csv *c, bool header) {
     return gp_fail(GP_EFORMAT, "%s: byte %zu is 0, expected text", c->path,
                    (size_t)(zero - c->text));
   if (header && find_line(c)) GP_TRY(read_line(c, true));
+  GP_TRY(make_room(c));
   while (find_line(c)) GP_TRY(read_line(c, false));
   return c->values ? GP_OK : gp_fail(GP_EFORMAT, "%s: there are no rows of numbers", c->path);
 }
 
-/* [rows, columns]; columns > 0, since there is a value. */
+/* [rows, columns] of the numbers; columns > 0, since there is a value. */
 static gp_status make_tensor(const csv *c, gp_tensor **values) {
   gp_shape shape = {.rank = 2, .dim = {(int64_t)(c->values / c->columns), (int64_t)c->columns}};
-  gp_tensor *made;
-  GP_TRY(gp_tensor_new(GP_F64, &shape, &made));
-  memcpy(gp_tensor_data(made), c->value, c->values * sizeof *c->value);
-  *values = made;
-  return GP_OK;
+  gp_meta meta;
+  GP_TRY(gp_meta_make(GP_F64, &shape, &meta));
+  return gp_tensor_view(c->numbers, &meta, values);
 }
 
 /* strtod_l instead of setlocale: the locale of a process belongs to the program around us. */
@@ -207,7 +210,7 @@ gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor
   if (!status) status = make_tensor(&c, values);
   freelocale(c.locale);
   gp_free(c.text);
-  gp_free(c.value);
+  gp_tensor_free(c.numbers);
   if (status) {
     gp_file_list_free(c.name, c.names);
     return status;

@@ -31,11 +31,19 @@ end
 
 -- ---- the tensors -----------------------------------------------------------------------------
 
--- Whole numbers become i64 ids, anything else f32.
+-- Whole numbers become i64 ids, anything else f32. What a large table does not need any more is
+-- freed at once: the collector would let it pile up to several times the file.
 local function targets_of(values, column)
-  local y = values:select(2, column):contiguous()
+  local y = values:select(2, column):clone()
+  values:free()
   local ids = y:to("i64")
-  return core.methods.equal(ids:to("f64"), y) and ids or y:to("f32")
+  local back <close> = ids:to("f64")
+  if core.methods.equal(back, y) then
+    y:free()
+    return ids
+  end
+  ids:free()
+  return y:to("f32")
 end
 
 local function features_of(values, column)
@@ -111,7 +119,8 @@ function csv.open(opts)
   if columns < 2 then
     return nil, ("%s: 1 column, expected features beside the target"):format(opts.path), "format"
   end
-  return tensors.open(features_of(values, column), targets_of(values, column))
+  local x = features_of(values, column)
+  return tensors.open(x, targets_of(values, column))
 end
 
 return csv
