@@ -15,7 +15,7 @@ struct gp_archive {
   gp_tensor **tensor; /* [names.capacity], retained */
   size_t tensors;     /* elements of tensor[] */
   gp_names keys;
-  char **value; /* [keys.capacity], owned */
+  char **value; /* [keys.capacity], stored with the keys */
   size_t values;
 };
 
@@ -51,7 +51,6 @@ gp_status gp_archive_new(gp_archive **archive) {
 void gp_archive_free(gp_archive *archive) {
   if (!archive) return;
   for (size_t i = 0; i < archive->names.count; i++) gp_tensor_free(archive->tensor[i]);
-  for (size_t i = 0; i < archive->keys.count; i++) gp_free(archive->value[i]);
   gp_free(archive->tensor);
   gp_free(archive->value);
   gp_names_clear(&archive->names);
@@ -91,6 +90,8 @@ gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tenso
 
 gp_status gp_archive_add_text(gp_archive *archive, const char *key, const char *value) {
   GP_TRY(check_name(key));
+  if (archive->keys.count >= GP_ARCHIVE_MAX_TEXTS)
+    return gp_fail(GP_EINVAL, "archive: more than %d entries of metadata", GP_ARCHIVE_MAX_TEXTS);
   if (!gp_utf8_valid(value, strlen(value)))
     return gp_fail(GP_EINVAL, "archive: the metadata of '%.100s' is not valid UTF-8", key);
   void *array = archive->value;
@@ -98,12 +99,9 @@ gp_status gp_archive_add_text(gp_archive *archive, const char *key, const char *
   archive->value = array;
   if (status) return status;
   char *copy;
-  GP_TRY(gp_copy_string(value, &copy));
+  GP_TRY(gp_names_store(&archive->keys, value, &copy));
   status = gp_names_add(&archive->keys, key);
-  if (status) {
-    gp_free(copy);
-    return gp_fail_prefix(status, "archive: metadata");
-  }
+  if (status) return gp_fail_prefix(status, "archive: metadata");
   archive->value[archive->keys.count - 1] = copy;
   return GP_OK;
 }

@@ -12,7 +12,9 @@
 
 enum {
   GP_ARCHIVE_MAX_HEADER = 100000000, /* bytes; the format's own limit */
-  GP_ARCHIVE_MAX_TENSORS = 1000000,
+  GP_ARCHIVE_MAX_TENSORS = 1 << 18,  /* each costs some 500 bytes besides its own */
+  GP_ARCHIVE_MAX_TEXTS =
+      100000,                 /* entries of metadata: each costs some 300 bytes until Lua has it */
   GP_ARCHIVE_MAX_NAME = 4096, /* bytes */
   GP_ARCHIVE_PREFIX = 8       /* bytes of the header's length before it */
 };

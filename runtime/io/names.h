@@ -5,15 +5,17 @@
 #include "base/status.h"
 
 typedef struct gp_names {
-  char **name; /* owned, in the order of adding */
+  char **name; /* in the order of adding; the texts lie in blocks */
   size_t count, capacity;
   uint32_t *slot; /* hash table of positions + 1; 0 is free; a power of two, at most half full */
   size_t slots;
+  struct gp_names_block *blocks; /* newest first */
 } gp_names;
 
 /* Append a copy. Errors: GP_EINVAL for a name given twice. */
 gp_status gp_names_add(gp_names *names, const char *name);
-bool gp_names_has(const gp_names *names, const char *name);
+/* Another text that is to live as long as the names. */
+gp_status gp_names_store(gp_names *names, const char *text, char **copy);
 void gp_names_clear(gp_names *names);
 
 #endif

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tensor.h"
 #include "io/archive.h"
+#include "io/foreign.h"
 #include "io/json.h"
 #include "io/reader.h"
 
@@ -29,9 +31,23 @@ typedef struct loader {
   entry *entry;  /* in the header's order */
   size_t count, capacity;
   gp_archive *archive;
+  gp_tensor *empty[GP_DTYPE_COUNT]; /* whose storage all tensors without bytes share */
 } loader;
 
 /* ---- the header's text --------------------------------------------------------------------- */
+
+/* No header has such a length: say what the file is, where that is known. */
+static gp_status not_a_header(const loader *l, uint64_t size) {
+  char first[GP_FOREIGN_BYTES];
+  size_t bytes = l->file.size < sizeof first ? (size_t)l->file.size : sizeof first;
+  GP_TRY(gp_reader_get(&l->file, 0, first, bytes));
+  const char *name = gp_foreign_name(first, bytes);
+  if (name) return gp_fail(GP_EFORMAT, "it is %s, expected a safetensors file", name);
+  return gp_fail(GP_EFORMAT,
+                 "the header is said to have %" PRIu64 " bytes, the file has %" PRIu64
+                 " and a header at most %d",
+                 size, l->file.size, GP_ARCHIVE_MAX_HEADER);
+}
 
 /* The length is compared with what is left of the file before anything is allocated for it. */
 static gp_status read_header(loader *l) {
@@ -41,10 +57,7 @@ static gp_status read_header(loader *l) {
                    l->file.size, GP_ARCHIVE_PREFIX);
   GP_TRY(gp_reader_get(&l->file, 0, &size, GP_ARCHIVE_PREFIX));
   if (size > GP_ARCHIVE_MAX_HEADER || size > l->file.size - GP_ARCHIVE_PREFIX)
-    return gp_fail(GP_EFORMAT,
-                   "the header is said to have %" PRIu64 " bytes, the file has %" PRIu64
-                   " and a header at most %d",
-                   size, l->file.size, GP_ARCHIVE_MAX_HEADER);
+    return not_a_header(l, size);
   void *text = NULL;
   GP_TRY(gp_alloc_array((size_t)size + 1, 1, &text));
   l->header = (gp_json){.text = text, .size = (size_t)size};
@@ -279,11 +292,20 @@ static gp_status check_bools(const entry *e, const unsigned char *bytes, size_t 
   return GP_OK;
 }
 
+/* A tensor without bytes: a file may hold very many. */
+static gp_status make_empty(loader *l, const entry *e, gp_tensor **tensor) {
+  gp_tensor **empty = &l->empty[e->dtype];
+  gp_meta meta;
+  if (!*empty) GP_TRY(gp_tensor_new(e->dtype, &(gp_shape){.rank = 1}, empty));
+  GP_TRY(gp_meta_make(e->dtype, &e->shape, &meta));
+  return gp_tensor_view(*empty, &meta, tensor);
+}
+
 /* Straight into the tensor's memory: a file is never held twice. */
-static gp_status load_tensor(const loader *l, const entry *e) {
+static gp_status load_tensor(loader *l, const entry *e) {
   gp_tensor *tensor;
   size_t bytes = (size_t)(e->end - e->begin);
-  GP_TRY(gp_tensor_new(e->dtype, &e->shape, &tensor));
+  GP_TRY(bytes ? gp_tensor_new(e->dtype, &e->shape, &tensor) : make_empty(l, e, &tensor));
   gp_status status = gp_reader_get(&l->file, l->data + e->begin, gp_tensor_data(tensor), bytes);
   if (!status) status = check_bools(e, gp_tensor_data(tensor), bytes);
   if (!status) status = gp_archive_add(l->archive, e->name, tensor);
@@ -310,6 +332,7 @@ gp_status gp_archive_load(const char *path, gp_archive **archive) {
     if (status && status != GP_EIO) gp_fail_prefix(status, path); /* the reader names the file */
   }
   gp_reader_close(&l.file);
+  for (int i = 0; i < GP_DTYPE_COUNT; i++) gp_tensor_free(l.empty[i]);
   gp_free(l.header.text);
   gp_free(l.entry);
   if (status) {

@@ -6,8 +6,10 @@
  * USENIX ATC 2020. */
 #include "io/writer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h> /* snprintf */
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +50,45 @@ static void restore_signals(gp_writer *writer) {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* Follow links, so that a link to a file stays one. What does not exist yet is taken as it is. */
+/* The last part of a path. */
+static const char *name_in(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* What the link at `path` names, from where the link lies; NULL: no link, or errno says why. */
+static char *read_link(const char *path) {
+  char to[PATH_MAX];
+  ssize_t length = readlink(path, to, sizeof to - 1);
+  if (length < 0) return NULL;
+  to[length] = '\0';
+  const char *slash = strrchr(path, '/');
+  int folder = slash && to[0] != '/' ? (int)(slash + 1 - path) : 0;
+  char *joined = NULL;
+  return asprintf(&joined, "%.*s%s", folder, path, to) < 0 ? NULL : joined;
+}
+
+/* Where a link leads whose end does not exist yet: the file is made there, and the link stays. */
+static char *follow_dangling(const char *path) {
+  enum { MOST_LINKS = 40 }; /* as the system has it */
+  char *at = strdup(path);
+  for (int i = 0; at && i < MOST_LINKS; i++) {
+    char *next = read_link(at);
+    if (!next) return at;
+    free(at);
+    at = next;
+  }
+  free(at);
+  errno = ELOOP;
+  return NULL;
+}
+
+/* Follow links, so that a link stays one. What does not exist yet is taken as it is. */
 static gp_status resolve(gp_writer *writer) {
   char *real = realpath(writer->path, NULL);
-  if (!real && errno != ENOENT) return refused(writer, "save");
-  gp_status status = gp_copy_string(real ? real : writer->path, &writer->target);
+  if (!real && errno == ENOENT) real = follow_dangling(writer->path);
+  if (!real) return refused(writer, "save");
+  gp_status status = gp_copy_string(real, &writer->target);
   free(real);
   return status;
 }
@@ -69,10 +105,39 @@ static gp_status target_mode(const gp_writer *writer, mode_t *mode, bool *exists
 
 /* "folder/.name.tmp.PID.N"; a long name is cut so that the new one is not too long either. */
 static void name_temporary(gp_writer *writer, size_t size, int n) {
-  const char *slash = strrchr(writer->target, '/');
-  int folder = slash ? (int)(slash + 1 - writer->target) : 0;
-  snprintf(writer->temporary, size, "%.*s.%.*s.tmp.%ld.%d", folder, writer->target, TEMPORARY_NAME,
-           writer->target + folder, (long)getpid(), n);
+  const char *name = name_in(writer->target);
+  snprintf(writer->temporary, size, "%.*s.%.*s.tmp.%ld.%d", (int)(name - writer->target),
+           writer->target, TEMPORARY_NAME, name, (long)getpid(), n);
+}
+
+/* The process of a temporary file of `name`, from the file's own name; 0: it is none. */
+static pid_t owner_of(const char *temporary, const char *name) {
+  char prefix[TEMPORARY_NAME + 8], end;
+  long pid, n;
+  snprintf(prefix, sizeof prefix, ".%.*s.tmp.", TEMPORARY_NAME, name);
+  size_t length = strlen(prefix);
+  if (strncmp(temporary, prefix, length) != 0) return 0;
+  if (sscanf(temporary + length, "%ld.%ld%c", &pid, &n, &end) != 2) return 0;
+  return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+/* Remove what processes that are gone have left of saves to this very file: killed while they
+ * wrote, they could not. A process of another user is there too (EPERM). One of another machine that
+ * shares the folder is taken for gone: its save then fails, and its old file is whole. */
+static void remove_stale(const gp_writer *writer) {
+  const char *name = name_in(writer->target);
+  char *folder = name > writer->target ? strndup(writer->target, (size_t)(name - writer->target))
+                                       : strdup("./");
+  DIR *dir = folder ? opendir(folder) : NULL;
+  for (struct dirent *item; dir && (item = readdir(dir));) {
+    pid_t owner = owner_of(item->d_name, name);
+    struct stat info;
+    if (owner == 0 || kill(owner, 0) == 0 || errno != ESRCH) continue;
+    if (fstatat(dirfd(dir), item->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (S_ISREG(info.st_mode)) unlinkat(dirfd(dir), item->d_name, 0);
+  }
+  if (dir) closedir(dir);
+  free(folder);
 }
 
 static gp_status open_temporary(gp_writer *writer, mode_t mode) {
@@ -101,6 +166,7 @@ gp_status gp_writer_open(gp_writer *writer, const char *path) {
   void *buffer = NULL;
   GP_TRY(gp_alloc(BUFFER_BYTES, &buffer));
   writer->buffer = buffer;
+  remove_stale(writer);
   GP_TRY(open_temporary(writer, mode));
   guard_signals(writer);
   if (exists && fchmod(writer->fd, mode)) return refused(writer, "set the permissions");

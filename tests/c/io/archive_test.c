@@ -1,7 +1,9 @@
 /* tests/c/io/archive_test.c - saving and loading archives: what comes back, what failures leave behind. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "folder.h"
 #include "test.h"
@@ -108,6 +110,47 @@ TEST(strided_tensors_are_saved_as_they_look) {
   folder_remove();
 }
 
+/* What a file costs while it is read is in proportion to it, whatever is in it. */
+TEST(a_file_of_many_small_things_costs_little) {
+  enum { MANY = 50000 };
+  folder_make();
+  gp_archive *archive = NULL, *loaded = NULL;
+  gp_archive_new(&archive);
+  for (int i = 0; i < MANY; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "%d", i);
+    add(archive, name, counted(GP_F32, 1, (int64_t[]){0}));
+    CHECK_STATUS(gp_archive_add_text(archive, name, "v"), GP_OK);
+  }
+  CHECK_STATUS(gp_archive_save(archive, folder_path("m.st")), GP_OK);
+  gp_archive_free(archive);
+  struct stat info;
+  stat(folder_path("m.st"), &info);
+  size_t live = gp_memory().live;
+  CHECK_STATUS(gp_archive_load(folder_path("m.st"), &loaded), GP_OK);
+  CHECK(gp_memory().live - live < 5 * (size_t)info.st_size);
+  CHECK(loaded && gp_archive_count(loaded) == MANY && gp_archive_text_count(loaded) == MANY);
+  CHECK(loaded &&
+        !strcmp(gp_archive_name(loaded, MANY - 1), gp_archive_text_key(loaded, MANY - 1)));
+  gp_archive_free(loaded);
+  CHECK(gp_memory().live == live);
+  folder_remove();
+}
+
+TEST(metadata_has_a_limit) {
+  gp_archive *archive = NULL;
+  gp_archive_new(&archive);
+  gp_status status = GP_OK;
+  int count = 0;
+  for (; count <= 100000 && status == GP_OK; count++) {
+    char key[16];
+    snprintf(key, sizeof key, "%d", count);
+    status = gp_archive_add_text(archive, key, "");
+  }
+  CHECK(status == GP_EINVAL && count == 100001);
+  gp_archive_free(archive);
+}
+
 TEST(names_are_checked_when_they_are_added) {
   gp_archive *archive = NULL;
   gp_archive_new(&archive);
@@ -178,6 +221,59 @@ TEST(a_save_replaces_the_file_and_does_not_write_into_it) {
   folder_remove();
 }
 
+TEST(a_save_through_links_that_lead_nowhere_yet_makes_the_file_at_their_end) {
+  folder_make();
+  mkdir(folder_path("far"), 0700);
+  symlink("second.st", folder_path("first.st"));
+  symlink("far/real.st", folder_path("second.st"));
+  gp_archive *archive = sample(), *loaded = NULL;
+  CHECK_STATUS(gp_archive_save(archive, folder_path("first.st")), GP_OK);
+  struct stat info;
+  CHECK(lstat(folder_path("first.st"), &info) == 0 && S_ISLNK(info.st_mode));
+  CHECK(lstat(folder_path("second.st"), &info) == 0 && S_ISLNK(info.st_mode));
+  CHECK(lstat(folder_path("far/real.st"), &info) == 0 && S_ISREG(info.st_mode));
+  CHECK_STATUS(gp_archive_load(folder_path("first.st"), &loaded), GP_OK);
+  CHECK(loaded && same(archive, loaded));
+  unlink(folder_path("far/real.st"));
+  symlink("circle.st", folder_path("circle.st"));
+  CHECK_STATUS(gp_archive_save(archive, folder_path("circle.st")), GP_EIO);
+  CHECK_TEXT(gp_error_text(), strerrordesc_np(ELOOP));
+  rmdir(folder_path("far"));
+  gp_archive_free(loaded);
+  gp_archive_free(archive);
+  folder_remove();
+}
+
+/* The id of a process that is over. */
+static long gone_process(void) {
+  pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, NULL, 0);
+  return child;
+}
+
+TEST(a_save_removes_what_processes_that_are_gone_left_of_this_file) {
+  static const char *const names[] = {".x.st.tmp.%ld.0",  ".x.st.tmp.%ld.17", ".x.st.tmp.%ld.0.bak",
+                                      ".x.st.tmp.%ld",    ".y.st.tmp.%ld.0",  "x.st.tmp.%ld.0",
+                                      ".x.st.tmp.0%ld.z", ".x.st.tmp.-%ld.0"};
+  folder_make();
+  long gone = gone_process(), alive = (long)getppid();
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char name[64];
+    snprintf(name, sizeof name, names[i], gone);
+    folder_write(name, "left", 4);
+  }
+  char alive_name[64];
+  snprintf(alive_name, sizeof alive_name, ".x.st.tmp.%ld.0", alive);
+  folder_write(alive_name, "being written", 13);
+  gp_archive *archive = sample();
+  CHECK_STATUS(gp_archive_save(archive, folder_path("x.st")), GP_OK);
+  CHECK(access(folder_path(alive_name), F_OK) == 0);
+  CHECK(folder_count() == 6 + 1 + 1); /* others, one being written, the file */
+  gp_archive_free(archive);
+  folder_remove();
+}
+
 TEST(what_is_no_regular_file_is_refused) {
   folder_make();
   gp_archive *archive = sample();
@@ -241,6 +337,9 @@ TEST(every_failing_allocation_of_a_load_is_reported) {
 TEST_MAIN(an_archive_comes_back_bit_by_bit_in_order, the_file_is_what_the_format_says,
           strided_tensors_are_saved_as_they_look, names_are_checked_when_they_are_added,
           a_failed_save_leaves_the_old_file_and_nothing_else,
-          a_save_replaces_the_file_and_does_not_write_into_it, what_is_no_regular_file_is_refused,
-          every_failing_allocation_of_a_save_is_reported,
+          a_save_replaces_the_file_and_does_not_write_into_it,
+          a_save_through_links_that_lead_nowhere_yet_makes_the_file_at_their_end,
+          a_save_removes_what_processes_that_are_gone_left_of_this_file,
+          a_file_of_many_small_things_costs_little, metadata_has_a_limit,
+          what_is_no_regular_file_is_refused, every_failing_allocation_of_a_save_is_reported,
           every_failing_allocation_of_a_load_is_reported)

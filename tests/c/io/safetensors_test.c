@@ -124,6 +124,32 @@ TEST(short_files_and_bad_bools_are_refused) {
   folder_remove();
 }
 
+TEST(files_of_other_kinds_are_named) {
+  static const struct {
+    const char *bytes;
+    size_t size;
+    const char *name;
+  } files[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", 75, "Git LFS"},
+      {"<!DOCTYPE html><html><head>", 27, "HTML"},
+      {"PK\3\4\0\0\0\0archive/data.pkl", 24, "zip"},
+      {"\x80\2}q\0(X\1\0\0\0aq\1K\1u.", 18, "pickle"},
+      {"GGUF\3\0\0\0\0\0\0\0\0\0\0\0", 16, "GGUF"},
+      {"\x93NUMPY\1\0v\0{'descr': '<f4'", 26, "npy"},
+      {"\x89HDF\r\n\x1a\n\0\0\0\0", 12, "HDF5"},
+      {"{\"weight\": [1, 2, 3]}", 22, "JSON"},
+  };
+  folder_make();
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    gp_archive *archive = NULL;
+    const char *path = folder_write("f.st", files[i].bytes, files[i].size);
+    CHECK_STATUS(gp_archive_load(path, &archive), GP_EFORMAT);
+    CHECK_TEXT(gp_error_text(), files[i].name);
+    CHECK(!archive);
+  }
+  folder_remove();
+}
+
 static const bad_file good_files[] = {
     {"minimal", ONE(I32_2x2), 16, 0},
     {"nothing", "{}", 0, 0},
@@ -174,4 +200,5 @@ TEST(every_flipped_bit_and_every_cut_is_survived) {
 }
 
 TEST_MAIN(malformed_files_are_refused_with_the_fact, short_files_and_bad_bools_are_refused,
-          unusual_files_are_taken, every_flipped_bit_and_every_cut_is_survived)
+          files_of_other_kinds_are_named, unusual_files_are_taken,
+          every_flipped_bit_and_every_cut_is_survived)
