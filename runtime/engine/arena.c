@@ -192,23 +192,36 @@ gp_place gp_arena_value(void *pipeline, const gp_param *param, int32_t stage) {
   return (gp_place){GP_BASE_VALUE + owner, p->param_offset[i]};
 }
 
+/* Memory of accumulators, per copy of a stage, and where the first copy takes in those of the second. */
+typedef struct extras {
+  void *own[2], *landing;
+} extras;
+
+static void give_extras(const gp_pipeline *p, int32_t stage, const extras *e, size_t bytes) {
+  const gp_lane *first = gp_stage_lane(p, stage, 0);
+  if (e->own[0]) gp_pipeline_give(p, first, e->own[0], bytes);
+  if (e->own[1]) gp_pipeline_give(p, gp_stage_lane(p, stage, 1), e->own[1], bytes);
+  if (e->landing) gp_pipeline_give(p, first, e->landing, bytes);
+}
+
+static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, size_t bytes) {
+  for (int32_t copy = 0; copy < p->copy_count; copy++)
+    GP_TRY(gp_pipeline_take(p, gp_stage_lane(p, stage, copy), bytes, &e->own[copy]));
+  if (!p->arenas[stage].landing) return GP_OK;
+  return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->landing);
+}
+
 /* Their contents are zero between runs, so that a larger block may take over; programs know offsets, graphs
- * addresses. */
+ * addresses. On failure the old ones stay. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
-  for (int32_t copy = 0; copy < p->copy_count; copy++) {
-    const gp_lane *lane = gp_stage_lane(p, stage, copy);
-    char *memory;
-    GP_TRY(gp_pipeline_take(p, lane, bytes, (void **)&memory));
-    gp_pipeline_give(p, lane, a->extras[copy], a->extra_bytes);
-    a->extras[copy] = memory;
-  }
-  if (a->landing) {
-    const gp_lane *lane = gp_stage_lane(p, stage, 0);
-    gp_pipeline_give(p, lane, a->extra_landing, a->extra_bytes);
-    a->extra_landing = NULL;
-    GP_TRY(gp_pipeline_take(p, lane, bytes, (void **)&a->extra_landing));
-  }
+  extras old = {{a->extras[0], a->extras[1]}, a->extra_landing}, larger = {{NULL}, NULL};
+  gp_status status = take_extras(p, stage, &larger, bytes);
+  if (status) return give_extras(p, stage, &larger, bytes), status;
+  give_extras(p, stage, &old, a->extra_bytes);
+  a->extras[0] = larger.own[0];
+  a->extras[1] = larger.own[1];
+  a->extra_landing = larger.landing;
   a->extra_bytes = bytes;
   for (int32_t i = 0; i < p->binding_count; i++) gp_wiring_forget(p->bindings[i]);
   return GP_OK;

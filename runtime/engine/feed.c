@@ -29,10 +29,14 @@ static void free_feed(gp_feed *feed) {
   *feed = (gp_feed){0};
 }
 
+static void free_ring(gp_feed *feeds, int32_t room) {
+  for (int32_t i = 0; feeds && i < room; i++) free_feed(&feeds[i]);
+  gp_free(feeds);
+}
+
 /* No run is on: the ring is empty. */
 void gp_feeds_free(gp_pipeline *p) {
-  for (int32_t i = 0; i < p->run.feed_room; i++) free_feed(&p->run.feeds[i]);
-  gp_free(p->run.feeds);
+  free_ring(p->run.feeds, p->run.feed_room);
   p->run.feeds = NULL;
   p->run.feed_room = p->run.feed_micros = p->run.feed_groups = 0;
 }
@@ -45,21 +49,33 @@ static gp_status make_feed(gp_feed *feed, size_t micros, size_t groups) {
   return gp_alloc_array(groups + 1, sizeof(gp_optim_hyper), (void **)&feed->hyper);
 }
 
-/* Grown when a plan needs more, between runs: a run allocates nothing. */
+static gp_status make_ring(gp_feed **feeds, int32_t room, int32_t micros, int32_t groups) {
+  gp_feed *made;
+  GP_TRY(gp_alloc_array((size_t)room, sizeof(gp_feed), (void **)&made));
+  gp_status status = GP_OK;
+  for (int32_t i = 0; !status && i < room; i++)
+    status = make_feed(&made[i], (size_t)micros, (size_t)groups);
+  if (status) return free_ring(made, room), status;
+  *feeds = made;
+  return GP_OK;
+}
+
+/* Grown when a plan needs more, between runs: a run allocates nothing. On failure the ring is as it was. */
 gp_status gp_feeds_prepare(gp_pipeline *p, const gp_plan *plan) {
   gp_run *run = &p->run;
   int32_t room = gp_plan_feed_room(plan);
   int32_t micros = plan->step_micros * plan->copy_count;
   int32_t groups = p->optimizer ? gp_optimizer_groups(p->optimizer) : 0;
+  gp_feed *feeds;
   if (room <= run->feed_room && micros <= run->feed_micros && groups <= run->feed_groups)
     return GP_OK;
   if (room < run->feed_room) room = run->feed_room;
   if (micros < run->feed_micros) micros = run->feed_micros;
+  if (groups < run->feed_groups) groups = run->feed_groups;
+  GP_TRY(make_ring(&feeds, room, micros, groups));
   gp_feeds_free(p);
-  GP_TRY(gp_alloc_array((size_t)room, sizeof(gp_feed), (void **)&run->feeds));
+  run->feeds = feeds;
   run->feed_room = room;
-  for (int32_t i = 0; i < room; i++)
-    GP_TRY(make_feed(&run->feeds[i], (size_t)micros, (size_t)groups));
   run->feed_micros = micros;
   run->feed_groups = groups;
   return GP_OK;

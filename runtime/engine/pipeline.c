@@ -70,9 +70,12 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   gp_plan_env env = env_of(p);
   gp_plan *made;
   size_t n = (size_t)p->binding_count;
+  if (p->run.open) { /* first of all: planning may move what its workers write to */
+    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
+    return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
+  }
   GP_TRY(gp_plan_make(&env, spec, &made));
-  gp_status status = p->run.open ? gp_fail(GP_ESTATE, "plan: a stream is open") : GP_OK;
-  if (!status) status = gp_workers_prepare(p, made);
+  gp_status status = gp_workers_prepare(p, made);
   if (!status) status = gp_feeds_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);

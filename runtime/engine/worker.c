@@ -199,13 +199,14 @@ void gp_workers_abandon(gp_pipeline *p) {
   }
 }
 
-/* An array that only ever grows; its contents do not matter. */
+/* An array that only ever grows; its contents do not matter. On failure the old one stays: other plans go on
+ * with it. */
 static gp_status make_room(size_t count, size_t size, size_t *room, void **array) {
+  void *larger;
   if (count <= *room) return GP_OK;
+  GP_TRY(gp_alloc_array(count, size, &larger));
   gp_free(*array);
-  *array = NULL;
-  *room = 0;
-  GP_TRY(gp_alloc_array(count, size, array));
+  *array = larger;
   *room = count;
   return GP_OK;
 }
@@ -221,9 +222,9 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   size_t bytes, members = (size_t)worker->threads;
   GP_TRY(make_room((size_t)gp_plan_base_count(plan), sizeof(void *), &worker->frame_room,
                    (void **)&worker->frame));
+  GP_TRY(gp_record_marks_new(worker, event_count(plan, worker->device)));
   GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,
                    (void **)&worker->events));
-  GP_TRY(gp_record_marks_new(worker));
   GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));
   return make_room(bytes, members, &worker->scratch_bytes, (void **)&worker->scratch);
 }

@@ -7,10 +7,10 @@
 #include "engine/gpu/wiring.h"
 #include "engine/pipeline.h"
 
-/* Begin and end of each event, and one for the range. */
-gp_status gp_record_marks_new(gp_worker *worker) {
+/* Begin and end of each event, and one for the range: before the ring of events grows. */
+gp_status gp_record_marks_new(gp_worker *worker, size_t events) {
   const gp_lane *lane = &worker->lane;
-  size_t wanted = 2 * worker->event_room + 1, had = worker->mark_count;
+  size_t wanted = 2 * events + 1, had = worker->mark_count;
   if (!gp_lane_is_gpu(lane) || had >= wanted) return GP_OK;
   GP_TRY(gp_resize_array(had, wanted, sizeof *worker->marks, (void **)&worker->marks));
   for (; worker->mark_count < wanted; worker->mark_count++)

@@ -119,7 +119,7 @@ gp_tag gp_tag_read(const gp_binding *binding, int32_t device, uint32_t tag);
 /* marks.c */
 /* Of a GPU, whose tasks run later than they are enqueued: mark the begin of a range, and begin (0) and end (1)
  * of event `number` of the stream; when the range is over, write the times of the events from `first` on. */
-gp_status gp_record_marks_new(gp_worker *worker);
+gp_status gp_record_marks_new(gp_worker *worker, size_t events);
 void gp_record_marks_free(gp_worker *worker);
 gp_status gp_record_range(gp_worker *worker);
 gp_status gp_record_mark(gp_worker *worker, size_t number, int end);

@@ -133,6 +133,107 @@ TEST(no_failed_allocation_leaks_or_keeps_the_model) {
   free_params(params);
 }
 
+/* ---- planning ------------------------------------------------------------------------------ */
+
+/* The model with the first layer's weight in the last one too, of 4 rows in each micro-batch. */
+static toy tied_trace(gp_param *const *params, gp_ref *loss) {
+  toy t = toy_new(4);
+  for (int l = 0; l < LAYERS; l++) {
+    toy_layer(&t, l);
+    toy_linear_of(&t, params[l], NULL);
+    toy_tanh(&t);
+  }
+  toy_linear_of(&t, params[0], NULL);
+  *loss = toy_loss(&t, LAYERS);
+  return t;
+}
+
+/* A plan that needs more of everything than the others: accumulators, frames, events, mini-batches in flight. The
+ * n-th allocation fails (0: none). */
+static gp_status plan_tied(rig *r, gp_param *const *params, uint64_t n, gp_plan **made) {
+  enum { MANY = 7 };
+  gp_ref loss;
+  toy t = tied_trace(params, &loss);
+  gp_schedule *schedule = toy_order_of(GPIPE, r->pipeline->stage_count, MANY);
+  gp_plan_spec spec = {.kind = GP_PLAN_STEP,
+                       .schedule = schedule,
+                       .shapes = {{.trace = t.trace,
+                                   .rows = 4,
+                                   .micros = MANY,
+                                   .output = GP_NONE,
+                                   .loss_sum = loss,
+                                   .loss_count = GP_NONE,
+                                   .constant_count = 4}}};
+  gp_memory_fail_at(n);
+  gp_status status = gp_plan_build(r->pipeline, &spec, made);
+  gp_memory_fail_at(0);
+  gp_schedule_free(schedule);
+  return status;
+}
+
+static void open_rig(rig *r, gp_param *const *params, int stages) {
+  gp_schedule *schedule = toy_order_of(ONE_F_ONE_B, stages, MICROS);
+  *r = (rig){0};
+  r->large = trace_of(params, 3, &r->loss[0]);
+  r->small = trace_of(params, 2, &r->loss[1]);
+  CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r->x), GP_OK);
+  CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r->y), GP_OK);
+  CHECK_STATUS(gp_tensor_fill(r->x, &(gp_init){GP_INIT_NORMAL, 0, 1}, 1, 1), GP_OK);
+  CHECK_STATUS(start(r, params, stages), GP_OK);
+  CHECK_STATUS(plan(r, schedule), GP_OK);
+  gp_schedule_free(schedule);
+}
+
+static void close_rig(rig *r) {
+  gp_pipeline_free(r->pipeline);
+  gp_tensor_free(r->x);
+  gp_tensor_free(r->y);
+  toy_free(&r->large);
+  toy_free(&r->small);
+}
+
+TEST(a_failed_allocation_while_planning_leaves_the_other_plans_usable) {
+  gp_param *params[LAYERS];
+  gp_plan *tied = NULL;
+  double wanted, loss;
+  int failures = 0;
+  make_params(params);
+  for (uint64_t n = 1;; n++, failures++) {
+    rig r;
+    open_rig(&r, params, 2);
+    CHECK_STATUS(step(&r, &wanted), GP_OK);
+    gp_status status = plan_tied(&r, params, n, &tied);
+    CHECK(status == GP_OK || status == GP_ENOMEM);
+    CHECK_STATUS(step(&r, &loss), GP_OK);
+    CHECK(loss == wanted);
+    if (status) CHECK_STATUS(plan_tied(&r, params, 0, &tied), GP_OK);
+    CHECK_STATUS(step(&r, &loss), GP_OK);
+    CHECK(loss == wanted);
+    close_rig(&r);
+    if (!status) break;
+  }
+  CHECK(failures > 150);
+  free_params(params);
+}
+
+TEST(planning_while_a_stream_is_open_changes_nothing) {
+  gp_param *params[LAYERS];
+  gp_plan *tied = NULL;
+  rig r;
+  make_params(params);
+  open_rig(&r, params, 2);
+  gp_run_args args = {.inputs = &r.x, .targets = &r.y, .input_count = 1, .target_count = 1};
+  CHECK_STATUS(gp_pipeline_feed(r.pipeline, r.plan, &args), GP_OK);
+  char *extras = r.pipeline->arenas[1].extras[0];
+  CHECK_STATUS(plan_tied(&r, params, 0, &tied), GP_ESTATE);
+  CHECK(r.pipeline->arenas[1].extras[0] == extras && r.pipeline->extra_count == 0);
+  CHECK_STATUS(gp_pipeline_drain(r.pipeline), GP_OK);
+  CHECK_STATUS(plan_tied(&r, params, 0, &tied), GP_OK);
+  CHECK(r.pipeline->extra_count == 1);
+  close_rig(&r);
+  free_params(params);
+}
+
 TEST(values_outlive_their_pipeline) {
   gp_param *params[LAYERS];
   gp_tensor *value = NULL;
@@ -148,4 +249,5 @@ TEST(values_outlive_their_pipeline) {
 }
 
 TEST_MAIN(every_cut_gives_the_same_loss, no_failed_allocation_leaks_or_keeps_the_model,
-          values_outlive_their_pipeline)
+          a_failed_allocation_while_planning_leaves_the_other_plans_usable,
+          planning_while_a_stream_is_open_changes_nothing, values_outlive_their_pipeline)
