@@ -28,7 +28,6 @@
   X(make)                                                                                          \
   X(param)                                                                                         \
   X(ops)                                                                                           \
-  X(nn)                                                                                            \
   X(machine)                                                                                       \
   X(host)                                                                                          \
   X(stop)                                                                                          \

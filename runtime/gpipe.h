@@ -24,6 +24,7 @@
 #include "gpipe/random.h"
 #include "gpipe/data.h"
 #include "gpipe/op.h"
+#include "gpipe/contract.h"
 #include "gpipe/param.h"
 #include "gpipe/trace.h"
 #include "gpipe/schedule.h"

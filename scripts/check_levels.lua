@@ -10,7 +10,8 @@ local levels = { base = 0, schedule = 1, io = 1, device = 1, ops = 2, optim = 2,
 -- A public header, runtime/gpipe/<subject>.h, has the level of what it is about.
 local subjects = {
   status = "base", tensor = "base", random = "base", process = "base", data = "io", archive = "io",
-  device = "device", update = "device", op = "device", param = "graph", trace = "graph",
+  device = "device", update = "device", op = "device",
+  attrs = "device", contract = "device", param = "graph", trace = "graph",
   schedule = "schedule", simulation = "schedule", plan = "plan",
   pipeline = "plan", run = "engine", optimizer = "engine",
 }
@@ -64,7 +65,7 @@ local function level_fault(from, to)
   return ("level %d (%s) must not include level %d (%s)"):format(levels[from], from, levels[to], to)
 end
 
--- gpipe/op.h pulls in the table of ops for its enum; nothing else reaches over a level like that.
+-- gpipe/ pulls in the table of ops for its enum and attributes; nothing else reaches over a level like that.
 local function is_table(path)
   return path == "runtime/ops/ops.def"
 end

@@ -1,10 +1,13 @@
--- scripts/check_ops.lua - every row of ops.def is complete: a definition, and a row of the test table.
+-- scripts/check_ops.lua - every row of ops.def is complete: a text where it is a method, a definition, a row of the
+-- test table.
 --
 -- The linker refuses an op without a definition; this also finds a definition without a row, and an op that
 -- the conformance table (tests/spec/ops/table.lua) does not exercise, by a row of its own or as part of
 -- another one's gradient. Run from the root of the checkout; prints each fault, exits 1.
 
 package.path = "./?.lua;" .. package.path
+
+local core = require "gpipe.core"
 
 local DEFINITIONS = "runtime/ops/ops.def"
 local TABLE = "tests/spec/ops/table.lua"
@@ -17,10 +20,22 @@ end
 
 -- ---- ops.def ---------------------------------------------------------------------------------
 
+-- A method is told to people, with an example.
+local function check_contract(row)
+  if row.method ~= (row.text ~= "") then
+    complain("%s: op '%s' is %s a method but has %s text", DEFINITIONS, row.name, row.method and "" or "not",
+      row.text == "" and "no" or "a")
+  elseif row.method and not row.text:find("`[^`]*%f[%w]gp%.[^`]*`") then
+    complain("%s: the text of '%s' has no `example`", DEFINITIONS, row.name)
+  end
+  if #row.outputs == 0 then complain("%s: op '%s' has no output", DEFINITIONS, row.name) end
+end
+
 local function list_ops()
   local names = {}
-  for line in io.lines(DEFINITIONS) do
-    names[#names + 1] = line:match("^GP_OP%(([%w_]+)%)")
+  for i, row in ipairs(core.contracts()) do
+    names[i] = row.name
+    check_contract(row)
   end
   return names
 end

@@ -87,11 +87,20 @@ static bool is_recorded(lua_State *L, const gp_lua_call *use, gp_box *const *in)
   return recorded;
 }
 
+/* By its role where the row has one that users know. */
+static const char *push_operand_name(lua_State *L, const gp_lua_call *use, int i) {
+  const gp_contract *row = gp_op_contract(use->op);
+  const gp_operand *o = row->operands;
+  for (int k = 0; k < i && o->role; k++) o++;
+  if (o->role && o->role[1]) return lua_pushfstring(L, "%s: %s", row->name, o->role);
+  return lua_pushfstring(L, "%s: input %d", row->name, i + 1);
+}
+
 /* Ops count their inputs; layers rarely get them wrong, scripts that call core do. */
 static gp_box *check_input(lua_State *L, const gp_lua_call *use, int i) {
   const char *op = gp_op_name(use->op);
   if (!gp_lua_to_box(L, use->in[i]))
-    gp_lua_bad_value(L, use->in[i], lua_pushfstring(L, "%s: input %d", op, i + 1), "a tensor");
+    gp_lua_bad_value(L, use->in[i], push_operand_name(L, use, i), "a tensor");
   return gp_lua_check_box(L, use->in[i], op);
 }
 
@@ -145,8 +154,7 @@ void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape) {
   else
     gp_lua_apply1(L, GP_OP_copy, index);
   gp_lua_call use = {.op = GP_OP_reshape, .n_in = 1, .in = {lua_gettop(L)}};
-  use.attrs.i[0] = shape->rank;
-  for (int d = 0; d < shape->rank; d++) use.attrs.i[d + 1] = shape->dim[d];
+  use.attrs.reshape.to = *shape;
   gp_lua_apply(L, &use);
   lua_remove(L, -2);
 }

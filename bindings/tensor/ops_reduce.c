@@ -39,7 +39,7 @@ static int64_t count_folded(const gp_shape *shape, int64_t mask) {
 
 static void push_cast(lua_State *L, int index, gp_dtype dtype) {
   gp_lua_call use = {
-      .op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {lua_absindex(L, index)}};
+      .op = GP_OP_cast, .attrs.cast.dtype = dtype, .n_in = 1, .in = {lua_absindex(L, index)}};
   gp_lua_apply(L, &use);
 }
 
@@ -55,10 +55,10 @@ static void widen(lua_State *L) {
 static int64_t push_sum(lua_State *L, const char *who) {
   gp_lua_call use = {.op = GP_OP_sum, .n_in = 1, .in = {1}};
   int rank = gp_lua_check_meta(L, 1, who).shape.rank;
-  gp_lua_check_dims(L, 2, lua_pushfstring(L, "%s: dim", who), rank, &use.attrs.i[0]);
-  use.attrs.i[1] = lua_toboolean(L, 3);
+  gp_lua_check_dims(L, 2, lua_pushfstring(L, "%s: dim", who), rank, &use.attrs.sum.dims);
+  use.attrs.sum.keep = lua_toboolean(L, 3);
   gp_lua_apply(L, &use);
-  return use.attrs.i[0];
+  return use.attrs.sum.dims;
 }
 
 /* t:sum(dim, keep) */
@@ -113,8 +113,8 @@ static int max_over_dims(lua_State *L) {
   for (int d = rank - 1; d >= 0; d--) {
     if (!(mask >> d & 1)) continue;
     gp_lua_call use = {.op = GP_OP_max, .n_in = 1, .in = {lua_gettop(L)}};
-    use.attrs.i[0] = d;
-    use.attrs.i[1] = lua_toboolean(L, 3);
+    use.attrs.max.dim = d;
+    use.attrs.max.keep = lua_toboolean(L, 3);
     gp_lua_apply(L, &use);
     lua_remove(L, -2);
   }
@@ -130,8 +130,8 @@ static int reduce_max(lua_State *L) {
   if (all) flatten(L, "max");
   gp_lua_call use = {.op = GP_OP_max, .n_in = 1, .in = {1}, .n_out = all ? 1 : 2};
   int rank = gp_lua_check_meta(L, 1, "max").shape.rank;
-  use.attrs.i[0] = all ? 0 : gp_lua_check_dim(L, 2, "max: dim", rank);
-  use.attrs.i[1] = !all && lua_toboolean(L, 3);
+  use.attrs.max.dim = all ? 0 : gp_lua_check_dim(L, 2, "max: dim", rank);
+  use.attrs.max.keep = !all && lua_toboolean(L, 3);
   gp_lua_apply(L, &use);
   return use.n_out;
 }
@@ -143,8 +143,8 @@ static int reduce_argmax(lua_State *L) {
   if (all) flatten(L, "argmax");
   gp_lua_call use = {.op = GP_OP_argmax, .n_in = 1, .in = {1}};
   int rank = gp_lua_check_meta(L, 1, "argmax").shape.rank;
-  use.attrs.i[0] = all ? 0 : gp_lua_check_dim(L, 2, "argmax: dim", rank);
-  use.attrs.i[1] = !all && lua_toboolean(L, 3);
+  use.attrs.argmax.dim = all ? 0 : gp_lua_check_dim(L, 2, "argmax: dim", rank);
+  use.attrs.argmax.keep = !all && lua_toboolean(L, 3);
   gp_lua_apply(L, &use);
   return 1;
 }
@@ -155,8 +155,9 @@ static int reduce_argmax(lua_State *L) {
 static void swap_top(lua_State *L, int a, int b) {
   gp_lua_call use = {.op = GP_OP_permute, .n_in = 1, .in = {lua_gettop(L)}};
   int rank = gp_lua_check_meta(L, -1, "permute").shape.rank;
-  use.attrs.i[0] = rank;
-  for (int d = 0; d < rank; d++) use.attrs.i[d + 1] = d == a ? b : d == b ? a : d;
+  gp_list *order = &use.attrs.permute.order;
+  order->count = rank;
+  for (int d = 0; d < rank; d++) order->at[d] = d == a ? b : d == b ? a : d;
   gp_lua_apply(L, &use);
   lua_remove(L, -2);
 }
@@ -186,18 +187,18 @@ static void vector_to_matrix(lua_State *L, int index, bool row) {
 }
 
 /* Where the operand is a transposed view, undo it and tell the kernel: no copy is made. */
-static int64_t take_transposed(lua_State *L, int index) {
+static bool take_transposed(lua_State *L, int index) {
   gp_meta meta = gp_lua_check_meta(L, index, "matmul"), swapped = meta;
   int rank = meta.shape.rank;
   swapped.shape.dim[rank - 1] = meta.shape.dim[rank - 2];
   swapped.shape.dim[rank - 2] = meta.shape.dim[rank - 1];
   swapped.stride[rank - 1] = meta.stride[rank - 2];
   swapped.stride[rank - 2] = meta.stride[rank - 1];
-  if (gp_meta_is_dense(&meta) || !gp_meta_is_dense(&swapped)) return 0;
+  if (gp_meta_is_dense(&meta) || !gp_meta_is_dense(&swapped)) return false;
   lua_pushvalue(L, index);
   swap_top(L, rank - 2, rank - 1);
   lua_replace(L, index);
-  return 1;
+  return true;
 }
 
 /* Drop the dimensions of size 1 that vectors were given. */
@@ -223,8 +224,8 @@ static int matmul(lua_State *L) {
   if (a_rank == 1) vector_to_matrix(L, 1, true);
   if (b_rank == 1) vector_to_matrix(L, 2, false);
   gp_lua_call use = {.op = GP_OP_matmul, .n_in = 2, .in = {1, 2}};
-  use.attrs.i[0] = take_transposed(L, 1);
-  use.attrs.i[1] = take_transposed(L, 2);
+  use.attrs.matmul.transpose_a = take_transposed(L, 1);
+  use.attrs.matmul.transpose_b = take_transposed(L, 2);
   gp_lua_apply(L, &use);
   if (a_rank == 1 || b_rank == 1) drop_vectors(L, a_rank == 1, b_rank == 1);
   return 1;

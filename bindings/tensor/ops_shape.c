@@ -57,8 +57,9 @@ static int shape_view(lua_State *L) {
 
 /* order counts from 0. */
 static void apply_permute(lua_State *L, const int64_t *order, int rank) {
-  gp_lua_call use = {.op = GP_OP_permute, .attrs.i[0] = rank, .n_in = 1, .in = {1}};
-  memcpy(&use.attrs.i[1], order, sizeof *order * (size_t)rank);
+  gp_lua_call use = {.op = GP_OP_permute, .n_in = 1, .in = {1}};
+  use.attrs.permute.order.count = rank;
+  memcpy(use.attrs.permute.order.at, order, sizeof *order * (size_t)rank);
   gp_lua_apply(L, &use);
 }
 
@@ -108,9 +109,7 @@ static int shape_transpose(lua_State *L) {
 /* range: first (from 0) and length */
 static void apply_narrow(lua_State *L, int index, int dim, const int64_t range[2]) {
   gp_lua_call use = {.op = GP_OP_narrow, .n_in = 1, .in = {lua_absindex(L, index)}};
-  use.attrs.i[0] = dim;
-  use.attrs.i[1] = range[0];
-  use.attrs.i[2] = range[1];
+  use.attrs.narrow = (gp_attr_narrow){dim, range[0], range[1]};
   gp_lua_apply(L, &use);
 }
 
@@ -172,8 +171,7 @@ static int shape_expand(lua_State *L) {
   gp_shape shape;
   gp_lua_check_box(L, 1, "expand");
   gp_lua_check_shape(L, 2, "expand: shape", 0, &shape);
-  gp_lua_call use = {.op = GP_OP_expand, .attrs.i[0] = shape.rank, .n_in = 1, .in = {1}};
-  memcpy(&use.attrs.i[1], shape.dim, sizeof shape.dim[0] * (size_t)shape.rank);
+  gp_lua_call use = {.op = GP_OP_expand, .attrs.expand.to = shape, .n_in = 1, .in = {1}};
   gp_lua_apply(L, &use);
   return 1;
 }
@@ -217,7 +215,7 @@ static int shape_to(lua_State *L) {
     return gp_lua_bad_value(L, 2, "to: dtype or device",
                             "f32, f64, bf16, f16, i64, i32, u8, bool, \"cpu\" or \"cuda:0\"");
   if (gp_lua_dtype(L, box) == dtype) return lua_settop(L, 1), 1;
-  gp_lua_call use = {.op = GP_OP_cast, .attrs.i[0] = dtype, .n_in = 1, .in = {1}};
+  gp_lua_call use = {.op = GP_OP_cast, .attrs.cast.dtype = dtype, .n_in = 1, .in = {1}};
   gp_lua_apply(L, &use);
   return 1;
 }
@@ -228,7 +226,7 @@ static int shape_to(lua_State *L) {
 static void concat_level(lua_State *L, int base, int64_t count, int dim) {
   int64_t groups = 0;
   for (int64_t first = 0; first < count; first += GP_MAX_INPUTS) {
-    gp_lua_call use = {.op = GP_OP_concat, .attrs.i[0] = dim};
+    gp_lua_call use = {.op = GP_OP_concat, .attrs.concat.dim = dim};
     for (int64_t i = first; i < count && use.n_in < GP_MAX_INPUTS; i++)
       use.in[use.n_in++] = base + (int)i;
     gp_lua_apply(L, &use);

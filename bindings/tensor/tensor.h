@@ -6,7 +6,7 @@
 
 /* Each adds its methods to the table at the top of the stack. */
 void gp_methods_values(lua_State *L);
-void gp_methods_elementwise(lua_State *L);
+void gp_methods_ops(lua_State *L);
 void gp_methods_shape(lua_State *L);
 void gp_methods_reduce(lua_State *L);
 void gp_methods_param(lua_State *L);

@@ -182,7 +182,7 @@ static void check_drawn(lua_State *L, const char *who, gp_dtype dtype) {
 static int cast_drawn(lua_State *L, gp_dtype dtype) {
   if (dtype == GP_F64 || dtype == GP_F32) return 1;
   gp_lua_call cast = {.op = GP_OP_cast, .n_in = 1, .in = {lua_gettop(L)}};
-  cast.attrs.i[0] = dtype;
+  cast.attrs.cast.dtype = dtype;
   gp_lua_apply(L, &cast);
   return 1;
 }
@@ -214,9 +214,7 @@ static int record_draw(lua_State *L) {
   gp_lua_check_shape(L, 2, lua_pushfstring(L, "%s: shape", who), 0, &shape);
   check_drawn(L, who, dtype);
   gp_lua_call draw = {.op = normal ? GP_OP_randn : GP_OP_rand};
-  draw.attrs.i[1] = dtype == GP_F64 ? GP_F64 : GP_F32;
-  draw.attrs.i[2] = shape.rank;
-  for (int d = 0; d < shape.rank; d++) draw.attrs.i[3 + d] = shape.dim[d];
+  draw.attrs.rand = (gp_attr_rand){dtype == GP_F64 ? GP_F64 : GP_F32, shape};
   gp_lua_apply(L, &draw);
   return cast_drawn(L, dtype);
 }

@@ -87,8 +87,7 @@ static void expand_top(lua_State *L, const gp_shape *shape) {
   gp_meta meta = gp_lua_check_meta(L, -1, "expand");
   if (gp_shape_equal(&meta.shape, shape)) return;
   gp_lua_call use = {.op = GP_OP_expand, .n_in = 1, .in = {lua_gettop(L)}};
-  use.attrs.i[0] = shape->rank;
-  for (int d = 0; d < shape->rank; d++) use.attrs.i[d + 1] = shape->dim[d];
+  use.attrs.expand.to = *shape;
   gp_lua_apply(L, &use);
 }
 
@@ -111,7 +110,7 @@ static int record_assign(lua_State *L, const gp_box *box) {
   gp_lua_promote(L, 2, "copy_: value", meta.dtype);
   if (gp_lua_check_meta(L, 2, "copy_: value").dtype != meta.dtype) {
     gp_lua_call cast = {.op = GP_OP_cast, .n_in = 1, .in = {2}};
-    cast.attrs.i[0] = meta.dtype;
+    cast.attrs.cast.dtype = meta.dtype;
     gp_lua_apply(L, &cast);
     lua_replace(L, 2);
   }

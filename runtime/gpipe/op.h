@@ -2,6 +2,7 @@
 #ifndef GP_PUBLIC_OP_H
 #define GP_PUBLIC_OP_H
 
+#include "gpipe/attrs.h"
 #include "gpipe/tensor.h"
 
 /* A value in a trace; GP_NONE is "no value". */
@@ -10,18 +11,12 @@ enum { GP_NONE = -1 };
 
 enum { GP_MAX_INPUTS = 8, GP_MAX_OUTPUTS = 4 }; /* tensors that an op takes and makes */
 
-#define GP_OP(name) GP_OP_##name,
+#define GP_OP(name, ...) GP_OP_##name,
 typedef enum gp_op {
 #include "ops/ops.def"
   GP_OP_COUNT
 } gp_op;
 #undef GP_OP
-
-/* What an op needs besides its inputs; ops.def says what each slot means. Unused slots are 0. */
-typedef struct gp_attrs {
-  int64_t i[12];
-  double f[2];
-} gp_attrs;
 
 const char *gp_op_name(gp_op op); /* "?" for none */
 /* Errors: GP_EINVAL. */

@@ -122,7 +122,7 @@ static gp_status visit_gelu(fuser *f, int32_t n) {
   const gp_node *node = &f->graph->nodes[n];
   gp_ref h = node->in[0];
   int32_t linear = maker_of(f, node, h, GP_OP_linear);
-  if (linear < 0 || !node->attr.i[0] || f->read[h].forward != 1) return GP_OK;
+  if (linear < 0 || node->attr.gelu.mode != GP_GELU_TANH || f->read[h].forward != 1) return GP_OK;
   if (f->read[h].beyond || f->read[node->out].beyond) return GP_OK;
   return join(f, linear, n, GP_OP_linear_gelu, (gp_ref[]){node->out, h});
 }
@@ -131,7 +131,8 @@ static void visit_gelu_dx(const fuser *f, int32_t n) {
   const gp_node *node = &f->graph->nodes[n];
   gp_ref dy = node->in[0], h = node->in[1];
   int32_t linear = maker_of(f, node, dy, GP_OP_linear_dx);
-  if (linear < 0 || !node->attr.i[0] || !is_read_once(f, dy) || !go_together(f, dy, h)) return;
+  if (linear < 0 || node->attr.gelu_dx.mode != GP_GELU_TANH) return;
+  if (!is_read_once(f, dy) || !go_together(f, dy, h)) return;
   absorb(f, linear, n, GP_OP_linear_gelu_dx, h);
 }
 

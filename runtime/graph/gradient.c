@@ -64,7 +64,7 @@ static gp_dtype dtype_of(const gradient *g, gp_ref ref) { return g->graph->value
 
 /* The same values in another dtype, made where the builder stands. */
 static gp_status convert(gradient *g, gp_dtype dtype, gp_ref *ref) {
-  gp_attrs attrs = {.i = {dtype}};
+  gp_attrs attrs = {.cast = {.dtype = dtype}};
   if (*ref == GP_NONE || dtype_of(g, *ref) == dtype) return GP_OK;
   return gp_build(&g->builder, GP_OP_cast, &attrs, ref, 1, ref);
 }
@@ -75,7 +75,7 @@ static gp_status add(gradient *g, gp_ref a, gp_ref b, gp_ref *sum) {
   if (differ) GP_TRY(convert(g, GP_F32, &a));
   if (differ) GP_TRY(convert(g, GP_F32, &b));
   gp_ref in[2] = {a, b};
-  return gp_build(&g->builder, GP_OP_add, &(gp_attrs){{0}, {0}}, in, 2, sum);
+  return gp_build(&g->builder, GP_OP_add, &(gp_attrs){0}, in, 2, sum);
 }
 
 /* A reader in `layer` sends grad to value: sum within the layer, or open the next share. */
@@ -121,7 +121,7 @@ static gp_status into_slot(gradient *g, gp_ref param, gp_ref grad) {
     return GP_OK;
   }
   gp_ref in[2] = {slot, grad};
-  return gp_build(&g->builder, GP_OP_accumulate, &(gp_attrs){{0}, {0}}, in, 2, &ignored);
+  return gp_build(&g->builder, GP_OP_accumulate, &(gp_attrs){0}, in, 2, &ignored);
 }
 
 /* What the rule answered goes to accumulators or on towards the inputs. */
@@ -176,7 +176,7 @@ static gp_status visit(gradient *g, int32_t n) {
 
 /* Times the loss scale: what loss_seed gives for a constant of 1. */
 static gp_status scale(gradient *g, gp_ref *grad) {
-  gp_attrs one = {.i = {dtype_of(g, *grad)}, .f = {1}}, none = {{0}, {0}};
+  gp_attrs one = {.loss_seed = {.dtype = dtype_of(g, *grad), .value = 1}}, none = {0};
   gp_ref factor;
   GP_TRY(gp_build(&g->builder, GP_OP_loss_seed, &one, NULL, 0, &factor));
   gp_ref in[2] = {*grad, factor};
@@ -190,7 +190,7 @@ static gp_status seed(gradient *g, gp_gradient_root *root) {
   gp_ref grad;
   g->builder.layer = root->layer;
   if (root->is_loss) {
-    gp_attrs attrs = {.i = {value.meta.dtype, root->factor == 0}, .f = {root->factor}};
+    gp_attrs attrs = {.loss_seed = {value.meta.dtype, root->factor == 0, root->factor}};
     GP_TRY(gp_build(&g->builder, GP_OP_loss_seed, &attrs, NULL, 0, &grad));
   } else {
     gp_meta dense;

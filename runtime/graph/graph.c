@@ -114,7 +114,7 @@ const gp_meta *gp_build_meta(const gp_builder *b, gp_ref ref) {
 
 /* A copy that the op at hand asked for; it belongs to the same layer. */
 static gp_status contiguous(gp_builder *b, gp_ref in, gp_ref *out) {
-  return gp_build(b, GP_OP_copy, &(gp_attrs){{0}, {0}}, &in, 1, out);
+  return gp_build(b, GP_OP_copy, &(gp_attrs){0}, &in, 1, out);
 }
 
 /* Strided inputs are copied here, once, so that no kernel has to be ready for them. */

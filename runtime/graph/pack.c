@@ -15,7 +15,7 @@ static gp_ref find_copy(const gp_graph *graph, gp_ref weight, int32_t layer) {
 /* A view and a copy of it: two nodes, one pass over the weight. */
 static gp_status make_copy(gp_graph *graph, const gp_node *linear, gp_ref *copy) {
   gp_builder at = {.graph = graph, .layer = linear->layer, .label = linear->label};
-  gp_attrs swap = {.i = {2, 1, 0}}, none = {0};
+  gp_attrs swap = {.permute = {.order = {2, {1, 0}}}}, none = {0};
   gp_ref turned;
   GP_TRY(gp_build(&at, GP_OP_permute, &swap, &linear->in[1], 1, &turned));
   GP_TRY(gp_build(&at, GP_OP_copy, &none, &turned, 1, copy));
@@ -29,7 +29,7 @@ static bool is_linear(gp_op op) {
 }
 
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {
-  if (!is_linear(node->op) || node->phase != GP_FORWARD || node->attr.i[0]) return false;
+  if (!is_linear(node->op) || node->phase != GP_FORWARD || node->attr.linear.packed) return false;
   const gp_value *weight = &graph->values[node->in[1]];
   return weight->kind == GP_VALUE_PARAM && !gp_param_is_buffer(graph->params[weight->index]);
 }
@@ -60,7 +60,7 @@ gp_status gp_graph_pack(gp_graph *graph) {
     gp_ref copy = find_copy(graph, linear.in[1], linear.layer);
     if (copy == GP_NONE) GP_TRY(make_copy(graph, &linear, &copy));
     graph->nodes[n].in[1] = copy;
-    graph->nodes[n].attr.i[0] = 1;
+    graph->nodes[n].attr.linear.packed = true;
   }
   return graph->node_count > count ? move_to_front(graph, count) : GP_OK;
 }

@@ -111,7 +111,7 @@ static gp_ref find_cast(const gp_trace *trace, gp_ref param) {
 /* An f32 parameter in the dtype that the pipeline computes in. One a layer, so that none crosses a cut; it
  * depends on the parameter only, so it is made once per step. */
 static gp_status cast_master(gp_trace *trace, gp_ref *ref) {
-  gp_attrs attrs = {.i = {trace->half}};
+  gp_attrs attrs = {.cast = {.dtype = trace->half}};
   gp_ref param = *ref;
   *ref = find_cast(trace, param);
   if (*ref != GP_NONE) return GP_OK;
@@ -122,8 +122,7 @@ static gp_status cast_master(gp_trace *trace, gp_ref *ref) {
 
 /* What readers of a buffer see from here on: a copy that belongs to this layer. */
 static gp_status take_snapshot(gp_trace *trace, int32_t index, gp_ref buffer) {
-  GP_TRY(gp_build(&trace->at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &buffer, 1,
-                  &trace->param_refs[index]));
+  GP_TRY(gp_build(&trace->at, GP_OP_copy, &(gp_attrs){0}, &buffer, 1, &trace->param_refs[index]));
   trace->graph.nodes[trace->graph.node_count - 1].snapshot = true;
   return GP_OK;
 }
@@ -156,7 +155,7 @@ static gp_ref buffer_of(const gp_graph *graph, gp_ref ref) {
 static gp_status assign(gp_trace *trace, const gp_ref *inputs, gp_ref *output) {
   gp_ref in[2] = {buffer_of(&trace->graph, inputs[0]), inputs[1]};
   if (in[0] == GP_NONE) return gp_fail(GP_EINVAL, "copy_: only a Buffer may be written in forward");
-  GP_TRY(gp_build(&trace->at, GP_OP_assign, &(gp_attrs){{0}, {0}}, in, 2, output));
+  GP_TRY(gp_build(&trace->at, GP_OP_assign, &(gp_attrs){0}, in, 2, output));
   return take_snapshot(trace, gp_graph_at(&trace->graph, in[0])->index, in[0]);
 }
 
@@ -172,7 +171,7 @@ static gp_status across_layers(gp_trace *trace, gp_ref in, gp_ref *out) {
   if (trace->boundary[in] == GP_NONE) {
     gp_builder space = trace->at;
     space.layer = value->layer;
-    GP_TRY(gp_build(&space, GP_OP_copy, &(gp_attrs){{0}, {0}}, &in, 1, &trace->boundary[in]));
+    GP_TRY(gp_build(&space, GP_OP_copy, &(gp_attrs){0}, &in, 1, &trace->boundary[in]));
   }
   *out = trace->boundary[in];
   return GP_OK;
@@ -195,7 +194,7 @@ static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
 /* Beside halves, constants and buffers of f32 are read as halves, as parameters are. Masks of attention may
  * be f32, in which more than f16 has hides a key. */
 static gp_status narrow_beside_halves(gp_trace *trace, gp_op op, gp_ref *in, int n) {
-  gp_attrs attrs = {.i = {trace->half}};
+  gp_attrs attrs = {.cast = {.dtype = trace->half}};
   bool half = false;
   if (trace->half == GP_F32 || op == GP_OP_attention || op == GP_OP_assign) return GP_OK;
   for (int i = 0; i < n; i++) half |= gp_graph_at(&trace->graph, in[i])->meta.dtype == trace->half;
@@ -213,7 +212,7 @@ gp_status gp_trace_apply(gp_trace *trace, gp_op op, const gp_attrs *attrs, const
   if (n_inputs > GP_MAX_INPUTS)
     return gp_fail(GP_EINVAL, "%s: %d inputs, expected at most %d", gp_op_name(op), n_inputs,
                    GP_MAX_INPUTS);
-  if (gp_op_get(op)->flags & GP_OP_RANDOM) own.i[0] = graph->random_count++;
+  if (gp_op_get(op)->flags & GP_OP_RANDOM) own.random = (uint32_t)graph->random_count++;
   for (int i = 0; i < n_inputs; i++) GP_TRY(across_layers(trace, inputs[i], &in[i]));
   GP_TRY(narrow_beside_halves(trace, op, in, n_inputs));
   if (op == GP_OP_assign)

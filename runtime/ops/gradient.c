@@ -5,12 +5,6 @@
 
 const gp_meta *gp_vjp_meta(const gp_vjp *v, gp_ref ref) { return gp_build_meta(v->builder, ref); }
 
-gp_attrs gp_shape_attrs(const gp_shape *shape) {
-  gp_attrs attrs = {.i = {shape->rank}};
-  for (int d = 0; d < shape->rank; d++) attrs.i[1 + d] = shape->dim[d];
-  return attrs;
-}
-
 /* ---- steps --------------------------------------------------------------------------------- */
 
 gp_status gp_vjp_op1(gp_vjp *v, gp_op op, gp_ref a, gp_ref *out) {
@@ -24,19 +18,21 @@ gp_status gp_vjp_op2(gp_vjp *v, gp_op op, gp_ref a, gp_ref b, gp_ref *out) {
 }
 
 /* Apply reshape or expand unless the value has the shape already. */
-static gp_status change_shape(gp_vjp *v, gp_op op, gp_ref a, const gp_shape *shape, gp_ref *out) {
+static gp_status change_shape(gp_vjp *v, gp_op op, gp_ref a, const gp_attrs *attrs,
+                              const gp_shape *shape, gp_ref *out) {
   *out = a;
   if (gp_shape_equal(&gp_vjp_meta(v, a)->shape, shape)) return GP_OK;
-  gp_attrs attrs = gp_shape_attrs(shape);
-  return gp_build(v->builder, op, &attrs, &a, 1, out);
+  return gp_build(v->builder, op, attrs, &a, 1, out);
 }
 
 gp_status gp_vjp_reshape(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out) {
-  return change_shape(v, GP_OP_reshape, a, shape, out);
+  const gp_attrs attrs = {.reshape = {*shape}};
+  return change_shape(v, GP_OP_reshape, a, &attrs, shape, out);
 }
 
 gp_status gp_vjp_expand(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out) {
-  return change_shape(v, GP_OP_expand, a, shape, out);
+  const gp_attrs attrs = {.expand = {*shape}};
+  return change_shape(v, GP_OP_expand, a, &attrs, shape, out);
 }
 
 /* Constants are scalars; the product broadcasts them. */
@@ -76,8 +72,8 @@ gp_status gp_vjp_set_broadcast(gp_vjp *v, int i, gp_ref g) {
   if (!v->need[i] || g == GP_NONE) return GP_OK;
   /* Copies: the builder's metas may move while it grows. */
   gp_shape narrow = gp_vjp_meta(v, v->in[i])->shape, wide = gp_vjp_meta(v, g)->shape;
-  gp_attrs sum = {.i = {broadcast_dims(&narrow, &wide), 1}};
-  if (sum.i[0] != 0) {
+  gp_attrs sum = {.sum = {.dims = broadcast_dims(&narrow, &wide), .keep = true}};
+  if (sum.sum.dims != 0) {
     if (is_row_sum(&narrow, &wide)) return gp_vjp_op1(v, GP_OP_sum_rows_dw, g, &v->din[i]);
     GP_TRY(gp_build(v->builder, GP_OP_sum, &sum, &g, 1, &g));
   }

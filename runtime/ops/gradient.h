@@ -5,8 +5,6 @@
 #include "ops/op.h"
 
 const gp_meta *gp_vjp_meta(const gp_vjp *v, gp_ref ref);
-/* Attributes `rank, dims` of a shape. */
-gp_attrs gp_shape_attrs(const gp_shape *shape);
 /* Reshape or expand a value to a shape; out is the value itself where it has that shape. */
 gp_status gp_vjp_reshape(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out);
 gp_status gp_vjp_expand(gp_vjp *v, gp_ref a, const gp_shape *shape, gp_ref *out);

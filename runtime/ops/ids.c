@@ -18,7 +18,7 @@ int64_t gp_meta_offset(const gp_meta *meta, int64_t index) {
   return offset;
 }
 
-/* bool is no id: infer has refused it (gp_operand_ids). */
+/* bool is no id: infer has refused it (ops/contract.c). */
 int64_t gp_id_at(const gp_arg *ids, int64_t offset) {
   switch (ids->meta->dtype) {
   case GP_I64: return ((const int64_t *)ids->data)[offset];

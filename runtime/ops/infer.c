@@ -10,32 +10,8 @@
 #include "base/status.h"
 #include "base/tensor.h"
 
-/* ---- operands without names ------------------------------------------------------------------ */
-
-static bool is_wide(gp_dtype dtype) { return dtype == GP_F32 || dtype == GP_F64; }
-
 gp_dtype gp_infer_wide(gp_dtype dtype) {
   return dtype == GP_BF16 || dtype == GP_F16 ? GP_F32 : dtype;
-}
-
-/* The advice names the wide dtype, of the two. */
-gp_status gp_infer_same_dtype(const gp_sig *sig, int first) {
-  for (int i = first + 1; i < sig->n_in; i++) {
-    gp_dtype a = sig->in[first]->dtype, b = sig->in[i]->dtype;
-    if (a == b) continue;
-    gp_dtype to = is_wide(a) ? a : is_wide(b) ? b : GP_F32;
-    return gp_fail(GP_EDTYPE, "%s and %s differ; convert one with :to(\"%s\")", gp_dtype_name(a),
-                   gp_dtype_name(b), gp_dtype_name(to));
-  }
-  return GP_OK;
-}
-
-/* The first input speaks for all, since they agree. */
-gp_status gp_infer_computes(const gp_sig *sig, int first) {
-  GP_TRY(gp_infer_same_dtype(sig, first));
-  if (first >= sig->n_in || gp_dtype_is_float(sig->in[first]->dtype)) return GP_OK;
-  return gp_fail(GP_EDTYPE, "input is %s, expected f32 or f64; convert it with :to(\"f32\")",
-                 gp_dtype_name(sig->in[first]->dtype));
 }
 
 /* ---- shapes --------------------------------------------------------------------------------- */
@@ -83,16 +59,15 @@ gp_status gp_infer_dim(const gp_shape *shape, int64_t dim) {
   return gp_fail(GP_ERANGE, "dimension %lld is outside 1 .. %d", (long long)dim + 1, shape->rank);
 }
 
-/* i[0] is the mask (0: all dims) and i[1] says whether to keep dims of size 1. */
-gp_status gp_infer_reduced(const gp_shape *shape, const gp_attrs *attrs, gp_shape *reduced) {
+gp_status gp_infer_reduced(const gp_shape *shape, int64_t dims, bool keep, gp_shape *reduced) {
   int64_t all = (INT64_C(1) << shape->rank) - 1;
-  int64_t mask = attrs->i[0] == 0 ? all : attrs->i[0];
+  int64_t mask = dims == 0 ? all : dims;
   for (int d = shape->rank; d < 63; d++)
     if (mask >> d & 1) return gp_infer_dim(shape, d);
   gp_shape result = {0};
   for (int d = 0; d < shape->rank; d++) {
     bool gone = mask >> d & 1;
-    if (!gone || attrs->i[1]) result.dim[result.rank++] = gone ? 1 : shape->dim[d];
+    if (!gone || keep) result.dim[result.rank++] = gone ? 1 : shape->dim[d];
   }
   *reduced = result;
   return GP_OK;
@@ -110,53 +85,12 @@ gp_shape gp_shape_with_last(const gp_shape *shape, int64_t last) {
   return result;
 }
 
-gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape) {
-  if (attrs->i[0] < 0 || attrs->i[0] > GP_MAX_RANK)
-    return gp_fail(GP_ESHAPE, "%lld dimensions, expected 0 to %d", (long long)attrs->i[0],
-                   GP_MAX_RANK);
-  gp_shape result = {.rank = (int)attrs->i[0]};
-  for (int d = 0; d < result.rank; d++) result.dim[d] = attrs->i[1 + d];
-  *shape = result;
-  return GP_OK;
+gp_status gp_infer_rank(const gp_shape *shape) {
+  if (shape->rank >= 0 && shape->rank <= GP_MAX_RANK) return GP_OK;
+  return gp_fail(GP_ESHAPE, "%d dimensions, expected 0 to %d", shape->rank, GP_MAX_RANK);
 }
 
 /* ---- operands with roles --------------------------------------------------------------------- */
-
-/* The first operand of the mask is what the others are compared with, so it is named too. */
-gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigned mask) {
-  int first = -1;
-  for (int i = 0; i < sig->n_in; i++) {
-    if (!(mask >> i & 1)) continue;
-    gp_dtype dtype = sig->in[i]->dtype;
-    if (!gp_dtype_is_float(dtype))
-      return gp_fail(GP_EDTYPE, "%s is %s, expected f32 or f64", roles[i], gp_dtype_name(dtype));
-    if (first < 0) first = i;
-    if (dtype != sig->in[first]->dtype)
-      return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)", roles[i], gp_dtype_name(dtype),
-                     gp_dtype_name(sig->in[first]->dtype), roles[first],
-                     gp_dtype_name(sig->in[first]->dtype));
-  }
-  return GP_OK;
-}
-
-/* Named as the others are: what is, what was wanted and why. */
-gp_status gp_operands_wide(const gp_sig *sig, const char *const *roles, unsigned mask, int like) {
-  gp_dtype dtype = sig->in[like]->dtype, want = gp_infer_wide(dtype);
-  for (int i = 0; i < sig->n_in; i++) {
-    if (!(mask >> i & 1) || sig->in[i]->dtype == want) continue;
-    return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)", roles[i],
-                   gp_dtype_name(sig->in[i]->dtype), gp_dtype_name(want), roles[like],
-                   gp_dtype_name(dtype));
-  }
-  return GP_OK;
-}
-
-/* bool is refused: a mask passed for ids is a mistake that no range check would find. */
-gp_status gp_operand_ids(const gp_sig *sig, const char *const *roles, int i) {
-  gp_dtype dtype = sig->in[i]->dtype;
-  if (dtype == GP_I64 || dtype == GP_I32 || dtype == GP_U8) return GP_OK;
-  return gp_fail(GP_EDTYPE, "%s is %s, expected i64, i32 or u8", roles[i], gp_dtype_name(dtype));
-}
 
 /* Like gp_shape_print, with "?" for a dimension of any size. */
 static char *print_pattern(const gp_shape *shape, char *text, size_t size) {
@@ -179,23 +113,23 @@ static bool fits(const gp_shape *shape, const gp_shape *expected) {
   return true;
 }
 
-gp_status gp_operand_shape(const gp_sig *sig, const char *const *roles, int i,
-                           const gp_shape *expected, int because) {
+gp_status gp_operand_shape(const gp_sig *sig, gp_op op, int i, const gp_shape *expected,
+                           int because) {
   if (fits(&sig->in[i]->shape, expected)) return GP_OK;
   char is[GP_SHAPE_TEXT], want[GP_SHAPE_TEXT], other[GP_SHAPE_TEXT];
   gp_shape_print(&sig->in[i]->shape, is, sizeof is);
   print_pattern(expected, want, sizeof want);
-  if (because < 0) return gp_fail(GP_ESHAPE, "%s is %s, expected %s", roles[i], is, want);
+  if (because < 0) return gp_fail(GP_ESHAPE, "%s is %s, expected %s", gp_op_role(op, i), is, want);
   gp_shape_print(&sig->in[because]->shape, other, sizeof other);
-  return gp_fail(GP_ESHAPE, "%s is %s, expected %s (%s is %s)", roles[i], is, want, roles[because],
-                 other);
+  return gp_fail(GP_ESHAPE, "%s is %s, expected %s (%s is %s)", gp_op_role(op, i), is, want,
+                 gp_op_role(op, because), other);
 }
 
 /* One wording for 1 and for more dimensions. */
-gp_status gp_operand_rank(const gp_sig *sig, const char *const *roles, int i, int rank) {
+gp_status gp_operand_rank(const gp_sig *sig, gp_op op, int i, int rank) {
   if (sig->in[i]->shape.rank >= rank) return GP_OK;
   char is[GP_SHAPE_TEXT];
-  return gp_fail(GP_ESHAPE, "%s is %s, expected at least %d dimension%s", roles[i],
+  return gp_fail(GP_ESHAPE, "%s is %s, expected at least %d dimension%s", gp_op_role(op, i),
                  gp_shape_print(&sig->in[i]->shape, is, sizeof is), rank, rank == 1 ? "" : "s");
 }
 

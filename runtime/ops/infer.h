@@ -1,10 +1,11 @@
-/* ops/infer.h - what the infer and cost functions of ops share: checks of operands with one wording
- * per mistake, shapes of outputs, costs.
+/* ops/infer.h - what the infer and cost functions of ops share: checks of shapes with one wording
+ * per mistake, shapes of outputs, costs. Dtypes are checked before, by the op's row
+ * (ops/contract.c).
  *
  * gp_op_infer puts the op's name in front, so the texts here begin with what is wrong. The operands
  * of light ops have no names ("shapes 2x3 and 4 differ"); those of heavy ops have roles ("input is
- * 32x128, expected ?x256 (weight is 10x256)"). Dimensions are counted from 1 in texts, as people who
- * read them do. */
+ * 32x128, expected ?x256 (weight is 10x256)"). Dimensions are counted from 1 in texts, as people
+ * who read them do. */
 #ifndef GP_OPS_INFER_H
 #define GP_OPS_INFER_H
 
@@ -17,10 +18,6 @@ enum {
 
 /* ---- operands without names ---------------------------------------------------------------- */
 
-/* Inputs first .. n_in - 1 have one dtype. Errors: GP_EDTYPE. */
-gp_status gp_infer_same_dtype(const gp_sig *sig, int first);
-/* Inputs first .. n_in - 1 have one dtype, a float one. Errors: GP_EDTYPE. */
-gp_status gp_infer_computes(const gp_sig *sig, int first);
 /* The shape that all inputs broadcast to, as in NumPy. Errors: GP_ESHAPE names both shapes. */
 gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape);
 /* Fold another shape into *shape as broadcasting does; false where two sizes differ and neither
@@ -31,32 +28,29 @@ gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b);
 /* dim (from 0) is a dimension of the shape. Errors: GP_ERANGE. */
 gp_status gp_infer_dim(const gp_shape *shape, int64_t dim);
 
-/* ---- operands with roles: a name for each input --------------------------------------------- */
+/* ---- operands of an op, whose row has their names
+ * --------------------------------------------------------------------------------- */
 
-/* The inputs in the bit mask have one dtype, a float one. Errors: GP_EDTYPE. */
-gp_status gp_operands_float(const gp_sig *sig, const char *const *roles, unsigned mask);
 /* The dtype of statistics and of parameters' gradients: f32 for the halves, else the same. */
 gp_dtype gp_infer_wide(gp_dtype dtype);
-/* The inputs in the bit mask are such values: of the wide dtype of input `like`. Errors: GP_EDTYPE. */
-gp_status gp_operands_wide(const gp_sig *sig, const char *const *roles, unsigned mask, int like);
-/* Input i holds ids: i64, i32 or u8. Errors: GP_EDTYPE. */
-gp_status gp_operand_ids(const gp_sig *sig, const char *const *roles, int i);
+/* What the row calls operand i. */
+const char *gp_op_role(gp_op op, int i);
 /* Input i has this shape. because: the input whose shape asks for it, printed too; -1: none.
  * Errors: GP_ESHAPE. */
-gp_status gp_operand_shape(const gp_sig *sig, const char *const *roles, int i,
-                           const gp_shape *expected, int because);
+gp_status gp_operand_shape(const gp_sig *sig, gp_op op, int i, const gp_shape *expected,
+                           int because);
 /* Input i has at least this rank. Errors: GP_ESHAPE. */
-gp_status gp_operand_rank(const gp_sig *sig, const char *const *roles, int i, int rank);
+gp_status gp_operand_rank(const gp_sig *sig, gp_op op, int i, int rank);
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
 /* The shape without the dims of the mask (0: all), or with 1 in their place. */
-gp_status gp_infer_reduced(const gp_shape *shape, const gp_attrs *attrs, gp_shape *reduced);
+gp_status gp_infer_reduced(const gp_shape *shape, int64_t dims, bool keep, gp_shape *reduced);
 /* The shape without its last dimension, and with another last dimension. Rank >= 1. */
 gp_shape gp_shape_drop_last(const gp_shape *shape);
 gp_shape gp_shape_with_last(const gp_shape *shape, int64_t last);
-/* Read `rank, dims` from attributes: i[0] and i[1..]. Errors: GP_ESHAPE. */
-gp_status gp_infer_attr_shape(const gp_attrs *attrs, gp_shape *shape);
+/* A shape that a caller gave has a possible rank. Errors: GP_ESHAPE. */
+gp_status gp_infer_rank(const gp_shape *shape);
 
 /* ---- outputs and costs --------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #define GP_OPS_OP_H
 
 #include "device/call.h"
+#include "gpipe/contract.h"
 
 /* ---- shape inference ----------------------------------------------------------------------- */
 
@@ -80,23 +81,6 @@ enum { GP_ROW_BLOCK = 64 };
 
 /* ---- definition ---------------------------------------------------------------------------- */
 
-enum {
-  GP_OP_VIEW = 1, /* out[0] is in[0]'s memory under another meta; no kernel */
-  /* Row-wise: cut is (rows, GP_ROW_BLOCK); unit r writes elements [r * n / rows, (r + 1) * n / rows)
-   * of every output of n elements and, of the inputs in row_inputs that are contiguous and not
-   * broadcast, reads the same range only; other inputs are read whole. */
-  GP_OP_ROWS = 2,
-  GP_OP_STRIDED = 4, /* inputs may be strided or broadcast; others get contiguous copies */
-  GP_OP_INPLACE = 8, /* out[0] may be the memory of an input with the same meta that dies here */
-  GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
-  GP_OP_RANDOM = 32, /* attr.i[0] is the number of the random op in the trace, set by the tracer */
-  GP_OP_EFFECT = 64, /* writes in[0]'s memory (accumulate, assign): never removed as dead */
-  /* The CPU's kernel takes bf16 and f16 as they are; others compute f32 and f64 there, so that halves
-   * have to be converted around it (eager/half.c). On a GPU every op takes halves. */
-  GP_OP_HALVES = 128,
-  GP_OP_SPARES = 256 /* works without its last output where nobody reads it: n_out is one less */
-};
-
 /* Which input holds ids, what they are called, and how many there are. */
 typedef struct gp_ids_role {
   int input;
@@ -104,6 +88,7 @@ typedef struct gp_ids_role {
   int64_t count;
 } gp_ids_role;
 
+/* GP_OP_ROW(name) gives the first four fields, which the row of ops.def says. */
 typedef struct gp_op_def {
   const char *name;
   int min_in, max_in;
@@ -117,9 +102,28 @@ typedef struct gp_op_def {
       const gp_call *call); /* of ops that take ids: what a kernel on a GPU cannot say */
 } gp_op_def;
 
-#define GP_OP(name) extern const gp_op_def gp_def_##name;
-#include "ops.def"
+/* What of a row the definition needs at compile time: GP_OP_ROW(add) in it fills these in. */
+#define GP_IN(role, kind)       +1
+#define GP_OPTIONAL(role, kind) +1
+#define GP_MANY(role, kind)     +GP_MAX_INPUTS
+#define GP_OP(name, operands, outputs, attributes, flags, text)                                    \
+  extern const gp_op_def gp_def_##name;                                                            \
+  enum { GP_MOST_##name = 0 operands, GP_FLAGS_##name = flags };
+#include "ops/ops.def"
 #undef GP_OP
+#undef GP_OPTIONAL
+#undef GP_MANY
+#define GP_OPTIONAL(role, kind)    +0
+#define GP_MANY(role, kind)        +1
+#define GP_OP(name, operands, ...) enum { GP_LEAST_##name = 0 operands };
+#include "ops/ops.def"
+#undef GP_OP
+#undef GP_IN
+#undef GP_OPTIONAL
+#undef GP_MANY
+
+#define GP_OP_ROW(op)                                                                              \
+  .name = #op, .min_in = GP_LEAST_##op, .max_in = GP_MOST_##op, .flags = GP_FLAGS_##op
 
 const gp_op_def *gp_op_get(gp_op op);
 /* Check the number of inputs and infer. Errors: the op's own, prefixed by its name. */

@@ -17,7 +17,7 @@ static gp_status export_copy(gp_shaper *s, gp_ref value, gp_ref *copy) {
   if (value == GP_NONE) return GP_OK;
   GP_TRY(gp_graph_label(s->graph, "output", &label));
   gp_builder at = {.graph = s->graph, .layer = s->env->layer_count, .label = label};
-  return gp_build(&at, GP_OP_copy, &(gp_attrs){{0}, {0}}, &value, 1, copy);
+  return gp_build(&at, GP_OP_copy, &(gp_attrs){0}, &value, 1, copy);
 }
 
 /* One number per micro-batch each: 8 bytes wait for it. */

@@ -257,7 +257,7 @@ TEST(casts) {
   for (int from = 0; from < GP_DTYPE_COUNT; from++) {
     for (int to = 0; to < GP_DTYPE_COUNT; to++) {
       for (int round = 0; round < ROUNDS; round++) {
-        trial t = {.op = GP_OP_cast, .attrs = {.i = {to}}, .n_in = 1};
+        trial t = {.op = GP_OP_cast, .attrs = {.cast = {to}}, .n_in = 1};
         gp_shape shape = draw_shape();
         t.in[0] = make_twin((gp_dtype)from, shape, any_way());
         check_trial(&t, (gp_dtype)to, shape);
@@ -309,7 +309,7 @@ TEST(masks) {
     for (int round = 0; round < 10 * ROUNDS; round++) {
       trial t = {.op = GP_OP_dropout, .n_in = 1};
       gp_shape shape = draw_shape();
-      t.attrs = (gp_attrs){.i = {below(100)}, .f = {probabilities[below(5)]}};
+      t.attrs = (gp_attrs){.random = (uint32_t)below(100), .dropout = {probabilities[below(5)]}};
       t.step = (gp_step_block){.seed = (uint64_t)below(INT64_MAX), .step = (uint32_t)below(1000)};
       t.step.rows = below(3) && shape.rank ? shape.dim[0] : below(5);
       t.step.first_row = below(8) ? below(100) : (int64_t)1 << 40;

@@ -1,6 +1,6 @@
 /* ops/activation/gelu.c - x times the normal distribution function of x, and its gradient.
  *
- * i[0] = 0 takes the erf form, 1 the tanh form of the original paper, written as a sigmoid because
+ * There is the erf form, and the tanh form of the original paper, written as a sigmoid because
  * (1 + tanh u) / 2 = sigmoid(2 u) keeps its digits where x is far below 0.
  * Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), section 2. */
 #include "base/status.h"
@@ -72,37 +72,23 @@ GP_MAP2(tanh_dx_f64, double, double, (a * tanh_slope64(b)))
 
 /* ---- the ops ------------------------------------------------------------------------------- */
 
-static gp_status check_form(const gp_sig *sig) {
-  int64_t form = sig->attr->i[0];
-  if (form == 0 || form == 1) return GP_OK;
-  return gp_fail(GP_EINVAL, "form is %lld, expected 0 (erf) or 1 (tanh)", (long long)form);
-}
-
-static gp_status infer(gp_sig *sig) {
-  GP_TRY(check_form(sig));
-  return gp_map_infer(sig);
-}
-
-static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(check_form(sig));
-  return gp_map_dx_infer(sig);
-}
-
 static gp_status run_gelu(const gp_call *call, gp_span span) {
-  return call->attr->i[0] ? gp_map_float(call, span, tanh_f32, tanh_f64)
-                          : gp_map_float(call, span, erf_f32, erf_f64);
+  if (call->attr->gelu.mode == GP_GELU_TANH) return gp_map_float(call, span, tanh_f32, tanh_f64);
+  return gp_map_float(call, span, erf_f32, erf_f64);
 }
 
 static gp_status run_gelu_dx(const gp_call *call, gp_span span) {
-  return call->attr->i[0] ? gp_map_float(call, span, tanh_dx_f32, tanh_dx_f64)
-                          : gp_map_float(call, span, erf_dx_f32, erf_dx_f64);
+  if (call->attr->gelu_dx.mode == GP_GELU_TANH)
+    return gp_map_float(call, span, tanh_dx_f32, tanh_dx_f64);
+  return gp_map_float(call, span, erf_dx_f32, erf_dx_f64);
 }
 
 static gp_status vjp(gp_vjp *v) {
   const gp_ref in[] = {v->dout[0], v->in[0]};
-  return gp_build(v->builder, GP_OP_gelu_dx, v->attr, in, 2, &v->din[0]);
+  const gp_attrs attrs = {.gelu_dx = {.mode = v->attr->gelu.mode}};
+  return gp_build(v->builder, GP_OP_gelu_dx, &attrs, in, 2, &v->din[0]);
 }
 
-GP_MAP_OP(gelu, 1, .infer = infer, .vjp = vjp, .cost = gp_map_cost_heavy)
+GP_MAP_OP(gelu, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_heavy)
 
-GP_MAP_OP(gelu_dx, 2, .infer = infer_dx, .cost = gp_map_cost_heavy)
+GP_MAP_OP(gelu_dx, 2, .infer = gp_map_dx_infer, .cost = gp_map_cost_heavy)

@@ -55,7 +55,8 @@ struct tanh_form_dx {
 
 template <int N, typename Erf, typename Tanh>
 static gp_status by_form(gp_gpu *gpu, const gp_gpu_call *call) {
-  return call->op.attr->i[0] ? gp_map_float<N, Tanh>(gpu, call) : gp_map_float<N, Erf>(gpu, call);
+  return call->op.attr->gelu.mode == GP_GELU_TANH ? gp_map_float<N, Tanh>(gpu, call)
+                                                  : gp_map_float<N, Erf>(gpu, call);
 }
 
 const gp_gpu_kernel gp_gpu_gelu = {by_form<1, erf_form, tanh_form>, NULL};

@@ -10,67 +10,52 @@
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-static const char *const roles[] = {"query", "key", "value", "mask"};
-static const char *const dx_roles[] = {"gradient", "query", "key", "value",
-                                       "output",   "lse",   "mask"};
-
 enum { MASK = 3, DX_MASK = 6 }; /* the inputs that may be left out */
 
 /* Each head of keys serves a run of heads of queries, all runs of one length. */
-static gp_status check_groups(const gp_sig *sig, const char *const *role, int first) {
+static gp_status check_groups(const gp_sig *sig, gp_op op, int first) {
   const gp_shape *q = &sig->in[first]->shape, *k = &sig->in[first + 1]->shape;
   char text[GP_SHAPE_TEXT], other[GP_SHAPE_TEXT];
   if (!gp_flash_can_share(q->dim[1], k->dim[1]))
     return gp_fail(GP_ESHAPE, "%s is %s, expected a number of heads that divides the %s's (%s)",
-                   role[first + 1], gp_shape_print(k, text, sizeof text), role[first],
-                   gp_shape_print(q, other, sizeof other));
+                   gp_op_role(op, first + 1), gp_shape_print(k, text, sizeof text),
+                   gp_op_role(op, first), gp_shape_print(q, other, sizeof other));
   if (k->dim[2] > 0 && k->dim[3] > 0) return GP_OK;
-  return gp_fail(GP_ESHAPE, "%s is %s, expected at least one key and one channel", role[first + 1],
-                 gp_shape_print(k, text, sizeof text));
+  return gp_fail(GP_ESHAPE, "%s is %s, expected at least one key and one channel",
+                 gp_op_role(op, first + 1), gp_shape_print(k, text, sizeof text));
 }
 
 /* q [B, H, Tq, D], k and v [B, G, Tk, D], from input `first` on. */
-static gp_status check_qkv(const gp_sig *sig, const char *const *role, int first) {
+static gp_status check_qkv(const gp_sig *sig, gp_op op, int first) {
   gp_shape any = {4, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
-  GP_TRY(gp_operand_shape(sig, role, first, &any, -1));
+  GP_TRY(gp_operand_shape(sig, op, first, &any, -1));
   gp_shape keys = sig->in[first]->shape;
   keys.dim[1] = keys.dim[2] = GP_ANY_DIM;
-  GP_TRY(gp_operand_shape(sig, role, first + 1, &keys, first));
-  GP_TRY(gp_operand_shape(sig, role, first + 2, &sig->in[first + 1]->shape, first + 1));
-  return check_groups(sig, role, first);
-}
-
-/* Booleans, or of the dtype of the queries, or f32 where those are halves. */
-static gp_status check_mask_dtype(gp_dtype mask, gp_dtype query) {
-  const gp_dtype wide = gp_infer_wide(query);
-  if (mask == GP_BOOL || mask == query || mask == wide) return GP_OK;
-  return gp_fail(GP_EDTYPE, "mask is %s, expected bool or %s%s%s", gp_dtype_name(mask),
-                 gp_dtype_name(query), wide == query ? "" : " or ",
-                 wide == query ? "" : gp_dtype_name(wide));
+  GP_TRY(gp_operand_shape(sig, op, first + 1, &keys, first));
+  GP_TRY(gp_operand_shape(sig, op, first + 2, &sig->in[first + 1]->shape, first + 1));
+  return check_groups(sig, op, first);
 }
 
 /* [B, H, Tq, Tk], where the first three may be 1. */
-static gp_status check_mask(const gp_sig *sig, const char *const *role, int query, int i) {
+static gp_status check_mask(const gp_sig *sig, gp_op op, int query, int i) {
   if (sig->n_in <= i) return GP_OK;
   const gp_shape *mask = &sig->in[i]->shape;
   const gp_shape all = gp_shape_with_last(&sig->in[query]->shape, sig->in[query + 1]->shape.dim[2]);
   gp_shape want = all;
-  GP_TRY(check_mask_dtype(sig->in[i]->dtype, sig->in[query]->dtype));
   for (int d = 0; d < 3 && mask->rank == 4; d++)
     if (mask->dim[d] == 1) want.dim[d] = 1;
   if (gp_shape_equal(mask, &want)) return GP_OK;
   char text[GP_SHAPE_TEXT], full[GP_SHAPE_TEXT];
-  return gp_fail(GP_ESHAPE, "%s is %s, expected %s, where the first three may be 1", role[i],
-                 gp_shape_print(mask, text, sizeof text), gp_shape_print(&all, full, sizeof full));
+  return gp_fail(GP_ESHAPE, "%s is %s, expected %s, where the first three may be 1",
+                 gp_op_role(op, i), gp_shape_print(mask, text, sizeof text),
+                 gp_shape_print(&all, full, sizeof full));
 }
 
 /* q, k, v, mask -> o like q, and lse [B, H, Tq], the log of each query's sum of exponentials: all
  * that the gradient needs to make the scores again. */
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, roles, 7));
-  GP_TRY(check_qkv(sig, roles, 0));
-  GP_TRY(check_mask(sig, roles, 0, MASK));
-  GP_TRY(gp_flash_check_attrs(sig->attr));
+  GP_TRY(check_qkv(sig, GP_OP_attention, 0));
+  GP_TRY(check_mask(sig, GP_OP_attention, 0, MASK));
   const gp_shape *q = &sig->in[0]->shape;
   gp_shape lse = gp_shape_drop_last(q);
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, q));
@@ -79,16 +64,13 @@ static gp_status infer(gp_sig *sig) {
 
 /* do, q, k, v, o, lse, mask -> dq, dk, dv. */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 31));
-  GP_TRY(gp_operands_wide(sig, dx_roles, 32, 1));
-  GP_TRY(check_qkv(sig, dx_roles, 1));
-  GP_TRY(check_mask(sig, dx_roles, 1, DX_MASK));
-  GP_TRY(gp_flash_check_attrs(sig->attr));
+  GP_TRY(check_qkv(sig, GP_OP_attention_dx, 1));
+  GP_TRY(check_mask(sig, GP_OP_attention_dx, 1, DX_MASK));
   const gp_shape *q = &sig->in[1]->shape;
   gp_shape lse = gp_shape_drop_last(q);
-  GP_TRY(gp_operand_shape(sig, dx_roles, 0, q, 1));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 4, q, 1));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 5, &lse, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_attention_dx, 0, q, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_attention_dx, 4, q, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_attention_dx, 5, &lse, 1));
   for (int i = 0; i < 3; i++) GP_TRY(gp_infer_out(sig, sig->in[1]->dtype, &sig->in[i + 1]->shape));
   return GP_OK;
 }
@@ -120,7 +102,8 @@ static gp_status vjp(gp_vjp *v) {
 /* Two products forward, five backward; an exponential and what belongs to it count as 13. */
 static gp_cost cost_of(const gp_sig *sig, int q, double products) {
   const gp_shape *s = &sig->in[q]->shape;
-  double pairs = gp_flash_pairs(s->dim[2], sig->in[q + 1]->shape.dim[2], sig->attr->i[1] != 0);
+  double pairs =
+      gp_flash_pairs(s->dim[2], sig->in[q + 1]->shape.dim[2], sig->attr->attention.causal);
   double heads = (double)s->dim[0] * (double)s->dim[1];
   return gp_cost_of(sig, heads * pairs * (2 * products * (double)s->dim[3] + 13));
 }
@@ -186,20 +169,9 @@ static gp_flash describe_dx(const gp_call *call) {
 GP_FLASH_KERNEL(, describe)
 GP_FLASH_KERNEL(_dx, describe_dx)
 
-const gp_op_def gp_def_attention = {.name = "attention",
-                                    .min_in = 3,
-                                    .max_in = 4,
-                                    .flags = GP_OP_STRIDED | GP_OP_RANDOM,
-                                    .infer = infer,
-                                    .vjp = vjp,
-                                    .cost = cost,
+const gp_op_def gp_def_attention = {GP_OP_ROW(attention), .infer = infer, .vjp = vjp, .cost = cost,
                                     .cpu = {.cut = cut, .run = run, .scratch = scratch}};
 
 const gp_op_def gp_def_attention_dx = {
-    .name = "attention_dx",
-    .min_in = 6,
-    .max_in = 7,
-    .flags = GP_OP_STRIDED,
-    .infer = infer_dx,
-    .cost = cost_dx,
+    GP_OP_ROW(attention_dx), .infer = infer_dx, .cost = cost_dx,
     .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};

@@ -11,10 +11,10 @@
 void gp_attention_set_attrs(gp_attention *a, const gp_call *call) {
   const gp_attrs *attr = call->attr;
   a->step = call->step;
-  a->random = (uint32_t)attr->i[0];
-  a->causal = attr->i[1] != 0;
-  a->dropout = attr->f[0];
-  a->scale = attr->f[1] != 0 ? attr->f[1] : 1 / sqrt((double)a->width);
+  a->random = attr->random;
+  a->causal = attr->attention.causal;
+  a->dropout = attr->attention.dropout;
+  a->scale = attr->attention.scale != 0 ? attr->attention.scale : 1 / sqrt((double)a->width);
 }
 
 /* Scratch for either way: which one it is can change where an address is not aligned. */

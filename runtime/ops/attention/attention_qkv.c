@@ -9,16 +9,14 @@
 #include "ops/infer.h"
 #include "ops/attention/qkv.h"
 
-static const char *const roles[] = {"qkv"}, *const dx_roles[] = {"gradient", "qkv", "output",
-                                                                 "lse"};
-
 /* ---- shapes -------------------------------------------------------------------------------- */
 
 /* Where no number of heads of keys is given there are as many as of queries. */
 static gp_status check_heads(const gp_attrs *attr) {
-  const long long heads = attr->i[2], groups = attr->i[3];
+  const gp_maybe asked = attr->attention_qkv.groups;
+  const long long heads = attr->attention_qkv.heads, groups = asked.value;
   if (heads < 1) return gp_fail(GP_EINVAL, "heads is %lld, expected 1 or more", heads);
-  if (groups == 0 || (groups > 0 && gp_flash_can_share(heads, groups))) return GP_OK;
+  if (!asked.given || (groups > 0 && gp_flash_can_share(heads, groups))) return GP_OK;
   return gp_fail(GP_EINVAL, "heads of keys are %lld, expected a number that divides the %lld heads",
                  groups, heads);
 }
@@ -36,23 +34,22 @@ static gp_status wrong_width(const gp_qkv *p, const char *role, const gp_shape *
 }
 
 /* o [B, T, H D] and lse [B, H, T] of qkv, input i. */
-static gp_status check_qkv(const gp_sig *sig, const char *const *role, int i, gp_shape out[2]) {
+static gp_status check_qkv(const gp_sig *sig, gp_op op, int i, gp_shape out[2]) {
   gp_shape any = {3, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
-  GP_TRY(gp_operand_shape(sig, role, i, &any, -1));
+  GP_TRY(gp_operand_shape(sig, op, i, &any, -1));
   const gp_shape *qkv = &sig->in[i]->shape;
   GP_TRY(check_heads(sig->attr));
   const gp_qkv p = gp_qkv_of(sig->attr, qkv->dim[2]);
-  if (p.width == 0) return wrong_width(&p, role[i], qkv);
+  if (p.width == 0) return wrong_width(&p, gp_op_role(op, i), qkv);
   out[0] = gp_shape_with_last(qkv, p.heads * p.width);
   out[1] = (gp_shape){3, {qkv->dim[0], p.heads, qkv->dim[1]}};
-  return gp_flash_check_attrs(sig->attr);
+  return GP_OK;
 }
 
 /* qkv -> o, lse. */
 static gp_status infer(gp_sig *sig) {
   gp_shape out[2];
-  GP_TRY(gp_operands_float(sig, roles, 1));
-  GP_TRY(check_qkv(sig, roles, 0, out));
+  GP_TRY(check_qkv(sig, GP_OP_attention_qkv, 0, out));
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &out[0]));
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out[1]);
 }
@@ -60,12 +57,10 @@ static gp_status infer(gp_sig *sig) {
 /* do, qkv, o, lse -> dqkv, as packed as qkv. */
 static gp_status infer_dx(gp_sig *sig) {
   gp_shape out[2];
-  GP_TRY(gp_operands_float(sig, dx_roles, 7));
-  GP_TRY(gp_operands_wide(sig, dx_roles, 8, 1));
-  GP_TRY(check_qkv(sig, dx_roles, 1, out));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 0, &out[0], 1));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 2, &out[0], 1));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 3, &out[1], 1));
+  GP_TRY(check_qkv(sig, GP_OP_attention_qkv_dx, 1, out));
+  GP_TRY(gp_operand_shape(sig, GP_OP_attention_qkv_dx, 0, &out[0], 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_attention_qkv_dx, 2, &out[0], 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_attention_qkv_dx, 3, &out[1], 1));
   return gp_infer_out(sig, sig->in[1]->dtype, &sig->in[1]->shape);
 }
 
@@ -78,7 +73,7 @@ static gp_status vjp(gp_vjp *v) {
 
 /* As in attention.c: `products` matrix products, and the exponentials. */
 static gp_cost cost_of(const gp_sig *sig, const gp_shape *qkv, double products) {
-  double pairs = gp_flash_pairs(qkv->dim[1], qkv->dim[1], sig->attr->i[1] != 0);
+  double pairs = gp_flash_pairs(qkv->dim[1], qkv->dim[1], sig->attr->attention_qkv.causal);
   const gp_qkv p = gp_qkv_of(sig->attr, qkv->dim[2]);
   double d = (double)p.width, h = (double)p.heads;
   return gp_cost_of(sig, (double)qkv->dim[0] * pairs * h * (2 * products * d + 13));
@@ -144,19 +139,10 @@ static gp_flash describe_dx(const gp_call *call) {
 GP_FLASH_KERNEL(, describe)
 GP_FLASH_KERNEL(_dx, describe_dx)
 
-const gp_op_def gp_def_attention_qkv = {.name = "attention_qkv",
-                                        .min_in = 1,
-                                        .max_in = 1,
-                                        .flags = GP_OP_RANDOM,
-                                        .infer = infer,
-                                        .vjp = vjp,
+const gp_op_def gp_def_attention_qkv = {GP_OP_ROW(attention_qkv), .infer = infer, .vjp = vjp,
                                         .cost = cost,
                                         .cpu = {.cut = cut, .run = run, .scratch = scratch}};
 
 const gp_op_def gp_def_attention_qkv_dx = {
-    .name = "attention_qkv_dx",
-    .min_in = 4,
-    .max_in = 4,
-    .infer = infer_dx,
-    .cost = cost_dx,
+    GP_OP_ROW(attention_qkv_dx), .infer = infer_dx, .cost = cost_dx,
     .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};

@@ -12,15 +12,10 @@
 
 void gp_flash_set_attrs(gp_flash *f, const gp_call *call) {
   f->call = call;
-  f->causal = call->attr->i[1] != 0;
-  f->dropout = call->attr->f[0];
-  f->scale = call->attr->f[1];
+  f->causal = call->attr->attention.causal;
+  f->dropout = call->attr->attention.dropout;
+  f->scale = call->attr->attention.scale;
   if (f->scale == 0) f->scale = 1 / sqrt((double)f->width);
-}
-
-gp_status gp_flash_check_attrs(const gp_attrs *attr) {
-  if (attr->f[0] >= 0 && attr->f[0] <= 1) return GP_OK;
-  return gp_fail(GP_ERANGE, "dropout is %g, expected 0 to 1", attr->f[0]);
 }
 
 bool gp_flash_can_share(int64_t heads, int64_t groups) {

@@ -45,8 +45,6 @@ typedef struct gp_flash {
 
 /* Fill in what the attributes say; the other fields stay. width must be set. */
 void gp_flash_set_attrs(gp_flash *f, const gp_call *call);
-/* Check dropout. Errors: GP_ERANGE. */
-gp_status gp_flash_check_attrs(const gp_attrs *attr);
 /* Whether this many heads of queries can share this many of keys and values. */
 bool gp_flash_can_share(int64_t heads, int64_t groups);
 

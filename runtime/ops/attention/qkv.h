@@ -11,7 +11,8 @@ typedef struct gp_qkv {
 
 /* By the attributes of attention_qkv; row: elements of one. heads must be above 0. */
 static inline gp_qkv gp_qkv_of(const gp_attrs *attr, int64_t row) {
-  const int64_t heads = attr->i[2], groups = attr->i[3] > 0 ? attr->i[3] : heads;
+  const gp_attr_attention_qkv *a = &attr->attention_qkv;
+  const int64_t heads = a->heads, groups = a->groups.given ? a->groups.value : heads;
   gp_qkv p = {heads, groups, 0};
   if (heads <= row && groups <= heads && row % (heads + 2 * groups) == 0)
     p.width = row / (heads + 2 * groups);

@@ -23,7 +23,7 @@ static inline gp_gpu_gemm gp_linear_product(const gp_call *call) {
   const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
   gp_gpu_gemm g = {};
   g.type = x->meta->dtype, g.d_type = y->meta->dtype;
-  g.transpose_b = call->attr->i[0] == 0;
+  g.transpose_b = !call->attr->linear.packed;
   g.m = gp_rows_of(x->meta), g.n = gp_width_of(y->meta), g.k = gp_width_of(x->meta);
   g.lda = g.k, g.ldb = gp_width_of(w->meta), g.ldd = g.n;
   g.a = x->data, g.b = w->data, g.d = y->data;

@@ -9,13 +9,9 @@
 
 /* ---- embedding ----------------------------------------------------------------------------- */
 
-static const char *const roles[] = {"ids", "weight"};
-
 /* ids [..], weight [V, C] -> [.., C]. */
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(gp_operand_ids(sig, roles, 0));
-  GP_TRY(gp_operands_float(sig, roles, 2));
-  GP_TRY(gp_operand_shape(sig, roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_embedding, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
   gp_shape out = sig->in[0]->shape;
   if (out.rank == GP_MAX_RANK)
     return gp_fail(GP_ESHAPE, "ids have %d dimensions, at most %d are possible", out.rank,
@@ -27,7 +23,7 @@ static gp_status infer(gp_sig *sig) {
 /* The gradient op cannot see V in its operands, so it is an attribute. Ids have no gradient. */
 static gp_status vjp(gp_vjp *v) {
   if (!v->need[1] || v->dout[0] == GP_NONE) return GP_OK;
-  gp_attrs attrs = {.i = {gp_build_meta(v->builder, v->in[1])->shape.dim[0]}};
+  gp_attrs attrs = {.embedding_dw = {.rows = gp_build_meta(v->builder, v->in[1])->shape.dim[0]}};
   return gp_build(v->builder, GP_OP_embedding_dw, &attrs, (gp_ref[]){v->dout[0], v->in[0]}, 2,
                   &v->din[1]);
 }
@@ -59,29 +55,19 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_embedding = {.name = "embedding",
-                                    .min_in = 2,
-                                    .max_in = 2,
-                                    .flags = GP_OP_ROWS | GP_OP_HALVES,
-                                    .row_inputs = 1,
-                                    .infer = infer,
-                                    .vjp = vjp,
-                                    .cost = cost,
-                                    .cpu = {.cut = cut, .run = run},
+const gp_op_def gp_def_embedding = {GP_OP_ROW(embedding), .row_inputs = 1,
+                                    .infer = infer,       .vjp = vjp,
+                                    .cost = cost,         .cpu = {.cut = cut, .run = run},
                                     .ids = role_of};
 
 /* ---- gradient of the table ----------------------------------------------------------------- */
 
-static const char *const dw_roles[] = {"gradient", "ids"};
-
 /* dy [.., C], ids [..] -> dw [V, C]. */
 static gp_status infer_dw(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dw_roles, 1));
-  GP_TRY(gp_operand_ids(sig, dw_roles, 1));
-  GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_embedding_dw, 0, 1));
   gp_shape ids = gp_shape_drop_last(&sig->in[0]->shape);
-  GP_TRY(gp_operand_shape(sig, dw_roles, 1, &ids, 0));
-  gp_shape out = {2, {sig->attr->i[0], gp_meta_width(sig->in[0])}};
+  GP_TRY(gp_operand_shape(sig, GP_OP_embedding_dw, 1, &ids, 0));
+  gp_shape out = {2, {sig->attr->embedding_dw.rows, gp_meta_width(sig->in[0])}};
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out);
 }
 
@@ -89,7 +75,9 @@ static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, (double)gp_meta_numel(sig->in[0]));
 }
 
-static gp_ids_role dw_role(const gp_call *call) { return (gp_ids_role){1, "id", call->attr->i[0]}; }
+static gp_ids_role dw_role(const gp_call *call) {
+  return (gp_ids_role){1, "id", call->attr->embedding_dw.rows};
+}
 
 #define GP_REAL_SOURCE "ops/dense/embedding_dw.inc"
 #include "ops/real.h"
@@ -98,11 +86,6 @@ static gp_status run_dw(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, add_columns)(call, span);
 }
 
-const gp_op_def gp_def_embedding_dw = {.name = "embedding_dw",
-                                       .min_in = 2,
-                                       .max_in = 2,
-                                       .flags = GP_OP_ACCUMULATES,
-                                       .infer = infer_dw,
-                                       .cost = cost_dw,
+const gp_op_def gp_def_embedding_dw = {GP_OP_ROW(embedding_dw), .infer = infer_dw, .cost = cost_dw,
                                        .cpu = {.cut = gp_cut_columns, .run = run_dw},
                                        .ids = dw_role};

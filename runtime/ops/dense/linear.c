@@ -13,20 +13,18 @@
 
 /* ---- linear -------------------------------------------------------------------------------- */
 
-static const char *const linear_roles[] = {"input", "weight", "bias"};
-
-/* x [.., K], w [N, K] (packed, i[0] = 1: [K, N]), b [N] optional -> y [.., N]. */
+/* x [.., K], w [N, K] (packed: [K, N]), b [N] optional -> y [.., N]. */
 static gp_status infer_linear(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, linear_roles, 7));
-  GP_TRY(gp_operand_shape(sig, linear_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
-  GP_TRY(gp_operand_rank(sig, linear_roles, 0, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_linear, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_linear, 0, 1));
   const gp_shape *x = &sig->in[0]->shape, *w = &sig->in[1]->shape;
-  int64_t packed = sig->attr->i[0], n = w->dim[packed ? 1 : 0], k = w->dim[packed ? 0 : 1];
+  const bool packed = sig->attr->linear.packed;
+  int64_t n = w->dim[packed ? 1 : 0], k = w->dim[packed ? 0 : 1];
   gp_shape want = {.rank = x->rank};
   for (int d = 0; d < x->rank; d++) want.dim[d] = GP_ANY_DIM;
   want.dim[x->rank - 1] = k;
-  GP_TRY(gp_operand_shape(sig, linear_roles, 0, &want, 1));
-  if (sig->n_in == 3) GP_TRY(gp_operand_shape(sig, linear_roles, 2, &(gp_shape){1, {n}}, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_linear, 0, &want, 1));
+  if (sig->n_in == 3) GP_TRY(gp_operand_shape(sig, GP_OP_linear, 2, &(gp_shape){1, {n}}, 1));
   gp_shape out = gp_shape_with_last(x, n);
   return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
@@ -83,7 +81,7 @@ static gp_status run_rows(const gp_call *call, gp_span rows, gp_span part, facto
 static factor factor_of(const gp_call *call, gp_span part) {
   const gp_arg *w = &call->in[1];
   int64_t k = gp_meta_width(call->in[0].meta), n = part.last - part.first;
-  if (call->attr->i[0]) return (factor){gp_arg_at(w, part.first), w->meta->shape.dim[1]};
+  if (call->attr->linear.packed) return (factor){gp_arg_at(w, part.first), w->meta->shape.dim[1]};
   gp_meta from = {w->meta->dtype, {2, {k, n}}, {1, k}, 0};
   gp_meta to = {w->meta->dtype, {2, {k, n}}, {n, 1}, 0};
   gp_view_copy(&to, part.scratch, &from, gp_arg_at(w, part.first * k));
@@ -104,16 +102,13 @@ static gp_status run_linear(const gp_call *call, gp_span span) {
 
 static size_t scratch_linear(const gp_call *call) {
   const gp_shape *w = &call->in[1].meta->shape;
-  if (call->attr->i[0]) return 0;
+  if (call->attr->linear.packed) return 0;
   int64_t n = w->dim[0] < PART ? w->dim[0] : PART;
   return (size_t)(n * w->dim[1]) * gp_dtype_size(call->in[1].meta->dtype);
 }
 
 const gp_op_def gp_def_linear = {
-    .name = "linear",
-    .min_in = 2,
-    .max_in = 3,
-    .flags = GP_OP_ROWS,
+    GP_OP_ROW(linear),
     .row_inputs = 1,
     .infer = infer_linear,
     .vjp = vjp_linear,
@@ -122,16 +117,13 @@ const gp_op_def gp_def_linear = {
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-static const char *const dx_roles[] = {"gradient", "weight"};
-
 /* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
 static gp_status infer_linear_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 3));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
-  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_linear_dx, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_linear_dx, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape, *w = &sig->in[1]->shape;
   gp_shape want = gp_shape_with_last(dy, w->dim[0]), out = gp_shape_with_last(dy, w->dim[1]);
-  GP_TRY(gp_operand_shape(sig, dx_roles, 0, &want, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_linear_dx, 0, &want, 1));
   return gp_infer_out(sig, sig->in[0]->dtype, &out);
 }
 
@@ -155,26 +147,18 @@ static gp_status run_linear_dx(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_linear_dx = {.name = "linear_dx",
-                                    .min_in = 2,
-                                    .max_in = 2,
-                                    .flags = GP_OP_ROWS,
-                                    .row_inputs = 1,
-                                    .infer = infer_linear_dx,
+const gp_op_def gp_def_linear_dx = {GP_OP_ROW(linear_dx), .row_inputs = 1, .infer = infer_linear_dx,
                                     .cost = cost_linear_dx,
                                     .cpu = {.cut = gp_cut_whole_rows, .run = run_linear_dx}};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
-static const char *const dw_roles[] = {"gradient", "input"};
-
 /* dy [.., N], x [.., K] -> dw [N, K] = dy^T x, all rows in one product. */
 static gp_status infer_linear_dw(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dw_roles, 3));
-  GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
-  GP_TRY(gp_operand_rank(sig, dw_roles, 1, 1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_linear_dw, 0, 1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_linear_dw, 1, 1));
   gp_shape want = gp_shape_with_last(&sig->in[0]->shape, GP_ANY_DIM);
-  GP_TRY(gp_operand_shape(sig, dw_roles, 1, &want, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_linear_dw, 1, &want, 0));
   gp_shape out = {2, {gp_meta_width(sig->in[0]), gp_meta_width(sig->in[1])}};
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out);
 }
@@ -215,10 +199,6 @@ static gp_status run_linear_dw(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_linear_dw = {.name = "linear_dw",
-                                    .min_in = 2,
-                                    .max_in = 2,
-                                    .flags = GP_OP_ACCUMULATES,
-                                    .infer = infer_linear_dw,
+const gp_op_def gp_def_linear_dw = {GP_OP_ROW(linear_dw), .infer = infer_linear_dw,
                                     .cost = cost_linear_dw,
                                     .cpu = {.cut = cut_linear_dw, .run = run_linear_dw}};

@@ -4,8 +4,6 @@
  * the sum of the two rounded values, as the two ops give it. */
 #include "ops/dense/dense.h"
 
-static const char *const roles[] = {"input", "weight", "addend", "bias"};
-
 /* Without the addend, which stands before the bias. */
 static gp_sig product_of(const gp_sig *sig) {
   gp_sig product = *sig;
@@ -17,9 +15,8 @@ static gp_sig product_of(const gp_sig *sig) {
 /* x [.., K], w, r [.., N], optional b -> r + linear(x, w, b). */
 static gp_status infer(gp_sig *sig) {
   gp_sig product = product_of(sig);
-  GP_TRY(gp_operands_float(sig, roles, 15));
   GP_TRY(gp_def_linear.infer(&product));
-  GP_TRY(gp_operand_shape(sig, roles, 2, &product.out[0].shape, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_linear_add, 2, &product.out[0].shape, 0));
   return gp_infer_like(sig, 2);
 }
 
@@ -50,11 +47,5 @@ static size_t scratch(const gp_call *call) {
 }
 
 const gp_op_def gp_def_linear_add = {
-    .name = "linear_add",
-    .min_in = 3,
-    .max_in = 4,
-    .flags = GP_OP_ROWS,
-    .row_inputs = 1 | 4,
-    .infer = infer,
-    .cost = cost,
+    GP_OP_ROW(linear_add), .row_inputs = 1 | 4, .infer = infer, .cost = cost,
     .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch}};

@@ -57,10 +57,5 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_linear_bias_dw = {.name = "linear_bias_dw",
-                                         .min_in = 2,
-                                         .max_in = 2,
-                                         .flags = GP_OP_ACCUMULATES,
-                                         .infer = infer,
-                                         .cost = cost,
+const gp_op_def gp_def_linear_bias_dw = {GP_OP_ROW(linear_bias_dw), .infer = infer, .cost = cost,
                                          .cpu = {.cut = cut, .run = run}};

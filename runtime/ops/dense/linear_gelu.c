@@ -7,7 +7,8 @@
 
 enum { GELU_FLOP = 30 }; /* an exponential and a division, as the elementwise op counts them */
 
-static const gp_attrs tanh_form = {.i = {1}};
+static const gp_attrs tanh_form = {.gelu = {.mode = GP_GELU_TANH}};
+static const gp_attrs tanh_form_dx = {.gelu_dx = {.mode = GP_GELU_TANH}};
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
@@ -37,18 +38,10 @@ static gp_status run(const gp_call *call, gp_span span) {
 static size_t scratch(const gp_call *call) { return gp_def_linear.cpu.scratch(call); }
 
 const gp_op_def gp_def_linear_gelu = {
-    .name = "linear_gelu",
-    .min_in = 2,
-    .max_in = 3,
-    .flags = GP_OP_ROWS | GP_OP_SPARES,
-    .row_inputs = 1,
-    .infer = infer,
-    .cost = cost,
+    GP_OP_ROW(linear_gelu), .row_inputs = 1, .infer = infer, .cost = cost,
     .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch}};
 
 /* ---- gradient of the input ------------------------------------------------------------------ */
-
-static const char *const dx_roles[] = {"gradient", "weight", "value before GELU"};
 
 /* The product alone: without the last input. */
 static gp_sig product_of(const gp_sig *sig) {
@@ -60,9 +53,8 @@ static gp_sig product_of(const gp_sig *sig) {
 /* dy [.., N], w [N, K], h [.., K] -> gelu_dx(dy w, h) [.., K]. */
 static gp_status infer_dx(gp_sig *sig) {
   gp_sig product = product_of(sig);
-  GP_TRY(gp_operands_float(sig, dx_roles, 7));
   GP_TRY(gp_def_linear_dx.infer(&product));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 2, &product.out[0].shape, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_linear_gelu_dx, 2, &product.out[0].shape, 0));
   return gp_infer_like(sig, 2);
 }
 
@@ -77,15 +69,10 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   gp_call product = *call;
   product.n_in = 2;
   GP_TRY(gp_def_linear_dx.cpu.run(&product, span));
-  gp_call slope = {.attr = &tanh_form, .n_in = 2, .in = {*dh, *h}, .n_out = 1, .out = {*dh}};
+  gp_call slope = {.attr = &tanh_form_dx, .n_in = 2, .in = {*dh, *h}, .n_out = 1, .out = {*dh}};
   return gp_follow_rows(&gp_def_gelu_dx, slope, span);
 }
 
-const gp_op_def gp_def_linear_gelu_dx = {.name = "linear_gelu_dx",
-                                         .min_in = 3,
-                                         .max_in = 3,
-                                         .flags = GP_OP_ROWS,
-                                         .row_inputs = 1 | 4,
-                                         .infer = infer_dx,
-                                         .cost = cost_dx,
+const gp_op_def gp_def_linear_gelu_dx = {GP_OP_ROW(linear_gelu_dx), .row_inputs = 1 | 4,
+                                         .infer = infer_dx, .cost = cost_dx,
                                          .cpu = {.cut = gp_cut_whole_rows, .run = run_dx}};

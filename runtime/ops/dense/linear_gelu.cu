@@ -4,7 +4,14 @@
  * the kernels of the two ops run one after the other: GELU over the product, or its slope in place. */
 #include "ops/dense/dense.cuh"
 
-static const gp_attrs tanh_form = {{1}, {0}};
+/* Written once, before main: C++ has no designators within designators. */
+static gp_attrs by_tanh() {
+  gp_attrs attrs = {};
+  attrs.gelu.mode = GP_GELU_TANH;
+  return attrs;
+}
+
+static const gp_attrs tanh_form = by_tanh();
 
 /* ---- forward ------------------------------------------------------------------------------- */
 

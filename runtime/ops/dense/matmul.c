@@ -5,8 +5,6 @@
 #include "ops/dense/dense.h"
 #include "ops/gradient.h"
 
-static const char *const roles[] = {"left operand", "right operand"};
-
 /* ---- shapes -------------------------------------------------------------------------------- */
 
 /* Stored sizes of the last two dimensions, as the product sees them. */
@@ -30,7 +28,7 @@ static gp_status check_inner(const gp_sig *sig, bool ta, bool tb) {
   gp_shape want = sig->in[1]->shape;
   for (int d = 0; d < want.rank; d++) want.dim[d] = GP_ANY_DIM;
   want.dim[want.rank - (tb ? 1 : 2)] = columns_of(sig->in[0], ta);
-  return gp_operand_shape(sig, roles, 1, &want, 0);
+  return gp_operand_shape(sig, GP_OP_matmul, 1, &want, 0);
 }
 
 static gp_status fail_stacks(const gp_sig *sig) {
@@ -38,17 +36,16 @@ static gp_status fail_stacks(const gp_sig *sig) {
   gp_shape_print(&sig->in[0]->shape, a, sizeof a);
   gp_shape_print(&sig->in[1]->shape, b, sizeof b);
   return gp_fail(GP_ESHAPE, "%s is %s, %s is %s: their leading dimensions must be equal or 1",
-                 roles[1], b, roles[0], a);
+                 gp_op_role(GP_OP_matmul, 1), b, gp_op_role(GP_OP_matmul, 0), a);
 }
 
-/* a [.., M, K], b [.., K, N] -> [.., M, N], as the product sees them: i[0], i[1] say which of the
- * two is stored transposed. */
+/* a [.., M, K], b [.., K, N] -> [.., M, N], as the product sees them: the attributes say which
+ * of the two is stored transposed. */
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, roles, 3));
-  GP_TRY(gp_operand_rank(sig, roles, 0, 2));
-  GP_TRY(gp_operand_rank(sig, roles, 1, 2));
+  GP_TRY(gp_operand_rank(sig, GP_OP_matmul, 0, 2));
+  GP_TRY(gp_operand_rank(sig, GP_OP_matmul, 1, 2));
   const gp_meta *a = sig->in[0], *b = sig->in[1];
-  bool ta = sig->attr->i[0] != 0, tb = sig->attr->i[1] != 0;
+  bool ta = sig->attr->matmul.transpose_a, tb = sig->attr->matmul.transpose_b;
   GP_TRY(check_inner(sig, ta, tb));
   gp_shape out = stack_of(a), other = stack_of(b);
   if (!gp_shape_broadcast(&out, &other)) return fail_stacks(sig);
@@ -68,7 +65,7 @@ static bool is_one_matrix(const gp_meta *meta) {
 }
 
 static gp_status product(gp_vjp *v, gp_ref a, bool ta, gp_ref b, bool tb, gp_ref *out) {
-  gp_attrs attrs = {.i = {ta, tb}};
+  gp_attrs attrs = {.matmul = {ta, tb}};
   return gp_build(v->builder, GP_OP_matmul, &attrs, (gp_ref[]){a, b}, 2, out);
 }
 
@@ -92,7 +89,7 @@ static gp_status vjp_shared_matrix(gp_vjp *v, bool tb) {
 /* da = dy b^T, db = a^T dy; an operand stored transposed gets the transposed product instead, so
  * no transposed copy is made. Stacks that were broadcast are summed. */
 static gp_status vjp(gp_vjp *v) {
-  bool ta = v->attr->i[0] != 0, tb = v->attr->i[1] != 0;
+  bool ta = v->attr->matmul.transpose_a, tb = v->attr->matmul.transpose_b;
   gp_ref a = v->in[0], b = v->in[1], dy = v->dout[0], g;
   if (dy == GP_NONE) return GP_OK;
   if (v->need[0]) {
@@ -115,7 +112,7 @@ typedef struct stack {
 
 static stack describe(const gp_attrs *attr, const gp_meta *a, const gp_meta *b,
                       const gp_meta *out) {
-  stack s = {.ta = attr->i[0] != 0, .tb = attr->i[1] != 0};
+  stack s = {.ta = attr->matmul.transpose_a, .tb = attr->matmul.transpose_b};
   s.m = rows_of(a, s.ta), s.k = columns_of(a, s.ta), s.n = columns_of(b, s.tb);
   s.folded = !s.ta && is_one_matrix(b);
   s.batch = 1;
@@ -185,10 +182,5 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_matmul = {.name = "matmul",
-                                 .min_in = 2,
-                                 .max_in = 2,
-                                 .infer = infer,
-                                 .vjp = vjp,
-                                 .cost = cost,
+const gp_op_def gp_def_matmul = {GP_OP_ROW(matmul), .infer = infer, .vjp = vjp, .cost = cost,
                                  .cpu = {.cut = cut, .run = run}};

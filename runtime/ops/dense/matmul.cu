@@ -74,7 +74,7 @@ static gp_gpu_gemm describe_matrix(const gp_call *call) {
   const gp_meta *a = call->in[0].meta, *b = call->in[1].meta, *out = call->out[0].meta;
   gp_gpu_gemm g = {};
   g.type = a->dtype, g.d_type = out->dtype;
-  g.transpose_a = call->attr->i[0] != 0, g.transpose_b = call->attr->i[1] != 0;
+  g.transpose_a = call->attr->matmul.transpose_a, g.transpose_b = call->attr->matmul.transpose_b;
   g.m = before_last(out), g.n = gp_width_of(out);
   g.k = g.transpose_a ? before_last(a) : gp_width_of(a);
   g.lda = gp_width_of(a), g.ldb = gp_width_of(b), g.ldd = g.n;

@@ -19,4 +19,4 @@ static gp_status vjp(gp_vjp *v) {
   return gp_vjp_set_broadcast(v, 1, v->dout[0]);
 }
 
-GP_MAP_OP(add, 2, .infer = gp_map_number_infer, .vjp = vjp, .cost = gp_map_cost_light)
+GP_MAP_OP(add, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)

@@ -8,7 +8,6 @@
 
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
-  GP_TRY(gp_infer_same_dtype(sig, 0));
   GP_TRY(gp_infer_broadcast(sig, &shape));
   return gp_infer_out(sig, GP_BOOL, &shape);
 }
@@ -30,10 +29,7 @@ static gp_status infer(gp_sig *sig) {
     return gp_map(call, span, op##_loops[call->in[0].meta->dtype]);                                \
   }                                                                                                \
   const gp_op_def gp_def_##op = {                                                                  \
-      .name = #op,                                                                                 \
-      .min_in = 2,                                                                                 \
-      .max_in = 2,                                                                                 \
-      .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_HALVES,                                          \
+      GP_OP_ROW(op),                                                                               \
       .row_inputs = 3,                                                                             \
       .infer = infer,                                                                              \
       .cost = gp_map_cost_light,                                                                   \

@@ -28,13 +28,13 @@ static void draw(const gp_row_run *run, int64_t i, int64_t n, uint32_t *words) {
   const int64_t leading = meta->shape.rank > 0 ? meta->shape.dim[0] : 1;
   uint64_t element = gp_first_element(step, leading, gp_meta_numel(meta));
   element += (uint64_t)(run->at + i);
-  gp_philox_words(step->seed, step->step, (uint32_t)run->call->attr->i[0], element, n, words);
+  gp_philox_words(step->seed, step->step, run->call->attr->random, element, n, words);
 }
 
 /* y = word >= threshold ? x * scale : 0. */
 #define DROP(name, T)                                                                              \
   static void name(const gp_row_run *run) {                                                        \
-    const rule r = make_rule(run->call->attr->f[0]);                                               \
+    const rule r = make_rule(run->call->attr->dropout.p);                                          \
     const T scale = (T)r.scale;                                                                    \
     const int64_t sx = run->step[0];                                                               \
     uint32_t words[WORDS];                                                                         \
@@ -59,14 +59,8 @@ GP_MAP1(keep_f64, double, double, a)
 GP_MAP1(zero_f32, float, float, ((void)a, 0.0f))
 GP_MAP1(zero_f64, double, double, ((void)a, 0.0))
 
-static gp_status infer(gp_sig *sig) {
-  double p = sig->attr->f[0];
-  if (!(p >= 0 && p <= 1)) return gp_fail(GP_ERANGE, "probability is %g, expected 0 to 1", p);
-  return gp_map_infer(sig);
-}
-
 static gp_status run(const gp_call *call, gp_span span) {
-  double p = call->attr->f[0];
+  double p = call->attr->dropout.p;
   if (p == 0) return gp_map_float(call, span, keep_f32, keep_f64);
   if (p == 1) return gp_map_float(call, span, zero_f32, zero_f64);
   return gp_map_float(call, span, drop_f32, drop_f64);
@@ -77,13 +71,7 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_dropout = {
-    .name = "dropout",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_MAP_FLAGS | GP_OP_RANDOM,
-    .row_inputs = 1,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_middle,
-    .cpu = {.cut = gp_cut_rows, .run = run},
+    GP_OP_ROW(dropout),         .row_inputs = 1,
+    .infer = gp_map_infer,      .vjp = vjp,
+    .cost = gp_map_cost_middle, .cpu = {.cut = gp_cut_rows, .run = run},
 };

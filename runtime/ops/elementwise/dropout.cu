@@ -20,8 +20,8 @@ typedef struct rule {
 } rule;
 
 static rule make_rule(const gp_attrs *attr) {
-  const double p = attr->f[0];
-  return {(uint32_t)(p * 4294967296.0), 1.0 / (1.0 - p), (uint32_t)attr->i[0]};
+  const double p = attr->dropout.p;
+  return {(uint32_t)(p * 4294967296.0), 1.0 / (1.0 - p), attr->random};
 }
 
 static __device__ inline float times(float x, float scale) { return __fmul_rn(x, scale); }
@@ -122,7 +122,7 @@ template <typename T> static gp_status drop_as(gp_gpu *gpu, const gp_call *op, c
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_call *op = &call->op;
   const gp_arg *out = &op->out[0], *in = &op->in[0];
-  const double p = op->attr->f[0];
+  const double p = op->attr->dropout.p;
   if (p == 0) return gp_move(gpu, out, in);
   if (p == 1) return gp_clear(gpu, out);
   const bool contiguous = gp_is_flat(in->meta);

@@ -36,18 +36,14 @@ gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f
 /* The loop for f32, f64, i64 or i32, in this order. */
 gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4]);
 
-/* Inference: f32 or f64 inputs of one dtype that broadcast. */
+/* Inference: inputs that broadcast; the output has the dtype of the first. */
 gp_status gp_map_infer(gp_sig *sig);
-/* The same for i64 and i32 too. */
-gp_status gp_map_number_infer(gp_sig *sig);
 /* The same for gradient ops, whose inputs have equal shapes. */
 gp_status gp_map_dx_infer(gp_sig *sig);
 /* One, ten and thirty operations per element. */
 gp_cost gp_map_cost_light(const gp_sig *sig);
 gp_cost gp_map_cost_middle(const gp_sig *sig);
 gp_cost gp_map_cost_heavy(const gp_sig *sig);
-
-enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
 
 /* ---- what every elementwise op defines ------------------------------------------------------ */
 
@@ -66,13 +62,8 @@ enum { GP_MAP_FLAGS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE };
 /* The definition of an op that reads its n inputs element by element and has the kernel run_<op>;
  * what is its own (infer, vjp, cost) is given as designated initialisers. */
 #define GP_MAP_OP(op, n, ...)                                                                      \
-  const gp_op_def gp_def_##op = {.name = #op,                                                      \
-                                 .min_in = n,                                                      \
-                                 .max_in = n,                                                      \
-                                 .flags = GP_MAP_FLAGS,                                            \
-                                 .row_inputs = (1u << n) - 1,                                      \
-                                 .cpu = {.cut = gp_cut_rows, .run = run_##op},                     \
-                                 __VA_ARGS__};
+  const gp_op_def gp_def_##op = {GP_OP_ROW(op), .row_inputs = (1u << n) - 1,                       \
+                                 .cpu = {.cut = gp_cut_rows, .run = run_##op}, __VA_ARGS__};
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 

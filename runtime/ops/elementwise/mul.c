@@ -24,4 +24,4 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-GP_MAP_OP(mul, 2, .infer = gp_map_number_infer, .vjp = vjp, .cost = gp_map_cost_light)
+GP_MAP_OP(mul, 2, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)

@@ -16,4 +16,4 @@ GP_MAP_NUMBER_KERNEL(neg)
 /* dx = -dy. */
 static gp_status vjp(gp_vjp *v) { return gp_vjp_op1(v, GP_OP_neg, v->dout[0], &v->din[0]); }
 
-GP_MAP_OP(neg, 1, .infer = gp_map_number_infer, .vjp = vjp, .cost = gp_map_cost_light)
+GP_MAP_OP(neg, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_light)

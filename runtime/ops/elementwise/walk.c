@@ -133,26 +133,11 @@ gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4
 
 gp_status gp_map_infer(gp_sig *sig) {
   gp_shape shape;
-  GP_TRY(gp_infer_computes(sig, 0));
   GP_TRY(gp_infer_broadcast(sig, &shape));
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
 }
 
-/* Positions and ids are counted with: argmax(2) - 1. Narrower integers are for storage. */
-gp_status gp_map_number_infer(gp_sig *sig) {
-  gp_dtype dtype = sig->in[0]->dtype;
-  gp_shape shape;
-  GP_TRY(gp_infer_same_dtype(sig, 0));
-  if (!gp_dtype_is_float(dtype) && dtype != GP_I64 && dtype != GP_I32)
-    return gp_fail(GP_EDTYPE,
-                   "input is %s, expected f32, f64, i64 or i32; convert it with :to(\"f32\")",
-                   gp_dtype_name(dtype));
-  GP_TRY(gp_infer_broadcast(sig, &shape));
-  return gp_infer_out(sig, dtype, &shape);
-}
-
 gp_status gp_map_dx_infer(gp_sig *sig) {
-  GP_TRY(gp_infer_computes(sig, 0));
   GP_TRY(gp_infer_same_shape(sig, 0, 1));
   return gp_infer_like(sig, 0);
 }

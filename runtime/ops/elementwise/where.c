@@ -34,10 +34,6 @@ WHERE(where_8, uint64_t)
 /* The condition and both sides broadcast together; the sides have one dtype. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
-  if (sig->in[0]->dtype != GP_BOOL)
-    return gp_fail(GP_EDTYPE, "the condition is %s, expected bool",
-                   gp_dtype_name(sig->in[0]->dtype));
-  GP_TRY(gp_infer_same_dtype(sig, 1));
   GP_TRY(gp_infer_broadcast(sig, &shape));
   return gp_infer_out(sig, sig->in[1]->dtype, &shape);
 }
@@ -63,13 +59,6 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_where = {
-    .name = "where",
-    .min_in = 3,
-    .max_in = 3,
-    .flags = GP_MAP_FLAGS | GP_OP_HALVES,
-    .row_inputs = 7,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = gp_map_cost_light,
-    .cpu = {.cut = gp_cut_rows, .run = run_where},
+    GP_OP_ROW(where), .row_inputs = 7,           .infer = infer,
+    .vjp = vjp,       .cost = gp_map_cost_light, .cpu = {.cut = gp_cut_rows, .run = run_where},
 };

@@ -24,9 +24,9 @@ static targets describe(const gp_call *call) {
                    .ids = &call->in[1],
                    .classes = gp_meta_width(call->in[0].meta),
                    .flat_ids = gp_meta_is_contiguous(call->in[1].meta),
-                   .has_ignore = call->attr->i[0] != 0,
-                   .ignore = call->attr->i[1],
-                   .smoothing = call->attr->f[0]};
+                   .has_ignore = call->attr->cross_entropy.ignore.given,
+                   .ignore = call->attr->cross_entropy.ignore.value,
+                   .smoothing = call->attr->cross_entropy.smoothing};
 }
 
 static gp_ids_role role_of(const gp_call *call) {
@@ -45,27 +45,16 @@ static gp_status class_of(const targets *t, int64_t row, int64_t *class) {
   return GP_OK;
 }
 
-static gp_status check_smoothing(const gp_sig *sig) {
-  double e = sig->attr->f[0];
-  if (e >= 0 && e <= 1) return GP_OK;
-  return gp_fail(GP_EINVAL, "label smoothing is %g, expected 0 to 1", e);
-}
-
 /* ---- forward ------------------------------------------------------------------------------- */
-
-static const char *const roles[] = {"logits", "ids"};
 
 /* What the gradient needs of a row: see row_loss. */
 static gp_shape stats_of(const gp_shape *logits) { return gp_shape_with_last(logits, 2); }
 
 /* logits [.., V], ids [..] -> losses [..] and stats [.., 2]. */
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, roles, 1));
-  GP_TRY(gp_operand_ids(sig, roles, 1));
-  GP_TRY(gp_operand_rank(sig, roles, 0, 1));
-  GP_TRY(check_smoothing(sig));
+  GP_TRY(gp_operand_rank(sig, GP_OP_cross_entropy, 0, 1));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
-  GP_TRY(gp_operand_shape(sig, roles, 1, &rows, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_cross_entropy, 1, &rows, 0));
   const gp_dtype wide = gp_infer_wide(sig->in[0]->dtype);
   const gp_shape stats = stats_of(&sig->in[0]->shape);
   GP_TRY(gp_infer_out(sig, wide, &rows));
@@ -98,10 +87,7 @@ static gp_status run(const gp_call *call, gp_span span) {
 }
 
 const gp_op_def gp_def_cross_entropy = {
-    .name = "cross_entropy",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_OP_ROWS,
+    GP_OP_ROW(cross_entropy),
     .row_inputs = 3,
     .infer = infer,
     .vjp = vjp,
@@ -111,19 +97,13 @@ const gp_op_def gp_def_cross_entropy = {
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
-static const char *const dx_roles[] = {"logits", "ids", "stats", "gradient"};
-
 /* logits, ids, stats, gradient of each row's loss -> gradient of the logits [.., V]. */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 1));
-  GP_TRY(gp_operands_wide(sig, dx_roles, 4 | 8, 0));
-  GP_TRY(gp_operand_ids(sig, dx_roles, 1));
-  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
-  GP_TRY(check_smoothing(sig));
+  GP_TRY(gp_operand_rank(sig, GP_OP_cross_entropy_dx, 0, 1));
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
   const gp_shape stats = stats_of(&sig->in[0]->shape);
   for (int i = 1; i < 4; i++)
-    GP_TRY(gp_operand_shape(sig, dx_roles, i, i == 2 ? &stats : &rows, 0));
+    GP_TRY(gp_operand_shape(sig, GP_OP_cross_entropy_dx, i, i == 2 ? &stats : &rows, 0));
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
@@ -132,10 +112,7 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
 }
 
 const gp_op_def gp_def_cross_entropy_dx = {
-    .name = "cross_entropy_dx",
-    .min_in = 4,
-    .max_in = 4,
-    .flags = GP_OP_ROWS | GP_OP_STRIDED,
+    GP_OP_ROW(cross_entropy_dx),
     .row_inputs = 15,
     .infer = infer_dx,
     .cost = cost,
@@ -144,27 +121,20 @@ const gp_op_def gp_def_cross_entropy_dx = {
 
 /* ---- count --------------------------------------------------------------------------------- */
 
-static const char *const count_roles[] = {"ids"};
-
 /* ids -> how many are not ignored. Depends on the targets alone, so it is known before the forward
  * pass: every micro-batch is scaled by the whole mini-batch's count. */
-static gp_status infer_count(gp_sig *sig) {
-  GP_TRY(gp_operand_ids(sig, count_roles, 0));
-  return gp_infer_out(sig, GP_I64, &(gp_shape){0});
-}
+static gp_status infer_count(gp_sig *sig) { return gp_infer_out(sig, GP_I64, &(gp_shape){0}); }
 
 static gp_status run_count(const gp_call *call, gp_span span) {
   (void)span;
   int64_t n = gp_meta_numel(call->in[0].meta), count = n;
-  if (call->attr->i[0] != 0)
-    for (int64_t i = 0; i < n; i++) count -= gp_id_at(&call->in[0], i) == call->attr->i[1];
+  const gp_maybe ignore = call->attr->cross_entropy_count.ignore;
+  if (ignore.given)
+    for (int64_t i = 0; i < n; i++) count -= gp_id_at(&call->in[0], i) == ignore.value;
   *(int64_t *)call->out[0].data = count;
   return GP_OK;
 }
 
-const gp_op_def gp_def_cross_entropy_count = {.name = "cross_entropy_count",
-                                              .min_in = 1,
-                                              .max_in = 1,
-                                              .infer = infer_count,
+const gp_op_def gp_def_cross_entropy_count = {GP_OP_ROW(cross_entropy_count), .infer = infer_count,
                                               .cost = gp_cost_copy,
                                               .cpu = {.cut = gp_cut_once, .run = run_count}};

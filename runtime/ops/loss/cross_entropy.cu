@@ -87,7 +87,8 @@ template <typename T> static __global__ void losses_long(losses<T> a) {
 /* The ids with the one that attributes say is ignored. */
 static gp_ids targets_of(const gp_gpu_call *call) {
   gp_ids ids = gp_ids_of(call, 1, gp_width_of(call->op.in[0].meta));
-  ids.has_ignore = call->op.attr->i[0] != 0, ids.ignore = call->op.attr->i[1];
+  ids.has_ignore = call->op.attr->cross_entropy.ignore.given;
+  ids.ignore = call->op.attr->cross_entropy.ignore.value;
   return ids;
 }
 
@@ -105,7 +106,7 @@ template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *c
   a.x = (const T *)in[0].data, a.ids = targets_of(call);
   a.loss = out[0].data, a.stats = out[1].data, a.dtype = out[0].meta->dtype;
   a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
-  a.smoothing = call->op.attr->f[0];
+  a.smoothing = call->op.attr->cross_entropy.smoothing;
   a.paired = gp_is_paired<T>(a.x, a.n);
   if (a.rows == 0) return GP_OK;
   GP_GPU_TRY(launch_losses(gpu, a));
@@ -197,7 +198,8 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   a.x_step = x->shape.dim[last] > 1 ? x->stride[last] : 1;
   a.ids = targets_of(call), a.stats = row_values_of(&in[2]), a.dloss = row_values_of(&in[3]);
   a.dx = (T *)call->op.out[0].data;
-  a.rows = gp_rows_of(x), a.n = gp_width_of(x), a.smoothing = call->op.attr->f[0];
+  a.rows = gp_rows_of(x), a.n = gp_width_of(x),
+  a.smoothing = call->op.attr->cross_entropy.smoothing;
   if (a.rows == 0) return GP_OK;
   const bool is_short = a.n <= GP_SHORT_ROW;
   const dim3 block = is_short ? gp_short_block() : dim3(gp_long_threads(a.n, sizeof(T)));
@@ -227,7 +229,8 @@ static __global__ void count_kernel(gp_ids ids, int64_t n, int64_t *count) {
 
 static gp_status run_count(gp_gpu *gpu, const gp_gpu_call *call) {
   gp_ids ids = gp_ids_of(call, 0, 0);
-  ids.has_ignore = call->op.attr->i[0] != 0, ids.ignore = call->op.attr->i[1];
+  ids.has_ignore = call->op.attr->cross_entropy.ignore.given;
+  ids.ignore = call->op.attr->cross_entropy.ignore.value;
   return GP_LAUNCH(gpu, count_kernel, 1, COUNT_THREADS, 0, ids, gp_numel_of(call->op.in[0].meta),
                    (int64_t *)call->op.out[0].data);
 }

@@ -7,16 +7,16 @@
 #include "ops/infer.h"
 
 static gp_status infer(gp_sig *sig) {
-  int64_t dtype = sig->attr->i[0];
+  const gp_dtype dtype = sig->attr->loss_seed.dtype;
   if (dtype != GP_F32 && dtype != GP_F64)
-    return gp_fail(GP_EDTYPE, "dtype is %s, expected f32 or f64",
-                   dtype >= 0 && dtype < GP_DTYPE_COUNT ? gp_dtype_name((gp_dtype)dtype) : "?");
-  return gp_infer_out(sig, (gp_dtype)dtype, &(gp_shape){0});
+    return gp_fail(GP_EDTYPE, "dtype is %s, expected f32 or f64", gp_dtype_name(dtype));
+  return gp_infer_out(sig, dtype, &(gp_shape){0});
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
   (void)span;
-  double value = call->attr->i[1] ? call->step->inverse_count : call->attr->f[0];
+  const gp_attr_loss_seed *a = &call->attr->loss_seed;
+  double value = a->counted ? call->step->inverse_count : a->value;
   value *= call->step->scale;
   if (call->out[0].meta->dtype == GP_F32)
     *(float *)call->out[0].data = (float)value;
@@ -25,7 +25,5 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_loss_seed = {.name = "loss_seed",
-                                    .infer = infer,
-                                    .cost = gp_cost_copy,
+const gp_op_def gp_def_loss_seed = {GP_OP_ROW(loss_seed), .infer = infer, .cost = gp_cost_copy,
                                     .cpu = {.cut = gp_cut_once, .run = run}};

@@ -11,8 +11,8 @@ static __global__ void seed_kernel(const gp_step_block *step, bool counted, doub
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_attrs *attr = call->op.attr;
-  return GP_LAUNCH(gpu, seed_kernel, 1, 1, 0, call->op.step, attr->i[1] != 0, attr->f[0],
-                   gp_sink_of(&call->op, 0));
+  return GP_LAUNCH(gpu, seed_kernel, 1, 1, 0, call->op.step, attr->loss_seed.counted,
+                   attr->loss_seed.value, gp_sink_of(&call->op, 0));
 }
 
 const gp_gpu_kernel gp_gpu_loss_seed = {run, NULL};

@@ -6,22 +6,19 @@
 #include "ops/cut.h"
 #include "ops/infer.h"
 
-static const char *const roles[] = {"input", "target", "gradient"};
-
 #define GP_REAL_SOURCE "ops/loss/mse.inc"
 #include "ops/real.h"
 
-/* The inputs in the mask have one float dtype; input and target one shape, without broadcasting: a
- * [N] against [N, 1] is nearly always a mistake. */
-static gp_status check(const gp_sig *sig, unsigned mask) {
-  GP_TRY(gp_operands_float(sig, roles, mask));
-  return gp_operand_shape(sig, roles, 1, &sig->in[0]->shape, 0);
+/* Input and target have one shape, without broadcasting: a [N] against [N, 1] is nearly always a
+ * mistake. */
+static gp_status check(const gp_sig *sig) {
+  return gp_operand_shape(sig, GP_OP_mse_dx, 1, &sig->in[0]->shape, 0);
 }
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(check(sig, 3));
+  GP_TRY(check(sig));
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &(gp_shape){0});
 }
 
@@ -46,30 +43,18 @@ static gp_status run(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
-const gp_op_def gp_def_mse = {.name = "mse",
-                              .min_in = 2,
-                              .max_in = 2,
-                              .infer = infer,
-                              .vjp = vjp,
-                              .cost = cost,
+const gp_op_def gp_def_mse = {GP_OP_ROW(mse), .infer = infer, .vjp = vjp, .cost = cost,
                               .cpu = {.cut = gp_cut_once, .run = run}};
 
 /* ---- gradient ------------------------------------------------------------------------------ */
 
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(check(sig, 3));
-  GP_TRY(gp_operands_wide(sig, roles, 4, 0));
-  GP_TRY(gp_operand_shape(sig, roles, 2, &(gp_shape){0}, -1));
+  GP_TRY(check(sig));
+  GP_TRY(gp_operand_shape(sig, GP_OP_mse_dx, 2, &(gp_shape){0}, -1));
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
 GP_REAL_KERNEL(run_dx, differences)
 
-const gp_op_def gp_def_mse_dx = {.name = "mse_dx",
-                                 .min_in = 3,
-                                 .max_in = 3,
-                                 .flags = GP_OP_ROWS | GP_OP_INPLACE,
-                                 .row_inputs = 3,
-                                 .infer = infer_dx,
-                                 .cost = cost,
-                                 .cpu = {.cut = gp_cut_rows, .run = run_dx}};
+const gp_op_def gp_def_mse_dx = {GP_OP_ROW(mse_dx), .row_inputs = 3, .infer = infer_dx,
+                                 .cost = cost, .cpu = {.cut = gp_cut_rows, .run = run_dx}};

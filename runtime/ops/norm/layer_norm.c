@@ -23,15 +23,12 @@ static const double shrink_f64 = 0x1p-600;
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-static const char *const roles[] = {"input", "weight", "bias"};
-
 /* x [.., C], w [C], b [C] -> y [.., C], mean [..], rstd [..]; those are for the gradient. */
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, roles, 7));
-  GP_TRY(gp_operand_rank(sig, roles, 0, 1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_layer_norm, 0, 1));
   gp_shape column = {1, {gp_meta_width(sig->in[0])}};
-  GP_TRY(gp_operand_shape(sig, roles, 1, &column, 0));
-  GP_TRY(gp_operand_shape(sig, roles, 2, &column, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm, 1, &column, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm, 2, &column, 0));
   gp_dtype dtype = gp_infer_wide(sig->in[0]->dtype);
   gp_shape rows = gp_shape_drop_last(&sig->in[0]->shape);
   GP_TRY(gp_infer_like(sig, 0));
@@ -41,14 +38,15 @@ static gp_status infer(gp_sig *sig) {
 
 /* Three nodes, so that dw and db fall into W and dx into I. */
 static gp_status vjp(gp_vjp *v) {
+  const gp_attrs none = {0};
   GP_TRY(gp_vjp_first_output_only(v));
   gp_ref dy = v->dout[0], x = v->in[0], w = v->in[1], mean = v->out[1], rstd = v->out[2];
   if (dy == GP_NONE) return GP_OK;
   if (v->need[0])
-    GP_TRY(gp_build(v->builder, GP_OP_layer_norm_dx, v->attr, (gp_ref[]){dy, x, w, mean, rstd}, 5,
+    GP_TRY(gp_build(v->builder, GP_OP_layer_norm_dx, &none, (gp_ref[]){dy, x, w, mean, rstd}, 5,
                     &v->din[0]));
   if (v->need[1])
-    GP_TRY(gp_build(v->builder, GP_OP_layer_norm_dw, v->attr, (gp_ref[]){dy, x, mean, rstd}, 4,
+    GP_TRY(gp_build(v->builder, GP_OP_layer_norm_dw, &none, (gp_ref[]){dy, x, mean, rstd}, 4,
                     &v->din[1]));
   return v->need[2] ? gp_vjp_op1(v, GP_OP_sum_rows_dw, dy, &v->din[2]) : GP_OK;
 }
@@ -59,33 +57,24 @@ static gp_cost cost(const gp_sig *sig) {
 
 GP_REAL_KERNEL(run, normalise)
 
-const gp_op_def gp_def_layer_norm = {.name = "layer_norm",
-                                     .min_in = 3,
-                                     .max_in = 3,
-                                     .flags = GP_OP_ROWS,
-                                     .row_inputs = 1,
-                                     .infer = infer,
-                                     .vjp = vjp,
-                                     .cost = cost,
-                                     .cpu = {.cut = gp_cut_whole_rows, .run = run}};
+const gp_op_def gp_def_layer_norm = {
+    GP_OP_ROW(layer_norm), .row_inputs = 1,
+    .infer = infer,        .vjp = vjp,
+    .cost = cost,          .cpu = {.cut = gp_cut_whole_rows, .run = run}};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
-
-static const char *const dx_roles[] = {"gradient", "input", "weight", "mean", "rstd", "addend"};
 
 /* dy [.., C], x [.., C], w [C], mean [..], rstd [..], optional a [.., C] -> dx [.., C], plus a: what goes
  * around the layer (graph/fuse.c). */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 7 | 32));
-  GP_TRY(gp_operands_wide(sig, dx_roles, 8 | 16, 0));
-  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_layer_norm_dx, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape;
   gp_shape column = {1, {gp_meta_width(sig->in[0])}}, rows = gp_shape_drop_last(dy);
-  GP_TRY(gp_operand_shape(sig, dx_roles, 1, dy, 0));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 2, &column, 0));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 3, &rows, 0));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 4, &rows, 0));
-  if (sig->n_in == 6) GP_TRY(gp_operand_shape(sig, dx_roles, 5, dy, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dx, 1, dy, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dx, 2, &column, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dx, 3, &rows, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dx, 4, &rows, 0));
+  if (sig->n_in == 6) GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dx, 5, dy, 0));
   return gp_infer_out(sig, sig->in[0]->dtype, dy);
 }
 
@@ -95,29 +84,20 @@ static gp_cost cost_dx(const gp_sig *sig) {
 
 GP_REAL_KERNEL(run_dx, input_gradient)
 
-const gp_op_def gp_def_layer_norm_dx = {.name = "layer_norm_dx",
-                                        .min_in = 5,
-                                        .max_in = 6,
-                                        .flags = GP_OP_ROWS,
-                                        .row_inputs = 1 | 2 | 8 | 16 | 32,
-                                        .infer = infer_dx,
-                                        .cost = cost_dx,
+const gp_op_def gp_def_layer_norm_dx = {GP_OP_ROW(layer_norm_dx), .row_inputs = 1 | 2 | 8 | 16 | 32,
+                                        .infer = infer_dx, .cost = cost_dx,
                                         .cpu = {.cut = gp_cut_whole_rows, .run = run_dx}};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
-static const char *const dw_roles[] = {"gradient", "input", "mean", "rstd"};
-
 /* dy [.., C], x [.., C], mean [..], rstd [..] -> dw [C]. */
 static gp_status infer_dw(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dw_roles, 3));
-  GP_TRY(gp_operands_wide(sig, dw_roles, 4 | 8, 0));
-  GP_TRY(gp_operand_rank(sig, dw_roles, 0, 1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_layer_norm_dw, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape;
   gp_shape column = {1, {gp_meta_width(sig->in[0])}}, rows = gp_shape_drop_last(dy);
-  GP_TRY(gp_operand_shape(sig, dw_roles, 1, dy, 0));
-  GP_TRY(gp_operand_shape(sig, dw_roles, 2, &rows, 0));
-  GP_TRY(gp_operand_shape(sig, dw_roles, 3, &rows, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dw, 1, dy, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dw, 2, &rows, 0));
+  GP_TRY(gp_operand_shape(sig, GP_OP_layer_norm_dw, 3, &rows, 0));
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &column);
 }
 
@@ -127,11 +107,7 @@ static gp_cost cost_dw(const gp_sig *sig) {
 
 GP_REAL_KERNEL(run_dw, weight_gradient)
 
-const gp_op_def gp_def_layer_norm_dw = {.name = "layer_norm_dw",
-                                        .min_in = 4,
-                                        .max_in = 4,
-                                        .flags = GP_OP_ACCUMULATES,
-                                        .infer = infer_dw,
+const gp_op_def gp_def_layer_norm_dw = {GP_OP_ROW(layer_norm_dw), .infer = infer_dw,
                                         .cost = cost_dw,
                                         .cpu = {.cut = gp_cut_columns, .run = run_dw}};
 
@@ -157,10 +133,6 @@ static gp_status run_bias_dw(const gp_call *call, gp_span span) {
   return gp_def_sum_rows_dw.cpu.run(&bias, span);
 }
 
-const gp_op_def gp_def_layer_norm_bias_dw = {.name = "layer_norm_bias_dw",
-                                             .min_in = 4,
-                                             .max_in = 4,
-                                             .flags = GP_OP_ACCUMULATES,
-                                             .infer = infer_bias_dw,
+const gp_op_def gp_def_layer_norm_bias_dw = {GP_OP_ROW(layer_norm_bias_dw), .infer = infer_bias_dw,
                                              .cost = cost_bias_dw,
                                              .cpu = {.cut = gp_cut_columns, .run = run_bias_dw}};

@@ -173,7 +173,7 @@ template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *c
   a.to = (T *)out[0].data, a.mean = out[1].data, a.rstd = out[2].data;
   a.stats = out[1].meta->dtype;
   a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
-  a.eps = call->op.attr->f[0];
+  a.eps = call->op.attr->layer_norm.eps;
   a.paired = gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) && gp_is_paired<T>(a.b, a.n) &&
              gp_is_paired<T>(a.to, a.n);
   LAUNCH_ROWS(gpu, a, normalise_short, normalise_long, 1);

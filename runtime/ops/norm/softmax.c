@@ -10,20 +10,16 @@
 #define GP_REAL_SOURCE "ops/norm/softmax.inc"
 #include "ops/real.h"
 
-static const char *const roles[] = {"input"}, *const dx_roles[] = {"gradient", "output"};
-
 /* x [.., N] -> y like x; at least one dim, since a scalar has no row. */
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, roles, 1));
-  GP_TRY(gp_operand_rank(sig, roles, 0, 1));
+  GP_TRY(gp_operand_rank(sig, GP_OP_softmax, 0, 1));
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
 /* dy, y -> dx. Both gradients read the output: the input need not be kept. */
 static gp_status infer_dx(gp_sig *sig) {
-  GP_TRY(gp_operands_float(sig, dx_roles, 3));
-  GP_TRY(gp_operand_rank(sig, dx_roles, 0, 1));
-  GP_TRY(gp_operand_shape(sig, dx_roles, 1, &sig->in[0]->shape, 0));
+  GP_TRY(gp_operand_rank(sig, GP_OP_softmax_dx, 0, 1));
+  GP_TRY(gp_operand_shape(sig, GP_OP_softmax_dx, 1, &sig->in[0]->shape, 0));
   return gp_infer_out(sig, sig->in[0]->dtype, &sig->in[0]->shape);
 }
 
@@ -47,22 +43,11 @@ GP_REAL_KERNEL(run_softmax, softmax)
 
 GP_REAL_KERNEL(run_softmax_dx, softmax_dx)
 
-const gp_op_def gp_def_softmax = {.name = "softmax",
-                                  .min_in = 1,
-                                  .max_in = 1,
-                                  .flags = GP_OP_ROWS | GP_OP_INPLACE,
-                                  .row_inputs = 1,
-                                  .infer = infer,
-                                  .vjp = vjp_softmax,
-                                  .cost = cost,
-                                  .cpu = {.cut = gp_cut_whole_rows, .run = run_softmax}};
+const gp_op_def gp_def_softmax = {
+    GP_OP_ROW(softmax), .row_inputs = 1, .infer = infer,
+    .vjp = vjp_softmax, .cost = cost,    .cpu = {.cut = gp_cut_whole_rows, .run = run_softmax}};
 
-const gp_op_def gp_def_softmax_dx = {.name = "softmax_dx",
-                                     .min_in = 2,
-                                     .max_in = 2,
-                                     .flags = GP_OP_ROWS | GP_OP_INPLACE,
-                                     .row_inputs = 3,
-                                     .infer = infer_dx,
+const gp_op_def gp_def_softmax_dx = {GP_OP_ROW(softmax_dx), .row_inputs = 3, .infer = infer_dx,
                                      .cost = cost_dx,
                                      .cpu = {.cut = gp_cut_whole_rows, .run = run_softmax_dx}};
 
@@ -77,22 +62,11 @@ GP_REAL_KERNEL(run_log_softmax, log_softmax)
 
 GP_REAL_KERNEL(run_log_softmax_dx, log_softmax_dx)
 
-const gp_op_def gp_def_log_softmax = {.name = "log_softmax",
-                                      .min_in = 1,
-                                      .max_in = 1,
-                                      .flags = GP_OP_ROWS,
-                                      .row_inputs = 1,
-                                      .infer = infer,
-                                      .vjp = vjp_log_softmax,
-                                      .cost = cost,
-                                      .cpu = {.cut = gp_cut_whole_rows, .run = run_log_softmax}};
+const gp_op_def gp_def_log_softmax = {
+    GP_OP_ROW(log_softmax), .row_inputs = 1,
+    .infer = infer,         .vjp = vjp_log_softmax,
+    .cost = cost,           .cpu = {.cut = gp_cut_whole_rows, .run = run_log_softmax}};
 
 const gp_op_def gp_def_log_softmax_dx = {
-    .name = "log_softmax_dx",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_OP_ROWS,
-    .row_inputs = 3,
-    .infer = infer_dx,
-    .cost = cost,
+    GP_OP_ROW(log_softmax_dx), .row_inputs = 3, .infer = infer_dx, .cost = cost,
     .cpu = {.cut = gp_cut_whole_rows, .run = run_log_softmax_dx}};

@@ -4,8 +4,6 @@
  * words of dropout are. So every step draws anew, and neither the cut, recomputation nor the number
  * of threads changes a bit; where the first dimension carries the rows of the micro-batch, nor does
  * the way in which the mini-batch is split (ops/elements.h). No gradient flows into them. */
-#include <string.h>
-
 #include "base/random/random.h"
 #include "base/status.h"
 #include "base/tensor.h"
@@ -13,23 +11,19 @@
 #include "ops/elements.h"
 #include "ops/infer.h"
 
-/* i[1] is the dtype, i[2..] the shape: rank, dims. */
+/* rand and randn have the same attributes. */
 static gp_status infer(gp_sig *sig) {
-  const int64_t dtype = sig->attr->i[1];
-  gp_attrs dims = {0};
-  gp_shape shape;
-  if (dtype != GP_F32 && dtype != GP_F64)
-    return gp_fail(GP_EDTYPE, "dtype is %s, expected f32 or f64",
-                   dtype >= 0 && dtype < GP_DTYPE_COUNT ? gp_dtype_name((gp_dtype)dtype) : "?");
-  memcpy(dims.i, sig->attr->i + 2, (1 + GP_MAX_RANK) * sizeof *dims.i);
-  GP_TRY(gp_infer_attr_shape(&dims, &shape));
-  return gp_infer_out(sig, (gp_dtype)dtype, &shape);
+  const gp_attr_rand *a = &sig->attr->rand;
+  if (a->dtype != GP_F32 && a->dtype != GP_F64)
+    return gp_fail(GP_EDTYPE, "dtype is %s, expected f32 or f64", gp_dtype_name(a->dtype));
+  GP_TRY(gp_infer_rank(&a->shape));
+  return gp_infer_out(sig, a->dtype, &a->shape);
 }
 
 static gp_status draw(const gp_call *call, gp_span span, gp_init init) {
   const gp_arg *out = &call->out[0];
   const gp_step_block *step = call->step;
-  const gp_random_stream stream = {step->seed, step->step, (uint32_t)call->attr->i[0]};
+  const gp_random_stream stream = {step->seed, step->step, call->attr->random};
   const int64_t n = gp_meta_numel(out->meta);
   const int64_t leading = out->meta->shape.rank > 0 ? out->meta->shape.dim[0] : 1;
   int64_t first, last;
@@ -52,14 +46,8 @@ static gp_status run_randn(const gp_call *call, gp_span span) {
 static gp_cost cost_rand(const gp_sig *sig) { return gp_cost_elements(sig, 10); }
 static gp_cost cost_randn(const gp_sig *sig) { return gp_cost_elements(sig, 40); }
 
-const gp_op_def gp_def_rand = {.name = "rand",
-                               .flags = GP_OP_ROWS | GP_OP_RANDOM,
-                               .infer = infer,
-                               .cost = cost_rand,
+const gp_op_def gp_def_rand = {GP_OP_ROW(rand), .infer = infer, .cost = cost_rand,
                                .cpu = {.cut = gp_cut_rows, .run = run_rand}};
 
-const gp_op_def gp_def_randn = {.name = "randn",
-                                .flags = GP_OP_ROWS | GP_OP_RANDOM,
-                                .infer = infer,
-                                .cost = cost_randn,
+const gp_op_def gp_def_randn = {GP_OP_ROW(randn), .infer = infer, .cost = cost_randn,
                                 .cpu = {.cut = gp_cut_rows, .run = run_randn}};

@@ -71,7 +71,7 @@ template <typename T, bool normal> static gp_status draw(gp_gpu *gpu, const gp_g
   const gp_arg *out = &call->op.out[0];
   const gp_shape *shape = &out->meta->shape;
   const drawing<T> d = {(T *)out->data, gp_numel_of(out->meta), shape->rank > 0 ? shape->dim[0] : 1,
-                        (uint32_t)call->op.attr->i[0]};
+                        call->op.attr->random};
   if (d.n == 0) return GP_OK;
   return GP_LAUNCH(gpu, (random_kernel<T, normal>), gp_blocks(d.n / 4 + 1, THREADS), THREADS, 0, d,
                    call->op.step);

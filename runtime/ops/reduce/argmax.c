@@ -1,7 +1,7 @@
-/* ops/reduce/argmax.c - x -> position of the largest element along dim i[0]; any dtype.
+/* ops/reduce/argmax.c - x -> position of the largest element along a dim; any dtype.
  *
  * Positions are i64 and count from 1, as everywhere in scripts; of equals the first one, NaN before
- * all others. i[1]: keep the dim as 1. No gradient flows through a position. */
+ * all others. No gradient flows through a position. */
 #include "base/status.h"
 #include "ops/infer.h"
 #include "ops/reduce/extreme.h"
@@ -18,10 +18,7 @@ static gp_status run(const gp_call *call, gp_span span) {
 }
 
 const gp_op_def gp_def_argmax = {
-    .name = "argmax",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_HALVES,
+    GP_OP_ROW(argmax),
     .infer = infer,
     .cost = gp_extreme_cost,
     .cpu = {.cut = gp_extreme_cut, .run = run},

@@ -76,19 +76,19 @@ static void (*const searches[GP_DTYPE_COUNT])(const search *) = {
     [GP_I64] = search_i64, [GP_I32] = search_i32, [GP_U8] = search_u8,     [GP_BOOL] = search_u8,
 };
 
+/* max and argmax have the same attributes. */
 gp_status gp_extreme_shape(const gp_sig *sig, gp_shape *shape) {
-  int64_t dim = sig->attr->i[0];
+  int64_t dim = sig->attr->max.dim;
   GP_TRY(gp_infer_dim(&sig->in[0]->shape, dim));
   if (sig->in[0]->shape.dim[dim] == 0)
     return gp_fail(GP_ESHAPE, "dimension %lld is empty and has no largest element",
                    (long long)dim + 1);
-  gp_attrs mask = {.i = {INT64_C(1) << dim, sig->attr->i[1]}};
-  return gp_infer_reduced(&sig->in[0]->shape, &mask, shape);
+  return gp_infer_reduced(&sig->in[0]->shape, INT64_C(1) << dim, sig->attr->max.keep, shape);
 }
 
 /* About 16384 comparisons to a piece. */
 gp_cut gp_extreme_cut(const gp_call *call) {
-  gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->i[0]);
+  gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->max.dim);
   int64_t grain = 16384 / axis.size;
   return (gp_cut){.units = axis.outer * axis.inner, .grain = grain > COLUMNS ? grain : COLUMNS};
 }
@@ -96,7 +96,7 @@ gp_cut gp_extreme_cut(const gp_call *call) {
 /* Result r lies at (r / inner, r % inner); up to COLUMNS neighbours of one outer index at once. */
 void gp_extreme_run(const gp_call *call, gp_span span, void *values, int64_t *positions) {
   gp_dtype dtype = call->in[0].meta->dtype;
-  gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->i[0]);
+  gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->max.dim);
   size_t item = gp_dtype_size(dtype);
   for (int64_t r = span.first; r < span.last;) {
     int64_t outer = r / axis.inner, column = r % axis.inner, n = axis.inner - column;

@@ -80,7 +80,7 @@ template <typename T> static __global__ void gp_search_kernel(gp_search<T> s) {
 
 template <typename T>
 static gp_status gp_search_launch(gp_gpu *gpu, const gp_call *call, void *values, void *positions) {
-  const gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->i[0]);
+  const gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->max.dim);
   int wide = 1, deep = 1;
   while (wide < 32 && wide < axis.inner) wide *= 2;
   while (wide * deep < GP_EXTREME_THREADS && (wide * deep < 32 || deep < axis.size)) deep *= 2;

@@ -4,7 +4,7 @@
 
 #include "ops/op.h"
 
-/* The shape of the results: dim i[0] gone, or 1 with i[1]. Errors: an empty dim has no largest. */
+/* The shape of the results: the dim gone, or 1 with keep. Errors: an empty dim has no largest. */
 gp_status gp_extreme_shape(const gp_sig *sig, gp_shape *shape);
 gp_cut gp_extreme_cut(const gp_call *call);
 /* Write the positions (from 1), and the values unless NULL, of the results in the span. */

@@ -1,6 +1,6 @@
-/* ops/reduce/max.c - x -> the largest elements along dim i[0], and their positions; any dtype.
+/* ops/reduce/max.c - x -> the largest elements along a dim, and their positions; any dtype.
  *
- * Positions are i64 and count from 1. i[1]: keep the dim as 1. The gradient goes to the one position
+ * Positions are i64 and count from 1. The gradient goes to the one position
  * that was taken, so it needs the positions and not x. */
 #include "base/status.h"
 #include "ops/axis.h"
@@ -21,18 +21,16 @@ static gp_status run(const gp_call *call, gp_span span) {
 }
 
 static gp_status vjp(gp_vjp *v) {
-  int64_t dim = v->attr->i[0];
+  const int64_t dim = v->attr->max.dim;
   if (v->dout[0] == GP_NONE) return GP_OK;
-  gp_attrs attrs = {.i = {dim, v->attr->i[1], gp_vjp_meta(v, v->in[0])->shape.dim[dim]}};
+  const int64_t size = gp_vjp_meta(v, v->in[0])->shape.dim[dim];
+  gp_attrs attrs = {.max_dx = {dim, v->attr->max.keep, size}};
   const gp_ref in[] = {v->dout[0], v->out[1]};
   return gp_build(v->builder, GP_OP_max_dx, &attrs, in, 2, &v->din[0]);
 }
 
 const gp_op_def gp_def_max = {
-    .name = "max",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_HALVES,
+    GP_OP_ROW(max),
     .infer = infer,
     .vjp = vjp,
     .cost = gp_extreme_cost,

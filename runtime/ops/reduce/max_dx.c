@@ -1,19 +1,16 @@
 /* ops/reduce/max_dx.c - dy, positions -> dy at each position along a dim, 0 elsewhere.
  *
- * Attributes: i[0] dim, i[1] whether dy has kept the dim as 1, i[2] size of the dim. Every element of
+ * Every element of
  * the result is written once, in order: no clearing before, no scattered writes. */
 #include "base/status.h"
 #include "ops/axis.h"
 #include "ops/infer.h"
 
-/* dy has dim i[0] as 1 (i[1], keep) or lacks it; the result has i[2] there. */
+/* dy has the dim as 1 (keep) or lacks it; the result has its size there. */
 static gp_status infer(gp_sig *sig) {
-  int64_t dim = sig->attr->i[0], size = sig->attr->i[2];
-  bool keep = sig->attr->i[1] != 0;
+  const int64_t dim = sig->attr->max_dx.dim;
+  const bool keep = sig->attr->max_dx.keep;
   gp_shape shape = sig->in[0]->shape;
-  if (!gp_dtype_is_float(sig->in[0]->dtype) || sig->in[1]->dtype != GP_I64)
-    return gp_fail(GP_EDTYPE, "inputs are %s and %s, expected floats and i64 positions",
-                   gp_dtype_name(sig->in[0]->dtype), gp_dtype_name(sig->in[1]->dtype));
   GP_TRY(gp_infer_same_shape(sig, 0, 1));
   if (!keep) {
     if (shape.rank == GP_MAX_RANK || dim < 0 || dim > shape.rank)
@@ -25,20 +22,20 @@ static gp_status infer(gp_sig *sig) {
   if (keep && shape.dim[dim] != 1)
     return gp_fail(GP_ESHAPE, "dimension %lld has size %lld, expected 1", (long long)dim + 1,
                    (long long)shape.dim[dim]);
-  shape.dim[dim] = size;
+  shape.dim[dim] = sig->attr->max_dx.size;
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
 }
 
 /* Units are the indices of the dims before the one that was searched. */
 static gp_cut cut(const gp_call *call) {
-  gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);
+  gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->max_dx.dim);
   return (gp_cut){.units = axis.outer, .grain = GP_ROW_BLOCK};
 }
 
 /* Zero bits are 0 in every float type, so the loops know sizes only. */
 #define SPREAD(name, T)                                                                            \
   static void name(const gp_call *call, gp_span span) {                                            \
-    gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);                        \
+    gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->max_dx.dim);                  \
     for (int64_t outer = span.first; outer < span.last; outer++) {                                 \
       const T *dy = (const T *)call->in[0].data + outer * axis.inner;                              \
       const int64_t *at = (const int64_t *)call->in[1].data + outer * axis.inner;                  \
@@ -64,10 +61,7 @@ static gp_status run(const gp_call *call, gp_span span) {
 }
 
 const gp_op_def gp_def_max_dx = {
-    .name = "max_dx",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_OP_HALVES,
+    GP_OP_ROW(max_dx),
     .infer = infer,
     .cost = gp_cost_copy,
     .cpu = {.cut = cut, .run = run},

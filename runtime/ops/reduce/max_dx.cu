@@ -32,7 +32,7 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   const int64_t n = gp_numel_of(call->out[0].meta);
   const spread<T> s = {(const T *)call->in[0].data, (const int64_t *)call->in[1].data,
                        (T *)call->out[0].data,
-                       gp_axis_of(&call->out[0].meta->shape, call->attr->i[0])};
+                       gp_axis_of(&call->out[0].meta->shape, call->attr->max_dx.dim)};
   if (n == 0) return GP_OK;
   return GP_LAUNCH(gpu, spread_kernel<T>, gp_blocks(n, THREADS), THREADS, 0, s, n);
 }

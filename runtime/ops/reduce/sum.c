@@ -72,7 +72,7 @@ typedef struct plan {
 } plan;
 
 static bool is_reduced(const gp_attrs *attrs, int d) {
-  return attrs->i[0] == 0 || (attrs->i[0] >> d & 1);
+  return attrs->sum.dims == 0 || (attrs->sum.dims >> d & 1);
 }
 
 static void push_dim(dims *list, int64_t size, int64_t stride) {
@@ -169,7 +169,7 @@ static gp_cut cut(const gp_call *call) {
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
   gp_dtype dtype = sig->in[0]->dtype;
-  GP_TRY(gp_infer_reduced(&sig->in[0]->shape, sig->attr, &shape));
+  GP_TRY(gp_infer_reduced(&sig->in[0]->shape, sig->attr->sum.dims, sig->attr->sum.keep, &shape));
   return gp_infer_out(sig, gp_dtype_is_float(dtype) ? dtype : GP_I64, &shape);
 }
 
@@ -183,20 +183,12 @@ static gp_cost cost(const gp_sig *sig) {
 /* Every term of a sum gets the sum's gradient. */
 static gp_status vjp(gp_vjp *v) {
   gp_shape from = gp_vjp_meta(v, v->in[0])->shape, keep;
-  gp_attrs attrs = {.i = {v->attr->i[0], 1}};
   gp_ref g;
-  GP_TRY(gp_infer_reduced(&from, &attrs, &keep));
+  GP_TRY(gp_infer_reduced(&from, v->attr->sum.dims, true, &keep));
   GP_TRY(gp_vjp_reshape(v, v->dout[0], &keep, &g));
   return gp_vjp_expand(v, g, &from, &v->din[0]);
 }
 
 const gp_op_def gp_def_sum = {
-    .name = "sum",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_HALVES,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = cost,
-    .cpu = {.cut = cut, .run = run},
+    GP_OP_ROW(sum), .infer = infer, .vjp = vjp, .cost = cost, .cpu = {.cut = cut, .run = run},
 };

@@ -19,7 +19,7 @@ static int64_t total_of(const gp_strides *list) {
 
 static sum_plan plan_of(const gp_call *call) {
   const gp_meta *in = call->in[0].meta;
-  const int64_t *dim = in->shape.dim, mask = call->attr->i[0] ? call->attr->i[0] : -1;
+  const int64_t *dim = in->shape.dim, mask = call->attr->sum.dims ? call->attr->sum.dims : -1;
   sum_plan p = {};
   int d = in->shape.rank - 1;
   while (d >= 0 && dim[d] == 1) d--;

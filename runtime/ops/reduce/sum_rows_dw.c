@@ -14,7 +14,6 @@ enum { COLUMNS = 64 }; /* a unit's sums stay in registers */
 
 static gp_status infer(gp_sig *sig) {
   const gp_shape *shape = &sig->in[0]->shape;
-  GP_TRY(gp_infer_computes(sig, 0));
   if (shape->rank == 0) return gp_fail(GP_ESHAPE, "got a scalar, expected rows");
   gp_shape columns = {.rank = 1, .dim = {shape->dim[shape->rank - 1]}};
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &columns);
@@ -65,12 +64,6 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_sum_rows_dw = {
-    .name = "sum_rows_dw",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_ACCUMULATES,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = cost,
+    GP_OP_ROW(sum_rows_dw),          .infer = infer, .vjp = vjp, .cost = cost,
     .cpu = {.cut = cut, .run = run},
 };

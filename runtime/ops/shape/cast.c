@@ -1,4 +1,4 @@
-/* ops/shape/cast.c - x -> the same values in another dtype (i[0]); all pairs.
+/* ops/shape/cast.c - x -> the same values in another dtype; all pairs.
  *
  * The rules are those of gp_tensor_copy: rounding to nearest even, truncation to integers. It is the
  * only op that changes a dtype; no other one converts silently. */
@@ -9,10 +9,7 @@
 #include "ops/shape/boxes.h"
 
 static gp_status infer(gp_sig *sig) {
-  int64_t to = sig->attr->i[0];
-  if (to < 0 || to >= GP_DTYPE_COUNT)
-    return gp_fail(GP_EDTYPE, "there is no dtype %lld", (long long)to);
-  return gp_infer_out(sig, (gp_dtype)to, &sig->in[0]->shape);
+  return gp_infer_out(sig, sig->attr->cast.dtype, &sig->in[0]->shape);
 }
 
 /* Back to the input's dtype, if it is not in it; integers have no gradient. */
@@ -20,18 +17,11 @@ static gp_status vjp(gp_vjp *v) {
   gp_dtype from = gp_vjp_meta(v, v->in[0])->dtype;
   if (!v->need[0] || !gp_dtype_is_float(from)) return GP_OK;
   if (gp_vjp_meta(v, v->dout[0])->dtype == from) return v->din[0] = v->dout[0], GP_OK;
-  gp_attrs attrs = {.i = {from}};
+  gp_attrs attrs = {.cast = {.dtype = from}};
   return gp_build(v->builder, GP_OP_cast, &attrs, &v->dout[0], 1, &v->din[0]);
 }
 
 const gp_op_def gp_def_cast = {
-    .name = "cast",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_HALVES,
-    .row_inputs = 1,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = gp_cost_copy,
-    .cpu = {.cut = gp_cut_rows, .run = gp_copy_run},
+    GP_OP_ROW(cast), .row_inputs = 1,      .infer = infer,
+    .vjp = vjp,      .cost = gp_cost_copy, .cpu = {.cut = gp_cut_rows, .run = gp_copy_run},
 };

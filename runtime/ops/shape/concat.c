@@ -1,4 +1,4 @@
-/* ops/shape/concat.c - values one behind the other along dim i[0]; any one dtype.
+/* ops/shape/concat.c - values one behind the other along a dim; any one dtype.
  *
  * Inputs are contiguous, so a unit of the result is one piece of memory from each of them. Inputs
  * may be empty along the dim. */
@@ -26,9 +26,8 @@ static bool equal_outside(const gp_shape *a, const gp_shape *b, int64_t dim) {
 
 /* Sizes along the dim add up. */
 static gp_status infer(gp_sig *sig) {
-  int64_t dim = sig->attr->i[0];
+  int64_t dim = sig->attr->concat.dim;
   gp_shape shape = sig->in[0]->shape;
-  GP_TRY(gp_infer_same_dtype(sig, 0));
   GP_TRY(gp_infer_dim(&shape, dim));
   for (int i = 1; i < sig->n_in; i++) {
     const gp_shape *next = &sig->in[i]->shape;
@@ -40,13 +39,15 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
 }
 
+static gp_cut cut(const gp_call *call) { return gp_cut_outer(call, call->attr->concat.dim); }
+
 /* Input by input: each fills its column of every unit. */
 static gp_status run(const gp_call *call, gp_span span) {
   size_t item = gp_dtype_size(call->out[0].meta->dtype);
-  gp_axis whole = gp_axis_of(&call->out[0].meta->shape, call->attr->i[0]);
+  gp_axis whole = gp_axis_of(&call->out[0].meta->shape, call->attr->concat.dim);
   size_t width = (size_t)(whole.size * whole.inner) * item, at = 0;
   for (int i = 0; i < call->n_in; i++) {
-    gp_axis part = gp_axis_of(&call->in[i].meta->shape, call->attr->i[0]);
+    gp_axis part = gp_axis_of(&call->in[i].meta->shape, call->attr->concat.dim);
     size_t bytes = (size_t)(part.size * part.inner) * item;
     if (bytes == 0) continue;
     for (int64_t unit = span.first; unit < span.last; unit++)
@@ -59,10 +60,10 @@ static gp_status run(const gp_call *call, gp_span span) {
 
 /* Every input gets its part of dy. */
 static gp_status vjp(gp_vjp *v) {
-  int64_t dim = v->attr->i[0], start = 0;
+  int64_t dim = v->attr->concat.dim, start = 0;
   for (int i = 0; i < v->n_in; i++) {
     int64_t length = gp_vjp_meta(v, v->in[i])->shape.dim[dim];
-    gp_attrs narrow = {.i = {dim, start, length}};
+    gp_attrs narrow = {.narrow = {dim, start, length}};
     if (v->need[i]) GP_TRY(gp_build(v->builder, GP_OP_narrow, &narrow, &v->dout[0], 1, &v->din[i]));
     start += length;
   }
@@ -70,12 +71,9 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_concat = {
-    .name = "concat",
-    .min_in = 1,
-    .max_in = GP_MAX_INPUTS,
-    .flags = GP_OP_HALVES,
+    GP_OP_ROW(concat),
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_copy,
-    .cpu = {.cut = gp_cut_outer, .run = run},
+    .cpu = {.cut = cut, .run = run},
 };

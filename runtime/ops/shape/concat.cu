@@ -7,7 +7,7 @@
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *out = &call->op.out[0];
-  const int64_t dim = call->op.attr->i[0];
+  const int64_t dim = call->op.attr->concat.dim;
   const gp_axis whole = gp_axis_of(&out->meta->shape, dim);
   const int64_t width = whole.size * whole.inner;
   char *column = (char *)out->data;

@@ -16,13 +16,6 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_copy = {
-    .name = "copy",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_HALVES,
-    .row_inputs = 1,
-    .infer = infer,
-    .vjp = vjp,
-    .cost = gp_cost_copy,
-    .cpu = {.cut = gp_cut_rows, .run = gp_copy_run},
+    GP_OP_ROW(copy), .row_inputs = 1,      .infer = infer,
+    .vjp = vjp,      .cost = gp_cost_copy, .cpu = {.cut = gp_cut_rows, .run = gp_copy_run},
 };

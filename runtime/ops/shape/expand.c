@@ -1,7 +1,7 @@
 /* ops/shape/expand.c - repeat a value along dims of size 1 and along new leading dims.
  *
- * A view with stride 0 there: the repetition costs no memory. Attributes: rank, dims. The gradient
- * sums what was repeated. */
+ * A view with stride 0 there: the repetition costs no memory. The gradient sums what
+ * was repeated. */
 #include "base/status.h"
 #include "ops/infer.h"
 
@@ -14,9 +14,9 @@ static gp_status refuse(const gp_shape *from, const gp_shape *to) {
 /* Dims are compared from the last one backwards, as in NumPy. */
 static gp_status infer(gp_sig *sig) {
   const gp_meta *in = sig->in[0];
-  gp_shape to;
+  const gp_shape to = sig->attr->expand.to;
   int64_t stride[GP_MAX_RANK] = {0};
-  GP_TRY(gp_infer_attr_shape(sig->attr, &to));
+  GP_TRY(gp_infer_rank(&to));
   int extra = to.rank - in->shape.rank;
   if (extra < 0) return refuse(&in->shape, &to);
   for (int d = 0; d < in->shape.rank; d++) {
@@ -32,10 +32,7 @@ static gp_status infer(gp_sig *sig) {
 static gp_status vjp(gp_vjp *v) { return gp_vjp_set_broadcast(v, 0, v->dout[0]); }
 
 const gp_op_def gp_def_expand = {
-    .name = "expand",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_VIEW,
+    GP_OP_ROW(expand),
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_none,

@@ -1,7 +1,6 @@
 /* ops/shape/narrow.c - positions [start, start + length) of one dim; a view of any dtype.
  *
- * Attributes: i[0] dim, i[1] start, i[2] length, counted from 0. Slices, selections and the parts of
- * a concat are all it. */
+ * Slices, selections and the parts of a concat are all it. */
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"
@@ -9,7 +8,8 @@
 
 static gp_status infer(gp_sig *sig) {
   const gp_meta *in = sig->in[0];
-  int64_t dim = sig->attr->i[0], start = sig->attr->i[1], length = sig->attr->i[2];
+  const gp_attr_narrow *a = &sig->attr->narrow;
+  int64_t dim = a->dim, start = a->start, length = a->length;
   GP_TRY(gp_infer_dim(&in->shape, dim));
   int64_t size = in->shape.dim[dim];
   if (start < 0 || length < 0 || start > size || length > size - start)
@@ -25,16 +25,14 @@ static gp_status infer(gp_sig *sig) {
 
 /* What was left out had no influence: zeros around dy. */
 static gp_status vjp(gp_vjp *v) {
-  int64_t dim = v->attr->i[0];
-  gp_attrs pad = {.i = {dim, v->attr->i[1], gp_vjp_meta(v, v->in[0])->shape.dim[dim]}};
+  int64_t dim = v->attr->narrow.dim;
+  int64_t full = gp_vjp_meta(v, v->in[0])->shape.dim[dim];
+  gp_attrs pad = {.pad = {dim, v->attr->narrow.start, full}};
   return gp_build(v->builder, GP_OP_pad, &pad, &v->dout[0], 1, &v->din[0]);
 }
 
 const gp_op_def gp_def_narrow = {
-    .name = "narrow",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_VIEW,
+    GP_OP_ROW(narrow),
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_none,

@@ -9,7 +9,7 @@ static gp_status fill_columns(gp_gpu *gpu, const gp_call *op, int64_t first, int
                               const gp_arg *x) {
   const gp_arg *out = &op->out[0];
   const gp_dtype dtype = out->meta->dtype;
-  const gp_axis axis = gp_axis_of(&out->meta->shape, op->attr->i[0]);
+  const gp_axis axis = gp_axis_of(&out->meta->shape, op->attr->pad.dim);
   const gp_meta to = gp_rows_meta(dtype, axis.outer, part * axis.inner, axis.size * axis.inner);
   const gp_arg box = {(char *)out->data + first * axis.inner * (int64_t)gp_item_of(dtype), &to};
   if (!x) return gp_clear(gpu, &box);
@@ -20,7 +20,8 @@ static gp_status fill_columns(gp_gpu *gpu, const gp_call *op, int64_t first, int
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_call *op = &call->op;
-  const int64_t dim = op->attr->i[0], start = op->attr->i[1], full = op->attr->i[2];
+  const gp_attr_pad *pad = &op->attr->pad;
+  const int64_t dim = pad->dim, start = pad->start, full = pad->full;
   const int64_t size = op->in[0].meta->shape.dim[dim];
   GP_GPU_TRY(fill_columns(gpu, op, 0, start, NULL));
   GP_GPU_TRY(fill_columns(gpu, op, start, size, &op->in[0]));

@@ -87,11 +87,11 @@ static gp_status check_numel(const gp_shape *from, int64_t n, const gp_shape *to
                  (long long)n, gp_shape_print(to, b, sizeof b), (long long)wanted);
 }
 
-gp_status gp_reshape_target(const gp_attrs *attrs, const gp_shape *from, gp_shape *to) {
-  gp_shape shape;
+gp_status gp_reshape_target(const gp_shape *asked, const gp_shape *from, gp_shape *to) {
+  gp_shape shape = *asked;
   int64_t n;
   int unknown = -1;
-  GP_TRY(gp_infer_attr_shape(attrs, &shape));
+  GP_TRY(gp_infer_rank(asked));
   GP_TRY(gp_shape_numel(from, &n));
   for (int d = 0; d < shape.rank; d++) {
     if (shape.dim[d] != -1) continue;
@@ -109,7 +109,7 @@ gp_status gp_reshape_target(const gp_attrs *attrs, const gp_shape *from, gp_shap
 static gp_status infer(gp_sig *sig) {
   gp_shape to;
   int64_t stride[GP_MAX_RANK];
-  GP_TRY(gp_reshape_target(sig->attr, &sig->in[0]->shape, &to));
+  GP_TRY(gp_reshape_target(&sig->attr->reshape.to, &sig->in[0]->shape, &to));
   if (!view_strides(sig->in[0], &to, stride))
     return gp_fail(GP_ESHAPE, "the value is strided and must be copied first");
   return gp_infer_view(sig, &to, stride);
@@ -122,10 +122,7 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_reshape = {
-    .name = "reshape",
-    .min_in = 1,
-    .max_in = 1,
-    .flags = GP_OP_VIEW,
+    GP_OP_ROW(reshape),
     .infer = infer,
     .vjp = vjp,
     .cost = gp_cost_none,

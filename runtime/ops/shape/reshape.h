@@ -5,7 +5,7 @@
 #include "ops/op.h"
 
 /* The shape that the attributes ask for; one dim may be -1: what remains. Errors: GP_ESHAPE. */
-gp_status gp_reshape_target(const gp_attrs *attrs, const gp_shape *from, gp_shape *to);
+gp_status gp_reshape_target(const gp_shape *asked, const gp_shape *from, gp_shape *to);
 /* Whether the value can be seen under the shape (of as many elements) without moving any. */
 bool gp_reshape_is_view(const gp_meta *in, const gp_shape *to);
 

@@ -10,7 +10,6 @@ GP_MAP2(accumulate_f32, float, float, a + b)
 GP_MAP2(accumulate_f64, double, double, a + b)
 
 static gp_status infer(gp_sig *sig) {
-  GP_TRY(gp_infer_computes(sig, 0));
   GP_TRY(gp_infer_same_shape(sig, 0, 1));
   sig->out[0] = *sig->in[0];
   sig->n_out = 1;
@@ -22,10 +21,7 @@ static gp_status run(const gp_call *call, gp_span span) {
 }
 
 const gp_op_def gp_def_accumulate = {
-    .name = "accumulate",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_EFFECT,
+    GP_OP_ROW(accumulate),
     .row_inputs = 3,
     .infer = infer,
     .cost = gp_map_cost_light,

@@ -9,7 +9,6 @@
 /* The slot may not grow: what value and slot broadcast to must be the slot's shape. */
 static gp_status infer(gp_sig *sig) {
   gp_shape shape;
-  GP_TRY(gp_infer_same_dtype(sig, 0));
   GP_TRY(gp_infer_broadcast(sig, &shape));
   if (!gp_shape_equal(&shape, &sig->in[0]->shape)) {
     char slot[GP_SHAPE_TEXT], value[GP_SHAPE_TEXT];
@@ -29,10 +28,7 @@ static gp_status run(const gp_call *call, gp_span span) {
 }
 
 const gp_op_def gp_def_assign = {
-    .name = "assign",
-    .min_in = 2,
-    .max_in = 2,
-    .flags = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_EFFECT | GP_OP_HALVES,
+    GP_OP_ROW(assign),
     .row_inputs = 3,
     .infer = infer,
     .cost = gp_cost_copy,

@@ -2,7 +2,7 @@
 #include "graph/param.h"
 #include "plan/toy.h"
 
-static const gp_attrs by_tanh = {.i = {1}};
+static const gp_attrs by_tanh = {.gelu = {GP_GELU_TANH}};
 
 /* ---- looking at a graph -------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static void layer_norm(toy *t) {
   gp_param *w = toy_param(t, SHAPE(TOY_WIDTH), false, false);
   gp_param *b = toy_param(t, SHAPE(TOY_WIDTH), false, false);
   gp_ref in[3] = {t->value, toy_use(t, w), toy_use(t, b)};
-  t->value = toy_apply(t, GP_OP_layer_norm, &(gp_attrs){.f = {1e-5}}, 3, in);
+  t->value = toy_apply(t, GP_OP_layer_norm, &(gp_attrs){.layer_norm = {1e-5}}, 3, in);
 }
 
 static void add_of(toy *t, gp_ref around) { t->value = toy_op2(t, GP_OP_add, around, t->value); }
@@ -165,7 +165,7 @@ TEST(fused_linears_read_packed_weights) {
   check_graph(&t);
   CHECK_PASS(&t, GP_FORWARD, "copy copy linear_gelu linear_add");
   for (int32_t n = 4; n < 6; n++) {
-    CHECK(toy_node(&t, n)->attr.i[0] == 1);
+    CHECK(toy_node(&t, n)->attr.linear.packed);
     CHECK(toy_node(&t, toy_maker(&t, toy_node(&t, n)->in[1]))->pack);
   }
   toy_free(&t);
@@ -186,7 +186,7 @@ static void trace_near_miss(toy *t, miss kind) {
   toy_linear(t);
   gp_ref h = t->value;
   if (kind == THROUGH_VIEW)
-    t->value = toy_apply(t, GP_OP_reshape, &(gp_attrs){.i = {1, 3 * TOY_WIDTH}}, 1, &h);
+    t->value = toy_apply(t, GP_OP_reshape, &(gp_attrs){.reshape = {{1, {3 * TOY_WIDTH}}}}, 1, &h);
   if (kind == OTHER_LAYER) toy_layer(t, 1);
   t->value = toy_apply(t, GP_OP_gelu, kind == ERF ? &toy_plain : &by_tanh, 1, &t->value);
   if (kind == SECOND) t->value = toy_op2(t, GP_OP_mul, t->value, h);
@@ -265,7 +265,7 @@ TEST(a_product_of_parameters_is_not_drawn_into_every_micro_batch) {
 TEST(a_sum_with_a_strided_value_stays) {
   toy t = toy_new(TOY_WIDTH);
   toy_layer(&t, 0);
-  gp_ref turned = toy_apply(&t, GP_OP_permute, &(gp_attrs){.i = {2, 1, 0}}, 1, &t.value);
+  gp_ref turned = toy_apply(&t, GP_OP_permute, &(gp_attrs){.permute = {{2, {1, 0}}}}, 1, &t.value);
   toy_linear(&t);
   add_of(&t, turned);
   fuse(&t);

@@ -140,7 +140,7 @@ TEST(strided_values_are_copied_once_for_other_layers) {
   toy t = toy_new(4);
   toy_layer(&t, 0);
   toy_linear(&t);
-  gp_attrs turn = {.i = {2, 1, 0}};
+  gp_attrs turn = {.permute = {{2, {1, 0}}}};
   gp_ref view = toy_apply(&t, GP_OP_permute, &turn, 1, &t.value);
   gp_ref near = toy_op1(&t, GP_OP_exp, view); /* in its own layer: read as it lies */
   CHECK(count_ops(&t, GP_OP_copy) == 0);
@@ -270,7 +270,7 @@ TEST(what_other_stages_read_is_not_made_again) {
   gp_param *w = toy_param(&t, SHAPE(TOY_WIDTH), false, false);
   gp_param *b = toy_param(&t, SHAPE(TOY_WIDTH), false, false);
   gp_ref in[3] = {t.value, toy_use(&t, w), toy_use(&t, b)};
-  t.value = toy_apply(&t, GP_OP_layer_norm, &(gp_attrs){.f = {1e-5}}, 3, in);
+  t.value = toy_apply(&t, GP_OP_layer_norm, &(gp_attrs){.layer_norm = {1e-5}}, 3, in);
   toy_layer(&t, 1);
   toy_tanh(&t);
   gp_ref loss = toy_loss(&t, 2);

@@ -4,7 +4,7 @@
 #define HALF GP_BF16
 
 static gp_ref cast(toy *t, gp_ref ref, gp_dtype dtype) {
-  return toy_apply(t, GP_OP_cast, &(gp_attrs){.i = {dtype}}, 1, &ref);
+  return toy_apply(t, GP_OP_cast, &(gp_attrs){.cast = {dtype}}, 1, &ref);
 }
 
 static toy half_new(void) {

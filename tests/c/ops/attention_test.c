@@ -11,7 +11,10 @@ typedef struct problem {
 } problem;
 
 static gp_attrs attrs_of(const problem *p) {
-  return (gp_attrs){.i = {OP, p->causal, p->h}, .f = {p->dropout, p->scale}};
+  return (gp_attrs){
+      .random = OP,
+      .attention_qkv = {
+          .causal = p->causal, .dropout = p->dropout, .scale = p->scale, .heads = p->h}};
 }
 
 /* The first dimension carries the rows. */
@@ -231,7 +234,7 @@ TEST(attention_qkv_is_attention_on_the_parts) {
 
 /* Rows 2.. of a mini-batch alone draw what they draw in the whole of it. */
 TEST(attention_dropout_does_not_depend_on_the_micro_batch) {
-  gp_attrs attr = {.i = {OP, 1, 2}, .f = {0.4}};
+  gp_attrs attr = {.random = OP, .attention_qkv = {.causal = true, .dropout = 0.4, .heads = 2}};
   gp_tensor *whole = noise(GP_F32, SHAPE(3, 33, 24), 1), *part = zeros(GP_F32, SHAPE(1, 33, 24));
   for (int64_t i = 0; i < 33 * 24; i++) gp_tensor_set_double(part, i, get(whole, 2 * 33 * 24 + i));
   application a = stepped(APPLY(attention_qkv, attr, whole));
@@ -252,7 +255,7 @@ static uint64_t dropped(application a, int64_t pair) {
 
 /* A first dimension of 4 or 3 holds two rows of the mini-batch: several to a row, or none. */
 TEST(attention_dropout_differs_between_micro_batches_whatever_the_first_dimension_is) {
-  gp_attrs attr = {.i = {OP}, .f = {0.5}};
+  gp_attrs attr = {.random = OP, .attention_qkv = {.dropout = 0.5}};
   for (int64_t b = 3; b <= 4; b++) {
     gp_tensor *q = zeros(GP_F32, SHAPE(b, 2, 8, 8)), *v = zeros(GP_F32, SHAPE(b, 2, 8, 8));
     for (int64_t i = 0; i < 2 * b * 8; i++) gp_tensor_set_double(v, 8 * i + i % 8, 1);
@@ -279,9 +282,10 @@ TEST(attention_names_both_shapes) {
   gp_tensor *none = zeros(GP_F32, SHAPE(2, 3, 0, 4));
   refuses(APPLY(attention, NO_ATTRS, q, none, none), GP_ESHAPE,
           "key is 2x3x0x4, expected at least one key");
-  refuses(APPLY(attention, ((gp_attrs){.f = {-0.5}}), q, q, q), GP_ERANGE,
+  refuses(APPLY(attention, ((gp_attrs){.attention = {.dropout = -0.5}}), q, q, q), GP_ERANGE,
           "dropout is -0.5, expected 0 to 1");
-  refuses(APPLY(attention_qkv, ((gp_attrs){.i = {0, 1, 7}}), zeros(GP_F32, SHAPE(2, 8, 96))),
+  refuses(APPLY(attention_qkv, ((gp_attrs){.attention_qkv = {.causal = true, .heads = 7}}),
+                zeros(GP_F32, SHAPE(2, 8, 96))),
           GP_ESHAPE, "qkv is 2x8x96, expected a last dimension that 3 x 7 heads divide");
   refuses(APPLY(attention_qkv, NO_ATTRS, zeros(GP_F32, SHAPE(2, 8, 96))), GP_EINVAL,
           "heads is 0, expected 1 or more");

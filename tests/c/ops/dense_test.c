@@ -98,7 +98,7 @@ static gp_tensor *then(application a, gp_tensor **second) {
 
 /* Rows of a block and a half, and a value of one dimension that is longer than a row of elements. */
 static const gp_shape fused_inputs[] = {{3, {2, 48, 7}}, {1, {7}}, {2, {0, 7}}};
-#define BY_TANH ((gp_attrs){.i = {1}})
+#define BY_TANH ((gp_attrs){.gelu = {GP_GELU_TANH}})
 
 static gp_shape widened(gp_shape shape, int64_t width) {
   shape.dim[shape.rank - 1] = width;
@@ -189,7 +189,7 @@ TEST(fused_ops_name_what_does_not_fit) {
 
 /* ---- matmul -------------------------------------------------------------------------------- */
 
-static gp_attrs transposes(bool a, bool b) { return (gp_attrs){.i = {a, b}}; }
+static gp_attrs transposes(bool a, bool b) { return (gp_attrs){.matmul = {a, b}}; }
 
 TEST(matmul_handles_all_transposes) {
   for (int t = 0; t < 4; t++) {
@@ -270,7 +270,7 @@ TEST(embedding_takes_rows_by_id) {
 
 TEST(embedding_dw_adds_rows_in_the_order_of_ids) {
   gp_tensor *id = ids(GP_I64, SHAPE(2, 40), 7, 2), *dy = noise(GP_F32, SHAPE(2, 40, 150), 3);
-  gp_attrs attr = {.i = {7}};
+  gp_attrs attr = {.embedding_dw = {7}};
   application fresh = same_in_pieces(APPLY(embedding_dw, attr, dy, id));
   application more = APPLY(embedding_dw, attr, dy, id);
   more.accumulate = true;
@@ -290,7 +290,7 @@ TEST(embedding_dw_adds_rows_in_the_order_of_ids) {
 TEST(embedding_dw_is_the_gradient) {
   gp_tensor *id = ids(GP_I32, SHAPE(9), 4, 2), *w = noise(GP_F64, SHAPE(4, 3), 1);
   gp_tensor *dy = noise(GP_F64, SHAPE(9, 3), 3);
-  gp_tensor *dw = output(APPLY(embedding_dw, ((gp_attrs){.i = {4}}), dy, id));
+  gp_tensor *dw = output(APPLY(embedding_dw, ((gp_attrs){.embedding_dw = {4}}), dy, id));
   check_gradient(APPLY(embedding, NO_ATTRS, id, w), 1, dy, dw);
   finish();
 }
@@ -307,8 +307,8 @@ TEST(embedding_says_which_id_is_outside_and_where) {
   gp_tensor *flat = zeros(GP_I64, SHAPE(3));
   gp_tensor_set_int(flat, 1, 256);
   refuses(APPLY(embedding, NO_ATTRS, flat, w), GP_ERANGE, "id 256 at row 2 is outside 0..255");
-  refuses(APPLY(embedding_dw, ((gp_attrs){.i = {9}}), zeros(GP_F32, SHAPE(3, 2)), flat), GP_ERANGE,
-          "id 256 at row 2 is outside 0..8");
+  refuses(APPLY(embedding_dw, ((gp_attrs){.embedding_dw = {9}}), zeros(GP_F32, SHAPE(3, 2)), flat),
+          GP_ERANGE, "id 256 at row 2 is outside 0..8");
   refuses(APPLY(embedding, NO_ATTRS, zeros(GP_F32, SHAPE(3)), w), GP_EDTYPE,
           "ids is f32, expected i64, i32 or u8");
   finish();

@@ -49,7 +49,7 @@ TEST(strided_inputs_are_copied_for_ops_that_need_it) {
   CHECK(!gp_op_needs_copy(GP_OP_sum, &no_attrs, 0, gp_tensor_meta(x)));
   CHECK(!gp_op_needs_copy(GP_OP_add, &no_attrs, 0, gp_tensor_meta(t)));
   CHECK(!gp_op_needs_copy(GP_OP_permute, &no_attrs, 0, gp_tensor_meta(t)));
-  gp_attrs rows = {.i = {1}};
+  gp_attrs rows = {.sum = {1}};
   gp_tensor *a = apply(GP_OP_sum, &rows, t, NULL, NULL),
             *b = apply(GP_OP_sum, &rows, whole, NULL, NULL);
   CHECK(same_bits(a, b));
@@ -59,7 +59,7 @@ TEST(strided_inputs_are_copied_for_ops_that_need_it) {
 /* ---- dropout -------------------------------------------------------------------------------- */
 
 static gp_tensor *drop(gp_tensor *x, double p) {
-  gp_attrs attrs = {.i = {0}, .f = {p}};
+  gp_attrs attrs = {.dropout = {p}};
   return apply(GP_OP_dropout, &attrs, x, NULL, NULL);
 }
 
@@ -78,9 +78,9 @@ TEST(dropout_keeps_its_share_and_its_bounds) {
   CHECK(kept > 69500 && kept < 70500);
   CHECK(same_bits(all, x));
   gp_tensor *out[GP_MAX_OUTPUTS];
-  CHECK_STATUS(try_op(GP_OP_dropout, &(gp_attrs){.f = {1.5}}, &x, 1, out), GP_ERANGE);
-  CHECK_TEXT(gp_error_text(), "dropout: probability is 1.5, expected 0 to 1");
-  CHECK_STATUS(try_op(GP_OP_dropout, &(gp_attrs){.f = {NAN}}, &x, 1, out), GP_ERANGE);
+  CHECK_STATUS(try_op(GP_OP_dropout, &(gp_attrs){.dropout = {1.5}}, &x, 1, out), GP_ERANGE);
+  CHECK_TEXT(gp_error_text(), "dropout: p is 1.5, expected 0 to 1");
+  CHECK_STATUS(try_op(GP_OP_dropout, &(gp_attrs){.dropout = {NAN}}, &x, 1, out), GP_ERANGE);
   gp_tensor_free(x), gp_tensor_free(y), gp_tensor_free(all), gp_tensor_free(none);
 }
 
@@ -99,7 +99,7 @@ TEST(eager_random_numbers_follow_seed_and_clock) {
 
 /* Dropout of ones (rows x width), in a micro-batch of `step`. */
 static void drop_rows(const gp_step_block *step, int64_t width, float *y) {
-  gp_attrs attrs = {.i = {6}, .f = {0.5}};
+  gp_attrs attrs = {.random = 6, .dropout = {0.5}};
   gp_tensor *x = uniform(GP_F32, SHAPE(step->rows, width), 1, 1);
   gp_call call = {.attr = &attrs, .step = step, .n_in = 1, .n_out = 1};
   call.in[0] = (gp_arg){gp_tensor_data(x), gp_tensor_meta(x)};
@@ -121,7 +121,7 @@ TEST(the_mask_is_a_function_of_the_global_element) {
 }
 
 TEST(a_value_that_does_not_carry_rows_is_drawn_by_first_row_and_local_index) {
-  gp_attrs attrs = {.i = {6}, .f = {0.5}};
+  gp_attrs attrs = {.random = 6, .dropout = {0.5}};
   const gp_step_block step = {.seed = 9, .step = 2, .rows = 4, .first_row = 3};
   gp_tensor *x = uniform(GP_F32, SHAPE(37), 1, 1), *y = new_tensor(GP_F32, SHAPE(37));
   uint32_t words[37];
@@ -137,7 +137,7 @@ TEST(a_value_that_does_not_carry_rows_is_drawn_by_first_row_and_local_index) {
 
 /* Runs begin and end anywhere in a block of random words. */
 TEST(dropout_of_every_layout_is_cut_anywhere) {
-  gp_attrs attrs = {.i = {1}, .f = {0.25}};
+  gp_attrs attrs = {.random = 1, .dropout = {0.25}};
   gp_tensor *x = uniform(GP_F32, SHAPE(9, 5, 30), -1, 1), *t = reversed(x);
   check_cut(GP_OP_dropout, &attrs, &x, 1);
   check_cut(GP_OP_dropout, &attrs, &t, 1);
@@ -180,7 +180,7 @@ TEST(a_strided_slot_takes_its_own_transpose) {
 TEST(a_failed_allocation_loses_nothing) {
   gp_tensor *x = uniform(GP_F32, SHAPE(4, 5), -1, 1), *t = reversed(x);
   size_t live = gp_memory().live;
-  gp_attrs attrs = {.i = {0}};
+  gp_attrs attrs = {.max = {0}};
   int failures = 0;
   for (uint64_t n = 1;; n++) {
     gp_tensor *out[GP_MAX_OUTPUTS] = {0};

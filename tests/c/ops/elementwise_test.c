@@ -107,7 +107,7 @@ static void check_values(const op_case *c, const gp_tensor *y, gp_tensor *const 
 /* Values, then bits in pieces. b is ignored by ops of one input. */
 static void check_case(const op_case *c, gp_tensor *a, gp_tensor *b) {
   gp_tensor *const in[] = {a, b};
-  gp_attrs attrs = {.i = {c->form}};
+  gp_attrs attrs = {.gelu = {(gp_gelu_mode)c->form}};
   gp_tensor *y = apply(c->op, &attrs, a, c->n_in == 2 ? b : NULL, NULL);
   check_values(c, y, in);
   check_cut(c->op, &attrs, in, c->n_in);
@@ -159,7 +159,7 @@ TEST(broadcast_shapes_match_the_reference) {
 
 /* An op of one input at one number. */
 static double scalar_result(gp_op op, int64_t form, gp_dtype dtype, double a) {
-  gp_attrs attrs = {.i = {form}};
+  gp_attrs attrs = {.gelu = {(gp_gelu_mode)form}};
   gp_tensor *x = values(dtype, SHAPE(1), &a), *y = apply(op, &attrs, x, NULL, NULL);
   double result = gp_tensor_get_double(y, 0);
   gp_tensor_free(x), gp_tensor_free(y);
@@ -194,7 +194,7 @@ TEST(nan_goes_through_every_unary_op) {
 
 /* A gradient op with dy = 1 at one number. */
 static double slope(gp_op op, int64_t form, gp_dtype dtype, double x) {
-  gp_attrs attrs = {.i = {form}};
+  gp_attrs attrs = {.gelu = {(gp_gelu_mode)form}};
   const double one = 1;
   gp_tensor *dy = values(dtype, SCALAR, &one), *at = values(dtype, SCALAR, &x);
   gp_tensor *dx = apply(op, &attrs, dy, at, NULL);

@@ -28,7 +28,7 @@ TEST(unary_ops) {
     check1(positive[k], no_attrs, draw(SHAPE(2, 5), 0.3, 3));
   for (size_t k = 0; k < sizeof any / sizeof *any; k++)
     check1(any[k], no_attrs, draw_off_zero(SHAPE(2, 5)));
-  check1(GP_OP_gelu, (gp_attrs){.i = {1}}, draw_off_zero(SHAPE(2, 5)));
+  check1(GP_OP_gelu, (gp_attrs){.gelu = {GP_GELU_TANH}}, draw_off_zero(SHAPE(2, 5)));
 }
 
 /* Every way in which a gradient must be summed back to the shape of its input. */
@@ -68,22 +68,22 @@ TEST(where_and_dropout) {
   gp_tensor_set_int(c, 1, 1);
   check_gradient((gradient_case){
       .op = GP_OP_where, .n_in = 3, .in = {c, draw(SHAPE(3, 4), -1, 1), draw(SHAPE(4), -1, 1)}});
-  check1(GP_OP_dropout, (gp_attrs){.i = {3}, .f = {0.4}}, draw(SHAPE(5, 7), -1, 1));
+  check1(GP_OP_dropout, (gp_attrs){.random = 3, .dropout = {0.4}}, draw(SHAPE(5, 7), -1, 1));
 }
 
 /* Views and moves: the gradient is the inverse move. */
 TEST(shape_ops) {
   check1(GP_OP_reshape, shape_attrs(SHAPE(6, 4)), draw(SHAPE(2, 3, 4), -1, 1));
   check1(GP_OP_reshape, shape_attrs(SHAPE(-1, 2)), draw(SHAPE(2, 3, 4), -1, 1));
-  check1(GP_OP_permute, (gp_attrs){.i = {3, 2, 0, 1}}, draw(SHAPE(2, 3, 4), -1, 1));
-  check1(GP_OP_narrow, (gp_attrs){.i = {1, 1, 2}}, draw(SHAPE(2, 4, 3), -1, 1));
-  check1(GP_OP_pad, (gp_attrs){.i = {1, 1, 6}}, draw(SHAPE(2, 4, 3), -1, 1));
+  check1(GP_OP_permute, (gp_attrs){.permute = {{3, {2, 0, 1}}}}, draw(SHAPE(2, 3, 4), -1, 1));
+  check1(GP_OP_narrow, (gp_attrs){.narrow = {1, 1, 2}}, draw(SHAPE(2, 4, 3), -1, 1));
+  check1(GP_OP_pad, (gp_attrs){.pad = {1, 1, 6}}, draw(SHAPE(2, 4, 3), -1, 1));
   check1(GP_OP_expand, shape_attrs(SHAPE(5, 2, 3, 4)), draw(SHAPE(2, 1, 4), -1, 1));
   check1(GP_OP_expand, shape_attrs(SHAPE(5, 2, 4)), draw(SHAPE(4), -1, 1));
   check1(GP_OP_expand, shape_attrs(SHAPE(5, 2)), draw(SCALAR, -1, 1));
-  check1(GP_OP_cast, (gp_attrs){.i = {GP_F64}}, draw(SHAPE(3, 2), -1, 1));
+  check1(GP_OP_cast, (gp_attrs){.cast = {GP_F64}}, draw(SHAPE(3, 2), -1, 1));
   check_gradient((gradient_case){.op = GP_OP_concat,
-                                 .attrs = {.i = {1}},
+                                 .attrs = {.concat = {1}},
                                  .n_in = 3,
                                  .in = {draw(SHAPE(2, 1, 3), -1, 1), draw(SHAPE(2, 4, 3), -1, 1),
                                         draw(SHAPE(2, 2, 3), -1, 1)}});
@@ -93,10 +93,10 @@ TEST(shape_ops) {
 TEST(reductions) {
   for (int64_t mask = 0; mask < 8; mask++)
     for (int64_t keep = 0; keep <= 1; keep++)
-      check1(GP_OP_sum, (gp_attrs){.i = {mask, keep}}, draw(SHAPE(2, 3, 4), -1, 1));
+      check1(GP_OP_sum, (gp_attrs){.sum = {mask, keep}}, draw(SHAPE(2, 3, 4), -1, 1));
   for (int64_t dim = 0; dim < 3; dim++)
     for (int64_t keep = 0; keep <= 1; keep++)
-      check1(GP_OP_max, (gp_attrs){.i = {dim, keep}}, draw(SHAPE(2, 3, 4), -1, 1));
+      check1(GP_OP_max, (gp_attrs){.max = {dim, keep}}, draw(SHAPE(2, 3, 4), -1, 1));
   check1(GP_OP_sum_rows_dw, no_attrs, draw(SHAPE(2, 3, 4), -1, 1));
 }
 

@@ -88,7 +88,9 @@ typedef struct application {
 static inline gp_status infer_only(application *a) {
   gp_sig sig = {.attr = &a->attr, .n_in = a->n_in};
   for (int i = 0; i < a->n_in; i++) sig.in[i] = gp_tensor_meta(a->in[i]);
-  gp_status status = a->def->infer(&sig);
+  gp_op op = GP_OP_COUNT;
+  CHECK_STATUS(gp_op_find(a->def->name, &op), GP_OK);
+  gp_status status = gp_op_infer(op, &sig);
   if (status != GP_OK) return status;
   a->n_out = sig.n_out;
   for (int k = 0; k < sig.n_out; k++) {

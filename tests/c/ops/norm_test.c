@@ -1,7 +1,7 @@
 /* tests/c/ops/norm_test.c - layer_norm, softmax and log_softmax against the formulas in f64. */
 #include "kernel.h"
 
-static gp_attrs eps(double e) { return (gp_attrs){.f = {e}}; }
+static gp_attrs eps(double e) { return (gp_attrs){.layer_norm = {e}}; }
 
 /* ---- layer_norm ---------------------------------------------------------------------------- */
 

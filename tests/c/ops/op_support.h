@@ -5,14 +5,10 @@
 
 #include "op_call.h"
 
-static const gp_attrs no_attrs; /* all slots 0 */
+static const gp_attrs no_attrs; /* all 0 */
 
-/* `rank, dims`. */
-static inline gp_attrs shape_attrs(gp_shape shape) {
-  gp_attrs attrs = {.i = {shape.rank}};
-  for (int d = 0; d < shape.rank; d++) attrs.i[1 + d] = shape.dim[d];
-  return attrs;
-}
+/* Of reshape, and of expand: both have nothing but a shape. */
+static inline gp_attrs shape_attrs(gp_shape shape) { return (gp_attrs){.reshape = {shape}}; }
 
 /* Uniform in [low, high), then rounded to the dtype. */
 static inline gp_tensor *uniform(gp_dtype dtype, gp_shape shape, double low, double high) {
@@ -52,8 +48,8 @@ static inline gp_tensor *apply(gp_op op, const gp_attrs *attrs, gp_tensor *a, gp
 /* Dims in reverse order: a strided view of the same memory. */
 static inline gp_tensor *reversed(gp_tensor *t) {
   int rank = gp_tensor_meta(t)->shape.rank;
-  gp_attrs attrs = {.i = {rank}};
-  for (int d = 0; d < rank; d++) attrs.i[1 + d] = rank - 1 - d;
+  gp_attrs attrs = {.permute = {{.count = rank}}};
+  for (int d = 0; d < rank; d++) attrs.permute.order.at[d] = rank - 1 - d;
   return apply(GP_OP_permute, &attrs, t, NULL, NULL);
 }
 

@@ -19,7 +19,7 @@ static int64_t reduced_position(const gp_shape *shape, int64_t mask, int64_t fla
 /* Against a plain sum in double, and in pieces. */
 static void check_sum(gp_tensor *x, int64_t mask) {
   const gp_meta *meta = gp_tensor_meta(x);
-  gp_attrs attrs = {.i = {mask}};
+  gp_attrs attrs = {.sum = {mask}};
   gp_tensor *y = apply(GP_OP_sum, &attrs, x, NULL, NULL);
   double *wanted = calloc(2 * (size_t)gp_tensor_numel(y), sizeof *wanted);
   double *size = wanted + gp_tensor_numel(y); /* sums of absolute values: what errors scale with */
@@ -96,13 +96,13 @@ TEST(sums_of_scalars_empty_values_halves_and_large_integers) {
 /* Nothing added up is 0, and a dim that is not there is refused. */
 TEST(an_empty_sum_over_rows_is_a_row_of_zeros) {
   gp_tensor *x = new_tensor(GP_F32, SHAPE(0, 4));
-  gp_attrs rows = {.i = {1, 1}};
+  gp_attrs rows = {.sum = {1, true}};
   gp_tensor *y = apply(GP_OP_sum, &rows, x, NULL, NULL);
   gp_shape wanted = SHAPE(1, 4);
   CHECK(gp_shape_equal(&gp_tensor_meta(y)->shape, &wanted));
   for (int64_t i = 0; i < 4; i++) CHECK(gp_tensor_get_double(y, i) == 0);
   gp_tensor *out[GP_MAX_OUTPUTS];
-  CHECK_STATUS(try_op(GP_OP_sum, &(gp_attrs){.i = {4}}, &x, 1, out), GP_ERANGE);
+  CHECK_STATUS(try_op(GP_OP_sum, &(gp_attrs){.sum = {4}}, &x, 1, out), GP_ERANGE);
   CHECK_TEXT(gp_error_text(), "sum: dimension 3 is outside 1 .. 2");
   gp_tensor_free(x), gp_tensor_free(y);
 }
@@ -136,7 +136,7 @@ TEST(row_sums_ascend_and_go_on_from_what_is_there) {
 /* max and argmax against a plain search, and in pieces. */
 static void check_max(gp_tensor *x, int dim, bool keep) {
   const gp_shape *shape = &gp_tensor_meta(x)->shape;
-  gp_attrs attrs = {.i = {dim, keep}};
+  gp_attrs attrs = {.max = {dim, keep}};
   gp_tensor *out[GP_MAX_OUTPUTS], *at = apply(GP_OP_argmax, &attrs, x, NULL, NULL);
   CHECK_STATUS(try_op(GP_OP_max, &attrs, &x, 1, out), GP_OK);
   CHECK(same_bits(out[1], at));
@@ -185,9 +185,9 @@ TEST(nan_is_the_largest_and_infinities_count) {
 /* Along the empty dim it is an error; along the other one there are no results. */
 TEST(an_empty_dim_has_no_largest_element) {
   gp_tensor *x = new_tensor(GP_F32, SHAPE(2, 0)), *out[GP_MAX_OUTPUTS];
-  CHECK_STATUS(try_op(GP_OP_max, &(gp_attrs){.i = {1}}, &x, 1, out), GP_ESHAPE);
+  CHECK_STATUS(try_op(GP_OP_max, &(gp_attrs){.max = {1}}, &x, 1, out), GP_ESHAPE);
   CHECK_TEXT(gp_error_text(), "max: dimension 2 is empty");
-  gp_tensor *y = apply(GP_OP_argmax, &(gp_attrs){.i = {0}}, x, NULL, NULL);
+  gp_tensor *y = apply(GP_OP_argmax, &(gp_attrs){.argmax = {0}}, x, NULL, NULL);
   CHECK(gp_tensor_numel(y) == 0);
   gp_tensor_free(x), gp_tensor_free(y);
 }
@@ -197,11 +197,11 @@ TEST(the_gradient_of_max_goes_to_one_position) {
   const double dy[] = {5, 6}, at[] = {2, 3};
   const double columns[] = {0, 0, 5, 0, 0, 6}, rows[] = {0, 5, 0, 0, 0, 6};
   gp_tensor *g = values(GP_F32, SHAPE(2), dy), *p = values(GP_I64, SHAPE(2), at);
-  gp_tensor *a = apply(GP_OP_max_dx, &(gp_attrs){.i = {0, 0, 3}}, g, p, NULL);
-  gp_tensor *b = apply(GP_OP_max_dx, &(gp_attrs){.i = {1, 0, 3}}, g, p, NULL);
+  gp_tensor *a = apply(GP_OP_max_dx, &(gp_attrs){.max_dx = {0, false, 3}}, g, p, NULL);
+  gp_tensor *b = apply(GP_OP_max_dx, &(gp_attrs){.max_dx = {1, false, 3}}, g, p, NULL);
   for (int64_t i = 0; i < 6; i++) CHECK(gp_tensor_get_double(a, i) == columns[i]);
   for (int64_t i = 0; i < 6; i++) CHECK(gp_tensor_get_double(b, i) == rows[i]);
-  check_cut(GP_OP_max_dx, &(gp_attrs){.i = {1, 0, 3}}, (gp_tensor *const[]){g, p}, 2);
+  check_cut(GP_OP_max_dx, &(gp_attrs){.max_dx = {1, false, 3}}, (gp_tensor *const[]){g, p}, 2);
   gp_tensor_free(g), gp_tensor_free(p), gp_tensor_free(a), gp_tensor_free(b);
 }
 

@@ -73,7 +73,7 @@ TEST(matmul_in_every_transpose_and_broadcast) {
       {{2, 3}, {2, 3}}, {{2, 1}, {1, 3}}, {{2, 3}, {1, 1}}, {{1, 1}, {2, 3}}, {{1, 3}, {2, 3}}};
   for (int t = 0; t < 4; t++) {
     bool ta = t & 1, tb = t & 2;
-    gp_attrs attrs = {.i = {ta, tb}};
+    gp_attrs attrs = {.matmul = {ta, tb}};
     for (int s = 0; s < 5; s++) {
       const int64_t *a = stacks[s][0], *b = stacks[s][1];
       check_rule((gradient_case){.op = GP_OP_matmul,
@@ -95,7 +95,7 @@ TEST(matmul_in_every_transpose_and_broadcast) {
 
 TEST(normalisations) {
   check_rule((gradient_case){.op = GP_OP_layer_norm,
-                             .attrs = {.f = {1e-3}},
+                             .attrs = {.layer_norm = {1e-3}},
                              .n_in = 3,
                              .in = {draw(SHAPE(2, 3, 6)), draw(SHAPE(6)), draw(SHAPE(6))}});
   check_rule((gradient_case){.op = GP_OP_softmax, .n_in = 1, .in = {draw(SHAPE(3, 5))}});
@@ -104,7 +104,7 @@ TEST(normalisations) {
 
 TEST(attention) {
   for (int causal = 0; causal < 2; causal++) {
-    gp_attrs attrs = {.i = {4, causal, 2}, .f = {0.3}};
+    gp_attrs attrs = {.random = 4, .attention_qkv = {.causal = causal, .dropout = 0.3, .heads = 2}};
     check_rule((gradient_case){
         .op = GP_OP_attention,
         .attrs = attrs,
@@ -118,7 +118,7 @@ TEST(attention) {
                                .fixed = 8,
                                .in = {draw(SHAPE(2, 4, 4, 3)), draw(SHAPE(2, 2, 5, 3)),
                                       draw(SHAPE(2, 2, 5, 3)), draw(SHAPE(2, 1, 4, 5))}});
-    attrs.i[3] = 1;
+    attrs.attention_qkv.groups = (gp_maybe){true, 1};
     check_rule((gradient_case){
         .op = GP_OP_attention_qkv, .attrs = attrs, .n_in = 1, .in = {draw(SHAPE(2, 4, 12))}});
   }
@@ -136,7 +136,7 @@ TEST(masks_have_no_gradient) {
 }
 
 TEST(losses) {
-  gp_attrs attrs = {.i = {1, 2}, .f = {0.1}};
+  gp_attrs attrs = {.cross_entropy = {.ignore = {true, 2}, .smoothing = 0.1}};
   check_rule((gradient_case){.op = GP_OP_cross_entropy,
                              .attrs = attrs,
                              .n_in = 2,

@@ -31,14 +31,14 @@ static void check_refused(gp_op op, gp_attrs attrs, gp_tensor *x, gp_status stat
 /* A write to x is seen through a narrow, an expand and a permute of it. */
 TEST(views_show_the_memory_of_their_input) {
   gp_tensor *x = counted(GP_F32, SHAPE(3, 4));
-  gp_attrs narrow = {.i = {1, 1, 2}}, wide = shape_attrs(SHAPE(2, 3, 2));
+  gp_attrs narrow = {.narrow = {1, 1, 2}}, wide = shape_attrs(SHAPE(2, 3, 2));
   gp_tensor *part = apply(GP_OP_narrow, &narrow, x, NULL, NULL);
   CHECK(gp_tensor_overlaps(x, part));
   gp_tensor *repeated = apply(GP_OP_expand, &wide, part, NULL, NULL);
   gp_tensor_set_double(x, 5, 50);
   check_elements(repeated, SHAPE(2, 3, 2),
                  (const double[]){1, 2, 50, 6, 9, 10, 1, 2, 50, 6, 9, 10});
-  gp_attrs swap = {.i = {2, 1, 0}};
+  gp_attrs swap = {.permute = {{2, {1, 0}}}};
   check_elements(apply(GP_OP_permute, &swap, part, NULL, NULL), SHAPE(2, 3),
                  (const double[]){1, 50, 9, 2, 6, 10});
   gp_tensor_free(x), gp_tensor_free(part);
@@ -47,7 +47,7 @@ TEST(views_show_the_memory_of_their_input) {
 /* Rows of a matrix are one run, columns are several: these can be split, but not joined. */
 TEST(reshape_views_what_it_can_and_copies_the_rest) {
   gp_tensor *x = counted(GP_F32, SHAPE(4, 6));
-  gp_attrs rows = {.i = {0, 1, 2}}, columns = {.i = {1, 0, 2}};
+  gp_attrs rows = {.narrow = {0, 1, 2}}, columns = {.narrow = {1, 0, 2}};
   gp_tensor *top = apply(GP_OP_narrow, &rows, x, NULL, NULL);
   gp_tensor *left = apply(GP_OP_narrow, &columns, x, NULL, NULL);
   gp_attrs split = shape_attrs(SHAPE(2, 2, -1)), flat = shape_attrs(SHAPE(8));
@@ -94,24 +94,24 @@ TEST(wrong_shapes_are_refused_with_the_numbers) {
                 "more than one");
   check_refused(GP_OP_reshape, shape_attrs(SHAPE(-2, -6)), new_tensor(GP_F32, shape), GP_ESHAPE,
                 "");
-  check_refused(GP_OP_permute, (gp_attrs){.i = {2, 0, 0}}, new_tensor(GP_F32, shape), GP_EINVAL,
-                "permute: dimension 1 is named twice");
-  check_refused(GP_OP_permute, (gp_attrs){.i = {1, 0}}, new_tensor(GP_F32, shape), GP_ESHAPE,
-                "1 positions for a value of 2 dimensions");
-  check_refused(GP_OP_permute, (gp_attrs){.i = {2, 0, 2}}, new_tensor(GP_F32, shape), GP_ERANGE,
-                "dimension 3 is outside 1 .. 2");
-  check_refused(GP_OP_narrow, (gp_attrs){.i = {1, 2, 3}}, new_tensor(GP_F32, shape), GP_ERANGE,
+  check_refused(GP_OP_permute, (gp_attrs){.permute = {{2, {0, 0}}}}, new_tensor(GP_F32, shape),
+                GP_EINVAL, "permute: dimension 1 is named twice");
+  check_refused(GP_OP_permute, (gp_attrs){.permute = {{1, {0}}}}, new_tensor(GP_F32, shape),
+                GP_ESHAPE, "1 positions for a value of 2 dimensions");
+  check_refused(GP_OP_permute, (gp_attrs){.permute = {{2, {0, 2}}}}, new_tensor(GP_F32, shape),
+                GP_ERANGE, "dimension 3 is outside 1 .. 2");
+  check_refused(GP_OP_narrow, (gp_attrs){.narrow = {1, 2, 3}}, new_tensor(GP_F32, shape), GP_ERANGE,
                 "narrow: 3 elements from 3 leave dimension 2 of size 4");
-  check_refused(GP_OP_narrow, (gp_attrs){.i = {1, 1, INT64_MAX}}, new_tensor(GP_F32, shape),
+  check_refused(GP_OP_narrow, (gp_attrs){.narrow = {1, 1, INT64_MAX}}, new_tensor(GP_F32, shape),
                 GP_ERANGE, "leave dimension 2");
-  check_refused(GP_OP_narrow, (gp_attrs){.i = {2, 0, 0}}, new_tensor(GP_F32, shape), GP_ERANGE,
+  check_refused(GP_OP_narrow, (gp_attrs){.narrow = {2, 0, 0}}, new_tensor(GP_F32, shape), GP_ERANGE,
                 "narrow: dimension 3 is outside 1 .. 2");
   check_refused(GP_OP_expand, shape_attrs(SHAPE(2, 4)), new_tensor(GP_F32, shape), GP_ESHAPE,
                 "expand: shape 3x4 does not broadcast to 2x4");
-  check_refused(GP_OP_pad, (gp_attrs){.i = {0, 2, 4}}, new_tensor(GP_F32, shape), GP_ERANGE,
+  check_refused(GP_OP_pad, (gp_attrs){.pad = {0, 2, 4}}, new_tensor(GP_F32, shape), GP_ERANGE,
                 "pad: 3 elements from 3 do not fit into 4");
-  check_refused(GP_OP_cast, (gp_attrs){.i = {99}}, new_tensor(GP_F32, shape), GP_EDTYPE,
-                "there is no dtype 99");
+  check_refused(GP_OP_cast, (gp_attrs){.cast = {99}}, new_tensor(GP_F32, shape), GP_EDTYPE,
+                "dtype is number 99");
 }
 
 /* ---- copies --------------------------------------------------------------------------------- */
@@ -134,7 +134,7 @@ TEST(casts_convert_between_all_dtypes_and_cut_anywhere) {
   for (gp_dtype from = 0; from < GP_DTYPE_COUNT; from++)
     for (gp_dtype to = 0; to < GP_DTYPE_COUNT; to++) {
       gp_tensor *x = counted(from, SHAPE(6, 11)), *t = reversed(x);
-      gp_attrs attrs = {.i = {to}};
+      gp_attrs attrs = {.cast = {to}};
       gp_tensor *y = apply(GP_OP_cast, &attrs, t, NULL, NULL);
       CHECK(gp_tensor_meta(y)->dtype == to);
       for (int64_t i = 0; i < 66; i++) {
@@ -145,7 +145,7 @@ TEST(casts_convert_between_all_dtypes_and_cut_anywhere) {
       gp_tensor_free(x), gp_tensor_free(t), gp_tensor_free(y);
     }
   gp_tensor *line = counted(GP_F32, SHAPE(2000));
-  check_cut(GP_OP_cast, &(gp_attrs){.i = {GP_F64}}, &line, 1);
+  check_cut(GP_OP_cast, &(gp_attrs){.cast = {GP_F64}}, &line, 1);
   gp_tensor_free(line);
 }
 
@@ -153,12 +153,12 @@ TEST(casts_convert_between_all_dtypes_and_cut_anywhere) {
 TEST(concat_puts_values_one_behind_the_other) {
   gp_tensor *a = counted(GP_I32, SHAPE(2, 1, 2)), *b = counted(GP_I32, SHAPE(2, 2, 2));
   gp_tensor *none = counted(GP_I32, SHAPE(2, 0, 2));
-  gp_attrs middle = {.i = {1}};
+  gp_attrs middle = {.concat = {1}};
   check_elements(apply(GP_OP_concat, &middle, a, none, b), SHAPE(2, 3, 2),
                  (const double[]){0, 1, 0, 1, 2, 3, 2, 3, 4, 5, 6, 7});
   check_cut(GP_OP_concat, &middle, (gp_tensor *const[]){a, none, b}, 3);
   gp_tensor *out[GP_MAX_OUTPUTS];
-  gp_attrs outer = {.i = {0}}, far = {.i = {3}};
+  gp_attrs outer = {.concat = {0}}, far = {.concat = {3}};
   CHECK_STATUS(try_op(GP_OP_concat, &outer, (gp_tensor *const[]){a, b}, 2, out), GP_ESHAPE);
   CHECK_TEXT(gp_error_text(), "concat: shapes 2x1x2 and 2x2x2 differ outside dimension 1");
   CHECK_STATUS(try_op(GP_OP_concat, &far, (gp_tensor *const[]){a, b}, 2, out), GP_ERANGE);
@@ -170,14 +170,14 @@ TEST(concat_puts_values_one_behind_the_other) {
 /* Before and behind, only behind, and around nothing. */
 TEST(pad_puts_zeros_around) {
   gp_tensor *x = counted(GP_F64, SHAPE(2, 2));
-  check_elements(apply(GP_OP_pad, &(gp_attrs){.i = {1, 1, 4}}, x, NULL, NULL), SHAPE(2, 4),
+  check_elements(apply(GP_OP_pad, &(gp_attrs){.pad = {1, 1, 4}}, x, NULL, NULL), SHAPE(2, 4),
                  (const double[]){0, 0, 1, 0, 0, 2, 3, 0});
-  check_elements(apply(GP_OP_pad, &(gp_attrs){.i = {0, 0, 3}}, x, NULL, NULL), SHAPE(3, 2),
+  check_elements(apply(GP_OP_pad, &(gp_attrs){.pad = {0, 0, 3}}, x, NULL, NULL), SHAPE(3, 2),
                  (const double[]){0, 1, 2, 3, 0, 0});
   gp_tensor *none = counted(GP_F64, SHAPE(2, 0));
-  check_elements(apply(GP_OP_pad, &(gp_attrs){.i = {1, 0, 2}}, none, NULL, NULL), SHAPE(2, 2),
+  check_elements(apply(GP_OP_pad, &(gp_attrs){.pad = {1, 0, 2}}, none, NULL, NULL), SHAPE(2, 2),
                  (const double[]){0, 0, 0, 0});
-  check_cut(GP_OP_pad, &(gp_attrs){.i = {1, 1, 4}}, &x, 1);
+  check_cut(GP_OP_pad, &(gp_attrs){.pad = {1, 1, 4}}, &x, 1);
   gp_tensor_free(x), gp_tensor_free(none);
 }
 

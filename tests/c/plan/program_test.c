@@ -141,9 +141,9 @@ static void attempt_view(pool *p) {
   gp_ref in = any(p);
   const gp_shape *shape = &gp_trace_meta(p->t.trace, in)->shape;
   int64_t rows = shape->dim[0], width = shape->rank > 1 ? shape->dim[1] : 1;
-  gp_attrs turn = {.i = {2, 1, 0}}, fold = {.i = {2, rows * width, 1}},
-           flat = {.i = {1, rows * width}};
-  gp_attrs part = {.i = {0, rows > 1, rows > 1 ? rows - 1 : rows}};
+  gp_attrs turn = {.permute = {{2, {1, 0}}}}, fold = {.reshape = {{2, {rows * width, 1}}}},
+           flat = {.reshape = {{1, {rows * width}}}};
+  gp_attrs part = {.narrow = {0, rows > 1, rows > 1 ? rows - 1 : rows}};
   switch (draw(4)) {
   case 0: attempt(p, GP_OP_permute, &turn, 1, &in); break;
   case 1: attempt(p, GP_OP_reshape, &fold, 1, &in); break;
@@ -167,10 +167,12 @@ static void attempt_heavy(pool *p) {
   if (p->t.param_count + 2 > TOY_PARAMS || width > 256) return;
   in[1] = toy_use(&p->t, weight_of(p, norm ? SHAPE(width) : SHAPE(width, width)));
   in[2] = toy_use(&p->t, weight_of(p, SHAPE(width)));
-  attempt(p, norm ? GP_OP_layer_norm : GP_OP_linear, &(gp_attrs){.f = {norm ? 1e-5 : 0}}, 3, in);
+  const gp_attrs eps = {.layer_norm = {1e-5}};
+  attempt(p, norm ? GP_OP_layer_norm : GP_OP_linear, norm ? &eps : &toy_plain, 3, in);
 }
 
 static void attempt_any(pool *p) {
+  static const gp_attrs by_tanh = {.gelu = {GP_GELU_TANH}};
   static const gp_op unary[] = {GP_OP_tanh, GP_OP_sigmoid, GP_OP_relu,        GP_OP_neg, GP_OP_gelu,
                                 GP_OP_silu, GP_OP_softmax, GP_OP_log_softmax, GP_OP_copy};
   static const gp_op binary[] = {GP_OP_add, GP_OP_sub, GP_OP_mul};
@@ -179,12 +181,12 @@ static void attempt_any(pool *p) {
   switch (draw(9)) {
   case 0: attempt_view(p); break;
   case 1: attempt_heavy(p); break;
-  case 2: attempt(p, GP_OP_sum, &(gp_attrs){.i = {1 + draw(2), 1}}, 1, in); break;
-  case 3: attempt(p, GP_OP_dropout, &(gp_attrs){.f = {0.25}}, 1, in); break;
+  case 2: attempt(p, GP_OP_sum, &(gp_attrs){.sum = {1 + draw(2), true}}, 1, in); break;
+  case 3: attempt(p, GP_OP_dropout, &(gp_attrs){.dropout = {0.25}}, 1, in); break;
   case 4:
   case 5: attempt(p, binary[draw(3)], &toy_plain, 2, in); break;
   case 6: attempt(p, GP_OP_linear, &toy_plain, 2, in); break; /* a weight that is a value */
-  default: attempt(p, unary[chosen], &(gp_attrs){.i = {unary[chosen] == GP_OP_gelu}}, 1, in);
+  default: attempt(p, unary[chosen], unary[chosen] == GP_OP_gelu ? &by_tanh : &toy_plain, 1, in);
   }
 }
 
@@ -335,7 +337,7 @@ TEST(spare_outputs_that_nobody_reads_are_not_made) {
   toy t = toy_new(130);
   layout *l;
   toy_linear(&t);
-  t.value = toy_apply(&t, GP_OP_gelu, &(gp_attrs){.i = {1}}, 1, &t.value);
+  t.value = toy_apply(&t, GP_OP_gelu, &(gp_attrs){.gelu = {GP_GELU_TANH}}, 1, &t.value);
   toy_tanh(&t);
   CHECK_STATUS(gp_graph_fuse(&t.trace->graph), GP_OK);
   gp_program *p = program_of(&t, false, &l);
@@ -350,7 +352,7 @@ TEST(what_reads_other_rows_ends_a_chain) {
   toy t = toy_new(130);
   layout *l;
   gp_ref half = toy_op1(&t, GP_OP_tanh, t.x);
-  gp_ref column = toy_apply(&t, GP_OP_sum, &(gp_attrs){.i = {1, 1}}, 1, &half); /* [1, W] */
+  gp_ref column = toy_apply(&t, GP_OP_sum, &(gp_attrs){.sum = {1, true}}, 1, &half); /* [1, W] */
   toy_op2(&t, GP_OP_add, half, column); /* reads all of column for each row */
   gp_program *p = program_of(&t, false, &l);
   CHECK(p->group_count == 3);

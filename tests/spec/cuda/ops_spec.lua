@@ -132,7 +132,9 @@ describe("attention on a GPU", function()
   on_gpu("drops the probabilities that the CPU drops", function()
     for _, causal in ipairs { false, true } do
       local qkv = gp.randn({ 2, 37, 3 * 16 }, { dtype = "f64" })
-      local here, there = both(function(t) return core.attention_qkv(t, 2, causal, 0.3) end, qkv)
+      local here, there = both(function(t)
+        return core.attention_qkv(t, { heads = 2, causal = causal, dropout = 0.3 })
+      end, qkv)
       conformance.compare("attention with dropout", array.of(there), array.of(here),
         bound_of("attention", "f64"), "f64")
     end

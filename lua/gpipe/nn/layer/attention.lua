@@ -73,7 +73,8 @@ function Attention:forward(x)
       self.dim)
   end
   local dropout = self:is_training() and self.dropout or 0
-  local heads = core.attention_qkv(self.qkv(x), self.heads, true, dropout, self.kv_heads)
+  local heads = core.attention_qkv(self.qkv(x),
+    { heads = self.heads, groups = self.kv_heads, causal = true, dropout = dropout })
   return self.proj(heads)
 end
 

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* `const gp_gpu_kernel gp_gpu_<op>`: a forgotten one is a link error that names it. */
-#define GP_OP(name) extern const gp_gpu_kernel gp_gpu_##name;
+#define GP_OP(name, ...) extern const gp_gpu_kernel gp_gpu_##name;
 #include "ops/ops.def"
 #undef GP_OP
 

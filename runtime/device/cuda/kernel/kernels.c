@@ -6,7 +6,7 @@
 #include "device/cuda/table.h"
 #include "device/cuda/kernel/work.h"
 
-#define GP_OP(name) [GP_OP_##name] = &gp_gpu_##name,
+#define GP_OP(name, ...) [GP_OP_##name] = &gp_gpu_##name,
 static const gp_gpu_kernel *const kernels[GP_OP_COUNT] = {
 #include "ops/ops.def"
 };

@@ -144,7 +144,7 @@ attention = {
 local attention_qkv
 attention_qkv = {
   op = "attention_qkv", covers = { "attention_qkv_dx" }, tolerance = "attention", gradient = true,
-  call = function(o, qkv) return core.attention_qkv(qkv, o.heads, o.causal, o.dropout, o.groups) end,
+  call = function(o, qkv) return core.attention_qkv(qkv, o) end,
   reference = definition.attend_qkv,
   cases = {
     { x { 2, 3, 12 }, o = { heads = 2, causal = true } },
@@ -171,12 +171,12 @@ attention_qkv = {
     { x { 2, 3, 10 }, o = { heads = 1 }, error = "qkv is 2x3x10, expected a last dimension that 3 x 1 heads divide" },
     { x { 3, 12 }, o = { heads = 2 }, error = "attention_qkv: qkv is 3x12, expected ?x?x?" },
     { x { 2, 3, 0 }, o = { heads = 1 }, error = "expected a last dimension that 3 x 1 heads divide" },
-    { x { 2, 3, 12 }, o = { heads = 0 }, error = "attention_qkv: heads is 0, expected an integer" },
+    { x { 2, 3, 12 }, o = { heads = 0 }, error = "attention_qkv: heads is 0, expected 1 or more" },
     { x { 2, 3, 12 }, o = { heads = 4, groups = 3 },
       error = "attention_qkv: heads of keys are 3, expected a number that divides the 4 heads" },
     { x { 2, 3, 12 }, o = { heads = 4, groups = 2 },
       error = "qkv is 2x3x12, expected a last dimension that 4 + 2 x 2 heads divide" },
-    { x { 2, 3, 12 }, o = { heads = 2, groups = 0 }, error = "attention_qkv: heads of keys is 0, expected an integer" },
+    { x { 2, 3, 12 }, o = { heads = 2, groups = 0 }, error = "attention_qkv: heads of keys are 0, expected a number" },
     { x { 2, 3, 12 }, o = { heads = 2, dropout = -1 }, error = "attention_qkv: dropout is -1, expected 0 to 1" },
     { ids { 2, 3, 12, below = 2 }, o = { heads = 2 }, error = "attention_qkv: qkv is i64, expected f32 or f64" },
   },

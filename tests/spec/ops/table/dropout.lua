@@ -86,8 +86,8 @@ return {
       { x { 6, 3, layout = "expanded" }, o = { p = 1 } },
     },
     refuses = {
-      { x { 2 }, o = { p = -0.1 }, error = "dropout: probability is -0.1, expected 0 to 1" },
-      { x { 2 }, o = { p = 1.5 }, error = "dropout: probability is 1.5, expected 0 to 1" },
+      { x { 2 }, o = { p = -0.1 }, error = "dropout: p is -0.1, expected 0 to 1" },
+      { x { 2 }, o = { p = 1.5 }, error = "dropout: p is 1.5, expected 0 to 1" },
       { x { 2 }, o = { p = 0 / 0 }, error = "expected 0 to 1" },
       { x { 2 }, o = { p = "half" }, error = 'dropout: p is "half" (string), expected a number' },
       { x { 2, dtype = "i64" }, o = { p = 0.5 }, error = "dropout: input is i64, expected f32 or f64" },

@@ -193,7 +193,7 @@ local where_row = {
     { bools { 2, 3 }, o = { a = 1, b = 0 }, dtypes = "f32" },
   },
   refuses = {
-    { x { 2 }, x { 2 }, x { 2 }, error = "where: the condition is f32, expected bool" },
+    { x { 2 }, x { 2 }, x { 2 }, error = "where: condition is f32, expected bool" },
     { bools { 2 }, x { 2 }, x { 2, dtype = "f64" }, error = "f32 and f64 differ" },
     { bools { 2 }, x { 3 }, x { 3 }, error = "shapes 2 and 3 do not broadcast" },
   },

@@ -74,8 +74,8 @@ local cross_entropy = {
     { x { 3, 5 }, bools { 3 }, error = "cross_entropy: ids is bool, expected i64, i32 or u8" },
     { ids { 3, 5, below = 2 }, ids { 3, below = 5 }, error = "cross_entropy: logits is i64, expected f32 or f64" },
     { x {}, ids { below = 5 }, error = "cross_entropy: logits is scalar, expected at least 1 dimension" },
-    { x { 3, 5 }, ids { 3, below = 5 }, o = { smoothing = 1.5 }, error = "label smoothing is 1.5, expected 0 to 1" },
-    { x { 3, 5 }, ids { 3, below = 5 }, o = { ignore = 0.5 }, error = "cross_entropy: ignore index is 0.5" },
+    { x { 3, 5 }, ids { 3, below = 5 }, o = { smoothing = 1.5 }, error = "smoothing is 1.5, expected 0 to 1" },
+    { x { 3, 5 }, ids { 3, below = 5 }, o = { ignore = 0.5 }, error = "cross_entropy: ignore is 0.5" },
   },
 }
 

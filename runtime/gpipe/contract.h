@@ -1,0 +1,118 @@
+/* gpipe/contract.h - what a row of ops.def says, as data: for callers that know an op by number
+ * alone.
+ *
+ * The generic function of Lua, the stubs for editors, the samples of the C tests and the checks of
+ * operands are all driven by it, so that a new op is a row. See gpipe.h for what holds
+ * everywhere. */
+#ifndef GP_PUBLIC_CONTRACT_H
+#define GP_PUBLIC_CONTRACT_H
+
+#include "gpipe/op.h"
+
+/* ---- operands and outputs ------------------------------------------------------------------- */
+
+/* What a value is. Of an op all operands of the first three kinds have one dtype, its own. */
+typedef enum gp_kind {
+  GP_KIND_FLOAT,  /* f32, f64, bf16, f16 */
+  GP_KIND_NUMBER, /* those, i64 and i32 */
+  GP_KIND_ALIKE,  /* any dtype */
+  GP_KIND_ANY,    /* any dtype, whatever the others have */
+  GP_KIND_WIDE,   /* the op's dtype; f32 where that is a half */
+  GP_KIND_MASK,   /* bool, the op's dtype, or its wide one */
+  GP_KIND_IDS,    /* i64, i32 or u8 */
+  GP_KIND_BOOL,
+  GP_KIND_COUNT, /* i64 */
+  /* Of outputs only: the dtype of the op (of its first operand where it has none), the one an
+   * attribute asks for, and that of a sum: floats keep theirs, others are counted in i64. */
+  GP_KIND_SAME,
+  GP_KIND_ASKED,
+  GP_KIND_SUM
+} gp_kind;
+
+typedef enum gp_presence { GP_REQUIRED, GP_LEFT_OUT, GP_REPEATED } gp_presence;
+
+typedef struct gp_operand {
+  const char *role; /* one letter: not told to users */
+  gp_kind kind;
+  gp_presence presence;
+} gp_operand;
+
+typedef struct gp_output {
+  const char *role;
+  gp_kind kind;
+  bool kept; /* for the gradient alone: callers do not see it */
+} gp_output;
+
+/* ---- attributes ----------------------------------------------------------------------------- */
+
+typedef enum gp_attr_kind {
+  GP_ATTR_INT,
+  GP_ATTR_MAYBE,
+  GP_ATTR_FLAG,
+  GP_ATTR_REAL,
+  GP_ATTR_DTYPE,
+  GP_ATTR_CHOICE,
+  GP_ATTR_DIM,
+  GP_ATTR_DIMS,
+  GP_ATTR_SHAPE,
+  GP_ATTR_LIST
+} gp_attr_kind;
+
+typedef struct gp_attr {
+  const char *name;
+  gp_attr_kind kind;
+  size_t offset;      /* of the field in gp_attrs */
+  double otherwise;   /* default of an INT or REAL */
+  double least, most; /* of a REAL */
+  const char *names;  /* of a CHOICE, in the order of its values, one space between two */
+} gp_attr;
+
+/* The field of an attribute, of the type that its kind has in gpipe/attrs.h. */
+static inline void *gp_attr_field(gp_attrs *attrs, const gp_attr *attr) {
+  return (char *)attrs + attr->offset;
+}
+/* The attributes of an op; the list ends with one without a name. */
+const gp_attr *gp_op_attrs(gp_op op);
+/* Set every attribute to the default of its row. */
+void gp_attrs_default(gp_op op, gp_attrs *attrs);
+/* The number of a name among those of a choice; -1: there is none. */
+int gp_attr_choice(const gp_attr *attr, const char *name);
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+enum {
+  GP_OP_VIEW = 1, /* out[0] is in[0]'s memory under another meta; no kernel */
+  /* Row-wise: cut is (rows, GP_ROW_BLOCK); unit r writes elements [r * n / rows, (r + 1) * n /
+   * rows) of every output of n elements and, of the inputs in row_inputs that are contiguous and
+   * not broadcast, reads the same range only; other inputs are read whole. */
+  GP_OP_ROWS = 2,
+  GP_OP_STRIDED = 4, /* inputs may be strided or broadcast; others get contiguous copies */
+  GP_OP_INPLACE = 8, /* out[0] may be the memory of an input with the same meta that dies here */
+  GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
+  GP_OP_RANDOM = 32,      /* reads attr->random, the number of the random op in the trace */
+  GP_OP_EFFECT = 64,      /* writes in[0]'s memory (accumulate, assign): never removed as dead */
+  /* The CPU's kernel takes bf16 and f16 as they are; others compute f32 and f64 there, so that
+   * halves have to be converted around it (ops/eager/half.c). On a GPU every op takes halves. */
+  GP_OP_HALVES = 128,
+  GP_OP_SPARES = 256,   /* works without its last output where nobody reads it: n_out is one less */
+  GP_OP_METHOD = 512,   /* a method of tensors, under its name */
+  GP_OP_NUMBERS = 1024, /* from Lua a number may stand for an operand: it takes the others' dtype */
+  /* What the elementwise ops are made of. */
+  GP_OP_MAPS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE,
+  GP_OP_UNARY = GP_OP_MAPS | GP_OP_METHOD,
+  GP_OP_BINARY = GP_OP_UNARY | GP_OP_NUMBERS,
+  GP_OP_COMPARES = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_HALVES | GP_OP_METHOD | GP_OP_NUMBERS
+};
+
+/* Each list ends with an entry without a role. */
+typedef struct gp_contract {
+  const char *name, *text;
+  unsigned flags; /* GP_OP_* as above */
+  const gp_operand *operands;
+  const gp_output *outputs;
+} gp_contract;
+
+/* NULL for none. */
+const gp_contract *gp_op_contract(gp_op op);
+
+#endif
