@@ -35,6 +35,7 @@ typedef struct gp_binding {
   char **kept;                /* per (stage, copy): slots of values that outlive an action */
   char **stash;               /* per stage: older versions of the weights */
   char **invariant, **guests; /* per (stage, copy) and shape */
+  uint64_t prepared;          /* weights of which P's results are there (prepared.c); 0: none */
   struct gp_wiring *wiring;   /* events, pinned memory and graphs of GPUs; NULL without */
 } gp_binding;
 

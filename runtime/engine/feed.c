@@ -171,7 +171,9 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   run->binding = gp_pipeline_binding(p, plan);
   run->plan = plan;
   run->backward_half = backward_half;
+  run->prepared = false;
   run->status = GP_OK;
+  if (plan->update != GP_UPDATE_NONE) p->updates++;
   run->fed = 0;
   run->known = run->told = 0;
   run->first_step = p->step;
@@ -207,6 +209,8 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   if (backward_half) GP_TRY(gp_unchanged_check(p, args));
   GP_TRY(begin_run(p, plan, backward_half));
   if (split && !backward_half) gp_unchanged_note(p, args);
+  bool prepares = plan->update == GP_UPDATE_NONE && !plan->batch && !backward_half;
+  if (prepares) gp_prepared_begin(p);
   p->resumed = args->accumulate;
   if (args->accumulate) GP_TRY(gp_scaling_resume(p));
   fill_feed(p, run, &run->feeds[0], args);
@@ -216,6 +220,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   gp_status status = gp_workers_run(p, gp_run_device, run);
   if (p->watch.lost) return status;
   gp_run_finish(p);
+  if (prepares) gp_prepared_end(p);
   release(&run->feeds[0]);
   gp_record_close(p);
   GP_TRY(status);

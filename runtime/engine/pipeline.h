@@ -12,6 +12,7 @@
  *   update/      gradients reduced, clipped and scaled; parameters updated
  *   gpu/         what GPUs need besides
  *   finish.c     losses, buffers, failures
+ *   prepared.c   what depends on the weights alone is made once per change of them
  *   unchanged.c  what backward reads again is what forward read
  *   watchdog.c   runs that make no progress: released, given up, or lost
  *   report.c     what every device does, for people
@@ -141,6 +142,8 @@ typedef struct gp_run {
   gp_feed *feeds;                              /* ring: mini-batch t is feeds[t % feed_room] */
   int32_t feed_room, feed_micros, feed_groups; /* room of the ring and of each feed */
   bool backward_half, open;                    /* open: more may be fed */
+  bool prepared;                               /* P has nothing to do */
+  uint64_t weights;                            /* their state when the run began: prepared.c */
   uint32_t fed;                                /* mini-batches given to step */
   int64_t known, told;                         /* losses that are known, and that the script took */
   uint32_t first_step;    /* the pipeline's step counter when the stream began */
@@ -290,6 +293,10 @@ void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, 
 
 /* run.c */
 gp_status gp_run_device(gp_worker *worker, void *run);
+
+/* prepared.c: of a run without updates and streams, not of a backward half */
+void gp_prepared_begin(gp_pipeline *pipeline);
+void gp_prepared_end(gp_pipeline *pipeline);
 
 /* unchanged.c: of the forward half; before the backward half. Errors: GP_ESTATE. */
 void gp_unchanged_note(gp_pipeline *pipeline, const gp_run_args *args);

@@ -151,7 +151,7 @@ static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
   const gp_plan *plan = run->plan;
   gp_feed *feed = feed_of(run, at->micro);
   int64_t own = at->micro % plan->step_micros;
-  if (!task->program) return GP_OK;
+  if (!task->program || (task->op == GP_ACT_P && run->prepared)) return GP_OK;
   gp_frame_bind(worker, feed, task, at->micro);
   if (gp_lane_is_gpu(&worker->lane)) return compute_on_gpu(worker, run, task, at->micro);
   GP_TRY(gp_execute(worker, task->program, gp_feed_block(plan, feed, own, task->copy)));

@@ -234,6 +234,40 @@ TEST(planning_while_a_stream_is_open_changes_nothing) {
   free_params(params);
 }
 
+/* ---- preparing ----------------------------------------------------------------------------- */
+
+/* What P made, as somebody else would find it: other weights. */
+static void spoil_packed(const gp_pipeline *p) {
+  CHECK(p->pack_count == LAYERS);
+  for (int32_t i = 0; i < p->pack_count; i++)
+    for (int64_t k = 0; k < gp_tensor_numel(p->packs[i].copy); k++)
+      gp_tensor_set_double(p->packs[i].copy, k, 0.25);
+}
+
+TEST(weights_are_prepared_once_per_change_of_them) {
+  gp_param *params[LAYERS];
+  double first, loss;
+  rig r;
+  make_params(params);
+  open_rig(&r, params, 2);
+  CHECK_STATUS(step(&r, &first), GP_OK);
+  CHECK_STATUS(step(&r, &loss), GP_OK);
+  CHECK(loss == first);
+  spoil_packed(r.pipeline);
+  CHECK_STATUS(step(&r, &loss), GP_OK);
+  CHECK(loss != first); /* they were not made again */
+  gp_tensor *value = r.pipeline->values[2];
+  gp_tensor_set_double(value, 0, gp_tensor_get_double(value, 0));
+  CHECK_STATUS(step(&r, &loss), GP_OK);
+  CHECK(loss == first); /* a weight was written to */
+  spoil_packed(r.pipeline);
+  r.pipeline->updates++; /* as an optimizer does */
+  CHECK_STATUS(step(&r, &loss), GP_OK);
+  CHECK(loss == first);
+  close_rig(&r);
+  free_params(params);
+}
+
 TEST(values_outlive_their_pipeline) {
   gp_param *params[LAYERS];
   gp_tensor *value = NULL;
@@ -250,4 +284,5 @@ TEST(values_outlive_their_pipeline) {
 
 TEST_MAIN(every_cut_gives_the_same_loss, no_failed_allocation_leaks_or_keeps_the_model,
           a_failed_allocation_while_planning_leaves_the_other_plans_usable,
-          planning_while_a_stream_is_open_changes_nothing, values_outlive_their_pipeline)
+          planning_while_a_stream_is_open_changes_nothing,
+          weights_are_prepared_once_per_change_of_them, values_outlive_their_pipeline)

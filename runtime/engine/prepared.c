@@ -1,0 +1,28 @@
+/* engine/prepared.c - what depends on the weights alone (packed copies, casts) is made once per change of the weights.
+ *
+ * Every run begins with tasks P that make it. Where no weight was written to and no update was made since the
+ * plan's last run, what that left is still there, and the tasks do nothing. Runs with updates of their own always
+ * make it anew.
+ */
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+
+/* Grows with every write of the script and every update. */
+static uint64_t state_of_weights(const gp_pipeline *p) {
+  uint64_t state = 1 + p->updates;
+  for (int32_t i = 0; i < p->param_count; i++)
+    if (!gp_param_is_buffer(p->params[i])) state += gp_tensor_writes(p->values[i]);
+  return state;
+}
+
+void gp_prepared_begin(gp_pipeline *p) {
+  gp_run *run = &p->run;
+  run->weights = state_of_weights(p);
+  run->prepared = run->binding->prepared == run->weights;
+  run->binding->prepared = 0; /* until the run has succeeded */
+}
+
+void gp_prepared_end(gp_pipeline *p) {
+  gp_run *run = &p->run;
+  if (!run->status || run->prepared) run->binding->prepared = run->weights;
+}
