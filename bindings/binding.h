@@ -104,6 +104,8 @@ int gp_lua_return_failure(lua_State *L, gp_status status);
 int gp_lua_error(lua_State *L, const char *format, ...);
 /* Raise "<who> is <the value at index>, expected <wanted>". */
 int gp_lua_bad_value(lua_State *L, int index, const char *who, const char *wanted);
+/* The same for a name that is no dtype, with the one that other libraries call so. */
+int gp_lua_bad_dtype(lua_State *L, int index, const char *who, const char *wanted);
 
 /* ---- checks: `who` is "function: parameter" ------------------------------------------------- */
 

@@ -132,12 +132,24 @@ const char *gp_lua_check_string(lua_State *L, int index, const char *who) {
   return lua_tostring(L, index);
 }
 
+int gp_lua_bad_dtype(lua_State *L, int index, const char *who, const char *wanted) {
+  index = lua_absindex(L, index);
+  const char *meant = NULL;
+  if (gp_lua_push_hook(L, "dtype") == LUA_TFUNCTION) {
+    lua_pushvalue(L, index);
+    lua_call(L, 1, 1);
+    meant = lua_tostring(L, -1);
+  }
+  if (meant) wanted = lua_pushfstring(L, "%s (did you mean '%s'?)", wanted, meant);
+  return gp_lua_bad_value(L, index, who, wanted);
+}
+
 /* One text for a wrong type and for an unknown name: both list what there is. */
 gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who) {
   gp_dtype dtype = GP_F32;
   if (lua_type(L, index) != LUA_TSTRING) gp_lua_bad_value(L, index, who, "a dtype like \"f32\"");
   if (gp_dtype_parse(lua_tostring(L, index), &dtype) != GP_OK)
-    gp_lua_bad_value(L, index, who, "f32, f64, bf16, f16, i64, i32, u8 or bool");
+    gp_lua_bad_dtype(L, index, who, "f32, f64, bf16, f16, i64, i32, u8 or bool");
   return dtype;
 }
 

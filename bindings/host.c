@@ -21,18 +21,20 @@ static int is_terminal(lua_State *L) {
   return 1;
 }
 
-/* core.terminal_columns(file) -> columns of the terminal, or nil where there is none that says so */
-static int terminal_columns(lua_State *L) {
+/* core.terminal_size(file) -> columns, rows of the terminal, or nothing where there is none that
+ * says so */
+static int terminal_size(lua_State *L) {
   luaL_Stream *stream = luaL_checkudata(L, 1, LUA_FILEHANDLE);
   struct winsize size;
   if (!stream->closef || ioctl(fileno(stream->f), TIOCGWINSZ, &size) || !size.ws_col) return 0;
   lua_pushinteger(L, size.ws_col);
-  return 1;
+  lua_pushinteger(L, size.ws_row);
+  return 2;
 }
 
 static const luaL_Reg functions[] = {{"seconds", seconds},
                                      {"is_terminal", is_terminal},
-                                     {"terminal_columns", terminal_columns},
+                                     {"terminal_size", terminal_size},
                                      {NULL, NULL}};
 
 int gp_open_host(lua_State *L) {

@@ -212,7 +212,7 @@ static int shape_to(lua_State *L) {
   gp_dtype dtype = GP_F32;
   if (strncmp(name, "cpu", 3) == 0 || strncmp(name, "cuda", 4) == 0) return move_to(L, name);
   if (gp_dtype_parse(name, &dtype) != GP_OK)
-    return gp_lua_bad_value(L, 2, "to: dtype or device",
+    return gp_lua_bad_dtype(L, 2, "to: dtype or device",
                             "f32, f64, bf16, f16, i64, i32, u8, bool, \"cpu\" or \"cuda:0\"");
   if (gp_lua_dtype(L, box) == dtype) return lua_settop(L, 1), 1;
   gp_lua_call use = {.op = GP_OP_cast, .attrs.cast.dtype = dtype, .n_in = 1, .in = {1}};

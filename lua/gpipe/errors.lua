@@ -3,6 +3,8 @@
 -- Errors point at the user's line whatever the number of our own functions between it and here, so
 -- no module counts levels. Every text reads `who: what is, what was wanted`.
 
+local habits = require "gpipe.habits"
+
 local errors = {}
 
 -- Frames whose source starts with this are ours: "@/usr/share/lua/5.4/gpipe/", or "@gpipe/" when
@@ -56,20 +58,44 @@ local function distance(a, b)
   return last[#b]
 end
 
---- The name nearest to a misspelt word, or nil when none is within two edits.
+-- What the word means elsewhere, where the names have it.
+local function by_habit(word, names)
+  local has = {}
+  for _, name in ipairs(names) do has[name] = true end
+  for _, name in ipairs(habits[word] or {}) do
+    if has[name] then return name end
+  end
+end
+
+-- The only name that begins with the word: "MSE" of "MSELoss".
+local function by_beginning(word, names)
+  local found
+  for _, name in ipairs(names) do
+    if #word >= 3 and name:sub(1, #word):lower() == word:lower() then
+      if found then return nil end
+      found = name
+    end
+  end
+  return found
+end
+
+--- The name that was probably meant: by habits of other libraries, by spelling (one slip in a short
+--- name, two in a longer one), by its beginning; nil where none is near.
 ---@param word string
 ---@param names string[]
 ---@return string?
 function errors.suggest(word, names)
+  local meant = by_habit(word, names)
+  if meant then return meant end
   local best, best_distance = nil, 3
   for _, name in ipairs(names) do
-    local allowed = math.min(2, (#name + 1) // 2)
+    local allowed = #name <= 2 and 0 or #name <= 5 and 1 or 2
     if math.abs(#name - #word) <= allowed then
       local d = distance(word:lower(), name:lower())
       if d <= allowed and d < best_distance then best, best_distance = name, d end
     end
   end
-  return best
+  return best or by_beginning(word, names)
 end
 
 --- What to say after an unknown name: " (did you mean 'kernel'?)", or the list of what there is.

@@ -10,6 +10,7 @@ local errors = require "gpipe.errors"
 local io = require "gpipe.io"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
+local show = require "gpipe.show"
 local stop = require "gpipe.stop"
 require "gpipe.tensor.print"
 
@@ -53,8 +54,6 @@ local parts = {
   data = function() return require "gpipe.data" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
-  save = function() return require("gpipe.archive").save end,
-  load = function() return require("gpipe.archive").load end,
 }
 
 local function names()
@@ -74,9 +73,12 @@ function meta.__index(_, key)
     rawset(gp, key, value)
     return value
   end
-  local near = type(key) == "string" and errors.suggest(key, names())
-  if near then errors.raise("gp: there is no '%s' (did you mean '%s'?)", key, near) end
-  return nil
+  if type(key) ~= "string" then return nil end
+  local near = errors.suggest(key, names())
+  errors.raise("gp: there is no '%s'%s", key,
+    near and (" (did you mean '%s'?)"):format(near) or "")
 end
+
+function meta.__tostring() return show.names("gpipe " .. core.version, names()) end
 
 return setmetatable(gp, meta)

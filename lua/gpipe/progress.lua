@@ -5,6 +5,7 @@
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"
+local screen = require "gpipe.screen"
 
 ---@class gpipe.Progress
 ---@field steps integer
@@ -113,7 +114,7 @@ function Progress:update(step, facts)
   if not self.terminal and step % self.every ~= 0 and step ~= self.steps then return end
   local text = text_of(self, step, facts)
   if self.terminal then -- a line that wraps could not be rewritten
-    text = text:sub(1, (tonumber(os.getenv "COLUMNS") or 80) - 1)
+    text = text:sub(1, screen.columns(io.stderr) - 1)
     io.stderr:write("\r", text, (" "):rep(self.width - #text))
     self.width = #text
   else

@@ -4,6 +4,8 @@
 -- The text is bounded, whatever the table holds: so many entries of each table, so deep, and one
 -- that holds itself is shown once. It looks like the constructor that would make the table.
 
+local screen = require "gpipe.screen"
+
 local show = {}
 
 local ENTRIES = 24 -- of one table
@@ -14,11 +16,6 @@ local WORDS = {} -- that are no names of fields
 for word in ([[and break do else elseif end false for function goto if in local nil not or repeat
   return then true until while]]):gmatch "%a+" do
   WORDS[word] = true
-end
-
--- Characters of a line of the terminal.
-local function columns()
-  return math.max(20, math.tointeger(tonumber(os.getenv "COLUMNS")) or 80)
 end
 
 -- ---- parts -----------------------------------------------------------------------------------
@@ -74,7 +71,7 @@ end
 
 local function join(parts, indent)
   local line = "{" .. table.concat(parts, ", ") .. "}"
-  if #parts == 0 or #line + #indent <= columns() and not line:find "\n" then return line end
+  if #parts == 0 or #line + #indent <= screen.columns() and not line:find "\n" then return line end
   local inner = indent .. "  "
   return "{\n" .. inner .. table.concat(parts, ",\n" .. inner) .. ",\n" .. indent .. "}"
 end
@@ -108,6 +105,24 @@ end
 function show.value(value)
   if not is_plain(value) then return tostring(value) end
   return text_of(value, "", DEPTH, {})
+end
+
+--- A title and names below it, in lines that fit the terminal: what a module is when it is printed.
+---@param title string
+---@param names string[]
+---@return string
+function show.names(title, names)
+  local lines, line = { title }, nil
+  for _, name in ipairs(names) do
+    local longer = line and line .. " " .. name or "  " .. name
+    if line and #longer > screen.columns() then
+      lines[#lines + 1] = line
+      longer = "  " .. name
+    end
+    line = longer
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
 end
 
 return show

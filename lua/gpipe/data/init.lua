@@ -5,6 +5,9 @@
 
 local bytes = require "gpipe.data.bytes"
 local csv = require "gpipe.data.csv"
+local namespace = require "gpipe.namespace"
 local tensors = require "gpipe.data.tensors"
 
-return { bytes = bytes.open, csv = csv.open, tensors = tensors.open }
+return namespace("gp.data", {
+  bytes = bytes.open, csv = csv.open, tensors = tensors.open,
+})

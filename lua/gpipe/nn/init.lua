@@ -5,6 +5,7 @@
 local errors = require "gpipe.errors"
 local activation = require "gpipe.nn.layer.activation"
 local class = require "gpipe.nn.class"
+local namespace = require "gpipe.namespace"
 local Module = require "gpipe.nn.module"
 local parameter = require "gpipe.nn.parameter"
 local scope = require "gpipe.nn.scope"
@@ -76,12 +77,4 @@ nn.describe = scope.describe
 ---@return boolean
 function nn.is_module(value) return class.of(value) ~= nil end
 
---- A misspelt layer names the one that was meant.
-return setmetatable(nn, {
-  __index = function(_, key)
-    local names = {}
-    for name in pairs(nn) do names[#names + 1] = name end
-    table.sort(names)
-    errors.raise("nn: there is no '%s'%s", tostring(key), errors.hint(key, names, "names"))
-  end,
-})
+return namespace("gp.nn", nn)

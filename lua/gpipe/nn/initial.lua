@@ -6,6 +6,7 @@
 
 local errors = require "gpipe.errors"
 local check = require "gpipe.nn.check"
+local namespace = require "gpipe.namespace"
 local options = require "gpipe.options"
 
 local initial = {}
@@ -181,4 +182,4 @@ function initial.kaiming_uniform(opts) return kaiming("kaiming_uniform", opts, u
 ---@return nn.Initializer
 function initial.kaiming_normal(opts) return kaiming("kaiming_normal", opts, normal_of) end
 
-return initial
+return namespace("gp.nn.init", initial)

@@ -5,13 +5,14 @@
 
 local adam = require "gpipe.optim.adam"
 local clip = require "gpipe.optim.clip"
+local namespace = require "gpipe.namespace"
 local schedule = require "gpipe.optim.schedule"
 local sgd = require "gpipe.optim.sgd"
 
-return {
+return namespace("gp.optim", {
   SGD = sgd.SGD,
   Adam = adam.Adam,
   AdamW = adam.AdamW,
   schedule = schedule,
   clip_grad_norm = clip.clip_grad_norm,
-}
+})

@@ -5,6 +5,7 @@
 -- which step number `warmup` reaches; step number `steps` reaches `min`, and it stays there.
 
 local errors = require "gpipe.errors"
+local namespace = require "gpipe.namespace"
 local options = require "gpipe.options"
 
 local schedule = {}
@@ -114,4 +115,4 @@ function schedule.warmup(opts)
   return function(step) return opts.schedule(step) * math.min(math.max(step, 0) / opts.steps, 1) end
 end
 
-return schedule
+return namespace("gp.optim.schedule", schedule)

@@ -1,14 +1,14 @@
 -- lua/gpipe/schedule/columns.lua - tables of figures as text: aligned columns that fit the terminal.
 --
--- COLUMNS is set by shells that want it obeyed. In a narrow one the first column is cut, then the line.
+-- In a narrow one the first column is cut, then the line.
+
+local screen = require "gpipe.screen"
 
 local columns = {}
 
 --- Characters of a line.
 ---@return integer
-function columns.width()
-  return math.max(20, math.tointeger(tonumber(os.getenv("COLUMNS"))) or 80)
-end
+function columns.width() return screen.columns() end
 
 --- A number in as few digits as show it: 33, 28.5, 594.5, 0.3181.
 ---@param value number

@@ -10,6 +10,7 @@ local options = require "gpipe.options"
 local catalog = require "gpipe.schedule.catalog"
 local csv = require "gpipe.schedule.csv"
 local Schedule = require "gpipe.schedule.object"
+local namespace = require "gpipe.namespace"
 
 local schedule = {}
 
@@ -171,4 +172,4 @@ schedule.compare = require "gpipe.schedule.compare"
 --- Make a schedule object of what a generator returned: {placement =, rows =, batch = nil}.
 schedule.wrap = Schedule.new
 
-return schedule
+return namespace("gp.schedule", schedule)

@@ -4,6 +4,7 @@
 -- What can be done with one is in files of their own, whose functions become methods at the end of this one.
 
 local errors = require "gpipe.errors"
+local screen = require "gpipe.screen"
 
 ---@class gpipe.Schedule
 ---@field name string
@@ -177,22 +178,29 @@ function Schedule.__eq(a, b)
     and same_list(a.device_list, b.device_list) and same_list(a:rows(), b:rows())
 end
 
-local SHOWN_ROWS, SHOWN_TEXT = 32, 2000 -- of a large schedule, when it is printed
+-- Of a large schedule, when it is printed: rows, and characters of each, that fit on the terminal;
+-- elsewhere as many as are still read.
+local function shown_size()
+  if screen.is_bounded() then return screen.rows() - 3, screen.columns() - 2 end
+  return 32, 2000
+end
 
-local function shown(row)
-  if #row <= SHOWN_TEXT then return row end
-  return row:sub(1, SHOWN_TEXT):match "^.*," .. "..."
+local function shown(row, most)
+  if #row <= most then return row end
+  return (row:sub(1, most - 3):match "^.*," or "") .. "..."
 end
 
 --- The rows, or of a large schedule their beginnings: what a prompt prints must stay readable.
+--- s:rows() has all.
 function Schedule:__tostring()
+  local most_rows, most = shown_size()
   local lines = { ("schedule %s: %d devices, %d micro-batches"):format(self.name, self.devices, self.chunks) }
-  for d = 1, math.min(self.devices, SHOWN_ROWS) do
+  for d = 1, math.min(self.devices, most_rows) do
     local row = is_rows(self.source) and self.source:text(d - 1) or self.source[d]
-    lines[#lines + 1] = "  " .. shown(row)
+    lines[#lines + 1] = "  " .. shown(row, most)
   end
-  if self.devices > SHOWN_ROWS then
-    lines[#lines + 1] = ("  ... (%d more devices)"):format(self.devices - SHOWN_ROWS)
+  if self.devices > most_rows then
+    lines[#lines + 1] = ("  ... (%d more devices)"):format(self.devices - most_rows)
   end
   return table.concat(lines, "\n")
 end

@@ -6,6 +6,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local screen = require "gpipe.screen"
 
 local LINES = 20 -- of values; the footer comes on top
 local EDGE = 3 -- items shown at each end of a dimension that is summarised
@@ -23,11 +24,6 @@ local function pick(size, limit, edge)
     for i = size - edge + 1, size do positions[#positions + 1] = i end
   end
   return positions
-end
-
--- COLUMNS is set by shells that want it obeyed; 80 is what every terminal has.
-local function terminal_width()
-  return math.max(20, math.tointeger(tonumber(os.getenv("COLUMNS"))) or 80)
 end
 
 -- Values of the shown rows of a matrix: a list of rows, each a list of numbers (GAP for a gap).
@@ -108,7 +104,7 @@ end
 -- One line; cells are right-aligned, so that signs and points stand below each other.
 local function row_text(row, width)
   if row == GAP then return " ..." end
-  local cells = fit(row, (terminal_width() - 1) // (width + 2))
+  local cells = fit(row, (screen.columns() - 1) // (width + 2))
   for i, cell in ipairs(cells) do
     cells[i] = (" "):rep(width + 1 - #cell) .. cell
   end
@@ -127,7 +123,7 @@ end
 
 -- The columns that may be shown; row_text drops those that do not fit.
 local function pick_columns(size, large)
-  local limit = large and 2 * EDGE or terminal_width() // 2
+  local limit = large and 2 * EDGE or screen.columns() // 2
   return pick(size, limit, large and EDGE or limit // 2)
 end
 
@@ -209,6 +205,9 @@ local function missing(key, methods)
   return near and (" (did you mean '%s'?)"):format(near) or ""
 end
 
+local DTYPES = { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" }
+
+core.hook("dtype", function(word) return errors.suggest(word, DTYPES) end)
 core.hook("tostring", text_of)
 core.hook("missing", missing)
 

@@ -5,6 +5,7 @@
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"
+local screen = require "gpipe.screen"
 local timeline = require "gpipe.schedule.draw.timeline"
 
 local draw = {}
@@ -39,12 +40,6 @@ local svg_spec = spec_with {
 
 local html_spec = spec_with { title = { type = "string" } }
 local trace_spec = spec_with {}
-
--- COLUMNS is set by shells that want it obeyed; 80 is what every terminal has.
-local function terminal_width()
-  local columns = math.tointeger(tonumber(os.getenv "COLUMNS")) or core.terminal_columns(io.stdout)
-  return math.max(LEAST_WIDTH, columns or 80)
-end
 
 local function wants_colour()
   local refused = os.getenv "NO_COLOR"
@@ -84,7 +79,7 @@ end
 function draw.text(given, opts, who)
   who = who or "draw.text"
   local o = options.check(who, opts, text_spec)
-  o.width = o.width or terminal_width()
+  o.width = o.width or screen.columns()
   if o.colour == nil then o.colour = wants_colour() end
   return require("gpipe.schedule.draw.text").render(views_of(who, given, o, o.height), o)
 end

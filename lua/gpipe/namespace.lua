@@ -1,0 +1,26 @@
+-- lua/gpipe/namespace.lua - tables of names such as gp.nn: one that is not there is an error, with
+-- the name that may be meant, and printing one lists what there is.
+
+local errors = require "gpipe.errors"
+local show = require "gpipe.show"
+
+local function names_of(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+--- Make a table of names strict, and readable when it is printed.
+---@param title string as users write it: "gp.optim"
+---@param t table<string, any>
+---@return table t
+return function(title, t)
+  local meta = { __name = title }
+  function meta.__index(_, key)
+    if type(key) ~= "string" then return nil end
+    errors.raise("%s: there is no '%s'%s", title, key, errors.hint(key, names_of(t), "names"))
+  end
+  function meta.__tostring() return show.names(title, names_of(t)) end
+  return setmetatable(t, meta)
+end

@@ -1,0 +1,38 @@
+-- lua/gpipe/screen.lua - how much fits on the terminal.
+
+local core = require "gpipe.core"
+
+local screen = {}
+
+local LEAST_COLUMNS, COLUMNS = 20, 80 -- 80 is what every terminal has
+local LEAST_ROWS, ROWS = 10, 32
+
+local function size_of(name, measured)
+  return math.tointeger(tonumber(os.getenv(name))) or measured
+end
+
+--- Characters of a line of a file, standard output where none is given. COLUMNS is set by shells
+--- that want it obeyed.
+---@param file? file*
+---@return integer
+function screen.columns(file)
+  local columns = core.terminal_size(file or io.stdout)
+  return math.max(LEAST_COLUMNS, size_of("COLUMNS", columns) or COLUMNS)
+end
+
+--- Lines of the terminal, with LINES as COLUMNS; where standard output is none, as many as are read
+--- at a glance.
+---@return integer
+function screen.rows()
+  local _, rows = core.terminal_size(io.stdout)
+  return math.max(LEAST_ROWS, size_of("LINES", rows) or ROWS)
+end
+
+--- Whether somebody may read on a screen what is printed: a terminal, or a shell that says how
+--- wide.
+---@return boolean
+function screen.is_bounded()
+  return core.terminal_size(io.stdout) ~= nil or os.getenv "COLUMNS" ~= nil
+end
+
+return screen

@@ -1,0 +1,78 @@
+-- tests/spec/tensor/names_spec.lua - names that are not there: an error at the script's line, with
+-- the name that was meant where one is known by habit or by spelling.
+
+local gp = require "gpipe"
+local errors = require "gpipe.errors"
+local nn = gp.nn
+local failure = dofile("tests/support/expect.lua").failure
+
+local t = gp.ones { 2, 3 }
+
+-- What an error suggests, nil where nothing.
+local function meant(f) return failure(f):match "did you mean '([^']+)'" end
+
+describe("a name from another library", function()
+  local cases = {
+    { "transpose", function() return t:t() end },
+    { "reshape", function() return t:unsqueeze(1) end },
+    { "reshape", function() return t:squeeze() end },
+    { "matmul", function() return t:mm(t) end },
+    { "totable", function() return t:tolist() end },
+    { "clone", function() return t:detach() end },
+    { "concat", function() return gp.cat { t, t } end },
+    { "concat", function() return gp.stack { t, t } end },
+    { "seed", function() return gp.manual_seed(1) end },
+    { "f32", function() return gp.zeros({ 2 }, { dtype = "float32" }) end },
+    { "i64", function() return t:to "long" end },
+  }
+  for _, case in ipairs(cases) do
+    it("leads to " .. case[1], function()
+      assert.equal(case[1], meant(case[2]))
+    end)
+  end
+
+  it("is known only where the name that is meant exists", function()
+    for word, names in pairs(require "gpipe.habits") do
+      for _, name in ipairs(names) do assert.equal(name, errors.suggest(word, { "zzz", name })) end
+      assert.is_nil(errors.suggest(word .. "zzzz", names))
+    end
+  end)
+end)
+
+describe("a name that is not there", function()
+  local cases = {
+    { "gp.stak", function() return gp.stak end },
+    { "gp.nothing_like_it", function() return gp.nothing_like_it end },
+    { "optim.RMSprop", function() return gp.optim.RMSprop end },
+    { "optim.schedule.plateau", function() return gp.optim.schedule.plateau end },
+    { "data:map", function() return gp.data.tensors(t, t):map(print) end },
+    { "gp.data.mnist", function() return gp.data.mnist end },
+    { "gp.schedule.make", function() return gp.schedule.make end },
+    { "nn.init.glorot", function() return nn.init.glorot end },
+  }
+  for _, case in ipairs(cases) do
+    it("is an error at the script's line: " .. case[1], function()
+      local text = failure(case[2])
+      assert.matches("names_spec%.lua:%d+: ", text)
+      assert.matches("there is no '", text)
+    end)
+  end
+
+  it("is suggested by its beginning, and not by chance", function()
+    assert.equal("MSELoss", meant(function() return nn.MSE end))
+    assert.equal("CrossEntropyLoss", meant(function() return nn.CrossEntropy end))
+    assert.is_nil(meant(function() return t:std() end))
+    assert.is_nil(meant(function() return t:abs() end))
+  end)
+end)
+
+describe("tables of names", function()
+  it("list them when they are printed", function()
+    for _, table_of_names in ipairs { gp, nn, gp.optim, gp.data, nn.init } do
+      for name in pairs(table_of_names) do
+        assert.is_truthy(tostring(table_of_names):find(name, 1, true), name)
+      end
+    end
+    assert.is_truthy(tostring(gp):find("pipeline", 1, true))
+  end)
+end)
