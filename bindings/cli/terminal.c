@@ -1,12 +1,18 @@
 /* bindings/cli/terminal.c - module "gpipe.terminal": reading lines and running them, for
  * gpipe/repl.lua.
  *
- * Line editing and history come from libedit when the machine has it; it is opened at run time, so
- * that the program does not need it. */
+ * Line editing comes from libedit when the machine has it; it is opened at run time, so that the
+ * program does not need it. It decodes what is typed by the locale of its thread, which is "C" in a
+ * Lua program: it gets a locale of its own, so that the script's is left alone. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h> /* mkdir */
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -19,6 +25,9 @@
 typedef struct line_editor {
   char *(*readline)(const char *prompt); /* receives a malloc'ed line */
   int (*add_history)(const char *line);
+  int (*bind_key)(int key, int (*function)(int count, int key));
+  int (*insert)(int count, int key);
+  locale_t locale; /* of what is typed; 0 where the machine has none for UTF-8 */
 } line_editor;
 
 static line_editor *get_editor(lua_State *L) { return lua_touserdata(L, lua_upvalueindex(1)); }
@@ -28,11 +37,22 @@ static void find_function(void *library, const char *name, void *function) {
   *(void **)function = dlsym(library, name);
 }
 
+/* What the environment says of the terminal; UTF-8 where it says nothing, as in containers. */
+static locale_t locale_of_terminal(void) {
+  locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+  if (locale && strcmp(nl_langinfo_l(CODESET, locale), "ANSI_X3.4-1968") != 0) return locale;
+  if (locale) freelocale(locale);
+  return newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
 static void open_editor(line_editor *editor) {
   void *library = dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL);
   if (!library) return;
   find_function(library, "readline", &editor->readline);
   find_function(library, "add_history", &editor->add_history);
+  find_function(library, "rl_bind_key", &editor->bind_key);
+  find_function(library, "rl_insert", &editor->insert);
+  editor->locale = locale_of_terminal();
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -53,13 +73,32 @@ static char *read_plain(const char *prompt) {
   return line;
 }
 
+/* Around every call of libedit: its thread gets the terminal's locale, and its own one back. */
+static locale_t enter_locale(const line_editor *editor) {
+  return editor->locale ? uselocale(editor->locale) : (locale_t)0;
+}
+
+static void leave_locale(locale_t before) {
+  if (before) uselocale(before);
+}
+
+/* A malloc'ed line, or NULL. Tab stands for itself: libedit's own meaning, names of files, would
+ * put some into code that is pasted. */
+static char *read_edited(line_editor *editor, const char *prompt) {
+  locale_t before = enter_locale(editor);
+  if (editor->bind_key && editor->insert) editor->bind_key('\t', editor->insert);
+  char *line = editor->readline(prompt);
+  leave_locale(before);
+  return line;
+}
+
 /* terminal.read(prompt) -> line | nil at the end | false after Ctrl-C */
 static int read_line(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   line_editor *editor = get_editor(L);
   bool edit = editor->readline && isatty(STDIN_FILENO);
   gp_lua_interrupt_reset(L);
-  char *line = edit ? editor->readline(prompt) : read_plain(prompt);
+  char *line = edit ? read_edited(editor, prompt) : read_plain(prompt);
   if (gp_lua_interrupt_waiting()) {
     free(line);
     gp_lua_interrupt_reset(L);
@@ -76,8 +115,44 @@ static int read_line(lua_State *L) {
 static int remember(lua_State *L) {
   const char *text = luaL_checkstring(L, 1);
   line_editor *editor = get_editor(L);
-  if (editor->add_history && isatty(STDIN_FILENO)) editor->add_history(text);
+  if (!editor->add_history || !isatty(STDIN_FILENO)) return 0;
+  locale_t before = enter_locale(editor); /* the first call decides which keys insert themselves */
+  editor->add_history(text);
+  leave_locale(before);
   return 0;
+}
+
+/* ---- the history's file --------------------------------------------------------------------- */
+
+/* Push nil and the reason of the system, or true. */
+static int push_outcome(lua_State *L, bool good) {
+  if (good) return lua_pushboolean(L, 1), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, strerror(errno));
+  return 2;
+}
+
+/* terminal.make_folder(path) -> true | nil, why not; an absolute path, folders above it too */
+static int make_folder(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  for (const char *slash = path; slash; slash = strchr(slash + 1, '/')) {
+    lua_pushlstring(L, path, (size_t)(slash - path));
+    if (slash > path) mkdir(lua_tostring(L, -1), S_IRWXU); /* the last one decides */
+    lua_pop(L, 1);
+  }
+  return push_outcome(L, mkdir(path, S_IRWXU) == 0 || errno == EEXIST);
+}
+
+/* terminal.append(path, text) -> true | nil, why not; nobody else can read a file that is made */
+static int append(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  size_t length;
+  const char *text = luaL_checklstring(L, 2, &length);
+  int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) return push_outcome(L, false);
+  ssize_t written = write(file, text, length);
+  bool closed = close(file) == 0;
+  return push_outcome(L, closed && written == (ssize_t)length);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -110,6 +185,7 @@ static int complain(lua_State *L) {
 static int open_terminal(lua_State *L) {
   static const luaL_Reg functions[] = {{"read", read_line},    {"remember", remember},
                                        {"call", call},         {"interactive", interactive},
+                                       {"append", append},     {"make_folder", make_folder},
                                        {"complain", complain}, {NULL, NULL}};
   luaL_newlibtable(L, functions);
   line_editor *editor = lua_newuserdatauv(L, sizeof *editor, 0);

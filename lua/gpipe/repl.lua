@@ -4,13 +4,15 @@
 -- line only while it is incomplete. Beyond that, top-level locals survive their line, and `_` is the
 -- last value. Reading and running (Ctrl-C, tracebacks) are C: module gpipe.terminal.
 
+local history = require "gpipe.history"
+local show = require "gpipe.show"
 local terminal = require "gpipe.terminal"
 
 local repl = {}
 
 local banner = [[
 Expressions print their values; _ is the last one. Locals typed here stay until the end (as globals).
-Ctrl-C stops what runs, Ctrl-D leaves. Ready: gp, nn = gp.nn, optim = gp.optim.]]
+Ctrl-C stops what runs, Ctrl-D leaves. Ready: gp, nn = gp.nn, optim = gp.optim; help says more.]]
 
 -- Reading ---------------------------------------------------------------------------------------
 
@@ -44,6 +46,17 @@ local function compile(text)
   return load(without_close(text) .. "\n;(...)()", "=stdin", "t") or plain
 end
 
+-- Keep a text for the next sessions too. What cannot be kept is said once.
+local keep
+local function remember(text)
+  terminal.remember(text)
+  if not keep then return end
+  local good, why = keep(text)
+  if good then return end
+  keep = nil
+  terminal.complain("the history cannot be written: " .. why)
+end
+
 -- Read lines until they make a chunk, or until it is clear that they will not.
 -- Returns the chunk, or nil and a message (false where there is nothing to say); nil at the end.
 local function read_chunk(prompt, prompt2)
@@ -52,7 +65,7 @@ local function read_chunk(prompt, prompt2)
   while true do
     local chunk, message = compile(text)
     if chunk or not is_incomplete(message) then
-      if text:find("%S") then terminal.remember(text) end
+      if text:find("%S") then remember(text) end
       return chunk or false, message
     end
     local more = terminal.read(prompt2)
@@ -64,17 +77,23 @@ end
 
 -- Printing --------------------------------------------------------------------------------------
 
--- Print results as lua does; an error in a __tostring or in print itself is only a message.
-local function show(results)
+-- Print results as lua does, plain tables with their contents; an error in a __tostring or in print
+-- itself is only a message.
+local function print_results(results)
   if results.n < 2 then return end
   _G._ = results[2]
-  local ok, message = terminal.call(function() print(table.unpack(results, 2, results.n)) end)
+  local ok, message = terminal.call(function()
+    for i = 2, results.n do
+      if type(results[i]) == "table" then results[i] = show.value(results[i]) end
+    end
+    print(table.unpack(results, 2, results.n))
+  end)
   if not ok then terminal.complain(message) end
 end
 
 local function run_chunk(chunk)
   local results = table.pack(terminal.call(chunk, keep_locals))
-  if results[1] then show(results) else terminal.complain(results[2]) end
+  if results[1] then print_results(results) else terminal.complain(results[2]) end
 end
 
 -- Starting --------------------------------------------------------------------------------------
@@ -89,6 +108,7 @@ local function set_globals()
   local gp = require "gpipe"
   _G.gp, _G.nn = gp, gp.nn
   _G.optim = gp.optim
+  if _G.help == nil then _G.help = require "gpipe.help" end
   return gp
 end
 
@@ -109,6 +129,7 @@ end
 function repl.run()
   local typing = terminal.interactive()
   greet(typing)
+  if typing then keep = history.open() end
   while true do
     local prompt = typing and tostring(_PROMPT or "> ") or ""
     local prompt2 = typing and tostring(_PROMPT2 or ">> ") or ""

@@ -18,6 +18,15 @@ describe("the interactive mode", function()
     { "does not close a kept <close> variable",
       "local p <close> = setmetatable({}, {__close = error})\ntype(p)\n", "table\n" },
     { "runs a chunk that ends with return", "local r = 3 return r\n", "3\n" },
+    { "prints the contents of plain tables", "x = {1, {2, 'a'}, n = {}}\nx\n{}\n",
+      '{1, {2, "a"}, n = {}}\n{}\n' },
+    { "prints a shape as its numbers, beside other values", "gp.ones {2, 3}.shape, 5\n",
+      "{2, 3}\t5\n" },
+    { "prints a table that holds itself", "t = {}\nt.t = t\nt\n", "{t = {...}}\n" },
+    { "prints what a type says of itself",
+      "setmetatable({1}, {__tostring = function() return 'me' end})\n", "me\n" },
+    { "has help, unless the script has a name of its own",
+      "type(tostring(help))\nhelp = 3\nhelp\n", "string\n3\n" },
     { "has gp, nn and optim", "gp == require 'gpipe' and nn == gp.nn and optim == gp.optim\n", "true\n" },
   }
   for _, case in ipairs(cases) do
@@ -28,6 +37,33 @@ describe("the interactive mode", function()
       assert.equal(0, code)
     end)
   end
+
+  it("prints the figures of a step", function()
+    local out = chat("p = gp.pipeline(nn.Sequential {nn.Linear(2, 2)}, {loss = nn.MSELoss()})\n"
+      .. "l = p:step(gp.ones {4, 2}, gp.ones {4, 2})\np.stats\n")
+    assert.matches("bubble = {", out)
+    assert.matches("seconds = %d", out)
+  end)
+
+  it("lists the names of gp and nn", function()
+    local out = chat "gp\nnn\n"
+    assert.matches("pipeline", out)
+    assert.matches("Linear", out)
+    assert.is_nil(out:find("0x", 1, true))
+  end)
+
+  it("prints of a large schedule what fits the terminal", function()
+    local chunk = "gp.schedule.build('1f1b', {devices = 64, chunks = 512})\n"
+    local out = child.run({ "-i" }, { input = chunk,
+      environment = { COLUMNS = "90", LINES = "20" } })
+    local lines = 0
+    for line in out:gmatch "[^\n]+" do
+      lines = lines + 1
+      assert.is_true(#line <= 90)
+    end
+    assert.is_true(lines > 10 and lines <= 20)
+    assert.matches("more devices", out)
+  end)
 
   it("goes on after errors", function()
     local out, err = chat("error('boom')\nx = = 1\nerror({})\nsetmetatable({}, {__tostring = error})\n8\n")
@@ -43,16 +79,20 @@ describe("the interactive mode", function()
   end)
 end)
 
+local state = os.tmpname() -- the folder of the history
+os.remove(state)
+
 -- Type lines on a terminal. "^C" and "^D" are keys; the pauses let the program come to its prompt.
-local function type_lines(lines)
+local function type_lines(lines, locale)
   local keys = { "sleep 2" }
   for _, line in ipairs(lines) do
     local key = line == "^C" and "\\003" or line == "^D" and "\\004" or line .. "\\n"
     keys[#keys + 1] = ("printf %s; sleep 0.7"):format(child.quote(key:gsub("%%", "%%%%")))
   end
   -- exec: a shell that stayed between would get the Ctrl-C too, and some (dash) then end with 130.
-  local script = ("(%s) | SHELL=/bin/sh TERM=dumb script -qec %s /dev/null")
-    :format(table.concat(keys, "; "), child.quote("exec " .. child.program))
+  local environment = ("XDG_STATE_HOME=%s LC_ALL=%s"):format(state, locale or "C")
+  local script = ("(%s) | SHELL=/bin/sh TERM=dumb %s script -qec %s /dev/null")
+    :format(table.concat(keys, "; "), environment, child.quote("exec " .. child.program))
   local out, err, code = child.shell(script)
   return out:gsub("\r", "") .. err, code
 end
@@ -77,5 +117,65 @@ describe("on a terminal", function()
     assert.matches("interrupted!", screen)
     assert.matches("\n42\n", screen)
     assert.equal(0, code)
+  end)
+
+  for _, locale in ipairs { "C", "C.UTF-8" } do
+    terminal("takes letters of any language, in locale " .. locale, function()
+      local screen = type_lines({ 'x = "häß→"', "#x, x", "^D" }, locale)
+      assert.is_truthy(screen:find("\n8\thäß→\n", 1, true), screen)
+    end)
+  end
+
+  terminal("Tab stands for itself: code that is pasted stays as it is", function()
+    local screen = type_lines { "for i = 20, 20 do", "\\tprint(#'\\t\\t', i + 22)", "end", "^D" }
+    assert.matches("\n2\t42\n", screen)
+  end)
+end)
+
+describe("the history", function()
+  local path = state .. "/gpipe-lua/history"
+  before_each(function() os.execute("rm -rf " .. state) end)
+  teardown(function() os.execute("rm -rf " .. state) end)
+
+  local function read()
+    local file = io.open(path)
+    if not file then return nil end
+    local text = file:read "a"
+    file:close()
+    return text
+  end
+
+  terminal("is kept from session to session, for its owner only", function()
+    type_lines { "x = 'a\\\\nb'", "if x then", "y = 2 end", "^D" }
+    type_lines { "z = 3", "^D" }
+    assert.equal("x = 'a\\\\nb'\nif x then\\ny = 2 end\nz = 3\n", read())
+    local mode = io.popen("stat -c %a " .. path):read "l"
+    assert.equal("600", mode)
+  end)
+
+  terminal("comes back with the arrow key", function()
+    type_lines { "seen = 6 * 7", "^D" }
+    local screen = type_lines { "\\033[A", "seen", "^D" }
+    assert.matches("\n42\n", screen)
+  end)
+
+  terminal("is cut where it is long, and goes on without a folder", function()
+    os.execute("mkdir -p " .. state .. "/gpipe-lua")
+    local file = assert(io.open(path, "w"))
+    for i = 1, 2500 do file:write("x = ", i, "\n") end
+    file:close()
+    type_lines { "y = 1", "^D" }
+    local text = read()
+    assert.equal(1001, select(2, text:gsub("\n", "")))
+    assert.matches("^x = 1501\n", text)
+    assert.matches("\nx = 2500\ny = 1\n$", text)
+    os.execute(("rm -rf %s && echo >%s"):format(state, state))
+    local screen = type_lines { "20 + 22", "^D" }
+    assert.matches("\n42\n", screen)
+  end)
+
+  it("is none where nobody types", function()
+    child.run({ "-i" }, { input = "x = 1\n", environment = { XDG_STATE_HOME = state } })
+    assert.is_nil(read())
   end)
 end)
