@@ -1,5 +1,6 @@
 /* bindings/host.c - what a training script asks of the operating system and Lua cannot tell: the
  * time to better than a second, and whether somebody is watching. */
+#include <locale.h>
 #include <time.h>
 #include <sys/ioctl.h> /* TIOCGWINSZ */
 #include <unistd.h>    /* isatty */
@@ -12,6 +13,18 @@ static int seconds(lua_State *L) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   lua_pushnumber(L, (lua_Number)now.tv_sec + (lua_Number)now.tv_nsec * 1e-9);
   return 1;
+}
+
+/* core.plain_numbers(f) -> what f returns; numbers become text with a point meanwhile, whatever
+ * locale the script has set: for what is written to files */
+static int plain_numbers(lua_State *L) {
+  static locale_t plain; /* made once, kept */
+  lua_settop(L, 1);
+  if (!plain) plain = newlocale(LC_NUMERIC_MASK, "C", duplocale(LC_GLOBAL_LOCALE));
+  locale_t before = plain ? uselocale(plain) : (locale_t)0;
+  int status = lua_pcall(L, 0, LUA_MULTRET, 0);
+  if (before) uselocale(before);
+  return status == LUA_OK ? lua_gettop(L) : lua_error(L);
 }
 
 /* core.is_terminal(file) -> whether the file (io.stderr) is a terminal; false for a closed one */
@@ -34,6 +47,7 @@ static int terminal_size(lua_State *L) {
 
 static const luaL_Reg functions[] = {{"seconds", seconds},
                                      {"is_terminal", is_terminal},
+                                     {"plain_numbers", plain_numbers},
                                      {"terminal_size", terminal_size},
                                      {NULL, NULL}};
 

@@ -7,13 +7,13 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
 
+#include "base/number.h"
 #include "base/thread.h"
 #include "gpipe/process.h"
 #include "gpipe/schedule.h"
@@ -55,7 +55,7 @@ static bool read_number(span s, double most, double *number) {
   if (s.length <= 0 || s.length >= VALUE_SIZE) return false;
   memcpy(text, s.at, (size_t)s.length);
   text[s.length] = '\0';
-  *number = strtod(text, &end);
+  *number = gp_number_read(text, &end);
   return *end == '\0' && *number >= 0 && *number <= most;
 }
 

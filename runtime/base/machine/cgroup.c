@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 /* ---- files ---- */
 
 /* Read the first line of folder/file; false where there is none. */
@@ -128,10 +130,11 @@ static void limit_memory(gp_cgroup_limits *limits, const char *text) {
 
 static void read_v2(const char *folder, gp_cgroup_limits *limits) {
   char line[128];
-  double quota, period;
-  if (read_line(folder, "cpu.max", line, sizeof line) &&
-      sscanf(line, "%lf %lf", &quota, &period) == 2)
-    limit_cores(limits, quota, period);
+  if (read_line(folder, "cpu.max", line, sizeof line)) { /* "QUOTA PERIOD" or "max PERIOD" */
+    char *period;
+    double quota = gp_number_read(line, &period);
+    if (period > line) limit_cores(limits, quota, gp_number_read(period, NULL));
+  }
   if (read_line(folder, "memory.max", line, sizeof line)) limit_memory(limits, line);
 }
 
@@ -139,7 +142,7 @@ static void read_v1_cpu(const char *folder, gp_cgroup_limits *limits) {
   char quota[64], period[64];
   if (read_line(folder, "cpu.cfs_quota_us", quota, sizeof quota) &&
       read_line(folder, "cpu.cfs_period_us", period, sizeof period))
-    limit_cores(limits, strtod(quota, NULL), strtod(period, NULL));
+    limit_cores(limits, gp_number_read(quota, NULL), gp_number_read(period, NULL));
 }
 
 static void read_v1_memory(const char *folder, gp_cgroup_limits *limits) {

@@ -93,7 +93,8 @@ local function write(who, kind, spec, path, given, opts)
   check_path(who, path)
   local o = options.check(who, opts, spec)
   local views = views_of(who, given, o, o.height)
-  return core.file_write(path, require("gpipe.schedule.draw." .. kind).render(views, o))
+  local render = require("gpipe.schedule.draw." .. kind).render
+  return core.file_write(path, core.plain_numbers(function() return render(views, o) end))
 end
 
 --- Draw timelines as an SVG figure.
