@@ -1,6 +1,8 @@
 /* bindings/check.c - argument checks: each returns the value or raises with what is and what was
  * wanted. Strings are no numbers here, and a float with an integer value is an integer: sizes often
  * come from a division. */
+#include <string.h>
+
 #include "binding.h"
 
 /* ---- tensors ------------------------------------------------------------------------------- */
@@ -129,7 +131,10 @@ void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, g
 
 const char *gp_lua_check_string(lua_State *L, int index, const char *who) {
   if (lua_type(L, index) != LUA_TSTRING) gp_lua_bad_value(L, index, who, "a string");
-  return lua_tostring(L, index);
+  size_t length; /* C would cut a text at a zero, and mean another file or device */
+  const char *text = lua_tolstring(L, index, &length);
+  if (strlen(text) != length) gp_lua_bad_value(L, index, who, "a text without zeros");
+  return text;
 }
 
 int gp_lua_bad_dtype(lua_State *L, int index, const char *who, const char *wanted) {

@@ -64,6 +64,19 @@ int gp_lua_error(lua_State *L, const char *format, ...) {
   return raise(L);
 }
 
+/* Push a text with what ends a C string made visible. */
+static void push_printable(lua_State *L, const char *text, size_t length) {
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (size_t i = 0; i < length; i++) {
+    if (text[i])
+      luaL_addchar(&b, text[i]);
+    else
+      luaL_addstring(&b, "\\0");
+  }
+  luaL_pushresult(&b);
+}
+
 /* Push the value at `index` as an error text shows it: "same" (string), 2.5 (float), a table. */
 static void push_shown(lua_State *L, int index) {
   switch (lua_type(L, index)) {
@@ -79,7 +92,7 @@ static void push_shown(lua_State *L, int index) {
   case LUA_TSTRING: {
     size_t length;
     const char *text = lua_tolstring(L, index, &length);
-    lua_pushlstring(L, text, length < QUOTED ? length : QUOTED);
+    push_printable(L, text, length < QUOTED ? length : QUOTED);
     lua_pushfstring(L, "\"%s%s\" (string)", lua_tostring(L, -1), length > QUOTED ? "..." : "");
     lua_remove(L, -2);
     return;

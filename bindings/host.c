@@ -1,9 +1,10 @@
 /* bindings/host.c - what a training script asks of the operating system and Lua cannot tell: the
  * time to better than a second, and whether somebody is watching. */
 #include <locale.h>
+#include <string.h>
 #include <time.h>
 #include <sys/ioctl.h> /* TIOCGWINSZ */
-#include <unistd.h>    /* isatty */
+#include <unistd.h>    /* environ, isatty */
 
 #include "binding.h"
 
@@ -12,6 +13,19 @@ static int seconds(lua_State *L) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   lua_pushnumber(L, (lua_Number)now.tv_sec + (lua_Number)now.tv_nsec * 1e-9);
+  return 1;
+}
+
+/* core.variables(prefix) -> names of the environment's variables that begin so */
+static int variables(lua_State *L) {
+  size_t length;
+  const char *prefix = luaL_checklstring(L, 1, &length);
+  lua_newtable(L);
+  for (char **at = environ; at && *at; at++) {
+    if (strncmp(*at, prefix, length) != 0) continue;
+    lua_pushlstring(L, *at, strcspn(*at, "="));
+    lua_rawseti(L, -2, luaL_len(L, -2) + 1);
+  }
   return 1;
 }
 
@@ -45,11 +59,9 @@ static int terminal_size(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {{"seconds", seconds},
-                                     {"is_terminal", is_terminal},
-                                     {"plain_numbers", plain_numbers},
-                                     {"terminal_size", terminal_size},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"seconds", seconds},     {"is_terminal", is_terminal},     {"plain_numbers", plain_numbers},
+    {"variables", variables}, {"terminal_size", terminal_size}, {NULL, NULL}};
 
 int gp_open_host(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -57,13 +57,6 @@ static names_box *push_names(lua_State *L) {
   return box;
 }
 
-/* A string without zero bytes: C would cut it there, and write another file. */
-static const char *check_text(lua_State *L, int index, const char *who) {
-  const char *text = gp_lua_check_string(L, index, who);
-  if (strlen(text) != lua_rawlen(L, index)) gp_lua_error(L, "%s holds a zero byte", who);
-  return text;
-}
-
 /* ---- archives ------------------------------------------------------------------------------ */
 
 /* Add tensors[i] as names[i]; parameters are added with the values that they have now. */
@@ -72,7 +65,7 @@ static void add_tensors(lua_State *L, gp_archive *archive, int names, int tensor
   for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, names); i++) {
     lua_rawgeti(L, names, i);
     lua_rawgeti(L, tensors, i);
-    const char *name = check_text(L, top + 1, "save: a name");
+    const char *name = gp_lua_check_string(L, top + 1, "save: a name");
     gp_tensor *tensor = gp_lua_check_tensor(L, top + 2, name);
     gp_status status = gp_archive_add(archive, name, tensor);
     if (status != GP_OK) gp_lua_fail(L, status);
@@ -86,8 +79,8 @@ static void add_texts(lua_State *L, gp_archive *archive, int pairs) {
   for (lua_Integer i = 1; i < (lua_Integer)lua_rawlen(L, pairs); i += 2) {
     lua_rawgeti(L, pairs, i);
     lua_rawgeti(L, pairs, i + 1);
-    const char *key = check_text(L, top + 1, "save: a metadata key");
-    const char *value = check_text(L, top + 2, "save: a metadata value");
+    const char *key = gp_lua_check_string(L, top + 1, "save: a metadata key");
+    const char *value = gp_lua_check_string(L, top + 2, "save: a metadata value");
     gp_status status = gp_archive_add_text(archive, key, value);
     if (status != GP_OK) gp_lua_fail(L, status);
     lua_settop(L, top);
@@ -97,7 +90,7 @@ static void add_texts(lua_State *L, gp_archive *archive, int pairs) {
 /* core.archive_save(path, names, tensors, pairs) -> true | nil, message, code
  * names and tensors are lists; pairs is a flat list of metadata keys and values */
 static int archive_save(lua_State *L) {
-  const char *path = check_text(L, 1, "save: the path");
+  const char *path = gp_lua_check_string(L, 1, "save: the path");
   for (int i = 2; i <= 4; i++) luaL_checktype(L, i, LUA_TTABLE);
   lua_settop(L, 4);
   archive_box *box = push_archive(L);
@@ -133,7 +126,7 @@ static void push_texts(lua_State *L, const gp_archive *archive) {
 
 /* core.archive_load(path) -> {name = tensor}, {key = text} | nil, message, code */
 static int archive_load(lua_State *L) {
-  const char *path = check_text(L, 1, "load: the path");
+  const char *path = gp_lua_check_string(L, 1, "load: the path");
   archive_box *box = push_archive(L);
   gp_status status = gp_archive_load(path, &box->archive);
   if (status != GP_OK) return gp_lua_return_failure(L, status);
@@ -148,14 +141,14 @@ static int archive_load(lua_State *L) {
 
 /* core.file_read(path) -> u8 tensor | nil, message, code */
 static int file_read(lua_State *L) {
-  const char *path = check_text(L, 1, "read: the path");
+  const char *path = gp_lua_check_string(L, 1, "read: the path");
   gp_status status = gp_file_read(path, &gp_lua_new_box(L)->tensor);
   return status == GP_OK ? 1 : gp_lua_return_failure(L, status);
 }
 
 /* core.file_write(path, text) -> true | nil, message, code */
 static int file_write(lua_State *L) {
-  const char *path = check_text(L, 1, "write: the path");
+  const char *path = gp_lua_check_string(L, 1, "write: the path");
   size_t bytes;
   const char *text = luaL_checklstring(L, 2, &bytes);
   gp_status status = gp_file_write(path, text, bytes);
@@ -174,7 +167,7 @@ static void push_list(lua_State *L, const names_box *box) {
 
 /* core.file_list(path) -> {path, ...} | nil, message, code */
 static int file_list(lua_State *L) {
-  const char *path = check_text(L, 1, "list: the path");
+  const char *path = gp_lua_check_string(L, 1, "list: the path");
   names_box *box = push_names(L);
   gp_status status = gp_file_list(path, &box->names, &box->count);
   if (status != GP_OK) return gp_lua_return_failure(L, status);
@@ -185,7 +178,7 @@ static int file_list(lua_State *L) {
 /* core.csv_read(path, header, separator) -> f64 [rows, columns], {name, ...} | nil, message, code
  * The separator is one character, which gpipe.data.csv has checked. */
 static int csv_read(lua_State *L) {
-  const char *path = check_text(L, 1, "csv: the path");
+  const char *path = gp_lua_check_string(L, 1, "csv: the path");
   const char *separator = gp_lua_check_string(L, 3, "csv: the separator");
   gp_csv_options options = {.header = lua_toboolean(L, 2), .separator = separator[0]};
   names_box *names = push_names(L);

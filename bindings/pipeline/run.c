@@ -141,6 +141,13 @@ static int pipeline_mend(lua_State *L) {
   return 0;
 }
 
+/* pipeline:check_faults() -> nil, or what GPIPE_FAULT names that is not there */
+static int pipeline_check_faults(lua_State *L) {
+  if (!gp_pipeline_check_faults(gp_lua_check_pipeline(L))) return 0;
+  lua_pushstring(L, gp_error_text());
+  return 1;
+}
+
 /* p:report() -> what every device did when the last run was given up, or nil */
 static int pipeline_report(lua_State *L) {
   const char *text = gp_pipeline_report(gp_lua_check_pipeline(L));
@@ -183,6 +190,7 @@ const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
                                        {"broken", pipeline_broken},
                                        {"mend", pipeline_mend},
                                        {"report", pipeline_report},
+                                       {"check_faults", pipeline_check_faults},
                                        {"lost", pipeline_lost},
                                        {"zero_grad", pipeline_zero_grad},
                                        {"steps", pipeline_steps},

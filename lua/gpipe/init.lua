@@ -6,6 +6,7 @@
 local attention = require "gpipe.tensor.attention"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
+local environment = require "gpipe.environment"
 local errors = require "gpipe.errors"
 local io = require "gpipe.io"
 local machine = require "gpipe.machine"
@@ -15,6 +16,7 @@ local stop = require "gpipe.stop"
 require "gpipe.tensor.print"
 
 core.hook("own_prefix", errors.own_prefix)
+environment.check()
 
 ---@class gpipe
 ---@field version string

@@ -141,6 +141,20 @@ gp_status gp_faults_parse(const char *text, gp_faults *faults) {
   return GP_OK;
 }
 
+static gp_status check_place(const char *what, int32_t number, int32_t count) {
+  if (number < count) return GP_OK;
+  return gp_fail(GP_EINVAL, "GPIPE_FAULT: there is no %s %d, the pipeline has %d (from 0)", what,
+                 (int)number, (int)count);
+}
+
+gp_status gp_faults_check(const gp_faults *faults, int32_t devices, int32_t stages) {
+  for (int32_t i = 0; i < faults->count; i++) {
+    GP_TRY(check_place("device", faults->rules[i].place.device, devices));
+    GP_TRY(check_place("stage", faults->rules[i].place.stage, stages));
+  }
+  return GP_OK;
+}
+
 /* ---- striking ------------------------------------------------------------------------------ */
 
 /* -1 is "any". */

@@ -45,6 +45,9 @@ typedef struct gp_faults {
 
 /* Parse GPIPE_FAULT's text (NULL or empty: none). Errors: GP_EINVAL names the rule and the field. */
 gp_status gp_faults_parse(const char *text, gp_faults *faults);
+/* Check that what the rules name is there. Errors: GP_EINVAL names the rule's number of a device or
+ * stage that the pipeline has not. */
+gp_status gp_faults_check(const gp_faults *faults, int32_t devices, int32_t stages);
 /* Do what the rules for this action say, before it runs; *nan is set where its results are to be spoilt.
  * given_up ends a hang. Errors: GP_EINJECTED; GP_EINTERRUPT. */
 gp_status gp_faults_strike(const gp_faults *faults, const gp_fault_place *here,

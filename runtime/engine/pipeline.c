@@ -298,6 +298,10 @@ void gp_pipeline_zero_grad(gp_pipeline *p) {
 }
 
 uint32_t gp_pipeline_step_count(const gp_pipeline *p) { return p->step; }
+gp_status gp_pipeline_check_faults(const gp_pipeline *p) {
+  return gp_faults_check(&p->faults, p->device_count, p->stage_count);
+}
+
 void gp_pipeline_set_step_count(gp_pipeline *p, uint32_t steps) { p->step = steps; }
 bool gp_pipeline_is_broken(const gp_pipeline *p) { return p->broken; }
 void gp_pipeline_mend(gp_pipeline *p) { p->broken = false; }

@@ -65,6 +65,9 @@ void gp_pipeline_zero_grad(gp_pipeline *pipeline);
 /* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */
 uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
 void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
+/* Tell whether GPIPE_FAULT names a device or a stage that this pipeline has not: worth saying, but no
+ * mistake where a process has several. Errors: GP_EINVAL with the number. */
+gp_status gp_pipeline_check_faults(const gp_pipeline *pipeline);
 /* Loss scaling as it stands; settable between runs: it belongs to a checkpoint too. */
 void gp_pipeline_loss_scale(const gp_pipeline *pipeline, gp_loss_scale *scale);
 void gp_pipeline_set_loss_scale(gp_pipeline *pipeline, const gp_loss_scale *scale);

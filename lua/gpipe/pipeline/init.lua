@@ -103,6 +103,15 @@ end
 
 -- ---- making one ------------------------------------------------------------------------------
 
+-- A fault on request that can never strike is said of the first pipeline of a process; others may be
+-- smaller than the one that it is meant for.
+local checked_faults = false
+local function note_faults(inner)
+  local fault = not checked_faults and inner:check_faults()
+  checked_faults = true
+  if fault then io.stderr:write("gpipe: ", fault, "\n") end
+end
+
 -- A sample that cannot be planned for leaves no pipeline behind that owns the model.
 local function plan_for_sample(pipe, sample)
   local good, message = pcall(pipe.prepare, pipe, table.unpack(sample))
@@ -142,6 +151,7 @@ local function pipeline(model, opts)
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32, loss_scale = computes.scale,
     unfused = not fuses(opts.fuse),
   }
+  note_faults(inner)
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,
     stage_of = stage_of, layer_of = layer_of, chunks = opts.chunks,

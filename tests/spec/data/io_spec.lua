@@ -102,7 +102,7 @@ describe("gp.save and gp.load", function()
     { { "x", { a = { 1 } } }, "gp.save: 'a' is a table, expected a tensor (gp.tensor(x) makes one)" },
     { { "x", {}, { step = 7 } }, "metadata 'step' is 7, expected a string (tostring(x) makes one)" },
     { { "x", {}, "note" }, "gp.save: metadata is \"note\" (string), expected a table of strings" },
-    { { "x\0y", {} }, "save: the path holds a zero byte" },
+    { { "x\0y", {} }, "is \"x\\0y\" (string), expected a text without zeros" },
     { { "x", { __metadata__ = gp.ones { 1 } } }, "the name '__metadata__' belongs to the format" },
   }
   for _, case in ipairs(wrong) do

@@ -1,0 +1,72 @@
+-- lua/gpipe/environment.lua - the variables GPIPE_… of the environment: which there are, and what they take.
+--
+-- A variable that is misspelt, or a value that nobody knows, would be ignored without a word: both are
+-- said once, on standard error, when gpipe is loaded. What is read when it is used (GPIPE_FAULT,
+-- GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN) raises there if it cannot be understood.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+
+local environment = {}
+
+--- Names, and the values that are known where these are few; "" is as if the variable were not set.
+environment.variables = {
+  GPIPE_CUDA_PLUGIN = true,             -- the file of the CUDA plugin
+  GPIPE_FAULT = true,                   -- failures on request, for tests
+  GPIPE_FUSE = { "0", "1" },            -- 0: pipelines do not fuse ops
+  GPIPE_GEMM = { "onednn", "plain" },   -- plain: matrix products without oneDNN
+  GPIPE_GEMM_EPILOGUES = true,          -- which epilogues cuBLASLt is asked for
+  GPIPE_GEMM_TUNE = { "0", "1" },       -- 1: try the algorithms of cuBLASLt
+  GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
+  GPIPE_WATCHDOG = true,                -- seconds without progress before a pass is given up
+}
+
+-- Those of scripts/ and of the tests.
+local TOOLS = {
+  "GPIPE_BUILD", "GPIPE_CUDA", "GPIPE_FUZZ", "GPIPE_GPU_BUILD", "GPIPE_GPU_PACK", "GPIPE_LUA",
+  "GPIPE_MODULE", "GPIPE_PEERS", "GPIPE_PEER_PYTHON", "GPIPE_SANITIZE",
+}
+
+local function is_of_tools(name)
+  for _, tool in ipairs(TOOLS) do
+    if name == tool then return true end
+  end
+  return name:find "^GPIPE_TEST_" ~= nil
+end
+
+local function names()
+  local list = {}
+  for name in pairs(environment.variables) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+-- What is wrong with a variable, or nil.
+local function fault_of(name, value)
+  local choices = environment.variables[name]
+  if is_of_tools(name) or choices == true or value == "" then return nil end
+  if not choices then
+    return ("%s in the environment is not known%s"):format(name, errors.hint(name, names(), "variables"))
+  end
+  for _, choice in ipairs(choices) do
+    if value == choice then return nil end
+  end
+  return ("%s in the environment is '%s', expected %s: it is ignored"):format(name, value,
+    table.concat(choices, " or "))
+end
+
+--- What is wrong with the variables of the environment, in the order of their names.
+---@return string[]
+function environment.faults()
+  local found, faults = core.variables "GPIPE_", {}
+  table.sort(found)
+  for _, name in ipairs(found) do faults[#faults + 1] = fault_of(name, os.getenv(name) or "") end
+  return faults
+end
+
+--- Say what is wrong on standard error.
+function environment.check()
+  for _, fault in ipairs(environment.faults()) do io.stderr:write("gpipe: ", fault, "\n") end
+end
+
+return environment
