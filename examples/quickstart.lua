@@ -30,10 +30,22 @@ gp.seed(opt.seed)
 
 -- ---- the text --------------------------------------------------------------------------------
 
--- Without --data: the sources and documents of this project, found from where this script is.
+-- Without --data: the sources and documents of this project, found from where this script is. An
+-- installation has the documents only, and the examples.
 local root = (arg[0]:match("^(.*/)[^/]*$") or "./") .. "../"
-local corpus = { "README.md", "docs", "lua", "bindings", "runtime", "scripts", "tests" }
-for i, name in ipairs(corpus) do corpus[i] = root .. name end
+
+local function existing(names)
+  local found = {}
+  for _, name in ipairs(names) do
+    local file = io.open(root .. name)
+    if file then file:close() end
+    found[#found + 1] = file and root .. name
+  end
+  return found
+end
+
+local corpus = existing { "README.md", "docs", "lua", "bindings", "runtime", "scripts", "tests" }
+if #corpus < 3 then corpus = existing { "README.md", "docs", "examples" } end
 
 local text = assert(gp.data.bytes {
   path = opt.data, files = not opt.data and corpus or nil, context = opt.context,
