@@ -20,12 +20,13 @@ static int memory_fail_at(lua_State *L) {
   return 0;
 }
 
-/* core.machine() -> {cores, memory, isa, model} */
+/* core.machine() -> {cores, memory, available, isa, model} */
 static int machine(lua_State *L) {
   gp_machine info = gp_machine_info();
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   gp_lua_set_int(L, "cores", (int64_t)info.cores);
   gp_lua_set_int(L, "memory", (int64_t)info.memory);
+  gp_lua_set_int(L, "available", (int64_t)info.available);
   lua_pushstring(L, info.isa);
   lua_setfield(L, -2, "isa");
   lua_pushstring(L, info.model);

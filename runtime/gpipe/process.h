@@ -14,10 +14,11 @@ gp_memory_info gp_memory(void);
 void gp_memory_fail_at(uint64_t n);
 
 typedef struct gp_machine {
-  int cores;       /* cores this process may use: affinity mask and cgroup quota */
-  size_t memory;   /* bytes this process may use: RAM and cgroup limit */
-  const char *isa; /* "avx512", "avx2", "baseline" */
-  char model[64];  /* processor name */
+  int cores;        /* cores this process may use: affinity mask and cgroup quota */
+  size_t memory;    /* bytes this process may use: RAM and cgroup limit */
+  size_t available; /* bytes that it may still take, by the system's estimate and ulimit */
+  const char *isa;  /* "avx512", "avx2", "baseline" */
+  char model[64];   /* processor name */
 } gp_machine;
 
 gp_machine gp_machine_info(void);

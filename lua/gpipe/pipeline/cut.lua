@@ -4,6 +4,7 @@
 -- gives a stage two devices. So the balance is per stage, and the schedule says how many stages a device
 -- holds.
 
+local advice = require "gpipe.pipeline.advice"
 local errors = require "gpipe.errors"
 local balance = require "gpipe.pipeline.balance"
 local devices = require "gpipe.pipeline.devices"
@@ -95,7 +96,10 @@ function cut.resolve(model, opts)
     errors.raise("%s: the schedule has %d stages, the model %d layers: expected at least a layer per stage",
       WHO, made.stages, #model)
   end
-  return list or balance.cut(balance.weights(model), made.stages), devices.resolve(named, made.devices), made
+  local chosen = devices.resolve(named, made.devices)
+  advice.unused_devices(named, made)
+  advice.idle_devices(made)
+  return list or balance.cut(balance.weights(model), made.stages), chosen, made
 end
 
 return cut

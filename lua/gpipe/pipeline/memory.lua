@@ -3,6 +3,8 @@
 -- Plans of other shapes and garbage hold memory too, so they go first. If that does not help, the error says
 -- which number of micro-batches or which checkpoint mode would fit: both are tried without taking memory.
 
+local core = require "gpipe.core"
+
 local memory = {}
 
 local TRIES = 8 -- doublings of the number of micro-batches
@@ -24,14 +26,16 @@ local function size_text(bytes)
   return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, units[unit])
 end
 
--- Parts of a GPU, and devices named twice, share its memory.
-local function machine_of(device) return (device.name:gsub("/.*", "")) end
+-- Parts of a GPU, and devices named twice, share its memory; all CPU devices share the machine's.
+local function machine_of(device)
+  return device.name:match "^cpu" or (device.name:gsub("/.*", ""))
+end
 
--- What each GPU has left, by name.
+-- What each GPU has left, and the machine for its CPU devices, by name.
 local function free_bytes(pipe)
   local free = {}
   for d, device in ipairs(pipe.devices) do
-    free[machine_of(device)] = pipe.core:free_bytes(d)
+    free[machine_of(device)] = pipe.core:free_bytes(d) or core.machine().available
   end
   return free
 end

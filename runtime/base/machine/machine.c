@@ -5,7 +5,9 @@
  * two threads. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/machine/cgroup.h"
@@ -54,10 +56,38 @@ static size_t count_memory(size_t limit) {
   return memory;
 }
 
+/* The number behind a name in a file of /proc, in KiB; 0 where there is none. */
+static size_t read_kib(const char *path, const char *name) {
+  char line[256];
+  unsigned long long kib = 0;
+  FILE *f = fopen(path, "re");
+  while (f && !kib && fgets(line, sizeof line, f))
+    if (strncmp(line, name, strlen(name)) == 0) kib = strtoull(line + strlen(name), NULL, 10);
+  if (f) fclose(f);
+  return (size_t)kib * 1024;
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* What the system has, within the limits of the group and of the process (ulimit -v). The group's limit is
+ * for all of its processes; what this one holds is taken off. */
+static size_t count_available(size_t memory) {
+  size_t held = read_kib("/proc/self/status", "VmRSS:"),
+         space = read_kib("/proc/self/status", "VmSize:");
+  size_t system = read_kib("/proc/meminfo", "MemAvailable:");
+  size_t available = memory > held ? memory - held : 0;
+  struct rlimit limit;
+  if (system) available = smaller(available, system);
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    available = smaller(available, limit.rlim_cur > space ? (size_t)limit.rlim_cur - space : 0);
+  return available;
+}
+
 gp_machine gp_machine_info(void) {
   gp_cgroup_limits limits = gp_cgroup_read("");
   gp_machine machine = {
       .cores = count_cores(limits.cores), .memory = count_memory(limits.memory), .isa = find_isa()};
+  machine.available = count_available(machine.memory);
   find_model(machine.model, sizeof machine.model);
   return machine;
 }

@@ -1,0 +1,65 @@
+-- lua/gpipe/pipeline/advice.lua - what is worth saying about a pipeline that is no mistake: devices that
+-- nothing runs on, and devices that will mostly wait.
+--
+-- It goes to standard error, each text once: a sweep makes a thousand pipelines.
+
+local advice = {}
+
+local said = {}
+
+local function say(format, ...)
+  local text = format:format(...)
+  if said[text] then return end
+  said[text] = true
+  io.stderr:write("gpipe: ", text, "\n")
+end
+
+-- ---- devices without a stage -----------------------------------------------------------------
+
+local function name_of(entry) return type(entry) == "table" and entry[1] or entry end
+
+--- Say which of the devices that were named get no stage.
+---@param named table? option `devices`, or what the command line named
+---@param made gpipe.Schedule
+function advice.unused_devices(named, made)
+  if not named or #named <= made.devices then return end
+  local names = {}
+  for i = made.devices + 1, #named do names[#names + 1] = tostring(name_of(named[i])) end
+  local per = made.stages * made.copies // made.devices
+  say("%s %s not used: schedule '%s' places %d stage%s on %d device%s, %d on each", table.concat(names, ", "),
+    #names == 1 and "is" or "are", made.name, made.stages, made.stages == 1 and "" or "s", made.devices,
+    made.devices == 1 and "" or "s", per)
+end
+
+-- ---- idle devices ----------------------------------------------------------------------------
+
+local HUGE = 0.8         -- share of idle time that is worth a line
+local SIMULATED = 4096   -- actions of a schedule that is simulated for it; of a larger one the formula is enough
+local MICROS = 4         -- micro-batches per device that leave about a fifth idle
+
+-- Of p devices with m micro-batches, v stages on each, as GPipe and 1F1B have it.
+local function formula(p, m, v) return (p - 1) / (m * v + p - 1) end
+
+local function bubble_of(made)
+  local v = made.stages / made.devices
+  if made.stages * made.chunks > SIMULATED then return formula(made.devices, made.chunks, v) end
+  local sum = 0
+  for _, share in ipairs(made:simulate { F = 1, B = 2 }.bubble) do sum = sum + share end
+  return sum / made.devices
+end
+
+--- Say that the devices will mostly wait, and what helps.
+---@param made gpipe.Schedule
+function advice.idle_devices(made)
+  if made.devices < 2 or made.batch > 0 then return end
+  local bubble = bubble_of(made)
+  if bubble < HUGE then return end
+  local better = MICROS * made.devices
+  local helps = ("chunks = %d would leave about %.0f %%"):format(better,
+    100 * formula(made.devices, better, made.stages / made.devices))
+  if made.chunks >= better then helps = "another schedule may help (gp.schedule.compare)" end
+  say("the devices will be idle for %.0f %% of the time: schedule '%s' has %d micro-batch%s for %d devices; %s",
+    100 * bubble, made.name, made.chunks, made.chunks == 1 and "" or "es", made.devices, helps)
+end
+
+return advice
