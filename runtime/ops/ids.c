@@ -27,6 +27,9 @@ int64_t gp_id_at(const gp_arg *ids, int64_t offset) {
   }
 }
 
+/* Rows and positions count from 1, as everywhere in Lua: that ids do not is worth saying. */
+#define COUNT " (ids count from 0)"
+
 /* An op sees one micro-batch: the step block tells where that lies in the mini-batch. */
 static gp_status fail_at(const gp_call *call, const gp_ids_role *role, int64_t index, int64_t id) {
   const gp_meta *meta = call->in[role->input].meta;
@@ -34,10 +37,11 @@ static gp_status fail_at(const gp_call *call, const gp_ids_role *role, int64_t i
   int64_t width = rows > 0 ? gp_meta_numel(meta) / rows : 1; /* ids in a row */
   int64_t row = call->step->first_row + index / width + 1;
   if (meta->shape.rank < 2)
-    return gp_fail(GP_ERANGE, "%s %" PRId64 " at row %" PRId64 " is outside 0..%" PRId64,
+    return gp_fail(GP_ERANGE, "%s %" PRId64 " at row %" PRId64 " is outside 0..%" PRId64 COUNT,
                    role->what, id, row, role->count - 1);
   return gp_fail(GP_ERANGE,
-                 "%s %" PRId64 " at row %" PRId64 ", position %" PRId64 " is outside 0..%" PRId64,
+                 "%s %" PRId64 " at row %" PRId64 ", position %" PRId64
+                 " is outside 0..%" PRId64 COUNT,
                  role->what, id, row, index % width + 1, role->count - 1);
 }
 

@@ -299,16 +299,17 @@ TEST(embedding_says_which_id_is_outside_and_where) {
   gp_tensor *id = zeros(GP_I64, SHAPE(2, 20)), *w = zeros(GP_F32, SHAPE(256, 4));
   gp_tensor_set_int(id, 36, 300);
   refuses(APPLY(embedding, NO_ATTRS, id, w), GP_ERANGE,
-          "id 300 at row 2, position 17 is outside 0..255");
+          "id 300 at row 2, position 17 is outside 0..255 (ids count from 0)");
   application later = APPLY(embedding, NO_ATTRS, id, w);
   later.step = (gp_step_block){.rows = 2, .first_row = 6};
   gp_tensor_set_int(id, 36, -1);
-  refuses(later, GP_ERANGE, "id -1 at row 8, position 17 is outside 0..255");
+  refuses(later, GP_ERANGE, "id -1 at row 8, position 17 is outside 0..255 (ids count from 0)");
   gp_tensor *flat = zeros(GP_I64, SHAPE(3));
   gp_tensor_set_int(flat, 1, 256);
-  refuses(APPLY(embedding, NO_ATTRS, flat, w), GP_ERANGE, "id 256 at row 2 is outside 0..255");
+  refuses(APPLY(embedding, NO_ATTRS, flat, w), GP_ERANGE,
+          "id 256 at row 2 is outside 0..255 (ids count from 0)");
   refuses(APPLY(embedding_dw, ((gp_attrs){.embedding_dw = {9}}), zeros(GP_F32, SHAPE(3, 2)), flat),
-          GP_ERANGE, "id 256 at row 2 is outside 0..8");
+          GP_ERANGE, "id 256 at row 2 is outside 0..8 (ids count from 0)");
   refuses(APPLY(embedding, NO_ATTRS, zeros(GP_F32, SHAPE(3)), w), GP_EDTYPE,
           "ids is f32, expected i64, i32 or u8");
   finish();

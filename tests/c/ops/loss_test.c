@@ -96,10 +96,10 @@ TEST(cross_entropy_says_which_class_is_outside_and_where) {
   gp_tensor_set_int(id, 2, 12);
   application a = APPLY(cross_entropy, NO_ATTRS, x, id);
   a.step.first_row = 8;
-  refuses(a, GP_ERANGE, "class 12 at row 11 is outside 0..9");
+  refuses(a, GP_ERANGE, "class 12 at row 11 is outside 0..9 (ids count from 0)");
   gp_tensor_set_int(id, 2, -100);
   refuses(APPLY(cross_entropy, options(true, -1, 0), x, id), GP_ERANGE,
-          "class -100 at row 3 is outside 0..9");
+          "class -100 at row 3 is outside 0..9 (ids count from 0)");
   refuses(APPLY(cross_entropy, options(false, 0, 1.5), x, id), GP_ERANGE,
           "smoothing is 1.5, expected 0 to 1");
   refuses(APPLY(cross_entropy, NO_ATTRS, x, zeros(GP_I64, SHAPE(5))), GP_ESHAPE,

@@ -1,0 +1,29 @@
+-- tests/spec/pipeline/checkpoint_spec.lua - what recomputation saves: activations of the other
+-- micro-batches, so nothing where there is only one.
+
+local gp = require "gpipe"
+local nn = gp.nn
+
+-- Peak bytes of the first device in a step.
+local function peak(mode, chunks)
+  local layers = {}
+  for i = 1, 8 do layers[i] = nn.Sequential { nn.Linear(32, 32), nn.Tanh() } end
+  local pipe <close> = gp.pipeline(nn.Sequential(layers), {
+    balance = { 4, 4 }, loss = nn.MSELoss(), checkpoint = mode, chunks = chunks,
+  })
+  local x = gp.zeros { 256, 32 }
+  pipe:step(x, x)
+  return pipe.stats.peak_bytes[1]
+end
+
+describe("recomputation", function()
+  it("saves nothing with one micro-batch", function()
+    assert.equal(peak("never", 1), peak("always", 1))
+    assert.equal(peak("never", 1), peak("except_last", 1))
+  end)
+
+  it("saves memory with several", function()
+    assert.is_true(peak("always", 4) < peak("never", 4))
+    assert.is_true(peak("always", 4) < peak("always", 1))
+  end)
+end)
