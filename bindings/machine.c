@@ -75,6 +75,25 @@ static int gpus(lua_State *L) {
   return 2;
 }
 
+/* core.device(name) -> {name in full, kind = "cpu" or "cuda", memory = "cpu" or "cuda:0"} | nil, why it is no
+ * device's name */
+static int device(lua_State *L) {
+  gp_device_facts facts;
+  if (gp_device_describe(gp_lua_check_string(L, 1, "device"), &facts)) {
+    lua_pushnil(L);
+    lua_pushstring(L, gp_error_text());
+    return 2;
+  }
+  lua_createtable(L, 0, 3);
+  lua_pushstring(L, facts.name);
+  lua_setfield(L, -2, "name");
+  lua_pushstring(L, facts.gpu ? "cuda" : "cpu");
+  lua_setfield(L, -2, "kind");
+  lua_pushstring(L, facts.memory);
+  lua_setfield(L, -2, "memory");
+  return 1;
+}
+
 /* core.device_check(name) -> true | nil, why it cannot be used */
 static int device_check(lua_State *L) {
   gp_status status = gp_device_check(gp_lua_check_string(L, 1, "device"));
@@ -84,10 +103,14 @@ static int device_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {
-    {"memory", memory}, {"memory_fail_at", memory_fail_at}, {"machine", machine},
-    {"gpus", gpus},     {"device_check", device_check},     {"gemm_library", gemm_library},
-    {NULL, NULL}};
+static const luaL_Reg functions[] = {{"memory", memory},
+                                     {"memory_fail_at", memory_fail_at},
+                                     {"machine", machine},
+                                     {"gpus", gpus},
+                                     {"device_check", device_check},
+                                     {"device", device},
+                                     {"gemm_library", gemm_library},
+                                     {NULL, NULL}};
 
 int gp_open_machine(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

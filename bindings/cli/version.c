@@ -11,6 +11,16 @@
 
 void gp_banner_print(void) { printf(GP_PROGRAM " " GP_VERSION ", " LUA_COPYRIGHT "\n"); }
 
+/* Asks no GPU, which would take seconds: --list-devices does. */
+static void print_cuda(void) {
+  char path[512];
+  gp_status status = gp_gpus_find(path, sizeof path);
+  if (!*path)
+    printf("CUDA: not built (libgpipe_cuda.so is not beside the program)\n");
+  else
+    printf("CUDA: %s%s\n", path, status ? ", but no NVIDIA driver is installed" : "");
+}
+
 /* Loads oneDNN to ask for its version: what would be used, not what is installed. */
 void gp_version_print(void) {
   const char *why = "", *gemm = gp_gemm_library(&why);
@@ -23,7 +33,7 @@ void gp_version_print(void) {
   printf("built for -march=%s:%s\n", gp_isa_march(), gp_isa_built());
   printf("this machine: %s, %s, %d core%s\n", machine.model, machine.isa, machine.cores,
          machine.cores == 1 ? "" : "s");
-  printf("CUDA: not built\n");
+  print_cuda();
 }
 
 /* list(): the table is made in Lua, from gp.devices{why = true}. */

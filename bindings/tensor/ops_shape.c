@@ -210,8 +210,10 @@ static int shape_to(lua_State *L) {
   gp_box *box = gp_lua_check_box(L, 1, "to");
   const char *name = gp_lua_check_string(L, 2, "to: dtype or device");
   gp_dtype dtype = GP_F32;
-  if (strncmp(name, "cpu", 3) == 0 || strncmp(name, "cuda", 4) == 0) return move_to(L, name);
-  if (gp_dtype_parse(name, &dtype) != GP_OK)
+  gp_device_facts device;
+  bool is_dtype = gp_dtype_parse(name, &dtype) == GP_OK;
+  if (!is_dtype && gp_device_describe(name, &device) == GP_OK) return move_to(L, name);
+  if (!is_dtype)
     return gp_lua_bad_dtype(L, 2, "to: dtype or device",
                             "f32, f64, bf16, f16, i64, i32, u8, bool, \"cpu\" or \"cuda:0\"");
   if (gp_lua_dtype(L, box) == dtype) return lua_settop(L, 1), 1;

@@ -56,9 +56,9 @@ local function named_devices(names, info)
   local list = {}
   for i, name in ipairs(names) do
     if type(name) == "table" then name = name.name or name[1] end
-    local kind = name:match("^%a+")
-    list[i] = { name = name, kind = kind }
-    if kind == "cpu" then list[i].cores, list[i].memory = 1, info.memory end
+    local device = core.device(name) -- nil for a name that a pipeline will refuse
+    list[i] = { name = name, kind = device and device.kind }
+    if list[i].kind == "cpu" then list[i].cores, list[i].memory = 1, info.memory end
   end
   return list
 end

@@ -54,32 +54,43 @@ static bool has_driver(void) {
   return driver != NULL;
 }
 
-/* The file that was asked for, or the first place that has one. */
-static void *open_file(char *why, size_t size) {
+/* The file that was asked for, or the first place that has one; false where there is none. */
+static bool find_file(char *path, size_t size) {
   static const char *const places[] = {"%s/libgpipe_cuda.so", "%s/../lib/gpipe/libgpipe_cuda.so"};
   const char *named = getenv("GPIPE_CUDA_PLUGIN");
-  char folder[300], path[400];
-  if (named && *named) {
-    void *handle = dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) snprintf(why, size, "GPIPE_CUDA_PLUGIN: %s", dlerror());
-    return handle;
-  }
-  if (!has_driver()) {
-    snprintf(why, size, "no NVIDIA driver is installed (libcuda.so.1 is not there)");
-    return NULL;
-  }
+  char folder[300];
+  if (named && *named) return snprintf(path, size, "%s", named) < (int)size;
   folder_of_code(folder, sizeof folder);
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-    snprintf(path, sizeof path, places[i], folder);
+    snprintf(path, size, places[i], folder);
     FILE *file = fopen(path, "rb");
-    if (!file) continue;
-    fclose(file);
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) snprintf(why, size, "%s", dlerror());
-    return handle;
+    if (file) return fclose(file), true;
   }
-  snprintf(why, size, "this build has no CUDA part (libgpipe_cuda.so is not beside the program)");
-  return NULL;
+  return false;
+}
+
+static bool is_named(void) {
+  const char *named = getenv("GPIPE_CUDA_PLUGIN");
+  return named && *named;
+}
+
+static const char no_driver[] = "no NVIDIA driver is installed (libcuda.so.1 is not there)";
+static const char no_plugin[] =
+    "this build has no CUDA part (libgpipe_cuda.so is not beside the program)";
+
+/* A plugin that was named may be one for tests, which needs no driver. */
+gp_status gp_gpus_find(char *path, size_t size) {
+  if (!find_file(path, size)) return *path = 0, gp_fail_text(GP_EDEVICE, no_plugin);
+  return is_named() || has_driver() ? GP_OK : gp_fail_text(GP_EDEVICE, no_driver);
+}
+
+static void *open_file(char *why, size_t size) {
+  char path[400];
+  if (!is_named() && !has_driver()) return snprintf(why, size, "%s", no_driver), NULL;
+  if (!find_file(path, sizeof path)) return snprintf(why, size, "%s", no_plugin), NULL;
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) snprintf(why, size, "%s%s", is_named() ? "GPIPE_CUDA_PLUGIN: " : "", dlerror());
+  return handle;
 }
 
 /* It is never closed: its libraries do not like to go. */
@@ -130,45 +141,6 @@ gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts) {
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
-
-/* A number without signs, spaces or overflow; moves *text behind it. */
-static bool take_number(const char **text, int *number) {
-  *number = 0;
-  if (**text < '0' || **text > '9') return false;
-  for (; **text >= '0' && **text <= '9'; (*text)++) {
-    if (*number > 100000) return false;
-    *number = 10 * *number + (**text - '0');
-  }
-  return true;
-}
-
-/* "/1of4"; nothing is the whole GPU. */
-static bool take_part(const char **text, gp_gpu_spec *spec) {
-  spec->part = 0;
-  spec->parts = 1;
-  if (**text != '/') return true;
-  (*text)++;
-  if (!take_number(text, &spec->part) || strncmp(*text, "of", 2)) return false;
-  *text += 2;
-  return take_number(text, &spec->parts) && spec->part < spec->parts;
-}
-
-/* Whether the device is there is asked by gp_device_check. */
-gp_status gp_device_parse(const char *text, gp_device_name *name) {
-  const char *at = text;
-  gp_device_name made = {.spec = {.parts = 1}};
-  bool cpu = strncmp(text, "cpu", 3) == 0, good;
-  made.gpu = !cpu && strncmp(text, "cuda", 4) == 0;
-  at += cpu ? 3 : made.gpu ? 4 : 0;
-  good = cpu || made.gpu;
-  if (good && *at == ':') at++, good = take_number(&at, &made.spec.ordinal);
-  if (good && made.gpu) good = take_part(&at, &made.spec);
-  if (good && !*at) return *name = made, GP_OK;
-  return gp_fail(GP_EINVAL,
-                 "there is no device '%s', expected cpu:0, cuda:0, or a part of a GPU such as "
-                 "cuda:0/1of4",
-                 text);
-}
 
 /* Says how many there are: positions count from 0. */
 static gp_status check_ordinal(int ordinal) {

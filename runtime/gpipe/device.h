@@ -22,6 +22,19 @@ typedef struct gp_gpu_facts {
 gp_status gp_gpus_count(int *count);
 bool gp_gpus_known(void); /* has anybody asked yet? The first question loads libraries */
 gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts);
+/* Find the file of the CUDA plugin without opening it; path receives it, or "". Errors: GP_EDEVICE where there is
+ * none, or no driver for it. */
+gp_status gp_gpus_find(char *path, size_t size);
+
+/* A device's name taken apart: "cpu", "cpu:1", "cuda:0", "cuda:0/1of4" (a part of a GPU). */
+typedef struct gp_device_facts {
+  bool gpu;
+  char name[48];   /* in full: "cpu:0" where "cpu" was given */
+  char memory[24]; /* whose memory it uses: "cpu", "cuda:0" */
+} gp_device_facts;
+
+/* Errors: GP_EINVAL says how names look. Whether the device is here, gp_device_check tells. */
+gp_status gp_device_describe(const char *text, gp_device_facts *facts);
 /* Is this the name of a device that is here? Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
 gp_status gp_device_check(const char *name);
 /* Close the GPUs that nothing is held on any more: before the process or its last script ends. */

@@ -18,19 +18,21 @@ local function check_name(name)
   end
   local good, why = core.device_check(name)
   if not good then errors.raise("%s: device '%s' cannot be used: %s", WHO, name, why) end
-  return (name:gsub("^(%a+)$", "%1:0"))
+  return core.device(name)
 end
 
--- "cpu:0" or {"cpu:0", threads = 2} -> {name, threads or nil}
+-- "cpu:0" or {"cpu:0", threads = 2} -> {name, kind, memory, threads or nil}
 local function parse(entry)
-  if type(entry) ~= "table" then return { name = check_name(entry) } end
+  if type(entry) ~= "table" then return check_name(entry) end
   local o = options.check(WHO .. ": a device", entry, {
     [1] = { type = "string", required = true }, threads = { type = "integer", min = 1, max = 64 },
   })
-  return { name = check_name(o[1]), threads = o.threads }
+  local device = check_name(o[1])
+  device.threads = o.threads
+  return device
 end
 
-local function is_gpu(device) return device.name:match("^cuda") ~= nil end
+local function is_gpu(device) return device.kind == "cuda" end
 
 -- Threads of devices that named none: an even share of the cores, at least one. A GPU is driven by one thread,
 -- which waits most of the time.
@@ -57,7 +59,8 @@ end
 local function defaults(wanted)
   local gpus, list = machine.gpus(), {}
   for i = 1, wanted do
-    list[i] = { name = #gpus > 0 and gpus[(i - 1) * math.min(#gpus, wanted) // wanted + 1] or "cpu:" .. i - 1 }
+    local name = #gpus > 0 and gpus[(i - 1) * math.min(#gpus, wanted) // wanted + 1]
+    list[i] = core.device(name or "cpu:" .. i - 1)
   end
   return list
 end
@@ -65,7 +68,7 @@ end
 --- The devices of a pipeline that wants so many (nil: not known yet).
 ---@param given? table option `devices`, or what the command line named
 ---@param wanted? integer
----@return {name: string, threads: integer}[]
+---@return {name: string, kind: string, memory: string, threads: integer}[]
 function devices.resolve(given, wanted)
   local list = {}
   if given then

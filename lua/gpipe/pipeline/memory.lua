@@ -26,16 +26,12 @@ local function size_text(bytes)
   return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, units[unit])
 end
 
--- Parts of a GPU, and devices named twice, share its memory; all CPU devices share the machine's.
-local function machine_of(device)
-  return device.name:match "^cpu" or (device.name:gsub("/.*", ""))
-end
-
--- What each GPU has left, and the machine for its CPU devices, by name.
+-- What each GPU has left, and the machine for its CPU devices. Parts of a GPU, and devices named twice, share
+-- its memory.
 local function free_bytes(pipe)
   local free = {}
   for d, device in ipairs(pipe.devices) do
-    free[machine_of(device)] = pipe.core:free_bytes(d) or core.machine().available
+    free[device.memory] = pipe.core:free_bytes(d) or core.machine().available
   end
   return free
 end
@@ -50,7 +46,7 @@ local function try(pipe, free, specify, chunks, mode)
   if not good then return nil end
   local sums, largest, fits = {}, 0, true
   for d, bytes in ipairs(wanted) do
-    local name = machine_of(pipe.devices[d])
+    local name = pipe.devices[d].memory
     sums[name] = (sums[name] or 0) + bytes
     largest = math.max(largest, sums[name])
     fits = fits and (not free[name] or sums[name] <= free[name])

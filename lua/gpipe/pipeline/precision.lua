@@ -44,7 +44,7 @@ end
 -- CPU kernels compute f32 and f64.
 local function check_devices(name, devices)
   for _, device in ipairs(devices) do
-    if not device.name:match("^cuda") then
+    if device.kind ~= "cuda" then
       errors.raise("%s: precision is '%s' and a stage lies on %s, which computes f32 and f64 only: expected GPUs "
         .. "as devices, or precision 'f32'", WHO, name, device.name)
     end
