@@ -42,15 +42,14 @@ typedef struct gp_lane_call {
   uint32_t tag;         /* names the call in *fault */
 } gp_lane_call;
 
-/* A list of ops to be run in order. Threads take the pieces of one group of neighbours after the other, queues
- * one whole op after the other: each kind of lane calls the half that it works by. */
+/* A list of ops to be run in order, in both forms: each kind of lane calls the half that it works by. Threads take
+ * pieces of ops, a queue takes one whole op after the other. */
 typedef struct gp_lane_job {
   void *context;
-  int32_t group_count, op_count;
-  int64_t (*begin_group)(void *context, int32_t group); /* gives the number of its pieces */
-  gp_piece piece;                                       /* of that group */
-  gp_status (*end_group)(void *context, int32_t group);
-  gp_status (*enqueue)(void *context, int32_t op); /* by gp_lane_launch */
+  gp_status (*run)(void *context); /* all of it, by ops->pieces */
+  int32_t op_count;
+  void (*bind)(void *context);                     /* fill in addresses; a replay has them */
+  gp_status (*enqueue)(void *context, int32_t op); /* by ops->launch */
 } gp_lane_job;
 
 /* An update of parameters, as in optim/optim.h. piece: elements first .. last - 1 of a slice, for threads. */
@@ -69,16 +68,17 @@ typedef struct gp_lane_ops {
 
   /* Facts. reaches: fetch takes what lies with the other without a detour through the host. */
   bool packs_weights; /* products are faster from a packed copy of the weights */
-  bool host_threads;  /* work runs on threads of this process, which may be pinned */
+  bool
+      at_once; /* work is over when a call returns: done by threads of this process, which are pinned */
   bool (*reaches)(const gp_lane *lane, const gp_lane *other);
   gp_status (*free_bytes)(const gp_lane *lane,
                           size_t *bytes); /* of its memory; SIZE_MAX: no limit */
   void (*set_precision)(const gp_lane *lane, bool tf32);
 
-  /* Memory of the host that the lane copies from and to without holding anybody up; NULL: any memory of the
-   * host is. */
-  gp_status (*host_alloc)(const gp_lane *lane, size_t bytes, void **memory);
-  void (*host_free)(const gp_lane *lane, void *memory);
+  /* Memory of the host that lanes of the kind copy from and to without holding anybody up; it may outlive
+   * them. NULL: any memory of the host is. */
+  gp_status (*host_alloc)(size_t bytes, void **memory);
+  void (*host_free)(void *memory);
 
   /* In the order of a stream. copy: in the lane's memory, or between it and host_alloc's. fetch: from the
    * memory of a lane that it reaches. */
@@ -106,6 +106,8 @@ typedef struct gp_lane_ops {
   gp_status (*replay_new)(const gp_lane *lane, gp_lane_replay **replay);
   void (*replay_forget)(const gp_lane *lane, gp_lane_replay *replay); /* addresses have changed */
   void (*replay_free)(const gp_lane *lane, gp_lane_replay *replay);
+  gp_status (*pieces)(const gp_lane *lane, int64_t count, gp_piece piece,
+                      void *context); /* waits */
   gp_status (*launch)(const gp_lane *lane, const gp_lane_call *call);
   gp_status (*check_finite)(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
                             uint32_t tag);
@@ -114,26 +116,22 @@ typedef struct gp_lane_ops {
   gp_status (*update)(const gp_lane *lane, const gp_lane_update *update);
   gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 
-  /* Named ranges for profilers, on the calling thread. */
-  void (*range_push)(const gp_lane *lane, const char *name, int64_t payload);
-  void (*range_pop)(const gp_lane *lane);
+  /* Named ranges for profilers, on the calling thread. NULL: nobody would see them. */
+  void (*range_push)(const char *name, int64_t payload);
+  void (*range_pop)(void);
 } gp_lane_ops;
 
 struct gp_lane {
   const gp_lane_ops *ops;
-  char name[32];         /* "cpu:0", "cuda:1/0of2" */
-  gp_space *space;       /* the memory that it works on; NULL: the host's */
-  void *self;            /* of the kind */
-  gp_team *team;         /* of a CPU device */
-  const gp_gpu_api *api; /* of a GPU; NULL on the CPU */
-  gp_gpu *gpu;
+  char name[32];   /* "cpu:0", "cuda:1/0of2" */
+  gp_space *space; /* the memory that it works on; NULL: the host's */
+  void *self;      /* of the kind */
 };
 
 /* Open the device of that name. Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
 gp_status gp_lane_open(const char *name, const gp_lane_options *options, gp_lane *lane);
 void gp_lane_close(gp_lane *lane); /* of a zero one: nothing */
 
-static inline bool gp_lane_is_gpu(const gp_lane *lane) { return lane->gpu != NULL; }
 /* Can b's kernels read what lies in a's memory? */
 static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {
   return a->space == b->space;

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/block.h"
-#include "engine/gpu/wiring.h"
+#include "engine/pipeline.h"
 #include "graph/param.h"
 
 enum { ALIGNMENT = 64 };
@@ -73,7 +73,7 @@ static gp_status make_twin(const gp_pipeline *p, gp_arena *a, const gp_lane *fir
 /* What other devices read, and scripts may keep. */
 static gp_status new_block(const gp_pipeline *p, const gp_lane *lane, size_t bytes,
                            gp_tensor **block) {
-  return gp_pipeline_pins(p, lane) ? gp_block_new_pinned(bytes, block)
+  return gp_pipeline_pins(p, lane) ? gp_block_new_by(p->pinning, bytes, block)
                                    : gp_block_new(lane->space, bytes, block);
 }
 
@@ -223,7 +223,7 @@ static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   a->extras[1] = larger.own[1];
   a->extra_landing = larger.landing;
   a->extra_bytes = bytes;
-  for (int32_t i = 0; i < p->binding_count; i++) gp_wiring_forget(p->bindings[i]);
+  for (int32_t i = 0; i < p->binding_count; i++) gp_binding_forget(p->bindings[i]);
   return GP_OK;
 }
 

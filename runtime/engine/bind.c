@@ -1,6 +1,9 @@
 /* engine/bind.c - see binding.h: each device is asked once, then the plan's areas get their addresses. */
 #include "base/memory.h"
-#include "engine/gpu/wiring.h"
+#include "engine/edge.h"
+#include "engine/execute.h"
+#include "engine/intake/intake.h"
+#include "engine/replicas.h"
 
 static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
   return &b->pipeline->workers[device].lane;
@@ -27,7 +30,7 @@ static gp_status bind_channel(gp_binding *b, int32_t e) {
   const gp_channel *from = &plan->channels[e];
   gp_bound_channel *to = &b->channels[e];
   GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&to->fetched));
-  GP_TRY(gp_alloc_array((size_t)from->slots, sizeof(gp_slot_state), (void **)&to->states));
+  GP_TRY(gp_alloc_array((size_t)from->slots, sizeof(gp_link_word), (void **)&to->words));
   to->made[0] = address(b, gp_plan_maker(plan, e, 0), &from->made[0]);
   if (plan->copy_count > 1) {
     bool one = gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
@@ -55,8 +58,34 @@ static void bind_device(gp_binding *b, int32_t d) {
   const gp_plan_device *from = &b->plan->devices[d];
   b->devices[d].temp = address(b, d, &from->temp);
   b->devices[d].scratch = address(b, d, &from->scratch);
-  b->devices[d].desk = address(b, d, &from->desk.area);
+  b->devices[d].staging = address(b, d, &from->staging.area);
 }
+
+/* ---- replays ------------------------------------------------------------------------------- */
+
+static int32_t tasks_of(const gp_plan *plan, int32_t d) {
+  return plan->first[d + 1] - plan->first[d];
+}
+
+static gp_status make_replays(gp_binding *b, int32_t d) {
+  const gp_lane *lane = lane_of(b, d);
+  size_t tasks = (size_t)tasks_of(b->plan, d);
+  if (lane->ops->at_once || gp_plan_streams(b->plan)) return GP_OK;
+  GP_TRY(gp_alloc_array(tasks + 1, sizeof(gp_lane_replay *), (void **)&b->devices[d].replays));
+  for (size_t t = 0; t < tasks; t++) GP_TRY(lane->ops->replay_new(lane, &b->devices[d].replays[t]));
+  return GP_OK;
+}
+
+static void each_replay(const gp_binding *b, bool free) {
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
+    const gp_lane_ops *ops = lane_of(b, d)->ops;
+    gp_lane_replay **replays = b->devices[d].replays;
+    for (int32_t t = 0; replays && t < tasks_of(b->plan, d); t++)
+      (free ? ops->replay_free : ops->replay_forget)(lane_of(b, d), replays[t]);
+  }
+}
+
+void gp_binding_forget(gp_binding *b) { each_replay(b, false); }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
@@ -79,19 +108,26 @@ static gp_status bind(gp_binding *b) {
   for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(bind_channel(b, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
-  return gp_wiring_new(b);
+  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(make_replays(b, d));
+  b->tag_bits = gp_tag_bits(plan);
+  GP_TRY(gp_links_new(b));
+  GP_TRY(gp_intakes_new(b));
+  return gp_replicas_load(b);
 }
 
-/* Wiring first: it knows the plan's edges. */
+/* Replays first: they hold what the rest made. */
 static void give_back(gp_binding *b) {
-  gp_wiring_free(b);
+  each_replay(b, true);
+  gp_intakes_free(b);
+  gp_links_free(b);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
     if (b->devices[d].block)
       gp_pipeline_give(b->pipeline, lane_of(b, d), b->devices[d].block, b->plan->devices[d].bytes);
   for (int32_t e = 0; b->channels && e < b->plan->edge_count; e++) {
     gp_free(b->channels[e].fetched);
-    gp_free(b->channels[e].states);
+    gp_free(b->channels[e].words);
   }
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].replays);
   gp_free(b->devices);
   gp_free(b->channels);
   gp_free(b->kept);

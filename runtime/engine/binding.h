@@ -1,4 +1,5 @@
-/* engine/binding.h - a plan joined with a pipeline: the memory that it wants, and what workers know of its slots.
+/* engine/binding.h - a plan joined with a pipeline: the memory that it wants, the
+ * links of its edges, and what its devices keep.
  *
  * Made before the first run of a plan and given back with it; runs allocate nothing. Addresses are those of
  * the plan's areas; NULL where it wants nothing.
@@ -8,23 +9,41 @@
 
 #include <stdatomic.h>
 
+#include "device/link/link.h"
 #include "plan/plan.h"
 
-/* What the workers know of one slot; reset before each run. */
-typedef struct gp_slot_state {
-  _Atomic uint32_t published; /* rounds whose value lies in the slot */
-  _Atomic uint32_t released;  /* last uses so far */
-} gp_slot_state;
+/* One of the devices that read an edge's values of a copy; the maker's own is among them. */
+typedef struct gp_bound_link {
+  gp_link *link;
+  int32_t reader; /* device */
+} gp_bound_link;
 
 typedef struct gp_bound_channel {
-  char *made[2];         /* per copy of the making stage */
-  char **fetched;        /* per device; NULL where it reads in place, or nothing */
-  gp_slot_state *states; /* per slot */
+  char *made[2];           /* per copy of the making stage */
+  char **fetched;          /* per device; NULL where it reads in place, or nothing */
+  gp_bound_link *links[2]; /* per copy */
+  int32_t link_count[2];
+  gp_link_word *words; /* per slot */
 } gp_bound_channel;
+
+/* An end of a link that its worker looks after beside its tasks. */
+typedef struct gp_bound_end {
+  gp_link *link;
+  gp_link_end end;
+} gp_bound_end;
+
+typedef struct gp_intake gp_intake;
+typedef struct gp_staged gp_staged;
 
 typedef struct gp_bound_device {
   char *block; /* the memory that all of the plan's areas on the device lie in */
-  char *temp, *scratch, *desk;
+  char *temp, *scratch, *staging;
+  const gp_intake *intake; /* how it gets at mini-batches */
+  gp_staged *staged;       /* the intake's own; NULL where it needs nothing */
+  gp_bound_end *ends;
+  int32_t end_count;
+  bool quiet; /* nothing rings for some of its links: its worker asks again and again */
+  gp_lane_replay **replays; /* per task of the device; NULL in streams, whose addresses change */
 } gp_bound_device;
 
 typedef struct gp_binding {
@@ -36,19 +55,15 @@ typedef struct gp_binding {
   char **stash;               /* per stage: older versions of the weights */
   char **invariant, **guests; /* per (stage, copy) and shape */
   uint64_t prepared;          /* weights of which P's results are there (prepared.c); 0: none */
-  struct gp_wiring *wiring;   /* events, pinned memory and graphs of GPUs; NULL without */
+  gp_link_pool *pool;         /* of its links */
+  int32_t tag_bits;           /* of the tags of its ops (execute.h) */
 } gp_binding;
 
 /* Take all the memory that runs of the plan need. Ownership: the plan is taken where it succeeds. */
 gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding);
 /* Give it back, and free the plan. */
 void gp_unbind(gp_binding *binding);
-
-/* The slots in which a device reads, or makes, the values of an edge in micro-batches of a copy. */
-static inline char *gp_binding_slots(const gp_binding *b, int32_t edge, int32_t copy,
-                                     int32_t device) {
-  bool in_place = gp_plan_shares(b->plan, gp_plan_maker(b->plan, edge, copy), device);
-  return in_place ? b->channels[edge].made[copy] : b->channels[edge].fetched[device];
-}
+/* Forget what was kept of tasks for their replay: an address that they use has changed. */
+void gp_binding_forget(gp_binding *binding);
 
 #endif

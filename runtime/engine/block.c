@@ -4,31 +4,22 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "device/gpus.h"
 
 gp_status gp_block_new(gp_space *space, size_t bytes, gp_tensor **block) {
   if (!bytes) return GP_OK;
   return gp_tensor_new_at(space, GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, block);
 }
 
-/* The plugin stays for the life of the process. */
-static void give_pinned(void *memory) {
-  const gp_gpu_api *api;
-  if (!gp_gpus_api(&api)) api->host_free(memory);
-}
-
-gp_status gp_block_new_pinned(size_t bytes, gp_tensor **block) {
-  const gp_gpu_api *api;
-  gp_extent memory = {.bytes = bytes, .release = give_pinned};
+gp_status gp_block_new_by(const gp_lane_ops *ops, size_t bytes, gp_tensor **block) {
+  gp_extent memory = {.bytes = bytes, .release = ops->host_free};
   gp_meta meta;
   if (!bytes) return GP_OK;
-  GP_TRY(gp_gpus_api(&api));
   GP_TRY(gp_meta_make(GP_U8, &(gp_shape){.rank = 1, .dim = {(int64_t)bytes}}, &meta));
-  GP_TRY(api->host_alloc(bytes, &memory.data));
+  GP_TRY(ops->host_alloc(bytes, &memory.data));
   memset(memory.data, 0, bytes);
   memory.context = memory.data;
   gp_status status = gp_tensor_wrap(&meta, &memory, block);
-  if (status) give_pinned(memory.data);
+  if (status) ops->host_free(memory.data);
   return status;
 }
 

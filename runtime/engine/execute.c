@@ -1,16 +1,25 @@
-/* engine/execute.c - run one program: groups in order, the pieces of a group on the device's threads. */
+/* engine/execute.c - run one program: cut into pieces for the device's threads, or op by op for its queue.
+ *
+ * Which of the two the lane decides (device/lane.h). Failures name the layer that made the op.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/tensor.h"
+#include "engine/execute.h"
 #include "engine/pipeline.h"
 #include "gpipe/process.h"
 
+/* One task's program as it runs. */
 typedef struct execution {
   gp_worker *worker;
+  const gp_binding *binding;
   gp_program *program;
-  const gp_group *group;
+  const gp_group *group;     /* whose pieces run */
+  int32_t task;              /* of its device */
+  const gp_step_block *step; /* addresses of the device */
+  gp_lane_fault *fault;      /* NULL: what is wrong is told at once */
 } execution;
 
 /* Integer arithmetic: the base of absolute places is NULL, to which C may add nothing. */
@@ -18,14 +27,16 @@ static void *address(const gp_worker *worker, gp_place place) {
   return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
 }
 
-void gp_execute_bind(const gp_worker *worker, gp_program *program, const gp_step_block *step) {
-  for (int32_t n = 0; n < program->instr_count; n++) {
-    gp_instr *instr = &program->instrs[n];
-    instr->call.step = step;
+/* A replay has those that it was made with. */
+static void bind_addresses(void *context) {
+  const execution *x = context;
+  for (int32_t n = 0; n < x->program->instr_count; n++) {
+    gp_instr *instr = &x->program->instrs[n];
+    instr->call.step = x->step;
     for (int i = 0; i < instr->call.n_in; i++)
-      instr->call.in[i].data = address(worker, instr->in[i]);
+      instr->call.in[i].data = address(x->worker, instr->in[i]);
     for (int k = 0; k < instr->call.n_out; k++)
-      instr->call.out[k].data = address(worker, instr->out[k]);
+      instr->call.out[k].data = address(x->worker, instr->out[k]);
   }
 }
 
@@ -35,8 +46,7 @@ static const char *label_of(const gp_program *program, const gp_instr *instr) {
 }
 
 /* Kernels know the numbers, this knows the layer: put it before their text. */
-gp_status gp_execute_name_failure(const gp_program *program, const gp_instr *instr,
-                                  gp_status status) {
+static gp_status name_failure(const gp_program *program, const gp_instr *instr, gp_status status) {
   char prefix[256];
   snprintf(prefix, sizeof prefix, "%s", label_of(program, instr));
   return gp_fail_prefix(status, prefix);
@@ -50,19 +60,19 @@ static gp_status run_instr(const execution *x, const gp_instr *instr, int64_t pi
                   .last = last < instr->cut.units ? last : instr->cut.units,
                   .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
   gp_status status = gp_op_get(instr->op)->cpu.run(&instr->call, span);
-  return status ? gp_execute_name_failure(x->program, instr, status) : GP_OK;
+  return status ? name_failure(x->program, instr, status) : GP_OK;
 }
 
-/* A group may be long: between its pieces an interrupt is seen. Nothing that a program makes outlives the run
- * when it ends so. */
-static gp_status look_for_interrupt(void) {
-  return gp_interrupt_pending() ? gp_fail(GP_EINTERRUPT, "interrupted") : GP_OK;
+/* A group may be long: between its pieces an interrupt is seen, where it may end the run at all. */
+static gp_status look_for_interrupt(const execution *x) {
+  if (!gp_interrupt_pending() || !gp_run_interrupt(&x->worker->pipeline->run)) return GP_OK;
+  return gp_fail(GP_EINTERRUPT, "interrupted");
 }
 
 /* A block of rows goes through every instruction of the chain. */
 static gp_status run_chain(void *context, int64_t piece, int member) {
   const execution *x = context;
-  GP_TRY(look_for_interrupt());
+  GP_TRY(look_for_interrupt(x));
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++)
     GP_TRY(run_instr(x, &x->program->instrs[n], piece, member));
   return GP_OK;
@@ -71,7 +81,7 @@ static gp_status run_chain(void *context, int64_t piece, int member) {
 /* Pieces are numbered through the instructions one after the other. */
 static gp_status run_beside(void *context, int64_t piece, int member) {
   const execution *x = context;
-  GP_TRY(look_for_interrupt());
+  GP_TRY(look_for_interrupt(x));
   const gp_instr *instr = &x->program->instrs[x->group->first];
   for (; piece >= gp_instr_pieces(instr); instr++) piece -= gp_instr_pieces(instr);
   return run_instr(x, instr, piece, member);
@@ -116,7 +126,7 @@ static void spoil(const gp_arg *arg) {
 }
 
 /* What other tasks or the script read: gradients, losses and outputs, edges, what R and I make. */
-bool gp_execute_leaves(const gp_worker *worker, int32_t base) {
+static bool leaves(const gp_worker *worker, int32_t base) {
   return (base >= GP_BASE_RECOMPUTED && base < GP_BASE_INPUT && base != GP_BASE_INVARIANT &&
           base != GP_BASE_GUEST && base != GP_BASE_OUT_GRAD) ||
          base >= GP_BASE_VALUE + worker->pipeline->stage_count;
@@ -127,20 +137,121 @@ static void spoil_outputs(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
     const gp_instr *instr = &x->program->instrs[n];
     for (int k = 0; k < instr->call.n_out; k++)
-      if (gp_execute_leaves(x->worker, instr->out[k].base)) spoil(&instr->call.out[k]);
+      if (leaves(x->worker, instr->out[k].base)) spoil(&instr->call.out[k]);
   }
 }
 
-/* Groups one after the other: the hand-out to the team is also the barrier between them. */
-gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step) {
-  execution x = {.worker = worker, .program = program};
-  gp_execute_bind(worker, program, step);
-  for (int32_t g = 0; g < program->group_count; g++) {
-    x.group = &program->groups[g];
-    gp_piece piece = x.group->side_by_side ? run_beside : run_chain;
-    GP_TRY(gp_team_run(worker->lane.team, x.group->pieces, piece, &x));
-    if (worker->spoil) spoil_outputs(&x);
-    if (worker->pipeline->finite) GP_TRY(check_finite(&x));
+/* Groups one after the other. */
+static gp_status run_groups(void *context) {
+  execution *x = context;
+  const gp_lane *lane = &x->worker->lane;
+  bind_addresses(x);
+  for (int32_t g = 0; g < x->program->group_count; g++) {
+    x->group = &x->program->groups[g];
+    gp_piece piece = x->group->side_by_side ? run_beside : run_chain;
+    GP_TRY(lane->ops->pieces(lane, x->group->pieces, piece, x));
+    if (x->worker->spoil) spoil_outputs(x);
+    if (x->worker->pipeline->finite) GP_TRY(check_finite(x));
   }
   return GP_OK;
+}
+
+/* ---- whole ops ------------------------------------------------------------------------------- */
+
+/* Tags have 32 bits: the task, the instruction, and the kind of fault. */
+static uint32_t tag_of(const execution *x, int32_t instr, bool finite) {
+  return (uint32_t)x->task << x->binding->tag_bits | (uint32_t)instr << 1 | (uint32_t)finite;
+}
+
+/* The reverse. */
+gp_tag gp_tag_read(const gp_binding *binding, int32_t device, uint32_t tag) {
+  int32_t bits = binding->tag_bits;
+  return (gp_tag){.task = binding->plan->first[device] + (int32_t)(tag >> bits),
+                  .instr = (int32_t)(tag & ((1u << bits) - 1)) >> 1,
+                  .finite = tag & 1};
+}
+
+/* Of instruction and kind. */
+int32_t gp_tag_bits(const gp_plan *plan) {
+  int32_t most = 1, bits = 1;
+  for (int32_t t = 0; t < plan->first[plan->device_count]; t++) {
+    const gp_program *program = plan->tasks[t].program;
+    if (program && program->instr_count > most) most = program->instr_count;
+  }
+  while (most >> bits) bits++;
+  return bits + 1;
+}
+
+/* Everything that was made is looked at, the first instruction first: the word keeps the smallest tag. */
+static gp_status enqueue_checks(const execution *x, int32_t n) {
+  const gp_lane *lane = &x->worker->lane;
+  const gp_instr *instr = &x->program->instrs[n];
+  for (int k = 0; k < instr->call.n_out; k++)
+    if (gp_dtype_is_float(instr->call.out[k].meta->dtype))
+      GP_TRY(lane->ops->check_finite(lane, &instr->call.out[k], x->fault, tag_of(x, n, true)));
+  return GP_OK;
+}
+
+static gp_status enqueue_spoiling(const execution *x, int32_t n) {
+  const gp_instr *instr = &x->program->instrs[n];
+  for (int k = 0; k < instr->call.n_out; k++) {
+    const gp_arg *out = &instr->call.out[k];
+    if (leaves(x->worker, instr->out[k].base) && gp_dtype_is_float(out->meta->dtype))
+      GP_TRY(gp_lane_fill(&x->worker->lane, out->data, 0xff, gp_meta_bytes(out->meta)));
+  }
+  return GP_OK;
+}
+
+static gp_status enqueue(void *context, int32_t n) {
+  const execution *x = context;
+  const gp_lane *lane = &x->worker->lane;
+  const gp_instr *instr = &x->program->instrs[n];
+  gp_lane_call call = {.op = instr->op,
+                       .call = &instr->call,
+                       .scratch = x->binding->devices[x->worker->device].scratch,
+                       .fault = x->fault,
+                       .tag = tag_of(x, n, false)};
+  gp_status status = lane->ops->launch(lane, &call);
+  if (status) return name_failure(x->program, instr, status);
+  if (x->worker->spoil) GP_TRY(enqueue_spoiling(x, n));
+  return x->worker->pipeline->finite ? enqueue_checks(x, n) : GP_OK;
+}
+
+/* ---- a task ---------------------------------------------------------------------------------- */
+
+/* Tasks of streams, whose addresses change from mini-batch to mini-batch, are never replayed, and nothing is
+ * while faults are injected. */
+static gp_lane_replay *replay_of(const execution *x) {
+  gp_lane_replay **replays = x->binding->devices[x->worker->device].replays;
+  if (!replays || x->worker->spoil || x->worker->pipeline->faults.count) return NULL;
+  return replays[x->task];
+}
+
+/* Profilers see the action by the name that people write, "2F5". */
+static gp_status run_named(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay,
+                           gp_action action) {
+  char name[GP_ACTION_TEXT];
+  lane->ops->range_push(gp_action_print(&action, name), action.micro);
+  gp_status status = lane->ops->run(lane, job, replay);
+  lane->ops->range_pop();
+  return status;
+}
+
+gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
+  const gp_binding *binding = worker->pipeline->run.binding;
+  const gp_lane *lane = &worker->lane;
+  const gp_task *first = &binding->plan->tasks[binding->plan->first[worker->device]];
+  execution x = {.worker = worker,
+                 .binding = binding,
+                 .program = r->task->program,
+                 .task = (int32_t)(r->task - first),
+                 .step = r->block,
+                 .fault = r->fault};
+  gp_lane_job job = {.context = &x,
+                     .run = run_groups,
+                     .op_count = x.program->instr_count,
+                     .bind = bind_addresses,
+                     .enqueue = enqueue};
+  if (!lane->ops->range_push) return lane->ops->run(lane, &job, replay_of(&x));
+  return run_named(lane, &job, replay_of(&x), gp_task_action(binding->plan, r->task, r->micro));
 }

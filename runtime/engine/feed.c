@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
+#include "engine/edge.h"
 #include "engine/pipeline.h"
 #include "engine/update/scaling.h"
 #include "engine/update/update.h"
@@ -144,17 +145,6 @@ static void release(gp_feed *feed) {
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-/* Between runs nobody looks at the slots; the ticket that starts the next run publishes this. */
-static void reset_channels(const gp_binding *binding) {
-  const gp_plan *plan = binding->plan;
-  for (int32_t e = 0; e < plan->edge_count; e++)
-    for (int32_t k = 0; k < plan->channels[e].slots; k++) {
-      gp_slot_state *state = &binding->channels[e].states[k];
-      atomic_store_explicit(&state->published, 0, memory_order_relaxed);
-      atomic_store_explicit(&state->released, 0, memory_order_relaxed);
-    }
-}
-
 /* Whatever keeps a pipeline from running, before anything is touched. */
 static gp_status check_ready(const gp_pipeline *p) {
   if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
@@ -190,7 +180,7 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   atomic_store(&run->failed_order, INT64_MAX);
   run->spoilt = INT64_MAX;
   run->committed = gp_plan_streams(plan);
-  if (!backward_half) reset_channels(run->binding);
+  if (!backward_half) gp_links_begin(run->binding);
   gp_watch_reset(p);
   if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
   p->last_plan = plan;

@@ -4,15 +4,9 @@
  * that one program serves every version of the weights and both copies of a stage.
  */
 #include "base/tensor.h"
-#include "engine/gpu/wiring.h"
+#include "engine/edge.h"
+#include "engine/intake/intake.h"
 #include "engine/pipeline.h"
-
-/* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in order. */
-static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first_row) {
-  size_t rows = (size_t)gp_plan_first_row(plan, plan->step_micros);
-  size_t row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows;
-  return (char *)gp_tensor_data(tensor) + (size_t)first_row * row_bytes;
-}
 
 /* What this micro-batch keeps for later tasks. A stream takes slots in turn; otherwise they are coloured. */
 static void bind_slots(void **frame, const gp_binding *binding, const gp_task *task,
@@ -60,39 +54,19 @@ static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_ta
   const gp_plan *plan = binding->plan;
   for (int32_t u = 0; u < task->use_count; u++) {
     int32_t edge = task->uses[u].edge;
-    const gp_channel *channel = &plan->channels[edge];
-    size_t slot = (size_t)(gp_plan_turn(plan, edge, micro) % channel->slots);
-    char *memory = gp_binding_slots(binding, edge, task->copy, worker->device);
+    size_t slot = (size_t)gp_links_turn(plan, edge, micro).slot;
+    char *memory = gp_links_find(binding, edge, task->copy, worker->device)->received;
     worker->frame[GP_BASE_VALUE + plan->stage_count + edge] =
-        memory ? memory + slot * channel->bytes : NULL;
+        memory ? memory + slot * plan->channels[edge].bytes : NULL;
   }
 }
 
-/* What the script gave and wants back, on the host. */
-static void bind_feed(void **frame, const gp_plan *plan, const gp_feed *feed, const gp_task *task,
-                      int64_t own) {
-  int64_t row = feed->rows[own];
-  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &feed->results[own].loss;
-  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &feed->results[own].count[task->copy];
-  if (feed->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(feed->output, plan, row);
-  if (feed->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(feed->out_grad, plan, row);
-  for (int i = 0; i < feed->input_count; i++)
-    frame[GP_BASE_INPUT + i] = rows_of(feed->inputs[i], plan, row);
-  for (int i = 0; i < feed->target_count; i++)
-    frame[GP_BASE_TARGET + i] = rows_of(feed->targets[i], plan, row);
-}
-
-void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro) {
+void gp_frame_bind(gp_worker *worker, gp_task_run *r) {
   const gp_binding *binding = worker->pipeline->run.binding;
-  const gp_plan *plan = binding->plan;
-  int64_t own = micro % plan->step_micros;
   void **frame = worker->frame;
   frame[GP_BASE_TEMP] = binding->devices[worker->device].temp;
-  if (gp_lane_is_gpu(&worker->lane))
-    gp_desk_bind(worker, feed, task, micro);
-  else
-    bind_feed(frame, plan, feed, task, own);
-  bind_slots(frame, binding, task, micro);
-  bind_weights(frame, binding, task, micro);
-  bind_edges(worker, binding, task, micro);
+  gp_intake_of(worker)->bind(worker, r);
+  bind_slots(frame, binding, r->task, r->micro);
+  bind_weights(frame, binding, r->task, r->micro);
+  bind_edges(worker, binding, r->task, r->micro);
 }

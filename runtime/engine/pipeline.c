@@ -1,5 +1,5 @@
 /* engine/pipeline.c - its parameters, workers and plans: the life of a pipeline. */
-#include "engine/gpu/wiring.h"
+#include "engine/pipeline.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -14,36 +14,35 @@
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* The plugin, where the pipeline has a GPU. */
-static const gp_gpu_api *gpu_api(const gp_pipeline *p) {
-  for (int32_t d = 0; d < p->device_count; d++)
-    if (gp_lane_is_gpu(&p->workers[d].lane)) return p->workers[d].lane.api;
-  return NULL;
-}
-
 bool gp_pipeline_pins(const gp_pipeline *p, const gp_lane *lane) {
-  return gpu_api(p) && !gp_lane_is_gpu(lane);
+  return p->pinning && !lane->space;
 }
 
 gp_status gp_pipeline_take(const gp_pipeline *p, const gp_lane *lane, size_t bytes, void **memory) {
   if (!gp_pipeline_pins(p, lane)) return gp_lane_alloc(lane, bytes, memory);
-  GP_TRY(gpu_api(p)->host_alloc(bytes, memory));
+  GP_TRY(p->pinning->host_alloc(bytes, memory));
   memset(*memory, 0, bytes);
   return GP_OK;
 }
 
 void gp_pipeline_give(const gp_pipeline *p, const gp_lane *lane, void *memory, size_t bytes) {
   if (gp_pipeline_pins(p, lane))
-    gpu_api(p)->host_free(memory);
+    p->pinning->host_free(memory);
   else
     gp_lane_free(lane, memory, bytes);
 }
 
-/* CPU kernels settle nothing before they run. */
 static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call *call,
                          size_t *scratch) {
   const gp_lane *lane = &((gp_pipeline *)pipeline)->workers[device].lane;
-  return lane->api->prepare(lane->gpu, op, call, scratch);
+  return lane->ops->prepare(lane, op, call, scratch);
+}
+
+/* All lanes must agree on packed weights: one of them that takes weights as they are decides. */
+static bool packs_weights(const gp_pipeline *p) {
+  for (int32_t d = 0; d < p->device_count; d++)
+    if (!p->workers[d].lane.ops->packs_weights) return false;
+  return true;
 }
 
 /* Everything that a plan needs to know of this pipeline. */
@@ -51,7 +50,7 @@ static gp_plan_env env_of(gp_pipeline *p) {
   return (gp_plan_env){.context = p,
                        .value = gp_arena_value,
                        .slot = gp_arena_slot,
-                       .packed = gpu_api(p) ? NULL : gp_arena_packed, /* all must agree */
+                       .packed = packs_weights(p) ? gp_arena_packed : NULL,
                        .prepare = prepare,
                        .devices = p->device_specs,
                        .stage_of = p->stage_of,
@@ -98,8 +97,7 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
 
 gp_status gp_pipeline_free_bytes(const gp_pipeline *p, int device, size_t *bytes) {
   const gp_lane *lane = &p->workers[device].lane;
-  *bytes = SIZE_MAX;
-  return gp_lane_is_gpu(lane) ? lane->api->free_bytes(lane->gpu, bytes) : GP_OK;
+  return lane->ops->free_bytes(lane, bytes);
 }
 
 /* The records of the last run go with it. A lost worker may be in the middle of it. */
@@ -166,11 +164,11 @@ static gp_status place_stages(gp_pipeline *p, const gp_pipeline_spec *spec) {
   return GP_OK;
 }
 
-/* CPUs have one precision of f32. */
-static void set_math(const gp_pipeline *p, bool tf32) {
-  for (int32_t d = 0; d < p->device_count; d++) {
+static void set_up_lanes(gp_pipeline *p, bool tf32) {
+  for (int32_t d = p->device_count - 1; d >= 0; d--) {
     const gp_lane *lane = &p->workers[d].lane;
-    if (gp_lane_is_gpu(lane)) lane->api->set_math(lane->gpu, tf32 ? GP_GPU_TF32 : GP_GPU_F32);
+    lane->ops->set_precision(lane, tf32);
+    if (lane->ops->host_alloc) p->pinning = lane->ops;
   }
 }
 
@@ -195,7 +193,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
   GP_TRY(gp_workers_new(p, spec->devices));
-  set_math(p, spec->tf32);
+  set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
   GP_TRY(gp_arenas_new(p));
   return gp_workers_start(p);

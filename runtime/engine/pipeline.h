@@ -10,7 +10,10 @@
  *   frame.c      the addresses that a task works on
  *   execute.c    one program on one device
  *   update/      gradients reduced, clipped and scaled; parameters updated
- *   gpu/         what GPUs need besides
+ *   edge.h       what a task does for its edges, by their links
+ *   intake/      how a device gets at mini-batches
+ *   replicas.h   values of elsewhere that a stage reads in copies
+ *   marks.h      when tasks of a queue ran
  *   finish.c     losses, buffers, failures
  *   prepared.c   what depends on the weights alone is made once per change of them
  *   unchanged.c  what backward reads again is what forward read
@@ -62,8 +65,8 @@ struct gp_worker {
   size_t frame_room, event_room;
   gp_event *events; /* ring of the last event_room ones of the stream */
   _Atomic size_t event_count;
-  gp_gpu_event *
-      *marks; /* of a GPU: begin and end of each event of the ring, and the begin of the range */
+  gp_lane_event *
+      *marks; /* of a queue: begin and end of each event of the ring, the begin of the range */
   size_t mark_count;
   int64_t range_begin;          /* when that was, in nanoseconds of CLOCK_MONOTONIC */
   size_t first_event;           /* of those that are shown */
@@ -200,6 +203,7 @@ struct gp_pipeline {
   void *job_context;
   _Atomic uint32_t ticket, finished, quit;
   gp_run run;
+  const gp_lane_ops *pinning; /* whose host_alloc the devices of the host's memory use; NULL */
   gp_plan_device_spec *device_specs; /* per device: as plans see it */
   gp_binding **bindings;             /* owned: one per plan */
   int32_t binding_count;
@@ -238,8 +242,11 @@ gp_status gp_workers_join(gp_pipeline *pipeline);
 gp_status gp_workers_prepare(gp_pipeline *pipeline, const gp_plan *plan);
 /* Stop without waiting for workers that do not come back: what they use is never given back. */
 void gp_workers_abandon(gp_pipeline *pipeline);
-/* Wait until *word >= wanted, or the run is given up. */
-void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted);
+/* Ask until the answer is yes, or it fails, or the run is given up: ready is false then. */
+typedef gp_status (*gp_worker_question)(void *context, bool *ready);
+gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context, bool *ready);
+/* Wait until *word >= wanted; false where the run is given up. */
+bool gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted);
 void gp_worker_ring(gp_worker *worker);
 
 /* record.c */
@@ -254,8 +261,8 @@ char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 
 /* pipeline.c */
 gp_binding *gp_pipeline_binding(const gp_pipeline *pipeline, const gp_plan *plan); /* NULL: none */
-/* Memory of a lane, zeroed. What GPUs send to a CPU device, and fetch from it, is pinned where the pipeline has
- * GPUs: copies then block nobody. */
+/* Memory of a lane, zeroed. What lies in the host's memory is taken from the lanes that copy from there, where the
+ * pipeline has such: copies then hold nobody up. */
 bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);
 gp_status gp_pipeline_take(const gp_pipeline *pipeline, const gp_lane *lane, size_t bytes,
                            void **memory);
@@ -277,19 +284,18 @@ void gp_run_progress(gp_run *run);
 /* record.c: a run is over; what it shows of itself */
 void gp_record_close(gp_pipeline *pipeline);
 
-/* execute.c */
-gp_status gp_execute(gp_worker *worker, gp_program *program, const gp_step_block *step);
-/* Fill in the addresses of the worker's frame. */
-void gp_execute_bind(const gp_worker *worker, gp_program *program, const gp_step_block *step);
-/* Put the layer in front of a failure; fail because a value is not finite. */
-gp_status gp_execute_name_failure(const gp_program *program, const gp_instr *instr,
-                                  gp_status status);
-gp_status gp_execute_not_finite(const gp_program *program, const gp_instr *instr);
-/* Is what lies at this base read by other tasks or by the script? */
-bool gp_execute_leaves(const gp_worker *worker, int32_t base);
+/* A task as it runs for one micro-batch. */
+typedef struct gp_task_run {
+  const gp_task *task;
+  gp_feed *feed;      /* the mini-batch that the micro-batch belongs to */
+  int64_t micro, own; /* counted through the stream, and in the mini-batch */
+  /* Set by gp_frame_bind, as addresses of the device. fault NULL: what is wrong is told at once. */
+  const gp_step_block *block;
+  gp_lane_fault *fault;
+} gp_task_run;
 
-/* frame.c: fill in the worker's frame for a task of mini-batch `feed`; micro counts through the stream. */
-void gp_frame_bind(gp_worker *worker, const gp_feed *feed, const gp_task *task, int64_t micro);
+/* frame.c: fill in the worker's frame. */
+void gp_frame_bind(gp_worker *worker, gp_task_run *r);
 
 /* run.c */
 gp_status gp_run_device(gp_worker *worker, void *run);
@@ -301,6 +307,16 @@ void gp_prepared_end(gp_pipeline *pipeline);
 /* unchanged.c: of the forward half; before the backward half. Errors: GP_ESTATE. */
 void gp_unchanged_note(gp_pipeline *pipeline, const gp_run_args *args);
 gp_status gp_unchanged_check(const gp_pipeline *pipeline, const gp_run_args *args);
+
+/* The mini-batch that a micro-batch of the stream belongs to. */
+static inline gp_feed *gp_run_feed(const gp_run *run, int64_t micro) {
+  return &run->feeds[micro / run->plan->step_micros % run->feed_room];
+}
+/* Count a forward pass of the last stage: the script may be waiting for its loss. */
+void gp_run_note_loss(gp_run *run, const gp_task *task);
+static inline bool gp_run_failed(const gp_run *run) {
+  return atomic_load(&((gp_run *)run)->failed_order) != INT64_MAX;
+}
 
 /* finish.c */
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/thread.h"
+#include "engine/edge.h"
 #include "engine/pipeline.h"
 
 enum { BEFORE = 4 }; /* actions that are shown of what a device did last */
@@ -77,27 +78,19 @@ static act look(const gp_pipeline *p, int32_t device) {
 
 /* ---- what it waits for --------------------------------------------------------------------- */
 
-static const gp_slot_state *slot_of(const gp_binding *binding, int32_t edge, int64_t micro,
-                                    uint32_t *round) {
-  const gp_channel *channel = &binding->plan->channels[edge];
-  int64_t turn = gp_plan_turn(binding->plan, edge, micro);
-  *round = (uint32_t)(turn / channel->slots);
-  return &binding->channels[edge].states[turn % channel->slots];
-}
-
 /* The value was not published in its round. */
-static bool is_missing(const gp_binding *binding, const gp_edge_use *use, int64_t micro) {
-  uint32_t round;
-  gp_slot_state *state = (gp_slot_state *)slot_of(binding, use->edge, micro, &round);
-  return use->wait && atomic_load(&state->published) < round + 1;
+static bool is_missing(const gp_binding *binding, const gp_edge_use *use, int32_t copy,
+                       int32_t device, int64_t micro) {
+  const gp_link *link = gp_links_find(binding, use->edge, copy, device);
+  return use->wait && !gp_link_has(link, gp_links_turn(binding->plan, use->edge, micro));
 }
 
 /* The slot still holds a value that somebody has to read. */
 static bool is_taken(const gp_binding *binding, const gp_edge_use *use, int64_t micro) {
-  uint32_t round;
-  gp_slot_state *state = (gp_slot_state *)slot_of(binding, use->edge, micro, &round);
+  gp_link_turn turn = gp_links_turn(binding->plan, use->edge, micro);
   uint32_t parties = (uint32_t)binding->plan->channels[use->edge].parties;
-  return use->acquire && atomic_load(&state->released) < round * parties;
+  return use->acquire && atomic_load(&binding->channels[use->edge].words[turn.slot].released) <
+                             turn.round * parties;
 }
 
 static bool publishes(const gp_task *task, int32_t edge) {
@@ -131,12 +124,12 @@ static int64_t order_of(const gp_plan *plan, const message *m) {
 }
 
 /* The first message that the device waits for. */
-static bool find_missing(const gp_pipeline *p, const act *a, message *m) {
+static bool find_missing(const gp_pipeline *p, int32_t device, const act *a, message *m) {
   const gp_plan *plan = p->run.plan;
   if (a->state != WAITS) return false;
   const gp_task *task = &plan->tasks[a->task];
   for (int32_t u = 0; u < task->use_count; u++)
-    if (is_missing(p->run.binding, &task->uses[u], a->micro))
+    if (is_missing(p->run.binding, &task->uses[u], task->copy, device, a->micro))
       return *m = message_of(plan, &task->uses[u], a->micro), true;
   return false;
 }
@@ -177,7 +170,7 @@ static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act 
   const gp_plan *plan = p->run.plan;
   const gp_task *task = &plan->tasks[a->task];
   message m;
-  if (find_missing(p, a, &m)) {
+  if (find_missing(p, device, a, &m)) {
     put(w, "needs ");
     put_message(w, p, &m, task->stage);
     return;
@@ -244,7 +237,7 @@ static bool find_first(const gp_pipeline *p, message *first, int32_t *reader) {
   bool found = false;
   for (int32_t d = 0; d < p->run.plan->device_count; d++) {
     act a = look(p, d);
-    if (!find_missing(p, &a, &m)) continue;
+    if (!find_missing(p, d, &a, &m)) continue;
     if (found && order_of(p->run.plan, &m) >= order_of(p->run.plan, first)) continue;
     *first = m;
     *reader = p->run.plan->tasks[a.task].stage;

@@ -14,31 +14,63 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "device/cpu/places.h"
-#include "engine/gpu/wiring.h"
+#include "engine/edge.h"
+#include "engine/marks.h"
 #include "gpipe/device.h"
 
-enum { SPINS = 4000, WAIT_NS = 100000000 };
+enum { SPINS = 4000, WAIT_NS = 100000000, NAP_NS = 20000 };
 
 /* ---- waiting ------------------------------------------------------------------------------- */
 
-static bool reached(_Atomic uint32_t *word, uint32_t wanted) {
-  return atomic_load_explicit(word, memory_order_acquire) >= wanted;
+/* A word that another worker raises. */
+typedef struct word {
+  _Atomic uint32_t *at;
+  uint32_t wanted;
+} word;
+
+static gp_status try_word(void *context, bool *ready) {
+  const word *w = context;
+  *ready = atomic_load_explicit(w->at, memory_order_acquire) >= w->wanted;
+  return GP_OK;
 }
 
-/* Spin, then sleep. The time-out is a belt: a lost ring would cost a tenth of a second, not a hang. Of a run
- * that was given up nobody waits for anything: its tasks are passed through. */
-void gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted) {
-  for (int i = 0, n = worker->pipeline->spin ? SPINS : 1; i < n; i++) {
-    if (reached(word, wanted)) return;
+/* What the device's links have to move on must not wait for the worker. Where nothing rings the worker asks
+ * again soon; elsewhere the time-out is a belt: a lost ring would cost a tenth of a second, not a hang. */
+static int64_t pause_of(gp_worker *worker) {
+  const gp_binding *binding = worker->pipeline->run.binding;
+  const gp_bound_device *device = &binding->devices[worker->device];
+  if (worker->device >= binding->plan->device_count) return WAIT_NS;
+  if (device->end_count) gp_edges_poll(worker);
+  return device->quiet ? NAP_NS : WAIT_NS;
+}
+
+/* Spin, then sleep. Of a run that was given up nobody asks for anything: its tasks are passed through. */
+gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context, bool *ready) {
+  gp_pipeline *p = worker->pipeline;
+  gp_status status = GP_OK;
+  *ready = false;
+  for (int i = 0, n = p->spin ? SPINS : 1; i < n && !atomic_load(&p->watch.given_up); i++) {
+    GP_TRY(ask(context, ready));
+    if (*ready) return GP_OK;
     gp_pause();
   }
-  for (;;) {
+  while (!status && !*ready) {
+    int64_t pause = pause_of(worker);
     atomic_store(&worker->sleeping, 1);
     uint32_t bell = atomic_load(&worker->doorbell);
-    if (reached(word, wanted) || atomic_load(&worker->pipeline->watch.given_up)) break;
-    gp_wait_word(&worker->doorbell, bell, WAIT_NS);
+    if (atomic_load(&p->watch.given_up)) break;
+    status = ask(context, ready);
+    if (!status && !*ready) gp_wait_word(&worker->doorbell, bell, pause);
   }
   atomic_store(&worker->sleeping, 0);
+  return status;
+}
+
+bool gp_worker_await(gp_worker *worker, _Atomic uint32_t *at, uint32_t wanted) {
+  word w = {at, wanted};
+  bool ready;
+  gp_worker_try(worker, try_word, &w, &ready);
+  return ready;
 }
 
 /* Sequentially consistent on both sides: either the ringer sees `sleeping`, or the sleeper sees the
@@ -145,7 +177,7 @@ gp_status gp_workers_new(gp_pipeline *p, const gp_device_spec *devices) {
 
 static gp_status start(gp_worker *worker, int cores) {
   int own[64], pinned = cores_of(worker, worker->threads, worker->first_core, cores, own);
-  bool pins = pinned && worker->lane.ops->host_threads;
+  bool pins = pinned && worker->lane.ops->at_once;
   gp_thread_options options = {.name = worker->lane.name, .cores = own, .core_count = pins};
   GP_TRY(gp_thread_start(&worker->thread, &options, work, worker));
   worker->started = true;
@@ -175,7 +207,7 @@ void gp_workers_stop(gp_pipeline *p) {
 void gp_workers_free(gp_pipeline *p) {
   for (int32_t d = 0; p->workers && d < p->device_count; d++) {
     gp_worker *worker = &p->workers[d];
-    gp_record_marks_free(worker);
+    gp_marks_free(worker);
     gp_lane_close(&worker->lane);
     gp_free(worker->frame);
     gp_free(worker->scratch);
@@ -222,7 +254,7 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   size_t bytes, members = (size_t)worker->threads;
   GP_TRY(make_room((size_t)gp_plan_base_count(plan), sizeof(void *), &worker->frame_room,
                    (void **)&worker->frame));
-  GP_TRY(gp_record_marks_new(worker, event_count(plan, worker->device)));
+  GP_TRY(gp_marks_new(worker, event_count(plan, worker->device)));
   GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,
                    (void **)&worker->events));
   GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));

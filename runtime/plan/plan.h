@@ -173,22 +173,23 @@ enum {
   GP_PLAN_ALIGNMENT = 256
 }; /* bytes: of every part of a device's memory, what GPUs like best */
 
-/* From the rows of one micro-batch on a desk to those of the next: no two of them share what one access of
- * the memory moves, because one is written while the other is read. bytes: of a larger micro-batch. */
+/* From the rows of one micro-batch in a staging buffer to those of the next: no two of them share what one
+ * access of the memory moves, because one is written while the other is read. bytes: of a larger
+ * micro-batch. */
 static inline size_t gp_plan_padded(size_t bytes) {
   return (bytes + GP_PLAN_ALIGNMENT - 1) / GP_PLAN_ALIGNMENT * GP_PLAN_ALIGNMENT;
 }
 
-/* What a GPU has of a mini-batch, one after the other, and the same in pinned memory of the host: what is
- * sent there ends with the fault word, what is fetched begins with it. Offsets in bytes. */
-typedef struct gp_desk {
+/* What a device with memory of its own has of a mini-batch, one after the other, and the same in memory of the
+ * host: what is sent there ends with the fault word, what is fetched begins with it. Offsets in bytes. */
+typedef struct gp_staging {
   size_t blocks; /* step blocks: per copy and micro-batch */
   size_t input[8], target[8], out_grad;
   size_t fault, losses, counts, output; /* losses: 8 bytes each; counts: per copy and micro-batch */
-  size_t bytes;                         /* of one mini-batch; 0: no GPU */
+  size_t bytes;                         /* of one mini-batch; 0: it reads the host's */
   uint32_t inputs, targets;             /* bit k: the device reads the k-th */
   gp_area area;                         /* `room` mini-batches */
-} gp_desk;
+} gp_staging;
 
 /* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one range,
  * run again and again. An asynchronous one has ranges that fill the pipeline; the last one repeats. */
@@ -207,7 +208,7 @@ typedef struct gp_plan_device {
   int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
   gp_area temp;      /* of programs, one after the other */
   gp_area scratch;   /* of ops that run one after the other, where memory is its own */
-  gp_desk desk;
+  gp_staging staging;
   size_t bytes; /* everything that the plan wants of its memory */
 } gp_plan_device;
 

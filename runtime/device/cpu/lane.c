@@ -108,15 +108,15 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
   return GP_OK;
 }
 
-/* The hand-out to the team is also the barrier between groups. */
 static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
+  (void)lane;
   (void)replay;
-  for (int32_t g = 0; g < job->group_count; g++) {
-    int64_t pieces = job->begin_group(job->context, g);
-    GP_TRY(gp_team_run(team_of(lane), pieces, job->piece, job->context));
-    GP_TRY(job->end_group(job->context, g));
-  }
-  return GP_OK;
+  return job->run(job->context);
+}
+
+/* The hand-out to the team is also the barrier between groups of pieces. */
+static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void *context) {
+  return gp_team_run(team_of(lane), count, piece, context);
 }
 
 static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
@@ -202,27 +202,17 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
   return gp_team_run(team_of(lane), (n + PIECE - 1) / PIECE, add_piece, &s);
 }
 
-/* ---- profilers ----------------------------------------------------------------------------- */
-
-static void range_push(const gp_lane *lane, const char *name, int64_t payload) {
-  (void)lane;
-  (void)name;
-  (void)payload;
-}
-
-static void range_pop(const gp_lane *lane) { (void)lane; }
-
 /* ---- open and close ------------------------------------------------------------------------ */
 
 static void close_lane(gp_lane *lane) {
   gp_team_free(lane->self);
-  lane->self = lane->team = NULL;
+  lane->self = NULL;
 }
 
 static const gp_lane_ops ops = {
     .close = close_lane,
     .packs_weights = true,
-    .host_threads = true,
+    .at_once = true,
     .reaches = reaches,
     .free_bytes = free_bytes,
     .set_precision = set_precision,
@@ -241,20 +231,19 @@ static const gp_lane_ops ops = {
     .replay_new = replay_new,
     .replay_forget = replay_free,
     .replay_free = replay_free,
+    .pieces = pieces,
     .launch = launch,
     .check_finite = check_finite,
     .settle = settle,
     .update = update,
     .add = add,
-    .range_push = range_push,
-    .range_pop = range_pop,
 };
 
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
   gp_team *team;
   (void)name;
   GP_TRY(gp_team_new(options->threads, options->cores, options->core_count, options->spin, &team));
-  lane->self = lane->team = team;
+  lane->self = team;
   lane->ops = &ops;
   return GP_OK;
 }

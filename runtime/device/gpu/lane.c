@@ -41,11 +41,17 @@ static void set_precision(const gp_lane *lane, bool tf32) {
   api_of(lane)->set_math(gpu_of(lane), tf32 ? GP_GPU_TF32 : GP_GPU_F32);
 }
 
-static gp_status host_alloc(const gp_lane *lane, size_t bytes, void **memory) {
-  return api_of(lane)->host_alloc(bytes, memory);
+/* The plugin stays for the life of the process. */
+static gp_status host_alloc(size_t bytes, void **memory) {
+  const gp_gpu_api *api;
+  GP_TRY(gp_gpus_api(&api));
+  return api->host_alloc(bytes, memory);
 }
 
-static void host_free(const gp_lane *lane, void *memory) { api_of(lane)->host_free(memory); }
+static void host_free(void *memory) {
+  const gp_gpu_api *api;
+  if (!gp_gpus_api(&api)) api->host_free(memory);
+}
 
 /* ---- copies -------------------------------------------------------------------------------- */
 
@@ -101,6 +107,13 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
   return api_of(lane)->prepare(gpu_of(lane), op, call, scratch);
 }
 
+static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void *context) {
+  (void)count;
+  (void)piece;
+  (void)context;
+  return gp_fail(GP_EUNSUPPORTED, "%s takes whole ops", lane->name);
+}
+
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   gp_gpu_call full = {
       .op = *call->call, .scratch = call->scratch, .fault = call->fault, .tag = call->tag};
@@ -108,6 +121,7 @@ static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
 }
 
 static gp_status launch_all(const gp_lane_job *job) {
+  job->bind(job->context);
   for (int32_t n = 0; n < job->op_count; n++) GP_TRY(job->enqueue(job->context, n));
   return GP_OK;
 }
@@ -163,11 +177,15 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
 
 /* ---- profilers ----------------------------------------------------------------------------- */
 
-static void range_push(const gp_lane *lane, const char *name, int64_t payload) {
-  api_of(lane)->range_push(name, payload);
+static void range_push(const char *name, int64_t payload) {
+  const gp_gpu_api *api;
+  if (!gp_gpus_api(&api)) api->range_push(name, payload);
 }
 
-static void range_pop(const gp_lane *lane) { api_of(lane)->range_pop(); }
+static void range_pop(void) {
+  const gp_gpu_api *api;
+  if (!gp_gpus_api(&api)) api->range_pop();
+}
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
@@ -176,7 +194,6 @@ static void close_lane(gp_lane *lane) {
   own->api->close(own->gpu);
   gp_free(own);
   lane->self = NULL;
-  lane->gpu = NULL;
 }
 
 static const gp_lane_ops ops = {
@@ -201,6 +218,7 @@ static const gp_lane_ops ops = {
     .replay_new = replay_new,
     .replay_forget = replay_forget,
     .replay_free = replay_free,
+    .pieces = pieces,
     .launch = launch,
     .check_finite = check_finite,
     .settle = settle,
@@ -222,8 +240,6 @@ gp_status gp_lane_open_gpu(const char *name, const gp_lane_options *options, gp_
   if (!status) status = own->api->open(&parsed.spec, &own->gpu);
   if (status) return gp_free(own), status;
   lane->self = own;
-  lane->api = own->api;
-  lane->gpu = own->gpu;
   lane->ops = &ops;
   return GP_OK;
 }

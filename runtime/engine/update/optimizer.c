@@ -10,8 +10,6 @@
 #include "engine/update/update.h"
 #include "graph/param.h"
 
-enum { PIECE = 16384 }; /* elements that one thread updates at a time */
-
 /* One update. */
 typedef struct update {
   const gp_optimizer *optimizer;
@@ -127,18 +125,14 @@ static void make_passes(gp_optimizer *o) {
 
 /* ---- updating ------------------------------------------------------------------------------ */
 
-typedef struct piece_context {
-  const update *u;
-  const gp_update_pass *pass;
-} piece_context;
-
-/* Elementwise: the bits do not depend on where a slice is cut. */
-static gp_status update_piece(void *context, int64_t index, int thread) {
-  const piece_context *c = context;
-  int64_t first = index * PIECE, last = first + PIECE;
-  (void)thread;
-  if (last > c->pass->slice.n) last = c->pass->slice.n;
-  return gp_optim_update(&c->u->hyper[c->pass->group], c->u->step, &c->pass->slice, first, last);
+static gp_status update_slices(const gp_lane *lane, const update *u, int32_t group,
+                               const gp_optim_slice *slices, int count) {
+  gp_lane_update all = {.hyper = &u->hyper[group],
+                        .step = u->step,
+                        .slices = slices,
+                        .count = count,
+                        .piece = gp_optim_update};
+  return lane->ops->update(lane, &all);
 }
 
 /* The passes of a stage that have one group's hyper-parameters, several in a launch. */
@@ -151,25 +145,16 @@ static gp_status update_group(const gp_lane *lane, const update *u, int32_t stag
     if (next->stage != stage || next->group != group) continue;
     slices[count++] = next->slice;
     if (count < MOST) continue;
-    GP_TRY(lane->api->update(lane->gpu, &u->hyper[group], u->step, slices, count));
+    GP_TRY(update_slices(lane, u, group, slices, count));
     count = 0;
   }
-  return lane->api->update(lane->gpu, &u->hyper[group], u->step, slices, count);
+  return count ? update_slices(lane, u, group, slices, count) : GP_OK;
 }
 
-static gp_status update_on_gpu(const gp_lane *lane, const update *u, int32_t stage) {
-  for (int32_t g = 0; g < u->optimizer->group_count; g++) GP_TRY(update_group(lane, u, stage, g));
-  return GP_OK;
-}
-
-/* On a worker's own threads, or enqueued on its GPU. */
+/* On a worker's own threads, or in its queue. */
 static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage) {
-  if (gp_lane_is_gpu(&worker->lane)) return update_on_gpu(&worker->lane, u, stage);
-  for (int32_t i = 0; i < u->optimizer->pass_count; i++) {
-    piece_context c = {.u = u, .pass = &u->optimizer->passes[i]};
-    if (c.pass->stage != stage) continue;
-    GP_TRY(gp_team_run(worker->lane.team, (c.pass->slice.n + PIECE - 1) / PIECE, update_piece, &c));
-  }
+  for (int32_t g = 0; g < u->optimizer->group_count; g++)
+    GP_TRY(update_group(&worker->lane, u, stage, g));
   return GP_OK;
 }
 

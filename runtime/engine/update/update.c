@@ -50,7 +50,9 @@ gp_status gp_update_copies(gp_worker *worker, int32_t stage) {
     if (e->stage == stage)
       GP_TRY(add(p, lane, e->param, a->extras[0] + e->offset, extras + e->offset));
   }
-  return gp_lane_is_gpu(lane) ? GP_OK : gp_update_zero(p, stage, 1);
+  if (a->landing) return GP_OK;
+  if (a->grad_bytes) GP_TRY(gp_lane_fill(lane, a->grads[1], 0, a->grad_bytes));
+  return a->extra_bytes ? gp_lane_fill(lane, a->extras[1], 0, a->extra_bytes) : GP_OK;
 }
 
 gp_status gp_update_twins(gp_worker *worker) {

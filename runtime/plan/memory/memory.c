@@ -179,14 +179,14 @@ static gp_status grow_shared(layout *l, const gp_task *task, int32_t device, siz
 }
 
 /* Inputs and targets that programs of the device read. */
-static void note_reads(const gp_program *program, gp_desk *desk) {
+static void note_reads(const gp_program *program, gp_staging *staging) {
   for (int32_t n = 0; program && n < program->instr_count; n++)
     for (int i = 0; i < program->instrs[n].call.n_in; i++) {
       int32_t base = program->instrs[n].in[i].base;
       if (base >= GP_BASE_INPUT && base < GP_BASE_INPUT + 8)
-        desk->inputs |= 1u << (base - GP_BASE_INPUT);
+        staging->inputs |= 1u << (base - GP_BASE_INPUT);
       if (base >= GP_BASE_TARGET && base < GP_BASE_TARGET + 8)
-        desk->targets |= 1u << (base - GP_BASE_TARGET);
+        staging->targets |= 1u << (base - GP_BASE_TARGET);
     }
 }
 
@@ -204,39 +204,39 @@ static void place_bytes(size_t bytes, size_t *offset, size_t *end) {
 }
 
 /* Inputs, targets and the gradient of the output that the device reads. */
-static gp_status place_read(const gp_plan *plan, gp_desk *desk) {
+static gp_status place_read(const gp_plan *plan, gp_staging *staging) {
   const gp_graph *graph = &plan->shapes[0].trace->graph;
   for (gp_ref r = 0; r < graph->value_count; r++) {
     const gp_value *value = &graph->values[r];
-    if (value->kind == GP_VALUE_INPUT && desk->inputs >> value->index & 1)
-      GP_TRY(place_rows(plan, &value->meta, &desk->input[value->index], &desk->bytes));
-    if (value->kind == GP_VALUE_TARGET && desk->targets >> value->index & 1)
-      GP_TRY(place_rows(plan, &value->meta, &desk->target[value->index], &desk->bytes));
+    if (value->kind == GP_VALUE_INPUT && staging->inputs >> value->index & 1)
+      GP_TRY(place_rows(plan, &value->meta, &staging->input[value->index], &staging->bytes));
+    if (value->kind == GP_VALUE_TARGET && staging->targets >> value->index & 1)
+      GP_TRY(place_rows(plan, &value->meta, &staging->target[value->index], &staging->bytes));
     if (value->kind == GP_VALUE_OUT_GRAD)
-      GP_TRY(place_rows(plan, &value->meta, &desk->out_grad, &desk->bytes));
+      GP_TRY(place_rows(plan, &value->meta, &staging->out_grad, &staging->bytes));
   }
   return GP_OK;
 }
 
 /* In the order that plan.h says; the room for losses and counts is the same on every device. */
-static gp_status want_desk(layout *l, int32_t device) {
+static gp_status want_staging(layout *l, int32_t device) {
   gp_plan *plan = l->plan;
-  gp_desk *desk = &plan->devices[device].desk;
+  gp_staging *staging = &plan->devices[device].staging;
   size_t cells = (size_t)plan->step_micros * (size_t)plan->copy_count;
   gp_ref output = plan->shapes[0].output;
   if (gp_plan_on_host(plan, device)) return GP_OK;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    note_reads(plan->tasks[t].program, desk);
-  place_bytes(cells * sizeof(gp_step_block), &desk->blocks, &desk->bytes);
-  GP_TRY(place_read(plan, desk));
-  place_bytes(sizeof(int64_t[2]), &desk->fault, &desk->bytes);
-  place_bytes((size_t)plan->step_micros * sizeof(double), &desk->losses, &desk->bytes);
-  place_bytes(cells * sizeof(int64_t), &desk->counts, &desk->bytes);
-  desk->output = desk->bytes;
+    note_reads(plan->tasks[t].program, staging);
+  place_bytes(cells * sizeof(gp_step_block), &staging->blocks, &staging->bytes);
+  GP_TRY(place_read(plan, staging));
+  place_bytes(sizeof(int64_t[2]), &staging->fault, &staging->bytes);
+  place_bytes((size_t)plan->step_micros * sizeof(double), &staging->losses, &staging->bytes);
+  place_bytes(cells * sizeof(int64_t), &staging->counts, &staging->bytes);
+  staging->output = staging->bytes;
   if (output != GP_NONE)
-    GP_TRY(place_rows(plan, &plan->shapes[0].trace->graph.values[output].meta, &desk->output,
-                      &desk->bytes));
-  return want(l, device, (size_t)gp_plan_feed_room(plan), desk->bytes, &desk->area);
+    GP_TRY(place_rows(plan, &plan->shapes[0].trace->graph.values[output].meta, &staging->output,
+                      &staging->bytes));
+  return want(l, device, (size_t)gp_plan_feed_room(plan), staging->bytes, &staging->area);
 }
 
 static gp_status want_device(layout *l, int32_t device) {
@@ -247,7 +247,7 @@ static gp_status want_device(layout *l, int32_t device) {
     GP_TRY(grow_shared(l, &plan->tasks[t], device, &temp, &scratch));
   GP_TRY(want(l, device, 1, temp, &own->temp));
   GP_TRY(want(l, device, 1, scratch, &own->scratch));
-  return want_desk(l, device);
+  return want_staging(l, device);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */

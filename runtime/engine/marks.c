@@ -1,25 +1,25 @@
-/* engine/gpu/marks.c - when the tasks of a GPU began and ended: on the GPU, not when they were enqueued.
+/* engine/marks.c - see marks.h.
  *
  * Timed events around each task, made with the ring of events that they belong to. The begin of a range, when
  * the device has nothing to do, ties its clock to the host's. */
 #include "base/memory.h"
 #include "base/thread.h"
-#include "engine/gpu/wiring.h"
-#include "engine/pipeline.h"
+#include "engine/marks.h"
 
 /* Begin and end of each event, and one for the range: before the ring of events grows. */
-gp_status gp_record_marks_new(gp_worker *worker, size_t events) {
+gp_status gp_marks_new(gp_worker *worker, size_t events) {
   const gp_lane *lane = &worker->lane;
   size_t wanted = 2 * events + 1, had = worker->mark_count;
-  if (!gp_lane_is_gpu(lane) || had >= wanted) return GP_OK;
+  if (lane->ops->at_once || had >= wanted) return GP_OK;
   GP_TRY(gp_resize_array(had, wanted, sizeof *worker->marks, (void **)&worker->marks));
   for (; worker->mark_count < wanted; worker->mark_count++)
-    GP_TRY(lane->api->event_new(lane->gpu, true, &worker->marks[worker->mark_count]));
+    GP_TRY(lane->ops->event_new(lane, true, &worker->marks[worker->mark_count]));
   return GP_OK;
 }
 
-void gp_record_marks_free(gp_worker *worker) {
-  for (size_t i = 0; i < worker->mark_count; i++) worker->lane.api->event_free(worker->marks[i]);
+void gp_marks_free(gp_worker *worker) {
+  for (size_t i = 0; i < worker->mark_count; i++)
+    worker->lane.ops->event_free(&worker->lane, worker->marks[i]);
   gp_free(worker->marks);
   worker->marks = NULL;
   worker->mark_count = 0;
@@ -27,16 +27,16 @@ void gp_record_marks_free(gp_worker *worker) {
 
 static gp_status record(gp_worker *worker, size_t mark) {
   const gp_lane *lane = &worker->lane;
-  return lane->api->record(lane->gpu, GP_STREAM_COMPUTE, worker->marks[mark]);
+  return lane->ops->record(lane, GP_STREAM_COMPUTE, worker->marks[mark]);
 }
 
-gp_status gp_record_range(gp_worker *worker) {
+gp_status gp_marks_range(gp_worker *worker) {
   if (!worker->marks) return GP_OK;
   worker->range_begin = gp_now_ns();
   return record(worker, worker->mark_count - 1);
 }
 
-gp_status gp_record_mark(gp_worker *worker, size_t number, int end) {
+gp_status gp_marks_set(gp_worker *worker, size_t number, int end) {
   if (!worker->marks) return GP_OK;
   return record(worker, 2 * (number % worker->event_room) + (size_t)end);
 }
@@ -44,14 +44,15 @@ gp_status gp_record_mark(gp_worker *worker, size_t number, int end) {
 /* Nanoseconds of the host's clock. */
 static gp_status time_of(const gp_worker *worker, size_t mark, int64_t *ns) {
   double seconds;
-  GP_TRY(worker->lane.api->seconds(worker->marks[worker->mark_count - 1], worker->marks[mark],
-                                   &seconds));
+  const gp_lane *lane = &worker->lane;
+  GP_TRY(lane->ops->seconds(lane, worker->marks[worker->mark_count - 1], worker->marks[mark],
+                            &seconds));
   *ns = worker->range_begin + (int64_t)(1e9 * seconds);
   return GP_OK;
 }
 
 /* A device waits from the end of one task to the begin of the next. */
-gp_status gp_record_settle(gp_worker *worker, size_t first) {
+gp_status gp_marks_settle(gp_worker *worker, size_t first) {
   int64_t before = worker->range_begin, begin, end;
   size_t count = worker->event_count;
   if (!worker->marks) return GP_OK;

@@ -1,0 +1,83 @@
+/* device/link/host.c - values that pass through memory of the host: from a device that the reader does not
+ * reach.
+ *
+ * A courier, a lane of the reader's own on the maker's device, brings them there. A reader that works in the
+ * host's memory takes them straight into its slots and asks until they have come; any other has staging
+ * slots, and its receive stream takes them on. */
+#include "base/memory.h"
+#include "device/link/slots.h"
+
+static bool joins(const gp_lane *from, const gp_lane *to) {
+  return from->space != NULL && (!to->space || to->ops->host_alloc);
+}
+
+static gp_status open_link(gp_link *link) {
+  const gp_link_spec *spec = &link->spec;
+  size_t bytes;
+  GP_TRY(gp_link_slots_new(link));
+  gp_link_slots *own = gp_link_slots_of(link);
+  GP_TRY(gp_link_pool_courier(spec->pool, spec->from, spec->to, &own->courier));
+  for (int32_t k = 0; k < spec->slots; k++)
+    GP_TRY(own->courier->ops->event_new(own->courier, false, &own->slots[k].brought));
+  GP_TRY(gp_size_mul((size_t)spec->slots, spec->bytes, &bytes));
+  return spec->to->space && bytes ? spec->to->ops->host_alloc(bytes, (void **)&own->staging)
+                                  : GP_OK;
+}
+
+static void close_link(gp_link *link) {
+  gp_link_slots *own = gp_link_slots_of(link);
+  if (own && own->staging) link->spec.to->ops->host_free(own->staging);
+  gp_link_slots_free(link);
+}
+
+/* To memory of the host, behind the maker's work. */
+static gp_status bring(const gp_link *link, gp_link_turn turn, const gp_link_slot *slot, char *to) {
+  const gp_lane *courier = gp_link_slots_of(link)->courier;
+  const char *from = link->spec.made + (size_t)turn.slot * link->spec.bytes;
+  if (slot->is_made) GP_TRY(courier->ops->wait(courier, GP_STREAM_COMPUTE, slot->made));
+  GP_TRY(courier->ops->copy(courier, GP_STREAM_COMPUTE, to, from, link->spec.bytes));
+  return courier->ops->record(courier, GP_STREAM_COMPUTE, slot->brought);
+}
+
+/* Two hops; what was in the staging slot has gone on before it is written, and what was in the reader's slot
+ * was used. */
+static gp_status take_on(const gp_link *link, gp_link_turn turn, const gp_link_slot *slot) {
+  const gp_lane *to = link->spec.to, *courier = gp_link_slots_of(link)->courier;
+  size_t at = (size_t)turn.slot * link->spec.bytes;
+  char *staging = gp_link_slots_of(link)->staging + at;
+  if (slot->is_used) GP_TRY(courier->ops->wait(courier, GP_STREAM_COMPUTE, slot->freed));
+  GP_TRY(bring(link, turn, slot, staging));
+  GP_TRY(to->ops->wait(to, GP_STREAM_RECEIVE, slot->brought));
+  GP_TRY(to->ops->copy(to, GP_STREAM_RECEIVE, link->received + at, staging, link->spec.bytes));
+  GP_TRY(to->ops->record(to, GP_STREAM_RECEIVE, slot->arrived));
+  return to->ops->wait(to, GP_STREAM_COMPUTE, slot->arrived);
+}
+
+/* Begun once; the host works on what came as soon as it is there, so it asks. */
+static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
+  const gp_lane *courier = gp_link_slots_of(link)->courier;
+  gp_link_slot *slot = gp_link_slot_of(link, turn);
+  bool begun = slot->received > turn.round, far = link->spec.to->space != NULL;
+  slot->received = turn.round + 1;
+  *ready = true;
+  if (far) return begun ? GP_OK : take_on(link, turn, slot);
+  size_t at = (size_t)turn.slot * link->spec.bytes;
+  if (!begun) GP_TRY(bring(link, turn, slot, link->received + at));
+  return courier->ops->is_done(courier, slot->brought, ready);
+}
+
+/* What a courier has begun may outlive a run that was given up. */
+static gp_status settle(gp_link *link, gp_link_end end) {
+  return end == GP_LINK_READER ? gp_lane_sync(gp_link_slots_of(link)->courier) : GP_OK;
+}
+
+const gp_link_ops gp_link_host = {.name = "host",
+                                  .joins = joins,
+                                  .open = open_link,
+                                  .close = close_link,
+                                  .begin = gp_link_slots_begin,
+                                  .acquire = gp_link_slots_acquire,
+                                  .publish = gp_link_slots_publish,
+                                  .receive = receive,
+                                  .release = gp_link_slots_release,
+                                  .settle = settle};

@@ -1,0 +1,34 @@
+/* device/link/local.c - values that are read where they were made: both lanes work in one memory.
+ *
+ * Between CPU devices, between logical devices of one GPU, and within a device. The words say all between
+ * lanes that finish their work before they return; queues wait for each other's events. */
+#include "device/link/slots.h"
+
+static bool joins(const gp_lane *from, const gp_lane *to) { return gp_lane_shares(from, to); }
+
+/* A queue is in order with itself; a lane that finishes its work says so by the word. */
+static gp_status open_link(gp_link *link) {
+  const gp_lane *from = link->spec.from, *to = link->spec.to;
+  link->plain = from == to || (from->ops->at_once && to->ops->at_once);
+  return gp_link_slots_new(link);
+}
+
+/* Published: once for all stages of the reader. */
+static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
+  const gp_lane *to = link->spec.to;
+  gp_link_slot *slot = gp_link_slot_of(link, turn);
+  *ready = true;
+  if (!slot->made || !slot->is_made || slot->received > turn.round) return GP_OK;
+  slot->received = turn.round + 1;
+  return to->ops->wait(to, GP_STREAM_COMPUTE, slot->made);
+}
+
+const gp_link_ops gp_link_local = {.name = "local",
+                                   .joins = joins,
+                                   .open = open_link,
+                                   .close = gp_link_slots_free,
+                                   .begin = gp_link_slots_begin,
+                                   .acquire = gp_link_slots_acquire,
+                                   .publish = gp_link_slots_publish,
+                                   .receive = receive,
+                                   .release = gp_link_slots_release};

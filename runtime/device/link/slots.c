@@ -1,0 +1,76 @@
+/* device/link/slots.c - see slots.h. */
+#include "device/link/slots.h"
+
+#include "base/memory.h"
+
+/* Within one lane its queue keeps the order: there are no events. */
+static gp_status make_events(const gp_link_spec *spec, gp_link_slot *slot) {
+  if (spec->from == spec->to) return GP_OK;
+  GP_TRY(spec->from->ops->event_new(spec->from, false, &slot->made));
+  GP_TRY(spec->to->ops->event_new(spec->to, false, &slot->arrived));
+  return spec->to->ops->event_new(spec->to, false, &slot->freed);
+}
+
+gp_status gp_link_slots_new(gp_link *link) {
+  gp_link_slots *own;
+  size_t count = (size_t)link->spec.slots;
+  link->quiet = link->spec.from->ops->at_once != link->spec.to->ops->at_once;
+  GP_TRY(gp_alloc(sizeof *own, &link->self));
+  own = link->self;
+  GP_TRY(gp_alloc_array(count, sizeof(gp_link_slot), (void **)&own->slots));
+  for (size_t k = 0; k < count; k++) GP_TRY(make_events(&link->spec, &own->slots[k]));
+  return GP_OK;
+}
+
+void gp_link_slots_free(gp_link *link) {
+  const gp_lane *from = link->spec.from, *to = link->spec.to;
+  gp_link_slots *own = gp_link_slots_of(link);
+  for (int32_t k = 0; own && own->slots && k < link->spec.slots; k++) {
+    from->ops->event_free(from, own->slots[k].made);
+    to->ops->event_free(to, own->slots[k].arrived);
+    to->ops->event_free(to, own->slots[k].freed);
+    if (own->courier) own->courier->ops->event_free(own->courier, own->slots[k].brought);
+  }
+  if (own) gp_free(own->slots);
+  gp_free(own);
+}
+
+void gp_link_slots_begin(gp_link *link) {
+  for (int32_t k = 0; k < link->spec.slots; k++) {
+    gp_link_slot *slot = &gp_link_slots_of(link)->slots[k];
+    slot->is_made = slot->is_used = false;
+    slot->received = 0;
+  }
+}
+
+/* The engine has seen that all last uses are released; of a queue that says that they are enqueued. A lane
+ * without a queue works at once, so it asks until they are over. */
+gp_status gp_link_slots_acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn,
+                                bool *ready) {
+  const gp_lane *reader = link->spec.to;
+  gp_link_slot *slot = gp_link_slot_of(link, turn);
+  *ready = true;
+  if (!slot->is_used || !slot->freed || lane == reader) return GP_OK;
+  if (lane->ops->at_once) return reader->ops->is_done(reader, slot->freed, ready);
+  return lane->ops->wait(lane, GP_STREAM_COMPUTE, slot->freed);
+}
+
+/* Nobody may wait for an event that was never recorded; the reader is told all the same, and skips its work. */
+gp_status gp_link_slots_publish(gp_link *link, gp_link_turn turn) {
+  const gp_lane *from = link->spec.from;
+  gp_link_slot *slot = gp_link_slot_of(link, turn);
+  gp_status status = slot->made ? from->ops->record(from, GP_STREAM_COMPUTE, slot->made) : GP_OK;
+  slot->is_made = !status;
+  gp_link_note_published(link, turn);
+  return status;
+}
+
+/* An older record stays good where this one fails: the run does too. */
+gp_status gp_link_slots_release(gp_link *link, gp_link_turn turn) {
+  const gp_lane *to = link->spec.to;
+  gp_link_slot *slot = gp_link_slot_of(link, turn);
+  gp_status status = slot->freed ? to->ops->record(to, GP_STREAM_COMPUTE, slot->freed) : GP_OK;
+  if (!status) slot->is_used = true;
+  gp_link_note_released(link, turn.slot);
+  return status;
+}

@@ -1,0 +1,143 @@
+/* engine/edge.c - what a task does for its edges before and after its work.
+ *
+ * Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). Between queues a
+ * link's word says that the work is enqueued; what they must wait for is the link's affair. Of a run that is
+ * given up nobody asks for anything more: what is begun then would be ordered behind nothing.
+ */
+#include "base/thread.h"
+#include "engine/edge.h"
+
+/* ---- before -------------------------------------------------------------------------------- */
+
+/* One use of one task. */
+typedef struct wait {
+  gp_worker *worker;
+  const gp_binding *binding;
+  const gp_edge_use *use;
+  gp_link *link; /* by which the device reads it */
+  gp_link_turn turn;
+} wait;
+
+/* Every last use of the rounds before is released, and the links have no objection. */
+static gp_status try_acquire(const wait *w, bool *ready) {
+  const gp_bound_channel *channel = &w->binding->channels[w->use->edge];
+  uint32_t parties = (uint32_t)w->binding->plan->channels[w->use->edge].parties;
+  uint32_t released =
+      atomic_load_explicit(&channel->words[w->turn.slot].released, memory_order_acquire);
+  *ready = released >= w->turn.round * parties;
+  for (int32_t copy = 0; copy < w->binding->plan->copy_count; copy++)
+    for (int32_t i = 0; *ready && i < channel->link_count[copy]; i++) {
+      gp_link *link = channel->links[copy][i].link;
+      GP_TRY(gp_link_acquire(link, &w->worker->lane, w->turn, ready));
+    }
+  return GP_OK;
+}
+
+static gp_status try_use(void *context, bool *ready) {
+  const wait *w = context;
+  return w->use->acquire ? try_acquire(w, ready) : gp_link_receive(w->link, w->turn, ready);
+}
+
+gp_status gp_edges_await(gp_worker *worker, const gp_task *task, int64_t micro, bool *ready) {
+  const gp_binding *binding = worker->pipeline->run.binding;
+  *ready = !atomic_load_explicit(&worker->pipeline->watch.given_up, memory_order_relaxed);
+  for (int32_t u = 0; *ready && u < task->use_count; u++) {
+    const gp_edge_use *use = &task->uses[u];
+    if (!use->wait && !use->acquire) continue;
+    wait w = {.worker = worker,
+              .binding = binding,
+              .use = use,
+              .link = gp_links_find(binding, use->edge, task->copy, worker->device),
+              .turn = gp_links_turn(binding->plan, use->edge, micro)};
+    GP_TRY(try_use(&w, ready));
+    if (!*ready) GP_TRY(gp_worker_try(worker, try_use, &w, ready));
+  }
+  return GP_OK;
+}
+
+/* ---- after --------------------------------------------------------------------------------- */
+
+/* A worker that sleeps is woken; one that spins sees the word itself. */
+static void ring(const gp_worker *worker, int32_t device) {
+  if (device != worker->device) gp_worker_ring(&worker->pipeline->workers[device]);
+}
+
+static void keep(gp_status status, gp_status *first) {
+  if (status && !*first) *first = status;
+}
+
+/* To all readers. */
+static gp_status publish(const gp_worker *worker, const gp_bound_channel *channel, int32_t copy,
+                         gp_link_turn turn) {
+  gp_status first = GP_OK;
+  for (int32_t i = 0; i < channel->link_count[copy]; i++) {
+    gp_link *link = channel->links[copy][i].link;
+    keep(gp_link_publish(link, turn), &first);
+    ring(worker, channel->links[copy][i].reader);
+  }
+  return first;
+}
+
+/* Whichever device makes the next value of the slot. */
+static void ring_makers(const gp_worker *worker, const gp_plan *plan, int32_t edge) {
+  for (int32_t copy = 0; copy < plan->copy_count; copy++)
+    ring(worker, gp_plan_maker(plan, edge, copy));
+}
+
+gp_status gp_edges_publish(gp_worker *worker, const gp_task *task, int64_t micro) {
+  const gp_binding *binding = worker->pipeline->run.binding;
+  gp_status first = GP_OK;
+  for (int32_t u = 0; u < task->use_count; u++) {
+    const gp_edge_use *use = &task->uses[u];
+    if (!use->publish && !use->release) continue;
+    gp_link_turn turn = gp_links_turn(binding->plan, use->edge, micro);
+    if (use->publish)
+      keep(publish(worker, &binding->channels[use->edge], task->copy, turn), &first);
+    if (!use->release) continue;
+    gp_link *link = gp_links_find(binding, use->edge, task->copy, worker->device);
+    keep(gp_link_release(link, turn), &first);
+    ring_makers(worker, binding->plan, use->edge);
+  }
+  return first;
+}
+
+/* ---- besides ------------------------------------------------------------------------------- */
+
+static const gp_bound_device *ends_of(const gp_worker *worker) {
+  const gp_binding *binding = worker->pipeline->run.binding;
+  return &binding->devices[worker->device];
+}
+
+/* A link that breaks fails the run before its first task: nobody knows what it lost. */
+bool gp_edges_poll(gp_worker *worker) {
+  const gp_bound_device *device = ends_of(worker);
+  bool any = false;
+  for (int32_t i = 0; i < device->end_count; i++) {
+    gp_link *link = device->ends[i].link;
+    bool busy = false;
+    if (!link->ops->poll) continue;
+    gp_status status = link->ops->poll(link, device->ends[i].end, &busy);
+    if (status) gp_run_fail(&worker->pipeline->run, -1, status, gp_error_text());
+    any |= busy && !status;
+  }
+  return any;
+}
+
+static gp_status nothing_left(void *context, bool *ready) {
+  *ready = !gp_edges_poll(context);
+  return GP_OK;
+}
+
+gp_status gp_edges_finish(gp_worker *worker) {
+  const gp_bound_device *device = ends_of(worker);
+  gp_status first = GP_OK;
+  bool ready = true;
+  if (device->end_count) keep(gp_worker_try(worker, nothing_left, worker, &ready), &first);
+  for (int32_t i = 0; i < device->end_count; i++) {
+    gp_link *link = device->ends[i].link;
+    if (!ready && link->ops->give_up) link->ops->give_up(link, device->ends[i].end);
+    if (gp_run_failed(&worker->pipeline->run) && link->ops->settle)
+      keep(link->ops->settle(link, device->ends[i].end), &first);
+  }
+  return first;
+}

@@ -1,0 +1,66 @@
+/* engine/intake/direct.c - mini-batches of a device that works in the host's memory: in place.
+ *
+ * Also the choice between this and staging buffers.
+ */
+#include "base/tensor.h"
+#include "engine/intake/intake.h"
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+gp_status gp_intakes_new(gp_binding *b) {
+  for (int32_t d = 0; d < b->plan->device_count; d++) {
+    b->devices[d].intake = gp_plan_on_host(b->plan, d) ? &gp_intake_direct : &gp_intake_staged;
+    if (b->devices[d].intake->open) GP_TRY(b->devices[d].intake->open(b, d));
+  }
+  return GP_OK;
+}
+
+void gp_intakes_free(gp_binding *b) {
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
+    if (b->devices[d].intake && b->devices[d].intake->close) b->devices[d].intake->close(b, d);
+}
+
+/* ---- what a task reads and leaves ------------------------------------------------------------ */
+
+/* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in order. */
+static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first_row) {
+  size_t rows = (size_t)gp_plan_first_row(plan, plan->step_micros);
+  size_t row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows;
+  return (char *)gp_tensor_data(tensor) + (size_t)first_row * row_bytes;
+}
+
+static void bind(gp_worker *worker, gp_task_run *r) {
+  const gp_plan *plan = worker->pipeline->run.plan;
+  const gp_feed *feed = r->feed;
+  int64_t row = feed->rows[r->own];
+  void **frame = worker->frame;
+  r->block = gp_feed_block(plan, feed, r->own, r->task->copy);
+  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &feed->results[r->own].loss;
+  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &feed->results[r->own].count[r->task->copy];
+  if (feed->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(feed->output, plan, row);
+  if (feed->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(feed->out_grad, plan, row);
+  for (int i = 0; i < feed->input_count; i++)
+    frame[GP_BASE_INPUT + i] = rows_of(feed->inputs[i], plan, row);
+  for (int i = 0; i < feed->target_count; i++)
+    frame[GP_BASE_TARGET + i] = rows_of(feed->targets[i], plan, row);
+}
+
+/* After the last count of what step was given: what the losses of each mini-batch are divided by. */
+static void settle_counts(const gp_plan *plan, const gp_feed *feed, int32_t copy) {
+  int32_t size = gp_run_group(plan);
+  for (int32_t first = 0; first < plan->step_micros; first += size) {
+    int64_t count = 0;
+    for (int32_t i = first; i < first + size; i++) count += feed->results[i].count[copy];
+    for (int32_t i = first; i < first + size; i++)
+      gp_feed_block(plan, feed, i, copy)->inverse_count = count ? 1.0 / (double)count : 0;
+  }
+}
+
+static gp_status after(gp_worker *worker, const gp_task_run *r) {
+  const gp_plan *plan = worker->pipeline->run.plan;
+  if (r->task->op == GP_ACT_C && r->own == plan->step_micros - 1)
+    settle_counts(plan, r->feed, r->task->copy);
+  return GP_OK;
+}
+
+const gp_intake gp_intake_direct = {.bind = bind, .after = after, .at_once = true};

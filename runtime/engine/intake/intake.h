@@ -1,0 +1,51 @@
+/* engine/intake/intake.h - how a device gets at the mini-batches that the script gives, and how what it leaves of
+ * them gets back.
+ *
+ *   direct.c   a device that works in the host's memory: on the tensors of the script
+ *   staged.c   a device with memory of its own: through staging buffers
+ *
+ * Chosen by the device's memory space when a plan is bound.
+ */
+#ifndef GP_ENGINE_INTAKE_H
+#define GP_ENGINE_INTAKE_H
+
+#include "engine/binding.h"
+#include "engine/pipeline.h"
+
+/* Tasks first .. end - 1 of a device, as mini-batch `step` of the stream runs them. */
+typedef struct gp_task_span {
+  uint32_t step;
+  int32_t first, end;
+  int64_t repeats, limit; /* mini-batches after the stored ones; micro-batches that there are */
+  size_t first_event;     /* of the worker's */
+} gp_task_span;
+
+struct gp_intake {
+  gp_status (*open)(gp_binding *binding, int32_t device);
+  void (*close)(gp_binding *binding, int32_t device); /* also where open stopped half-way */
+
+  /* Fill in the frame's part of a mini-batch, r->block and r->fault. */
+  void (*bind)(gp_worker *worker, gp_task_run *r);
+  /* Begin a mini-batch. Around the work of a task: let it wait for its rows; take away what it made. NULL: there
+   * is nothing to do. */
+  gp_status (*begin)(gp_worker *worker, gp_run *run, uint32_t step);
+  gp_status (*before)(gp_worker *worker, const gp_task_run *r);
+  gp_status (*after)(gp_worker *worker, const gp_task_run *r);
+  bool at_once; /* losses are known when their task is over; else when the range is */
+  /* Wait for the device; take in what the tasks left, and note the first fault. end: of the whole range. NULL
+   * likewise. */
+  gp_status (*collect)(gp_worker *worker, gp_run *run, const gp_task_span *span);
+  gp_status (*end)(gp_worker *worker, gp_run *run, const gp_task_span *span);
+};
+
+extern const gp_intake gp_intake_direct, gp_intake_staged;
+
+/* Those of all devices of a plan. */
+gp_status gp_intakes_new(gp_binding *binding);
+void gp_intakes_free(gp_binding *binding);
+
+static inline const gp_intake *gp_intake_of(const gp_worker *worker) {
+  return worker->pipeline->run.binding->devices[worker->device].intake;
+}
+
+#endif

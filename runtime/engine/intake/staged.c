@@ -1,0 +1,358 @@
+/* engine/intake/staged.c - mini-batches of a device that works in memory of its own: through staging buffers.
+ *
+ * The staging buffer of a device (plan.h) exists twice, in its memory and in memory of the host: what goes there
+ * lies in front of the fault word, what comes back behind it. A micro-batch's rows are brought to the host's
+ * and sent on the receive stream while the one before is computed; outputs leave on the send stream.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "engine/edge.h"
+#include "engine/execute.h"
+#include "engine/intake/intake.h"
+#include "engine/marks.h"
+#include "ops/ids.h"
+
+/* What the plan's layout does not hold. */
+struct gp_staged {
+  char *here;               /* the host's buffer, for all mini-batches under way */
+  gp_lane_event **arrived;  /* per micro-batch: its rows have come */
+  gp_lane_event **computed; /* per micro-batch: its output is made; where the plan has outputs */
+  int64_t sent, end;        /* micro-batches of the stream: sent so far, and known */
+};
+
+static gp_staged *staged_of(const gp_worker *worker) {
+  return worker->pipeline->run.binding->devices[worker->device].staged;
+}
+
+/* One mini-batch's place in both buffers. */
+typedef struct place {
+  char *here, *there;
+} place;
+
+/* Where things lie in the buffers of a worker's device. */
+static const gp_staging *layout_of(const gp_worker *worker, const gp_plan *plan) {
+  return &plan->devices[worker->device].staging;
+}
+
+/* micro: through the stream. */
+static place place_of(const gp_worker *worker, const gp_plan *plan, int64_t micro) {
+  const gp_staging *layout = layout_of(worker, plan);
+  const gp_run *run = &worker->pipeline->run;
+  const gp_binding *binding = run->binding;
+  size_t slot = (size_t)(micro / plan->step_micros % run->feed_room % gp_plan_feed_room(plan));
+  return (place){staged_of(worker)->here + slot * layout->bytes,
+                 binding->devices[worker->device].staging + slot * layout->bytes};
+}
+
+/* Bytes of so many rows of what was given for the whole mini-batch. */
+static size_t rows_bytes(const gp_plan *plan, const gp_tensor *tensor, int64_t rows) {
+  size_t all = (size_t)gp_plan_first_row(plan, plan->step_micros);
+  return gp_meta_bytes(gp_tensor_meta(tensor)) / all * (size_t)rows;
+}
+
+/* Where the rows of a micro-batch begin, behind those of the micro-batches before. */
+static size_t micro_at(const gp_plan *plan, const gp_tensor *tensor, int64_t own) {
+  return (size_t)own * gp_plan_padded(rows_bytes(plan, tensor, plan->shapes[0].rows));
+}
+
+/* ---- there --------------------------------------------------------------------------------- */
+
+static gp_status send(gp_worker *worker, const place *at, size_t offset, size_t bytes) {
+  const gp_lane *lane = &worker->lane;
+  if (!bytes) return GP_OK;
+  return lane->ops->copy(lane, GP_STREAM_RECEIVE, at->there + offset, at->here + offset, bytes);
+}
+
+/* The rows of one micro-batch of one tensor. */
+static gp_status send_rows(gp_worker *worker, const gp_plan *plan, const place *at, size_t offset,
+                           const gp_tensor *tensor, int32_t micro) {
+  size_t first = rows_bytes(plan, tensor, gp_plan_first_row(plan, micro));
+  size_t end = rows_bytes(plan, tensor, gp_plan_first_row(plan, micro + 1));
+  offset += micro_at(plan, tensor, micro);
+  memcpy(at->here + offset, (char *)gp_tensor_data(tensor) + first, end - first);
+  return send(worker, at, offset, end - first);
+}
+
+/* All rows of a micro-batch; micro: through the stream. */
+static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number) {
+  const gp_plan *plan = run->plan;
+  const gp_feed *feed = &run->feeds[number / plan->step_micros % run->feed_room];
+  const gp_staging *layout = layout_of(worker, plan);
+  const gp_lane *lane = &worker->lane;
+  const int32_t micro = (int32_t)(number % plan->step_micros);
+  const place there = place_of(worker, plan, number), *at = &there;
+  for (int k = 0; k < feed->input_count; k++)
+    if (layout->inputs >> k & 1)
+      GP_TRY(send_rows(worker, plan, at, layout->input[k], feed->inputs[k], micro));
+  for (int k = 0; k < feed->target_count; k++)
+    if (layout->targets >> k & 1)
+      GP_TRY(send_rows(worker, plan, at, layout->target[k], feed->targets[k], micro));
+  if (feed->out_grad) GP_TRY(send_rows(worker, plan, at, layout->out_grad, feed->out_grad, micro));
+  return lane->ops->record(lane, GP_STREAM_RECEIVE, staged_of(worker)->arrived[micro]);
+}
+
+/* Up to this micro-batch, as far as the mini-batch goes. */
+static gp_status send_until(gp_worker *worker, const gp_run *run, int64_t micro) {
+  gp_staged *device = staged_of(worker);
+  while (device->sent < device->end && device->sent <= micro)
+    GP_TRY(send_micro(worker, run, device->sent++));
+  return GP_OK;
+}
+
+/* The compute stream waits; the host does not. */
+static gp_status await_rows(gp_worker *worker, const gp_run *run, int64_t micro) {
+  const gp_lane *lane = &worker->lane;
+  GP_TRY(send_until(worker, run, micro));
+  return lane->ops->wait(lane, GP_STREAM_COMPUTE,
+                         staged_of(worker)->arrived[micro % run->plan->step_micros]);
+}
+
+/* Blocks and the empty fault word; micro-batches follow one by one, each with its event. */
+static gp_status begin(gp_worker *worker, gp_run *run, uint32_t step) {
+  const gp_plan *plan = run->plan;
+  const gp_staging *layout = layout_of(worker, plan);
+  const gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
+  int64_t first = (int64_t)step * plan->step_micros;
+  place at = place_of(worker, plan, first);
+  size_t blocks = (size_t)plan->step_micros * (size_t)plan->copy_count * sizeof(gp_step_block);
+  gp_lane_fault none = {.key = GP_LANE_NO_FAULT};
+  memcpy(at.here + layout->blocks, feed->blocks, blocks);
+  memcpy(at.here + layout->fault, &none, sizeof none);
+  GP_TRY(send(worker, &at, layout->blocks, blocks));
+  GP_TRY(send(worker, &at, layout->fault, sizeof none));
+  staged_of(worker)->sent = first;
+  staged_of(worker)->end = first + plan->step_micros;
+  return await_rows(worker, run, first);
+}
+
+static const gp_step_block *block(const gp_worker *worker, int64_t micro, int32_t copy) {
+  const gp_plan *plan = worker->pipeline->run.plan;
+  place at = place_of(worker, plan, micro);
+  const gp_step_block *blocks = (gp_step_block *)(at.there + layout_of(worker, plan)->blocks);
+  return &blocks[copy * plan->step_micros + micro % plan->step_micros];
+}
+
+static int64_t *counts_at(char *buffer, const gp_staging *layout, const gp_plan *plan,
+                          int32_t copy) {
+  return (int64_t *)(buffer + layout->counts) + copy * plan->step_micros;
+}
+
+/* What the task reads of the mini-batch and leaves of it. */
+static void bind(gp_worker *worker, gp_task_run *r) {
+  const gp_feed *feed = r->feed;
+  const gp_task *task = r->task;
+  int64_t micro = r->micro, own = r->own;
+  const gp_plan *plan = worker->pipeline->run.plan;
+  const gp_staging *layout = layout_of(worker, plan);
+  char *there = place_of(worker, plan, micro).there;
+  void **frame = worker->frame;
+  r->block = block(worker, micro, task->copy);
+  r->fault = (gp_lane_fault *)(there + layout->fault);
+  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = (double *)(there + layout->losses) + own;
+  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = counts_at(there, layout, plan, task->copy) + own;
+  if (feed->output)
+    frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] =
+        there + layout->output + micro_at(plan, feed->output, own);
+  if (feed->out_grad)
+    frame[GP_BASE_OUT_GRAD] = there + layout->out_grad + micro_at(plan, feed->out_grad, own);
+  for (int k = 0; k < feed->input_count; k++)
+    frame[GP_BASE_INPUT + k] = there + layout->input[k] + micro_at(plan, feed->inputs[k], own);
+  for (int k = 0; k < feed->target_count; k++)
+    frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, feed->targets[k], own);
+}
+
+/* After the last count of what step was given: each mini-batch of the schedule by itself. */
+static gp_status settle(gp_worker *worker, const gp_plan *plan, int64_t micro, int32_t copy) {
+  const gp_lane *lane = &worker->lane;
+  int32_t size = gp_run_group(plan);
+  int64_t start = micro - micro % plan->step_micros;
+  char *there = place_of(worker, plan, micro).there;
+  int64_t *counts = counts_at(there, layout_of(worker, plan), plan, copy);
+  for (int32_t first = 0; first < plan->step_micros; first += size) {
+    gp_step_block *blocks = (gp_step_block *)block(worker, start + first, copy);
+    GP_TRY(lane->ops->settle(lane, counts + first, blocks, size));
+  }
+  return GP_OK;
+}
+
+/* ---- back ---------------------------------------------------------------------------------- */
+
+/* Where a fault is: the text says what the CPU would have said. */
+static gp_status fault_text(const gp_plan *plan, const gp_feed *feed, const gp_lane_fault *fault,
+                            gp_tag tag) {
+  const gp_task *task = &plan->tasks[tag.task];
+  const gp_program *program = task->program;
+  const gp_instr *instr = &program->instrs[tag.instr];
+  const char *label = program->graph->labels[program->graph->nodes[instr->node].label];
+  gp_call call = instr->call;
+  call.step = gp_feed_block(plan, feed, task->micro % plan->step_micros, task->copy);
+  if (tag.finite) return gp_execute_not_finite(program, instr);
+  gp_id_fault(instr->op, &call, (int64_t)(fault->key & UINT32_MAX), fault->value);
+  return gp_fail_prefix(GP_ERANGE, label);
+}
+
+/* The kernels went on with it, and without a barrier so did updates. */
+static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, const place *at) {
+  const gp_plan *plan = run->plan;
+  const gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
+  gp_lane_fault fault;
+  memcpy(&fault, at->here + layout_of(worker, plan)->fault, sizeof fault);
+  if (fault.key == GP_LANE_NO_FAULT) return;
+  gp_tag tag = gp_tag_read(run->binding, worker->device, (uint32_t)(fault.key >> 32));
+  gp_status status = fault_text(plan, feed, &fault, tag);
+  const gp_task *task = &plan->tasks[tag.task];
+  int64_t total = plan->first[plan->device_count];
+  int64_t micro = (int64_t)step * plan->step_micros + task->micro % plan->step_micros;
+  gp_run_spoil(run, micro / gp_run_group(plan));
+  gp_run_fail(run, (int64_t)step * total + task->order, status, gp_error_text());
+}
+
+/* What one task left. */
+static void take_results(const gp_worker *worker, const gp_run *run, const gp_task *task,
+                         int64_t micro) {
+  const gp_plan *plan = run->plan;
+  const gp_staging *layout = layout_of(worker, plan);
+  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
+  char *here = place_of(worker, plan, micro).here;
+  int64_t own = micro % plan->step_micros;
+  bool last = task->op == GP_ACT_F && task->stage == plan->stage_count - 1;
+  if (last)
+    memcpy(&feed->results[own].loss, (double *)(here + layout->losses) + own, sizeof(double));
+  if (task->op == GP_ACT_C)
+    feed->results[own].count[task->copy] = counts_at(here, layout, plan, task->copy)[own];
+  if (!last || !feed->output) return;
+  size_t first = rows_bytes(plan, feed->output, feed->rows[own]);
+  size_t bytes = rows_bytes(plan, feed->output, plan->shapes[task->shape].rows);
+  memcpy((char *)gp_tensor_data(feed->output) + first,
+         here + layout->output + micro_at(plan, feed->output, own), bytes);
+}
+
+/* Mini-batches that this range has tasks of. */
+static uint32_t oldest(const gp_worker *worker, const gp_run *run, uint32_t step) {
+  uint32_t lag = (uint32_t)run->plan->ranges.lag[worker->device];
+  return step > lag ? step - lag : 0;
+}
+
+/* The rows of a task's output, as soon as it has run and while others run. */
+static gp_status send_output(gp_worker *worker, const gp_run *run, const gp_task *task,
+                             int64_t micro) {
+  const gp_plan *plan = run->plan;
+  const gp_lane *lane = &worker->lane;
+  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
+  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !feed->output) return GP_OK;
+  place at = place_of(worker, plan, micro);
+  int64_t own = micro % plan->step_micros;
+  size_t offset = layout_of(worker, plan)->output + micro_at(plan, feed->output, own);
+  gp_lane_event *computed = staged_of(worker)->computed[own];
+  GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, computed));
+  GP_TRY(lane->ops->wait(lane, GP_STREAM_SEND, computed));
+  return lane->ops->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
+                         rows_bytes(plan, feed->output, plan->shapes[task->shape].rows));
+}
+
+/* Faults, losses and counts of what has run; then all outputs are here too. */
+static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
+  const gp_plan *plan = run->plan;
+  const gp_lane *lane = &worker->lane;
+  const gp_staging *layout = layout_of(worker, plan);
+  for (uint32_t t = oldest(worker, run, step); t <= step && t < run->fed; t++) {
+    place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
+    GP_TRY(lane->ops->copy(lane, GP_STREAM_COMPUTE, at.here + layout->fault,
+                           at.there + layout->fault, layout->output - layout->fault));
+  }
+  GP_TRY(gp_lane_sync(lane));
+  return plan->shapes[0].output == GP_NONE ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
+}
+
+/* Of a run that failed before every task nothing may be in the buffers, not even the empty fault word. */
+static gp_status wait_for_all(const gp_lane *lane) {
+  GP_TRY(lane->ops->sync(lane, GP_STREAM_RECEIVE));
+  return gp_lane_sync(lane);
+}
+
+static gp_status collect(gp_worker *worker, gp_run *run, const gp_task_span *span) {
+  const gp_plan *plan = run->plan;
+  if (atomic_load(&run->failed_order) < 0) return wait_for_all(&worker->lane);
+  GP_TRY(fetch(worker, run, span->step));
+  for (uint32_t t = oldest(worker, run, span->step); t <= span->step && t < run->fed; t++) {
+    place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
+    note_fault(worker, run, t, &at);
+  }
+  for (int32_t t = span->first; t < span->end; t++) {
+    int64_t micro = plan->tasks[t].micro + span->repeats * plan->step_micros;
+    if (micro < span->limit) take_results(worker, run, &plan->tasks[t], micro);
+  }
+  return GP_OK;
+}
+
+/* ---- a task and a range -------------------------------------------------------------------- */
+
+static gp_status before(gp_worker *worker, const gp_task_run *r) {
+  return await_rows(worker, &worker->pipeline->run, r->micro);
+}
+
+/* The rows of the next micro-batch are sent while this one is computed. */
+static gp_status after(gp_worker *worker, const gp_task_run *r) {
+  gp_run *run = &worker->pipeline->run;
+  GP_TRY(send_output(worker, run, r->task, r->micro));
+  GP_TRY(send_until(worker, run, staged_of(worker)->sent));
+  if (r->task->op != GP_ACT_C || r->own < run->plan->step_micros - 1) return GP_OK;
+  return settle(worker, run->plan, r->micro, r->task->copy);
+}
+
+static gp_status end(gp_worker *worker, gp_run *run, const gp_task_span *span) {
+  const gp_plan *plan = run->plan;
+  gp_status status = send_until(worker, run, INT64_MAX);
+  if (!status) status = collect(worker, run, span);
+  if (!status) status = gp_marks_settle(worker, span->first_event);
+  for (int32_t t = span->first; t < span->end; t++)
+    if (plan->tasks[t].micro + span->repeats * plan->step_micros < span->limit)
+      gp_run_note_loss(run, &plan->tasks[t]);
+  return status;
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+static gp_status make_events(const gp_lane *lane, int32_t count, gp_lane_event ***events) {
+  GP_TRY(gp_alloc_array((size_t)count, sizeof(gp_lane_event *), (void **)events));
+  for (int32_t i = 0; i < count; i++) GP_TRY(lane->ops->event_new(lane, false, &(*events)[i]));
+  return GP_OK;
+}
+
+static gp_status open_intake(gp_binding *b, int32_t d) {
+  const gp_plan *plan = b->plan;
+  const gp_lane *lane = &b->pipeline->workers[d].lane;
+  gp_staged *made;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  b->devices[d].staged = made;
+  GP_TRY(lane->ops->host_alloc(plan->devices[d].staging.area.bytes, (void **)&made->here));
+  GP_TRY(make_events(lane, plan->step_micros, &made->arrived));
+  if (plan->shapes[0].output == GP_NONE) return GP_OK;
+  return make_events(lane, plan->step_micros, &made->computed);
+}
+
+static void free_events(const gp_lane *lane, gp_lane_event **events, int32_t count) {
+  for (int32_t i = 0; events && i < count; i++) lane->ops->event_free(lane, events[i]);
+  gp_free(events);
+}
+
+static void close_intake(gp_binding *b, int32_t d) {
+  const gp_lane *lane = &b->pipeline->workers[d].lane;
+  gp_staged *own = b->devices[d].staged;
+  if (!own) return;
+  if (own->here) lane->ops->host_free(own->here);
+  free_events(lane, own->arrived, b->plan->step_micros);
+  free_events(lane, own->computed, b->plan->step_micros);
+  gp_free(own);
+}
+
+const gp_intake gp_intake_staged = {.open = open_intake,
+                                    .close = close_intake,
+                                    .bind = bind,
+                                    .begin = begin,
+                                    .before = before,
+                                    .after = after,
+                                    .collect = collect,
+                                    .end = end};

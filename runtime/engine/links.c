@@ -1,0 +1,122 @@
+/* engine/links.c - the links of a plan's edges: one for each (edge, making device, reading device).
+ *
+ * The maker's device is a reader too, whether its stages use the values or not: its own last use counts like
+ * those of others. With two copies of the weights each has its makers and links; they share the count of
+ * last uses, because on devices of one memory they share the slots.
+ */
+#include "base/memory.h"
+#include "engine/edge.h"
+
+gp_link_turn gp_links_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
+  int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;
+  return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
+}
+
+/* An edge has few readers. */
+gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
+  const gp_bound_channel *channel = &b->channels[edge];
+  for (int32_t i = 0; i < channel->link_count[copy]; i++)
+    if (channel->links[copy][i].reader == device) return channel->links[copy][i].link;
+  return NULL;
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
+  return &b->pipeline->workers[device].lane;
+}
+
+/* Room for all readers; counts up as links are made. */
+static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device) {
+  const gp_channel *from = &b->plan->channels[e];
+  gp_bound_channel *channel = &b->channels[e];
+  int32_t maker = gp_plan_maker(b->plan, e, copy);
+  bool in_place = gp_plan_shares(b->plan, maker, device);
+  if (gp_links_find(b, e, copy, device)) return GP_OK;
+  gp_link_spec spec = {.from = lane_of(b, maker),
+                       .to = lane_of(b, device),
+                       .slots = from->slots,
+                       .bytes = from->bytes,
+                       .made = channel->made[copy],
+                       .received = in_place ? channel->made[copy] : channel->fetched[device],
+                       .words = channel->words,
+                       .pool = b->pool};
+  gp_bound_link *made = &channel->links[copy][channel->link_count[copy]];
+  GP_TRY(gp_link_open(&spec, &made->link));
+  made->reader = device;
+  channel->link_count[copy]++;
+  return GP_OK;
+}
+
+static gp_status link_edge(gp_binding *b, int32_t e) {
+  const gp_plan *plan = b->plan;
+  const gp_edge *edge = gp_plan_edge(plan, e);
+  gp_bound_channel *channel = &b->channels[e];
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    GP_TRY(gp_alloc_array((size_t)edge->to_count + 1, sizeof(gp_bound_link),
+                          (void **)&channel->links[copy]));
+    GP_TRY(add_link(b, e, copy, gp_plan_maker(plan, e, copy)));
+    for (int32_t i = 0; i < edge->to_count; i++)
+      GP_TRY(add_link(b, e, copy, plan->placement[gp_plan_holder(plan, edge->to[i], copy)]));
+  }
+  return GP_OK;
+}
+
+/* ---- each device's ends ---------------------------------------------------------------------- */
+
+static bool wants_care(const gp_link *link) { return link->ops->poll || link->ops->settle; }
+
+/* Count the ends that their workers look after beside the tasks; with room for them, note them. */
+static void note_ends(gp_binding *b, bool count) {
+  for (int32_t e = 0; e < b->plan->edge_count; e++)
+    for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
+      for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++) {
+        const gp_bound_link *one = &b->channels[e].links[copy][i];
+        gp_bound_device *maker = &b->devices[gp_plan_maker(b->plan, e, copy)];
+        gp_bound_device *reader = &b->devices[one->reader];
+        maker->quiet |= one->link->quiet;
+        reader->quiet |= one->link->quiet;
+        if (!wants_care(one->link)) continue;
+        if (!count) maker->ends[maker->end_count] = (gp_bound_end){one->link, GP_LINK_MAKER};
+        maker->end_count++;
+        if (!count) reader->ends[reader->end_count] = (gp_bound_end){one->link, GP_LINK_READER};
+        reader->end_count++;
+      }
+}
+
+static gp_status list_ends(gp_binding *b) {
+  note_ends(b, true);
+  for (int32_t d = 0; d < b->plan->device_count; d++) {
+    gp_bound_device *device = &b->devices[d];
+    GP_TRY(gp_alloc_array((size_t)device->end_count + 1, sizeof(gp_bound_end),
+                          (void **)&device->ends));
+    device->end_count = 0;
+  }
+  note_ends(b, false);
+  return GP_OK;
+}
+
+gp_status gp_links_new(gp_binding *b) {
+  GP_TRY(gp_link_pool_new(&b->pool));
+  for (int32_t e = 0; e < b->plan->edge_count; e++)
+    if (b->plan->channels[e].slots) GP_TRY(link_edge(b, e));
+  return list_ends(b);
+}
+
+void gp_links_free(gp_binding *b) {
+  for (int32_t e = 0; b->channels && e < b->plan->edge_count; e++)
+    for (int32_t copy = 0; copy < b->plan->copy_count; copy++) {
+      for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
+        gp_link_close(b->channels[e].links[copy][i].link);
+      gp_free(b->channels[e].links[copy]);
+    }
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].ends);
+  gp_link_pool_free(b->pool);
+}
+
+void gp_links_begin(const gp_binding *b) {
+  for (int32_t e = 0; e < b->plan->edge_count; e++)
+    for (int32_t copy = 0; copy < b->plan->copy_count; copy++)
+      for (int32_t i = 0; i < b->channels[e].link_count[copy]; i++)
+        gp_link_begin(b->channels[e].links[copy][i].link);
+}
