@@ -1,4 +1,4 @@
-/* io/safetensors_load.c - a safetensors file as an archive. The file is not trusted.
+/* io/safetensors/load.c - a safetensors file as an archive. The file is not trusted.
  *
  * Everything is checked before the first tensor is made: the header against the file, each tensor's
  * bytes against its shape, and that the tensors cover the data exactly, without hole, overlap or
@@ -11,10 +11,10 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "io/archive.h"
-#include "io/foreign.h"
-#include "io/json.h"
-#include "io/reader.h"
+#include "io/safetensors/archive.h"
+#include "io/safetensors/foreign.h"
+#include "io/text/json.h"
+#include "io/file/reader.h"
 
 /* What the header says about one tensor. */
 typedef struct entry {

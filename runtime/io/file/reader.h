@@ -1,6 +1,6 @@
-/* io/reader.h - read a regular file by position, every length checked. */
-#ifndef GP_IO_READER_H
-#define GP_IO_READER_H
+/* io/file/reader.h - read a regular file by position, every length checked. */
+#ifndef GP_IO_FILE_READER_H
+#define GP_IO_FILE_READER_H
 
 #include "base/status.h"
 

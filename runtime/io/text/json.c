@@ -1,9 +1,9 @@
-/* io/json.c - the strict JSON reader: scanning, numbers, strings with their escapes.
+/* io/text/json.c - the strict JSON reader: scanning, numbers, strings with their escapes.
  *
  * Invariant: at <= size always, and every read of text[at] is behind a test of it. The depth of
  * what is read is that of the caller's own calls, so nothing here recurses.
  * Source: RFC 8259. */
-#include "io/json.h"
+#include "io/text/json.h"
 
 #include <stdio.h> /* snprintf */
 #include <string.h>

@@ -1,6 +1,6 @@
-/* io/reader.c - positioned reads. Not mmap: a file that somebody truncates meanwhile would kill the
+/* io/file/reader.c - positioned reads. Not mmap: a file that somebody truncates meanwhile would kill the
  * process with SIGBUS, while a short read can be reported. */
-#include "io/reader.h"
+#include "io/file/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* io/names.h - an ordered set of names: position by name and name by position. */
-#ifndef GP_IO_NAMES_H
-#define GP_IO_NAMES_H
+/* io/safetensors/names.h - an ordered set of names: position by name and name by position. */
+#ifndef GP_IO_SAFETENSORS_NAMES_H
+#define GP_IO_SAFETENSORS_NAMES_H
 
 #include "base/status.h"
 

@@ -1,4 +1,4 @@
-/* io/csv.c - files of numbers separated by commas, as a tensor.
+/* io/text/csv.c - files of numbers separated by commas, as a tensor.
  *
  * Fields are cut out of the text in place. Numbers are read in the "C" locale whatever the script
  * set, and only in decimal form: "nan", "inf" and hexadecimal are errors, since in such files they
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "gpipe/data.h"
-#include "io/reader.h"
+#include "io/file/reader.h"
 
 enum { SHOWN = 40 }; /* bytes of a field that a message shows */
 

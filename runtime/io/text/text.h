@@ -1,6 +1,6 @@
-/* io/text.h - a text that grows: what a header is written into before it goes to a file. */
-#ifndef GP_IO_TEXT_H
-#define GP_IO_TEXT_H
+/* io/text/text.h - a text that grows: what a header is written into before it goes to a file. */
+#ifndef GP_IO_TEXT_TEXT_H
+#define GP_IO_TEXT_TEXT_H
 
 #include "base/status.h"
 

@@ -1,9 +1,9 @@
-/* io/archive.h - what the archive, the writer and the reader of safetensors agree on.
+/* io/safetensors/archive.h - what the archive, the writer and the reader of safetensors agree on.
  *
  * The limits are those of the reader; the writer keeps them too, so what was saved can be loaded.
  * Source: the safetensors format description and its reference implementation. */
-#ifndef GP_IO_ARCHIVE_H
-#define GP_IO_ARCHIVE_H
+#ifndef GP_IO_SAFETENSORS_ARCHIVE_H
+#define GP_IO_SAFETENSORS_ARCHIVE_H
 
 #include "base/status.h"
 #include "gpipe/archive.h"

@@ -1,9 +1,9 @@
-/* io/names.c - the ordered set: an array of names and an open-addressing table of positions.
+/* io/safetensors/names.c - the ordered set: an array of names and an open-addressing table of positions.
  *
  * A checkpoint may hold a million tensors, so finding a name given twice must not be quadratic.
  * Invariant: every name of the array is in the table, and the table has a free slot. Texts lie one
  * after another in blocks: an allocation of its own would cost a short name ten times its bytes. */
-#include "io/names.h"
+#include "io/safetensors/names.h"
 
 #include <string.h>
 

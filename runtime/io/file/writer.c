@@ -1,10 +1,10 @@
-/* io/writer.c - the whole-or-nothing file: temporary file, write loop, fsync, rename, fsync of the
+/* io/file/writer.c - the whole-or-nothing file: temporary file, write loop, fsync, rename, fsync of the
  * folder, every return value looked at.
  *
  * A failed fsync is never tried again on the same descriptor: the system may have dropped the pages
  * and would say yes. Source: Rebello et al., "Can applications recover from fsync failures?",
  * USENIX ATC 2020. */
-#include "io/writer.h"
+#include "io/file/writer.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
-/* io/gather.c - batches out of data in memory: rows by position, windows of bytes.
+/* base/gather.c - batches out of data in memory: rows by position, windows of bytes.
  *
  * Every position is checked against the data before it is used: positions come from scripts. */
 #include <string.h>
 
 #include "base/tensor.h"
-#include "gpipe/data.h"
+#include "gpipe/gather.h"
 
 /* Positions are i64 [n], each at least 0 and at most `limit`. */
 static gp_status check_positions(const char *who, const gp_tensor *positions, int64_t limit) {

@@ -1,4 +1,4 @@
-/* io/file.c - a file as bytes, read or written, and the files below a folder.
+/* io/file/file.c - a file as bytes, read or written, and the files below a folder.
  *
  * Lists are sorted by bytes, so that a data set has one order on every file system and in every
  * locale: the order of rows decides the bits of a training run. */
@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "gpipe/data.h"
 #include "gpipe/tensor.h"
-#include "io/reader.h"
-#include "io/writer.h"
+#include "io/file/reader.h"
+#include "io/file/writer.h"
 
 /* ---- reading ------------------------------------------------------------------------------- */
 

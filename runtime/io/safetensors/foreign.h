@@ -1,6 +1,6 @@
-/* io/foreign.h - recognise by its first bytes a file that is not what it was given as. */
-#ifndef GP_IO_FOREIGN_H
-#define GP_IO_FOREIGN_H
+/* io/safetensors/foreign.h - recognise by its first bytes a file that is not what it was given as. */
+#ifndef GP_IO_SAFETENSORS_FOREIGN_H
+#define GP_IO_SAFETENSORS_FOREIGN_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* io/text.c - the growing text. It doubles, so appending n bytes costs O(n) in all. */
-#include "io/text.h"
+/* io/text/text.c - the growing text. It doubles, so appending n bytes costs O(n) in all. */
+#include "io/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h> /* snprintf */

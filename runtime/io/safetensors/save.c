@@ -1,4 +1,4 @@
-/* io/safetensors_save.c - an archive as a safetensors file: u64 length of the header, JSON header
+/* io/safetensors/save.c - an archive as a safetensors file: u64 length of the header, JSON header
  * padded with spaces to 8 bytes, the tensors' bytes without a gap.
  *
  * The data lies in descending order of element size, as the reference writer does it, so that every
@@ -7,9 +7,9 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "io/archive.h"
-#include "io/text.h"
-#include "io/writer.h"
+#include "io/safetensors/archive.h"
+#include "io/text/text.h"
+#include "io/file/writer.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little-endian");
 

@@ -1,10 +1,10 @@
-/* io/writer.h - write a file whole or not at all.
+/* io/file/writer.h - write a file whole or not at all.
  *
  * The bytes go to a temporary file in the target's own folder; commit makes it durable and puts it
  * in the target's place in one step. Until then, and on any failure, the old file is untouched.
  * Close always: it removes what was not committed. One thread uses a writer from open to close. */
-#ifndef GP_IO_WRITER_H
-#define GP_IO_WRITER_H
+#ifndef GP_IO_FILE_WRITER_H
+#define GP_IO_FILE_WRITER_H
 
 #include <signal.h>
 

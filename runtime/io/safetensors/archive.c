@@ -1,14 +1,14 @@
-/* io/archive.c - named tensors and string metadata in memory, between a script and a file.
+/* io/safetensors/archive.c - named tensors and string metadata in memory, between a script and a file.
  *
  * Invariant: every name and text is valid UTF-8 of a size that the format takes, and no name is
  * there twice; so saving can fail only for reasons of the world. */
-#include "io/archive.h"
+#include "io/safetensors/archive.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "io/json.h"
-#include "io/names.h"
+#include "io/text/json.h"
+#include "io/safetensors/names.h"
 
 struct gp_archive {
   gp_names names;

@@ -1,4 +1,4 @@
-/* io/json.h - a strict JSON reader that hands out one token at a time.
+/* io/text/json.h - a strict JSON reader that hands out one token at a time.
  *
  * The headers we read come from outside, may be 100 MB long and hold 64-bit offsets. A tree of a
  * library would cost many times the text and start-up time, reads numbers as doubles or signed
@@ -6,8 +6,8 @@
  * place. It allocates nothing and its stack use is constant. Strings are decoded inside the text
  * (they only shrink) and stay valid as long as the text does. Every error is GP_EFORMAT and names
  * the byte. */
-#ifndef GP_IO_JSON_H
-#define GP_IO_JSON_H
+#ifndef GP_IO_TEXT_JSON_H
+#define GP_IO_TEXT_JSON_H
 
 #include "base/status.h"
 
