@@ -128,10 +128,6 @@ int gp_lua_raise_interrupt(lua_State *L) {
   return lua_error(L);
 }
 
-void gp_lua_interrupt_poll(lua_State *L) {
-  if (gp_interrupt_pending()) gp_lua_raise_interrupt(L);
-}
-
 bool gp_lua_is_interrupt(lua_State *L, int index) {
   index = lua_absindex(L, index);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &object_key);

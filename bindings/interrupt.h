@@ -13,8 +13,6 @@
 /* Raise the interrupt: one error object per Lua state, a table {code = "interrupt", message =
  * "interrupted!"} with __tostring. Does not return. */
 int gp_lua_raise_interrupt(lua_State *L);
-/* Raise it if the user asked for it; for long loops of bindings. */
-void gp_lua_interrupt_poll(lua_State *L);
 bool gp_lua_is_interrupt(lua_State *L, int index);
 
 /* Tell which coroutine runs from now on (NULL: none); returns the one that ran before. */
