@@ -80,7 +80,8 @@ local function reader(public, computed)
     local inner = rawget(pipe, INNER)
     if public[key] then return public[key] end
     if computed[key] then return computed[key](inner) end
-    local value = key ~= "core" and inner[key] or nil -- what runs below is not the script's to call
+    local value = nil
+    if key ~= "core" then value = inner[key] end -- what runs below is not the script's to call
     if value ~= nil or MAYBE[key] or OPTIONS[key] or type(key) ~= "string" then return value end
     local near = errors.suggest(key, names_of(public, computed))
     errors.raise("pipeline: there is no '%s'%s", key,

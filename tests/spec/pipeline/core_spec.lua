@@ -16,6 +16,7 @@ describe("a pipeline's core", function()
     local pipe <close> = pipe_of()
     assert.error(function() return pipe.core end)
     assert.equal("userdata", type(object.inside(pipe).core))
+    assert.is_false(pipe.asynchronous) -- a fact that is false is one
   end)
 
   -- What is right, and what replaces a field of it.
