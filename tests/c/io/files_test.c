@@ -19,6 +19,27 @@ TEST(a_file_is_read_whole) {
   folder_remove();
 }
 
+TEST(a_file_is_written_whole_or_not_at_all) {
+  char bytes[16];
+  folder_make();
+  CHECK_STATUS(gp_file_write(folder_path("w"), "a\0b", 3), GP_OK);
+  CHECK(folder_read("w", bytes, sizeof bytes) == 3 && !memcmp(bytes, "a\0b", 3));
+  CHECK_STATUS(gp_file_write(folder_path("w"), "", 0), GP_OK);
+  CHECK(folder_read("w", bytes, sizeof bytes) == 0 && folder_count() == 1);
+  size_t live = gp_memory().live;
+  gp_status status = GP_ENOMEM;
+  for (uint64_t n = 1; status == GP_ENOMEM && n < 20; n++) {
+    gp_memory_fail_at(n);
+    status = gp_file_write(folder_path("w"), "new", 3);
+    gp_memory_fail_at(0);
+    CHECK(folder_read("w", bytes, sizeof bytes) == (status ? 0 : 3));
+    CHECK(gp_memory().live == live && folder_count() == 1);
+  }
+  CHECK(status == GP_OK);
+  CHECK_STATUS(gp_file_write(folder_path("no/w"), "", 0), GP_EIO);
+  folder_remove();
+}
+
 TEST(a_folder_is_listed_in_order_without_hidden_files_and_circles) {
   folder_make();
   folder_write("b", "", 0);
@@ -159,7 +180,8 @@ TEST(every_failing_allocation_of_a_table_is_reported) {
   folder_remove();
 }
 
-TEST_MAIN(a_file_is_read_whole, a_folder_is_listed_in_order_without_hidden_files_and_circles,
-          tables_of_numbers_are_read, broken_tables_are_refused_with_line_and_column,
-          a_table_takes_its_text_and_its_numbers, a_header_of_many_columns_is_read_in_proportion,
+TEST_MAIN(a_file_is_read_whole, a_file_is_written_whole_or_not_at_all,
+          a_folder_is_listed_in_order_without_hidden_files_and_circles, tables_of_numbers_are_read,
+          broken_tables_are_refused_with_line_and_column, a_table_takes_its_text_and_its_numbers,
+          a_header_of_many_columns_is_read_in_proportion,
           every_failing_allocation_of_a_table_is_reported)

@@ -1,0 +1,95 @@
+-- scripts/coverage.lua - which lines of runtime/ and bindings/ the tests of a build have run.
+--
+-- Usage: gpipe-lua scripts/coverage.lua BUILD [FILE]. BUILD was compiled with --coverage and has
+-- run its tests (scripts/test --coverage). Prints lines per folder; FILE receives the lines that no
+-- test has run, as path:first-last. gcov reads what gcc left; a line of a header counts once,
+-- however many sources include it. Kernels for GPUs are not part of such a build.
+
+local build, list = arg[1] or "build-coverage", arg[2]
+local TARGETS = { "gpipe_runtime.dir", "gpipe_bindings.dir", "gpipe-lua.dir" }
+
+-- seen[path][line] = whether any object has run it
+local seen = {}
+
+-- The path in the checkout of a source that is ours; ccache makes paths relative to the build.
+local root = os.getenv "PWD" .. "/"
+local function ours(source)
+  local path = source:sub(1, #root) == root and source:sub(#root + 1) or source:gsub("^%.%./", "")
+  return path:find "^runtime/" and path or path:find "^bindings/" and path or nil
+end
+
+-- gcov's text: "count:line:source", count "-" for no code, "#####" for code that never ran.
+local function read_source(pipe)
+  local path
+  for text in pipe:lines() do
+    local count, line, rest = text:match "^%s*([^:%s]+):%s*(%d+):(.*)$"
+    if line == "0" then
+      local source = rest:match "^Source:(.*)$"
+      if source then path = ours(source) end
+      if path then seen[path] = seen[path] or {} end
+    elseif path and count and count ~= "-" then
+      local number, ran = math.tointeger(tonumber(line)), not count:find "^[#=]"
+      seen[path][number] = seen[path][number] or ran
+    end
+  end
+end
+
+for _, target in ipairs(TARGETS) do
+  local objects = assert(io.popen(("find '%s/CMakeFiles/%s' -name '*.gcno'"):format(build, target)))
+  for object in objects:lines() do
+    read_source(assert(io.popen(("cd '%s' && gcov -t '%s' 2>/dev/null"):format(build,
+      object:sub(#build + 2)))))
+  end
+  objects:close()
+end
+
+-- ---- what no test has run --------------------------------------------------------------------
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+local out = list and assert(io.open(list, "w"))
+local function note(path, first, last)
+  if out then out:write(("%s:%d-%d\n"):format(path, first, last)) end
+end
+
+-- Lines and those that ran; runs of lines that did not are noted, comments between them included.
+local function count(path)
+  local lines, ran, first, last = 0, 0, nil, nil
+  for _, line in ipairs(sorted_keys(seen[path])) do
+    lines = lines + 1
+    if seen[path][line] then
+      ran = ran + 1
+      if first then note(path, first, last) end
+      first = nil
+    else
+      first, last = first or line, line
+    end
+  end
+  if first then note(path, first, last) end
+  return lines, ran
+end
+
+-- ---- per folder -----------------------------------------------------------------------------
+
+local folders = {}
+local function add(folder, lines, ran)
+  local sum = folders[folder] or { 0, 0 }
+  folders[folder] = { sum[1] + lines, sum[2] + ran }
+end
+
+for _, path in ipairs(sorted_keys(seen)) do
+  local lines, ran = count(path)
+  add(path:match "^(.*)/", lines, ran)
+  add("all of " .. path:match "^%w+", lines, ran)
+end
+if out then out:close() end
+assert(next(folders), "coverage: no line was found, expected a build with --coverage and gcov")
+for _, folder in ipairs(sorted_keys(folders)) do
+  local lines, ran = table.unpack(folders[folder])
+  print(("%-32s %6d of %6d lines  %5.1f %%"):format(folder, ran, lines, 100 * ran / lines))
+end
