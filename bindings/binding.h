@@ -51,10 +51,11 @@ int luaopen_gpipe_core(lua_State *L);
 
 /* What the core keeps for one Lua state (in its registry). */
 typedef struct gp_lua {
-  gp_trace *trace; /* retained; NULL while no layer is being traced */
-  int depth;       /* module scopes that are open */
-  size_t limit;    /* bytes held by the runtime beyond which garbage is collected */
-  size_t collects; /* how often that happened */
+  gp_trace *trace;  /* retained; NULL while no layer is being traced */
+  int depth;        /* module scopes that are open */
+  size_t limit;     /* bytes held by the runtime beyond which garbage is collected */
+  size_t collects;  /* how often that happened */
+  gp_status failed; /* of the last runtime call that raised */
 } gp_lua;
 
 gp_lua *gp_lua_state(lua_State *L);
@@ -98,6 +99,9 @@ bool gp_meta_is_dense(const gp_meta *meta); /* row-major without gaps, whatever 
 
 /* Raise the text of a failed runtime call, prefixed by the open module. For mistakes of the caller. */
 int gp_lua_fail(lua_State *L, gp_status status);
+/* core.failure(message) -> the code of a message that gp_lua_fail raised last, else nil: errors are
+ * told apart by what failed, never by their wording. */
+int gp_lua_failure(lua_State *L);
 /* Push nil, text, code and return 3. For failures of the world (files, devices). */
 int gp_lua_return_failure(lua_State *L, gp_status status);
 /* Raise `who: what is, what was wanted` in the format of lua_pushfstring. */

@@ -74,6 +74,8 @@ static void core_new(lua_State *L) {
   lua_newtable(L);
   lua_pushcfunction(L, hook);
   lua_setfield(L, -2, "hook");
+  lua_pushcfunction(L, gp_lua_failure);
+  lua_setfield(L, -2, "failure");
   lua_pushliteral(L, GP_VERSION);
   lua_setfield(L, -2, "version");
 #define GP_LUA_PART(name) gp_open_##name(L);

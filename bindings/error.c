@@ -8,6 +8,9 @@
 #include "binding.h"
 #include "interrupt.h"
 
+/* Registry key of the last message that a failed runtime call raised. */
+static const char failed_key;
+
 enum { QUOTED = 40 }; /* characters of a string value that an error text shows */
 
 /* Push "file:line: " of the nearest function of the user, or "". */
@@ -28,23 +31,38 @@ static void push_where(lua_State *L) {
   lua_pushliteral(L, "");
 }
 
-/* Raise the text at the top of the stack. Texts from the graph may begin with the label already. */
-static int raise(lua_State *L) {
+/* Replace the text at the top of the stack by the whole message: where, which layer, what. */
+static void push_located(lua_State *L) {
   push_where(L);
   const char *label = gp_lua_label(L);
   const char *text = lua_tostring(L, -2);
-  bool named = !*label || strncmp(text, label, strlen(label)) == 0;
-  lua_pushfstring(L, "%s%s%s%s", lua_tostring(L, -1), named ? "" : label, named ? "" : ": ", text);
+  lua_pushfstring(L, "%s%s%s%s", lua_tostring(L, -1), label, *label ? ": " : "", text);
+}
+
+static int raise(lua_State *L) {
+  push_located(L);
   return lua_error(L);
 }
 
 /* Texts about dtypes end with what to do; the ops that know better say it themselves. */
 int gp_lua_fail(lua_State *L, gp_status status) {
   if (status == GP_EINTERRUPT) return gp_lua_raise_interrupt(L);
+  gp_lua_state(L)->failed = status;
   const char *text = gp_error_text();
   bool advise = status == GP_EDTYPE && !strstr(text, "to(");
   lua_pushfstring(L, "%s%s", text, advise ? " (to(dtype) converts)" : "");
-  return raise(L);
+  push_located(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &failed_key);
+  return lua_error(L);
+}
+
+int gp_lua_failure(lua_State *L) {
+  lua_settop(L, 1);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &failed_key);
+  bool known = lua_isstring(L, 1) && lua_rawequal(L, 1, 2);
+  lua_pushstring(L, known ? gp_status_code(gp_lua_state(L)->failed) : NULL);
+  return 1;
 }
 
 /* What the operating system refuses is no mistake of the script: it gets to decide. */

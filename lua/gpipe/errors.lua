@@ -39,6 +39,31 @@ function errors.raise(format, ...)
   error(text, errors.level())
 end
 
+-- ---- codes -----------------------------------------------------------------------------------
+
+local marked = {} -- text and code of the last error that was raised with a code
+
+--- Raise an error that errors.code_of can tell from others.
+---@param code string as those of the runtime: "shape"
+---@param format string
+---@param ... any
+function errors.raise_as(code, format, ...)
+  local level = errors.level()
+  local info = level > 0 and debug.getinfo(level, "Sl")
+  local where = info and ("%s:%d: "):format(info.short_src, info.currentline) or ""
+  marked.text, marked.code = where .. format:format(...), code
+  error(marked.text, 0)
+end
+
+--- The code of an error that was just caught: "shape", "memory" and so on of the runtime; nil where
+--- it has none. Errors are told apart by this, never by their wording.
+---@param message any
+---@return string?
+function errors.code_of(message)
+  if message == marked.text then return marked.code end
+  return require("gpipe.core").failure(message)
+end
+
 -- ---- suggestions -----------------------------------------------------------------------------
 
 -- Edit distance with swaps of neighbours (optimal string alignment), over bytes.

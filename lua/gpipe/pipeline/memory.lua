@@ -10,14 +10,6 @@ local memory = {}
 local TRIES = 8 -- doublings of the number of micro-batches
 local FEWER = { never = { "except_last", "always" }, except_last = { "always" }, always = {} }
 
---- Whether an error tells that a device has too little memory.
----@param message any
----@return boolean
-function memory.is_short(message)
-  return type(message) == "string" and (message:find("out of memory", 1, true) ~= nil
-    or message:find("bytes could not be had", 1, true) ~= nil)
-end
-
 -- "1.5 GiB"
 local function size_text(bytes)
   local units = { "bytes", "KiB", "MiB", "GiB", "TiB" }

@@ -79,7 +79,7 @@ end
 -- Shapes in messages are those of a micro-batch, which the user never made: say where they are from.
 local function explain(rows, total)
   return function(message)
-    if type(message) ~= "string" or rows == total or not message:find("%dx?%d*, expected") then return message end
+    if rows == total or errors.code_of(message) ~= "shape" then return message end
     return ("%s (shapes of a micro-batch: %d of the %d rows)"):format(message, rows, total)
   end
 end
@@ -105,7 +105,7 @@ local function build(pipe, kind, inputs, targets)
   local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
   local good, handle = pcall(pipe.core.plan, pipe.core, spec)
   if good then return { handle = handle, kind = kind, rows = rows } end
-  if not memory.is_short(handle) then error(handle, 0) end
+  if errors.code_of(handle) ~= "memory" then error(handle, 0) end
   return nil, handle
 end
 

@@ -69,8 +69,8 @@ end
 function Attention:forward(x)
   local shape = input.tensor(self, x).shape
   if #shape ~= 3 or shape[3] ~= self.dim then
-    errors.raise("%s: input is %s, expected ?x?x%d", scope.label(self), check.shape_text(shape),
-      self.dim)
+    errors.raise_as("shape", "%s: input is %s, expected ?x?x%d", scope.label(self),
+      check.shape_text(shape), self.dim)
   end
   local dropout = self:is_training() and self.dropout or 0
   local heads = core.attention_qkv(self.qkv(x),

@@ -50,7 +50,7 @@ local function check_shapes(self, output, target)
   if fits then return end
   local wanted = #scores == 0 and "" or
     (", expected a target of " .. check.shape_text(table.move(scores, 1, #scores - 1, 1, {})))
-  errors.raise("%s: output is %s and target is %s%s (the class scores are the last dimension)",
+  errors.raise_as("shape", "%s: output is %s and target is %s%s (the class scores are the last dimension)",
     scope.label(self), check.shape_text(scores), check.shape_text(ids), wanted)
 end
 

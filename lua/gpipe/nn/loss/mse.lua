@@ -33,8 +33,8 @@ function MSELoss:terms(output, target)
   local wanted = check.shape_text(output.shape)
   local have = check.shape_text(input.tensor(self, target, "target").shape)
   if have ~= wanted then
-    errors.raise("%s: output is %s and target is %s, expected equal shapes", scope.label(self), wanted,
-      have)
+    errors.raise_as("shape", "%s: output is %s and target is %s, expected equal shapes",
+      scope.label(self), wanted, have)
   end
   local sum = core.mse(output, target)
   if self.reduction == "sum" then return sum, nil end

@@ -1,0 +1,60 @@
+-- tests/spec/pipeline/codes_spec.lua - errors are told apart by what failed, not by their words:
+-- what a layer of the script's says cannot be taken for a failure of the runtime.
+
+local gp = require "gpipe"
+local errors = require "gpipe.errors"
+local nn = gp.nn
+local failure = dofile("tests/support/expect.lua").failure
+
+local x = gp.ones { 8, 3 }
+
+-- A pipeline in two micro-batches whose second layer calls f.
+local function pipe_of(f)
+  local Layer = nn.class "Layer"
+  Layer.forward = function(_, t) return f(t) end
+  return gp.pipeline(nn.Sequential { nn.Linear(3, 3), Layer() }, { loss = nn.MSELoss(), chunks = 2 })
+end
+
+describe("an error of the script's own layer", function()
+  it("that speaks of memory is no lack of it: the layer runs once", function()
+    local calls = 0
+    local pipe <close> = pipe_of(function()
+      calls = calls + 1
+      error "out of memory: 7 bytes could not be had"
+    end)
+    local text = failure(pipe.step, pipe, x, x)
+    assert.is_nil(text:find "would fit")
+    assert.equal(1, calls)
+  end)
+
+  it("that speaks of shapes is left as it is", function()
+    local pipe <close> = pipe_of(function() error("2x3, expected 4x5", 0) end)
+    assert.equal("2x3, expected 4x5", failure(pipe.step, pipe, x, x))
+  end)
+end)
+
+describe("a shape that does not fit in a micro-batch", function()
+  for name, f in pairs {
+    ["an op"] = function(t) return t:matmul(gp.ones { 4, 3 }) end,
+    ["a layer"] = function(t) return nn.CausalSelfAttention(4, 2)(t) end,
+  } do
+    it("says how many of the rows it has: " .. name, function()
+      local pipe <close> = pipe_of(f)
+      assert.matches("4 of the 8 rows", failure(pipe.step, pipe, x, x))
+    end)
+  end
+end)
+
+describe("the code of an error", function()
+  it("is that of the runtime's call", function()
+    assert.equal("shape", errors.code_of(failure(function() return x + gp.ones { 5 } end)))
+    assert.equal("dtype", errors.code_of(failure(function() return x + x:to "f64" end)))
+  end)
+
+  it("is none of other errors", function()
+    local text = failure(function() return x + gp.ones { 5 } end)
+    assert.is_nil(errors.code_of(text .. " "))
+    assert.is_nil(errors.code_of {})
+    assert.is_nil(errors.code_of(failure(error, "shape")))
+  end)
+end)
