@@ -44,29 +44,30 @@ static int gemm_library(lua_State *L) {
   return 2;
 }
 
-static void push_gpu(lua_State *L, const gp_gpu_facts *facts) {
+static void push_gpu(lua_State *L, const gp_gpu_info *info, const gp_gpu_use *use) {
   lua_createtable(L, 0, 7);
-  lua_pushstring(L, facts->model);
+  lua_pushstring(L, info->name);
   lua_setfield(L, -2, "model");
-  lua_pushfstring(L, "%d.%d", facts->major, facts->minor);
+  lua_pushfstring(L, "%d.%d", info->major, info->minor);
   lua_setfield(L, -2, "capability");
-  gp_lua_set_int(L, "multiprocessors", facts->sm_count);
-  gp_lua_set_int(L, "memory", (int64_t)facts->memory);
-  gp_lua_set_int(L, "live", (int64_t)facts->live);
-  gp_lua_set_int(L, "peak", (int64_t)facts->peak);
+  gp_lua_set_int(L, "multiprocessors", info->sm_count);
+  gp_lua_set_int(L, "memory", (int64_t)info->memory);
+  gp_lua_set_int(L, "live", (int64_t)use->live);
+  gp_lua_set_int(L, "peak", (int64_t)use->peak);
 }
 
 /* core.gpus(known) -> list of {model, capability, multiprocessors, memory, live, peak} | nil, why not; known:
  * nil too where nobody has asked for a GPU yet */
 static int gpus(lua_State *L) {
-  gp_gpu_facts facts;
+  gp_gpu_info info = {.name = ""};
+  gp_gpu_use use = {0};
   int count = 0;
   if (lua_toboolean(L, 1) && !gp_gpus_known()) return 0;
   gp_status status = gp_gpus_count(&count);
   lua_createtable(L, count, 0);
   for (int i = 0; i < count && status == GP_OK; i++) {
-    status = gp_gpu_describe(i, &facts);
-    push_gpu(L, &facts);
+    status = gp_gpu_describe(i, &info, &use);
+    push_gpu(L, &info, &use);
     lua_rawseti(L, -2, i + 1);
   }
   if (status == GP_OK) return 1;

@@ -5,15 +5,14 @@
 
 #include "field.h"
 
-enum { MAX_TENSORS = 8 };
-
 /* ---- arguments ----------------------------------------------------------------------------- */
 
 /* The tensors of a field's list. They stay on the stack, where no finalizer can free them. */
 static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **tensors) {
   lua_getfield(L, index, name);
   int list = lua_gettop(L), n = lua_istable(L, list) ? (int)lua_rawlen(L, list) : 0;
-  if (n > MAX_TENSORS) gp_lua_error(L, "pipeline: %d tensors, expected at most %d", n, MAX_TENSORS);
+  if (n > GP_MAX_BATCH_TENSORS)
+    gp_lua_error(L, "pipeline: %d tensors, expected at most %d", n, GP_MAX_BATCH_TENSORS);
   luaL_checkstack(L, 2 * n + 4, "tensors of a run");
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, list, i + 1);
@@ -31,7 +30,7 @@ static gp_tensor *tensor_field(lua_State *L, int index, const char *name, const 
 /* What a run is given: {inputs, targets, output, out_grad, accumulate, hyper}. hyper has a table per group
  * of the optimizer in use. */
 typedef struct arguments {
-  gp_tensor *inputs[MAX_TENSORS], *targets[MAX_TENSORS];
+  gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS];
   gp_run_args args;
 } arguments;
 

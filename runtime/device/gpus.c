@@ -125,18 +125,13 @@ gp_status gp_gpus_count(int *count) {
   return api->count(count);
 }
 
-gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts) {
+gp_status gp_gpu_describe(int ordinal, gp_gpu_info *info, gp_gpu_use *use) {
   const gp_gpu_api *api;
-  gp_gpu_info info;
   GP_TRY(gp_gpus_api(&api));
-  GP_TRY(api->describe(ordinal, &info));
-  *facts = (gp_gpu_facts){
-      .major = info.major, .minor = info.minor, .sm_count = info.sm_count, .memory = info.memory};
-  snprintf(facts->model, sizeof facts->model, "%s", info.name);
-  if (ordinal < MOST_GPUS && gpus.spaces[ordinal]) {
-    facts->live = gpus.spaces[ordinal]->live;
-    facts->peak = gpus.spaces[ordinal]->peak;
-  }
+  GP_TRY(api->describe(ordinal, info));
+  *use = (gp_gpu_use){0};
+  if (ordinal < MOST_GPUS && gpus.spaces[ordinal])
+    *use = (gp_gpu_use){.live = gpus.spaces[ordinal]->live, .peak = gpus.spaces[ordinal]->peak};
   return GP_OK;
 }
 

@@ -12,6 +12,7 @@
 #define GP_DEVICE_PLUGIN_H
 
 #include "device/call.h"
+#include "gpipe/device.h"
 #include "gpipe/update.h"
 
 #ifdef __cplusplus
@@ -42,14 +43,6 @@ typedef enum gp_stream {
 typedef struct gp_gpu_spec {
   int ordinal, part, parts;
 } gp_gpu_spec;
-
-typedef struct gp_gpu_info {
-  char name[96];
-  int major, minor; /* compute capability */
-  int sm_count;     /* of the whole GPU, or of the part that was opened */
-  size_t memory;    /* bytes of the whole GPU */
-  bool isolated;    /* a part has SMs of its own (a green context); false: parts share them */
-} gp_gpu_info;
 
 /* Precision of products of f32 matrices. */
 typedef enum gp_gpu_math { GP_GPU_F32, GP_GPU_TF32 } gp_gpu_math;

@@ -120,9 +120,8 @@ typedef struct gp_micro_result {
 } gp_micro_result;
 
 /* A mini-batch that was given to the workers. */
-enum { GP_FEED_TENSORS = 8 };
 typedef struct gp_feed {
-  gp_tensor *inputs[GP_FEED_TENSORS], *targets[GP_FEED_TENSORS]; /* retained in streams */
+  gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS]; /* retained in streams */
   int input_count, target_count;
   gp_tensor *output, *out_grad;
   bool accumulate;
@@ -167,7 +166,7 @@ enum { GP_GATE_END = 1u << 30 };
 
 /* How often everything that backward reads again had been written to when forward read it. */
 typedef struct gp_seen {
-  uint64_t *params, inputs[GP_FEED_TENSORS]; /* params: per parameter of the pipeline */
+  uint64_t *params, inputs[GP_MAX_BATCH_TENSORS]; /* params: per parameter of the pipeline */
   uint64_t updates;
 } gp_seen;
 

@@ -10,18 +10,24 @@ typedef struct gp_device_spec {
   int threads;      /* of its team, 1..64 */
 } gp_device_spec;
 
-/* A GPU. */
-typedef struct gp_gpu_facts {
-  char model[96];
-  int major, minor, sm_count; /* compute capability; multiprocessors */
-  size_t memory;              /* bytes */
-  size_t live, peak;          /* bytes that this process holds there, by its own account */
-} gp_gpu_facts;
+/* What a GPU, or the part of one that was opened, is. */
+typedef struct gp_gpu_info {
+  char name[96];
+  int major, minor; /* compute capability */
+  int sm_count;     /* of the whole GPU, or of the part that was opened */
+  size_t memory;    /* bytes of the whole GPU */
+  bool isolated;    /* a part has SMs of its own (a green context); false: parts share them */
+} gp_gpu_info;
+
+/* Bytes that this process holds on a GPU, by its own account. */
+typedef struct gp_gpu_use {
+  size_t live, peak;
+} gp_gpu_use;
 
 /* Errors: GP_EDEVICE with the reason where there is no GPU. */
 gp_status gp_gpus_count(int *count);
 bool gp_gpus_known(void); /* has anybody asked yet? The first question loads libraries */
-gp_status gp_gpu_describe(int ordinal, gp_gpu_facts *facts);
+gp_status gp_gpu_describe(int ordinal, gp_gpu_info *info, gp_gpu_use *use);
 /* Find the file of the CUDA plugin without opening it; path receives it, or "". Errors: GP_EDEVICE where there is
  * none, or no driver for it. */
 gp_status gp_gpus_find(char *path, size_t size);

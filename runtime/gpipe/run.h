@@ -7,7 +7,7 @@
 
 typedef struct gp_run_args {
   gp_tensor *const *inputs, *const *targets; /* whole mini-batch [N, ..], contiguous */
-  int input_count, target_count;             /* as many as were traced; at most 8 each */
+  int input_count, target_count;             /* as many as were traced */
   gp_tensor *output;   /* receives the rows of all micro-batches (FORWARD, SPLIT); contiguous */
   gp_tensor *out_grad; /* GP_PLAN_SPLIT: not NULL runs the backward half; like output */
   const gp_optim_hyper *hyper; /* per group of the optimizer in use; NULL without one */

@@ -184,7 +184,7 @@ static inline size_t gp_plan_padded(size_t bytes) {
  * host: what is sent there ends with the fault word, what is fetched begins with it. Offsets in bytes. */
 typedef struct gp_staging {
   size_t blocks; /* step blocks: per copy and micro-batch */
-  size_t input[8], target[8], out_grad;
+  size_t input[GP_MAX_BATCH_TENSORS], target[GP_MAX_BATCH_TENSORS], out_grad;
   size_t fault, losses, counts, output; /* losses: 8 bytes each; counts: per copy and micro-batch */
   size_t bytes;                         /* of one mini-batch; 0: it reads the host's */
   uint32_t inputs, targets;             /* bit k: the device reads the k-th */

@@ -24,9 +24,10 @@ enum {
   GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */
   GP_BASE_EXPORT,     /* + k: the k-th export */
   GP_BASE_INPUT = GP_BASE_EXPORT + 4, /* + k: the k-th input of the micro-batch */
-  GP_BASE_TARGET = GP_BASE_INPUT + 8, /* + k */
+  GP_BASE_TARGET = GP_BASE_INPUT + GP_MAX_BATCH_TENSORS, /* + k */
   GP_BASE_VALUE =
-      GP_BASE_TARGET + 8 /* + s: parameters of stage s, in this version; then the edges */
+      GP_BASE_TARGET +
+      GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then the edges */
 };
 
 typedef struct gp_place {

@@ -183,9 +183,9 @@ static void note_reads(const gp_program *program, gp_staging *staging) {
   for (int32_t n = 0; program && n < program->instr_count; n++)
     for (int i = 0; i < program->instrs[n].call.n_in; i++) {
       int32_t base = program->instrs[n].in[i].base;
-      if (base >= GP_BASE_INPUT && base < GP_BASE_INPUT + 8)
+      if (base >= GP_BASE_INPUT && base < GP_BASE_INPUT + GP_MAX_BATCH_TENSORS)
         staging->inputs |= 1u << (base - GP_BASE_INPUT);
-      if (base >= GP_BASE_TARGET && base < GP_BASE_TARGET + 8)
+      if (base >= GP_BASE_TARGET && base < GP_BASE_TARGET + GP_MAX_BATCH_TENSORS)
         staging->targets |= 1u << (base - GP_BASE_TARGET);
     }
 }
