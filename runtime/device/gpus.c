@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "device/rows_version.h"
 
 enum { MOST_GPUS = 64 };
 
@@ -95,7 +96,7 @@ static void *open_file(char *why, size_t size) {
 
 /* It is never closed: its libraries do not like to go. */
 static void open_plugin(void) {
-  static const gp_plugin_host host = {GP_PLUGIN_VERSION, GP_OPS_HASH, fail};
+  const gp_plugin_host host = {GP_PLUGIN_VERSION, gp_rows_version(), fail};
   void *handle = open_file(gpus.why, sizeof gpus.why);
   if (!handle) return;
   void *symbol = dlsym(handle, GP_PLUGIN_ENTRY);

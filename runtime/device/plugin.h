@@ -2,7 +2,7 @@
  *
  * The core links nothing of CUDA: it opens the plugin with dlopen and asks its one entry point for a
  * table of functions. The plugin imports nothing from the core: what it may call is handed to it. Both
- * are made from the same ops.def and compare its hash.
+ * are made from the same rows of ops.def and compare what they mean (device/rows_version.h).
  *
  * A gp_gpu is a logical device: a GPU, or a part of one with streams of its own. Functions that take one
  * and a stream enqueue and return; only those whose comment says so wait. Threads: one at a time per
@@ -28,7 +28,7 @@ typedef struct gp_gpu_graph gp_gpu_graph;
 /* What a plugin may call. */
 typedef struct gp_plugin_host {
   uint32_t version;
-  uint64_t ops;                                          /* hash of ops.def */
+  uint64_t ops;                                          /* gp_rows_version() */
   gp_status (*fail)(gp_status status, const char *text); /* set the thread's error text */
 } gp_plugin_host;
 

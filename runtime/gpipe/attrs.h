@@ -39,14 +39,14 @@ typedef struct gp_list {
   typedef struct gp_attr_##name {                                                                  \
     attributes                                                                                     \
   } gp_attr_##name;
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 
 typedef struct gp_attrs {
   uint32_t random; /* the number of a random op in its trace, set by the tracer */
   union {
 #define GP_OP(name, operands, outputs, attributes, flags, text) gp_attr_##name name;
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
   };
 } gp_attrs;

@@ -77,6 +77,8 @@ const gp_attr *gp_op_attrs(gp_op op);
 void gp_attrs_default(gp_op op, gp_attrs *attrs);
 /* The number of a name among those of a choice; -1: there is none. */
 int gp_attr_choice(const gp_attr *attr, const char *name);
+/* How many values a choice has. */
+int gp_attr_choices(const gp_attr *attr);
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

@@ -13,7 +13,7 @@ enum { GP_MAX_INPUTS = 8, GP_MAX_OUTPUTS = 4 }; /* tensors that an op takes and 
 
 #define GP_OP(name, ...) GP_OP_##name,
 typedef enum gp_op {
-#include "ops/ops.def"
+#include "ops/rows.def"
   GP_OP_COUNT
 } gp_op;
 #undef GP_OP

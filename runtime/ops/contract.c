@@ -20,14 +20,14 @@
 #define GP_MANY(role, kind)     {#role, GP_KIND_##kind, GP_REPEATED},
 #define GP_OP(name, operands, ...)                                                                 \
   static const gp_operand name##_operands[] = {operands{NULL, GP_KIND_ANY, GP_REQUIRED}};
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 
 #define GP_OUT(role, kind)  {#role, GP_KIND_##kind, false},
 #define GP_KEPT(role, kind) {#role, GP_KIND_##kind, true},
 #define GP_OP(name, operands, outputs, ...)                                                        \
   static const gp_output name##_outputs[] = {outputs{NULL, GP_KIND_ANY, false}};
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 
 /* The words of the attributes' column do not know whose they are: a type of the function's own
@@ -52,19 +52,19 @@
     static const gp_attr list[] = {attributes{NULL, GP_ATTR_INT, sizeof(owner), 0, 0, 0, NULL}};   \
     return list;                                                                                   \
   }
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 
 static const gp_contract contracts[] = {
 #define GP_OP(name, operands, outputs, attributes, flags, text)                                    \
   {#name, text, flags, name##_operands, name##_outputs},
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 };
 
 static const gp_attr *(*const attributes[])(void) = {
 #define GP_OP(name, ...) name##_attrs,
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 };
 
@@ -98,7 +98,7 @@ int gp_attr_choice(const gp_attr *attr, const char *name) {
   return -1;
 }
 
-static int count_choices(const gp_attr *attr) {
+int gp_attr_choices(const gp_attr *attr) {
   int count = 1;
   for (const char *at = attr->names; *at; at++) count += *at == ' ';
   return count;
@@ -120,7 +120,7 @@ static gp_status check_attr(const gp_attr *a, const void *field) {
     if ((unsigned)*(const gp_dtype *)field < GP_DTYPE_COUNT) return GP_OK;
     return gp_fail(GP_EDTYPE, "%s is number %d, expected a dtype", a->name, *(const int *)field);
   case GP_ATTR_CHOICE:
-    if (*(const unsigned *)field < (unsigned)count_choices(a)) return GP_OK;
+    if (*(const unsigned *)field < (unsigned)gp_attr_choices(a)) return GP_OK;
     return gp_fail(GP_EINVAL, "%s is number %d, expected one of: %s", a->name, *(const int *)field,
                    a->names);
   default: return GP_OK;

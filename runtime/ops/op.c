@@ -13,7 +13,7 @@
 
 #define GP_OP(name, ...) &gp_def_##name,
 static const gp_op_def *const table[] = {
-#include "ops/ops.def"
+#include "ops/rows.def"
 };
 #undef GP_OP
 _Static_assert(sizeof table / sizeof table[0] == GP_OP_COUNT, "a row for every op");

@@ -109,14 +109,14 @@ typedef struct gp_op_def {
 #define GP_OP(name, operands, outputs, attributes, flags, text)                                    \
   extern const gp_op_def gp_def_##name;                                                            \
   enum { GP_MOST_##name = 0 operands, GP_FLAGS_##name = flags };
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 #undef GP_OPTIONAL
 #undef GP_MANY
 #define GP_OPTIONAL(role, kind)    +0
 #define GP_MANY(role, kind)        +1
 #define GP_OP(name, operands, ...) enum { GP_LEAST_##name = 0 operands };
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 #undef GP_IN
 #undef GP_OPTIONAL

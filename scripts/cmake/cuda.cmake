@@ -8,14 +8,6 @@
 set(GPIPE_CUDA AUTO CACHE STRING "make libgpipe_cuda.so: AUTO (where CUDA 12 or newer is found), ON or OFF")
 set_property(CACHE GPIPE_CUDA PROPERTY STRINGS AUTO ON OFF)
 
-# Both sides compare this: the bytes of the table of ops that they were made from.
-set(GPIPE_OPS_DEF ${CMAKE_CURRENT_SOURCE_DIR}/runtime/ops/ops.def)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${GPIPE_OPS_DEF})
-file(SHA256 ${GPIPE_OPS_DEF} ops_hash)
-string(SUBSTRING ${ops_hash} 0 16 ops_hash)
-set(GPIPE_OPS_HASH "GP_OPS_HASH=UINT64_C(0x${ops_hash})")
-target_compile_definitions(gpipe_runtime PUBLIC ${GPIPE_OPS_HASH})
-
 # ---- finding the toolkit -----------------------------------------------------------------------
 
 # Say why there is no plugin; where one was demanded, stop.
@@ -76,7 +68,8 @@ if(NOT CUDNN_INCLUDE_DIR)
   list(APPEND CUDA_SOURCES runtime/device/cuda/cudnn/missing.c)
 endif()
 add_library(gpipe_cuda MODULE ${CUDA_SOURCES})
-target_include_directories(gpipe_cuda PRIVATE runtime)
+target_include_directories(gpipe_cuda PRIVATE runtime ${GPIPE_GENERATED})
+add_dependencies(gpipe_cuda gpipe_rows)
 target_include_directories(gpipe_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(gpipe_cuda PRIVATE CUDA::cudart_static CUDA::cublasLt Threads::Threads m ${CMAKE_DL_LIBS})
 
@@ -93,7 +86,7 @@ foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
     set(oldest ${number})
   endif()
 endforeach()
-target_compile_definitions(gpipe_cuda PRIVATE ${GPIPE_OPS_HASH} GP_CUDA_OLDEST=${oldest})
+target_compile_definitions(gpipe_cuda PRIVATE GP_CUDA_OLDEST=${oldest})
 
 # Left alone nvcc joins products and sums in one copy of a loop and not in another (a vector loop and its
 # rest), so that the bits of an element depend on which of them it meets. Attention has one copy of its

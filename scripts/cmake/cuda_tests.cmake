@@ -43,9 +43,10 @@ list(REMOVE_ITEM HOST_CXX_OPTIONS -Wstrict-prototypes -Wmissing-prototypes -Wcon
 list(APPEND HOST_CXX_OPTIONS -Wno-unknown-pragmas -Wno-dangling-else)
 
 function(gpipe_on_host target)
-  target_include_directories(${target} PRIVATE runtime tests/cuda)
+  target_include_directories(${target} PRIVATE runtime ${GPIPE_GENERATED} tests/cuda)
+  add_dependencies(${target} gpipe_rows)
   target_include_directories(${target} SYSTEM PRIVATE ${GPIPE_CUDA_HEADERS})
-  target_compile_definitions(${target} PRIVATE GP_CUDA_ON_HOST ${GPIPE_OPS_HASH})
+  target_compile_definitions(${target} PRIVATE GP_CUDA_ON_HOST)
   target_link_libraries(${target} PRIVATE Threads::Threads m ${CMAKE_DL_LIBS})
   set_target_properties(${target} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_VISIBILITY_PRESET hidden
     COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:C>:${HOST_C_OPTIONS}>;$<$<COMPILE_LANGUAGE:CXX>:${HOST_CXX_OPTIONS}>")

@@ -191,9 +191,7 @@ static void compare(const trial *t) {
 static bool is_half(gp_dtype dtype) { return dtype == GP_BF16 || dtype == GP_F16; }
 
 /* Other ops move elements, or compare them: the CPU does that for halves too. */
-static bool computes(gp_op op) {
-  return op <= GP_OP_silu_dx || op == GP_OP_dropout || op == GP_OP_accumulate;
-}
+static bool computes(gp_op op) { return !(gp_op_get(op)->flags & GP_OP_HALVES); }
 
 /* Inputs and slot are made; an output that is not there yet lies plainly or shifted. */
 static void check_trial(trial *t, gp_dtype out, gp_shape shape) {
@@ -242,7 +240,9 @@ TEST(arithmetic) {
 TEST(comparisons) {
   if (!open_gpu()) return;
   for (int dtype = 0; dtype < GP_DTYPE_COUNT; dtype++)
-    for (gp_op op = GP_OP_eq; op <= GP_OP_ge; op++) check_op(op, 2, (gp_dtype)dtype, GP_BOOL);
+    for (int op = 0; op < GP_OP_COUNT; op++)
+      if (gp_op_get((gp_op)op)->flags == GP_OP_COMPARES)
+        check_op((gp_op)op, 2, (gp_dtype)dtype, GP_BOOL);
 }
 
 TEST(copies) {

@@ -355,10 +355,10 @@ static void check_manner(const application *a, const manner *m) {
 /* check(application) for all samples whose ops have the flags, in every float dtype that they take. */
 static void for_each(unsigned flags, void (*check)(const application *)) {
   if (!open_gpu()) return;
-  const int count = SAMPLES + (int)(sizeof edges / sizeof *edges);
+  const int own = sample_count(), count = own + (int)(sizeof edges / sizeof *edges);
   for (int i = 0; i < count; i++) {
     for (gp_dtype dtype = GP_F32; dtype <= GP_F64; dtype++) {
-      application a = open_application(i < SAMPLES ? &samples[i] : &edges[i - SAMPLES], dtype);
+      application a = open_application(i < own ? sample_at(i) : &edges[i - own], dtype);
       bool view = a.def->flags & GP_OP_VIEW;
       if (!view && (a.def->flags & flags) == flags) check(&a);
       close_application(&a);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/cuda/table.h"
+#include "device/rows_version.h"
 
 gp_plugin_host gp_host;
 
@@ -71,7 +72,7 @@ gp_status gp_cuda_plugin_open(const gp_plugin_host *host, const gp_gpu_api **out
         "libgpipe_cuda.so has interface version %d, this program wants %u: they come "
         "from different builds",
         (int)GP_PLUGIN_VERSION, (unsigned)host->version);
-  if (host->ops != GP_OPS_HASH)
+  if (host->ops != gp_rows_version())
     return gp_gpu_fail(GP_EUNSUPPORTED, "libgpipe_cuda.so was built with another table of ops than "
                                         "this program: they come from different builds");
   widen_queues();

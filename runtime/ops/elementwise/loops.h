@@ -70,8 +70,12 @@ gp_cost gp_map_cost_heavy(const gp_sig *sig);
 #define GP_MAP_LOOP GP_INDEPENDENT for (int64_t i = 0; i < run->n; i++)
 
 /* y[i] = expr of a = x[i]. A product goes in parentheses: clang-format sees a pointer in `a * b`. */
-#define GP_MAP1(name, T, TO, expr)                                                                 \
+#define GP_MAP1(name, T, TO, expr) GP_MAP1_WITH(name, T, TO, (void)0, expr)
+
+/* The same where expr reads names that `set`, one declaration, makes of run->call->attr before the loop. */
+#define GP_MAP1_WITH(name, T, TO, set, expr)                                                       \
   static void name(const gp_row_run *run) {                                                        \
+    set;                                                                                           \
     const T *x = run->in[0];                                                                       \
     TO *y = run->out;                                                                              \
     const int64_t sx = run->step[0], sy = run->out_step;                                           \
@@ -96,8 +100,12 @@ gp_cost gp_map_cost_heavy(const gp_sig *sig);
   }
 
 /* y[i] = expr of a = x[i] and b = w[i]. */
-#define GP_MAP2(name, T, TO, expr)                                                                 \
+#define GP_MAP2(name, T, TO, expr) GP_MAP2_WITH(name, T, TO, (void)0, expr)
+
+/* The same with `set` as above. */
+#define GP_MAP2_WITH(name, T, TO, set, expr)                                                       \
   static void name(const gp_row_run *run) {                                                        \
+    set;                                                                                           \
     const T *x = run->in[0], *w = run->in[1];                                                      \
     TO *y = run->out;                                                                              \
     const int64_t sx = run->step[0], sw = run->step[1], sy = run->out_step;                        \

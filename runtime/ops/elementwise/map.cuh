@@ -142,10 +142,16 @@ static gp_status gp_map_same(gp_gpu *gpu, F f, const gp_gpu_call *call) {
   if constexpr (N == 2) return gp_map<T, T, T>(gpu, f, out, in);
 }
 
-/* The `run` of an op on f32, f64, bf16 and f16. */
-template <int N, typename F> static gp_status gp_map_float(gp_gpu *gpu, const gp_gpu_call *call) {
-  GP_BY_FLOAT(call->op.out[0].meta->dtype, return (gp_map_same<N, T>(gpu, gp_computed<F>(), call)))
+/* An op with attributes, which stand in f, on f32, f64, bf16 and f16. */
+template <int N, typename F>
+static gp_status gp_map_float_with(gp_gpu *gpu, F f, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.out[0].meta->dtype, return (gp_map_same<N, T>(gpu, gp_computed<F>{f}, call)))
   return GP_OK;
+}
+
+/* The `run` of an op without attributes. */
+template <int N, typename F> static gp_status gp_map_float(gp_gpu *gpu, const gp_gpu_call *call) {
+  return gp_map_float_with<N>(gpu, F(), call);
 }
 
 /* And of one on i64 and i32 too: unsigned ones, which wrap around instead of being undefined. */

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "device/plugin.h"
+#include "device/rows_version.h"
 #include "test.h"
 
 enum { N = 1000 };
@@ -50,7 +51,7 @@ static gp_gpu *open_part(int ordinal, int part, int parts) {
 TEST(compares_versions_and_ops) {
   gp_plugin_open open = find_plugin();
   if (!open) return;
-  gp_plugin_host host = {.version = GP_PLUGIN_VERSION + 1, .ops = GP_OPS_HASH, .fail = fail};
+  gp_plugin_host host = {.version = GP_PLUGIN_VERSION + 1, .ops = gp_rows_version(), .fail = fail};
   const gp_gpu_api *found = NULL;
   CHECK_STATUS(open(&host, &found), GP_EUNSUPPORTED);
   CHECK_TEXT(gp_error_text(), "different builds");

@@ -271,9 +271,9 @@ static void check_strided(application *a, int i) {
 
 /* check(application) for every sample whose op has all of the flags, in f32 and f64. */
 static void for_each(unsigned flags, void (*check)(application *)) {
-  for (int s = 0; s < SAMPLES; s++)
+  for (int s = 0; s < sample_count(); s++)
     for (gp_dtype dtype = GP_F32; dtype <= GP_F64; dtype++) {
-      application a = open_application(&samples[s], dtype);
+      application a = open_application(sample_at(s), dtype);
       if (!(a.def->flags & GP_OP_VIEW) && (a.def->flags & flags) == flags) {
         prepare(&a);
         check(&a);
@@ -294,7 +294,7 @@ static void check_strided_of_each(application *a) {
 TEST(every_op_has_a_sample) {
   for (int op = 0; op < GP_OP_COUNT; op++) {
     bool found = false;
-    for (int s = 0; s < SAMPLES; s++) found |= samples[s].op == (gp_op)op;
+    for (int s = 0; s < sample_count(); s++) found |= sample_at(s)->op == (gp_op)op;
     if (!found) printf("%s has no sample\n", gp_op_name((gp_op)op));
     CHECK(found);
   }
@@ -314,8 +314,8 @@ TEST(strided_inputs_give_the_same_bits) { for_each(GP_OP_STRIDED, check_strided_
 
 /* Views cost nothing; everything else moves bytes. */
 TEST(costs_are_numbers) {
-  for (int s = 0; s < SAMPLES; s++) {
-    application a = open_application(&samples[s], GP_F32);
+  for (int s = 0; s < sample_count(); s++) {
+    application a = open_application(sample_at(s), GP_F32);
     gp_cost cost = a.def->cost(&a.sig);
     bool view = a.def->flags & GP_OP_VIEW;
     CHECK(isfinite(cost.flop) && cost.flop >= 0 && isfinite(cost.bytes));

@@ -1,5 +1,8 @@
-/* tests/c/ops/op_samples.h - one application or more of every op, as data: shapes, kinds of values, attributes.
+/* tests/c/ops/op_samples.h - one application or more of every op, as data: shapes, kinds of values,
+ * attributes.
  *
+ * An elementwise op gets a sample from its row of ops.def, and one more for each value of a choice; what
+ * needs other shapes or values stands below.
  * Sizes are such that an op's work is cut into several pieces: 150 rows are three pieces of row-wise ops,
  * the last of them short. */
 #ifndef GP_TESTS_OP_SAMPLES_H
@@ -46,23 +49,9 @@ static const sample samples[] = {
     {GP_OP_mul, NONE, {F2(1, 6), F2(150, 6)}},
     {GP_OP_div, NONE, {F2(150, 6), P2(150, 6)}},
     {GP_OP_pow, NONE, {P2(150, 6), F2(150, 6)}},
-    {GP_OP_neg, NONE, {F2(150, 6)}},
-    {GP_OP_exp, NONE, {F2(150, 7)}},
     {GP_OP_log, NONE, {P2(150, 7)}},
     {GP_OP_sqrt, NONE, {P2(150, 7)}},
     {GP_OP_rsqrt, NONE, {P2(150, 7)}},
-    {GP_OP_tanh, NONE, {F2(150, 7)}},
-    {GP_OP_tanh_dx, NONE, {F2(150, 7), F2(150, 7)}},
-    {GP_OP_sigmoid, NONE, {F2(150, 7)}},
-    {GP_OP_sigmoid_dx, NONE, {F2(150, 7), F2(150, 7)}},
-    {GP_OP_relu, NONE, {F2(150, 7)}},
-    {GP_OP_relu_dx, NONE, {F2(150, 7), F2(150, 7)}},
-    {GP_OP_gelu, {.random = 0}, {F2(150, 7)}},
-    {GP_OP_gelu, {.gelu = {GP_GELU_TANH}}, {F2(150, 7)}},
-    {GP_OP_gelu_dx, {.random = 0}, {F2(150, 7), F2(150, 7)}},
-    {GP_OP_gelu_dx, {.gelu_dx = {GP_GELU_TANH}}, {F2(150, 7), F2(150, 7)}},
-    {GP_OP_silu, NONE, {F2(150, 7)}},
-    {GP_OP_silu_dx, NONE, {F2(150, 7), F2(150, 7)}},
     {GP_OP_eq, NONE, {I2(150, 7), I2(150, 7)}},
     {GP_OP_ne, NONE, {F2(150, 7), F2(150, 7)}},
     {GP_OP_lt, NONE, {F2(150, 7), F1(7)}},
@@ -177,6 +166,70 @@ static const sample samples[] = {
     {GP_OP_assign, NONE, {F2(150, 7), F1(7)}},
 };
 
-enum { SAMPLES = sizeof samples / sizeof *samples };
+enum { HAND_SAMPLES = sizeof samples / sizeof *samples, ROW_SAMPLES = 128 };
+
+/* ---- samples from rows ------------------------------------------------------------------------- */
+
+static inline bool has_sample(gp_op op) {
+  for (int s = 0; s < HAND_SAMPLES; s++)
+    if (samples[s].op == op) return true;
+  return false;
+}
+
+/* The choice that an op has among its attributes; NULL: none. */
+static inline const gp_attr *choice_of(gp_op op) {
+  for (const gp_attr *a = gp_op_attrs(op); a->name; a++)
+    if (a->kind == GP_ATTR_CHOICE) return a;
+  return NULL;
+}
+
+static inline sample row_sample(gp_op op) {
+  static const input value = F2(150, 7), truth = B2(150, 7);
+  const gp_operand *operands = gp_op_contract(op)->operands;
+  sample s = {.op = op};
+  gp_attrs_default(op, &s.attrs);
+  for (int i = 0; operands[i].role; i++) s.in[i] = operands[i].kind == GP_KIND_BOOL ? truth : value;
+  return s;
+}
+
+/* Append the samples of an elementwise op; returns how many there are then. */
+static inline int add_row_samples(gp_op op, sample *list, int count) {
+  const gp_attr *choice = choice_of(op);
+  int value = 0;
+  do {
+    CHECK(count < ROW_SAMPLES);
+    list[count] = row_sample(op);
+    if (choice) *(int *)gp_attr_field(&list[count].attrs, choice) = value;
+    count++;
+  } while (choice && ++value < gp_attr_choices(choice));
+  return count;
+}
+
+static inline int row_samples(const sample **made) {
+  static sample list[ROW_SAMPLES];
+  static bool ready;
+  static int count;
+  for (int op = 0; op < GP_OP_COUNT && !ready; op++) {
+    const unsigned flags = gp_op_contract((gp_op)op)->flags;
+    if ((flags & GP_OP_MAPS) == GP_OP_MAPS && !has_sample((gp_op)op))
+      count = add_row_samples((gp_op)op, list, count);
+  }
+  ready = true;
+  *made = list;
+  return count;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------- */
+
+static inline int sample_count(void) {
+  const sample *made;
+  return HAND_SAMPLES + row_samples(&made);
+}
+
+static inline const sample *sample_at(int i) {
+  const sample *made;
+  row_samples(&made);
+  return i < HAND_SAMPLES ? &samples[i] : &made[i - HAND_SAMPLES];
+}
 
 #endif

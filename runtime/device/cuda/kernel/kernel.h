@@ -29,7 +29,7 @@ extern "C" {
 
 /* `const gp_gpu_kernel gp_gpu_<op>`: a forgotten one is a link error that names it. */
 #define GP_OP(name, ...) extern const gp_gpu_kernel gp_gpu_##name;
-#include "ops/ops.def"
+#include "ops/rows.def"
 #undef GP_OP
 
 /* The status of the last launch of this thread; the text names the kernel. */

@@ -8,7 +8,7 @@
 
 #define GP_OP(name, ...) [GP_OP_##name] = &gp_gpu_##name,
 static const gp_gpu_kernel *const kernels[GP_OP_COUNT] = {
-#include "ops/ops.def"
+#include "ops/rows.def"
 };
 #undef GP_OP
 
