@@ -234,6 +234,8 @@ return {
   gelu_row,
   covering(unary("silu", function(v) return v * special.sigmoid(v) end, "activation", { low = -9, high = 9 }),
     "silu_dx"),
+  covering(unary("hardswish", function(v) return v * math.max(0.0, math.min(6.0, v + 3)) / 6 end, "activation",
+    { low = -4.5, high = 4.5 }), "hardswish_dx"),
   comparison("eq", function(a, b) return a == b end),
   comparison("ne", function(a, b) return a ~= b end),
   comparison("lt", function(a, b) return a < b end),
