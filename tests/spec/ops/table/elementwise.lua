@@ -171,6 +171,23 @@ end
 
 -- ---- where -----------------------------------------------------------------------------------
 
+-- The bound of x itself is steep, so values stay away from it where the gradient is taken.
+local softplus_row = covering(unary("softplus", nil, "activation", { low = -9, high = 9 }), "softplus_dx")
+softplus_row.call = function(o, a) return a:softplus(next(o) and o or nil) end
+softplus_row.reference = function(o, a)
+  local beta, threshold = o.beta or 1, o.threshold or 20
+  return array.map(function(v)
+    return v * beta > threshold and v or math.log(1 + math.exp(v * beta)) / beta
+  end, a)
+end
+for _, case in ipairs {
+  { x { 7, low = -9, high = 9 }, o = { beta = 2.5 } },
+  { x { 7, low = 1, high = 9 }, o = { beta = 2, threshold = 1 } },
+  { x { 3, values = { 30.0, 800.0, -800.0 } }, dtypes = "f32 f64 bf16" },
+} do
+  table.insert(softplus_row.cases, case)
+end
+
 local where_row = {
   op = "where", tolerance = "exact", gradient = true, dtypes = ALL,
   call = function(o, c, a, b) return gp.where(c, o.a or a, o.b or o.a and a or b) end,
@@ -236,6 +253,7 @@ return {
     "silu_dx"),
   covering(unary("hardswish", function(v) return v * math.max(0.0, math.min(6.0, v + 3)) / 6 end, "activation",
     { low = -4.5, high = 4.5 }), "hardswish_dx"),
+  softplus_row,
   comparison("eq", function(a, b) return a == b end),
   comparison("ne", function(a, b) return a ~= b end),
   comparison("lt", function(a, b) return a < b end),
