@@ -57,4 +57,42 @@ TEST(parts_are_joined) {
   for (int i = 0; i < 3; i++) gp_tensor_free(parts[i]);
 }
 
-TEST_MAIN(windows_shift_targets_by_one, rows_come_in_the_order_asked_for, parts_are_joined)
+TEST(what_cannot_be_gathered_is_refused) {
+  gp_tensor *scalar = NULL, *rows = NULL, *numbers = vector(GP_F32, 2, (int64_t[]){0, 1});
+  gp_tensor *at = vector(GP_I64, 1, (int64_t[]){0}), *x = NULL, *y = NULL;
+  CHECK_STATUS(gp_tensor_new(GP_F32, &(gp_shape){0}, &scalar), GP_OK);
+  CHECK_STATUS(gp_data_rows(scalar, at, &rows), GP_ESHAPE);
+  CHECK_STATUS(gp_data_rows(numbers, numbers, &rows), GP_ESHAPE); /* positions that are no i64 */
+  CHECK_STATUS(gp_data_windows(numbers, at, 1, &x, &y), GP_ESHAPE);
+  CHECK_STATUS(gp_data_join(&numbers, 1, &rows), GP_EDTYPE);
+  CHECK(!rows && !x && !y);
+  gp_tensor_free(numbers);
+  gp_tensor_free(scalar);
+  gp_tensor_free(at);
+}
+
+TEST(every_failing_allocation_is_reported) {
+  gp_tensor *bytes = vector(GP_U8, 3, (int64_t[]){1, 2, 3}),
+            *at = vector(GP_I64, 1, (int64_t[]){0});
+  size_t live = gp_memory().live;
+  for (int what = 0; what < 3; what++) {
+    gp_status status = GP_ENOMEM;
+    gp_tensor *x = NULL, *y = NULL;
+    for (uint64_t n = 1; status == GP_ENOMEM && n < 20; n++) {
+      gp_memory_fail_at(n);
+      status = what == 0   ? gp_data_rows(bytes, at, &x)
+               : what == 1 ? gp_data_windows(bytes, at, 1, &x, &y)
+                           : gp_data_join(&bytes, 1, &x);
+      gp_memory_fail_at(0);
+      if (status) CHECK(gp_memory().live == live);
+    }
+    CHECK(status == GP_OK && x && (what == 1) == (y != NULL));
+    gp_tensor_free(x);
+    gp_tensor_free(y);
+  }
+  gp_tensor_free(bytes);
+  gp_tensor_free(at);
+}
+
+TEST_MAIN(windows_shift_targets_by_one, rows_come_in_the_order_asked_for, parts_are_joined,
+          what_cannot_be_gathered_is_refused, every_failing_allocation_is_reported)

@@ -111,3 +111,38 @@ describe("gp.save and gp.load", function()
     end)
   end
 end)
+
+describe("what data is gathered by", function()
+  local core = require "gpipe.core"
+  local rows = gp.arange(1, 6):reshape { 3, 2 }
+  local bytes = gp.tensor({ 1, 2, 3, 4 }, { dtype = "u8" })
+
+  it("is a list of positions or an i64 tensor, from 1", function()
+    local at = gp.tensor({ 3, 1 }, { dtype = "i64" })
+    assert.same({ { 5, 6 }, { 1, 2 } }, core.gather_rows(rows, { 3, 1 }):totable())
+    assert.same({ { 5, 6 }, { 1, 2 } }, core.gather_rows(rows, at):totable())
+    local x, y = core.gather_windows(bytes, { 2 }, 2)
+    assert.same({ { { 2, 3 } }, { { 3, 4 } } }, { x:totable(), y:totable() })
+    assert.same({ 1, 2, 3, 4, 1, 2, 3, 4 }, core.join_bytes({ bytes, bytes }):totable())
+  end)
+
+  it("is nothing else", function()
+    for _, at in ipairs { { 0 }, { 4 }, { 1.5 }, { "1" }, gp.ones { 2 }, gp.zeros({ 1, 1 }, { dtype = "i64" }), 1 } do
+      assert.is_false(pcall(core.gather_rows, rows, at))
+    end
+    for _, case in ipairs { { bytes, { 3 }, 2 }, { bytes, { 1 }, 4 }, { bytes, { 1 }, 0 }, { rows, { 1 }, 1 } } do
+      assert.is_false(pcall(core.gather_windows, table.unpack(case)))
+    end
+    assert.is_false(pcall(core.join_bytes, { rows }))
+    assert.is_false(pcall(core.join_bytes, { 1 }))
+    assert.is_false(pcall(core.permutation, -1, 0, 0))
+  end)
+
+  it("is a permutation of all positions, the same for the same seed and stream", function()
+    local order = core.permutation(50, 3, 1):totable()
+    assert.same(order, core.permutation(50, 3, 1):totable())
+    assert.not_same(order, core.permutation(50, 3, 2):totable())
+    table.sort(order)
+    for i = 1, 50 do assert.equal(i, order[i]) end
+  end)
+end)
