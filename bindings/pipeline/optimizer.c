@@ -51,11 +51,14 @@ gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index) {
   return box->optimizer;
 }
 
-/* o:step{hyper of group 1, ...} */
+/* o:step{hyper of group 1, ...} -> was it left out, because gradients are not finite? */
 static int optimizer_step(lua_State *L) {
+  bool skipped;
   const gp_optim_hyper *hyper = gp_lua_push_hyper(L, 1, 2);
-  gp_status status = gp_optimizer_step(gp_lua_check_optimizer(L, 1), hyper);
-  return status == GP_OK ? 0 : gp_lua_fail(L, status);
+  gp_status status = gp_optimizer_step(gp_lua_check_optimizer(L, 1), hyper, &skipped);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushboolean(L, skipped);
+  return 1;
 }
 
 /* o:steps() -> how many there were */

@@ -58,6 +58,15 @@ static const gp_device_spec *devices_field(lua_State *L, int *count) {
   return devices;
 }
 
+static gp_finite finite_field(lua_State *L) {
+  static const char *const modes[] = {"skip", "raise", "ignore",
+                                      NULL}; /* in the order of gp_finite */
+  lua_getfield(L, 1, "finite");
+  gp_finite mode = (gp_finite)luaL_checkoption(L, -1, NULL, modes);
+  lua_pop(L, 1);
+  return mode;
+}
+
 /* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices, stages,
  * placement (stage after stage), copies, checkpoint, seed, finite, unfused, watchdog (seconds, 0:
  * off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil} -> pipeline */
@@ -67,7 +76,7 @@ static int pipeline_new(lua_State *L) {
   gp_pipeline_spec spec = {.stage_count = gp_lua_range_field(L, 1, "stages", 1, 1, MOST_STAGES),
                            .copy_count = gp_lua_range_field(L, 1, "copies", 1, 1, 2),
                            .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
-                           .finite = gp_lua_flag_field(L, 1, "finite"),
+                           .finite = finite_field(L),
                            .unfused = gp_lua_flag_field(L, 1, "unfused"),
                            .tf32 = gp_lua_flag_field(L, 1, "tf32")};
   if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)

@@ -180,6 +180,19 @@ static int pipeline_set_steps(lua_State *L) {
   return 0;
 }
 
+/* p:skipped() -> updates left out so far, because gradients were not finite */
+static int pipeline_skipped(lua_State *L) {
+  lua_pushinteger(L, gp_pipeline_skipped(gp_lua_check_pipeline(L)));
+  return 1;
+}
+
+/* p:set_skipped(n) */
+static int pipeline_set_skipped(lua_State *L) {
+  gp_pipeline *pipeline = gp_lua_check_pipeline(L);
+  gp_pipeline_set_skipped(pipeline, gp_lua_check_int(L, 2, "set_skipped", 0, INT64_MAX));
+  return 0;
+}
+
 const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
                                        {"feed", pipeline_feed},
                                        {"drain", pipeline_drain},
@@ -194,4 +207,6 @@ const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
                                        {"zero_grad", pipeline_zero_grad},
                                        {"steps", pipeline_steps},
                                        {"set_steps", pipeline_set_steps},
+                                       {"skipped", pipeline_skipped},
+                                       {"set_skipped", pipeline_set_skipped},
                                        {NULL, NULL}};

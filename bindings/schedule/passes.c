@@ -1,4 +1,5 @@
 /* bindings/schedule/passes.c - schedules made of schedules: sends and receives added, I and W merged. */
+#include "field.h"
 #include "schedule/schedule_binding.h"
 
 static int push_pass(lua_State *L, gp_status (*pass)(const gp_schedule *s, gp_rows **rows)) {
@@ -16,12 +17,17 @@ static int schedule_merged(lua_State *L) { return push_pass(L, gp_schedule_merge
 /* schedule:compute() -> rows without what lowering adds */
 static int schedule_compute(lua_State *L) { return push_pass(L, gp_schedule_compute); }
 
-/* schedule:lowered(checkpoint, update) -> rows with recomputation, ascending W, reductions, updates */
+/* schedule:lowered(checkpoint, update, {tied, norm, clip}) -> rows with recomputation, ascending W, reductions,
+ * norms, updates */
 static int schedule_lowered(lua_State *L) {
   static const char *const modes[] = {"never", "always", "except_last", NULL};
   static const char *const updates[] = {"none", "barrier", "free", NULL};
   gp_lower_options options = {.remat = (gp_remat)luaL_checkoption(L, 2, "never", modes),
                               .update = (gp_update_mode)luaL_checkoption(L, 3, "none", updates)};
+  luaL_checktype(L, 4, LUA_TTABLE);
+  options.tied = gp_lua_flag_field(L, 4, "tied");
+  options.norm = gp_lua_flag_field(L, 4, "norm");
+  options.clip = gp_lua_flag_field(L, 4, "clip");
   gp_rows **box = gp_lua_new_rows(L);
   gp_status status = gp_schedule_lowered(gp_lua_check_schedule(L, 1), &options, box);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);

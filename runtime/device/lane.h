@@ -62,6 +62,18 @@ typedef struct gp_lane_update {
                      int64_t first, int64_t last);
 } gp_lane_update;
 
+/* Many tensors looked at or scaled at once: threads take the pieces of them, queues the tensors. */
+typedef struct gp_lane_sweep {
+  const gp_lane_run *runs;
+  int count;
+  int64_t pieces; /* those of all tensors */
+  gp_piece piece;
+  void *context; /* of the pieces */
+  double factor; /* of scale */
+  double *sums;  /* of squares: receives one for each tensor, on the host */
+  void *scratch; /* of squares: sum_scratch bytes and 8 for each tensor, in the lane's memory */
+} gp_lane_sweep;
+
 /* The functions of one kind of lane. All but those whose comment says so enqueue and return. */
 typedef struct gp_lane_ops {
   void (*close)(gp_lane *lane); /* waits */
@@ -114,6 +126,9 @@ typedef struct gp_lane_ops {
   /* blocks[count] get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
   gp_status (*settle)(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks, int count);
   gp_status (*update)(const gp_lane *lane, const gp_lane_update *update);
+  gp_status (*squares)(const gp_lane *lane, const gp_lane_sweep *sweep); /* waits */
+  gp_status (*scale)(const gp_lane *lane, const gp_lane_sweep *sweep);
+  size_t sum_scratch; /* 0: squares needs none */
   gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 
   /* Named ranges for profilers, on the calling thread. NULL: nobody would see them. */

@@ -94,6 +94,25 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage, const size_t si
   return p->copy_count > 1 ? make_twin(p, a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
 }
 
+/* What ends a step works on all gradients of a stage, of which the first copy's device has the sums. */
+static gp_status list_gradients(gp_pipeline *p, int32_t stage) {
+  gp_lane_run *runs;
+  int count = 0;
+  GP_TRY(gp_alloc_array((size_t)p->param_count + 1, sizeof *runs, (void **)&runs));
+  for (int32_t i = 0; i < p->param_count; i++) {
+    if (p->param_stage[i] != stage) continue;
+    p->grad_place[i] = p->grads[i] ? count : -1;
+    if (!p->grads[i]) continue;
+    const gp_tensor *grad = p->grads[i];
+    runs[count++] =
+        (gp_lane_run){gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad)};
+  }
+  gp_status status =
+      gp_gradients_new(gp_stage_lane(p, stage, 0), runs, count, &p->arenas[stage].gradients);
+  gp_free(runs);
+  return status;
+}
+
 /* The parameters of a stage in order of declaration, region by region. */
 static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
   size_t sizes[3] = {0}, at[3] = {0}, bytes;
@@ -108,7 +127,7 @@ static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
     GP_TRY(padded(p->params[i], &bytes));
     *offset += bytes;
   }
-  return GP_OK;
+  return list_gradients(p, stage);
 }
 
 gp_status gp_arenas_new(gp_pipeline *p) {
@@ -140,6 +159,7 @@ void gp_arenas_free(gp_pipeline *p) {
   for (int32_t s = 0; p->arenas && s < p->stage_count; s++) {
     gp_arena *a = &p->arenas[s];
     const gp_lane *lane = gp_stage_lane(p, s, 0);
+    gp_gradients_free(&a->gradients);
     gp_tensor_free(a->value_memory);
     gp_tensor_free(a->grad_memory);
     gp_tensor_free(a->buffer_memory);
@@ -211,7 +231,7 @@ static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, siz
   return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->landing);
 }
 
-/* Their contents are zero between runs, so that a larger block may take over; programs know offsets, graphs
+/* Every backward pass begins with zeros, so that a larger block may take over; programs know offsets, graphs
  * addresses. On failure the old ones stay. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];

@@ -70,11 +70,14 @@ static gp_status parse_count(const char *key, span value, int32_t *count) {
 
 /* What a device does itself. */
 static gp_status parse_op(span value, int32_t *op) {
-  static const gp_act acts[] = {GP_ACT_F, GP_ACT_B, GP_ACT_I, GP_ACT_W,
-                                GP_ACT_R, GP_ACT_U, GP_ACT_C, GP_ACT_P};
+  static const gp_act acts[] = {GP_ACT_F,      GP_ACT_B,   GP_ACT_I,    GP_ACT_W,
+                                GP_ACT_R,      GP_ACT_U,   GP_ACT_C,    GP_ACT_P,
+                                GP_ACT_REDUCE, GP_ACT_TIE, GP_ACT_NORM, GP_ACT_CLIP};
   for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
     if (is(value, gp_act_name(acts[i]))) return *op = (int32_t)acts[i], GP_OK;
-  return gp_fail(GP_EINVAL, "op '%.*s', expected one of F B I W R U C P", value.length, value.at);
+  return gp_fail(GP_EINVAL,
+                 "op '%.*s', expected one of F B I W R U C P NORM CLIP REDUCE_GRAD REDUCE_TIED",
+                 value.length, value.at);
 }
 
 static gp_status parse_action(span value, gp_fault *fault) {

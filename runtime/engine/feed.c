@@ -12,7 +12,6 @@
 #include "base/thread.h"
 #include "engine/edge.h"
 #include "engine/pipeline.h"
-#include "engine/update/scaling.h"
 #include "engine/update/update.h"
 #include "gpipe/device.h"
 #include "gpipe/process.h"
@@ -171,6 +170,7 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
   for (int32_t s = 0; s < p->stage_count; s++) {
     p->arenas[s].updates = 0;
+    p->arenas[s].skipped = 0;
     p->arenas[s].torn = false;
   }
   atomic_store(&run->gate, 0);
@@ -183,6 +183,7 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   if (!backward_half) gp_links_begin(run->binding);
   gp_watch_reset(p);
   if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
+  if (p->scaling.scale == 0) p->overflow = false;
   p->last_plan = plan;
   p->last_begin = gp_now_ns();
   return gp_run_save_buffers(p);
@@ -202,7 +203,6 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   bool prepares = plan->update == GP_UPDATE_NONE && !plan->batch && !backward_half;
   if (prepares) gp_prepared_begin(p);
   p->resumed = args->accumulate;
-  if (args->accumulate) GP_TRY(gp_scaling_resume(p));
   fill_feed(p, run, &run->feeds[0], args);
   retain(&run->feeds[0]);
   run->fed = 1;
@@ -300,7 +300,7 @@ gp_status gp_pipeline_feed(gp_pipeline *p, gp_plan *plan, const gp_run_args *arg
   if (has_failed(run) || gp_interrupt_pending()) return end_stream(p);
   int64_t repeats, known = plan->ranges.known[gp_plan_range(plan, step, &repeats)];
   run->known = known + repeats * (plan->step_micros / gp_run_group(plan));
-  return GP_OK;
+  return gp_run_is_stuck(p) ? gp_pipeline_drain(p) : GP_OK;
 }
 
 gp_status gp_pipeline_drain(gp_pipeline *p) {
@@ -314,7 +314,7 @@ gp_status gp_pipeline_drain(gp_pipeline *p) {
   for (int32_t i = 0; i < run->feed_room; i++) release(&run->feeds[i]);
   gp_record_close(p);
   GP_TRY(status);
-  return run->status ? gp_fail_text(run->status, run->text) : GP_OK;
+  return run->status ? gp_fail_text(run->status, run->text) : gp_norm_decide_stream(p);
 }
 
 const gp_plan *gp_pipeline_stream(const gp_pipeline *p) { return p->run.open ? p->run.plan : NULL; }

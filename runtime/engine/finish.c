@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/pipeline.h"
-#include "engine/update/scaling.h"
 #include "engine/update/update.h"
 
 /* The text is written before the order is published, because who sees the order skips its tasks. */
@@ -94,12 +93,24 @@ static bool is_even(const gp_pipeline *p) {
   return true;
 }
 
-/* Training goes on after so many updates; those that overflowed are none of the optimizer's. */
+/* Updates that were made: those that were left out are none of the optimizer's. Where stages decide for themselves
+ * one may have made more than another. */
+static int64_t updates_made(const gp_pipeline *p) {
+  int64_t most = 0;
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    int64_t made = p->arenas[s].updates - p->arenas[s].skipped;
+    if (made > most) most = made;
+  }
+  return p->overflow ? 0 : most;
+}
+
+/* Training goes on after so many mini-batches. */
 static void count_steps(gp_pipeline *p, int64_t steps) {
   p->split_step = p->step;
   p->step += (uint32_t)steps;
-  if (p->optimizer && p->run.plan->update != GP_UPDATE_NONE && !p->overflow)
-    gp_optimizer_set_steps(p->optimizer, p->run.first_update + steps);
+  if (!p->optimizer || p->run.plan->update == GP_UPDATE_NONE) return;
+  p->updates++;
+  gp_optimizer_set_steps(p->optimizer, p->run.first_update + updates_made(p));
 }
 
 /* The first mini-batches of a stream may have been trained with when a later one failed. */
@@ -109,40 +120,20 @@ static void undo(gp_pipeline *p, bool training) {
   if (!p->broken && p->arenas[0].updates) count_steps(p, p->arenas[0].updates);
 }
 
-/* Second copies' gradients were added to the first ones'. */
-static gp_status zero_twins(gp_pipeline *p) {
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    if (!p->arenas[s].landing) continue;
-    GP_TRY(gp_update_zero(p, s, 1));
-    GP_TRY(gp_lane_sync(gp_stage_lane(p, s, 1)));
-  }
-  return GP_OK;
-}
-
 /* On the script's thread, after every worker is done. */
 void gp_run_finish(gp_pipeline *p) {
   gp_run *run = &p->run;
   const gp_plan *plan = run->plan;
   bool training = gp_plan_trains(plan->kind);
-  bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
   int64_t groups = (int64_t)run->fed * (plan->step_micros / gp_run_group(plan));
-  gp_status status = zero_twins(p);
+  gp_status status = GP_OK;
   /* evaluation may not change a model, nor may a step that failed */
-  if (!status && (!training || run->status)) status = copy_buffers(p, false);
+  if (!training || run->status) status = copy_buffers(p, false);
   if (status && !run->status) gp_run_fail(run, 0, status, gp_error_text());
   if (run->status) {
     undo(p, training);
     return;
   }
   run->known = groups;
-  if (backward && !plan->batch && plan->update == GP_UPDATE_NONE) {
-    status = gp_update_tied(p, -1);
-    if (!status) status = gp_scaling_settle(p);
-    if (status) {
-      gp_run_fail(run, 0, status, gp_error_text());
-      undo(p, training);
-      return;
-    }
-  }
   if (training && !run->backward_half) count_steps(p, groups);
 }

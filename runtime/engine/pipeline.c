@@ -60,6 +60,9 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .device_count = p->device_count,
                        .remat = p->remat,
                        .update = p->optimizer ? p->use.update : GP_UPDATE_NONE,
+                       .norm = p->check != GP_FINITE_IGNORE || p->use.clip_norm > 0,
+                       .clip = p->use.clip_norm > 0,
+                       .scaled = p->scaling.scale > 0,
                        .finite = p->finite,
                        .fuse = p->fuse};
 }
@@ -146,6 +149,8 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   GP_TRY(gp_alloc_array(n, sizeof(gp_tensor *), (void **)&p->grads));
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->param_stage));
   GP_TRY(gp_alloc_array(n, sizeof(uint64_t), (void **)&p->seen.params));
+  GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->listed));
+  GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->grad_place));
   GP_TRY(copy_ints(spec->param_layer, spec->param_count, &p->main_layer));
   for (int32_t i = 0; i < spec->param_count; i++) {
     p->param_stage[i] = p->stage_of[spec->param_layer[i]];
@@ -209,7 +214,8 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->copy_count = spec->copy_count ? spec->copy_count : 1;
   p->remat = spec->remat;
   p->seed = spec->seed;
-  p->finite = spec->finite;
+  p->check = spec->finite;
+  p->finite = spec->finite == GP_FINITE_RAISE;
   p->fuse = !spec->unfused;
   p->scaling = spec->loss_scale;
   pthread_mutex_init(&p->run.failure_lock, NULL);
@@ -272,6 +278,8 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->params);
   gp_free(p->param_stage);
   gp_free(p->seen.params);
+  gp_free(p->listed);
+  gp_free(p->grad_place);
   gp_free(p->main_layer);
   gp_free(p->values);
   gp_free(p->grads);
@@ -301,6 +309,8 @@ gp_status gp_pipeline_check_faults(const gp_pipeline *p) {
 }
 
 void gp_pipeline_set_step_count(gp_pipeline *p, uint32_t steps) { p->step = steps; }
+int64_t gp_pipeline_skipped(const gp_pipeline *p) { return p->skips.total; }
+void gp_pipeline_set_skipped(gp_pipeline *p, int64_t skipped) { p->skips.total = skipped; }
 bool gp_pipeline_is_broken(const gp_pipeline *p) { return p->broken; }
 void gp_pipeline_mend(gp_pipeline *p) { p->broken = false; }
 
@@ -314,5 +324,6 @@ gp_status gp_pipeline_use(gp_pipeline *p, gp_optimizer *optimizer, const gp_use_
   gp_optimizer_free(p->optimizer);
   p->optimizer = optimizer;
   p->use = *options;
+  p->listed_count = optimizer ? gp_optimizer_list(optimizer, p, p->listed) : 0;
   return GP_OK;
 }

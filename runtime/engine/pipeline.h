@@ -32,6 +32,7 @@
 #include "engine/fault.h"
 #include "engine/watchdog.h"
 #include "gpipe/run.h"
+#include "optim/gradients.h"
 
 typedef struct gp_worker gp_worker;
 typedef gp_status (*gp_job)(gp_worker *worker, void *context);
@@ -87,13 +88,16 @@ typedef struct gp_arena {
   /* Where they begin, per copy of the stage. Copies whose devices share memory share values and buffers;
    * each has gradients of its own. */
   char *values[2], *grads[2], *buffers[2];
-  char *committed; /* buffers as they were before the run; with the first copy */
-  char *extras[2]; /* per copy: accumulators beside the main ones */
+  char *committed;        /* buffers as they were before the run; with the first copy */
+  char *extras[2];        /* per copy: accumulators beside the main ones */
+  gp_gradients gradients; /* of the first copy: of the parameters that have some */
   /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads them. */
   char *landing, *extra_landing;
   size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes;
-  int64_t updates; /* of this run; by the device that makes them */
-  bool torn;       /* one of them stopped half-way */
+  int64_t updates;     /* of this run, the ones left out included; by the device that makes them */
+  int64_t skipped;     /* of these left out, because the gradients were not finite */
+  _Atomic int32_t row; /* left out one after the other until now, where the stage decides alone */
+  bool torn;           /* one of them stopped half-way */
 } gp_arena;
 
 /* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage. */
@@ -170,6 +174,18 @@ typedef struct gp_seen {
   uint64_t updates;
 } gp_seen;
 
+/* Updates that were left out, because gradients were not finite; `row`: one after the other until now. */
+enum { GP_SKIPS_MOST = 20 };
+typedef struct gp_skips {
+  int64_t total;
+  int32_t row;
+} gp_skips;
+
+/* What the norms of all stages say of a step: factors for its gradients, one after the other. */
+typedef struct gp_verdict {
+  double unscale, clip; /* 1: none */
+} gp_verdict;
+
 struct gp_pipeline {
   int32_t stage_count, layer_count, device_count, param_count, copy_count;
   int32_t *stage_of;  /* per layer, and one for the loss */
@@ -177,6 +193,7 @@ struct gp_pipeline {
   gp_param **params;
   int32_t *param_stage, *main_layer; /* per param; main_layer -1: not traced yet */
   size_t *param_offset;              /* per param: in the arena's values or buffers */
+  int32_t *grad_place;               /* per param: in its arena's list of gradients; -1: none */
   gp_tensor **values, **grads;       /* per param; grads NULL for frozen ones and buffers */
   gp_arena *arenas;                  /* per stage */
   size_t *value_bytes;               /* per stage */
@@ -191,12 +208,17 @@ struct gp_pipeline {
   gp_seen seen;                            /* by the last forward half */
   bool finite, fuse, closed, spin, broken; /* broken: some stages were updated and others not */
   gp_loss_scale scaling;                   /* scale 0: none */
+  gp_finite check; /* of gradients before an update; `finite`: of every value */
+  gp_skips skips;
+  gp_verdict verdict;
   /* The gradients that are there are not finite, so that nobody is updated; resumed: they were added to. */
   bool overflow, resumed;
   gp_faults faults;
   gp_watch watch;
   gp_optimizer *optimizer; /* attached: updates are actions of the schedule; counted */
   gp_use_options use;
+  int32_t *listed; /* its parameters among those of the pipeline, in the order given */
+  int32_t listed_count;
   gp_worker *workers;
   gp_job job;
   void *job_context;

@@ -51,6 +51,7 @@ static double since_begin(const gp_pipeline *p, int64_t ns) {
 gp_action gp_task_action(const gp_plan *plan, const gp_task *task, int64_t micro) {
   int64_t moved = micro - task->micro;
   bool update = task->op == GP_ACT_U;
+  if (!gp_act_has_micro(task->op)) micro = -1;
   return (gp_action){.op = (uint8_t)task->op,
                      .stage = task->stage,
                      .micro = (int32_t)(update ? micro / gp_run_group(plan) : micro),

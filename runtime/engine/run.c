@@ -75,8 +75,7 @@ static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
   gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
   if (status == GP_EINTERRUPT) status = is_skipped(run, at) ? status : GP_OK;
   if (status) return status;
-  if (task->op == GP_ACT_U) return gp_update_stage(worker, run, task, at->micro);
-  if (task->op == GP_ACT_REDUCE && !task->copy) GP_TRY(gp_update_copies(worker, task->stage));
+  if (gp_act_ends(task->op)) return gp_update_task(worker, run, task, at->micro);
   return compute(worker, run, at);
 }
 
@@ -133,22 +132,24 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
 
 /* Gradients of this device's stages start from zero, unless they go on; an update of an asynchronous
  * schedule leaves them so. */
-static gp_status zero_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
+static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
-  if (!backward || run->feeds[step % (uint32_t)run->feed_room].accumulate) return GP_OK;
-  if (plan->batch && step > 0) return GP_OK;
+  bool goes_on = run->feeds[step % (uint32_t)run->feed_room].accumulate;
+  if (!backward || (plan->batch && step > 0)) return GP_OK;
   for (int32_t s = 0; s < plan->stage_count; s++)
-    for (int32_t copy = 0; copy < plan->copy_count; copy++)
-      if (plan->placement[gp_plan_holder(plan, s, copy)] == worker->device)
-        GP_TRY(gp_update_zero(worker->pipeline, s, copy));
+    for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+      if (plan->placement[gp_plan_holder(plan, s, copy)] != worker->device) continue;
+      GP_TRY(goes_on ? gp_update_resume(worker->pipeline, s, copy)
+                     : gp_update_zero(worker->pipeline, s, copy));
+    }
   return GP_OK;
 }
 
 /* What the tasks of a mini-batch find: its rows, parameters of other devices, gradients of zero. */
 static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   GP_TRY(gp_marks_range(worker));
-  GP_TRY(zero_gradients(worker, run, step));
+  GP_TRY(begin_gradients(worker, run, step));
   GP_TRY(gp_update_twins(worker));
   GP_TRY(gp_replicas_refresh(worker, run->binding));
   const gp_intake *intake = gp_intake_of(worker);

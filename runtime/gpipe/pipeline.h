@@ -19,6 +19,10 @@ typedef struct gp_loss_scale {
   int64_t skipped;     /* so far */
 } gp_loss_scale;
 
+/* What becomes of gradients that are not finite: the step updates nothing and is counted; it fails, and so does
+ * any that makes a value that is not finite; they are applied. */
+typedef enum gp_finite { GP_FINITE_SKIP, GP_FINITE_RAISE, GP_FINITE_IGNORE } gp_finite;
+
 typedef struct gp_pipeline_spec {
   int stage_count, layer_count, device_count, param_count;
   int copy_count;           /* devices per stage, 1 or 2; 0 is 1 */
@@ -28,8 +32,8 @@ typedef struct gp_pipeline_spec {
   gp_param *const *params;    /* in order of declaration, buffers included; retained */
   const int32_t *param_layer; /* per parameter: the layer that owns it, from 0 */
   gp_remat remat;
-  uint64_t seed;   /* of dropout */
-  bool finite;     /* values that are not finite fail the step */
+  uint64_t seed; /* of dropout */
+  gp_finite finite;
   double watchdog; /* seconds without progress after which a run is given up; 0: never */
   bool unfused;    /* every op runs by itself: for comparisons */
   bool tf32;       /* GPUs may round the inputs of products of f32 matrices */

@@ -68,6 +68,9 @@ void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
 /* Tell whether GPIPE_FAULT names a device or a stage that this pipeline has not: worth saying, but no
  * mistake where a process has several. Errors: GP_EINVAL with the number. */
 gp_status gp_pipeline_check_faults(const gp_pipeline *pipeline);
+/* Updates that were left out so far because gradients were not finite, f16 apart; settable as the counter is. */
+int64_t gp_pipeline_skipped(const gp_pipeline *pipeline);
+void gp_pipeline_set_skipped(gp_pipeline *pipeline, int64_t skipped);
 /* Loss scaling as it stands; settable between runs: it belongs to a checkpoint too. */
 void gp_pipeline_loss_scale(const gp_pipeline *pipeline, gp_loss_scale *scale);
 void gp_pipeline_set_loss_scale(gp_pipeline *pipeline, const gp_loss_scale *scale);

@@ -6,7 +6,10 @@
 
 /* X(NAME, text): what an action does, and its letters in the text form, which is that of
  * torch.distributed.pipelining's CSV. Compute first; then what lowering adds; U is an update, and its
- * micro is the number of the update. IDLE is an empty cell. */
+ * micro is the number of the update. REDUCE to CLIP end a synchronous mini-batch, each once a stage and in this
+ * order: the gradients of a stage's two copies are added, then those of a parameter that several layers use;
+ * the stage's part of the norm of all gradients is taken; all are scaled when every part is there. IDLE is an
+ * empty cell. */
 #define GP_ACT_LIST(X)                                                                             \
   X(F, "F")                                                                                        \
   X(B, "B")                                                                                        \
@@ -21,6 +24,9 @@
   X(SEND_B, "SEND_B")                                                                              \
   X(RECV_B, "RECV_B")                                                                              \
   X(REDUCE, "REDUCE_GRAD")                                                                         \
+  X(TIE, "REDUCE_TIED")                                                                            \
+  X(NORM, "NORM")                                                                                  \
+  X(CLIP, "CLIP")                                                                                  \
   X(UNSHARD, "UNSHARD")                                                                            \
   X(RESHARD, "RESHARD")                                                                            \
   X(IDLE, "")
@@ -34,7 +40,7 @@ typedef struct gp_action {
   uint8_t op;      /* gp_act */
   bool joined;     /* one action together with the next one: "(0F4;3B1)" */
   int32_t stage;   /* -1 in an empty cell */
-  int32_t micro;   /* -1 where there is none (REDUCE, UNSHARD, RESHARD) */
+  int32_t micro;   /* -1 where there is none (REDUCE to RESHARD) */
   int32_t version; /* of the weights: after so many updates; -1: not said */
 } gp_action;
 
@@ -130,13 +136,17 @@ typedef enum gp_remat {
  * devices, or stage by stage as soon as its own gradients are there. */
 typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE } gp_update_mode;
 
+/* tied: a parameter is used by layers of several stages, or by several of one. norm: updates wait for the norm of
+ * all gradients, or for its being finite. clip: they are scaled when it is known. All three are for what ends
+ * a synchronous mini-batch of all stages together: without a barrier none of them is added. */
 typedef struct gp_lower_options {
   gp_remat remat;
   gp_update_mode update;
+  bool tied, norm, clip;
 } gp_lower_options;
 
 /* Rows (new, the caller's) with what lowering adds for every model: recomputation, weight gradients in
- * ascending order, reductions over two copies of a stage, updates. */
+ * ascending order, reductions, norms and scales of gradients, updates. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows);
 

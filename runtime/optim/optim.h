@@ -24,6 +24,8 @@ gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_op
 /* Sum of squares in double precision: lane i % 64 adds element i, then a tree over the 64 lanes.
  * For a fixed result cut an arena at boundaries that depend on its layout only. */
 double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data);
+/* Is every element a finite number? */
+bool gp_optim_is_finite(gp_dtype dtype, int64_t n, const void *data);
 /* Multiply by a factor, in the elements' own precision. */
 void gp_optim_scale(gp_dtype dtype, int64_t n, void *data, double factor);
 

@@ -71,7 +71,7 @@ static void put_task(printer *p, const gp_task *task) {
                       .stage = task->stage,
                       .micro = task->op == GP_ACT_U ? task->micro / group : task->micro,
                       .version = p->plan->batch ? task->version : -1};
-  if (task->op == GP_ACT_REDUCE) action.micro = -1;
+  if (!gp_act_has_micro(task->op)) action.micro = -1;
   put(p, gp_action_print(&action, text));
 }
 

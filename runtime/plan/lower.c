@@ -105,21 +105,29 @@ static void mark_kept(const lowerer *l, int32_t begin) {
 /* The update of a batch belongs to its last micro-batch: it is done when that one is. */
 static void set_update_micro(const gp_plan *plan, gp_action *action) {
   int32_t batch = plan->batch ? plan->batch : plan->micro_count;
-  if (action->op == GP_ACT_U || action->op == GP_ACT_REDUCE)
+  if (gp_act_ends((gp_act)action->op))
     action->micro = (action->micro < 0 ? 1 : action->micro + 1) * batch - 1;
 }
 
-/* The reductions that end a mini-batch, and then the updates, wait until every device is there. */
+/* What reads something of other devices: the gradients of a second copy, those of layers elsewhere, the norms of
+ * all. A norm is taken of what its own device has; after a scale nobody has to be waited for again. */
+static bool waits_for_all(gp_act op, gp_act before) {
+  return op != before && op != GP_ACT_NORM && !(op == GP_ACT_U && before == GP_ACT_CLIP);
+}
+
+/* There every device waits until all have come. */
 static void mark_barriers(lowerer *l, int32_t begin) {
   gp_plan *plan = l->plan;
   gp_act before = GP_ACT_F;
+  bool any = false;
   for (int32_t t = begin; t < l->count; t++) {
     gp_task *task = &plan->tasks[t];
-    if (l->block[t] != TAIL || task->op == before) continue;
-    task->barrier = true;
-    plan->barrier_parties += before == GP_ACT_F;
+    if (l->block[t] != TAIL) continue;
+    task->barrier = waits_for_all(task->op, before);
+    any |= task->barrier;
     before = task->op;
   }
+  plan->barrier_parties += any;
 }
 
 static void lower_device(lowerer *l) {
@@ -157,6 +165,14 @@ static int32_t number_all(const lowerer *l, int32_t block, int32_t number) {
   return number;
 }
 
+/* Op by op through all devices, as the barriers between them make them run. */
+static void number_ends(const lowerer *l, int32_t number) {
+  for (int ending = gp_act_ending(GP_ACT_REDUCE); ending <= gp_act_ending(GP_ACT_U); ending++)
+    for (int32_t t = 0; t < l->count; t++)
+      if (l->block[t] == TAIL && gp_act_ending(l->plan->tasks[t].op) == ending)
+        l->plan->tasks[t].order = number++;
+}
+
 /* In the topological order of the actions that they come from; tasks of one action lie side by side. */
 static void number_tasks(const lowerer *l, int32_t *task_at, int32_t *action_at) {
   const gp_schedule *s = l->schedule;
@@ -167,7 +183,7 @@ static void number_tasks(const lowerer *l, int32_t *task_at, int32_t *action_at)
   for (int32_t k = 0; k < total; k++)
     for (int32_t a = action_at[k], t = task_at[a]; t >= 0 && t < l->count && l->block[t] == a; t++)
       l->plan->tasks[t].order = number++;
-  number_all(l, TAIL, number);
+  number_ends(l, number);
 }
 
 /* Room for the lowered actions, P and C; P again after each update. */

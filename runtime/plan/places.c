@@ -42,7 +42,9 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
     break;
   case GP_VALUE_PARAM: return place_param(s, value, place);
   case GP_VALUE_SLOT:
-    return s->env->slot(s->env->context, s->graph->params[value->index], value->layer, place);
+    GP_TRY(s->env->slot(s->env->context, s->graph->params[value->index], value->layer, place));
+    s->shape->tied |= place->base == GP_BASE_EXTRA;
+    break;
   case GP_VALUE_NODE:
     if (edge >= 0) place->base = GP_BASE_VALUE + s->env->stage_count + s->shape->first_edge + edge;
     if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;

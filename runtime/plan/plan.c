@@ -157,16 +157,25 @@ static void find_apart(const gp_lowered *lowered, bool *apart) {
       apart[lowered->actions[i].stage] = true;
 }
 
-/* Programs for what the lowered schedule runs, then its tasks. */
-static gp_status make_tasks(const gp_plan_env *env, const gp_plan_spec *spec,
-                            const gp_lowered *lowered, gp_plan *plan) {
+/* Programs for what the lowered schedule runs. */
+static gp_status make_programs(const gp_plan_env *env, const gp_plan_spec *spec,
+                               const gp_lowered *lowered, gp_plan *plan) {
   bool *apart;
   GP_TRY(gp_alloc_array((size_t)plan->stage_count, sizeof *apart, (void **)&apart));
   find_apart(lowered, apart);
   gp_shape_spec shapes = {.env = env, .plan = spec, .apart = apart};
   gp_status status = build_shapes(&shapes, plan);
   gp_free(apart);
-  return status ? status : gp_plan_add_tasks(plan, spec->schedule, lowered);
+  return status;
+}
+
+/* In streams every stage decides for itself when it updates. */
+static gp_lower_options options_of(const gp_plan_env *env, const gp_plan *plan) {
+  bool joined = plan->update == GP_UPDATE_BARRIER, scaled = env->scaled && !gp_plan_streams(plan);
+  return (gp_lower_options){.remat = env->remat,
+                            .update = plan->update,
+                            .norm = (joined && env->norm) || scaled,
+                            .clip = (joined && env->clip) || scaled};
 }
 
 static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
@@ -179,9 +188,16 @@ static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
 static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan *plan) {
   gp_lowered lowered;
   GP_TRY(prepare(env, spec, plan));
-  gp_lower_options options = {.remat = env->remat, .update = plan->update};
+  gp_lower_options options = options_of(env, plan);
   GP_TRY(gp_schedule_lower(spec->schedule, &options, &lowered));
-  gp_status status = make_tasks(env, spec, &lowered, plan);
+  gp_status status = make_programs(env, spec, &lowered, plan);
+  if (!status && (plan->shapes[0].tied || plan->shapes[1].tied) && !gp_plan_streams(plan)) {
+    gp_lowered_free(&lowered);
+    options.tied = true;
+    status = gp_schedule_lower(spec->schedule, &options, &lowered);
+  }
+  plan->joined = options.norm;
+  if (!status) status = gp_plan_add_tasks(plan, spec->schedule, &lowered);
   if (!status) status = make_channels(plan, &lowered);
   gp_lowered_free(&lowered);
   GP_TRY(status);

@@ -74,6 +74,7 @@ typedef struct gp_shape_plan {
   int32_t copy_count;
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   bool own_edges;                     /* not those of the larger micro-batches */
+  bool tied;                          /* a parameter has accumulators beside its main one */
   int32_t first_edge;         /* number of its first edge: 0, or behind those of the larger ones */
   gp_ref loss, count, output; /* copies that are exported; GP_NONE */
   int64_t constant_count;
@@ -104,8 +105,10 @@ typedef struct gp_plan_env {
   int32_t layer_count, stage_count, device_count;
   gp_remat remat;
   gp_update_mode update;
-  bool fuse;   /* neighbours in a layer become one op (graph/fuse.c) */
-  bool finite; /* every result is looked at: nothing is overwritten before */
+  bool norm, clip; /* before updates behind a barrier: see gp_lower_options */
+  bool scaled;     /* after every backward pass gradients are brought back from the loss scale */
+  bool fuse;       /* neighbours in a layer become one op (graph/fuse.c) */
+  bool finite;     /* every result is looked at: nothing is overwritten before */
 } gp_plan_env;
 
 /* What the programs of a shape are built for. */
@@ -234,6 +237,7 @@ struct gp_plan {
   gp_area *guests;         /* per (stage, copy) and shape */
   size_t scratch_bytes;    /* per thread of a device that works in the host's memory */
   int32_t barrier_parties; /* devices that have a task with a barrier */
+  bool joined;             /* norms of all stages decide on its updates */
   bool sum_loss;
 };
 

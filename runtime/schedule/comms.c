@@ -57,6 +57,20 @@ static gp_status add_messages(sweeper *w, int32_t a) {
 /* ---- sweeps -------------------------------------------------------------------------------- */
 
 /* The device's next action, or joined ones, if it may go on; *moved: it did. */
+/* A stage's last part of what all stages wait for. */
+static bool ends_part(const gp_verify *v, int32_t a) {
+  const gp_verify_join *joins[] = {v->ending[0] ? v->sums : NULL, v->norms};
+  for (int k = 0; k < 2; k++)
+    if (joins[k] && v->s->actions[a].op != GP_ACT_IDLE &&
+        joins[k]->last[gp_verify_holder(v->s, a)] == a + 1)
+      return true;
+  return false;
+}
+
+static void wake_all(sweeper *w) {
+  for (int32_t d = 0; d < w->v->s->device_count; d++) wake(w, d);
+}
+
 static gp_status take(sweeper *w, int32_t device, bool *moved) {
   const gp_schedule *s = w->v->s;
   int32_t begin = w->head[device], end;
@@ -70,6 +84,7 @@ static gp_status take(sweeper *w, int32_t device, bool *moved) {
   for (int32_t a = begin; a < end; a++) {
     w->v->order[a] = 0;
     if (s->actions[a].op != GP_ACT_IDLE) GP_TRY(gp_rows_add(w->rows, device, &s->actions[a]));
+    if (ends_part(w->v, a)) wake_all(w);
   }
   for (int32_t a = begin; a < end; a++) GP_TRY(add_messages(w, a));
   return GP_OK;

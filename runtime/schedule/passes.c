@@ -147,11 +147,15 @@ static void add_to_stages(walker *w, gp_act op, int32_t micro) {
   }
 }
 
-/* After the last action of the stages of a device: reductions over copies, then updates. */
+/* After the last action of the stages of a device: what joins the gradients of all stages, then updates. */
 static void add_ends(walker *w) {
+  const gp_lower_options *o = w->options;
   if (w->s->batch) return;
   if (w->s->copy_count > 1 && w->trains) add_to_stages(w, GP_ACT_REDUCE, -1);
-  if (w->options->update == GP_UPDATE_BARRIER) add_to_stages(w, GP_ACT_U, 0);
+  if (o->tied && w->trains) add_to_stages(w, GP_ACT_TIE, -1);
+  if (o->norm && w->trains) add_to_stages(w, GP_ACT_NORM, -1);
+  if (o->clip && w->trains) add_to_stages(w, GP_ACT_CLIP, -1);
+  if (o->update == GP_UPDATE_BARRIER) add_to_stages(w, GP_ACT_U, 0);
 }
 
 /* Without a barrier a stage is updated after its own last backward action. */
@@ -215,7 +219,8 @@ static void look_around(walker *w) {
 static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   const gp_schedule *s = w->s;
   size_t stages = (size_t)s->stage_count, cells = stages * (size_t)s->micro_count;
-  size_t room = 3 * (size_t)s->first[s->device_count] + 4 * stages + 1;
+  size_t ends = (size_t)s->copy_count * (GP_ACT_CLIP - GP_ACT_REDUCE + 2); /* of a stage */
+  size_t room = 3 * (size_t)s->first[s->device_count] + ends * stages + 1;
   GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
   GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
   GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));

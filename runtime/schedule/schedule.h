@@ -30,8 +30,17 @@ struct gp_schedule {
   gp_schedule_fault fault; /* of a schedule that was refused */
 };
 
-/* Does the number of a micro-batch or update follow? Not in REDUCE, UNSHARD, RESHARD. */
+/* Does the number of a micro-batch or update follow? Not in REDUCE to RESHARD. */
 bool gp_act_has_micro(gp_act act);
+/* Does it end a mini-batch of all stages, in the order REDUCE, TIE, NORM, CLIP, U? */
+static inline bool gp_act_ends(gp_act act) {
+  return act == GP_ACT_U || (act >= GP_ACT_REDUCE && act <= GP_ACT_CLIP);
+}
+/* Its place in that order; 0: it is a gradient, or something else that comes before. */
+static inline int gp_act_ending(gp_act act) {
+  if (act == GP_ACT_U) return GP_ACT_CLIP - GP_ACT_REDUCE + 2;
+  return gp_act_ends(act) ? (int)act - GP_ACT_REDUCE + 1 : 0;
+}
 
 /* Does this device hold the stage (or one of its two copies)? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);

@@ -102,7 +102,16 @@ local function settle(f)
   if f.settle then f.settle() end
 end
 
---- Update all parameters from their gradients.
+local optimizer = {}
+
+--- Say that an update was left out; who calls it says it once.
+function optimizer.say_skipped()
+  io.stderr:write("gpipe: the gradients of this step are not finite, so nothing was updated "
+    .. "(said once; pipe.stats.skipped counts such steps, finite = true names the layer)\n")
+end
+
+--- Update all parameters from their gradients. Where these are not finite nothing is updated, which is said once and
+--- counted in `pipe.stats.skipped`; twenty such steps in a row raise (option `finite` of gp.pipeline).
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local pipe <close> = gp.pipeline(model, {loss = nn.MSELoss()})
@@ -112,7 +121,9 @@ end
 --- ```
 function methods:step()
   local f = fields[self]
-  f.handle:step(hypers_of(f))
+  if not f.handle:step(hypers_of(f)) or f.skip_said then return end
+  f.skip_said = true
+  optimizer.say_skipped()
 end
 
 --- Set the gradients to zero. `pipe:step` starts from zero by itself, unless it accumulates.
@@ -182,8 +193,6 @@ end
 ---@field spec table<string, gpipe.OptionRule>
 ---@field check? fun(who: string, group: table) for settings that depend on one another
 ---@field moments fun(group: table): integer moments that are part of the state
-
-local optimizer = {}
 
 --- What pipe:use needs: the object behind an optimizer and what gives its settings of now.
 ---@param opt any

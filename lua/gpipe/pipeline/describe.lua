@@ -110,8 +110,8 @@ function describe.trace(pipe, path, opts) return draw.trace(path, describe.timel
 
 -- ---- costs --------------------------------------------------------------------------------------------
 
-local OPS = { "F", "B", "I", "W", "R", "U", "REDUCE", "P" }
-local NAMES = { REDUCE = "REDUCE_GRAD" } -- of what is called otherwise in the text form
+local OPS = { "F", "B", "I", "W", "R", "U", "REDUCE", "TIE", "NORM", "CLIP", "P" }
+local NAMES = { REDUCE = "REDUCE_GRAD", TIE = "REDUCE_TIED" } -- of what is called otherwise in the text form
 
 local function sum(list)
   local total = 0

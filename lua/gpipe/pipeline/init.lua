@@ -27,7 +27,10 @@ local SPEC = {
   sample = { type = "table" },
   precision = precision.rule,
   loss_scale = precision.scale_rule,
-  finite = { type = "boolean", default = false },
+  finite = {
+    default = false,
+    check = function(v) return type(v) ~= "boolean" and v ~= "ignore" and 'true, false or "ignore"' or nil end,
+  },
   fuse = { type = "boolean" },
   seed = { type = "integer" },
   watchdog = watchdog.rule,
@@ -147,7 +150,8 @@ local function pipeline(model, opts)
   local inner = core.pipeline_new {
     stages = #list, stage_of = stage_of, params = boxes, param_layer = layers,
     devices = chosen, placement = made.device_list, copies = made.copies,
-    checkpoint = opts.checkpoint, seed = opts.seed or random.current(), finite = opts.finite,
+    checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
+    finite = opts.finite == true and "raise" or opts.finite or "skip",
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32, loss_scale = computes.scale,
     unfused = not fuses(opts.fuse),
   }

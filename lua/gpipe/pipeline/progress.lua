@@ -11,17 +11,19 @@ local progress = {}
 
 local RULES = {
   steps = { type = "integer", min = 0, max = 0xffffffff, required = true },
+  skipped = { type = "integer", min = 0, default = 0 },
   loss_scale = { type = "table" },
 }
 
 ---@class gpipe.Progress
 ---@field steps integer training passes so far: the clock of dropout
+---@field skipped integer updates that were left out so far, because gradients were not finite
 ---@field loss_scale gpipe.LossScale? in f16
 
 ---@param inner userdata
 ---@return gpipe.Progress
 function progress.get(inner)
-  return { steps = inner:steps(), loss_scale = inner:loss_scale() }
+  return { steps = inner:steps(), skipped = inner:skipped(), loss_scale = inner:loss_scale() }
 end
 
 --- Nothing is set where anything is wrong.
@@ -36,6 +38,7 @@ function progress.set(inner, given)
   local o = options.check(who, given, RULES)
   if o.loss_scale then precision.loss_scale(inner, o.loss_scale) end
   inner:set_steps(o.steps)
+  inner:set_skipped(o.skipped)
 end
 
 return progress

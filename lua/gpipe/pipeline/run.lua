@@ -19,7 +19,7 @@ local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
 
 ---@class gpipe.Pipeline
----@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes; in f16 loss_scale, skipped
+---@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes; so far: skipped; in f16 loss_scale
 local methods = {}
 
 -- ---- checks ----------------------------------------------------------------------------------
@@ -69,8 +69,10 @@ function methods:step(x, y, opts)
   self.pending = nil
   if self.asynchronous or self.free then return stream.feed(self, inputs, targets, hyper) end
   local plan = plans.get(self, "step", inputs, targets)
-  return stream.note_loss(self, (self.core:run(plan.handle,
+  local loss = stream.note_loss(self, (self.core:run(plan.handle,
     { inputs = inputs, targets = targets, accumulate = o.accumulate, hyper = hyper })))
+  if hyper then stream.note_skips(self) end
+  return loss
 end
 
 --- Let an asynchronous pipeline, or one without a barrier, finish what it was given.
@@ -276,7 +278,8 @@ local function stats_of(pipe)
     stats.peak_live[d], stats.peak_bytes[d] = device.peak_live, device.peak_bytes
   end
   local scale = pipe.core:loss_scale()
-  if scale then stats.loss_scale, stats.skipped = scale.scale, scale.skipped end
+  stats.skipped = pipe.core:skipped()
+  if scale then stats.loss_scale, stats.skipped = scale.scale, scale.skipped + stats.skipped end
   return stats
 end
 
@@ -313,7 +316,7 @@ local wrap = object.class(methods, { stats = stats_of }, text_of)
 ---@return gpipe.Pipeline
 local function new(fields)
   fields.plans, fields.plan_count, fields.clock = {}, 0, 0
-  fields.mode, fields.missing = "train", {}
+  fields.mode, fields.missing, fields.skips = "train", {}, 0
   return wrap(fields)
 end
 

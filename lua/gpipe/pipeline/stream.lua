@@ -3,6 +3,7 @@
 -- Asynchronous schedules, and synchronous ones without a barrier, are fed one mini-batch after another; the
 -- losses that became known wait in pipe.missing until a step or flush returns them.
 
+local optimizer = require "gpipe.optim.optimizer"
 local plans = require "gpipe.pipeline.plans"
 
 local stream = {}
@@ -19,6 +20,13 @@ function stream.note_loss(pipe, loss)
   return loss
 end
 
+--- Updates that were left out because gradients were not finite are said once; pipe.stats.skipped counts them.
+function stream.note_skips(pipe)
+  if pipe.skip_said or pipe.core:skipped() == pipe.skips then return end
+  pipe.skip_said = true
+  optimizer.say_skipped()
+end
+
 -- Losses that became known go to the list that the next step or flush returns.
 local function collect(pipe)
   local first = #pipe.missing + 1
@@ -31,6 +39,7 @@ function stream.settle(pipe)
   if not pipe.core:stream() then return end
   pipe.core:drain()
   collect(pipe)
+  stream.note_skips(pipe)
 end
 
 --- The losses that no step returned yet.

@@ -53,6 +53,9 @@ end
 --- and others not: the pipeline then refuses to go on until a state is loaded. Until the next flush (or
 --- whatever drains) the batches given are still read, and parameters still change: neither write the ones nor
 --- rely on the others, model:state_dict() included.
+---
+--- Where gradients are not finite nothing is updated (option `finite` of gp.pipeline); without a barrier each stage
+--- sees to its own gradients, as the others may be updated by then.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- pipe:use(gp.optim.SGD(pipe:parameters(), {lr = 0.1}))

@@ -24,7 +24,8 @@ local spec = {
   memory = { type = "table" },
   unit = { type = "string", default = "" },
 }
-for _, op in ipairs { "F", "B", "I", "W", "R", "U", "P", "REDUCE", "SEND", "RECV" } do
+local OPS = { "F", "B", "I", "W", "R", "U", "P", "NORM", "CLIP" }
+for _, op in ipairs { "REDUCE", "TIE", "SEND", "RECV", table.unpack(OPS) } do
   spec[op] = number_or_list
 end
 
@@ -139,10 +140,11 @@ local function costs_of(given, stages)
     stages = stages, joined = given.joined, blocking = not given.overlap, capacity = given.capacity,
     barrier = given.barrier,
   }
-  for _, op in ipairs { "F", "B", "I", "W", "R", "U", "P" } do
+  for _, op in ipairs(OPS) do
     costs[op] = list_of(op, given[op], stages, "stage")
   end
   costs.REDUCE_GRAD = list_of("REDUCE", given.REDUCE, stages, "stage")
+  costs.REDUCE_TIED = list_of("TIE", given.TIE, stages, "stage")
   for _, op in ipairs { "SEND", "RECV" } do
     local list = list_of(op, given[op], stages, "stage")
     costs[op .. "_F"], costs[op .. "_B"] = list, list
@@ -157,9 +159,9 @@ end
 --- begins when the device is free and its inputs have arrived.
 ---
 --- Costs are of one action of a stage, each a number for all stages or a list (element 1 is stage 0):
---- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `REDUCE`,
---- `SEND`, `RECV` (default 0; of actions that are in the rows); `P`: what a device prepares for a stage before its
---- first action (default 0).
+--- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `REDUCE`, `TIE`
+--- (REDUCE_TIED), `NORM`, `CLIP`, `SEND`, `RECV` (default 0; of actions that are in the rows); `P`: what a device
+--- prepares for a stage before its first action (default 0).
 --- `comm` is the delay of a value that crosses devices, per edge a list (element 1: between stages 0
 --- and 1), per direction {F =, B =}; or `link = {latency =, bandwidth =}` with `bytes` alike.
 --- `overlap = false`: the sender's device is busy meanwhile. `capacity`: values that a channel (an edge

@@ -175,6 +175,10 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
   return GP_OK;
 }
 
+static gp_status sweep(const gp_lane *lane, const gp_lane_sweep *s) {
+  return gp_team_run(team_of(lane), s->pieces, s->piece, s->context);
+}
+
 /* n elements of one type to be added, from one memory to another. */
 typedef struct sum {
   gp_dtype dtype;
@@ -236,6 +240,8 @@ static const gp_lane_ops ops = {
     .check_finite = check_finite,
     .settle = settle,
     .update = update,
+    .squares = sweep,
+    .scale = sweep,
     .add = add,
 };
 

@@ -171,6 +171,19 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
   return api_of(lane)->update(gpu_of(lane), u->hyper, u->step, u->slices, u->count);
 }
 
+/* All sums come to the host at once. */
+static gp_status squares(const gp_lane *lane, const gp_lane_sweep *s) {
+  double *there = (double *)((char *)s->scratch + GP_GPU_SUM_SCRATCH);
+  if (!s->count) return GP_OK;
+  GP_TRY(api_of(lane)->sum_squares(gpu_of(lane), s->runs, s->count, there, s->scratch));
+  GP_TRY(gp_lane_sync(lane));
+  return lane->space->read(lane->space, s->sums, there, (size_t)s->count * sizeof(double));
+}
+
+static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
+  return api_of(lane)->scale(gpu_of(lane), s->runs, s->count, s->factor);
+}
+
 static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
   return api_of(lane)->add(gpu_of(lane), dtype, n, to, from);
 }
@@ -223,6 +236,9 @@ static const gp_lane_ops ops = {
     .check_finite = check_finite,
     .settle = settle,
     .update = update,
+    .squares = squares,
+    .scale = scale,
+    .sum_scratch = GP_GPU_SUM_SCRATCH,
     .add = add,
     .range_push = range_push,
     .range_pop = range_pop,

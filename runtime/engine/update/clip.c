@@ -1,7 +1,7 @@
-/* engine/update/clip.c - sums of squares and scales of all gradients, wherever they lie: clipping by their norm.
+/* engine/update/clip.c - gradients clipped by their norm between steps, on the script's thread.
  *
  * Squares are summed per parameter and added in the order given: the same bits for every cut. GPUs work on
- * what lies with them, many parameters in a launch. Nothing is allocated: this may be part of a step.
+ * what lies with them, many parameters in a launch.
  */
 #include <math.h>
 
@@ -113,18 +113,18 @@ static gp_status for_groups(gp_param *const *params, int count, group_step step,
   return status;
 }
 
-gp_status gp_gradients_squares(gp_param *const *params, int count, double *sum) {
+static gp_status squares(gp_param *const *params, int count, double *sum) {
   *sum = 0;
   return for_groups(params, count, sum_group, sum);
 }
 
-gp_status gp_gradients_scale(gp_param *const *params, int count, double factor) {
+static gp_status scale(gp_param *const *params, int count, double factor) {
   return for_groups(params, count, scale_group, &factor);
 }
 
 gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *result) {
   double sum;
-  GP_TRY(gp_gradients_squares(params, count, &sum));
+  GP_TRY(squares(params, count, &sum));
   *result = sqrt(sum);
-  return *result > max ? gp_gradients_scale(params, count, max / (*result + 1e-6)) : GP_OK;
+  return *result > max ? scale(params, count, max / (*result + 1e-6)) : GP_OK;
 }

@@ -15,6 +15,9 @@ typedef struct update {
   const gp_optimizer *optimizer;
   const gp_optim_hyper *hyper; /* per group */
   int64_t step;
+  bool looks;      /* at the gradients before: all devices of a pipeline make it together */
+  atomic_bool bad; /* they are not finite, or a device failed to look */
+  _Atomic uint32_t arrived; /* devices that have looked */
 } update;
 
 /* ---- making one ---------------------------------------------------------------------------- */
@@ -158,11 +161,38 @@ static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage)
   return GP_OK;
 }
 
-/* On the worker of each device: the stages that it holds, or holds first. */
+/* Does the device hold the stage, or hold it first? */
+static bool owns(const gp_worker *worker, int32_t stage) {
+  const gp_pipeline *p = worker->pipeline;
+  return p->placement[stage * p->copy_count] == worker->device;
+}
+
+/* Looks at the gradients of a device's stages and waits until every device has. What has no norm to wait for
+ * (an optimizer of some of the parameters) is looked at too: it belongs to the same step. */
+static gp_status look(gp_worker *worker, update *u) {
+  gp_pipeline *p = worker->pipeline;
+  gp_status status = GP_OK;
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    gp_gradients *list = &p->arenas[s].gradients;
+    if (!owns(worker, s) || status) continue;
+    status = gp_gradients_look(list);
+    if (!status && !gp_gradients_are_finite(list)) atomic_store(&u->bad, true);
+  }
+  if (status) atomic_store(&u->bad, true);
+  if (atomic_fetch_add(&u->arrived, 1) + 1 == (uint32_t)p->device_count)
+    for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
+  gp_worker_await(worker, &u->arrived, (uint32_t)p->device_count);
+  return status;
+}
+
+/* On the worker of each device: either all of them update their stages, or none does. */
 static gp_status update_device(gp_worker *worker, void *context) {
   const gp_pipeline *p = worker->pipeline;
+  update *u = context;
+  if (u->looks) GP_TRY(look(worker, u));
+  if (atomic_load(&u->bad)) return GP_OK;
   for (int32_t s = 0; s < p->stage_count; s++)
-    if (p->placement[s * p->copy_count] == worker->device) GP_TRY(update_stage(worker, context, s));
+    if (owns(worker, s)) GP_TRY(update_stage(worker, u, s));
   return gp_lane_sync(&worker->lane);
 }
 
@@ -195,9 +225,10 @@ static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper)
   return GP_OK;
 }
 
-gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
+gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper, bool *skipped) {
   update u = {.optimizer = o, .hyper = hyper, .step = o->steps + 1};
   gp_pipeline *p;
+  *skipped = false;
   GP_TRY(find_owner(o, &p));
   GP_TRY(check_hyper(o, hyper));
   if (!p) return GP_OK; /* nothing to update */
@@ -207,8 +238,13 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper) {
                    "pipe:step() has made it already");
   if (p->overflow) return GP_OK; /* skipped: see engine/update/scaling.h */
   GP_TRY(gp_optimizer_begin(o));
-  p->updates++;
+  u.looks = p->check != GP_FINITE_IGNORE && p->scaling.scale == 0; /* the step looked */
+  atomic_store(&p->watch.given_up, 0); /* of an earlier run: here everybody waits */
   GP_TRY(gp_workers_run(p, update_device, &u));
+  *skipped = atomic_load(&u.bad);
+  if (u.looks) GP_TRY(gp_norm_decide(p, !*skipped));
+  if (*skipped) return GP_OK;
+  p->updates++;
   o->steps++;
   return GP_OK;
 }
@@ -229,9 +265,9 @@ gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t stage,
   return update_stage(worker, &u, stage);
 }
 
-gp_status gp_optimizer_clip(gp_optimizer *o, double max) {
-  double norm;
-  return gp_clip_grad_norm(o->listed, o->member_count, max, &norm);
+int32_t gp_optimizer_list(const gp_optimizer *o, const gp_pipeline *p, int32_t *params) {
+  for (int32_t i = 0; i < o->member_count; i++) params[i] = gp_pipeline_find(p, o->listed[i]);
+  return o->member_count;
 }
 
 bool gp_optimizer_uses(const gp_optimizer *o, const gp_pipeline *p) {

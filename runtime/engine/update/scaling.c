@@ -11,12 +11,8 @@
 #include "engine/pipeline.h"
 #include "engine/update/update.h"
 
-enum { STUCK = 20 }; /* runs in a row at the smallest scale: no scale will help then */
-
 /* Gradients of zero would let it grow for ever. */
 static const double largest = 0x1p40;
-
-static bool is_scaled(const gp_pipeline *p) { return p->scaling.scale > 0; }
 
 static void grow(gp_loss_scale *s) {
   s->stuck = 0;
@@ -25,34 +21,26 @@ static void grow(gp_loss_scale *s) {
   s->scale = fmin(s->scale * s->growth, largest);
 }
 
+/* At the smallest scale no scale will help. */
 static gp_status back_off(gp_loss_scale *s) {
   s->good = 0;
   s->skipped++;
-  if (s->scale <= s->min && ++s->stuck >= STUCK)
+  if (s->scale <= s->min && ++s->stuck >= GP_SKIPS_MOST)
     return gp_fail(
         GP_EFINITE,
         "loss scale: the gradients of %d steps in a row were not finite at the smallest scale, %g; "
         "the f32 or bf16 precision, a smaller learning rate or loss_scale.min may help",
-        STUCK, s->scale);
+        (int)GP_SKIPS_MOST, s->scale);
   s->scale = fmax(s->scale * s->backoff, s->min);
   return GP_OK;
 }
 
 /* Whoever adds to gradients after an overflow gets no finite ones any more: that counts once. */
-gp_status gp_scaling_settle(gp_pipeline *p) {
+gp_status gp_scaling_settle(gp_pipeline *p, bool finite) {
   bool before = p->overflow && p->resumed;
-  double squares;
-  if (!is_scaled(p)) return GP_OK;
-  GP_TRY(gp_gradients_squares(p->params, p->param_count, &squares));
-  p->overflow = !isfinite(squares);
-  GP_TRY(gp_gradients_scale(p->params, p->param_count, 1 / p->scaling.scale));
-  if (!p->overflow) return grow(&p->scaling), GP_OK;
+  p->overflow = !finite;
+  if (finite) return grow(&p->scaling), GP_OK;
   return before ? GP_OK : back_off(&p->scaling);
-}
-
-gp_status gp_scaling_resume(gp_pipeline *p) {
-  if (!is_scaled(p)) return GP_OK;
-  return gp_gradients_scale(p->params, p->param_count, p->scaling.scale);
 }
 
 void gp_pipeline_loss_scale(const gp_pipeline *p, gp_loss_scale *scale) { *scale = p->scaling; }

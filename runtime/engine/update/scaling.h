@@ -8,10 +8,8 @@
 
 #include "gpipe/pipeline.h"
 
-/* Divide the gradients by the scale if they are finite, note it if they are not, and settle the scale of the
- * next run. The devices rest. Errors: GP_EFINITE where the smallest scale did not help for too long. */
-gp_status gp_scaling_settle(gp_pipeline *pipeline);
-/* Before a run that adds to gradients: let them have the scale of what it adds. */
-gp_status gp_scaling_resume(gp_pipeline *pipeline);
+/* Note whether the gradients are finite and settle the scale of the next run. Errors: GP_EFINITE where the smallest
+ * scale did not help for too long. */
+gp_status gp_scaling_settle(gp_pipeline *pipeline, bool finite);
 
 #endif

@@ -1,15 +1,11 @@
-/* engine/update/update.c - reductions and updates as actions of the schedule.
+/* engine/update/update.c - what ends a mini-batch, as actions of the schedule: sums of gradients, norms, updates.
  *
- * With a barrier every device waits until all gradients are there; the last to come adds up what tied
- * parameters have and clips, and a failure anywhere makes every update a pass-through. Without one a stage
- * is updated by its own device as soon as its own gradients are there.
+ * With a barrier every device waits where it reads what others made, and a failure anywhere makes every update
+ * a pass-through. Without one a stage is updated by its own device as soon as its own gradients are there.
  */
-#include <limits.h>
-#include <string.h>
 
 #include "base/tensor.h"
 #include "engine/pipeline.h"
-#include "engine/update/scaling.h"
 #include "engine/update/update.h"
 
 /* ---- reductions ---------------------------------------------------------------------------- */
@@ -32,9 +28,9 @@ static gp_status take_twin(const gp_pipeline *p, int32_t stage, char **grads, ch
   return gp_lane_take(first, a->extra_landing, second, a->extras[1], a->extra_bytes);
 }
 
-/* The second copy's gradients of a stage to the first's, parameter by parameter. Added once, also when
- * gradients accumulate: where this device cannot zero them, the end of the run does. */
-gp_status gp_update_copies(gp_worker *worker, int32_t stage) {
+/* The second copy's gradients of a stage to the first's, parameter by parameter. They are added once, also when
+ * gradients accumulate: every backward pass begins with second copies of zero. */
+static gp_status add_copies(gp_worker *worker, int32_t stage) {
   gp_pipeline *p = worker->pipeline;
   const gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = &worker->lane;
@@ -50,9 +46,7 @@ gp_status gp_update_copies(gp_worker *worker, int32_t stage) {
     if (e->stage == stage)
       GP_TRY(add(p, lane, e->param, a->extras[0] + e->offset, extras + e->offset));
   }
-  if (a->landing) return GP_OK;
-  if (a->grad_bytes) GP_TRY(gp_lane_fill(lane, a->grads[1], 0, a->grad_bytes));
-  return a->extra_bytes ? gp_lane_fill(lane, a->extras[1], 0, a->extra_bytes) : GP_OK;
+  return GP_OK;
 }
 
 gp_status gp_update_twins(gp_worker *worker) {
@@ -70,31 +64,24 @@ gp_status gp_update_twins(gp_worker *worker) {
 }
 
 /* One accumulator to the main one, on the device that owns the parameter. */
-static gp_status add_extra(const gp_pipeline *p, const gp_extra_slot *e) {
-  const gp_lane *lane = gp_stage_lane(p, p->param_stage[e->param], 0);
+static gp_status add_extra(const gp_pipeline *p, const gp_lane *lane, const gp_extra_slot *e) {
   char *from = p->arenas[e->stage].extras[0] + e->offset;
   size_t bytes = gp_meta_bytes(gp_tensor_meta(p->grads[e->param]));
   if (e->landing)
     GP_TRY(gp_lane_take(lane, e->landing, gp_stage_lane(p, e->stage, 0), from, bytes));
-  GP_TRY(
-      add(p, lane, e->param, gp_tensor_data(p->grads[e->param]), e->landing ? e->landing : from));
-  return gp_lane_sync(lane);
+  return add(p, lane, e->param, gp_tensor_data(p->grads[e->param]), e->landing ? e->landing : from);
 }
 
-/* A parameter that several layers use: add the accumulators in layer order. Added once, also when gradients
- * accumulate: what was added is zero afterwards. Nobody else works on those devices meanwhile. */
-gp_status gp_update_tied(gp_pipeline *p, int32_t stage) {
+/* Parameters of a stage that several layers use: their accumulators are added in layer order. They are added
+ * once, also when gradients accumulate: every backward pass begins with zeros in them. */
+static gp_status add_tied(const gp_worker *worker, int32_t stage) {
+  const gp_pipeline *p = worker->pipeline;
   for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
     for (int32_t x = 0; x < p->extra_count; x++) {
       const gp_extra_slot *e = &p->extras[x];
-      if (e->layer == layer && (stage < 0 || e->stage == stage)) GP_TRY(add_extra(p, e));
+      if (e->layer == layer && p->param_stage[e->param] == stage)
+        GP_TRY(add_extra(p, &worker->lane, e));
     }
-  for (int32_t s = 0; s < p->stage_count; s++) {
-    if ((stage >= 0 && s != stage) || !p->arenas[s].extra_bytes) continue;
-    const gp_lane *lane = gp_stage_lane(p, s, 0);
-    GP_TRY(gp_lane_fill(lane, p->arenas[s].extras[0], 0, p->arenas[s].extra_bytes));
-    GP_TRY(gp_lane_sync(lane));
-  }
   return GP_OK;
 }
 
@@ -105,15 +92,21 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
 }
 
+/* What was joined begins anew: second copies and the accumulators beside the main ones. */
+gp_status gp_update_resume(gp_pipeline *p, int32_t stage, int32_t copy) {
+  gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = gp_stage_lane(p, stage, copy);
+  if (copy) return gp_update_zero(p, stage, copy);
+  if (a->extra_bytes) GP_TRY(gp_lane_fill(lane, a->extras[0], 0, a->extra_bytes));
+  return p->scaling.scale > 0 ? gp_gradients_scale(&a->gradients, p->scaling.scale) : GP_OK;
+}
+
 /* ---- the barrier --------------------------------------------------------------------------- */
 
-/* By the last device to come, where updates follow. */
+/* By the last device to come, where all of them go on or none: nothing stops the step any more. */
 static gp_status settle(gp_pipeline *p, gp_run *run) {
   if (!gp_run_commit(run)) return GP_OK;
-  GP_TRY(gp_update_tied(p, -1));
-  GP_TRY(gp_scaling_settle(p));
-  return p->use.clip_norm > 0 && !p->overflow ? gp_optimizer_clip(p->optimizer, p->use.clip_norm)
-                                              : GP_OK;
+  return run->plan->joined ? gp_norm_settle(p) : GP_OK;
 }
 
 /* Every worker counts the barriers that it has come to; all come to the same ones. */
@@ -124,7 +117,8 @@ gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
     gp_worker_await(worker, &run->released, mine);
     return GP_OK;
   }
-  gp_status status = before == GP_ACT_U ? settle(p, run) : GP_OK;
+  bool decides = before == GP_ACT_U || before == GP_ACT_CLIP;
+  gp_status status = decides ? settle(p, run) : GP_OK;
   if (status) gp_run_fail(run, 0, status, gp_error_text());
   atomic_store(&run->released, mine);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
@@ -133,28 +127,67 @@ gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
 
 /* ---- updates ------------------------------------------------------------------------------- */
 
-/* Copies share their values on devices that share memory: the first one's device updates them. */
-gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
+/* Where no stage waits for another each looks at its own gradients. */
+static gp_status look(gp_worker *worker, gp_arena *arena, bool *skip) {
+  const gp_pipeline *p = worker->pipeline;
+  *skip = false;
+  if (p->check == GP_FINITE_IGNORE) return GP_OK;
+  GP_TRY(gp_gradients_look(&arena->gradients));
+  *skip = !gp_gradients_are_finite(&arena->gradients);
+  if (*skip && p->check == GP_FINITE_RAISE) return gp_norm_decide(worker->pipeline, false);
+  arena->row = *skip ? arena->row + 1 : 0;
+  arena->skipped += *skip;
+  return GP_OK;
+}
+
+/* Of a stream: its own sums and its own decision. */
+static gp_status prepare_alone(gp_worker *worker, int32_t stage, bool *skip) {
+  GP_TRY(add_tied(worker, stage));
+  return look(worker, &worker->pipeline->arenas[stage], skip);
+}
+
+/* An update that is left out counts as none, so that moments are corrected for those that were made. */
+static gp_status apply(gp_worker *worker, gp_run *run, const gp_task *task, const gp_feed *feed) {
+  gp_pipeline *p = worker->pipeline;
+  gp_arena *arena = &p->arenas[task->stage];
+  int64_t step = run->first_update + arena->updates - arena->skipped + 1;
+  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper, step);
+  arena->torn = status != GP_OK;
+  GP_TRY(status);
+  if (!worker->spoil || !arena->values[0]) return GP_OK;
+  return gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes);
+}
+
+/* Update a stage: stash what is still read, update, begin the next batch's gradients. Copies share their values on
+ * devices that share memory: the first one's device updates them. */
+static gp_status update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
   gp_pipeline *p = worker->pipeline;
   const gp_plan *plan = run->plan;
   gp_arena *arena = &p->arenas[task->stage];
   const gp_versions *v = &plan->versions[task->stage];
   const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
-  int64_t number = micro / gp_run_group(plan);
   size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
-  if (task->copy || !p->optimizer || p->overflow) return GP_OK;
+  bool skip = p->overflow;
+  if (!p->optimizer) return GP_OK;
   if (task->stash && arena->value_bytes)
     GP_TRY(gp_lane_copy(&worker->lane,
                         run->binding->stash[task->stage] +
                             replaced % (size_t)(v->live - 1) * v->stash_bytes,
                         arena->values[0], arena->value_bytes));
-  if (gp_plan_streams(plan)) GP_TRY(gp_update_tied(p, task->stage));
-  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper,
-                                         run->first_update + number + 1);
-  arena->torn = status != GP_OK;
-  GP_TRY(status);
+  if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, task->stage, &skip));
+  if (!skip) GP_TRY(apply(worker, run, task, feed));
   arena->updates++;
-  if (worker->spoil && arena->values[0])
-    GP_TRY(gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes));
   return plan->batch ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
+}
+
+gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
+  gp_pipeline *p = worker->pipeline;
+  if (task->copy) return GP_OK;
+  switch (task->op) {
+  case GP_ACT_REDUCE: return add_copies(worker, task->stage);
+  case GP_ACT_TIE: return add_tied(worker, task->stage);
+  case GP_ACT_NORM: return gp_norm_stage(p, task->stage);
+  case GP_ACT_CLIP: return gp_norm_clip(p, task->stage);
+  default: return update_stage(worker, run, task, micro);
+  }
 }

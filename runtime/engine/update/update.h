@@ -2,7 +2,8 @@
  *
  *   update.c      reductions and updates as actions of the schedule
  *   optimizer.h   the update of all parameters, and where its moments lie
- *   clip.c        gradients clipped by their norm
+ *   norm.c        the norm of all gradients, and whether they are numbers
+ *   clip.c        gradients clipped by the script
  *   scaling.h     the loss scale of f16 */
 #ifndef GP_ENGINE_UPDATE_H
 #define GP_ENGINE_UPDATE_H
@@ -10,18 +11,33 @@
 #include "engine/pipeline.h"
 
 /* update.c */
-/* Wait for all devices before a reduction or an update; the last to come before updates adds up and clips. */
+/* Wait for all devices before something reads what they made; the last to come before gradients are scaled or
+ * updated with says what becomes of the step. */
 gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
-/* Add the second copy of a stage's gradients to the first. */
-gp_status gp_update_copies(gp_worker *worker, int32_t stage);
-/* Add up the accumulators of tied parameters, and wait; stage -1: of all stages. */
-gp_status gp_update_tied(gp_pipeline *pipeline, int32_t stage);
-/* Update a stage: stash what is still read, update, begin the next batch's gradients. */
-gp_status gp_update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
+/* Run a task that ends a mini-batch (gp_act_ends) on the device of its stage's first copy. */
+gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
 /* Make the second copies that this device holds like the first ones, where they have memory of their own. */
 gp_status gp_update_twins(gp_worker *worker);
 /* Let the gradients of a stage (copy 1: of its second one) be zero. */
 gp_status gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
+/* Let a backward pass add to those that are there: bring them to the loss scale of what is added. */
+gp_status gp_update_resume(gp_pipeline *pipeline, int32_t stage, int32_t copy);
+
+/* norm.c */
+/* Is a norm needed, or only whether the gradients are finite? */
+bool gp_norm_needs_squares(const gp_pipeline *pipeline);
+/* A stage's part of it, on its device; when all parts are there: what becomes of the step; scale accordingly. */
+gp_status gp_norm_stage(gp_pipeline *pipeline, int32_t stage);
+gp_status gp_norm_settle(gp_pipeline *pipeline);
+gp_status gp_norm_clip(gp_pipeline *pipeline, int32_t stage);
+/* Count an update that is made, or left out. Errors: GP_EFINITE where that is refused, or too many follow each
+ * other. */
+gp_status gp_norm_decide(gp_pipeline *pipeline, bool finite);
+
+/* Of a stream, whose stages decide for themselves: has one of them left out too many updates in a row? When it is
+ * over: count those that were left out. Errors: GP_EFINITE where they were too many. */
+bool gp_run_is_stuck(const gp_pipeline *pipeline);
+gp_status gp_norm_decide_stream(gp_pipeline *pipeline);
 
 /* optimizer.c */
 gp_status gp_optimizer_begin(gp_optimizer *optimizer);
@@ -30,11 +46,9 @@ gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
 int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
 gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
                               const gp_optim_hyper *hyper, int64_t step);
-gp_status gp_optimizer_clip(gp_optimizer *optimizer, double max);
+/* The places of its parameters among the pipeline's, in the order given; returns how many. */
+int32_t gp_optimizer_list(const gp_optimizer *optimizer, const gp_pipeline *pipeline,
+                          int32_t *params);
 bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
-
-/* clip.c: of all of them that have a gradient; in one order for every cut */
-gp_status gp_gradients_squares(gp_param *const *params, int count, double *sum);
-gp_status gp_gradients_scale(gp_param *const *params, int count, double factor);
 
 #endif

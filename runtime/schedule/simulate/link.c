@@ -81,9 +81,23 @@ static int32_t other_gradient(const gp_sim *r, int32_t action) {
   return last;
 }
 
-/* Behind a barrier it is the last gradient of all. */
-static int32_t update_source(const gp_sim *r, int32_t action) {
-  return r->costs->barrier ? r->last_gradient : other_gradient(r, action);
+int gp_sim_join_of(const gp_sim *run, int op) {
+  if (op == GP_ACT_TIE) return GP_SIM_SUMS;
+  bool joined = op == GP_ACT_U || op == GP_ACT_CLIP;
+  return joined && run->joins[GP_SIM_NORMS].last >= 0 ? GP_SIM_NORMS : -1;
+}
+
+/* Norms where there are such; gradients where a barrier was asked for. */
+bool gp_sim_is_joined(const gp_sim *run, int join, int op) {
+  bool gradient = op == GP_ACT_B || op == GP_ACT_W;
+  if (join == GP_SIM_SUMS) return gradient || op == GP_ACT_REDUCE;
+  return run->norms ? op == GP_ACT_NORM : gradient && run->costs->barrier;
+}
+
+/* The last of all stages' parts, or what the stage's other device makes. */
+static int32_t joined_source(const gp_sim *r, int32_t action) {
+  int join = gp_sim_join_of(r, r->schedule->actions[action].op);
+  return join >= 0 ? r->joins[join].last : other_gradient(r, action);
 }
 
 int32_t gp_sim_source(const gp_sim *run, int32_t action) {
@@ -98,15 +112,17 @@ int32_t gp_sim_source(const gp_sim *run, int32_t action) {
     return look(run, run->backward, x->stage + 1, x->micro);
   case GP_ACT_RECV_F: return look(run, run->send[0], x->stage - 1, x->micro);
   case GP_ACT_RECV_B: return look(run, run->send[1], x->stage + 1, x->micro);
-  case GP_ACT_U: return update_source(run, action);
+  case GP_ACT_U:
+  case GP_ACT_TIE:
+  case GP_ACT_CLIP: return joined_source(run, action);
+  case GP_ACT_NORM:
   case GP_ACT_REDUCE: return other_gradient(run, action);
   default: return -1;
   }
 }
 
 bool gp_sim_is_message(const gp_sim *run, int32_t action) {
-  const gp_schedule *s = run->schedule;
-  return s->actions[action].op != GP_ACT_U && s->actions[action].op != GP_ACT_REDUCE;
+  return !gp_act_ends((gp_act)run->schedule->actions[action].op);
 }
 
 /* The action that reads, on whatever device; through a receive where the schedule names one. */
@@ -140,7 +156,8 @@ double gp_sim_delay(const gp_sim *run, int32_t action) {
 
 double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader) {
   double finish = run->result->finish[action];
-  if (run->gradients > 0 && run->schedule->actions[reader].op == GP_ACT_U) return -1;
+  int join = gp_sim_join_of(run, run->schedule->actions[reader].op);
+  if (join >= 0 && run->joins[join].left > 0) return -1;
   if (finish < 0 || gp_sim_device(run, action) == gp_sim_device(run, reader)) return finish;
   if (!gp_sim_is_message(run, reader)) return finish;
   return run->messages ? run->messages[action].arrival : finish + gp_sim_delay(run, action);

@@ -75,14 +75,16 @@ static void wake_copy(gp_sim *r, int32_t gradient) {
     if (r->cursors[at[i]].waits == gradient) enqueue(r, at[i]);
 }
 
-/* Behind a barrier updates wait for the last gradient of all. */
-static void count_gradient(gp_sim *r, int32_t action) {
+/* What all stages wait for is there when the last of them has done its part. */
+static void count_joined(gp_sim *r, int32_t action) {
   const double *finish = r->result->finish;
-  int op = r->schedule->actions[action].op;
-  if (!r->costs->barrier || (op != GP_ACT_B && op != GP_ACT_W)) return;
-  if (finish[action] > finish[r->last_gradient]) r->last_gradient = action;
-  if (--r->gradients == 0)
-    for (int32_t d = 0; d < r->schedule->device_count; d++) enqueue(r, d);
+  for (int k = 0; k < GP_SIM_JOINS; k++) {
+    gp_sim_join *join = &r->joins[k];
+    if (join->last < 0 || !gp_sim_is_joined(r, k, r->schedule->actions[action].op)) continue;
+    if (finish[action] > finish[join->last]) join->last = action;
+    if (--join->left == 0)
+      for (int32_t d = 0; d < r->schedule->device_count; d++) enqueue(r, d);
+  }
 }
 
 /* ---- channels ------------------------------------------------------------------------------ */
@@ -179,7 +181,7 @@ static void compute(gp_sim *r, gp_sim_cursor *c) {
   c->ready += sum;
   for (int32_t a = c->next; a < c->end; a++) {
     wake_copy(r, a);
-    count_gradient(r, a);
+    count_joined(r, a);
   }
   c->part = c->next;
   c->ran = true;
@@ -230,12 +232,19 @@ static gp_status fail_stuck(const gp_sim *r, int32_t device) {
 }
 
 /* Any of them stands for the last one before it is known. */
-static void count_gradients(gp_sim *r) {
+static void find_joins(gp_sim *r) {
   const gp_schedule *s = r->schedule;
-  for (int32_t a = 0; r->costs->barrier && a < s->first[s->device_count]; a++) {
-    if (s->actions[a].op != GP_ACT_B && s->actions[a].op != GP_ACT_W) continue;
-    r->last_gradient = a;
-    r->gradients++;
+  int32_t total = s->first[s->device_count];
+  bool tied = false;
+  for (int32_t a = 0; a < total; a++) {
+    r->norms |= s->actions[a].op == GP_ACT_NORM;
+    tied |= s->actions[a].op == GP_ACT_TIE;
+  }
+  for (int k = 0; k < GP_SIM_JOINS; k++) {
+    r->joins[k] = (gp_sim_join){.last = -1};
+    for (int32_t a = 0; (k != GP_SIM_SUMS || tied) && a < total; a++)
+      if (gp_sim_is_joined(r, k, s->actions[a].op))
+        r->joins[k] = (gp_sim_join){.last = a, .left = r->joins[k].left + 1};
   }
 }
 
@@ -250,7 +259,7 @@ static double prepared(const gp_sim *r, int32_t device) {
 
 static gp_status run_all(gp_sim *r) {
   const gp_schedule *s = r->schedule;
-  count_gradients(r);
+  find_joins(r);
   for (int32_t d = 0; d < s->device_count; d++) {
     gp_sim_cursor *c = &r->cursors[d];
     c->next = c->part = s->first[d];

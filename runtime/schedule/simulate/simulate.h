@@ -48,6 +48,14 @@ typedef struct gp_sim_cursor {
   double ready; /* when the device can go on */
 } gp_sim_cursor;
 
+/* What all stages wait for: TIE the gradients of all of them, CLIP and U their norms, or, behind a barrier, the
+ * gradients. */
+enum { GP_SIM_SUMS, GP_SIM_NORMS, GP_SIM_JOINS };
+typedef struct gp_sim_join {
+  int32_t left; /* actions that are not done yet */
+  int32_t last; /* of these the one that ended last so far; -1: nobody waits for any */
+} gp_sim_join;
+
 typedef struct gp_sim {
   const gp_schedule *schedule;
   const gp_costs *costs;
@@ -57,11 +65,11 @@ typedef struct gp_sim {
   int32_t *again;                /* of R; NULL: nothing is recomputed */
   int32_t *device;               /* per action; NULL where the placement says it */
   int32_t *weights;              /* of B or W; NULL where stages have one device */
+  bool norms;                    /* there are actions NORM */
   gp_sim_cursor *cursors;        /* per device */
   int32_t *queue;                /* devices that may be able to go on, a ring */
   int32_t queue_first, queue_count;
-  int32_t gradients;        /* B and W that are not done yet, where updates wait for all */
-  int32_t last_gradient;    /* of these the one that ended last so far */
+  gp_sim_join joins[GP_SIM_JOINS];
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where sending takes no time of the sender's */
   gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
@@ -80,7 +88,10 @@ int32_t gp_sim_source(const gp_sim *run, int32_t action);
 int32_t gp_sim_reader(const gp_sim *run, int32_t action);
 /* How long the value of an action that crosses devices travels. */
 double gp_sim_delay(const gp_sim *run, int32_t action);
-/* Does this reader take what it needs out of a channel? Updates and reductions do not. */
+/* The join that actions of this op wait for, or -1; is this one waited for there? */
+int gp_sim_join_of(const gp_sim *run, int op);
+bool gp_sim_is_joined(const gp_sim *run, int join, int op);
+/* Does this reader take what it needs out of a channel? What ends a mini-batch does not. */
 bool gp_sim_is_message(const gp_sim *run, int32_t reader);
 /* When what an action made is there for its reader, below 0 where it is not yet. */
 double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader);

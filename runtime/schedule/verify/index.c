@@ -15,7 +15,7 @@ static gp_status check_op(const gp_verify *v, int32_t a) {
     return gp_verify_fail(
         v, a, "op",
         "is not an action of a schedule, expected F, B, I, W, R, U, SEND_F, RECV_F, SEND_B, "
-        "RECV_B, REDUCE_GRAD, UNSHARD or RESHARD");
+        "RECV_B, REDUCE_GRAD, REDUCE_TIED, NORM, CLIP, UNSHARD or RESHARD");
   if (gp_act_has_micro((gp_act)x->op) && x->micro < 0)
     return gp_verify_fail(v, a, "op", "has no micro-batch, expected \"0F0\"");
   if (x->op != GP_ACT_U && x->micro >= v->s->micro_count)
@@ -92,12 +92,39 @@ static gp_status note_reduce(gp_verify *v, int32_t a) {
   return GP_OK;
 }
 
+static gp_status note_ending(gp_verify *v, int32_t a) {
+  int32_t **table = &v->ending[v->s->actions[a].op - GP_ACT_TIE];
+  if (v->s->batch)
+    return gp_verify_fail(v, a, "updates",
+                          "joins the gradients of all stages, which are updated at different times "
+                          "in an asynchronous schedule");
+  if (!*table) GP_TRY(gp_alloc_array(holder_count(v), sizeof(int32_t), (void **)table));
+  int32_t *seen = &(*table)[gp_verify_holder(v->s, a)];
+  if (*seen) return gp_verify_fail(v, a, "updates", "appears twice");
+  *seen = a + 1;
+  return GP_OK;
+}
+
+static bool is_gradient(gp_act op) { return op == GP_ACT_B || op == GP_ACT_W; }
+
+/* Rows are read in order, so the last one stays. */
+static gp_status note_last(const gp_verify *v, int32_t a, gp_verify_join **join) {
+  if (!*join) GP_TRY(gp_alloc(sizeof **join, (void **)join));
+  if (!(*join)->last)
+    GP_TRY(gp_alloc_array(holder_count(v), sizeof(int32_t), (void **)&(*join)->last));
+  (*join)->last[gp_verify_holder(v->s, a)] = a + 1;
+  return GP_OK;
+}
+
 static gp_status note(gp_verify *v, int32_t a) {
   const gp_action *x = &v->s->actions[a];
   size_t cells = (size_t)v->s->stage_count * (size_t)v->s->micro_count;
   char one[GP_ACTION_TEXT];
+  if (is_gradient((gp_act)x->op) || x->op == GP_ACT_REDUCE) GP_TRY(note_last(v, a, &v->sums));
+  if (x->op == GP_ACT_NORM) GP_TRY(note_last(v, a, &v->norms));
   if (x->op == GP_ACT_U) return note_update(v, a);
   if (x->op == GP_ACT_REDUCE) return note_reduce(v, a);
+  if (gp_act_ends((gp_act)x->op)) return note_ending(v, a);
   if (!gp_act_has_micro((gp_act)x->op)) return GP_OK;
   if (!v->at[x->op]) GP_TRY(gp_alloc_array(cells, sizeof(int32_t), (void **)&v->at[x->op]));
   int32_t *seen = &v->at[x->op][gp_verify_cell(v, x->stage, x->micro)];
@@ -147,7 +174,15 @@ gp_status gp_verify_index(gp_verify *v) {
   return GP_OK;
 }
 
+static void free_join(gp_verify_join *join) {
+  if (join) gp_free(join->last);
+  gp_free(join);
+}
+
 void gp_verify_free(gp_verify *v) {
+  free_join(v->sums);
+  free_join(v->norms);
+  for (int k = 0; k < 3; k++) gp_free(v->ending[k]);
   for (int op = 0; op < GP_ACT_COUNT; op++) gp_free(v->at[op]);
   gp_free(v->update);
   gp_free(v->reduce);

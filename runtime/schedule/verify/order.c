@@ -1,8 +1,8 @@
 /* schedule/verify/order.c - an order in which everything can run, or the actions that wait for each other.
  *
  * The needs are the canonical ones: F needs the F of the stage before, B (or I) its own F, its R where there
- * is one and the B (or I) of the stage after, W its I, an update the gradients of its batch; where the
- * schedule names its messages, a receive needs its send. A skip connection or a frozen stage needs no more
+ * is one and the B (or I) of the stage after, W its I, an update the gradients of its batch, what joins all
+ * stages every stage's part; where the schedule names its messages, a receive needs its send. A skip connection or a frozen stage needs no more
  * than these, so the topological order found here serves every model. Joined actions start together: what
  * either needs must be over before.
  */
@@ -26,6 +26,13 @@ static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch
     if (!is_done(v, a) && a > missing) missing = a;
   }
   return missing;
+}
+
+/* The first stage's that is not done; each is looked at once, and again while it is waited for. */
+static int32_t missing_of_all(const gp_verify *v, gp_verify_join *join) {
+  int32_t holders = v->s->stage_count * v->s->copy_count;
+  while (join->over < holders && is_done(v, join->last[join->over] - 1)) join->over++;
+  return join->over < holders ? join->last[join->over] - 1 : -1;
 }
 
 /* Which reduction of its stage's copy this is. */
@@ -64,7 +71,12 @@ int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
   int32_t need = -1;
   gp_act receive = x->op == GP_ACT_F ? GP_ACT_RECV_F : GP_ACT_RECV_B;
   switch ((gp_act)x->op) {
-  case GP_ACT_U: need = missing_gradient(v, x->stage, x->micro); break;
+  case GP_ACT_TIE: need = missing_of_all(v, v->sums); break;
+  case GP_ACT_NORM: need = missing_gradient(v, x->stage, 0); break;
+  case GP_ACT_CLIP: need = missing_of_all(v, v->norms); break;
+  case GP_ACT_U:
+    need = v->norms ? missing_of_all(v, v->norms) : missing_gradient(v, x->stage, x->micro);
+    break;
   case GP_ACT_REDUCE: need = missing_gradient(v, x->stage, reduction_number(v, a)); break;
   case GP_ACT_UNSHARD:
   case GP_ACT_RESHARD:

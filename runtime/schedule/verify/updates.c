@@ -57,9 +57,49 @@ static gp_status check_batch(const gp_verify *v, holder h, int32_t batch) {
   return check_after(v, update, h.stage, batch);
 }
 
+/* ---- what joins all stages ------------------------------------------------------------------- */
+
+/* On the device of a copy: after the gradients, and in the order of the ops. */
+static gp_status check_turn(const gp_verify *v, holder h, gp_act op) {
+  int32_t row = h.stage * v->s->copy_count + h.copy, a = gp_verify_ending(v, op, row);
+  int32_t before[] = {find(v, v->reduce, h, 0), gp_verify_ending(v, GP_ACT_TIE, row),
+                      gp_verify_ending(v, GP_ACT_NORM, row), gp_verify_ending(v, GP_ACT_CLIP, row)};
+  int32_t update = find(v, v->update, h, 0);
+  char one[GP_ACTION_TEXT];
+  for (int k = 0; k <= (int)(op - GP_ACT_TIE); k++)
+    if (before[k] > a)
+      return gp_verify_fail(v, a, "updates", "comes before %s, whose result it needs",
+                            gp_verify_name(v, before[k], one));
+  if (update >= 0 && update < a)
+    return gp_verify_fail(v, update, "updates", "comes before %s, whose result it needs",
+                          gp_verify_name(v, a, one));
+  return check_after(v, a, h.stage, 0);
+}
+
+/* Each stage's copy has a part, or none has. */
+static gp_status check_joins(const gp_verify *v, gp_act op) {
+  const int32_t *table = v->ending[op - GP_ACT_TIE];
+  for (int32_t stage = 0; table && stage < v->s->stage_count; stage++)
+    for (int32_t copy = 0; copy < gp_verify_copies(v->s, stage); copy++) {
+      holder h = {stage, copy};
+      if (table[stage * v->s->copy_count + copy]) {
+        GP_TRY(check_turn(v, h, op));
+        continue;
+      }
+      return gp_verify_fail_device(v, device_of(v, h), "updates",
+                                   "stage %d has no %s on device %d, other stages have one",
+                                   (int)stage, gp_act_name(op), (int)device_of(v, h));
+    }
+  return GP_OK;
+}
+
+static bool joins(const gp_verify *v) { return v->ending[0] || v->ending[1] || v->ending[2]; }
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
 static gp_status check_whole(const gp_verify *v) {
   const gp_schedule *s = v->s;
-  if ((v->update || v->reduce) && v->forward_only)
+  if ((v->update || v->reduce || joins(v)) && v->forward_only)
     return gp_verify_fail_device(
         v, s->placement[0], "updates",
         "updates or reductions, but no backward passes that make gradients");
@@ -75,6 +115,10 @@ static gp_status check_whole(const gp_verify *v) {
 
 gp_status gp_verify_updates(const gp_verify *v) {
   GP_TRY(check_whole(v));
+  if (gp_verify_ending(v, GP_ACT_CLIP, 0) >= 0 && !v->norms)
+    return gp_verify_fail(v, gp_verify_ending(v, GP_ACT_CLIP, 0), "updates",
+                          "scales gradients by a norm that nobody takes (0NORM is missing)");
+  for (int op = GP_ACT_TIE; op <= GP_ACT_CLIP; op++) GP_TRY(check_joins(v, (gp_act)op));
   if (!v->update && !v->reduce) return GP_OK;
   for (int32_t stage = 0; stage < v->s->stage_count; stage++)
     for (int32_t copy = 0; copy < gp_verify_copies(v->s, stage); copy++)

@@ -21,13 +21,21 @@
 
 #include "schedule/schedule.h"
 
+/* What every stage must have done before any of them goes on: per stage and copy the last of these actions. */
+typedef struct gp_verify_join {
+  int32_t *last; /* [stage][copy]: position + 1; 0: there is none; NULL: nothing waits for it */
+  int32_t over;  /* of these, from the first on, are known to be done */
+} gp_verify_join;
+
 typedef struct gp_verify {
   const gp_schedule *s;
   gp_schedule_fault *fault;  /* receives what is wrong */
   int32_t *order;            /* per action: its place in the topological order; negative: not yet */
   int32_t *at[GP_ACT_COUNT]; /* per op that occurs, [stage][micro]: position + 1; 0: none */
   int32_t *update, *reduce;  /* [stage][copy][batch]: position + 1 of U and REDUCE; NULL: none */
-  int32_t *reduced;          /* [stage][copy]: REDUCEs seen while the index is made */
+  int32_t *ending[3];        /* [stage][copy]: the same of TIE, NORM, CLIP */
+  gp_verify_join *sums, *norms; /* what TIE waits for; what CLIP and U do, where there are norms */
+  int32_t *reduced;             /* [stage][copy]: REDUCEs seen while the index is made */
   int32_t batch_count;
   bool forward_only;
 } gp_verify;
@@ -53,6 +61,12 @@ static inline size_t gp_verify_cell(const gp_verify *v, int32_t stage, int32_t m
 /* Position of an action, or -1. */
 static inline int32_t gp_verify_at(const gp_verify *v, gp_act op, int32_t stage, int32_t micro) {
   return v->at[op] ? v->at[op][gp_verify_cell(v, stage, micro)] - 1 : -1;
+}
+
+/* Position of TIE, NORM or CLIP of a stage's copy, or -1. */
+static inline int32_t gp_verify_ending(const gp_verify *v, gp_act op, int32_t holder) {
+  const int32_t *table = v->ending[op - GP_ACT_TIE];
+  return table ? table[holder] - 1 : -1;
 }
 
 /* B or I: what makes the gradient of the stage's input; -1: none. */

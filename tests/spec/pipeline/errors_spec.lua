@@ -39,7 +39,7 @@ describe("gp.pipeline refuses", function()
     { { loss = 3 }, "option 'loss' is 3, expected a function" },
     { { loss = {} }, "option 'loss' is a table, expected a function" },
     { { precision = "f8" }, "option 'precision' is \"f8\" (string)" },
-    { { finite = 1 }, "option 'finite' is 1, expected true or false" },
+    { { finite = 1 }, "option 'finite' is 1, expected true, false or \"ignore\"" },
     { { schedule = {} }, "there is no schedule nil" },
     { { sample = { 3 } }, "sample: the input is 3, expected a tensor" },
     { { sample = { gp.ones { 2, 3 }, y } }, "sample: the input has 2 rows and the target 5" },

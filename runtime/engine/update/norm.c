@@ -1,0 +1,105 @@
+/* engine/update/norm.c - the norm of all gradients, and whether they are numbers at all: NORM and CLIP.
+ *
+ * NORM is a stage's part: its own device's threads sum up the squares of each of its parameters, or only look
+ * whether they are finite where no norm is needed. When every stage has done that, the device that comes last
+ * to the barrier adds a number for each parameter, in one order for every cut, and says what becomes of the
+ * step; CLIP then scales each stage's gradients on its own device, and U updates or leaves it.
+ */
+#include <math.h>
+
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+#include "engine/update/scaling.h"
+#include "engine/update/update.h"
+
+/* ---- a stage's part ------------------------------------------------------------------------ */
+
+bool gp_norm_needs_squares(const gp_pipeline *p) {
+  return p->scaling.scale > 0 || (p->optimizer && p->use.clip_norm > 0);
+}
+
+gp_status gp_norm_stage(gp_pipeline *p, int32_t stage) {
+  gp_gradients *list = &p->arenas[stage].gradients;
+  return gp_norm_needs_squares(p) ? gp_gradients_squares(list) : gp_gradients_look(list);
+}
+
+gp_status gp_norm_clip(gp_pipeline *p, int32_t stage) {
+  const gp_gradients *list = &p->arenas[stage].gradients;
+  const gp_verdict *v = &p->verdict;
+  if (v->unscale != 1) GP_TRY(gp_gradients_scale(list, v->unscale));
+  return v->clip != 1 ? gp_gradients_scale(list, v->clip) : GP_OK;
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+/* The sum of squares of one parameter; 0 where it has no gradient. */
+static double square_of(const gp_pipeline *p, int32_t i) {
+  const gp_arena *a = &p->arenas[p->param_stage[i]];
+  return p->grad_place[i] < 0 ? 0 : a->gradients.sums[p->grad_place[i]];
+}
+
+/* What brings the norm of the optimizer's gradients down to the one asked for: 1 where it is not above that. They
+ * are added in the order in which the optimizer was given its parameters. */
+static double clip_factor(const gp_pipeline *p) {
+  double sum = 0, max = p->use.clip_norm;
+  if (!p->optimizer || max <= 0) return 1;
+  for (int32_t k = 0; k < p->listed_count; k++) sum += square_of(p, p->listed[k]);
+  double norm = sqrt(sum) * p->verdict.unscale;
+  return norm > max ? max / (norm + 1e-6) : 1;
+}
+
+static gp_status fail_stuck(void) {
+  return gp_fail(GP_EFINITE,
+                 "the gradients of %d steps in a row are not finite, so that nothing was "
+                 "updated: a smaller learning rate or clipping may help; finite = true "
+                 "names the layer that makes them",
+                 (int)GP_SKIPS_MOST);
+}
+
+gp_status gp_norm_decide(gp_pipeline *p, bool finite) {
+  gp_skips *skips = &p->skips;
+  if (p->check == GP_FINITE_RAISE && !finite)
+    return gp_fail(GP_EFINITE,
+                   "the gradients of this step are not finite, so that nothing was updated");
+  skips->row = finite ? 0 : skips->row + 1;
+  skips->total += !finite;
+  if (skips->row < GP_SKIPS_MOST) return GP_OK;
+  skips->row = 0;
+  return fail_stuck();
+}
+
+/* The stages count for themselves: read while they run by who wants to stop them in time. */
+bool gp_run_is_stuck(const gp_pipeline *p) {
+  for (int32_t s = 0; s < p->stage_count; s++)
+    if (atomic_load(&((gp_pipeline *)p)->arenas[s].row) >= GP_SKIPS_MOST) return true;
+  return false;
+}
+
+gp_status gp_norm_decide_stream(gp_pipeline *p) {
+  int64_t most = 0;
+  bool stuck = gp_run_is_stuck(p);
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    gp_arena *a = &p->arenas[s];
+    if (a->skipped > most) most = a->skipped;
+    if (stuck) atomic_store(&a->row, 0);
+    a->skipped = 0;
+  }
+  p->skips.total += most;
+  return stuck ? fail_stuck() : GP_OK;
+}
+
+gp_status gp_norm_settle(gp_pipeline *p) {
+  bool finite = true;
+  for (int32_t s = 0; s < p->stage_count; s++)
+    finite = finite && gp_gradients_are_finite(&p->arenas[s].gradients);
+  p->verdict = (gp_verdict){.unscale = 1, .clip = 1};
+  if (p->scaling.scale > 0) {
+    p->verdict.unscale = 1 / p->scaling.scale;
+    GP_TRY(gp_scaling_settle(p, finite));
+  } else if (p->check != GP_FINITE_IGNORE) {
+    p->overflow = !finite;
+    GP_TRY(gp_norm_decide(p, finite));
+  }
+  if (!p->overflow) p->verdict.clip = clip_factor(p);
+  return GP_OK;
+}

@@ -1,0 +1,151 @@
+/* optim/gradients.c - see gradients.h. */
+#include "optim/gradients.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "optim/optim.h"
+
+enum { PIECE = 32768 }; /* elements that one thread looks at or scales at a time */
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+static gp_status take_scratch(gp_gradients *list) {
+  size_t wanted = list->lane->ops->sum_scratch;
+  if (!wanted || !list->count) return GP_OK;
+  list->scratch_bytes = wanted + (size_t)list->count * sizeof(double);
+  return gp_lane_alloc(list->lane, list->scratch_bytes, &list->scratch);
+}
+
+gp_status gp_gradients_new(const gp_lane *lane, const gp_lane_run *runs, int count,
+                           gp_gradients *list) {
+  size_t n = (size_t)count + 1;
+  *list = (gp_gradients){.lane = lane, .count = count};
+  gp_status status = gp_alloc_array(n, sizeof *list->runs, (void **)&list->runs);
+  if (!status) status = gp_alloc_array(n, sizeof *list->first, (void **)&list->first);
+  if (!status) status = gp_alloc_array(n, sizeof *list->sums, (void **)&list->sums);
+  if (!status) status = take_scratch(list);
+  if (status) return gp_gradients_free(list), status;
+  memcpy(list->runs, runs, (size_t)count * sizeof *runs);
+  for (int i = 0; i < count; i++)
+    list->first[i + 1] = list->first[i] + (runs[i].n + PIECE - 1) / PIECE;
+  return GP_OK;
+}
+
+void gp_gradients_free(gp_gradients *list) {
+  if (list->scratch) gp_lane_free(list->lane, list->scratch, list->scratch_bytes);
+  gp_free(list->runs);
+  gp_free(list->first);
+  gp_free(list->sums);
+  *list = (gp_gradients){0};
+}
+
+/* ---- pieces -------------------------------------------------------------------------------- */
+
+/* Elements of one tensor. */
+typedef struct part {
+  int run;
+  int64_t n;
+  void *data;
+} part;
+
+/* The piece of that number through all tensors. */
+static part part_of(const gp_gradients *list, int64_t piece) {
+  int low = 0, high = list->count;
+  while (high - low > 1) {
+    int middle = (low + high) / 2;
+    if (list->first[middle] <= piece)
+      low = middle;
+    else
+      high = middle;
+  }
+  while (list->first[low + 1] <= piece) low++; /* behind tensors without elements */
+  const gp_lane_run *run = &list->runs[low];
+  int64_t begin = (piece - list->first[low]) * PIECE, n = run->n - begin;
+  return (part){low, n < PIECE ? n : PIECE,
+                (char *)run->data + (size_t)begin * gp_dtype_size(run->dtype)};
+}
+
+/* What the threads of one call share. */
+typedef struct work {
+  gp_gradients *list;
+  double factor;
+  atomic_bool bad; /* some element is not finite */
+} work;
+
+static gp_lane_sweep sweep_of(gp_gradients *list, int64_t pieces, gp_piece piece, work *w) {
+  for (int i = 0; i < list->count && !w->factor; i++) list->sums[i] = 0;
+  return (gp_lane_sweep){.runs = list->runs,
+                         .count = list->count,
+                         .pieces = pieces,
+                         .piece = piece,
+                         .context = w,
+                         .factor = w->factor,
+                         .sums = list->sums,
+                         .scratch = list->scratch};
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+/* In f64 squares of finite numbers may overflow: that is told apart. */
+static gp_status sum_tensor(void *context, int64_t index, int thread) {
+  const work *w = context;
+  const gp_lane_run *run = &w->list->runs[index];
+  double sum = gp_optim_sum_squares(run->dtype, run->n, run->data);
+  (void)thread;
+  if (!isfinite(sum) && gp_optim_is_finite(run->dtype, run->n, run->data)) sum = DBL_MAX;
+  w->list->sums[index] = sum;
+  return GP_OK;
+}
+
+/* A tensor is a piece: its sum has one order. */
+gp_status gp_gradients_squares(gp_gradients *list) {
+  work w = {.list = list};
+  gp_lane_sweep sweep = sweep_of(list, list->count, sum_tensor, &w);
+  return list->lane->ops->squares(list->lane, &sweep);
+}
+
+/* The first piece that is not finite ends the search. */
+static gp_status look_at_piece(void *context, int64_t index, int thread) {
+  work *w = context;
+  (void)thread;
+  if (atomic_load_explicit(&w->bad, memory_order_relaxed)) return GP_OK;
+  part p = part_of(w->list, index);
+  if (gp_optim_is_finite(w->list->runs[p.run].dtype, p.n, p.data)) return GP_OK;
+  atomic_store_explicit(&w->bad, true, memory_order_relaxed);
+  return GP_OK;
+}
+
+/* Queues have sums of squares in the same time. */
+gp_status gp_gradients_look(gp_gradients *list) {
+  work w = {.list = list};
+  gp_lane_sweep sweep = sweep_of(list, list->first[list->count], look_at_piece, &w);
+  GP_TRY(list->lane->ops->squares(list->lane, &sweep));
+  for (int i = 0; atomic_load(&w.bad) && i < list->count; i++) list->sums[i] = INFINITY;
+  return GP_OK;
+}
+
+bool gp_gradients_are_finite(const gp_gradients *list) {
+  for (int i = 0; i < list->count; i++)
+    if (!isfinite(list->sums[i])) return false;
+  return true;
+}
+
+/* ---- scale --------------------------------------------------------------------------------- */
+
+static gp_status scale_piece(void *context, int64_t index, int thread) {
+  const work *w = context;
+  part p = part_of(w->list, index);
+  (void)thread;
+  gp_optim_scale(w->list->runs[p.run].dtype, p.n, p.data, w->factor);
+  return GP_OK;
+}
+
+gp_status gp_gradients_scale(const gp_gradients *list, double factor) {
+  work w = {.list = (gp_gradients *)list, .factor = factor};
+  gp_lane_sweep sweep = sweep_of(w.list, list->first[list->count], scale_piece, &w);
+  return list->lane->ops->scale(list->lane, &sweep);
+}

@@ -1,0 +1,59 @@
+-- tests/spec/schedule/lower_spec.lua - s:lower(): what ends a mini-batch of all stages, as actions.
+local gp = require "gpipe"
+local fails_with = require("tests.support.expect").fails_with
+
+local function build(name, devices) return gp.schedule.build(name, { devices = devices or 2, chunks = 2 }) end
+
+-- What stands behind the last backward pass of each device.
+local function ends(s, opts)
+  opts.comms = false
+  local list = {}
+  for d, row in ipairs(s:lower(opts):rows()) do list[d] = row:match "^.*[BW]%d+,?(.*)$" end
+  return table.concat(list, " | ")
+end
+
+describe("lower", function()
+  local cases = {
+    { "norms, which say whether gradients are finite, then updates", {}, "0NORM,0U0 | 1NORM,1U0" },
+    { "scales where gradients are clipped", { clip = true }, "0NORM,0CLIP,0U0 | 1NORM,1CLIP,1U0" },
+    { "sums of tied parameters first", { tied = true }, "0REDUCE_TIED,0NORM,0U0 | 1REDUCE_TIED,1NORM,1U0" },
+    { "updates alone where gradients are applied as they are", { norm = false }, "0U0 | 1U0" },
+    { "nothing where the script updates", { update = "none" }, " | " },
+    { "nothing that joins where stages update alone", { update = "free", clip = true }, "0U0 | 1U0" },
+  }
+  for _, case in ipairs(cases) do
+    it("adds " .. case[1], function() assert.equal(case[3], ends(build "1f1b", case[2])) end)
+  end
+
+  it("adds two copies of a stage before their norm is taken", function()
+    local row = build("chimera"):lower { comms = false, tied = true }:rows()[1]
+    assert.equal("0REDUCE_GRAD,1REDUCE_GRAD,0REDUCE_TIED,1REDUCE_TIED,0NORM,1NORM,0U0,1U0", row:match "0REDUCE_GRAD.*$")
+  end)
+
+  it("makes schedules that every published name verifies", function()
+    for _, name in ipairs { "gpipe", "1f1b", "zb_h1", "zbv", "dualpipev", "chimera" } do
+      assert(build(name):lower { clip = true, tied = true }:verify())
+    end
+  end)
+end)
+
+describe("simulate", function()
+  it("lets updates wait for the norm of the slowest stage", function()
+    local s = build("gpipe"):lower { comms = false }
+    local free = s:simulate { F = 1, B = 2, NORM = { 1, 5 }, U = 1 }
+    -- stage 1 ends its backward passes at 7, stage 0 at 9: both norms are there at 12
+    assert.equal(13, free.makespan)
+    local slow = s:simulate { F = 1, B = 2, NORM = { 4, 1 }, U = 1 }
+    assert.equal(14, slow.makespan)
+  end)
+
+  it("lets scales wait for norms, and sums of tied parameters for all gradients", function()
+    local s = build("gpipe"):lower { comms = false, clip = true, tied = true }
+    local r = s:simulate { F = 1, B = 2, TIE = 1, NORM = 1, CLIP = { 1, 3 }, U = 1 }
+    assert.equal(9 + 1 + 1 + 3 + 1, r.makespan)
+  end)
+
+  it("refuses a cost of an op that there is not", function()
+    fails_with("NORN", function() build("gpipe"):simulate { NORN = 1 } end)
+  end)
+end)
