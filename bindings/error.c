@@ -44,13 +44,10 @@ static int raise(lua_State *L) {
   return lua_error(L);
 }
 
-/* Texts about dtypes end with what to do; the ops that know better say it themselves. */
 int gp_lua_fail(lua_State *L, gp_status status) {
   if (status == GP_EINTERRUPT) return gp_lua_raise_interrupt(L);
   gp_lua_state(L)->failed = status;
-  const char *text = gp_error_text();
-  bool advise = status == GP_EDTYPE && !strstr(text, "to(");
-  lua_pushfstring(L, "%s%s", text, advise ? " (to(dtype) converts)" : "");
+  lua_pushstring(L, gp_error_text());
   push_located(L);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &failed_key);

@@ -176,21 +176,25 @@ static gp_status fail_differ(gp_dtype a, gp_dtype b) {
                  gp_dtype_name(b), gp_dtype_name(to));
 }
 
+/* What to do about a dtype, where no better advice is known. */
+#define CONVERTS " (to(dtype) converts)"
+
 static gp_status check_kind(const gp_operand *o, gp_dtype dtype) {
   const char *expected = wanted(o->kind, dtype);
   if (!expected) return GP_OK;
   if (is_secret(o))
     return gp_fail(GP_EDTYPE, "input is %s, expected %s; convert it with :to(\"f32\")",
                    gp_dtype_name(dtype), expected);
-  return gp_fail(GP_EDTYPE, "%s is %s, expected %s", o->role, gp_dtype_name(dtype), expected);
+  return gp_fail(GP_EDTYPE, "%s is %s, expected %s" CONVERTS, o->role, gp_dtype_name(dtype),
+                 expected);
 }
 
 /* Booleans, or the op's dtype, or f32 where that is a half. */
 static gp_status check_mask(const gp_operand *o, gp_dtype mask, gp_dtype own) {
   const gp_dtype wide = gp_infer_wide(own);
   if (mask == GP_BOOL || mask == own || mask == wide) return GP_OK;
-  return gp_fail(GP_EDTYPE, "%s is %s, expected bool or %s%s%s", o->role, gp_dtype_name(mask),
-                 gp_dtype_name(own), wide == own ? "" : " or ",
+  return gp_fail(GP_EDTYPE, "%s is %s, expected bool or %s%s%s" CONVERTS, o->role,
+                 gp_dtype_name(mask), gp_dtype_name(own), wide == own ? "" : " or ",
                  wide == own ? "" : gp_dtype_name(wide));
 }
 
@@ -202,8 +206,8 @@ static gp_status check_against(const gp_operand *o, gp_dtype dtype, const gp_ope
   gp_dtype want = o->kind == GP_KIND_WIDE ? gp_infer_wide(own) : own;
   if (dtype == want) return GP_OK;
   if (is_secret(o)) return fail_differ(own, dtype);
-  return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)", o->role, gp_dtype_name(dtype),
-                 gp_dtype_name(want), lead->role, gp_dtype_name(own));
+  return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)" CONVERTS, o->role,
+                 gp_dtype_name(dtype), gp_dtype_name(want), lead->role, gp_dtype_name(own));
 }
 
 /* Of light ops two dtypes that differ are told before one that is wrong: the advice settles

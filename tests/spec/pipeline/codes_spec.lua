@@ -12,7 +12,8 @@ local x = gp.ones { 8, 3 }
 local function pipe_of(f)
   local Layer = nn.class "Layer"
   Layer.forward = function(_, t) return f(t) end
-  return gp.pipeline(nn.Sequential { nn.Linear(3, 3), Layer() }, { loss = nn.MSELoss(), chunks = 2 })
+  local model = nn.Sequential { nn.Linear(3, 3), Layer() }
+  return gp.pipeline(model, { loss = nn.MSELoss(), chunks = 2 })
 end
 
 describe("an error of the script's own layer", function()
