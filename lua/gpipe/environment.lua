@@ -2,7 +2,7 @@
 --
 -- A variable that is misspelt, or a value that nobody knows, would be ignored without a word: both are
 -- said once, on standard error, when gpipe is loaded. What is read when it is used (GPIPE_FAULT,
--- GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN) raises there if it cannot be understood.
+-- GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN, GPIPE_LINK_PLUGIN) raises there if it cannot be understood.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -17,6 +17,7 @@ environment.variables = {
   GPIPE_GEMM = { "onednn", "plain" },   -- plain: matrix products without oneDNN
   GPIPE_GEMM_EPILOGUES = true,          -- which epilogues cuBLASLt is asked for
   GPIPE_GEMM_TUNE = { "0", "1" },       -- 1: try the algorithms of cuBLASLt
+  GPIPE_LINK_PLUGIN = true,             -- the file of a library of links
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
   GPIPE_WATCHDOG = true,                -- seconds without progress before a pass is given up
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/cpu/places.h"
 #include "device/gpus.h"
 
 /* By how the names of their devices begin. */
@@ -28,6 +29,10 @@ gp_status gp_lane_open(const char *name, const gp_lane_options *options, gp_lane
 void gp_lane_close(gp_lane *lane) {
   if (lane->ops) lane->ops->close(lane);
   lane->ops = NULL;
+}
+
+void gp_lane_places(const gp_device_spec *devices, int32_t count, int cores, int *first) {
+  gp_cpu_places(devices, count, cores, first);
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "base/space.h"
 #include "device/plugin.h"
 #include "device/team.h"
+#include "gpipe/device.h"
 
 typedef struct gp_lane gp_lane;
 /* Something in a lane's queue that others wait for. NULL where work is over before the call returns. */
@@ -146,6 +147,9 @@ struct gp_lane {
 /* Open the device of that name. Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */
 gp_status gp_lane_open(const char *name, const gp_lane_options *options, gp_lane *lane);
 void gp_lane_close(gp_lane *lane); /* of a zero one: nothing */
+
+/* The first core of each device's threads, which take those that follow (cpu/places.h). */
+void gp_lane_places(const gp_device_spec *devices, int32_t count, int cores, int *first);
 
 /* Can b's kernels read what lies in a's memory? */
 static inline bool gp_lane_shares(const gp_lane *a, const gp_lane *b) {

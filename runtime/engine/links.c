@@ -26,6 +26,15 @@ static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
   return &b->pipeline->workers[device].lane;
 }
 
+/* Stages of the edge that the device has: of the maker's, too. */
+static uint32_t uses_of(const gp_plan *plan, int32_t e, int32_t copy, int32_t device) {
+  const gp_edge *edge = gp_plan_edge(plan, e);
+  uint32_t uses = gp_plan_maker(plan, e, copy) == device;
+  for (int32_t i = 0; i < edge->to_count; i++)
+    uses += plan->placement[gp_plan_holder(plan, edge->to[i], copy)] == device;
+  return uses;
+}
+
 /* Room for all readers; counts up as links are made. */
 static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device) {
   const gp_channel *from = &b->plan->channels[e];
@@ -36,6 +45,7 @@ static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device
   gp_link_spec spec = {.from = lane_of(b, maker),
                        .to = lane_of(b, device),
                        .slots = from->slots,
+                       .uses = uses_of(b->plan, e, copy, device),
                        .bytes = from->bytes,
                        .made = channel->made[copy],
                        .received = in_place ? channel->made[copy] : channel->fetched[device],

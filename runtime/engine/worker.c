@@ -13,7 +13,6 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
-#include "device/cpu/places.h"
 #include "engine/edge.h"
 #include "engine/marks.h"
 #include "gpipe/device.h"
@@ -153,7 +152,7 @@ static gp_status open_lane(gp_worker *worker, const gp_device_spec *device, int 
 }
 
 static gp_status open_lanes(gp_pipeline *p, const gp_device_spec *devices, int cores, int *first) {
-  gp_cpu_places(devices, p->device_count, cores, first);
+  gp_lane_places(devices, p->device_count, cores, first);
   for (int32_t d = 0; d < p->device_count; d++) {
     p->workers[d].pipeline = p;
     p->workers[d].device = d;

@@ -24,6 +24,14 @@ foreach(source ${C_TESTS})
   set_tests_properties(c/${test} PROPERTIES TIMEOUT ${C_LIMIT})
 endforeach()
 
+# A kind of link that is not the runtime's: pipelines have to run over it as over any other.
+add_library(gpipe_socket_link MODULE tests/links/socket_link.c)
+target_include_directories(gpipe_socket_link PRIVATE $<TARGET_PROPERTY:gpipe_runtime,INTERFACE_INCLUDE_DIRECTORIES>)
+add_dependencies(gpipe_socket_link gpipe_runtime) # makes the headers that are generated
+target_link_options(gpipe_socket_link PRIVATE -Wl,--no-undefined)
+set_target_properties(gpipe_socket_link PROPERTIES C_VISIBILITY_PRESET default)
+set(SOCKET_LINK "GPIPE_TEST_LINK=$<TARGET_FILE:gpipe_socket_link>")
+
 find_program(BUSTED busted)
 file(GLOB_RECURSE SPECS CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/tests/spec tests/spec/*_spec.lua)
 if(SPECS AND NOT BUSTED)
@@ -40,7 +48,16 @@ foreach(spec ${SPECS})
   add_test(NAME spec/${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
     COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
   set_tests_properties(spec/${name} PROPERTIES TIMEOUT ${SPEC_LIMIT}
-    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE}${hidden}")
+    ENVIRONMENT "GPIPE_LUA=$<TARGET_FILE:gpipe-lua>;GPIPE_MODULE=$<TARGET_FILE:gpipe_module>;GPIPE_SANITIZE=${GPIPE_SANITIZE};${SOCKET_LINK}${hidden}")
+endforeach()
+
+# What changes no bit changes none over sockets either.
+foreach(name pipeline/transparency_models_spec pipeline/transparency_rows_spec pipeline/faults_spec)
+  get_test_property(spec/${name} ENVIRONMENT environment)
+  add_test(NAME spec/${name}_over_sockets WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/spec/${name}.lua)
+  set_tests_properties(spec/${name}_over_sockets PROPERTIES TIMEOUT ${SPEC_LIMIT}
+    ENVIRONMENT "${environment};GPIPE_LINK_PLUGIN=$<TARGET_FILE:gpipe_socket_link>")
 endforeach()
 
 # Pipelines on GPUs: pending where there is none, but for builds that have the plugin's form for the host.

@@ -75,6 +75,7 @@ typedef struct gp_link_word {
 typedef struct gp_link_spec {
   const gp_lane *from, *to; /* borrowed: the lanes of maker and reader; may be the same */
   int32_t slots;
+  uint32_t uses;       /* last uses of each value by the reader: one for each of its stages */
   size_t bytes;        /* of one slot */
   char *made;          /* slot 0 where it is made */
   char *received;      /* slot 0 where the reader looks: `made` where it reads in place */

@@ -1,0 +1,54 @@
+-- scripts/check_kinds.lua - no file of engine/ or plan/ asks what kind a device is.
+--
+-- What devices differ in is behind the tables of device/lane.h and device/link/link.h: a further kind is a new
+-- file there and no branch elsewhere. Run from the root of the checkout; prints each fault, exits 1.
+
+-- Lua patterns of what names a kind, and what to use in its place.
+local refused = {
+  { "is_gpu", "a fact of gp_lane_ops" },
+  { "is_cpu", "a fact of gp_lane_ops" },
+  { "on_gpu", "a fact of gp_lane_ops" },
+  { "gp_gpus?_", "the functions of gp_lane_ops" },
+  { "gp_space_gpu", "the functions of gp_lane_ops" },
+  { "[.>]api%f[%W]", "the functions of gp_lane_ops" },
+  { "gp_link_local%f[%W]", "gp_link_open" },
+  { "gp_link_peer%f[%W]", "gp_link_open" },
+  { "gp_link_host%f[%W]", "gp_link_open" },
+  { '#include "device/gpus', "device/lane.h" },
+  { '#include "device/plugin', "device/lane.h" },
+  { '#include "device/%w+/lane', "device/lane.h" },
+  { '#include "device/[cg]p?u', "device/lane.h" },
+}
+
+-- Norms of gradients become actions of the schedule; until then this file looks at memory spaces by itself.
+local exempt = { ["runtime/engine/update/clip.c"] = true }
+
+-- Code without its comments; a comment may speak of GPUs.
+local function code_of(path)
+  local file = assert(io.open(path))
+  local text = file:read "a"
+  file:close()
+  return (text:gsub("/%*.-%*/", function(comment) return (comment:gsub("[^\n]", "")) end):gsub("//[^\n]*", ""))
+end
+
+local function check_file(path)
+  local faults, number = 0, 0
+  for line in (code_of(path) .. "\n"):gmatch "(.-)\n" do
+    number = number + 1
+    for _, rule in ipairs(refused) do
+      if line:find(rule[1]) then
+        print(("%s:%d: asks for the kind of a device (%s), expected %s"):format(path, number, rule[1], rule[2]))
+        faults = faults + 1
+      end
+    end
+  end
+  return faults
+end
+
+local pipe = assert(io.popen "find runtime/engine runtime/plan -name '*.[ch]' | sort")
+local faults = 0
+for path in pipe:lines() do
+  if not exempt[path] then faults = faults + check_file(path) end
+end
+pipe:close()
+os.exit(faults == 0)

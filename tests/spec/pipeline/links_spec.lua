@@ -1,0 +1,91 @@
+-- tests/spec/pipeline/links_spec.lua - values reach their readers over any kind of link, and bits stay the same.
+--
+-- The kind that is tried is a library of the tests (tests/links): a pair of sockets, whose ends share neither
+-- memory nor words. The build runs some specs of transparency over it as well.
+
+local child = dofile "tests/child.lua"
+
+local library = os.getenv "GPIPE_TEST_LINK"
+local with_signals = os.getenv "GPIPE_SANITIZE" ~= "thread" and it or pending
+
+local function over_sockets(test, sentence, f)
+  test(sentence, function()
+    if not library then pending("GPIPE_TEST_LINK names no library of links") return end
+    f()
+  end)
+end
+
+-- Steps, evaluation and a forward pass on four devices; arg: schedule, whether it streams.
+local SCRIPT = [[
+local gp = require "gpipe"
+local models = require "tests.support.models"
+local x, y = models.ids(7, 6), models.ids(7, 6)
+local pipe <close> = gp.pipeline(models.gpt()(), { balance = { 2, 1, 2, 2 }, chunks = 5, schedule = SCHEDULE,
+  devices = { "cpu:0", "cpu:1", "cpu:2", "cpu:3" }, loss = gp.nn.CrossEntropyLoss(), seed = 1, watchdog = 3 })
+pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-2 }), OPTIONS)
+local function sockets()
+  local list <close> = io.popen "ls -l /proc/$PPID/fd"
+  return select(2, list:read "a":gsub("socket:", ""))
+end
+local function show(loss)
+  for _, l in ipairs(type(loss) == "table" and loss or { loss }) do print(("%a"):format(l)) end
+end
+]]
+
+local STEPS = [[
+for _ = 1, 5 do show(pipe:step(x, y)) end
+if pipe.flush then show(pipe:flush()) end
+print(("%a"):format(pipe:evaluate(x, y)))
+print(sockets() > 0)
+]]
+
+local function run(schedule, text, more, environment)
+  local head = SCRIPT:gsub("SCHEDULE", ("%q"):format(schedule)):gsub("OPTIONS", more or "{ clip_norm = 1 }")
+  local script = child.file(head .. text)
+  child.seconds = 60
+  local out, err, code = child.run({ script }, { environment = environment })
+  os.remove(script)
+  assert.equal(0, code, err)
+  return out
+end
+
+describe("a pipeline over sockets", function()
+  for _, schedule in ipairs { "gpipe", "1f1b", "zb_h1", "chimera" } do
+    over_sockets(it, "gives the same bits: " .. schedule, function()
+      local wanted = run(schedule, STEPS)
+      local out = run(schedule, STEPS, nil, { GPIPE_LINK_PLUGIN = library })
+      assert.matches("^0x.*\ntrue\n$", out)
+      assert.equal(wanted:gsub("false\n$", ""), (out:gsub("true\n$", "")))
+    end)
+  end
+
+  over_sockets(it, "gives the same bits where stages update without a barrier", function()
+    local wanted = run("1f1b", STEPS, "{ barrier = false }")
+    local out = run("1f1b", STEPS, "{ barrier = false }", { GPIPE_LINK_PLUGIN = library })
+    assert.equal(wanted:gsub("false\n$", ""), (out:gsub("true\n$", "")))
+  end)
+
+  over_sockets(it, "is given up where a stage hangs, and goes on as if nothing had been", function()
+    local few = "show(pipe:step(x:narrow(1, 1, 2), y:narrow(1, 1, 2)))" -- of which no micro-batch hangs
+    local wanted = run("1f1b", few)
+    local out = run("1f1b", "print(tostring(select(2, pcall(pipe.step, pipe, x, y))):match '2F3')\n" .. few, nil, {
+      GPIPE_LINK_PLUGIN = library, GPIPE_FAULT = "stage=2,op=F,micro=3,action=hang",
+    })
+    assert.equal("2F3\n" .. wanted, out)
+  end)
+
+  over_sockets(with_signals, "ends with Ctrl-C and goes on", function()
+    local out = run("1f1b", child.presses(0.7) .. [[
+      local good, e = true
+      while good do good, e = pcall(pipe.step, pipe, x, y) end
+      print(e.code, pcall(pipe.step, pipe, x, y))]], nil, { GPIPE_LINK_PLUGIN = library })
+    assert.matches("^interrupt\ttrue\t%d", out)
+  end)
+end)
+
+describe("a library of links that cannot be used", function()
+  it("is named when a pipeline is planned", function()
+    local out = run("1f1b", "print(pcall(pipe.step, pipe, x, y))", nil, { GPIPE_LINK_PLUGIN = "/nowhere.so" })
+    assert.matches("^false\t.*GPIPE_LINK_PLUGIN: /nowhere.so", out)
+  end)
+end)
