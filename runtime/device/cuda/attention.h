@@ -21,7 +21,7 @@ typedef struct gp_attention {
   gp_dtype dtype; /* of all but lse, which is f32 for halves */
   bool backward;
   bool causal;                    /* query i sees keys 0..i */
-  bool masked;                    /* see ops/attention/mask.h */
+  bool masked;                    /* see ops/constants.h */
   int64_t batches, heads, groups; /* B, H, G: k and v have G heads, head h uses h / (H / G) */
   int64_t queries, keys, width;   /* Tq, Tk, D */
   gp_dtype mask_dtype;            /* bool, dtype, or f32 for halves */

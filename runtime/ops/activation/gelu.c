@@ -4,37 +4,34 @@
  * (1 + tanh u) / 2 = sigmoid(2 u) keeps its digits where x is far below 0.
  * Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), section 2. */
 #include "base/status.h"
+#include "ops/constants.h"
 #include "ops/elementwise/loops.h"
 
-#define ROOT_HALF   0.70710678118654752440
-#define ROOT_2_PI   0.39894228040143267794 /* 1 / sqrt(2 pi) */
-#define TWICE_SLOPE 1.59576912160573071176 /* 2 sqrt(2 / pi) */
-#define CUBIC       0.044715
-
-/* Beyond 20 (f32) and 60 (f64) the result is x or 0 exactly; bounding the factor there keeps
- * 0 * infinity away. */
+/* The factor is bounded where the result is x or 0 exactly: 0 * infinity would be NaN. */
 static inline float bounded32(float x) {
-  x = x < -20.0f ? -20.0f : x;
-  return x > 20.0f ? 20.0f : x;
+  x = x < -GP_GELU_BOUND_F32 ? -GP_GELU_BOUND_F32 : x;
+  return x > GP_GELU_BOUND_F32 ? GP_GELU_BOUND_F32 : x;
 }
 
 static inline double bounded64(double x) {
-  x = x < -60.0 ? -60.0 : x;
-  return x > 60.0 ? 60.0 : x;
+  x = x < -GP_GELU_BOUND_F64 ? -GP_GELU_BOUND_F64 : x;
+  return x > GP_GELU_BOUND_F64 ? GP_GELU_BOUND_F64 : x;
 }
 
 /* P(x), the normal distribution function: below 0 the double form keeps its digits. */
-static inline float normal32(float x) { return 0.5f * (1.0f + gp_erff(x * (float)ROOT_HALF)); }
-static double normal64(double x) { return 0.5 * erfc(-x * ROOT_HALF); }
+static inline float normal32(float x) { return 0.5f * (1.0f + gp_erff(x * (float)GP_ROOT_HALF)); }
+static double normal64(double x) { return 0.5 * erfc(-x * GP_ROOT_HALF); }
 
 static inline float gate32(float x) {
-  return gp_sigmoidf((float)TWICE_SLOPE * (x + (float)CUBIC * x * x * x));
+  return gp_sigmoidf((float)GP_TWICE_SLOPE * (x + (float)GP_GELU_CUBIC * x * x * x));
 }
 
-static double gate64(double x) { return 1.0 / (1.0 + exp(-TWICE_SLOPE * (x + CUBIC * x * x * x))); }
+static double gate64(double x) {
+  return 1.0 / (1.0 + exp(-GP_TWICE_SLOPE * (x + GP_GELU_CUBIC * x * x * x)));
+}
 
-static inline float low32(float x) { return x < -20.0f ? -20.0f : x; }
-static inline double low64(double x) { return x < -60.0 ? -60.0 : x; }
+static inline float low32(float x) { return x < -GP_GELU_BOUND_F32 ? -GP_GELU_BOUND_F32 : x; }
+static inline double low64(double x) { return x < -GP_GELU_BOUND_F64 ? -GP_GELU_BOUND_F64 : x; }
 
 GP_MAP1(erf_f32, float, float, low32(a) * normal32(a))
 GP_MAP1(erf_f64, double, double, low64(a) * normal64(a))
@@ -44,25 +41,26 @@ GP_MAP1(tanh_f64, double, double, low64(a) * gate64(a))
 /* P(x) + x p(x). */
 static inline float erf_slope32(float x) {
   x = bounded32(x);
-  return normal32(x) + x * (float)ROOT_2_PI * gp_expf(-0.5f * x * x);
+  return normal32(x) + x * (float)GP_ROOT_2_PI * gp_expf(-0.5f * x * x);
 }
 
 static double erf_slope64(double x) {
   x = bounded64(x);
-  return normal64(x) + x * ROOT_2_PI * exp(-0.5 * x * x);
+  return normal64(x) + x * GP_ROOT_2_PI * exp(-0.5 * x * x);
 }
 
 /* s + x s (1 - s) d(2 u)/dx. */
 static inline float tanh_slope32(float x) {
   x = bounded32(x);
   float s = gate32(x);
-  return s + x * s * (1.0f - s) * (float)TWICE_SLOPE * (1.0f + 3.0f * (float)CUBIC * x * x);
+  return s +
+         x * s * (1.0f - s) * (float)GP_TWICE_SLOPE * (1.0f + 3.0f * (float)GP_GELU_CUBIC * x * x);
 }
 
 static double tanh_slope64(double x) {
   x = bounded64(x);
   double s = gate64(x);
-  return s + x * s * (1.0 - s) * TWICE_SLOPE * (1.0 + 3.0 * CUBIC * x * x);
+  return s + x * s * (1.0 - s) * GP_TWICE_SLOPE * (1.0 + 3.0 * GP_GELU_CUBIC * x * x);
 }
 
 GP_MAP2(erf_dx_f32, float, float, (a * erf_slope32(b)))

@@ -1,27 +1,23 @@
 /* ops/activation/gelu.cu - x times the normal distribution function of x on a GPU, and its gradient.
  *
- * i[0] = 0 takes the erf form, 1 the tanh form, written as a sigmoid as in gelu.c.
+ * The tanh form is written as a sigmoid, as in gelu.c.
  * Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), section 2. */
 #include "ops/activation/gate.cuh"
-
-#define ROOT_HALF   0.70710678118654752440
-#define ROOT_2_PI   0.39894228040143267794 /* 1 / sqrt(2 pi) */
-#define TWICE_SLOPE 1.59576912160573071176 /* 2 sqrt(2 / pi) */
-#define CUBIC       0.044715
+#include "ops/constants.h"
 
 /* Beyond these the result is x or 0 exactly. */
-static __device__ inline float gelu_bound(float) { return 20.0f; }
-static __device__ inline double gelu_bound(double) { return 60.0; }
+static __device__ inline float gelu_bound(float) { return GP_GELU_BOUND_F32; }
+static __device__ inline double gelu_bound(double) { return GP_GELU_BOUND_F64; }
 
 /* P(x): in double, below 0, erfc keeps the digits. */
 static __device__ inline float normal(float x) {
-  return 0.5f * (1.0f + erff(x * (float)ROOT_HALF));
+  return 0.5f * (1.0f + erff(x * (float)GP_ROOT_HALF));
 }
-static __device__ inline double normal(double x) { return 0.5 * erfc(-x * ROOT_HALF); }
+static __device__ inline double normal(double x) { return 0.5 * erfc(-x * GP_ROOT_HALF); }
 
 /* The sigmoid that stands for P(x) in the tanh form. */
 template <typename C> static __device__ inline C gate(C x) {
-  return gp_sigmoid(C(TWICE_SLOPE) * (x + C(CUBIC) * x * x * x));
+  return gp_sigmoid(C(GP_TWICE_SLOPE) * (x + C(GP_GELU_CUBIC) * x * x * x));
 }
 
 /* A factor that does not make NaN of 0 times -infinity. */
@@ -40,7 +36,7 @@ struct tanh_form {
 struct erf_form_dx {
   template <typename C> __device__ C operator()(C dy, C x) const {
     x = gp_bounded(x, gelu_bound(x));
-    return dy * (normal(x) + x * C(ROOT_2_PI) * exp(C(-0.5) * x * x));
+    return dy * (normal(x) + x * C(GP_ROOT_2_PI) * exp(C(-0.5) * x * x));
   }
 };
 
@@ -49,7 +45,8 @@ struct tanh_form_dx {
   template <typename C> __device__ C operator()(C dy, C x) const {
     x = gp_bounded(x, gelu_bound(x));
     const C s = gate(x);
-    return dy * (s + x * s * (C(1) - s) * C(TWICE_SLOPE) * (C(1) + C(3) * C(CUBIC) * x * x));
+    return dy *
+           (s + x * s * (C(1) - s) * C(GP_TWICE_SLOPE) * (C(1) + C(3) * C(GP_GELU_CUBIC) * x * x));
   }
 };
 

@@ -2,6 +2,7 @@
  *
  * One op instead of sigmoid and mul: the factor must be bounded where the sigmoid is exactly 0, and
  * the middle value need not be kept. The gradient reads the input. */
+#include "ops/constants.h"
 #include "ops/elementwise/loops.h"
 
 /* The factor x is bounded where the sigmoid is 0 or 1 exactly: 0 * infinity would be NaN. */
@@ -16,18 +17,22 @@ static inline double bounded64(double x, double bound) {
 }
 
 /* Below these bounds the sigmoid is 0 in the type. */
-static inline float silu32(float x) { return (x < -110.0f ? -110.0f : x) * gp_sigmoidf(x); }
-static double silu64(double x) { return (x < -800.0 ? -800.0 : x) * gp_sigmoid(x); }
+static inline float silu32(float x) {
+  return (x < -GP_SIGMOID_BOUND_F32 ? -GP_SIGMOID_BOUND_F32 : x) * gp_sigmoidf(x);
+}
+static double silu64(double x) {
+  return (x < -GP_SIGMOID_BOUND_F64 ? -GP_SIGMOID_BOUND_F64 : x) * gp_sigmoid(x);
+}
 
 /* s (1 + x (1 - s)). */
 static inline float slope32(float x) {
   float s = gp_sigmoidf(x);
-  return s * (1.0f + bounded32(x, 110.0f) * (1.0f - s));
+  return s * (1.0f + bounded32(x, GP_SIGMOID_BOUND_F32) * (1.0f - s));
 }
 
 static double slope64(double x) {
   double s = gp_sigmoid(x);
-  return s * (1.0 + bounded64(x, 800.0) * (1.0 - s));
+  return s * (1.0 + bounded64(x, GP_SIGMOID_BOUND_F64) * (1.0 - s));
 }
 
 GP_MAP1(silu_f32, float, float, silu32(a))

@@ -2,10 +2,11 @@
  *
  * Where the sigmoid is 0 or 1 exactly, its factor is bounded: 0 * infinity would be NaN. */
 #include "ops/activation/gate.cuh"
+#include "ops/constants.h"
 
 /* Beyond these the sigmoid is 0 in the type. */
-static __device__ inline float silu_bound(float) { return 110.0f; }
-static __device__ inline double silu_bound(double) { return 800.0; }
+static __device__ inline float silu_bound(float) { return GP_SIGMOID_BOUND_F32; }
+static __device__ inline double silu_bound(double) { return GP_SIGMOID_BOUND_F64; }
 
 struct silu {
   template <typename C> __device__ C operator()(C x) const {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/random/philox.h"
-#include "ops/attention/mask.h"
+#include "ops/constants.h"
 #include "ops/elements.h"
 
 /* ---- description --------------------------------------------------------------------------- */

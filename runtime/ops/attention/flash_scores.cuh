@@ -8,7 +8,7 @@
 
 #include "device/cuda/kernel/philox.cuh"
 #include "ops/attention/flash_tile.cuh"
-#include "ops/attention/mask.h"
+#include "ops/constants.h"
 #include "ops/elements.h"
 
 /* ---- exponentials -------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b,
   d.on = a.dropout > 0;
   if (!d.on) return d;
   d.seed = a.step->seed, d.step = a.step->step, d.random = a.random;
-  d.threshold = a.dropout >= 1 ? UINT32_MAX : (uint32_t)(a.dropout * 4294967296.0);
+  d.threshold = a.dropout >= 1 ? UINT32_MAX : (uint32_t)(a.dropout * GP_WORD_RANGE);
   d.keep = a.dropout >= 1 ? C(0) : C(1 / (1 - a.dropout));
   d.keys = (uint64_t)a.keys;
   const int64_t pairs = a.batches * a.heads, words = a.queries * a.keys;

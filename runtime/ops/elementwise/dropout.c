@@ -6,6 +6,7 @@
 #include "base/random/philox.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "ops/constants.h"
 #include "ops/elements.h"
 #include "ops/elementwise/loops.h"
 
@@ -18,7 +19,7 @@ typedef struct rule {
 
 /* p = 0 keeps everything: threshold 0. p = 1 is not a rule. */
 static rule make_rule(double p) {
-  return (rule){.threshold = (uint32_t)(p * 4294967296.0), .scale = 1.0 / (1.0 - p)};
+  return (rule){.threshold = (uint32_t)(p * GP_WORD_RANGE), .scale = 1.0 / (1.0 - p)};
 }
 
 /* The words of n <= WORDS elements from position i of the run on. */

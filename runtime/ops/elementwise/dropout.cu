@@ -5,6 +5,7 @@
  * boundaries (a micro-batch may begin anywhere in the mini-batch) it takes one block, and single elements.
  * The step block is read here: a captured graph serves every step. */
 #include "device/cuda/kernel/philox.cuh"
+#include "ops/constants.h"
 #include "ops/elementwise/map.cuh"
 #include "ops/elements.h"
 #include "ops/shape/boxes.cuh"
@@ -21,7 +22,7 @@ typedef struct rule {
 
 static rule make_rule(const gp_attrs *attr) {
   const double p = attr->dropout.p;
-  return {(uint32_t)(p * 4294967296.0), 1.0 / (1.0 - p), attr->random};
+  return {(uint32_t)(p * GP_WORD_RANGE), 1.0 / (1.0 - p), attr->random};
 }
 
 static __device__ inline float times(float x, float scale) { return __fmul_rn(x, scale); }
