@@ -85,8 +85,18 @@ static void read_dims(lua_State *L, int index, const char *who, const gp_attr *a
     *field = gp_lua_check_dim(L, index, who, rank);
 }
 
+/* What needs no words is read without making any: numbers and flags, on every call of a layer. */
+static bool read_plain(lua_State *L, int index, const gp_attr *attr, void *field) {
+  if (attr->kind == GP_ATTR_FLAG) return *(bool *)field = lua_toboolean(L, index), true;
+  if (lua_type(L, index) != LUA_TNUMBER) return false;
+  if (attr->kind == GP_ATTR_REAL) return *(double *)field = lua_tonumber(L, index), true;
+  if (attr->kind != GP_ATTR_INT || !lua_isinteger(L, index)) return false;
+  return *(int64_t *)field = lua_tointeger(L, index), true;
+}
+
 /* Read the value at the absolute index into the attribute's field. */
 static void read_attr(lua_State *L, int index, const request *r, const gp_attr *attr, void *field) {
+  if (read_plain(L, index, attr, field)) return;
   const char *who = lua_pushfstring(L, "%s: %s", r->row->name, attr->name);
   switch (attr->kind) {
   case GP_ATTR_INT:
@@ -95,7 +105,7 @@ static void read_attr(lua_State *L, int index, const request *r, const gp_attr *
   case GP_ATTR_MAYBE:
     *(gp_maybe *)field = (gp_maybe){true, gp_lua_check_int(L, index, who, INT64_MIN, INT64_MAX)};
     break;
-  case GP_ATTR_FLAG: *(bool *)field = lua_toboolean(L, index); break;
+  case GP_ATTR_FLAG: break; /* every value is one */
   case GP_ATTR_REAL: *(double *)field = gp_lua_check_number(L, index, who); break;
   case GP_ATTR_DTYPE: *(gp_dtype *)field = gp_lua_check_dtype(L, index, who); break;
   case GP_ATTR_CHOICE: *(int *)field = read_choice(L, index, who, attr); break;
