@@ -35,7 +35,7 @@ local function exists(path)
   return file and file:close()
 end
 
--- Without "folder/..": who includes "../io/json.h" reaches into io.
+-- Without "folder/..": who includes "../io/text/json.h" reaches into io.
 local function normalise(path)
   local count
   repeat path, count = path:gsub("[^/]+/%.%./", "", 1) until count == 0

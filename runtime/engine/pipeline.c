@@ -248,8 +248,8 @@ static void abandon(gp_pipeline *p) {
 }
 
 /* Workers first: nobody may run while memory goes. */
-void gp_pipeline_close(gp_pipeline *p) {
-  if (!p || p->closed) return;
+static void close_pipeline(gp_pipeline *p) {
+  if (p->closed) return;
   gp_pipeline_drain(p);
   p->closed = true;
   if (p->watch.lost) {
@@ -269,7 +269,7 @@ void gp_pipeline_close(gp_pipeline *p) {
 /* Closing gave back everything that others could see. */
 void gp_pipeline_free(gp_pipeline *p) {
   if (!p) return;
-  gp_pipeline_close(p);
+  close_pipeline(p);
   if (p->watch.lost) return;
   gp_watch_free(p);
   pthread_mutex_destroy(&p->run.failure_lock);
