@@ -16,9 +16,6 @@ gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
   return box->pipeline;
 }
 
-/* In the order of gp_remat. */
-static const char *const checkpoints[] = {"never", "always", "except_last", NULL};
-
 /* ---- new ----------------------------------------------------------------------------------- */
 
 /* What the runtime indexes by comes from Lua, and core is open to scripts: so ranges are checked here. */
@@ -84,7 +81,7 @@ static int pipeline_new(lua_State *L) {
   lua_getfield(L, 1, "watchdog");
   spec.watchdog = luaL_optnumber(L, -1, 0);
   lua_getfield(L, 1, "checkpoint");
-  spec.remat = (gp_remat)luaL_checkoption(L, -1, "except_last", checkpoints);
+  spec.remat = gp_lua_check_remat(L, -1);
   lua_getfield(L, 1, "stage_of");
   spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
   lua_getfield(L, 1, "placement");
@@ -190,7 +187,7 @@ static int pipeline_measure(lua_State *L) {
   int devices = gp_lua_pipeline_box(L)->devices;
   gp_plan_spec spec;
   lua_getfield(L, 2, "checkpoint");
-  gp_remat mode = (gp_remat)luaL_checkoption(L, -1, NULL, checkpoints);
+  gp_remat mode = gp_lua_check_remat(L, -1);
   size_t *bytes = lua_newuserdatauv(L, (size_t)devices * sizeof *bytes, 0);
   check_plan_spec(L, &spec);
   gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, bytes);

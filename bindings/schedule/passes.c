@@ -17,12 +17,27 @@ static int schedule_merged(lua_State *L) { return push_pass(L, gp_schedule_merge
 /* schedule:compute() -> rows without what lowering adds */
 static int schedule_compute(lua_State *L) { return push_pass(L, gp_schedule_compute); }
 
+#define TEXT(name, text) text,
+static const char *const checkpoints[] = {GP_REMAT_LIST(TEXT) NULL};
+#undef TEXT
+
+gp_remat gp_lua_check_remat(lua_State *L, int index) {
+  return (gp_remat)luaL_checkoption(L, index, NULL, checkpoints);
+}
+
+void gp_lua_push_remats(lua_State *L) {
+  lua_createtable(L, GP_REMAT_COUNT, 0);
+  for (int i = 0; i < GP_REMAT_COUNT; i++) {
+    lua_pushstring(L, checkpoints[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
 /* schedule:lowered(checkpoint, update, {tied, norm, clip}) -> rows with recomputation, ascending W, reductions,
  * norms, updates */
 static int schedule_lowered(lua_State *L) {
-  static const char *const modes[] = {"never", "always", "except_last", NULL};
   static const char *const updates[] = {"none", "barrier", "free", NULL};
-  gp_lower_options options = {.remat = (gp_remat)luaL_checkoption(L, 2, "never", modes),
+  gp_lower_options options = {.remat = gp_lua_check_remat(L, 2),
                               .update = (gp_update_mode)luaL_checkoption(L, 3, "none", updates)};
   luaL_checktype(L, 4, LUA_TTABLE);
   options.tied = gp_lua_flag_field(L, 4, "tied");

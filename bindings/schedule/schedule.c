@@ -90,5 +90,7 @@ int gp_open_schedule(lua_State *L) {
   lua_pop(L, 1);
   lua_pushcfunction(L, schedule_new);
   lua_setfield(L, -2, "schedule");
+  gp_lua_push_remats(L); /* core.checkpoints */
+  lua_setfield(L, -2, "checkpoints");
   return 0;
 }

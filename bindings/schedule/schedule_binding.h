@@ -20,6 +20,9 @@ void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count);
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
 /* Push nil, text, check, device and position (from 1; nil: none) of a fault; returns 5. */
 int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault);
+/* The mode of recomputation named at index; push a list of all names. Defaults are Lua's. */
+gp_remat gp_lua_check_remat(lua_State *L, int index);
+void gp_lua_push_remats(lua_State *L);
 /* What can be asked of a verified schedule, as methods: checks.c and passes.c. */
 extern const luaL_Reg gp_lua_schedule_checks[], gp_lua_schedule_passes[];
 

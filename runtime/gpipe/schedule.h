@@ -126,11 +126,15 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 
 /* ---- lowering ------------------------------------------------------------------------------ */
 
-typedef enum gp_remat {
-  GP_REMAT_NEVER,
-  GP_REMAT_ALWAYS,
-  GP_REMAT_EXCEPT_LAST /* nothing is recomputed where backward directly follows forward */
-} gp_remat;
+/* X(NAME, text): what is recomputed instead of kept, and its name in scripts. EXCEPT_LAST: nothing where backward
+ * directly follows forward. */
+#define GP_REMAT_LIST(X)                                                                           \
+  X(NEVER, "never")                                                                                \
+  X(ALWAYS, "always")                                                                              \
+  X(EXCEPT_LAST, "except_last")
+#define GP_REMAT_ENUM(name, text) GP_REMAT_##name,
+typedef enum gp_remat { GP_REMAT_LIST(GP_REMAT_ENUM) GP_REMAT_COUNT } gp_remat;
+#undef GP_REMAT_ENUM
 
 /* Where a synchronous schedule updates: not at all (the script does), after a barrier over all
  * devices, or stage by stage as soon as its own gradients are there. */

@@ -91,7 +91,7 @@ static bool keeps(const walker *w, int32_t a, int32_t end) {
   switch (w->options->remat) {
   case GP_REMAT_NEVER: return true;
   case GP_REMAT_ALWAYS: return false;
-  case GP_REMAT_EXCEPT_LAST: break;
+  default: break;
   }
   return backward_follows(w->s, a, end);
 }

@@ -22,7 +22,7 @@ local SPEC = {
   devices = { type = "table" },
   chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
-  checkpoint = { choices = { "always", "except_last", "never" }, default = "except_last" },
+  checkpoint = { choices = core.checkpoints, default = "except_last" },
   loss = { type = "callable" },
   sample = { type = "table" },
   precision = precision.rule,

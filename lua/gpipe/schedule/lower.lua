@@ -3,11 +3,12 @@
 -- The same passes that the engine's plans start from, made visible: what depends on a model (which values
 -- cross which cut) is in pipe:lowered().
 
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 
 local SPEC = {
-  checkpoint = { choices = { "always", "except_last", "never" }, default = "never" },
+  checkpoint = { choices = core.checkpoints, default = "never" },
   update = { choices = { "barrier", "free", "none" }, default = "barrier" },
   norm = { type = "boolean" },
   clip = { type = "boolean", default = false },

@@ -22,7 +22,7 @@ describe("gp.pipeline refuses", function()
       "1 devices where the schedule wants 2: add devices or shorten balance" },
     { { chunks = 0 }, "option 'chunks' is 0, expected an integer >= 1" },
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
-    { { checkpoint = "allways" }, "expected one of \"always\", \"except_last\", \"never\" (did you mean 'always'?)" },
+    { { checkpoint = "allways" }, "expected one of \"never\", \"always\", \"except_last\" (did you mean 'always'?)" },
     -- other mistakes
     { { balance = {} }, "balance is empty, expected a number per stage" },
     { { balance = { 1.5, 1.5 } }, "balance[1] is 1.5 (float), expected a positive number of layers" },
