@@ -75,7 +75,7 @@ static gp_status take(sweeper *w, int32_t device, bool *moved) {
   const gp_schedule *s = w->v->s;
   int32_t begin = w->head[device], end;
   if (begin == s->first[device + 1]) return GP_OK;
-  end = gp_verify_group_end(s, begin);
+  end = gp_schedule_group_end(s, begin);
   for (int32_t a = begin; a < end; a++)
     if (gp_verify_blocker(w->v, a) >= 0) return GP_OK;
   *moved = true;

@@ -45,6 +45,12 @@ static inline int gp_act_ending(gp_act act) {
 /* Does this device hold the stage (or one of its two copies)? */
 bool gp_schedule_holds(const gp_schedule *schedule, int32_t device, int32_t stage);
 
+/* First position behind the joined actions that begin at a. */
+static inline int32_t gp_schedule_group_end(const struct gp_schedule *s, int32_t a) {
+  while (s->actions[a].joined) a++;
+  return a + 1;
+}
+
 /* Check the schedule and fill in order: complete and unique, on the right device, forward before
  * backward, free of cycles. Errors: GP_ESCHEDULE; the text shows the grid with the fault marked. */
 gp_status gp_schedule_check(struct gp_schedule *schedule);

@@ -26,7 +26,7 @@ static bool try_device(stepper *t, int32_t device) {
   const gp_schedule *s = t->v->s;
   int32_t begin = t->head[device], end;
   if (begin == s->first[device + 1] || t->stepped[device] == t->now) return false;
-  end = gp_verify_group_end(s, begin);
+  end = gp_schedule_group_end(s, begin);
   for (int32_t a = begin; a < end; a++)
     if (gp_verify_blocker(t->v, a) >= 0) return false;
   for (int32_t a = begin; a < end; a++) {

@@ -51,7 +51,7 @@ static void follow(const gp_sim *r, int32_t device, gp_device_load *load) {
   const gp_schedule *s = r->schedule;
   held now = {.bytes = load->peak_bytes};
   for (int32_t first = s->first[device]; first < s->first[device + 1];) {
-    int32_t end = gp_sim_group_end(s, first);
+    int32_t end = gp_schedule_group_end(s, first);
     for (int32_t a = first; a < end; a++) hold(r, &s->actions[a], &now);
     if (now.live > load->peak_live) load->peak_live = now.live;
     if (now.bytes > load->peak_bytes) load->peak_bytes = now.bytes;

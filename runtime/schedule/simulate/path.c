@@ -32,7 +32,7 @@ static int32_t first_of(const gp_sim *r, int32_t action) {
 /* When the device was done with the actions that begin at `first`, sending included. */
 static double release(const gp_sim *r, int32_t first) {
   double time = r->result->finish[first];
-  for (int32_t a = first; r->messages && a < gp_sim_group_end(r->schedule, first); a++)
+  for (int32_t a = first; r->messages && a < gp_schedule_group_end(r->schedule, first); a++)
     if (r->messages[a].arrival >= 0)
       time = r->costs->blocking ? r->messages[a].arrival : r->messages[a].start;
   return time;
@@ -58,9 +58,9 @@ static gp_reason go_back(const gp_sim *r, int32_t first, int32_t last, gp_reason
 
 /* What let this place go on; *at becomes that. GP_BY_CHANNEL: *at did not run before, it waited. */
 static gp_reason why(const gp_sim *r, step *at) {
-  int32_t before = previous(r, at->action), end = gp_sim_group_end(r->schedule, at->action);
+  int32_t before = previous(r, at->action), end = gp_schedule_group_end(r->schedule, at->action);
   if (before >= 0 && release(r, before) == at->time)
-    return go_back(r, before, gp_sim_group_end(r->schedule, before) - 1, GP_BY_DEVICE, at);
+    return go_back(r, before, gp_schedule_group_end(r->schedule, before) - 1, GP_BY_DEVICE, at);
   for (int32_t a = at->action; a < end; a++) {
     int32_t from = gp_sim_source(r, a);
     if (from >= 0 && gp_sim_arrival(r, from, a) == at->time)
@@ -91,7 +91,7 @@ static void reverse(gp_critical *path, int count) {
 static int32_t last_action(const gp_sim *r) {
   const gp_schedule *s = r->schedule;
   int32_t last = -1;
-  for (int32_t a = 0; a < s->first[s->device_count]; a = gp_sim_group_end(s, a))
+  for (int32_t a = 0; a < s->first[s->device_count]; a = gp_schedule_group_end(s, a))
     if (s->actions[a].op != GP_ACT_IDLE &&
         (last < 0 || r->result->finish[a] > r->result->finish[last]))
       last = a;

@@ -10,11 +10,6 @@
 
 #include "base/memory.h"
 
-int32_t gp_sim_group_end(const gp_schedule *schedule, int32_t first) {
-  while (schedule->actions[first].joined) first++;
-  return first + 1;
-}
-
 /* ---- costs --------------------------------------------------------------------------------- */
 
 static double cost_of(const gp_costs *costs, int op, int32_t stage) {
@@ -210,7 +205,7 @@ static void advance(gp_sim *r, int32_t device) {
     c->full = -1;
     c->ran = false;
     c->next = c->part = c->end;
-    if (c->next < s->first[device + 1]) c->end = gp_sim_group_end(s, c->next);
+    if (c->next < s->first[device + 1]) c->end = gp_schedule_group_end(s, c->next);
   }
 }
 
@@ -264,7 +259,7 @@ static gp_status run_all(gp_sim *r) {
     gp_sim_cursor *c = &r->cursors[d];
     c->next = c->part = s->first[d];
     c->ready = prepared(r, d);
-    if (c->next < s->first[d + 1]) c->end = gp_sim_group_end(s, c->next);
+    if (c->next < s->first[d + 1]) c->end = gp_schedule_group_end(s, c->next);
     enqueue(r, d);
   }
   while (r->queue_count > 0) {
@@ -288,7 +283,7 @@ static void sum_up(const gp_sim *r, int32_t device) {
   gp_simulation *result = r->result;
   gp_device_load *load = &result->loads[device];
   bool any = false;
-  for (int32_t a = s->first[device]; a < s->first[device + 1]; a = gp_sim_group_end(s, a)) {
+  for (int32_t a = s->first[device]; a < s->first[device + 1]; a = gp_schedule_group_end(s, a)) {
     if (s->actions[a].op == GP_ACT_IDLE) continue;
     if (!any) load->begin = result->begin[a];
     any = true;

@@ -101,7 +101,4 @@ double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader);
 gp_status gp_sim_path(const gp_sim *run);
 gp_status gp_sim_memory(const gp_sim *run);
 
-/* End of the joined actions that begin at `first`. */
-int32_t gp_sim_group_end(const gp_schedule *schedule, int32_t first);
-
 #endif

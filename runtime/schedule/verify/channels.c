@@ -205,7 +205,7 @@ static void run_device(network *n, int32_t device) {
   const gp_schedule *s = n->v->s;
   runner *r = &n->runners[device];
   while (r->head < s->first[device + 1]) {
-    int32_t end = gp_verify_group_end(s, r->head);
+    int32_t end = gp_schedule_group_end(s, r->head);
     for (; r->step <= 2 * (end - r->head); r->step++)
       if (!take_step(n, device, r->head, end)) return;
     r->head = end;
@@ -223,7 +223,7 @@ static bool is_stuck(const network *n, int32_t device) {
 /* The action at which a device is stuck, and in words what it waits for. */
 static int32_t describe(const network *n, int32_t device, char *text, size_t size) {
   const runner *r = &n->runners[device];
-  int32_t parts = gp_verify_group_end(n->v->s, r->head) - r->head;
+  int32_t parts = gp_schedule_group_end(n->v->s, r->head) - r->head;
   bool receives = r->step < parts;
   int32_t a = r->head + (receives ? r->step : r->step - parts - 1);
   char one[GP_ACTION_TEXT];

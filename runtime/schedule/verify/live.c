@@ -33,7 +33,7 @@ gp_status gp_verify_lives(const gp_verify *v, const gp_live_watcher *watcher) {
   const gp_schedule *s = v->s;
   for (int32_t d = 0; d < s->device_count; d++)
     for (int32_t a = s->first[d], end; a < s->first[d + 1]; a = end) {
-      end = gp_verify_group_end(s, a);
+      end = gp_schedule_group_end(s, a);
       GP_TRY(tell(v, watcher, a, end));
     }
   return GP_OK;

@@ -137,7 +137,7 @@ static void advance(sorter *q, int32_t device) {
   const gp_schedule *s = q->v->s;
   int32_t begin = q->head[device], end;
   if (begin == s->first[device + 1]) return;
-  end = gp_verify_group_end(s, begin);
+  end = gp_schedule_group_end(s, begin);
   for (int32_t a = begin; a < end; a++) {
     int32_t need = gp_verify_blocker(q->v, a);
     if (need >= 0) {
@@ -161,7 +161,7 @@ static int32_t stuck_at(const sorter *q, int32_t device, int32_t *need) {
 
 static gp_status report_own(const sorter *q, int32_t a, int32_t need) {
   char one[GP_ACTION_TEXT];
-  bool together = need < gp_verify_group_end(q->v->s, q->head[gp_verify_device(q->v->s, a)]);
+  bool together = need < gp_schedule_group_end(q->v->s, q->head[gp_verify_device(q->v->s, a)]);
   gp_verify_name(q->v, need, one);
   if (together && need != a)
     return gp_verify_fail(q->v, a, "order", "waits for %s, which runs together with it", one);

@@ -106,12 +106,6 @@ static inline int32_t gp_verify_copies(const gp_schedule *s, int32_t stage) {
   return at[s->copy_count - 1] == at[0] ? 1 : 2;
 }
 
-/* First position behind the joined actions that begin at a. */
-static inline int32_t gp_verify_group_end(const gp_schedule *s, int32_t a) {
-  while (s->actions[a].joined) a++;
-  return a + 1;
-}
-
 /* A need of action a that is not in the order yet, or -1. */
 int32_t gp_verify_blocker(const gp_verify *v, int32_t a);
 /* Where the message that this receive, or this action's input, takes comes from: the position of the
