@@ -1,4 +1,5 @@
 /* tests/c/optim/update_test.c - the fused updates against the formulas written out element by element. */
+#include <float.h>
 #include <stdlib.h>
 
 #include "optim/optim.h"
@@ -186,5 +187,26 @@ TEST(sums_of_squares_have_the_fixed_order) {
   CHECK(gp_optim_sum_squares(GP_F32, N, x) == lane[0] / 4);
 }
 
-TEST_MAIN(updates_follow_the_formulas, the_cut_changes_no_bit, wrong_calls_are_refused,
-          sums_of_squares_have_the_fixed_order)
+/* The largest number of each type is one, also with a sign; infinities and NaN are none, wherever they stand. */
+TEST(what_is_not_finite_is_seen_everywhere) {
+  enum { COUNT = 69 };
+  const float bad32[] = {INFINITY, -INFINITY, NAN};
+  const double bad64[] = {INFINITY, -INFINITY, NAN};
+  float x[COUNT];
+  double y[COUNT];
+  for (int i = 0; i < COUNT; i++)
+    x[i] = i % 2 ? FLT_MAX : -FLT_MAX, y[i] = i % 2 ? DBL_MAX : -DBL_MAX;
+  CHECK(gp_optim_is_finite(GP_F32, COUNT, x) && gp_optim_is_finite(GP_F32, 0, x));
+  CHECK(gp_optim_is_finite(GP_F64, COUNT, y) && gp_optim_is_finite(GP_F64, 0, y));
+  for (int i = 0; i < COUNT; i++)
+    for (int k = 0; k < 3; k++) {
+      float before32 = x[i];
+      double before64 = y[i];
+      x[i] = bad32[k], y[i] = bad64[k];
+      CHECK(!gp_optim_is_finite(GP_F32, COUNT, x) && !gp_optim_is_finite(GP_F64, COUNT, y));
+      x[i] = before32, y[i] = before64;
+    }
+}
+
+TEST_MAIN(what_is_not_finite_is_seen_everywhere, updates_follow_the_formulas,
+          the_cut_changes_no_bit, wrong_calls_are_refused, sums_of_squares_have_the_fixed_order)
