@@ -124,7 +124,8 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   note_failure(run, at, gp_marks_set(worker, number, 1));
   note_time(&event->end, gp_now_ns());
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
-  note_failure(run, at, gp_edges_publish(worker, task, at->micro));
+  /* Of a run that is given up nothing is published: the slot was not acquired, and readers may still use it. */
+  if (ready || status) note_failure(run, at, gp_edges_publish(worker, task, at->micro));
   if (gp_intake_of(worker)->at_once) gp_run_note_loss(run, task);
 }
 
