@@ -21,7 +21,7 @@ local refused = {
 }
 
 -- Norms of gradients become actions of the schedule; until then this file looks at memory spaces by itself.
-local exempt = { ["runtime/engine/update/clip.c"] = true }
+local exempt = { ["runtime/engine/optimizer/clip.c"] = true }
 
 -- Code without its comments; a comment may speak of GPUs.
 local function code_of(path)

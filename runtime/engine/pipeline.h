@@ -9,7 +9,8 @@
  *   run.c        the loop over tasks
  *   frame.c      the addresses that a task works on
  *   execute.c    one program on one device
- *   update/      gradients reduced, clipped and scaled; parameters updated
+ *   update/      what ends a mini-batch: sums, norms, scales and updates of gradients
+ *   optimizer/   moments and passes of an optimizer, and clipping by the script
  *   edge.h       what a task does for its edges, by their links
  *   intake/      how a device gets at mini-batches
  *   replicas.h   values of elsewhere that a stage reads in copies

@@ -1,9 +1,7 @@
 /* engine/update/update.h - what happens to gradients: reduced, clipped, and made into new values.
  *
  *   update.c      reductions and updates as actions of the schedule
- *   optimizer.h   the update of all parameters, and where its moments lie
  *   norm.c        the norm of all gradients, and whether they are numbers
- *   clip.c        gradients clipped by the script
  *   scaling.h     the loss scale of f16 */
 #ifndef GP_ENGINE_UPDATE_H
 #define GP_ENGINE_UPDATE_H
@@ -39,7 +37,7 @@ gp_status gp_norm_decide(gp_pipeline *pipeline, bool finite);
 bool gp_run_is_stuck(const gp_pipeline *pipeline);
 gp_status gp_norm_decide_stream(gp_pipeline *pipeline);
 
-/* optimizer.c */
+/* optimizer/optimizer.c */
 gp_status gp_optimizer_begin(gp_optimizer *optimizer);
 /* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
 gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);

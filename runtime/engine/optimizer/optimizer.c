@@ -1,4 +1,4 @@
-/* engine/update/optimizer.c - the update of all parameters, run by the workers that own them.
+/* engine/optimizer/optimizer.c - the update of all parameters, run by the workers that own them.
  *
  * Parameters that lie next to each other in a stage's arena are merged into one slice, so that an update
  * is one fused pass; moments are laid out in the same order.
@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/pipeline.h"
-#include "engine/update/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 #include "engine/update/update.h"
 #include "graph/param.h"
 

@@ -1,4 +1,4 @@
-/* engine/update/moments.c - see optimizer.h: moments lie with the values they belong to, as padded as the arenas and in
+/* engine/optimizer/moments.c - see optimizer.h: moments lie with the values they belong to, as padded as the arenas and in
  * their order, so that what is merged there can be updated in one pass here.
  */
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/tensor.h"
 #include "engine/block.h"
 #include "engine/pipeline.h"
-#include "engine/update/optimizer.h"
+#include "engine/optimizer/optimizer.h"
 #include "graph/param.h"
 
 /* ---- where values lie ------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* engine/update/clip.c - gradients clipped by their norm between steps, on the script's thread.
+/* engine/optimizer/clip.c - gradients clipped by their norm between steps, on the script's thread.
  *
  * Squares are summed per parameter and added in the order given: the same bits for every cut. GPUs work on
  * what lies with them, many parameters in a launch.

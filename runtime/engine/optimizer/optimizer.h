@@ -1,4 +1,4 @@
-/* engine/update/optimizer.h - the parameters of an optimizer, and where their moments lie.
+/* engine/optimizer/optimizer.h - the parameters of an optimizer, and where their moments lie.
  *
  *   optimizer.c   its life, and updates of stages
  *   moments.c     memory beside the values, laid out like them, that follows them from device to device */
