@@ -12,43 +12,18 @@
 #include "engine/pipeline.h"
 #include "graph/param.h"
 
-enum { ALIGNMENT = 64 };
-
-/* Trainable parameters lie first in an arena, then frozen ones; buffers have their own. */
-typedef enum region { TRAINABLE, FROZEN, BUFFER } region;
-
-/* What is never trained needs no gradient and no moments, so it stands apart. */
-static region region_of(const gp_param *param) {
-  if (gp_param_is_buffer(param)) return BUFFER;
-  return gp_param_is_frozen(param) ? FROZEN : TRAINABLE;
-}
-
-/* Every parameter starts on a cache line of its own: threads of an update never share one. */
-static gp_status padded(const gp_param *param, size_t *bytes) {
-  return gp_size_align(gp_meta_bytes(gp_param_meta(param)), ALIGNMENT, bytes);
-}
-
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* Sizes of the regions of one stage's arena. */
-static gp_status measure(const gp_pipeline *p, int32_t stage, size_t sizes[3]) {
-  for (int32_t i = 0; i < p->param_count; i++) {
-    size_t bytes, *size = &sizes[region_of(p->params[i])];
-    if (p->param_stage[i] != stage) continue;
-    GP_TRY(padded(p->params[i], &bytes));
-    GP_TRY(gp_size_add(*size, bytes, size));
-  }
-  return GP_OK;
-}
-
 /* Draws the first value straight into the arena, or copies the one that is there. */
-static gp_status move_in(gp_pipeline *p, int32_t i, const gp_arena *a, size_t at) {
+static gp_status move_in(gp_pipeline *p, int32_t i) {
   gp_param *param = p->params[i];
-  region r = region_of(param);
-  p->param_offset[i] = at;
-  GP_TRY(gp_block_view(r == BUFFER ? a->buffer_memory : a->value_memory, at, param, &p->values[i]));
+  const gp_arena *a = &p->arenas[p->param_stage[i]];
+  gp_region region = p->layout.at[i].region;
+  size_t at = p->param_offset[i] = p->layout.at[i].offset;
+  gp_tensor *memory = region == GP_REGION_BUFFER ? a->buffer_memory : a->value_memory;
+  GP_TRY(gp_block_view(memory, at, param, &p->values[i]));
   GP_TRY(gp_param_move(param, p->values[i]));
-  if (r == TRAINABLE) GP_TRY(gp_block_view(a->grad_memory, at, param, &p->grads[i]));
+  if (region == GP_REGION_TRAINABLE) GP_TRY(gp_block_view(a->grad_memory, at, param, &p->grads[i]));
   gp_param_set_grad(param, p->grads[i]);
   return GP_OK;
 }
@@ -78,12 +53,13 @@ static gp_status new_block(const gp_pipeline *p, const gp_lane *lane, size_t byt
 }
 
 /* One block each for values, gradients and buffers. */
-static gp_status make_arena(const gp_pipeline *p, int32_t stage, const size_t sizes[3]) {
+static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
+  const gp_layout_stage *sizes = &p->layout.stages[stage];
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, 0);
-  a->grad_bytes = sizes[TRAINABLE];
-  a->buffer_bytes = sizes[BUFFER];
-  GP_TRY(gp_size_add(sizes[TRAINABLE], sizes[FROZEN], &a->value_bytes));
+  a->value_bytes = sizes->values;
+  a->grad_bytes = sizes->grads;
+  a->buffer_bytes = sizes->buffers;
   GP_TRY(new_block(p, lane, a->value_bytes, &a->value_memory));
   GP_TRY(gp_block_new(lane->space, a->grad_bytes, &a->grad_memory));
   GP_TRY(new_block(p, lane, a->buffer_bytes, &a->buffer_memory));
@@ -113,34 +89,18 @@ static gp_status list_gradients(gp_pipeline *p, int32_t stage) {
   return status;
 }
 
-/* The parameters of a stage in order of declaration, region by region. */
-static gp_status fill_arena(gp_pipeline *p, int32_t stage) {
-  size_t sizes[3] = {0}, at[3] = {0}, bytes;
-  GP_TRY(measure(p, stage, sizes));
-  GP_TRY(make_arena(p, stage, sizes));
-  p->value_bytes[stage] = p->arenas[stage].value_bytes;
-  at[FROZEN] = sizes[TRAINABLE];
-  for (int32_t i = 0; i < p->param_count; i++) {
-    size_t *offset = &at[region_of(p->params[i])];
-    if (p->param_stage[i] != stage) continue;
-    GP_TRY(move_in(p, i, &p->arenas[stage], *offset));
-    GP_TRY(padded(p->params[i], &bytes));
-    *offset += bytes;
-  }
-  return list_gradients(p, stage);
-}
-
 gp_status gp_arenas_new(gp_pipeline *p) {
   size_t stages = (size_t)p->stage_count, params = (size_t)p->param_count + 1;
   GP_TRY(gp_alloc_array(stages, sizeof(gp_arena), (void **)&p->arenas));
-  GP_TRY(gp_alloc_array(stages, sizeof(size_t), (void **)&p->value_bytes));
   GP_TRY(gp_alloc_array(params, sizeof(size_t), (void **)&p->param_offset));
   for (int32_t s = 0; s < p->stage_count; s++) {
     char what[64];
-    gp_status status = fill_arena(p, s);
+    gp_status status = make_arena(p, s);
     snprintf(what, sizeof what, "the parameters and gradients of stage %d", (int)s);
     if (status) return status == GP_ENOMEM ? gp_fail_prefix(status, what) : status;
   }
+  for (int32_t i = 0; i < p->param_count; i++) GP_TRY(move_in(p, i));
+  for (int32_t s = 0; s < p->stage_count; s++) GP_TRY(list_gradients(p, s));
   return GP_OK;
 }
 
@@ -167,50 +127,22 @@ void gp_arenas_free(gp_pipeline *p) {
     gp_pipeline_give(p, lane, a->extras[0], a->extra_bytes);
     gp_pipeline_give(p, lane, a->landing, a->grad_bytes);
     gp_pipeline_give(p, lane, a->extra_landing, a->extra_bytes);
+    gp_pipeline_give(p, lane, a->packed, a->packed_bytes);
     if (p->copy_count > 1) free_twin(p, s);
   }
-  for (int32_t i = 0; i < p->pack_count; i++) gp_tensor_free(p->packs[i].copy);
   for (int32_t x = 0; x < p->extra_count; x++) {
     int32_t i = p->extras[x].param;
     gp_pipeline_give(p, gp_stage_lane(p, p->param_stage[i], 0), p->extras[x].landing,
                      gp_meta_bytes(gp_param_meta(p->params[i])));
   }
-  p->extra_count = p->pack_count = 0;
+  p->extra_count = 0;
   gp_free(p->arenas);
-  gp_free(p->value_bytes);
   gp_free(p->param_offset);
   p->arenas = NULL;
-  p->value_bytes = p->param_offset = NULL;
+  p->param_offset = NULL;
 }
 
 /* ---- what plans ask for -------------------------------------------------------------------- */
-
-/* Linear: asked while plans are built, not while they run. */
-int32_t gp_pipeline_find(const gp_pipeline *p, const gp_param *param) {
-  for (int32_t i = 0; i < p->param_count; i++)
-    if (p->params[i] == param) return i;
-  return -1;
-}
-
-bool gp_stage_reads(const gp_pipeline *p, int32_t stage, int32_t other) {
-  for (int32_t copy = 0; copy < p->copy_count; copy++)
-    if (!gp_lane_shares(gp_stage_lane(p, stage, copy), gp_stage_lane(p, other, 0))) return false;
-  return true;
-}
-
-/* Buffers have one memory whatever the version of the weights. What lies with another stage is read where
- * it is, if it can be. */
-gp_place gp_arena_value(void *pipeline, const gp_param *param, int32_t stage) {
-  const gp_pipeline *p = pipeline;
-  int32_t i = gp_pipeline_find(p, param);
-  if (i < 0) return (gp_place){.base = -1};
-  int32_t owner = p->param_stage[i];
-  bool buffer = region_of(param) == BUFFER;
-  if (owner != stage && !gp_stage_reads(p, stage, owner)) return (gp_place){.base = GP_BASE_GUEST};
-  if (buffer && owner == stage) return (gp_place){GP_BASE_BUFFER, p->param_offset[i]};
-  if (buffer) return (gp_place){GP_BASE_ABSOLUTE, (size_t)gp_tensor_data(p->values[i])};
-  return (gp_place){GP_BASE_VALUE + owner, p->param_offset[i]};
-}
 
 /* Memory of accumulators, per copy of a stage, and where the first copy takes in those of the second. */
 typedef struct extras {
@@ -256,49 +188,37 @@ static gp_status make_landing(const gp_pipeline *p, gp_extra_slot *extra) {
 }
 
 /* Kept for the life of the pipeline: every plan of the model will ask for the same ones. */
-static gp_status add_extra(gp_pipeline *p, int32_t param, int32_t layer, gp_place *place) {
-  size_t n = (size_t)p->extra_count, bytes, total;
-  int32_t stage = p->stage_of[layer];
-  GP_TRY(padded(p->params[param], &bytes));
-  GP_TRY(gp_size_add(p->arenas[stage].extra_bytes, bytes, &total));
+static gp_status add_extra(gp_pipeline *p, const gp_layout_extra *from) {
+  size_t n = (size_t)p->extra_count;
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_extra_slot), (void **)&p->extras));
-  size_t offset = p->arenas[stage].extra_bytes;
-  GP_TRY(grow_extras(p, stage, total));
-  p->extras[n] = (gp_extra_slot){param, layer, stage, offset, NULL};
+  p->extras[n] = (gp_extra_slot){from->param, from->layer, from->stage, from->offset, NULL};
   GP_TRY(make_landing(p, &p->extras[n]));
   p->extra_count++;
-  *place = (gp_place){GP_BASE_EXTRA, offset};
   return GP_OK;
 }
 
-/* The main accumulator serves the layer that owns the parameter; other layers get extra ones. */
-gp_status gp_arena_slot(void *pipeline, gp_param *param, int32_t layer, gp_place *place) {
-  gp_pipeline *p = pipeline;
-  int32_t i = gp_pipeline_find(p, param);
-  if (i < 0 || !p->grads[i])
-    return gp_fail(GP_EINVAL, "a parameter that is not part of the model needs a gradient");
-  *place = (gp_place){GP_BASE_GRAD, p->param_offset[i]};
-  if (layer == p->main_layer[i]) return GP_OK;
-  for (int32_t x = 0; x < p->extra_count; x++)
-    if (p->extras[x].param == i && p->extras[x].layer == layer)
-      return *place = (gp_place){GP_BASE_EXTRA, p->extras[x].offset}, GP_OK;
-  return add_extra(p, i, layer, place);
+/* What lies there may still be read: by the backward half of a pass, without preparing it again. */
+static gp_status grow_packed(gp_pipeline *p, int32_t stage, size_t bytes) {
+  gp_arena *a = &p->arenas[stage];
+  const gp_lane *lane = gp_stage_lane(p, stage, 0);
+  void *larger;
+  GP_TRY(gp_pipeline_take(p, lane, bytes, &larger));
+  gp_status status = gp_lane_copy(lane, larger, a->packed, a->packed_bytes);
+  if (!status) status = gp_lane_sync(lane);
+  if (status) return gp_pipeline_give(p, lane, larger, bytes), status;
+  gp_pipeline_give(p, lane, a->packed, a->packed_bytes);
+  a->packed = larger;
+  a->packed_bytes = bytes;
+  return GP_OK;
 }
 
-/* One copy per (parameter, stage): stages run at once and each makes its own. */
-gp_status gp_arena_packed(void *pipeline, gp_param *param, int32_t stage, void **address) {
-  gp_pipeline *p = pipeline;
-  int32_t index = gp_pipeline_find(p, param);
-  for (int32_t i = 0; i < p->pack_count; i++)
-    if (p->packs[i].param == index && p->packs[i].stage == stage)
-      return *address = gp_tensor_data(p->packs[i].copy), GP_OK;
-  const gp_meta *meta = gp_param_meta(param);
-  size_t n = (size_t)p->pack_count;
-  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_packed), (void **)&p->packs));
-  GP_TRY(gp_tensor_new(meta->dtype, &meta->shape, &p->packs[n].copy));
-  p->packs[n].param = index;
-  p->packs[n].stage = stage;
-  p->pack_count++;
-  *address = gp_tensor_data(p->packs[n].copy);
+gp_status gp_arenas_grow(gp_pipeline *p) {
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    const gp_layout_stage *wanted = &p->layout.stages[s];
+    if (wanted->extras > p->arenas[s].extra_bytes) GP_TRY(grow_extras(p, s, wanted->extras));
+    if (wanted->packed > p->arenas[s].packed_bytes) GP_TRY(grow_packed(p, s, wanted->packed));
+  }
+  while ((size_t)p->extra_count < p->layout.extra_count)
+    GP_TRY(add_extra(p, &p->layout.extras[p->extra_count]));
   return GP_OK;
 }

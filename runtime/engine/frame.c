@@ -36,13 +36,17 @@ static void bind_weights(void **frame, const gp_binding *binding, const gp_task 
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
   char *invariant = binding->invariant[2 * holder + task->shape];
-  for (int32_t s = 0; s < plan->stage_count; s++) frame[GP_BASE_VALUE + s] = p->arenas[s].values[0];
+  for (int32_t s = 0; s < plan->stage_count; s++) {
+    frame[GP_BASE_VALUE + s] = p->arenas[s].values[0];
+    frame[GP_BASE_VALUE + plan->stage_count + s] = p->arenas[s].buffers[0];
+  }
   frame[GP_BASE_VALUE + task->stage] = own->values[task->copy];
   if (plan->batch) version = (size_t)(task->version + (micro - task->micro) / plan->batch);
   if (plan->batch && !task->newest)
     frame[GP_BASE_VALUE + task->stage] =
         binding->stash[task->stage] + version % (size_t)(v->live - 1) * v->stash_bytes;
   frame[GP_BASE_INVARIANT] = invariant ? invariant + version % (size_t)v->live * bytes : NULL;
+  frame[GP_BASE_PACKED] = own->packed;
   frame[GP_BASE_GUEST] = binding->guests[2 * holder + task->shape];
   frame[GP_BASE_BUFFER] = own->buffers[task->copy];
   frame[GP_BASE_GRAD] = own->grads[task->copy];
@@ -56,7 +60,7 @@ static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_ta
     int32_t edge = task->uses[u].edge;
     size_t slot = (size_t)gp_links_turn(plan, edge, micro).slot;
     char *memory = gp_links_find(binding, edge, task->copy, worker->device)->received;
-    worker->frame[GP_BASE_VALUE + plan->stage_count + edge] =
+    worker->frame[gp_base_of_edge(plan->stage_count, edge)] =
         memory ? memory + slot * plan->channels[edge].bytes : NULL;
   }
 }

@@ -38,23 +38,13 @@ static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call
   return lane->ops->prepare(lane, op, call, scratch);
 }
 
-/* All lanes must agree on packed weights: one of them that takes weights as they are decides. */
-static bool packs_weights(const gp_pipeline *p) {
-  for (int32_t d = 0; d < p->device_count; d++)
-    if (!p->workers[d].lane.ops->packs_weights) return false;
-  return true;
-}
-
 /* Everything that a plan needs to know of this pipeline. */
 static gp_plan_env env_of(gp_pipeline *p) {
   return (gp_plan_env){.context = p,
-                       .value = gp_arena_value,
-                       .slot = gp_arena_slot,
-                       .packed = packs_weights(p) ? gp_arena_packed : NULL,
+                       .layout = &p->layout,
                        .prepare = prepare,
                        .devices = p->device_specs,
                        .stage_of = p->stage_of,
-                       .value_bytes = p->value_bytes,
                        .layer_count = p->layer_count,
                        .stage_count = p->stage_count,
                        .device_count = p->device_count,
@@ -80,6 +70,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   gp_status status = gp_workers_prepare(p, made);
   if (!status) status = gp_feeds_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
+  if (!status) status = gp_arenas_grow(p);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
   if (status) return gp_plan_free(made), status;
   p->binding_count++;
@@ -169,6 +160,17 @@ static gp_status place_stages(gp_pipeline *p, const gp_pipeline_spec *spec) {
   return GP_OK;
 }
 
+/* Of what the pipeline owns, so that the layout may borrow it. */
+static gp_status lay_out(gp_pipeline *p) {
+  gp_pipeline_spec own = {.stage_count = p->stage_count,
+                          .copy_count = p->copy_count,
+                          .param_count = p->param_count,
+                          .stage_of = p->stage_of,
+                          .params = p->params,
+                          .param_layer = p->main_layer};
+  return gp_layout_new(&own, p->placement, &p->layout);
+}
+
 static void set_up_lanes(gp_pipeline *p, bool tf32) {
   for (int32_t d = p->device_count - 1; d >= 0; d--) {
     const gp_lane *lane = &p->workers[d].lane;
@@ -186,6 +188,7 @@ static gp_status describe_devices(gp_pipeline *p) {
     int32_t first = 0;
     while (!gp_lane_shares(&p->workers[first].lane, lane)) first++;
     p->device_specs[d].space = lane->space ? first + 1 : 0;
+    p->device_specs[d].packs = lane->ops->packs_weights;
   }
   return GP_OK;
 }
@@ -197,6 +200,7 @@ static gp_status build(const gp_pipeline_spec *spec, gp_pipeline *p) {
   GP_TRY(copy_ints(spec->stage_of, spec->layer_count + 1, &p->stage_of));
   GP_TRY(place_stages(p, spec));
   GP_TRY(own_params(p, spec));
+  GP_TRY(lay_out(p));
   GP_TRY(gp_workers_new(p, spec->devices));
   set_up_lanes(p, spec->tf32);
   GP_TRY(describe_devices(p));
@@ -284,7 +288,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->values);
   gp_free(p->grads);
   gp_free(p->extras);
-  gp_free(p->packs);
+  gp_layout_free(&p->layout);
   gp_free(p->bindings);
   gp_free(p->device_specs);
   gp_free(p);

@@ -89,30 +89,25 @@ typedef struct gp_arena {
   /* Where they begin, per copy of the stage. Copies whose devices share memory share values and buffers;
    * each has gradients of its own. */
   char *values[2], *grads[2], *buffers[2];
-  char *committed;        /* buffers as they were before the run; with the first copy */
-  char *extras[2];        /* per copy: accumulators beside the main ones */
+  char *committed; /* buffers as they were before the run; with the first copy */
+  char *extras[2]; /* per copy: accumulators beside the main ones */
+  char *packed; /* weights in the order that products want (graph/pack.c); all plans share them */
   gp_gradients gradients; /* of the first copy: of the parameters that have some */
   /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads them. */
   char *landing, *extra_landing;
-  size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes;
+  size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes, packed_bytes;
   int64_t updates;     /* of this run, the ones left out included; by the device that makes them */
   int64_t skipped;     /* of these left out, because the gradients were not finite */
   _Atomic int32_t row; /* left out one after the other until now, where the stage decides alone */
   bool torn;           /* one of them stopped half-way */
 } gp_arena;
 
-/* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage. */
+/* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage: those of the layout. */
 typedef struct gp_extra_slot {
   int32_t param, layer, stage;
   size_t offset;
   void *landing; /* where the owner's device takes it in; NULL where it can read it */
 } gp_extra_slot;
-
-/* A weight in the layout that its product wants (graph/pack.c), one per stage that uses it. */
-typedef struct gp_packed {
-  int32_t param, stage;
-  gp_tensor *copy;
-} gp_packed;
 
 /* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it counts
  * for; where two devices hold the last stage, each counts for itself. */
@@ -191,17 +186,15 @@ struct gp_pipeline {
   int32_t stage_count, layer_count, device_count, param_count, copy_count;
   int32_t *stage_of;  /* per layer, and one for the loss */
   int32_t *placement; /* per stage and copy: its device */
+  gp_layout layout;   /* where parameters lie, and what plans have asked for */
   gp_param **params;
   int32_t *param_stage, *main_layer; /* per param; main_layer -1: not traced yet */
   size_t *param_offset;              /* per param: in the arena's values or buffers */
   int32_t *grad_place;               /* per param: in its arena's list of gradients; -1: none */
   gp_tensor **values, **grads;       /* per param; grads NULL for frozen ones and buffers */
   gp_arena *arenas;                  /* per stage */
-  size_t *value_bytes;               /* per stage */
   gp_extra_slot *extras;
   int32_t extra_count;
-  gp_packed *packs;
-  int32_t pack_count;
   gp_remat remat;
   uint64_t seed;
   uint32_t step, split_step;
@@ -237,16 +230,13 @@ struct gp_pipeline {
 static inline const gp_lane *gp_stage_lane(const gp_pipeline *p, int32_t stage, int32_t copy) {
   return &p->workers[p->placement[stage * p->copy_count + copy]].lane;
 }
-/* Can a stage, on all of its devices, read what lies with the first copy of another? */
-bool gp_stage_reads(const gp_pipeline *p, int32_t stage, int32_t other);
 
 /* arena.c */
 gp_status gp_arenas_new(gp_pipeline *pipeline);
 void gp_arenas_free(gp_pipeline *pipeline);
-gp_place gp_arena_value(void *pipeline, const gp_param *param, int32_t stage);
-gp_status gp_arena_slot(void *pipeline, gp_param *param, int32_t layer, gp_place *place);
-gp_status gp_arena_packed(void *pipeline, gp_param *param, int32_t stage, void **address);
-int32_t gp_pipeline_find(const gp_pipeline *pipeline, const gp_param *param); /* -1: not its own */
+/* Memory for what plans have asked for since: extra accumulators and packed weights. On failure what was there
+ * stays. */
+gp_status gp_arenas_grow(gp_pipeline *pipeline);
 
 /* worker.c */
 /* Open the lanes; then, when the arenas are there, start the threads. */

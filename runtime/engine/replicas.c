@@ -45,7 +45,7 @@ static gp_status refresh_holder(gp_worker *worker, const gp_binding *binding, in
   for (int32_t i = 0; i < own->guest_count; i++) {
     const gp_value *value = &shape->trace->graph.values[own->guests[i].value];
     if (value->kind != GP_VALUE_PARAM) continue;
-    int32_t param = gp_pipeline_find(p, shape->trace->graph.params[value->index]);
+    int32_t param = gp_layout_find(&p->layout, shape->trace->graph.params[value->index]);
     const gp_tensor *tensor = p->values[param];
     GP_TRY(gp_lane_take(&worker->lane, binding->guests[2 * holder + k] + own->guests[i].offset,
                         gp_stage_lane(p, p->param_stage[param], 0), gp_tensor_data(tensor),

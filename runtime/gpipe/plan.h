@@ -15,6 +15,12 @@ typedef enum gp_plan_kind {
   GP_PLAN_FORWARD   /* forward only */
 } gp_plan_kind;
 
+/* A device as a plan sees it; it may not be there. */
+typedef struct gp_plan_device_spec {
+  int32_t space; /* its memory: devices with the same number read each other's; 0: the host's */
+  bool packs;    /* its products take packed weights */
+} gp_plan_device_spec;
+
 /* The traced model for micro-batches of `rows` rows; there are `micros` of them. */
 typedef struct gp_traced_shape {
   gp_trace *trace; /* taken */

@@ -20,7 +20,7 @@ static size_t constant_address(const gp_tensor *tensor) {
 /* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees it its
  * own way (guests.c). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
-  *place = s->env->value(s->env->context, s->graph->params[value->index], 0);
+  *place = gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], 0);
   if (place->base >= 0) return GP_OK;
   return gp_fail(GP_EINVAL,
                  "a parameter of shape %s is used in forward but is not part of the model: "
@@ -42,11 +42,11 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
     break;
   case GP_VALUE_PARAM: return place_param(s, value, place);
   case GP_VALUE_SLOT:
-    GP_TRY(s->env->slot(s->env->context, s->graph->params[value->index], value->layer, place));
+    GP_TRY(gp_layout_slot(s->env->layout, s->graph->params[value->index], value->layer, place));
     s->shape->tied |= place->base == GP_BASE_EXTRA;
     break;
   case GP_VALUE_NODE:
-    if (edge >= 0) place->base = GP_BASE_VALUE + s->env->stage_count + s->shape->first_edge + edge;
+    if (edge >= 0) place->base = gp_base_of_edge(s->env->stage_count, s->shape->first_edge + edge);
     if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
     if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
     if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
@@ -77,11 +77,8 @@ bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node) {
 
 /* In the pipeline: all plans share it. */
 static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) {
-  void *address;
-  gp_param *param = gp_packed_param(s->graph, node);
-  GP_TRY(s->env->packed(s->env->context, param, stage, &address));
-  s->outside[node->out] = (gp_place){.base = GP_BASE_ABSOLUTE, .offset = (size_t)address};
-  return GP_OK;
+  return gp_layout_packed(s->env->layout, gp_packed_param(s->graph, node), stage,
+                          &s->outside[node->out]);
 }
 
 /* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */

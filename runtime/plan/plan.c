@@ -8,7 +8,7 @@
 
 /* Edges are the last bases. */
 int32_t gp_plan_base_count(const gp_plan *plan) {
-  return GP_BASE_VALUE + plan->stage_count + plan->edge_count;
+  return gp_base_of_edge(plan->stage_count, plan->edge_count);
 }
 
 /* ---- shapes -------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   GP_TRY(gp_plan_add_versions(plan, env));
   GP_TRY(gp_plan_add_ranges(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
-    if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->value_bytes[s];
+    if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->layout->stages[s].values;
   return gp_plan_add_memory(plan, env);
 }
 

@@ -25,6 +25,7 @@
 #include "gpipe/plan.h"
 #include "graph/stages.h"
 #include "schedule/passes.h"
+#include "plan/layout.h"
 #include "plan/program.h"
 #include "schedule/schedule.h"
 
@@ -80,28 +81,16 @@ typedef struct gp_shape_plan {
   int64_t constant_count;
 } gp_shape_plan;
 
-/* A device as a plan sees it; it may not be there. */
-typedef struct gp_plan_device_spec {
-  int32_t space; /* its memory: devices with the same number read each other's; 0: the host's */
-} gp_plan_device_spec;
-
-/* Where parameters live, and whose memory is whose: asked while a plan is made, answered by the pipeline. */
+/* What a plan is made for. */
 typedef struct gp_plan_env {
   void *context;
-  /* Place of the value as a stage sees it: base -1 for a parameter that is not the model's, GP_BASE_GUEST
-   * where the stage needs a copy. */
-  gp_place (*value)(void *context, const gp_param *param, int32_t stage);
-  /* Place of the accumulator of (param, layer), made when missing. */
-  gp_status (*slot)(void *context, gp_param *param, int32_t layer, gp_place *place);
-  /* Address of a transposed copy of param on a stage, made when missing; shared by all plans. NULL: products
-   * take weights as they are. */
-  gp_status (*packed)(void *context, gp_param *param, int32_t stage, void **address);
   /* Scratch that an application needs on a device with memory of its own. */
   gp_status (*prepare)(void *context, int32_t device, gp_op op, const gp_call *call,
                        size_t *scratch);
-  const gp_plan_device_spec *devices; /* per device; NULL: all work in the host's memory */
-  const int32_t *stage_of;            /* per layer and one for the loss */
-  const size_t *value_bytes;          /* per stage: of its parameters, for versions of them */
+  gp_layout *layout; /* of the parameters; what plans share is added to it */
+  const gp_plan_device_spec
+      *devices; /* per device; NULL: all work in the host's memory and take packed weights */
+  const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
   gp_remat remat;
   gp_update_mode update;

@@ -11,12 +11,13 @@
 
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
 enum {
-  GP_BASE_ABSOLUTE,   /* offset is the address itself: constants, packed weights, others' buffers */
-  GP_BASE_TEMP,       /* temporary area of the device */
-  GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
+  GP_BASE_ABSOLUTE, /* offset is the address itself: constants, which the plan holds with its trace */
+  GP_BASE_TEMP,     /* temporary area of the device */
+  GP_BASE_SAVED,    /* this micro-batch's slot of kept values */
   GP_BASE_RECOMPUTED, /* slot of values that R made */
   GP_BASE_CARRIED,    /* slot of values that I made for W */
   GP_BASE_INVARIANT,  /* what P made of this version of the weights */
+  GP_BASE_PACKED,     /* packed weights of the stage, which all plans share */
   GP_BASE_GUEST,      /* values of elsewhere that this stage reads: copies on its device */
   GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
   GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
@@ -27,8 +28,14 @@ enum {
   GP_BASE_TARGET = GP_BASE_INPUT + GP_MAX_BATCH_TENSORS, /* + k */
   GP_BASE_VALUE =
       GP_BASE_TARGET +
-      GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then the edges */
+      GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then buffers of each
+                            * stage; then the edges */
 };
+
+/* The base of an edge of a model that is cut into so many stages. */
+static inline int32_t gp_base_of_edge(int32_t stages, int32_t edge) {
+  return GP_BASE_VALUE + 2 * stages + edge;
+}
 
 typedef struct gp_place {
   int32_t base; /* -1: not placed, local to a program */

@@ -322,6 +322,13 @@ static gp_status build_programs(gp_shaper *s) {
   return s->schedule->copy_count > 1 ? copy_programs(s) : GP_OK;
 }
 
+/* All must agree: the stages of one graph. */
+static bool all_pack(const gp_plan_env *env) {
+  for (int32_t d = 0; env->devices && d < env->device_count; d++)
+    if (!env->devices[d].packs) return false;
+  return true;
+}
+
 /* Gradient before fusing and packing: rules see single ops and the weight itself. Packing before the cut:
  * copies are nodes. */
 gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
@@ -341,7 +348,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
   if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph));
-  if (s.env->packed) GP_TRY(gp_graph_pack(s.graph));
+  if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
   GP_TRY(gp_shape_add_touched(&s));
   GP_TRY(gp_shape_check_buffers(spec, s.graph, shape->stages));

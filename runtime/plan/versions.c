@@ -67,14 +67,6 @@ static gp_status check_reads(const gp_plan *plan, const gp_task *task) {
   return GP_OK;
 }
 
-/* The stage that holds a parameter. */
-static int32_t owner_of(const gp_plan *plan, const gp_plan_env *env, const gp_param *param) {
-  int32_t s = 0;
-  while (s < plan->stage_count - 1 && env->value(env->context, param, s).base != GP_BASE_VALUE + s)
-    s++;
-  return s;
-}
-
 /* Where the stage reads a copy of it, because its device cannot reach it. */
 static gp_status check_guests(const gp_plan *plan, const gp_plan_env *env, int32_t stage, int k) {
   const gp_shape_plan *shape = &plan->shapes[k];
@@ -84,7 +76,8 @@ static gp_status check_guests(const gp_plan *plan, const gp_plan_env *env, int32
   for (int32_t i = 0; i < own->guest_count; i++) {
     const gp_value *value = &graph->values[own->guests[i].value];
     if (value->kind != GP_VALUE_PARAM || gp_param_is_buffer(graph->params[value->index])) continue;
-    return refuse_tie(stage, owner_of(plan, env, graph->params[value->index]));
+    return refuse_tie(
+        stage, env->layout->at[gp_layout_find(env->layout, graph->params[value->index])].stage);
   }
   return GP_OK;
 }

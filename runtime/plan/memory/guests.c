@@ -70,8 +70,8 @@ static bool is_guest(const gp_shaper *s, int32_t stage, gp_ref r) {
   const gp_value *value = &s->graph->values[r];
   if (value->kind == GP_VALUE_CONST) return is_far(s, stage);
   if (value->kind != GP_VALUE_PARAM) return false;
-  return s->env->value(s->env->context, s->graph->params[value->index], stage).base ==
-         GP_BASE_GUEST;
+  return gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], stage)
+             .base == GP_BASE_GUEST;
 }
 
 static gp_status add(gp_shaper *s, gp_stage_programs *out, gp_ref value) {
@@ -98,7 +98,8 @@ void gp_place_guests(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < s->own_count; i++) {
     const gp_value *value = &s->graph->values[s->own[i]];
     if (value->kind == GP_VALUE_PARAM)
-      s->places[s->own[i]] = s->env->value(s->env->context, s->graph->params[value->index], stage);
+      s->places[s->own[i]] =
+          gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], stage);
   }
   for (int32_t i = 0; i < own->guest_count; i++)
     s->places[own->guests[i].value] = (gp_place){GP_BASE_GUEST, own->guests[i].offset};

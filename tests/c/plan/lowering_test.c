@@ -211,10 +211,12 @@ TEST(schedules_of_another_size_are_refused) {
                                    .output = GP_NONE,
                                    .loss_sum = loss,
                                    .loss_count = GP_NONE}}};
-  CHECK_STATUS(gp_plan_make(&p.space.env, &spec, &p.plan), GP_ESCHEDULE);
+  toy_space_add(&p.space, &t);
+  CHECK_STATUS(toy_space_plan(&p.space, &spec, &p.plan), GP_ESCHEDULE);
   CHECK_TEXT(gp_error_text(),
              "it has 2 stages, 4 micro-batches and 2 devices, the pipeline 2, 3 and 2");
   gp_schedule_free(schedule);
+  gp_layout_free(&p.space.layout);
   t.trace = NULL; /* taken, also on failure */
   toy_free(&t);
 }
@@ -242,10 +244,12 @@ TEST(no_failed_allocation_leaks) {
       plan.shapes[k] =
           (gp_traced_shape){models[k].trace, 3 - k, k ? 1 : 2, GP_NONE, loss[k], GP_NONE, 1};
     p.plan = NULL;
+    for (int k = 0; k < 2; k++) toy_space_add(&p.space, &models[k]);
     gp_memory_fail_at(n);
-    gp_status status = gp_plan_make(&p.space.env, &plan, &p.plan);
+    gp_status status = toy_space_plan(&p.space, &plan, &p.plan);
     gp_memory_fail_at(0);
     gp_plan_free(p.plan);
+    gp_layout_free(&p.space.layout);
     gp_schedule_free(schedule);
     for (int k = 0; k < 2; k++) models[k].trace = NULL, toy_free(&models[k]);
     CHECK(gp_memory().live == live);

@@ -76,11 +76,20 @@ static void *place(layout *l, const gp_graph *graph, gp_ref r) {
   return l->memory[r];
 }
 
+/* Where the value of a parameter lies: drawn now. */
+static gp_place value_place(gp_param *param) {
+  gp_tensor *value = NULL;
+  CHECK_STATUS(gp_param_value(param, &value), GP_OK);
+  void *data = gp_tensor_data(value);
+  gp_tensor_free(value); /* the parameter keeps it */
+  return (gp_place){GP_BASE_ABSOLUTE, (size_t)data};
+}
+
 /* Inputs with numbers in them, parameters where they live, accumulators at zero. */
 static void place_outside(layout *l, const gp_graph *graph, gp_ref r) {
   const gp_value *value = &graph->values[r];
   if (value->kind == GP_VALUE_PARAM)
-    l->places[r] = toy_value(NULL, graph->params[value->index], 0);
+    l->places[r] = value_place(graph->params[value->index]);
   else if (value->kind == GP_VALUE_CONST)
     l->places[r].offset = (size_t)gp_tensor_data(graph->constants[value->index]);
   else

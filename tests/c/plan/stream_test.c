@@ -104,8 +104,6 @@ static gp_schedule *schedule_of(const stream_spec *s) {
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-static const size_t value_bytes[2 * DEVICES] = {64, 64, 64, 64, 64, 64, 64, 64};
-
 /* The n-th allocation of the plan fails (0: none). */
 static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   toy_spec model = {.stages = stages_of(s), .skips = s->skips, .frozen = s->frozen};
@@ -115,7 +113,6 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   toy_space_set(&made->space, layers, model.stages);
   made->space.env.device_count = s->devices;
   made->space.env.remat = s->remat;
-  made->space.env.value_bytes = value_bytes;
   made->space.env.update = is_async(s) || s->free ? GP_UPDATE_FREE : GP_UPDATE_BARRIER;
   gp_schedule *schedule = schedule_of(s);
   gp_plan_spec plan = {.kind = GP_PLAN_STEP, .schedule = schedule};
@@ -129,9 +126,10 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
     if (!shape->micros) continue;
     made->models[k] = toy_model(&model, shape->rows, &shape->loss_sum);
     shape->trace = made->models[k].trace;
+    toy_space_add(&made->space, &made->models[k]);
   }
   gp_memory_fail_at(n);
-  made->status = gp_plan_make(&made->space.env, &plan, &made->plan);
+  made->status = toy_space_plan(&made->space, &plan, &made->plan);
   gp_memory_fail_at(0);
   gp_schedule_free(schedule);
 }
@@ -295,7 +293,8 @@ static void check_live(stream_order order, int devices, int micros, const int *l
   make(&(stream_spec){.order = order, .devices = devices, .micros = micros}, &p, 0);
   for (int s = 0; s < devices; s++) {
     CHECK(p.plan->versions[s].live == live[s]);
-    CHECK(p.plan->versions[s].stash_bytes == (live[s] > 1 ? value_bytes[s] : 0));
+    CHECK(p.plan->versions[s].stash_bytes ==
+          (live[s] > 1 ? sizeof(float[TOY_WIDTH][TOY_WIDTH]) : 0));
   }
   toy_plan_free(&p);
 }

@@ -15,14 +15,15 @@
 #define SHAPE(...)                                                                                 \
   ((gp_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 
-enum { TOY_PARAMS = 32, TOY_SLOTS = 64, TOY_LAYERS = 16, TOY_WIDTH = 4 };
+enum { TOY_PARAMS = 32, TOY_LAYERS = 16, TOY_WIDTH = 4 };
 
 static const gp_attrs toy_plain; /* no attributes */
 
 typedef struct toy {
   gp_trace *trace;
   gp_param *params[TOY_PARAMS];
-  int param_count;
+  int32_t layers[TOY_PARAMS]; /* that the parameters were made in */
+  int param_count, layer;
   int64_t rows;
   gp_ref x, target, value;
 } toy;
@@ -52,6 +53,7 @@ static inline void toy_free(toy *t) {
 
 static inline void toy_layer(toy *t, int layer) {
   char label[32];
+  t->layer = layer;
   snprintf(label, sizeof label, "layer %d", layer);
   gp_trace_set_layer(t->trace, layer);
   CHECK_STATUS(gp_trace_set_label(t->trace, label), GP_OK);
@@ -64,6 +66,7 @@ static inline gp_param *toy_param(toy *t, gp_shape shape, bool buffer, bool froz
                         .number = (uint64_t)t->param_count,
                         .buffer = buffer,
                         .frozen = frozen};
+  t->layers[t->param_count] = t->layer;
   CHECK_STATUS(gp_param_new(&spec, &t->params[t->param_count]), GP_OK);
   return t->params[t->param_count++];
 }
@@ -148,64 +151,51 @@ static inline const char *toy_ops(const toy *t, const gp_node_list *list, char t
 
 /* ---- planning ------------------------------------------------------------------------------ */
 
-/* Where parameters and accumulators live, as the pipeline would answer. */
+/* What toys are planned for: a stage of each device, all in the host's memory. */
 typedef struct toy_space {
   gp_plan_env env;
-  int32_t stage_of[TOY_LAYERS + 1];
-  struct {
-    const gp_param *param;
-    int32_t layer;
-    float memory[TOY_WIDTH * TOY_WIDTH];
-  } slots[TOY_SLOTS];
-  int slot_count;
+  gp_layout layout;
+  int32_t stage_of[TOY_LAYERS + 1], placement[TOY_LAYERS];
+  gp_param *params[2 * TOY_PARAMS];
+  int32_t layers[2 * TOY_PARAMS];
+  int param_count;
 } toy_space;
-
-static inline gp_place toy_value(void *context, const gp_param *param, int32_t stage) {
-  gp_tensor *value = NULL;
-  (void)context, (void)stage;
-  if (gp_param_value((gp_param *)param, &value)) return (gp_place){.base = -1};
-  void *data = gp_tensor_data(value);
-  gp_tensor_free(value); /* the parameter keeps it */
-  return (gp_place){GP_BASE_ABSOLUTE, (size_t)data};
-}
-
-static inline gp_status toy_packed(void *context, gp_param *param, int32_t layer, void **address) {
-  toy_space *space = context;
-  int i = 0;
-  while (i < space->slot_count &&
-         (space->slots[i].param != param || space->slots[i].layer != layer))
-    i++;
-  if (i == space->slot_count) {
-    space->slots[space->slot_count].param = param;
-    space->slots[space->slot_count++].layer = layer;
-  }
-  *address = space->slots[i].memory;
-  return GP_OK;
-}
-
-/* Negative layers tell accumulators from packed weights, which fit into the same room. */
-static inline gp_status toy_slot(void *context, gp_param *param, int32_t layer, gp_place *place) {
-  void *address;
-  GP_TRY(toy_packed(context, param, -1 - layer, &address));
-  *place = (gp_place){GP_BASE_ABSOLUTE, (size_t)address};
-  return GP_OK;
-}
 
 /* layers[s]: how many layers stage s has; stages devices. */
 static inline void toy_space_set(toy_space *space, const int *layers, int stages) {
   int32_t layer = 0;
   *space = (toy_space){0};
-  for (int s = 0; s < stages; s++)
+  for (int s = 0; s < stages; s++) {
     for (int k = 0; k < layers[s]; k++) space->stage_of[layer++] = s;
+    space->placement[s] = s;
+  }
   space->stage_of[layer] = stages - 1;
   space->env = (gp_plan_env){.context = space,
-                             .value = toy_value,
-                             .slot = toy_slot,
-                             .packed = toy_packed,
+                             .layout = &space->layout,
                              .stage_of = space->stage_of,
                              .layer_count = layer,
                              .stage_count = stages,
                              .device_count = stages};
+}
+
+/* The parameters of a toy are the model's. */
+static inline void toy_space_add(toy_space *space, const toy *t) {
+  for (int i = 0; i < t->param_count; i++) {
+    space->params[space->param_count] = t->params[i];
+    space->layers[space->param_count++] = t->layers[i];
+  }
+}
+
+static inline gp_status toy_space_plan(toy_space *space, const gp_plan_spec *spec, gp_plan **plan) {
+  gp_pipeline_spec model = {.stage_count = space->env.stage_count,
+                            .param_count = space->param_count,
+                            .stage_of = space->stage_of,
+                            .params = space->params,
+                            .param_layer = space->layers};
+  gp_status status = gp_layout_new(&model, space->placement, &space->layout);
+  if (!status) return gp_plan_make(&space->env, spec, plan);
+  for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
+  return status;
 }
 
 /* Parse rows that are given as one text, devices separated by blanks; stage s on device s. */

@@ -102,13 +102,15 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
     if (!shape->micros) continue;
     made->models[k] = toy_model(spec, shape->rows, &shape->loss_sum);
     shape->trace = made->models[k].trace;
+    toy_space_add(&made->space, &made->models[k]);
   }
-  made->status = gp_plan_make(&made->space.env, &plan, &made->plan);
+  made->status = toy_space_plan(&made->space, &plan, &made->plan);
   gp_schedule_free(schedule);
 }
 
 static inline void toy_plan_free(toy_planned *made) {
   gp_plan_free(made->plan);
+  gp_layout_free(&made->space.layout);
   for (int k = 0; k < 2; k++) {
     made->models[k].trace = NULL;
     toy_free(&made->models[k]);
