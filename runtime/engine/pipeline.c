@@ -18,14 +18,26 @@ bool gp_pipeline_pins(const gp_pipeline *p, const gp_lane *lane) {
   return p->pinning && !lane->space;
 }
 
+void gp_worker_count(gp_worker *worker, size_t bytes, bool more) {
+  worker->taken = more ? worker->taken + bytes : worker->taken - bytes;
+  if (worker->taken > worker->most_taken) worker->most_taken = worker->taken;
+}
+
+static void count(const gp_pipeline *p, const gp_lane *lane, size_t bytes, bool more) {
+  for (int32_t d = 0; d < p->device_count; d++)
+    if (&p->workers[d].lane == lane) gp_worker_count(&p->workers[d], bytes, more);
+}
+
 gp_status gp_pipeline_take(const gp_pipeline *p, const gp_lane *lane, size_t bytes, void **memory) {
-  if (!gp_pipeline_pins(p, lane)) return gp_lane_alloc(lane, bytes, memory);
-  GP_TRY(p->pinning->host_alloc(bytes, memory));
-  memset(*memory, 0, bytes);
+  bool pins = gp_pipeline_pins(p, lane);
+  GP_TRY(pins ? p->pinning->host_alloc(bytes, memory) : gp_lane_alloc(lane, bytes, memory));
+  if (pins) memset(*memory, 0, bytes);
+  count(p, lane, bytes, true);
   return GP_OK;
 }
 
 void gp_pipeline_give(const gp_pipeline *p, const gp_lane *lane, void *memory, size_t bytes) {
+  if (memory) count(p, lane, bytes, false);
   if (gp_pipeline_pins(p, lane))
     p->pinning->host_free(memory);
   else

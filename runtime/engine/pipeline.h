@@ -58,7 +58,8 @@ struct gp_worker {
   gp_pipeline *pipeline;
   int32_t device;
   gp_lane lane;
-  int threads, first_core; /* of its team */
+  int threads, first_core;  /* of its team */
+  size_t taken, most_taken; /* bytes that the device holds for passes: now, and at most so far */
   pthread_t thread;
   bool started;
   void **frame;         /* one address per base of the plan that runs */
@@ -278,6 +279,8 @@ gp_binding *gp_pipeline_binding(const gp_pipeline *pipeline, const gp_plan *plan
 bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);
 gp_status gp_pipeline_take(const gp_pipeline *pipeline, const gp_lane *lane, size_t bytes,
                            void **memory);
+/* Count bytes that the device holds for passes, or no longer holds. */
+void gp_worker_count(gp_worker *worker, size_t bytes, bool more);
 void gp_pipeline_give(const gp_pipeline *pipeline, const gp_lane *lane, void *memory, size_t bytes);
 
 /* arguments.c: dtypes, shapes and numbers of tensors. Errors: GP_EINVAL; GP_ESHAPE. */

@@ -82,5 +82,5 @@ void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats)
     stats->span =
         1e-9 * (double)(event_at(p, device, count - 1)->end - event_at(p, device, 0)->begin);
   stats->peak_live = plan->devices[device].peak_live;
-  stats->peak_bytes = plan->devices[device].bytes;
+  stats->peak_bytes = p->workers[device].most_taken;
 }

@@ -257,7 +257,10 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,
                    (void **)&worker->events));
   GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));
-  return make_room(bytes, members, &worker->scratch_bytes, (void **)&worker->scratch);
+  size_t had = worker->scratch_bytes;
+  GP_TRY(make_room(bytes, members, &worker->scratch_bytes, (void **)&worker->scratch));
+  gp_worker_count(worker, (worker->scratch_bytes - had) * members, true);
+  return GP_OK;
 }
 
 /* Events of an earlier run would describe tasks of another plan. */

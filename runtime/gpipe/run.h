@@ -78,7 +78,9 @@ void gp_pipeline_set_loss_scale(gp_pipeline *pipeline, const gp_loss_scale *scal
 typedef struct gp_device_stats {
   double busy, span; /* seconds of the last run: inside actions; from first begin to last end */
   int peak_live;     /* activations (of a stage and micro-batch) kept at once */
-  size_t peak_bytes; /* of the device's activation memory */
+  /* The most that the device has held at once for passes: everything but the parameters with their gradients and
+   * moments. Memory of all plans that are kept, packed weights, scratch. */
+  size_t peak_bytes;
 } gp_device_stats;
 
 /* Figures of the last run; zero before the first. device: from 0. */

@@ -269,6 +269,41 @@ TEST(weights_are_prepared_once_per_change_of_them) {
   free_params(params);
 }
 
+/* ---- memory -------------------------------------------------------------------------------- */
+
+/* What a device holds for passes, part by part: the pipeline has one stage a device. */
+static size_t held(const gp_pipeline *p, int32_t device) {
+  const gp_worker *worker = &p->workers[device];
+  const gp_arena *arena = &p->arenas[device];
+  size_t bytes = worker->scratch_bytes * (size_t)worker->threads;
+  for (int32_t i = 0; i < p->binding_count; i++)
+    bytes += p->bindings[i]->plan->devices[device].bytes;
+  return bytes + arena->packed_bytes + arena->extra_bytes;
+}
+
+TEST(the_reported_peak_is_what_was_taken) {
+  gp_param *params[LAYERS];
+  gp_plan *tied = NULL;
+  gp_device_stats stats;
+  double loss;
+  rig r;
+  make_params(params);
+  open_rig(&r, params, 2);
+  for (int round = 0; round < 3; round++) {
+    size_t most[2] = {held(r.pipeline, 0), held(r.pipeline, 1)};
+    CHECK_STATUS(step(&r, &loss), GP_OK);
+    for (int d = 0; d < 2; d++) {
+      gp_pipeline_stats(r.pipeline, d, &stats);
+      if (round < 2) CHECK(stats.peak_bytes == most[d] && most[d] > 0);
+      if (round == 2) CHECK(stats.peak_bytes > most[d]); /* of two plans before */
+    }
+    if (round == 0) CHECK_STATUS(plan_tied(&r, params, 0, &tied), GP_OK);
+    if (round == 1) gp_plan_drop(r.pipeline, tied);
+  }
+  close_rig(&r);
+  free_params(params);
+}
+
 TEST(values_outlive_their_pipeline) {
   gp_param *params[LAYERS];
   gp_tensor *value = NULL;
@@ -286,4 +321,5 @@ TEST(values_outlive_their_pipeline) {
 TEST_MAIN(every_cut_gives_the_same_loss, no_failed_allocation_leaks_or_keeps_the_model,
           a_failed_allocation_while_planning_leaves_the_other_plans_usable,
           planning_while_a_stream_is_open_changes_nothing,
-          weights_are_prepared_once_per_change_of_them, values_outlive_their_pipeline)
+          weights_are_prepared_once_per_change_of_them, the_reported_peak_is_what_was_taken,
+          values_outlive_their_pipeline)
