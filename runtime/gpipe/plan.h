@@ -39,6 +39,18 @@ typedef struct gp_plan_spec {
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
 } gp_plan_spec;
 
+/* A plan for devices that need not be there: data only, which nobody can run. pipeline: what it would be made from
+ * (devices, threads and the seed are not read; placement is). devices: as many as it has. device: only its share
+ * is planned, of a synchronous schedule: its programs, tasks, memory and channels; -1: all devices. Ownership:
+ * traces are taken, also on failure; the plan is the caller's. Errors: as gp_plan_build. */
+gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
+                      int device, const gp_plan_spec *spec, gp_plan **plan);
+void gp_plan_free(gp_plan *plan);
+/* The bytes that runs of the plan want of a device's memory; 0 where its share is not planned. */
+size_t gp_plan_bytes(const gp_plan *plan, int device);
+/* Actions of a device with everything that was added to them. */
+int gp_plan_task_count(const gp_plan *plan, int device);
+
 /* Build a plan and take all the memory that its runs need. Ownership: traces are taken, also on
  * failure; the plan is the pipeline's until it is dropped or the pipeline closes. Errors:
  * GP_ESCHEDULE where the schedule does not fit the pipeline; those of the gradient rules. */

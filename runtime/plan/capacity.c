@@ -33,6 +33,7 @@ typedef struct sizer {
   parties *edges;
   int32_t *memory; /* of all parties */
   int32_t last;    /* device that came last in an exact run; -1: another order */
+  bool reversed;   /* the run of late stages first was made */
   int32_t *order, *told;
 } sizer;
 
@@ -40,6 +41,17 @@ typedef struct sizer {
 
 static int32_t party_count(const gp_plan *plan, int32_t edge) {
   return (1 + gp_plan_edge(plan, edge)->to_count) * plan->copy_count;
+}
+
+/* Of a share, only its own device's edges are counted. */
+static bool is_asked(const gp_plan *plan, int32_t edge) {
+  const gp_edge *e = gp_plan_edge(plan, edge);
+  for (int32_t k = 0; k <= e->to_count; k++)
+    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+      if (gp_plan_has(plan,
+                      plan->placement[gp_plan_holder(plan, k ? e->to[k - 1] : e->from, copy)]))
+        return true;
+  return false;
 }
 
 static gp_status add_parties(sizer *s, int32_t edge, int32_t **memory) {
@@ -65,14 +77,16 @@ static gp_status make_room(sizer *s) {
   gp_plan *plan = s->plan;
   size_t cells = 0, devices = (size_t)plan->device_count;
   int32_t *memory;
-  for (int32_t e = 0; e < plan->edge_count; e++) cells += (size_t)party_count(plan, e);
+  for (int32_t e = 0; e < plan->edge_count; e++)
+    if (is_asked(plan, e)) cells += (size_t)party_count(plan, e);
   GP_TRY(gp_size_mul(cells, 3 * (size_t)plan->micro_count, &cells));
   GP_TRY(gp_alloc_array((size_t)plan->edge_count + 1, sizeof(parties), (void **)&s->edges));
   GP_TRY(gp_alloc_array(cells + 1, sizeof(int32_t), (void **)&s->memory));
   GP_TRY(gp_alloc_array(2 * devices, sizeof(int32_t), (void **)&s->order));
   s->told = s->order + devices;
   memory = s->memory;
-  for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(add_parties(s, e, &memory));
+  for (int32_t e = 0; e < plan->edge_count; e++)
+    if (is_asked(plan, e)) GP_TRY(add_parties(s, e, &memory));
   return GP_OK;
 }
 
@@ -112,18 +126,22 @@ static bool run(sizer *s, int32_t last) {
   return gp_flow_run(&s->flow, &watch, s->order);
 }
 
-/* Stages early in the model run ahead as far as they can, then late ones: each as far before its readers,
- * of values and of gradients, as can be. */
-static void run_ahead(sizer *s) {
+/* Stages early in the model run ahead of the readers of their values as far as they can; or late ones, of
+ * those of their gradients. */
+static void run_ahead(sizer *s, bool reversed) {
   int32_t devices = s->plan->device_count;
-  for (int32_t d = 0; d < devices; d++) s->order[d] = d;
-  run(s, -1);
-  for (int32_t d = 0; d < devices; d++) s->order[d] = devices - 1 - d;
+  for (int32_t d = 0; d < devices; d++) s->order[d] = reversed ? devices - 1 - d : d;
+  s->reversed = reversed;
   run(s, -1);
 }
 
-static void run_last(sizer *s, int32_t device) {
+/* Find out more about a device: at first about many. */
+static void run_again(sizer *s, int32_t device) {
   int32_t n = 0;
+  if (!s->reversed) {
+    run_ahead(s, true);
+    return;
+  }
   for (int32_t d = 0; d < s->plan->device_count; d++)
     if (d != device) s->order[n++] = d;
   s->order[n] = device;
@@ -156,9 +174,18 @@ static void tell(sizer *s, const gp_action *a, int32_t device, int32_t position)
   }
 }
 
+/* Does the device make values of an edge that is asked for? */
+static bool makes_asked(const sizer *s, int32_t device) {
+  for (int32_t e = 0; e < s->plan->edge_count; e++)
+    for (int32_t copy = 0; s->edges[e].list && copy < s->plan->copy_count; copy++)
+      if (gp_plan_maker(s->plan, e, copy) == device) return true;
+  return false;
+}
+
 static void hear_all(sizer *s) {
   const gp_lowered *l = s->flow.lowered;
   for (int32_t d = 0; d < s->plan->device_count; d++) {
+    if (!makes_asked(s, d)) continue;
     for (int32_t k = 0; k < s->plan->device_count; k++) s->told[k] = 0;
     for (int32_t a = l->first[d]; a < l->first[d + 1]; a++) {
       s->told[d] = a - l->first[d]; /* its own list up to here */
@@ -200,7 +227,7 @@ static int32_t slots_of(sizer *s, int32_t edge) {
   while (slots < s->plan->micro_count) {
     int known = enough(s, edge, slots, &device);
     if (known == UNKNOWN)
-      run_last(s, device);
+      run_again(s, device);
     else if (known)
       break;
     else
@@ -212,9 +239,10 @@ static int32_t slots_of(sizer *s, int32_t edge) {
 static gp_status size_all(sizer *s) {
   gp_plan *plan = s->plan;
   GP_TRY(make_room(s));
-  run_ahead(s);
+  run_ahead(s, false);
   hear_all(s);
-  for (int32_t e = 0; e < plan->edge_count; e++) plan->channels[e].slots = slots_of(s, e);
+  for (int32_t e = 0; e < plan->edge_count; e++)
+    if (s->edges[e].list) plan->channels[e].slots = slots_of(s, e);
   return GP_OK;
 }
 
@@ -265,7 +293,8 @@ static gp_status size_forward(sizer *s) {
   bool enough = false;
   for (; slots < most && !enough; slots += !enough) GP_TRY(flows(s, slots, &enough));
   if (slots > most) slots = most;
-  for (int32_t e = 0; e < plan->edge_count; e++) plan->channels[e].slots = slots;
+  for (int32_t e = 0; e < plan->edge_count; e++)
+    if (is_asked(plan, e)) plan->channels[e].slots = slots;
   return GP_OK;
 }
 

@@ -8,7 +8,7 @@
 const gp_edge_list *gp_flow_touched(const gp_plan *plan, const gp_action *action) {
   static const gp_edge_list none;
   if (action->op > GP_ACT_R) return &none;
-  int shape = gp_plan_shape_of(plan, action->micro);
+  int shape = plan->shapes[1].micros ? gp_plan_shape_of(plan, action->micro) : 0;
   return gp_shape_touched(&plan->shapes[shape], action->stage, (gp_act)action->op);
 }
 
@@ -63,7 +63,7 @@ static bool can_run(const gp_flow *f, int32_t device, const gp_action *a) {
   const gp_edge_list *touched = gp_flow_touched(f->plan, a);
   for (int32_t i = 0; i < touched->count; i++) {
     int32_t edge = touched->edges[i];
-    bool own = gp_plan_edge(f->plan, edge)->from == a->stage;
+    bool own = f->from[edge] == a->stage;
     bool made = f->made[gp_flow_cell(f, edge, a->micro)];
     if (!own && !made) return false;
     gp_flow_use use = use_of(f, device, a, edge);
@@ -79,15 +79,15 @@ static void run(gp_flow *f, int32_t device, const gp_action *a) {
   const gp_edge_list *touched = gp_flow_touched(plan, a);
   for (int32_t i = 0; i < touched->count; i++) {
     gp_flow_use use = use_of(f, device, a, touched->edges[i]);
-    const gp_edge *edge = gp_plan_edge(plan, use.edge);
     int32_t *made = &f->made[gp_flow_cell(f, use.edge, a->micro)];
-    if (!*made && edge->from == a->stage) {
+    if (!*made && f->from[use.edge] == a->stage) {
+      const gp_edge *edge = gp_plan_edge(plan, use.edge);
       *made = use.position * plan->copy_count + copy_on(plan, a->stage, device) + 1;
       if (f->watch->makes) f->watch->makes(f->watch->context, &use);
       for (int32_t r = 0; r < edge->to_count; r++) wake_stage(f, edge->to[r]);
     }
     if (f->watch->uses) f->watch->uses(f->watch->context, &use);
-    if (f->watch->may_make) wake_stage(f, edge->from);
+    if (f->watch->may_make) wake_stage(f, f->from[use.edge]);
   }
   f->next[device]++;
 }
@@ -127,8 +127,11 @@ gp_status gp_flow_new(const gp_plan *plan, const gp_lowered *lowered, gp_flow *f
   GP_TRY(gp_size_mul((size_t)plan->edge_count, (size_t)plan->micro_count, &cells));
   gp_status status = gp_alloc_array(3 * devices, sizeof(int32_t), (void **)&flow->next);
   if (!status) status = gp_alloc_array(cells + 1, sizeof(int32_t), (void **)&flow->made);
+  if (!status)
+    status = gp_alloc_array((size_t)plan->edge_count + 1, sizeof(int32_t), (void **)&flow->from);
   if (!status) status = gp_alloc_array(devices / 64 + 1, sizeof(uint64_t), (void **)&flow->ready);
   if (status) return gp_flow_free(flow), status;
+  for (int32_t e = 0; e < plan->edge_count; e++) flow->from[e] = gp_plan_edge(plan, e)->from;
   flow->rank = flow->next + devices;
   flow->device = flow->rank + devices;
   return GP_OK;
@@ -137,6 +140,7 @@ gp_status gp_flow_new(const gp_plan *plan, const gp_lowered *lowered, gp_flow *f
 void gp_flow_free(gp_flow *flow) {
   gp_free(flow->next);
   gp_free(flow->made);
+  gp_free(flow->from);
   gp_free(flow->ready);
   *flow = (gp_flow){0};
 }

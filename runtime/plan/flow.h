@@ -29,6 +29,7 @@ typedef struct gp_flow {
   int32_t *next;          /* per device: actions that have run */
   int32_t *made;          /* per edge and micro-batch: see gp_flow_maker; 0: not yet */
   int32_t *rank, *device; /* per device: its place in the order; and the other way round */
+  int32_t *from;          /* per edge: the stage that makes it */
   uint64_t *ready;        /* bit per rank */
 } gp_flow;
 

@@ -173,24 +173,53 @@ static void number_ends(const lowerer *l, int32_t number) {
         l->plan->tasks[t].order = number++;
 }
 
-/* In the topological order of the actions that they come from; tasks of one action lie side by side. */
-static void number_tasks(const lowerer *l, int32_t *task_at, int32_t *action_at) {
+/* Tasks of each action on all devices: also of those that the plan has not, so that the numbers of shares
+ * agree. */
+static void count_tasks(const lowerer *l, int32_t *counts) {
+  const gp_lowered *from = l->lowered;
+  for (int32_t t = 0; !l->plan->share && t < l->count; t++)
+    if (l->block[t] >= 0) counts[l->block[t]]++;
+  for (int32_t i = 0; l->plan->share && i < from->first[from->device_count]; i++)
+    if (from->source[i] >= 0) counts[from->source[i]]++;
+}
+
+/* Numbers of the tasks before all actions: a share knows only how many there are at most. */
+static int32_t number_heads(const lowerer *l) {
+  const gp_plan *plan = l->plan;
+  int32_t own = number_all(l, HEAD, 0);
+  return plan->share ? plan->copy_count * (2 * plan->stage_count + plan->step_micros) : own;
+}
+
+/* In the topological order of the actions that they come from; tasks of one action lie side by side. next: per
+ * action, first how many tasks it has, then the number of its next one. */
+static void number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
   const gp_schedule *s = l->schedule;
-  int32_t number = number_all(l, HEAD, 0), total = s->first[s->device_count];
-  for (int32_t a = 0; a < total; a++) task_at[a] = -1, action_at[s->order[a]] = a;
-  for (int32_t t = l->count - 1; t >= 0; t--)
-    if (l->block[t] >= 0) task_at[l->block[t]] = t;
-  for (int32_t k = 0; k < total; k++)
-    for (int32_t a = action_at[k], t = task_at[a]; t >= 0 && t < l->count && l->block[t] == a; t++)
-      l->plan->tasks[t].order = number++;
+  int32_t number = number_heads(l), total = s->first[s->device_count];
+  for (int32_t a = 0; a < total; a++) next[a] = 0, action_at[s->order[a]] = a;
+  count_tasks(l, next);
+  for (int32_t k = 0; k < total; k++) {
+    int32_t *own = &next[action_at[k]], count = *own;
+    *own = number;
+    number += count;
+  }
+  for (int32_t t = 0; t < l->count; t++)
+    if (l->block[t] >= 0) l->plan->tasks[t].order = next[l->block[t]]++;
   number_ends(l, number);
+}
+
+/* Of the devices that the plan has. */
+static size_t lowered_count(const gp_plan *plan, const gp_lowered *lowered) {
+  size_t count = 0;
+  for (int32_t d = 0; d < plan->device_count; d++)
+    if (gp_plan_has(plan, d)) count += (size_t)(lowered->first[d + 1] - lowered->first[d]);
+  return count;
 }
 
 /* Room for the lowered actions, P and C; P again after each update. */
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered) {
   lowerer l = {.plan = plan, .schedule = schedule, .lowered = lowered};
   size_t devices = (size_t)plan->device_count, actions = (size_t)schedule->first[devices];
-  size_t room = 3 * (size_t)lowered->first[devices] +
+  size_t room = 3 * lowered_count(plan, lowered) +
                 2 * (size_t)(plan->copy_count * (plan->micro_count + 2 * plan->stage_count)) + 1;
   int32_t *notes;
   GP_TRY(gp_alloc_array(room, sizeof(gp_task), (void **)&plan->tasks));
@@ -200,7 +229,7 @@ gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp
   l.block = notes;
   l.forward = notes + room + 2 * actions + 2;
   for (; l.device < plan->device_count; l.device++) {
-    lower_device(&l);
+    if (gp_plan_has(plan, l.device)) lower_device(&l);
     plan->first[l.device + 1] = l.count;
   }
   number_tasks(&l, notes + room, notes + room + actions + 1);

@@ -112,6 +112,10 @@ static gp_status check_numbers(const gp_plan_env *env, const gp_schedule *s, int
                    "schedule: it updates after every %d micro-batches, a step has %d: "
                    "expected a multiple",
                    (int)s->batch, (int)micros);
+  if (s->batch && env->share)
+    return gp_fail(GP_ESCHEDULE,
+                   "schedule: it is asynchronous, expected a synchronous one where one "
+                   "device is planned without the others");
   bool fits = s->batch ? s->micro_count % micros == 0 : s->micro_count == micros;
   if (s->stage_count == env->stage_count && fits && s->device_count <= env->device_count)
     return GP_OK;
@@ -129,6 +133,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(check_numbers(env, s, micros));
   plan->kind = spec->kind;
   plan->sum_loss = spec->sum_loss;
+  plan->share = env->share;
   plan->stage_count = env->stage_count;
   plan->device_count = s->device_count;
   plan->copy_count = s->copy_count;

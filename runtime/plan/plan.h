@@ -92,6 +92,7 @@ typedef struct gp_plan_env {
       *devices; /* per device; NULL: all work in the host's memory and take packed weights */
   const int32_t *stage_of; /* per layer and one for the loss */
   int32_t layer_count, stage_count, device_count;
+  int32_t share; /* 0: of all devices; d + 1: programs, tasks and memory of device d only */
   gp_remat remat;
   gp_update_mode update;
   bool norm, clip; /* before updates behind a barrier: see gp_lower_options */
@@ -213,6 +214,7 @@ struct gp_plan {
   int32_t micro_count; /* of all stored tasks */
   int32_t step_micros; /* of a mini-batch that step is given */
   gp_update_mode update;
+  int32_t share;      /* of all devices (0), or of one: its number + 1 */
   int32_t *placement; /* per stage and copy */
   gp_task *tasks;     /* device after device */
   int32_t *first;     /* per device, and the total */
@@ -237,6 +239,10 @@ static inline bool gp_plan_streams(const gp_plan *plan) {
 /* Mini-batches that are under way at once. */
 static inline int32_t gp_plan_feed_room(const gp_plan *plan) {
   return gp_plan_streams(plan) ? plan->ranges.count + 2 : 1;
+}
+/* Are the device's tasks and memory in the plan? */
+static inline bool gp_plan_has(const gp_plan *plan, int32_t device) {
+  return !plan->share || plan->share == device + 1;
 }
 /* A stage on one of its devices. */
 static inline int32_t gp_plan_holder(const gp_plan *plan, int32_t stage, int32_t copy) {
@@ -307,6 +313,5 @@ static inline int32_t gp_plan_maker(const gp_plan *plan, int32_t edge, int32_t c
 
 /* Build the plan; traces are taken, also on failure. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);
-void gp_plan_free(gp_plan *plan);
 
 #endif

@@ -306,6 +306,11 @@ static void free_room(gp_shaper *s) {
   gp_program_notes_free(&s->notes);
 }
 
+/* Does the plan hold the stage? */
+static bool is_planned(const gp_shaper *s, int32_t stage) {
+  return !s->env->share || gp_schedule_holds(s->schedule, s->env->share - 1, stage);
+}
+
 /* Prepared values first: the programs of the stages read them. */
 static gp_status build_programs(gp_shaper *s) {
   size_t holders = (size_t)s->env->stage_count * (size_t)s->schedule->copy_count;
@@ -313,12 +318,14 @@ static gp_status build_programs(gp_shaper *s) {
   GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_programs), (void **)&s->shape->programs));
   GP_TRY(gp_place_outside(s));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) {
+    if (!is_planned(s, stage)) continue;
     GP_TRY(gp_place_prepared(s, stage));
     GP_TRY(gp_shaper_enter(s, stage));
     GP_TRY(gp_find_guests(s, stage));
     GP_TRY(build_stage(s, stage));
   }
-  GP_TRY(build_count(s)); /* of the last stage: its values are still listed */
+  if (is_planned(s, s->env->stage_count - 1))
+    GP_TRY(build_count(s)); /* of the last stage: its values are still listed */
   return s->schedule->copy_count > 1 ? copy_programs(s) : GP_OK;
 }
 

@@ -53,7 +53,8 @@ gp_status gp_plan_add_uses(gp_plan *plan) {
   GP_TRY(make_uses(plan));
   GP_TRY(gp_size_mul((size_t)plan->edge_count, (size_t)plan->micro_count, &cells));
   GP_TRY(gp_alloc_array(cells + 1, sizeof *seen, (void **)&seen));
-  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) mark_uses(plan, h, seen);
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
+    if (gp_plan_has(plan, plan->placement[h])) mark_uses(plan, h, seen);
   gp_free(seen);
   return GP_OK;
 }

@@ -53,8 +53,10 @@ static bool is_open(const walker *w, int32_t stage, int32_t micro) {
   return !w->s->batch || micro / w->s->batch <= w->updates[stage];
 }
 
+/* Other stages have no actions here. */
 static void begin_stages(walker *w) {
   for (int32_t s = 0; s < w->s->stage_count; s++) {
+    if (!gp_schedule_holds(w->s, w->device, s)) continue;
     w->next[s] = own_micro(w, s, 0);
     w->updates[s] = 0;
   }

@@ -266,7 +266,8 @@ gp_status gp_optimizer_update(gp_optimizer *o, gp_worker *worker, int32_t stage,
 }
 
 int32_t gp_optimizer_list(const gp_optimizer *o, const gp_pipeline *p, int32_t *params) {
-  for (int32_t i = 0; i < o->member_count; i++) params[i] = gp_layout_find(&p->layout, o->listed[i]);
+  for (int32_t i = 0; i < o->member_count; i++)
+    params[i] = gp_layout_find(&p->layout, o->listed[i]);
   return o->member_count;
 }
 

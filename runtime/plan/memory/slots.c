@@ -116,6 +116,8 @@ static void find_peak(gp_plan *plan, int32_t device) {
 gp_status gp_plan_add_slots(gp_plan *plan) {
   for (int32_t d = 0; gp_plan_trains(plan->kind) && d < plan->device_count; d++) find_peak(plan, d);
   for (int32_t stage = 0; gp_plan_trains(plan->kind) && stage < plan->stage_count; stage++)
-    for (int32_t copy = 0; copy < plan->copy_count; copy++) GP_TRY(assign(plan, stage, copy));
+    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+      if (gp_plan_has(plan, plan->placement[gp_plan_holder(plan, stage, copy)]))
+        GP_TRY(assign(plan, stage, copy));
   return GP_OK;
 }

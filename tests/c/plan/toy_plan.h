@@ -59,6 +59,7 @@ typedef struct toy_spec {
   gp_remat remat;
   int stages, micros, smaller; /* smaller: how many of the micro-batches have a row less */
   bool skips, frozen;          /* frozen: the first layer is not trained */
+  int share;                   /* 0: of all devices; d + 1: of device d */
 } toy_spec;
 
 static inline toy toy_model(const toy_spec *spec, int64_t rows, gp_ref *loss) {
@@ -90,6 +91,7 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
   *made = (toy_planned){0};
   toy_space_set(&made->space, layers, spec->stages);
   made->space.env.remat = spec->remat;
+  made->space.env.share = spec->share;
   gp_schedule *schedule = toy_order_of(spec->order, spec->stages, spec->micros);
   gp_plan_spec plan = {.kind = spec->kind, .schedule = schedule};
   for (int k = 0; k < 2; k++) {

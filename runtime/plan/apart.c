@@ -1,0 +1,57 @@
+/* plan/apart.c - plans without a pipeline: for devices that are not there, or for one of many. */
+#include "base/memory.h"
+#include "plan/plan.h"
+
+/* Without a placement stage s lies on device s. */
+static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **placement) {
+  int32_t copies = pipeline->copy_count ? pipeline->copy_count : 1;
+  int32_t holders = pipeline->stage_count * copies;
+  GP_TRY(gp_alloc_array((size_t)holders + 1, sizeof(int32_t), (void **)placement));
+  for (int32_t h = 0; h < holders; h++)
+    (*placement)[h] = pipeline->placement ? pipeline->placement[h] : h / copies;
+  return GP_OK;
+}
+
+static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
+                      int device, const gp_plan_spec *spec, const int32_t *placement,
+                      gp_plan **plan) {
+  gp_layout layout;
+  gp_plan_env env = {.layout = &layout,
+                     .devices = devices,
+                     .stage_of = pipeline->stage_of,
+                     .layer_count = pipeline->layer_count,
+                     .stage_count = pipeline->stage_count,
+                     .device_count = pipeline->device_count,
+                     .share = device + 1,
+                     .remat = pipeline->remat,
+                     .finite = pipeline->finite,
+                     .fuse = !pipeline->unfused};
+  gp_status status = gp_layout_new(pipeline, placement, &layout);
+  if (status) {
+    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
+    return status;
+  }
+  status = gp_plan_make(&env, spec, plan);
+  gp_layout_free(&layout);
+  return status;
+}
+
+gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
+                      int device, const gp_plan_spec *spec, gp_plan **plan) {
+  int32_t *placement = NULL;
+  gp_status status = copy_placement(pipeline, &placement);
+  if (status)
+    for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
+  else
+    status = make(pipeline, devices, device, spec, placement, plan);
+  gp_free(placement);
+  return status;
+}
+
+size_t gp_plan_bytes(const gp_plan *plan, int device) {
+  return gp_plan_has(plan, device) ? plan->devices[device].bytes : 0;
+}
+
+int gp_plan_task_count(const gp_plan *plan, int device) {
+  return plan->first[device + 1] - plan->first[device];
+}

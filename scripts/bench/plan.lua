@@ -1,0 +1,34 @@
+-- scripts/bench/plan.lua - how long planning takes, for devices that are not there.
+--
+-- bench_plan (plan.c) traces a tower of small layers, makes 1F1B and plans: the whole of it, or the share of one
+-- device in the middle. Time for the schedule is a figure of its own. Planning is to be near-linear: a stage of
+-- twice as many ops must not take much more than twice as long.
+package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
+local figure = require "figure"
+local flags = require "gpipe.flags"
+
+local opt = flags.parse("Time planning.", { { "--rounds N", 3, "runs of each; the fastest counts" } }, arg)
+local program = figure.interpreter():match("^(.*/)[^/]*$") .. "bench_plan"
+
+-- Seconds of the processor for the schedule and for the plan, MiB: of the fastest run.
+local function run(...)
+  local best
+  local command = table.concat({ figure.quote(program), ... }, " ")
+  for _ = 1, opt.rounds do
+    local schedule, plan, memory = assert(figure.capture(command)):match "(%S+) (%S+) (%S+)"
+    local one = { schedule = tonumber(schedule), plan = tonumber(plan), memory = tonumber(memory) }
+    if not best or one.plan < best.plan then best = one end
+  end
+  return best
+end
+
+local whole = run(192, 768, -1, 1, 0)
+figure.print("plan.whole.192x768", whole.plan, "s", "<=", 1)
+figure.print("plan.whole.192x768.memory", whole.memory, "MiB")
+local share = run(1024, 4096, 511, 1, 0)
+figure.print("plan.share.1024x4096", share.plan, "s", "<=", 10)
+figure.print("plan.share.1024x4096.memory", share.memory, "MiB", "<=", 2048)
+figure.print("plan.share.1024x4096.schedule", share.schedule, "s")
+local few, many = run(1, 2, -1, 1, 8000), run(1, 2, -1, 1, 16000)
+figure.print("plan.ops.16000", many.plan, "s", "<=", 1)
+figure.print("plan.ops.growth", many.plan / few.plan, "x", "<=", 3)
