@@ -78,7 +78,8 @@ typedef struct gp_box {
   gp_ref ref;
 } gp_box;
 
-/* Collect garbage when the runtime holds more than the adaptive limit: before what holds much of it. */
+/* Collect garbage when the runtime holds more than the adaptive limit: before what holds much of
+ * it. */
 void gp_lua_collect_when_due(lua_State *L);
 /* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.
  * Collects garbage first when the runtime holds more than the adaptive limit. */
@@ -97,7 +98,8 @@ bool gp_meta_is_dense(const gp_meta *meta); /* row-major without gaps, whatever 
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-/* Raise the text of a failed runtime call, prefixed by the open module. For mistakes of the caller. */
+/* Raise the text of a failed runtime call, prefixed by the open module. For mistakes of the
+ * caller. */
 int gp_lua_fail(lua_State *L, gp_status status);
 /* core.failure(message) -> the code of a message that gp_lua_fail raised last, else nil: errors are
  * told apart by what failed, never by their wording. */
@@ -118,13 +120,13 @@ gp_box *gp_lua_check_box(lua_State *L, int index, const char *who);
 gp_box *gp_lua_check_known(lua_State *L, int index, const char *who);
 /* A copy of dtype, shape and strides. Errors: not a tensor, a freed one. */
 gp_meta gp_lua_check_meta(lua_State *L, int index, const char *who);
-/* The real tensor behind a known box: of a parameter its value. It is pushed in a box of its own, so
- * that it lives as long as the call whatever the script's finalizers free. */
+/* The real tensor behind a known box: of a parameter its value. It is pushed in a box of its own,
+ * so that it lives as long as the call whatever the script's finalizers free. */
 gp_tensor *gp_lua_check_tensor(lua_State *L, int index, const char *who);
 /* The same, on the host: of a tensor on a GPU a copy. */
 gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who);
-/* The same tensor without a box of its own, for single elements: valid until the next object is made
- * in Lua. Only of a parameter the value is pushed. */
+/* The same tensor without a box of its own, for single elements: valid until the next object is
+ * made in Lua. Only of a parameter the value is pushed. */
 gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who);
 int64_t gp_lua_check_int(lua_State *L, int index, const char *who, int64_t low, int64_t high);
 double gp_lua_check_number(lua_State *L, int index, const char *who);
@@ -136,7 +138,8 @@ void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, g
 gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who);
 const char *gp_lua_check_string(lua_State *L, int index, const char *who);
 
-/* Write the number or boolean at `index` into element `at`; false where the dtype cannot hold it. */
+/* Write the number or boolean at `index` into element `at`; false where the dtype cannot hold
+ * it. */
 bool gp_lua_try_store(lua_State *L, int index, gp_tensor *tensor, int64_t at);
 /* The same, raising. */
 void gp_lua_store(lua_State *L, int index, const char *who, gp_tensor *tensor, int64_t at);
@@ -165,8 +168,8 @@ void gp_lua_reshape(lua_State *L, int index, const gp_shape *shape);
 void gp_lua_promote(lua_State *L, int index, const char *who, gp_dtype dtype);
 /* Make both operands tensors: a number takes the dtype of the other. */
 void gp_lua_check_operands(lua_State *L, int a, int b, const char *who);
-/* Write the value at `from` (tensor, number or nested table) into `to` (held by the caller), broadcast
- * and converted; `who` is the function. */
+/* Write the value at `from` (tensor, number or nested table) into `to` (held by the caller),
+ * broadcast and converted; `who` is the function. */
 void gp_lua_copy_into(lua_State *L, gp_tensor *to, int from, const char *who);
 /* Push a tensor built from a number, boolean or nested table. dtype GP_DTYPE_COUNT: f32, or bool
  * where the first value is a boolean. */

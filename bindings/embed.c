@@ -35,7 +35,8 @@ bool gp_lua_is_embedded(const char *chunk) {
 
 /* ---- loading once --------------------------------------------------------------------------- */
 
-/* Replace the function on top, a loader, by what it returned the first time it ran in this state. */
+/* Replace the function on top, a loader, by what it returned the first time it ran in this
+ * state. */
 static void load_once(lua_State *L, const char *name) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &loaded_key);
   if (lua_getfield(L, -1, name) == LUA_TNIL) {

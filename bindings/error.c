@@ -1,4 +1,5 @@
-/* bindings/error.c - how bindings raise: at the user's line, prefixed by the module that was called.
+/* bindings/error.c - how bindings raise: at the user's line, prefixed by the module that was
+ * called.
  *
  * An error from a layer deep in our own Lua code would otherwise point into it. Our own sources are
  * told by the prefix that lua/gpipe/init.lua gives to core.hook. */

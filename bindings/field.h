@@ -7,7 +7,8 @@
 
 #include "binding.h"
 
-/* A field that is absent is 0, `otherwise` or false. The name of the field is the `who` of errors. */
+/* A field that is absent is 0, `otherwise` or false. The name of the field is the `who` of
+ * errors. */
 double gp_lua_number_field(lua_State *L, int index, const char *name);
 int64_t gp_lua_int_field(lua_State *L, int index, const char *name, int64_t otherwise);
 /* An integer in low..high. */

@@ -56,7 +56,8 @@ static void push_gpu(lua_State *L, const gp_gpu_info *info, const gp_gpu_use *us
   gp_lua_set_int(L, "peak", (int64_t)use->peak);
 }
 
-/* core.gpus(known) -> list of {model, capability, multiprocessors, memory, live, peak} | nil, why not; known:
+/* core.gpus(known) -> list of {model, capability, multiprocessors, memory, live, peak} | nil, why
+ * not; known:
  * nil too where nobody has asked for a GPU yet */
 static int gpus(lua_State *L) {
   gp_gpu_info info = {.name = ""};
@@ -76,8 +77,8 @@ static int gpus(lua_State *L) {
   return 2;
 }
 
-/* core.device(name) -> {name in full, kind = "cpu" or "cuda", memory = "cpu" or "cuda:0"} | nil, why it is no
- * device's name */
+/* core.device(name) -> {name in full, kind = "cpu" or "cuda", memory = "cpu" or "cuda:0"} | nil,
+ * why it is no device's name */
 static int device(lua_State *L) {
   gp_device_facts facts;
   if (gp_device_describe(gp_lua_check_string(L, 1, "device"), &facts)) {

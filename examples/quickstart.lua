@@ -82,7 +82,8 @@ local model = nn.Sequential(layers)
 
 -- ---- the pipeline ----------------------------------------------------------------------------
 
-local gpus, devices = {}, {} -- those of the machine, or that `gpipe-lua --devices cuda:0,cuda:1` names
+-- those of the machine, or that `gpipe-lua --devices cuda:0,cuda:1` names
+local gpus, devices = {}, {}
 for _, d in ipairs(gp.devices()) do gpus[#gpus + 1] = d.kind == "cuda" and d.name or nil end
 for i = 1, opt.stages do devices[i] = gpus[1] and gpus[(i - 1) % #gpus + 1] or "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
@@ -165,5 +166,5 @@ for _ = 1, opt.length do bytes[#bytes + 1] = next_byte(bytes) end
 for i, byte in ipairs(bytes) do bytes[i] = string.char(byte) end
 local sample = table.concat(bytes):gsub("[^%g%s\128-\255]", "?") -- no control characters
 print("---- a sample\n" .. sample .. "\n----")
-print(("next: gpipe-lua %s --data YOUR.txt --width 256 --layers 6 --steps 2000 --minutes 60"):format(
-  arg[0]))
+local longer = "next: gpipe-lua %s --data YOUR.txt --width 256 --layers 6 --steps 2000 --minutes 60"
+print(longer:format(arg[0]))

@@ -9,9 +9,9 @@
  *   - parameters are borrowed for the call unless a comment says taken or retained;
  *   - an object is used by one thread at a time; reference counts may be touched by any.
  *
- * The headers, one per subject, follow the data: values, where they come from, what is computed from
- * them, the model, its pipeline, the update, the files that remain. Bindings include this one; the
- * runtime includes only the subjects that it is about.
+ * The headers, one per subject, follow the data: values, where they come from, what is computed
+ * from them, the model, its pipeline, the update, the files that remain. Bindings include this one;
+ * the runtime includes only the subjects that it is about.
  *
  * Dimension letters used in comments: B batch, T time, C channels, V vocabulary, N rows, M
  * micro-batches, S stages. */

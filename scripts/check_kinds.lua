@@ -1,7 +1,8 @@
 -- scripts/check_kinds.lua - no file of engine/ or plan/ asks what kind a device is.
 --
--- What devices differ in is behind the tables of device/lane.h and device/link/link.h: a further kind is a new
--- file there and no branch elsewhere. Run from the root of the checkout; prints each fault, exits 1.
+-- What devices differ in is behind the tables of device/lane.h and device/link/link.h: a further
+-- kind is a new file there and no branch elsewhere. Run from the root of the checkout; prints each
+-- fault, exits 1.
 
 -- Lua patterns of what names a kind, and what to use in its place.
 local refused = {
@@ -20,7 +21,8 @@ local refused = {
   { '#include "device/[cg]p?u', "device/lane.h" },
 }
 
--- Norms of gradients become actions of the schedule; until then this file looks at memory spaces by itself.
+-- Norms of gradients become actions of the schedule; until then this file looks at memory spaces by
+-- itself.
 local exempt = { ["runtime/engine/optimizer/clip.c"] = true }
 
 -- Code without its comments; a comment may speak of GPUs.
@@ -28,7 +30,8 @@ local function code_of(path)
   local file = assert(io.open(path))
   local text = file:read "a"
   file:close()
-  return (text:gsub("/%*.-%*/", function(comment) return (comment:gsub("[^\n]", "")) end):gsub("//[^\n]*", ""))
+  return (text:gsub("/%*.-%*/",
+    function(comment) return (comment:gsub("[^\n]", "")) end):gsub("//[^\n]*", ""))
 end
 
 local function check_file(path)
@@ -37,7 +40,8 @@ local function check_file(path)
     number = number + 1
     for _, rule in ipairs(refused) do
       if line:find(rule[1]) then
-        print(("%s:%d: asks for the kind of a device (%s), expected %s"):format(path, number, rule[1], rule[2]))
+        print(("%s:%d: asks for the kind of a device (%s), expected %s"):format(path, number,
+          rule[1], rule[2]))
         faults = faults + 1
       end
     end

@@ -5,7 +5,8 @@
 -- includes the subjects of runtime/gpipe/ that it is about; Lua's headers are seen by bindings
 -- alone. Run from the root of the checkout; prints each fault, exits 1.
 
-local levels = { base = 0, schedule = 1, io = 1, device = 1, ops = 2, optim = 2, graph = 3, plan = 4, engine = 5 }
+local levels = { base = 0, schedule = 1, io = 1, device = 1, ops = 2, optim = 2, graph = 3,
+  plan = 4, engine = 5 }
 
 -- A public header, runtime/gpipe/<subject>.h, has the level of what it is about.
 local subjects = {
@@ -17,7 +18,8 @@ local subjects = {
 }
 
 -- What is included from outside the project.
-local lua_headers = { ["lua.h"] = true, ["lauxlib.h"] = true, ["lualib.h"] = true, ["luaconf.h"] = true }
+local lua_headers = { ["lua.h"] = true, ["lauxlib.h"] = true, ["lualib.h"] = true,
+  ["luaconf.h"] = true }
 
 local suffixes = { "h", "c", "inc", "cu", "cuh" }
 
@@ -42,11 +44,12 @@ local function normalise(path)
   return path
 end
 
--- The path in the checkout that `name`, included by `path` in quotes, means; nil if it is not ours, or is
--- made by the build: the rows of ops.def are read on every level.
+-- The path in the checkout that `name`, included by `path` in quotes, means; nil if it is not ours,
+-- or is made by the build: the rows of ops.def are read on every level.
 local function resolve(path, name)
   local beside = path:match("^(.*)/[^/]*$") .. "/" .. name
-  for _, candidate in ipairs { beside, "runtime/" .. name, "bindings/" .. name, "tests/c/" .. name } do
+  for _, candidate in ipairs { beside, "runtime/" .. name, "bindings/" .. name,
+    "tests/c/" .. name } do
     if exists(candidate) then return normalise(candidate) end
   end
 end

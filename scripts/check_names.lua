@@ -1,7 +1,8 @@
 -- scripts/check_names.lua - what comments and headers name is there.
 --
--- A comment that names a file of a folder that moved misleads; a public function that no binding and no test
--- calls is either dead or untested. Run from the root of the checkout; prints each fault, exits 1.
+-- A comment that names a file of a folder that moved misleads; a public function that no binding
+-- and no test calls is either dead or untested. Run from the root of the checkout; prints each
+-- fault, exits 1.
 
 local faults = 0
 local function complain(...)
@@ -30,10 +31,10 @@ for _, path in ipairs(files) do
   by_name[path:match "[^/]+$"] = true
 end
 
--- ---- files named in comments ----------------------------------------------------------------------
+-- ---- files named in comments --------------------------------------------------------------------
 
--- Where a name in a comment is looked for: as it stands, below the roots that includes and modules know, beside
--- the file and below its parents.
+-- Where a name in a comment is looked for: as it stands, below the roots that includes and modules
+-- know, beside the file and below its parents.
 local roots = { "", "runtime/", "bindings/", "lua/", "lua/gpipe/", "tests/", "tests/c/" }
 
 -- Files of Lua itself and a project of that name.
@@ -54,13 +55,15 @@ end
 
 local suffixes = { c = true, h = true, cu = true, cuh = true, inc = true, lua = true, def = true }
 
--- The comment in a line, if it has one: all of a line that begins as one, what follows a marker else.
+-- The comment in a line, if it has one: all of a line that begins as one, what follows a marker
+-- else.
 local function comment_of(line, is_lua)
   if is_lua then return line:match "%-%-(.*)$" end
   return line:match "^%s*%*%s(.*)$" or line:match "/%*(.*)$" or line:match "//(.*)$"
 end
 
--- Names of the project's own files only: what people write (train.lua) and headers of others are not ours.
+-- Names of the project's own files only: what people write (train.lua) and headers of others are
+-- not ours.
 local function check_comments(path)
   local is_lua, number = path:find "%.lua$" ~= nil, 0
   for line in io.lines(path) do
@@ -81,7 +84,7 @@ for _, path in ipairs(files) do
   end
 end
 
--- ---- public functions that nobody calls -------------------------------------------------------------
+-- ---- public functions that nobody calls ---------------------------------------------------------
 
 local called = {}
 for _, path in ipairs(files) do

@@ -1,9 +1,10 @@
--- scripts/check_ops.lua - every row of ops.def is complete: a text where it is a method, a definition, a row of the
--- test table.
+-- scripts/check_ops.lua - every row of ops.def is complete: a text where it is a method, a
+-- definition, a row of the test table.
 --
--- The linker refuses an op without a definition; this also finds a definition without a row, and an op that
--- the conformance table (tests/spec/ops/table.lua) does not exercise, by a row of its own or as part of
--- another one's gradient. Run from the root of the checkout; prints each fault, exits 1.
+-- The linker refuses an op without a definition; this also finds a definition without a row, and an
+-- op that the conformance table (tests/spec/ops/table.lua) does not exercise, by a row of its own
+-- or as part of another one's gradient. Run from the root of the checkout; prints each fault, exits
+-- 1.
 
 package.path = "./?.lua;" .. package.path
 
@@ -23,7 +24,8 @@ end
 -- A method is told to people, with an example.
 local function check_contract(row)
   if row.method ~= (row.text ~= "") then
-    complain("%s: op '%s' is %s a method but has %s text", DEFINITIONS, row.name, row.method and "" or "not",
+    complain("%s: op '%s' is %s a method but has %s text", DEFINITIONS, row.name,
+      row.method and "" or "not",
       row.text == "" and "no" or "a")
   elseif row.method and not row.text:find("`[^`]*%f[%w]gp%.[^`]*`") then
     complain("%s: the text of '%s' has no `example`", DEFINITIONS, row.name)

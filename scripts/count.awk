@@ -1,7 +1,8 @@
 # scripts/count.awk - count the tests in a log of ctest: prints passed, failed, pending.
 #
-# C tests end with "N passed, M failed", busted with "N successes / M failures / K errors / P pending". A
-# program that failed without having counted a failure (crash, time-out, a leak at its end) counts as one.
+# C tests end with "N passed, M failed", busted with "N successes / M failures / K errors / P
+# pending". A program that failed without having counted a failure (crash, time-out, a leak at its
+# end) counts as one.
 
 /^[0-9]+\/[0-9]+ Testing: / { good = bad = 0 }
 /^[0-9]+ passed, [0-9]+ failed$/ { good += $1; bad += $3 }

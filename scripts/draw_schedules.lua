@@ -1,7 +1,9 @@
--- scripts/draw_schedules.lua - the pictures of docs/schedules.md: gpipe-lua scripts/draw_schedules.lua [folder]
+-- scripts/draw_schedules.lua - the pictures of docs/schedules.md: gpipe-lua
+-- scripts/draw_schedules.lua [folder]
 --
--- One SVG per schedule, of 4 devices and 8 micro-batches with F = I = W = 1 of a device's share. Written to
--- docs/schedules; tests/spec/docs/documentation_spec.lua checks that those there are what this script draws.
+-- One SVG per schedule, of 4 devices and 8 micro-batches with F = I = W = 1 of a device's share.
+-- Written to docs/schedules; tests/spec/docs/documentation_spec.lua checks that those there are
+-- what this script draws.
 local gp = require "gpipe"
 
 local folder = arg[1] or (arg[0]:match("^(.*/)[^/]*$") or "./") .. "../docs/schedules"

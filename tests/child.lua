@@ -27,7 +27,8 @@ function child.file(text)
 end
 
 -- Run a shell command. Returns stdout, stderr and the exit code (128 + number after a signal).
--- SIGINT is set to its default: a test run in the background has it ignored, and so would its children.
+-- SIGINT is set to its default: a test run in the background has it ignored, and so would its
+-- children.
 function child.shell(command, input)
   local out, err, source = os.tmpname(), os.tmpname(), child.file(input or "")
   local line = ("env --default-signal=INT timeout -k 1 %d sh -c %s >%s 2>%s <%s")
@@ -49,8 +50,8 @@ function child.run(arguments, options)
   return child.shell(table.concat(words, " "), options.input)
 end
 
--- Lua text that lets the program that runs it get SIGINT after each of the pauses (in seconds); the pipe is kept,
--- because the collector would wait for its end.
+-- Lua text that lets the program that runs it get SIGINT after each of the pauses (in seconds); the
+-- pipe is kept, because the collector would wait for its end.
 function child.presses(...)
   local presses = {}
   for i, pause in ipairs { ... } do presses[i] = ("sleep %g; kill -INT $PPID"):format(pause) end

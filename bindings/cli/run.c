@@ -49,7 +49,8 @@ static int run_text(lua_State *L, const char *text, const char *name) {
   return run_chunk(L, gp_load_text(L, text, name));
 }
 
-/* ---- switches that act in order --------------------------------------------------------------- */
+/* ---- switches that act in order
+ * --------------------------------------------------------------- */
 
 /* -l mod, -l g=mod; of "mod-version" the global's name is "mod". */
 static int run_library(lua_State *L, const char *value) {
@@ -93,7 +94,8 @@ static int run_init(lua_State *L) {
   return run_text(L, init, name);
 }
 
-/* ---- our switches ----------------------------------------------------------------------------- */
+/* ---- our switches
+ * ----------------------------------------------------------------------------- */
 
 /* Append "cpu:0,cpu:1" as a list to the table on top. Errors: raises for an empty name. */
 static void push_devices(lua_State *L, const char *list) {
@@ -139,7 +141,8 @@ static int run_defaults(lua_State *L, const gp_options *options) {
   return gp_run_report(L, gp_run_call(L, 1, 0));
 }
 
-/* ---- the script --------------------------------------------------------------------------------- */
+/* ---- the script
+ * --------------------------------------------------------------------------------- */
 
 /* The global arg: the script at 0, its arguments from 1, what stands before it below 0. */
 static void make_arg(lua_State *L, char **argv, int script) {
@@ -190,7 +193,8 @@ static int run_interactive(lua_State *L) {
   return gp_run_report(L, status);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it
+ * ---------------------------------------------------------------------------------- */
 
 /* What lua does when the line names no script. */
 static int run_without_script(lua_State *L, const gp_options *o) {

@@ -29,7 +29,8 @@ static void catch_signal(void) {
   sigaction(SIGINT, &action, NULL);
 }
 
-/* ---- coroutines ------------------------------------------------------------------------------- */
+/* ---- coroutines
+ * ------------------------------------------------------------------------------- */
 
 static lua_State *check_thread(lua_State *L) {
   lua_State *co = lua_tothread(L, 1);

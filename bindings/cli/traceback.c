@@ -133,7 +133,8 @@ static bool push_user_position(lua_State *L, int level) {
   return false;
 }
 
-/* The message behind a position inside the program ("gpipe/nn/layer/linear.lua:33: "), else NULL. */
+/* The message behind a position inside the program ("gpipe/nn/layer/linear.lua:33: "), else
+ * NULL. */
 static const char *behind_our_position(const char *message) {
   const char *colon = strchr(message, ':');
   char chunk[128];

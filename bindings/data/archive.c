@@ -1,4 +1,5 @@
-/* bindings/data/archive.c - files: archives of tensors, whole files, lists of files, tables of numbers.
+/* bindings/data/archive.c - files: archives of tensors, whole files, lists of files, tables of
+ * numbers.
  *
  * What the world refuses comes back as nil, message, code; wrong arguments raise. An archive and a
  * list of names live in boxes of their own while Lua functions that may raise are called. */

@@ -1,4 +1,5 @@
-/* bindings/pipeline/describe.c - what a plan runs and holds, as tables for lua/gpipe/pipeline/describe.lua. */
+/* bindings/pipeline/describe.c - what a plan runs and holds, as tables for
+ * lua/gpipe/pipeline/describe.lua. */
 #include "pipeline/pipeline.h"
 
 #include "field.h"
@@ -15,7 +16,8 @@ static int plan_row(lua_State *L) {
   return 1;
 }
 
-/* Push the table of an edge. What the plan lends is read after the tables are made, its label last. */
+/* Push the table of an edge. What the plan lends is read after the tables are made, its label
+ * last. */
 static void push_edge(lua_State *L, int e) {
   gp_edge_info info;
   lua_createtable(L, 0, 6);

@@ -1,5 +1,5 @@
-/* bindings/pipeline/optimizer.c - the optimizer object behind gpipe.optim: groups of parameters, moments,
- * steps. Defaults and option checks are in lua/gpipe/optim. */
+/* bindings/pipeline/optimizer.c - the optimizer object behind gpipe.optim: groups of parameters,
+ * moments, steps. Defaults and option checks are in lua/gpipe/optim. */
 #include "field.h"
 #include "pipeline/pipeline.h"
 
@@ -74,7 +74,8 @@ static int optimizer_set_steps(lua_State *L) {
   return 0;
 }
 
-/* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k is 1 or 2 */
+/* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k is 1 or
+ * 2 */
 static int optimizer_moment(lua_State *L) {
   int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, 2);
   gp_box *moment = gp_lua_new_box(L);

@@ -1,4 +1,5 @@
-/* bindings/pipeline/pipeline.c - the pipeline's C side: made from checked tables, run with checked tensors.
+/* bindings/pipeline/pipeline.c - the pipeline's C side: made from checked tables, run with checked
+ * tensors.
  *
  * Defaults, tracing and messages for users live in lua/gpipe/pipeline; what comes here is complete.
  * Pipeline, plan and schedule are looked up when all of Lua's part is done (binding.h says why). */
@@ -18,7 +19,8 @@ gp_pipeline *gp_lua_check_pipeline(lua_State *L) {
 
 /* ---- new ----------------------------------------------------------------------------------- */
 
-/* What the runtime indexes by comes from Lua, and core is open to scripts: so ranges are checked here. */
+/* What the runtime indexes by comes from Lua, and core is open to scripts: so ranges are checked
+ * here. */
 enum { MOST_STAGES = 999999, MOST_THREADS = 4096 };
 
 static void check_below(lua_State *L, const char *name, const int32_t *values, int count,
@@ -64,8 +66,9 @@ static gp_finite finite_field(lua_State *L) {
   return mode;
 }
 
-/* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices, stages,
- * placement (stage after stage), copies, checkpoint, seed, finite, unfused, watchdog (seconds, 0:
+/* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices,
+ * stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, watchdog
+ * (seconds, 0:
  * off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil} -> pipeline */
 static int pipeline_new(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -213,7 +216,8 @@ static int pipeline_free_bytes(lua_State *L) {
   return 1;
 }
 
-/* A light pointer has no type, and its plan may be dropped meanwhile: the pipeline knows its own. */
+/* A light pointer has no type, and its plan may be dropped meanwhile: the pipeline knows its
+ * own. */
 gp_plan *gp_lua_check_plan(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
   gp_plan *plan = lua_touserdata(L, index);

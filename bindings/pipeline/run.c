@@ -1,4 +1,5 @@
-/* bindings/pipeline/run.c - mini-batches for a pipeline's workers: one and wait, or a stream of them. */
+/* bindings/pipeline/run.c - mini-batches for a pipeline's workers: one and wait, or a stream of
+ * them. */
 #include <stdio.h>
 
 #include "pipeline/pipeline.h"
@@ -27,8 +28,8 @@ static gp_tensor *tensor_field(lua_State *L, int index, const char *name, const 
   return gp_lua_check_tensor(L, -1, who);
 }
 
-/* What a run is given: {inputs, targets, output, out_grad, accumulate, hyper}. hyper has a table per group
- * of the optimizer in use. */
+/* What a run is given: {inputs, targets, output, out_grad, accumulate, hyper}. hyper has a table
+ * per group of the optimizer in use. */
 typedef struct arguments {
   gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS];
   gp_run_args args;
@@ -48,7 +49,8 @@ static void check_arguments(lua_State *L, int index, arguments *a) {
   a->args.hyper = gp_lua_push_hyper(L, lua_gettop(L), lua_gettop(L) - 1);
 }
 
-/* What the devices did goes to the Lua side, which shows it, before the short text of it is raised. */
+/* What the devices did goes to the Lua side, which shows it, before the short text of it is
+ * raised. */
 static int fail(lua_State *L, const gp_pipeline *pipeline, gp_status status) {
   if (status == GP_ETIMEOUT && gp_lua_push_hook(L, "post_mortem") == LUA_TFUNCTION) {
     char text[512]; /* the hook may use the runtime */

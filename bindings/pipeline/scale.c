@@ -13,7 +13,8 @@ gp_loss_scale gp_lua_scale_fields(lua_State *L, int index) {
                          .skipped = gp_lua_int_field(L, index, "skipped", 0)};
 }
 
-/* p:loss_scale() -> {scale, growth, backoff, min, window, good, skipped}; nil where nothing is scaled */
+/* p:loss_scale() -> {scale, growth, backoff, min, window, good, skipped}; nil where nothing is
+ * scaled */
 static int pipeline_loss_scale(lua_State *L) {
   gp_loss_scale s;
   gp_pipeline_loss_scale(gp_lua_check_pipeline(L), &s);

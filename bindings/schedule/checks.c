@@ -1,6 +1,8 @@
-/* bindings/schedule/checks.c - what a verified schedule is asked: limits, capacity, memory, versions.
+/* bindings/schedule/checks.c - what a verified schedule is asked: limits, capacity, memory,
+ * versions.
  *
- * Tables count devices and stages as Lua lists do, from 1; schedule/verify.lua gives them their names. */
+ * Tables count devices and stages as Lua lists do, from 1; schedule/verify.lua gives them their
+ * names. */
 #include "schedule/schedule_binding.h"
 
 #include "field.h"
@@ -24,8 +26,8 @@ static void push_list(lua_State *L, const int32_t *numbers, size_t count) {
   }
 }
 
-/* schedule:limit{capacity, versions, buffers, peak_live = {per device}} -> true, or nil, text, check,
- * device, position */
+/* schedule:limit{capacity, versions, buffers, peak_live = {per device}} -> true, or nil, text,
+ * check, device, position */
 static int schedule_limit(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   gp_schedule_limits limits = {.capacity = (int)gp_lua_int_field(L, 2, "capacity", -1),
@@ -77,7 +79,8 @@ static int schedule_versions(lua_State *L) {
   return 1;
 }
 
-/* schedule:slots() -> {stage after stage, micro-batch after micro-batch}, {slots per stage and copy} */
+/* schedule:slots() -> {stage after stage, micro-batch after micro-batch}, {slots per stage and
+ * copy} */
 static int schedule_slots(lua_State *L) {
   const gp_schedule *s = gp_lua_check_schedule(L, 1);
   size_t cells = (size_t)gp_schedule_stage_count(s) * (size_t)gp_schedule_micro_count(s);

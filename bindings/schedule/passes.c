@@ -1,4 +1,5 @@
-/* bindings/schedule/passes.c - schedules made of schedules: sends and receives added, I and W merged. */
+/* bindings/schedule/passes.c - schedules made of schedules: sends and receives added, I and W
+ * merged. */
 #include "field.h"
 #include "schedule/schedule_binding.h"
 
@@ -33,8 +34,8 @@ void gp_lua_push_remats(lua_State *L) {
   }
 }
 
-/* schedule:lowered(checkpoint, update, {tied, norm, clip}) -> rows with recomputation, ascending W, reductions,
- * norms, updates */
+/* schedule:lowered(checkpoint, update, {tied, norm, clip}) -> rows with recomputation, ascending W,
+ * reductions, norms, updates */
 static int schedule_lowered(lua_State *L) {
   static const char *const updates[] = {"none", "barrier", "free", NULL};
   gp_lower_options options = {.remat = gp_lua_check_remat(L, 2),

@@ -1,4 +1,5 @@
-/* bindings/schedule/rows.c - lists of actions that generators append to: `rows:F(device, stage, micro)`.
+/* bindings/schedule/rows.c - lists of actions that generators append to: `rows:F(device, stage,
+ * micro)`.
  *
  * Millions of calls build a schedule of a thousand devices, so a method does nothing but check its
  * numbers and append. */

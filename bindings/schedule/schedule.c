@@ -24,9 +24,10 @@ int gp_lua_push_fault(lua_State *L, const gp_schedule_fault *fault) {
   return 5;
 }
 
-/* core.schedule(rows, placement, {copies, batch, micros}) -> schedule, or nil, text, check, device, position.
- * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0: synchronous;
- * micros: how many micro-batches there must be, 0: as many as there are */
+/* core.schedule(rows, placement, {copies, batch, micros}) -> schedule, or nil, text, check, device,
+ * position.
+ * placement: stage after stage, `copies` devices each; batch: micro-batches per update, 0:
+ * synchronous; micros: how many micro-batches there must be, 0: as many as there are */
 static int schedule_new(lua_State *L) {
   gp_schedule_spec spec = {.rows = gp_lua_check_rows(L, 1)};
   int entries;

@@ -1,4 +1,5 @@
-/* bindings/schedule/schedule_binding.h - the Lua objects of schedules: lists of actions, verified ones, simulations. */
+/* bindings/schedule/schedule_binding.h - the Lua objects of schedules: lists of actions, verified
+ * ones, simulations. */
 #ifndef GP_BINDINGS_SCHEDULE_H
 #define GP_BINDINGS_SCHEDULE_H
 

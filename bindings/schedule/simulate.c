@@ -63,8 +63,8 @@ static gp_costs push_costs(lua_State *L, int index) {
   return costs;
 }
 
-/* core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...}, ...},
- * lists with one number per stage, of edges one less */
+/* core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...},
+ * ...}, lists with one number per stage, of edges one less */
 static int simulate(lua_State *L) {
   gp_lua_check_schedule(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);

@@ -1,4 +1,5 @@
-/* bindings/tensor/apply.c - the one place where an op is applied: recorded while tracing, run otherwise.
+/* bindings/tensor/apply.c - the one place where an op is applied: recorded while tracing, run
+ * otherwise.
  *
  * Every method, operator and layer function ends here, so that a layer's forward means the same in
  * the REPL and in a pipeline. Outputs are boxed before the inputs are looked at, since a finalizer

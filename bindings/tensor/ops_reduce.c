@@ -1,4 +1,5 @@
-/* bindings/tensor/ops_reduce.c - methods along dimensions: sum, mean, max, argmax, softmax; and matmul.
+/* bindings/tensor/ops_reduce.c - methods along dimensions: sum, mean, max, argmax, softmax; and
+ * matmul.
  *
  * The ops know one form each (softmax: the last dimension; matmul: matrices); the other forms are
  * put together here from permute and reshape, for real and symbolic values alike. */
@@ -51,7 +52,8 @@ static void widen(lua_State *L) {
   lua_replace(L, 1);
 }
 
-/* Push the sum of argument 1 over the dims of argument 2, kept with argument 3; returns its mask. */
+/* Push the sum of argument 1 over the dims of argument 2, kept with argument 3; returns its
+ * mask. */
 static int64_t push_sum(lua_State *L, const char *who) {
   gp_lua_call use = {.op = GP_OP_sum, .n_in = 1, .in = {1}};
   int rank = gp_lua_check_meta(L, 1, who).shape.rank;
@@ -121,7 +123,8 @@ static int max_over_dims(lua_State *L) {
   return 1;
 }
 
-/* t:max(dim, keep) -> values, positions; t:max() -> the greatest element of all; t:max({d, e}, keep)
+/* t:max(dim, keep) -> values, positions; t:max() -> the greatest element of all; t:max({d, e},
+ * keep)
  * -> values */
 static int reduce_max(lua_State *L) {
   lua_settop(L, 3);
@@ -212,8 +215,8 @@ static void drop_vectors(lua_State *L, bool a_vector, bool b_vector) {
   gp_lua_reshape(L, -1, &shape);
 }
 
-/* t:matmul(o): [.., M, K] x [.., K, N] -> [.., M, N]; a vector is a row on the left, a column on the
- * right, and its dimension is dropped again */
+/* t:matmul(o): [.., M, K] x [.., K, N] -> [.., M, N]; a vector is a row on the left, a column on
+ * the right, and its dimension is dropped again */
 static int matmul(lua_State *L) {
   lua_settop(L, 2);
   int a_rank = gp_lua_check_meta(L, 1, "matmul: left").shape.rank;

@@ -30,7 +30,8 @@ static void infer_size(lua_State *L, const gp_meta *meta, const char *who, gp_sh
                  gp_shape_print(&meta->shape, have, sizeof have));
 }
 
-/* t:reshape(shape) -> t's elements in row-major order under another shape; a copy where t has gaps */
+/* t:reshape(shape) -> t's elements in row-major order under another shape; a copy where t has
+ * gaps */
 static int shape_reshape(lua_State *L) {
   gp_meta meta = gp_lua_check_meta(L, 1, "reshape");
   gp_shape shape;
@@ -224,7 +225,8 @@ static int shape_to(lua_State *L) {
 
 /* ---- concat -------------------------------------------------------------------------------- */
 
-/* Join the tensors at base .. base + count - 1, as many at a time as an op takes, level by level. */
+/* Join the tensors at base .. base + count - 1, as many at a time as an op takes, level by
+ * level. */
 static void concat_level(lua_State *L, int base, int64_t count, int dim) {
   int64_t groups = 0;
   for (int64_t first = 0; first < count; first += GP_MAX_INPUTS) {

@@ -1,4 +1,5 @@
-/* bindings/tensor/param.c - parameters and buffers as Lua tensors: declaration and their own methods.
+/* bindings/tensor/param.c - parameters and buffers as Lua tensors: declaration and their own
+ * methods.
  *
  * A parameter is used like any tensor; what it has besides are its value, gradient and freezing. */
 #include "field.h"

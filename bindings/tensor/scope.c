@@ -1,4 +1,5 @@
-/* bindings/tensor/scope.c - which module is being called: the stack of names behind every error text.
+/* bindings/tensor/scope.c - which module is being called: the stack of names behind every error
+ * text.
  *
  * nn.Module's call wrapper opens a scope and closes it through a to-be-closed variable, so an error
  * closes it too. The innermost label prefixes error texts and goes with every op that is recorded.

@@ -1,7 +1,8 @@
 /* bindings/tensor/tensor.c - the Lua type gpipe.Tensor: fields, indexing, metamethods.
  *
  * Facts are fields (t.shape), work is a method. Both go through one __index function: integers
- * select along the first dimension, strings are a field or a method of the table in its upvalue 1. */
+ * select along the first dimension, strings are a field or a method of the table in its upvalue
+ * 1. */
 #include <string.h>
 
 #include "tensor/tensor.h"

@@ -1,4 +1,5 @@
-/* bindings/tensor/tensor_make.c - making tensors: from numbers and nested tables, filled, counted, drawn.
+/* bindings/tensor/tensor_make.c - making tensors: from numbers and nested tables, filled, counted,
+ * drawn.
  *
  * Functions of the core table; lua/gpipe/tensor/create.lua gives them their options and defaults.
  * A nested table is walked twice: once along its first elements for the shape, once to fill. */
@@ -187,7 +188,8 @@ static int cast_drawn(lua_State *L, gp_dtype dtype) {
   return 1;
 }
 
-/* core.random(who, shape, "uniform" | "normal", dtype, seed, stream) -> tensor: U[0, 1) or N(0, 1) */
+/* core.random(who, shape, "uniform" | "normal", dtype, seed, stream) -> tensor: U[0, 1) or N(0,
+ * 1) */
 static int make_random(lua_State *L) {
   gp_shape shape = {0};
   const char *who = gp_lua_check_string(L, 1, "core.random: who");
@@ -205,7 +207,8 @@ static int make_random(lua_State *L) {
   return cast_drawn(L, dtype);
 }
 
-/* core.draw(who, shape, "uniform" | "normal", dtype) -> what every step draws anew; while tracing */
+/* core.draw(who, shape, "uniform" | "normal", dtype) -> what every step draws anew; while
+ * tracing */
 static int record_draw(lua_State *L) {
   gp_shape shape = {0};
   const char *who = gp_lua_check_string(L, 1, "core.draw: who");

@@ -1,6 +1,8 @@
-/* bindings/tensor/tensor_values.c - methods that read or write elements: item, totable, copy_, sizes.
+/* bindings/tensor/tensor_values.c - methods that read or write elements: item, totable, copy_,
+ * sizes.
  *
- * Reading is refused for values of a trace: a number that is not known yet cannot steer a script. */
+ * Reading is refused for values of a trace: a number that is not known yet cannot steer a
+ * script. */
 #include "tensor/tensor.h"
 
 /* ---- sizes --------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* bindings/trace/trace.c - recording a model: traces as Lua objects, one of them active at a time. */
+/* bindings/trace/trace.c - recording a model: traces as Lua objects, one of them active at a
+ * time. */
 #include "binding.h"
 #include "trace/trace_binding.h"
 
@@ -57,8 +58,8 @@ static int trace_layer(lua_State *L) {
   return 0;
 }
 
-/* core.trace_half(trace, "bf16" | "f16" | "f32", scaled): f32 parameters are read so from now on; scaled: the
- * loss scale is in all gradients */
+/* core.trace_half(trace, "bf16" | "f16" | "f32", scaled): f32 parameters are read so from now on;
+ * scaled: the loss scale is in all gradients */
 static int trace_half(lua_State *L) {
   static const char *const names[] = {"bf16", "f16", "f32", NULL};
   static const gp_dtype dtypes[] = {GP_BF16, GP_F16, GP_F32};

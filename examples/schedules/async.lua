@@ -1,11 +1,13 @@
--- examples/schedules/async.lua - pipelines that never flush: PipeDream, vertical sync, 2BW, beside 1F1B.
+-- examples/schedules/async.lua - pipelines that never flush: PipeDream, vertical sync, 2BW, beside
+-- 1F1B.
 --
 --   gpipe-lua examples/schedules/async.lua                 the curves go to ./async.svg
 --   gpipe-lua examples/schedules/async.lua --help
 --
--- The same network learns handwritten digits four times: with a flush after every mini-batch (1F1B), and
--- with updates that the pipeline does not wait for. Those see weights that are some updates old, and keep
--- the versions that are still in use. Prints the curves, then time, loss, accuracy, versions and memory side by side.
+-- The same network learns handwritten digits four times: with a flush after every mini-batch
+-- (1F1B), and with updates that the pipeline does not wait for. Those see weights that are some
+-- updates old, and keep the versions that are still in use. Prints the curves, then time, loss,
+-- accuracy, versions and memory side by side.
 local here = arg[0]:match("^(.*/)[^/]*$") or "./"
 package.path = here .. "?.lua;" .. package.path
 local gp = require "gpipe"
@@ -57,12 +59,14 @@ local function accuracy_of(pipe)
   return 100 * right / #test
 end
 
--- Train under a schedule. Where every micro-batch is a mini-batch of its own, a step takes `chunks` of them.
+-- Train under a schedule. Where every micro-batch is a mini-batch of its own, a step takes `chunks`
+-- of them.
 local function run(case)
   local names = {}
   for d = 1, opt.stages do names[d] = "cpu:" .. d - 1 end
   local pipe <close> = gp.pipeline(new_model(), {
-    devices = names, chunks = opt.chunks, schedule = case.schedule, checkpoint = "never", loss = nn.CrossEntropyLoss(),
+    devices = names, chunks = opt.chunks, schedule = case.schedule, checkpoint = "never",
+    loss = nn.CrossEntropyLoss(),
   })
   pipe:use(optim.SGD(pipe:parameters(), { lr = opt.lr }))
   local rows = case.own and opt.batch * opt.chunks or opt.batch
@@ -92,7 +96,8 @@ end
 
 -- Versions of each stage's weights alive at once, in a pipeline that is full.
 local function versions_of(case)
-  local versions, list = gp.schedule.resolve(case.schedule, opt.stages, 4 * opt.stages):versions(), {}
+  local versions, list = gp.schedule.resolve(case.schedule, opt.stages, 4 * opt.stages):versions(),
+    {}
   for stage = 0, opt.stages - 1 do list[#list + 1] = versions[stage] end
   return table.concat(list, " ")
 end
@@ -106,7 +111,8 @@ end
 local cases = {
   { label = "1f1b (flush)", schedule = "1f1b", colour = "#4b2a57" },
   { label = "pipedream", schedule = "pipedream", own = true, colour = "#cf5a36" },
-  { label = "vertical sync", schedule = { "pipedream", vertical_sync = true }, own = true, colour = "#2563a8" },
+  { label = "vertical sync", schedule = { "pipedream", vertical_sync = true }, own = true,
+    colour = "#2563a8" },
   { label = "pipedream_2bw", schedule = "pipedream_2bw", colour = "#3a8f68" },
 }
 local curves = {}
@@ -115,17 +121,21 @@ for i, case in ipairs(cases) do
   curves[i] = curve_of(case, case.result.losses)
 end
 
-print(("loss of the mini-batches, %d updates of %d images (logarithmic)"):format(#cases[1].result.losses, opt.batch))
+print(("loss of the mini-batches, %d updates of %d images (logarithmic)"):format(
+  #cases[1].result.losses, opt.batch))
 print(plot.text(curves, 64, 16))
 local row = "%-14s %9s %9s %9s %9s  %-" .. math.max(8, 2 * opt.stages) .. "s  %s"
-print("\n" .. row:format("", "updates/s", "updates", "loss", "accuracy", "versions", "MB of activations and versions"))
+print("\n" .. row:format("", "updates/s", "updates", "loss", "accuracy", "versions",
+  "MB of activations and versions"))
 for i, case in ipairs(cases) do
   local result = case.result
   print(row:format(case.label, ("%.0f"):format(#result.losses / result.seconds), #result.losses,
-    ("%.4f"):format(curves[i].y[#curves[i].y]), ("%.1f %%"):format(result.accuracy), versions_of(case),
+    ("%.4f"):format(curves[i].y[#curves[i].y]), ("%.1f %%"):format(result.accuracy),
+    versions_of(case),
     megabytes(result.bytes)))
 end
-print "versions and memory: of each stage; a mini-batch of pipedream is one micro-batch, of the others several"
+print("versions and memory: of each stage; a mini-batch of pipedream is one micro-batch, of the "
+  .. "others several")
 
 local file <close> = assert(io.open(opt.picture, "w"))
 assert(file:write(plot.svg(curves, "Loss with and without a flush", "updates")))

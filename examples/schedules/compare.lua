@@ -1,12 +1,13 @@
--- examples/schedules/compare.lua - every schedule: published figures reproduced, then measured on a real model.
+-- examples/schedules/compare.lua - every schedule: published figures reproduced, then measured on a
+-- real model.
 --
 --   gpipe-lua examples/schedules/compare.lua               pictures go to ./schedules
 --   gpipe-lua examples/schedules/compare.lua /tmp/out      or where you say
 --   gpipe-lua examples/schedules/compare.lua --help
 --
--- Prints three tables: unit costs and unequal costs, each beside the reference's figure ("=" where they
--- agree), and a model trained under every schedule: what its own costs predict, what a step took, and
--- whether the loss is that of one stage to the last bit. Less than a minute on two cores.
+-- Prints three tables: unit costs and unequal costs, each beside the reference's figure ("=" where
+-- they agree), and a model trained under every schedule: what its own costs predict, what a step
+-- took, and whether the loss is that of one stage to the last bit. Less than a minute on two cores.
 local folder_here = arg[0]:match("^(.*/)[^/]*$") or "./"
 package.path = folder_here .. "?.lua;" .. package.path
 local gp = require "gpipe"
@@ -15,7 +16,8 @@ local reference = require "reference"
 local nn, optim = gp.nn, gp.optim
 
 local folder = arg[1] and not arg[1]:find "^%-" and table.remove(arg, 1) or "schedules"
-local opt = flags.parse("Compare all schedules. A folder for pictures may come first (schedules).", {
+local opt = flags.parse("Compare all schedules. A folder for pictures may come first (schedules).",
+  {
   { "--devices N", 2, "CPU devices of the measured pipeline" },
   { "--chunks N", 8, "micro-batches in a step" },
   { "--width N", 384, "units of a hidden layer" },
@@ -28,7 +30,8 @@ local opt = flags.parse("Compare all schedules. A folder for pictures may come f
 local function make_folder()
   local quoted = "'" .. folder:gsub("'", "'\\''") .. "'"
   if os.execute("mkdir -p -- " .. quoted) then return end
-  io.stderr:write(("%s: no folder '%s' for the pictures, expected one that can be made\n"):format(arg[0], folder))
+  local text = "%s: no folder '%s' for the pictures, expected one that can be made\n"
+  io.stderr:write(text:format(arg[0], folder))
   os.exit(1, true)
 end
 
@@ -75,7 +78,8 @@ print(("%-36s %9s %9s %7s %9s"):format("", "m=16", "span", "bubble", "m=32"))
 for _, case in ipairs(reference.unequal) do
   local short = simulate(case[1], 8, 16, 10, 12, 8, 1)
   local long = simulate(case[1], 8, 32, 10, 12, 8, 1)
-  print(("%-36s %9s %9s %5.1f %% %9s"):format(label_of(case[1]), against(short.makespan, case[2][1]),
+  print(("%-36s %9s %9s %5.1f %% %9s"):format(label_of(case[1]),
+    against(short.makespan, case[2][1]),
     against(short.span, case[2][2]), 100 * short.bubble[1], against(long.makespan, case[3])))
 end
 print(("%d of %d figures agree with the reference"):format(agreeing, all))
@@ -97,8 +101,8 @@ end
 gp.seed(opt.seed)
 local x, y = gp.randn { m * opt.rows, opt.width }, gp.randn { m * opt.rows, opt.width }
 
--- A pipeline over p devices with one thread each, and its optimizer: part of the schedule where that is
--- asynchronous.
+-- A pipeline over p devices with one thread each, and its optimizer: part of the schedule where
+-- that is asynchronous.
 local function open(case, devices)
   local names = {}
   for d = 1, devices do names[d] = "cpu:" .. d - 1 end
@@ -129,7 +133,8 @@ local function measure(case, devices, steps)
     loss = run_once(pipe, sgd, steps)
     local timeline, stats = pipe:timeline(), pipe.stats
     if timeline.makespan < best.seconds then
-      best = { seconds = timeline.makespan, timeline = timeline, costs = pipe:costs(), stats = stats }
+      best = { seconds = timeline.makespan, timeline = timeline, costs = pipe:costs(),
+        stats = stats }
     end
   end
   return loss, best
@@ -169,25 +174,33 @@ local function measured_row(case)
   local good, s = pcall(gp.schedule.resolve, case, p, m)
   if not good then return print(("%-36s %s"):format(label, s:gsub("^[^:]+:%d+: ", ""))) end
   local loss, best = measure(case, p, case.batches or 1)
-  local lowered = s:lower { comms = false, update = "none" } -- as it runs: W ascending, two copies added
+  -- as it runs: W ascending, two copies added
+  local lowered = s:lower { comms = false, update = "none" }
   local predicted = lowered:simulate(best.costs)
-  print(("%-36s %9.2f %9.2f %6.2f %7.1f %% %7.1f %% %5d  %s"):format(label, 1e3 * predicted.makespan,
-    1e3 * best.seconds, best.seconds / predicted.makespan, mean(predicted.bubble), mean(best.stats.bubble),
+  print(("%-36s %9.2f %9.2f %6.2f %7.1f %% %7.1f %% %5d  %s"):format(label,
+    1e3 * predicted.makespan,
+    1e3 * best.seconds, best.seconds / predicted.makespan, mean(predicted.bubble),
+    mean(best.stats.bubble),
     math.max(table.unpack(best.stats.peak_live)), verdict(s, loss)))
   draw(lowered, label, best)
 end
 
-print(("\na model of %d layers of %d, %d micro-batches of %d rows, on %d CPU devices; milliseconds of a step")
+print(("\na model of %d layers of %d, %d micro-batches of %d rows, on %d CPU devices; milliseconds "
+  .. "of a step")
   :format(layers, opt.width, m, opt.rows, p))
-print(("%-36s %9s %9s %6s %9s %9s %5s  %s"):format("", "predicted", "measured", "ratio", "bubble", "measured",
+print(("%-36s %9s %9s %6s %9s %9s %5s  %s"):format("", "predicted", "measured", "ratio", "bubble",
+  "measured",
   "live", "loss"))
 for _, case in ipairs {
   { "naive" }, { "gpipe" }, { "1f1b" }, { "1f1b", warmup = 2 },
   { "interleaved_1f1b", stages_per_device = 2 }, { "interleaved_1f1b", stages_per_device = 4 },
-  { "looped_bfs" }, { "interleaved_zero_bubble" }, { "zb_h1" }, { "zb_h2" }, { "zb_auto" }, { "zbv" }, { "v_half" },
-  { "v_min" }, { "dualpipev" }, { "dualpipe" }, { "chimera" }, { "pipedream" }, { "pipedream_2bw", batches = 3 },
+  { "looped_bfs" }, { "interleaved_zero_bubble" }, { "zb_h1" }, { "zb_h2" }, { "zb_auto" },
+  { "zbv" }, { "v_half" },
+  { "v_min" }, { "dualpipev" }, { "dualpipe" }, { "chimera" }, { "pipedream" },
+  { "pipedream_2bw", batches = 3 },
 } do measured_row(case) end
-print "live: activations of a stage kept at once, the most on any device; a step of pipedream_2bw: three batches"
+print("live: activations of a stage kept at once, the most on any device; a step of pipedream_2bw: "
+  .. "three batches")
 print "the prediction takes it that every device has a core of its own"
 
 local overview = folder .. "/all.html"

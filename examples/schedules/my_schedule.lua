@@ -1,12 +1,13 @@
--- examples/schedules/my_schedule.lua - a schedule of your own: written, verified, simulated, drawn, run.
+-- examples/schedules/my_schedule.lua - a schedule of your own: written, verified, simulated, drawn,
+-- run.
 --
 --   gpipe-lua examples/schedules/my_schedule.lua           the picture goes to ./my_schedule.svg
 --   gpipe-lua examples/schedules/my_schedule.lua --help
 --
--- The schedule is one that has no name yet: zero bubble with as many activations as you allow, from ZB-H1
--- (`limit` = devices) to ZB-H2 (2 devices - 1). Each one more takes one slot off the bubble. Prints
--- what verify says of a mistake, a table of limits, the drawing, and a training run: the same
--- parameters as under 1F1B, to the last bit, and what was predicted beside what was measured.
+-- The schedule is one that has no name yet: zero bubble with as many activations as you allow, from
+-- ZB-H1 (`limit` = devices) to ZB-H2 (2 devices - 1). Each one more takes one slot off the bubble.
+-- Prints what verify says of a mistake, a table of limits, the drawing, and a training run: the
+-- same parameters as under 1F1B, to the last bit, and what was predicted beside what was measured.
 local gp = require "gpipe"
 local flags, progress = require "gpipe.flags", require "gpipe.progress"
 local nn, optim = gp.nn, gp.optim
@@ -19,10 +20,10 @@ local opt = flags.parse("Write, check and run a schedule.", {
   { "--picture PATH", "my_schedule.svg", "where the picture goes" },
 }, arg)
 
--- ---- the schedule: a function that appends to the list of each device ----------------------------
+-- ---- the schedule: a function that appends to the list of each device ---------------------------
 
--- Device d starts with forwards, as many as 2 (p-d) - 1 and the limit allow; then I and F in turn. W
--- comes when there is no room for the next F, and otherwise when nothing else is left to do.
+-- Device d starts with forwards, as many as 2 (p-d) - 1 and the limit allow; then I and F in turn.
+-- W comes when there is no room for the next F, and otherwise when nothing else is left to do.
 gp.schedule.define("up_to_limit", function(p, m, opts)
   local rows, placement, limit = gp.schedule.rows(p), {}, math.max(opts.limit or p, p)
   for d = 0, p - 1 do
@@ -31,7 +32,8 @@ gp.schedule.define("up_to_limit", function(p, m, opts)
     local function weights() rows:W(d, d, w) w = w + 1 end
     placement[d] = d
     local first = math.min(2 * (p - d) - 1, limit - d)
-    if opts.mistake then first = d + 1 end -- the wrong way round: most where the first B comes soonest
+    -- the wrong way round: most where the first B comes soonest
+    if opts.mistake then first = d + 1 end
     while f < math.min(first, m) do forward() end
     while i < m do
       rows:I(d, d, i) i = i + 1
@@ -53,13 +55,13 @@ local function mine(devices, chunks, limit, mistake)
     { devices = devices, chunks = chunks, limit = limit, mistake = mistake })
 end
 
--- ---- is it one? ------------------------------------------------------------------------------------
+-- ---- is it one? ---------------------------------------------------------------------------------
 
 local good, report = mine(4, 4, 4, true):verify()
 print("with a mistake in it:\n" .. tostring(report) .. "\n")
 assert(not good and report[1].check == "cycle")
 
--- ---- what will it cost? ----------------------------------------------------------------------------
+-- ---- what will it cost? -------------------------------------------------------------------------
 
 print "8 devices, 16 micro-batches, F = I = W = 1:"
 local entries = { devices = 8, chunks = 16, "1f1b", "zb_h1" }
@@ -86,8 +88,9 @@ end
 gp.seed(2)
 local x, y = gp.randn { m * ROWS, WIDTH }, gp.randn { m * ROWS, WIDTH }
 
--- Train under a schedule that was built, which makes a device for each of its own. The update is part of the
--- step: of all stages together, or (barrier = false) of each as soon as its own gradients are there.
+-- Train under a schedule that was built, which makes a device for each of its own. The update is
+-- part of the step: of all stages together, or (barrier = false) of each as soon as its own
+-- gradients are there.
 local function train(schedule, barrier)
   local pipe <close> = gp.pipeline(new_model(), {
     schedule = schedule, checkpoint = "never", loss = nn.MSELoss(),
@@ -98,7 +101,8 @@ local function train(schedule, barrier)
   local started, fastest = progress.now(), nil
   for _ = 1, opt.steps do
     pipe:step(x, y)
-    local timeline = barrier and pipe:timeline() -- to look at a pipeline without a barrier is to drain it
+    -- to look at a pipeline without a barrier is to drain it
+    local timeline = barrier and pipe:timeline()
     if timeline and not (fastest and fastest.timeline.makespan < timeline.makespan) then
       fastest = { timeline = timeline, costs = pipe:costs() }
     end
@@ -122,11 +126,12 @@ print(("\n%d steps on %d devices, milliseconds each\n%-28s %7.2f"):format(opt.st
 local run
 for _, barrier in ipairs { false, true } do
   run = train(s, barrier)
-  print(("%-28s %7.2f   parameters: %s"):format(barrier and s.name or s.name .. ", no barrier", 1e3 * run.seconds,
+  print(("%-28s %7.2f   parameters: %s"):format(barrier and s.name or s.name .. ", no barrier",
+    1e3 * run.seconds,
     same_bits(before.state, run.state) and "those of 1f1b, to the last bit" or "NOT those of 1f1b"))
 end
 
--- ---- predicted and measured -----------------------------------------------------------------------
+-- ---- predicted and measured ---------------------------------------------------------------------
 
 local lowered = s:lower { comms = false } -- as it runs, with the updates
 local predicted, measured = lowered:simulate(run.fastest.costs), run.fastest.timeline

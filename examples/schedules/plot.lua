@@ -1,6 +1,7 @@
 -- examples/schedules/plot.lua - curves as text for the terminal and as SVG; for async.lua.
 --
--- A curve is {label =, colour =, x = {...}, y = {...}}. The y axis is logarithmic: losses fall by powers of ten.
+-- A curve is {label =, colour =, x = {...}, y = {...}}. The y axis is logarithmic: losses fall by
+-- powers of ten.
 local plot = {}
 
 -- Functions that map x and y to 0 .. 1 (y = 1 on top), and the limits.
@@ -12,7 +13,8 @@ local function scales(curves)
     end
   end
   local bottom, top = math.log(low), math.log(math.max(high, low * 1.01))
-  return function(x) return x / right end, function(y) return (math.log(y) - bottom) / (top - bottom) end,
+  return function(x) return x / right end,
+    function(y) return (math.log(y) - bottom) / (top - bottom) end,
     { right = right, low = low, high = high }
 end
 
@@ -43,7 +45,8 @@ function plot.text(curves, width, height)
   return table.concat(lines, "\n")
 end
 
-local WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720, 360, 64, 64, 48 -- of the picture and its margins, in pixels
+-- of the picture and its margins, in pixels
+local WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720, 360, 64, 64, 48
 
 local function tag(...) return (string.format(...)) end
 
@@ -53,14 +56,16 @@ local function axes(limits, up, title, below)
   local function level(value)
     local y = TOP + (1 - up(value)) * (HEIGHT - TOP - BOTTOM)
     parts[#parts + 1] = tag('<path d="M%d %.1fH%d" stroke="#d0d4da"/>', LEFT, y, WIDTH - 16)
-    parts[#parts + 1] = tag('<text x="%d" y="%.1f" text-anchor="end">%.3g</text>', LEFT - 8, y + 4, value)
+    parts[#parts + 1] = tag('<text x="%d" y="%.1f" text-anchor="end">%.3g</text>', LEFT - 8, y + 4,
+      value)
   end
   level(limits.low)
   level(limits.high)
   for power = math.ceil(math.log(limits.low, 10)), math.floor(math.log(limits.high, 10)) do
     if up(10.0 ^ power) > 0.06 and up(10.0 ^ power) < 0.94 then level(10.0 ^ power) end
   end
-  parts[#parts + 1] = tag('<text x="%d" y="%d">0</text><text x="%d" y="%d" text-anchor="end">%g %s</text>', LEFT,
+  parts[#parts + 1] = tag('<text x="%d" y="%d">0</text><text x="%d" y="%d" text-anchor="end">%g '
+    .. '%s</text>', LEFT,
     HEIGHT - BOTTOM + 20, WIDTH - 16, HEIGHT - BOTTOM + 20, limits.right, below)
   return table.concat(parts, "\n")
 end
@@ -70,7 +75,8 @@ end
 function plot.svg(curves, title, below)
   local across, up, limits = scales(curves)
   local parts = {
-    tag('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">', WIDTH,
+    tag('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" '
+      .. 'font-size="12">', WIDTH,
       HEIGHT), '<rect width="100%" height="100%" fill="white"/>', axes(limits, up, title, below),
   }
   for c, curve in ipairs(curves) do
@@ -81,7 +87,8 @@ function plot.svg(curves, title, below)
     end
     parts[#parts + 1] = tag('<polyline points="%s" fill="none" stroke="%s" stroke-width="1.5"/>',
       table.concat(points, " "), curve.colour)
-    parts[#parts + 1] = tag('<text x="%d" y="44" fill="%s">%s</text>', LEFT + 160 * (c - 1), curve.colour, curve.label)
+    parts[#parts + 1] = tag('<text x="%d" y="44" fill="%s">%s</text>', LEFT + 160 * (c - 1),
+      curve.colour, curve.label)
   end
   parts[#parts + 1] = "</svg>\n"
   return table.concat(parts, "\n")

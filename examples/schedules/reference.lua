@@ -1,8 +1,9 @@
--- examples/schedules/reference.lua - published makespans of schedules, which compare.lua reproduces.
+-- examples/schedules/reference.lua - published makespans of schedules, which compare.lua
+-- reproduces.
 --
--- Simulated with the sources' own implementations (or lists that equal theirs action by action). Costs are those of
--- a device's whole share of the model, for one micro-batch; spans differ from makespans where the
--- devices do not end together.
+-- Simulated with the sources' own implementations (or lists that equal theirs action by action).
+-- Costs are those of a device's whole share of the model, for one micro-batch; spans differ from
+-- makespans where the devices do not end together.
 return {
   -- F = I = W = 1, no latency: {makespan, span} of 4 devices with 8 micro-batches, and of 8 with 16
   unit = {
@@ -22,7 +23,8 @@ return {
     { { "dualpipe" }, { 26, 26 }, { 54, 54 } },
     { { "chimera" }, { 30, 30 }, { 66, 66 } },
   },
-  -- F = 10, I = 12, W = 8, a hop takes 1, 8 devices: {makespan, span} of 16 micro-batches, makespan of 32
+  -- F = 10, I = 12, W = 8, a hop takes 1, 8 devices: {makespan, span} of 16 micro-batches, makespan
+  -- of 32
   unequal = {
     { { "gpipe" }, { 704, 704 }, 1184 },
     { { "1f1b" }, { 730, 730 }, 1238 },

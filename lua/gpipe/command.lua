@@ -8,7 +8,8 @@ local function describe(device)
   if device.why then return ("%-10s not available: %s"):format(device.name, device.why) end
   local cores = device.cores and ("%d core%s"):format(device.cores, device.cores == 1 and "" or "s")
   local memory = device.memory and ("%.1f GiB"):format(device.memory / 2^30)
-  local model = device.model and ("%s (compute capability %s, %d multiprocessors)"):format(device.model,
+  local model = device.model
+    and ("%s (compute capability %s, %d multiprocessors)"):format(device.model,
     device.capability, device.multiprocessors)
   local facts = {}
   for _, fact in ipairs { device.kind or false, model or false, cores or false, memory or false } do

@@ -1,8 +1,10 @@
--- lua/gpipe/environment.lua - the variables GPIPE_… of the environment: which there are, and what they take.
+-- lua/gpipe/environment.lua - the variables GPIPE_… of the environment: which there are, and what
+-- they take.
 --
--- A variable that is misspelt, or a value that nobody knows, would be ignored without a word: both are
--- said once, on standard error, when gpipe is loaded. What is read when it is used (GPIPE_FAULT,
--- GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN, GPIPE_LINK_PLUGIN) raises there if it cannot be understood.
+-- A variable that is misspelt, or a value that nobody knows, would be ignored without a word: both
+-- are said once, on standard error, when gpipe is loaded. What is read when it is used
+-- (GPIPE_FAULT, GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN, GPIPE_LINK_PLUGIN) raises there if it cannot be
+-- understood.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -47,7 +49,8 @@ local function fault_of(name, value)
   local choices = environment.variables[name]
   if is_of_tools(name) or choices == true or value == "" then return nil end
   if not choices then
-    return ("%s in the environment is not known%s"):format(name, errors.hint(name, names(), "variables"))
+    return ("%s in the environment is not known%s"):format(name,
+      errors.hint(name, names(), "variables"))
   end
   for _, choice in ipairs(choices) do
     if value == choice then return nil end

@@ -1,8 +1,8 @@
 -- gpipe/flags.lua - command-line options of training scripts.
 --
 -- A script says what it takes in one table; the types are those of the defaults. A flag that is
--- unknown or malformed ends the script with the usage on standard error and status 2: a run of hours
--- with `--stpes 10000` ignored would be worse.
+-- unknown or malformed ends the script with the usage on standard error and status 2: a run of
+-- hours with `--stpes 10000` ignored would be worse.
 
 local errors = require "gpipe.errors"
 
@@ -60,7 +60,8 @@ local function unknown(word, spec)
   local names = {}
   for i, flag in ipairs(spec) do names[i] = "--" .. split(flag) end
   local near = errors.suggest(word, names)
-  return ("unknown option '%s'%s"):format(word, near and (" (did you mean '%s'?)"):format(near) or "")
+  return ("unknown option '%s'%s"):format(word,
+    near and (" (did you mean '%s'?)"):format(near) or "")
 end
 
 local function find(spec, name)

@@ -27,6 +27,7 @@ return {
   Swish = { "SiLU" }, Dense = { "Linear" }, MultiheadAttention = { "CausalSelfAttention" },
   -- dtypes
   float = { "f32" }, float32 = { "f32" }, single = { "f32" }, float64 = { "f64" },
-  double = { "f64" }, float16 = { "f16" }, half = { "f16" }, bfloat16 = { "bf16" }, long = { "i64" }, int64 = { "i64" },
+  double = { "f64" }, float16 = { "f16" }, half = { "f16" }, bfloat16 = { "bf16" },
+  long = { "i64" }, int64 = { "i64" },
   int = { "i32" }, int32 = { "i32" }, uint8 = { "u8" }, byte = { "u8" }, boolean = { "bool" },
 }

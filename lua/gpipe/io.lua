@@ -1,7 +1,7 @@
 -- gpipe/io.lua - `gp.save` and `gp.load`: named tensors in a safetensors file.
 --
--- Names are written in sorted order, so the same tensors make the same file, byte for byte. A file is
--- written whole or not at all: the old one stays when anything fails.
+-- Names are written in sorted order, so the same tensors make the same file, byte for byte. A file
+-- is written whole or not at all: the old one stays when anything fails.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"

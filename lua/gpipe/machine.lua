@@ -71,7 +71,8 @@ function machine.gpus()
   return names
 end
 
---- The devices of this machine, or those that `--devices` chose: one CPU device a core, then the GPUs.
+--- The devices of this machine, or those that `--devices` chose: one CPU device a core, then the
+--- GPUs.
 --- ```lua
 --- for _, d in ipairs(gp.devices()) do print(d.name, d.memory) end
 --- for _, d in ipairs(gp.devices{why = true}) do print(d.name, d.why) end
@@ -93,9 +94,10 @@ end
 
 --- Bytes that the runtime holds per device: now, and at most so far.
 ---
---- Of `cpu`, `limit` is what may be held before Lua's garbage is collected, `collects` how often it was;
---- `allocations` counts calls, and is flat while a pipeline steps. GPUs that were used have `live` and
---- `peak` by the runtime's own account (what libraries hold besides is not in it) and `total`.
+--- Of `cpu`, `limit` is what may be held before Lua's garbage is collected, `collects` how often it
+--- was; `allocations` counts calls, and is flat while a pipeline steps. GPUs that were used have
+--- `live` and `peak` by the runtime's own account (what libraries hold besides is not in it) and
+--- `total`.
 --- ```lua
 --- print(gp.memory().cpu.live)
 --- ```

@@ -1,7 +1,8 @@
 -- gpipe/progress.lua - one line that tells how a training run goes.
 --
--- On a terminal the line is rewritten in place; elsewhere (a log file, a pipe) a plain line is written
--- now and then, without control characters. It goes to standard error: results go to standard output.
+-- On a terminal the line is rewritten in place; elsewhere (a log file, a pipe) a plain line is
+-- written now and then, without control characters. It goes to standard error: results go to
+-- standard output.
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"

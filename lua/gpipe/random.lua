@@ -69,8 +69,8 @@ end
 local Guard = { __close = function(guard) rawset(math, "random", guard.random) end }
 
 --- Let math.random raise while forward is traced: it would run once, and every step would see that
---- number. Until the returned value is closed; a coroutine that stopped in a forward may never do so,
---- and then the library's own function answers.
+--- number. Until the returned value is closed; a coroutine that stopped in a forward may never do
+--- so, and then the library's own function answers.
 --- ```lua
 --- local _guard <close> = require("gpipe.random").guard()
 --- ```

@@ -1,8 +1,8 @@
 -- gpipe/repl.lua - the interactive mode of gpipe-lua: read a chunk, run it, print what it returned.
 --
 -- It follows lua's own: a line that is an expression prints its values, a chunk goes on to the next
--- line only while it is incomplete. Beyond that, top-level locals survive their line, and `_` is the
--- last value. Reading and running (Ctrl-C, tracebacks) are C: module gpipe.terminal.
+-- line only while it is incomplete. Beyond that, top-level locals survive their line, and `_` is
+-- the last value. Reading and running (Ctrl-C, tracebacks) are C: module gpipe.terminal.
 
 local history = require "gpipe.history"
 local show = require "gpipe.show"
@@ -11,7 +11,7 @@ local terminal = require "gpipe.terminal"
 local repl = {}
 
 local banner = [[
-Expressions print their values; _ is the last one. Locals typed here stay until the end (as globals).
+Expressions print their values; _ is the last one. Locals typed here stay to the end (as globals).
 Ctrl-C stops what runs, Ctrl-D leaves. Ready: gp, nn = gp.nn, optim = gp.optim; help says more.]]
 
 -- Reading ---------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ local function set_globals()
   return gp
 end
 
--- Make the globals of the interactive mode and say what there is. Where something fails, it is said and
--- the mode goes on: it is still Lua.
+-- Make the globals of the interactive mode and say what there is. Where something fails, it is said
+-- and the mode goes on: it is still Lua.
 local function greet(typing)
   local ok, gp = terminal.call(set_globals)
   if not ok then return terminal.complain(gp) end

@@ -2,7 +2,8 @@
  * vectorise over them. base/tensor.h declares the same as ordinary functions.
  *
  * Integer arithmetic only where denormals matter, so the result does not depend on the mode of the
- * thread; rounding is to nearest even; a NaN keeps its sign and leading payload and becomes quiet. */
+ * thread; rounding is to nearest even; a NaN keeps its sign and leading payload and becomes
+ * quiet. */
 #ifndef GP_BASE_HALF_H
 #define GP_BASE_HALF_H
 

@@ -10,7 +10,8 @@
 #define GP_PRINTF(text, args)
 #endif
 
-/* Set the calling thread's error text and return status, so that `return gp_fail(...)` reads well. */
+/* Set the calling thread's error text and return status, so that `return gp_fail(...)` reads
+ * well. */
 gp_status gp_fail(gp_status status, const char *format, ...) GP_PRINTF(2, 3);
 /* Put "prefix: " before the calling thread's error text; returns status. For the layer that knows
  * the name. */

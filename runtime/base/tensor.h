@@ -33,18 +33,20 @@ gp_status gp_tensor_wrap(const gp_meta *meta, const gp_extent *memory, gp_tensor
 gp_status gp_tensor_new_at(gp_space *space, gp_dtype dtype, const gp_shape *shape,
                            gp_tensor **tensor);
 gp_space *gp_tensor_space(const gp_tensor *tensor); /* NULL: the host */
-/* The values in the space (NULL: on the host): the tensor itself (retained) where it is there already, else a
- * contiguous copy. */
+/* The values in the space (NULL: on the host): the tensor itself (retained) where it is there
+ * already, else a contiguous copy. */
 gp_status gp_tensor_to(gp_tensor *tensor, gp_space *space, gp_tensor **moved);
 /* The same on the host, also of a tensor that is borrowed as const. */
 gp_status gp_tensor_fetch(const gp_tensor *tensor, gp_tensor **host);
 
-/* How often the storage was written to since it was made, as far as scripts do: every gp_tensor_copy into one of
- * its views and every element that is set counts, and whoever writes in another way on a script's behalf calls touch. */
+/* How often the storage was written to since it was made, as far as scripts do: every
+ * gp_tensor_copy into one of its views and every element that is set counts, and whoever writes in
+ * another way on a script's behalf calls touch. */
 uint64_t gp_tensor_writes(const gp_tensor *tensor);
 void gp_tensor_touch(gp_tensor *tensor);
 
-/* Copy where one side is not on the host (base/tensor_space.c); shapes agree, there are elements. */
+/* Copy where one side is not on the host (base/tensor_space.c); shapes agree, there are
+ * elements. */
 gp_status gp_space_copy(gp_tensor *to, const gp_tensor *from);
 /* The bytes that a view with elements touches: the first one and the one after the last. */
 void gp_tensor_range(const gp_tensor *tensor, uintptr_t range[2]);

@@ -110,7 +110,8 @@ static void copy_tiles(const walk *w, char *to, const char *from) {
     }
 }
 
-/* ---- transposing words of four bytes: weights are, once in every step ------------------------- */
+/* ---- transposing words of four bytes: weights are, once in every step
+ * ------------------------- */
 
 enum {
   SIDE = 64,

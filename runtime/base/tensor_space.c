@@ -1,4 +1,5 @@
-/* base/tensor_space.c - tensors whose memory the host cannot read: made, brought here and taken back.
+/* base/tensor_space.c - tensors whose memory the host cannot read: made, brought here and taken
+ * back.
  *
  * Everything that looks at values or converts them is done on the host with the bytes that a view
  * touches. That is for scripts that print, load and save; training moves no tensor this way. */

@@ -1,4 +1,5 @@
-/* base/thread.h - threads, cores, waiting and time: the little that the runtime needs from POSIX. */
+/* base/thread.h - threads, cores, waiting and time: the little that the runtime needs from
+ * POSIX. */
 #ifndef GP_BASE_THREAD_H
 #define GP_BASE_THREAD_H
 
@@ -18,7 +19,8 @@ typedef struct gp_thread_options {
 gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
                           void *context);
 
-/* Whether the calling thread was started by gp_thread_start, so that no signal is delivered to it. */
+/* Whether the calling thread was started by gp_thread_start, so that no signal is delivered to
+ * it. */
 bool gp_thread_is_ours(void);
 
 /* Set the calling thread's floating-point mode: denormals kept, round to nearest, no traps. Threads

@@ -1,5 +1,5 @@
-/* device/call.h - what kernels of every device are given: operands, the step they run in, and slices to
- * update.
+/* device/call.h - what kernels of every device are given: operands, the step they run in, and
+ * slices to update.
  *
  * Addresses are of the device that runs the kernel: the host must not read what lies on a GPU. */
 #ifndef GP_DEVICE_CALL_H

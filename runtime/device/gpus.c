@@ -199,7 +199,8 @@ static gp_status copy_and_wait(gp_space *space, void *to, const void *from, size
   return gpus.api->sync(gp_space_gpu(space), GP_STREAM_COMPUTE);
 }
 
-/* Much is read into the memory that was given, which may be pageable; scripts do so outside steps. */
+/* Much is read into the memory that was given, which may be pageable; scripts do so outside
+ * steps. */
 static gp_status space_read(gp_space *space, void *to, const void *from, size_t bytes) {
   gpu_space *h = of(space);
   if (bytes > BOUNCE) return copy_and_wait(space, to, from, bytes);

@@ -1,8 +1,10 @@
-/* device/gpus.h - the GPUs of this process: the plugin that drives them, and their memory as spaces.
+/* device/gpus.h - the GPUs of this process: the plugin that drives them, and their memory as
+ * spaces.
  *
- * The plugin is looked for once, when a GPU is first asked for: a file named by GPIPE_CUDA_PLUGIN, else
- * libgpipe_cuda.so beside the program or module, or in ../lib/gpipe from there. A GPU is opened when its
- * memory is first needed by a script; pipelines open logical devices of their own (lane.h). */
+ * The plugin is looked for once, when a GPU is first asked for: a file named by GPIPE_CUDA_PLUGIN,
+ * else libgpipe_cuda.so beside the program or module, or in ../lib/gpipe from there. A GPU is
+ * opened when its memory is first needed by a script; pipelines open logical devices of their own
+ * (lane.h). */
 #ifndef GP_DEVICE_GPUS_H
 #define GP_DEVICE_GPUS_H
 
@@ -21,7 +23,8 @@ gp_status gp_device_parse(const char *text, gp_device_name *name);
 
 /* The plugin's functions. Errors: GP_EDEVICE with the reason why there is none. Threads: any. */
 gp_status gp_gpus_api(const gp_gpu_api **api);
-/* The memory of a GPU, opened at the first call. Errors: GP_EDEVICE; GP_ERANGE where there are fewer. */
+/* The memory of a GPU, opened at the first call. Errors: GP_EDEVICE; GP_ERANGE where there are
+ * fewer. */
 gp_status gp_gpus_space(int ordinal, gp_space **space);
 /* What drives that memory from the script's thread. */
 gp_gpu *gp_space_gpu(gp_space *space);

@@ -1,10 +1,10 @@
 /* device/lane.h - what one worker drives: a device's queue of work and the memory that it works on.
  *
- * A lane is a table of functions and the state of one kind of device: a team of threads of this process
- * (cpu/lane.c), or the streams of a GPU (gpu/lane.c). The engine asks a lane for memory and for work in
- * order and never what kind it is; where a queue keeps the order, calls return at once. Addresses of a
- * device's memory may be handed about, but only lanes touch what lies there. A further kind of device is
- * a new file with such a table and a row in lane.c.
+ * A lane is a table of functions and the state of one kind of device: a team of threads of this
+ * process (cpu/lane.c), or the streams of a GPU (gpu/lane.c). The engine asks a lane for memory and
+ * for work in order and never what kind it is; where a queue keeps the order, calls return at once.
+ * Addresses of a device's memory may be handed about, but only lanes touch what lies there. A
+ * further kind of device is a new file with such a table and a row in lane.c.
  * Threads: one at a time per lane. */
 #ifndef GP_DEVICE_LANE_H
 #define GP_DEVICE_LANE_H
@@ -15,12 +15,14 @@
 #include "gpipe/device.h"
 
 typedef struct gp_lane gp_lane;
-/* Something in a lane's queue that others wait for. NULL where work is over before the call returns. */
+/* Something in a lane's queue that others wait for. NULL where work is over before the call
+ * returns. */
 typedef struct gp_lane_event gp_lane_event;
 /* What a lane keeps of a job to run it again in less time. NULL where that gains nothing. */
 typedef struct gp_lane_replay gp_lane_replay;
 
-/* What a kernel found wrong, in the lane's memory: the first id out of range or value that is not finite. */
+/* What a kernel found wrong, in the lane's memory: the first id out of range or value that is not
+ * finite. */
 typedef gp_gpu_fault gp_lane_fault;
 #define GP_LANE_NO_FAULT GP_GPU_NO_FAULT
 
@@ -43,8 +45,8 @@ typedef struct gp_lane_call {
   uint32_t tag;         /* names the call in *fault */
 } gp_lane_call;
 
-/* A list of ops to be run in order, in both forms: each kind of lane calls the half that it works by. Threads take
- * pieces of ops, a queue takes one whole op after the other. */
+/* A list of ops to be run in order, in both forms: each kind of lane calls the half that it works
+ * by. Threads take pieces of ops, a queue takes one whole op after the other. */
 typedef struct gp_lane_job {
   void *context;
   gp_status (*run)(void *context); /* all of it, by ops->pieces */
@@ -53,7 +55,8 @@ typedef struct gp_lane_job {
   gp_status (*enqueue)(void *context, int32_t op); /* by ops->launch */
 } gp_lane_job;
 
-/* An update of parameters, as in optim/optim.h. piece: elements first .. last - 1 of a slice, for threads. */
+/* An update of parameters, as in optim/optim.h. piece: elements first .. last - 1 of a slice, for
+ * threads. */
 typedef struct gp_lane_update {
   const gp_optim_hyper *hyper;
   int64_t step;
@@ -81,20 +84,20 @@ typedef struct gp_lane_ops {
 
   /* Facts. reaches: fetch takes what lies with the other without a detour through the host. */
   bool packs_weights; /* products are faster from a packed copy of the weights */
-  bool
-      at_once; /* work is over when a call returns: done by threads of this process, which are pinned */
+  /* work is over when a call returns: done by threads of this process, which are pinned */
+  bool at_once;
   bool (*reaches)(const gp_lane *lane, const gp_lane *other);
   gp_status (*free_bytes)(const gp_lane *lane,
                           size_t *bytes); /* of its memory; SIZE_MAX: no limit */
   void (*set_precision)(const gp_lane *lane, bool tf32);
 
-  /* Memory of the host that lanes of the kind copy from and to without holding anybody up; it may outlive
-   * them. NULL: any memory of the host is. */
+  /* Memory of the host that lanes of the kind copy from and to without holding anybody up; it may
+   * outlive them. NULL: any memory of the host is. */
   gp_status (*host_alloc)(size_t bytes, void **memory);
   void (*host_free)(void *memory);
 
-  /* In the order of a stream. copy: in the lane's memory, or between it and host_alloc's. fetch: from the
-   * memory of a lane that it reaches. */
+  /* In the order of a stream. copy: in the lane's memory, or between it and host_alloc's. fetch:
+   * from the memory of a lane that it reaches. */
   gp_status (*copy)(const gp_lane *lane, gp_stream stream, void *to, const void *from,
                     size_t bytes);
   gp_status (*fetch)(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
@@ -102,8 +105,8 @@ typedef struct gp_lane_ops {
   gp_status (*fill)(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes);
   gp_status (*sync)(const gp_lane *lane, gp_stream stream); /* waits */
 
-  /* Events. record: after what the stream has so far. wait: the stream goes on when the event happened,
-   * whosever it is. is_done asks. seconds: between two timed events that happened. */
+  /* Events. record: after what the stream has so far. wait: the stream goes on when the event
+   * happened, whosever it is. is_done asks. seconds: between two timed events that happened. */
   gp_status (*event_new)(const gp_lane *lane, bool timed, gp_lane_event **event);
   void (*event_free)(const gp_lane *lane, gp_lane_event *event);
   gp_status (*record)(const gp_lane *lane, gp_stream stream, gp_lane_event *event);
@@ -112,8 +115,9 @@ typedef struct gp_lane_ops {
   gp_status (*seconds)(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to,
                        double *seconds);
 
-  /* Work, in the order of the compute stream. prepare settles what a launch would have to look up, and gives
-   * the scratch that it needs. run: a job; with replay (optional) one whose addresses are those of the last time. */
+  /* Work, in the order of the compute stream. prepare settles what a launch would have to look up,
+   * and gives the scratch that it needs. run: a job; with replay (optional) one whose addresses are
+   * those of the last time. */
   gp_status (*prepare)(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch);
   gp_status (*run)(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay);
   gp_status (*replay_new)(const gp_lane *lane, gp_lane_replay **replay);
@@ -163,8 +167,8 @@ void gp_lane_free(const gp_lane *lane, void *memory, size_t bytes);
 /* In the order of the compute stream. From and to are both in its memory. */
 gp_status gp_lane_copy(const gp_lane *lane, void *to, const void *from, size_t bytes);
 gp_status gp_lane_fill(const gp_lane *lane, void *to, int byte, size_t bytes);
-/* From another lane's memory, which nobody writes meanwhile, into this one's. A lane that works in the host's
- * memory waits for it. */
+/* From another lane's memory, which nobody writes meanwhile, into this one's. A lane that works in
+ * the host's memory waits for it. */
 gp_status gp_lane_take(const gp_lane *lane, void *to, const gp_lane *other, const void *from,
                        size_t bytes);
 /* to += from, n elements of f32 or f64, both in its memory. */

@@ -1,13 +1,14 @@
 /* device/plugin.h - what the core and a device plugin (libgpipe_cuda.so) know of each other.
  *
- * The core links nothing of CUDA: it opens the plugin with dlopen and asks its one entry point for a
- * table of functions. The plugin imports nothing from the core: what it may call is handed to it. Both
- * are made from the same rows of ops.def and compare what they mean (device/rows_version.h).
+ * The core links nothing of CUDA: it opens the plugin with dlopen and asks its one entry point for
+ * a table of functions. The plugin imports nothing from the core: what it may call is handed to it.
+ * Both are made from the same rows of ops.def and compare what they mean (device/rows_version.h).
  *
- * A gp_gpu is a logical device: a GPU, or a part of one with streams of its own. Functions that take one
- * and a stream enqueue and return; only those whose comment says so wait. Threads: one at a time per
- * gp_gpu; a function makes the device current for its thread itself. Errors: GP_EDEVICE with CUDA's name
- * for it; GP_ENOMEM. After a sticky error every call on that GPU gives the text of the first one. */
+ * A gp_gpu is a logical device: a GPU, or a part of one with streams of its own. Functions that
+ * take one and a stream enqueue and return; only those whose comment says so wait. Threads: one at
+ * a time per gp_gpu; a function makes the device current for its thread itself. Errors: GP_EDEVICE
+ * with CUDA's name for it; GP_ENOMEM. After a sticky error every call on that GPU gives the text of
+ * the first one. */
 #ifndef GP_DEVICE_PLUGIN_H
 #define GP_DEVICE_PLUGIN_H
 
@@ -47,16 +48,16 @@ typedef struct gp_gpu_spec {
 /* Precision of products of f32 matrices. */
 typedef enum gp_gpu_math { GP_GPU_F32, GP_GPU_TF32 } gp_gpu_math;
 
-/* In device memory: the first id out of range or value that is not finite. Kernels lower `key` with an
- * atomic minimum, so the smallest (tag, position) is what stays. */
+/* In device memory: the first id out of range or value that is not finite. Kernels lower `key` with
+ * an atomic minimum, so the smallest (tag, position) is what stays. */
 typedef struct gp_gpu_fault {
   uint64_t key;  /* tag << 32 | position of the element; GP_GPU_NO_FAULT: none */
   int64_t value; /* the id */
 } gp_gpu_fault;
 #define GP_GPU_NO_FAULT UINT64_MAX
 
-/* An application of an op: what the CPU kernels see, with addresses of the device (the step block's too,
- * which the host must not read). */
+/* An application of an op: what the CPU kernels see, with addresses of the device (the step block's
+ * too, which the host must not read). */
 typedef struct gp_gpu_call {
   gp_call op;
   void *scratch;       /* as large as prepare asked for, aligned to 256 bytes */
@@ -86,15 +87,16 @@ typedef struct gp_gpu_api {
   void (*info)(const gp_gpu *gpu, gp_gpu_info *info);
   void (*set_math)(gp_gpu *gpu, gp_gpu_math math);
 
-  /* Memory. host_alloc gives pinned host memory that every device reaches. free bytes: of the GPU now. */
+  /* Memory. host_alloc gives pinned host memory that every device reaches. free bytes: of the GPU
+   * now. */
   gp_status (*alloc)(gp_gpu *gpu, size_t bytes, void **memory);
   void (*free)(gp_gpu *gpu, void *memory);
   gp_status (*host_alloc)(size_t bytes, void **memory);
   void (*host_free)(void *memory);
   gp_status (*free_bytes)(gp_gpu *gpu, size_t *bytes);
 
-  /* Streams. copy: between host (pinned, else it blocks) and device, or on the device. copy_peer: from
-   * another GPU; reaches says whether that works without a detour through the host. */
+  /* Streams. copy: between host (pinned, else it blocks) and device, or on the device. copy_peer:
+   * from another GPU; reaches says whether that works without a detour through the host. */
   gp_status (*copy)(gp_gpu *gpu, gp_stream stream, void *to, const void *from, size_t bytes);
   gp_status (*copy_peer)(gp_gpu *gpu, gp_stream stream, void *to, const gp_gpu *source,
                          const void *from, size_t bytes);
@@ -103,8 +105,8 @@ typedef struct gp_gpu_api {
   bool (*same_memory)(const gp_gpu *a, const gp_gpu *b); /* logical devices of one GPU */
   gp_status (*sync)(gp_gpu *gpu, gp_stream stream);      /* waits */
 
-  /* Events. wait: the stream waits for what the event was last recorded after; on any device. finish
-   * waits on the host; done asks. seconds: between two timed events that happened. */
+  /* Events. wait: the stream waits for what the event was last recorded after; on any device.
+   * finish waits on the host; done asks. seconds: between two timed events that happened. */
   gp_status (*event_new)(gp_gpu *gpu, bool timed, gp_gpu_event **event);
   void (*event_free)(gp_gpu_event *event);
   gp_status (*record)(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
@@ -113,8 +115,8 @@ typedef struct gp_gpu_api {
   gp_status (*done)(gp_gpu_event *event, bool *done);
   gp_status (*seconds)(gp_gpu_event *from, gp_gpu_event *to, double *seconds);
 
-  /* Ops, on the compute stream. prepare settles everything that run would have to look up (plans and
-   * algorithms of libraries) and the scratch it needs; its addresses may be NULL. */
+  /* Ops, on the compute stream. prepare settles everything that run would have to look up (plans
+   * and algorithms of libraries) and the scratch it needs; its addresses may be NULL. */
   gp_status (*prepare)(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
   gp_status (*run)(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
   /* Lower fault->key where one of the values is not finite. */
@@ -122,8 +124,9 @@ typedef struct gp_gpu_api {
   /* blocks[count] (device) get inverse_count = 1 / sum(counts[count]); 0 where the sum is 0. */
   gp_status (*settle)(gp_gpu *gpu, const int64_t *counts, gp_step_block *blocks, int count);
 
-  /* Updates, on the compute stream: as in optim/optim.h, of many tensors in few launches. sum_squares writes
-   * one f64 for each run to sums (device); scratch holds GP_GPU_SUM_SCRATCH bytes. */
+  /* Updates, on the compute stream: as in optim/optim.h, of many tensors in few launches.
+   * sum_squares writes one f64 for each run to sums (device); scratch holds GP_GPU_SUM_SCRATCH
+   * bytes. */
   gp_status (*update)(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
                       const gp_optim_slice *slices, int count);
   gp_status (*add)(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, const void *from);
@@ -131,8 +134,8 @@ typedef struct gp_gpu_api {
   gp_status (*sum_squares)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                            void *scratch);
 
-  /* Graphs: what is enqueued on the compute stream between begin and end is not run but kept. end gives
-   * NULL where this device cannot (the work then was lost: run it again). */
+  /* Graphs: what is enqueued on the compute stream between begin and end is not run but kept. end
+   * gives NULL where this device cannot (the work then was lost: run it again). */
   gp_status (*capture_begin)(gp_gpu *gpu);
   gp_status (*capture_end)(gp_gpu *gpu, gp_gpu_graph **graph);
   gp_status (*launch)(gp_gpu *gpu, gp_gpu_graph *graph);

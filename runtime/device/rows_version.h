@@ -1,7 +1,8 @@
-/* device/rows_version.h - a hash of what the rows of ops.def mean, which the core and its plugin compare.
+/* device/rows_version.h - a hash of what the rows of ops.def mean, which the core and its plugin
+ * compare.
  *
- * It is of the rows as the compiler sees them: comments, blanks and the texts for people do not count, so
- * that editing those refuses no plugin. Included only where it is compared. */
+ * It is of the rows as the compiler sees them: comments, blanks and the texts for people do not
+ * count, so that editing those refuses no plugin. Included only where it is compared. */
 #ifndef GP_DEVICE_ROWS_VERSION_H
 #define GP_DEVICE_ROWS_VERSION_H
 

@@ -7,7 +7,8 @@
  * the caller never waits for a helper that is still asleep.
  *
  * Pieces go out in ascending order from one counter and a piece that was handed out runs: every
- * piece below a failed one has therefore started, and the smallest failure is the same every run. */
+ * piece below a failed one has therefore started, and the smallest failure is the same every
+ * run. */
 #include "device/team.h"
 
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* engine/arena.c - where the parameters, gradients and buffers of a stage lie.
  *
- * One block each, so that an update is one pass and a version of the weights one copy. Programs know
- * offsets only: which arena, copy or version they work on is settled when they run (frame.c).
+ * One block each, so that an update is one pass and a version of the weights one copy. Programs
+ * know offsets only: which arena, copy or version they work on is settled when they run (frame.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,8 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
   return p->copy_count > 1 ? make_twin(p, a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
 }
 
-/* What ends a step works on all gradients of a stage, of which the first copy's device has the sums. */
+/* What ends a step works on all gradients of a stage, of which the first copy's device has the
+ * sums. */
 static gp_status list_gradients(gp_pipeline *p, int32_t stage) {
   gp_lane_run *runs;
   int count = 0;
@@ -144,7 +145,8 @@ void gp_arenas_free(gp_pipeline *p) {
 
 /* ---- what plans ask for -------------------------------------------------------------------- */
 
-/* Memory of accumulators, per copy of a stage, and where the first copy takes in those of the second. */
+/* Memory of accumulators, per copy of a stage, and where the first copy takes in those of the
+ * second. */
 typedef struct extras {
   void *own[2], *landing;
 } extras;
@@ -163,8 +165,8 @@ static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, siz
   return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->landing);
 }
 
-/* Every backward pass begins with zeros, so that a larger block may take over; programs know offsets, graphs
- * addresses. On failure the old ones stay. */
+/* Every backward pass begins with zeros, so that a larger block may take over; programs know
+ * offsets, graphs addresses. On failure the old ones stay. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
   extras old = {{a->extras[0], a->extras[1]}, a->extra_landing}, larger = {{NULL}, NULL};

@@ -1,4 +1,5 @@
-/* engine/bind.c - see binding.h: each device is asked once, then the plan's areas get their addresses. */
+/* engine/bind.c - see binding.h: each device is asked once, then the plan's areas get their
+ * addresses. */
 #include "base/memory.h"
 #include "engine/edge.h"
 #include "engine/execute.h"

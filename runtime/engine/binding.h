@@ -1,8 +1,8 @@
 /* engine/binding.h - a plan joined with a pipeline: the memory that it wants, the
  * links of its edges, and what its devices keep.
  *
- * Made before the first run of a plan and given back with it; runs allocate nothing. Addresses are those of
- * the plan's areas; NULL where it wants nothing.
+ * Made before the first run of a plan and given back with it; runs allocate nothing. Addresses are
+ * those of the plan's areas; NULL where it wants nothing.
  */
 #ifndef GP_ENGINE_BINDING_H
 #define GP_ENGINE_BINDING_H
@@ -59,7 +59,8 @@ typedef struct gp_binding {
   int32_t tag_bits;           /* of the tags of its ops (execute.h) */
 } gp_binding;
 
-/* Take all the memory that runs of the plan need. Ownership: the plan is taken where it succeeds. */
+/* Take all the memory that runs of the plan need. Ownership: the plan is taken where it
+ * succeeds. */
 gp_status gp_bind(gp_pipeline *pipeline, gp_plan *plan, gp_binding **binding);
 /* Give it back, and free the plan. */
 void gp_unbind(gp_binding *binding);

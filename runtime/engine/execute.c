@@ -1,4 +1,5 @@
-/* engine/execute.c - run one program: cut into pieces for the device's threads, or op by op for its queue.
+/* engine/execute.c - run one program: cut into pieces for the device's threads, or op by op for its
+ * queue.
  *
  * Which of the two the lane decides (device/lane.h). Failures name the layer that made the op.
  */
@@ -182,7 +183,8 @@ int32_t gp_tag_bits(const gp_plan *plan) {
   return bits + 1;
 }
 
-/* Everything that was made is looked at, the first instruction first: the word keeps the smallest tag. */
+/* Everything that was made is looked at, the first instruction first: the word keeps the smallest
+ * tag. */
 static gp_status enqueue_checks(const execution *x, int32_t n) {
   const gp_lane *lane = &x->worker->lane;
   const gp_instr *instr = &x->program->instrs[n];
@@ -219,8 +221,8 @@ static gp_status enqueue(void *context, int32_t n) {
 
 /* ---- a task ---------------------------------------------------------------------------------- */
 
-/* Tasks of streams, whose addresses change from mini-batch to mini-batch, are never replayed, and nothing is
- * while faults are injected. */
+/* Tasks of streams, whose addresses change from mini-batch to mini-batch, are never replayed, and
+ * nothing is while faults are injected. */
 static gp_lane_replay *replay_of(const execution *x) {
   gp_lane_replay **replays = x->binding->devices[x->worker->device].replays;
   if (!replays || x->worker->spoil || x->worker->pipeline->faults.count) return NULL;

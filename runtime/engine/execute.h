@@ -10,7 +10,8 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r);
 /* Fail because a value is not finite. */
 gp_status gp_execute_not_finite(const gp_program *program, const gp_instr *instr);
 
-/* What a tag in a fault word says: the task, its instruction, and whether a value was not finite. */
+/* What a tag in a fault word says: the task, its instruction, and whether a value was not
+ * finite. */
 typedef struct gp_tag {
   int32_t task, instr;
   bool finite;

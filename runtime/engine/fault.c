@@ -1,7 +1,7 @@
 /* engine/fault.c - see fault.h: the text of the rules, and what they do to an action.
  *
- * The text comes from outside: every number is checked to its last character, and what is wrong is named
- * with the rule that it stands in.
+ * The text comes from outside: every number is checked to its last character, and what is wrong is
+ * named with the rule that it stands in.
  */
 #include "engine/fault.h"
 
@@ -163,8 +163,8 @@ gp_status gp_faults_check(const gp_faults *faults, int32_t devices, int32_t stag
 /* -1 is "any". */
 static bool matches(int32_t wanted, int32_t is_there) { return wanted < 0 || wanted == is_there; }
 
-/* Lowering splits B where W has to wait, and merges I and W where nothing is gained: whoever wrote the rule
- * read the schedule's rows. */
+/* Lowering splits B where W has to wait, and merges I and W where nothing is gained: whoever wrote
+ * the rule read the schedule's rows. */
 static bool matches_op(int32_t wanted, int32_t is_there) {
   if (wanted == GP_ACT_B && is_there == GP_ACT_I) return true;
   if ((wanted == GP_ACT_I || wanted == GP_ACT_W) && is_there == GP_ACT_B) return true;

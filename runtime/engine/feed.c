@@ -1,8 +1,8 @@
 /* engine/feed.c - mini-batches given to the workers: one and wait for it, or one after another.
  *
- * A stream is opened by its first mini-batch and closed by draining; in between the workers never stop
- * and nothing joins them. Each mini-batch has a place in a ring, which is filled again when every device
- * is through with what it held.
+ * A stream is opened by its first mini-batch and closed by draining; in between the workers never
+ * stop and nothing joins them. Each mini-batch has a place in a ring, which is filled again when
+ * every device is through with what it held.
  */
 #include <limits.h>
 #include <string.h>
@@ -60,7 +60,8 @@ static gp_status make_ring(gp_feed **feeds, int32_t room, int32_t micros, int32_
   return GP_OK;
 }
 
-/* Grown when a plan needs more, between runs: a run allocates nothing. On failure the ring is as it was. */
+/* Grown when a plan needs more, between runs: a run allocates nothing. On failure the ring is as it
+ * was. */
 gp_status gp_feeds_prepare(gp_pipeline *p, const gp_plan *plan) {
   gp_run *run = &p->run;
   int32_t room = gp_plan_feed_room(plan);
@@ -129,7 +130,8 @@ static void fill_feed(gp_pipeline *p, const gp_run *run, gp_feed *feed, const gp
   set_blocks(p, run, feed, run->fed);
 }
 
-/* In streams the script may let go of its tensors; what the ring holds is held the same way always. */
+/* In streams the script may let go of its tensors; what the ring holds is held the same way
+ * always. */
 static void retain(gp_feed *feed) {
   for (int i = 0; i < feed->input_count; i++) gp_tensor_retain(feed->inputs[i]);
   for (int i = 0; i < feed->target_count; i++) gp_tensor_retain(feed->targets[i]);
@@ -247,8 +249,8 @@ static bool is_free(const gp_pipeline *p, uint32_t step) {
   return true;
 }
 
-/* Are the losses known that this step is to tell? Asynchronous: and the first stage has taken it in; where
- * no gradient flows back to it, that says nothing about the losses. */
+/* Are the losses known that this step is to tell? Asynchronous: and the first stage has taken it
+ * in; where no gradient flows back to it, that says nothing about the losses. */
 static bool is_taken(const gp_pipeline *p, uint32_t step) {
   const gp_run *run = &p->run;
   int64_t repeats, passed = run->plan->ranges.passed[gp_plan_range(run->plan, step, &repeats)];
@@ -257,7 +259,8 @@ static bool is_taken(const gp_pipeline *p, uint32_t step) {
          atomic_load(&run->losses) >= passed + repeats * run->plan->step_micros;
 }
 
-/* Until the condition holds, the stream has failed, be it because the watchdog gave it up, or Ctrl-C. */
+/* Until the condition holds, the stream has failed, be it because the watchdog gave it up, or
+ * Ctrl-C. */
 static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t),
                        uint32_t step) {
   gp_watch_begin(p);
@@ -269,7 +272,8 @@ static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32
   }
 }
 
-/* A stream that was interrupted ends where all stages have made the same updates: what was fed runs to its end. */
+/* A stream that was interrupted ends where all stages have made the same updates: what was fed runs
+ * to its end. */
 static gp_status end_stream(gp_pipeline *p) {
   bool interrupted = !has_failed(&p->run) && gp_interrupt_pending();
   GP_TRY(gp_pipeline_drain(p));

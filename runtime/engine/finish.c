@@ -31,7 +31,8 @@ bool gp_run_interrupt(gp_run *run) {
   return stops;
 }
 
-/* The lock decides between a failure and the updates: either every stage sees the one or makes the other. */
+/* The lock decides between a failure and the updates: either every stage sees the one or makes the
+ * other. */
 bool gp_run_commit(gp_run *run) {
   pthread_mutex_lock(&run->failure_lock);
   run->committed = run->committed || atomic_load(&run->failed_order) == INT64_MAX;
@@ -81,8 +82,8 @@ static gp_status copy_buffers(gp_pipeline *p, bool save) {
 /* Buffers as they were before the run: written back unless a training run succeeds. */
 gp_status gp_run_save_buffers(gp_pipeline *p) { return copy_buffers(p, true); }
 
-/* Updates of a run that failed cannot be taken back. Are all stages as many ahead, and by none that was made
- * with what failed? Buffers are not: they are what they were before the run. */
+/* Updates of a run that failed cannot be taken back. Are all stages as many ahead, and by none that
+ * was made with what failed? Buffers are not: they are what they were before the run. */
 static bool is_even(const gp_pipeline *p) {
   int64_t updates = p->arenas[0].updates;
   for (int32_t s = 0; s < p->stage_count; s++) {
@@ -93,8 +94,8 @@ static bool is_even(const gp_pipeline *p) {
   return true;
 }
 
-/* Updates that were made: those that were left out are none of the optimizer's. Where stages decide for themselves
- * one may have made more than another. */
+/* Updates that were made: those that were left out are none of the optimizer's. Where stages decide
+ * for themselves one may have made more than another. */
 static int64_t updates_made(const gp_pipeline *p) {
   int64_t most = 0;
   for (int32_t s = 0; s < p->stage_count; s++) {

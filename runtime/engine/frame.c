@@ -1,14 +1,15 @@
 /* engine/frame.c - the addresses that a task works on: one per base of its plan.
  *
- * What a program does not touch keeps an old address, never read. Parameters are reached through here, so
- * that one program serves every version of the weights and both copies of a stage.
+ * What a program does not touch keeps an old address, never read. Parameters are reached through
+ * here, so that one program serves every version of the weights and both copies of a stage.
  */
 #include "base/tensor.h"
 #include "engine/edge.h"
 #include "engine/intake/intake.h"
 #include "engine/pipeline.h"
 
-/* What this micro-batch keeps for later tasks. A stream takes slots in turn; otherwise they are coloured. */
+/* What this micro-batch keeps for later tasks. A stream takes slots in turn; otherwise they are
+ * coloured. */
 static void bind_slots(void **frame, const gp_binding *binding, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = binding->plan;

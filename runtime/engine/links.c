@@ -1,8 +1,8 @@
 /* engine/links.c - the links of a plan's edges: one for each (edge, making device, reading device).
  *
- * The maker's device is a reader too, whether its stages use the values or not: its own last use counts like
- * those of others. With two copies of the weights each has its makers and links; they share the count of
- * last uses, because on devices of one memory they share the slots.
+ * The maker's device is a reader too, whether its stages use the values or not: its own last use
+ * counts like those of others. With two copies of the weights each has its makers and links; they
+ * share the count of last uses, because on devices of one memory they share the slots.
  */
 #include "base/memory.h"
 #include "engine/edge.h"

@@ -1,7 +1,7 @@
 /* engine/marks.c - see marks.h.
  *
- * Timed events around each task, made with the ring of events that they belong to. The begin of a range, when
- * the device has nothing to do, ties its clock to the host's. */
+ * Timed events around each task, made with the ring of events that they belong to. The begin of a
+ * range, when the device has nothing to do, ties its clock to the host's. */
 #include "base/memory.h"
 #include "base/thread.h"
 #include "engine/marks.h"

@@ -191,7 +191,8 @@ static void set_up_lanes(gp_pipeline *p, bool tf32) {
   }
 }
 
-/* What plans have to know of the devices: those of one memory get the number of the first of them. */
+/* What plans have to know of the devices: those of one memory get the number of the first of
+ * them. */
 static gp_status describe_devices(gp_pipeline *p) {
   GP_TRY(gp_alloc_array((size_t)p->device_count, sizeof(gp_plan_device_spec),
                         (void **)&p->device_specs));
@@ -253,8 +254,8 @@ static void release_params(gp_pipeline *p) {
   p->param_count = 0;
 }
 
-/* A worker may still be at it, so all that it can reach stays: tensors, plans, the pipeline itself. The model
- * is free again, with the values that it has. */
+/* A worker may still be at it, so all that it can reach stays: tensors, plans, the pipeline itself.
+ * The model is free again, with the values that it has. */
 static void abandon(gp_pipeline *p) {
   gp_workers_abandon(p);
   for (int32_t i = 0; i < p->param_count; i++) {

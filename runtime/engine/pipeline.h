@@ -38,9 +38,9 @@
 typedef struct gp_worker gp_worker;
 typedef gp_status (*gp_job)(gp_worker *worker, void *context);
 
-/* When a task ran, in nanoseconds of CLOCK_MONOTONIC. The one behind the last complete event is what the
- * worker does now: begin 0 while it waits, end 0 until it is over. Written relaxed, because the script's
- * thread looks at them when a run makes no progress. */
+/* When a task ran, in nanoseconds of CLOCK_MONOTONIC. The one behind the last complete event is
+ * what the worker does now: begin 0 while it waits, end 0 until it is over. Written relaxed,
+ * because the script's thread looks at them when a run makes no progress. */
 typedef struct gp_event {
   _Atomic int32_t task;
   _Atomic int64_t micro, wait, begin, end; /* wait: when it began to wait for its inputs */
@@ -83,18 +83,19 @@ struct gp_worker {
   _Atomic uint32_t sleeping;
 };
 
-/* Contiguous memory of the parameters of one stage. Counted: a script may hold a value or a gradient
- * longer than the pipeline lives. */
+/* Contiguous memory of the parameters of one stage. Counted: a script may hold a value or a
+ * gradient longer than the pipeline lives. */
 typedef struct gp_arena {
   gp_tensor *value_memory, *grad_memory, *buffer_memory; /* bytes; NULL where there are none */
-  /* Where they begin, per copy of the stage. Copies whose devices share memory share values and buffers;
-   * each has gradients of its own. */
+  /* Where they begin, per copy of the stage. Copies whose devices share memory share values and
+   * buffers; each has gradients of its own. */
   char *values[2], *grads[2], *buffers[2];
   char *committed; /* buffers as they were before the run; with the first copy */
   char *extras[2]; /* per copy: accumulators beside the main ones */
   char *packed; /* weights in the order that products want (graph/pack.c); all plans share them */
   gp_gradients gradients; /* of the first copy: of the parameters that have some */
-  /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads them. */
+  /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads
+   * them. */
   char *landing, *extra_landing;
   size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes, packed_bytes;
   int64_t updates;     /* of this run, the ones left out included; by the device that makes them */
@@ -103,15 +104,16 @@ typedef struct gp_arena {
   bool torn;           /* one of them stopped half-way */
 } gp_arena;
 
-/* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage: those of the layout. */
+/* Accumulator of (param, layer) beside the main one, in the arena of the layer's stage: those of
+ * the layout. */
 typedef struct gp_extra_slot {
   int32_t param, layer, stage;
   size_t offset;
   void *landing; /* where the owner's device takes it in; NULL where it can read it */
 } gp_extra_slot;
 
-/* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it counts
- * for; where two devices hold the last stage, each counts for itself. */
+/* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it
+ * counts for; where two devices hold the last stage, each counts for itself. */
 typedef struct gp_micro_result {
   union {
     float f32;
@@ -171,7 +173,8 @@ typedef struct gp_seen {
   uint64_t updates;
 } gp_seen;
 
-/* Updates that were left out, because gradients were not finite; `row`: one after the other until now. */
+/* Updates that were left out, because gradients were not finite; `row`: one after the other until
+ * now. */
 enum { GP_SKIPS_MOST = 20 };
 typedef struct gp_skips {
   int64_t total;
@@ -206,7 +209,8 @@ struct gp_pipeline {
   gp_finite check; /* of gradients before an update; `finite`: of every value */
   gp_skips skips;
   gp_verdict verdict;
-  /* The gradients that are there are not finite, so that nobody is updated; resumed: they were added to. */
+  /* The gradients that are there are not finite, so that nobody is updated; resumed: they were
+   * added to. */
   bool overflow, resumed;
   gp_faults faults;
   gp_watch watch;
@@ -235,8 +239,8 @@ static inline const gp_lane *gp_stage_lane(const gp_pipeline *p, int32_t stage, 
 /* arena.c */
 gp_status gp_arenas_new(gp_pipeline *pipeline);
 void gp_arenas_free(gp_pipeline *pipeline);
-/* Memory for what plans have asked for since: extra accumulators and packed weights. On failure what was there
- * stays. */
+/* Memory for what plans have asked for since: extra accumulators and packed weights. On failure
+ * what was there stays. */
 gp_status gp_arenas_grow(gp_pipeline *pipeline);
 
 /* worker.c */
@@ -274,8 +278,8 @@ char *gp_report_cause(gp_pipeline *pipeline, char *text, size_t size);
 
 /* pipeline.c */
 gp_binding *gp_pipeline_binding(const gp_pipeline *pipeline, const gp_plan *plan); /* NULL: none */
-/* Memory of a lane, zeroed. What lies in the host's memory is taken from the lanes that copy from there, where the
- * pipeline has such: copies then hold nobody up. */
+/* Memory of a lane, zeroed. What lies in the host's memory is taken from the lanes that copy from
+ * there, where the pipeline has such: copies then hold nobody up. */
 bool gp_pipeline_pins(const gp_pipeline *pipeline, const gp_lane *lane);
 gp_status gp_pipeline_take(const gp_pipeline *pipeline, const gp_lane *lane, size_t bytes,
                            void **memory);
@@ -337,12 +341,14 @@ static inline bool gp_run_failed(const gp_run *run) {
 gp_status gp_run_save_buffers(gp_pipeline *pipeline);
 void gp_run_finish(gp_pipeline *pipeline);
 void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
-/* Ctrl-C: fail before the first task, unless stages may have been updated already: then every stage goes on to
- * the same update, and the script sees the interrupt afterwards. Returns whether the run was stopped. */
+/* Ctrl-C: fail before the first task, unless stages may have been updated already: then every stage
+ * goes on to the same update, and the script sees the interrupt afterwards. Returns whether the run
+ * was stopped. */
 bool gp_run_interrupt(gp_run *run);
 /* From now on all stages are updated; false where the run has failed before. */
 bool gp_run_commit(gp_run *run);
-/* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with already. */
+/* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with
+ * already. */
 void gp_run_spoil(gp_run *run, int64_t group);
 /* The loss of the group-th mini-batch of the stream, and what it was divided by. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count);

@@ -1,8 +1,9 @@
-/* engine/prepared.c - what depends on the weights alone (packed copies, casts) is made once per change of the weights.
+/* engine/prepared.c - what depends on the weights alone (packed copies, casts) is made once per
+ * change of the weights.
  *
- * Every run begins with tasks P that make it. Where no weight was written to and no update was made since the
- * plan's last run, what that left is still there, and the tasks do nothing. Runs with updates of their own always
- * make it anew.
+ * Every run begins with tasks P that make it. Where no weight was written to and no update was made
+ * since the plan's last run, what that left is still there, and the tasks do nothing. Runs with
+ * updates of their own always make it anew.
  */
 #include "base/tensor.h"
 #include "engine/pipeline.h"

@@ -3,8 +3,8 @@
 #include "base/thread.h"
 #include "engine/pipeline.h"
 
-/* Seen by the script: from handing out the run to the last worker's end and the sums after it. Of a long
- * stream, its last part. */
+/* Seen by the script: from handing out the run to the last worker's end and the sums after it. Of a
+ * long stream, its last part. */
 double gp_pipeline_seconds(const gp_pipeline *p) {
   return 1e-9 * (double)(p->last_end - p->last_begin);
 }
@@ -15,8 +15,8 @@ static const gp_event *event_number(const gp_worker *w, size_t number) {
   return &w->events[number % w->event_room];
 }
 
-/* Rings hold the end of a long stream, each from another time on: figures and pictures are of the part that
- * all of them hold. */
+/* Rings hold the end of a long stream, each from another time on: figures and pictures are of the
+ * part that all of them hold. */
 void gp_record_close(gp_pipeline *p) {
   p->last_end = gp_now_ns();
   for (int32_t d = 0; d < p->last_plan->device_count; d++) {

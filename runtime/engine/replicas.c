@@ -32,7 +32,8 @@ gp_status gp_replicas_load(const gp_binding *binding) {
   return GP_OK;
 }
 
-/* ---- parameters -------------------------------------------------------------------------------- */
+/* ---- parameters
+ * -------------------------------------------------------------------------------- */
 
 /* Parameters and constants that lie elsewhere, into the stage's own copies. */
 static gp_status refresh_holder(gp_worker *worker, const gp_binding *binding, int32_t holder,

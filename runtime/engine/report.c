@@ -1,7 +1,8 @@
 /* engine/report.c - what every device does now: the post-mortem of a run that made no progress.
  *
- * Reads the records that workers write and the states of the slots that they wait for, while they may go
- * on: every number is checked before it is used as a position, and what is read may be a moment old.
+ * Reads the records that workers write and the states of the slots that they wait for, while they
+ * may go on: every number is checked before it is used as a position, and what is read may be a
+ * moment old.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -99,8 +100,8 @@ static bool publishes(const gp_task *task, int32_t edge) {
   return false;
 }
 
-/* Streams go on with the tasks that are stored last: any of the same place in a mini-batch tells who
- * makes the message, the one of this very micro-batch also tells when. */
+/* Streams go on with the tasks that are stored last: any of the same place in a mini-batch tells
+ * who makes the message, the one of this very micro-batch also tells when. */
 static message message_of(const gp_plan *plan, const gp_edge_use *use, int64_t micro) {
   message m = {.use = use, .maker = -1, .maker_device = -1, .micro = micro};
   for (int32_t d = 0; d < plan->device_count; d++)

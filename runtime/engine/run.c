@@ -1,10 +1,10 @@
 /* engine/run.c - the loop over tasks: wait for inputs, run a program, publish outputs.
  *
- * A worker runs the range of one mini-batch after another until the stream ends; most streams have one
- * mini-batch. A task that fails makes every task later in the schedule's topological order a
- * pass-through: it still waits and publishes, so nobody hangs, but computes nothing. Tasks earlier in
- * that order still run, so the failure that is reported is the first one in that order, the same every
- * time.
+ * A worker runs the range of one mini-batch after another until the stream ends; most streams have
+ * one mini-batch. A task that fails makes every task later in the schedule's topological order a
+ * pass-through: it still waits and publishes, so nobody hangs, but computes nothing. Tasks earlier
+ * in that order still run, so the failure that is reported is the first one in that order, the same
+ * every time.
  */
 #include <string.h>
 
@@ -69,7 +69,8 @@ static bool is_skipped(gp_run *run, const place *at) {
   return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
-/* An interrupt ends what a fault does, and the task too unless it leads to an update that others make. */
+/* An interrupt ends what a fault does, and the task too unless it leads to an update that others
+ * make. */
 static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
   const gp_task *task = task_at(run, at);
   gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
@@ -90,8 +91,9 @@ static void note_time(_Atomic int64_t *word, int64_t ns) {
   atomic_store_explicit(word, ns, memory_order_relaxed);
 }
 
-/* Before other devices add up, update or read what this one made, it must have made it. A device that fails
- * says so before it arrives, so that nobody updates; it arrives all the same, or the others would wait. */
+/* Before other devices add up, update or read what this one made, it must have made it. A device
+ * that fails says so before it arrives, so that nobody updates; it arrives all the same, or the
+ * others would wait. */
 static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const place *at) {
   gp_task_span before = *at->span;
   before.end = at->task;
@@ -124,15 +126,16 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
   note_failure(run, at, gp_marks_set(worker, number, 1));
   note_time(&event->end, gp_now_ns());
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
-  /* Of a run that is given up nothing is published: the slot was not acquired, and readers may still use it. */
+  /* Of a run that is given up nothing is published: the slot was not acquired, and readers may
+   * still use it. */
   if (ready || status) note_failure(run, at, gp_edges_publish(worker, task, at->micro));
   if (gp_intake_of(worker)->at_once) gp_run_note_loss(run, task);
 }
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* Gradients of this device's stages start from zero, unless they go on; an update of an asynchronous
- * schedule leaves them so. */
+/* Gradients of this device's stages start from zero, unless they go on; an update of an
+ * asynchronous schedule leaves them so. */
 static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
@@ -157,7 +160,8 @@ static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   return intake->begin ? intake->begin(worker, run, step) : GP_OK;
 }
 
-/* Of the device's tasks for mini-batch `step`; of one that is never fed only what belongs to earlier ones. */
+/* Of the device's tasks for mini-batch `step`; of one that is never fed only what belongs to
+ * earlier ones. */
 static gp_task_span span_of(const gp_worker *worker, const gp_run *run, uint32_t step,
                             int64_t limit) {
   const gp_plan *plan = run->plan;
@@ -199,7 +203,8 @@ static void finish(gp_worker *worker, gp_run *run) {
   if (status) gp_run_fail(run, 0, status, gp_error_text());
 }
 
-/* Mini-batch after mini-batch as the gate opens; when no more will come, what is left of the old ones. */
+/* Mini-batch after mini-batch as the gate opens; when no more will come, what is left of the old
+ * ones. */
 gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;

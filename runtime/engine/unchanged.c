@@ -1,7 +1,8 @@
 /* engine/unchanged.c - what backward reads again must be what forward read: parameters and inputs.
  *
- * Between the two halves of a split pass the script has everything in its hands. A parameter that it changed, or
- * an update, would be mixed into the gradients without a word: recomputation and input gradients read weights.
+ * Between the two halves of a split pass the script has everything in its hands. A parameter that
+ * it changed, or an update, would be mixed into the gradients without a word: recomputation and
+ * input gradients read weights.
  */
 #include "base/tensor.h"
 #include "engine/pipeline.h"

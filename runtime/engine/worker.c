@@ -1,8 +1,9 @@
 /* engine/worker.c - one thread per device, waiting for jobs and for each other.
  *
- * Waiting spins briefly where every thread has a core of its own, then sleeps on the worker's doorbell:
- * whoever changes something that a worker may be waiting for rings it. The doorbell is read before the
- * condition is checked, so a ring in between is never lost.
+ * Waiting spins briefly where every thread has a core of its own, then sleeps on the worker's
+ * doorbell:
+ * whoever changes something that a worker may be waiting for rings it. The doorbell is read before
+ * the condition is checked, so a ring in between is never lost.
  */
 #include "engine/pipeline.h"
 
@@ -33,8 +34,9 @@ static gp_status try_word(void *context, bool *ready) {
   return GP_OK;
 }
 
-/* What the device's links have to move on must not wait for the worker. Where nothing rings the worker asks
- * again soon; elsewhere the time-out is a belt: a lost ring would cost a tenth of a second, not a hang. */
+/* What the device's links have to move on must not wait for the worker. Where nothing rings the
+ * worker asks again soon; elsewhere the time-out is a belt: a lost ring would cost a tenth of a
+ * second, not a hang. */
 static int64_t pause_of(gp_worker *worker) {
   const gp_binding *binding = worker->pipeline->run.binding;
   const gp_bound_device *device = &binding->devices[worker->device];
@@ -43,7 +45,8 @@ static int64_t pause_of(gp_worker *worker) {
   return device->quiet ? NAP_NS : WAIT_NS;
 }
 
-/* Spin, then sleep. Of a run that was given up nobody asks for anything: its tasks are passed through. */
+/* Spin, then sleep. Of a run that was given up nobody asks for anything: its tasks are passed
+ * through. */
 gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context, bool *ready) {
   gp_pipeline *p = worker->pipeline;
   gp_status status = GP_OK;
@@ -133,8 +136,8 @@ gp_status gp_workers_run(gp_pipeline *p, gp_job job, void *context) {
 
 /* ---- starting and stopping ----------------------------------------------------------------- */
 
-/* Thread i of a device takes the i-th core from its first one on. What drives a queue waits most of the time
- * and may run anywhere. */
+/* Thread i of a device takes the i-th core from its first one on. What drives a queue waits most of
+ * the time and may run anywhere. */
 static int cores_of(const gp_worker *worker, int threads, int first, int cores, int own[64]) {
   for (int i = 0; i < threads; i++) own[i] = (first + i) % cores;
   return worker->pipeline->spin ? threads : 0;
@@ -230,8 +233,8 @@ void gp_workers_abandon(gp_pipeline *p) {
   }
 }
 
-/* An array that only ever grows; its contents do not matter. On failure the old one stays: other plans go on
- * with it. */
+/* An array that only ever grows; its contents do not matter. On failure the old one stays: other
+ * plans go on with it. */
 static gp_status make_room(size_t count, size_t size, size_t *room, void **array) {
   void *larger;
   if (count <= *room) return GP_OK;

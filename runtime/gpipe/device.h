@@ -1,4 +1,5 @@
-/* gpipe/device.h - the GPUs and the libraries of this machine. See gpipe.h for what holds everywhere. */
+/* gpipe/device.h - the GPUs and the libraries of this machine. See gpipe.h for what holds
+ * everywhere. */
 #ifndef GP_PUBLIC_DEVICE_H
 #define GP_PUBLIC_DEVICE_H
 
@@ -28,8 +29,8 @@ typedef struct gp_gpu_use {
 gp_status gp_gpus_count(int *count);
 bool gp_gpus_known(void); /* has anybody asked yet? The first question loads libraries */
 gp_status gp_gpu_describe(int ordinal, gp_gpu_info *info, gp_gpu_use *use);
-/* Find the file of the CUDA plugin without opening it; path receives it, or "". Errors: GP_EDEVICE where there is
- * none, or no driver for it. */
+/* Find the file of the CUDA plugin without opening it; path receives it, or "". Errors: GP_EDEVICE
+ * where there is none, or no driver for it. */
 gp_status gp_gpus_find(char *path, size_t size);
 
 /* A device's name taken apart: "cpu", "cpu:1", "cuda:0", "cuda:0/1of4" (a part of a GPU). */

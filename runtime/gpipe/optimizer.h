@@ -19,10 +19,11 @@ gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int
                            gp_optimizer **optimizer);
 void gp_optimizer_free(gp_optimizer *optimizer);
 /* Update every parameter that has a gradient; hyper[] has one entry per group. The workers of the
- * stages do it. Nothing is updated where gradients of the pipeline are not finite (gp_finite), which *skipped
- * receives, or the loss scale overflowed (gp_loss_scale).
+ * stages do it. Nothing is updated where gradients of the pipeline are not finite (gp_finite),
+ * which *skipped receives, or the loss scale overflowed (gp_loss_scale).
  * Errors: GP_ESTATE where the parameters belong to no live pipeline or to two; GP_EINVAL for
- * hyper-parameters out of range; GP_EFINITE where gradients are not finite and that is refused, or for too long.
+ * hyper-parameters out of range; GP_EFINITE where gradients are not finite and that is refused, or
+ * for too long.
  * Source: torch.optim.SGD (dampening 0), Adam and AdamW. */
 gp_status gp_optimizer_step(gp_optimizer *optimizer, const gp_optim_hyper *hyper, bool *skipped);
 /* Updates so far: Adam's bias correction depends on it. */

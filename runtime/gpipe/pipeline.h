@@ -1,4 +1,5 @@
-/* gpipe/pipeline.h - a model cut into stages, and the workers that run it. See gpipe.h for what holds everywhere. */
+/* gpipe/pipeline.h - a model cut into stages, and the workers that run it. See gpipe.h for what
+ * holds everywhere. */
 #ifndef GP_PUBLIC_PIPELINE_H
 #define GP_PUBLIC_PIPELINE_H
 
@@ -9,8 +10,9 @@
 /* A model cut into stages, each on a device, and the workers that run it. */
 typedef struct gp_pipeline gp_pipeline;
 
-/* Dynamic loss scaling, of f16: all gradients are computed times `scale`. Where they are not finite the
- * update is skipped and the scale becomes smaller, after `window` runs without that it grows. */
+/* Dynamic loss scaling, of f16: all gradients are computed times `scale`. Where they are not finite
+ * the update is skipped and the scale becomes smaller, after `window` runs without that it
+ * grows. */
 typedef struct gp_loss_scale {
   double scale; /* now; 0: gradients are not scaled */
   double growth, backoff, min;
@@ -19,8 +21,8 @@ typedef struct gp_loss_scale {
   int64_t skipped;     /* so far */
 } gp_loss_scale;
 
-/* What becomes of gradients that are not finite: the step updates nothing and is counted; it fails, and so does
- * any that makes a value that is not finite; they are applied. */
+/* What becomes of gradients that are not finite: the step updates nothing and is counted; it fails,
+ * and so does any that makes a value that is not finite; they are applied. */
 typedef enum gp_finite { GP_FINITE_SKIP, GP_FINITE_RAISE, GP_FINITE_IGNORE } gp_finite;
 
 typedef struct gp_pipeline_spec {
@@ -44,8 +46,8 @@ typedef struct gp_pipeline_spec {
  * device, its team besides. Errors: GP_ESTATE when another live pipeline owns the model; GP_EINVAL
  * for GPIPE_FAULT in the environment. */
 gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline);
-/* Run what was fed to its end, stop the workers, drop the plans and give the model back; parameters keep
- * their values. */
+/* Run what was fed to its end, stop the workers, drop the plans and give the model back; parameters
+ * keep their values. */
 void gp_pipeline_free(gp_pipeline *pipeline);
 
 #endif

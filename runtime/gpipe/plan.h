@@ -39,9 +39,10 @@ typedef struct gp_plan_spec {
   bool sum_loss;               /* the loss is the sum itself: no division by the count */
 } gp_plan_spec;
 
-/* A plan for devices that need not be there: data only, which nobody can run. pipeline: what it would be made from
- * (devices, threads and the seed are not read; placement is). devices: as many as it has. device: only its share
- * is planned, of a synchronous schedule: its programs, tasks, memory and channels; -1: all devices. Ownership:
+/* A plan for devices that need not be there: data only, which nobody can run. pipeline: what it
+ * would be made from (devices, threads and the seed are not read; placement is). devices: as many
+ * as it has. device: only its share is planned, of a synchronous schedule: its programs, tasks,
+ * memory and channels; -1: all devices. Ownership:
  * traces are taken, also on failure; the plan is the caller's. Errors: as gp_plan_build. */
 gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
                       int device, const gp_plan_spec *spec, gp_plan **plan);
@@ -58,11 +59,12 @@ gp_status gp_plan_build(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_plan
 void gp_plan_drop(gp_pipeline *pipeline, gp_plan *plan);
 /* Whether the pipeline has this plan; only the address is looked at. */
 bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
-/* The bytes that the runs of such a plan would take on each device, with this mode: bytes[devices of the
- * pipeline]. Nothing is taken or kept. Ownership and errors: as above. */
+/* The bytes that the runs of such a plan would take on each device, with this mode: bytes[devices
+ * of the pipeline]. Nothing is taken or kept. Ownership and errors: as above. */
 gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_remat remat,
                           size_t *bytes);
-/* What a device has left for plans; SIZE_MAX where that is not known: on the host. Errors: GP_EDEVICE. */
+/* What a device has left for plans; SIZE_MAX where that is not known: on the host. Errors:
+ * GP_EDEVICE. */
 gp_status gp_pipeline_free_bytes(const gp_pipeline *pipeline, int device, size_t *bytes);
 
 /* What crosses a cut: a value that one stage makes and others read. */
@@ -83,15 +85,15 @@ typedef struct gp_stage_info {
   size_t kept_bytes, recomputed_bytes, carried_bytes; /* of one micro-batch */
 } gp_stage_info;
 
-/* The lowered schedule of a plan, as text: compute, recomputation, updates, and sends and receives of the
- * values that cross devices (">3" where it is not the next stage). Writes into text[size]; returns the
- * length that it needs without the end. */
+/* The lowered schedule of a plan, as text: compute, recomputation, updates, and sends and receives
+ * of the values that cross devices (">3" where it is not the next stage). Writes into text[size];
+ * returns the length that it needs without the end. */
 size_t gp_plan_print(const gp_plan *plan, int device, char *text, size_t size);
 int gp_plan_edge_count(const gp_plan *plan);
 void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info);
 void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info);
-/* Multiplications and additions, and bytes moved, of an action (F, B, I, W or R) of a stage for one of the
- * larger micro-batches; zero where the plan does not run it. */
+/* Multiplications and additions, and bytes moved, of an action (F, B, I, W or R) of a stage for one
+ * of the larger micro-batches; zero where the plan does not run it. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
 
 /* Of the output of one larger micro-batch, borrowed from the plan; NULL where it has none. */

@@ -1,4 +1,5 @@
-/* gpipe/process.h - memory, machine and interrupts of the process. See gpipe.h for what holds everywhere. */
+/* gpipe/process.h - memory, machine and interrupts of the process. See gpipe.h for what holds
+ * everywhere. */
 #ifndef GP_PUBLIC_PROCESS_H
 #define GP_PUBLIC_PROCESS_H
 

@@ -1,4 +1,5 @@
-/* gpipe/random.h - numbers that are a function of (seed, stream) alone. See gpipe.h for what holds everywhere. */
+/* gpipe/random.h - numbers that are a function of (seed, stream) alone. See gpipe.h for what holds
+ * everywhere. */
 #ifndef GP_PUBLIC_RANDOM_H
 #define GP_PUBLIC_RANDOM_H
 

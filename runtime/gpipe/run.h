@@ -1,4 +1,5 @@
-/* gpipe/run.h - mini-batches through a pipeline, and what is known of them afterwards. See gpipe.h for what holds everywhere. */
+/* gpipe/run.h - mini-batches through a pipeline, and what is known of them afterwards. See gpipe.h
+ * for what holds everywhere. */
 #ifndef GP_PUBLIC_RUN_H
 #define GP_PUBLIC_RUN_H
 
@@ -25,18 +26,20 @@ typedef struct gp_run_result {
 gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args,
                           gp_run_result *result);
 
-/* Give the mini-batch to the workers and return while they go on: for asynchronous schedules, and for
- * synchronous ones without a barrier. Asynchronous: returns when the first stage has taken it in; the
- * losses that are known then depend on the schedule alone. Without a barrier: when its loss is known.
- * The first one opens a stream, which runs this plan only. Ownership: tensors are retained until the
- * workers are done with them. Errors: as gp_pipeline_run; the stream is over then, and where stages were
- * updated already the pipeline refuses to go on until gp_pipeline_mend. */
+/* Give the mini-batch to the workers and return while they go on: for asynchronous schedules, and
+ * for synchronous ones without a barrier. Asynchronous: returns when the first stage has taken it
+ * in; the losses that are known then depend on the schedule alone. Without a barrier: when its loss
+ * is known.
+ * The first one opens a stream, which runs this plan only. Ownership: tensors are retained until
+ * the workers are done with them. Errors: as gp_pipeline_run; the stream is over then, and where
+ * stages were updated already the pipeline refuses to go on until gp_pipeline_mend. */
 gp_status gp_pipeline_feed(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args);
 /* Run what was fed to its end and close the stream; nothing to do without one. */
 gp_status gp_pipeline_drain(gp_pipeline *pipeline);
 /* The plan of the open stream; NULL without one. */
 const gp_plan *gp_pipeline_stream(const gp_pipeline *pipeline);
-/* Losses that became known and were not taken yet, one for each mini-batch of the schedule, in order:
+/* Losses that became known and were not taken yet, one for each mini-batch of the schedule, in
+ * order:
  * losses[room] receives them; returns how many. */
 int gp_pipeline_losses(gp_pipeline *pipeline, double *losses, int room);
 
@@ -45,30 +48,31 @@ typedef struct gp_use_options {
   gp_update_mode update; /* GP_UPDATE_BARRIER or GP_UPDATE_FREE; NONE ends the use */
 } gp_use_options;
 
-/* Make the update an action of the schedule, on the devices of the stages; plans built before are of no
- * use afterwards: drop them. Ownership: the pipeline keeps the optimizer until another one is used or it
- * closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
+/* Make the update an action of the schedule, on the devices of the stages; plans built before are
+ * of no use afterwards: drop them. Ownership: the pipeline keeps the optimizer until another one is
+ * used or it closes. Errors: GP_EINVAL where it has parameters of another pipeline. */
 gp_status gp_pipeline_use(gp_pipeline *pipeline, gp_optimizer *optimizer,
                           const gp_use_options *options);
 /* Some stages were updated and others not: the pipeline wants a state to be loaded. */
 bool gp_pipeline_is_broken(const gp_pipeline *pipeline);
 void gp_pipeline_mend(gp_pipeline *pipeline); /* after a state was loaded */
 
-/* What every device did, and waited for, when the last run was given up (GP_ETIMEOUT, GP_EINTERRUPT): lines
- * of text, borrowed; "" where it was not. */
+/* What every device did, and waited for, when the last run was given up (GP_ETIMEOUT,
+ * GP_EINTERRUPT): lines of text, borrowed; "" where it was not. */
 const char *gp_pipeline_report(const gp_pipeline *pipeline);
-/* A worker never came back from such a run: nothing works any more but to close it, and what the worker may
- * use is never given back. */
+/* A worker never came back from such a run: nothing works any more but to close it, and what the
+ * worker may use is never given back. */
 bool gp_pipeline_is_lost(const gp_pipeline *pipeline);
 
 void gp_pipeline_zero_grad(gp_pipeline *pipeline);
 /* Training passes so far: the clock of dropout, so it belongs to a checkpoint. */
 uint32_t gp_pipeline_step_count(const gp_pipeline *pipeline);
 void gp_pipeline_set_step_count(gp_pipeline *pipeline, uint32_t steps);
-/* Tell whether GPIPE_FAULT names a device or a stage that this pipeline has not: worth saying, but no
- * mistake where a process has several. Errors: GP_EINVAL with the number. */
+/* Tell whether GPIPE_FAULT names a device or a stage that this pipeline has not: worth saying, but
+ * no mistake where a process has several. Errors: GP_EINVAL with the number. */
 gp_status gp_pipeline_check_faults(const gp_pipeline *pipeline);
-/* Updates that were left out so far because gradients were not finite, f16 apart; settable as the counter is. */
+/* Updates that were left out so far because gradients were not finite, f16 apart; settable as the
+ * counter is. */
 int64_t gp_pipeline_skipped(const gp_pipeline *pipeline);
 void gp_pipeline_set_skipped(gp_pipeline *pipeline, int64_t skipped);
 /* Loss scaling as it stands; settable between runs: it belongs to a checkpoint too. */
@@ -78,15 +82,16 @@ void gp_pipeline_set_loss_scale(gp_pipeline *pipeline, const gp_loss_scale *scal
 typedef struct gp_device_stats {
   double busy, span; /* seconds of the last run: inside actions; from first begin to last end */
   int peak_live;     /* activations (of a stage and micro-batch) kept at once */
-  /* The most that the device has held at once for passes: everything but the parameters with their gradients and
-   * moments. Memory of all plans that are kept, packed weights, scratch. */
+  /* The most that the device has held at once for passes: everything but the parameters with their
+   * gradients and moments. Memory of all plans that are kept, packed weights, scratch. */
   size_t peak_bytes;
 } gp_device_stats;
 
 /* Figures of the last run; zero before the first. device: from 0. */
 void gp_pipeline_stats(const gp_pipeline *pipeline, int device, gp_device_stats *stats);
 double gp_pipeline_seconds(const gp_pipeline *pipeline); /* wall time */
-/* One action of the last run; seconds from its begin. wait: when the device began to wait for it. */
+/* One action of the last run; seconds from its begin. wait: when the device began to wait for
+ * it. */
 typedef struct gp_timed_action {
   gp_action action;
   double wait, begin, end;

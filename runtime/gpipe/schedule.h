@@ -1,15 +1,16 @@
-/* gpipe/schedule.h - lists of actions, verified ones, and what lowering adds to them. See gpipe.h for what holds everywhere. */
+/* gpipe/schedule.h - lists of actions, verified ones, and what lowering adds to them. See gpipe.h
+ * for what holds everywhere. */
 #ifndef GP_PUBLIC_SCHEDULE_H
 #define GP_PUBLIC_SCHEDULE_H
 
 #include "gpipe/status.h"
 
 /* X(NAME, text): what an action does, and its letters in the text form, which is that of
- * torch.distributed.pipelining's CSV. Compute first; then what lowering adds; U is an update, and its
- * micro is the number of the update. REDUCE to CLIP end a synchronous mini-batch, each once a stage and in this
- * order: the gradients of a stage's two copies are added, then those of a parameter that several layers use;
- * the stage's part of the norm of all gradients is taken; all are scaled when every part is there. IDLE is an
- * empty cell. */
+ * torch.distributed.pipelining's CSV. Compute first; then what lowering adds; U is an update, and
+ * its micro is the number of the update. REDUCE to CLIP end a synchronous mini-batch, each once a
+ * stage and in this order: the gradients of a stage's two copies are added, then those of a
+ * parameter that several layers use; the stage's part of the norm of all gradients is taken; all
+ * are scaled when every part is there. IDLE is an empty cell. */
 #define GP_ACT_LIST(X)                                                                             \
   X(F, "F")                                                                                        \
   X(B, "B")                                                                                        \
@@ -77,12 +78,13 @@ typedef struct gp_schedule_fault {
   int device, position; /* of the action, from 0; -1: none */
 } gp_schedule_fault;
 
-/* Verify; fault (optional) receives what the text says. Ownership: actions are copied. Errors: GP_ESCHEDULE, the text prints the grid with the
- * faulty action marked. */
+/* Verify; fault (optional) receives what the text says. Ownership: actions are copied. Errors:
+ * GP_ESCHEDULE, the text prints the grid with the faulty action marked. */
 gp_status gp_schedule_new(const gp_schedule_spec *spec, gp_schedule **schedule,
                           gp_schedule_fault *fault);
 void gp_schedule_free(gp_schedule *schedule);
-/* Another schedule, of this one's forward passes alone, or of these first and then its backward passes.
+/* Another schedule, of this one's forward passes alone, or of these first and then its backward
+ * passes.
  */
 gp_status gp_schedule_part(const gp_schedule *schedule, bool backward, gp_schedule **part);
 int gp_schedule_device_count(const gp_schedule *schedule);
@@ -100,14 +102,16 @@ typedef struct gp_schedule_limits {
 /* Check the limits. Errors: GP_ESCHEDULE, as gp_schedule_new. */
 gp_status gp_schedule_limit(const gp_schedule *schedule, const gp_schedule_limits *limits,
                             gp_schedule_fault *fault);
-/* The smallest capacity with which the schedule ends, and with which (at unit costs) it is as fast as with
- * any; channels are those of an edge, direction and pair of devices. Cost: a run per guess. */
+/* The smallest capacity with which the schedule ends, and with which (at unit costs) it is as fast
+ * as with any; channels are those of an edge, direction and pair of devices. Cost: a run per
+ * guess. */
 gp_status gp_schedule_capacity(const gp_schedule *schedule, int *works, int *full_speed);
 /* The most activations alive at once, per device and [stage][copy]. */
 gp_status gp_schedule_peaks(const gp_schedule *schedule, int32_t *per_device, int32_t *per_stage);
 /* Where the activations of a stage lie: slot[stage][micro], and count[stage][copy] of them. */
 gp_status gp_schedule_slots(const gp_schedule *schedule, int32_t *slot, int32_t *count);
-/* The most versions of the weights alive at once, live[stage][copy]; 1 in a synchronous schedule. */
+/* The most versions of the weights alive at once, live[stage][copy]; 1 in a synchronous
+ * schedule. */
 gp_status gp_schedule_versions(const gp_schedule *schedule, int32_t *live);
 int gp_schedule_stage_count(const gp_schedule *schedule);
 int gp_schedule_micro_count(const gp_schedule *schedule);
@@ -115,19 +119,20 @@ int gp_schedule_copy_count(const gp_schedule *schedule);
 
 /* Passes: rows (new, the caller's) made of a schedule's.
  * comms: with the sends and receives of every edge that crosses devices and has none, where
- * torch.distributed.pipelining puts them; empty cells delay receives and go. merged: B for each I that its
- * W directly follows; empty cells go. compute: without sends, receives, shards and reductions. */
+ * torch.distributed.pipelining puts them; empty cells delay receives and go. merged: B for each I
+ * that its W directly follows; empty cells go. compute: without sends, receives, shards and
+ * reductions. */
 gp_status gp_schedule_comms(const gp_schedule *schedule, gp_rows **rows);
 gp_status gp_schedule_merged(const gp_schedule *schedule, gp_rows **rows);
 gp_status gp_schedule_compute(const gp_schedule *schedule, gp_rows **rows);
-/* Steps it takes when each device does one action a step: torch's dry run. step (optional) receives the
- * step of each action, device after device. Cost: steps x devices. */
+/* Steps it takes when each device does one action a step: torch's dry run. step (optional) receives
+ * the step of each action, device after device. Cost: steps x devices. */
 gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *steps);
 
 /* ---- lowering ------------------------------------------------------------------------------ */
 
-/* X(NAME, text): what is recomputed instead of kept, and its name in scripts. EXCEPT_LAST: nothing where backward
- * directly follows forward. */
+/* X(NAME, text): what is recomputed instead of kept, and its name in scripts. EXCEPT_LAST: nothing
+ * where backward directly follows forward. */
 #define GP_REMAT_LIST(X)                                                                           \
   X(NEVER, "never")                                                                                \
   X(ALWAYS, "always")                                                                              \
@@ -140,17 +145,18 @@ typedef enum gp_remat { GP_REMAT_LIST(GP_REMAT_ENUM) GP_REMAT_COUNT } gp_remat;
  * devices, or stage by stage as soon as its own gradients are there. */
 typedef enum gp_update_mode { GP_UPDATE_NONE, GP_UPDATE_BARRIER, GP_UPDATE_FREE } gp_update_mode;
 
-/* tied: a parameter is used by layers of several stages, or by several of one. norm: updates wait for the norm of
- * all gradients, or for its being finite. clip: they are scaled when it is known. All three are for what ends
- * a synchronous mini-batch of all stages together: without a barrier none of them is added. */
+/* tied: a parameter is used by layers of several stages, or by several of one. norm: updates wait
+ * for the norm of all gradients, or for its being finite. clip: they are scaled when it is known.
+ * All three are for what ends a synchronous mini-batch of all stages together: without a barrier
+ * none of them is added. */
 typedef struct gp_lower_options {
   gp_remat remat;
   gp_update_mode update;
   bool tied, norm, clip;
 } gp_lower_options;
 
-/* Rows (new, the caller's) with what lowering adds for every model: recomputation, weight gradients in
- * ascending order, reductions, norms and scales of gradients, updates. */
+/* Rows (new, the caller's) with what lowering adds for every model: recomputation, weight gradients
+ * in ascending order, reductions, norms and scales of gradients, updates. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows);
 

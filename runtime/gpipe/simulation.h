@@ -1,4 +1,5 @@
-/* gpipe/simulation.h - a schedule run with costs instead of devices. See gpipe.h for what holds everywhere. */
+/* gpipe/simulation.h - a schedule run with costs instead of devices. See gpipe.h for what holds
+ * everywhere. */
 #ifndef GP_PUBLIC_SIMULATION_H
 #define GP_PUBLIC_SIMULATION_H
 
@@ -46,8 +47,9 @@ typedef struct gp_simulation gp_simulation;
 
 /* Each device runs its list in order; an action begins when its device is free and its inputs have
  * arrived; joined actions begin and end together; empty cells take no time.
- * Cost: linear in the number of actions; 16 bytes each stay. Errors: GP_ERANGE for a cost that is no
- * number from 0 on; GP_ESCHEDULE where devices wait for each other, as with channels too small. */
+ * Cost: linear in the number of actions; 16 bytes each stay. Errors: GP_ERANGE for a cost that is
+ * no number from 0 on; GP_ESCHEDULE where devices wait for each other, as with channels too
+ * small. */
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation);
 void gp_simulation_free(gp_simulation *simulation);

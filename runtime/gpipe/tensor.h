@@ -1,4 +1,5 @@
-/* gpipe/tensor.h - dtypes, shapes, and views of storage that is counted. See gpipe.h for what holds everywhere. */
+/* gpipe/tensor.h - dtypes, shapes, and views of storage that is counted. See gpipe.h for what holds
+ * everywhere. */
 #ifndef GP_PUBLIC_TENSOR_H
 #define GP_PUBLIC_TENSOR_H
 
@@ -7,7 +8,8 @@
 enum { GP_MAX_RANK = 8 }; /* dimensions of a shape */
 
 /* X(NAME, "name", bytes, is_float) in the order of the enum. On CPUs f32 and f64 compute and the
- * others are stored and converted; on GPUs the halves, bf16 and f16, are computed with in f32 too. */
+ * others are stored and converted; on GPUs the halves, bf16 and f16, are computed with in f32
+ * too. */
 /* clang-format off */
 #define GP_DTYPE_LIST(X)  \
   X(F32,  "f32",  4, 1)   \
@@ -60,7 +62,8 @@ gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tenso
 /* Make another view (meta copied) of the same storage, which both keep alive. Errors: GP_ESHAPE if
  * it leaves the storage, GP_EINVAL if elements would not be aligned. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor);
-/* Make a scalar that is its element at flat row-major position `index`, which the caller has checked. */
+/* Make a scalar that is its element at flat row-major position `index`, which the caller has
+ * checked. */
 gp_status gp_tensor_element(gp_tensor *tensor, int64_t index, gp_tensor **scalar);
 gp_tensor *gp_tensor_retain(gp_tensor *tensor);
 void gp_tensor_free(gp_tensor *tensor); /* gives one reference back */
@@ -71,8 +74,9 @@ int64_t gp_tensor_numel(const gp_tensor *tensor);
 void *gp_tensor_data(const gp_tensor *tensor);
 const char *gp_tensor_device(const gp_tensor *tensor); /* "cpu", "cuda:0" */
 bool gp_tensor_is_host(const gp_tensor *tensor);
-/* The values on another device: the tensor itself (retained) where it is there already, else a contiguous
- * copy. device: "cpu", "cuda:1". Errors: GP_EINVAL for no such name; GP_EDEVICE with what is missing. */
+/* The values on another device: the tensor itself (retained) where it is there already, else a
+ * contiguous copy. device: "cpu", "cuda:1". Errors: GP_EINVAL for no such name; GP_EDEVICE with
+ * what is missing. */
 gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **moved);
 bool gp_tensor_is_contiguous(const gp_tensor *tensor);
 size_t gp_tensor_bytes(const gp_tensor *tensor); /* bytes of the whole storage it keeps alive */
@@ -83,8 +87,9 @@ bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);
 /* Copy elements with conversion: floats round to nearest even, become integers by truncation.
  * Shapes: equal. Errors: GP_ESHAPE. */
 gp_status gp_tensor_copy(gp_tensor *to, const gp_tensor *from);
-/* Read or write the element at flat row-major position `index` of a tensor on the host: 0-based and in
- * range, which is the caller's to check. Integers keep 64 bits. Cost: a division per dimension; for single elements. */
+/* Read or write the element at flat row-major position `index` of a tensor on the host: 0-based and
+ * in range, which is the caller's to check. Integers keep 64 bits. Cost: a division per dimension;
+ * for single elements. */
 double gp_tensor_get_double(const gp_tensor *tensor, int64_t index);
 int64_t gp_tensor_get_int(const gp_tensor *tensor, int64_t index);
 void gp_tensor_set_double(gp_tensor *tensor, int64_t index, double value);

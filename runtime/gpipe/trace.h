@@ -15,7 +15,8 @@ gp_status gp_trace_new(bool training, gp_trace **trace);
 gp_trace *gp_trace_retain(gp_trace *trace);
 void gp_trace_free(gp_trace *trace);
 bool gp_trace_is_training(const gp_trace *trace);
-/* Read f32 parameters from here on in this dtype, bf16 or f16; f32: as they are. Their gradients stay f32. */
+/* Read f32 parameters from here on in this dtype, bf16 or f16; f32: as they are. Their gradients
+ * stay f32. */
 void gp_trace_set_half(gp_trace *trace, gp_dtype dtype);
 /* The dtype in which a parameter is read now. */
 gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param);

@@ -1,4 +1,5 @@
-/* gpipe/update.h - the rules of optimizers and their numbers. See gpipe.h for what holds everywhere. */
+/* gpipe/update.h - the rules of optimizers and their numbers. See gpipe.h for what holds
+ * everywhere. */
 #ifndef GP_PUBLIC_UPDATE_H
 #define GP_PUBLIC_UPDATE_H
 

@@ -1,15 +1,16 @@
 /* graph/fuse.c - neighbours in a layer become one op, where that saves passes over memory.
  *
- *   gelu(linear(x))             -> linear_gelu         what a product makes is changed as it is written
- *   gelu_dx(linear_dx(dy), h)   -> linear_gelu_dx
+ *   gelu(linear(x))             -> linear_gelu         what a product makes is changed as it is
+ *   written gelu_dx(linear_dx(dy), h)   -> linear_gelu_dx
  *   r + linear(x)               -> linear_add
  *   a + layer_norm_dx(..)       -> layer_norm_dx with a
  *   linear_dw, sum_rows_dw      -> linear_bias_dw      dy is read once for weight and bias
  *   layer_norm_dw, sum_rows_dw  -> layer_norm_bias_dw
  *
- * Both nodes belong to one layer and one phase, and what is between them is read by nobody else (a value
- * before GELU by the backward pass too): so the same nodes become one however the model is cut. Sums reach
- * an accumulator in the order in which they did, and nodes that draw keep their numbers.
+ * Both nodes belong to one layer and one phase, and what is between them is read by nobody else (a
+ * value before GELU by the backward pass too): so the same nodes become one however the model is
+ * cut. Sums reach an accumulator in the order in which they did, and nodes that draw keep their
+ * numbers.
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -68,8 +69,8 @@ static bool is_read_once(const fuser *f, gp_ref ref) {
   return f->read[ref].forward + f->read[ref].backward == 1;
 }
 
-/* Can the second value go into the op that makes the first: element by element, as it lies in memory, and
- * as often as that is made? */
+/* Can the second value go into the op that makes the first: element by element, as it lies in
+ * memory, and as often as that is made? */
 static bool go_together(const fuser *f, gp_ref made, gp_ref other) {
   const gp_meta *a = &f->graph->values[made].meta, *b = &f->graph->values[other].meta;
   bool as_often = f->read[made].varies || !f->read[other].varies;
@@ -91,8 +92,9 @@ static void absorb(const fuser *f, int32_t first, int32_t second, gp_op op, gp_r
   f->at[first] = -1;
 }
 
-/* Node `first` does the work of `second` too and makes what both made, in the given order: outputs stand
- * side by side, so they are new values, in the memory of the old ones where that is an accumulator. */
+/* Node `first` does the work of `second` too and makes what both made, in the given order: outputs
+ * stand side by side, so they are new values, in the memory of the old ones where that is an
+ * accumulator. */
 static gp_status join(fuser *f, int32_t first, int32_t second, gp_op op, const gp_ref made[2]) {
   gp_graph *graph = f->graph;
   gp_ref out = graph->value_count;
@@ -116,8 +118,8 @@ static gp_status join(fuser *f, int32_t first, int32_t second, gp_op op, const g
 
 /* ---- the ops ------------------------------------------------------------------------------- */
 
-/* Not where another layer reads the result: a stage that hands it on would have to keep what was before
- * GELU beside it, instead of making it again. */
+/* Not where another layer reads the result: a stage that hands it on would have to keep what was
+ * before GELU beside it, instead of making it again. */
 static gp_status visit_gelu(fuser *f, int32_t n) {
   const gp_node *node = &f->graph->nodes[n];
   gp_ref h = node->in[0];
@@ -136,7 +138,8 @@ static void visit_gelu_dx(const fuser *f, int32_t n) {
   absorb(f, linear, n, GP_OP_linear_gelu_dx, h);
 }
 
-/* The sum of what `op` made and something like it: the number of the summand that may go into it; -1. */
+/* The sum of what `op` made and something like it: the number of the summand that may go into it;
+ * -1. */
 static int find_summand(const fuser *f, const gp_node *sum, gp_op op) {
   for (int k = 1; k >= 0; k--) {
     int32_t maker = maker_of(f, sum, sum->in[k], op);

@@ -1,14 +1,17 @@
-/* graph/gradient.c - reverse mode over the node list: asks each op's rule and folds what readers send.
+/* graph/gradient.c - reverse mode over the node list: asks each op's rule and folds what readers
+ * send.
  *
  * The association of sums decides the bits, so it must not depend on where the model is cut:
- *   - what the readers of a value send is first summed within each reading layer, then over layers in
- *     descending order, at the layer that made the value: a gradient edge is keyed by the reading layer;
+ *   - what the readers of a value send is first summed within each reading layer, then over layers
+ *   in
+ *     descending order, at the layer that made the value: a gradient edge is keyed by the reading
+ *     layer;
  *   - a parameter's contributions go straight into the accumulator of (parameter, layer), in
  *     descending node order.
  *
- * Where a model computes in halves, the gradients of its f32 parameters go past the casts into accumulators
- * of f32; the others have the dtype of their value, but where several meet of which one is f32 (the sum is
- * f32 then).
+ * Where a model computes in halves, the gradients of its f32 parameters go past the casts into
+ * accumulators of f32; the others have the dtype of their value, but where several meet of which
+ * one is f32 (the sum is f32 then).
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -53,7 +56,8 @@ static void mark(gradient *g, int32_t nodes) {
   }
 }
 
-/* The trainable parameter behind a value, which is it or a cast of it for readers in halves; or GP_NONE. */
+/* The trainable parameter behind a value, which is it or a cast of it for readers in halves; or
+ * GP_NONE. */
 static gp_ref parameter_of(const gp_graph *graph, gp_ref ref) {
   const gp_value *value = &graph->values[ref];
   if (value->node >= 0 && graph->nodes[value->node].master) ref = graph->nodes[value->node].in[0];
@@ -137,8 +141,8 @@ static gp_status deliver(gradient *g, const gp_node *node, const gp_ref *din) {
   return GP_OK;
 }
 
-/* Rules expect the gradient in the dtype of the output. Those of views and casts take any, so that what is
- * f32 stays it on the way to a parameter. */
+/* Rules expect the gradient in the dtype of the output. Those of views and casts take any, so that
+ * what is f32 stays it on the way to a parameter. */
 static gp_status settle_dtype(gradient *g, const gp_node *node, int k, gp_ref *dout) {
   bool any = node->op == GP_OP_cast || gp_op_get(node->op)->flags & GP_OP_VIEW;
   return any ? GP_OK : convert(g, dtype_of(g, node->out + k), dout);

@@ -1,8 +1,9 @@
 /* graph/graph.h - a traced model as data: values, nodes in execution order, labels.
  *
- * The forward pass and its gradient are nodes of the same list (phase tells them apart), each tagged
- * with the layer of the outermost Sequential that it belongs to. Cutting a model into stages is then
- * only a matter of mapping layers to stages: nothing here knows about stages, devices or threads.
+ * The forward pass and its gradient are nodes of the same list (phase tells them apart), each
+ * tagged with the layer of the outermost Sequential that it belongs to. Cutting a model into stages
+ * is then only a matter of mapping layers to stages: nothing here knows about stages, devices or
+ * threads.
  */
 #ifndef GP_GRAPH_GRAPH_H
 #define GP_GRAPH_GRAPH_H
@@ -136,14 +137,16 @@ typedef struct gp_gradient_root {
 } gp_gradient_root;
 
 /* Append the gradient of root with respect to every parameter that is not frozen. Contributions are
- * folded per (value, reading layer), layers descending; parameters accumulate per (param, layer). */
+ * folded per (value, reading layer), layers descending; parameters accumulate per (param,
+ * layer). */
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
 
-/* Make one op of neighbours in a layer where that saves passes over memory (fuse.c). After the gradient,
- * before packing; refs of values that leave the graph stay. */
+/* Make one op of neighbours in a layer where that saves passes over memory (fuse.c). After the
+ * gradient, before packing; refs of values that leave the graph stay. */
 gp_status gp_graph_fuse(gp_graph *graph);
 
-/* Let every linear read a transposed copy of its weight, made once per step (pack.c). Before the cut. */
+/* Let every linear read a transposed copy of its weight, made once per step (pack.c). Before the
+ * cut. */
 gp_status gp_graph_pack(gp_graph *graph);
 
 /* What one node costs, from shapes alone. */

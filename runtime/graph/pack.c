@@ -1,8 +1,10 @@
-/* graph/pack.c - weights in the layout that their products want, once per step instead of per product.
+/* graph/pack.c - weights in the layout that their products want, once per step instead of per
+ * product.
  *
- * Every forward `linear` whose weight is a parameter gets a transposed copy of it as input. The copy
- * depends on parameters only, so the cut makes it once before the first micro-batch (graph/stages.c);
- * its memory is shared by all plans of a pipeline. The gradient still names the parameter itself.
+ * Every forward `linear` whose weight is a parameter gets a transposed copy of it as input. The
+ * copy depends on parameters only, so the cut makes it once before the first micro-batch
+ * (graph/stages.c); its memory is shared by all plans of a pipeline. The gradient still names the
+ * parameter itself.
  */
 #include "base/memory.h"
 #include "graph/graph.h"
@@ -34,8 +36,8 @@ static bool wants_copy(const gp_graph *graph, const gp_node *node) {
   return weight->kind == GP_VALUE_PARAM && !gp_param_is_buffer(graph->params[weight->index]);
 }
 
-/* Move the nodes from `first` on to the front: they depend on parameters only, and every node stands
- * after what it reads. */
+/* Move the nodes from `first` on to the front: they depend on parameters only, and every node
+ * stands after what it reads. */
 static gp_status move_to_front(gp_graph *graph, int32_t first) {
   int32_t moved = graph->node_count - first;
   size_t room = (size_t)graph->node_room;

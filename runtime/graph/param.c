@@ -1,4 +1,5 @@
-/* graph/param.c - parameters and buffers: drawn when first needed, then a view of wherever they live.
+/* graph/param.c - parameters and buffers: drawn when first needed, then a view of wherever they
+ * live.
  *
  * A value depends on (seed, number) only, so a model may be declared that no single machine could
  * hold: each stage draws the parameters it owns straight into its arena.

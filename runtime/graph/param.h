@@ -8,7 +8,8 @@
  * live there from now on. */
 gp_status gp_param_move(gp_param *param, gp_tensor *to);
 void gp_param_set_grad(gp_param *param, gp_tensor *grad); /* retained; NULL: none */
-/* One owner at a time, and the stage of its that the parameter belongs to; owner NULL gives it back.
+/* One owner at a time, and the stage of its that the parameter belongs to; owner NULL gives it
+ * back.
  * Errors: GP_ESTATE. */
 gp_status gp_param_own(gp_param *param, const void *owner, int32_t stage);
 int32_t gp_param_stage(const gp_param *param);

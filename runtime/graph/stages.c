@@ -1,7 +1,8 @@
 /* graph/stages.c - the cut: which stage runs a node, in which of its programs, and what crosses.
  *
- * Everything is reachability. P is what depends on parameters and constants only, I is what gradients leaving the stage need, W the rest, R the forward
- * nodes behind values that the backward pass reads. No layer author has to say any of it.
+ * Everything is reachability. P is what depends on parameters and constants only, I is what
+ * gradients leaving the stage need, W the rest, R the forward nodes behind values that the backward
+ * pass reads. No layer author has to say any of it.
  */
 #include "graph/stages.h"
 
@@ -145,9 +146,9 @@ static void find_open_stages(const cutter *c, bool *open) {
     if (c->out->edges[e].phase == GP_BACKWARD) open[c->out->edges[e].from] = true;
 }
 
-/* Gradients that leave their stage. Where none does (the first one, or one behind frozen layers only),
- * those that its accumulations read stand for them: so W is weight gradients alone in every stage, and
- * what may not wait for its turn is half of the work there too. */
+/* Gradients that leave their stage. Where none does (the first one, or one behind frozen layers
+ * only), those that its accumulations read stand for them: so W is weight gradients alone in every
+ * stage, and what may not wait for its turn is half of the work there too. */
 static int32_t find_roots(const cutter *c, const bool *open, gp_ref *roots) {
   const gp_graph *graph = c->graph;
   int32_t count = 0;

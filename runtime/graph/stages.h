@@ -18,7 +18,8 @@ typedef struct gp_stage_nodes {
   gp_node_list weight;    /* W: the rest of the backward pass */
 } gp_stage_nodes;
 
-/* A value made by stage `from` and read by others. Always a base value: its views travel with it. */
+/* A value made by stage `from` and read by others. Always a base value: its views travel with
+ * it. */
 typedef struct gp_edge {
   gp_ref value;
   int32_t from;

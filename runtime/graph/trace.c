@@ -63,8 +63,9 @@ gp_status gp_trace_input(gp_trace *trace, gp_input_kind kind, const gp_meta *met
   return GP_OK;
 }
 
-/* The same tensor captured twice is one constant. Constants lie on the host: each stage takes them to its own
- * device. One from a GPU is fetched each time that it is used, so it is not recognised. */
+/* The same tensor captured twice is one constant. Constants lie on the host: each stage takes them
+ * to its own device. One from a GPU is fetched each time that it is used, so it is not
+ * recognised. */
 gp_status gp_trace_constant(gp_trace *trace, gp_tensor *tensor, gp_ref *ref) {
   gp_graph *graph = &trace->graph;
   gp_tensor *here;
@@ -108,8 +109,8 @@ static gp_ref find_cast(const gp_trace *trace, gp_ref param) {
   return gp_graph_find(&trace->graph, GP_FOUND_CAST, (uint64_t)param, trace->at.layer);
 }
 
-/* An f32 parameter in the dtype that the pipeline computes in. One a layer, so that none crosses a cut; it
- * depends on the parameter only, so it is made once per step. */
+/* An f32 parameter in the dtype that the pipeline computes in. One a layer, so that none crosses a
+ * cut; it depends on the parameter only, so it is made once per step. */
 static gp_status cast_master(gp_trace *trace, gp_ref *ref) {
   gp_attrs attrs = {.cast = {.dtype = trace->half}};
   gp_ref param = *ref;
@@ -150,8 +151,8 @@ static gp_ref buffer_of(const gp_graph *graph, gp_ref ref) {
   return graph->nodes[value->node].in[0];
 }
 
-/* Later layers read what was written from a copy, never from the buffer: it may lie in another stage,
- * where the next micro-batch is writing it already. */
+/* Later layers read what was written from a copy, never from the buffer: it may lie in another
+ * stage, where the next micro-batch is writing it already. */
 static gp_status assign(gp_trace *trace, const gp_ref *inputs, gp_ref *output) {
   gp_ref in[2] = {buffer_of(&trace->graph, inputs[0]), inputs[1]};
   if (in[0] == GP_NONE) return gp_fail(GP_EINVAL, "copy_: only a Buffer may be written in forward");
@@ -191,8 +192,8 @@ static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
   return true;
 }
 
-/* Beside halves, constants and buffers of f32 are read as halves, as parameters are. Masks of attention may
- * be f32, in which more than f16 has hides a key. */
+/* Beside halves, constants and buffers of f32 are read as halves, as parameters are. Masks of
+ * attention may be f32, in which more than f16 has hides a key. */
 static gp_status narrow_beside_halves(gp_trace *trace, gp_op op, gp_ref *in, int n) {
   gp_attrs attrs = {.cast = {.dtype = trace->half}};
   bool half = false;

@@ -19,7 +19,8 @@ void gp_rows_elements(int64_t n, int64_t units, gp_span span, int64_t *first, in
 gp_cut gp_cut_rows(const gp_call *call);
 /* Rows of in[0] in blocks: ops that need a whole row at once (norms, products). */
 gp_cut gp_cut_whole_rows(const gp_call *call);
-/* Columns of in[0] in pieces of 64: every piece walks all rows, so sums over rows keep one order. */
+/* Columns of in[0] in pieces of 64: every piece walks all rows, so sums over rows keep one
+ * order. */
 gp_cut gp_cut_columns(const gp_call *call);
 /* One unit: a sum over everything in one order, or a scalar. */
 gp_cut gp_cut_once(const gp_call *call);

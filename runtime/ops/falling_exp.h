@@ -2,7 +2,8 @@
  *
  * gp_expf of ops/vmath.h without what such arguments never need: no overflow, no denormal results
  * (0 below -87 instead), so the power of two takes two operations. 0.6 of the time, the
- * same polynomial and error, and right for small positive arguments too, which rounding may leave. */
+ * same polynomial and error, and right for small positive arguments too, which rounding may
+ * leave. */
 #ifndef GP_OPS_FALLING_EXP_H
 #define GP_OPS_FALLING_EXP_H
 

@@ -1,9 +1,9 @@
 /* ops/ids.cuh - class and token ids on a GPU: read in any integer dtype, checked one by one.
  *
- * A bad id cannot stop a kernel, and the context must stay alive: the kernel leaves that row out and
- * lowers the fault's key to (tag, position), so the first one stays whatever the order of the threads. A
- * kernel of one thread then notes which id that is, so that key and value agree. The host makes the text
- * of it. */
+ * A bad id cannot stop a kernel, and the context must stay alive: the kernel leaves that row out
+ * and lowers the fault's key to (tag, position), so the first one stays whatever the order of the
+ * threads. A kernel of one thread then notes which id that is, so that key and value agree. The
+ * host makes the text of it. */
 #ifndef GP_OPS_IDS_CUH
 #define GP_OPS_IDS_CUH
 

@@ -1,7 +1,8 @@
 /* ops/ids.h - class and token ids as kernels read them: any integer dtype, checked one by one.
  *
  * Ids are data, so a bad one is found only when it is read, by the kernel that would use it as an
- * index; the text then names the row of the whole mini-batch, which is what a script can look up. */
+ * index; the text then names the row of the whole mini-batch, which is what a script can look
+ * up. */
 #ifndef GP_OPS_IDS_H
 #define GP_OPS_IDS_H
 
@@ -16,8 +17,8 @@ int64_t gp_id_at(const gp_arg *ids, int64_t offset);
  * the whole mini-batch. Ids of rank 1 are one a row: the position alone is printed then.
  * Errors: GP_ERANGE, always. */
 gp_status gp_id_fail(const gp_call *call, const gp_ids_role *role, int64_t index);
-/* The same for what a kernel on a GPU has found: id `id` at this index. The ids themselves and the step
- * block's address are not read; step->first_row is. */
+/* The same for what a kernel on a GPU has found: id `id` at this index. The ids themselves and the
+ * step block's address are not read; step->first_row is. */
 gp_status gp_id_fault(gp_op op, const gp_call *call, int64_t index, int64_t id);
 
 #endif

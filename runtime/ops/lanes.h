@@ -13,8 +13,8 @@
 
 enum { GP_LANES = 64 };
 
-/* Set result to the 64 lanes folded by op as a tree: 32, 16, .. 1. Written level by level, so that it
- * stays in registers. */
+/* Set result to the 64 lanes folded by op as a tree: 32, 16, .. 1. Written level by level, so that
+ * it stays in registers. */
 #define GP_LANE_FOLD(T, result, lane, op)                                                          \
   do {                                                                                             \
     T gp_fold16[16], gp_fold8[8], gp_fold4[4];                                                     \

@@ -1,10 +1,12 @@
-/* ops/long_rows.cuh - rows longer than GP_SHORT_ROW: one block a row, 16 bytes of it a thread at a time.
+/* ops/long_rows.cuh - rows longer than GP_SHORT_ROW: one block a row, 16 bytes of it a thread at a
+ * time.
  *
- * A thread takes its row in groups of as many elements as 16 bytes hold. Where the length is a multiple
- * of that, the elements of a group are neighbours; else (a vocabulary of 50257) they lie a block's
- * threads apart, so that a warp still reads neighbours. Which of the two it is depends on the length
- * alone, never on the address, and so do the sums: a value that lies elsewhere in memory has the same
- * bits. A row that fits is kept in shared memory and read from the GPU's memory once. */
+ * A thread takes its row in groups of as many elements as 16 bytes hold. Where the length is a
+ * multiple of that, the elements of a group are neighbours; else (a vocabulary of 50257) they lie a
+ * block's threads apart, so that a warp still reads neighbours. Which of the two it is depends on
+ * the length alone, never on the address, and so do the sums: a value that lies elsewhere in memory
+ * has the same bits. A row that fits is kept in shared memory and read from the GPU's memory
+ * once. */
 #ifndef GP_OPS_LONG_ROWS_CUH
 #define GP_OPS_LONG_ROWS_CUH
 
@@ -85,8 +87,8 @@ static __device__ inline gp_pack<T> gp_long_read(const gp_long_row<T> &row, int 
   return group;
 }
 
-/* The first read of a group keeps it; later ones take it from there. A thread only meets its own, so no
- * barrier is needed. */
+/* The first read of a group keeps it; later ones take it from there. A thread only meets its own,
+ * so no barrier is needed. */
 template <typename T>
 static __device__ inline gp_pack<T> gp_long_first(const gp_long_row<T> &row, int i, T rest) {
   const gp_pack<T> group = gp_long_read(row, i, rest);

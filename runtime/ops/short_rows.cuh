@@ -1,7 +1,9 @@
-/* ops/short_rows.cuh - rows of up to GP_SHORT_ROW elements: one warp a row, which stays in its registers.
+/* ops/short_rows.cuh - rows of up to GP_SHORT_ROW elements: one warp a row, which stays in its
+ * registers.
  *
- * Reading and writing go by pairs of neighbours, the two lanes of a thread; a warp then moves whole lines of
- * the cache, and all of a row is under way at once. Blocks are (GP_WARP, GP_SHORT_BLOCK). */
+ * Reading and writing go by pairs of neighbours, the two lanes of a thread; a warp then moves whole
+ * lines of the cache, and all of a row is under way at once. Blocks are (GP_WARP,
+ * GP_SHORT_BLOCK). */
 #ifndef GP_OPS_SHORT_ROWS_CUH
 #define GP_OPS_SHORT_ROWS_CUH
 
@@ -20,9 +22,9 @@ template <typename T> static inline bool gp_is_paired(const void *p, int64_t n) 
   return n % 2 == 0 && ((uintptr_t)p & (2 * sizeof(T) - 1)) == 0;
 }
 
-/* For __launch_bounds__ of a kernel whose threads keep so many values: blocks that an SM's 64 Ki registers
- * hold. Left alone the compiler loads everything at once and leaves room for half as many. f64 is slow
- * whatever is done. */
+/* For __launch_bounds__ of a kernel whose threads keep so many values: blocks that an SM's 64 Ki
+ * registers hold. Left alone the compiler loads everything at once and leaves room for half as
+ * many. f64 is slow whatever is done. */
 template <typename T> static constexpr int gp_short_resident(int values) {
   return sizeof(T) == sizeof(double) ? 2 : 512 / (64 + values);
 }
@@ -93,8 +95,8 @@ template <typename A, int E> static __device__ inline A gp_lanes_max(const A (&x
   return gp_warp_max(most);
 }
 
-/* Run the statement with E, the elements a thread needs for a short row of n; few sizes, since each is
- * a kernel of its own. 768 is GPT-2's. */
+/* Run the statement with E, the elements a thread needs for a short row of n; few sizes, since each
+ * is a kernel of its own. 768 is GPT-2's. */
 #define GP_BY_SHORT(n, statement)                                                                  \
   if ((n) <= 256) {                                                                                \
     const int E = 8;                                                                               \

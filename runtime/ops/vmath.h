@@ -1,11 +1,12 @@
-/* ops/vmath.h - exp, tanh, sigmoid, erf and log for float, written so that loops over them vectorise.
+/* ops/vmath.h - exp, tanh, sigmoid, erf and log for float, written so that loops over them
+ * vectorise.
  *
  * libm's functions are calls, and a call per element is ten times slower than the arithmetic. These
  * are branch-free (selections only) and use no table. Where the instruction set has it, polynomials
  * use the fused multiply-add by name, so that vector loops and their scalar remainders of one build
  * give the same bits whatever the vector width. Errors stay below 3.1 units in the last place
- * (tests/c/ops/vmath_test.c walks the floats); 0, infinities, NaN, overflow and denormal results are
- * those of libm. Files that loop over them need -O3 (vectoriser with run-time checks).
+ * (tests/c/ops/vmath_test.c walks the floats); 0, infinities, NaN, overflow and denormal results
+ * are those of libm. Files that loop over them need -O3 (vectoriser with run-time checks).
  * Source: the polynomials are minimax fits (Remez) of the functions named. */
 #ifndef GP_OPS_VMATH_H
 #define GP_OPS_VMATH_H

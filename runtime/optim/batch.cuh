@@ -1,8 +1,9 @@
 /* optim/batch.cuh - one launch over many tensors: the list of them travels with the launch.
  *
- * A model has hundreds of parameters, most of them small: a launch for each would take longer than the work.
- * Every tensor is cut into tiles by its own length alone, and a block works on one tile, so that neither the
- * bits nor the order of a sum depend on what else is in the list. */
+ * A model has hundreds of parameters, most of them small: a launch for each would take longer than
+ * the work.
+ * Every tensor is cut into tiles by its own length alone, and a block works on one tile, so that
+ * neither the bits nor the order of a sum depend on what else is in the list. */
 #ifndef GP_OPTIM_BATCH_CUH
 #define GP_OPTIM_BATCH_CUH
 
@@ -47,7 +48,8 @@ template <typename Tensor> static int gp_batch_alike(const Tensor *list, int cou
   return n;
 }
 
-/* Tensors that are read and written element by element are cut into tiles of this many 16-byte groups. */
+/* Tensors that are read and written element by element are cut into tiles of this many 16-byte
+ * groups. */
 enum { GP_BATCH_THREADS = 256, GP_BATCH_PACKS = 4 * GP_BATCH_THREADS };
 
 template <typename T> static int64_t gp_batch_tiles(int64_t n) {

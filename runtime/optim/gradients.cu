@@ -1,7 +1,7 @@
 /* optim/gradients.cu - gradients as a whole on a GPU: added, scaled, and the sums of their squares.
  *
- * add and scale are one pass at the speed of memory, 16 bytes at a time. sum_squares has a second one over
- * few partial sums, cut by the length of each tensor alone. */
+ * add and scale are one pass at the speed of memory, 16 bytes at a time. sum_squares has a second
+ * one over few partial sums, cut by the length of each tensor alone. */
 #include "device/cuda/kernel/lanes.cuh"
 #include "device/cuda/kernel/work.h"
 #include "optim/batch.cuh"
@@ -85,8 +85,8 @@ template <typename T> struct squares {
   bool packed;
 };
 
-/* A block adds `each` elements; thread t those of every 16-byte group t, t + THREADS, .. whether or not it
- * can read them at once. */
+/* A block adds `each` elements; thread t those of every 16-byte group t, t + THREADS, .. whether or
+ * not it can read them at once. */
 template <typename T>
 static __global__ void squares_kernel(gp_batch<squares<T>> list, double *part) {
   const int count = gp_pack<T>::count;

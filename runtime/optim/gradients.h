@@ -1,8 +1,8 @@
 /* optim/gradients.h - the gradients of one device, looked at and scaled by its own team or GPU.
  *
- * A list is made once and works on the same memory in every step; nothing is allocated then. Sums of squares are
- * those of gp_optim_sum_squares of each tensor as a whole: neither the number of threads nor how parameters are
- * spread over devices changes a bit of them. */
+ * A list is made once and works on the same memory in every step; nothing is allocated then. Sums
+ * of squares are those of gp_optim_sum_squares of each tensor as a whole: neither the number of
+ * threads nor how parameters are spread over devices changes a bit of them. */
 #ifndef GP_OPTIM_GRADIENTS_H
 #define GP_OPTIM_GRADIENTS_H
 
@@ -23,8 +23,8 @@ gp_status gp_gradients_new(const gp_lane *lane, const gp_lane_run *runs, int cou
                            gp_gradients *list);
 void gp_gradients_free(gp_gradients *list); /* what it holds; not the struct */
 
-/* Let sums[i] be the sum of the squares of tensor i: not finite where one of its elements is not, and only
- * then. Waits. Threads: those that drive the lane. */
+/* Let sums[i] be the sum of the squares of tensor i: not finite where one of its elements is not,
+ * and only then. Waits. Threads: those that drive the lane. */
 gp_status gp_gradients_squares(gp_gradients *list);
 /* The same question without the sum, in less time on a CPU: sums[i] is 0 or infinity. */
 gp_status gp_gradients_look(gp_gradients *list);

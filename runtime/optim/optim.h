@@ -16,8 +16,8 @@ int gp_optim_moments(gp_optim_kind kind);
 
 /* Update elements [first, last) of the slice; step counts from 1. Errors: GP_EDTYPE, GP_EINVAL
  * (broken hyper or missing moments), GP_ERANGE (range or step).
- * Source: the update rules of torch.optim.SGD (dampening 0), Adam, AdamW, in the order of operations
- * of their single-tensor form. */
+ * Source: the update rules of torch.optim.SGD (dampening 0), Adam, AdamW, in the order of
+ * operations of their single-tensor form. */
 gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                           int64_t first, int64_t last);
 

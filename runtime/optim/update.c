@@ -97,7 +97,8 @@ double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data) {
   return dtype == GP_F32 ? sum_squares_f32(data, n) : sum_squares_f64(data, n);
 }
 
-/* By the exponents alone, so that a comparison of integers does it: a quarter of the time of the squares. */
+/* By the exponents alone, so that a comparison of integers does it: a quarter of the time of the
+ * squares. */
 bool gp_optim_is_finite(gp_dtype dtype, int64_t n, const void *data) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   return dtype == GP_F32 ? is_finite_f32(data, n) : is_finite_f64(data, n);

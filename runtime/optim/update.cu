@@ -1,7 +1,8 @@
 /* optim/update.cu - see optim.h: updates of parameters, on a GPU.
  *
- * The operations of an element and their order are those of kernels.inc; factors are made on the host, in
- * double precision. One pass at the speed of memory, 16 bytes at a time, over many parameters at once. */
+ * The operations of an element and their order are those of kernels.inc; factors are made on the
+ * host, in double precision. One pass at the speed of memory, 16 bytes at a time, over many
+ * parameters at once. */
 #include <math.h>
 
 #include "device/cuda/kernel/lanes.cuh"
@@ -55,8 +56,8 @@ struct momentum {
   }
 };
 
-/* What Adam and AdamW share; d is the gradient to use. The first moment is a lerp, computed from the
- * nearer end. */
+/* What Adam and AdamW share; d is the gradient to use. The first moment is a lerp, computed from
+ * the nearer end. */
 template <typename T> static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m, T *v) {
   *m = f.far1 ? d - (d - *m) * (1 - f.weight1) : *m + f.weight1 * (d - *m);
   *v = f.beta2 * *v + f.weight2 * d * d;

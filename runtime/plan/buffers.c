@@ -1,9 +1,10 @@
 /* plan/buffers.c - a buffer that forward writes belongs to one stage.
  *
- * Its values go from micro-batch to micro-batch: what micro-batch i + 1 reads is what i wrote. Within a
- * stage the order of forward passes gives that; between stages it would be a wait backwards through the
- * pipeline. So whoever reads it first and whoever writes it must share a stage; what was read or written
- * may then be used anywhere, because readers get copies (graph/trace.c).
+ * Its values go from micro-batch to micro-batch: what micro-batch i + 1 reads is what i wrote.
+ * Within a stage the order of forward passes gives that; between stages it would be a wait
+ * backwards through the pipeline. So whoever reads it first and whoever writes it must share a
+ * stage; what was read or written may then be used anywhere, because readers get copies
+ * (graph/trace.c).
  */
 #include "base/memory.h"
 #include "plan/plan.h"

@@ -1,20 +1,21 @@
 /* plan/capacity.c - how many slots an edge needs so that its maker never waits for one.
  *
- * Slot i mod K may be used again for the i-th value when everybody's last use of the (i - K)-th is known to
- * be over before the maker starts: known from the order of each device and from the messages between them.
- * How much of a device's list is over is bounded from below by what its own messages to the maker say, and
- * from above by runs in which the maker goes ahead as far as it can; where the two differ, a run in which
- * that device comes last tells exactly. So most edges cost what they carry.
- * Where only forward runs nothing ever flows back, so a small fixed number of slots is taken and the maker
- * waits for a free one.
+ * Slot i mod K may be used again for the i-th value when everybody's last use of the (i - K)-th is
+ * known to be over before the maker starts: known from the order of each device and from the
+ * messages between them.
+ * How much of a device's list is over is bounded from below by what its own messages to the maker
+ * say, and from above by runs in which the maker goes ahead as far as it can; where the two differ,
+ * a run in which that device comes last tells exactly. So most edges cost what they carry.
+ * Where only forward runs nothing ever flows back, so a small fixed number of slots is taken and
+ * the maker waits for a free one.
  */
 #include "base/memory.h"
 #include "plan/flow.h"
 
 enum { FORWARD_ONLY_SLOTS = 3, UNKNOWN = -1 };
 
-/* Where a stage (one of its copies) is when a value of an edge is made, and when it is through with it: per
- * micro-batch, in actions of its device. */
+/* Where a stage (one of its copies) is when a value of an edge is made, and when it is through with
+ * it: per micro-batch, in actions of its device. */
 typedef struct party {
   int32_t stage, device;
   int32_t *low, *high; /* so many are over for certain, or at most, when the value is made */
@@ -100,7 +101,8 @@ static void free_room(sizer *s) {
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-/* In any run no more is over for certain than has run; with a device last, no more of it has run than must. */
+/* In any run no more is over for certain than has run; with a device last, no more of it has run
+ * than must. */
 static void note_made(void *context, const gp_flow_use *use) {
   sizer *s = context;
   const parties *own = &s->edges[use->edge];
@@ -126,8 +128,8 @@ static bool run(sizer *s, int32_t last) {
   return gp_flow_run(&s->flow, &watch, s->order);
 }
 
-/* Stages early in the model run ahead of the readers of their values as far as they can; or late ones, of
- * those of their gradients. */
+/* Stages early in the model run ahead of the readers of their values as far as they can; or late
+ * ones, of those of their gradients. */
 static void run_ahead(sizer *s, bool reversed) {
   int32_t devices = s->plan->device_count;
   for (int32_t d = 0; d < devices; d++) s->order[d] = reversed ? devices - 1 - d : d;
@@ -201,8 +203,9 @@ static int64_t micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
   return plan->shapes[1].own_edges ? gp_plan_micro_at(plan, edge, turn) : turn;
 }
 
-/* With this many slots, is the earlier user of each slot known to be through with it? 0 or 1, or UNKNOWN and
- * the device that it depends on. The i-th micro-batch of an edge takes slot i mod K, the (i div K)-th time. */
+/* With this many slots, is the earlier user of each slot known to be through with it? 0 or 1, or
+ * UNKNOWN and the device that it depends on. The i-th micro-batch of an edge takes slot i mod K,
+ * the (i div K)-th time. */
 static int enough(const sizer *s, int32_t edge, int32_t slots, int32_t *device) {
   const parties *own = &s->edges[edge];
   int known = 1;

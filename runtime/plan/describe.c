@@ -1,4 +1,5 @@
-/* plan/describe.c - a plan for people: its lowered schedule as text, its edges, what its stages hold. */
+/* plan/describe.c - a plan for people: its lowered schedule as text, its edges, what its stages
+ * hold. */
 #include <stdio.h>
 #include <string.h>
 

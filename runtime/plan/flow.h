@@ -1,7 +1,10 @@
-/* plan/flow.h - a lowered schedule run without work: who can go on, in an order of devices that the caller picks.
+/* plan/flow.h - a lowered schedule run without work: who can go on, in an order of devices that the
+ * caller picks.
  *
- * A device runs its actions in order; one that reads a value waits until the action that makes it has run.
- * Any order of devices gives a possible run; what is true in all of them is found by trying extreme ones.
+ * A device runs its actions in order; one that reads a value waits until the action that makes it
+ * has run.
+ * Any order of devices gives a possible run; what is true in all of them is found by trying extreme
+ * ones.
  */
 #ifndef GP_PLAN_FLOW_H
 #define GP_PLAN_FLOW_H
@@ -35,8 +38,8 @@ typedef struct gp_flow {
 
 gp_status gp_flow_new(const gp_plan *plan, const gp_lowered *lowered, gp_flow *flow);
 void gp_flow_free(gp_flow *flow); /* what it holds; not the struct */
-/* Run from the begin, always the first device in the order that can; whether all actions ran. order: per
- * place, devices; NULL: ascending. */
+/* Run from the begin, always the first device in the order that can; whether all actions ran.
+ * order: per place, devices; NULL: ascending. */
 bool gp_flow_run(gp_flow *flow, const gp_flow_watch *watch, const int32_t *order);
 
 static inline size_t gp_flow_cell(const gp_flow *flow, int32_t edge, int32_t micro) {

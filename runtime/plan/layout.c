@@ -34,7 +34,8 @@ static gp_status place(gp_layout *l, int32_t i, size_t *frozen) {
   return gp_size_add(*end, bytes, end);
 }
 
-/* The parameters of a stage in order of declaration, region by region: frozen ones behind the others. */
+/* The parameters of a stage in order of declaration, region by region: frozen ones behind the
+ * others. */
 static gp_status place_all(gp_layout *l, size_t *frozen) {
   for (int32_t i = 0; i < l->param_count; i++) GP_TRY(place(l, i, frozen));
   for (int32_t s = 0; s < l->stage_count; s++)

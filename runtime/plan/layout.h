@@ -1,9 +1,10 @@
-/* plan/layout.h - where the parameters of a model lie, for one cut of it: offsets in areas of its stages.
+/* plan/layout.h - where the parameters of a model lie, for one cut of it: offsets in areas of its
+ * stages.
  *
- * Each stage has one area for values, one for gradients, one for buffers, so that an update is one pass and a
- * version of the weights one copy; accumulators of parameters that other layers own and packed weights have
- * areas that grow as plans ask for them. All plans of a pipeline share one layout; the engine gives the areas
- * memory (engine/arena.c).
+ * Each stage has one area for values, one for gradients, one for buffers, so that an update is one
+ * pass and a version of the weights one copy; accumulators of parameters that other layers own and
+ * packed weights have areas that grow as plans ask for them. All plans of a pipeline share one
+ * layout; the engine gives the areas memory (engine/arena.c).
  */
 #ifndef GP_PLAN_LAYOUT_H
 #define GP_PLAN_LAYOUT_H
@@ -50,12 +51,13 @@ gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, 
 void gp_layout_free(gp_layout *layout); /* what it holds; not the struct */
 
 int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: not the model's */
-/* Where a stage finds the value: base -1 for a parameter that is not the model's, GP_BASE_GUEST where it needs a
- * copy because its device cannot read the owner's. devices: NULL: all read each other's memory. */
+/* Where a stage finds the value: base -1 for a parameter that is not the model's, GP_BASE_GUEST
+ * where it needs a copy because its device cannot read the owner's. devices: NULL: all read each
+ * other's memory. */
 gp_place gp_layout_value(const gp_layout *layout, const gp_plan_device_spec *devices,
                          const gp_param *param, int32_t stage);
-/* The accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for a parameter that
- * is not trained. */
+/* The accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for a
+ * parameter that is not trained. */
 gp_status gp_layout_slot(gp_layout *layout, const gp_param *param, int32_t layer, gp_place *place);
 /* The packed copy of a parameter for a stage, added when missing; all plans share it. */
 gp_status gp_layout_packed(gp_layout *layout, const gp_param *param, int32_t stage,

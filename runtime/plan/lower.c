@@ -1,8 +1,8 @@
 /* plan/lower.c - a lowered schedule becomes tasks: each action gets its program.
  *
- * What the loss is divided by is counted before a mini-batch's first forward pass, while the last stage
- * waits anyway; what depends on parameters only is prepared first of all, and anew after each update of an
- * asynchronous schedule.
+ * What the loss is divided by is counted before a mini-batch's first forward pass, while the last
+ * stage waits anyway; what depends on parameters only is prepared first of all, and anew after each
+ * update of an asynchronous schedule.
  */
 #include "base/memory.h"
 #include "plan/plan.h"
@@ -79,7 +79,8 @@ static void append_counts(lowerer *l, int32_t step, int32_t block) {
   }
 }
 
-/* Nothing was kept where somebody makes it again; all of a micro-batch reads one version of the weights. */
+/* Nothing was kept where somebody makes it again; all of a micro-batch reads one version of the
+ * weights. */
 static void mark_kept(const lowerer *l, int32_t begin) {
   gp_plan *plan = l->plan;
   for (int32_t t = begin; gp_plan_trains(plan->kind) && t < l->count; t++) {
@@ -109,8 +110,9 @@ static void set_update_micro(const gp_plan *plan, gp_action *action) {
     action->micro = (action->micro < 0 ? 1 : action->micro + 1) * batch - 1;
 }
 
-/* What reads something of other devices: the gradients of a second copy, those of layers elsewhere, the norms of
- * all. A norm is taken of what its own device has; after a scale nobody has to be waited for again. */
+/* What reads something of other devices: the gradients of a second copy, those of layers elsewhere,
+ * the norms of all. A norm is taken of what its own device has; after a scale nobody has to be
+ * waited for again. */
 static bool waits_for_all(gp_act op, gp_act before) {
   return op != before && op != GP_ACT_NORM && !(op == GP_ACT_U && before == GP_ACT_CLIP);
 }
@@ -173,8 +175,8 @@ static void number_ends(const lowerer *l, int32_t number) {
         l->plan->tasks[t].order = number++;
 }
 
-/* Tasks of each action on all devices: also of those that the plan has not, so that the numbers of shares
- * agree. */
+/* Tasks of each action on all devices: also of those that the plan has not, so that the numbers of
+ * shares agree. */
 static void count_tasks(const lowerer *l, int32_t *counts) {
   const gp_lowered *from = l->lowered;
   for (int32_t t = 0; !l->plan->share && t < l->count; t++)
@@ -190,8 +192,8 @@ static int32_t number_heads(const lowerer *l) {
   return plan->share ? plan->copy_count * (2 * plan->stage_count + plan->step_micros) : own;
 }
 
-/* In the topological order of the actions that they come from; tasks of one action lie side by side. next: per
- * action, first how many tasks it has, then the number of its next one. */
+/* In the topological order of the actions that they come from; tasks of one action lie side by
+ * side. next: per action, first how many tasks it has, then the number of its next one. */
 static void number_tasks(const lowerer *l, int32_t *next, int32_t *action_at) {
   const gp_schedule *s = l->schedule;
   int32_t number = number_heads(l), total = s->first[s->device_count];

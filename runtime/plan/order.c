@@ -1,9 +1,11 @@
-/* plan/order.c - the order of a backward program: chains of row-wise ops first, weight gradients after.
+/* plan/order.c - the order of a backward program: chains of row-wise ops first, weight gradients
+ * after.
  *
- * A rule appends dx and dw of a layer next to each other, but dw reads all rows and so ends the run of
- * row-wise ops around it. Moving accumulations behind the chain that they interrupt lets a block of
- * rows pass through the whole chain while it is in the cache, and leaves weight gradients side by side,
- * where they share one hand-out to the threads. They are never moved past an op that is not row-wise:
+ * A rule appends dx and dw of a layer next to each other, but dw reads all rows and so ends the run
+ * of row-wise ops around it. Moving accumulations behind the chain that they interrupt lets a block
+ * of rows pass through the whole chain while it is in the cache, and leaves weight gradients side
+ * by side, where they share one hand-out to the threads. They are never moved past an op that is
+ * not row-wise:
  * what they read is still in the cache, and is not kept alive for long. No bit changes: every
  * accumulator still receives its contributions in the same order.
  */

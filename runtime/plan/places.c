@@ -1,8 +1,9 @@
 /* plan/places.c - where the values of a shape lie that no single program owns.
  *
- * Inputs, parameters, accumulators, constants, exports and edges have their memory before any stage is
- * looked at; what depends on parameters only gets memory of the shape's own, or, for packed weights, of
- * the pipeline's. What remains is the business of the stages (shape.c) and their programs (temp.c).
+ * Inputs, parameters, accumulators, constants, exports and edges have their memory before any stage
+ * is looked at; what depends on parameters only gets memory of the shape's own, or, for packed
+ * weights, of the pipeline's. What remains is the business of the stages (shape.c) and their
+ * programs (temp.c).
  */
 #include "plan/places.h"
 
@@ -17,8 +18,8 @@ static size_t constant_address(const gp_tensor *tensor) {
   return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
 }
 
-/* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees it its
- * own way (guests.c). */
+/* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees
+ * it its own way (guests.c). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
   *place = gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], 0);
   if (place->base >= 0) return GP_OK;
@@ -69,8 +70,8 @@ gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node) {
   return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
 }
 
-/* Does the pipeline hold this copy, for all plans? Not where weights have versions, each of which wants
- * its own, nor where two devices run the stage and each makes one. */
+/* Does the pipeline hold this copy, for all plans? Not where weights have versions, each of which
+ * wants its own, nor where two devices run the stage and each makes one. */
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node) {
   return node->pack && !s->schedule->batch && s->schedule->copy_count == 1;
 }

@@ -21,7 +21,8 @@ typedef struct gp_shaper {
   bool *seen, *read, *later; /* per value, for those of the stage */
 } gp_shaper;
 
-/* Turn to a stage: list its own values. What is done for a stage then costs what the stage holds. */
+/* Turn to a stage: list its own values. What is done for a stage then costs what the stage
+ * holds. */
 gp_status gp_shaper_enter(gp_shaper *s, int32_t stage);
 
 /* Fill in outside[] for every base value that is not a stage's own. */
@@ -33,7 +34,8 @@ gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
 
 /* Mark the memory that the programs of a list read; read[] per base value. */
 void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
-/* List what a stage reads that its device cannot (guests.c); then place it, and parameters as it sees them. */
+/* List what a stage reads that its device cannot (guests.c); then place it, and parameters as it
+ * sees them. */
 gp_status gp_find_guests(gp_shaper *s, int32_t stage);
 void gp_place_guests(gp_shaper *s, int32_t stage);
 

@@ -43,7 +43,8 @@ int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
   return turn / users * plan->step_micros + turn % users + first;
 }
 
-/* Micro-batches of an output are put together along the first dimension: it must follow the rows. */
+/* Micro-batches of an output are put together along the first dimension: it must follow the
+ * rows. */
 static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) {
   *meta = NULL;
   if (shape->output == GP_NONE || !shape->trace) return GP_OK;

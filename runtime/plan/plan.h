@@ -1,7 +1,8 @@
-/* plan/plan.h - everything one batch shape needs, computed before its first step: sizes, offsets, programs, tasks.
+/* plan/plan.h - everything one batch shape needs, computed before its first step: sizes, offsets,
+ * programs, tasks.
  *
- * A plan is data. It holds no memory of a device and asks nobody once it is made; the engine binds it to
- * memory, slots and queues (engine/bind.c).
+ * A plan is data. It holds no memory of a device and asks nobody once it is made; the engine binds
+ * it to memory, slots and queues (engine/bind.c).
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
  *   places.c    where the values lie that no program owns
@@ -31,7 +32,8 @@
 
 enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 
-/* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves for W. */
+/* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves
+ * for W. */
 enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
 
 /* A part of the block of memory that the plan wants on a device. */
@@ -45,7 +47,8 @@ typedef struct gp_guest {
   size_t offset; /* in the stage's guests */
 } gp_guest;
 
-/* Programs of one stage for one number of rows, with everything kept or dropped (and recomputed). */
+/* Programs of one stage for one number of rows, with everything kept or dropped (and
+ * recomputed). */
 typedef struct gp_stage_programs {
   gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
   gp_program *input[2], *weight[2];     /* where the schedule runs I and W apart */
@@ -138,8 +141,9 @@ typedef struct gp_fetch {
   gp_area area;
 } gp_fetch;
 
-/* Where the values of an edge lie. A reader that shares memory with the maker reads in place; every other
- * fetches them into slots of its own: readers on one GPU would else write under each other's eyes. */
+/* Where the values of an edge lie. A reader that shares memory with the maker reads in place; every
+ * other fetches them into slots of its own: readers on one GPU would else write under each other's
+ * eyes. */
 typedef struct gp_channel {
   int32_t slots, parties; /* parties: stages that release a slot before it is reused */
   size_t bytes;           /* of one slot */
@@ -155,7 +159,8 @@ typedef struct gp_slots {
   gp_area area; /* kind after kind */
 } gp_slots;
 
-/* What several versions of a stage's weights need beside the newest, which lies in the stage's arena. */
+/* What several versions of a stage's weights need beside the newest, which lies in the stage's
+ * arena. */
 typedef struct gp_versions {
   int32_t live;       /* versions that are read at the same time, the newest included */
   gp_area stash;      /* live - 1 copies of the values */
@@ -166,15 +171,16 @@ enum {
   GP_PLAN_ALIGNMENT = 256
 }; /* bytes: of every part of a device's memory, what GPUs like best */
 
-/* From the rows of one micro-batch in a staging buffer to those of the next: no two of them share what one
- * access of the memory moves, because one is written while the other is read. bytes: of a larger
- * micro-batch. */
+/* From the rows of one micro-batch in a staging buffer to those of the next: no two of them share
+ * what one access of the memory moves, because one is written while the other is read. bytes: of a
+ * larger micro-batch. */
 static inline size_t gp_plan_padded(size_t bytes) {
   return (bytes + GP_PLAN_ALIGNMENT - 1) / GP_PLAN_ALIGNMENT * GP_PLAN_ALIGNMENT;
 }
 
-/* What a device with memory of its own has of a mini-batch, one after the other, and the same in memory of the
- * host: what is sent there ends with the fault word, what is fetched begins with it. Offsets in bytes. */
+/* What a device with memory of its own has of a mini-batch, one after the other, and the same in
+ * memory of the host: what is sent there ends with the fault word, what is fetched begins with it.
+ * Offsets in bytes. */
 typedef struct gp_staging {
   size_t blocks; /* step blocks: per copy and micro-batch */
   size_t input[GP_MAX_BATCH_TENSORS], target[GP_MAX_BATCH_TENSORS], out_grad;
@@ -184,8 +190,9 @@ typedef struct gp_staging {
   gp_area area;                         /* `room` mini-batches */
 } gp_staging;
 
-/* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one range,
- * run again and again. An asynchronous one has ranges that fill the pipeline; the last one repeats. */
+/* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one
+ * range, run again and again. An asynchronous one has ranges that fill the pipeline; the last one
+ * repeats. */
 typedef struct gp_ranges {
   int32_t count;  /* stored ranges per device */
   int32_t *begin; /* device after device: count + 1 numbers of tasks; owns the other arrays */
@@ -252,8 +259,8 @@ static inline bool gp_plan_trains(gp_plan_kind kind) {
   return kind == GP_PLAN_STEP || kind == GP_PLAN_SPLIT;
 }
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
-/* Where the model branches on the number of rows, the two sizes of micro-batches cross the cuts with
- * different values, and each has edges of its own; otherwise they share them. */
+/* Where the model branches on the number of rows, the two sizes of micro-batches cross the cuts
+ * with different values, and each has edges of its own; otherwise they share them. */
 const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge);
 /* Micro-batches are numbered on through the mini-batches of a stream; their shape repeats. */
 static inline int32_t gp_plan_shape_of(const gp_plan *plan, int64_t micro) {
@@ -281,8 +288,9 @@ const gp_edge_list *gp_shape_touched(const gp_shape_plan *shape, int32_t stage, 
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages);
 
-/* Tasks of the lowered schedule (lower.c), the slots of what they keep (slots.c), their edges (uses.c), the
- * versions of the weights (versions.c), ranges of mini-batches (ranges.c), slots per edge (capacity.c). */
+/* Tasks of the lowered schedule (lower.c), the slots of what they keep (slots.c), their edges
+ * (uses.c), the versions of the weights (versions.c), ranges of mini-batches (ranges.c), slots per
+ * edge (capacity.c). */
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered);
 gp_status gp_plan_add_slots(gp_plan *plan);
 gp_status gp_plan_add_uses(gp_plan *plan);

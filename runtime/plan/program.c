@@ -92,7 +92,8 @@ static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
   return by_row && whole && same;
 }
 
-/* May instr follow the group's row-wise chain? Whatever it reads of the group, it reads row by row. */
+/* May instr follow the group's row-wise chain? Whatever it reads of the group, it reads row by
+ * row. */
 static bool chains(const grouping *g, const gp_group *group, const gp_instr *instr) {
   const gp_program *p = g->program;
   const gp_instr *first = &p->instrs[group->first];
@@ -106,8 +107,8 @@ static bool chains(const grouping *g, const gp_group *group, const gp_instr *ins
   return true;
 }
 
-/* May instr run beside the group's instructions? It reads and writes nothing that they write. Row-wise
- * ops stay out: they do better in a chain. */
+/* May instr run beside the group's instructions? It reads and writes nothing that they write.
+ * Row-wise ops stay out: they do better in a chain. */
 static bool runs_beside(const grouping *g, const gp_group *group, const gp_instr *instr) {
   const gp_program *p = g->program;
   const gp_node *node = &p->graph->nodes[instr->node];

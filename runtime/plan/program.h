@@ -1,8 +1,8 @@
 /* plan/program.h - a straight-line program with every operand resolved to (base, offset).
  *
- * A program is a node list ready to run: consecutive row-wise ops are grouped, so that a block of rows
- * passes through all of them while it is in the cache; values that live inside the program only get
- * offsets in a temporary area that its device reuses for every action.
+ * A program is a node list ready to run: consecutive row-wise ops are grouped, so that a block of
+ * rows passes through all of them while it is in the cache; values that live inside the program
+ * only get offsets in a temporary area that its device reuses for every action.
  */
 #ifndef GP_PLAN_PROGRAM_H
 #define GP_PLAN_PROGRAM_H
@@ -11,9 +11,10 @@
 
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
 enum {
-  GP_BASE_ABSOLUTE, /* offset is the address itself: constants, which the plan holds with its trace */
-  GP_BASE_TEMP,     /* temporary area of the device */
-  GP_BASE_SAVED,    /* this micro-batch's slot of kept values */
+  /* offset is the address itself: constants, which the plan holds with its trace */
+  GP_BASE_ABSOLUTE,
+  GP_BASE_TEMP,       /* temporary area of the device */
+  GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
   GP_BASE_RECOMPUTED, /* slot of values that R made */
   GP_BASE_CARRIED,    /* slot of values that I made for W */
   GP_BASE_INVARIANT,  /* what P made of this version of the weights */
@@ -50,9 +51,9 @@ typedef struct gp_instr {
   gp_cut cut;
 } gp_instr;
 
-/* Instructions handed to the threads together. Chained: a piece is a block of rows that passes through
- * all of them. Side by side: they are independent, and the pieces of each follow those of the one
- * before. */
+/* Instructions handed to the threads together. Chained: a piece is a block of rows that passes
+ * through all of them. Side by side: they are independent, and the pieces of each follow those of
+ * the one before. */
 typedef struct gp_group {
   int32_t first, count;
   int64_t pieces;
@@ -69,8 +70,8 @@ typedef struct gp_program {
   size_t scratch_bytes; /* per thread */
 } gp_program;
 
-/* Notes per value of the graph, all zero between two programs: building one costs what it holds and not
- * what the graph holds. */
+/* Notes per value of the graph, all zero between two programs: building one costs what it holds and
+ * not what the graph holds. */
 typedef struct gp_program_notes {
   int32_t *span;    /* of a base value that lies in the temporary area: number + 1 */
   int32_t *readers; /* of a base value: reads left */
@@ -96,7 +97,8 @@ int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads 
 
 /* Reorder a backward node list so that row-wise chains stay together (plan/order.c). */
 gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
-/* Assign offsets in the temporary area to unplaced values (plan/memory/temp.c): in places[], per value.
+/* Assign offsets in the temporary area to unplaced values (plan/memory/temp.c): in places[], per
+ * value.
  * notes->readers: of all that the program reads. */
 gp_status gp_program_place_temps(gp_program *program, gp_place *places, gp_program_notes *notes);
 

@@ -1,10 +1,10 @@
 /* plan/ranges.c - which tasks belong to which mini-batch of a stream.
  *
- * A step of an asynchronous pipeline feeds one more mini-batch: every device goes on until it meets an F
- * of a micro-batch that was not fed yet. The first ranges fill the pipeline; from some mini-batch on all
- * are the same but for the numbers, and that range stands for all later ones. What follows in the plan's
- * lists (more repetitions, the drain) is not run: draining goes on with the same range and skips what
- * was never fed.
+ * A step of an asynchronous pipeline feeds one more mini-batch: every device goes on until it meets
+ * an F of a micro-batch that was not fed yet. The first ranges fill the pipeline; from some
+ * mini-batch on all are the same but for the numbers, and that range stands for all later ones.
+ * What follows in the plan's lists (more repetitions, the drain) is not run: draining goes on with
+ * the same range and skips what was never fed.
  */
 #include "base/memory.h"
 #include "plan/plan.h"
@@ -48,7 +48,8 @@ static int32_t steady_step(const gp_plan *plan) {
 
 /* ---- what the ranges tell -------------------------------------------------------------------- */
 
-/* Ranges between taking a mini-batch in and being through with it: its inputs are read until then. */
+/* Ranges between taking a mini-batch in and being through with it: its inputs are read until
+ * then. */
 static int32_t lag_of(const gp_plan *plan, int32_t device) {
   const gp_ranges *r = &plan->ranges;
   const int32_t *begin = &r->begin[device * (r->count + 1)];
@@ -86,8 +87,8 @@ static int32_t passes_until(const gp_plan *plan, int32_t micros) {
   return needed;
 }
 
-/* Losses are told when their mini-batch is back at the first stage: a rule that does not depend on the
- * speed of the devices. Without a barrier step waits for the loss of its own. */
+/* Losses are told when their mini-batch is back at the first stage: a rule that does not depend on
+ * the speed of the devices. Without a barrier step waits for the loss of its own. */
 static void find_known(gp_plan *plan) {
   gp_ranges *r = &plan->ranges;
   int32_t micro = 0, group = plan->batch ? plan->batch : plan->step_micros;

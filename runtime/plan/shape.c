@@ -10,7 +10,8 @@ enum { DROPPED = 0, KEPT = 1 };
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 
-/* What leaves the pipeline is a copy of its own: the value itself may be kept, sent or recomputed. */
+/* What leaves the pipeline is a copy of its own: the value itself may be kept, sent or
+ * recomputed. */
 static gp_status export_copy(gp_shaper *s, gp_ref value, gp_ref *copy) {
   int32_t label;
   *copy = GP_NONE;
@@ -68,7 +69,8 @@ void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) 
   }
 }
 
-/* Give every value that `makers` make and that is read later a place in area `base`, which grows. */
+/* Give every value that `makers` make and that is read later a place in area `base`, which
+ * grows. */
 static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read, int32_t base,
                       size_t *bytes) {
   size_t size;
@@ -98,7 +100,8 @@ static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **prog
   return gp_program_build(&spec, program);
 }
 
-/* B is I and W as one program, in the order of the graph: what W reads is still in the cache then. */
+/* B is I and W as one program, in the order of the graph: what W reads is still in the cache
+ * then. */
 static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_program **program) {
   const gp_node_list *input = &stage->input, *weight = &stage->weight;
   gp_node_list both = {0};
@@ -336,7 +339,8 @@ static bool all_pack(const gp_plan_env *env) {
   return true;
 }
 
-/* Gradient before fusing and packing: rules see single ops and the weight itself. Packing before the cut:
+/* Gradient before fusing and packing: rules see single ops and the weight itself. Packing before
+ * the cut:
  * copies are nodes. */
 gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                          gp_shape_plan *shape) {

@@ -1,4 +1,5 @@
-/* plan/touched.c - the edges that the actions of a stage touch: known from its nodes, before any program is built.
+/* plan/touched.c - the edges that the actions of a stage touch: known from its nodes, before any
+ * program is built.
  *
  * So a plan knows who waits for whom on devices whose programs it does not build.
  */

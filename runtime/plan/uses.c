@@ -1,4 +1,5 @@
-/* plan/uses.c - which edges a task touches: who acquires a slot, who waits, and whose use is the last. */
+/* plan/uses.c - which edges a task touches: who acquires a slot, who waits, and whose use is the
+ * last. */
 #include "base/memory.h"
 #include "plan/flow.h"
 
@@ -24,8 +25,9 @@ static gp_status make_uses(gp_plan *plan) {
   return GP_OK;
 }
 
-/* First use by a stage: the maker acquires and publishes, readers wait. Last use: release. A micro-batch
- * runs on one device of the stage. seen: per edge and micro-batch, the last round of marking that saw it. */
+/* First use by a stage: the maker acquires and publishes, readers wait. Last use: release. A
+ * micro-batch runs on one device of the stage. seen: per edge and micro-batch, the last round of
+ * marking that saw it. */
 static void mark_uses(gp_plan *plan, int32_t holder, int32_t *seen) {
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
   int32_t begin = plan->first[device], end = plan->first[device + 1];

@@ -1,7 +1,8 @@
 /* plan/versions.c - which version of the weights a task reads, and how many live at once.
  *
- * The newest version of a stage lies in its arena, where scripts see it; U changes it in place, after a
- * copy went to the stash if somebody still has to read it. Version v lies in stash slot v mod (live - 1):
+ * The newest version of a stage lies in its arena, where scripts see it; U changes it in place,
+ * after a copy went to the stash if somebody still has to read it. Version v lies in stash slot v
+ * mod (live - 1):
  * live versions are consecutive, so no two meet.
  * Source: weight stashing of PipeDream (Narayanan et al. 2019); two versions: PipeDream-2BW (2021).
  */
@@ -22,8 +23,8 @@ static int32_t oldest_from(const gp_plan *plan, int32_t stage, int32_t t, int32_
   return oldest;
 }
 
-/* Backward passes have the version of their forward pass; tasks that lowering added have that of the
- * action that they were made for. */
+/* Backward passes have the version of their forward pass; tasks that lowering added have that of
+ * the action that they were made for. */
 static void count_versions(gp_plan *plan, int32_t stage) {
   int32_t device = plan->placement[gp_plan_holder(plan, stage, 0)];
   int32_t end = plan->first[device + 1], newest = 0;
@@ -44,8 +45,8 @@ static void count_versions(gp_plan *plan, int32_t stage) {
   }
 }
 
-/* A parameter of another stage would have to be there in the same version: stages update at different
- * times. */
+/* A parameter of another stage would have to be there in the same version: stages update at
+ * different times. */
 static gp_status refuse_tie(int32_t stage, int32_t owner) {
   return gp_fail(GP_EINVAL,
                  "schedule: stage %d reads a parameter of stage %d, and stages are updated at "

@@ -1,8 +1,10 @@
-/* schedule/comms.c - rows made of rows: sends and receives added, I and W merged, all that was added left out.
+/* schedule/comms.c - rows made of rows: sends and receives added, I and W merged, all that was
+ * added left out.
  *
- * Source: torch.distributed.pipelining, _add_send_recv and _merge_bw. In sweeps over the devices each takes
- * one action if what it needs has been sent or made; a send follows what it sends, and its receive goes at
- * once to the end of what the receiver has: an empty cell, which takes a sweep, moves receives.
+ * Source: torch.distributed.pipelining, _add_send_recv and _merge_bw. In sweeps over the devices
+ * each takes one action if what it needs has been sent or made; a send follows what it sends, and
+ * its receive goes at once to the end of what the receiver has: an empty cell, which takes a sweep,
+ * moves receives.
  */
 #include "base/memory.h"
 #include "schedule/verify/verify.h"
@@ -25,7 +27,8 @@ static void wake(sweeper *w, int32_t device) {
   w->awake[device / 64] |= UINT64_C(1) << device % 64;
 }
 
-/* Send what a computation made to the stage that takes it, if that is elsewhere and nobody did yet. */
+/* Send what a computation made to the stage that takes it, if that is elsewhere and nobody did
+ * yet. */
 static gp_status add_message(sweeper *w, int32_t a, bool forward) {
   const gp_schedule *s = w->v->s;
   const gp_action *x = &s->actions[a];
@@ -125,7 +128,8 @@ static gp_status add_comms(sweeper *w, gp_verify *v) {
   return sweep_all(w);
 }
 
-/* What was verified never comes to a halt: each sweep of the loop moves something until all is taken. */
+/* What was verified never comes to a halt: each sweep of the loop moves something until all is
+ * taken. */
 gp_status gp_schedule_comms(const gp_schedule *s, gp_rows **rows) {
   gp_schedule_fault fault;
   gp_verify v = {.s = s, .fault = &fault};

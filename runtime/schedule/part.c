@@ -1,7 +1,7 @@
 /* schedule/part.c - the forward passes of a schedule alone, or first all of them and then the rest.
  *
- * Both keep the order of what they keep, so both are possible whenever the schedule is: evaluation and
- * pipe:forward run on the devices, and on the copies of stages, that training runs on.
+ * Both keep the order of what they keep, so both are possible whenever the schedule is: evaluation
+ * and pipe:forward run on the devices, and on the copies of stages, that training runs on.
  */
 #include "base/memory.h"
 #include "schedule/schedule.h"

@@ -1,11 +1,11 @@
 /* schedule/passes.c - see passes.h. One walk over each device's list does it all.
  *
  * Weight gradients are added in ascending order of micro-batches whatever the order of a schedule's
- * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into I now
- * and W as soon as its turn has come. Recomputation stands right before the backward pass that needs it,
- * ahead of the wait for the incoming gradient. Nor may a gradient be added before the update that an
- * earlier mini-batch is still to make: its W waits for that, too. I and W that follow each other on the
- * first stage become B: no gradient leaves it, so nobody would wait less.
+ * backward passes, so that the bits do not depend on it: where they do not ascend, B is split into
+ * I now and W as soon as its turn has come. Recomputation stands right before the backward pass
+ * that needs it, ahead of the wait for the incoming gradient. Nor may a gradient be added before
+ * the update that an earlier mini-batch is still to make: its W waits for that, too. I and W that
+ * follow each other on the first stage become B: no gradient leaves it, so nobody would wait less.
  */
 #include "schedule/passes.h"
 
@@ -42,7 +42,8 @@ static bool is_backward(const gp_action *x) {
   return x->op == GP_ACT_B || x->op == GP_ACT_I || x->op == GP_ACT_W;
 }
 
-/* The next micro-batch from `micro` on that this device runs of a stage; micro_count behind the last. */
+/* The next micro-batch from `micro` on that this device runs of a stage; micro_count behind the
+ * last. */
 static int32_t own_micro(const walker *w, int32_t stage, int32_t micro) {
   while (micro < w->s->micro_count && w->where[cell(w, stage, micro)] != w->device) micro++;
   return micro;
@@ -62,8 +63,8 @@ static void begin_stages(walker *w) {
   }
 }
 
-/* I and W must be actions of their own: the schedule says so, or it runs backward passes in an order in
- * which weight gradients may not be added. */
+/* I and W must be actions of their own: the schedule says so, or it runs backward passes in an
+ * order in which weight gradients may not be added. */
 static void find_apart(walker *w, int32_t begin, int32_t end) {
   for (int32_t s = 0; s < w->s->stage_count; s++) w->apart[s] = false;
   begin_stages(w);
@@ -149,7 +150,8 @@ static void add_to_stages(walker *w, gp_act op, int32_t micro) {
   }
 }
 
-/* After the last action of the stages of a device: what joins the gradients of all stages, then updates. */
+/* After the last action of the stages of a device: what joins the gradients of all stages, then
+ * updates. */
 static void add_ends(walker *w) {
   const gp_lower_options *o = w->options;
   if (w->s->batch) return;
@@ -253,7 +255,8 @@ gp_status gp_schedule_lower(const gp_schedule *schedule, const gp_lower_options 
   return status;
 }
 
-/* As lists that can be printed and verified: what a plan starts from, but for what depends on the model. */
+/* As lists that can be printed and verified: what a plan starts from, but for what depends on the
+ * model. */
 gp_status gp_schedule_lowered(const gp_schedule *schedule, const gp_lower_options *options,
                               gp_rows **rows) {
   gp_lowered lowered;

@@ -1,8 +1,10 @@
-/* schedule/passes.h - what lowering adds to a schedule that names compute only, before any model is known.
+/* schedule/passes.h - what lowering adds to a schedule that names compute only, before any model is
+ * known.
  *
- * Recomputation, the order in which weight gradients are added, reductions over two copies of a stage and
- * updates are the same for every model, so they are passes from lists of actions to lists of actions,
- * which can be printed. What depends on the model (programs, edges, slots) is added in lower.c.
+ * Recomputation, the order in which weight gradients are added, reductions over two copies of a
+ * stage and updates are the same for every model, so they are passes from lists of actions to lists
+ * of actions, which can be printed. What depends on the model (programs, edges, slots) is added in
+ * lower.c.
  */
 #ifndef GP_SCHEDULE_PASSES_H
 #define GP_SCHEDULE_PASSES_H

@@ -1,7 +1,7 @@
 /* schedule/rows.c - lists of actions under construction: what generators append to.
  *
- * A schedule of a thousand devices has millions of actions; here each costs 16 bytes, where a Lua table
- * would cost a hundred.
+ * A schedule of a thousand devices has millions of actions; here each costs 16 bytes, where a Lua
+ * table would cost a hundred.
  */
 #include "base/memory.h"
 #include "schedule/schedule.h"

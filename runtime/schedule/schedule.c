@@ -1,4 +1,5 @@
-/* schedule/schedule.c - lists of actions and a placement become a schedule, once they are verified. */
+/* schedule/schedule.c - lists of actions and a placement become a schedule, once they are
+ * verified. */
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -37,7 +38,8 @@ static gp_status copy_placement(const gp_schedule_spec *spec, gp_schedule *s) {
   return GP_OK;
 }
 
-/* No number of a stage, micro-batch or update is larger: what indexes by them stays far from overflow. */
+/* No number of a stage, micro-batch or update is larger: what indexes by them stays far from
+ * overflow. */
 enum { LARGEST = 9999999 };
 
 /* An update's number is none of a micro-batch. */

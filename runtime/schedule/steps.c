@@ -1,7 +1,8 @@
 /* schedule/steps.c - how many steps a schedule takes when every device does one action a step.
  *
- * Source: torch.distributed.pipelining, _simulate_comms_compute: in each step the devices try their next
- * action in turn; those that could not are tried once more, as a later one may have made what they need.
+ * Source: torch.distributed.pipelining, _simulate_comms_compute: in each step the devices try their
+ * next action in turn; those that could not are tried once more, as a later one may have made what
+ * they need.
  * Empty cells take no step.
  */
 #include "base/memory.h"

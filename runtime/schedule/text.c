@@ -1,7 +1,7 @@
 /* schedule/text.c - the text form of actions: "0F0,0SEND_F0,(0F7;7B3)OVERLAP_F_B,,2F5@3".
  *
- * Source: torch.distributed.pipelining's CSV (letters, SEND and RECV named by the local stage, overlapped
- * pairs, empty cells); "@3", the version of the weights, is ours.
+ * Source: torch.distributed.pipelining's CSV (letters, SEND and RECV named by the local stage,
+ * overlapped pairs, empty cells); "@3", the version of the weights, is ours.
  */
 #include <ctype.h>
 #include <stdio.h>

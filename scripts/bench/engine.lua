@@ -1,8 +1,8 @@
 -- scripts/bench/engine.lua - what the engine adds to an action: programs that do nearly nothing.
 --
 -- As the peer does it (pipe_torch.py 1f1b 64 empty): two stages that multiply one number by one
--- parameter, 64 micro-batches of one row. A device runs 2 x 64 actions a step, so step / 128 is the time
--- of an action with everything around it; the few nanoseconds of arithmetic are in it.
+-- parameter, 64 micro-batches of one row. A device runs 2 x 64 actions a step, so step / 128 is the
+-- time of an action with everything around it; the few nanoseconds of arithmetic are in it.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
@@ -40,6 +40,8 @@ local function report(name, times, relation, bound)
 end
 
 report("engine.action.alone", actions(1, "1f1b"))
-if core.machine().cores < 2 then return figure.skip("engine.action", "this machine has one core") end
+if core.machine().cores < 2 then
+  return figure.skip("engine.action", "this machine has one core")
+end
 report("engine.action", actions(2, "1f1b"), "<=", 3)
 report("engine.action.gpipe", actions(2, "gpipe"), "<=", 3)

@@ -1,7 +1,7 @@
 -- scripts/bench/figure.lua - what the benchmarks share: medians, taking turns, lines of figures.
 --
--- The machine may be shared, so nothing is timed on its own where it is compared: the contenders take
--- turns, each turn gives one ratio, and the median of the ratios counts.
+-- The machine may be shared, so nothing is timed on its own where it is compared: the contenders
+-- take turns, each turn gives one ratio, and the median of the ratios counts.
 
 local clock = require("gpipe.core").seconds
 

@@ -1,7 +1,8 @@
--- scripts/bench/fuse.lua - what it is worth that neighbouring ops of a layer run as one: bytes moved, and time.
+-- scripts/bench/fuse.lua - what it is worth that neighbouring ops of a layer run as one: bytes
+-- moved, and time.
 --
--- Two pipelines of the same transformer blocks take turns, one with every op by itself; their losses must have the
--- same bits on a CPU.
+-- Two pipelines of the same transformer blocks take turns, one with every op by itself; their
+-- losses must have the same bits on a CPU.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
@@ -9,8 +10,10 @@ local figure, model = require "figure", require "model"
 local flags = require "gpipe.flags"
 
 local opt = flags.parse("Compare training steps with and without fused ops.", {
-  { "--rounds N", 9, "turns" }, { "--threads N", 1, "of the device" }, { "--layers N", 2, "blocks" },
-  { "--width N", 384, "width" }, { "--heads N", 6, "heads" }, { "--context N", 128, "tokens in a sequence" },
+  { "--rounds N", 9, "turns" }, { "--threads N", 1, "of the device" },
+  { "--layers N", 2, "blocks" },
+  { "--width N", 384, "width" }, { "--heads N", 6, "heads" },
+  { "--context N", 128, "tokens in a sequence" },
   { "--batch N", 4, "sequences in a step" },
 }, arg)
 
@@ -19,7 +22,8 @@ local ids = model.bytes(opt)
 local function open(fuse)
   gp.seed(0)
   return gp.pipeline(model.gpt(opt), {
-    devices = model.devices(1, opt.threads), checkpoint = "never", loss = gp.nn.CrossEntropyLoss(), fuse = fuse,
+    devices = model.devices(1, opt.threads), checkpoint = "never", loss = gp.nn.CrossEntropyLoss(),
+    fuse = fuse,
   })
 end
 
@@ -27,7 +31,9 @@ end
 local function bytes_of(pipe)
   local _, plan = next(pipe.plans)
   local total = 0
-  for _, action in ipairs { "F", "B" } do total = total + select(2, inside(pipe).core:cost(plan.handle, 0, action)) end
+  for _, action in ipairs { "F", "B" } do
+    total = total + select(2, inside(pipe).core:cost(plan.handle, 0, action))
+  end
   return total
 end
 
@@ -39,4 +45,5 @@ local times = figure.alternate(opt.rounds, {
   fused = function() fused:step(ids, ids) end, apart = function() apart:step(ids, ids) end,
 }, { "fused", "apart" })
 -- No slower: chains of row-wise ops find their rows in the cache as they are.
-figure.print("fuse.speed", figure.median(figure.ratios(times.apart, times.fused)), "x of single ops", ">=", 0.97)
+figure.print("fuse.speed", figure.median(figure.ratios(times.apart, times.fused)),
+  "x of single ops", ">=", 0.97)

@@ -1,11 +1,13 @@
-/* scripts/bench/gemm.c - how fast dnnl_sgemm, called directly, does the products of a stage of Linears.
+/* scripts/bench/gemm.c - how fast dnnl_sgemm, called directly, does the products of a stage of
+ * Linears.
  *
  *   bench_gemm ROWS WIDTH WIDTH [WIDTH...]
  *
- * A stage of Linear(w0, w1), Linear(w1, w2), ... multiplies forwards, then per layer, last first, for
- * the gradients of the weights and, but for the first layer, of the inputs. This program makes the same
- * calls on memory of its own, one thread, each product whole, and prints the seconds of one pass (the
- * median; processor time, which the neighbours on a shared machine do not lengthen much). Nothing of the runtime is in it: it is what gemm.lua compares the runtime with. */
+ * A stage of Linear(w0, w1), Linear(w1, w2), ... multiplies forwards, then per layer, last first,
+ * for the gradients of the weights and, but for the first layer, of the inputs. This program makes
+ * the same calls on memory of its own, one thread, each product whole, and prints the seconds of
+ * one pass (the median; processor time, which the neighbours on a shared machine do not lengthen
+ * much). Nothing of the runtime is in it: it is what gemm.lua compares the runtime with. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

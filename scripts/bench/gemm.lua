@@ -1,9 +1,10 @@
 -- scripts/bench/gemm.lua - stages made of matrix products against dnnl_sgemm on the same shapes.
 --
--- A stage of Linears runs on one device with one thread; bench_gemm (gemm.c) makes the same products by
--- calling the library directly. What the stage takes longer is ours: bias, loss, cutting into blocks,
--- the engine. Both take turns; the share is theirs / ours, in processor time: with one thread each it is
--- the time that passes on an idle machine, and neighbours do not lengthen it much.
+-- A stage of Linears runs on one device with one thread; bench_gemm (gemm.c) makes the same
+-- products by calling the library directly. What the stage takes longer is ours: bias, loss,
+-- cutting into blocks, the engine. Both take turns; the share is theirs / ours, in processor time:
+-- with one thread each it is the time that passes on an idle machine, and neighbours do not
+-- lengthen it much.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure = require "figure"
@@ -32,7 +33,8 @@ local function stage_of(case)
   })
 end
 
--- Products of one micro-batch: forward and two gradients per layer, but no input gradient for the first.
+-- Products of one micro-batch: forward and two gradients per layer, but no input gradient for the
+-- first.
 local function gflop(case)
   local sum = 0
   for i = 2, #case.widths do
@@ -43,7 +45,8 @@ end
 
 -- Seconds of one micro-batch, as the library does it.
 local function direct(case)
-  local command = ("%s %d %s"):format(figure.quote(program), case.rows, table.concat(case.widths, " "))
+  local command = ("%s %d %s"):format(figure.quote(program), case.rows,
+    table.concat(case.widths, " "))
   return function() return tonumber((assert(figure.capture(command), "bench_gemm failed"))) end
 end
 
@@ -68,7 +71,8 @@ local function compare(case)
   local times = figure.alternate(opt.rounds, { direct = direct(case), ours = ours(pipe, x, y) },
     { "direct", "ours" })
   local share = figure.median(figure.ratios(times.direct, times.ours))
-  figure.print(("gemm.%s.direct"):format(case.name), gflop(case) / figure.median(times.direct), "GF/s")
+  figure.print(("gemm.%s.direct"):format(case.name), gflop(case) / figure.median(times.direct),
+    "GF/s")
   figure.print(("gemm.%s.share"):format(case.name), 100 * share, "%", ">=", 85)
 end
 

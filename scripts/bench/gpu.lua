@@ -1,7 +1,9 @@
--- scripts/bench/gpu.lua - what a GPU reaches: GPT-2 124M, parts of the GPU as a pipeline, single kernels.
+-- scripts/bench/gpu.lua - what a GPU reaches: GPT-2 124M, parts of the GPU as a pipeline, single
+-- kernels.
 --
--- Ratios within one run on the same GPU. A section that breaks says so and the others go on; the exit code is 1
--- then. scripts/gpu-check runs this, and PyTorch's figures of the same model where it is on the machine.
+-- Ratios within one run on the same GPU. A section that breaks says so and the others go on; the
+-- exit code is 1 then. scripts/gpu-check runs this, and PyTorch's figures of the same model where
+-- it is on the machine.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -9,8 +11,10 @@ local figure = require "figure"
 local flags = require "gpipe.flags"
 
 local opt = flags.parse("Measure a GPU.", {
-  { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" }, { "--heads N", 12, "heads" },
-  { "--context N", 1024, "tokens in a sequence" }, { "--vocabulary N", 50304, "tokens that there are" },
+  { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" },
+  { "--heads N", 12, "heads" },
+  { "--context N", 1024, "tokens in a sequence" },
+  { "--vocabulary N", 50304, "tokens that there are" },
   { "--batch N", 16, "sequences in a step" }, { "--chunks N", 1, "micro-batches of the GPT" },
   { "--steps N", 12, "timed steps" }, { "--rounds N", 5, "turns of what is compared" },
   { "--rows N", 65536, "rows of the kernels' tensors, of 1,024 elements" },
@@ -50,7 +54,8 @@ end)
 for _, p in ipairs { 2, 4, 8 } do
   section(("gpu.parts%d"):format(p), function()
     require("gpu_parts").run({
-      width = opt.width, heads = opt.heads, context = opt.context, rows = 1, steps = 3, rounds = opt.rounds,
+      width = opt.width, heads = opt.heads, context = opt.context, rows = 1, steps = 3,
+      rounds = opt.rounds,
     }, precision, p)
   end)
 end

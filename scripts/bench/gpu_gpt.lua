@@ -1,4 +1,5 @@
--- scripts/bench/gpu_gpt.lua - GPT-2 124M on one GPU: tokens per second, utilisation, gaps between launches, memory.
+-- scripts/bench/gpu_gpt.lua - GPT-2 124M on one GPU: tokens per second, utilisation, gaps between
+-- launches, memory.
 
 local gp = require "gpipe"
 local figure = require "figure"
@@ -6,8 +7,8 @@ local nn = gp.nn
 
 local gpt = {}
 
--- Dense peaks of the matrix units in FLOP/s, by a word of the GPU's name and by precision. Source: NVIDIA's
--- datasheets.
+-- Dense peaks of the matrix units in FLOP/s, by a word of the GPU's name and by precision. Source:
+-- NVIDIA's datasheets.
 local PEAKS = {
   { "H100 PCIe", bf16 = 756e12, tf32 = 378e12, f32 = 51e12 },
   { "H100", bf16 = 989e12, tf32 = 495e12, f32 = 67e12 },
@@ -15,7 +16,7 @@ local PEAKS = {
   { "A100", bf16 = 312e12, tf32 = 156e12, f32 = 19.5e12 },
 }
 
--- ---- the model -------------------------------------------------------------------------------------
+-- ---- the model ----------------------------------------------------------------------------------
 
 local Embed = nn.class("Embed") -- which token, and where it stands
 
@@ -35,7 +36,8 @@ function gpt.block(width, heads)
   return nn.Sequential {
     nn.Residual(nn.Sequential { nn.LayerNorm(width), nn.CausalSelfAttention(width, heads) }),
     nn.Residual(nn.Sequential {
-      nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width),
+      nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"),
+      nn.Linear(4 * width, width),
     }),
   }
 end
@@ -53,18 +55,21 @@ local function model_of(size)
   return nn.Sequential(layers)
 end
 
--- FLOP of a token, forward and backward: 6 per weight that multiplies, 12 L T C in attention (all pairs counted).
+-- FLOP of a token, forward and backward: 6 per weight that multiplies, 12 L T C in attention (all
+-- pairs counted).
 -- Source: Chowdhery et al., PaLM, appendix B.
 local function flop_of_token(size)
   local weights = size.layers * 12 * size.width ^ 2 + size.vocabulary * size.width
   return 6 * weights + 12 * size.layers * size.context * size.width
 end
 
--- ---- figures -----------------------------------------------------------------------------------------
+-- ---- figures ------------------------------------------------------------------------------------
 
--- Bytes in use on the first GPU as the driver counts them, whoever's; nil where nvidia-smi is not here.
+-- Bytes in use on the first GPU as the driver counts them, whoever's; nil where nvidia-smi is not
+-- here.
 local function used_bytes()
-  local text = figure.capture("nvidia-smi -i 0 --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null")
+  local text = figure.capture("nvidia-smi -i 0 --query-gpu=memory.used "
+    .. "--format=csv,noheader,nounits 2>/dev/null")
   local mebibytes = tonumber(text)
   return mebibytes and mebibytes * 2 ^ 20
 end
@@ -74,7 +79,9 @@ local function print_memory(before)
   figure.print("gpu.gpt.memory.planned", own.live / 2 ^ 30, "GiB")
   figure.print("gpu.gpt.memory.peak", own.peak / 2 ^ 30, "GiB")
   local used = used_bytes()
-  if not (used and before) then return figure.skip("gpu.gpt.memory.fixed", "nvidia-smi is not here") end
+  if not (used and before) then
+    return figure.skip("gpu.gpt.memory.fixed", "nvidia-smi is not here")
+  end
   figure.print("gpu.gpt.memory.fixed", (used - before - own.live) / 2 ^ 20, "MiB beside the plan")
 end
 
@@ -89,14 +96,18 @@ local function print_speed(size, precision, seconds)
   local rate = size.batch * size.context / seconds
   figure.print("gpu.gpt.tokens", rate, "tok/s in " .. precision)
   local peak = peak_of(precision)
-  if not peak then return figure.skip("gpu.gpt.utilisation", "the peak of this GPU is not known") end
-  figure.print("gpu.gpt.utilisation", 100 * rate * flop_of_token(size) / peak, "% of the peak", ">=", 45)
+  if not peak then
+    return figure.skip("gpu.gpt.utilisation", "the peak of this GPU is not known")
+  end
+  figure.print("gpu.gpt.utilisation", 100 * rate * flop_of_token(size) / peak, "% of the peak",
+    ">=", 45)
 end
 
 -- A pipeline of the model, and a function that takes a step in it.
 local function trainer(size, precision, fuse)
   local pipe = gp.pipeline(model_of(size), {
-    devices = { "cuda:0" }, chunks = size.chunks, checkpoint = "never", loss = nn.CrossEntropyLoss(),
+    devices = { "cuda:0" }, chunks = size.chunks, checkpoint = "never",
+    loss = nn.CrossEntropyLoss(),
     precision = precision, fuse = fuse,
   })
   pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 }))
@@ -117,7 +128,8 @@ end
 -- What it is worth that neighbouring ops run as one.
 local function print_fused(size, precision, seconds)
   local pipe <close>, step = trainer(size, precision, false)
-  figure.print("gpu.gpt.fused", figure.median((time_steps(size, pipe, step))) / seconds, "x of ops by themselves", ">=",
+  figure.print("gpu.gpt.fused", figure.median((time_steps(size, pipe, step))) / seconds,
+    "x of ops by themselves", ">=",
     1)
 end
 

@@ -1,8 +1,8 @@
 -- scripts/bench/gpu_kernels.lua - our own kernels as a share of copying memory on the GPU.
 --
--- A model makes one large tensor on the GPU and sends it through n layers of a kind; two models that differ in n
--- alone differ by what those layers take, forward and backward, without transfers, losses and launches. Tensors
--- are several times the cache, so that memory is what is measured.
+-- A model makes one large tensor on the GPU and sends it through n layers of a kind; two models
+-- that differ in n alone differ by what those layers take, forward and backward, without transfers,
+-- losses and launches. Tensors are several times the cache, so that memory is what is measured.
 local gp = require "gpipe"
 local figure = require "figure"
 local nn = gp.nn
@@ -19,20 +19,23 @@ function Apply:forward(x) return self.apply(x) end
 
 local function apply(f) return function() return Apply(f) end end
 
--- times: how often a layer reads or writes the elements, forward and backward; bound in % of the copy.
+-- times: how often a layer reads or writes the elements, forward and backward; bound in % of the
+-- copy.
 local KERNELS = {
   { name = "add", times = 4, make = apply(function(x) return x * 1.01 end) },
   { name = "gelu", times = 5, make = apply(function(x) return x:gelu("tanh") end) },
   { name = "softmax", times = 5, make = apply(function(x) return x:softmax(-1) end) },
-  { name = "layer_norm", times = 7, make = function(width) return nn.LayerNorm(width) end }, -- dx, dw read x, dy
+  -- dx, dw read x, dy
+  { name = "layer_norm", times = 7, make = function(width) return nn.LayerNorm(width) end },
   { name = "dropout", times = 4, make = function() return nn.Dropout(0.1) end },
 }
 
--- ---- measuring -----------------------------------------------------------------------------------------
+-- ---- measuring ----------------------------------------------------------------------------------
 
 -- Bytes a second that a copy from GPU memory to GPU memory moves, read and written.
 local function copy_rate(rows, width, rounds)
-  local from, to = gp.ones({ rows, width }, { device = "cuda:0" }), gp.ones({ rows, width }, { device = "cuda:0" })
+  local from, to = gp.ones({ rows, width }, { device = "cuda:0" }),
+    gp.ones({ rows, width }, { device = "cuda:0" })
   local times = {}
   for i = -1, rounds do
     local seconds = figure.seconds(function()

@@ -1,8 +1,9 @@
 -- scripts/bench/gpu_parts.lua - pipelines of parts of one GPU against one such part.
 --
--- A GPU cut into p parts (green contexts) runs a pipeline of p equal stages with m micro-batches; one part runs
--- the same model alone. Without bubbles the pipeline would be p times as fast, with those of its schedule
--- m p / (m + p - 1) times: how much of that is reached is what transfers and waiting leave.
+-- A GPU cut into p parts (green contexts) runs a pipeline of p equal stages with m micro-batches;
+-- one part runs the same model alone. Without bubbles the pipeline would be p times as fast, with
+-- those of its schedule m p / (m + p - 1) times: how much of that is reached is what transfers and
+-- waiting leave.
 local gp = require "gpipe"
 local figure = require "figure"
 local gpt = require "gpu_gpt"
@@ -24,8 +25,10 @@ local function trainer(size, precision, blocks, devices, m)
   local balance = {}
   for i = 1, #devices do balance[i] = blocks // #devices end
   local pipe = gp.pipeline(model_of(size, blocks), {
-    balance = balance, devices = devices, chunks = m, schedule = "1f1b", checkpoint = "never", precision = precision,
-    loss = function(output, target) return (output * target:to(output.dtype)):sum(), output:numel() end,
+    balance = balance, devices = devices, chunks = m, schedule = "1f1b", checkpoint = "never",
+    precision = precision,
+    loss = function(output, target) return (output * target:to(output.dtype)):sum(),
+    output:numel() end,
   })
   local ids = (gp.rand({ m * size.rows, size.context }) * 256):to "i64"
   local target = gp.ones { m * size.rows, 1, 1 }
@@ -50,11 +53,13 @@ function parts.run(size, precision, p)
   local many, _pipe <close> = trainer(size, precision, 8, devices, m)
   for _ = 1, 3 do one() many() end -- planned, captured, replayed
   local times = figure.alternate(size.rounds, {
-    one = function() return turn(one, size.steps) end, many = function() return turn(many, size.steps) end,
+    one = function() return turn(one, size.steps) end,
+    many = function() return turn(many, size.steps) end,
   }, { "one", "many" })
   local speedup = figure.median(figure.ratios(times.one, times.many))
   figure.print(("gpu.parts%d.speedup"):format(p), speedup, "x one part")
-  figure.print(("gpu.parts%d.share"):format(p), 100 * speedup * (m + p - 1) / (m * p), "% of m p / (m + p - 1)",
+  figure.print(("gpu.parts%d.share"):format(p), 100 * speedup * (m + p - 1) / (m * p),
+    "% of m p / (m + p - 1)",
     ">=", 90)
 end
 

@@ -1,8 +1,10 @@
--- scripts/bench/kernels.lua - what single ops reach, as a share of copying memory or of multiplying.
+-- scripts/bench/kernels.lua - what single ops reach, as a share of copying memory or of
+-- multiplying.
 --
--- No bounds: these figures say where a step's time could be won. Each op runs as a stage of several such
--- layers in a row on one device with one thread, forward and backward, as it does in training: rows that
--- stay in the cache from one layer to the next are part of the result, so shares above 100 % are possible.
+-- No bounds: these figures say where a step's time could be won. Each op runs as a stage of several
+-- such layers in a row on one device with one thread, forward and backward, as it does in training:
+-- rows that stay in the cache from one layer to the next are part of the result, so shares above
+-- 100 % are possible.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -33,20 +35,24 @@ end
 
 local function apply(work) return function() return Apply(work) end end
 
--- forward, backward: times that each reads or writes the elements (bytes / 4), or FLOP where `flop`.
+-- forward, backward: times that each reads or writes the elements (bytes / 4), or FLOP where
+-- `flop`.
 local kernels = {
   { name = "add", make = apply(function(x) return x + x end), forward = 2, backward = 2 },
   { name = "relu", make = apply(function(x) return x:relu() end), forward = 2, backward = 3 },
   { name = "gelu", make = apply(function(x) return x:gelu("tanh") end), forward = 2, backward = 3 },
-  { name = "softmax", make = apply(function(x) return x:softmax(-1) end), forward = 2, backward = 3 },
-  { name = "layer_norm", make = function() return nn.LayerNorm(opt.width) end, forward = 2, backward = 3 },
+  { name = "softmax", make = apply(function(x) return x:softmax(-1) end), forward = 2,
+    backward = 3 },
+  { name = "layer_norm", make = function() return nn.LayerNorm(opt.width) end, forward = 2,
+    backward = 3 },
   { name = "dropout", make = function() return nn.Dropout(0.1) end, forward = 2, backward = 2 },
   {
     name = "linear", make = function() return nn.Linear(opt.width, opt.width) end, flop = true,
     forward = 2 * opt.width, backward = 4 * opt.width,
   },
   { -- half of the pairs of positions are seen
-    name = "attention", make = apply(attend), flop = true, forward = 2 * opt.rows, backward = 5 * opt.rows,
+    name = "attention", make = apply(attend), flop = true, forward = 2 * opt.rows,
+    backward = 5 * opt.rows,
   },
 }
 
@@ -88,7 +94,9 @@ local function seconds_of(kernel)
     { "with", "without" })
   local added = { {}, {} }
   for i = 1, opt.rounds do
-    for pass = 1, 2 do added[pass][i] = (times.with[i][pass] - times.without[i][pass]) / opt.layers end
+    for pass = 1, 2 do
+      added[pass][i] = (times.with[i][pass] - times.without[i][pass]) / opt.layers
+    end
   end
   return figure.median(added[1]), figure.median(added[2])
 end

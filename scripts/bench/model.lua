@@ -1,4 +1,5 @@
--- scripts/bench/model.lua - the byte GPT that benchmarks train: that of the peers, or of the quickstart.
+-- scripts/bench/model.lua - the byte GPT that benchmarks train: that of the peers, or of the
+-- quickstart.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -19,7 +20,8 @@ local function block(width, heads)
   return nn.Sequential {
     nn.Residual(nn.Sequential { nn.LayerNorm(width), nn.CausalSelfAttention(width, heads) }),
     nn.Residual(nn.Sequential {
-      nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width),
+      nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"),
+      nn.Linear(4 * width, width),
     }),
   }
 end

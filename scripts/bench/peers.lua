@@ -1,8 +1,10 @@
--- scripts/bench/peers.lua - the programs that people would use instead, doing the same work in turns.
+-- scripts/bench/peers.lua - the programs that people would use instead, doing the same work in
+-- turns.
 --
--- The peers are Python programs beside the checkout (../shared/peers, or GPIPE_PEERS) and need PyTorch in
--- GPIPE_PEER_PYTHON, /opt/peers/bin/python or python3; without them the figures are skipped. A round runs
--- each of ours next to what it is compared with; the median of the rounds' ratios counts.
+-- The peers are Python programs beside the checkout (../shared/peers, or GPIPE_PEERS) and need
+-- PyTorch in GPIPE_PEER_PYTHON, /opt/peers/bin/python or python3; without them the figures are
+-- skipped. A round runs each of ours next to what it is compared with; the median of the rounds'
+-- ratios counts.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags, core = require "gpipe.flags", require "gpipe.core"
@@ -22,7 +24,8 @@ local function succeeds(command) return (os.execute(command .. " >/dev/null 2>&1
 -- The first Python that can import PyTorch; nil and why not.
 local function find_python()
   local tried = {}
-  for _, python in ipairs { os.getenv("GPIPE_PEER_PYTHON") or "/opt/peers/bin/python", "python3" } do
+  for _, python in ipairs { os.getenv("GPIPE_PEER_PYTHON") or "/opt/peers/bin/python",
+    "python3" } do
     if succeeds(quote(python) .. " -c 'import torch'") then return python end
     tried[#tried + 1] = python
   end
@@ -63,7 +66,8 @@ local function two_ranks(arguments)
 end
 
 local function ours(arguments)
-  return ("%s %s --steps %d %s"):format(quote(figure.interpreter()), quote(here .. "gpt.lua"), opt.steps,
+  return ("%s %s --steps %d %s"):format(quote(figure.interpreter()), quote(here .. "gpt.lua"),
+    opt.steps,
     arguments)
 end
 

@@ -1,7 +1,7 @@
 -- scripts/bench/pipeline.lua - two CPU devices against one.
 --
--- The quickstart's model with 8 micro-batches, nothing recomputed, one thread per device. Both pipelines
--- live side by side (each with a model of its own) and take turns, a few steps at a time.
+-- The quickstart's model with 8 micro-batches, nothing recomputed, one thread per device. Both
+-- pipelines live side by side (each with a model of its own) and take turns, a few steps at a time.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
@@ -45,9 +45,12 @@ local function compare(one, two)
     figure.print(("pipeline.%s"):format(name),
       size.batch * size.context / figure.median(times[name]), "tok/s")
   end
-  figure.print("pipeline.speedup", figure.median(figure.ratios(times.one, times.two)), "x", ">=", 1.6)
+  figure.print("pipeline.speedup", figure.median(figure.ratios(times.one, times.two)), "x", ">=",
+    1.6)
 end
 
 local one, two = trainer(1), trainer(2)
-if core.machine().cores < 2 then return figure.skip("pipeline.speedup", "this machine has one core") end
+if core.machine().cores < 2 then
+  return figure.skip("pipeline.speedup", "this machine has one core")
+end
 compare(one, two)

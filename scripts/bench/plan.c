@@ -1,8 +1,9 @@
-/* scripts/bench/plan.c - how long planning takes: `bench_plan STAGES MICROS DEVICE LAYERS_A_STAGE OPS`.
+/* scripts/bench/plan.c - how long planning takes: `bench_plan STAGES MICROS DEVICE LAYERS_A_STAGE
+ * OPS`.
  *
- * A tower of linear and tanh under 1F1B for devices that are not there; DEVICE -1 plans for all of them. OPS more
- * ops stand in the first layer. Prints seconds (of the processor) for the schedule and for the plan, and the most
- * memory in MiB. */
+ * A tower of linear and tanh under 1F1B for devices that are not there; DEVICE -1 plans for all of
+ * them. OPS more ops stand in the first layer. Prints seconds (of the processor) for the schedule
+ * and for the plan, and the most memory in MiB. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

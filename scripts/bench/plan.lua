@@ -1,13 +1,14 @@
 -- scripts/bench/plan.lua - how long planning takes, for devices that are not there.
 --
--- bench_plan (plan.c) traces a tower of small layers, makes 1F1B and plans: the whole of it, or the share of one
--- device in the middle. Time for the schedule is a figure of its own. Planning is to be near-linear: a stage of
--- twice as many ops must not take much more than twice as long.
+-- bench_plan (plan.c) traces a tower of small layers, makes 1F1B and plans: the whole of it, or the
+-- share of one device in the middle. Time for the schedule is a figure of its own. Planning is to
+-- be near-linear: a stage of twice as many ops must not take much more than twice as long.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags = require "gpipe.flags"
 
-local opt = flags.parse("Time planning.", { { "--rounds N", 3, "runs of each; the fastest counts" } }, arg)
+local opt = flags.parse("Time planning.",
+  { { "--rounds N", 3, "runs of each; the fastest counts" } }, arg)
 local program = figure.interpreter():match("^(.*/)[^/]*$") .. "bench_plan"
 
 -- Seconds of the processor for the schedule and for the plan, MiB: of the fastest run.

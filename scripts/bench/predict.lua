@@ -1,8 +1,9 @@
 -- scripts/bench/predict.lua - the measured step against the simulated one, for every schedule.
 --
--- On two CPU devices with a real model whose stages are balanced: costs are the medians of the step itself
--- (pipe:costs), what is predicted is how they fit together. On more devices than the machine has cores, with
--- actions that sleep for their cost (GPIPE_FAULT), so that the costs are known. And what a barrier costs:
+-- On two CPU devices with a real model whose stages are balanced: costs are the medians of the step
+-- itself (pipe:costs), what is predicted is how they fit together. On more devices than the machine
+-- has cores, with actions that sleep for their cost (GPIPE_FAULT), so that the costs are known. And
+-- what a barrier costs:
 -- steps one after another, with the update behind a barrier and without.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
@@ -21,7 +22,8 @@ local BOUND = 1.1
 local MILLISECONDS = 4 -- that a device's share of F, of I and of W sleeps
 local SLEEPING = { 4, 8 } -- devices
 
--- Chimera and DualPipe have two copies of the weights; the asynchronous ones have no step of their own.
+-- Chimera and DualPipe have two copies of the weights; the asynchronous ones have no step of their
+-- own.
 local function synchronous()
   local names = {}
   for _, name in ipairs(gp.schedule.names()) do
@@ -30,13 +32,16 @@ local function synchronous()
   return names
 end
 
-local function build(name) return gp.schedule.build(name, { devices = opt.devices, chunks = opt.chunks }) end
+local function build(name)
+  return gp.schedule.build(name, { devices = opt.devices, chunks = opt.chunks })
+end
 
 -- Eight equal layers, so that every number of stages is balanced.
 local function model(width)
   local layers = {}
   for i = 1, 16 do
-    layers[i] = nn.Sequential { nn.Linear(width, width), nn.GELU "tanh", nn.Linear(width, width), nn.Tanh() }
+    layers[i] = nn.Sequential { nn.Linear(width, width), nn.GELU "tanh", nn.Linear(width, width),
+      nn.Tanh() }
   end
   return nn.Sequential(layers)
 end
@@ -46,7 +51,8 @@ local function pipeline(name, schedule)
   for s = 1, schedule.stages do balance[s] = 16 // schedule.stages end
   for d = 1, opt.devices do devices[d] = { "cpu:" .. d - 1, threads = 1 } end
   return gp.pipeline(model(opt.sleep and 4 or 384), {
-    balance = balance, devices = devices, chunks = opt.chunks, schedule = name, checkpoint = "never",
+    balance = balance, devices = devices, chunks = opt.chunks, schedule = name,
+    checkpoint = "never",
     loss = nn.MSELoss(),
   })
 end
@@ -96,18 +102,21 @@ end
 local function compare_barrier()
   for _, name in ipairs { "1f1b", "zb_h2", "zbv" } do
     local simulated = build(name):simulate()
-    figure.print(("predict.%d.%s.barrier_free"):format(opt.devices, name), train(name, true) / train(name, false), "x")
-    figure.print(("predict.%d.%s.makespan/span"):format(opt.devices, name), simulated.makespan / simulated.span, "x")
+    figure.print(("predict.%d.%s.barrier_free"):format(opt.devices, name),
+      train(name, true) / train(name, false), "x")
+    figure.print(("predict.%d.%s.makespan/span"):format(opt.devices, name),
+      simulated.makespan / simulated.span, "x")
   end
 end
 
--- ---- the script again, with actions that sleep -------------------------------------------------------
+-- ---- the script again, with actions that sleep --------------------------------------------------
 
 local function rule(op, seconds) return ("op=%s,action=sleep:%g"):format(op, seconds) end
 
 local function sleeping(devices)
   local one = MILLISECONDS / 1000
-  local faults = table.concat({ rule("F", one), rule("I", one), rule("W", one) }, ";") -- B strikes both
+  -- B strikes both
+  local faults = table.concat({ rule("F", one), rule("I", one), rule("W", one) }, ";")
   local command = ("GPIPE_FAULT='%s' '%s' '%s' --sleep --devices %d --chunks %d --steps 3")
     :format(faults, arg[-1], arg[0], devices, 2 * devices)
   assert(os.execute(command))

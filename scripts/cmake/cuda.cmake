@@ -1,9 +1,10 @@
 # scripts/cmake/cuda.cmake - the CUDA plugin, where there is a toolkit.
 #
-# The core links nothing of CUDA: libgpipe_cuda.so lies beside the program and is opened when a script asks
-# for a GPU, so one build runs on machines with and without a driver. GPIPE_CUDA=AUTO makes the plugin where
-# nvcc and cuBLASLt are found, ON insists, OFF leaves it out. No plugin is made under a sanitizer: nvcc's host
-# code and NVIDIA's libraries know nothing of them (tests/cuda compiles the kernels for the host instead).
+# The core links nothing of CUDA: libgpipe_cuda.so lies beside the program and is opened when a
+# script asks for a GPU, so one build runs on machines with and without a driver. GPIPE_CUDA=AUTO
+# makes the plugin where nvcc and cuBLASLt are found, ON insists, OFF leaves it out. No plugin is
+# made under a sanitizer: nvcc's host code and NVIDIA's libraries know nothing of them (tests/cuda
+# compiles the kernels for the host instead).
 
 set(GPIPE_CUDA AUTO CACHE STRING "make libgpipe_cuda.so: AUTO (where CUDA 12 or newer is found), ON or OFF")
 set_property(CACHE GPIPE_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -29,12 +30,14 @@ if(GPIPE_SANITIZE)
   gpipe_no_cuda("GPIPE_SANITIZE=${GPIPE_SANITIZE}")
 endif()
 
-# Code for A100 and H100, and what a driver makes code for newer ones from. Without this CMake takes sm_75.
+# Code for A100 and H100, and what a driver makes code for newer ones from. Without this CMake takes
+# sm_75.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
 endif()
 
-# nvcc is often installed without being on the PATH. By the environment, so that check_language still tries it.
+# nvcc is often installed without being on the PATH. By the environment, so that check_language
+# still tries it.
 if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(GPIPE_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(GPIPE_NVCC)
@@ -59,8 +62,8 @@ endif()
 # ---- the plugin --------------------------------------------------------------------------------
 
 file(GLOB_RECURSE CUDA_SOURCES CONFIGURE_DEPENDS runtime/*.cu runtime/device/cuda/*.c)
-# cuDNN is opened when the first graph is made; only its headers are needed here. Without them attention runs by
-# kernels of our own.
+# cuDNN is opened when the first graph is made; only its headers are needed here. Without them
+# attention runs by kernels of our own.
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_PATH PATH_SUFFIXES include)
 mark_as_advanced(CUDNN_INCLUDE_DIR)
 if(NOT CUDNN_INCLUDE_DIR)
@@ -78,7 +81,8 @@ if(CUDNN_INCLUDE_DIR)
   target_compile_definitions(gpipe_cuda PRIVATE GP_HAVE_CUDNN=1)
 endif()
 
-# The oldest GPU that there is code for, to tell the owner of an older one ("native" and "all" say nothing).
+# The oldest GPU that there is code for, to tell the owner of an older one ("native" and "all" say
+# nothing).
 set(oldest 0)
 foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
   string(REGEX MATCH "^[0-9]+" number "${architecture}")
@@ -88,9 +92,9 @@ foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
 endforeach()
 target_compile_definitions(gpipe_cuda PRIVATE GP_CUDA_OLDEST=${oldest})
 
-# Left alone nvcc joins products and sums in one copy of a loop and not in another (a vector loop and its
-# rest), so that the bits of an element depend on which of them it meets. Attention has one copy of its
-# products, and needs them fused.
+# Left alone nvcc joins products and sums in one copy of a loop and not in another (a vector loop
+# and its rest), so that the bits of an element depend on which of them it meets. Attention has one
+# copy of its products, and needs them fused.
 set(unfused ${CUDA_SOURCES})
 list(FILTER unfused INCLUDE REGEX "\\.cu$")
 list(FILTER unfused EXCLUDE REGEX "/attention/")
@@ -109,7 +113,8 @@ set_target_properties(gpipe_cuda PROPERTIES
   CUDA_RUNTIME_LIBRARY Static CUDA_RESOLVE_DEVICE_SYMBOLS OFF)
 set(CMAKE_CUDA_FLAGS_RELEASE "")
 
-# One visible symbol, no missing ones (a forgotten kernel is a link error that names it), never unloaded:
+# One visible symbol, no missing ones (a forgotten kernel is a link error that names it), never
+# unloaded:
 # the runtime of CUDA cannot be. $ORIGIN: libraries of a package that brings its own.
 set(map ${CMAKE_CURRENT_BINARY_DIR}/generated/gpipe_cuda.map)
 file(CONFIGURE OUTPUT ${map} CONTENT "{ global: gp_cuda_plugin_open; local: *; };\n")

@@ -1,9 +1,11 @@
-# scripts/cmake/cuda_tests.cmake - the CUDA plugin without CUDA: its kernels compiled for the host, for tests.
+# scripts/cmake/cuda_tests.cmake - the CUDA plugin without CUDA: its kernels compiled for the host,
+# for tests.
 #
-# libgpipe_cuda_host.so is made of the same files as libgpipe_cuda.so but for those that call NVIDIA's
-# libraries; kernels run as fibers (tests/cuda/on_host.h), the runtime and the products of matrices are
-# stand-ins. It is opened by GPIPE_CUDA_PLUGIN, so that machines without a GPU test every kernel, under
-# sanitizers too. Only the toolkit's headers are needed; without them there is nothing to test here.
+# libgpipe_cuda_host.so is made of the same files as libgpipe_cuda.so but for those that call
+# NVIDIA's libraries; kernels run as fibers (tests/cuda/on_host.h), the runtime and the products of
+# matrices are stand-ins. It is opened by GPIPE_CUDA_PLUGIN, so that machines without a GPU test
+# every kernel, under sanitizers too. Only the toolkit's headers are needed; without them there is
+# nothing to test here.
 
 find_path(GPIPE_CUDA_HEADERS cuda_runtime_api.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_HOME ENV CUDA_PATH
   PATHS /usr/local/cuda PATH_SUFFIXES include)
@@ -27,7 +29,8 @@ foreach(kernel ${KERNEL_FILES})
   list(APPEND HOST_KERNELS ${wrapped})
 endforeach()
 
-# Products have a stand-in in tests/cuda; of cuDNN the plugin has one itself, for builds without its headers.
+# Products have a stand-in in tests/cuda; of cuDNN the plugin has one itself, for builds without its
+# headers.
 file(GLOB_RECURSE PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
 list(FILTER PLUGIN_FILES EXCLUDE REGEX "/(gemm|cudnn)/[^/]*\\.c$")
 list(APPEND PLUGIN_FILES runtime/device/cuda/cudnn/missing.c)
@@ -36,7 +39,8 @@ file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp t
 
 # ---- how it is compiled ------------------------------------------------------------------------
 
-# The options of the C files; some of them mean nothing to C++. Kernels answer for their warnings to nvcc.
+# The options of the C files; some of them mean nothing to C++. Kernels answer for their warnings to
+# nvcc.
 get_property(HOST_C_OPTIONS DIRECTORY PROPERTY COMPILE_OPTIONS)
 set(HOST_CXX_OPTIONS ${HOST_C_OPTIONS})
 list(REMOVE_ITEM HOST_CXX_OPTIONS -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wshadow -pedantic)
@@ -99,7 +103,8 @@ foreach(source ${C_TESTS})
   endif()
 endforeach()
 
-# Specs of GPUs run on the host's form; those of single kernels a second time, with their blocks in reverse order.
+# Specs of GPUs run on the host's form; those of single kernels a second time, with their blocks in
+# reverse order.
 function(gpipe_spec_on_host test spec)
   get_test_property(spec/${spec} ENVIRONMENT environment)
   if(NOT TEST spec/${test})
@@ -110,7 +115,8 @@ function(gpipe_spec_on_host test spec)
     ENVIRONMENT "${environment};${HOST_PLUGIN};${ARGN}")
 endfunction()
 
-# Under the thread sanitizer a fiber costs as much as a thread: only what several threads do is run there.
+# Under the thread sanitizer a fiber costs as much as a thread: only what several threads do is run
+# there.
 foreach(path ${SPECS})
   string(REPLACE ".lua" "" spec ${path})
   if(NOT BUSTED OR NOT spec MATCHES "^cuda/" OR (GPIPE_SANITIZE STREQUAL "thread" AND spec MATCHES "/(ops|gradients)_"))

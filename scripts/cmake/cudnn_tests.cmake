@@ -1,7 +1,8 @@
-# scripts/cmake/cudnn_tests.cmake - ask the real cuDNN, without a GPU, whether it accepts our graphs.
+# scripts/cmake/cudnn_tests.cmake - ask the real cuDNN, without a GPU, whether it accepts our
+# graphs.
 #
-# Needs the toolkit's stub of the driver and cuDNN with its headers; where one is missing there is no
-# such test. Included after tests.cmake.
+# Needs the toolkit's stub of the driver and cuDNN with its headers; where one is missing there is
+# no such test. Included after tests.cmake.
 
 find_path(GPIPE_CUDNN_HEADERS cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_HOME ENV CUDA_HOME
   PATHS /usr/local/cuda PATH_SUFFIXES include)

@@ -1,8 +1,9 @@
 # scripts/cmake/embed.cmake - put every Lua source into the program as a C array.
 #
-# The program must run without its source tree. Each file becomes one C file of its own (only what was
-# edited is made again); an index lists them with module name and chunk name. Included by CMakeLists.txt
-# it defines gpipe_embed(); run with `cmake -DINPUT= -DOUTPUT= -DSYMBOL= -P` it converts one file.
+# The program must run without its source tree. Each file becomes one C file of its own (only what
+# was edited is made again); an index lists them with module name and chunk name. Included by
+# CMakeLists.txt it defines gpipe_embed(); run with `cmake -DINPUT= -DOUTPUT= -DSYMBOL= -P` it
+# converts one file.
 
 if(CMAKE_SCRIPT_MODE_FILE)
   file(READ "${INPUT}" hex HEX)

@@ -1,12 +1,14 @@
-# scripts/cmake/isa.cmake - know which instructions the compiler may use, so that the program can refuse
-# a processor that lacks them instead of dying of SIGILL.
+# scripts/cmake/isa.cmake - know which instructions the compiler may use, so that the program can
+# refuse a processor that lacks them instead of dying of SIGILL.
 
-# What __builtin_cpu_supports of gcc and clang both know and -march can switch on beyond plain x86-64.
+# What __builtin_cpu_supports of gcc and clang both know and -march can switch on beyond plain
+# x86-64.
 set(GPIPE_KNOWN_ISA sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma bmi bmi2 avx512f avx512vl avx512bw avx512dq avx512cd
   avx512vbmi avx512ifma avx512vnni avx512bitalg avx512vpopcntdq avx512vbmi2 avx512bf16
   gfni vpclmulqdq)
 
-# Write a header with GP_BUILT_ISA(X): one X("feature") for each that -march=${GPIPE_MARCH} switches on.
+# Write a header with GP_BUILT_ISA(X): one X("feature") for each that -march=${GPIPE_MARCH} switches
+# on.
 function(gpipe_isa_header path)
   execute_process(COMMAND ${CMAKE_C_COMPILER} -march=${GPIPE_MARCH} -dM -E -x c /dev/null
     OUTPUT_VARIABLE macros RESULT_VARIABLE failed ERROR_VARIABLE reason)

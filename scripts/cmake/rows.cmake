@@ -1,8 +1,9 @@
-# scripts/cmake/rows.cmake - ops/rows.def: the rows of ops.def without comments, written when they change.
+# scripts/cmake/rows.cmake - ops/rows.def: the rows of ops.def without comments, written when they
+# change.
 #
 # Nearly every file includes the table, so a comment in it would rebuild everything. The compiler's
-# preprocessor takes the comments off; a file that stays the same keeps its time, and what depends on it is
-# left alone. Run as a script (cmake -P) it makes the file.
+# preprocessor takes the comments off; a file that stays the same keeps its time, and what depends
+# on it is left alone. Run as a script (cmake -P) it makes the file.
 
 if(CMAKE_SCRIPT_MODE_FILE)
   execute_process(COMMAND ${COMPILER} -E -P -x c ${INPUT} OUTPUT_VARIABLE rows COMMAND_ERROR_IS_FATAL ANY)

@@ -38,7 +38,8 @@ if(SPECS AND NOT BUSTED)
   message(STATUS "busted is missing: the Lua specs are no tests of this build (scripts/test installs it)")
   return()
 endif()
-# They expect CPUs where no device is named, so GPUs of the machine are hidden from all but those about GPUs.
+# They expect CPUs where no device is named, so GPUs of the machine are hidden from all but those
+# about GPUs.
 foreach(spec ${SPECS})
   string(REPLACE ".lua" "" name ${spec})
   set(hidden ";CUDA_VISIBLE_DEVICES=")
@@ -60,7 +61,8 @@ foreach(name pipeline/transparency_models_spec pipeline/transparency_rows_spec p
     ENVIRONMENT "${environment};GPIPE_LINK_PLUGIN=$<TARGET_FILE:gpipe_socket_link>")
 endforeach()
 
-# Pipelines on GPUs: pending where there is none, but for builds that have the plugin's form for the host.
+# Pipelines on GPUs: pending where there is none, but for builds that have the plugin's form for the
+# host.
 file(GLOB GPU_SPECS CONFIGURE_DEPENDS tests/gpu/*_spec.lua)
 foreach(spec ${GPU_SPECS})
   get_filename_component(name ${spec} NAME_WE)

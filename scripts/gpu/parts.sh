@@ -1,7 +1,9 @@
-# scripts/gpu/parts.sh - run the parts of scripts/gpu-check within its time, and write its table and report.
+# scripts/gpu/parts.sh - run the parts of scripts/gpu-check within its time, and write its table and
+# report.
 #
-# A part leaves two files in the folder of results: NAME.row, its line of the table, and NAME.log, all that it
-# printed. The report is put together from them after each part, so that one cut short says what is known.
+# A part leaves two files in the folder of results: NAME.row, its line of the table, and NAME.log,
+# all that it printed. The report is put together from them after each part, so that one cut short
+# says what is known.
 
 no_gpu=no
 order=() # names of parts, as they began
@@ -10,7 +12,8 @@ file_of() { echo "$results/${1//\//-}"; }
 
 # ---- parts ---------------------------------------------------------------------------------------
 
-# Tests that passed, failed and wait, as busted and the tests of C count them; dashes where nothing counts.
+# Tests that passed, failed and wait, as busted and the tests of C count them; dashes where nothing
+# counts.
 count_tests() { # LOG
   awk '/^[0-9]+ success(es)? \/ [0-9]+ failures? \/ [0-9]+ errors? \/ [0-9]+ pending/ { good += $1; bad += $4 + $7; waiting += $10; any = 1 }
     /^[0-9]+ passed, [0-9]+ failed$/ { good += $1; bad += $3; any = 1 }
@@ -21,7 +24,8 @@ verdict() { # STATUS
   case $1 in 0) echo ok ;; 124 | 137) echo "TOO LONG" ;; *) echo "FAILED ($1)" ;; esac
 }
 
-# run NAME LIMIT COMMAND...: COMMAND is a function or a program; it and what it starts end at the limit.
+# run NAME LIMIT COMMAND...: COMMAND is a function or a program; it and what it starts end at the
+# limit.
 run() {
   local name=$1 limit=$2 file begin=$SECONDS status left=$((seconds - SECONDS)); shift 2
   file=$(file_of "$name")

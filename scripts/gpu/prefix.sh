@@ -1,8 +1,10 @@
-# scripts/gpu/prefix.sh - what a machine without a registry builds with: the pack of scripts/gpu-pack, or its own.
+# scripts/gpu/prefix.sh - what a machine without a registry builds with: the pack of
+# scripts/gpu-pack, or its own.
 #
-# Read by scripts/gpu-check. The pack is unpacked below the build folder, so its files of pkg-config must be told
-# where; of its libraries those are used that the machine lacks. Pieces of CUDA that the toolkit lacks are looked
-# for among Python's packages, where images for machine learning have them.
+# Read by scripts/gpu-check. The pack is unpacked below the build folder, so its files of pkg-config
+# must be told where; of its libraries those are used that the machine lacks. Pieces of CUDA that
+# the toolkit lacks are looked for among Python's packages, where images for machine learning have
+# them.
 
 cudnn_headers='' # their folder
 nvidia='' # Python's packages of NVIDIA, a folder each

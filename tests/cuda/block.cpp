@@ -1,8 +1,8 @@
 /* tests/cuda/block.cpp - which thread of a block runs, and on which stack.
  *
- * A thread runs until it waits for others. One that never waits costs a call and no switch: the stack it ran on
- * takes the next thread. One that waits keeps its stack, and another stack goes on. Who is ready goes first, so
- * that a warp that talks to itself needs 32 stacks, not 1024. */
+ * A thread runs until it waits for others. One that never waits costs a call and no switch: the
+ * stack it ran on takes the next thread. One that waits keeps its stack, and another stack goes on.
+ * Who is ready goes first, so that a warp that talks to itself needs 32 stacks, not 1024. */
 #include "block.h"
 
 #include <cstdlib>

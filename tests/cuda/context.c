@@ -1,8 +1,9 @@
-/* tests/cuda/context.c - stacks to switch between, by a few instructions on x86-64, else by ucontext.
+/* tests/cuda/context.c - stacks to switch between, by a few instructions on x86-64, else by
+ * ucontext.
  *
- * swapcontext asks the kernel for the signal mask at every switch, which is a hundred times slower than the
- * switch itself; blocks of 1024 threads switch a lot. The kernels change no floating-point modes, so those
- * need no saving. */
+ * swapcontext asks the kernel for the signal mask at every switch, which is a hundred times slower
+ * than the switch itself; blocks of 1024 threads switch a lot. The kernels change no floating-point
+ * modes, so those need no saving. */
 #include "context.h"
 
 #include <pthread.h>
@@ -126,7 +127,8 @@ typedef struct spare {
   void *race;          /* thread sanitizer's name for it, dear to make */
 } spare;
 
-/* Pipelines come and go with their threads; mapping a thousand stacks takes longer than most of them live. */
+/* Pipelines come and go with their threads; mapping a thousand stacks takes longer than most of
+ * them live. */
 static unsigned char *spares;
 static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
 

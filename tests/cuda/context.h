@@ -1,8 +1,8 @@
 /* tests/cuda/context.h - stacks to switch between: what the threads of a block run on.
  *
- * A context is suspended except while it runs; whoever runs switches to another one by name. Sanitizers are
- * told of every switch, else they take the new stack for a broken one. Threads: a context stays with the
- * thread that made it. */
+ * A context is suspended except while it runs; whoever runs switches to another one by name.
+ * Sanitizers are told of every switch, else they take the new stack for a broken one. Threads: a
+ * context stays with the thread that made it. */
 #ifndef GP_TESTS_CUDA_CONTEXT_H
 #define GP_TESTS_CUDA_CONTEXT_H
 
@@ -25,8 +25,9 @@ typedef struct gp_context {
 
 /* The calling thread's own stack. */
 void gp_context_here(gp_context *context);
-/* A stack of its own on which body runs from the first switch on. When it returns, whoever switched to it
- * last goes on, and the context may only be freed. Returns 0, or -1 where there is no memory. */
+/* A stack of its own on which body runs from the first switch on. When it returns, whoever switched
+ * to it last goes on, and the context may only be freed. Returns 0, or -1 where there is no
+ * memory. */
 int gp_context_new(gp_context *context, void (*body)(void));
 /* Forget what it was doing: the next switch begins body anew. */
 void gp_context_restart(gp_context *context);

@@ -1,7 +1,7 @@
 /* tests/cuda/fibers.cpp - kernels run on the host, block by block.
  *
- * When no thread of a block can go on and not all have ended, a barrier was divergent: the block is given up and
- * the launch fails. */
+ * When no thread of a block can go on and not all have ended, a barrier was divergent: the block is
+ * given up and the launch fails. */
 #include "fibers.h"
 
 #include <cstdarg>

@@ -1,5 +1,5 @@
-/* tests/cuda/fibers_test.cpp - kernels whose results are known, run on the host: what the conformance of the
- * real ones rests on. */
+/* tests/cuda/fibers_test.cpp - kernels whose results are known, run on the host: what the
+ * conformance of the real ones rests on. */
 #include <pthread.h>
 
 #include <cstdlib>
@@ -98,7 +98,8 @@ TEST(gives_each_thread_its_own_arguments) {
   for (int i = 0; i < 64; i++) CHECK(numbers[(size_t)i] == 5 + i);
 }
 
-/* ---- shared memory and barriers --------------------------------------------------------------- */
+/* ---- shared memory and barriers
+ * --------------------------------------------------------------- */
 
 enum { TILE = 32 };
 
@@ -314,7 +315,8 @@ TEST(votes_in_whole_and_half_warps) {
   for (size_t i = 0; i < 32; i++) CHECK(ok[i] == 1);
 }
 
-/* ---- atomics, halves, arithmetic --------------------------------------------------------------- */
+/* ---- atomics, halves, arithmetic
+ * --------------------------------------------------------------- */
 
 static __global__ void add_up(unsigned long long *sum, int *least, unsigned *most, uint64_t *key) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -360,7 +362,8 @@ TEST(has_the_arithmetic_that_cuda_has) {
   CHECK(rsqrtf(4) == 0.5f && __fmaf_rn(2, 3, 4) == 10);
 }
 
-/* ---- what is wrong is found -------------------------------------------------------------------- */
+/* ---- what is wrong is found
+ * -------------------------------------------------------------------- */
 
 static __global__ void half_waits(int *to) {
   if (threadIdx.x < 20) __syncthreads();
@@ -416,7 +419,8 @@ TEST(refuses_launches_that_no_gpu_takes) {
   CHECK(GP_LAUNCH(&d.gpu, write_places, 1, 32, 227 << 10, n, to.data) == GP_OK);
 }
 
-/* ---- order, threads, graphs -------------------------------------------------------------------- */
+/* ---- order, threads, graphs
+ * -------------------------------------------------------------------- */
 
 static __global__ void write_last(int *to) {
   __syncwarp();

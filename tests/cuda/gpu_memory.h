@@ -1,5 +1,5 @@
-/* tests/cuda/gpu_memory.h - the plugin that GPIPE_CUDA_PLUGIN names, driven directly: its table of functions, and
- * values in the memory of its first GPU.
+/* tests/cuda/gpu_memory.h - the plugin that GPIPE_CUDA_PLUGIN names, driven directly: its table of
+ * functions, and values in the memory of its first GPU.
  *
  * Tests that include it run on the host's form of the plugin and on a GPU with the real one. */
 #ifndef GP_TESTS_CUDA_GPU_MEMORY_H

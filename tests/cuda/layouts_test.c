@@ -1,8 +1,8 @@
 /* tests/cuda/layouts_test.c - light ops on values that lie in memory in any way, in every dtype.
  *
- * Shapes, layouts and values are drawn; ops that round once, or not at all, must leave the bits that the CPU
- * leaves, in the gaps between elements too. Halves, which the CPU stores only, are compared with f32 on the
- * CPU, rounded. */
+ * Shapes, layouts and values are drawn; ops that round once, or not at all, must leave the bits
+ * that the CPU leaves, in the gaps between elements too. Halves, which the CPU stores only, are
+ * compared with f32 on the CPU, rounded. */
 #include "base/convert.h"
 #include "gpu_memory.h"
 
@@ -44,7 +44,8 @@ static gp_shape draw_smaller(gp_shape shape) {
 /* clang-format off */
 static const double edges[] = {
     0, -0.0, NAN, INFINITY, -INFINITY, 1e-40, -3e38, 1e300, 65504, 65520, -65519.999999, 5e-8, 6e-5,
-    1.00390625, 1.01171875, 1.0039062500001, 16777217, 127.5, 255, 256, -1, -1.5, 0.999, 1 / 3., 1e10,
+    1.00390625, 1.01171875, 1.0039062500001, 16777217, 127.5, 255, 256, -1, -1.5, 0.999,
+    1 / 3., 1e10,
     2147483648, 4294967295, -2147483649, 1e19, -0x1p63, 0x1p63};
 /* clang-format on */
 

@@ -1,4 +1,5 @@
-/* tests/cuda/meet.cpp - threads that wait for each other: barriers of a block, exchanges within a warp.
+/* tests/cuda/meet.cpp - threads that wait for each other: barriers of a block, exchanges within a
+ * warp.
  *
  * Whoever comes last gives all others what they came for and goes on at once. */
 #include "block.h"

@@ -1,8 +1,10 @@
-/* tests/cuda/on_host.h - CUDA's language for the host's compiler: what device.cuh includes instead of CUDA's.
+/* tests/cuda/on_host.h - CUDA's language for the host's compiler: what device.cuh includes instead
+ * of CUDA's.
  *
- * Test-only: every .cu of runtime/ is compiled a second time with it, so that a machine without a GPU runs each
- * kernel, sanitizers included. It gives what our kernels may use and no more: what is missing here (atomics on
- * floats, cooperative groups, textures) does not compile, which is how the rules are kept. */
+ * Test-only: every .cu of runtime/ is compiled a second time with it, so that a machine without a
+ * GPU runs each kernel, sanitizers included. It gives what our kernels may use and no more: what is
+ * missing here (atomics on floats, cooperative groups, textures) does not compile, which is how the
+ * rules are kept. */
 #ifndef GP_TESTS_CUDA_ON_HOST_H
 #define GP_TESTS_CUDA_ON_HOST_H
 
@@ -19,7 +21,8 @@
 
 #include "fibers.h"
 
-/* One block runs at a time on a thread of the host, so what is local to that thread is shared by the block.
+/* One block runs at a time on a thread of the host, so what is local to that thread is shared by
+ * the block.
  * It begins as what the block before left: as on a GPU, nothing may be expected of it. */
 #undef __shared__
 #define __shared__ static thread_local

@@ -1,12 +1,13 @@
 /* tests/cuda/ops_test.c - every op of ops.def on a GPU, backward ones too, against the CPU's f64.
  *
- * The kernels are called as the engine calls them: memory that is aligned or begins at any element, inputs whose
- * dims lie in another order, outputs over inputs, sums that are added to. What is rounded once must have the
- * bits of the CPU; so must whatever is drawn. */
+ * The kernels are called as the engine calls them: memory that is aligned or begins at any element,
+ * inputs whose dims lie in another order, outputs over inputs, sums that are added to. What is
+ * rounded once must have the bits of the CPU; so must whatever is drawn. */
 #include "gpu_memory.h"
 #include "ops/op_samples.h"
 
-/* ---- more samples: sizes at which kernels go other ways ------------------------------------------- */
+/* ---- more samples: sizes at which kernels go other ways
+ * ------------------------------------------- */
 
 #define UNARY(op)                                                                                  \
   {GP_OP_##op, NONE, {P2(3, 0)}}, {GP_OP_##op, NONE, {P2(1, 1)}}, {                                \
@@ -144,7 +145,8 @@ static bool is_exact(gp_op op) {
   return false;
 }
 
-/* Relative plus absolute: sums of up to 100,000 terms of size 4 in some order, inner products, exponentials. */
+/* Relative plus absolute: sums of up to 100,000 terms of size 4 in some order, inner products,
+ * exponentials. */
 static double bound_of(gp_dtype dtype) { return dtype == GP_F64 ? 1e-11 : 4e-5; }
 
 /* ---- one application ------------------------------------------------------------------------- */
@@ -352,7 +354,8 @@ static void check_manner(const application *a, const manner *m) {
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* check(application) for all samples whose ops have the flags, in every float dtype that they take. */
+/* check(application) for all samples whose ops have the flags, in every float dtype that they
+ * take. */
 static void for_each(unsigned flags, void (*check)(const application *)) {
   if (!open_gpu()) return;
   const int own = sample_count(), count = own + (int)(sizeof edges / sizeof *edges);

@@ -1,4 +1,5 @@
-/* tests/cuda/submit.h - what a stream is given: run at once, or kept in a graph while it is captured. */
+/* tests/cuda/submit.h - what a stream is given: run at once, or kept in a graph while it is
+ * captured. */
 #ifndef GP_TESTS_CUDA_SUBMIT_H
 #define GP_TESTS_CUDA_SUBMIT_H
 
@@ -17,8 +18,8 @@ typedef struct gp_host_work {
 
 /* work: taken; NULL stands for no memory. */
 cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work);
-/* The same for a launch: what is wrong is found by cudaGetLastError. Refused: more than 48 KiB of shared
- * memory where the kernel was not allowed it. */
+/* The same for a launch: what is wrong is found by cudaGetLastError. Refused: more than 48 KiB of
+ * shared memory where the kernel was not allowed it. */
 void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared,
                            gp_host_work *work);
 

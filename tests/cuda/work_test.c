@@ -233,7 +233,8 @@ TEST(counts_of_a_mini_batch_are_settled_on_the_gpu) {
   }
 }
 
-/* ---- values that are not finite ---------------------------------------------------------------- */
+/* ---- values that are not finite
+ * ---------------------------------------------------------------- */
 
 /* The key that a check leaves; broken[]: positions, ended by -1. */
 static uint64_t key_of(gp_dtype dtype, int64_t n, const int64_t *broken, double with, int shift,

@@ -13,7 +13,8 @@ local function blocks_of(path)
 end
 
 -- What examples print goes nowhere.
-local environment = setmetatable({ gp = gp, nn = gp.nn, optim = gp.optim, print = function() end }, { __index = _G })
+local environment = setmetatable({ gp = gp, nn = gp.nn, optim = gp.optim, print = function() end },
+  { __index = _G })
 
 describe(GUIDE, function()
   for i, code in ipairs(blocks_of(GUIDE)) do

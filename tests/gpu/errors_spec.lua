@@ -9,7 +9,8 @@ local nn = gp.nn
 local on_gpu, fails_with = gpu.spec(it, pending), expect.fails_with
 
 -- Devices of two stages; the third needs a second GPU.
-local PAIRS = { { "cuda:0", "cuda:0" }, { "cpu:0", "cuda:0" }, { "cuda:0", "cpu:0" }, { "cuda:0", "cuda:1" } }
+local PAIRS = { { "cuda:0", "cuda:0" }, { "cpu:0", "cuda:0" }, { "cuda:0", "cpu:0" },
+  { "cuda:0", "cuda:1" } }
 
 -- "cuda:0 and cpu:0", and how many GPUs that takes.
 local function title(pair)
@@ -17,17 +18,20 @@ local function title(pair)
   return text, text:find("cuda:1", 1, true) and 2 or 1
 end
 
--- ---- devices ---------------------------------------------------------------------------------------
+-- ---- devices ------------------------------------------------------------------------------------
 
 describe("a device that is not there", function()
   on_gpu("is refused by its name", function()
     local absent = "cuda:" .. gpu.count()
-    fails_with(("there is no device '%s'"):format(absent), misuse.pipe_of, { devices = { absent, "cuda:0" } })
-    fails_with(("there is no device '%s'"):format(absent), function() return gp.zeros({ 1 }, { device = absent }) end)
+    fails_with(("there is no device '%s'"):format(absent), misuse.pipe_of,
+      { devices = { absent, "cuda:0" } })
+    fails_with(("there is no device '%s'"):format(absent),
+      function() return gp.zeros({ 1 }, { device = absent }) end)
   end)
 
   on_gpu("is refused where it is no name, or no part", function()
-    for _, name in ipairs { "cuda:x", "cuda:-1", "cuda:0/2of2", "cuda:0/0of0", "cuda:0/of2", "gpu:0" } do
+    for _, name in ipairs { "cuda:x", "cuda:-1", "cuda:0/2of2", "cuda:0/0of0", "cuda:0/of2",
+      "gpu:0" } do
       fails_with(("'%s'"):format(name), misuse.pipe_of, { devices = { name, "cuda:0" } })
     end
   end)
@@ -35,10 +39,11 @@ end)
 
 it("a device that is not there for want of a GPU is refused with the reason", function()
   if gpu.count() > 0 then return end
-  fails_with("device 'cuda:0' cannot be used: ", misuse.pipe_of, { devices = { "cuda:0", "cuda:0" } })
+  fails_with("device 'cuda:0' cannot be used: ", misuse.pipe_of,
+    { devices = { "cuda:0", "cuda:0" } })
 end)
 
--- ---- ids out of range --------------------------------------------------------------------------------
+-- ---- ids out of range ---------------------------------------------------------------------------
 
 describe("an id out of range", function()
   local good = misuse.ids(5)
@@ -71,12 +76,16 @@ describe("an id out of range", function()
     pipe:step(good, good)
     local state = pipe:state_dict()
     fails_with("id 99 at row 4", pipe.step, pipe, wrong, good)
-    for key, value in pairs(pipe:state_dict()) do assert.is_true(gp.equal(value, state[key]), key) end
+    for key, value in pairs(pipe:state_dict()) do
+      assert.is_true(gp.equal(value, state[key]), key)
+    end
     assert.equal("number", type(pipe:step(good, good)))
   end)
 
-  -- A step without a barrier returns when the loss is known, which may be before the device has said so.
-  on_gpu("is raised by the next step at the latest where there is no barrier; a state makes it well", function()
+  -- A step without a barrier returns when the loss is known, which may be before the device has
+  -- said so.
+  on_gpu("is raised by the next step at the latest where there is no barrier; a state makes it "
+    .. "well", function()
     local pipe <close> = misuse.pipe_of { devices = { "cuda:0", "cuda:0" } }
     pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 0.1 }), { barrier = false })
     pipe:step(good, good)
@@ -90,7 +99,7 @@ describe("an id out of range", function()
   end)
 end)
 
--- ---- values that are not finite ------------------------------------------------------------------------
+-- ---- values that are not finite -----------------------------------------------------------------
 
 describe("finite = true", function()
   local Log = nn.class("Log")
@@ -99,9 +108,11 @@ describe("finite = true", function()
   for _, pair in ipairs(PAIRS) do
     local name, least = title(pair)
     on_gpu("names the first layer that made one: " .. name, function()
-      local pipe <close> = misuse.pipe_of({ devices = pair, balance = { 2, 2 }, finite = true }, misuse.model(Log()))
+      local pipe <close> = misuse.pipe_of({ devices = pair, balance = { 2, 2 }, finite = true },
+        misuse.model(Log()))
       for _ = 1, 3 do -- launched at first, replayed later
-        fails_with("3 (Log): log made a value that is not finite", pipe.step, pipe, misuse.ids(5), misuse.ids(5))
+        fails_with("3 (Log): log made a value that is not finite", pipe.step, pipe, misuse.ids(5),
+          misuse.ids(5))
       end
     end, least)
   end
@@ -117,7 +128,7 @@ describe("finite = true", function()
   end)
 end)
 
--- ---- memory ----------------------------------------------------------------------------------------------
+-- ---- memory -------------------------------------------------------------------------------------
 
 describe("too little memory", function()
   -- Parameters that no GPU holds; declaring costs nothing.
@@ -126,12 +137,14 @@ describe("too little memory", function()
     return nn.Sequential { nn.Linear(4, side), nn.Linear(side, side), nn.Linear(side, 4) }
   end
 
-  on_gpu("for a pipeline says what was asked for and what is free, and holds nothing afterwards", function()
+  on_gpu("for a pipeline says what was asked for and what is free, and holds nothing afterwards",
+    function()
     collectgarbage()
     local x, y = gp.zeros { 2, 4 }, gp.zeros { 2, 4 }
     local before = gp.memory()["cuda:0"].live
     fails_with("cuda:0: out of memory: asked for ", function()
-      local pipe <close> = gp.pipeline(enormous(), { balance = { 3 }, devices = { "cuda:0" }, loss = nn.MSELoss() })
+      local pipe <close> = gp.pipeline(enormous(),
+        { balance = { 3 }, devices = { "cuda:0" }, loss = nn.MSELoss() })
       pipe:step(x, y)
     end)
     collectgarbage()
@@ -141,7 +154,7 @@ describe("too little memory", function()
   end)
 end)
 
--- ---- Ctrl-C ------------------------------------------------------------------------------------------------
+-- ---- Ctrl-C -------------------------------------------------------------------------------------
 
 describe("Ctrl-C during steps on a GPU", function()
   on_gpu("is an error that can be caught; the pipeline goes on", function()

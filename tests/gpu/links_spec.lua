@@ -1,7 +1,8 @@
--- tests/gpu/links_spec.lua - values that cross between devices reach everybody who reads them, whole.
+-- tests/gpu/links_spec.lua - values that cross between devices reach everybody who reads them,
+-- whole.
 --
--- Several logical devices of one GPU, and CPU devices, read what another device makes; with two copies of the
--- weights makers take turns.
+-- Several logical devices of one GPU, and CPU devices, read what another device makes; with two
+-- copies of the weights makers take turns.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local synchronous = require "tests.support.synchronous"
@@ -9,7 +10,7 @@ local training = require "tests.support.training"
 local nn = gp.nn
 local on_gpu = gpu.spec(it, pending)
 
--- ---- the models ----------------------------------------------------------------------------------
+-- ---- the models ---------------------------------------------------------------------------------
 
 local WIDTH = 48
 
@@ -37,7 +38,8 @@ end
 
 local function borrowed()
   return synchronous.regression {
-    steps = 4, model = borrowing, x = gp.randn({ 19, WIDTH }, { seed = 1 }), y = gp.randn({ 19, WIDTH }, { seed = 2 }),
+    steps = 4, model = borrowing, x = gp.randn({ 19, WIDTH }, { seed = 1 }),
+    y = gp.randn({ 19, WIDTH }, { seed = 2 }),
   }
 end
 
@@ -48,7 +50,7 @@ local function run(made, devices, schedule, stages)
   }, {})
 end
 
--- ---- who reads what ------------------------------------------------------------------------------
+-- ---- who reads what -----------------------------------------------------------------------------
 
 local ON_TWO = {
   { "cuda:1", "cuda:0", "cuda:0" },
@@ -69,7 +71,8 @@ describe("a value that every stage reads", function()
       for _, schedule in ipairs { "gpipe", "1f1b" } do
         assert.is_nil(training.difference(wanted, run(made, devices, schedule)))
       end
-      assert.is_nil(training.difference(wanted, run(made, devices, "interleaved_1f1b", 2 * #devices)))
+      assert.is_nil(training.difference(wanted,
+        run(made, devices, "interleaved_1f1b", 2 * #devices)))
     end, 2)
   end
 
@@ -90,7 +93,7 @@ describe("weights of a GPU that several CPU devices read", function()
   end)
 end)
 
--- ---- makers that take turns ------------------------------------------------------------------------
+-- ---- makers that take turns ---------------------------------------------------------------------
 
 describe("two copies of the weights", function()
   for _, devices in ipairs {

@@ -19,7 +19,8 @@ end
 
 local function pipe_of(placement, options)
   local merged = {
-    balance = { 2, 3, 2 }, devices = placements.devices(placement, 3), chunks = 3, loss = nn.CrossEntropyLoss(),
+    balance = { 2, 3, 2 }, devices = placements.devices(placement, 3), chunks = 3,
+    loss = nn.CrossEntropyLoss(),
   }
   for key, value in pairs(options or {}) do merged[key] = value end
   return gp.pipeline(models.gpt()(), merged)
@@ -47,7 +48,8 @@ describe("after the first step of a batch shape", function()
     end)
   end
 
-  on_gpu("optimizers, clipping, accumulation and evaluation take none after their first time", function()
+  on_gpu("optimizers, clipping, accumulation and evaluation take none after their first time",
+    function()
     local pipe <close> = pipe_of "same"
     local params = pipe:parameters()
     local opt = optim.AdamW(params, { lr = 1e-2 })

@@ -1,6 +1,8 @@
--- tests/gpu/models_spec.lua - models that people bring: ids, masks, padding, ties, layers without parameters.
+-- tests/gpu/models_spec.lua - models that people bring: ids, masks, padding, ties, layers without
+-- parameters.
 --
--- Each trains on one GPU and on several logical ones to the same bits, and near what the CPU computes.
+-- Each trains on one GPU and on several logical ones to the same bits, and near what the CPU
+-- computes.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -11,13 +13,15 @@ local on_gpu = gpu.spec(it, pending)
 
 local NEAR_CPU = 1e-4 -- of losses and first gradients, by the norm: f32 sums in other orders
 
--- ---- pieces --------------------------------------------------------------------------------------
+-- ---- pieces -------------------------------------------------------------------------------------
 
 -- A layer of one function, with parameters where `own` names their shapes.
 local function layer(forward, own)
   local Made = nn.class("Made")
   function Made:init()
-    for name, shape in pairs(own or {}) do self[name] = nn.Parameter(shape, nn.init.normal(0, 1)) end
+    for name, shape in pairs(own or {}) do
+      self[name] = nn.Parameter(shape, nn.init.normal(0, 1))
+    end
   end
   Made.forward = forward
   return Made()
@@ -34,12 +38,13 @@ end
 
 local function normal(shape, seed) return gp.randn(shape, { seed = seed or 1 }) end
 
--- Attention that leaves padding out: the mask comes along from layer to layer. Keys have no bias: its gradient is
--- 0 but for rounding.
+-- Attention that leaves padding out: the mask comes along from layer to layer. Keys have no bias:
+-- its gradient is 0 but for rounding.
 local Padded = nn.class("Padded")
 function Padded:init(width, heads)
   self.width, self.heads = width, heads
-  self.q, self.k, self.v = nn.Linear(width, width), nn.Linear(width, width, { bias = false }), nn.Linear(width, width)
+  self.q, self.k, self.v = nn.Linear(width, width), nn.Linear(width, width, { bias = false }),
+    nn.Linear(width, width)
 end
 function Padded:forward(x, mask)
   local B, T, d = x.shape[1], x.shape[2], self.width // self.heads
@@ -50,12 +55,13 @@ function Padded:forward(x, mask)
   return x + out:permute { 1, 3, 2, 4 }:reshape { B, T, self.width }, mask
 end
 
--- ---- models --------------------------------------------------------------------------------------
+-- ---- models -------------------------------------------------------------------------------------
 
 local CE, MSE = nn.CrossEntropyLoss(), nn.MSELoss()
 local MODELS = {}
 
-MODELS["key padding by where"] = { x = ids(7, 5, 9), y = ids(7, 1, 3):reshape { 7 }, loss = CE, make = function()
+MODELS["key padding by where"] = { x = ids(7, 5, 9), y = ids(7, 1, 3):reshape { 7 }, loss = CE,
+  make = function()
   local embed = nn.class("Embed")
   function embed:init() self.table = nn.Embedding(9, 8) end
   function embed:forward(x) return self.table(x), x:ne(0) end
@@ -66,43 +72,54 @@ MODELS["key padding by where"] = { x = ids(7, 5, 9), y = ids(7, 1, 3):reshape { 
   return { embed(), Padded(8, 2), Padded(8, 4), pool, nn.Linear(8, 3) }
 end }
 
-MODELS["a head tied to the embedding"] = { x = ids(5, 6, 11), y = ids(5, 6, 11), loss = CE, make = function()
+MODELS["a head tied to the embedding"] = { x = ids(5, 6, 11), y = ids(5, 6, 11), loss = CE,
+  make = function()
   local embed, head = nn.Embedding(11, 8), nn.Linear(8, 11, { bias = false })
   head.weight = embed.weight
-  return { embed, nn.Residual(nn.Sequential { nn.LayerNorm(8), nn.CausalSelfAttention(8, 2) }), nn.LayerNorm(8), head }
+  return { embed, nn.Residual(nn.Sequential { nn.LayerNorm(8), nn.CausalSelfAttention(8, 2) }),
+    nn.LayerNorm(8), head }
 end }
 
 MODELS["integers and booleans between stages"] = {
-  x = { ids(7, 6, 9):to "i32", ids(7, 6, 8):to "u8", ids(7, 6, 7):gt(3) }, y = normal({ 7, 2 }, 3), loss = MSE,
+  x = { ids(7, 6, 9):to "i32", ids(7, 6, 8):to "u8", ids(7, 6, 7):gt(3) }, y = normal({ 7, 2 }, 3),
+  loss = MSE,
   make = function()
     local table_of = nn.class("TableOf")
     function table_of:init() self.table = nn.Embedding(9, 4) end
     function table_of:forward(x, a) return self.table(a) + x:reshape { x.shape[1], 6, 1 } end
     return {
       layer(function(_, a, b, c) return gp.where(c, a:to "f32", b:to "f32" * 0.5), a end),
-      layer(function(self, x, a) return x * self.w + a:to "f32":mean(2, true), a:to "i64" end, { w = { 1, 6 } }),
+      layer(function(self, x, a) return x * self.w + a:to "f32":mean(2, true), a:to "i64" end,
+        { w = { 1, 6 } }),
       table_of(), nn.Flatten(), nn.Linear(24, 2),
     }
   end,
 }
 
-MODELS["stages without parameters"] = { x = normal { 9, 3, 4 }, y = normal({ 9, 2 }, 4), loss = MSE, make = function()
+MODELS["stages without parameters"] = { x = normal { 9, 3, 4 }, y = normal({ 9, 2 }, 4), loss = MSE,
+  make = function()
   return { nn.Flatten(), nn.Linear(12, 2), nn.ReLU(), nn.Softmax(2) }
 end }
 
-MODELS["no parameters at all"] = { x = normal { 7, 6 }, y = normal({ 7, 6 }, 3), loss = MSE, frozen = true,
+MODELS["no parameters at all"] = { x = normal { 7, 6 }, y = normal({ 7, 6 }, 3), loss = MSE,
+  frozen = true,
   make = function() return { nn.Tanh(), nn.ReLU(), nn.Flatten(), nn.Sigmoid() } end }
 
-MODELS["rank 5, permuted"] = { x = normal { 6, 3, 2, 4, 5 }, y = normal({ 6, 2 }, 3), loss = MSE, make = function()
+MODELS["rank 5, permuted"] = { x = normal { 6, 3, 2, 4, 5 }, y = normal({ 6, 2 }, 3), loss = MSE,
+  make = function()
   return {
-    layer(function(self, x) return (x * self.w):permute { 1, 5, 3, 2, 4 } end, { w = { 3, 1, 4, 1 } }),
-    layer(function(_, x) return x:transpose(2, 4):contiguous():relu() + x:transpose(2, 4):exp() * 0.1 end),
+    layer(function(self, x) return (x * self.w):permute { 1, 5, 3, 2, 4 } end,
+      { w = { 3, 1, 4, 1 } }),
+    layer(function(_, x) return x:transpose(2, 4):contiguous():relu() + x:transpose(2,
+      4):exp() * 0.1 end),
     nn.Flatten(), nn.Linear(120, 2),
   }
 end }
 
-MODELS["a batch of one, of one number"] = { x = normal { 1 }, y = normal({ 1 }, 2), loss = MSE, make = function()
-  return { layer(function(_, x) return x:reshape { 1, 1 } end), nn.Linear(1, 6), nn.Tanh(), nn.Linear(6, 1),
+MODELS["a batch of one, of one number"] = { x = normal { 1 }, y = normal({ 1 }, 2), loss = MSE,
+  make = function()
+  return { layer(function(_, x) return x:reshape { 1, 1 } end), nn.Linear(1, 6), nn.Tanh(),
+    nn.Linear(6, 1),
     layer(function(_, x) return x:reshape { 1 } end) }
 end }
 
@@ -110,16 +127,18 @@ MODELS["a vocabulary of one"] = { x = ids(5, 1, 1), y = ids(5, 1, 1), loss = CE,
   return { nn.Embedding(1, 5), nn.Linear(5, 5), nn.CausalSelfAttention(5, 1), nn.Linear(5, 1) }
 end }
 
-MODELS["constants and slices"] = { x = normal { 7, 6 }, y = normal({ 7, 2 }, 3), loss = MSE, make = function()
+MODELS["constants and slices"] = { x = normal { 7, 6 }, y = normal({ 7, 2 }, 3), loss = MSE,
+  make = function()
   local steps, mask = gp.arange(1, 6):to "f32", gp.tensor { true, false, true, false, true, true }
   return {
     layer(function(_, x) return gp.where(mask, x * steps, x) end), nn.Linear(6, 6),
-    layer(function(_, x) return gp.concat({ x:narrow(2, 2, 3), x:narrow(2, 1, 4) * 2 }, 2) + gp.full({ 7 }, 0.5) end),
+    layer(function(_, x) return gp.concat({ x:narrow(2, 2, 3), x:narrow(2, 1, 4) * 2 },
+      2) + gp.full({ 7 }, 0.5) end),
     nn.Linear(7, 2),
   }
 end }
 
--- ---- each of them --------------------------------------------------------------------------------
+-- ---- each of them -------------------------------------------------------------------------------
 
 local LISTS = { { "cuda:0", "cuda:0" }, { "cuda:0", "cuda:0", "cuda:0" } }
 local ON_TWO = { { "cuda:0", "cuda:1" }, { "cuda:1", "cuda:0", "cuda:0", "cuda:1" } }
@@ -131,7 +150,8 @@ local function check(made, lists)
   end
   local layers = #made.model()
   local function run(devices)
-    return training.run(made, { balance = synchronous.cut(layers, #devices), devices = devices, chunks = 3 })
+    return training.run(made,
+      { balance = synchronous.cut(layers, #devices), devices = devices, chunks = 3 })
   end
   local one, cpu = run { "cuda:0" }, run { "cpu:0" }
   for _, devices in ipairs(lists) do assert.is_nil(training.difference(one, run(devices))) end

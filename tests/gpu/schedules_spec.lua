@@ -1,4 +1,5 @@
--- tests/gpu/schedules_spec.lua - every schedule that exists trains on GPUs, to the bits of one stage.
+-- tests/gpu/schedules_spec.lua - every schedule that exists trains on GPUs, to the bits of one
+-- stage.
 local gp = require "gpipe"
 local asynchronous = require "tests.support.asynchronous"
 local gpu = require "tests.support.gpu"
@@ -9,7 +10,8 @@ local on_gpu = gpu.spec(it, pending)
 
 local M = 8 -- micro-batches: enough for the schedules that want twice as many as devices
 
--- The largest number of stages, of those the model's eight layers allow, that a schedule is defined for.
+-- The largest number of stages, of those the model's eight layers allow, that a schedule is defined
+-- for.
 local function stages_of(case)
   for _, stages in ipairs { 8, 4, 2 } do
     if synchronous.is_defined(case, stages, M) then return stages end
@@ -40,8 +42,10 @@ end
 describe("a schedule on GPUs", function()
   for _, case in ipairs(synchronous.CASES) do
     -- Two copies of the weights add their gradients before they are updated.
-    for _, update in ipairs(synchronous.COPIES[case[1]] and { "step", "use" } or { "step", "use", "free" }) do
-      on_gpu(("gives the bits of one stage: %s, update %s"):format(synchronous.title(case), update), function()
+    for _, update in ipairs(synchronous.COPIES[case[1]] and { "step", "use" }
+      or { "step", "use", "free" }) do
+      on_gpu(("gives the bits of one stage: %s, update %s"):format(synchronous.title(case), update),
+        function()
         local stages = stages_of(case)
         local made = synchronous.regression { steps = 4 }
         local run_on = function(placement)
@@ -67,7 +71,7 @@ describe("a schedule on GPUs", function()
   end
 end)
 
--- ---- asynchronous ----------------------------------------------------------------------------------
+-- ---- asynchronous -------------------------------------------------------------------------------
 
 describe("an asynchronous schedule on GPUs", function()
   for rule in pairs(asynchronous.RULES) do
@@ -75,7 +79,8 @@ describe("an asynchronous schedule on GPUs", function()
       local function run(devices)
         local made = synchronous.regression {}
         local pipe <close> = gp.pipeline(made.model(), {
-          balance = { 2, 2, 2, 2 }, devices = devices, chunks = 4, schedule = asynchronous.schedule(rule),
+          balance = { 2, 2, 2, 2 }, devices = devices, chunks = 4,
+          schedule = asynchronous.schedule(rule),
           loss = made.loss, seed = 5,
         })
         pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-2 }))

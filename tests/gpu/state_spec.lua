@@ -1,4 +1,5 @@
--- tests/gpu/state_spec.lua - parameters that live on GPUs: read, saved, loaded, clipped; tensors of the script there.
+-- tests/gpu/state_spec.lua - parameters that live on GPUs: read, saved, loaded, clipped; tensors of
+-- the script there.
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
 local gpu = require "tests.support.gpu"
@@ -24,10 +25,12 @@ local function train(pipe, opt, steps)
 end
 
 local function check_equal(wanted, got)
-  for name, value in pairs(wanted) do assert.is_true(gp.equal(value:to "cpu", got[name]:to "cpu"), name) end
+  for name, value in pairs(wanted) do
+    assert.is_true(gp.equal(value:to "cpu", got[name]:to "cpu"), name)
+  end
 end
 
--- ---- values of pipelines ---------------------------------------------------------------------------
+-- ---- values of pipelines ------------------------------------------------------------------------
 
 describe("initial values", function()
   on_gpu("are those of the CPU, bit for bit, on every placement", function()
@@ -53,7 +56,8 @@ describe("parameters of a pipeline on GPUs", function()
     assert.is_true(gp.equal(gp.ones(first.value.shape), pipe:state_dict()[first.name]:to "cpu"))
   end)
 
-  on_gpu("go to a file and come back, into another cut and other devices: training goes on to the bit", function()
+  on_gpu("go to a file and come back, into another cut and other devices: training goes on to the "
+    .. "bit", function()
     local path = os.tmpname()
     local one <close> = pipe_of({ "cuda:0", "cuda:0" }, { 3, 4 })
     local opt = optim.AdamW(one:parameters(), { lr = 1e-2 })
@@ -82,7 +86,8 @@ describe("parameters of a pipeline on GPUs", function()
 end)
 
 describe("clip_grad_norm", function()
-  on_gpu("gives the norm that the CPU gives, and clips gradients on several devices as one", function()
+  on_gpu("gives the norm that the CPU gives, and clips gradients on several devices as one",
+    function()
     local function norms(devices, balance)
       local pipe <close> = pipe_of(devices, balance)
       pipe:step(x, y)
@@ -119,7 +124,7 @@ describe("forward and backward", function()
   end)
 end)
 
--- ---- tensors of the script ---------------------------------------------------------------------------
+-- ---- tensors of the script ----------------------------------------------------------------------
 
 describe("a tensor on a GPU", function()
   on_gpu("is made there, read element by element, written, printed, copied back", function()

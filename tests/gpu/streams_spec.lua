@@ -1,5 +1,5 @@
--- tests/gpu/streams_spec.lua - stages that are updated at different times on GPUs: what is refused, and what a
--- failure leaves that the device tells late. And plans that come one after another.
+-- tests/gpu/streams_spec.lua - stages that are updated at different times on GPUs: what is refused,
+-- and what a failure leaves that the device tells late. And plans that come one after another.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
@@ -11,11 +11,12 @@ local synchronous = require "tests.support.synchronous"
 local nn, optim = gp.nn, gp.optim
 local on_gpu, fails_with = gpu.spec(it, pending), expect.fails_with
 
--- ---- ties ------------------------------------------------------------------------------------------
+-- ---- ties ---------------------------------------------------------------------------------------
 
 describe("one weight in stages that are updated at different times", function()
   for title, case in pairs {
-    ["without a barrier"] = { schedule = "1f1b", use = { barrier = false } }, pipedream = { schedule = "pipedream" },
+    ["without a barrier"] = { schedule = "1f1b", use = { barrier = false } },
+    pipedream = { schedule = "pipedream" },
   } do
     on_gpu("is refused wherever the stages lie: " .. title, function()
       local names = placements.names()
@@ -23,18 +24,20 @@ describe("one weight in stages that are updated at different times", function()
       for _, name in ipairs(names) do
         local made = synchronous.tied()
         local pipe <close> = gp.pipeline(made.model(), {
-          balance = { 2, 2, 2, 2 }, devices = placements.devices(name, 4), chunks = 3, loss = made.loss,
+          balance = { 2, 2, 2, 2 }, devices = placements.devices(name, 4), chunks = 3,
+          loss = made.loss,
           schedule = case.schedule,
         })
         pipe:use(optim.AdamW(pipe:parameters(), { lr = 1e-2 }), case.use)
-        fails_with("stage 1 reads a parameter of stage 0, and stages are updated at different times", pipe.step, pipe,
+        fails_with("stage 1 reads a parameter of stage 0, and stages are updated at different "
+          .. "times", pipe.step, pipe,
           made.x, made.y)
       end
     end)
   end
 end)
 
--- ---- failures that are told late ---------------------------------------------------------------------
+-- ---- failures that are told late ----------------------------------------------------------------
 
 describe("an id out of range in a stream", function()
   local good = misuse.ids(5)
@@ -43,7 +46,8 @@ describe("an id out of range in a stream", function()
 
   local CASES = {
     ["one stage"] = { balance = { 3 }, devices = { "cuda:0" }, schedule = "pipedream" },
-    ["two stages"] = { balance = { 2, 1 }, devices = { "cuda:0", "cuda:0" }, schedule = "pipedream" },
+    ["two stages"] = { balance = { 2, 1 }, devices = { "cuda:0", "cuda:0" },
+      schedule = "pipedream" },
     ["without a barrier"] = { balance = { 2, 1 }, devices = { "cuda:0", "cuda:0" } },
   }
   for title, options in pairs(CASES) do
@@ -66,7 +70,9 @@ describe("an id out of range in a stream", function()
       if inside(pipe).core:broken() then
         fails_with("load a state", pipe.step, pipe, good, good)
       else
-        for name, value in pairs(pipe:state_dict()) do assert.is_true(gp.equal(value, state[name]), name) end
+        for name, value in pairs(pipe:state_dict()) do
+          assert.is_true(gp.equal(value, state[name]), name)
+        end
       end
       pipe:load_state_dict(state)
       opt:load_state_dict(moments)
@@ -78,7 +84,7 @@ describe("an id out of range in a stream", function()
   end
 end)
 
--- ---- plans -------------------------------------------------------------------------------------------
+-- ---- plans --------------------------------------------------------------------------------------
 
 describe("a plan that uses more layers' weights than those before", function()
   local Again = nn.class("Again")
@@ -91,13 +97,15 @@ describe("a plan that uses more layers' weights than those before", function()
   local function model()
     gp.seed(9)
     local first = nn.Linear(6, 6)
-    return nn.Sequential { first, nn.Tanh(), Again(first.weight, 1), Again(first.weight, 4), nn.Linear(6, 6) }
+    return nn.Sequential { first, nn.Tanh(), Again(first.weight, 1), Again(first.weight, 4),
+      nn.Linear(6, 6) }
   end
 
   -- Losses of batches of two shapes in turns; the longer one first where said.
   local function losses(devices, longer_first)
     local pipe <close> = gp.pipeline(model(), {
-      balance = #devices == 1 and { 5 } or { 2, 3 }, devices = devices, chunks = 2, loss = nn.MSELoss(),
+      balance = #devices == 1 and { 5 } or { 2, 3 }, devices = devices, chunks = 2,
+      loss = nn.MSELoss(),
     })
     local opt, list = optim.AdamW(pipe:parameters(), { lr = 1e-3 }), {}
     local function step(length)

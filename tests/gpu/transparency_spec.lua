@@ -1,6 +1,8 @@
--- tests/gpu/transparency_spec.lua - a pipeline on GPUs changes no bit: any cut, schedule, checkpoint mode, placement.
+-- tests/gpu/transparency_spec.lua - a pipeline on GPUs changes no bit: any cut, schedule,
+-- checkpoint mode, placement.
 --
--- DESIGN section 8, D1 D3 D4, with ==. Against the CPU there is a tolerance, because nothing else is promised.
+-- DESIGN section 8, D1 D3 D4, with ==. Against the CPU there is a tolerance, because nothing else
+-- is promised.
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
@@ -10,8 +12,9 @@ local training = require "tests.support.training"
 local nn = gp.nn
 local on_gpu = gpu.spec(it, pending)
 
--- Of the first step's gradients and of all losses, by the norm: f32 sums in other orders. Parameters are not
--- compared: Adam makes steps of full size of gradients that are 0 but for rounding (of keys' biases, say).
+-- Of the first step's gradients and of all losses, by the norm: f32 sums in other orders.
+-- Parameters are not compared: Adam makes steps of full size of gradients that are 0 but for
+-- rounding (of keys' biases, say).
 local NEAR_CPU = 1e-4
 
 local function distance_from(wanted, run)
@@ -19,7 +22,7 @@ local function distance_from(wanted, run)
     { losses = wanted.losses, state = wanted.first })
 end
 
--- ---- the models ----------------------------------------------------------------------------------
+-- ---- the models ---------------------------------------------------------------------------------
 
 -- An embedding, dropout, attention, residuals: seven layers.
 local function gpt() return models.setup { steps = 4 }, models.CUTS end
@@ -27,13 +30,14 @@ local function gpt() return models.setup { steps = 4 }, models.CUTS end
 -- Dropout between linear layers.
 local function mlp()
   return models.regression {
-    model = models.with(function() return nn.Dropout(0.3) end, function() return nn.Linear(8, 8) end, nn.ReLU,
+    model = models.with(function() return nn.Dropout(0.3) end,
+      function() return nn.Linear(8, 8) end, nn.ReLU,
       function() return nn.Dropout(0.1) end),
   }, { { 7 }, { 3, 4 }, { 1, 1, 5 }, { 2, 2, 2, 1 } }
 end
 
--- Widths of which no length is a multiple of what one access moves: parameters end in a rest, and which
--- of them is updated together with which depends on the cut.
+-- Widths of which no length is a multiple of what one access moves: parameters end in a rest, and
+-- which of them is updated together with which depends on the cut.
 local function odd()
   local function linear(n, m) return function() return nn.Linear(n, m) end end
   return models.regression {
@@ -42,7 +46,9 @@ local function odd()
 end
 
 -- A value that the last layer reads from the first; frozen biases.
-local function skip() return synchronous.regression { steps = 3 }, { { 8 }, { 4, 4 }, { 1, 5, 2 }, { 2, 2, 2, 2 } } end
+local function skip()
+  return synchronous.regression { steps = 3 }, { { 8 }, { 4, 4 }, { 1, 5, 2 }, { 2, 2, 2, 2 } }
+end
 
 -- One weight in layers 1, 4 and 7.
 local function tied()
@@ -52,7 +58,9 @@ local function tied()
 end
 
 -- Buffers that forward writes.
-local function centred() return synchronous.centred(), { { 8 }, { 2, 6 }, { 3, 3, 2 }, { 2, 2, 2, 2 } } end
+local function centred()
+  return synchronous.centred(), { { 8 }, { 2, 6 }, { 3, 3, 2 }, { 2, 2, 2, 2 } }
+end
 
 -- Ids some of which the loss does not count.
 local function language() return synchronous.language(), { { 8 }, { 4, 4 }, { 2, 2, 2, 2 } } end
@@ -61,11 +69,12 @@ local function language() return synchronous.language(), { { 8 }, { 4, 4 }, { 2,
 local function frozen() return synchronous.frozen(), { { 8 }, { 3, 5 }, { 1, 1, 3, 3 } } end
 
 local MODELS = {
-  gpt = gpt, mlp = mlp, odd = odd, skip = skip, tied = tied, centred = centred, language = language, frozen = frozen,
+  gpt = gpt, mlp = mlp, odd = odd, skip = skip, tied = tied, centred = centred, language = language,
+  frozen = frozen,
 }
 local ORDER = { "gpt", "mlp", "odd", "skip", "tied", "centred", "language", "frozen" }
 
--- ---- the same bits -------------------------------------------------------------------------------
+-- ---- the same bits ------------------------------------------------------------------------------
 
 -- Every cut on every placement; whole models have one device.
 local function everywhere(cuts, schedules, checkpoints)
@@ -88,20 +97,24 @@ describe("on GPUs the bits are the same", function()
     on_gpu("for every checkpoint mode and schedule: " .. name, function()
       local made, cuts = MODELS[name]()
       local list = training.combinations { balance = { cuts[#cuts] } }
-      for _, options in ipairs(list) do options.devices = placements.devices("same", #cuts[#cuts]) end
+      for _, options in ipairs(list) do
+        options.devices = placements.devices("same", #cuts[#cuts])
+      end
       training.check_same(made, list)
     end)
   end
 
   on_gpu("in f64", function()
-    training.check_same(models.setup { model = models.gpt "f64" }, everywhere(models.CUTS, { "1f1b" }, { "always" }))
+    training.check_same(models.setup { model = models.gpt "f64" },
+      everywhere(models.CUTS, { "1f1b" }, { "always" }))
   end)
 
   on_gpu("whatever the batch: rows that micro-batches do not divide", function()
     for _, case in ipairs { { 1, 4 }, { 5, 4 }, { 9, 4 }, { 13, 5 } } do
       local list = everywhere({ { 7 }, { 3, 4 } }, { "1f1b" }, { "except_last" })
       for _, options in ipairs(list) do options.chunks = case[2] end
-      training.check_same(models.setup { x = models.ids(case[1], 6), y = models.ids(case[1], 6) }, list)
+      training.check_same(models.setup { x = models.ids(case[1], 6), y = models.ids(case[1], 6) },
+        list)
     end
   end)
 
@@ -122,15 +135,18 @@ describe("on GPUs the bits are the same", function()
   end)
 end)
 
--- ---- how the update is made ------------------------------------------------------------------------
+-- ---- how the update is made ---------------------------------------------------------------------
 
 describe("updates on GPUs", function()
-  for title, use in pairs { ["an action"] = {}, ["an action without a barrier"] = { barrier = false } } do
+  for title, use in pairs { ["an action"] = {},
+    ["an action without a barrier"] = { barrier = false } } do
     on_gpu("give the same bits by opt:step() and by " .. title, function()
       local made, cuts = skip()
-      local wanted = synchronous.run(made, { balance = cuts[1], devices = { "cuda:0" }, chunks = 3 }, false)
+      local wanted = synchronous.run(made,
+        { balance = cuts[1], devices = { "cuda:0" }, chunks = 3 }, false)
       for _, cut in ipairs(cuts) do
-        for _, options in ipairs(placements.each { balance = cut, chunks = 3, schedule = "1f1b" }) do
+        for _, options in ipairs(placements.each { balance = cut, chunks = 3,
+          schedule = "1f1b" }) do
           assert.is_nil(training.difference(wanted, synchronous.run(made, options, use)))
         end
       end
@@ -149,7 +165,7 @@ describe("updates on GPUs", function()
   end)
 end)
 
--- ---- against the CPU -------------------------------------------------------------------------------
+-- ---- against the CPU ----------------------------------------------------------------------------
 
 describe("what a GPU computes is near what the CPU does", function()
   for _, name in ipairs(ORDER) do

@@ -1,13 +1,14 @@
-/* tests/links/socket_link.c - a kind of link whose two ends know nothing of each other but what a socket brings.
+/* tests/links/socket_link.c - a kind of link whose two ends know nothing of each other but what a
+ * socket brings.
  *
- * Shows that a link over a process boundary fits (device/link/link.h): maker and reader have words and slots of
- * their own, values and credits are messages of a pair of Unix sockets, and nothing waits. It is a library
- * that GPIPE_LINK_PLUGIN names; it imports nothing from the core. The two halves are in one process here, which
- * the link makes no use of.
+ * Shows that a link over a process boundary fits (device/link/link.h): maker and reader have words
+ * and slots of their own, values and credits are messages of a pair of Unix sockets, and nothing
+ * waits. It is a library that GPIPE_LINK_PLUGIN names; it imports nothing from the core. The two
+ * halves are in one process here, which the link makes no use of.
  *
- * To the reader go (generation, slot, round) and the bytes of the value, straight from the slot, which stays as
- * it is until the credits for it are back; to the maker go (generation, slot). Messages of an earlier run, which
- * may have been given up half-way, are read and dropped.
+ * To the reader go (generation, slot, round) and the bytes of the value, straight from the slot,
+ * which stays as it is until the credits for it are back; to the maker go (generation, slot).
+ * Messages of an earlier run, which may have been given up half-way, are read and dropped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -175,7 +176,8 @@ static void take_all(gp_link *link, end_state *end, gp_link_end at) {
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* The maker is busy until all credits are back: another device that takes turns with it may wait for them. */
+/* The maker is busy until all credits are back: another device that takes turns with it may wait
+ * for them. */
 static gp_status poll_end(gp_link *link, gp_link_end e, bool *busy) {
   end_state *end = end_of(link, e);
   take_all(link, end, e);

@@ -53,8 +53,8 @@ end
 
 -- ---- reading ---------------------------------------------------------------------------------
 
---- The element at an index; a list longer than the rank is read from its end, and a dimension of size
---- 1 has its one element everywhere: so broadcasting is what `at` does.
+--- The element at an index; a list longer than the rank is read from its end, and a dimension of
+--- size 1 has its one element everywhere: so broadcasting is what `at` does.
 function array.at(a, index)
   local flat, skip = 0, #index - #a.shape
   for d, size in ipairs(a.shape) do

@@ -1,8 +1,8 @@
--- tests/support/asynchronous.lua - the update rules of asynchronous schedules, simulated one mini-batch after
--- another with explicit versions of the weights.
+-- tests/support/asynchronous.lua - the update rules of asynchronous schedules, simulated one
+-- mini-batch after another with explicit versions of the weights.
 --
--- The gradient of mini-batch k is taken at weights of which stage s has the version that the paper says, and
--- applied to the newest. One stage computes it; the engine must give the same bits.
+-- The gradient of mini-batch k is taken at weights of which stage s has the version that the paper
+-- says, and applied to the newest. One stage computes it; the engine must give the same bits.
 
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
@@ -25,12 +25,13 @@ end
 --- Micro-batches of an update.
 function asynchronous.batch(rule, chunks) return rule == "pipedream_2bw" and chunks or 1 end
 
--- ---- a script of training ------------------------------------------------------------------------
+-- ---- a script of training -----------------------------------------------------------------------
 
 -- Rows and targets of step t.
 local function batch_of(made, t, rows)
   if made.batch then return made.batch(t, rows) end
-  return gp.randn({ rows, made.width }, { seed = 10 * t + 1 }), gp.randn({ rows, made.width }, { seed = 10 * t + 2 })
+  return gp.randn({ rows, made.width }, { seed = 10 * t + 1 }),
+    gp.randn({ rows, made.width }, { seed = 10 * t + 2 })
 end
 
 -- Sizes of at most `chunks` mini-batches that a step's rows are split into.
@@ -65,8 +66,10 @@ Sequential.__index = Sequential
 -- One stage that computes gradients, and every version since the pipeline was last empty.
 local function sequential(made, rule, p, chunks)
   local batch = asynchronous.batch(rule, chunks)
-  local pipe = gp.pipeline(made.model(), { chunks = batch, loss = made.loss, seed = 5, schedule = "naive" })
-  local self = setmetatable({ pipe = pipe, rule = asynchronous.RULES[rule], p = p, buffers = {} }, Sequential)
+  local pipe = gp.pipeline(made.model(),
+    { chunks = batch, loss = made.loss, seed = 5, schedule = "naive" })
+  local self = setmetatable({ pipe = pipe, rule = asynchronous.RULES[rule], p = p, buffers = {} },
+    Sequential)
   self.opt, self.stage_of, self.losses = new_optimizer(made, pipe:parameters()), {}, {}
   for _, entry in ipairs(pipe:parameters()) do
     local layer = math.tointeger(tonumber(entry.name:match "^%d+"))
@@ -115,8 +118,12 @@ function asynchronous.simulate(made, rule, p, chunks, script)
   for t, step in ipairs(script) do
     if step.rows ~= last then sim:drain() end -- another plan: the pipeline is drained in between
     last = step.rows
-    for _, one in ipairs(mini_batches(made, rule, t, step.rows, chunks)) do sim:step(one[1], one[2], step.lr) end
-    if step.then_ == "evaluate" then record.seen[t] = sim.pipe:evaluate(batch_of(made, t, step.rows)) end
+    for _, one in ipairs(mini_batches(made, rule, t, step.rows, chunks)) do
+      sim:step(one[1], one[2], step.lr)
+    end
+    if step.then_ == "evaluate" then
+      record.seen[t] = sim.pipe:evaluate(batch_of(made, t, step.rows))
+    end
     if step.then_ == "state" then record.seen[t] = sim.pipe:state_dict() end
     if step.then_ then sim:drain() end
   end
@@ -128,7 +135,8 @@ end
 
 --- Run the same script in a pipeline of p stages.
 function asynchronous.run(made, rule, p, chunks, script, options)
-  local merged = { loss = made.loss, seed = 5, chunks = chunks, schedule = asynchronous.schedule(rule) }
+  local merged = { loss = made.loss, seed = 5, chunks = chunks,
+    schedule = asynchronous.schedule(rule) }
   merged.balance = made.balance(p)
   for key, value in pairs(options or {}) do merged[key] = value end
   local pipe <close> = gp.pipeline(made.model(), merged)
@@ -164,9 +172,13 @@ end
 
 --- What two records differ in; nil where every bit is the same.
 function asynchronous.difference(want, got)
-  if #want.losses ~= #got.losses then return ("%d losses, not %d"):format(#got.losses, #want.losses) end
+  if #want.losses ~= #got.losses then
+    return ("%d losses, not %d"):format(#got.losses, #want.losses)
+  end
   for i, loss in ipairs(want.losses) do
-    if loss ~= got.losses[i] then return ("loss %d: %.17g, not %.17g"):format(i, got.losses[i], loss) end
+    if loss ~= got.losses[i] then
+      return ("loss %d: %.17g, not %.17g"):format(i, got.losses[i], loss)
+    end
   end
   for t, seen in pairs(want.seen) do
     if not same(seen, got.seen[t]) then return "what was seen after step " .. t end

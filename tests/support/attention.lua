@@ -1,7 +1,7 @@
 -- tests/support/attention.lua - attention by its definition, on plain arrays.
 --
--- o: options of a case: causal, scale, heads and groups of packed operands; bools: the mask is one of booleans;
--- kept: factors of the probabilities, where dropout is known.
+-- o: options of a case: causal, scale, heads and groups of packed operands; bools: the mask is one
+-- of booleans; kept: factors of the probabilities, where dropout is known.
 
 local array = require "tests.support.array"
 
@@ -57,7 +57,8 @@ function attention.attend(o, q, k, v, mask)
   return array.matmul(p, for_heads(q.shape[2], v))
 end
 
--- `count` heads of D columns each from the first-th (from 0) on, of packed [B, T, (H + 2 G) D], as [B, count, T, D].
+-- `count` heads of D columns each from the first-th (from 0) on, of packed [B, T, (H + 2 G) D], as
+-- [B, count, T, D].
 local function unpack_heads(qkv, first, count, d)
   return array.build({ qkv.shape[1], count, qkv.shape[2], d }, function(i)
     return array.at(qkv, { i[1], i[3], (first + i[2] - 1) * d + i[4] })

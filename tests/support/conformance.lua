@@ -1,7 +1,9 @@
--- tests/support/conformance.lua - one case of the op table, run in every way that a script can run it.
+-- tests/support/conformance.lua - one case of the op table, run in every way that a script can run
+-- it.
 --
--- Eagerly; recorded in a pipeline of one or more stages; and trained, for gradients. Everything goes
--- through the public surface (layers, gp.pipeline, p.grad): what is compared is what users get.
+-- Eagerly; recorded in a pipeline of one or more stages; and trained, for gradients. Everything
+-- goes through the public surface (layers, gp.pipeline, p.grad): what is compared is what users
+-- get.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -122,9 +124,9 @@ local Call = nn.class("Call")
 function Call:init(f) self.f = f end
 function Call:forward(...) return self.f(...) end
 
--- A layer that owns the differentiable inputs as parameters and passes all inputs on, each times the 1
--- that the batch is: so values that are made anew in every pass, and no parameters, cross to the next
--- layer.
+-- A layer that owns the differentiable inputs as parameters and passes all inputs on, each times
+-- the 1 that the batch is: so values that are made anew in every pass, and no parameters, cross to
+-- the next layer.
 local Source = nn.class("Source")
 function Source:init(case)
   self.case = function() return case end -- nn looks for modules in tables; there are none in a case
@@ -205,7 +207,8 @@ local function weighted_sum(output)
   return (output * w):sum(), 1
 end
 
--- A model whose parameters are the inputs: alone, or with the parameters in a layer before the op's.
+-- A model whose parameters are the inputs: alone, or with the parameters in a layer before the
+-- op's.
 local function model_of(case, split)
   if not split then return nn.Sequential { Own(case) } end
   return nn.Sequential { Source(case), Call(function(...) return (apply(case, { ... })) end) }

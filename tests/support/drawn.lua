@@ -12,8 +12,8 @@ local drawn = {}
 local T = 8
 
 -- Attention with dropout in windows: `windows` of them belong to a row of the batch, or (0) three
--- to all rows. With equal scores and the identity in place of values the output is what is kept. Each
--- row returns what is kept of all its windows.
+-- to all rows. With equal scores and the identity in place of values the output is what is kept.
+-- Each row returns what is kept of all its windows.
 local Windows = nn.class "Windows"
 function Windows:init(windows) self.windows, self.identity = windows, gp.zeros { T, T } end
 function Windows:forward(x)

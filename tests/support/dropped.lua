@@ -1,7 +1,8 @@
--- tests/support/dropped.lua - attention with dropout, judged although what it drops is not known beforehand.
+-- tests/support/dropped.lua - attention with dropout, judged although what it drops is not known
+-- beforehand.
 --
--- It can be seen: where v is the identity matrix the output is the dropped probabilities themselves. Output and
--- gradients are then checked for the same draw.
+-- It can be seen: where v is the identity matrix the output is the dropped probabilities
+-- themselves. Output and gradients are then checked for the same draw.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -24,7 +25,8 @@ function Attend:init(case)
   for i, input in ipairs(case.inputs) do
     local value = inputs.tensor(input)
     local free = input.dtype ~= "bool"
-    self["p" .. i] = free and nn.Parameter(input.base.shape, value, { dtype = input.dtype }) or value
+    self["p" .. i] = free and nn.Parameter(input.base.shape, value, { dtype = input.dtype })
+      or value
   end
 end
 function Attend:forward()
@@ -46,9 +48,11 @@ function dropped.pass(case)
   return array.of(out:reshape(shape)), grads
 end
 
--- What is kept (0 or 1 / (1 - p)) in a case whose value operand is the identity; `probs` as its output.
+-- What is kept (0 or 1 / (1 - p)) in a case whose value operand is the identity; `probs` as its
+-- output.
 local function kept_of(out, probs)
-  return array.map(function(got, p) return (got == 0 and p > 0) and 0 or 1 / (1 - DROP) end, out, probs)
+  return array.map(function(got, p) return (got == 0 and p > 0) and 0 or 1 / (1 - DROP) end, out,
+    probs)
 end
 
 local function check_kept(kept, probs)

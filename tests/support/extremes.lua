@@ -43,7 +43,8 @@ function extremes.check_offsets(case, offsets)
   for _, offset in ipairs(offsets) do
     local other, its = losses_of(case, logits + offset)
     assert.are.equal(loss, other)
-    assert(gp.equal(grad, its), ("%d classes, offset %g: other gradient"):format(case.width, offset))
+    assert(gp.equal(grad, its),
+      ("%d classes, offset %g: other gradient"):format(case.width, offset))
   end
 end
 
@@ -146,8 +147,8 @@ function extremes.check_saturated(device)
   end
 end
 
---- Check that an offset of all scores, which a large common part of q and k makes, changes gradients
---- of v by little. Whole numbers: the scores are exact.
+--- Check that an offset of all scores, which a large common part of q and k makes, changes
+--- gradients of v by little. Whole numbers: the scores are exact.
 function extremes.check_large_scores(device, bound)
   local q = gp.arange(1, T * D):reshape { 1, 1, T, D }
   q = gp.where((q - (q / 3):to("i64"):to("f32") * 3):eq(0), 1.0, 0.0)

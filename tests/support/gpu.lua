@@ -8,8 +8,9 @@ local gpu = {}
 --- How many GPUs there are; on the host's form of the kernels (tests/cuda) as many as it claims.
 function gpu.count() return #(core.gpus() or {}) end
 
---- An `it` for machines with so many GPUs (1 unless said), made of busted's own, which only specs see. Inside a test
---- busted's pending is another function than the global one outside, which would be a silent pass.
+--- An `it` for machines with so many GPUs (1 unless said), made of busted's own, which only specs
+--- see. Inside a test busted's pending is another function than the global one outside, which would
+--- be a silent pass.
 --- ```lua
 --- local on_gpu = gpu.spec(it)
 --- on_gpu("adds", function() end)

@@ -1,7 +1,9 @@
--- tests/support/halves.lua - the op conformance table in bf16 and f16: the same values as in f64, and how far off.
+-- tests/support/halves.lua - the op conformance table in bf16 and f16: the same values as in f64,
+-- and how far off.
 --
--- Inputs are made in the half dtype first, so that a case can be computed in f64 from the same values. An op in
--- halves computes in f32 and rounds its result once; what is stored in between is named below.
+-- Inputs are made in the half dtype first, so that a case can be computed in f64 from the same
+-- values. An op in halves computes in f32 and rounds its result once; what is stored in between is
+-- named below.
 
 local array = require "tests.support.array"
 local conformance = require "tests.support.conformance"
@@ -14,11 +16,15 @@ halves.NAMES = { "bf16", "f16" }
 -- Half a unit in the last place of a result, relative to it.
 local ROUNDED = { bf16 = 2 ^ -8, f16 = 2 ^ -11 }
 
--- How many such roundings a result may be off, by the tolerance that its row names; 1.02: and some of f32.
+-- How many such roundings a result may be off, by the tolerance that its row names; 1.02: and some
+-- of f32.
 local ROUNDINGS = {
-  attention = { 4, why = "probabilities are rounded before they meet the values, which is a product of up to 70" },
-  layers = { 16, why = "what goes from layer to layer is rounded, and weights of size 4 make it larger" },
-  gradient = { 16, why = "values on the way are rounded, and terms of a quotient's gradient are larger than it" },
+  attention = { 4, why =
+    "probabilities are rounded before they meet the values, which is a product of up to 70" },
+  layers = { 16, why =
+    "what goes from layer to layer is rounded, and weights of size 4 make it larger" },
+  gradient = { 16, why =
+    "values on the way are rounded, and terms of a quotient's gradient are larger than it" },
 }
 
 --- How far a result may be from f64's, relative plus absolute, by the name of a tolerance.
@@ -36,8 +42,8 @@ function halves.result_dtype(case, k)
   return conformance.result_dtype(case, k)
 end
 
---- The case with the same values in another dtype. masters: those that are fixed stay what they are, for
---- pipelines that read the others, which are parameters, as halves.
+--- The case with the same values in another dtype. masters: those that are fixed stay what they
+--- are, for pipelines that read the others, which are parameters, as halves.
 function halves.as(case, dtype, masters)
   local made = {}
   for name, value in pairs(case) do made[name] = value end
@@ -46,7 +52,8 @@ function halves.as(case, dtype, masters)
     local own = input.dtype == case.dtype and not (masters and input.spec.fixed)
     made.inputs[i] = {
       spec = input.spec, layout = input.layout, dtype = own and dtype or input.dtype,
-      base = own and array.of(inputs.tensor(input)) or input.base, differentiable = own and not input.spec.fixed,
+      base = own and array.of(inputs.tensor(input)) or input.base,
+      differentiable = own and not input.spec.fixed,
     }
   end
   return made
@@ -63,9 +70,11 @@ function halves.check(case, outputs, want)
   assert(#outputs == #want, case.name)
   for k, got in ipairs(outputs) do
     local dtype = halves.result_dtype(case, k)
-    assert(got.dtype == dtype, ("%s: output %d is %s, expected %s"):format(case.name, k, got.dtype, dtype))
+    assert(got.dtype == dtype,
+      ("%s: output %d is %s, expected %s"):format(case.name, k, got.dtype, dtype))
     local bound = dtype == case.dtype and halves.bound(case.row.tolerance, case.dtype) or 4e-6
-    conformance.compare(("%s, output %d"):format(case.name, k), array.of(got), array.of(want[k]), bound, dtype)
+    conformance.compare(("%s, output %d"):format(case.name, k), array.of(got), array.of(want[k]),
+      bound, dtype)
   end
 end
 

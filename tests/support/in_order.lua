@@ -1,7 +1,8 @@
 -- tests/support/in_order.lua - a schedule's time and memory, worked out from its text alone.
 --
--- The product has a simulator; this one shares nothing with it, so that each can be wrong only by itself. Every
--- device runs its list in order, an action as soon as its inputs are there; a pair is one action.
+-- The product has a simulator; this one shares nothing with it, so that each can be wrong only by
+-- itself. Every device runs its list in order, an action as soon as its inputs are there; a pair is
+-- one action.
 
 local in_order = {}
 
@@ -93,8 +94,10 @@ end
 function in_order.time(schedule, cost)
   local share = schedule.stages // schedule.devices
   local state = {
-    last = schedule.stages - 1, comm = cost.comm or 0, clock = {}, begun = {}, ended = {}, owner = {},
-    cost = { F = cost.F / share, I = cost.I / share, W = cost.W / share, B = (cost.I + cost.W) / share },
+    last = schedule.stages - 1, comm = cost.comm or 0, clock = {}, begun = {}, ended = {},
+    owner = {},
+    cost = { F = cost.F / share, I = cost.I / share, W = cost.W / share,
+      B = (cost.I + cost.W) / share },
   }
   local lists, next, left = in_order.parse(schedule:rows()), {}, 0
   for d, list in ipairs(lists) do next[d], state.clock[d], left = 1, 0, left + #list end

@@ -1,8 +1,9 @@
 -- tests/support/inputs.lua - what the op table says of an input: shape, kind of values, layout.
 --
--- `float{2, 3, layout = "transposed"}` is a 2x3 value that lies column by column. Every layout is known
--- twice: how tensor methods make it from a contiguous base, and how plain arrays do; so gradients can
--- be followed back to the base. Values come from a generator of our own and are exact in the dtype.
+-- `float{2, 3, layout = "transposed"}` is a 2x3 value that lies column by column. Every layout is
+-- known twice: how tensor methods make it from a contiguous base, and how plain arrays do; so
+-- gradients can be followed back to the base. Values come from a generator of our own and are exact
+-- in the dtype.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -22,8 +23,9 @@ local function declare(kind)
   end
 end
 
---- Floats of the dtype that the row runs in, in [low, high), -2 to 2 unless said. signed: of both signs,
---- low to high away from 0. fixed: no gradient is asked for. values: a list instead of drawn ones.
+--- Floats of the dtype that the row runs in, in [low, high), -2 to 2 unless said. signed: of both
+--- signs, low to high away from 0. fixed: no gradient is asked for. values: a list instead of drawn
+--- ones.
 inputs.float = declare "float"
 --- Values of whatever dtype the row runs in: integers and booleans where it is one.
 inputs.any = declare "any"

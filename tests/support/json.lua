@@ -1,10 +1,12 @@
--- tests/support/json.lua - a small JSON reader: what the product writes must be read by somebody else's.
+-- tests/support/json.lua - a small JSON reader: what the product writes must be read by somebody
+-- else's.
 --
 -- Strict: anything that is no JSON fails with its position. null becomes json.null.
 
 local json = { null = setmetatable({}, { __tostring = function() return "null" end }) }
 
-local ESCAPES = { ['"'] = '"', ["\\"] = "\\", ["/"] = "/", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
+local ESCAPES = { ['"'] = '"', ["\\"] = "\\", ["/"] = "/", b = "\b", f = "\f", n = "\n", r = "\r",
+  t = "\t" }
 
 local function fail(at, wanted) error(("JSON, byte %d: expected %s"):format(at, wanted), 0) end
 
@@ -66,7 +68,8 @@ local WORDS = { ["true"] = true, ["false"] = false, null = json.null }
 local function read_number(text, at)
   local word = text:match("^-?%d+%.?%d*[eE]?[+-]?%d*", at)
   local whole = word and word:match "^-?(%d+)"
-  if not word or not tonumber(word) or word:find "%.$" or (#whole > 1 and whole:sub(1, 1) == "0") then
+  if not word or not tonumber(word) or word:find "%.$"
+    or (#whole > 1 and whole:sub(1, 1) == "0") then
     fail(at, "a value")
   end
   return tonumber(word), at + #word

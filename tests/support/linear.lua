@@ -1,4 +1,5 @@
--- tests/support/linear.lua - the reference of linear: a [.., K] times w [N, K] transposed, plus b [N].
+-- tests/support/linear.lua - the reference of linear: a [.., K] times w [N, K] transposed, plus b
+-- [N].
 
 local array = require "tests.support.array"
 

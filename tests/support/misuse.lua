@@ -1,4 +1,5 @@
--- tests/support/misuse.lua - the small token model that the specs about mistakes make their mistakes with.
+-- tests/support/misuse.lua - the small token model that the specs about mistakes make their
+-- mistakes with.
 
 local gp = require "gpipe"
 local nn = gp.nn

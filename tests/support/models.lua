@@ -25,7 +25,8 @@ function models.gpt(dtype)
     return nn.Sequential {
       nn.Embedding(V, C, d), Gate(C, dtype), nn.Dropout(0.2),
       nn.Residual(nn.Sequential { nn.LayerNorm(C, d), attention }),
-      nn.Residual(nn.Sequential { nn.LayerNorm(C, d), nn.Linear(C, 2 * C, d), nn.GELU("tanh"), nn.Linear(2 * C, C,
+      nn.Residual(nn.Sequential { nn.LayerNorm(C, d), nn.Linear(C, 2 * C, d), nn.GELU("tanh"),
+        nn.Linear(2 * C, C,
         d) }),
       nn.LayerNorm(C, d), nn.Linear(C, V, d),
     }
@@ -73,7 +74,8 @@ end
 
 --- Four steps of training such a model on seven rows.
 function models.regression(fields)
-  local made = { x = models.rows_of(7, 6), y = models.rows_of(7, 3), loss = nn.MSELoss(), steps = 4 }
+  local made = { x = models.rows_of(7, 6), y = models.rows_of(7, 3), loss = nn.MSELoss(),
+    steps = 4 }
   for key, value in pairs(fields) do made[key] = value end
   return made
 end
@@ -92,7 +94,8 @@ local function cuts_of(n)
   return cuts
 end
 
---- All cuts, gpipe and 1f1b, all checkpoint modes: the same bits. Returns the run of the whole model.
+--- All cuts, gpipe and 1f1b, all checkpoint modes: the same bits. Returns the run of the whole
+--- model.
 function models.check_everywhere(made, chunks)
   return training.check_same(made, training.combinations {
     balance = cuts_of(#made.model()), schedule = { "gpipe", "1f1b" }, chunks = chunks,
@@ -103,7 +106,8 @@ end
 function models.classifier()
   local function model()
     gp.seed(1)
-    return nn.Sequential { nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.3), { "head", nn.Linear(8, 3) } }
+    return nn.Sequential { nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.3),
+      { "head", nn.Linear(8, 3) } }
   end
   local function pipe_of(options, of)
     local merged = { balance = { 2, 2 }, chunks = 3, loss = nn.CrossEntropyLoss(), seed = 2 }

@@ -1,6 +1,7 @@
 -- tests/support/placements.lua - ways to place the stages of a pipeline on GPUs.
 --
--- On machines without a GPU the build runs these specs on the plugin's form for the host, which shows two.
+-- On machines without a GPU the build runs these specs on the plugin's form for the host, which
+-- shows two.
 
 local gpu = require "tests.support.gpu"
 
@@ -8,8 +9,10 @@ local placements = {}
 
 -- Names by the number of a stage, from 0.
 local name_of = {
-  same = function() return "cuda:0" end,                        -- several logical devices on one GPU
-  parts = function(s) return ("cuda:0/%dof2"):format(s % 2) end, -- each on multiprocessors of its own
+  -- several logical devices on one GPU
+  same = function() return "cuda:0" end,
+  -- each on multiprocessors of its own
+  parts = function(s) return ("cuda:0/%dof2"):format(s % 2) end,
   two = function(s) return "cuda:" .. s % 2 end,                -- values cross with every stage
   cpu = function(s) return "cpu:" .. s end,
   mixed = function(s) return (s % 2 == 0 and "cpu:" or "cuda:") .. (s % 2 == 0 and s or 0) end,

@@ -1,16 +1,18 @@
--- tests/support/synchronous.lua - train under every synchronous schedule and see whether one stage gives the same
--- bits.
+-- tests/support/synchronous.lua - train under every synchronous schedule and see whether one stage
+-- gives the same bits.
 
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
 local synchronous = {}
 
---- Every synchronous schedule with its options: {name, option = value, copies = 2 where it has two of the weights}.
+--- Every synchronous schedule with its options: {name, option = value, copies = 2 where it has two
+--- of the weights}.
 synchronous.CASES = {
   { "naive" }, { "gpipe" }, { "gpipe", backward = "lifo" },
   { "1f1b" }, { "1f1b", warmup = 2 }, { "1f1b", warmup = 4 },
-  { "interleaved_1f1b" }, { "interleaved_1f1b", stages_per_device = 4 }, { "interleaved_1f1b", group = 3 },
+  { "interleaved_1f1b" }, { "interleaved_1f1b", stages_per_device = 4 },
+  { "interleaved_1f1b", group = 3 },
   { "looped_bfs" }, { "looped_bfs", stages_per_device = 4 },
   { "interleaved_zero_bubble" }, { "interleaved_zero_bubble", stages_per_device = 4 },
   { "interleaved_zero_bubble", group = 5 },
@@ -72,7 +74,8 @@ local function skipping(n)
   function Add.forward(_, x) return x + kept * 0.5 end
   local layers = { nn.Sequential { nn.Linear(5, 6), nn.Tanh(), Keep() } }
   for i = 2, n - 1 do
-    layers[i] = nn.Residual(nn.Sequential { nn.LayerNorm(6), nn.Linear(6, 6), nn.Dropout(0.1), nn.Tanh() })
+    layers[i] = nn.Residual(nn.Sequential { nn.LayerNorm(6), nn.Linear(6, 6), nn.Dropout(0.1),
+      nn.Tanh() })
   end
   layers[n] = nn.Sequential { Add(), nn.Linear(6, 3) }
   local model = nn.Sequential(layers)
@@ -154,14 +157,16 @@ end
 function synchronous.language(dtype)
   local d = { dtype = dtype }
   local function block()
-    return nn.Residual(nn.Sequential { nn.LayerNorm(8, d), nn.CausalSelfAttention(8, 2, { dropout = 0.1,
+    return nn.Residual(nn.Sequential { nn.LayerNorm(8, d),
+      nn.CausalSelfAttention(8, 2, { dropout = 0.1,
       dtype = dtype }) })
   end
   local function model()
     gp.seed(6)
     return nn.Sequential {
       nn.Embedding(7, 8, d), block(), nn.Dropout(0.1), block(),
-      nn.Residual(nn.Sequential { nn.Linear(8, 16, d), nn.GELU(), nn.Linear(16, 8, d) }), nn.LayerNorm(8, d),
+      nn.Residual(nn.Sequential { nn.Linear(8, 16, d), nn.GELU(), nn.Linear(16, 8, d) }),
+      nn.LayerNorm(8, d),
       nn.Linear(8, 8, d), nn.Linear(8, 7, d),
     }
   end
@@ -169,11 +174,13 @@ function synchronous.language(dtype)
   for i = 1, 11 do ids[i] = { i % 7, i * i % 7, (i + 3) % 7, i < 4 and 0 or 5 } end
   local x = gp.tensor(ids, { dtype = "i64" })
   return {
-    model = model, layers = 8, steps = 4, x = x, y = x, loss = nn.CrossEntropyLoss { ignore_index = 0 },
+    model = model, layers = 8, steps = 4, x = x, y = x,
+    loss = nn.CrossEntropyLoss { ignore_index = 0 },
   }
 end
 
---- Train; `use`: false, or the options of pipe:use. Returns losses and state as training.difference compares them.
+--- Train; `use`: false, or the options of pipe:use. Returns losses and state as training.difference
+--- compares them.
 function synchronous.run(made, options, use)
   local merged = { loss = made.loss, seed = 5 }
   for key, value in pairs(options) do merged[key] = value end

@@ -1,6 +1,7 @@
 -- tests/support/timelines.lua - timelines for specs: rows of text run in order at given costs.
 --
--- A simulator in its shortest form: an action starts when its device is free and what it needs is there.
+-- A simulator in its shortest form: an action starts when its device is free and what it needs is
+-- there.
 -- The product's own is tested elsewhere; drawings must not depend on it.
 
 local schedule = require("gpipe").schedule
@@ -75,7 +76,9 @@ function timelines.of(name, rows, costs)
   while moved do
     moved = false
     for d = 1, #rows do
-      while advance(made[d], done, costs or { F = 1, B = 2, I = 1, W = 1 }, last) do moved = true end
+      while advance(made[d], done, costs or { F = 1, B = 2, I = 1, W = 1 }, last) do
+        moved = true
+      end
     end
   end
   for d, row in ipairs(made) do
@@ -127,7 +130,8 @@ function timelines.random(seed)
       local version = math.random() < 0.1 and math.random(0, 9) or nil
       row[i] = {
         op = op, stage = math.random(0, 3), micro = math.random(0, 120), version = version,
-        begin = now, finish = finish, joined = i > 1 and not row[i - 1].joined and math.random() < 0.1,
+        begin = now, finish = finish,
+        joined = i > 1 and not row[i - 1].joined and math.random() < 0.1,
       }
       now = finish
     end
@@ -137,7 +141,8 @@ function timelines.random(seed)
   return made
 end
 
---- Write with one of the drawing functions into a file that is there for one test; what was written.
+--- Write with one of the drawing functions into a file that is there for one test; what was
+--- written.
 ---@param write function
 ---@param ... any its arguments after the path
 ---@return string

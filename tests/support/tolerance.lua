@@ -10,7 +10,8 @@ return {
   },
   rounded = {
     f32 = "rounded", f64 = 0,
-    why = "one operation that IEEE 754 rounds correctly: the reference, rounded to the dtype once, is it",
+    why = "one operation that IEEE 754 rounds correctly: the reference, rounded to the dtype once, "
+      .. "is it",
   },
   twice = {
     f32 = 2 ^ -23, f64 = 2 ^ -52,
@@ -58,6 +59,7 @@ return {
   },
   gradient_f32 = {
     f32 = 2e-5,
-    why = "the f32 backward pass against the f64 one: the forward tolerances with two more products",
+    why = "the f32 backward pass against the f64 one: the forward tolerances with two more "
+      .. "products",
   },
 }

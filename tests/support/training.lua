@@ -1,7 +1,8 @@
--- tests/support/training.lua - train a model in some pipeline and see whether another one gave the same bits.
+-- tests/support/training.lua - train a model in some pipeline and see whether another one gave the
+-- same bits.
 --
--- What DESIGN section 8 promises is compared with ==: a run is its losses, and the gradients, parameters and
--- buffers that it ended with.
+-- What DESIGN section 8 promises is compared with ==: a run is its losses, and the gradients,
+-- parameters and buffers that it ended with.
 
 local gp = require "gpipe"
 local optim = gp.optim
@@ -22,7 +23,8 @@ function training.gradients(pipe)
   return copies
 end
 
---- Train a fresh model. setup: {model = function, x, y, loss, steps, lr, frozen = nothing to train}; options:
+--- Train a fresh model. setup: {model = function, x, y, loss, steps, lr, frozen = nothing to
+--- train}; options:
 --- those of gp.pipeline.
 function training.run(setup, options)
   local model = setup.model()
@@ -70,10 +72,12 @@ end
 local function describe(options)
   local names = {}
   for i, device in ipairs(options.devices or {}) do
-    names[i] = type(device) == "table" and ("%s with %s threads"):format(device[1], device.threads or 1) or device
+    names[i] = type(device) == "table"
+      and ("%s with %s threads"):format(device[1], device.threads or 1) or device
   end
   return ("balance {%s}, %s, %s, %s chunks, on %s"):format(
-    table.concat(options.balance or {}, ","), tostring(options.schedule), tostring(options.checkpoint),
+    table.concat(options.balance or {}, ","), tostring(options.schedule),
+    tostring(options.checkpoint),
     tostring(options.chunks), table.concat(names, ", "))
 end
 
@@ -105,7 +109,8 @@ function training.check_same(setup, list)
   return reference
 end
 
---- The largest |a - b| / (relative |b| + absolute) over all elements of two tables of tensors: <= 1 is close.
+--- The largest |a - b| / (relative |b| + absolute) over all elements of two tables of tensors: <= 1
+--- is close.
 function training.distance(a, b, relative, absolute)
   local worst = 0
   for name, tensor in pairs(a) do

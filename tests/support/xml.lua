@@ -4,7 +4,9 @@
 
 local xml = {}
 
-local function fail(text, at, why) error(("XML: %s at %q"):format(why, text:sub(at, at + 40)), 0) end
+local function fail(text, at, why)
+  error(("XML: %s at %q"):format(why, text:sub(at, at + 40)), 0)
+end
 
 -- No bare & or <: only entities.
 local function check_text(words)
@@ -42,7 +44,8 @@ function xml.elements(text)
       if not open[#open] or open[#open].name ~= name then fail(text, from, "another end") end
       open[#open] = nil
     else
-      local element = { name = name, attributes = read_attributes(attributes), text = "", depth = #open }
+      local element = { name = name, attributes = read_attributes(attributes), text = "",
+        depth = #open }
       list[#list + 1] = element
       if closed == "" then open[#open + 1] = element end
     end

@@ -1,8 +1,8 @@
 -- gpipe/data/batches.lua - walking over items some at a time, with the generic `for`.
 --
--- `for x, y in b do` calls b(nil, control): a nil control begins anew, so a walk that was left early
--- can be begun again. Where the next batch begins is remembered per control value, so two loops over
--- the same object do not disturb one another.
+-- `for x, y in b do` calls b(nil, control): a nil control begins anew, so a walk that was left
+-- early can be begun again. Where the next batch begins is remembered per control value, so two
+-- loops over the same object do not disturb one another.
 
 ---@class gpipe.Batches
 local Batches = { __name = "gpipe.Batches" }
@@ -28,8 +28,8 @@ local function batch_at(self, first)
   return x, y
 end
 
---- The batch after x; the first one where x is nil. Without arguments: the next one of a walk of its
---- own, which begins anew after its end.
+--- The batch after x; the first one where x is nil. Without arguments: the next one of a walk of
+--- its own, which begins anew after its end.
 ---@return gpipe.Tensor? x
 ---@return gpipe.Tensor? y
 function Batches.__call(self, ...)

@@ -103,10 +103,11 @@ end
 ---@field context integer bytes of input in a window
 ---@field stride? integer bytes from one window to the next; default context
 
---- Open files as windows of `context` + 1 bytes: the inputs are the first `context`, the targets the
---- last ones, as i64 ids from 0 to 255. Folders are searched for files, hidden ones left out; files
---- follow one another in the order of their names.
---- Errors: wrong options raise; nil, message, code for files that cannot be read or hold too little.
+--- Open files as windows of `context` + 1 bytes: the inputs are the first `context`, the targets
+--- the last ones, as i64 ids from 0 to 255. Folders are searched for files, hidden ones left out;
+--- files follow one another in the order of their names.
+--- Errors: wrong options raise; nil, message, code for files that cannot be read or hold too
+--- little.
 --- ```lua
 --- local d = assert(gp.data.bytes{path = "LICENSE", context = 16})
 --- local train, valid = d:split(0.9)
@@ -128,8 +129,9 @@ function bytes.open(opts)
   all, message, code = read_files(files)
   if not all then return nil, message, code end
   if all:numel() <= opts.context then
-    return nil, ("data.bytes: %s: %d bytes in %d file%s, expected at least context + 1 = %d"):format(
-      name_of(opts), all:numel(), #files, #files == 1 and "" or "s", opts.context + 1), "format"
+    local text = "data.bytes: %s: %d bytes in %d file%s, expected at least context + 1 = %d"
+    return nil, text:format(name_of(opts), all:numel(), #files, #files == 1 and "" or "s",
+      opts.context + 1), "format"
   end
   return dataset(source_of(all, opts))
 end

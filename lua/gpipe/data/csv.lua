@@ -1,5 +1,5 @@
--- gpipe/data/csv.lua - a table of numbers as a dataset: one column is the target, the others are the
--- features.
+-- gpipe/data/csv.lua - a table of numbers as a dataset: one column is the target, the others are
+-- the features.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -97,10 +97,10 @@ local SPEC = {
 --- holds numbers only
 ---@field separator? string between fields; default ","
 
---- Open a file of numbers separated by commas. x: f32, the columns but the target; y: the target, as
---- i64 ids where all its values are whole numbers, else f32.
---- Errors: wrong options raise, also a target that is not in the file; nil, message, code for a file
---- that cannot be read, with file:line and column for what is no number.
+--- Open a file of numbers separated by commas. x: f32, the columns but the target; y: the target,
+--- as i64 ids where all its values are whole numbers, else f32.
+--- Errors: wrong options raise, also a target that is not in the file; nil, message, code for a
+--- file that cannot be read, with file:line and column for what is no number.
 --- ```lua
 --- local d = assert(gp.data.csv{path = "examples/data/digits.csv", target = "label"})
 --- local train, test = d:shuffle(1):split(0.8)

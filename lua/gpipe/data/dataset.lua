@@ -1,7 +1,7 @@
 -- gpipe/data/dataset.lua - items of a source in some order: splitting, shuffling, batches.
 --
--- A dataset never changes and copies no data: splitting and shuffling make new datasets over the same
--- source. Item i lies at position base + order[i] of the source, or base + i without an order.
+-- A dataset never changes and copies no data: splitting and shuffling make new datasets over the
+-- same source. Item i lies at position base + order[i] of the source, or base + i without an order.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"

@@ -1,7 +1,7 @@
 -- gpipe/data/init.lua - `gp.data`: files as batches of tensors.
 --
--- A source knows items by position and gathers a list of them into tensors; a Dataset is a source in
--- some order; batches walk over a Dataset. A new kind of data is a new source.
+-- A source knows items by position and gathers a list of them into tensors; a Dataset is a source
+-- in some order; batches walk over a Dataset. A new kind of data is a new source.
 
 local bytes = require "gpipe.data.bytes"
 local csv = require "gpipe.data.csv"

@@ -1,8 +1,9 @@
 -- lua/gpipe/nn/attributes.lua - what a module holds: parameters, buffers and sub-modules by name.
 --
--- Everything that needs names (parameters, state dictionaries, freezing, printing, labels of errors)
--- is a walk over what this file lists. Plain tables are looked into, so a list of blocks assigned to
--- `self.blocks` gives `blocks.1`, `blocks.2`: forgetting them would leave them untrained in silence.
+-- Everything that needs names (parameters, state dictionaries, freezing, printing, labels of
+-- errors) is a walk over what this file lists. Plain tables are looked into, so a list of blocks
+-- assigned to `self.blocks` gives `blocks.1`, `blocks.2`: forgetting them would leave them
+-- untrained in silence.
 
 local class = require "gpipe.nn.class"
 local parameter = require "gpipe.nn.parameter"

@@ -1,7 +1,8 @@
 -- lua/gpipe/nn/check.lua - checks of positional arguments that say what is and what was wanted.
 --
 -- Every check returns the value it accepted (floats with an exact integer value become integers, as
--- sizes often come from a division) or raises `who: name is VALUE, expected WHAT` at the user's line.
+-- sizes often come from a division) or raises `who: name is VALUE, expected WHAT` at the user's
+-- line.
 
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
@@ -73,7 +74,9 @@ end
 --- A list of positive integers; `{}` is a scalar.
 ---@return integer[]
 function check.shape(who, name, value)
-  if type(value) ~= "table" then check.fail(who, name, value, "a list of sizes such as {32, 128}") end
+  if type(value) ~= "table" then
+    check.fail(who, name, value, "a list of sizes such as {32, 128}")
+  end
   local shape = {}
   for i = 1, #value do shape[i] = check.size(who, ("%s[%d]"):format(name, i), value[i]) end
   return shape

@@ -1,9 +1,10 @@
 -- lua/gpipe/nn/class.lua - `nn.class`: classes whose instances remember what was assigned to them.
 --
--- A class is a callable table; calling it makes an instance and runs `init`. Parameters, buffers and
--- sub-modules are found by assignment, in the order of the first assignment to each name, because
--- that order is the order of `parameters()` and of files. Two things are kept beside the user's own
--- names under private keys, so that no attribute of a user's class can collide with ours.
+-- A class is a callable table; calling it makes an instance and runs `init`. Parameters, buffers
+-- and sub-modules are found by assignment, in the order of the first assignment to each name,
+-- because that order is the order of `parameters()` and of files. Two things are kept beside the
+-- user's own names under private keys, so that no attribute of a user's class can collide with
+-- ours.
 
 local errors = require "gpipe.errors"
 
@@ -112,7 +113,8 @@ end
 -- nn.ReLU(x) would make a layer and leave x: none of our classes is made from a tensor.
 local function check_arguments(info, first)
   if info.builtin and getmetatable(first) == "gpipe.Tensor" then
-    errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to be "
+    errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to "
+      .. "be "
       .. "called, %s(...)(x)", info.shown, info.shown, info.shown)
   end
 end

@@ -39,8 +39,8 @@ local nn = {
 --- Make a module class; calling it makes an instance and runs its `init`.
 ---
 --- Parameters, buffers and modules assigned to `self` are found under the names they were assigned
---- to, also in plain tables (`self.blocks[i]` is "blocks.1", "blocks.2", ...). A class that inherits
---- calls its base's init itself: `Base.init(self, ...)`.
+--- to, also in plain tables (`self.blocks[i]` is "blocks.1", "blocks.2", ...). A class that
+--- inherits calls its base's init itself: `Base.init(self, ...)`.
 --- Errors: a name that is no word; a base that is no class.
 --- ```lua
 --- local Gate = nn.class("Gate")

@@ -1,7 +1,7 @@
 -- lua/gpipe/nn/initial.lua - `nn.init`: how a parameter gets its first value.
 --
--- An initialiser is a recipe, not numbers: for a shape it resolves to (kind, a, b), which the runtime
--- draws when the value is first needed. So a model larger than host memory can be declared.
+-- An initialiser is a recipe, not numbers: for a shape it resolves to (kind, a, b), which the
+-- runtime draws when the value is first needed. So a model larger than host memory can be declared.
 -- Source: PyTorch 2.x torch/nn/init.py for fans and gains; Glorot & Bengio 2010; He et al. 2015.
 
 local errors = require "gpipe.errors"

@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/names.lua - the lists of a model by path name, and choosing from them by pattern.
 --
--- A name is the path from the model, "3.attn.qkv.weight": it does not depend on how the model is cut
--- into stages, so files and optimizer groups do not either. What is shared is listed once, under its
--- first name.
+-- A name is the path from the model, "3.attn.qkv.weight": it does not depend on how the model is
+-- cut into stages, so files and optimizer groups do not either. What is shared is listed once,
+-- under its first name.
 
 local errors = require "gpipe.errors"
 local attributes = require "gpipe.nn.attributes"

@@ -1,8 +1,9 @@
 -- lua/gpipe/nn/scope.lua - which module is running: what errors and traces name.
 --
--- A module does not know its own path: it may sit in several models. The caller knows: when a module
--- is called while another one runs, its path is looked up among what that one holds. The runtime is
--- told the same path through core.enter, so that a failing op names the layer it was traced in.
+-- A module does not know its own path: it may sit in several models. The caller knows: when a
+-- module is called while another one runs, its path is looked up among what that one holds. The
+-- runtime is told the same path through core.enter, so that a failing op names the layer it was
+-- traced in.
 
 local core = require "gpipe.core"
 local attributes = require "gpipe.nn.attributes"

@@ -43,7 +43,8 @@ local function check_name(self, i, name)
     errors.raise("%s: the name of layer %d is '%s', expected one without a dot", WHO, i, name)
   end
   if Sequential[name] ~= nil or name == "training" then
-    errors.raise("%s: the name of layer %d is '%s', which is a method: choose another", WHO, i, name)
+    errors.raise("%s: the name of layer %d is '%s', which is a method: choose another", WHO, i,
+      name)
   end
   if self[NAMES][name] then
     errors.raise("%s: layers %d and %d are both named '%s'", WHO, self[NAMES][name], i, name)
@@ -143,8 +144,9 @@ end
 -- pairs(model) shows the layers and nothing of ours.
 function Sequential.__pairs(self) return ipairs(self) end
 
---- The same layers with nested Sequentials unpacked, under the same parameter names: a nested one is
---- a single layer to `balance`, its parts are layers of their own. The layers are shared, not copied.
+--- The same layers with nested Sequentials unpacked, under the same parameter names: a nested one
+--- is a single layer to `balance`, its parts are layers of their own. The layers are shared, not
+--- copied.
 --- ```lua
 --- local block = nn.Sequential {nn.Linear(4, 4), nn.ReLU()}
 --- local model = nn.Sequential {nn.Linear(4, 4), block}
@@ -194,8 +196,8 @@ local function run_from(self, i, last, ...)
   return run_from(self, i + 1, last, run_layer(self[i], ...))
 end
 
---- Run the layers first..last only: how a pipeline traces a stage. The layers' names in messages and
---- traces are those of the whole model.
+--- Run the layers first..last only: how a pipeline traces a stage. The layers' names in messages
+--- and traces are those of the whole model.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local hidden = model:run_layers(1, 2, gp.ones {1, 4})

@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/summary.lua - `model:summary(input_shape)`: what each layer makes, holds and costs.
 --
--- One row for each layer of the outermost Sequential, because those are what `balance` counts. Shapes
--- and FLOP come from tracing each layer with a value that has a type and no data, so a model larger
--- than this machine can be summed up.
+-- One row for each layer of the outermost Sequential, because those are what `balance` counts.
+-- Shapes and FLOP come from tracing each layer with a value that has a type and no data, so a model
+-- larger than this machine can be summed up.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -100,7 +100,8 @@ local function scaled(n)
 end
 
 local function total_of(rows)
-  local total = { name = "total", layer = "", parameters = 0, flop = rows[1] and rows[1].flop and 0 }
+  local total = { name = "total", layer = "", parameters = 0,
+    flop = rows[1] and rows[1].flop and 0 }
   for _, row in ipairs(rows) do
     total.parameters = total.parameters + row.parameters
     if total.flop then total.flop = total.flop + row.flop end

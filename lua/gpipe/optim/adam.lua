@@ -22,8 +22,8 @@ end
 
 local plain, decoupled = kind_of("Adam", 0), kind_of("AdamW", 0.01)
 
---- Adam: means of the gradient and of its square, corrected for their start at zero. The weight decay
---- is added to the gradient.
+--- Adam: means of the gradient and of its square, corrected for their start at zero. The weight
+--- decay is added to the gradient.
 --- Errors: a negative or NaN setting, a beta outside [0, 1), a parameter in two groups.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

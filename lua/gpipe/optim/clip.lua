@@ -7,8 +7,8 @@ local params = require "gpipe.optim.params"
 
 local clip = {}
 
---- Scale all gradients down so that their joint 2-norm is at most `max`. Call it between `pipe:step`
---- and `opt:step`.
+--- Scale all gradients down so that their joint 2-norm is at most `max`. Call it between
+--- `pipe:step` and `opt:step`.
 --- Errors: a max that is not above 0.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}

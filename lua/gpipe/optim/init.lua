@@ -1,7 +1,7 @@
 -- gpipe/optim/init.lua - `gp.optim`: optimizers, learning-rate schedules, clipping of gradients.
 --
--- An optimizer here is option checks and names; the updates are fused passes in C over the arenas of
--- each stage, on the stage's device. Formulas and their order of operations are PyTorch's.
+-- An optimizer here is option checks and names; the updates are fused passes in C over the arenas
+-- of each stage, on the stage's device. Formulas and their order of operations are PyTorch's.
 
 local adam = require "gpipe.optim.adam"
 local clip = require "gpipe.optim.clip"

@@ -1,8 +1,9 @@
 -- gpipe/optim/optimizer.lua - what SGD, Adam and AdamW have in common: groups, settings, steps.
 --
--- A setting is looked up in the group, then in the optimizer: `opt.lr = x` moves every group that has
--- no learning rate of its own. Settings are checked when they are set, so that a step cannot fail for
--- them. The object behind it (core.optimizer_new) holds the moments and the number of steps.
+-- A setting is looked up in the group, then in the optimizer: `opt.lr = x` moves every group that
+-- has no learning rate of its own. Settings are checked when they are set, so that a step cannot
+-- fail for them. The object behind it (core.optimizer_new) holds the moments and the number of
+-- steps.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -110,8 +111,9 @@ function optimizer.say_skipped()
     .. "(said once; pipe.stats.skipped counts such steps, finite = true names the layer)\n")
 end
 
---- Update all parameters from their gradients. Where these are not finite nothing is updated, which is said once and
---- counted in `pipe.stats.skipped`; twenty such steps in a row raise (option `finite` of gp.pipeline).
+--- Update all parameters from their gradients. Where these are not finite nothing is updated, which
+--- is said once and counted in `pipe.stats.skipped`; twenty such steps in a row raise (option
+--- `finite` of gp.pipeline).
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 2)}
 --- local pipe <close> = gp.pipeline(model, {loss = nn.MSELoss()})

@@ -29,7 +29,8 @@ end
 function params.check_entry(who, where, i, entry)
   local param = param_of(entry)
   if not param then
-    errors.raise("%s: element %d of %s is %s, expected an entry of pipe:parameters()", who, i, where,
+    errors.raise("%s: element %d of %s is %s, expected an entry of pipe:parameters()", who, i,
+      where,
       errors.show(entry))
   end
   return param, entry.name or ("parameter %d"):format(i)

@@ -1,8 +1,8 @@
 -- gpipe/optim/schedule.lua - learning rates as plain functions of the step, counted from 1.
 --
--- Each maker checks its options and returns a function; `opt.lr = lr(step)` before `opt:step()` is all
--- there is to using one. During the first `warmup` steps the rate rises in a straight line to `max`,
--- which step number `warmup` reaches; step number `steps` reaches `min`, and it stays there.
+-- Each maker checks its options and returns a function; `opt.lr = lr(step)` before `opt:step()` is
+-- all there is to using one. During the first `warmup` steps the rate rises in a straight line to
+-- `max`, which step number `warmup` reaches; step number `steps` reaches `min`, and it stays there.
 
 local errors = require "gpipe.errors"
 local namespace = require "gpipe.namespace"
@@ -77,7 +77,8 @@ function schedule.cosine(opts)
   return falling("schedule.cosine", opts, function(p) return (1 + math.cos(math.pi * p)) / 2 end)
 end
 
---- A staircase: after every `every` steps (the warm-up not counted) the rate is multiplied by factor.
+--- A staircase: after every `every` steps (the warm-up not counted) the rate is multiplied by
+--- factor.
 --- ```lua
 --- local lr = gp.optim.schedule.step{max = 1, every = 10, factor = 0.5}
 --- assert(lr(10) == 1 and lr(11) == 0.5)

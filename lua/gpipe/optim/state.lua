@@ -1,7 +1,7 @@
 -- gpipe/optim/state.lua - the state of an optimizer as tensors by name.
 --
--- The names come from the parameters' paths, so a state fits every cut of the model into stages. The
--- number of steps is a scalar i64 tensor among them: what `gp.save` takes is the whole state.
+-- The names come from the parameters' paths, so a state fits every cut of the model into stages.
+-- The number of steps is a scalar i64 tensor among them: what `gp.save` takes is the whole state.
 
 local errors = require "gpipe.errors"
 local nn_state = require "gpipe.nn.state"

@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/advice.lua - what is worth saying about a pipeline that is no mistake: devices that
--- nothing runs on, and devices that will mostly wait.
+-- lua/gpipe/pipeline/advice.lua - what is worth saying about a pipeline that is no mistake: devices
+-- that nothing runs on, and devices that will mostly wait.
 --
 -- It goes to standard error, each text once: a sweep makes a thousand pipelines.
 
@@ -26,15 +26,18 @@ function advice.unused_devices(named, made)
   local names = {}
   for i = made.devices + 1, #named do names[#names + 1] = tostring(name_of(named[i])) end
   local per = made.stages * made.copies // made.devices
-  say("%s %s not used: schedule '%s' places %d stage%s on %d device%s, %d on each", table.concat(names, ", "),
-    #names == 1 and "is" or "are", made.name, made.stages, made.stages == 1 and "" or "s", made.devices,
+  say("%s %s not used: schedule '%s' places %d stage%s on %d device%s, %d on each",
+    table.concat(names, ", "),
+    #names == 1 and "is" or "are", made.name, made.stages, made.stages == 1 and "" or "s",
+    made.devices,
     made.devices == 1 and "" or "s", per)
 end
 
 -- ---- idle devices ----------------------------------------------------------------------------
 
 local HUGE = 0.8         -- share of idle time that is worth a line
-local SIMULATED = 4096   -- actions of a schedule that is simulated for it; of a larger one the formula is enough
+-- actions of a schedule that is simulated for it; of a larger one the formula is enough
+local SIMULATED = 4096
 local MICROS = 4         -- micro-batches per device that leave about a fifth idle
 
 -- Of p devices with m micro-batches, v stages on each, as GPipe and 1F1B have it.
@@ -58,7 +61,8 @@ function advice.idle_devices(made)
   local helps = ("chunks = %d would leave about %.0f %%"):format(better,
     100 * formula(made.devices, better, made.stages / made.devices))
   if made.chunks >= better then helps = "another schedule may help (gp.schedule.compare)" end
-  say("the devices will be idle for %.0f %% of the time: schedule '%s' has %d micro-batch%s for %d devices; %s",
+  say("the devices will be idle for %.0f %% of the time: schedule '%s' has %d micro-batch%s for %d "
+    .. "devices; %s",
     100 * bubble, made.name, made.chunks, made.chunks == 1 and "" or "es", made.devices, helps)
 end
 

@@ -97,7 +97,8 @@ function balance.check(list, model)
   end
   if sum ~= #model then
     local advice = #list > #model and ("at most %d stages"):format(#model)
-      or ("balance = {%s}, say"):format(table.concat(balance.cut(balance.weights(model), #list), ", "))
+      or ("balance = {%s}, say"):format(table.concat(balance.cut(balance.weights(model), #list),
+        ", "))
     errors.raise("%s: balance = {%s} adds up to %d layers, the model has %d (#model): %s", WHO,
       table.concat(list, ", "), sum, #model, advice)
   end

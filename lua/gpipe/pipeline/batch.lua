@@ -1,5 +1,5 @@
--- lua/gpipe/pipeline/batch.lua - the tensors that a pass is given: dense, with as many rows as each other, and in
--- the host's memory, from where every stage takes what it reads.
+-- lua/gpipe/pipeline/batch.lua - the tensors that a pass is given: dense, with as many rows as each
+-- other, and in the host's memory, from where every stage takes what it reads.
 
 local errors = require "gpipe.errors"
 

@@ -1,8 +1,9 @@
--- lua/gpipe/pipeline/cut.lua - how many stages and devices a pipeline has, and where the stages lie.
+-- lua/gpipe/pipeline/cut.lua - how many stages and devices a pipeline has, and where the stages
+-- lie.
 --
--- The placement is the schedule's: a loop or a V gives a device several stages, a bidirectional schedule
--- gives a stage two devices. So the balance is per stage, and the schedule says how many stages a device
--- holds.
+-- The placement is the schedule's: a loop or a V gives a device several stages, a bidirectional
+-- schedule gives a stage two devices. So the balance is per stage, and the schedule says how many
+-- stages a device holds.
 
 local advice = require "gpipe.pipeline.advice"
 local errors = require "gpipe.errors"
@@ -28,8 +29,8 @@ local function stages_per_device(made)
   return made.stages // made.devices
 end
 
--- Numbers of devices that may hold so many stages, as many as were named first. Schedules of users need not give
--- each device the same number.
+-- Numbers of devices that may hold so many stages, as many as were named first. Schedules of users
+-- need not give each device the same number.
 local function candidates(wanted, stages, named)
   local list = { named }
   for p = stages, 1, -1 do
@@ -38,8 +39,8 @@ local function candidates(wanted, stages, named)
   return list
 end
 
--- The schedule over so many stages: a name fits itself, whatever it places on a device. With several on each
--- it is for fewer devices, and may not exist for more.
+-- The schedule over so many stages: a name fits itself, whatever it places on a device. With
+-- several on each it is for fewer devices, and may not exist for more.
 local function for_stages(wanted, stages, chunks, named)
   if schedule.is(wanted) then return verified(wanted) end
   local faults, other = {}, nil
@@ -50,7 +51,8 @@ local function for_stages(wanted, stages, chunks, named)
   end
   local per = other and stages_per_device(other) or 1
   if per < 1 or stages % per ~= 0 then
-    errors.raise("%s: schedule '%s' has %d stages on each device, balance has %d stages: expected a multiple "
+    errors.raise("%s: schedule '%s' has %d stages on each device, balance has %d stages: expected "
+      .. "a multiple "
       .. "of %d", WHO, other.name, per, stages, per)
   end
   error(faults[stages // per] or faults[stages], 0)
@@ -62,7 +64,8 @@ local function for_devices(wanted, p, chunks, layers)
   if made.stages <= layers or schedule.is(wanted) then return made end
   local per = stages_per_device(made)
   if layers // per < 1 then
-    errors.raise("%s: schedule '%s' has %d stages on each device, the model %d layers: expected at least a "
+    errors.raise("%s: schedule '%s' has %d stages on each device, the model %d layers: expected at "
+      .. "least a "
       .. "layer per stage", WHO, made.name, per, layers)
   end
   return verified(wanted, layers // per, chunks)
@@ -88,12 +91,14 @@ function cut.resolve(model, opts)
   end
   local part = made.batch > 0 and not made.recipe and made.chunks % opts.chunks == 0 -- of a stream
   if list and made.stages ~= #list or made.chunks ~= opts.chunks and not part then
-    errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d and "
+    errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d "
+      .. "and "
       .. "%d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
       list and #list or made.stages, opts.chunks)
   end
   if made.stages > #model then
-    errors.raise("%s: the schedule has %d stages, the model %d layers: expected at least a layer per stage",
+    errors.raise("%s: the schedule has %d stages, the model %d layers: expected at least a layer "
+      .. "per stage",
       WHO, made.stages, #model)
   end
   local chosen = devices.resolve(named, made.devices)

@@ -1,4 +1,5 @@
--- lua/gpipe/pipeline/describe.lua - what a pipeline's plan runs and what ran: lowered schedule, timeline, costs.
+-- lua/gpipe/pipeline/describe.lua - what a pipeline's plan runs and what ran: lowered schedule,
+-- timeline, costs.
 
 local errors = require "gpipe.errors"
 local draw = require "gpipe.schedule.draw"
@@ -13,10 +14,11 @@ local function step_plan(pipe, who)
     if plan.kind == "step" and (not newest or plan.used > newest.used) then newest = plan end
   end
   if newest then return newest end
-  errors.raise("%s: the pipeline has not planned a step yet, expected one step before (or option 'sample')", who)
+  errors.raise("%s: the pipeline has not planned a step yet, expected one step before (or option "
+    .. "'sample')", who)
 end
 
--- ---- the lowered schedule ------------------------------------------------------------------------
+-- ---- the lowered schedule -----------------------------------------------------------------------
 
 local function bytes(n)
   if n >= 10 * 2 ^ 20 then return ("%.1f MiB"):format(n / 2 ^ 20) end
@@ -25,7 +27,8 @@ end
 
 local function edge_line(edge)
   local to = table.concat(edge.to, " ")
-  return ("  %s of %s: stage %d -> %s, %d slot%s of %s"):format(edge.backward and "gradient" or "value",
+  return ("  %s of %s: stage %d -> %s, %d slot%s of %s"):format(edge.backward and "gradient"
+    or "value",
     edge.label, edge.from, to, edge.slots, edge.slots == 1 and "" or "s", bytes(edge.bytes))
 end
 
@@ -36,18 +39,23 @@ local function stage_line(pipe, plan, stage, copy)
   local function add(format, ...) parts[#parts + 1] = format:format(...) end
   if info.versions > 1 then add("%d versions of the weights", info.versions) end
   local plural = info.kept > 1 and "es" or ""
-  if info.kept > 0 then add("%d micro-batch%s kept, %s each", info.kept, plural, bytes(info.kept_bytes)) end
-  if info.recomputed > 0 then add("%d recomputed, %s", info.recomputed, bytes(info.recomputed_bytes)) end
+  if info.kept > 0 then
+    add("%d micro-batch%s kept, %s each", info.kept, plural, bytes(info.kept_bytes))
+  end
+  if info.recomputed > 0 then
+    add("%d recomputed, %s", info.recomputed, bytes(info.recomputed_bytes))
+  end
   if info.carried > 0 then
-    add("I and W apart: %d x %s carried from one to the other", info.carried, bytes(info.carried_bytes))
+    add("I and W apart: %d x %s carried from one to the other", info.carried,
+      bytes(info.carried_bytes))
   end
   local name = pipe.copies > 1 and ("stage %d, copy %d"):format(stage, copy) or "stage " .. stage
   return ("  %s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or "nothing kept")
 end
 
---- Print what the workers run for a step: per device the actions with recomputation, updates, sends and
---- receives, then the edges with their capacities and what each stage keeps. Sends and receives name the
---- stage they belong to; ">3" where the value goes to another stage than the next.
+--- Print what the workers run for a step: per device the actions with recomputation, updates, sends
+--- and receives, then the edges with their capacities and what each stage keeps. Sends and receives
+--- name the stage they belong to; ">3" where the value goes to another stage than the next.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, loss = nn.MSELoss()})
@@ -72,46 +80,59 @@ function describe.lowered(pipe)
   return rows
 end
 
--- ---- what ran ----------------------------------------------------------------------------------------
+-- ---- what ran -----------------------------------------------------------------------------------
 
---- When each action of the last step began and ended: {name, devices, makespan, unit = "s", [1 ... devices] =
---- list of {op, stage, micro, version, wait, begin, finish}}, element 1 for device 0; wait: when the device
---- began to wait for it. The form that drawing takes.
+--- When each action of the last step began and ended: {name, devices, makespan, unit = "s", [1 ...
+--- devices] = list of {op, stage, micro, version, wait, begin, finish}}, element 1 for device 0;
+--- wait: when the device began to wait for it. The form that drawing takes.
 ---@return table
 function describe.timeline(pipe)
   local timeline = {
-    name = pipe.schedule_name .. " (measured)", devices = #pipe.devices, unit = "s", makespan = 0, names = {},
+    name = pipe.schedule_name .. " (measured)", devices = #pipe.devices, unit = "s", makespan = 0,
+    names = {},
   }
   for d = 1, #pipe.devices do
     timeline.names[d] = pipe.devices[d].name
     timeline[d] = pipe.core:events(d - 1)
-    for _, event in ipairs(timeline[d]) do timeline.makespan = math.max(timeline.makespan, event.finish) end
+    for _, event in ipairs(timeline[d]) do
+      timeline.makespan = math.max(timeline.makespan, event.finish)
+    end
   end
-  if timeline.makespan == 0 then errors.raise "timeline: the pipeline has not run yet, expected a step before" end
+  if timeline.makespan == 0 then
+    errors.raise "timeline: the pipeline has not run yet, expected a step before"
+  end
   return timeline
 end
 
--- ---- drawing: what ran, as predictions are drawn ----------------------------------------------------
+-- ---- drawing: what ran, as predictions are drawn ------------------------------------------------
 
 --- The last step as a text grid; see s:draw.
 function describe.draw(pipe, opts) return draw.text(describe.timeline(pipe), opts, "draw") end
 
 --- Write the last step as SVG; see s:svg.
-function describe.svg(pipe, path, opts) return draw.svg(path, describe.timeline(pipe), opts, "svg") end
+function describe.svg(pipe, path, opts)
+  return draw.svg(path, describe.timeline(pipe), opts, "svg")
+end
 
 --- Write the last step as a page with zoom and tooltips; see s:html.
-function describe.html(pipe, path, opts) return draw.html(path, describe.timeline(pipe), opts, "html") end
+function describe.html(pipe, path, opts)
+  return draw.html(path, describe.timeline(pipe), opts, "html")
+end
 
---- Write the last pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where values cross devices.
+--- Write the last pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where values cross
+--- devices.
 ---@param path string
 ---@param opts? table see s:trace
 ---@return boolean? true, or nil, message, code
-function describe.trace(pipe, path, opts) return draw.trace(path, describe.timeline(pipe), opts, "trace") end
+function describe.trace(pipe, path, opts)
+  return draw.trace(path, describe.timeline(pipe), opts, "trace")
+end
 
--- ---- costs --------------------------------------------------------------------------------------------
+-- ---- costs --------------------------------------------------------------------------------------
 
 local OPS = { "F", "B", "I", "W", "R", "U", "REDUCE", "TIE", "NORM", "CLIP", "P" }
-local NAMES = { REDUCE = "REDUCE_GRAD", TIE = "REDUCE_TIED" } -- of what is called otherwise in the text form
+-- of what is called otherwise in the text form
+local NAMES = { REDUCE = "REDUCE_GRAD", TIE = "REDUCE_TIED" }
 
 local function sum(list)
   local total = 0
@@ -125,7 +146,8 @@ local function median(list)
   return #list % 2 == 1 and list[middle + 1] or (list[middle] + list[middle + 1]) / 2
 end
 
--- Per op and stage the median of what its actions took in the last step; of P the sum: it comes once.
+-- Per op and stage the median of what its actions took in the last step; of P the sum: it comes
+-- once.
 local function measured(pipe)
   local times = {}
   for d = 1, #pipe.devices do
@@ -171,9 +193,9 @@ local function complete(costs, s)
   for _, op in ipairs(OPS) do costs[op][s] = costs[op][s] or 0 end
 end
 
---- What the actions of each stage cost, for s:simulate(pipe:costs()): lists per stage (element 1 is stage 0) of
---- seconds. From the last step (medians), or from the cost model: FLOP and bytes of the programs over what a
---- device does of them a second.
+--- What the actions of each stage cost, for s:simulate(pipe:costs()): lists per stage (element 1 is
+--- stage 0) of seconds. From the last step (medians), or from the cost model: FLOP and bytes of the
+--- programs over what a device does of them a second.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
 ---   {balance = {1, 1}, chunks = 2, loss = nn.MSELoss()})

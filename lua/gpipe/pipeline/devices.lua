@@ -34,8 +34,8 @@ end
 
 local function is_gpu(device) return device.kind == "cuda" end
 
--- Threads of devices that named none: an even share of the cores, at least one. A GPU is driven by one thread,
--- which waits most of the time.
+-- Threads of devices that named none: an even share of the cores, at least one. A GPU is driven by
+-- one thread, which waits most of the time.
 local function share_cores(list)
   local cores, open = core.machine().cores, 0
   for _, d in ipairs(list) do
@@ -75,7 +75,8 @@ function devices.resolve(given, wanted)
     if #given == 0 then errors.raise("%s: devices is empty, expected at least one", WHO) end
     for i, entry in ipairs(given) do list[i] = parse(entry) end
     if wanted and #list < wanted then
-      errors.raise("%s: %d devices where the schedule wants %d: add devices or shorten balance (a device "
+      errors.raise("%s: %d devices where the schedule wants %d: add devices or shorten balance (a "
+        .. "device "
         .. "may be named twice)", WHO, #list, wanted)
     end
     for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end

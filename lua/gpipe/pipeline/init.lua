@@ -29,7 +29,8 @@ local SPEC = {
   loss_scale = precision.scale_rule,
   finite = {
     default = false,
-    check = function(v) return type(v) ~= "boolean" and v ~= "ignore" and 'true, false or "ignore"' or nil end,
+    check = function(v) return type(v) ~= "boolean" and v ~= "ignore" and 'true, false or "ignore"'
+      or nil end,
   },
   fuse = { type = "boolean" },
   seed = { type = "integer" },
@@ -48,15 +49,16 @@ local function check_model(model)
   if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", WHO) end
 end
 
--- A schedule that was built already knows its number of micro-batches; of a stream that was read from text, a
--- mini-batch is as many as follow each other between updates.
+-- A schedule that was built already knows its number of micro-batches; of a stream that was read
+-- from text, a mini-batch is as many as follow each other between updates.
 local function chunks_of(opts)
   local made = schedule.is(opts.schedule) and opts.schedule
   if opts.chunks or not made then return opts.chunks or 1 end
   return made.batch > 0 and not made.recipe and made.batch or made.chunks
 end
 
--- What plans are made from: an asynchronous schedule that was built stands for a stream of any length.
+-- What plans are made from: an asynchronous schedule that was built stands for a stream of any
+-- length.
 local function source_of(opts, made)
   return made.batch > 0 and made.recipe or opts.schedule
 end
@@ -106,8 +108,8 @@ end
 
 -- ---- making one ------------------------------------------------------------------------------
 
--- A fault on request that can never strike is said of the first pipeline of a process; others may be
--- smaller than the one that it is meant for.
+-- A fault on request that can never strike is said of the first pipeline of a process; others may
+-- be smaller than the one that it is meant for.
 local checked_faults = false
 local function note_faults(inner)
   local fault = not checked_faults and inner:check_faults()
@@ -125,9 +127,9 @@ end
 
 --- Cut a model into stages, place each on a device and start the workers.
 ---
---- Errors: the conditions of torchgpipe (balance of the wrong sum, entries below one, too few devices,
---- chunks < 1, unknown checkpoint mode, not a Sequential) with both numbers; a model that another live
---- pipeline owns.
+--- Errors: the conditions of torchgpipe (balance of the wrong sum, entries below one, too few
+--- devices, chunks < 1, unknown checkpoint mode, not a Sequential) with both numbers; a model that
+--- another live pipeline owns.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local pipe <close> = gp.pipeline(model, {
@@ -152,7 +154,8 @@ local function pipeline(model, opts)
     devices = chosen, placement = made.device_list, copies = made.copies,
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite == true and "raise" or opts.finite or "skip",
-    watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32, loss_scale = computes.scale,
+    watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,
+    loss_scale = computes.scale,
     unfused = not fuses(opts.fuse),
   }
   note_faults(inner)

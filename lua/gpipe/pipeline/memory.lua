@@ -1,7 +1,8 @@
 -- lua/gpipe/pipeline/memory.lua - what to do where a device has too little memory for a plan.
 --
--- Plans of other shapes and garbage hold memory too, so they go first. If that does not help, the error says
--- which number of micro-batches or which checkpoint mode would fit: both are tried without taking memory.
+-- Plans of other shapes and garbage hold memory too, so they go first. If that does not help, the
+-- error says which number of micro-batches or which checkpoint mode would fit: both are tried
+-- without taking memory.
 
 local core = require "gpipe.core"
 
@@ -18,8 +19,8 @@ local function size_text(bytes)
   return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, units[unit])
 end
 
--- What each GPU has left, and the machine for its CPU devices. Parts of a GPU, and devices named twice, share
--- its memory.
+-- What each GPU has left, and the machine for its CPU devices. Parts of a GPU, and devices named
+-- twice, share its memory.
 local function free_bytes(pipe)
   local free = {}
   for d, device in ipairs(pipe.devices) do
@@ -81,7 +82,9 @@ function memory.advise(pipe, specify, rows, training)
   local free, found = free_bytes(pipe), {}
   local least = try(pipe, free, specify, pipe.chunks, pipe.checkpoint)
   local function note(largest, fits, chunks, mode)
-    if fits then found[#found + 1] = ("%s (%s)"):format(setting(chunks, mode), size_text(largest)) end
+    if fits then
+      found[#found + 1] = ("%s (%s)"):format(setting(chunks, mode), size_text(largest))
+    end
     least = least_of(least, largest)
     return fits
   end
@@ -97,7 +100,8 @@ function memory.advise(pipe, specify, rows, training)
     note(largest, chunks ~= nil, chunks, modes[#modes])
   end
   if #found > 0 then return "; would fit: " .. table.concat(found, ", or ") end
-  return ("; no setting of chunks and checkpoint would fit (%s at least): fewer rows, or more devices"):format(
+  return ("; no setting of chunks and checkpoint would fit (%s at least): fewer rows, or more "
+    .. "devices"):format(
     size_text(least or 0))
 end
 

@@ -67,7 +67,8 @@ local function refuse_write(key)
   local name = errors.show(key)
   if type(key) == "string" then name = ("'%s'"):format(key) end
   if OPTIONS[key] then
-    errors.raise("pipeline: %s cannot be set, it is decided when the pipeline is made: close it and "
+    errors.raise("pipeline: %s cannot be set, it is decided when the pipeline is made: close it "
+      .. "and "
       .. "make another, gp.pipeline(model, {%s = ...})", name, key)
   end
   errors.raise("pipeline: %s cannot be set: %s", name, ELSEWHERE[key]

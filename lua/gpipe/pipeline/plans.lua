@@ -1,7 +1,7 @@
 -- lua/gpipe/pipeline/plans.lua - one plan per kind of pass and shape of batch, made once and kept.
 --
--- Plans hold memory, so only the few used last are kept: a training shape, the smaller last batch of
--- an epoch, evaluation.
+-- Plans hold memory, so only the few used last are kept: a training shape, the smaller last batch
+-- of an epoch, evaluation.
 
 local errors = require "gpipe.errors"
 local memory = require "gpipe.pipeline.memory"
@@ -37,7 +37,8 @@ local function resolve(pipe, m, opts)
   local good, report = made:verify()
   if not good then errors.raise("step: %s", report) end
   if made.chunks ~= m then
-    errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected at "
+    errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected "
+      .. "at "
       .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
   end
   return made
@@ -47,14 +48,17 @@ end
 local function stream(pipe, m)
   local batches = 4 + math.ceil(2 * pipe.stages / m)
   if schedule.is(pipe.schedule) then return pipe.schedule end
-  if schedule.takes(pipe.schedule, "batches") then return resolve(pipe, m, { batches = batches }) end
+  if schedule.takes(pipe.schedule, "batches") then
+    return resolve(pipe, m, { batches = batches })
+  end
   local made = schedule.resolve(pipe.schedule, pipe.asked, m * batches)
   local good, report = made:verify()
   if not good then errors.raise("step: %s", report) end
   return made
 end
 
--- Micro-batch after micro-batch through all stages, where they lie: for passes that a stream does not show.
+-- Micro-batch after micro-batch through all stages, where they lie: for passes that a stream does
+-- not show.
 local function plain(pipe, m)
   local made = pipe.schedule
   local rows = schedule.rows(made.devices)
@@ -67,16 +71,22 @@ local function plain(pipe, m)
   return assert(schedule.wrap(made.name, { placement = made.placement, rows = rows }, m):verify())
 end
 
--- The order of actions: the pipeline's own for steps. Forward passes alone, and those before the backward
--- passes of pipe:backward, keep its order and its devices.
+-- The order of actions: the pipeline's own for steps. Forward passes alone, and those before the
+-- backward passes of pipe:backward, keep its order and its devices.
 local function schedule_for(pipe, kind, m)
-  if kind == "step" then return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m)).checked end
-  if pipe.asynchronous and schedule.is(pipe.schedule) then return plain(pipe, m).checked:part(kind == "split") end
-  local one = pipe.asynchronous and schedule.takes(pipe.schedule, "batches") and { batches = 1 } or nil
+  if kind == "step" then
+    return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m)).checked
+  end
+  if pipe.asynchronous and schedule.is(pipe.schedule) then
+    return plain(pipe, m).checked:part(kind == "split")
+  end
+  local one = pipe.asynchronous and schedule.takes(pipe.schedule, "batches") and { batches = 1 }
+    or nil
   return resolve(pipe, m, one).checked:part(kind == "split")
 end
 
--- Shapes in messages are those of a micro-batch, which the user never made: say where they are from.
+-- Shapes in messages are those of a micro-batch, which the user never made: say where they are
+-- from.
 local function explain(rows, total)
   return function(message)
     if rows == total or errors.code_of(message) ~= "shape" then return message end
@@ -123,7 +133,8 @@ local function evict(pipe)
   return true
 end
 
--- With the memory of other plans and of garbage where a device has too little; if that fails, say what would fit.
+-- With the memory of other plans and of garbage where a device has too little; if that fails, say
+-- what would fit.
 local function build_somehow(pipe, kind, inputs, targets)
   local made = build(pipe, kind, inputs, targets)
   if made then return made end

@@ -1,7 +1,8 @@
--- lua/gpipe/pipeline/progress.lua - the counters of a pipeline, which a checkpoint holds beside its tensors.
+-- lua/gpipe/pipeline/progress.lua - the counters of a pipeline, which a checkpoint holds beside its
+-- tensors.
 --
--- Dropout draws by the number of the training pass, and the loss scale of f16 moves with every step: without
--- them a resumed run has other bits than one that never stopped.
+-- Dropout draws by the number of the training pass, and the loss scale of f16 moves with every
+-- step: without them a resumed run has other bits than one that never stopped.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"

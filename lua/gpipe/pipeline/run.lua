@@ -27,13 +27,15 @@ local methods = {}
 local function live(pipe, who)
   if not pipe.core then errors.raise("%s: the pipeline is closed", who) end
   if pipe.core:lost() then
-    errors.raise("%s: the pipeline is lost, a device did not come back from an action: close it", who)
+    errors.raise("%s: the pipeline is lost, a device did not come back from an action: close it",
+      who)
   end
 end
 
 local function need_loss(pipe, who)
   if not pipe.loss then
-    errors.raise("%s: the pipeline has no loss, expected option 'loss' (or use forward and backward)",
+    errors.raise("%s: the pipeline has no loss, expected option 'loss' (or use forward and "
+      .. "backward)",
       who)
   end
 end
@@ -46,13 +48,14 @@ end
 
 -- ---- training and evaluation -----------------------------------------------------------------
 
---- Forward and backward of all micro-batches; gradients are ready afterwards. After pipe:use(opt) the
---- update is part of it.
+--- Forward and backward of all micro-batches; gradients are ready afterwards. After pipe:use(opt)
+--- the update is part of it.
 ---
---- An asynchronous schedule returns a list: the losses that became known, one for each of its mini-batches,
---- in order; the pipeline stays full, pipe:flush() returns the rest.
+--- An asynchronous schedule returns a list: the losses that became known, one for each of its
+--- mini-batches, in order; the pipeline stays full, pipe:flush() returns the rest.
 --- Shapes: x and y have the rows in the first dimension; lists of tensors where there are several.
---- Errors: shapes, dtypes, an id out of range, a failing op: named with the layer; the next step works.
+--- Errors: shapes, dtypes, an id out of range, a failing op: named with the layer; the next step
+--- works.
 ---@param x gpipe.Tensor|gpipe.Tensor[]
 ---@param y gpipe.Tensor|gpipe.Tensor[]
 ---@param opts? {accumulate?: boolean} add to the gradients that are there
@@ -100,13 +103,15 @@ function methods:evaluate(x, y)
   quiet(self, "evaluate")
   stop.check()
   need_loss(self, "evaluate")
-  local inputs, targets = batch.tensors("evaluate", "input", x), batch.tensors("evaluate", "target", y)
+  local inputs, targets = batch.tensors("evaluate", "input", x),
+    batch.tensors("evaluate", "target", y)
   batch.check_rows("evaluate", inputs, targets)
   local plan = plans.get(self, "evaluate", inputs, targets)
   return (self.core:run(plan.handle, { inputs = inputs, targets = targets }))
 end
 
--- An output tensor for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
+-- An output tensor for all rows of the batch: what a micro-batch gives, as often as its rows go
+-- into them.
 local function output_for(pipe, plan, rows)
   local shape, dtype = pipe.core:output_shape(plan.handle)
   shape[1] = shape[1] // plan.rows * rows
@@ -148,7 +153,8 @@ function methods:backward(grad, opts)
   local o = options.check("backward", opts, { accumulate = { type = "boolean", default = false } })
   local pending = self.pending
   if not pending then
-    errors.raise("backward: there is no forward to go back through: call it once after each forward in "
+    errors.raise("backward: there is no forward to go back through: call it once after each "
+      .. "forward in "
       .. "training mode, with no step in between")
   end
   check_grad(grad, pending.output)
@@ -157,7 +163,8 @@ function methods:backward(grad, opts)
     out_grad = batch.dense(grad), accumulate = o.accumulate })
 end
 
---- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first step.
+--- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first
+--- step.
 function methods:prepare(x, y)
   local inputs = batch.tensors("sample", "input", x)
   local targets = y and batch.tensors("sample", "target", y) or {}
@@ -201,11 +208,12 @@ function methods:load_state_dict(t, opts)
   return self
 end
 
---- The counters that a checkpoint holds beside state_dict() and opt:state_dict(): a plain table of numbers.
+--- The counters that a checkpoint holds beside state_dict() and opt:state_dict(): a plain table of
+--- numbers.
 --- With all three, training goes on with the same bits as if it had never stopped.
 --- ```lua
---- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2), nn.Dropout(0.1)}, {loss = nn.MSELoss()})
---- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2), nn.Dropout(0.1)}, {loss =
+--- nn.MSELoss()}) pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
 --- assert(pipe:progress().steps == 1)
 --- ```
 ---@return gpipe.Progress
@@ -215,7 +223,8 @@ function methods:progress()
 end
 
 --- Take back what progress() returned, for example of a run before this one.
---- Errors: unknown fields, numbers out of range, a loss scale where the precision has none; nothing is set then.
+--- Errors: unknown fields, numbers out of range, a loss scale where the precision has none; nothing
+--- is set then.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- pipe:load_progress {steps = 1000}
@@ -235,7 +244,8 @@ function methods:close()
   self.core, self.plans, self.pending = nil, {}, nil
 end
 
---- The loss scale of a pipeline in f16 as it stands, nil in others; given a table, sets these fields of it.
+--- The loss scale of a pipeline in f16 as it stands, nil in others; given a table, sets these
+--- fields of it.
 --- It belongs to a checkpoint beside state_dict() and opt:state_dict().
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
@@ -250,11 +260,11 @@ end
 
 -- ---- figures ---------------------------------------------------------------------------------
 
---- What every device did, and what it waited for, when the last pass was given up: because it made no
---- progress for the time of option `watchdog`, or because of Ctrl-C. nil where it was not.
+--- What every device did, and what it waited for, when the last pass was given up: because it made
+--- no progress for the time of option `watchdog`, or because of Ctrl-C. nil where it was not.
 --- ```lua
---- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss(), watchdog = 60})
---- assert(pipe:post_mortem() == nil)
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss(), watchdog
+--- = 60}) assert(pipe:post_mortem() == nil)
 --- ```
 ---@return string?
 function methods:post_mortem()

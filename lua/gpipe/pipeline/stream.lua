@@ -1,7 +1,8 @@
--- lua/gpipe/pipeline/stream.lua - steps that return while the workers go on, and the losses they owe.
+-- lua/gpipe/pipeline/stream.lua - steps that return while the workers go on, and the losses they
+-- owe.
 --
--- Asynchronous schedules, and synchronous ones without a barrier, are fed one mini-batch after another; the
--- losses that became known wait in pipe.missing until a step or flush returns them.
+-- Asynchronous schedules, and synchronous ones without a barrier, are fed one mini-batch after
+-- another; the losses that became known wait in pipe.missing until a step or flush returns them.
 
 local optimizer = require "gpipe.optim.optimizer"
 local plans = require "gpipe.pipeline.plans"
@@ -14,13 +15,15 @@ local function is_finite(x) return x == x and x ~= math.huge and x ~= -math.huge
 function stream.note_loss(pipe, loss)
   if not is_finite(loss) and not pipe.warned then
     pipe.warned = true
-    io.stderr:write(("gpipe: the loss is %s at step %d (said once; finite = true names the layer)\n")
+    io.stderr:write(("gpipe: the loss is %s at step %d (said once; finite = true names the "
+      .. "layer)\n")
       :format(loss ~= loss and "nan" or loss, pipe.core:steps()))
   end
   return loss
 end
 
---- Updates that were left out because gradients were not finite are said once; pipe.stats.skipped counts them.
+--- Updates that were left out because gradients were not finite are said once; pipe.stats.skipped
+--- counts them.
 function stream.note_skips(pipe)
   if pipe.skip_said or pipe.core:skipped() == pipe.skips then return end
   pipe.skip_said = true
@@ -49,7 +52,8 @@ function stream.take_missing(pipe)
   return losses
 end
 
---- Give the workers a mini-batch; returns the losses that became known, or its own without asynchrony.
+--- Give the workers a mini-batch; returns the losses that became known, or its own without
+--- asynchrony.
 function stream.feed(pipe, inputs, targets, hyper)
   if not plans.is_open(pipe, "step", inputs, targets) then stream.settle(pipe) end
   local plan = plans.get(pipe, "step", inputs, targets)

@@ -40,7 +40,8 @@ end
 local function function_terms(loss, output, targets, rows)
   local sum, count = loss(output, table.unpack(targets))
   if not is_tensor(sum) or #sum.shape > 0 and sum:numel() ~= 1 then
-    local what = is_tensor(sum) and "a tensor of " .. table.concat(sum.shape, "x") or errors.show(sum)
+    local what = is_tensor(sum) and "a tensor of " .. table.concat(sum.shape, "x")
+      or errors.show(sum)
     errors.raise("loss: the function returned %s, expected a scalar tensor (or sum, count)", what)
   end
   if #sum.shape > 0 then sum = sum:reshape {} end
@@ -71,7 +72,8 @@ local function set_count(shape, count)
   end
 end
 
--- What a model in halves returns, for a loss that computes in f32; cross entropy takes halves and does so itself.
+-- What a model in halves returns, for a loss that computes in f32; cross entropy takes halves and
+-- does so itself.
 local function widen(trace, request, output)
   local half, loss = request.pipe.precision.half, request.with_loss and request.pipe.loss
   if not half then return output end
@@ -93,7 +95,8 @@ local function finish(trace, request, shape, outputs, targets)
     shape.output = output
     return false
   end
-  local _scope <close> = core.enter("loss", tostring(type(pipe.loss) == "table" and pipe.loss or ""))
+  local _scope <close> = core.enter("loss",
+    tostring(type(pipe.loss) == "table" and pipe.loss or ""))
   local sum, count, is_sum = terms_of(pipe.loss, output, targets, shape.rows)
   shape.loss_sum = sum
   set_count(shape, count)
@@ -102,7 +105,8 @@ end
 
 local active -- {trace, thread}: what is recorded now, and the coroutine that runs its forward
 
--- The trace that goes on when an inner one ends: not that of a coroutine which stopped in the middle.
+-- The trace that goes on when an inner one ends: not that of a coroutine which stopped in the
+-- middle.
 local function outer_of()
   local status = active and coroutine.status(active.thread)
   return (status == "running" or status == "normal") and active or nil
@@ -122,7 +126,8 @@ local function explain_yield(handler)
   end
 end
 
--- Call f with this trace active. A layer's forward may run another pipeline: its trace is put aside.
+-- Call f with this trace active. A layer's forward may run another pipeline: its trace is put
+-- aside.
 local function within(trace, f, handler)
   local _guard <close> = random.guard()
   local outer = outer_of()
@@ -135,7 +140,8 @@ local function within(trace, f, handler)
   return result
 end
 
--- Parameters and inputs of f32 are read in the dtype of a model in halves; inputs by the first layer's stage.
+-- Parameters and inputs of f32 are read in the dtype of a model in halves; inputs by the first
+-- layer's stage.
 local function set_precision(trace, computes, inputs)
   if not computes.half then return end
   core.trace_half(trace, computes.half, computes.scale ~= nil)

@@ -1,4 +1,5 @@
--- lua/gpipe/pipeline/watchdog.lua - how long a pass may make no progress, and where its post-mortem goes.
+-- lua/gpipe/pipeline/watchdog.lua - how long a pass may make no progress, and where its post-mortem
+-- goes.
 --
 -- The runtime prints nothing: it hands the text over here before it raises the short form of it.
 

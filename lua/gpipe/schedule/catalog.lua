@@ -1,7 +1,7 @@
 -- lua/gpipe/schedule/catalog.lua - the schedules there are: the module and the options of each.
 --
--- A generator is a function (p, m, opts) in lua/gpipe/schedule/published/; a new one is a file there and a
--- line here.
+-- A generator is a function (p, m, opts) in lua/gpipe/schedule/published/; a new one is a file
+-- there and a line here.
 
 local catalog = {}
 

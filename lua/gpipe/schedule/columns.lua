@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/columns.lua - tables of figures as text: aligned columns that fit the terminal.
+-- lua/gpipe/schedule/columns.lua - tables of figures as text: aligned columns that fit the
+-- terminal.
 --
 -- In a narrow one the first column is cut, then the line.
 
@@ -60,7 +61,9 @@ local function fit(widths, indent)
   local sum = #indent - 2
   for _, width in ipairs(widths) do sum = sum + width + 2 end
   local spare = columns.width() - sum
-  if spare < 0 and widths[1] then widths[1] = math.max(math.min(NARROW, widths[1]), widths[1] + spare) end
+  if spare < 0 and widths[1] then
+    widths[1] = math.max(math.min(NARROW, widths[1]), widths[1] + spare)
+  end
 end
 
 local function line_of(row, widths)

@@ -1,7 +1,9 @@
--- lua/gpipe/schedule/compare.lua - `gp.schedule.compare{"gpipe", "1f1b", ...}`: one table for many schedules.
+-- lua/gpipe/schedule/compare.lua - `gp.schedule.compare{"gpipe", "1f1b", ...}`: one table for many
+-- schedules.
 --
--- Schedules cut the model into different numbers of stages, so costs here are those of a whole device's
--- share, which each schedule divides by its stages per device; activations are counted alike.
+-- Schedules cut the model into different numbers of stages, so costs here are those of a whole
+-- device's share, which each schedule divides by its stages per device; activations are counted
+-- alike.
 
 local catalog = require "gpipe.schedule.catalog"
 local columns = require "gpipe.schedule.columns"
@@ -66,7 +68,8 @@ end
 local function read_entry(entry, given)
   local schedules = require "gpipe.schedule" -- here: it requires this file
   if schedules.is(entry) then
-    return { label = label_of(entry.name, size_of(entry, given)), build = function() return entry end }
+    return { label = label_of(entry.name, size_of(entry, given)),
+      build = function() return entry end }
   end
   local opts = type(entry) == "table" and entry or { entry }
   check_name(opts[1])
@@ -84,7 +87,8 @@ end
 -- Costs of one stage where a device has `share` of them.
 local function costs_of(given, share)
   local costs = {}
-  for _, key in ipairs { "comm", "link", "bytes", "overlap", "capacity", "joined", "barrier", "unit" } do
+  for _, key in ipairs { "comm", "link", "bytes", "overlap", "capacity", "joined", "barrier",
+    "unit" } do
     costs[key] = given[key]
   end
   for _, op in ipairs(SHARES) do costs[op] = given[op] and given[op] / share end
@@ -155,27 +159,30 @@ local function text_of(rows, given)
   return columns.text(lines)
 end
 
--- ---- the call ------------------------------------------------------------------------------------
+-- ---- the call -----------------------------------------------------------------------------------
 
 local function check(opts)
   local given = options.check(WHO, opts, spec)
   if given.memory then options.check(WHO .. ": memory", given.memory, memory_spec) end
-  if #given == 0 then errors.raise('%s: no schedules are given, expected names such as "1f1b"', WHO) end
+  if #given == 0 then
+    errors.raise('%s: no schedules are given, expected names such as "1f1b"', WHO)
+  end
   return given
 end
 
---- Simulate schedules and print one table: stages, makespan, span, mean bubble, the most activations
---- alive on a device (of a whole device's share of the model), copies of a stage's weights a device holds
---- (two directions, versions), and bytes where `memory` is given.
+--- Simulate schedules and print one table: stages, makespan, span, mean bubble, the most
+--- activations alive on a device (of a whole device's share of the model), copies of a stage's
+--- weights a device holds (two directions, versions), and bytes where `memory` is given.
 ---
---- Elements are names, {name, option = ...} and schedules; `devices` and `chunks` are for those built
---- here. Costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are of a whole device's share of the model; `comm`,
---- `link`, `bytes`, `overlap`, `capacity`, `joined`, `barrier` and `unit` are as in `schedule:simulate`. A schedule
---- that cannot be built or run with these numbers is a row with its reason.
+--- Elements are names, {name, option = ...} and schedules; `devices` and `chunks` are for those
+--- built here. Costs `F`, `I`, `W`, `B`, `R`, `U` and `memory` are of a whole device's share of the
+--- model; `comm`, `link`, `bytes`, `overlap`, `capacity`, `joined`, `barrier` and `unit` are as in
+--- `schedule:simulate`. A schedule that cannot be built or run with these numbers is a row with its
+--- reason.
 --- Errors: an unknown schedule, an unknown option of compare itself.
 --- ```lua
---- local rows = gp.schedule.compare{"naive", "gpipe", {"1f1b", warmup = 2}, devices = 4, chunks = 8, B = 2}
---- assert(rows[3].makespan == 33 and rows[3].peak == 7)
+--- local rows = gp.schedule.compare{"naive", "gpipe", {"1f1b", warmup = 2}, devices = 4, chunks =
+--- 8, B = 2} assert(rows[3].makespan == 33 and rows[3].peak == 7)
 --- ```
 ---@param opts table
 ---@return gpipe.ComparedSchedule[]

@@ -1,7 +1,8 @@
--- lua/gpipe/schedule/csv.lua - schedules as CSV, as torch.distributed.pipelining writes and reads them.
+-- lua/gpipe/schedule/csv.lua - schedules as CSV, as torch.distributed.pipelining writes and reads
+-- them.
 --
--- A line per device, actions between commas, an empty cell where nothing happens. The text holds neither
--- placement nor counts: they follow from which actions are on which line.
+-- A line per device, actions between commas, an empty cell where nothing happens. The text holds
+-- neither placement nor counts: they follow from which actions are on which line.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -9,7 +10,7 @@ local options = require "gpipe.options"
 
 local csv = {}
 
--- ---- reading -------------------------------------------------------------------------------------
+-- ---- reading ------------------------------------------------------------------------------------
 
 -- Lines without what different systems put around them; what is empty at the end is no device.
 local function lines_of(text)
@@ -37,15 +38,16 @@ end
 
 local function fail_at(number, line)
   local at, cell = bad_cell(line)
-  local old = cell:find "%dBW%d" and " (old letters, B for I and BW for B: pass old_letters = true)" or ""
+  local old = cell:find "%dBW%d" and " (old letters, B for I and BW for B: pass old_letters = true)"
+    or ""
   errors.raise("gp.schedule.parse: line %d, cell %d: '%s' is not an action, expected \"2F0\", "
     .. '"2SEND_F0", "(0F7;7B3)OVERLAP_F_B" or nothing%s', number, at, cell:sub(1, 40), old)
 end
 
--- ---- what follows from the actions ---------------------------------------------------------------
+-- ---- what follows from the actions --------------------------------------------------------------
 
--- Everything one needs to know of all actions: devices of the stages (with the first micro-batch there),
--- counts, updates, versions.
+-- Everything one needs to know of all actions: devices of the stages (with the first micro-batch
+-- there), counts, updates, versions.
 local function survey(lines)
   local found = { stages = 0, micros = 0, updates = 0, versions = false, devices = {} }
   for d, line in ipairs(lines) do
@@ -64,7 +66,8 @@ local function survey(lines)
   return found
 end
 
--- The devices of a stage, as many as `copies` (one may count twice); the first micro-batch is the first one's.
+-- The devices of a stage, as many as `copies` (one may count twice); the first micro-batch is the
+-- first one's.
 local function devices_of(found, stage, copies)
   local list, first = {}, found.devices[stage] or {}
   for device in pairs(first) do list[#list + 1] = device end
@@ -76,7 +79,8 @@ local function devices_of(found, stage, copies)
     errors.raise("gp.schedule.parse: stage %d has no action, expected stages 0 to %d", stage,
       found.stages - 1)
   elseif #list > 2 then
-    errors.raise("gp.schedule.parse: stage %d is on lines %d, %d and %d, expected one device, or two", stage,
+    errors.raise("gp.schedule.parse: stage %d is on lines %d, %d and %d, expected one device, or "
+      .. "two", stage,
       list[1] + 1, list[2] + 1, list[3] + 1)
   end
   if copies == 1 then return list[1] end
@@ -112,20 +116,25 @@ function csv.parser(Schedule)
     options.argument("gp.schedule.parse", "text", text, { type = "string", required = true })
     local checked = options.check("gp.schedule.parse", opts, PARSE)
     local lines = lines_of(text)
-    if #lines == 0 then errors.raise("gp.schedule.parse: the text is empty, expected a line per device") end
+    if #lines == 0 then
+      errors.raise("gp.schedule.parse: the text is empty, expected a line per device")
+    end
     local rows = core.rows(#lines)
     for d, line in ipairs(lines) do
       if checked.old_letters then lines[d] = modern(line) end
       if not rows:read(d - 1, lines[d]) then fail_at(d, lines[d]) end
     end
     local found = survey(lines)
-    if found.micros == 0 then errors.raise("gp.schedule.parse: there is no action, expected \"0F0\" or such") end
-    local made = { rows = rows, placement = placement_of(found), batch = checked.batch or batch_of(found) }
+    if found.micros == 0 then
+      errors.raise("gp.schedule.parse: there is no action, expected \"0F0\" or such")
+    end
+    local made = { rows = rows, placement = placement_of(found),
+      batch = checked.batch or batch_of(found) }
     return Schedule.new(checked.name, made, found.micros)
   end
 end
 
--- ---- writing -------------------------------------------------------------------------------------
+-- ---- writing ------------------------------------------------------------------------------------
 
 local function text_of(rows)
   local lines = {}
@@ -133,9 +142,9 @@ local function text_of(rows)
   return table.concat(lines, "\n") .. "\n"
 end
 
---- The schedule as CSV text, a line per device: "compute" holds what the schedule computes (and its empty
---- cells), "comm" also the sends and receives, placed as torch.distributed.pipelining places them, or as the
---- schedule names them itself.
+--- The schedule as CSV text, a line per device: "compute" holds what the schedule computes (and its
+--- empty cells), "comm" also the sends and receives, placed as torch.distributed.pipelining places
+--- them, or as the schedule names them itself.
 --- ```lua
 --- local text = gp.schedule.build("1f1b", {devices = 2, chunks = 2}):csv()
 --- assert(text == "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
@@ -144,7 +153,8 @@ end
 ---@param form? "compute"|"comm" default "compute"
 ---@return string
 function csv.csv(self, form)
-  form = options.argument("csv", "form", form, { choices = { "compute", "comm" }, default = "compute" })
+  form = options.argument("csv", "form", form,
+    { choices = { "compute", "comm" }, default = "compute" })
   local good, report = self:verify()
   if not good then errors.raise("csv: %s", tostring(report)) end
   return text_of(form == "comm" and self.checked:comms() or self.checked:compute())

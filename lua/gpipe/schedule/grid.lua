@@ -1,12 +1,14 @@
 -- lua/gpipe/schedule/grid.lua - rows that are still text, shown with one action marked.
 --
--- Faults of actions are marked in C (runtime/schedule/verify/report.c); what cannot be read is no action yet.
+-- Faults of actions are marked in C (runtime/schedule/verify/report.c); what cannot be read is no
+-- action yet.
 
 local grid = {}
 
 local ROWS, CELLS = 14, 16 -- what is shown of a large schedule, around the fault
 
--- Cells of a row, and which of them holds action number `position`: a pair is two actions in one cell.
+-- Cells of a row, and which of them holds action number `position`: a pair is two actions in one
+-- cell.
 local function cells_of(row, position)
   local cells, count, at = {}, 0, nil
   for cell in (row .. ","):gmatch "(.-)," do
@@ -35,8 +37,8 @@ local function row_line(device, row, from, position)
   return line .. (#cells >= from + CELLS and " ..." or "") .. arrow
 end
 
---- The grid of `rows` (texts) as lines that follow a message: action `position` (from 1) of row `fault` in >brackets<
---- with an arrow below.
+--- The grid of `rows` (texts) as lines that follow a message: action `position` (from 1) of row
+--- `fault` in >brackets< with an arrow below.
 ---@param rows string[]
 ---@param fault integer the row, from 1
 ---@param position integer

@@ -1,8 +1,10 @@
--- lua/gpipe/schedule/init.lua - `gp.schedule`: pipeline schedules as data, by name or as a function.
+-- lua/gpipe/schedule/init.lua - `gp.schedule`: pipeline schedules as data, by name or as a
+-- function.
 --
 -- A schedule is one list of actions per device. A generator is a function (p, m, opts) that returns
 -- {placement = {[stage] = device}, rows = ...}; rows are text ("0F0,0B0") or lists of
--- {op=, stage=, micro=}, or what gp.schedule.rows makes. What it returns is verified before anything runs it.
+-- {op=, stage=, micro=}, or what gp.schedule.rows makes. What it returns is verified before
+-- anything runs it.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -21,9 +23,10 @@ local schedule = {}
 ---@return string[]
 function schedule.names() return catalog.names() end
 
---- Empty lists of actions for p devices, to which a generator appends: `rows:F(device, stage, micro)`,
---- and B, I, W, U alike (a version of the weights may follow); `rows:idle(device)` leaves a cell empty;
---- `rows:join(device, "F", stage, micro, "B", stage, micro)` appends an overlapped pair.
+--- Empty lists of actions for p devices, to which a generator appends: `rows:F(device, stage,
+--- micro)`, and B, I, W, U alike (a version of the weights may follow); `rows:idle(device)` leaves
+--- a cell empty; `rows:join(device, "F", stage, micro, "B", stage, micro)` appends an overlapped
+--- pair.
 --- Cost: 16 bytes an action; a generator may return rows of text instead.
 ---@param p integer
 function schedule.rows(p) return core.rows(p) end
@@ -154,9 +157,10 @@ function schedule.takes(wanted, option)
   return entry ~= nil and entry.options ~= nil and entry.options[option] ~= nil
 end
 
---- Read a schedule from CSV text, a line per device, as torch.distributed.pipelining writes it: compute alone
---- or with sends and receives. Devices, stages, micro-batches and placement follow from the text; empty cells
---- are kept. old_letters reads files from before October 2024, where B was what is I now, and BW was B.
+--- Read a schedule from CSV text, a line per device, as torch.distributed.pipelining writes it:
+--- compute alone or with sends and receives. Devices, stages, micro-batches and placement follow
+--- from the text; empty cells are kept. old_letters reads files from before October 2024, where B
+--- was what is I now, and BW was B.
 --- Errors: a cell that is no action, with its line.
 --- ```lua
 --- local s = gp.schedule.parse("0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n")

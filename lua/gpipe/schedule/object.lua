@@ -1,7 +1,9 @@
 -- lua/gpipe/schedule/object.lua - a schedule as a script sees it: placement, rows, verified once.
 --
--- Its lists of actions live in C (core.rows): 16 bytes an action, where a Lua table would take a hundred.
--- What can be done with one is in files of their own, whose functions become methods at the end of this one.
+-- Its lists of actions live in C (core.rows): 16 bytes an action, where a Lua table would take a
+-- hundred.
+-- What can be done with one is in files of their own, whose functions become methods at the end of
+-- this one.
 
 local errors = require "gpipe.errors"
 local screen = require "gpipe.screen"
@@ -30,7 +32,8 @@ local function whole(who, action, key, optional)
   if value == nil and optional then return "" end
   local number = type(value) == "number" and math.tointeger(value)
   if number and number >= 0 then return number end
-  errors.raise("%s: the %s of an action is %s, expected an integer >= 0", who, key, errors.show(value))
+  errors.raise("%s: the %s of an action is %s, expected an integer >= 0", who, key,
+    errors.show(value))
 end
 
 -- An action as text, whether there is such an op or not: verify says so.
@@ -48,7 +51,9 @@ local function action_text(who, action)
 end
 
 local function row_text(who, row)
-  if type(row) == "string" then return (row:gsub("%s*,%s*", ","):gsub("^%s+", ""):gsub("%s+$", "")) end
+  if type(row) == "string" then
+    return (row:gsub("%s*,%s*", ","):gsub("^%s+", ""):gsub("%s+$", ""))
+  end
   if type(row) ~= "table" then
     errors.raise('%s: a row is %s, expected text such as "0F0,0B0" or a list of actions', who,
       errors.show(row))
@@ -73,7 +78,7 @@ local function rows_of(who, rows)
   return texts, #texts
 end
 
--- ---- placement -----------------------------------------------------------------------------------
+-- ---- placement ----------------------------------------------------------------------------------
 
 -- The devices of a stage as a list.
 local function devices_of(who, stage, entry)
@@ -95,13 +100,16 @@ local function stages_of(who, placement)
     local devices = devices_of(who, stage, placement[stage])
     copies = copies or #devices
     if #devices ~= copies or copies < 1 or copies > 2 then
-      errors.raise("%s: placement[%d] has %d devices, expected one for every stage, or two", who, stage,
+      errors.raise("%s: placement[%d] has %d devices, expected one for every stage, or two", who,
+        stage,
         #devices)
     end
     table.move(devices, 1, copies, #list + 1, list)
     stage = stage + 1
   end
-  if stage == 0 then errors.raise("%s: placement[0] is nil, expected the device of stage 0", who) end
+  if stage == 0 then
+    errors.raise("%s: placement[0] is nil, expected the device of stage 0", who)
+  end
   for key, device in pairs(placement) do
     if math.type(key) ~= "integer" or key < 0 or key >= stage then
       errors.raise("%s: placement[%s] is %s, expected devices (from 0) of stages 0, 1, ...", who,
@@ -111,7 +119,7 @@ local function stages_of(who, placement)
   return list, stage, copies
 end
 
--- ---- making --------------------------------------------------------------------------------------
+-- ---- making -------------------------------------------------------------------------------------
 
 local function check_made(who, made)
   local is = type(made) == "table"
@@ -121,12 +129,14 @@ local function check_made(who, made)
       errors.show(made), lacks and " without " .. lacks or "")
   end
   if type(made.placement) ~= "table" then
-    errors.raise("%s: the generator's placement is %s, expected {[0] = device of stage 0, ...}", who,
+    errors.raise("%s: the generator's placement is %s, expected {[0] = device of stage 0, ...}",
+      who,
       errors.show(made.placement))
   end
   local batch = made.batch
   if batch ~= nil and (math.type(batch) ~= "integer" or batch < 0 or batch > 999999) then
-    errors.raise("%s: the generator's batch is %s, expected micro-batches per update (0: synchronous)", who,
+    errors.raise("%s: the generator's batch is %s, expected micro-batches per update (0: "
+      .. "synchronous)", who,
       errors.show(batch))
   end
 end
@@ -152,7 +162,7 @@ end
 ---@return boolean
 function Schedule.is(value) return getmetatable(value) == Schedule end
 
--- ---- methods -------------------------------------------------------------------------------------
+-- ---- methods ------------------------------------------------------------------------------------
 
 --- One string per device in the field's text form: "0F0,0F1,0B0,0B1".
 ---@return string[]
@@ -194,7 +204,8 @@ end
 --- s:rows() has all.
 function Schedule:__tostring()
   local most_rows, most = shown_size()
-  local lines = { ("schedule %s: %d devices, %d micro-batches"):format(self.name, self.devices, self.chunks) }
+  local lines = { ("schedule %s: %d devices, %d micro-batches"):format(self.name, self.devices,
+    self.chunks) }
   for d = 1, math.min(self.devices, most_rows) do
     local row = is_rows(self.source) and self.source:text(d - 1) or self.source[d]
     lines[#lines + 1] = "  " .. shown(row, most)

@@ -1,6 +1,8 @@
--- lua/gpipe/schedule/simulate.lua - `schedule:simulate{F = 1, B = 2}`: what a schedule will cost, in a second.
+-- lua/gpipe/schedule/simulate.lua - `schedule:simulate{F = 1, B = 2}`: what a schedule will cost,
+-- in a second.
 --
--- Here costs become one list per op with a number per stage; the run itself is runtime/schedule/simulate/run.c.
+-- Here costs become one list per op with a number per stage; the run itself is
+-- runtime/schedule/simulate/run.c.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -9,7 +11,7 @@ local Simulation = require "gpipe.schedule.simulation"
 
 local WHO = "schedule:simulate"
 
--- ---- options -------------------------------------------------------------------------------------
+-- ---- options ------------------------------------------------------------------------------------
 
 local number_or_list = { type = { "number", "table" } }
 
@@ -39,7 +41,7 @@ local link_spec = {
   bandwidth = { type = "number", above = 0, default = math.huge },
 }
 
--- ---- lists ---------------------------------------------------------------------------------------
+-- ---- lists --------------------------------------------------------------------------------------
 
 local function check_number(key, value)
   if type(value) ~= "number" or not (value >= 0 and value < math.huge) then
@@ -91,9 +93,10 @@ local function complete(costs, stages)
   costs.I, costs.W = I or ones, W or ones
 end
 
--- ---- transfers -----------------------------------------------------------------------------------
+-- ---- transfers ----------------------------------------------------------------------------------
 
--- Delays of activations and of gradients per edge: a number, a list, or {F = ..., B = ...} of these.
+-- Delays of activations and of gradients per edge: a number, a list, or {F = ..., B = ...} of
+-- these.
 local function both_ways(key, value, edges)
   if type(value) == "table" and (value.F or value.B) then
     options.check(WHO .. ": " .. key, value, { F = number_or_list, B = number_or_list })
@@ -115,7 +118,8 @@ local function add_transfers(costs, given, edges)
     errors.raise("%s: both comm and link are given, expected one of them", WHO)
   end
   if given.bytes and not given.link then
-    errors.raise("%s: bytes are given without a link, expected link = {latency =, bandwidth =}", WHO)
+    errors.raise("%s: bytes are given without a link, expected link = {latency =, bandwidth =}",
+      WHO)
   end
   if not given.link then
     costs.hop_forward, costs.hop_backward = both_ways("comm", given.comm, edges)
@@ -126,7 +130,7 @@ local function add_transfers(costs, given, edges)
   costs.hop_forward, costs.hop_backward = times(forward, link), times(backward, link)
 end
 
--- ---- the call ------------------------------------------------------------------------------------
+-- ---- the call -----------------------------------------------------------------------------------
 
 local function add_memory(costs, given, stages)
   for key in pairs(memory_spec) do
@@ -158,18 +162,20 @@ end
 --- Run the schedule with costs instead of devices: each device does its list in order, an action
 --- begins when the device is free and its inputs have arrived.
 ---
---- Costs are of one action of a stage, each a number for all stages or a list (element 1 is stage 0):
---- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `REDUCE`, `TIE`
---- (REDUCE_TIED), `NORM`, `CLIP`, `SEND`, `RECV` (default 0; of actions that are in the rows); `P`: what a device
---- prepares for a stage before its first action (default 0).
---- `comm` is the delay of a value that crosses devices, per edge a list (element 1: between stages 0
---- and 1), per direction {F =, B =}; or `link = {latency =, bandwidth =}` with `bytes` alike.
---- `overlap = false`: the sender's device is busy meanwhile. `capacity`: values that a channel (an edge
---- in one direction) holds before its sender must wait; 0 is rendezvous; left out: any number.
+--- Costs are of one action of a stage, each a number for all stages or a list (element 1 is stage
+--- 0):
+--- `F`, `I`, `W` (default 1), `B` (default I + W; alone it is split evenly), `R`, `U`, `REDUCE`,
+--- `TIE` (REDUCE_TIED), `NORM`, `CLIP`, `SEND`, `RECV` (default 0; of actions that are in the
+--- rows); `P`: what a device prepares for a stage before its first action (default 0).
+--- `comm` is the delay of a value that crosses devices, per edge a list (element 1: between stages
+--- 0 and 1), per direction {F =, B =}; or `link = {latency =, bandwidth =}` with `bytes` alike.
+--- `overlap = false`: the sender's device is busy meanwhile. `capacity`: values that a channel (an
+--- edge in one direction) holds before its sender must wait; 0 is rendezvous; left out: any number.
 --- `barrier = true`: updates wait until every gradient of the step is there.
 --- `joined`: an overlapped pair takes this times the sum of its parts (default 1).
---- `memory = {activation =, after_input =, resident =, version =}`: bytes of a stage per micro-batch from
---- F (or R) on, what of these W still reads after I, what stays (weights, gradients), each further version.
+--- `memory = {activation =, after_input =, resident =, version =}`: bytes of a stage per
+--- micro-batch from F (or R) on, what of these W still reads after I, what stays (weights,
+--- gradients), each further version.
 --- Errors: what is no schedule; a cost that is no number from 0 on; channels too small to go on.
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})

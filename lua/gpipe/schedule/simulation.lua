@@ -1,6 +1,8 @@
--- lua/gpipe/schedule/simulation.lua - what a simulated schedule came to: figures, timeline, critical path.
+-- lua/gpipe/schedule/simulation.lua - what a simulated schedule came to: figures, timeline,
+-- critical path.
 --
--- Begin and end of millions of actions stay in C; a device's list is made when somebody looks at it.
+-- Begin and end of millions of actions stay in C; a device's list is made when somebody looks at
+-- it.
 
 local columns = require "gpipe.schedule.columns"
 
@@ -40,7 +42,8 @@ function Simulation.new(schedule, run, unit)
   self.makespan, self.span = run:total()
   for d = 1, self.devices do
     local _, _, work, live, bytes, versions = run:device(d - 1)
-    self.work[d], self.peak_live[d], self.peak_bytes[d], self.versions[d] = work, live, bytes, versions
+    self.work[d], self.peak_live[d], self.peak_bytes[d], self.versions[d] = work, live, bytes,
+      versions
     self.bubble[d] = self.makespan > 0 and (self.makespan - work) / self.makespan or 0
   end
   self.critical, self.critical_length = run:critical(PATH)
@@ -48,7 +51,8 @@ function Simulation.new(schedule, run, unit)
 end
 
 --- When each action begins and ends: {name, devices, makespan, unit, [1 ... devices] = list of {op,
---- stage, micro, version, begin, finish, joined}}, element 1 for device 0; `joined`: with the next one.
+--- stage, micro, version, begin, finish, joined}}, element 1 for device 0; `joined`: with the next
+--- one.
 --- With a device (from 0) only that device's list. Cost: a table per action.
 --- ```lua
 --- local r = gp.schedule.build("gpipe", {devices = 2, chunks = 1}):simulate()
@@ -94,14 +98,16 @@ local function path_text(self)
     words[i] = ("%s%s%s"):format(action.stage, action.op, action.micro or "")
   end
   local dots = self.critical_length > SHOWN and " ..." or ""
-  return ("critical path, %d actions: %s%s"):format(self.critical_length, table.concat(words, " "), dots)
+  return ("critical path, %d actions: %s%s"):format(self.critical_length, table.concat(words, " "),
+    dots)
 end
 
 --- A summary to read.
 function Simulation:__tostring()
   local unit = self.unit ~= "" and " " .. self.unit or ""
   return table.concat({
-    ("schedule %s: %d devices, %d stages, %d micro-batches"):format(self.name, self.devices, self.stages,
+    ("schedule %s: %d devices, %d stages, %d micro-batches"):format(self.name, self.devices,
+      self.stages,
       self.chunks),
     ("  makespan %s%s, span %s%s, bubble %.1f %%"):format(columns.number(self.makespan), unit,
       columns.number(self.span), unit, 100 * columns.mean(self.bubble)),

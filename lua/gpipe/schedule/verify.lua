@@ -1,7 +1,8 @@
--- lua/gpipe/schedule/verify.lua - is it a schedule, and what does it take? Methods of gpipe.Schedule.
+-- lua/gpipe/schedule/verify.lua - is it a schedule, and what does it take? Methods of
+-- gpipe.Schedule.
 --
--- The checks run in C over the lists of actions; here their answers get names. A schedule that was verified
--- once stays so; limits are a question of their own and are asked each time.
+-- The checks run in C over the lists of actions; here their answers get names. A schedule that was
+-- verified once stays so; limits are a question of their own and are asked each time.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -10,18 +11,19 @@ local options = require "gpipe.options"
 
 local verify = {}
 
--- ---- the report ----------------------------------------------------------------------------------
+-- ---- the report ---------------------------------------------------------------------------------
 
 ---@class gpipe.Report a list of {check, message, device, position}; prints as the grid with the fault marked
 local Report = { __name = "gpipe.Report" }
 function Report:__tostring() return self.text end
 
 local function report_of(text, check, device, position)
-  local entry = { check = check, message = text:match "^[^\n]*", device = device, position = position }
+  local entry = { check = check, message = text:match "^[^\n]*", device = device,
+    position = position }
   return setmetatable({ entry, text = text }, Report)
 end
 
--- ---- verify --------------------------------------------------------------------------------------
+-- ---- verify -------------------------------------------------------------------------------------
 
 -- The lists of actions as core.rows, or nil and a report where a text is none.
 function verify.parsed(self)
@@ -30,7 +32,8 @@ function verify.parsed(self)
   for d, text in ipairs(self.source) do
     local good, message, position = rows:read(d - 1, text)
     if not good then
-      return nil, report_of(message .. grid.marked(self.source, d, position), "text", d - 1, position)
+      return nil, report_of(message .. grid.marked(self.source, d, position), "text", d - 1,
+        position)
     end
   end
   return rows
@@ -72,20 +75,22 @@ local function per_device(self, limit)
   return list
 end
 
---- Check the schedule: complete and unique, on the right devices, in a possible order, no cycle; and that
---- it keeps within limits, if any are given.
+--- Check the schedule: complete and unique, on the right devices, in a possible order, no cycle;
+--- and that it keeps within limits, if any are given.
 ---
---- The report's entries are {check, message, device, position}: which check failed, what it says, and where:
---- the device from 0, the position in its row from 1 (nil: no single action is at fault). `tostring(report)`
---- shows the grid with the faulty action in >brackets< and an arrow below. The checks:
---- "text" (an action cannot be read), "op" (not of a schedule), "placement" (on another device than its
---- stage), "unique" and "complete" (each (stage, micro-batch) has one F, and B or I and W), "order" (of two
---- actions of a device) and "cycle" (of several), "pairing" (a send without its receive), "versions" (of the
---- weights) and "updates" (one per stage and batch, after its gradients);
---- with limits also "capacity" (devices block each other for ever when channels hold only so many messages;
---- 0: sender and receiver meet), "liveness" (`peak_live` activations at once, for all devices or per device),
---- "versions" (alive at once per stage, the newest included) and "buffers" (per stage; micro-batch i uses
---- number i mod buffers).
+--- The report's entries are {check, message, device, position}: which check failed, what it says,
+--- and where:
+--- the device from 0, the position in its row from 1 (nil: no single action is at fault).
+--- `tostring(report)` shows the grid with the faulty action in >brackets< and an arrow below. The
+--- checks:
+--- "text" (an action cannot be read), "op" (not of a schedule), "placement" (on another device than
+--- its stage), "unique" and "complete" (each (stage, micro-batch) has one F, and B or I and W),
+--- "order" (of two actions of a device) and "cycle" (of several), "pairing" (a send without its
+--- receive), "versions" (of the weights) and "updates" (one per stage and batch, after its
+--- gradients); with limits also "capacity" (devices block each other for ever when channels hold
+--- only so many messages; 0: sender and receiver meet), "liveness" (`peak_live` activations at
+--- once, for all devices or per device), "versions" (alive at once per stage, the newest included)
+--- and "buffers" (per stage; micro-batch i uses number i mod buffers).
 --- ```lua
 --- local s = gp.schedule.build("1f1b", {devices = 4, chunks = 8})
 --- assert(s:verify{capacity = 1, peak_live = {4, 3, 2, 1}})
@@ -106,7 +111,7 @@ function verify.verify(self, limits)
   return nil, report_of(text, name, device, position)
 end
 
--- ---- what it takes -------------------------------------------------------------------------------
+-- ---- what it takes ------------------------------------------------------------------------------
 
 -- The verified form; what is no schedule has no such figures.
 local function checked_of(self, who)
@@ -124,8 +129,10 @@ local function by_stage(self, list)
   return stages
 end
 
---- How many messages a channel (an edge, a direction, a pair of devices) must hold where senders block:
---- so that devices do not wait for each other for ever, and so that (at unit costs) nobody is slowed.
+--- How many messages a channel (an edge, a direction, a pair of devices) must hold where senders
+--- block:
+--- so that devices do not wait for each other for ever, and so that (at unit costs) nobody is
+--- slowed.
 --- ```lua
 --- local need = gp.schedule.build("1f1b", {devices = 4, chunks = 8}):capacity()
 --- assert(need.works == 1 and need.full_speed == 1) -- 0 would be a deadlock
@@ -154,8 +161,9 @@ end
 ---@return table<integer, integer> versions stage (from 0) -> number
 function verify.versions(self) return by_stage(self, checked_of(self, "versions"):versions()) end
 
---- Where activations lie when their slots are reused as soon as they are free: `slots[stage][micro]` is a
---- slot from 0, `slots[stage].count` how many the stage needs (on either device, where it has two).
+--- Where activations lie when their slots are reused as soon as they are free:
+--- `slots[stage][micro]` is a slot from 0, `slots[stage].count` how many the stage needs (on either
+--- device, where it has two).
 --- ```lua
 --- local slots = gp.schedule.build("1f1b", {devices = 2, chunks = 4}):slots()
 --- assert(slots[0].count == 2 and slots[0][2] == 0)

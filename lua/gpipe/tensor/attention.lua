@@ -1,6 +1,7 @@
 -- lua/gpipe/tensor/attention.lua - gp.attention: what layers of one's own make attention of.
 --
--- One fused op, at once or recorded in a layer's forward: no T x S table of probabilities is ever kept.
+-- One fused op, at once or recorded in a layer's forward: no T x S table of probabilities is ever
+-- kept.
 -- nn.CausalSelfAttention is the ready-made layer.
 
 local core = require "gpipe.core"
@@ -19,11 +20,12 @@ local OPTIONS = {
 --- Shapes: q [B, H, T, D], k and v [B, G, S, D] -> [B, H, T, D]. G divides H: each head of keys and
 --- values serves H / G neighbouring heads of queries (G = 1: multi-query attention).
 ---
---- mask: [B, H, T, S], where the first three may be 1; bool, true where a query may attend to a key, or
---- of the dtype of q (for bf16 and f16 also f32), added to the scaled scores, where -1e30 and less hides
---- the key. No gradient flows into it. A query that is left without keys gives zeros, and takes and gives no gradient.
---- With causal, query i sees the keys 1 .. i, counted from the first of each also where T and S differ;
---- with a mask too, both must allow.
+--- mask: [B, H, T, S], where the first three may be 1; bool, true where a query may attend to a
+--- key, or of the dtype of q (for bf16 and f16 also f32), added to the scaled scores, where -1e30
+--- and less hides the key. No gradient flows into it. A query that is left without keys gives
+--- zeros, and takes and gives no gradient.
+--- With causal, query i sees the keys 1 .. i, counted from the first of each also where T and S
+--- differ; with a mask too, both must allow.
 ---
 --- Errors: shapes and dtypes that do not fit, by name; a mask that depends on trained parameters.
 --- ```lua

@@ -123,10 +123,12 @@ end
 
 -- ---- drawn -----------------------------------------------------------------------------------
 
--- In forward a draw is an op of the step's own stream, but for one that has a seed: that is a constant.
+-- In forward a draw is an op of the step's own stream, but for one that has a seed: that is a
+-- constant.
 local function record(who, kind, shape, o, device)
   if device then
-    errors.raise("%s: device is %q in forward, expected none: values lie where their stage runs", who, device)
+    errors.raise("%s: device is %q in forward, expected none: values lie where their stage runs",
+      who, device)
   end
   return core.draw(who, shape, kind, o.dtype)
 end
@@ -149,8 +151,8 @@ end
 ---@return gpipe.Tensor
 function create.rand(shape, opts) return draw("gp.rand", "uniform", shape, opts) end
 
---- Draw from the normal distribution with mean 0 and deviation 1. In a layer's forward it draws anew
---- in every step, as gp.rand does.
+--- Draw from the normal distribution with mean 0 and deviation 1. In a layer's forward it draws
+--- anew in every step, as gp.rand does.
 --- ```lua
 --- local x = 0.02 * gp.randn {128, 128}
 --- ```

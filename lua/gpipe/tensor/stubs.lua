@@ -1,8 +1,9 @@
--- lua/gpipe/tensor/stubs.lua - the annotations of the methods that are ops, from their rows of ops.def.
+-- lua/gpipe/tensor/stubs.lua - the annotations of the methods that are ops, from their rows of
+-- ops.def.
 --
--- meta.lua has the methods with forms of their own; the others say all there is in their row, so that a new
--- op is known to editors, to readers and to the test of examples without another edit. scripts/op_stubs.lua
--- writes the text to a file.
+-- meta.lua has the methods with forms of their own; the others say all there is in their row, so
+-- that a new op is known to editors, to readers and to the test of examples without another edit.
+-- scripts/op_stubs.lua writes the text to a file.
 
 local core = require "gpipe.core"
 
@@ -18,8 +19,12 @@ local function type_of(attribute)
 end
 
 local function default_of(attribute)
-  if attribute.kind == "choice" then return (' "%s" unless said'):format(attribute.names:match "^%S+") end
-  if attribute.kind == "real" or attribute.kind == "int" then return (" %g unless said"):format(attribute.default) end
+  if attribute.kind == "choice" then
+    return (' "%s" unless said'):format(attribute.names:match "^%S+")
+  end
+  if attribute.kind == "real" or attribute.kind == "int" then
+    return (" %g unless said"):format(attribute.default)
+  end
   return ""
 end
 
@@ -57,7 +62,8 @@ end
 ---@return string
 return function()
   local parts = {
-    "---@meta gpipe.Tensor.ops\n-- Made from the rows of runtime/ops/ops.def by scripts/op_stubs.lua.\n",
+    "---@meta gpipe.Tensor.ops\n",
+    "-- Made from the rows of runtime/ops/ops.def by scripts/op_stubs.lua.\n",
     "---@class gpipe.Tensor\nlocal Tensor = {}\n",
   }
   for _, row in ipairs(core.contracts()) do

@@ -46,7 +46,8 @@ typedef struct place {
   char mount_point[PATH_MAX]; /* ... here, with root before it */
 } place;
 
-/* A line of /proc/self/cgroup is "number:controllers:path"; version 2 has none between the colons. */
+/* A line of /proc/self/cgroup is "number:controllers:path"; version 2 has none between the
+ * colons. */
 static bool match_group(place *p, char *line) {
   char *controllers = strchr(line, ':');
   char *path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -57,7 +58,8 @@ static bool match_group(place *p, char *line) {
   return true;
 }
 
-/* A line of mountinfo is "id parent dev root point options [optional ...] - type source options". */
+/* A line of mountinfo is "id parent dev root point options [optional ...] - type source
+ * options". */
 static bool match_mount(place *p, char *line) {
   char root[PATH_MAX], point[PATH_MAX], type[32], options[PATH_MAX];
   char *tail = strstr(line, " - ");

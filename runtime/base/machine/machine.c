@@ -69,8 +69,8 @@ static size_t read_kib(const char *path, const char *name) {
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* What the system has, within the limits of the group and of the process (ulimit -v). The group's limit is
- * for all of its processes; what this one holds is taken off. */
+/* What the system has, within the limits of the group and of the process (ulimit -v). The group's
+ * limit is for all of its processes; what this one holds is taken off. */
 static size_t count_available(size_t memory) {
   size_t held = read_kib("/proc/self/status", "VmRSS:"),
          space = read_kib("/proc/self/status", "VmSize:");

@@ -1,7 +1,7 @@
 /* base/random/philox.c - Philox4x32-10, sixteen blocks at a time.
  *
- * The element mapping of base/random/philox.h makes the 16 blocks of a chunk independent lanes: each
- * round is a loop over 16 counters that the compiler turns into vector code. Measured: 0.2-0.3
+ * The element mapping of base/random/philox.h makes the 16 blocks of a chunk independent lanes:
+ * each round is a loop over 16 counters that the compiler turns into vector code. Measured: 0.2-0.3
  * Gelem/s for one block after another, 0.7 so. (-O3 unrolls these loops and loses it again.)
  *
  * Source: Salmon et al. 2011, section 3.3 and table 2 (rounds, multipliers, Weyl constants). */

@@ -1,5 +1,5 @@
-/* base/random/philox.h - counter-based random numbers: a value is a function of (seed, stream words,
- * index) and of nothing else.
+/* base/random/philox.h - counter-based random numbers: a value is a function of (seed, stream
+ * words, index) and of nothing else.
  *
  * Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), Philox4x32 with 10
  * rounds. Element mapping (the same on every device): chunks of 64 elements; element e of chunk c

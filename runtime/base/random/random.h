@@ -1,8 +1,9 @@
-/* base/random/random.h - values drawn from Philox streams, piece by piece where a whole is too large.
+/* base/random/random.h - values drawn from Philox streams, piece by piece where a whole is too
+ * large.
  *
  * Streams are told apart by the last two words of the Philox counter. Ops that draw on a device
- * (dropout, rand) keep the two highest bits of word 3 clear; what the host draws has them set as below,
- * so that no two uses of one seed ever share a word. */
+ * (dropout, rand) keep the two highest bits of word 3 clear; what the host draws has them set as
+ * below, so that no two uses of one seed ever share a word. */
 #ifndef GP_BASE_RANDOM_H
 #define GP_BASE_RANDOM_H
 

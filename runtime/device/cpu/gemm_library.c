@@ -110,8 +110,9 @@ static void open_and_check(void) {
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
-/* Hold signals back on the script's thread, whoever handles them (the program, or a host that loaded
- * gpipe.so). Not those that a fault of this very thread raises: held back, they kill at once. */
+/* Hold signals back on the script's thread, whoever handles them (the program, or a host that
+ * loaded gpipe.so). Not those that a fault of this very thread raises: held back, they kill at
+ * once. */
 static void hold_signals(sigset_t *before) {
   static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
   sigset_t held;
@@ -165,8 +166,8 @@ static gp_status hold_to_one_thread(void) {
   return GP_OK;
 }
 
-/* One product of each kind that the library has kernels of its own for: transpositions, vectors, small
- * and large matrices, beta 0 and not 0. */
+/* One product of each kind that the library has kernels of its own for: transpositions, vectors,
+ * small and large matrices, beta 0 and not 0. */
 static void generate_kernels(void) {
   enum { SIDE = 64 };
   static const int sizes[][3] = {{8, 8, 8}, {1, 8, 8}, {8, 1, 8}, {4, 16, 2}, {SIDE, SIDE, SIDE}};

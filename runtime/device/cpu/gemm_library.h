@@ -7,8 +7,9 @@
 
 #include "device/cpu/gemm.h"
 
-/* Whether the calling thread may use the library: loads it at the first call of the process and holds
- * it to one thread per call. False: use our own kernel. Errors: GP_ENOMEM; a later call tries again. */
+/* Whether the calling thread may use the library: loads it at the first call of the process and
+ * holds it to one thread per call. False: use our own kernel. Errors: GP_ENOMEM; a later call tries
+ * again. */
 gp_status gp_gemm_library_prepare(bool *usable);
 /* The product, with k > 0 and checked arguments, where it is usable. Errors: GP_ENOMEM for its
  * workspace; GP_EDEVICE. */

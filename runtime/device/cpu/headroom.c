@@ -1,9 +1,9 @@
 /* device/cpu/headroom.c - a reserve behind operator new, installed from C.
  *
- * libstdc++ calls the new-handler when an allocation fails and then tries again; setting the handler
- * is a function with a stable name that dlsym finds, so no C++ compiler and no link to libstdc++ is
- * needed. A check that the memory is there comes first: the reserve is for what other threads take
- * meanwhile. With another C++ library (libc++) the check is all there is. */
+ * libstdc++ calls the new-handler when an allocation fails and then tries again; setting the
+ * handler is a function with a stable name that dlsym finds, so no C++ compiler and no link to
+ * libstdc++ is needed. A check that the memory is there comes first: the reserve is for what other
+ * threads take meanwhile. With another C++ library (libc++) the check is all there is. */
 #include "device/cpu/headroom.h"
 
 #include <dlfcn.h>

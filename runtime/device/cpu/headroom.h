@@ -1,4 +1,5 @@
-/* device/cpu/headroom.h - let a C++ library start where memory is short, without ending the process.
+/* device/cpu/headroom.h - let a C++ library start where memory is short, without ending the
+ * process.
  *
  * C++ answers a failed allocation with an exception, and one that reaches C code ends the process.
  * Between begin and end, memory is set aside that the library's `operator new` falls back on. Only

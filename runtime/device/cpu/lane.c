@@ -1,7 +1,7 @@
 /* device/cpu/lane.c - a lane of threads: every call does its work before it returns.
  *
- * So streams are one, events need no waiting, and nothing is kept for a replay. Ops are cut into pieces
- * whose boundaries depend on the shapes only; the team runs them. */
+ * So streams are one, events need no waiting, and nothing is kept for a replay. Ops are cut into
+ * pieces whose boundaries depend on the shapes only; the team runs them. */
 #include "device/lane.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* device/cuda/attention.h - one application of attention, by the distances between its elements.
  *
- * What the ops attention and attention_qkv make of their operands, and what both ways of computing it
- * take: graphs of cuDNN (cudnn/attention.c) and our own kernels (ops/attention/flash.cu). */
+ * What the ops attention and attention_qkv make of their operands, and what both ways of computing
+ * it take: graphs of cuDNN (cudnn/attention.c) and our own kernels (ops/attention/flash.cu). */
 #ifndef GP_DEVICE_CUDA_ATTENTION_H
 #define GP_DEVICE_CUDA_ATTENTION_H
 

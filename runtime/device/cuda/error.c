@@ -1,8 +1,9 @@
 /* device/cuda/error.c - CUDA's errors as statuses with a text.
  *
- * Most errors concern one call. After some (a kernel that touched what is not its own, a GPU that fell
- * off the bus) every further call of the process on that GPU fails: such an error is kept per GPU, and
- * gp_cuda_alive gives its text again, so that the user reads what happened first and not its echo. */
+ * Most errors concern one call. After some (a kernel that touched what is not its own, a GPU that
+ * fell off the bus) every further call of the process on that GPU fails: such an error is kept per
+ * GPU, and gp_cuda_alive gives its text again, so that the user reads what happened first and not
+ * its echo. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -35,7 +36,8 @@ const char *gp_cuda_name(const gp_gpu_spec *spec, char text[GP_CUDA_NAME]) {
 
 /* ---- GPUs that are lost ---------------------------------------------------------------------- */
 
-/* The context of a GPU is the process's, and so is its loss. A text is written once, before `set`. */
+/* The context of a GPU is the process's, and so is its loss. A text is written once, before
+ * `set`. */
 static struct {
   atomic_bool set;
   char text[TEXT];

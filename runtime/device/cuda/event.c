@@ -1,8 +1,8 @@
 /* device/cuda/event.c - points in a stream that other streams, and the host, can wait for.
  *
  * The host sleeps while it waits (blocking synchronisation): a spinning wait would take a core from
- * the stages that run on the CPU. In a captured stretch, events become nodes that mean "outside": the
- * graph then waits for, and records, what the event holds at each launch. */
+ * the stages that run on the CPU. In a captured stretch, events become nodes that mean "outside":
+ * the graph then waits for, and records, what the event holds at each launch. */
 #include <stdlib.h>
 
 #include "device/cuda/table.h"

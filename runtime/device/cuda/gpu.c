@@ -1,7 +1,8 @@
 /* device/cuda/gpu.c - open and close a logical device, and make it a thread's current one.
  *
- * The runtime keeps the current GPU per thread. Every function of the table sets it, so that callers
- * need not know; a thread remembers what it set last, because setting it costs more than a launch may. */
+ * The runtime keeps the current GPU per thread. Every function of the table sets it, so that
+ * callers need not know; a thread remembers what it set last, because setting it costs more than a
+ * launch may. */
 #include <stdatomic.h>
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
 /* device/cuda/graph.c - captured work: launched again in one call instead of one call per kernel.
  *
- * Capture is thread-local: what other threads do meanwhile (allocate, wait) does not spoil it. A stretch
- * that cannot be captured is no error: end gives NULL, the stream is as before, and the caller runs the
- * work as it always did. While a capture is spoilt, calls on the stream fail; end must still be called. */
+ * Capture is thread-local: what other threads do meanwhile (allocate, wait) does not spoil it. A
+ * stretch that cannot be captured is no error: end gives NULL, the stream is as before, and the
+ * caller runs the work as it always did. While a capture is spoilt, calls on the stream fail; end
+ * must still be called. */
 #include <stdlib.h>
 
 #include "device/cuda/table.h"
@@ -22,7 +23,8 @@ gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
   return GP_OK;
 }
 
-/* Errors that say "not this work" or "not here", after which the work can still be run uncaptured. */
+/* Errors that say "not this work" or "not here", after which the work can still be run
+ * uncaptured. */
 static bool is_refusal(cudaError_t error) {
   return error == cudaErrorNotSupported || error == cudaErrorNotPermitted ||
          error == cudaErrorMemoryAllocation ||

@@ -1,7 +1,8 @@
 /* device/cuda/machine.c - which GPUs there are, or why there is none.
  *
- * Without a driver, with an old one or inside a container the runtime answers with a number. What it
- * means, and what to do about it, is said here in a sentence: it is what --list-devices prints. */
+ * Without a driver, with an old one or inside a container the runtime answers with a number. What
+ * it means, and what to do about it, is said here in a sentence: it is what --list-devices
+ * prints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

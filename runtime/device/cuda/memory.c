@@ -62,8 +62,8 @@ gp_status gp_cuda_free_bytes(gp_gpu *gpu, size_t *bytes) {
 
 /* ---- of the host ----------------------------------------------------------------------------- */
 
-/* Portable: pinned for every GPU. The call needs a context; a thread without one takes that of a GPU
- * in use, because GPU 0 may be none of ours. */
+/* Portable: pinned for every GPU. The call needs a context; a thread without one takes that of a
+ * GPU in use, because GPU 0 may be none of ours. */
 gp_status gp_cuda_host_alloc(size_t bytes, void **memory) {
   int ordinal = gp_cuda_current();
   GP_GPU_TRY(gp_cuda_alive(ordinal));

@@ -1,13 +1,13 @@
 /* device/cuda/partition.c - several logical devices on one GPU, each on multiprocessors of its own.
  *
- * The driver's green contexts do it: the multiprocessors of a GPU are split into groups, and a stream
- * made in the context of a group runs there only. Memory, events and the primary context stay common,
- * so pieces of memory and events are valid in every part. The functions are taken from the driver at
- * run time: nothing here links libcuda, and where driver, GPU or toolkit cannot do it, parts are plain
- * streams that share all multiprocessors and say so (info.isolated).
+ * The driver's green contexts do it: the multiprocessors of a GPU are split into groups, and a
+ * stream made in the context of a group runs there only. Memory, events and the primary context
+ * stay common, so pieces of memory and events are valid in every part. The functions are taken from
+ * the driver at run time: nothing here links libcuda, and where driver, GPU or toolkit cannot do
+ * it, parts are plain streams that share all multiprocessors and say so (info.isolated).
  *
- * Parts 0..n-1 of n come from one split, kept while any of them is open: asking the driver twice need
- * not give groups that are disjoint. Parts of different n overlap. */
+ * Parts 0..n-1 of n come from one split, kept while any of them is open: asking the driver twice
+ * need not give groups that are disjoint. Parts of different n overlap. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +115,8 @@ static void get_grain(const gp_gpu *gpu, const CUdevResource *all, unsigned *lea
 #endif
 }
 
-/* Groups as large as there can be `parts` of: the driver may make fewer of a size than division says,
- * because groups keep to the GPU's own clusters. */
+/* Groups as large as there can be `parts` of: the driver may make fewer of a size than division
+ * says, because groups keep to the GPU's own clusters. */
 static CUresult split_groups(split *s, const gp_gpu *gpu) {
   CUdevice device;
   CUdevResource all = {0};

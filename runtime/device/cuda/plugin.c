@@ -57,8 +57,8 @@ static const gp_gpu_api api = {
 
 /* ---- the entry point ------------------------------------------------------------------------- */
 
-/* Work of different pipelines on one GPU shares hardware queues, 8 unless the driver is told before its
- * first call; parts of a GPU would then wait for each other. A user's own number stands. */
+/* Work of different pipelines on one GPU shares hardware queues, 8 unless the driver is told before
+ * its first call; parts of a GPU would then wait for each other. A user's own number stands. */
 static void widen_queues(void) { (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
 
 __attribute__((visibility("default"))) gp_status gp_cuda_plugin_open(const gp_plugin_host *host,

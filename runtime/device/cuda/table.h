@@ -40,8 +40,8 @@ int gp_cuda_current(void);
 
 /* ---- partition.c --------------------------------------------------------------------------- */
 
-/* Make the three streams of a part, on SMs of its own where the driver can; sets green, isolated and
- * sm_count. On failure nothing is left. */
+/* Make the three streams of a part, on SMs of its own where the driver can; sets green, isolated
+ * and sm_count. On failure nothing is left. */
 gp_status gp_cuda_part_open(gp_gpu *gpu);
 /* Give back what part_open made but for the streams, which must be destroyed already. */
 void gp_cuda_part_close(gp_gpu *gpu);

@@ -1,8 +1,8 @@
 /* device/gpu/lane.c - a lane of streams: a logical device of a GPU, by the functions of the plugin.
  *
- * Calls enqueue. The first run of a job launches its ops; the second is captured, the following ones
- * replay the graph: by then libraries have loaded what they need. A job whose addresses change is always
- * launched. */
+ * Calls enqueue. The first run of a job launches its ops; the second is captured, the following
+ * ones replay the graph: by then libraries have loaded what they need. A job whose addresses change
+ * is always launched. */
 #include "device/lane.h"
 
 #include "base/memory.h"
@@ -126,7 +126,8 @@ static gp_status launch_all(const gp_lane_job *job) {
   return GP_OK;
 }
 
-/* What was captured did not run: it is launched right after. A device that cannot capture says so once. */
+/* What was captured did not run: it is launched right after. A device that cannot capture says so
+ * once. */
 static gp_status capture(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
   replay->tried = true;
   GP_TRY(api_of(lane)->capture_begin(gpu_of(lane)));

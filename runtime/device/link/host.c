@@ -1,9 +1,9 @@
-/* device/link/host.c - values that pass through memory of the host: from a device that the reader does not
- * reach.
+/* device/link/host.c - values that pass through memory of the host: from a device that the reader
+ * does not reach.
  *
- * A courier, a lane of the reader's own on the maker's device, brings them there. A reader that works in the
- * host's memory takes them straight into its slots and asks until they have come; any other has staging
- * slots, and its receive stream takes them on. */
+ * A courier, a lane of the reader's own on the maker's device, brings them there. A reader that
+ * works in the host's memory takes them straight into its slots and asks until they have come; any
+ * other has staging slots, and its receive stream takes them on. */
 #include "base/memory.h"
 #include "device/link/slots.h"
 
@@ -39,8 +39,8 @@ static gp_status bring(const gp_link *link, gp_link_turn turn, const gp_link_slo
   return courier->ops->record(courier, GP_STREAM_COMPUTE, slot->brought);
 }
 
-/* Two hops; what was in the staging slot has gone on before it is written, and what was in the reader's slot
- * was used. */
+/* Two hops; what was in the staging slot has gone on before it is written, and what was in the
+ * reader's slot was used. */
 static gp_status take_on(const gp_link *link, gp_link_turn turn, const gp_link_slot *slot) {
   const gp_lane *to = link->spec.to, *courier = gp_link_slots_of(link)->courier;
   size_t at = (size_t)turn.slot * link->spec.bytes;

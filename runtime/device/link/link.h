@@ -1,18 +1,21 @@
-/* device/link/link.h - how the values of an edge come from the device that makes them to one that reads them.
+/* device/link/link.h - how the values of an edge come from the device that makes them to one that
+ * reads them.
  *
- * There is one link for each (edge, making device, reading device); the kind is chosen when a plan is bound.
+ * There is one link for each (edge, making device, reading device); the kind is chosen when a plan
+ * is bound.
  * An edge has a fixed number of slots. What becomes of one of them, round after round:
  *
- *   maker    acquire   the slot is free: everybody's last use of the round before is over, or ordered before
+ *   maker    acquire   the slot is free: everybody's last use of the round before is over, or
+ *   ordered before
  *            publish   the value lies in it, or will when the maker's queue has come so far
  *   reader   receive   the value is there for the reader's queue
  *            release   this was a last use: once for each stage of the reader that uses it
  *
- * acquire and receive never wait: they say whether the slot is ready, begin what has to be begun, and are
- * called again until it is, or until the run is given up; then they are called no more. publish and release
- * hold nobody up either: what cannot leave at once leaves in poll. So every wait can be polled and given
- * up, whatever lies between the two ends. A further kind is a new file with such a table and a row in
- * link.c, or a library of its own (gp_link_plugin_open).
+ * acquire and receive never wait: they say whether the slot is ready, begin what has to be begun,
+ * and are called again until it is, or until the run is given up; then they are called no more.
+ * publish and release hold nobody up either: what cannot leave at once leaves in poll. So every
+ * wait can be polled and given up, whatever lies between the two ends. A further kind is a new file
+ * with such a table and a row in link.c, or a library of its own (gp_link_plugin_open).
  *
  * Threads: acquire, publish and poll(GP_LINK_MAKER) on the maker's worker, receive, release and
  * poll(GP_LINK_READER) on the reader's; both at once. open, begin and close while neither runs. */
@@ -35,13 +38,13 @@ typedef struct gp_link_turn {
 
 typedef struct gp_link_ops {
   const char *name; /* "local" */
-  bool
-      carries_words; /* both ends have words of their own: poll and receive bring the other's news */
-  /* Can it join these two? Kinds are asked in the order of the table in link.c; a library is asked first, but
-   * never for a lane and itself. */
+  /* both ends have words of their own: poll and receive bring the other's news */
+  bool carries_words;
+  /* Can it join these two? Kinds are asked in the order of the table in link.c; a library is asked
+   * first, but never for a lane and itself. */
   bool (*joins)(const gp_lane *from, const gp_lane *to);
-  /* Fill in link->self, and link->received where the reader's slots are the link's own. Errors: whatever it
-   * lacks; close is called then too. */
+  /* Fill in link->self, and link->received where the reader's slots are the link's own. Errors:
+   * whatever it lacks; close is called then too. */
   gp_status (*open)(gp_link *link);
   void (*close)(gp_link *link); /* also where open stopped half-way */
   /* A run begins: nothing is under way any more, what an earlier run left behind is forgotten. */
@@ -53,13 +56,15 @@ typedef struct gp_link_ops {
   gp_status (*receive)(gp_link *link, gp_link_turn turn, bool *ready);
   gp_status (*release)(gp_link *link, gp_link_turn turn);
 
-  /* Move on what waits to leave or to be taken in at this end; busy: some of it is still here. Called while
-   * the worker waits for anything, and at the end of a run until nothing is busy. NULL: nothing ever waits. */
+  /* Move on what waits to leave or to be taken in at this end; busy: some of it is still here.
+   * Called while the worker waits for anything, and at the end of a run until nothing is busy.
+   * NULL: nothing ever waits. */
   gp_status (*poll)(gp_link *link, gp_link_end end, bool *busy);
-  /* The run is given up: whatever waits at this end will not be asked for. NULL: nothing ever waits. */
+  /* The run is given up: whatever waits at this end will not be asked for. NULL: nothing ever
+   * waits. */
   void (*give_up)(gp_link *link, gp_link_end end);
-  /* Wait until all that this end has begun is over: at the end of a run that failed. NULL: nothing to wait for
-   * but the queues of the two lanes. */
+  /* Wait until all that this end has begun is over: at the end of a run that failed. NULL: nothing
+   * to wait for but the queues of the two lanes. */
   gp_status (*settle)(gp_link *link, gp_link_end end);
 } gp_link_ops;
 
@@ -89,13 +94,14 @@ struct gp_link {
   char *received; /* slot 0 where the reader finds the values */
   gp_link_word
       *words; /* per slot: what the reader looks at; the link's own where it carries words */
-  /* Set by open. quiet: nothing rings when a slot gets ready, who waits asks again and again. plain: the
-   * words say all, so that nobody need ask the link. */
+  /* Set by open. quiet: nothing rings when a slot gets ready, who waits asks again and again.
+   * plain: the words say all, so that nobody need ask the link. */
   bool quiet, plain;
   void *self; /* of the kind */
 };
 
-/* Make the link of the first kind that joins the two. Errors: GP_EUNSUPPORTED where none does; GP_ENOMEM. */
+/* Make the link of the first kind that joins the two. Errors: GP_EUNSUPPORTED where none does;
+ * GP_ENOMEM. */
 gp_status gp_link_open(const gp_link_spec *spec, gp_link **link);
 void gp_link_close(gp_link *link); /* NULL is fine */
 /* Forget an earlier run: nothing is published. */
@@ -104,7 +110,8 @@ void gp_link_begin(gp_link *link);
 /* Lanes for links; made and freed with them. */
 gp_status gp_link_pool_new(gp_link_pool **pool);
 void gp_link_pool_free(gp_link_pool *pool);
-/* A second lane on the device of `from`, for the worker of `to` alone; opened when first asked for. */
+/* A second lane on the device of `from`, for the worker of `to` alone; opened when first asked
+ * for. */
 gp_status gp_link_pool_courier(gp_link_pool *pool, const gp_lane *from, const gp_lane *to,
                                const gp_lane **courier);
 
@@ -159,8 +166,8 @@ typedef struct gp_link_host_functions {
   gp_status (*fail)(gp_status status, const char *text); /* set the thread's error text */
 } gp_link_host_functions;
 
-/* The entry point of the library that GPIPE_LINK_PLUGIN names: gives the table of a kind that is asked before
- * those of the core. Errors: GP_EUNSUPPORTED where versions differ. */
+/* The entry point of the library that GPIPE_LINK_PLUGIN names: gives the table of a kind that is
+ * asked before those of the core. Errors: GP_EUNSUPPORTED where versions differ. */
 typedef gp_status (*gp_link_plugin_entry)(const gp_link_host_functions *host,
                                           const gp_link_ops **ops);
 #define GP_LINK_PLUGIN_ENTRY "gp_link_plugin_open"

@@ -1,7 +1,7 @@
 /* device/link/local.c - values that are read where they were made: both lanes work in one memory.
  *
- * Between CPU devices, between logical devices of one GPU, and within a device. The words say all between
- * lanes that finish their work before they return; queues wait for each other's events. */
+ * Between CPU devices, between logical devices of one GPU, and within a device. The words say all
+ * between lanes that finish their work before they return; queues wait for each other's events. */
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return gp_lane_shares(from, to); }

@@ -1,8 +1,8 @@
-/* device/link/peer.c - values that the reader's queue copies from where they were made: between GPUs that
- * reach each other, and from pinned memory of the host.
+/* device/link/peer.c - values that the reader's queue copies from where they were made: between
+ * GPUs that reach each other, and from pinned memory of the host.
  *
- * On the receive stream of the reader, behind the maker's work and the last use of what was in the slot; the
- * compute stream goes on when the value is there. */
+ * On the receive stream of the reader, behind the maker's work and the last use of what was in the
+ * slot; the compute stream goes on when the value is there. */
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) { return to->ops->reaches(to, from); }

@@ -1,8 +1,8 @@
 /* device/link/pool.c - lanes that the links of one plan share.
  *
- * A device that cannot fetch from another one by itself has a lane of its own over there, which brings
- * values to memory of the host. One serves all edges between the two: a lane is dear (streams, library
- * handles). */
+ * A device that cannot fetch from another one by itself has a lane of its own over there, which
+ * brings values to memory of the host. One serves all edges between the two: a lane is dear
+ * (streams, library handles). */
 #include <stdlib.h>
 
 #include "base/memory.h"

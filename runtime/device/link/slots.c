@@ -43,8 +43,8 @@ void gp_link_slots_begin(gp_link *link) {
   }
 }
 
-/* The engine has seen that all last uses are released; of a queue that says that they are enqueued. A lane
- * without a queue works at once, so it asks until they are over. */
+/* The engine has seen that all last uses are released; of a queue that says that they are enqueued.
+ * A lane without a queue works at once, so it asks until they are over. */
 gp_status gp_link_slots_acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn,
                                 bool *ready) {
   const gp_lane *reader = link->spec.to;
@@ -55,7 +55,8 @@ gp_status gp_link_slots_acquire(gp_link *link, const gp_lane *lane, gp_link_turn
   return lane->ops->wait(lane, GP_STREAM_COMPUTE, slot->freed);
 }
 
-/* Nobody may wait for an event that was never recorded; the reader is told all the same, and skips its work. */
+/* Nobody may wait for an event that was never recorded; the reader is told all the same, and skips
+ * its work. */
 gp_status gp_link_slots_publish(gp_link *link, gp_link_turn turn) {
   const gp_lane *from = link->spec.from;
   gp_link_slot *slot = gp_link_slot_of(link, turn);

@@ -4,7 +4,8 @@
 
 #include "device/link/link.h"
 
-/* Each field is written by one end before it publishes or releases the slot, and read by the other after. */
+/* Each field is written by one end before it publishes or releases the slot, and read by the other
+ * after. */
 typedef struct gp_link_slot {
   gp_lane_event *made;    /* on the maker's compute stream, after the task that made the value */
   gp_lane_event *arrived; /* on the reader's receive stream, after it came */

@@ -22,7 +22,8 @@ void gp_intakes_free(gp_binding *b) {
 
 /* ---- what a task reads and leaves ------------------------------------------------------------ */
 
-/* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in order. */
+/* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in
+ * order. */
 static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first_row) {
   size_t rows = (size_t)gp_plan_first_row(plan, plan->step_micros);
   size_t row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows;
@@ -45,7 +46,8 @@ static void bind(gp_worker *worker, gp_task_run *r) {
     frame[GP_BASE_TARGET + i] = rows_of(feed->targets[i], plan, row);
 }
 
-/* After the last count of what step was given: what the losses of each mini-batch are divided by. */
+/* After the last count of what step was given: what the losses of each mini-batch are divided
+ * by. */
 static void settle_counts(const gp_plan *plan, const gp_feed *feed, int32_t copy) {
   int32_t size = gp_run_group(plan);
   for (int32_t first = 0; first < plan->step_micros; first += size) {

@@ -1,5 +1,5 @@
-/* engine/intake/intake.h - how a device gets at the mini-batches that the script gives, and how what it leaves of
- * them gets back.
+/* engine/intake/intake.h - how a device gets at the mini-batches that the script gives, and how
+ * what it leaves of them gets back.
  *
  *   direct.c   a device that works in the host's memory: on the tensors of the script
  *   staged.c   a device with memory of its own: through staging buffers
@@ -26,14 +26,14 @@ struct gp_intake {
 
   /* Fill in the frame's part of a mini-batch, r->block and r->fault. */
   void (*bind)(gp_worker *worker, gp_task_run *r);
-  /* Begin a mini-batch. Around the work of a task: let it wait for its rows; take away what it made. NULL: there
-   * is nothing to do. */
+  /* Begin a mini-batch. Around the work of a task: let it wait for its rows; take away what it
+   * made. NULL: there is nothing to do. */
   gp_status (*begin)(gp_worker *worker, gp_run *run, uint32_t step);
   gp_status (*before)(gp_worker *worker, const gp_task_run *r);
   gp_status (*after)(gp_worker *worker, const gp_task_run *r);
   bool at_once; /* losses are known when their task is over; else when the range is */
-  /* Wait for the device; take in what the tasks left, and note the first fault. end: of the whole range. NULL
-   * likewise. */
+  /* Wait for the device; take in what the tasks left, and note the first fault. end: of the whole
+   * range. NULL likewise. */
   gp_status (*collect)(gp_worker *worker, gp_run *run, const gp_task_span *span);
   gp_status (*end)(gp_worker *worker, gp_run *run, const gp_task_span *span);
 };

@@ -1,8 +1,10 @@
-/* engine/intake/staged.c - mini-batches of a device that works in memory of its own: through staging buffers.
+/* engine/intake/staged.c - mini-batches of a device that works in memory of its own: through
+ * staging buffers.
  *
- * The staging buffer of a device (plan.h) exists twice, in its memory and in memory of the host: what goes there
- * lies in front of the fault word, what comes back behind it. A micro-batch's rows are brought to the host's
- * and sent on the receive stream while the one before is computed; outputs leave on the send stream.
+ * The staging buffer of a device (plan.h) exists twice, in its memory and in memory of the host:
+ * what goes there lies in front of the fault word, what comes back behind it. A micro-batch's rows
+ * are brought to the host's and sent on the receive stream while the one before is computed;
+ * outputs leave on the send stream.
  */
 #include <string.h>
 
@@ -266,7 +268,8 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
   return plan->shapes[0].output == GP_NONE ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
 }
 
-/* Of a run that failed before every task nothing may be in the buffers, not even the empty fault word. */
+/* Of a run that failed before every task nothing may be in the buffers, not even the empty fault
+ * word. */
 static gp_status wait_for_all(const gp_lane *lane) {
   GP_TRY(lane->ops->sync(lane, GP_STREAM_RECEIVE));
   return gp_lane_sync(lane);

@@ -1,7 +1,7 @@
 /* engine/optimizer/clip.c - gradients clipped by their norm between steps, on the script's thread.
  *
- * Squares are summed per parameter and added in the order given: the same bits for every cut. GPUs work on
- * what lies with them, many parameters in a launch.
+ * Squares are summed per parameter and added in the order given: the same bits for every cut. GPUs
+ * work on what lies with them, many parameters in a launch.
  */
 #include <math.h>
 
@@ -34,8 +34,8 @@ static gp_space *space_of(const group *g, int i) {
   return g->grads[i] ? gp_tensor_space(g->grads[i]) : NULL;
 }
 
-/* The share of the GPU that has gradient `first`; empty where one before it has been there too, and for the
- * host's. */
+/* The share of the GPU that has gradient `first`; empty where one before it has been there too, and
+ * for the host's. */
 static void find_share(const group *g, int first, share *s) {
   s->count = 0;
   s->space = space_of(g, first);

@@ -1,5 +1,6 @@
-/* engine/optimizer/moments.c - see optimizer.h: moments lie with the values they belong to, as padded as the arenas and in
- * their order, so that what is merged there can be updated in one pass here.
+/* engine/optimizer/moments.c - see optimizer.h: moments lie with the values they belong to, as
+ * padded as the arenas and in their order, so that what is merged there can be updated in one pass
+ * here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,8 @@ static int by_address(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------ */
+/* ---- blocks
+ * ------------------------------------------------------------------------------------ */
 
 /* The block of a memory; made when missing. */
 static gp_status find_block(gp_optimizer *o, gp_space *space, int32_t *found) {
@@ -106,7 +108,8 @@ void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp
     if (o->members[i].param == param) view_moment(o, &o->members[i], k, moment);
 }
 
-/* ---- moments follow the values ----------------------------------------------------------------- */
+/* ---- moments follow the values
+ * ----------------------------------------------------------------- */
 
 /* Asked before every step: values move when a pipeline is made or closed. */
 static bool are_in_space(const gp_optimizer *o) {

@@ -1,7 +1,7 @@
 /* engine/optimizer/optimizer.c - the update of all parameters, run by the workers that own them.
  *
- * Parameters that lie next to each other in a stage's arena are merged into one slice, so that an update
- * is one fused pass; moments are laid out in the same order.
+ * Parameters that lie next to each other in a stage's arena are merged into one slice, so that an
+ * update is one fused pass; moments are laid out in the same order.
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -97,9 +97,9 @@ static bool follows(const void *x, const void *y, const gp_optim_slice *slice) {
   return x && y ? after(x, slice) == y : x == y;
 }
 
-/* Append b to a when it follows a everywhere; the padding in between is zero and stays zero. Moments lie in
- * the order in which values lay when they were made, so they are asked too: a parameter that was frozen
- * since has moments between those of its neighbours. */
+/* Append b to a when it follows a everywhere; the padding in between is zero and stays zero.
+ * Moments lie in the order in which values lay when they were made, so they are asked too: a
+ * parameter that was frozen since has moments between those of its neighbours. */
 static bool merge(gp_update_pass *a, const gp_update_pass *b) {
   const gp_optim_slice *x = &a->slice, *y = &b->slice;
   if (a->group != b->group || a->stage != b->stage || x->dtype != y->dtype) return false;
@@ -167,8 +167,9 @@ static bool owns(const gp_worker *worker, int32_t stage) {
   return p->placement[stage * p->copy_count] == worker->device;
 }
 
-/* Looks at the gradients of a device's stages and waits until every device has. What has no norm to wait for
- * (an optimizer of some of the parameters) is looked at too: it belongs to the same step. */
+/* Looks at the gradients of a device's stages and waits until every device has. What has no norm to
+ * wait for (an optimizer of some of the parameters) is looked at too: it belongs to the same
+ * step. */
 static gp_status look(gp_worker *worker, update *u) {
   gp_pipeline *p = worker->pipeline;
   gp_status status = GP_OK;
@@ -212,7 +213,8 @@ static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
   return GP_OK;
 }
 
-/* Every group before any parameter changes: an update of no elements checks its hyper-parameters. */
+/* Every group before any parameter changes: an update of no elements checks its
+ * hyper-parameters. */
 static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper) {
   float nothing = 0;
   gp_optim_slice empty = {.dtype = GP_F32,

@@ -1,7 +1,8 @@
 /* engine/optimizer/optimizer.h - the parameters of an optimizer, and where their moments lie.
  *
  *   optimizer.c   its life, and updates of stages
- *   moments.c     memory beside the values, laid out like them, that follows them from device to device */
+ *   moments.c     memory beside the values, laid out like them, that follows them from device to
+ *   device */
 #ifndef GP_ENGINE_OPTIMIZER_H
 #define GP_ENGINE_OPTIMIZER_H
 
@@ -45,10 +46,12 @@ enum { GP_MOMENT_ALIGNMENT = 64 }; /* bytes: that of the arenas */
 
 /* Where the value lies now; a pipeline may have moved it since the last look. */
 const void *gp_optimizer_value(const gp_param *param);
-/* Moments for all members, zero. They are there from the start: a state may be loaded before the first step. */
+/* Moments for all members, zero. They are there from the start: a state may be loaded before the
+ * first step. */
 gp_status gp_moments_make(gp_optimizer *optimizer);
 void gp_moments_free(gp_optimizer *optimizer);
-/* Take the moments to where the values are: a pipeline that was made after the optimizer may have moved those. */
+/* Take the moments to where the values are: a pipeline that was made after the optimizer may have
+ * moved those. */
 gp_status gp_moments_follow(gp_optimizer *optimizer);
 /* Address of a member's k-th moment; NULL where the kind keeps none. */
 void *gp_moments_address(const gp_optimizer *optimizer, const gp_optimizer_member *member, int k);

@@ -1,9 +1,11 @@
-/* engine/update/norm.c - the norm of all gradients, and whether they are numbers at all: NORM and CLIP.
+/* engine/update/norm.c - the norm of all gradients, and whether they are numbers at all: NORM and
+ * CLIP.
  *
- * NORM is a stage's part: its own device's threads sum up the squares of each of its parameters, or only look
- * whether they are finite where no norm is needed. When every stage has done that, the device that comes last
- * to the barrier adds a number for each parameter, in one order for every cut, and says what becomes of the
- * step; CLIP then scales each stage's gradients on its own device, and U updates or leaves it.
+ * NORM is a stage's part: its own device's threads sum up the squares of each of its parameters, or
+ * only look whether they are finite where no norm is needed. When every stage has done that, the
+ * device that comes last to the barrier adds a number for each parameter, in one order for every
+ * cut, and says what becomes of the step; CLIP then scales each stage's gradients on its own
+ * device, and U updates or leaves it.
  */
 #include <math.h>
 
@@ -38,8 +40,8 @@ static double square_of(const gp_pipeline *p, int32_t i) {
   return p->grad_place[i] < 0 ? 0 : a->gradients.sums[p->grad_place[i]];
 }
 
-/* What brings the norm of the optimizer's gradients down to the one asked for: 1 where it is not above that. They
- * are added in the order in which the optimizer was given its parameters. */
+/* What brings the norm of the optimizer's gradients down to the one asked for: 1 where it is not
+ * above that. They are added in the order in which the optimizer was given its parameters. */
 static double clip_factor(const gp_pipeline *p) {
   double sum = 0, max = p->use.clip_norm;
   if (!p->optimizer || max <= 0) return 1;

@@ -1,9 +1,9 @@
 /* engine/update/scaling.c - see scaling.h.
  *
- * Whether gradients are finite is read off the sum of their squares, which is there for clipping anyway: in
- * double precision no sum of squares of finite f32 values overflows.
- * Source: Micikevicius et al., "Mixed Precision Training" (2018), section 3.2; torch.amp.GradScaler for the
- * names and the defaults. */
+ * Whether gradients are finite is read off the sum of their squares, which is there for clipping
+ * anyway: in double precision no sum of squares of finite f32 values overflows.
+ * Source: Micikevicius et al., "Mixed Precision Training" (2018), section 3.2; torch.amp.GradScaler
+ * for the names and the defaults. */
 #include "engine/update/scaling.h"
 
 #include <math.h>

@@ -1,7 +1,9 @@
-/* engine/update/update.c - what ends a mini-batch, as actions of the schedule: sums of gradients, norms, updates.
+/* engine/update/update.c - what ends a mini-batch, as actions of the schedule: sums of gradients,
+ * norms, updates.
  *
- * With a barrier every device waits where it reads what others made, and a failure anywhere makes every update
- * a pass-through. Without one a stage is updated by its own device as soon as its own gradients are there.
+ * With a barrier every device waits where it reads what others made, and a failure anywhere makes
+ * every update a pass-through. Without one a stage is updated by its own device as soon as its own
+ * gradients are there.
  */
 
 #include "base/tensor.h"
@@ -28,8 +30,8 @@ static gp_status take_twin(const gp_pipeline *p, int32_t stage, char **grads, ch
   return gp_lane_take(first, a->extra_landing, second, a->extras[1], a->extra_bytes);
 }
 
-/* The second copy's gradients of a stage to the first's, parameter by parameter. They are added once, also when
- * gradients accumulate: every backward pass begins with second copies of zero. */
+/* The second copy's gradients of a stage to the first's, parameter by parameter. They are added
+ * once, also when gradients accumulate: every backward pass begins with second copies of zero. */
 static gp_status add_copies(gp_worker *worker, int32_t stage) {
   gp_pipeline *p = worker->pipeline;
   const gp_arena *a = &p->arenas[stage];
@@ -72,8 +74,8 @@ static gp_status add_extra(const gp_pipeline *p, const gp_lane *lane, const gp_e
   return add(p, lane, e->param, gp_tensor_data(p->grads[e->param]), e->landing ? e->landing : from);
 }
 
-/* Parameters of a stage that several layers use: their accumulators are added in layer order. They are added
- * once, also when gradients accumulate: every backward pass begins with zeros in them. */
+/* Parameters of a stage that several layers use: their accumulators are added in layer order. They
+ * are added once, also when gradients accumulate: every backward pass begins with zeros in them. */
 static gp_status add_tied(const gp_worker *worker, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
@@ -146,7 +148,8 @@ static gp_status prepare_alone(gp_worker *worker, int32_t stage, bool *skip) {
   return look(worker, &worker->pipeline->arenas[stage], skip);
 }
 
-/* An update that is left out counts as none, so that moments are corrected for those that were made. */
+/* An update that is left out counts as none, so that moments are corrected for those that were
+ * made. */
 static gp_status apply(gp_worker *worker, gp_run *run, const gp_task *task, const gp_feed *feed) {
   gp_pipeline *p = worker->pipeline;
   gp_arena *arena = &p->arenas[task->stage];
@@ -158,8 +161,8 @@ static gp_status apply(gp_worker *worker, gp_run *run, const gp_task *task, cons
   return gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes);
 }
 
-/* Update a stage: stash what is still read, update, begin the next batch's gradients. Copies share their values on
- * devices that share memory: the first one's device updates them. */
+/* Update a stage: stash what is still read, update, begin the next batch's gradients. Copies share
+ * their values on devices that share memory: the first one's device updates them. */
 static gp_status update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
   gp_pipeline *p = worker->pipeline;
   const gp_plan *plan = run->plan;

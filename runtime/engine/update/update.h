@@ -9,31 +9,35 @@
 #include "engine/pipeline.h"
 
 /* update.c */
-/* Wait for all devices before something reads what they made; the last to come before gradients are scaled or
- * updated with says what becomes of the step. */
+/* Wait for all devices before something reads what they made; the last to come before gradients are
+ * scaled or updated with says what becomes of the step. */
 gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
 /* Run a task that ends a mini-batch (gp_act_ends) on the device of its stage's first copy. */
 gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
-/* Make the second copies that this device holds like the first ones, where they have memory of their own. */
+/* Make the second copies that this device holds like the first ones, where they have memory of
+ * their own. */
 gp_status gp_update_twins(gp_worker *worker);
 /* Let the gradients of a stage (copy 1: of its second one) be zero. */
 gp_status gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
-/* Let a backward pass add to those that are there: bring them to the loss scale of what is added. */
+/* Let a backward pass add to those that are there: bring them to the loss scale of what is
+ * added. */
 gp_status gp_update_resume(gp_pipeline *pipeline, int32_t stage, int32_t copy);
 
 /* norm.c */
 /* Is a norm needed, or only whether the gradients are finite? */
 bool gp_norm_needs_squares(const gp_pipeline *pipeline);
-/* A stage's part of it, on its device; when all parts are there: what becomes of the step; scale accordingly. */
+/* A stage's part of it, on its device; when all parts are there: what becomes of the step; scale
+ * accordingly. */
 gp_status gp_norm_stage(gp_pipeline *pipeline, int32_t stage);
 gp_status gp_norm_settle(gp_pipeline *pipeline);
 gp_status gp_norm_clip(gp_pipeline *pipeline, int32_t stage);
-/* Count an update that is made, or left out. Errors: GP_EFINITE where that is refused, or too many follow each
- * other. */
+/* Count an update that is made, or left out. Errors: GP_EFINITE where that is refused, or too many
+ * follow each other. */
 gp_status gp_norm_decide(gp_pipeline *pipeline, bool finite);
 
-/* Of a stream, whose stages decide for themselves: has one of them left out too many updates in a row? When it is
- * over: count those that were left out. Errors: GP_EFINITE where they were too many. */
+/* Of a stream, whose stages decide for themselves: has one of them left out too many updates in a
+ * row? When it is over: count those that were left out. Errors: GP_EFINITE where they were too
+ * many. */
 bool gp_run_is_stuck(const gp_pipeline *pipeline);
 gp_status gp_norm_decide_stream(gp_pipeline *pipeline);
 

@@ -80,8 +80,8 @@ static gp_status append(list *l, const char *folder, const char *name) {
   return GP_OK;
 }
 
-/* Files are listed, folders wait in `folders`. A link to a file counts as a file; a link to a folder
- * is not followed: it could lead in a circle. What vanished meanwhile is not there. */
+/* Files are listed, folders wait in `folders`. A link to a file counts as a file; a link to a
+ * folder is not followed: it could lead in a circle. What vanished meanwhile is not there. */
 static gp_status sort_in(list *files, list *folders, const char *folder, const char *name) {
   GP_TRY(append(files, folder, name));
   char *path = files->path[files->count - 1];

@@ -1,5 +1,5 @@
-/* io/file/reader.c - positioned reads. Not mmap: a file that somebody truncates meanwhile would kill the
- * process with SIGBUS, while a short read can be reported. */
+/* io/file/reader.c - positioned reads. Not mmap: a file that somebody truncates meanwhile would
+ * kill the process with SIGBUS, while a short read can be reported. */
 #include "io/file/reader.h"
 
 #include <errno.h>

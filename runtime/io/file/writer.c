@@ -1,5 +1,5 @@
-/* io/file/writer.c - the whole-or-nothing file: temporary file, write loop, fsync, rename, fsync of the
- * folder, every return value looked at.
+/* io/file/writer.c - the whole-or-nothing file: temporary file, write loop, fsync, rename, fsync of
+ * the folder, every return value looked at.
  *
  * A failed fsync is never tried again on the same descriptor: the system may have dropped the pages
  * and would say yes. Source: Rebello et al., "Can applications recover from fsync failures?",
@@ -122,8 +122,8 @@ static pid_t owner_of(const char *temporary, const char *name) {
 }
 
 /* Remove what processes that are gone have left of saves to this very file: killed while they
- * wrote, they could not. A process of another user is there too (EPERM). One of another machine that
- * shares the folder is taken for gone: its save then fails, and its old file is whole. */
+ * wrote, they could not. A process of another user is there too (EPERM). One of another machine
+ * that shares the folder is taken for gone: its save then fails, and its old file is whole. */
 static void remove_stale(const gp_writer *writer) {
   const char *name = name_in(writer->target);
   char *folder = name > writer->target ? strndup(writer->target, (size_t)(name - writer->target))

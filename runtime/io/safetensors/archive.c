@@ -1,4 +1,5 @@
-/* io/safetensors/archive.c - named tensors and string metadata in memory, between a script and a file.
+/* io/safetensors/archive.c - named tensors and string metadata in memory, between a script and a
+ * file.
  *
  * Invariant: every name and text is valid UTF-8 of a size that the format takes, and no name is
  * there twice; so saving can fail only for reasons of the world. */

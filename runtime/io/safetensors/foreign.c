@@ -1,4 +1,5 @@
-/* io/safetensors/foreign.c - files that people give where weights are expected, by their first bytes.
+/* io/safetensors/foreign.c - files that people give where weights are expected, by their first
+ * bytes.
  *
  * Downloads fail in the same few ways: a page about an error, a pointer to a file that was not
  * fetched, the same weights in another format. Read as a number, their first bytes would say that

@@ -1,4 +1,5 @@
-/* io/safetensors/foreign.h - recognise by its first bytes a file that is not what it was given as. */
+/* io/safetensors/foreign.h - recognise by its first bytes a file that is not what it was given
+ * as. */
 #ifndef GP_IO_SAFETENSORS_FOREIGN_H
 #define GP_IO_SAFETENSORS_FOREIGN_H
 

@@ -1,4 +1,5 @@
-/* io/safetensors/names.c - the ordered set: an array of names and an open-addressing table of positions.
+/* io/safetensors/names.c - the ordered set: an array of names and an open-addressing table of
+ * positions.
  *
  * A checkpoint may hold a million tensors, so finding a name given twice must not be quadratic.
  * Invariant: every name of the array is in the table, and the table has a free slot. Texts lie one

@@ -90,7 +90,8 @@ static gp_status write_header(gp_text *header, const gp_archive *archive, const 
 
 /* ---- data ---------------------------------------------------------------------------------- */
 
-/* A view with gaps, and what lies on a GPU, is written through a contiguous copy, one tensor at a time. */
+/* A view with gaps, and what lies on a GPU, is written through a contiguous copy, one tensor at a
+ * time. */
 static gp_status write_tensor(gp_writer *writer, gp_tensor *tensor) {
   const gp_meta *meta = gp_tensor_meta(tensor);
   size_t bytes = gp_meta_bytes(meta);
@@ -121,7 +122,8 @@ static gp_status write_file(gp_writer *writer, const gp_archive *archive, const 
   return gp_writer_commit(writer);
 }
 
-/* All that can fail without touching the disk comes first; the writer replaces the file at the end. */
+/* All that can fail without touching the disk comes first; the writer replaces the file at the
+ * end. */
 gp_status gp_archive_save(const gp_archive *archive, const char *path) {
   void *offset = NULL;
   gp_text header = {0};

@@ -1,7 +1,7 @@
 /* ops/activation/gate.cuh - the sigmoid, which three activations are made of.
  *
- * Only exponentials of negative numbers are taken, as on the CPU: far values are small and right instead
- * of overflowing. */
+ * Only exponentials of negative numbers are taken, as on the CPU: far values are small and right
+ * instead of overflowing. */
 #ifndef GP_OPS_ACTIVATION_GATE_CUH
 #define GP_OPS_ACTIVATION_GATE_CUH
 

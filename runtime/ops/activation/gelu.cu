@@ -1,4 +1,5 @@
-/* ops/activation/gelu.cu - x times the normal distribution function of x on a GPU, and its gradient.
+/* ops/activation/gelu.cu - x times the normal distribution function of x on a GPU, and its
+ * gradient.
  *
  * The tanh form is written as a sigmoid, as in gelu.c.
  * Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), section 2. */

@@ -1,6 +1,7 @@
 /* ops/activation/relu.c - x -> max(x, 0), and its gradient.
  *
- * Written so that NaN stays NaN (fmaxf would hide it): a broken value is to be seen where it arises.
+ * Written so that NaN stays NaN (fmaxf would hide it): a broken value is to be seen where it
+ * arises.
  * The gradient reads the output, whose sign says all. */
 #include "ops/elementwise/loops.h"
 

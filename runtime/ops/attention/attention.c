@@ -1,8 +1,10 @@
-/* ops/attention/attention.c - softmax(q k^T * scale + mask) v on separate q, k and v, and its gradient.
+/* ops/attention/attention.c - softmax(q k^T * scale + mask) v on separate q, k and v, and its
+ * gradient.
  *
- * The operands may be views with any strides: heads split off by reshape and permute need no copy, nor
- * does a mask that is the same for all queries. Keys and values may have fewer heads than queries: each
- * serves as many neighbouring ones (Ainslie et al., "GQA", 2023). No gradient flows into a mask. */
+ * The operands may be views with any strides: heads split off by reshape and permute need no copy,
+ * nor does a mask that is the same for all queries. Keys and values may have fewer heads than
+ * queries: each serves as many neighbouring ones (Ainslie et al., "GQA", 2023). No gradient flows
+ * into a mask. */
 #include "ops/attention/flash.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"

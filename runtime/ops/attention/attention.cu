@@ -1,4 +1,5 @@
-/* ops/attention/attention.cu - softmax(q k^T * scale + mask) v on separate q, k and v, and its gradient.
+/* ops/attention/attention.cu - softmax(q k^T * scale + mask) v on separate q, k and v, and its
+ * gradient.
  *
  * The operands may be views with any strides. Also here: what both attention ops decide alike. */
 #include <math.h>

@@ -1,8 +1,8 @@
 /* ops/attention/attention_qkv.c - self-attention on the packed output of one projection.
  *
- * qkv [B, T, (H + 2 G) D] holds query, key and value of all heads side by side: H of queries, G of keys
- * and of values each, which are H too unless an attribute says less. They are read in place and the output
- * [B, T, H D] is written in place, so nothing is permuted or copied. */
+ * qkv [B, T, (H + 2 G) D] holds query, key and value of all heads side by side: H of queries, G of
+ * keys and of values each, which are H too unless an attribute says less. They are read in place
+ * and the output [B, T, H D] is written in place, so nothing is permuted or copied. */
 #include "ops/attention/flash.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"

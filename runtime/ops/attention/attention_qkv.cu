@@ -1,7 +1,7 @@
 /* ops/attention/attention_qkv.cu - self-attention on the packed output of one projection.
  *
- * qkv [B, T, (H + 2 G) D] holds query, key and value of all heads side by side; heads are read and written
- * where they lie. */
+ * qkv [B, T, (H + 2 G) D] holds query, key and value of all heads side by side; heads are read and
+ * written where they lie. */
 #include "ops/attention/flash.cuh"
 #include "ops/attention/qkv.h"
 

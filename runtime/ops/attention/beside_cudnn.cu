@@ -1,8 +1,9 @@
-/* ops/attention/beside_cudnn.cu - what cuDNN's graphs of attention leave to us, see device/cuda/attention.h.
+/* ops/attention/beside_cudnn.cu - what cuDNN's graphs of attention leave to us, see
+ * device/cuda/attention.h.
  *
- * Their arithmetic has no infinities to spare: a hidden key gets GP_MASK_HIDDEN, in which every score
- * disappears. A query that has such keys only is known by its lse, and gets what mask.h promises; backward,
- * its lse of 0 makes all of its probabilities 0. */
+ * Their arithmetic has no infinities to spare: a hidden key gets GP_MASK_HIDDEN, in which every
+ * score disappears. A query that has such keys only is known by its lse, and gets what mask.h
+ * promises; backward, its lse of 0 makes all of its probabilities 0. */
 #include "ops/attention/flash.cuh"
 #include "ops/attention/flash_scores.cuh"
 

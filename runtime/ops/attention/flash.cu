@@ -1,8 +1,8 @@
 /* ops/attention/flash.cu - the forward pass of flash.cuh.
  *
- * A block makes the outputs of one tile of queries, walking over the keys with a running maximum and
- * sum. Wide heads (over CHUNKS tiles) are cut into groups of output columns that make their scores
- * each anew. */
+ * A block makes the outputs of one tile of queries, walking over the keys with a running maximum
+ * and sum. Wide heads (over CHUNKS tiles) are cut into groups of output columns that make their
+ * scores each anew. */
 #include "ops/attention/flash.cuh"
 
 #include "ops/attention/flash_scores.cuh"
@@ -42,8 +42,9 @@ template <typename C, int N> static __device__ C row_sum(C x) {
   return x;
 }
 
-/* Scores of row i become exponentials. Returns what sums and outputs so far are to be multiplied by. Where
- * no key has been seen yet there is no largest score: any number serves, and all exponentials are 0. */
+/* Scores of row i become exponentials. Returns what sums and outputs so far are to be multiplied
+ * by. Where no key has been seen yet there is no largest score: any number serves, and all
+ * exponentials are 0. */
 template <typename C, int N> static __device__ C exponentials(running<C> &r, int i, C s[STEP]) {
   C top = s[0];
 #pragma unroll

@@ -1,13 +1,14 @@
 /* ops/attention/flash.cuh - attention on a GPU: who computes it, and our own kernels.
  *
- * The counterpart of flash.h. The ops describe their operands as a gp_attention; where cuDNN has a plan
- * for that, it runs (halves without dropout), else halves of up to 128 channels go to the tensor cores
- * (tensor/tensor.cuh), and all else to the kernels of flash.cu and flash_backward.cu: any type and width.
+ * The counterpart of flash.h. The ops describe their operands as a gp_attention; where cuDNN has a
+ * plan for that, it runs (halves without dropout), else halves of up to 128 channels go to the
+ * tensor cores (tensor/tensor.cuh), and all else to the kernels of flash.cu and flash_backward.cu:
+ * any type and width.
  *
- * In these, scores exist for one tile of queries and keys at a time, in registers and shared memory;
- * only the log of their sums (lse) is kept, and the backward pass makes them again: once by tiles of
- * keys for dk and dv, once by tiles of queries for dq, so that every sum belongs to one thread and has
- * one order.
+ * In these, scores exist for one tile of queries and keys at a time, in registers and shared
+ * memory; only the log of their sums (lse) is kept, and the backward pass makes them again: once by
+ * tiles of keys for dk and dv, once by tiles of queries for dq, so that every sum belongs to one
+ * thread and has one order.
  *
  * Source: Dao et al., "FlashAttention" (2022), algorithms 1 and 4; Dao, "FlashAttention-2" (2023),
  * section 3.1, for sums that are divided once at the end. */

@@ -1,8 +1,9 @@
-/* ops/attention/flash_backward.cu - the backward pass of flash.cuh, in three kernels without atomics.
+/* ops/attention/flash_backward.cu - the backward pass of flash.cuh, in three kernels without
+ * atomics.
  *
- * delta = rowsum(do * o) first. Then dk and dv by tiles of keys, walking over the queries that see them
- * (of all heads that share the keys, one after the other), and dq by tiles of queries, walking over the
- * keys. Scores are made twice, and so each sum has one thread and one order. */
+ * delta = rowsum(do * o) first. Then dk and dv by tiles of keys, walking over the queries that see
+ * them (of all heads that share the keys, one after the other), and dq by tiles of queries, walking
+ * over the keys. Scores are made twice, and so each sum has one thread and one order. */
 #include "ops/attention/flash.cuh"
 
 #include "ops/attention/flash_scores.cuh"
@@ -108,8 +109,8 @@ static __device__ void write_rows(const matrix<T> &to, const work &w,
 
 /* ---- dq ------------------------------------------------------------------------------------ */
 
-/* The tile that begins at (row, column). by_key: its rows are keys and its columns queries; else the other
- * way around. */
+/* The tile that begins at (row, column). by_key: its rows are keys and its columns queries; else
+ * the other way around. */
 template <typename T, int N, bool by_key>
 static __device__ void gradients(const gp_attention &a, const head<T> &x, int64_t row,
                                  int64_t column, gp_compute<T> s[STEP][STEP],
@@ -155,8 +156,8 @@ static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(CHUNKS))
 
 /* ---- dk and dv ----------------------------------------------------------------------------- */
 
-/* A causal walk begins at the first query that sees the first key of the tile. A block has its keys to itself
- * for all heads that share them: the order of the sums is that of the loops. */
+/* A causal walk begins at the first query that sees the first key of the tile. A block has its keys
+ * to itself for all heads that share them: the order of the sums is that of the loops. */
 template <typename T, int CHUNKS>
 static __global__ void __launch_bounds__(threads_of<T>(), resident<T>(2 * CHUNKS))
     attention_dk_dv(gp_attention a) {

@@ -1,4 +1,5 @@
-/* ops/attention/flash_scores.cuh - what happens to scores beside products: who sees whom, masks, dropout.
+/* ops/attention/flash_scores.cuh - what happens to scores beside products: who sees whom, masks,
+ * dropout.
  *
  * Also here: which scores a block works on. */
 #ifndef GP_OPS_ATTENTION_FLASH_SCORES_CUH
@@ -44,8 +45,8 @@ static __device__ inline gp_compute<T> bias_of(const gp_attention &a, const char
   return bias <= C(GP_MASK_HIDDEN) ? -C(INFINITY) : bias;
 }
 
-/* The score that a product means: minus infinity where the query does not see the key, or one of them does
- * not exist. */
+/* The score that a product means: minus infinity where the query does not see the key, or one of
+ * them does not exist. */
 template <typename T>
 static __device__ inline gp_compute<T> score_of(const gp_attention &a, const char *mask,
                                                 int64_t query, int64_t key, gp_compute<T> product) {
@@ -82,8 +83,8 @@ static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b,
   return d;
 }
 
-/* factor[i] for the keys key + i N / 4 of a query: 0 or the scale. Four words of one block of Philox
- * where they lie so, which they do where the number of keys is a multiple of 64. */
+/* factor[i] for the keys key + i N / 4 of a query: 0 or the scale. Four words of one block of
+ * Philox where they lie so, which they do where the number of keys is a multiple of 64. */
 template <typename C, int N>
 static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C factor[STEP]) {
   const int span = place<N>::span;
@@ -108,7 +109,8 @@ struct work {
   int64_t batch, head, row, column;
 };
 
-/* All that the blocks of a kernel make: [B, heads, rows, D], by tiles of some rows and `columns` columns. */
+/* All that the blocks of a kernel make: [B, heads, rows, D], by tiles of some rows and `columns`
+ * columns. */
 struct outputs {
   int64_t heads, rows, columns;
 };

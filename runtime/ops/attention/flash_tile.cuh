@@ -1,8 +1,8 @@
 /* ops/attention/flash_tile.cuh - squares of values in shared memory and the products of a block.
  *
  * A block has (N / 4)^2 threads for tiles of N x N. A thread holds 4 x 4 values of a product in
- * registers: rows y + i N / 4, and columns x + j N / 4 of scores, or 4 x .. 4 x + 3 of outputs. So each
- * read of shared memory is 16 bytes, without bank conflicts, and feeds 16 multiplications. All
+ * registers: rows y + i N / 4, and columns x + j N / 4 of scores, or 4 x .. 4 x + 3 of outputs. So
+ * each read of shared memory is 16 bytes, without bank conflicts, and feeds 16 multiplications. All
  * sums run in ascending order. */
 #ifndef GP_OPS_ATTENTION_FLASH_TILE_CUH
 #define GP_OPS_ATTENTION_FLASH_TILE_CUH
@@ -16,8 +16,9 @@ enum { STEP = 4 };
 template <typename T> struct side_of { static const int rows = 64; };
 template <> struct side_of<double> { static const int rows = 32; };
 
-/* Blocks that a multiprocessor is to hold at least, which bounds the registers: two hide each other's
- * waits for memory, unless a thread has too many outputs for that. outputs: tiles of them. */
+/* Blocks that a multiprocessor is to hold at least, which bounds the registers: two hide each
+ * other's waits for memory, unless a thread has too many outputs for that. outputs: tiles of
+ * them. */
 template <typename T> static constexpr int resident(int outputs) { return outputs <= 2 ? 2 : 1; }
 template <> constexpr int resident<double>(int) { return 4; }
 template <typename T> static constexpr int threads_of() {
@@ -170,8 +171,9 @@ static __device__ void write(const matrix<T> &to, int64_t row, int64_t column,
 
 template <typename C, int N> struct tiles { tile<C, N> left, right, scores; };
 
-/* s = a b^T of rows from `row` of a and from `other` of b, over all of the width. Ends with the tiles
- * free to be written. A left operand of one tile is read once: where `reload` is false it is there. */
+/* s = a b^T of rows from `row` of a and from `other` of b, over all of the width. Ends with the
+ * tiles free to be written. A left operand of one tile is read once: where `reload` is false it is
+ * there. */
 template <typename T, int N>
 static __device__ void outer(gp_compute<T> s[STEP][STEP], tiles<gp_compute<T>, N> &t,
                              const matrix<T> &a, int64_t row, const matrix<T> &b, int64_t other,

@@ -1,5 +1,5 @@
-/* ops/attention/qkv.h - how the rows of packed operands are divided: H heads of queries, then G of keys,
- * then G of values, of D elements each. */
+/* ops/attention/qkv.h - how the rows of packed operands are divided: H heads of queries, then G of
+ * keys, then G of values, of D elements each. */
 #ifndef GP_OPS_ATTENTION_QKV_H
 #define GP_OPS_ATTENTION_QKV_H
 

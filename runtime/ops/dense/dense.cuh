@@ -1,5 +1,5 @@
-/* ops/dense/dense.cuh - what the dense ops on a GPU share: addresses of contiguous values, the products of a
- * linear layer. */
+/* ops/dense/dense.cuh - what the dense ops on a GPU share: addresses of contiguous values, the
+ * products of a linear layer. */
 #ifndef GP_OPS_DENSE_DENSE_CUH
 #define GP_OPS_DENSE_DENSE_CUH
 
@@ -7,8 +7,8 @@
 #include "device/cuda/gemm/gemm.h"
 #include "device/cuda/kernel/meta.cuh"
 
-/* Address of an element. prepare has no addresses, but how far one lies from a multiple of 16 bytes is
- * known then too: hence numbers, not pointers. */
+/* Address of an element. prepare has no addresses, but how far one lies from a multiple of 16 bytes
+ * is known then too: hence numbers, not pointers. */
 static inline void *address_of(const gp_arg *arg, int64_t index) {
   return (void *)((uintptr_t)arg->data + (size_t)index * gp_item_of(arg->meta->dtype));
 }

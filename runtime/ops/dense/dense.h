@@ -32,8 +32,8 @@ static inline void *gp_arg_at(const gp_arg *arg, int64_t index) {
   return (char *)arg->data + (size_t)index * gp_dtype_size(arg->meta->dtype);
 }
 
-/* An elementwise op on rows of contiguous values of one shape: its units are those of the product that
- * made them, also where they have one dimension. */
+/* An elementwise op on rows of contiguous values of one shape: its units are those of the product
+ * that made them, also where they have one dimension. */
 static inline gp_status gp_follow_rows(const gp_op_def *op, gp_call call, gp_span span) {
   const gp_meta *meta = call.out[0].meta;
   int64_t rows = gp_meta_rows(meta), n = gp_meta_width(meta);

@@ -1,9 +1,10 @@
 /* ops/dense/embedding_dw.cu - see embedding.c: the gradient of the table, dw[id] += dy.
  *
- * Positions are sorted by id (sort.cuh, stable: those of one id ascend). A block then adds the rows of a
- * window of sorted entries. A run of one id that lies within a window is done there; the sums of a run that
- * crosses windows go to scratch, and the window where it began adds them up. So nothing is slow when every
- * id is the same, nothing is atomic, and the order depends on the ids alone. */
+ * Positions are sorted by id (sort.cuh, stable: those of one id ascend). A block then adds the rows
+ * of a window of sorted entries. A run of one id that lies within a window is done there; the sums
+ * of a run that crosses windows go to scratch, and the window where it began adds them up. So
+ * nothing is slow when every id is the same, nothing is atomic, and the order depends on the ids
+ * alone. */
 #include "ops/dense/sort.cuh"
 #include "ops/ids.cuh"
 #include "ops/reduce/columns.cuh"
@@ -17,7 +18,8 @@ enum {
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-/* (id, position), in the order of positions; ids that are out of range become `count`, after all others. */
+/* (id, position), in the order of positions; ids that are out of range become `count`, after all
+ * others. */
 static __global__ void entries_kernel(gp_ids ids, gp_entry *entries, int64_t n) {
   const int64_t i = (int64_t)blockIdx.x * FILL_THREADS + threadIdx.x;
   if (i >= n) return;
@@ -37,8 +39,8 @@ template <typename T> struct scatter {
   __device__ int64_t id(int64_t at) const { return gp_entry_id(sorted[at]); }
 };
 
-/* What is done with one entry of a window: add this row of dy, then, where the run ends here, put the sum
- * there. */
+/* What is done with one entry of a window: add this row of dy, then, where the run ends here, put
+ * the sum there. */
 template <typename T> struct step {
   const T *from; /* NULL: no entry, or an id out of range */
   gp_compute<T> *to;
@@ -138,8 +140,8 @@ template <typename T> static __global__ void windows_kernel(scatter<T> s, gp_col
 
 /* ---- runs that cross windows ---------------------------------------------------------------- */
 
-/* How many windows after this one the run goes on in that began in this one; 0: there is none. Every
- * thread of the block gets it. */
+/* How many windows after this one the run goes on in that began in this one; 0: there is none.
+ * Every thread of the block gets it. */
 template <typename T> static __device__ int64_t windows_after(const scatter<T> &s, int64_t index) {
   const int64_t begin = index * WINDOW, end = begin + WINDOW;
   if (end >= s.n) return 0;
@@ -154,7 +156,8 @@ template <typename T> static __device__ int64_t windows_after(const scatter<T> &
   }
 }
 
-/* The window's own sum of the run, then those of the windows after it, in the order of columns.cuh. */
+/* The window's own sum of the run, then those of the windows after it, in the order of
+ * columns.cuh. */
 template <typename T> static __global__ void join_kernel(scatter<T> s, gp_columns p) {
   typedef gp_compute<T> A;
   const int count = gp_pack<A>::count;
@@ -181,7 +184,8 @@ template <typename T> static __global__ void join_kernel(scatter<T> s, gp_column
 
 /* ---- the op ---------------------------------------------------------------------------------- */
 
-/* Scratch: two arrays of entries, the counts of the sort, sums of runs; each on a boundary of 256 bytes. */
+/* Scratch: two arrays of entries, the counts of the sort, sums of runs; each on a boundary of 256
+ * bytes. */
 struct parts {
   size_t second, counts, sums, bytes;
 };

@@ -52,8 +52,8 @@ static void fill_rows(const gp_arg *y, const gp_arg *bias, gp_span span, int64_t
   for (int64_t r = span.first; r < span.last; r++) memcpy(gp_arg_at(y, r * n), bias->data, bytes);
 }
 
-/* Outputs of one product: bounds the copy of an unpacked weight. The same with a packed one, so that
- * the bits are the same. */
+/* Outputs of one product: bounds the copy of an unpacked weight. The same with a packed one, so
+ * that the bits are the same. */
 enum { PART = 768 };
 
 /* Rows of x, and the part of the weight that is multiplied now: [k, part.last - part.first]. */
@@ -168,7 +168,8 @@ static gp_cost cost_linear_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 2 * rows * (double)gp_meta_numel(&sig->out[0]));
 }
 
-/* About eight pieces, so that a team stays busy; 64 rows or more each, where the product is fast. */
+/* About eight pieces, so that a team stays busy; 64 rows or more each, where the product is
+ * fast. */
 static gp_cut cut_linear_dw(const gp_call *call) {
   int64_t n = call->out[0].meta->shape.dim[0];
   int64_t grain = ((n + 7) / 8 + 63) / 64 * 64;

@@ -1,8 +1,8 @@
 /* ops/dense/linear.cu - y = x w^T + b and its two gradients: one product each, of all rows.
  *
- * The bias is added where the product is written. Some cannot have it so: f64, for which the library
- * has no such epilogue, K = 0, which is no product, and what else it refuses. Their rows are filled with
- * the bias first, as on the CPU. */
+ * The bias is added where the product is written. Some cannot have it so: f64, for which the
+ * library has no such epilogue, K = 0, which is no product, and what else it refuses. Their rows
+ * are filled with the bias first, as on the CPU. */
 #include "ops/dense/dense.cuh"
 
 /* ---- rows of bias -------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
-/* ops/dense/linear_add.c - what goes around a block of layers plus what its last linear layer makes.
+/* ops/dense/linear_add.c - what goes around a block of layers plus what its last linear layer
+ * makes.
  *
- * The sum is made where the product is written, in the CPU's cache or the GPU's registers. On a CPU it is
- * the sum of the two rounded values, as the two ops give it. */
+ * The sum is made where the product is written, in the CPU's cache or the GPU's registers. On a CPU
+ * it is the sum of the two rounded values, as the two ops give it. */
 #include "ops/dense/dense.h"
 
 /* Without the addend, which stands before the bias. */

@@ -1,7 +1,9 @@
-/* ops/dense/linear_bias_dw.c - the gradients of a linear layer's weight and bias, from one reading of dy.
+/* ops/dense/linear_bias_dw.c - the gradients of a linear layer's weight and bias, from one reading
+ * of dy.
  *
- * A GPU's product sums the rows of dy as it reads them (linear_bias_dw.cu). On a CPU the pieces of the two
- * ops that this one stands for are handed out together: those of the weight first, which are longer. */
+ * A GPU's product sums the rows of dy as it reads them (linear_bias_dw.cu). On a CPU the pieces of
+ * the two ops that this one stands for are handed out together: those of the weight first, which
+ * are longer. */
 #include "ops/dense/dense.h"
 
 /* dy [.., N], x [.., K] -> dw [N, K], db [N]. */

@@ -1,8 +1,9 @@
 /* ops/dense/linear_bias_dw.cu - the gradients of a linear layer's weight and bias on a GPU.
  *
- * The product sums the rows of dy as it reads them. The library stores those sums and adds them to nothing, so
- * where gradients are added to what is there they go to scratch first, and a kernel over [N] adds them: next to
- * nothing beside another pass over dy. Where no product does it, there is a kernel that makes that pass. */
+ * The product sums the rows of dy as it reads them. The library stores those sums and adds them to
+ * nothing, so where gradients are added to what is there they go to scratch first, and a kernel
+ * over [N] adds them: next to nothing beside another pass over dy. Where no product does it, there
+ * is a kernel that makes that pass. */
 #include "device/cuda/kernel/work.h"
 #include "ops/dense/dense.cuh"
 
@@ -24,7 +25,8 @@ static gp_gpu_call bias_of(const gp_gpu_call *call) {
 /* Also where the weight is empty: the bias is not. */
 static bool is_two_ops(const gp_gpu_gemm *g) { return g->n == 0; }
 
-/* Scratch for either way: which one is taken depends on addresses too, which prepare does not know. */
+/* Scratch for either way: which one is taken depends on addresses too, which prepare does not
+ * know. */
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   gp_gpu_call whole = {};
   whole.op = *call;

@@ -1,8 +1,9 @@
-/* ops/dense/linear_gelu.c - a linear layer and the GELU behind it, and the way back, as one op each.
+/* ops/dense/linear_gelu.c - a linear layer and the GELU behind it, and the way back, as one op
+ * each.
  *
- * What a product writes need not be read again to be changed. On a CPU a block of rows is changed while it
- * is in the cache, by the loops of the two ops that this one stands for: so with their bits. On a GPU the
- * product's own epilogue does it where that pays (linear_gelu.cu). */
+ * What a product writes need not be read again to be changed. On a CPU a block of rows is changed
+ * while it is in the cache, by the loops of the two ops that this one stands for: so with their
+ * bits. On a GPU the product's own epilogue does it where that pays (linear_gelu.cu). */
 #include "ops/dense/dense.h"
 
 enum { GELU_FLOP = 30 }; /* an exponential and a division, as the elementwise op counts them */

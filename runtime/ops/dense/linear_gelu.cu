@@ -1,7 +1,8 @@
 /* ops/dense/linear_gelu.cu - a linear layer and the GELU behind it on a GPU, and the way back.
  *
- * The product's epilogue does it where it can and where that is faster (device/cuda/gemm/epilogue.c). Elsewhere
- * the kernels of the two ops run one after the other: GELU over the product, or its slope in place. */
+ * The product's epilogue does it where it can and where that is faster
+ * (device/cuda/gemm/epilogue.c). Elsewhere the kernels of the two ops run one after the other: GELU
+ * over the product, or its slope in place. */
 #include "ops/dense/dense.cuh"
 
 /* Written once, before main: C++ has no designators within designators. */

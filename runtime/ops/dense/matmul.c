@@ -1,7 +1,8 @@
 /* ops/dense/matmul.c - products of stacks of matrices, either operand stored transposed.
  *
  * Leading dimensions broadcast. A right operand without a stack of its own is one product: the
- * stack of the left one is folded into its rows. Work is cut into blocks of 64 rows of one matrix. */
+ * stack of the left one is folded into its rows. Work is cut into blocks of 64 rows of one
+ * matrix. */
 #include "ops/dense/dense.h"
 #include "ops/gradient.h"
 

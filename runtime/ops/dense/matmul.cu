@@ -1,9 +1,9 @@
 /* ops/dense/matmul.cu - products of stacks of matrices, either operand stored transposed.
  *
- * Leading dimensions broadcast: seen as strides, 0 where an operand has one matrix for many. Dimensions
- * that go on in step for all three values are one; of what remains, the longest is the stack of one
- * call and the others are a loop. A right operand without a stack is one product: the stack of the left
- * one is folded into its rows. */
+ * Leading dimensions broadcast: seen as strides, 0 where an operand has one matrix for many.
+ * Dimensions that go on in step for all three values are one; of what remains, the longest is the
+ * stack of one call and the others are a loop. A right operand without a stack is one product: the
+ * stack of the left one is folded into its rows. */
 #include "ops/dense/dense.cuh"
 
 /* A leading dimension: matrices between neighbours, of a, b and the output. */
@@ -28,7 +28,8 @@ static bool is_one_matrix(const gp_meta *meta) {
   return true;
 }
 
-/* Matrices between neighbours along leading dimension d of the output, counted from the last one. */
+/* Matrices between neighbours along leading dimension d of the output, counted from the last
+ * one. */
 static int64_t lead_stride(const gp_meta *meta, int d) {
   const int at = meta->shape.rank - 3 - d;
   int64_t stride = 1;

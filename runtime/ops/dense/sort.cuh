@@ -1,9 +1,11 @@
-/* ops/dense/sort.cuh - a stable radix sort of (id, position): ids together, positions ascending in each.
+/* ops/dense/sort.cuh - a stable radix sort of (id, position): ids together, positions ascending in
+ * each.
  *
- * A pass sorts by one digit of the id, lowest first: blocks count the digits of their tiles, one block adds
- * the counts up, blocks put entries where they belong. Within a tile warps own neighbouring entries and
- * rank equal digits by votes, so nothing depends on who comes first. Source: Merrill and Grimshaw, "High
- * performance and scalable radix sorting" (2011), without its fused scan. */
+ * A pass sorts by one digit of the id, lowest first: blocks count the digits of their tiles, one
+ * block adds the counts up, blocks put entries where they belong. Within a tile warps own
+ * neighbouring entries and rank equal digits by votes, so nothing depends on who comes first.
+ * Source: Merrill and Grimshaw, "High performance and scalable radix sorting" (2011), without its
+ * fused scan. */
 #ifndef GP_OPS_DENSE_SORT_CUH
 #define GP_OPS_DENSE_SORT_CUH
 
@@ -117,8 +119,8 @@ static __device__ inline bool gp_sort_entry(const gp_sort_pass &p, int r, gp_ent
   return at < p.n;
 }
 
-/* next[digit]: of this warp, a count at first, then where its next entry of that digit goes. The lowest
- * lane of those with one digit moves it on. Returns the place of this thread's entry. */
+/* next[digit]: of this warp, a count at first, then where its next entry of that digit goes. The
+ * lowest lane of those with one digit moves it on. Returns the place of this thread's entry. */
 static __device__ inline uint32_t gp_sort_advance(uint32_t *next, uint32_t digit, uint32_t peers) {
   const uint32_t lane = threadIdx.x % GP_WARP, below = peers & ((1u << lane) - 1);
   const bool used = peers >> lane & 1;

@@ -1,9 +1,9 @@
 /* ops/eager/eager.c - run one op at once: what a script's tensors do outside a trace.
  *
- * The kernels are those of the engine, run on the calling thread piece by piece, or on the GPU where the
- * inputs lie (gpu.c); halves are computed in f32 (half.c). Views share the storage of their
- * input. Random ops draw from a (seed, clock) of the calling thread; each application of one advances the
- * clock, so the same script gives the same numbers. */
+ * The kernels are those of the engine, run on the calling thread piece by piece, or on the GPU
+ * where the inputs lie (gpu.c); halves are computed in f32 (half.c). Views share the storage of
+ * their input. Random ops draw from a (seed, clock) of the calling thread; each application of one
+ * advances the clock, so the same script gives the same numbers. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/tensor.h"
@@ -92,8 +92,8 @@ gp_call gp_application_call(const gp_application *a, const gp_step_block *step) 
   return call;
 }
 
-/* The same pieces as on a team of threads, one after the other. Between two of them Ctrl-C is noticed,
- * but not where an op writes into its input: the script would be left with half of it. */
+/* The same pieces as on a team of threads, one after the other. Between two of them Ctrl-C is
+ * noticed, but not where an op writes into its input: the script would be left with half of it. */
 static gp_status run_pieces(const gp_op_def *def, const gp_call *call, void *scratch) {
   gp_cut cut = def->cpu.cut(call);
   bool whole = def->flags & GP_OP_EFFECT;

@@ -1,4 +1,5 @@
-/* ops/eager/eager.h - one application of an op outside a trace, as eager.c and its two helpers share it. */
+/* ops/eager/eager.h - one application of an op outside a trace, as eager.c and its two helpers
+ * share it. */
 #ifndef GP_OPS_EAGER_H
 #define GP_OPS_EAGER_H
 

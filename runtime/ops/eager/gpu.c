@@ -1,7 +1,8 @@
-/* ops/eager/gpu.c - an op at once on the GPU that its inputs lie on: for scripts and for tests of kernels.
+/* ops/eager/gpu.c - an op at once on the GPU that its inputs lie on: for scripts and for tests of
+ * kernels.
  *
- * What a pipeline keeps ready for all of its ops (step block, fault word, scratch) is made here for one,
- * and the end is waited for. */
+ * What a pipeline keeps ready for all of its ops (step block, fault word, scratch) is made here for
+ * one, and the end is waited for. */
 #include "base/tensor.h"
 #include "device/gpus.h"
 #include "ops/eager/eager.h"

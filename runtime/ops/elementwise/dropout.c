@@ -1,8 +1,10 @@
-/* ops/elementwise/dropout.c - set elements to 0 with probability p and scale the others by 1/(1 - p).
+/* ops/elementwise/dropout.c - set elements to 0 with probability p and scale the others by 1/(1 -
+ * p).
  *
  * Whether an element is kept is a function of (seed, step, number of the op, global element index),
- * so recomputation, any cut and any micro-batch size give the same mask, and the gradient applies the
- * same op to dy: no mask is saved. The test is on integers, word >= p 2^32: exact on every device. */
+ * so recomputation, any cut and any micro-batch size give the same mask, and the gradient applies
+ * the same op to dy: no mask is saved. The test is on integers, word >= p 2^32: exact on every
+ * device. */
 #include "base/random/philox.h"
 #include "base/status.h"
 #include "base/tensor.h"

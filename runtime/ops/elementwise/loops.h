@@ -2,9 +2,9 @@
  *
  * The walk (walk.c) drops dims of size 1 and merges dims that lie one behind the other in every
  * operand; what is left is a few long runs with one constant step per operand: 1 (contiguous, or a
- * row vector under every row), 0 (a scalar, or a column under every row) or a stride. So a loop sees
- * plain arrays, and only strided operands leave the vector path. An element's bits never depend on
- * the run it is in.
+ * row vector under every row), 0 (a scalar, or a column under every row) or a stride. So a loop
+ * sees plain arrays, and only strided operands leave the vector path. An element's bits never
+ * depend on the run it is in.
  *
  * In-place runs (out is an input) are why the loops carry `ivdep`: an overlap is always exact. */
 #ifndef GP_OPS_ELEMENTWISE_LOOPS_H
@@ -69,10 +69,12 @@ gp_cost gp_map_cost_heavy(const gp_sig *sig);
 
 #define GP_MAP_LOOP GP_INDEPENDENT for (int64_t i = 0; i < run->n; i++)
 
-/* y[i] = expr of a = x[i]. A product goes in parentheses: clang-format sees a pointer in `a * b`. */
+/* y[i] = expr of a = x[i]. A product goes in parentheses: clang-format sees a pointer in `a *
+ * b`. */
 #define GP_MAP1(name, T, TO, expr) GP_MAP1_WITH(name, T, TO, (void)0, expr)
 
-/* The same where expr reads names that `set`, one declaration, makes of run->call->attr before the loop. */
+/* The same where expr reads names that `set`, one declaration, makes of run->call->attr before the
+ * loop. */
 #define GP_MAP1_WITH(name, T, TO, set, expr)                                                       \
   static void name(const gp_row_run *run) {                                                        \
     set;                                                                                           \

@@ -1,14 +1,15 @@
-/* ops/elementwise/map.cuh - one kernel for all elementwise ops; an op is what it does to one element.
+/* ops/elementwise/map.cuh - one kernel for all elementwise ops; an op is what it does to one
+ * element.
  *
  *   struct plus {
  *     template <typename C> __device__ C operator()(C a, C b) const { return a + b; }
  *   };
  *   const gp_gpu_kernel gp_gpu_add = {gp_map_number<2, plus>, NULL};
  *
- * A thread takes a unit of the walk: so many neighbouring elements that the widest operand's fill 16 bytes
- * (or one, where operands are not aligned for that). An element's bits never depend on its unit. All of a
- * unit's inputs are read before its outputs are written, so the output may be an input's memory. Functors of
- * all files share one namespace: their names differ. */
+ * A thread takes a unit of the walk: so many neighbouring elements that the widest operand's fill
+ * 16 bytes (or one, where operands are not aligned for that). An element's bits never depend on its
+ * unit. All of a unit's inputs are read before its outputs are written, so the output may be an
+ * input's memory. Functors of all files share one namespace: their names differ. */
 #ifndef GP_OPS_ELEMENTWISE_MAP_CUH
 #define GP_OPS_ELEMENTWISE_MAP_CUH
 
@@ -26,7 +27,8 @@ enum { GP_MAP_THREADS = 256 };
 /* Neighbouring elements that move at once. */
 template <typename T, int LANES> struct alignas(LANES * sizeof(T)) gp_lanes { T at[LANES]; };
 
-/* The first `count` of LANES elements that lie `step` apart: together (1), the same (0) or neither. */
+/* The first `count` of LANES elements that lie `step` apart: together (1), the same (0) or
+ * neither. */
 template <typename T, int LANES>
 static __device__ inline gp_lanes<T, LANES> gp_read_lanes(const T *from, int64_t step, int count) {
   if (step == 1 && count == LANES) return *reinterpret_cast<const gp_lanes<T, LANES> *>(from);
@@ -37,8 +39,8 @@ static __device__ inline gp_lanes<T, LANES> gp_read_lanes(const T *from, int64_t
   return x;
 }
 
-/* All lanes by one access. 16 bytes are stored by name: of a struct of elements nvcc makes smaller stores
- * here and there. */
+/* All lanes by one access. 16 bytes are stored by name: of a struct of elements nvcc makes smaller
+ * stores here and there. */
 template <typename T, int LANES>
 static __device__ inline void gp_write_whole(T *to, const gp_lanes<T, LANES> &x) {
   if constexpr (sizeof x == sizeof(uint4)) {

@@ -1,4 +1,5 @@
-/* ops/elementwise/walk.c - from shapes and strides to long runs with constant steps; see loops.h. */
+/* ops/elementwise/walk.c - from shapes and strides to long runs with constant steps; see
+ * loops.h. */
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 

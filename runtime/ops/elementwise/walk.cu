@@ -11,8 +11,8 @@ static int64_t aligned_stride(const gp_meta *meta, int rank, int d) {
   return own < 0 || meta->shape.dim[own] == 1 ? 0 : meta->stride[own];
 }
 
-/* Dim `size` with these strides can be one with the dim before it: in every operand, a step of that one
- * is `size` steps of this one. */
+/* Dim `size` with these strides can be one with the dim before it: in every operand, a step of that
+ * one is `size` steps of this one. */
 static bool merges(const gp_walk *w, int64_t size, const int64_t *stride) {
   if (w->rank == 0) return false;
   for (int k = 0; k < w->operands; k++)
@@ -30,8 +30,9 @@ static void append_dim(gp_walk *w, int64_t size, const int64_t *stride) {
 
 /* ---- units --------------------------------------------------------------------------------- */
 
-/* Can `lanes` neighbours of the last dim be had from operand k? By one access where they lie together,
- * which then must be aligned in every row; one by one where they are apart or the same. */
+/* Can `lanes` neighbours of the last dim be had from operand k? By one access where they lie
+ * together, which then must be aligned in every row; one by one where they are apart or the
+ * same. */
 static bool gives_lanes(const gp_walk *w, int k, int lanes) {
   if (w->stride[w->rank - 1][k] != 1) return true;
   if ((uintptr_t)w->data[k] % (uintptr_t)(lanes * w->size[k]) != 0) return false;

@@ -1,10 +1,10 @@
 /* ops/elementwise/walk.cuh - how the elements of several operands lie, made for a kernel to follow.
  *
- * As on the CPU, dims of size 1 are dropped and dims that lie one behind the other in every operand are
- * merged: contiguous operands are one long dim, a bias under rows is two. The last dim is cut into units
- * of `lanes` elements, what a thread handles at a time; lanes is 1 where some operand cannot be accessed
- * by so many at once. Indices of a unit come from multiplications instead of divisions, for which there
- * are less than 2^31 units in a launch: a larger walk is halved.
+ * As on the CPU, dims of size 1 are dropped and dims that lie one behind the other in every operand
+ * are merged: contiguous operands are one long dim, a bias under rows is two. The last dim is cut
+ * into units of `lanes` elements, what a thread handles at a time; lanes is 1 where some operand
+ * cannot be accessed by so many at once. Indices of a unit come from multiplications instead of
+ * divisions, for which there are less than 2^31 units in a launch: a larger walk is halved.
  *
  * Operand 0 is the output; the others broadcast to its shape. */
 #ifndef GP_OPS_ELEMENTWISE_WALK_CUH
@@ -28,7 +28,8 @@ typedef struct gp_walk {
   int size[GP_WALK_OPERANDS]; /* bytes of an element */
 } gp_walk;
 
-/* The walk over args[operands], whose elements have these sizes; `lanes` are what units should have. */
+/* The walk over args[operands], whose elements have these sizes; `lanes` are what units should
+ * have. */
 gp_walk gp_walk_make(const gp_arg *const *args, const int *sizes, int operands, int lanes);
 int64_t gp_walk_units(const gp_walk *walk); /* 0 where there are no elements */
 /* Leave the first half of a walk of more than one unit; returns the second one. */

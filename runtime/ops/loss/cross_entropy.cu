@@ -1,7 +1,7 @@
 /* ops/loss/cross_entropy.cu - see cross_entropy.c: losses of rows of logits, and their gradients.
  *
- * Logits are the largest value of a language model: the forward pass reads them once, the backward pass
- * reads and writes them once. Loss and stats of half logits are f32. */
+ * Logits are the largest value of a language model: the forward pass reads them once, the backward
+ * pass reads and writes them once. Loss and stats of half logits are f32. */
 #include "ops/ids.cuh"
 #include "ops/long_rows.cuh"
 #include "ops/short_rows.cuh"
@@ -18,8 +18,9 @@ template <typename T> struct losses {
   bool paired;
 };
 
-/* nll = log(sum exp(x - top)) + top - x[class]; the parts in this order keep their digits, and so do
- * they apart: added, a large logit would swallow the log. below: the sum of top - x over all logits. */
+/* nll = log(sum exp(x - top)) + top - x[class]; the parts in this order keep their digits, and so
+ * do they apart: added, a large logit would swallow the log. below: the sum of top - x over all
+ * logits. */
 template <typename T>
 static __device__ void put_loss(const losses<T> &a, int64_t row, gp_online<gp_compute<T>> o,
                                 gp_compute<T> below) {

@@ -3,8 +3,8 @@
  * Mean and variance take two passes over a row that is in the cache: exact, and in the fixed lane
  * order. A row whose sum or squares overflow is made smaller first, so that every finite row is
  * normalised (gradients need that its differences do not overflow). dx is row-wise; dw is cut by
- * columns, so the sum over rows keeps one order whatever the number of threads. The gradient of b is
- * sum_rows_dw. */
+ * columns, so the sum over rows keeps one order whatever the number of threads. The gradient of b
+ * is sum_rows_dw. */
 #include <string.h>
 
 #include "base/status.h"
@@ -64,8 +64,8 @@ const gp_op_def gp_def_layer_norm = {
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* dy [.., C], x [.., C], w [C], mean [..], rstd [..], optional a [.., C] -> dx [.., C], plus a: what goes
- * around the layer (graph/fuse.c). */
+/* dy [.., C], x [.., C], w [C], mean [..], rstd [..], optional a [.., C] -> dx [.., C], plus a:
+ * what goes around the layer (graph/fuse.c). */
 static gp_status infer_dx(gp_sig *sig) {
   GP_TRY(gp_operand_rank(sig, GP_OP_layer_norm_dx, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape;

@@ -1,8 +1,8 @@
 /* ops/norm/layer_norm.cu - see layer_norm.c: normalisation of rows, and its gradients.
  *
- * Short rows are a warp's and stay in its registers, long ones a block's in shared memory: x is read
- * once. Statistics of halves are f32. The gradient of the weight is a sum over rows (columns.cuh) whose
- * terms are made as they are read. */
+ * Short rows are a warp's and stay in its registers, long ones a block's in shared memory: x is
+ * read once. Statistics of halves are f32. The gradient of the weight is a sum over rows
+ * (columns.cuh) whose terms are made as they are read. */
 #include "ops/long_rows.cuh"
 #include "ops/reduce/columns.cuh"
 #include "ops/short_rows.cuh"
@@ -188,7 +188,8 @@ const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)), plus `more` where it is. */
+/* With h = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - h mean(g h)), plus `more` where
+ * it is. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   typedef gp_compute<T> A;
@@ -280,7 +281,8 @@ const gp_gpu_kernel gp_gpu_layer_norm_dx = {run_dx, NULL};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
-/* Terms dy (x - mean) rstd of a sum over rows; and dy itself, where the bias is wanted beside the weight. */
+/* Terms dy (x - mean) rstd of a sum over rows; and dy itself, where the bias is wanted beside the
+ * weight. */
 template <typename T, int SUMS> struct weight_terms {
   typedef gp_compute<T> sum;
   static const int count = gp_pack<T>::count, sums = SUMS;

@@ -1,4 +1,5 @@
-/* ops/reduce/argmax.cu - see argmax.c and extreme.cuh: where the largest elements along a dim are. */
+/* ops/reduce/argmax.cu - see argmax.c and extreme.cuh: where the largest elements along a dim
+ * are. */
 #include "ops/reduce/extreme.cuh"
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {

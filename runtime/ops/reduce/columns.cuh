@@ -1,9 +1,11 @@
-/* ops/reduce/columns.cuh - sums over rows: [rows, width] -> [width], in two passes of a fixed order.
+/* ops/reduce/columns.cuh - sums over rows: [rows, width] -> [width], in two passes of a fixed
+ * order.
  *
- * A block takes a tile of neighbouring columns and a segment of the rows; its threads stand `depth` deep,
- * thread y adding rows y, y + depth, .. of the segment, and are then added as a tree. Where there are
- * several segments their sums go to scratch and are rows again, for a second pass. Tiles and segments
- * depend on the shapes only. What a term is, is the source's: an element of x, or dy (x - mean) rstd. */
+ * A block takes a tile of neighbouring columns and a segment of the rows; its threads stand `depth`
+ * deep, thread y adding rows y, y + depth, .. of the segment, and are then added as a tree. Where
+ * there are several segments their sums go to scratch and are rows again, for a second pass. Tiles
+ * and segments depend on the shapes only. What a term is, is the source's: an element of x, or dy
+ * (x - mean) rstd. */
 #ifndef GP_OPS_REDUCE_COLUMNS_CUH
 #define GP_OPS_REDUCE_COLUMNS_CUH
 
@@ -91,8 +93,8 @@ template <typename A, int COUNT> static __device__ inline void gp_columns_fold(A
 /* Where the sums of a column go. */
 template <int SUMS> struct gp_column_sinks { gp_sink of[SUMS]; };
 
-/* A source has `sum` (the type of sums), `count` (columns of a group), `sums` (of each column: those of a
- * group stand behind one another) and add(sums, outer, row, group). */
+/* A source has `sum` (the type of sums), `count` (columns of a group), `sums` (of each column:
+ * those of a group stand behind one another) and add(sums, outer, row, group). */
 template <typename Source>
 static __global__ void gp_columns_kernel(Source source, gp_columns p,
                                          gp_column_sinks<Source::sums> out) {

@@ -1,8 +1,10 @@
-/* ops/reduce/extreme.cuh - the largest element along a dim, shared by max.cu and argmax.cu; see extreme.c.
+/* ops/reduce/extreme.cuh - the largest element along a dim, shared by max.cu and argmax.cu; see
+ * extreme.c.
  *
- * NaN is larger than everything and of equals the first one counts, so "larger" is an order in which no
- * two elements are equal: any split among threads finds the same element. A block has `wide` neighbouring
- * results, searched by `deep` threads each; where results have no neighbours a line is searched by all. */
+ * NaN is larger than everything and of equals the first one counts, so "larger" is an order in
+ * which no two elements are equal: any split among threads finds the same element. A block has
+ * `wide` neighbouring results, searched by `deep` threads each; where results have no neighbours a
+ * line is searched by all. */
 #ifndef GP_OPS_REDUCE_EXTREME_CUH
 #define GP_OPS_REDUCE_EXTREME_CUH
 

@@ -1,4 +1,5 @@
-/* ops/reduce/extreme.h - the search for the largest element along a dim, shared by max and argmax. */
+/* ops/reduce/extreme.h - the search for the largest element along a dim, shared by max and
+ * argmax. */
 #ifndef GP_OPS_REDUCE_EXTREME_H
 #define GP_OPS_REDUCE_EXTREME_H
 

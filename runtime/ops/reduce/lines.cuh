@@ -1,8 +1,9 @@
 /* ops/reduce/lines.cuh - sums over runs of memory: [results, terms] -> [results], in a fixed order.
  *
- * The terms of a result, in row-major order, are cut into pieces of fixed length; a warp adds each in the
- * 64-lane order, and the sums of pieces, where there are several, are terms again. The bits depend on the
- * shape alone. What a term is, is the source's: an element, or a squared difference of two. */
+ * The terms of a result, in row-major order, are cut into pieces of fixed length; a warp adds each
+ * in the 64-lane order, and the sums of pieces, where there are several, are terms again. The bits
+ * depend on the shape alone. What a term is, is the source's: an element, or a squared difference
+ * of two. */
 #ifndef GP_OPS_REDUCE_LINES_CUH
 #define GP_OPS_REDUCE_LINES_CUH
 

@@ -1,4 +1,5 @@
-/* ops/reduce/max.cu - see max.c and extreme.cuh: the largest elements along a dim and where they are. */
+/* ops/reduce/max.cu - see max.c and extreme.cuh: the largest elements along a dim and where they
+ * are. */
 #include "ops/reduce/extreme.cuh"
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {

@@ -1,10 +1,10 @@
 /* ops/reduce/sum.c - sums over any set of dims of a contiguous value, in one fixed order.
  *
- * Neighbouring dims that are all kept or all reduced are merged. Then either the last dim is reduced
- * and every result adds rows, each summed in the 64-lane order; or it is kept and every result adds
- * single elements, vectorised over the kept ones. Outer reduced indices ascend. A result is made by
- * one unit, so the cut changes no bit. f32 and f64 add in their own type, half types in f32,
- * integers exactly (modulo 2^64) in i64. */
+ * Neighbouring dims that are all kept or all reduced are merged. Then either the last dim is
+ * reduced and every result adds rows, each summed in the 64-lane order; or it is kept and every
+ * result adds single elements, vectorised over the kept ones. Outer reduced indices ascend. A
+ * result is made by one unit, so the cut changes no bit. f32 and f64 add in their own type, half
+ * types in f32, integers exactly (modulo 2^64) in i64. */
 #include <string.h>
 
 #include "base/status.h"

@@ -1,7 +1,7 @@
 /* ops/reduce/sum_rows_dw.cu - see sum_rows_dw.c and columns.cuh.
  *
- * The value that is there already is added to the sum of the rows: one rounding more than on the CPU,
- * where it is the start of the sum, but the rows can be cut among blocks. */
+ * The value that is there already is added to the sum of the rows: one rounding more than on the
+ * CPU, where it is the start of the sum, but the rows can be cut among blocks. */
 #include "ops/reduce/columns.cuh"
 
 /* Halves count as 16-byte groups of 8 columns, so the plan needs the dtype of dy. */

@@ -1,7 +1,7 @@
 /* ops/shape/boxes.c - a span of rows as boxes of the last two dims; see boxes.h.
  *
- * gp_view_copy knows how to walk boxes (tiles for transpositions, long lines), and a span of rows is
- * a few of them: a ragged beginning, whole blocks, a ragged end. */
+ * gp_view_copy knows how to walk boxes (tiles for transpositions, long lines), and a span of rows
+ * is a few of them: a ragged beginning, whole blocks, a ragged end. */
 #include "ops/shape/boxes.h"
 
 #include "base/tensor.h"

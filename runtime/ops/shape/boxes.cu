@@ -1,8 +1,8 @@
 /* ops/shape/boxes.cu - the strided copy, as bits of an element's size; see boxes.cuh.
  *
- * Where the source is contiguous along another dim than the result (a transposition), neighbours of one
- * side are far apart on the other: then tiles go through shared memory, so that both sides see whole
- * lines. Everything else is the walk of the elementwise ops. */
+ * Where the source is contiguous along another dim than the result (a transposition), neighbours of
+ * one side are far apart on the other: then tiles go through shared memory, so that both sides see
+ * whole lines. Everything else is the walk of the elementwise ops. */
 #include "ops/elementwise/map.cuh"
 #include "ops/shape/boxes.cuh"
 
@@ -17,14 +17,15 @@ template <typename T> struct zero {
 
 enum { TILE_THREADS = 256 };
 
-/* A tile is side x side elements, lines of 64 bytes or more on both sides. Its rows are one bank longer
- * than a power of two: a column then touches all banks. */
+/* A tile is side x side elements, lines of 64 bytes or more on both sides. Its rows are one bank
+ * longer than a power of two: a column then touches all banks. */
 template <typename T> struct tile_of {
   static const int side = sizeof(T) >= 4 ? 32 : 64;
   static const int pitch = side + (sizeof(T) < 4 ? 4 / (int)sizeof(T) : 1);
 };
 
-/* The source's contiguous dim is `across`, the result's is `along`; the dims of `outer` are the rest. */
+/* The source's contiguous dim is `across`, the result's is `along`; the dims of `outer` are the
+ * rest. */
 typedef struct tiling {
   gp_grid outer;
   gp_divisor across, along;        /* tiles */

@@ -1,6 +1,8 @@
-/* ops/shape/boxes.cuh - strided copies on a GPU, shared by what moves elements and does not compute.
+/* ops/shape/boxes.cuh - strided copies on a GPU, shared by what moves elements and does not
+ * compute.
  *
- * copy, assign and concat are one of them or several; dropout uses it to make its input contiguous. */
+ * copy, assign and concat are one of them or several; dropout uses it to make its input
+ * contiguous. */
 #ifndef GP_OPS_SHAPE_BOXES_CUH
 #define GP_OPS_SHAPE_BOXES_CUH
 

@@ -1,7 +1,7 @@
 /* ops/shape/cast.c - x -> the same values in another dtype; all pairs.
  *
- * The rules are those of gp_tensor_copy: rounding to nearest even, truncation to integers. It is the
- * only op that changes a dtype; no other one converts silently. */
+ * The rules are those of gp_tensor_copy: rounding to nearest even, truncation to integers. It is
+ * the only op that changes a dtype; no other one converts silently. */
 #include "base/status.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"

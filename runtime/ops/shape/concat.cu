@@ -1,7 +1,7 @@
 /* ops/shape/concat.cu - values one behind the other along dim i[0], on a GPU; any one dtype.
  *
- * Around the dim, inputs and result are rows, and each input is a box of columns of the result: one launch
- * an input. */
+ * Around the dim, inputs and result are rows, and each input is a box of columns of the result: one
+ * launch an input. */
 #include "ops/axis.h"
 #include "ops/shape/boxes.cuh"
 

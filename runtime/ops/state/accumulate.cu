@@ -1,6 +1,8 @@
-/* ops/state/accumulate.cu - slot, g -> slot += g, in the slot's own memory, on a GPU; out[0] is the slot.
+/* ops/state/accumulate.cu - slot, g -> slot += g, in the slot's own memory, on a GPU; out[0] is the
+ * slot.
  *
- * The slot may be f32 where g is a half: gradients are summed in f32 whatever they are computed in. */
+ * The slot may be f32 where g is a half: gradients are summed in f32 whatever they are computed
+ * in. */
 #include "ops/elementwise/map.cuh"
 
 /* S: type of the slot; the sum is rounded to it once. */

@@ -1,8 +1,9 @@
-/* plan/memory/guests.c - values of elsewhere that a stage reads: copies in the memory of its own device.
+/* plan/memory/guests.c - values of elsewhere that a stage reads: copies in the memory of its own
+ * device.
  *
- * A parameter that two stages use lies with the first; a constant lies on the host. Where the device of a
- * stage cannot read it there, the stage gets a copy: of constants once, of parameters before every
- * mini-batch (engine/replicas.c).
+ * A parameter that two stages use lies with the first; a constant lies on the host. Where the
+ * device of a stage cannot read it there, the stage gets a copy: of constants once, of parameters
+ * before every mini-batch (engine/replicas.c).
  */
 #include <stdlib.h>
 

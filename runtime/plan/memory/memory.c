@@ -1,7 +1,8 @@
-/* plan/memory/memory.c - everything that the runs of a plan need on a device, as areas of one block.
+/* plan/memory/memory.c - everything that the runs of a plan need on a device, as areas of one
+ * block.
  *
- * Every part says how much it wants and gets the next offset of its device's block; the engine asks each
- * device once for the whole. What is predicted is so what is held, to the byte.
+ * Every part says how much it wants and gets the next offset of its device's block; the engine asks
+ * each device once for the whole. What is predicted is so what is held, to the byte.
  */
 #include <string.h>
 
@@ -54,7 +55,8 @@ static bool is_fetched(const gp_channel *channel, int32_t device) {
   return false;
 }
 
-/* For one copy of a stage that reads the edge: a device fetches a value once, whoever reads it there. */
+/* For one copy of a stage that reads the edge: a device fetches a value once, whoever reads it
+ * there. */
 static gp_status want_fetch(layout *l, int32_t e, int32_t stage, int32_t copy) {
   gp_channel *channel = &l->plan->channels[e];
   int32_t device = l->plan->placement[gp_plan_holder(l->plan, stage, copy)];
@@ -67,8 +69,8 @@ static gp_status want_fetch(layout *l, int32_t e, int32_t stage, int32_t copy) {
   return want_slots(l, channel, device, &fetch->area);
 }
 
-/* Slots lie with the maker, and with every reader that cannot read them there; both sizes of micro-batches
- * fit. */
+/* Slots lie with the maker, and with every reader that cannot read them there; both sizes of
+ * micro-batches fit. */
 static gp_status want_channel(layout *l, int32_t e) {
   gp_plan *plan = l->plan;
   gp_channel *channel = &plan->channels[e];
@@ -127,7 +129,8 @@ static gp_status want_weights(layout *l, int32_t holder) {
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
 }
 
-/* ---- what a device needs once ------------------------------------------------------------------ */
+/* ---- what a device needs once
+ * ------------------------------------------------------------------ */
 
 /* Libraries settle here what they will do; the largest scratch serves all. */
 static gp_status grow_scratch(layout *l, const gp_program *program, int32_t device, size_t *most) {
@@ -161,7 +164,8 @@ static gp_status refuse_halves(const gp_program *program) {
   return GP_OK;
 }
 
-/* Tasks of a device run one after the other and share one temporary area and one scratch. Programs recur:
+/* Tasks of a device run one after the other and share one temporary area and one scratch. Programs
+ * recur:
  * each is looked at for the first task that runs it. */
 static gp_status grow_shared(layout *l, const gp_task *task, int32_t device, size_t *temp,
                              size_t *scratch) {

@@ -1,9 +1,9 @@
-/* plan/memory/slots.c - slots for values of a stage that outlive an action: taken at F, R and I, given back
- * after B or W.
+/* plan/memory/slots.c - slots for values of a stage that outlive an action: taken at F, R and I,
+ * given back after B or W.
  *
- * A synchronous schedule gets the colouring of its list: a slot is free when its micro-batch is done. A
- * stream that never ends cannot be coloured: there micro-batch i takes slot i mod K, with the smallest K
- * for which no two live ones meet.
+ * A synchronous schedule gets the colouring of its list: a slot is free when its micro-batch is
+ * done. A stream that never ends cannot be coloured: there micro-batch i takes slot i mod K, with
+ * the smallest K for which no two live ones meet.
  */
 #include "base/memory.h"
 #include "plan/plan.h"

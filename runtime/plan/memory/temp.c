@@ -1,8 +1,9 @@
 /* plan/memory/temp.c - offsets of values that live inside one program.
  *
- * Lifetimes are counted in groups, because a group's instructions run interleaved, block by block. An
- * elementwise result takes over the memory of an input that dies with it; the rest is placed largest
- * first at the lowest offset that is free over its lifetime, or, where that would take long, in order of time.
+ * Lifetimes are counted in groups, because a group's instructions run interleaved, block by block.
+ * An elementwise result takes over the memory of an input that dies with it; the rest is placed
+ * largest first at the lowest offset that is free over its lifetime, or, where that would take
+ * long, in order of time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,8 @@ static bool alive_together(const span *a, const span *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset at which s overlaps nothing placed before it: by_offset[0 .. placed - 1], ascending. */
+/* Lowest offset at which s overlaps nothing placed before it: by_offset[0 .. placed - 1],
+ * ascending. */
 static size_t lowest_free(span *const *by_offset, int32_t placed, const span *s) {
   size_t offset = 0;
   for (int32_t i = 0; i < placed; i++) {
@@ -136,7 +138,8 @@ static void insert(span **by_offset, int32_t placed, span *s) {
   by_offset[low] = s;
 }
 
-/* Greedy by size: not optimal, close to it on chains. Of so many looks at placed spans it makes no more. */
+/* Greedy by size: not optimal, close to it on chains. Of so many looks at placed spans it makes no
+ * more. */
 static bool place_by_size(const layout *l, span **order, span **by_offset) {
   int64_t looks = 0;
   for (int32_t i = 0; i < l->count; i++) order[i] = &l->spans[i];
@@ -150,7 +153,8 @@ static bool place_by_size(const layout *l, span **order, span **by_offset) {
 
 /* ---- many values --------------------------------------------------------------------------- */
 
-/* Memory that was given back, by bytes: pieces of one size are used again by values of that size. */
+/* Memory that was given back, by bytes: pieces of one size are used again by values of that
+ * size. */
 typedef struct shelf {
   size_t bytes;
   int32_t free; /* span whose place is free next; -1: none */
@@ -177,9 +181,12 @@ static shelf *shelf_of(shelf *shelves, int32_t count, size_t bytes) {
   return bsearch(&key, shelves, (size_t)count, sizeof *shelves, by_bytes);
 }
 
-/* In the order of time, a value takes the place of one of its size that is over, or a new one at the end:
- * as good where sizes are few, as they are in long chains of one shape, and quick where values are many.
- * ends: per group, the first span whose last group it is; next: of the same list, or of the same shelf. */
+/* In the order of time, a value takes the place of one of its size that is over, or a new one at
+ * the end:
+ * as good where sizes are few, as they are in long chains of one shape, and quick where values are
+ * many.
+ * ends: per group, the first span whose last group it is; next: of the same list, or of the same
+ * shelf. */
 static void place_in_order(const layout *l, shelf *shelves, int32_t *ends, int32_t *next) {
   int32_t sizes = find_sizes(l, shelves), over = 0;
   size_t end = 0;

@@ -1,8 +1,8 @@
 /* schedule/simulate/link.c - who hands values to whom in a schedule, and when they arrive.
  *
- * The dependencies are the verifier's: F reads the F of the stage before, B (or I) the B (or I) of the
- * stage after. Those within a device hold by the order of its list. Where a schedule names its sends and
- * receives, the value goes through them.
+ * The dependencies are the verifier's: F reads the F of the stage before, B (or I) the B (or I) of
+ * the stage after. Those within a device hold by the order of its list. Where a schedule names its
+ * sends and receives, the value goes through them.
  */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
@@ -65,8 +65,9 @@ int32_t gp_sim_device(const gp_sim *run, int32_t action) {
   return run->device ? run->device[action] : s->placement[s->actions[action].stage];
 }
 
-/* The last action on the other device of this stage that adds to what an update or a reduction on this
- * one reads, or -1: there is no other, or its batch is not known (a reduction in an endless stream). */
+/* The last action on the other device of this stage that adds to what an update or a reduction on
+ * this one reads, or -1: there is no other, or its batch is not known (a reduction in an endless
+ * stream). */
 static int32_t other_gradient(const gp_sim *r, int32_t action) {
   const gp_schedule *s = r->schedule;
   const gp_action *x = &s->actions[action];

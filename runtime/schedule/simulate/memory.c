@@ -1,7 +1,9 @@
-/* schedule/simulate/memory.c - what the devices of a schedule hold: activations, bytes, versions of weights.
+/* schedule/simulate/memory.c - what the devices of a schedule hold: activations, bytes, versions of
+ * weights.
  *
- * Only the order of a device's own list matters here, not the times. An activation is held from F (from R
- * where there is one) to the last backward action of its stage and micro-batch; joined actions hold all that any of them needs.
+ * Only the order of a device's own list matters here, not the times. An activation is held from F
+ * (from R where there is one) to the last backward action of its stage and micro-batch; joined
+ * actions hold all that any of them needs.
  */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
@@ -14,8 +16,8 @@ typedef struct held {
 
 static double bytes_of(const double *list, int32_t stage) { return list ? list[stage] : 0; }
 
-/* Does anything read the activations of this F later? Not where only forward passes run, nor where they
- * are computed again. */
+/* Does anything read the activations of this F later? Not where only forward passes run, nor where
+ * they are computed again. */
 static bool is_kept(const gp_sim *r, const gp_action *x) {
   size_t cell = (size_t)x->stage * (size_t)r->schedule->micro_count + (size_t)x->micro;
   return r->backward && r->backward[cell] > 0 && !(r->again && r->again[cell] > 0);
@@ -60,7 +62,8 @@ static void follow(const gp_sim *r, int32_t device, gp_device_load *load) {
   }
 }
 
-/* ---- versions of the weights ------------------------------------------------------------------- */
+/* ---- versions of the weights
+ * ------------------------------------------------------------------- */
 
 /* Scratch: per stage, and per action of the longest list. */
 typedef struct versions {

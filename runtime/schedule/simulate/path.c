@@ -1,8 +1,8 @@
 /* schedule/simulate/path.c - the critical path of a simulated schedule.
  *
- * From the action that ends last, back in time: what ended, or arrived, at the very moment at which this
- * one began? Times are compared with ==: both sides are the same sums of the same numbers. Where the
- * device and a value were ready together, the device counts.
+ * From the action that ends last, back in time: what ended, or arrived, at the very moment at which
+ * this one began? Times are compared with ==: both sides are the same sums of the same numbers.
+ * Where the device and a value were ready together, the device counts.
  */
 #include "base/memory.h"
 #include "schedule/simulate/simulate.h"
@@ -13,8 +13,8 @@ typedef struct step {
   double time;
 } step;
 
-/* The actions that ran before `action` on its device, empty cells left out; the first of joined ones,
- * or -1. */
+/* The actions that ran before `action` on its device, empty cells left out; the first of joined
+ * ones, or -1. */
 static int32_t previous(const gp_sim *r, int32_t action) {
   const gp_schedule *s = r->schedule;
   int32_t a = action - 1, first = s->first[gp_sim_device(r, action)];

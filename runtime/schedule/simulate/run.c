@@ -1,8 +1,9 @@
 /* schedule/simulate/run.c - when does each action of a schedule begin and end?
  *
- * Devices are taken from a queue; each goes on until it waits for another one, which puts it back into
- * the queue when what it waits for is there. So the time that this takes is linear in the number of
- * actions, and channels that are full, which no order of the verifier knows of, need nothing special.
+ * Devices are taken from a queue; each goes on until it waits for another one, which puts it back
+ * into the queue when what it waits for is there. So the time that this takes is linear in the
+ * number of actions, and channels that are full, which no order of the verifier knows of, need
+ * nothing special.
  */
 #include "schedule/simulate/simulate.h"
 

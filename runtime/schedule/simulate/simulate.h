@@ -48,8 +48,8 @@ typedef struct gp_sim_cursor {
   double ready; /* when the device can go on */
 } gp_sim_cursor;
 
-/* What all stages wait for: TIE the gradients of all of them, CLIP and U their norms, or, behind a barrier, the
- * gradients. */
+/* What all stages wait for: TIE the gradients of all of them, CLIP and U their norms, or, behind a
+ * barrier, the gradients. */
 enum { GP_SIM_SUMS, GP_SIM_NORMS, GP_SIM_JOINS };
 typedef struct gp_sim_join {
   int32_t left; /* actions that are not done yet */

@@ -1,7 +1,8 @@
-/* schedule/verify/capacity.c - the smallest capacity of channels with which a schedule ends, and is not slowed.
+/* schedule/verify/capacity.c - the smallest capacity of channels with which a schedule ends, and is
+ * not slowed.
  *
- * Larger channels never hurt, so both are found by halving; one as large as there are micro-batches never
- * blocks.
+ * Larger channels never hurt, so both are found by halving; one as large as there are micro-batches
+ * never blocks.
  */
 #include "schedule/verify/channels.h"
 
@@ -13,8 +14,8 @@ static gp_status is_enough(const gp_verify *v, int32_t capacity, int32_t within,
   return GP_OK;
 }
 
-/* The smallest capacity in low .. high that is enough, as high is. First in growing steps from below, as
- * most schedules need one or two. */
+/* The smallest capacity in low .. high that is enough, as high is. First in growing steps from
+ * below, as most schedules need one or two. */
 static gp_status search(const gp_verify *v, int32_t low, int32_t high, int32_t within,
                         int32_t *found) {
   bool enough = false;

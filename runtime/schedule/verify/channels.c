@@ -1,8 +1,10 @@
-/* schedule/verify/channels.c - run a schedule over channels that hold so many messages, with senders that block.
+/* schedule/verify/channels.c - run a schedule over channels that hold so many messages, with
+ * senders that block.
  *
- * Each channel has one sender and one receiver, and a receiver says which micro-batch it wants: whether all
- * comes to an end, and when, does not depend on who is looked at first. So devices run until they block,
- * each with a clock of its own: the n-th send ends no earlier than the (n - capacity)-th receive.
+ * Each channel has one sender and one receiver, and a receiver says which micro-batch it wants:
+ * whether all comes to an end, and when, does not depend on who is looked at first. So devices run
+ * until they block, each with a clock of its own: the n-th send ends no earlier than the (n -
+ * capacity)-th receive.
  */
 #include "schedule/verify/channels.h"
 
@@ -113,7 +115,8 @@ static void meet(int32_t *clock, int32_t time) {
   if (*clock < time) *clock = time;
 }
 
-/* Capacity 0: the sender holds its message out and waits; the receiver takes it and lets both go on. */
+/* Capacity 0: the sender holds its message out and waits; the receiver takes it and lets both go
+ * on. */
 static bool offer(network *n, int32_t device, channel *c, int32_t micro) {
   if (c->offer == -1 - micro) {
     meet(&n->runners[device].clock, c->offer_time);

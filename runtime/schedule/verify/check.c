@@ -1,6 +1,8 @@
-/* schedule/verify/check.c - is this list of actions a pipeline step? All checks, before anything runs.
+/* schedule/verify/check.c - is this list of actions a pipeline step? All checks, before anything
+ * runs.
  *
- * Those that concern what a row or a cell holds come first: the search for an order relies on their answers.
+ * Those that concern what a row or a cell holds come first: the search for an order relies on their
+ * answers.
  */
 #include "base/memory.h"
 #include "schedule/verify/verify.h"

@@ -1,4 +1,5 @@
-/* schedule/verify/complete.c - every (stage, micro-batch) has its F and its backward pass, together on one device. */
+/* schedule/verify/complete.c - every (stage, micro-batch) has its F and its backward pass, together
+ * on one device. */
 #include "schedule/verify/verify.h"
 
 /* What (stage, micro-batch) lacks, or NULL. */

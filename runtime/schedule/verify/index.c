@@ -1,7 +1,8 @@
-/* schedule/verify/index.c - where each action stands, found in one pass that also sees whether it may stand there.
+/* schedule/verify/index.c - where each action stands, found in one pass that also sees whether it
+ * may stand there.
  *
- * A table per op that occurs, of four bytes a (stage, micro-batch): a thousand devices with four thousand
- * micro-batches take 16 MiB for each.
+ * A table per op that occurs, of four bytes a (stage, micro-batch): a thousand devices with four
+ * thousand micro-batches take 16 MiB for each.
  */
 #include "base/memory.h"
 #include "schedule/verify/verify.h"
@@ -139,8 +140,8 @@ static gp_status note(gp_verify *v, int32_t a) {
 
 /* ---- the pass ------------------------------------------------------------------------------ */
 
-/* Every (stage, micro-batch) has an F at least: fewer actions than that is a typing error in a number,
- * for which no table shall be made. */
+/* Every (stage, micro-batch) has an F at least: fewer actions than that is a typing error in a
+ * number, for which no table shall be made. */
 static gp_status check_size(const gp_verify *v) {
   const gp_schedule *s = v->s;
   int64_t cells = (int64_t)s->stage_count * s->micro_count;

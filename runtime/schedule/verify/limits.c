@@ -1,4 +1,5 @@
-/* schedule/verify/limits.c - does a schedule keep within what it may take? Memory, versions, buffers, channels. */
+/* schedule/verify/limits.c - does a schedule keep within what it may take? Memory, versions,
+ * buffers, channels. */
 #include "base/memory.h"
 #include "schedule/verify/channels.h"
 #include "schedule/verify/live.h"
@@ -44,7 +45,8 @@ static int32_t *buffer_of(const watch *w, int32_t a) {
                     (size_t)w->v->s->actions[a].micro % buffers];
 }
 
-/* The buffer holds the stage's input too, so it is taken from F on, whether R makes the rest again or not. */
+/* The buffer holds the stage's input too, so it is taken from F on, whether R makes the rest again
+ * or not. */
 static gp_status buffer_born(void *context, int32_t a) {
   watch *w = context;
   char one[GP_ACTION_TEXT];

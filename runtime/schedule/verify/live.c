@@ -1,7 +1,8 @@
 /* schedule/verify/live.c - which activations are alive when, and the slots that hold them.
  *
- * The activation of a (stage, micro-batch) lives from its F to its B or W; where R makes it again, only
- * during F and then from R on. Joined actions overlap, so what one ends is alive while the other begins.
+ * The activation of a (stage, micro-batch) lives from its F to its B or W; where R makes it again,
+ * only during F and then from R on. Joined actions overlap, so what one ends is alive while the
+ * other begins.
  * Slots are given by interval colouring, lowest free one first: a stage needs as many as its peak.
  */
 #include <string.h>

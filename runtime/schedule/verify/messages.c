@@ -1,7 +1,7 @@
 /* schedule/verify/messages.c - sends and receives that a schedule names itself are complete pairs.
  *
- * They are matched by edge and micro-batch: two that cross on their way are no fault. A schedule names none
- * between two stages in one direction (lowering adds them), or all that cross devices.
+ * They are matched by edge and micro-batch: two that cross on their way are no fault. A schedule
+ * names none between two stages in one direction (lowering adds them), or all that cross devices.
  */
 #include "schedule/verify/verify.h"
 
@@ -55,7 +55,8 @@ static gp_status check_edge(const gp_verify *v, const edge *e) {
   return GP_OK;
 }
 
-/* Nothing is before the first stage, nothing behind the last, and a gradient comes of a backward pass. */
+/* Nothing is before the first stage, nothing behind the last, and a gradient comes of a backward
+ * pass. */
 static gp_status check_end(const gp_verify *v, gp_act op, int32_t stage, const char *what) {
   for (int32_t micro = 0; v->at[op] && micro < v->s->micro_count; micro++) {
     int32_t a = gp_verify_at(v, op, stage, micro);

@@ -1,10 +1,12 @@
-/* schedule/verify/order.c - an order in which everything can run, or the actions that wait for each other.
+/* schedule/verify/order.c - an order in which everything can run, or the actions that wait for each
+ * other.
  *
- * The needs are the canonical ones: F needs the F of the stage before, B (or I) its own F, its R where there
- * is one and the B (or I) of the stage after, W its I, an update the gradients of its batch, what joins all
- * stages every stage's part; where the schedule names its messages, a receive needs its send. A skip connection or a frozen stage needs no more
- * than these, so the topological order found here serves every model. Joined actions start together: what
- * either needs must be over before.
+ * The needs are the canonical ones: F needs the F of the stage before, B (or I) its own F, its R
+ * where there is one and the B (or I) of the stage after, W its I, an update the gradients of its
+ * batch, what joins all stages every stage's part; where the schedule names its messages, a receive
+ * needs its send. A skip connection or a frozen stage needs no more than these, so the topological
+ * order found here serves every model. Joined actions start together: what either needs must be
+ * over before.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +18,8 @@
 
 static bool is_done(const gp_verify *v, int32_t a) { return a < 0 || v->order[a] >= 0; }
 
-/* The gradients of a batch, on both devices where there are two: of those left, the one that stands last on
- * its device, so that who waits for it is woken once. */
+/* The gradients of a batch, on both devices where there are two: of those left, the one that stands
+ * last on its device, so that who waits for it is woken once. */
 static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch) {
   int32_t size = v->s->batch, begin = batch * size, missing = -1;
   int32_t end = size && batch + 1 < v->batch_count ? begin + size : v->s->micro_count;
@@ -97,8 +99,8 @@ int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
 
 /* ---- sorting ------------------------------------------------------------------------------- */
 
-/* Devices that may go on wait in a ring; a device that cannot is kept with the action that it needs: order
- * holds -2 - device there, and next_waiter the others that need the same one. */
+/* Devices that may go on wait in a ring; a device that cannot is kept with the action that it
+ * needs: order holds -2 - device there, and next_waiter the others that need the same one. */
 typedef struct sorter {
   const gp_verify *v;
   int32_t *head;        /* per device: its next action */
@@ -131,8 +133,8 @@ static void wait_for(sorter *q, int32_t device, int32_t need) {
   *place = -2 - device;
 }
 
-/* The next action of a device, or the joined ones together. Joined ones are not done while they are looked
- * at, so one that needs another waits for ever. */
+/* The next action of a device, or the joined ones together. Joined ones are not done while they are
+ * looked at, so one that needs another waits for ever. */
 static void advance(sorter *q, int32_t device) {
   const gp_schedule *s = q->v->s;
   int32_t begin = q->head[device], end;
@@ -168,8 +170,8 @@ static gp_status report_own(const sorter *q, int32_t a, int32_t need) {
   return gp_verify_fail(q->v, a, "order", "waits for %s, which comes after it", one);
 }
 
-/* Every device that is left waits for an action of a device that is left: follow that into the circle and
- * print it once around. */
+/* Every device that is left waits for an action of a device that is left: follow that into the
+ * circle and print it once around. */
 static gp_status report(const sorter *q, int32_t device) {
   const gp_verify *v = q->v;
   char text[400] = "waits for ", one[GP_ACTION_TEXT], two[GP_ACTION_TEXT];
@@ -207,7 +209,8 @@ static gp_status sort(sorter *q) {
   return GP_OK;
 }
 
-/* Cost: linear, as each action is looked at when its device gets to it and when what it waited for is over. */
+/* Cost: linear, as each action is looked at when its device gets to it and when what it waited for
+ * is over. */
 gp_status gp_verify_order(const gp_verify *v) {
   sorter q = {.v = v};
   size_t devices = (size_t)v->s->device_count;

@@ -1,6 +1,8 @@
-/* schedule/verify/report.c - a fault as a person sees it: one sentence, and the grid with the action marked.
+/* schedule/verify/report.c - a fault as a person sees it: one sentence, and the grid with the
+ * action marked.
  *
- * The grid has to fit into an error text, so of a large one the rows and columns around the fault are shown.
+ * The grid has to fit into an error text, so of a large one the rows and columns around the fault
+ * are shown.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,7 +55,8 @@ static void put(page *p, const char *format, ...) {
   p->used += length;
 }
 
-/* One cell: pairs in parentheses, the fault in >brackets<; returns where the fault's letters begin. */
+/* One cell: pairs in parentheses, the fault in >brackets<; returns where the fault's letters
+ * begin. */
 static size_t put_cell(const gp_schedule *s, page *p, int32_t a, bool inside, bool fault) {
   char one[GP_ACTION_TEXT];
   const gp_action *x = &s->actions[a];
@@ -93,7 +96,8 @@ static gp_status show(const gp_verify *v, int32_t fault, const char *sentence) {
   return gp_fail(GP_ESCHEDULE, "schedule: %s%s", sentence, grid);
 }
 
-/* The device in whose row the position is: also of an action that is on a device it should not be on. */
+/* The device in whose row the position is: also of an action that is on a device it should not be
+ * on. */
 static int32_t row_of(const gp_schedule *s, int32_t position) {
   int32_t low = 0, high = s->device_count;
   while (high - low > 1) {

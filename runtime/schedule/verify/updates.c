@@ -1,7 +1,8 @@
-/* schedule/verify/updates.c - one update per stage and batch, after all its gradients and their reduction.
+/* schedule/verify/updates.c - one update per stage and batch, after all its gradients and their
+ * reduction.
  *
- * A synchronous schedule may leave updates out (the optimizer's step follows) or hold one for each stage; an
- * asynchronous one holds them all. Each copy of a stage updates its own weights.
+ * A synchronous schedule may leave updates out (the optimizer's step follows) or hold one for each
+ * stage; an asynchronous one holds them all. Each copy of a stage updates its own weights.
  */
 #include "schedule/verify/verify.h"
 
@@ -128,7 +129,8 @@ gp_status gp_verify_updates(const gp_verify *v) {
 
 /* ---- shards -------------------------------------------------------------------------------- */
 
-/* Is the stage unsharded behind action a, given that it was (1), was not (0), or nothing is known (-1)? */
+/* Is the stage unsharded behind action a, given that it was (1), was not (0), or nothing is known
+ * (-1)? */
 static gp_status follow_shard(const gp_verify *v, int32_t a, int8_t *open) {
   int op = v->s->actions[a].op;
   if (op == GP_ACT_UNSHARD && *open == 1)

@@ -1,4 +1,5 @@
-/* schedule/verify/verify.h - what the checks of a schedule share: where each action stands, and how a fault is told.
+/* schedule/verify/verify.h - what the checks of a schedule share: where each action stands, and how
+ * a fault is told.
  *
  *   check.c     all checks, one after the other
  *   index.c     ops, devices, uniqueness (checks 1 and 2)
@@ -21,7 +22,8 @@
 
 #include "schedule/schedule.h"
 
-/* What every stage must have done before any of them goes on: per stage and copy the last of these actions. */
+/* What every stage must have done before any of them goes on: per stage and copy the last of these
+ * actions. */
 typedef struct gp_verify_join {
   int32_t *last; /* [stage][copy]: position + 1; 0: there is none; NULL: nothing waits for it */
   int32_t over;  /* of these, from the first on, are known to be done */
@@ -108,8 +110,8 @@ static inline int32_t gp_verify_copies(const gp_schedule *s, int32_t stage) {
 
 /* A need of action a that is not in the order yet, or -1. */
 int32_t gp_verify_blocker(const gp_verify *v, int32_t a);
-/* Where the message that this receive, or this action's input, takes comes from: the position of the
- * action that makes it, or -1 where it crosses no devices. */
+/* Where the message that this receive, or this action's input, takes comes from: the position of
+ * the action that makes it, or -1 where it crosses no devices. */
 int32_t gp_verify_source(const gp_verify *v, int32_t a);
 
 /* ---- telling ------------------------------------------------------------------------------- */

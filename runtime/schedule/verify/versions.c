@@ -1,7 +1,8 @@
 /* schedule/verify/versions.c - which weights an asynchronous schedule computes with.
  *
- * Update k of a stage turns version k into version k + 1; version 0 is what training starts with. Forward
- * and backward pass of a (stage, micro-batch) use the same version, and it must exist by then.
+ * Update k of a stage turns version k into version k + 1; version 0 is what training starts with.
+ * Forward and backward pass of a (stage, micro-batch) use the same version, and it must exist by
+ * then.
  * Source: PipeDream (weight stashing, vertical sync), PipeDream-2BW.
  */
 #include "base/memory.h"

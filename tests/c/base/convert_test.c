@@ -1,5 +1,5 @@
-/* tests/c/base/convert_test.c - every dtype into every other: all half-precision patterns, rounding at
- * every tie, saturation at every limit. */
+/* tests/c/base/convert_test.c - every dtype into every other: all half-precision patterns, rounding
+ * at every tie, saturation at every limit. */
 #include "base/convert.h"
 
 #include "base/tensor.h"
@@ -150,7 +150,8 @@ TEST(integers_keep_their_bits) {
   }
 }
 
-/* 2^53 + 1 rounds to a tie of bf16's neighbours in double already: the last bit must still count. */
+/* 2^53 + 1 rounds to a tie of bf16's neighbours in double already: the last bit must still
+ * count. */
 TEST(large_integers_round_once) {
   int64_t value = (INT64_C(257) << 53) + 1; /* 257 is halfway between 256 and 258 in bf16 */
   uint16_t bits = 0;

@@ -1,4 +1,5 @@
-/* tests/c/base/machine_test.c - what the process may use, with control groups made of ordinary files. */
+/* tests/c/base/machine_test.c - what the process may use, with control groups made of ordinary
+ * files. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

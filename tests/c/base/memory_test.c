@@ -1,4 +1,5 @@
-/* tests/c/base/memory_test.c - counted allocation: alignment, zeros, counters, injected failures. */
+/* tests/c/base/memory_test.c - counted allocation: alignment, zeros, counters, injected
+ * failures. */
 #include "base/memory.h"
 
 #include "test.h"

@@ -1,5 +1,5 @@
-/* tests/c/base/random_test.c - Philox against its published answers, and what is drawn from it against
- * values computed apart (a dozen lines of Python from the definitions in the headers). */
+/* tests/c/base/random_test.c - Philox against its published answers, and what is drawn from it
+ * against values computed apart (a dozen lines of Python from the definitions in the headers). */
 #include "base/random/random.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* tests/c/base/tensor_test.c - tensors: views, bounds, ownership, elements, copies, failing allocations. */
+/* tests/c/base/tensor_test.c - tensors: views, bounds, ownership, elements, copies, failing
+ * allocations. */
 #include "base/tensor.h"
 
 #include "base/memory.h"

@@ -1,8 +1,8 @@
-/* tests/c/device/gemm_memory_test.c - products where memory runs out: an error or a result, never the end of
- * the process.
+/* tests/c/device/gemm_memory_test.c - products where memory runs out: an error or a result, never
+ * the end of the process.
  *
- * This program has a malloc of its own, which the library calls too, and which fails when told to. Each
- * case is a child process, since the library starts once per process. */
+ * This program has a malloc of its own, which the library calls too, and which fails when told to.
+ * Each case is a child process, since the library starts once per process. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-/* tests/c/device/gemm_test.c - matrix products against a naive one: all transpositions, odd sizes, rows
- * with gaps, both kernels, cuts, threads. */
+/* tests/c/device/gemm_test.c - matrix products against a naive one: all transpositions, odd sizes,
+ * rows with gaps, both kernels, cuts, threads. */
 #include "device/cpu/gemm.h"
 
 #include <float.h>
@@ -279,8 +279,8 @@ static void use_stack(int number) {
   handled++;
 }
 
-/* Ctrl-C and timers arrive on the script's own thread, whose stack pointer the library's kernels use
- * as a plain register. */
+/* Ctrl-C and timers arrive on the script's own thread, whose stack pointer the library's kernels
+ * use as a plain register. */
 TEST(a_signal_during_a_product_writes_into_no_memory_of_it) {
   gp_gemm g = {.m = 384, .n = 384, .k = 384, .alpha = 1};
   matrices m = make(g, 0);

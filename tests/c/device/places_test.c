@@ -1,4 +1,5 @@
-/* tests/c/device/places_test.c - cpu:N is a place on the machine: its cores do not depend on the list. */
+/* tests/c/device/places_test.c - cpu:N is a place on the machine: its cores do not depend on the
+ * list. */
 #include "device/cpu/places.h"
 #include "test.h"
 

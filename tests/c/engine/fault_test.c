@@ -1,4 +1,5 @@
-/* tests/c/engine/fault_test.c - GPIPE_FAULT: what its rules match, what they do, and what is wrong with a text. */
+/* tests/c/engine/fault_test.c - GPIPE_FAULT: what its rules match, what they do, and what is wrong
+ * with a text. */
 #include "engine/fault.h"
 
 #include "base/thread.h"

@@ -1,4 +1,5 @@
-/* tests/c/engine/pipeline_test.c - a pipeline from C: the same bits for every cut, and nothing left behind by what fails. */
+/* tests/c/engine/pipeline_test.c - a pipeline from C: the same bits for every cut, and nothing left
+ * behind by what fails. */
 #include "engine/pipeline.h"
 #include "plan/toy_plan.h"
 
@@ -148,8 +149,8 @@ static toy tied_trace(gp_param *const *params, gp_ref *loss) {
   return t;
 }
 
-/* A plan that needs more of everything than the others: accumulators, frames, events, mini-batches in flight. The
- * n-th allocation fails (0: none). */
+/* A plan that needs more of everything than the others: accumulators, frames, events, mini-batches
+ * in flight. The n-th allocation fails (0: none). */
 static gp_status plan_tied(rig *r, gp_param *const *params, uint64_t n, gp_plan **made) {
   enum { MANY = 7 };
   gp_ref loss;

@@ -27,7 +27,8 @@ static const char *ops_of(const toy *t, gp_phase phase) {
     CHECK(!strcmp(ops_of(t, phase), wanted));                                                      \
   } while (0)
 
-/* Every node is what its outputs say, has the outputs that its op infers, and reads what stands before. */
+/* Every node is what its outputs say, has the outputs that its op infers, and reads what stands
+ * before. */
 static void check_graph(const toy *t) {
   const gp_graph *g = toy_graph(t);
   for (int32_t n = 0; n < g->node_count; n++) {
@@ -284,7 +285,8 @@ TEST(gradients_of_frozen_biases_leave_the_weight_alone) {
   toy_free(&t);
 }
 
-/* The residual's gradient is summed where it was made: in the layer of the value, not of the norm. */
+/* The residual's gradient is summed where it was made: in the layer of the value, not of the
+ * norm. */
 TEST(gradients_of_other_layers_are_added_apart) {
   toy t = toy_new(3);
   toy_layer(&t, 0);

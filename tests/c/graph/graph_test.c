@@ -1,4 +1,5 @@
-/* tests/c/graph/graph_test.c - traces, gradients and cuts as data: what is folded where, and what a stage runs. */
+/* tests/c/graph/graph_test.c - traces, gradients and cuts as data: what is folded where, and what a
+ * stage runs. */
 #include "graph/param.h"
 #include "plan/toy.h"
 
@@ -220,7 +221,8 @@ TEST(values_that_cross_are_edges) {
   toy_free(&t);
 }
 
-/* A skip goes straight to each reader, and so does its gradient: keyed by the layer that read it. */
+/* A skip goes straight to each reader, and so does its gradient: keyed by the layer that read
+ * it. */
 TEST(a_skip_is_an_edge_of_its_own) {
   toy t = toy_new(3);
   toy_layer(&t, 0);

@@ -1,4 +1,5 @@
-/* tests/c/io/archive_test.c - saving and loading archives: what comes back, what failures leave behind. */
+/* tests/c/io/archive_test.c - saving and loading archives: what comes back, what failures leave
+ * behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* tests/c/io/safetensors_test.c - files that lie: each is refused with the fact, and none is read past
- * its end (the sanitizer builds of this test see to that). */
+/* tests/c/io/safetensors_test.c - files that lie: each is refused with the fact, and none is read
+ * past its end (the sanitizer builds of this test see to that). */
 #include "folder.h"
 #include "test.h"
 

@@ -1,4 +1,5 @@
-/* tests/c/ops/contract_test.c - what rows of ops.def say is what the ops do, and refuses what they refuse. */
+/* tests/c/ops/contract_test.c - what rows of ops.def say is what the ops do, and refuses what they
+ * refuse. */
 #include "op_samples.h"
 
 #include <math.h>
@@ -6,9 +7,11 @@
 
 #include "ops/infer.h"
 
-/* ---- outputs ---------------------------------------------------------------------------------- */
+/* ---- outputs
+ * ---------------------------------------------------------------------------------- */
 
-/* The dtype of the first operand that the op has its own from; of the first operand where none is. */
+/* The dtype of the first operand that the op has its own from; of the first operand where none
+ * is. */
 static gp_dtype dtype_of_op(const gp_contract *row, const gp_sig *sig) {
   for (int i = 0; i < sig->n_in && row->operands[i].role; i++)
     if (row->operands[i].kind <= GP_KIND_ALIKE) return sig->in[i]->dtype;
@@ -72,7 +75,8 @@ TEST(ops_make_the_outputs_that_their_rows_name) {
   }
 }
 
-/* ---- attributes -------------------------------------------------------------------------------- */
+/* ---- attributes
+ * -------------------------------------------------------------------------------- */
 
 TEST(defaults_are_those_of_the_row_and_within_its_range) {
   for (int op = 0; op < GP_OP_COUNT; op++) {
@@ -110,7 +114,8 @@ TEST(attributes_out_of_range_are_refused_by_name) {
   CHECK_STATUS(gp_op_infer(GP_OP_cast, &sig), GP_EDTYPE);
 }
 
-/* ---- operands ---------------------------------------------------------------------------------- */
+/* ---- operands
+ * ---------------------------------------------------------------------------------- */
 
 /* Operands that users know by name, and those that they do not. */
 TEST(operands_of_a_wrong_dtype_are_refused) {

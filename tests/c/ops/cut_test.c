@@ -1,9 +1,9 @@
 /* tests/c/ops/cut_test.c - what the executor relies on when it cuts and groups ops, for every op.
  *
  * It runs pieces of `grain` units in any order and on any thread; passes a block of rows through a
- * whole group of row-wise ops; lets results take over the memory of inputs; and adds to gradients in
- * place. Each op promises by its flags which of this it bears. Here every op of ops.def is taken at
- * its word: an op without a sample in the table below is a failure. */
+ * whole group of row-wise ops; lets results take over the memory of inputs; and adds to gradients
+ * in place. Each op promises by its flags which of this it bears. Here every op of ops.def is taken
+ * at its word: an op without a sample in the table below is a failure. */
 #include "op_samples.h"
 
 /* ---- one application ----------------------------------------------------------------------- */

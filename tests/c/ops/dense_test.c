@@ -96,7 +96,8 @@ static gp_tensor *then(application a, gp_tensor **second) {
   return a.out[0];
 }
 
-/* Rows of a block and a half, and a value of one dimension that is longer than a row of elements. */
+/* Rows of a block and a half, and a value of one dimension that is longer than a row of
+ * elements. */
 static const gp_shape fused_inputs[] = {{3, {2, 48, 7}}, {1, {7}}, {2, {0, 7}}};
 #define BY_TANH ((gp_attrs){.gelu = {GP_GELU_TANH}})
 

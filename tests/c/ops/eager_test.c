@@ -1,5 +1,5 @@
-/* tests/c/ops/eager_test.c - the table of ops, eager application, dropout's numbers and the ops that
- * write a slot. */
+/* tests/c/ops/eager_test.c - the table of ops, eager application, dropout's numbers and the ops
+ * that write a slot. */
 #include "base/random/philox.h"
 #include "op_support.h"
 #include "ops/elements.h"

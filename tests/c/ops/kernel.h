@@ -1,7 +1,7 @@
 /* tests/c/ops/kernel.h - run the CPU kernel of one op directly, whole or in pieces, and compare.
  *
- * The tests of the heavy ops speak to op definitions, not to the graph or the eager layer, so that a
- * wrong value can only be the kernel's. Outputs start as NaN: an element that a kernel forgets is
+ * The tests of the heavy ops speak to op definitions, not to the graph or the eager layer, so that
+ * a wrong value can only be the kernel's. Outputs start as NaN: an element that a kernel forgets is
  * seen. Everything made here is given back by finish(). */
 #ifndef GP_TESTS_KERNEL_H
 #define GP_TESTS_KERNEL_H

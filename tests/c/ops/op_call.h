@@ -1,4 +1,5 @@
-/* tests/c/ops/op_call.h - one call of a kernel, by hand: shapes, operands, and running it in pieces.
+/* tests/c/ops/op_call.h - one call of a kernel, by hand: shapes, operands, and running it in
+ * pieces.
  *
  * What kernel.h (op definitions alone) and op_support.h (ops through the eager layer) both need. */
 #ifndef GP_TESTS_OP_CALL_H
@@ -32,7 +33,8 @@ static inline void bind_call(gp_call *call, gp_tensor *const *in, gp_tensor *con
   for (int k = 0; k < call->n_out; k++) call->out[k] = arg_of(out[k]);
 }
 
-/* Units [first, last), with scratch of NaN bytes: a kernel that reads what it has not written is seen. */
+/* Units [first, last), with scratch of NaN bytes: a kernel that reads what it has not written is
+ * seen. */
 static inline gp_status run_span(const gp_call *call, const gp_cpu_kernel *cpu, int64_t first,
                                  int64_t last) {
   size_t bytes = cpu->scratch ? cpu->scratch(call) : 0;
@@ -46,7 +48,8 @@ static inline gp_status run_span(const gp_call *call, const gp_cpu_kernel *cpu, 
   return status;
 }
 
-/* All units in pieces of `piece` (0: all at once), last piece first: pieces may run in any order. */
+/* All units in pieces of `piece` (0: all at once), last piece first: pieces may run in any
+ * order. */
 static inline gp_status run_pieces(const gp_call *call, const gp_cpu_kernel *cpu, int64_t piece) {
   int64_t units = cpu->cut(call).units;
   gp_status status = GP_OK;

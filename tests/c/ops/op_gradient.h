@@ -1,7 +1,9 @@
-/* tests/c/ops/op_gradient.h - gradient rules against central differences, with a builder of our own.
+/* tests/c/ops/op_gradient.h - gradient rules against central differences, with a builder of our
+ * own.
  *
  * A rule asks its builder for nodes; this builder applies each op at once, so a rule can be tested
- * without a graph. Include it in one file of a test program: it defines the functions of gp_builder. */
+ * without a graph. Include it in one file of a test program: it defines the functions of
+ * gp_builder. */
 #ifndef GP_TESTS_OP_GRADIENT_H
 #define GP_TESTS_OP_GRADIENT_H
 

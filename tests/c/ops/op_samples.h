@@ -1,10 +1,10 @@
 /* tests/c/ops/op_samples.h - one application or more of every op, as data: shapes, kinds of values,
  * attributes.
  *
- * An elementwise op gets a sample from its row of ops.def, and one more for each value of a choice; what
- * needs other shapes or values stands below.
- * Sizes are such that an op's work is cut into several pieces: 150 rows are three pieces of row-wise ops,
- * the last of them short. */
+ * An elementwise op gets a sample from its row of ops.def, and one more for each value of a choice;
+ * what needs other shapes or values stands below.
+ * Sizes are such that an op's work is cut into several pieces: 150 rows are three pieces of
+ * row-wise ops, the last of them short. */
 #ifndef GP_TESTS_OP_SAMPLES_H
 #define GP_TESTS_OP_SAMPLES_H
 
@@ -168,7 +168,8 @@ static const sample samples[] = {
 
 enum { HAND_SAMPLES = sizeof samples / sizeof *samples, ROW_SAMPLES = 128 };
 
-/* ---- samples from rows ------------------------------------------------------------------------- */
+/* ---- samples from rows
+ * ------------------------------------------------------------------------- */
 
 static inline bool has_sample(gp_op op) {
   for (int s = 0; s < HAND_SAMPLES; s++)
@@ -219,7 +220,8 @@ static inline int row_samples(const sample **made) {
   return count;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------- */
+/* ---- all
+ * ---------------------------------------------------------------------------------------- */
 
 static inline int sample_count(void) {
   const sample *made;

@@ -1,5 +1,5 @@
-/* tests/c/ops/op_support.h - what the tests of ops share: making tensors, applying ops, and running a
- * kernel whole and in pieces to see that the cut changes no bit. */
+/* tests/c/ops/op_support.h - what the tests of ops share: making tensors, applying ops, and running
+ * a kernel whole and in pieces to see that the cut changes no bit. */
 #ifndef GP_TESTS_OP_SUPPORT_H
 #define GP_TESTS_OP_SUPPORT_H
 

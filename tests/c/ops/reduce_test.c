@@ -1,4 +1,5 @@
-/* tests/c/ops/reduce_test.c - sums over every set of dims, the largest elements, and their order. */
+/* tests/c/ops/reduce_test.c - sums over every set of dims, the largest elements, and their
+ * order. */
 #include "op_support.h"
 
 /* ---- sums ----------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* tests/c/ops/rules_test.c - the gradient rules of the heavy ops in f64 against central differences.
+/* tests/c/ops/rules_test.c - the gradient rules of the heavy ops in f64 against central
+ * differences.
  *
  * Only the first output of these ops has a gradient (the others are kept for the backward op), so
  * the check of op_gradient.h is made for that one here. */

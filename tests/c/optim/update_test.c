@@ -1,4 +1,5 @@
-/* tests/c/optim/update_test.c - the fused updates against the formulas written out element by element. */
+/* tests/c/optim/update_test.c - the fused updates against the formulas written out element by
+ * element. */
 #include <float.h>
 #include <stdlib.h>
 
@@ -187,7 +188,8 @@ TEST(sums_of_squares_have_the_fixed_order) {
   CHECK(gp_optim_sum_squares(GP_F32, N, x) == lane[0] / 4);
 }
 
-/* The largest number of each type is one, also with a sign; infinities and NaN are none, wherever they stand. */
+/* The largest number of each type is one, also with a sign; infinities and NaN are none, wherever
+ * they stand. */
 TEST(what_is_not_finite_is_seen_everywhere) {
   enum { COUNT = 69 };
   const float bad32[] = {INFINITY, -INFINITY, NAN};

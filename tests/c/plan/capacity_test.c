@@ -1,7 +1,8 @@
-/* tests/c/plan/capacity_test.c - slots of edges: never too few, never more than needed, by brute force.
+/* tests/c/plan/capacity_test.c - slots of edges: never too few, never more than needed, by brute
+ * force.
  *
- * What must have happened before a task starts is searched for in the graph of tasks: those before it on its
- * device, and what published the values that it waits for. */
+ * What must have happened before a task starts is searched for in the graph of tasks: those before
+ * it on its device, and what published the values that it waits for. */
 #include <stdlib.h>
 
 #include "toy_plan.h"
@@ -124,7 +125,8 @@ static void finish(const gp_plan *plan, const gp_task *task) {
   }
 }
 
-/* Devices move in random order. In steps nobody ever waits for a slot; in forward passes nobody forever. */
+/* Devices move in random order. In steps nobody ever waits for a slot; in forward passes nobody
+ * forever. */
 static void check_timing(const gp_plan *plan) {
   int32_t next[TOY_LAYERS], left = toy_tasks(plan);
   bool forward = plan->kind == GP_PLAN_EVALUATE;

@@ -1,4 +1,5 @@
-/* tests/c/plan/lowering_test.c - lowering: which tasks, what they keep, where it lies, and nothing left behind. */
+/* tests/c/plan/lowering_test.c - lowering: which tasks, what they keep, where it lies, and nothing
+ * left behind. */
 #include <stdlib.h>
 
 #include "toy_plan.h"
@@ -74,7 +75,8 @@ static void check_numbers(const gp_plan *plan) {
   }
 }
 
-/* Per edge and micro-batch: one publication, one wait per reader, one release per party; in this order. */
+/* Per edge and micro-batch: one publication, one wait per reader, one release per party; in this
+ * order. */
 static void check_uses(const gp_plan *plan) {
   const gp_stages *stages = plan->shapes[0].stages;
   for (int32_t e = 0; e < plan->edge_count; e++)
@@ -196,7 +198,8 @@ TEST(larger_micro_batches_come_first) {
   toy_plan_free(&p);
 }
 
-/* ---- what cannot be planned ------------------------------------------------------------------- */
+/* ---- what cannot be planned
+ * ------------------------------------------------------------------- */
 
 TEST(schedules_of_another_size_are_refused) {
   toy_planned p = {0};

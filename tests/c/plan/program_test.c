@@ -1,7 +1,9 @@
-/* tests/c/plan/program_test.c - programs give the bits of their ops one after the other, whatever shares memory.
+/* tests/c/plan/program_test.c - programs give the bits of their ops one after the other, whatever
+ * shares memory.
  *
- * Random graphs with their gradients are run twice: every value in memory of its own, one op after the other;
- * and as a program, with groups, in-place results, temporary memory and the pieces of each group last first.
+ * Random graphs with their gradients are run twice: every value in memory of its own, one op after
+ * the other; and as a program, with groups, in-place results, temporary memory and the pieces of
+ * each group last first.
  */
 #include <stdlib.h>
 
@@ -395,8 +397,8 @@ TEST(values_of_no_elements_have_places) {
   toy_free(&t);
 }
 
-/* So many that looking for the best place of each would take long: none of them meet, and there is no more
- * memory than all of them need at once. */
+/* So many that looking for the best place of each would take long: none of them meet, and there is
+ * no more memory than all of them need at once. */
 TEST(thousands_of_values_find_their_places) {
   enum { MANY = 9000 };
   toy t = toy_new(2);

@@ -1,4 +1,5 @@
-/* tests/c/plan/share_test.c - the plan of one device out of many is that device's part of the whole plan. */
+/* tests/c/plan/share_test.c - the plan of one device out of many is that device's part of the whole
+ * plan. */
 #include "toy_plan.h"
 
 static void check_uses(const gp_task *a, const gp_task *b) {

@@ -1,5 +1,5 @@
-/* tests/c/plan/stream_test.c - plans of asynchronous, looped and bidirectional schedules: versions, ranges, slots and
- * capacities, against a run of the engine's rules one task after another.
+/* tests/c/plan/stream_test.c - plans of asynchronous, looped and bidirectional schedules: versions,
+ * ranges, slots and capacities, against a run of the engine's rules one task after another.
  *
  * Models are toy towers of a layer per stage. */
 #include "toy_plan.h"
@@ -134,7 +134,8 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
   gp_schedule_free(schedule);
 }
 
-/* ---- a run by the engine's rules ----------------------------------------------------------------- */
+/* ---- a run by the engine's rules
+ * ----------------------------------------------------------------- */
 
 /* What lies in one slot of an edge: rounds published, uses released. */
 typedef struct slot {
@@ -328,8 +329,8 @@ TEST(ranges_repeat_when_the_pipeline_is_full) {
   toy_plan_free(&p);
 }
 
-/* Where gradients flow back the maker learns that its readers are done; a slot per micro-batch of the
- * pipeline's depth is enough, however long the stream. */
+/* Where gradients flow back the maker learns that its readers are done; a slot per micro-batch of
+ * the pipeline's depth is enough, however long the stream. */
 TEST(a_stream_needs_as_many_slots_as_the_pipeline_is_deep) {
   toy_planned p;
   make(&(stream_spec){.order = PIPEDREAM, .devices = 4, .micros = 1}, &p, 0);
@@ -337,7 +338,8 @@ TEST(a_stream_needs_as_many_slots_as_the_pipeline_is_deep) {
   toy_plan_free(&p);
 }
 
-/* ---- what cannot be planned -------------------------------------------------------------------- */
+/* ---- what cannot be planned
+ * -------------------------------------------------------------------- */
 
 TEST(no_failed_allocation_leaks) {
   static const stream_spec specs[] = {

@@ -1,7 +1,8 @@
 /* tests/c/plan/toy.h - small traced models for the tests of graph/ and plan/.
  *
- * A toy is a trace that grows at its end: each call appends an op to the value that the last one made. Layers
- * are numbered by the caller, as the pipeline does; the loss belongs to the layer after the last one. */
+ * A toy is a trace that grows at its end: each call appends an op to the value that the last one
+ * made. Layers are numbered by the caller, as the pipeline does; the loss belongs to the layer
+ * after the last one. */
 #ifndef GP_TESTS_TOY_H
 #define GP_TESTS_TOY_H
 

@@ -1,11 +1,12 @@
-/* tests/c/plan/toy_plan.h - plans of toy towers under the usual schedules, for the tests of plan/. */
+/* tests/c/plan/toy_plan.h - plans of toy towers under the usual schedules, for the tests of
+ * plan/. */
 #ifndef GP_TESTS_TOY_PLAN_H
 #define GP_TESTS_TOY_PLAN_H
 
 #include "toy.h"
 
-/* Published orders, and those of a user: backward passes last first, all Ws at the end last first, each W
- * after its I. FORWARD
+/* Published orders, and those of a user: backward passes last first, all Ws at the end last first,
+ * each W after its I. FORWARD
  * has no backward passes. */
 typedef enum toy_order {
   NAIVE,
@@ -52,7 +53,8 @@ static inline gp_schedule *toy_order_of(toy_order order, int stages, int micros)
   return toy_schedule(t.text, stages);
 }
 
-/* What to plan: a tower of one layer a stage; `skips` adds the first layer's value to every later one. */
+/* What to plan: a tower of one layer a stage; `skips` adds the first layer's value to every later
+ * one. */
 typedef struct toy_spec {
   gp_plan_kind kind;
   toy_order order;

@@ -1,8 +1,10 @@
-/* tests/c/schedule/channels_test.c - capacities of channels, against devices that send and receive one message at a time. */
+/* tests/c/schedule/channels_test.c - capacities of channels, against devices that send and receive
+ * one message at a time. */
 #include "test.h"
 #include "verify_oracle.h"
 
-/* One send or receive of a device: a message is known by its direction, sending stage and micro-batch. */
+/* One send or receive of a device: a message is known by its direction, sending stage and
+ * micro-batch. */
 typedef struct deed {
   bool sends;
   int direction, stage, micro, peer;
@@ -28,7 +30,8 @@ static bool find(const grid *g, gp_act op, int stage, int micro, int *device) {
 
 static void add(program *p, int d, deed x) { p->deeds[d][p->count[d]++] = x; }
 
-/* The receive that comes first, or the send that comes after, an action; named ones stand in the rows. */
+/* The receive that comes first, or the send that comes after, an action; named ones stand in the
+ * rows. */
 static void add_deed(const grid *g, program *p, int d, const gp_action *x, bool sends) {
   bool forward = x->op == GP_ACT_F || x->op == GP_ACT_SEND_F || x->op == GP_ACT_RECV_F;
   bool computes = x->op == GP_ACT_F || x->op == GP_ACT_B || x->op == GP_ACT_I;
@@ -120,7 +123,8 @@ TEST(the_smallest_capacity_is_that_of_a_slow_run) {
   CHECK(deadlocks > 300);
 }
 
-/* ---- the passes keep a schedule a schedule ----------------------------------------------------- */
+/* ---- the passes keep a schedule a schedule
+ * ----------------------------------------------------- */
 
 static gp_status remake(const grid *g, const gp_schedule *s,
                         gp_status (*pass)(const gp_schedule *s, gp_rows **rows),

@@ -1,4 +1,5 @@
-/* tests/c/schedule/schedule_test.c - the verifier against a brute-force interpreter, on good schedules and mutants. */
+/* tests/c/schedule/schedule_test.c - the verifier against a brute-force interpreter, on good
+ * schedules and mutants. */
 #include <stdlib.h>
 
 #include "schedule_rows.h"
@@ -208,7 +209,8 @@ TEST(the_verifier_agrees_with_an_interpreter_on_mutants) {
   CHECK(gp_memory().live == live);
 }
 
-/* ---- forward only, and what cannot be had ----------------------------------------------------- */
+/* ---- forward only, and what cannot be had
+ * ----------------------------------------------------- */
 
 TEST(forward_passes_alone_are_a_schedule) {
   grid g = {.stages = 2, .placement = {0, 1}};

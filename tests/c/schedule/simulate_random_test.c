@@ -1,7 +1,8 @@
-/* tests/c/schedule/simulate_random_test.c - the simulator against a slow, simple oracle on random schedules.
+/* tests/c/schedule/simulate_random_test.c - the simulator against a slow, simple oracle on random
+ * schedules.
  *
- * The oracle makes an event of every receive, computation and send, lists what each waits for, and sweeps
- * over all of them until nothing changes: no queue, no order, no cleverness. */
+ * The oracle makes an event of every receive, computation and send, lists what each waits for, and
+ * sweeps over all of them until nothing changes: no queue, no order, no cleverness. */
 #include "schedule/simulate/simulate.h"
 #include "test.h"
 
@@ -14,7 +15,8 @@ static int draw(int below) {
   return (int)((state >> 8) % (uint32_t)below);
 }
 
-/* ---- random schedules -------------------------------------------------------------------------- */
+/* ---- random schedules
+ * -------------------------------------------------------------------------- */
 
 /* Lists of actions that can be run: made by running them in a random order. */
 typedef struct grid {
@@ -44,7 +46,8 @@ static void mark(grid *g, gp_act op, int s, int m) {
   if (op == GP_ACT_W || op == GP_ACT_B) g->w[s][m] = true;
 }
 
-/* Append what a random cell can do; sometimes joined with what another of its device could do too. */
+/* Append what a random cell can do; sometimes joined with what another of its device could do
+ * too. */
 static bool grow(grid *g) {
   int s = draw(g->stages), m = draw(g->micros), d = device_of(g, s, m);
   gp_act op = next_op(g, s, m);
@@ -86,7 +89,8 @@ static gp_schedule *schedule_of_grid(const grid *g) {
   return s;
 }
 
-/* ---- the oracle -------------------------------------------------------------------------------- */
+/* ---- the oracle
+ * -------------------------------------------------------------------------------- */
 
 /* Something that happens once, at the latest of some others and a delay each. */
 typedef struct event {
@@ -148,7 +152,8 @@ static double oracle_hop(const gp_costs *c, const gp_action *x) {
   return x->op == GP_ACT_F ? c->hop[0][x->stage] : c->hop[1][x->stage - 1];
 }
 
-/* The nth action (from 0) that sends into a channel, in the order of the sender's or reader's list. */
+/* The nth action (from 0) that sends into a channel, in the order of the sender's or reader's
+ * list. */
 static int nth(const oracle *o, int channel, int n, bool by_reader) {
   for (int a = 0; a < o->total; a++) {
     int sender = by_reader ? o->at[a].source : a;
@@ -252,7 +257,8 @@ static bool tell(oracle *o) {
   return all;
 }
 
-/* ---- both ------------------------------------------------------------------------------------- */
+/* ---- both
+ * ------------------------------------------------------------------------------------- */
 
 typedef struct random_costs {
   double act[3][STAGES], hop[2][STAGES];

@@ -1,4 +1,5 @@
-/* tests/c/schedule/verify_oracle.h - a slow and simple judge of schedules: it runs them and looks at what came out. */
+/* tests/c/schedule/verify_oracle.h - a slow and simple judge of schedules: it runs them and looks
+ * at what came out. */
 #ifndef GP_TEST_VERIFY_ORACLE_H
 #define GP_TEST_VERIFY_ORACLE_H
 
@@ -120,7 +121,8 @@ static inline bool can_run(const runner *r, int d, const gp_action *x) {
   }
 }
 
-/* Updates in turn, each after its reduction; versions that are there, the same in both directions. */
+/* Updates in turn, each after its reduction; versions that are there, the same in both
+ * directions. */
 static inline void run_action(runner *r, int d, const gp_action *x) {
   int s = x->stage, i = x->micro;
   if (x->op == GP_ACT_IDLE) return;

@@ -1,7 +1,8 @@
-/* tests/c/schedule/verify_random.h - random schedules that are right by construction, and ways to spoil them.
+/* tests/c/schedule/verify_random.h - random schedules that are right by construction, and ways to
+ * spoil them.
  *
- * Actions whose needs are met are appended to the rows of their devices in a random order, so that the rows
- * have an order in which everything runs. */
+ * Actions whose needs are met are appended to the rows of their devices in a random order, so that
+ * the rows have an order in which everything runs. */
 #ifndef GP_TEST_VERIFY_RANDOM_H
 #define GP_TEST_VERIFY_RANDOM_H
 
@@ -123,7 +124,8 @@ static inline void append(grid *g, int device, gp_action action) {
   g->rows[device][g->count[device]++] = action;
 }
 
-/* One action that may follow, drawn fairly; false: there is none. Only of a device, if it is >= 0. */
+/* One action that may follow, drawn fairly; false: there is none. Only of a device, if it is >=
+ * 0. */
 static inline bool draw_ready(const grid *g, const choice *c, int device, int found[4]) {
   int seen = 0;
   for (int op = 0; op < GP_ACT_COUNT; op++)
@@ -220,7 +222,8 @@ static inline void drop(grid *g, int d, int a) {
   g->count[d]--;
 }
 
-/* Swap two actions, drop, double or move one, or change its stage, micro-batch, op, version or pairing. */
+/* Swap two actions, drop, double or move one, or change its stage, micro-batch, op, version or
+ * pairing. */
 static inline void mutate(grid *g) {
   int d = draw(g->devices), other = draw(g->devices);
   if (!g->count[d]) return;

@@ -1,5 +1,6 @@
-/* tests/c/schedule/verify_test.c - all that the verifier finds, against slow and simple judges: good schedules of every
- * kind and their mutants; limits, slots and versions against counting by hand. */
+/* tests/c/schedule/verify_test.c - all that the verifier finds, against slow and simple judges:
+ * good schedules of every kind and their mutants; limits, slots and versions against counting by
+ * hand. */
 #include <stdlib.h>
 
 #include "test.h"
@@ -93,7 +94,8 @@ TEST(the_verifier_agrees_with_a_simple_judge) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Live from F on, or from R on and during F, to B or W, found by looking at every pair of positions. */
+/* Live from F on, or from R on and during F, to B or W, found by looking at every pair of
+ * positions. */
 static bool is_live(const grid *g, int d, int stage, int micro, int at, bool train) {
   bool live = false, again = false, dropped = false;
   for (int a = 0; a < g->count[d]; a++) {
@@ -242,7 +244,8 @@ TEST(versions_that_are_alive_are_counted) {
 
 /* ---- buffers -------------------------------------------------------------------------------- */
 
-/* Two micro-batches of a stage, on one device, in one buffer between F and the last backward action. */
+/* Two micro-batches of a stage, on one device, in one buffer between F and the last backward
+ * action. */
 static bool buffers_clash(const grid *g, int buffers) {
   for (int d = 0; d < g->devices; d++) {
     bool live[STAGES][MICROS] = {{false}}, train = trains(g);

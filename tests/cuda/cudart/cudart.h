@@ -1,4 +1,5 @@
-/* tests/cuda/cudart/cudart.h - a stand-in for the few functions of CUDA's runtime that the plugin calls.
+/* tests/cuda/cudart/cudart.h - a stand-in for the few functions of CUDA's runtime that the plugin
+ * calls.
  *
  *   error.c    last errors, their names, failures on demand
  *   machine.c  GPUs that are said to be there
@@ -6,14 +7,15 @@
  *   stream.c   streams and events: what is enqueued has happened when the call returns
  *   graph.c    what was enqueued while a stream was captured, run when launched
  *
- * Strict where CUDA is: the wrong current device, memory of another GPU, a handle that was destroyed. What a
- * real GPU adds (work that happens later, memory that the host cannot read) it does not show. The environment:
+ * Strict where CUDA is: the wrong current device, memory of another GPU, a handle that was
+ * destroyed. What a real GPU adds (work that happens later, memory that the host cannot read) it
+ * does not show. The environment:
  *
  *   GPIPE_TEST_GPUS=2             how many there are; "none": no driver either
  *   GPIPE_TEST_GPU_MEMORY=BYTES   of each, 8 GiB unless said
  *   GPIPE_TEST_NOPEER=1           they do not reach each other
- *   GPIPE_TEST_CUDA_FAIL=NAME:N[:CODE]   the N-th call of a function fails ("cudaLaunchKernel" for kernels)
- *   GPIPE_TEST_REVERSE=1          kernels run their last block first (fibers.cpp)
+ *   GPIPE_TEST_CUDA_FAIL=NAME:N[:CODE]   the N-th call of a function fails ("cudaLaunchKernel" for
+ *   kernels) GPIPE_TEST_REVERSE=1          kernels run their last block first (fibers.cpp)
  */
 #ifndef GP_TESTS_CUDA_CUDART_H
 #define GP_TESTS_CUDA_CUDART_H

@@ -1,7 +1,7 @@
 /* tests/cuda/cudart/error.c - last errors, their names, and failures on demand.
  *
- * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once; a number
- * behind it says with which error. */
+ * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once; a
+ * number behind it says with which error. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -62,20 +62,27 @@ static const struct { cudaError_t error; const char *name, *text; } names[] = {
   {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
   {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
   {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
-  {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
-  {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"},
+  {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+   "invalid configuration argument"},
+  {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+   "CUDA driver version is insufficient for CUDA runtime version"},
   {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
   {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
   {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
   {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
   {cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered"},
-  {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch"},
-  {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
-  {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported", "peer access is not supported between these two devices"},
+  {cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
+   "too many resources requested for launch"},
+  {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
+   "peer access is already enabled"},
+  {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported",
+   "peer access is not supported between these two devices"},
   {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
   {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
-  {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
-  {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture"},
+  {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+   "operation not permitted when stream is capturing"},
+  {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+   "operation failed due to a previous error during capture"},
   {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 /* clang-format on */

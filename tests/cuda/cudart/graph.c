@@ -1,7 +1,7 @@
 /* tests/cuda/cudart/graph.c - what was enqueued while a stream was captured, run when launched.
  *
- * Arguments were copied when the work was captured, as CUDA does: a program that gives a kernel by value what
- * changes from launch to launch gets old values here too. */
+ * Arguments were copied when the work was captured, as CUDA does: a program that gives a kernel by
+ * value what changes from launch to launch gets old values here too. */
 #include <stdlib.h>
 
 #include "cudart.h"

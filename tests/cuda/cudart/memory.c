@@ -1,8 +1,9 @@
-/* tests/cuda/cudart/memory.c - memory of "devices", which is the host's: counted, and its owner known.
+/* tests/cuda/cudart/memory.c - memory of "devices", which is the host's: counted, and its owner
+ * known.
  *
- * It begins as bytes of 255, which are NaN: reading what nobody wrote shows. Every piece has exactly its size,
- * so that address sanitizer sees the first byte too far. Addresses are kept in disguise: a piece that nobody
- * else knows any more is a leak to it. */
+ * It begins as bytes of 255, which are NaN: reading what nobody wrote shows. Every piece has
+ * exactly its size, so that address sanitizer sees the first byte too far. Addresses are kept in
+ * disguise: a piece that nobody else knows any more is a leak to it. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* tests/cuda/cudart/stream.c - streams and events: what is enqueued has happened when the call returns.
+/* tests/cuda/cudart/stream.c - streams and events: what is enqueued has happened when the call
+ * returns.
  *
- * So an event is done when it was recorded, and waiting for one is nothing. Threads: what orders the threads of
- * the host must come from the program; the fields of an event are atomic without ordering anything, so that
- * thread sanitizer sees what the program forgot. */
+ * So an event is done when it was recorded, and waiting for one is nothing. Threads: what orders
+ * the threads of the host must come from the program; the fields of an event are atomic without
+ * ordering anything, so that thread sanitizer sees what the program forgot. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* tests/cuda/libraries/gemm.cpp - device/cuda/gemm/gemm.h without cuBLASLt: plain loops.
  *
- * Each element is one sum over k in order: in f64 for f64, else in f32. So its bits depend neither on how many
- * rows are computed at once nor on the transposes. */
+ * Each element is one sum over k in order: in f64 for f64, else in f32. So its bits depend neither
+ * on how many rows are computed at once nor on the transposes. */
 #include "device/cuda/gemm/gemm.h"
 
 #include <cmath>
@@ -92,7 +92,8 @@ template <typename T, typename D> void multiply_stack(const gp_gpu_gemm &g) {
   }
 }
 
-/* ---- work of a stream ------------------------------------------------------------------------- */
+/* ---- work of a stream
+ * ------------------------------------------------------------------------- */
 
 struct product : gp_host_work {
   gp_gpu_gemm gemm;

@@ -1,7 +1,7 @@
 /* tests/cuda/on_host/launch.h - GP_LAUNCH: a kernel with its arguments becomes work for a stream.
  *
- * The stand-in runtime runs it at once, or keeps it while the stream is captured: so arguments are copied when
- * the launch is written, as a GPU does, and every thread gets copies of its own. */
+ * The stand-in runtime runs it at once, or keeps it while the stream is captured: so arguments are
+ * copied when the launch is written, as a GPU does, and every thread gets copies of its own. */
 #ifndef GP_TESTS_CUDA_ON_HOST_LAUNCH_H
 #define GP_TESTS_CUDA_ON_HOST_LAUNCH_H
 

@@ -1,7 +1,7 @@
 /* tests/cuda/on_host/memory.h - loads and stores with hints, fences, atomics on integers.
  *
- * Atomics are real ones: two logical devices of one GPU are two threads of the host. There are none on floats,
- * whose sums would depend on who comes first. */
+ * Atomics are real ones: two logical devices of one GPU are two threads of the host. There are none
+ * on floats, whose sums would depend on who comes first. */
 #ifndef GP_TESTS_CUDA_ON_HOST_MEMORY_H
 #define GP_TESTS_CUDA_ON_HOST_MEMORY_H
 

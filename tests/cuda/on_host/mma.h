@@ -1,7 +1,7 @@
 /* tests/cuda/on_host/mma.h - the tensor cores of a warp, as device/cuda/kernel/mma.cuh has them.
  *
- * The lanes of a warp are fibers of one thread: what one holds, the others can read while they wait for each
- * other. Included by mma.cuh, which knows the layouts. */
+ * The lanes of a warp are fibers of one thread: what one holds, the others can read while they wait
+ * for each other. Included by mma.cuh, which knows the layouts. */
 #ifndef GP_TESTS_CUDA_ON_HOST_MMA_H
 #define GP_TESTS_CUDA_ON_HOST_MMA_H
 
@@ -23,8 +23,8 @@ inline const void *const *gp_host_bring(const void *what, int line) {
 
 inline void gp_host_leave(int line) { __syncwarp(0xffffffff, line); }
 
-/* Rows of eight halves: lane 8 i + r brings row r of matrix i. A lane gets two neighbours of a row of each,
- * or, transposed, of a column. */
+/* Rows of eight halves: lane 8 i + r brings row r of matrix i. A lane gets two neighbours of a row
+ * of each, or, transposed, of a column. */
 inline void gp_host_load_matrices(uint32_t to[4], const void *row, bool transposed,
                                   int line = __builtin_LINE()) {
   const void *const *rows = gp_host_bring(row, line);

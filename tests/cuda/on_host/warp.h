@@ -1,4 +1,5 @@
-/* tests/cuda/on_host/warp.h - barriers, shuffles and votes. The line of the call is what a failure names. */
+/* tests/cuda/on_host/warp.h - barriers, shuffles and votes. The line of the call is what a failure
+ * names. */
 #ifndef GP_TESTS_CUDA_ON_HOST_WARP_H
 #define GP_TESTS_CUDA_ON_HOST_WARP_H
 

@@ -1,7 +1,8 @@
-/* tests/cuda/plans/cudnn_plans_test.c - every graph that the plugin builds is accepted by the real cuDNN.
+/* tests/cuda/plans/cudnn_plans_test.c - every graph that the plugin builds is accepted by the real
+ * cuDNN.
  *
- * Without a GPU: plans are finalized against descriptions of devices, with a driver that only says yes
- * to loading code (fake_driver.cmake). What runs is not tested here. */
+ * Without a GPU: plans are finalized against descriptions of devices, with a driver that only says
+ * yes to loading code (fake_driver.cmake). What runs is not tested here. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
--- tests/spec/cli/bench_spec.lua - the benchmarks run and say what they found; no time is judged here.
+-- tests/spec/cli/bench_spec.lua - the benchmarks run and say what they found; no time is judged
+-- here.
 
 local child = dofile "tests/child.lua"
 local figure = dofile "scripts/bench/figure.lua"
@@ -14,10 +15,13 @@ describe("a benchmark", function()
   local cases = {
     { "startup", { "--rounds", "1" }, "startup%.resident [%d.]+ MB must <= 30: %a+" },
     { "engine", { "--steps", "2" }, "engine%.action%.alone [%d.]+ us" },
-    { "kernels", { "--rounds", "1", "--layers", "1", "--rows", "64" }, "kernels%.adamw [%d.]+ %% of copy" },
+    { "kernels", { "--rounds", "1", "--layers", "1", "--rows", "64" },
+      "kernels%.adamw [%d.]+ %% of copy" },
     { "gpt", { "--steps", "1", "--layers", "1", "--width", "96", "--context", "16" }, "tok/s=%d+" },
-    { "fuse", { "--rounds", "1", "--layers", "1", "--width", "96" }, "fuse%.bytes 0[%d.]+ .* <= 0.9: met" },
-    { "schedules", { "--devices", "4", "--chunks", "8" }, "schedules%.time [%d.]+ s must <= 10: met" },
+    { "fuse", { "--rounds", "1", "--layers", "1", "--width", "96" },
+      "fuse%.bytes 0[%d.]+ .* <= 0.9: met" },
+    { "schedules", { "--devices", "4", "--chunks", "8" },
+      "schedules%.time [%d.]+ s must <= 10: met" },
     { "pipeline", { "--rounds", "1", "--steps", "1" }, "pipeline%.[%a.]+ .*" },
     { "gemm", { "--rounds", "1", "--chunks", "1" }, "gemm%.%a+%.share .*" },
     { "gpu", {}, "gpu skipped: no CUDA device" }, -- hidden from specs; scripts/gpu-check runs it
@@ -36,7 +40,8 @@ describe("a benchmark", function()
   end
 
   it("peers says why where there are none", function()
-    local out, _, code = child.run({ "scripts/bench/peers.lua" }, { environment = { GPIPE_PEERS = "/nowhere" } })
+    local out, _, code = child.run({ "scripts/bench/peers.lua" },
+      { environment = { GPIPE_PEERS = "/nowhere" } })
     assert.matches("peers%.eager skipped: no peers in /nowhere", out)
     assert.equal(0, code)
   end)

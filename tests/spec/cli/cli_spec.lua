@@ -1,4 +1,5 @@
--- tests/spec/cli/cli_spec.lua - the switches of gpipe-lua, its exit codes, and what it prints about errors.
+-- tests/spec/cli/cli_spec.lua - the switches of gpipe-lua, its exit codes, and what it prints about
+-- errors.
 
 local child = dofile "tests/child.lua"
 local run = child.run
@@ -8,13 +9,16 @@ describe("Lua's switches", function()
     { "-e runs text", { "-e", "print(1 + 1)" }, "2\n" },
     { "-e takes attached text", { "-eprint(3)" }, "3\n" },
     { "several -e run in order", { "-e", "x = 1", "-e", "x = x + 1", "-e", "print(x)" }, "2\n" },
-    { "-l makes a global of the module's name", { "-l", "string", "-e", "print(string.rep('x', 2))" }, "xx\n" },
+    { "-l makes a global of the module's name",
+      { "-l", "string", "-e", "print(string.rep('x', 2))" }, "xx\n" },
     { "-l g=mod names the global", { "-l", "s=string", "-e", "print(s.rep('x', 3))" }, "xxx\n" },
     { "-W turns warnings on", { "-W", "-e", "warn('x') print(1)" }, "1\n", "Lua warning: x\n" },
     { "warnings are off without -W", { "-e", "warn('x') print(1)" }, "1\n", "" },
     { "-- ends the switches", { "-e", "print(1)", "--" }, "1\n" },
-    { "a script named - reads standard input", { "-", "a", "b" }, "stdin\ta\tb\n", input = "print('stdin', ...)" },
-    { "standard input is the script when there is none", {}, "7\n", input = "#!/usr/bin/gpipe-lua\nprint(7)" },
+    { "a script named - reads standard input", { "-", "a", "b" }, "stdin\ta\tb\n",
+      input = "print('stdin', ...)" },
+    { "standard input is the script when there is none", {}, "7\n",
+      input = "#!/usr/bin/gpipe-lua\nprint(7)" },
     { "-e alone does not read standard input", { "-e", "" }, "", input = "print(7)" },
     { "-i goes on with standard input", { "-i", "-e", "x = 4" }, "4\n5\n", input = "x\nx + 1\n" },
   }
@@ -67,7 +71,8 @@ describe("our switches", function()
 
   it("--help lists every switch on standard output", function()
     local out, err, code = run { "--help" }
-    for _, name in ipairs { "-e", "-i", "-l", "-v", "-E", "-W", "--devices", "--seed", "--dry-run", "--version",
+    for _, name in ipairs { "-e", "-i", "-l", "-v", "-E", "-W", "--devices", "--seed", "--dry-run",
+      "--version",
       "--list-devices", "--help" } do
       assert.truthy(out:find("  " .. name, 1, true), name)
     end
@@ -84,7 +89,8 @@ describe("our switches", function()
 
   it("--devices and --seed reach the Lua layer", function()
     local show = "local c = require 'gpipe.config' print(c.seed, table.concat(c.devices, ' '))"
-    assert.equal("3\tcpu:0 cpu:1\n", (run { "--seed", "3", "--devices", "cpu:0,cpu:1", "-e", show }))
+    assert.equal("3\tcpu:0 cpu:1\n",
+      (run { "--seed", "3", "--devices", "cpu:0,cpu:1", "-e", show }))
     assert.equal("-4\tcpu:1\n", (run { "--seed=-4", "--devices=cpu:1", "-e", show }))
   end)
 

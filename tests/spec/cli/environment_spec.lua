@@ -1,5 +1,5 @@
--- tests/spec/cli/environment_spec.lua - variables of the environment that are misspelt, or whose values
--- nobody knows, are said.
+-- tests/spec/cli/environment_spec.lua - variables of the environment that are misspelt, or whose
+-- values nobody knows, are said.
 
 local child = dofile "tests/child.lua"
 local environment = require "gpipe.environment"

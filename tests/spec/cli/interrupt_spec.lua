@@ -1,4 +1,5 @@
--- tests/spec/cli/interrupt_spec.lua - Ctrl-C (SIGINT) stops scripts with a Lua error that can be caught.
+-- tests/spec/cli/interrupt_spec.lua - Ctrl-C (SIGINT) stops scripts with a Lua error that can be
+-- caught.
 
 local child = dofile "tests/child.lua"
 
@@ -63,7 +64,8 @@ describe("one press", function()
   end)
 
   with_signals("ends a wait for input", function()
-    local out, _, code = interrupted("local p = io.popen('sleep 1') p:read() print('not reached')", 0.3)
+    local out, _, code = interrupted("local p = io.popen('sleep 1') p:read() print('not reached')",
+      0.3)
     assert.equal("", out)
     assert.equal(130, code)
   end)
@@ -71,21 +73,25 @@ end)
 
 describe("more presses", function()
   with_signals("two get out of a loop of pcalls", function()
-    local _, err, code = interrupted("while true do pcall(function() while true do end end) end", 0.1, 0.3)
+    local _, err, code = interrupted("while true do pcall(function() while true do end end) end",
+      0.1, 0.3)
     assert.matches("interrupted!", err)
     assert.equal(130, code)
   end)
 
   with_signals("three end a process that does not answer", function()
-    local _, _, code = interrupted("local s = ('a'):rep(30) s:find(('a*'):rep(30) .. 'b')", 0.1, 0.1, 0.3)
+    local _, _, code = interrupted("local s = ('a'):rep(30) s:find(('a*'):rep(30) .. 'b')", 0.1,
+      0.1, 0.3)
     assert.equal(130, code) -- 128 + SIGINT
   end)
 end)
 
 describe("a press during an eager product", function()
-  local product = "local gp = require 'gpipe' local a = gp.randn {%d, %d} while true do a:matmul(a) end"
+  local product = "local gp = require 'gpipe' local a = gp.randn {%d, %d} while true do "
+    .. "a:matmul(a) end"
 
-  for round = 1, 5 do -- a handler's frame must not lie on the heap, where the library's stack pointer is
+  -- a handler's frame must not lie on the heap, where the library's stack pointer is
+  for round = 1, 5 do
     with_signals("ends the program as anywhere else, round " .. round, function()
       local _, err, code = interrupted(product:format(1024, 1024), 0.3 + 0.02 * round)
       assert.matches("^gpipe%-lua: interrupted!\n", err)
@@ -94,8 +100,10 @@ describe("a press during an eager product", function()
   end
 
   with_signals("is noticed before a long one ends", function()
-    local text = "local ok, e = pcall(a.matmul, a, a) io.write(tostring(e), ' ', gp.zeros {2}:sum():item())"
-    local out, err, code = interrupted("local gp = require 'gpipe' local a = gp.zeros {8192, 8192} " .. text, 1)
+    local text = "local ok, e = pcall(a.matmul, a, a) io.write(tostring(e), ' ', gp.zeros "
+      .. "{2}:sum():item())"
+    local out, err, code = interrupted("local gp = require 'gpipe' local a = gp.zeros {8192, 8192} "
+      .. text, 1)
     assert.equal("interrupted! 0", out)
     assert.equal("", err)
     assert.equal(0, code)
@@ -108,7 +116,8 @@ describe("a press during an eager product", function()
     child.seconds = 10
     for round = 1, 3 do
       local text = child.presses(0.3 + 0.02 * round) .. product:format(1024, 1024)
-      local _, err, code = child.run({ "-e", text }, { program = "lua5.4", environment = environment })
+      local _, err, code = child.run({ "-e", text },
+        { program = "lua5.4", environment = environment })
       assert.matches("interrupted!", err)
       assert.equal(1, code)
     end
@@ -122,9 +131,11 @@ describe("coroutines", function()
     assert.same({ false, "e5" }, { coroutine.resume(co, 5) })
     assert.same({ false, "cannot resume dead coroutine" }, { coroutine.resume(co) })
     assert.same({ true }, { coroutine.close(coroutine.create(print)) })
-    assert.error_matches(function() coroutine.resume(1) end, "bad argument #1 to 'resume' %(thread expected")
+    assert.error_matches(function() coroutine.resume(1) end,
+      "bad argument #1 to 'resume' %(thread expected")
     assert.error_matches(function() coroutine.wrap(1) end, "function expected")
-    assert.error_matches(function() coroutine.close(coroutine.running()) end, "cannot close a running coroutine")
+    assert.error_matches(function() coroutine.close(coroutine.running()) end,
+      "cannot close a running coroutine")
   end)
 
   it("made by wrap close their variables and add the caller's position to errors", function()

@@ -1,5 +1,5 @@
--- tests/spec/cli/locale_spec.lua - os.setlocale of a script changes neither files nor what is read from
--- the environment.
+-- tests/spec/cli/locale_spec.lua - os.setlocale of a script changes neither files nor what is read
+-- from the environment.
 
 local child = dofile "tests/child.lua"
 

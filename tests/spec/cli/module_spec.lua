@@ -1,4 +1,5 @@
--- tests/spec/cli/module_spec.lua - where `require` finds gpipe: embedded, through LUA_PATH, as gpipe.so.
+-- tests/spec/cli/module_spec.lua - where `require` finds gpipe: embedded, through LUA_PATH, as
+-- gpipe.so.
 
 local child = dofile "tests/child.lua"
 
@@ -15,7 +16,8 @@ end
 
 describe("embedded modules", function()
   it("are found from any folder, under names that make readable positions", function()
-    local out = child.shell(("cd / && %s -e 'print(debug.getinfo(require \"gpipe.repl\".run).short_src)'")
+    local out = child.shell(("cd / && %s -e 'print(debug.getinfo(require "
+      .. "\"gpipe.repl\".run).short_src)'")
       :format(child.quote(child.program:gsub("^[^/]", os.getenv "PWD" .. "/%0"))))
     assert.equal("gpipe/repl.lua\n", out)
   end)
@@ -63,7 +65,8 @@ describe("gpipe.so in a stock lua5.4", function()
   end
 
   stock("is all of gpipe", function()
-    local out, err = run_stock "local gp = require 'gpipe' print(gp.version, gp.tensor({1, 2}):sum():item())"
+    local out, err = run_stock
+      "local gp = require 'gpipe' print(gp.version, gp.tensor({1, 2}):sum():item())"
     assert.equal("", err)
     assert.matches("^%d+%.%d+%.%d+\t3.0\n$", out)
   end)

@@ -1,4 +1,5 @@
--- tests/spec/cli/options_spec.lua - all option tables go through one checker; its words are promised.
+-- tests/spec/cli/options_spec.lua - all option tables go through one checker; its words are
+-- promised.
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"

@@ -1,4 +1,5 @@
--- tests/spec/cli/repl_spec.lua - the interactive mode, without a terminal (-i) and with one (script's pty).
+-- tests/spec/cli/repl_spec.lua - the interactive mode, without a terminal (-i) and with one
+-- (script's pty).
 
 local child = dofile "tests/child.lua"
 
@@ -8,12 +9,16 @@ end
 
 describe("the interactive mode", function()
   local cases = {
-    { "prints the values of expressions, nil too", "1 + 1\nnil\n'a', nil, 2\n", "2\nnil\na\tnil\t2\n" },
-    { "prints nothing for statements and calls without results", "x = 1\n(function() end)()\n\n-- a comment\n", "" },
+    { "prints the values of expressions, nil too", "1 + 1\nnil\n'a', nil, 2\n",
+      "2\nnil\na\tnil\t2\n" },
+    { "prints nothing for statements and calls without results",
+      "x = 1\n(function() end)()\n\n-- a comment\n", "" },
     { "accepts =expr", "=1, 2\n", "1\t2\n" },
     { "keeps the last value in _", "6 * 7\n_ + 1\n", "42\n43\n" },
-    { "reads on while a chunk is incomplete", "for i = 1, 2 do\nprint(i)\nend\nprint [[\na]]\n", "1\n2\na\n" },
-    { "keeps top-level locals", "local a, b = 1, 2\na + b\nlocal function f() return a end\nf()\n", "3\n1\n" },
+    { "reads on while a chunk is incomplete", "for i = 1, 2 do\nprint(i)\nend\nprint [[\na]]\n",
+      "1\n2\na\n" },
+    { "keeps top-level locals", "local a, b = 1, 2\na + b\nlocal function f() return a end\nf()\n",
+      "3\n1\n" },
     { "keeps locals from anywhere in the line", "x = 1 local y = x + 1 -- so\ny\n", "2\n" },
     { "does not close a kept <close> variable",
       "local p <close> = setmetatable({}, {__close = error})\ntype(p)\n", "table\n" },
@@ -27,7 +32,8 @@ describe("the interactive mode", function()
       "setmetatable({1}, {__tostring = function() return 'me' end})\n", "me\n" },
     { "has help, unless the script has a name of its own",
       "type(tostring(help))\nhelp = 3\nhelp\n", "string\n3\n" },
-    { "has gp, nn and optim", "gp == require 'gpipe' and nn == gp.nn and optim == gp.optim\n", "true\n" },
+    { "has gp, nn and optim", "gp == require 'gpipe' and nn == gp.nn and optim == gp.optim\n",
+      "true\n" },
   }
   for _, case in ipairs(cases) do
     it(case[1], function()
@@ -66,7 +72,8 @@ describe("the interactive mode", function()
   end)
 
   it("goes on after errors", function()
-    local out, err = chat("error('boom')\nx = = 1\nerror({})\nsetmetatable({}, {__tostring = error})\n8\n")
+    local out, err = chat("error('boom')\nx = = 1\nerror({})\nsetmetatable({}, {__tostring = "
+      .. "error})\n8\n")
     assert.equal("8\n", out)
     assert.matches("stdin:1: boom\nstack traceback:\n\tstdin:1: in main chunk\n", err)
     assert.matches("unexpected symbol near '='", err)
@@ -112,7 +119,8 @@ describe("on a terminal", function()
   -- The thread sanitizer holds signals back until the program blocks; a loop never does.
   local with_signals = os.getenv "GPIPE_SANITIZE" ~= "thread" and terminal or pending
   with_signals("Ctrl-C at the prompt drops the line, in a loop stops it", function()
-    local screen, code = type_lines { "if true then", "^C", "while true do end", "^C", "20 + 22", "^D" }
+    local screen, code = type_lines { "if true then", "^C", "while true do end", "^C", "20 + 22",
+      "^D" }
     assert.matches(">> ", screen)
     assert.matches("interrupted!", screen)
     assert.matches("\n42\n", screen)

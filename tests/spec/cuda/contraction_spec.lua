@@ -1,8 +1,9 @@
--- tests/spec/cuda/contraction_spec.lua - the compiler joins no product with a sum where kernels have two paths.
+-- tests/spec/cuda/contraction_spec.lua - the compiler joins no product with a sum where kernels
+-- have two paths.
 --
--- What it joined in a vector loop and not in its rest made the bits of a parameter depend on where it
--- ends, and so on the cut. PTX shows it: a fused product is fma, and what may still be fused later
--- (mul.f32 in place of mul.rn.f32) says so.
+-- What it joined in a vector loop and not in its rest made the bits of a parameter depend on where
+-- it ends, and so on the cut. PTX shows it: a fused product is fma, and what may still be fused
+-- later (mul.f32 in place of mul.rn.f32) says so.
 
 local child = require "tests.child"
 

@@ -1,7 +1,9 @@
--- tests/spec/cuda/faults_spec.lua - calls of CUDA that fail: a clear error, and the process trains on.
+-- tests/spec/cuda/faults_spec.lua - calls of CUDA that fail: a clear error, and the process trains
+-- on.
 --
--- Only the host's form of the plugin can let any call fail (GPIPE_TEST_CUDA_FAIL, tests/cuda/cudart). Each case is
--- a process: it trains, one call fails, it trains again. Whatever leaks is found at its end under a sanitizer.
+-- Only the host's form of the plugin can let any call fail (GPIPE_TEST_CUDA_FAIL,
+-- tests/cuda/cudart). Each case is a process: it trains, one call fails, it trains again. Whatever
+-- leaks is found at its end under a sanitizer.
 
 local child = dofile "tests/child.lua"
 
@@ -25,7 +27,8 @@ local SCRIPT = [[
 
 -- What the two trainings of a process say; `fail`: NAME:N[:CODE].
 local function lines_of(fail)
-  local out, err, code = child.run({ "-" }, { input = SCRIPT, environment = { GPIPE_TEST_CUDA_FAIL = fail } })
+  local out, err, code = child.run({ "-" },
+    { input = SCRIPT, environment = { GPIPE_TEST_CUDA_FAIL = fail } })
   assert.are.equal(0, code, ("%s: exit code %d, %s%s"):format(fail, code, out, err))
   local first, second = out:match "^(.-)\n(.-)\n$"
   assert(second, fail .. ": " .. out .. err)
@@ -36,7 +39,9 @@ end
 local healthy
 local function on_host_form(f)
   return function()
-    if not (os.getenv "GPIPE_CUDA_PLUGIN" or ""):find "cuda_host" then pending("no way to let CUDA fail") return end
+    if not (os.getenv "GPIPE_CUDA_PLUGIN" or ""):find "cuda_host" then
+      pending("no way to let CUDA fail") return
+    end
     if not healthy then
       local first, second = lines_of "none:0"
       assert.are.equal(first, second)
@@ -47,7 +52,8 @@ local function on_host_form(f)
   end
 end
 
--- Calls at which a training may fail: early, while it is set up, in steps, in graphs that are replayed.
+-- Calls at which a training may fail: early, while it is set up, in steps, in graphs that are
+-- replayed.
 local AT = { 1, 2, 3, 7, 20, 60 }
 
 -- How many of the calls were reached, and failed with a text that names the GPU.
@@ -66,8 +72,10 @@ end
 
 describe("a training whose call fails once says so, and the next one is as always:", function()
   for _, name in ipairs {
-    "cudaMalloc", "cudaHostAlloc", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaMemcpyAsync",
-    "cudaMemcpyPeerAsync", "cudaMemsetAsync", "cudaLaunchKernel", "cudaEventRecordWithFlags", "cudaStreamWaitEvent",
+    "cudaMalloc", "cudaHostAlloc", "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
+    "cudaMemcpyAsync",
+    "cudaMemcpyPeerAsync", "cudaMemsetAsync", "cudaLaunchKernel", "cudaEventRecordWithFlags",
+    "cudaStreamWaitEvent",
     "cudaStreamSynchronize", "cudaStreamBeginCapture", "cudaStreamEndCapture",
     "cudaGraphInstantiate", "cudaGraphLaunch",
   } do
@@ -81,7 +89,8 @@ describe("a training whose call fails once says so, and the next one is as alway
 end)
 
 describe("a device whose call fails before the updates", function()
-  -- Steps whose updates are actions of the schedule: every device waits for the others before its own.
+  -- Steps whose updates are actions of the schedule: every device waits for the others before its
+  -- own.
   local STEPS = [[
     local gp = require "gpipe"
     local models = require "tests.support.models"
@@ -99,7 +108,8 @@ describe("a device whose call fails before the updates", function()
 
   -- The calls of the first step: those before the updates, at which nobody may be updated.
   for n = 15, 18 do
-    it(("keeps nobody waiting, and nobody is updated: cudaStreamSynchronize:%d"):format(n), on_host_form(function()
+    it(("keeps nobody waiting, and nobody is updated: cudaStreamSynchronize:%d"):format(n),
+      on_host_form(function()
       local environment = { GPIPE_TEST_CUDA_FAIL = ("cudaStreamSynchronize:%d"):format(n) }
       local wanted = child.run({ "-" }, { input = STEPS })
       local out = child.run({ "-" }, { input = STEPS, environment = environment })
@@ -121,8 +131,10 @@ describe("after a GPU was lost", function()
   end))
 
   it("a machine without GPUs says why there is none", on_host_form(function()
-    for count, text in pairs { ["0"] = "no GPU that it can see", none = "no NVIDIA driver on this machine" } do
-      local out, _, code = child.run({ "--list-devices" }, { environment = { GPIPE_TEST_GPUS = count } })
+    for count, text in pairs { ["0"] = "no GPU that it can see",
+      none = "no NVIDIA driver on this machine" } do
+      local out, _, code = child.run({ "--list-devices" },
+        { environment = { GPIPE_TEST_GPUS = count } })
       assert.are.equal(0, code)
       assert.matches(text, out)
     end
@@ -158,8 +170,10 @@ describe("a GPU that is too small", function()
   end
 
   it("is said to be, with what was asked for and what is free", on_host_form(function()
-    local out = child.run({ "-" }, { input = SCRIPT, environment = { GPIPE_TEST_GPU_MEMORY = "300" } })
-    assert.matches("the parameters and gradients of stage 0: cuda:%d: out of memory: asked for [%d.]+ %a+, "
+    local out = child.run({ "-" },
+      { input = SCRIPT, environment = { GPIPE_TEST_GPU_MEMORY = "300" } })
+    assert.matches("the parameters and gradients of stage 0: cuda:%d: out of memory: asked for "
+      .. "[%d.]+ %a+, "
       .. "free are [%d.]+ %a+ of 300 bytes", out)
   end))
 
@@ -175,7 +189,8 @@ describe("a GPU that is too small", function()
     local out = run(30e6, "'cuda:0/0of2', 2, 'never', {4096}")
     local chunks = out:match "would fit: chunks = (%d+)"
     assert(chunks, out)
-    assert.matches("^trained 4096", run(30e6, ("'cuda:0/0of2', %s, 'never', {4096}"):format(chunks)))
+    assert.matches("^trained 4096",
+      run(30e6, ("'cuda:0/0of2', %s, 'never', {4096}"):format(chunks)))
   end))
 
   it("gets a checkpoint mode that does fit", on_host_form(function()

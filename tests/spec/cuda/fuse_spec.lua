@@ -1,7 +1,8 @@
 -- tests/spec/cuda/fuse_spec.lua - neighbours that run as one op on a GPU: near those that do not.
 --
--- Between cuts, schedules and checkpoint modes the bits stay the same (cuda_pipeline_spec, cuda_precision_spec);
--- beside ops that run by themselves a value in between is not rounded, so the two are near.
+-- Between cuts, schedules and checkpoint modes the bits stay the same (cuda_pipeline_spec,
+-- cuda_precision_spec); beside ops that run by themselves a value in between is not rounded, so the
+-- two are near.
 
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
@@ -24,7 +25,8 @@ local function perceptron(width)
     gp.seed(3)
     return nn.Sequential {
       nn.Linear(6, 8),
-      nn.Residual(nn.Sequential { nn.LayerNorm(8), nn.Linear(8, width), nn.GELU("tanh"), nn.Linear(width, 8) }),
+      nn.Residual(nn.Sequential { nn.LayerNorm(8), nn.Linear(8, width), nn.GELU("tanh"),
+        nn.Linear(width, 8) }),
       nn.LayerNorm(8), nn.Linear(8, 3),
     }
   end
@@ -36,12 +38,14 @@ local SETUPS = {
 }
 for _, named in ipairs(SETUPS) do
   local setup = named[2]
-  setup.x, setup.y, setup.loss, setup.steps = models.rows_of(7, 6), models.rows_of(7, 3), nn.MSELoss(), 3
+  setup.x, setup.y, setup.loss, setup.steps = models.rows_of(7, 6), models.rows_of(7, 3),
+    nn.MSELoss(), 3
 end
 SETUPS[3] = { "a small GPT", models.setup { steps = 3 } }
 
 local function run(setup, precision, fuse)
-  return training.run(setup, { devices = { "cuda:0" }, chunks = 3, precision = precision, fuse = fuse })
+  return training.run(setup,
+    { devices = { "cuda:0" }, chunks = 3, precision = precision, fuse = fuse })
 end
 
 for precision, bounds in pairs(NEAR) do
@@ -50,7 +54,8 @@ for precision, bounds in pairs(NEAR) do
       on_gpu("are near ops that do not: " .. named[1], function()
         local apart, fused = run(named[2], precision, false), run(named[2], precision)
         for step, loss in ipairs(apart.losses) do
-          assert(math.abs(fused.losses[step] - loss) <= bounds[1] * math.abs(loss), "loss of step " .. step)
+          assert(math.abs(fused.losses[step] - loss) <= bounds[1] * math.abs(loss),
+            "loss of step " .. step)
         end
         local distance = training.distance(fused.first, apart.first, bounds[2], bounds[2] / 10)
         assert(distance <= 1, ("gradients are %.3g times as far as allowed"):format(distance))
@@ -58,7 +63,8 @@ for precision, bounds in pairs(NEAR) do
     end
 
     on_gpu("have the same bits for every cut", function()
-      local list = training.combinations { balance = { { 4 }, { 1, 3 }, { 2, 2 } }, schedule = { "1f1b" } }
+      local list = training.combinations { balance = { { 4 }, { 1, 3 }, { 2, 2 } },
+        schedule = { "1f1b" } }
       for _, options in ipairs(list) do
         for s in ipairs(options.devices) do options.devices[s] = "cuda:0" end
         options.precision = precision

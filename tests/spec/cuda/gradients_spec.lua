@@ -1,7 +1,8 @@
--- tests/spec/cuda/gradients_spec.lua - the op conformance table in pipelines on GPUs: recorded, and differentiated.
+-- tests/spec/cuda/gradients_spec.lua - the op conformance table in pipelines on GPUs: recorded, and
+-- differentiated.
 --
--- Against the gradients of the CPU in f64, which central differences have judged (ops_spec.lua); and, bit for bit,
--- against the same op at once and against the same pipeline cut in two.
+-- Against the gradients of the CPU in f64, which central differences have judged (ops_spec.lua);
+-- and, bit for bit, against the same op at once and against the same pipeline cut in two.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -28,7 +29,9 @@ end
 -- f(case, number) for every case of a row that applies to the dtype, and that pipelines can take.
 local function each_case(row, dtype, f)
   for number, case in ipairs(row.cases) do
-    if conformance.applies(row, number, dtype) and #case > 0 then f(conformance.case(row, number, dtype), number) end
+    if conformance.applies(row, number, dtype) and #case > 0 then
+      f(conformance.case(row, number, dtype), number)
+    end
   end
 end
 
@@ -43,15 +46,18 @@ end
 local function check_recorded(case)
   for k, want in ipairs(conformance.eager(case, on_first)) do
     local got = conformance.recorded(case, k, unfused())
-    assert(gp.equal(want:to("cpu"), got:to("cpu")), ("%s, output %d differs in a pipeline"):format(case.name, k))
+    assert(gp.equal(want:to("cpu"), got:to("cpu")),
+      ("%s, output %d differs in a pipeline"):format(case.name, k))
     conformance.compare(("%s, output %d, fused"):format(case.name, k),
-      array.of(conformance.recorded(case, k, on "cuda:0")), array.of(want), tolerance_of(case), case.dtype)
+      array.of(conformance.recorded(case, k, on "cuda:0")), array.of(want), tolerance_of(case),
+        case.dtype)
   end
 end
 
 local function check_gradients(case, wide)
   for i, grad in pairs(conformance.gradients(case, on "cuda:0")) do
-    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad), array.of(wide[i]),
+    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad),
+      array.of(wide[i]),
       tolerances.gradient[case.dtype], case.dtype)
   end
 end
@@ -60,7 +66,8 @@ local function check_cut(case)
   local one = conformance.gradients(case, on "cuda:0", true)
   local two = conformance.gradients(case, on("cuda:0", "cuda:0"), true)
   for i, grad in pairs(one) do
-    assert(gp.equal(grad:to("cpu"), two[i]:to("cpu")), ("%s: the gradient of input %d depends on the cut"):format(
+    assert(gp.equal(grad:to("cpu"), two[i]:to("cpu")),
+      ("%s: the gradient of input %d depends on the cut"):format(
       case.name, i))
   end
 end
@@ -75,8 +82,11 @@ for _, row in ipairs(rows) do
     for _, dtype in ipairs(row.gradient and FLOATS or {}) do
       on_gpu("has the gradients of the CPU in " .. dtype, function()
         each_case(row, dtype, function(case, number)
-          if not (conformance.applies(row, number, "f64") and conformance.trains(case)) then return end
-          check_gradients(case, conformance.gradients(conformance.case(row, number, "f64"), on "cpu:0"))
+          if not (conformance.applies(row, number, "f64") and conformance.trains(case)) then
+            return
+          end
+          check_gradients(case,
+            conformance.gradients(conformance.case(row, number, "f64"), on "cpu:0"))
           check_cut(case)
         end)
       end)

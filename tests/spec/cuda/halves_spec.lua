@@ -1,7 +1,9 @@
--- tests/spec/cuda/halves_spec.lua - the op conformance table on a GPU in bf16 and f16: results and gradients.
+-- tests/spec/cuda/halves_spec.lua - the op conformance table on a GPU in bf16 and f16: results and
+-- gradients.
 --
--- Against the CPU's f64 of the same values. Gradients are those of pipelines in that precision, whose parameters
--- are f32: with their halves' bits the same whether the parameters lie in the op's layer or on another stage.
+-- Against the CPU's f64 of the same values. Gradients are those of pipelines in that precision,
+-- whose parameters are f32: with their halves' bits the same whether the parameters lie in the op's
+-- layer or on another stage.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -41,7 +43,8 @@ end
 local function on(precision, ...)
   local names = { ... }
   return {
-    devices = names, balance = names[2] and { 1, 1 }, checkpoint = names[2] and "always", precision = precision,
+    devices = names, balance = names[2] and { 1, 1 }, checkpoint = names[2] and "always",
+    precision = precision,
     loss_scale = precision == "f16" and { initial = 16 } or nil,
   }
 end
@@ -51,22 +54,26 @@ local function check_gradients(case)
   local got = conformance.gradients(halves.as(case, "f32", true), on(case.dtype, "cuda:0"))
   for i, grad in pairs(got) do
     assert(grad.dtype == "f32", case.name .. ": the gradient is " .. grad.dtype)
-    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad), array.of(wide[i]),
+    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad),
+      array.of(wide[i]),
       halves.bound("gradient", case.dtype), case.dtype)
   end
 end
 
 local function check_cut(case)
   local one = conformance.gradients(halves.as(case, "f32", true), on(case.dtype, "cuda:0"), true)
-  local two = conformance.gradients(halves.as(case, "f32", true), on(case.dtype, "cuda:0", "cuda:0"), true)
+  local two = conformance.gradients(halves.as(case, "f32", true),
+    on(case.dtype, "cuda:0", "cuda:0"), true)
   for i, grad in pairs(one) do
-    assert(gp.equal(grad:to("cpu"), two[i]:to("cpu")), ("%s: the gradient of input %d depends on the cut"):format(
+    assert(gp.equal(grad:to("cpu"), two[i]:to("cpu")),
+      ("%s: the gradient of input %d depends on the cut"):format(
       case.name, i))
   end
 end
 
 local function trains(row, number, case)
-  return conformance.applies(row, number, "f64") and conformance.trains(halves.as(case, "f32", true))
+  return conformance.applies(row, number, "f64")
+    and conformance.trains(halves.as(case, "f32", true))
 end
 
 -- ---- the table ---------------------------------------------------------------------------------
@@ -80,7 +87,8 @@ end
 for _, row in ipairs(rows) do
   describe("op " .. row.op .. " on a GPU", function()
     for _, dtype in ipairs(row.dtypes and {} or halves.NAMES) do
-      on_gpu("computes what the CPU does in f64, in " .. dtype, function() each_case(row, dtype, check_results) end)
+      on_gpu("computes what the CPU does in f64, in " .. dtype,
+        function() each_case(row, dtype, check_results) end)
       if row.gradient then
         on_gpu("has the CPU's gradients for parameters read in " .. dtype, function()
           each_case(row, dtype, function(case, number)
@@ -94,15 +102,17 @@ for _, row in ipairs(rows) do
   end)
 end
 
--- ---- dropout -------------------------------------------------------------------------------------
+-- ---- dropout ------------------------------------------------------------------------------------
 
 local x = inputs.float
 
 -- Several tiles of scores, heads that share keys, both widths that the kernels are made for.
 local DROPPED = {
-  { x { 1, 4, 70, 16 }, x { 1, 2, 70, 16 }, x { 1, 2, 70, 16 }, o = { causal = true, dropout = 0.3 } },
+  { x { 1, 4, 70, 16 }, x { 1, 2, 70, 16 }, x { 1, 2, 70, 16 },
+    o = { causal = true, dropout = 0.3 } },
   { x { 1, 2, 66, 72 }, x { 1, 1, 131, 72 }, x { 1, 1, 131, 72 }, o = { dropout = 0.3 } },
-  { x { 1, 1, 7, 9 }, x { 1, 1, 64, 9 }, x { 1, 1, 64, 9 }, inputs.bools { 1, 1, 7, 64 }, o = { dropout = 0.3 } },
+  { x { 1, 1, 7, 9 }, x { 1, 1, 64, 9 }, x { 1, 1, 64, 9 }, inputs.bools { 1, 1, 7, 64 },
+    o = { dropout = 0.3 } },
 }
 
 local function row_of(name)
@@ -118,7 +128,8 @@ local function check_dropped(number, dtype)
   opts.seed = 12
   local there = conformance.gradients(halves.as(case, "f32", true), opts)
   for i, grad in pairs(there) do
-    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad), array.of(here[i]),
+    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad),
+      array.of(here[i]),
       halves.bound("gradient", dtype), dtype)
   end
 end

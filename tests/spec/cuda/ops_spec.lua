@@ -1,8 +1,9 @@
--- tests/spec/cuda/ops_spec.lua - the op conformance table on a GPU: each case against the CPU's f64.
+-- tests/spec/cuda/ops_spec.lua - the op conformance table on a GPU: each case against the CPU's
+-- f64.
 --
--- The rows are those of tests/spec/ops/table.lua, which plain Lua has judged on the CPU. On machines without a
--- GPU the build runs this on its kernels compiled for the host (scripts/cmake/cuda_tests.cmake), on a machine
--- with one it runs as it is.
+-- The rows are those of tests/spec/ops/table.lua, which plain Lua has judged on the CPU. On
+-- machines without a GPU the build runs this on its kernels compiled for the host
+-- (scripts/cmake/cuda_tests.cmake), on a machine with one it runs as it is.
 
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -73,7 +74,9 @@ local function has_inputs(case) return #case > 0 end
 
 local function check_row(row, dtype)
   for number, case in ipairs(row.cases) do
-    if conformance.applies(row, number, dtype) and has_inputs(case) then check_case(row, number, dtype) end
+    if conformance.applies(row, number, dtype) and has_inputs(case) then
+      check_case(row, number, dtype)
+    end
   end
 end
 
@@ -91,7 +94,8 @@ for _, row in ipairs(rows) do
   describe("op " .. row.op .. " on a GPU", function()
     for _, dtype in ipairs(row.dtypes or FLOATS) do
       if row.cases[1] then
-        on_gpu("computes what the CPU does in f64, in " .. dtype, function() check_row(row, dtype) end)
+        on_gpu("computes what the CPU does in f64, in " .. dtype,
+          function() check_row(row, dtype) end)
       end
     end
     for number, refusal in ipairs(row.refuses or {}) do
@@ -113,17 +117,21 @@ end
 describe("dropout on a GPU", function()
   for _, dtype in ipairs(FLOATS) do
     on_gpu("has the bits of the CPU in " .. dtype, function()
-      for _, shape in ipairs { { 1 }, { 63 }, { 64 }, { 65 }, { 1000 }, { 7, 130 }, { 3, 5, 77 } } do
+      for _, shape in ipairs { { 1 }, { 63 }, { 64 }, { 65 }, { 1000 }, { 7, 130 },
+        { 3, 5, 77 } } do
         for _, p in ipairs { 0, 0.1, 0.5, 0.9, 1 } do
-          local here, there = both(function(t) return core.dropout(t, p) end, gp.randn(shape, { dtype = dtype }))
-          assert(gp.equal(here, there), ("dropout %g of %s differs"):format(p, table.concat(shape, "x")))
+          local here, there = both(function(t) return core.dropout(t, p) end,
+            gp.randn(shape, { dtype = dtype }))
+          assert(gp.equal(here, there),
+            ("dropout %g of %s differs"):format(p, table.concat(shape, "x")))
         end
       end
     end)
   end
 
   on_gpu("has them for strided values too", function()
-    local here, there = both(function(t) return core.dropout(t:transpose(), 0.5) end, gp.randn { 30, 50 })
+    local here, there = both(function(t) return core.dropout(t:transpose(), 0.5) end,
+      gp.randn { 30, 50 })
     assert(gp.equal(here, there))
   end)
 end)

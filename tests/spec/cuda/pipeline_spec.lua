@@ -1,7 +1,8 @@
--- tests/spec/cuda/pipeline_spec.lua - pipelines on GPUs: the same bits for every cut, and close to the CPU.
+-- tests/spec/cuda/pipeline_spec.lua - pipelines on GPUs: the same bits for every cut, and close to
+-- the CPU.
 --
--- DESIGN section 8, D1 D3 D4, with stages on GPUs of their own, on one GPU, and beside a CPU. Between stages on
--- GPUs only every comparison is ==.
+-- DESIGN section 8, D1 D3 D4, with stages on GPUs of their own, on one GPU, and beside a CPU.
+-- Between stages on GPUs only every comparison is ==.
 
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
@@ -12,8 +13,10 @@ local on_gpu = gpu.spec(it)
 local CUTS, setup = models.CUTS, models.setup
 
 local CLOSE = {
-  loss = 2e-5,                                     -- relative: f32 sums in another order, three updates
-  gradient = { relative = 2e-3, absolute = 2e-5 }, -- the same; Adam's first steps amplify small gradients
+  -- relative: f32 sums in another order, three updates
+  loss = 2e-5,
+  -- the same; Adam's first steps amplify small gradients
+  gradient = { relative = 2e-3, absolute = 2e-5 },
 }
 
 -- Stage s on GPU s, on GPU s modulo 2, or all on the first.
@@ -36,12 +39,14 @@ describe("a model with dropout, attention and an embedding", function()
   on_gpu("has the same bits for 1 to 4 stages, every schedule and checkpoint mode", function()
     local apart = placed(training.combinations { balance = CUTS }, "own")
     local together = placed(training.combinations { balance = CUTS, schedule = { "1f1b" } }, "one")
-    local run = training.check_same(setup { steps = 3 }, table.move(together, 1, #together, #apart + 1, apart))
+    local run = training.check_same(setup { steps = 3 },
+      table.move(together, 1, #together, #apart + 1, apart))
     assert.is_true(run.losses[3] < run.losses[1])
   end)
 
   on_gpu("has the bits of f64 on the GPU for every cut too", function()
-    training.check_same(setup { model = models.gpt "f64", steps = 2 }, placed(training.combinations {
+    training.check_same(setup { model = models.gpt "f64", steps = 2 },
+      placed(training.combinations {
       balance = CUTS, schedule = { "1f1b" }, checkpoint = { "except_last" },
     }, "own"))
   end)
@@ -63,11 +68,13 @@ local function in_turn(stages)
   return list
 end
 
--- A schedule on so many stages, with each way to update. Returns what `wanted` became, as the first run makes it.
+-- A schedule on so many stages, with each way to update. Returns what `wanted` became, as the first
+-- run makes it.
 local function check_stages(made, case, stages, wanted)
   for _, how in ipairs { "step", "use", not synchronous.COPIES[case[1]] and "free" or nil } do
     local run = synchronous.run(made, {
-      balance = synchronous.cut(made.layers, stages), chunks = 4, schedule = synchronous.schedule(case),
+      balance = synchronous.cut(made.layers, stages), chunks = 4,
+      schedule = synchronous.schedule(case),
       devices = in_turn(stages),
     }, synchronous.UPDATES[how])
     wanted = wanted or run
@@ -76,7 +83,8 @@ local function check_stages(made, case, stages, wanted)
   return wanted
 end
 
--- The bits of one stage; schedules with two copies of the weights have their own for any number of stages.
+-- The bits of one stage; schedules with two copies of the weights have their own for any number of
+-- stages.
 local function check_schedule(case)
   local made, ran = synchronous.regression { steps = 3, rows = 11 }, 0
   local wanted = not synchronous.COPIES[case[1]]
@@ -106,10 +114,12 @@ local function check_close(run, want)
 end
 
 describe("training on a GPU", function()
-  for _, devices in ipairs { { "cuda:0", "cuda:0" }, { "cpu:0", "cuda:0" }, { "cuda:0", "cpu:0" } } do
+  for _, devices in ipairs { { "cuda:0", "cuda:0" }, { "cpu:0", "cuda:0" },
+    { "cuda:0", "cpu:0" } } do
     on_gpu("agrees with the CPU: " .. table.concat(devices, ", "), function()
       local options = { balance = { 3, 4 }, chunks = 3 }
-      local want = training.run(setup(), { balance = { 3, 4 }, chunks = 3, devices = { "cpu:0", "cpu:1" } })
+      local want = training.run(setup(),
+        { balance = { 3, 4 }, chunks = 3, devices = { "cpu:0", "cpu:1" } })
       options.devices = devices
       check_close(training.run(setup(), options), want)
     end)

@@ -1,4 +1,5 @@
--- tests/spec/cuda/precision_spec.lua - pipelines in tf32, bf16 and f16: near f32, and the same bits for every cut.
+-- tests/spec/cuda/precision_spec.lua - pipelines in tf32, bf16 and f16: near f32, and the same bits
+-- for every cut.
 
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
@@ -9,7 +10,8 @@ local nn, optim = gp.nn, gp.optim
 
 local on_gpu = gpu.spec(it)
 
--- How far losses (relative) and first gradients (relative plus absolute) may be from f32's after three steps.
+-- How far losses (relative) and first gradients (relative plus absolute) may be from f32's after
+-- three steps.
 local NEAR = {
   tf32 = { 2e-3, 1e-2 }, -- products of values with 11 bits
   f16 = { 2e-3, 1e-2 }, -- 11 bits, every value
@@ -25,13 +27,15 @@ end
 local function mlp()
   gp.seed(3)
   return nn.Sequential {
-    nn.Linear(6, 24), nn.GELU("tanh"), nn.LayerNorm(24), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 3),
+    nn.Linear(6, 24), nn.GELU("tanh"), nn.LayerNorm(24), nn.Linear(24, 24), nn.Tanh(),
+    nn.Linear(24, 3),
   }
 end
 
 local SETUPS = {
   { "a perceptron with squared differences", function()
-    return { model = mlp, x = models.rows_of(7, 6), y = models.rows_of(7, 3), loss = nn.MSELoss(), steps = 3 }
+    return { model = mlp, x = models.rows_of(7, 6), y = models.rows_of(7, 3), loss = nn.MSELoss(),
+      steps = 3 }
   end },
   { "a small GPT", function() return models.setup { steps = 3 } end },
 }
@@ -51,7 +55,8 @@ for _, named in ipairs(SETUPS) do
         local setup = named[2]()
         local wide, narrow = run(setup, "f32"), run(setup, precision)
         for step, loss in ipairs(wide.losses) do
-          assert(math.abs(narrow.losses[step] - loss) <= bounds[1] * loss, ("loss %d is %.9g, in f32 %.9g"):format(step,
+          assert(math.abs(narrow.losses[step] - loss) <= bounds[1] * loss,
+            ("loss %d is %.9g, in f32 %.9g"):format(step,
             narrow.losses[step], loss))
         end
         local distance = training.distance(narrow.first, wide.first, bounds[2], bounds[2] / 10)
@@ -81,7 +86,8 @@ for _, precision in ipairs { "bf16", "f16" } do
     end)
 
     on_gpu("keeps parameters, gradients and outputs in f32", function()
-      local pipe <close> = gp.pipeline(mlp(), { devices = gpus(2), balance = { 3, 3 }, precision = precision })
+      local pipe <close> = gp.pipeline(mlp(),
+        { devices = gpus(2), balance = { 3, 3 }, precision = precision })
       local out = pipe:forward(models.rows_of(4, 6))
       assert.are.equal("f32", out.dtype)
       pipe:backward(gp.ones(out.shape))
@@ -92,11 +98,14 @@ for _, precision in ipairs { "bf16", "f16" } do
     end)
 
     on_gpu("sends halves from stage to stage", function()
-      local pipe <close> = gp.pipeline(mlp(), { devices = gpus(2), balance = { 3, 3 }, precision = precision,
+      local pipe <close> = gp.pipeline(mlp(),
+        { devices = gpus(2), balance = { 3, 3 }, precision = precision,
         loss = nn.MSELoss() })
       pipe:step(models.rows_of(4, 6), models.rows_of(4, 3))
       local _, plan = next(pipe.plans)
-      for _, edge in ipairs(inside(pipe).core:edges(plan.handle)) do assert.are.equal(4 * 24 * 2, edge.bytes) end
+      for _, edge in ipairs(inside(pipe).core:edges(plan.handle)) do
+        assert.are.equal(4 * 24 * 2, edge.bytes)
+      end
     end)
   end)
 end
@@ -115,7 +124,8 @@ describe("a layer of a model in bf16", function()
   on_gpu("sees its input and its parameters in bf16, and its buffers in f32", function()
     local seen = {}
     local probe = Probe(function(...) for i, t in ipairs { ... } do seen[i] = t.dtype end end)
-    local pipe <close> = gp.pipeline(nn.Sequential { probe }, { devices = gpus(1), precision = "bf16",
+    local pipe <close> = gp.pipeline(nn.Sequential { probe },
+      { devices = gpus(1), precision = "bf16",
       loss = function(out) return out:sum(), 1 end })
     assert.are.equal(4 * 6 * 1.5 / 2 * 0.5, pipe:step(gp.ones { 4, 6 }, gp.ones { 4 }))
     assert.are.same({ "bf16", "bf16", "f32" }, seen)
@@ -164,9 +174,11 @@ describe("the loss scale of f16", function()
     assert.are.equal(0, opt:state_dict().step:item())
   end)
 
-  on_gpu("lets training go on with the first scale that fits, as if none had been skipped", function()
+  on_gpu("lets training go on with the first scale that fits, as if none had been skipped",
+    function()
     local function train(initial, use)
-      local pipe <close> = scaled({ devices = gpus(2), balance = { 2, 4 }, chunks = 2 }, { initial = initial })
+      local pipe <close> = scaled({ devices = gpus(2), balance = { 2, 4 }, chunks = 2 },
+        { initial = initial })
       local opt = optim.AdamW(pipe:parameters(), { lr = 0.01 })
       if use then pipe:use(opt, { clip_norm = 1 }) end
       local skipped = 0
@@ -204,7 +216,8 @@ describe("the loss scale of f16", function()
     local pipe <close> = scaled(nil, { initial = 16, window = 3 })
     steps(pipe, 2)
     local state = pipe:loss_scale()
-    assert.are.same({ scale = 16, growth = 2, backoff = 0.5, min = 1, window = 3, good = 2, skipped = 0 }, state)
+    assert.are.same({ scale = 16, growth = 2, backoff = 0.5, min = 1, window = 3, good = 2,
+      skipped = 0 }, state)
     local other <close> = scaled(nil, { initial = 2 })
     other:loss_scale(state)
     assert.are.same({ 32 }, steps(other, 1))
@@ -212,14 +225,16 @@ describe("the loss scale of f16", function()
   end)
 
   on_gpu("gives up when the smallest one does not help", function()
-    local pipe <close> = scaled({ loss = function(out) return out:sum() * 1e30 * 1e30 end }, { initial = 2 })
+    local pipe <close> = scaled({ loss = function(out) return out:sum() * 1e30 * 1e30 end },
+      { initial = 2 })
     local count, message = 0, nil
     while not message and count < 50 do
       local good, text = pcall(pipe.step, pipe, x, y)
       count, message = count + 1, not good and text or nil
     end
     assert.are.equal(21, count)
-    assert.matches("loss scale: the gradients of 20 steps in a row were not finite at the smallest scale, 1", message)
+    assert.matches("loss scale: the gradients of 20 steps in a row were not finite at the smallest "
+      .. "scale, 1", message)
   end)
 end)
 
@@ -234,24 +249,28 @@ end
 describe("precision", function()
   it("wants GPUs for halves, and names the device that is none", function()
     for _, precision in ipairs { "bf16", "f16" } do
-      assert.matches(("precision is '%s' and a stage lies on cpu:0, which computes f32 and f64 only"):format(precision),
+      assert.matches(("precision is '%s' and a stage lies on cpu:0, which computes f32 and f64 "
+        .. "only"):format(precision),
         refusal { devices = { "cpu:0" }, precision = precision })
     end
   end)
 
   it("may be tf32 on CPU devices, where it changes nothing", function()
-    local pipe <close> = gp.pipeline(mlp(), { devices = { "cpu:0" }, precision = "tf32", loss = nn.MSELoss() })
+    local pipe <close> = gp.pipeline(mlp(),
+      { devices = { "cpu:0" }, precision = "tf32", loss = nn.MSELoss() })
     local other <close> = gp.pipeline(mlp(), { devices = { "cpu:0" }, loss = nn.MSELoss() })
     assert.are.equal(other:step(x, y), pipe:step(x, y))
   end)
 
   it("takes loss_scale for f16 only", function()
-    assert.matches("loss_scale is for precision 'f16', not for 'bf16'", refusal { devices = { "cpu:0" },
+    assert.matches("loss_scale is for precision 'f16', not for 'bf16'",
+      refusal { devices = { "cpu:0" },
       precision = "bf16", loss_scale = {} })
   end)
 
   on_gpu("is not f16 where stages are updated at different times", function()
-    assert.matches("expected a synchronous schedule", refusal { devices = gpus(1), precision = "f16",
+    assert.matches("expected a synchronous schedule",
+      refusal { devices = gpus(1), precision = "f16",
       schedule = "pipedream" })
     local pipe <close> = scaled()
     local opt = optim.SGD(pipe:parameters(), { lr = 0.1 })
@@ -261,7 +280,7 @@ describe("precision", function()
   end)
 end)
 
--- ---- constants and buffers ---------------------------------------------------------------------------
+-- ---- constants and buffers ----------------------------------------------------------------------
 
 local Table = nn.class("Table") -- adds what it was made with, and a part of what it keeps
 

@@ -63,7 +63,8 @@ describe("gp.data.bytes", function()
     os.remove(folder)
     assert(os.execute("mkdir -p " .. folder .. "/b/.git"))
     finally(function() os.execute("rm -r " .. folder) end)
-    for name, text in pairs { ["c.txt"] = "56", ["a.txt"] = "12", ["b/x.lua"] = "34", [".h"] = "99" } do
+    for name, text in pairs { ["c.txt"] = "56", ["a.txt"] = "12", ["b/x.lua"] = "34",
+      [".h"] = "99" } do
       local file = assert(io.open(folder .. "/" .. name, "w"))
       file:write(text)
       file:close()
@@ -111,7 +112,8 @@ end)
 
 describe("gp.data.csv", function()
   it("makes f32 features and i64 ids", function()
-    local d = assert(gp.data.csv { path = file_of("a,label,b\n1,0,2.5\n3,2,4\n"), target = "label" })
+    local d = assert(gp.data.csv { path = file_of("a,label,b\n1,0,2.5\n3,2,4\n"),
+      target = "label" })
     assert.equal(2, #d)
     for x, y in d:batches(2) do
       assert.same({ { 1, 2.5 }, { 3, 4 } }, x:totable())
@@ -122,7 +124,8 @@ describe("gp.data.csv", function()
   end)
 
   it("makes f32 targets where they are not all whole", function()
-    local d = assert(gp.data.csv { path = file_of("1;2;0.5\n3;4;1\n"), header = false, separator = ";" })
+    local d = assert(gp.data.csv { path = file_of("1;2;0.5\n3;4;1\n"), header = false,
+      separator = ";" })
     local x, y = d:item(-2)
     assert.same({ 1, 2 }, x:totable())
     assert.equal(0.5, y)
@@ -284,7 +287,8 @@ describe("a dataset", function()
 
   local wrong = {
     { function(d) d:split() end, "split: a fraction is missing" },
-    { function(d) d:split(1.5) end, "split: fraction 1 is 1.5 (float), expected a number > 0 and <= 1" },
+    { function(d) d:split(1.5) end,
+      "split: fraction 1 is 1.5 (float), expected a number > 0 and <= 1" },
     { function(d) d:split(0) end, "split: fraction 1 is 0, expected a number" },
     { function(d) d:split(0.7, 0.7) end, "split: the fractions sum to 1.4, expected at most 1" },
     { function(d) d:split(0.01) end, "split: part 1 of 3 items would be empty" },

@@ -41,8 +41,10 @@ describe("gp.save and gp.load", function()
 
   it("write the same bytes for the same tensors", function()
     local a, b = path_of_new_file(), path_of_new_file()
-    assert(gp.save(a, { x = gp.ones { 2 }, y = gp.zeros { 3 }, z = gp.ones { 1 } }, { p = "1", q = "2" }))
-    assert(gp.save(b, { z = gp.ones { 1 }, y = gp.zeros { 3 }, x = gp.ones { 2 } }, { q = "2", p = "1" }))
+    assert(gp.save(a, { x = gp.ones { 2 }, y = gp.zeros { 3 }, z = gp.ones { 1 } },
+      { p = "1", q = "2" }))
+    assert(gp.save(b, { z = gp.ones { 1 }, y = gp.zeros { 3 }, x = gp.ones { 2 } },
+      { q = "2", p = "1" }))
     assert.equal(content(a), content(b))
   end)
 
@@ -91,7 +93,8 @@ describe("gp.save and gp.load", function()
     local path = path_of_new_file()
     assert(gp.save(path, { a = gp.ones { 4 } }))
     local before = content(path)
-    assert.truthy(raised(gp.save, path, { ["\xff"] = gp.ones { 1 } }):find("not valid UTF-8", 1, true))
+    assert.truthy(raised(gp.save, path, { ["\xff"] = gp.ones { 1 } }):find("not valid UTF-8", 1,
+      true))
     assert.equal(before, content(path))
   end)
 
@@ -99,8 +102,10 @@ describe("gp.save and gp.load", function()
     { { 7, {} }, "gp.save: path is 7, expected a string" },
     { { "x" }, "gp.save: tensors is nil, expected a table" },
     { { "x", { gp.ones { 1 } } }, "gp.save: a name in the tensors is 1, expected a string" },
-    { { "x", { a = { 1 } } }, "gp.save: 'a' is a table, expected a tensor (gp.tensor(x) makes one)" },
-    { { "x", {}, { step = 7 } }, "metadata 'step' is 7, expected a string (tostring(x) makes one)" },
+    { { "x", { a = { 1 } } },
+      "gp.save: 'a' is a table, expected a tensor (gp.tensor(x) makes one)" },
+    { { "x", {}, { step = 7 } },
+      "metadata 'step' is 7, expected a string (tostring(x) makes one)" },
     { { "x", {}, "note" }, "gp.save: metadata is \"note\" (string), expected a table of strings" },
     { { "x\0y", {} }, "is \"x\\0y\" (string), expected a text without zeros" },
     { { "x", { __metadata__ = gp.ones { 1 } } }, "the name '__metadata__' belongs to the format" },
@@ -127,10 +132,12 @@ describe("what data is gathered by", function()
   end)
 
   it("is nothing else", function()
-    for _, at in ipairs { { 0 }, { 4 }, { 1.5 }, { "1" }, gp.ones { 2 }, gp.zeros({ 1, 1 }, { dtype = "i64" }), 1 } do
+    for _, at in ipairs { { 0 }, { 4 }, { 1.5 }, { "1" }, gp.ones { 2 },
+      gp.zeros({ 1, 1 }, { dtype = "i64" }), 1 } do
       assert.is_false(pcall(core.gather_rows, rows, at))
     end
-    for _, case in ipairs { { bytes, { 3 }, 2 }, { bytes, { 1 }, 4 }, { bytes, { 1 }, 0 }, { rows, { 1 }, 1 } } do
+    for _, case in ipairs { { bytes, { 3 }, 2 }, { bytes, { 1 }, 4 }, { bytes, { 1 }, 0 },
+      { rows, { 1 }, 1 } } do
       assert.is_false(pcall(core.gather_windows, table.unpack(case)))
     end
     assert.is_false(pcall(core.join_bytes, { rows }))

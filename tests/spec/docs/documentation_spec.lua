@@ -1,8 +1,9 @@
--- tests/spec/docs/documentation_spec.lua - the examples in the documentation run, and print what it says.
+-- tests/spec/docs/documentation_spec.lua - the examples in the documentation run, and print what it
+-- says.
 --
 -- An example that does not run is worse than none. Each block between --- ```lua and --- ``` in the
--- Lua sources is loaded with gp, nn and optim at hand and run; those of docs/schedules.md also print
--- the text block below them. The pictures there are those that their script draws.
+-- Lua sources is loaded with gp, nn and optim at hand and run; those of docs/schedules.md also
+-- print the text block below them. The pictures there are those that their script draws.
 local gp = require "gpipe"
 
 -- The examples of a source file: { line, text }.
@@ -53,7 +54,7 @@ for _, path in ipairs(sources()) do
   end)
 end
 
--- ---- docs/schedules.md ---------------------------------------------------------------------------
+-- ---- docs/schedules.md --------------------------------------------------------------------------
 
 local GUIDE = "docs/schedules.md"
 
@@ -119,7 +120,8 @@ describe(GUIDE, function()
     assert.is_true(pipe:close(), drawn)
     for path in drawn:gmatch "[^\n]+" do
       local name = path:match "[^/]+$"
-      assert.is_true(read("docs/schedules/" .. name) == read(path), name .. " is not what the script draws")
+      assert.is_true(read("docs/schedules/" .. name) == read(path),
+        name .. " is not what the script draws")
     end
     local there, count = io.popen "ls docs/schedules":read "a", 0
     for _ in there:gmatch "\n" do count = count + 1 end

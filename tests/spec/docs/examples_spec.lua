@@ -1,4 +1,5 @@
--- tests/spec/docs/examples_spec.lua - the examples run as a user runs them, in a process of their own.
+-- tests/spec/docs/examples_spec.lua - the examples run as a user runs them, in a process of their
+-- own.
 
 -- The interpreter that runs this file.
 local function interpreter()
@@ -59,7 +60,8 @@ describe("examples/schedules", function()
     assert.are.equal(0, code, text)
     assert.is_truthy(text:find("111 of 111 figures agree with the reference", 1, true), text)
     assert.is_nil(text:find("DIFFERS", 1, true), text)
-    assert.are.equal(17, select(2, text:gsub("same bits", "")) + select(2, text:gsub("within %d", "")), text)
+    assert.are.equal(17,
+      select(2, text:gsub("same bits", "")) + select(2, text:gsub("within %d", "")), text)
     assert.are.equal(2, select(2, text:gsub("  asynchronous\n", "")), text)
     assert.is_truthy(read("zbv.svg"):find "^<svg")
     assert.is_truthy(read("all.html"):find("chimera, measured", 1, true))
@@ -81,7 +83,8 @@ describe("examples/schedules", function()
     local text, code = run(("schedules/my_schedule.lua --steps 2 --chunks 3 --picture %s/mine.svg"):format(folder))
     assert.are.equal(0, code, text)
     assert.is_truthy(text:find("0I0 waits for 1I0 behind 1F1", 1, true), text)
-    assert.are.equal(2, select(2, text:gsub("parameters: those of 1f1b, to the last bit", "")), text)
+    assert.are.equal(2, select(2, text:gsub("parameters: those of 1f1b, to the last bit", "")),
+      text)
     assert.is_truthy(read("mine.svg"):find("predicted and measured", 1, true))
   end)
 

@@ -1,5 +1,5 @@
--- tests/spec/docs/install_spec.lua - what `cmake --install` puts into a folder works there: the program,
--- the module of a stock lua5.4, and every example.
+-- tests/spec/docs/install_spec.lua - what `cmake --install` puts into a folder works there: the
+-- program, the module of a stock lua5.4, and every example.
 
 local child = dofile "tests/child.lua"
 
@@ -19,7 +19,8 @@ describe("an installation", function()
 
   local small = "--steps 1 --layers 1 --width 16 --context 16 --batch 4 --length 5 --quiet"
 
-  -- Run a command line with the installed program as gpipe-lua, in another folder than the checkout.
+  -- Run a command line with the installed program as gpipe-lua, in another folder than the
+  -- checkout.
   local function run(line)
     local out, err, code = child.shell(("cd / && PATH=%s/bin:$PATH %s"):format(prefix, line))
     assert.equal(0, code, out .. err)
@@ -27,7 +28,8 @@ describe("an installation", function()
   end
 
   with_cmake("runs the quickstart on the documents that it has", function()
-    assert.matches("validation loss %d", run(("gpipe-lua %squickstart.lua %s"):format(examples, small)))
+    assert.matches("validation loss %d",
+      run(("gpipe-lua %squickstart.lua %s"):format(examples, small)))
   end)
 
   with_cmake("tells digits apart", function()

@@ -63,7 +63,8 @@ local cases = {
   { function() nn.class("A", relu) end, "nn.class: base is a nn.ReLU, expected a module class" },
 
   -- containers
-  { function() nn.Sequential(relu) end, "nn.Sequential: the layers are a nn.ReLU, expected a list" },
+  { function() nn.Sequential(relu) end,
+    "nn.Sequential: the layers are a nn.ReLU, expected a list" },
   { function() nn.Sequential { relu, 3 } end,
     "nn.Sequential: layer 2 is 3, expected a module" },
   { function() nn.Sequential { relu, nil, nn.Tanh() } end,

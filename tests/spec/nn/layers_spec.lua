@@ -80,7 +80,8 @@ local function layer_norm(x, w, b, eps)
   end)
 end
 
--- One head of causal attention of `size` columns: q, k, v are the columns before its own in each block.
+-- One head of causal attention of `size` columns: q, k, v are the columns before its own in each
+-- block.
 local function attend(out, qkv, size, q, k, v)
   for t = 1, #qkv do
     local scores = {}
@@ -141,7 +142,8 @@ describe("nn.Embedding", function()
   for _, dtype in ipairs { "i64", "i32", "u8" } do
     it("looks up ids of dtype " .. dtype .. ", counted from 0", function()
       local layer = nn.Embedding(5, 3)
-      local y, w = layer(gp.tensor({ { 0, 4 }, { 2, 2 } }, { dtype = dtype })), layer.weight:totable()
+      local y, w = layer(gp.tensor({ { 0, 4 }, { 2, 2 } }, { dtype = dtype })),
+        layer.weight:totable()
       assert.are.same({ { w[1], w[5] }, { w[3], w[3] } }, y:totable())
     end)
   end
@@ -268,7 +270,8 @@ describe("nn.Flatten", function()
     for _, case in ipairs { { 3, 2 }, { -1, -2 } } do
       local good, message = pcall(nn.Flatten, case[1], case[2])
       assert.is_false(good)
-      assert.truthy(message:find(tostring(case[1]), 1, true) and message:find(tostring(case[2]), 1, true))
+      assert.truthy(message:find(tostring(case[1]), 1, true)
+        and message:find(tostring(case[2]), 1, true))
     end
   end)
 end)

@@ -1,5 +1,5 @@
--- tests/spec/nn/yield_spec.lua - a forward cannot yield: what ran meanwhile would be recorded in its trace, and named
--- after its layer.
+-- tests/spec/nn/yield_spec.lua - a forward cannot yield: what ran meanwhile would be recorded in
+-- its trace, and named after its layer.
 
 local gp = require "gpipe"
 local nn = gp.nn
@@ -27,7 +27,8 @@ end
 
 describe("a forward that yields", function()
   it("is refused while a pipeline records it, with the layer", function()
-    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 3), { "odd", Yields() } }, { loss = nn.MSELoss() })
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 3), { "odd", Yields() } },
+      { loss = nn.MSELoss() })
     local good, text = in_coroutine(function() pipe:step(x, x) end)
     assert.is_false(good)
     assert.matches("odd", text)
@@ -37,7 +38,8 @@ describe("a forward that yields", function()
 
   it("is refused as a loss, and the pipeline goes on", function()
     local yields = true
-    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 3) }, { loss = function(output, target)
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 3) },
+      { loss = function(output, target)
       if yields then coroutine.yield() end
       return (output - target):sum()
     end })
@@ -60,7 +62,8 @@ describe("a forward that yields", function()
       return twice()
     end
     assert.same({ 2, 2 }, Inner()(gp.ones { 2 }):totable())
-    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 3), Inner() }, { loss = nn.MSELoss() })
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 3), Inner() },
+      { loss = nn.MSELoss() })
     assert.is_true(pipe:step(x, x) ~= nil)
   end)
 end)

@@ -1,6 +1,8 @@
--- tests/spec/ops/attention_spec.lua - gp.attention as layers of one's own use it: heads, padding, pipelines.
+-- tests/spec/ops/attention_spec.lua - gp.attention as layers of one's own use it: heads, padding,
+-- pipelines.
 --
--- What it computes is judged by the op table (table/attention.lua); here is what scripts rely on around it.
+-- What it computes is judged by the op table (table/attention.lua); here is what scripts rely on
+-- around it.
 
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -96,7 +98,8 @@ describe("gp.attention", function()
       local x = gp.randn({ 1, 2, 9, 8 }, { dtype = dtype }):to(device)
       local bias = gp.randn({ 1, 1, 9, 9 }, { dtype = dtype })
       local same, single = bias:to(device), bias:to("f32"):to(device)
-      assert(gp.equal(gp.attention(x, x, x, { mask = same }), gp.attention(x, x, x, { mask = single })))
+      assert(gp.equal(gp.attention(x, x, x, { mask = same }),
+        gp.attention(x, x, x, { mask = single })))
     end
   end
 
@@ -106,14 +109,18 @@ describe("gp.attention", function()
   it("gives zeros to queries that see nothing", function()
     local x, none = gp.randn { 2, 1, 3, 4 }, gp.zeros({ 1, 1, 1, 3 }, { dtype = "bool" })
     assert(gp.equal(gp.zeros { 2, 1, 3, 4 }, gp.attention(x, x, x, { mask = none })))
-    assert(gp.equal(gp.zeros { 2, 1, 3, 4 }, gp.attention(x, x, x, { mask = gp.full({ 1, 1, 1, 3 }, -math.huge) })))
+    assert(gp.equal(gp.zeros { 2, 1, 3, 4 },
+      gp.attention(x, x, x, { mask = gp.full({ 1, 1, 1, 3 }, -math.huge) })))
   end)
 
   it("names options that it does not know, and masks that are none", function()
     local x = gp.randn { 1, 1, 2, 2 }
-    expect.fails_with("gp.attention: unknown option 'casual' (did you mean 'causal'?)", gp.attention, x, x, x,
+    expect.fails_with("gp.attention: unknown option 'casual' (did you mean 'causal'?)",
+      gp.attention, x, x, x,
       { casual = true })
-    expect.fails_with("gp.attention: option 'mask' is true, expected a tensor", gp.attention, x, x, x, { mask = true })
-    expect.fails_with("gp.attention: option 'scale' is 0, expected a number > 0", gp.attention, x, x, x, { scale = 0 })
+    expect.fails_with("gp.attention: option 'mask' is true, expected a tensor", gp.attention, x, x,
+      x, { mask = true })
+    expect.fails_with("gp.attention: option 'scale' is 0, expected a number > 0", gp.attention, x,
+      x, x, { scale = 0 })
   end)
 end)

@@ -1,7 +1,9 @@
--- tests/spec/ops/conformance_spec.lua - the op conformance table, expanded: every row in every way a script runs it.
+-- tests/spec/ops/conformance_spec.lua - the op conformance table, expanded: every row in every way
+-- a script runs it.
 --
--- The rows are in tests/spec/ops/table.lua. For each: results against a reference in plain Lua, gradients
--- against central differences, recorded results and gradients of every cut bit for bit, and refusals.
+-- The rows are in tests/spec/ops/table.lua. For each: results against a reference in plain Lua,
+-- gradients against central differences, recorded results and gradients of every cut bit for bit,
+-- and refusals.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
@@ -57,7 +59,8 @@ local function check_cuts(case, own)
   local one = conformance.gradients(case, one_stage(), true)
   local two = conformance.gradients(case, two_stages(), true)
   for i, grad in pairs(one) do
-    assert(gp.equal(grad, two[i]), ("%s: the gradient of input %d depends on the cut"):format(case.name, i))
+    assert(gp.equal(grad, two[i]),
+      ("%s: the gradient of input %d depends on the cut"):format(case.name, i))
     assert(gp.equal(grad, own[i]), ("%s: the gradient of input %d depends on the layer"):format(
       case.name, i))
   end
@@ -79,7 +82,8 @@ local function check_refusal(row, number)
   } do
     local ok, text = pcall(run[2], case)
     assert(not ok, ("%s, %s: was taken, expected an error"):format(case.name, run[1]))
-    assert(tostring(text):find(case.error, 1, true), ("%s, %s: the error is %q, expected %q"):format(
+    assert(tostring(text):find(case.error, 1, true),
+      ("%s, %s: the error is %q, expected %q"):format(
       case.name, run[1], text, case.error))
   end
 end
@@ -101,7 +105,8 @@ local function add_gradient_specs(row)
   end
   it("gives the same bits on parameters as at once", function()
     for _, dtype in ipairs(FLOATS) do
-      each_case(row, dtype, function(case) if conformance.trains(case) then check_parameters(case) end end)
+      each_case(row, dtype,
+        function(case) if conformance.trains(case) then check_parameters(case) end end)
     end
   end)
   it("has gradients that agree with central differences", trainable(conformance.check_slopes))

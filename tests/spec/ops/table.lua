@@ -1,7 +1,8 @@
 -- tests/spec/ops/table.lua - the op conformance table: one row for each op of runtime/ops/ops.def.
 --
--- A row says how a script calls the op, what it must give (a reference in plain Lua), on which inputs, and
--- what must be refused. Rows live beside those of their family, as the ops do in runtime/ops:
+-- A row says how a script calls the op, what it must give (a reference in plain Lua), on which
+-- inputs, and what must be refused. Rows live beside those of their family, as the ops do in
+-- runtime/ops:
 --
 --   op          name in ops.def
 --   covers      ops that run only as parts of this one's gradient, and are tested by it
@@ -18,7 +19,8 @@
 -- tests/spec/ops/conformance_spec.lua expands it, scripts/check_ops.lua sees that it is complete.
 
 local FAMILIES = {
-  "elementwise", "dropout", "random", "shape", "reduce", "dense", "norm", "fused", "attention", "loss", "state",
+  "elementwise", "dropout", "random", "shape", "reduce", "dense", "norm", "fused", "attention",
+  "loss", "state",
 }
 
 local rows = {}

@@ -1,4 +1,5 @@
--- tests/spec/optim/optim_spec.lua - optimizers against their formulas, groups, state, schedules, clipping.
+-- tests/spec/optim/optim_spec.lua - optimizers against their formulas, groups, state, schedules,
+-- clipping.
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
@@ -98,7 +99,8 @@ describe("an optimizer", function()
   end)
 
   -- Values that a frozen one no longer separates lie next to each other; their moments do not.
-  it("keeps each parameter's moments when the pipeline was made anew with another one frozen", function()
+  it("keeps each parameter's moments when the pipeline was made anew with another one frozen",
+    function()
     local x, y = gp.randn({ 8, 3 }, { seed = 1 }), gp.randn({ 8, 2 }, { seed = 2 })
     local function state_after(fresh)
       local model = model_of()
@@ -184,19 +186,26 @@ describe("settings", function()
       "optim.SGD: nesterov is true and momentum is 0, expected momentum > 0" },
     { function() optim.Adam(p(), { lr = 1, betas = { 0.9, 1 } }) end, "number 2 is 1" },
     { function() optim.Adam(p(), { lr = 1, betas = { 0.9 } }) end, "number 2 is nil" },
-    { function() optim.Adam(p(), { lr = 1, betas = { 0.9, 0.9, 0.9 } }) end, "expected two numbers" },
-    { function() optim.AdamW(p(), { lr = 1, weight_decay = -0.1 }) end, "option 'weight_decay' is -0.1" },
+    { function() optim.Adam(p(), { lr = 1, betas = { 0.9, 0.9, 0.9 } }) end,
+      "expected two numbers" },
+    { function() optim.AdamW(p(), { lr = 1, weight_decay = -0.1 }) end,
+      "option 'weight_decay' is -0.1" },
     { function() optim.AdamW(p(), { lr = 1, eps = "x" }) end, "option 'eps' is \"x\" (string)" },
-    { function() optim.AdamW(nil, { lr = 1 }) end, "params is nil, expected a list such as pipe:parameters()" },
+    { function() optim.AdamW(nil, { lr = 1 }) end,
+      "params is nil, expected a list such as pipe:parameters()" },
     { function() optim.AdamW(model, { lr = 1 }) end, "expected a list such as pipe:parameters()" },
-    { function() optim.AdamW({}, { lr = 1 }) end, "there is nothing to train: the list of parameters is empty" },
+    { function() optim.AdamW({}, { lr = 1 }) end,
+      "there is nothing to train: the list of parameters is empty" },
     { function() optim.AdamW(frozen:parameters(), { lr = 1 }) end, "all parameters are frozen" },
-    { function() optim.AdamW({ gp.ones { 2 } }, { lr = 1 }) end, "element 1 of params is a tensor" },
-    { function() optim.SGD({ { params = model:parameters() }, { params = model:parameters("bias$") } },
+    { function() optim.AdamW({ gp.ones { 2 } }, { lr = 1 }) end,
+      "element 1 of params is a tensor" },
+    { function() optim.SGD({ { params = model:parameters() },
+      { params = model:parameters("bias$") } },
       { lr = 1 }) end, "parameter '1.bias' is in two groups, 1 and 2" },
     { function() optim.SGD({ { params = p(), momentun = 1 } }, { lr = 1 }) end,
       "optim.SGD: group 1: unknown option 'momentun' (did you mean 'momentum'?)" },
-    { function() optim.SGD(p(), { lr = 1 }).lr = -1 end, "optim.SGD: lr is -1, expected a number >= 0" },
+    { function() optim.SGD(p(), { lr = 1 }).lr = -1 end,
+      "optim.SGD: lr is -1, expected a number >= 0" },
     { function() optim.SGD(p(), { lr = 1 }).lr = nil end, "optim.SGD: lr is missing" },
     { function() optim.SGD(p(), { lr = 1 }).momentum = 0.9 end, "momentum cannot change after" },
     { function() optim.SGD(p(), { lr = 1 }).rl = 0.9 end, "there is no setting 'rl'" },
@@ -259,7 +268,8 @@ describe("the state of an optimizer", function()
     negative.step = gp.tensor(-1, { dtype = "i64" })
     assert.truthy(raised(opt.load_state_dict, opt, negative):find("step is -1", 1, true))
     negative.step = gp.tensor(math.maxinteger, { dtype = "i64" }) -- the next step would overflow
-    assert.truthy(raised(opt.load_state_dict, opt, negative):find(tostring(math.maxinteger), 1, true))
+    assert.truthy(raised(opt.load_state_dict, opt, negative):find(tostring(math.maxinteger), 1,
+      true))
   end)
 end)
 
@@ -278,7 +288,8 @@ describe("schedules", function()
     { "cosine with warm-up", s.cosine { steps = 4, warmup = 2, max = 1 }, { 0.5, 1, 0.5, 0 } },
     { "step", s.step { max = 1, every = 2, factor = 0.5 }, { 1, 1, 0.5, 0.5, 0.25 } },
     { "warmup", s.warmup { steps = 2, max = 1 }, { 0.5, 1, 1 } },
-    { "warmup of another", s.warmup { steps = 4, schedule = s.constant(2) }, { 0.5, 1, 1.5, 2, 2 } },
+    { "warmup of another", s.warmup { steps = 4, schedule = s.constant(2) },
+      { 0.5, 1, 1.5, 2, 2 } },
   }
   for _, case in ipairs(cases) do
     it("follow their formula: " .. case[1], function()
@@ -289,7 +300,8 @@ describe("schedules", function()
   local wrong = {
     { function() s.cosine { steps = 10 } end, "schedule.cosine: missing option 'max'" },
     { function() s.cosine { step = 10, max = 1 } end, "(did you mean 'steps'?)" },
-    { function() s.linear { steps = 10, warmup = 11, max = 1 } end, "warmup is 11 steps of 10 in all" },
+    { function() s.linear { steps = 10, warmup = 11, max = 1 } end,
+      "warmup is 11 steps of 10 in all" },
     { function() s.step { max = 1, every = 0 } end, "option 'every' is 0" },
     { function() s.warmup { steps = 1 } end, "expected one of max and schedule" },
     { function() s.constant(1)() end, "schedule: step is nil, expected a number" },
@@ -322,7 +334,8 @@ describe("optim.clip_grad_norm", function()
   end)
 
   it("is checked", function()
-    assert.truthy(raised(optim.clip_grad_norm, {}, 0):find("max is 0, expected a number > 0", 1, true))
+    assert.truthy(raised(optim.clip_grad_norm, {}, 0):find("max is 0, expected a number > 0", 1,
+      true))
     assert.truthy(raised(optim.clip_grad_norm, nil, 1):find("params is nil", 1, true))
   end)
 end)

@@ -1,5 +1,5 @@
--- tests/spec/pipeline/advice_spec.lua - what a pipeline says that is no mistake: devices without a stage,
--- devices that will mostly wait, and what would fit into the memory of CPUs.
+-- tests/spec/pipeline/advice_spec.lua - what a pipeline says that is no mistake: devices without a
+-- stage, devices that will mostly wait, and what would fit into the memory of CPUs.
 
 local child = dofile "tests/child.lua"
 
@@ -101,7 +101,8 @@ describe("the memory of CPUs", function()
 
   -- Run the script within so many bytes of address space.
   local function limited(bytes, chunks)
-    return child.shell(("ulimit -v %d; exec %s %s %d"):format(bytes // 1024, child.program, script, chunks))
+    return child.shell(("ulimit -v %d; exec %s %s %d"):format(bytes // 1024, child.program, script,
+      chunks))
   end
 
   local UNITS = { bytes = 1, KiB = 2^10, MiB = 2^20, GiB = 2^30, TiB = 2^40 }

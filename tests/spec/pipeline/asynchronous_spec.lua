@@ -1,7 +1,8 @@
--- tests/spec/pipeline/asynchronous_spec.lua - asynchronous schedules follow their papers' update rules, bit for bit.
+-- tests/spec/pipeline/asynchronous_spec.lua - asynchronous schedules follow their papers' update
+-- rules, bit for bit.
 --
--- Sources: Narayanan et al. 2019 (PipeDream: weight stashing, vertical sync), 2021 (PipeDream-2BW). The rules are
--- simulated one mini-batch after another in tests/support/asynchronous.lua.
+-- Sources: Narayanan et al. 2019 (PipeDream: weight stashing, vertical sync), 2021 (PipeDream-2BW).
+-- The rules are simulated one mini-batch after another in tests/support/asynchronous.lua.
 local gp = require "gpipe"
 local asynchronous = require "tests.support.asynchronous"
 local nn, optim = gp.nn, gp.optim
@@ -37,18 +38,22 @@ end)
 
 describe("a script of training gives what the update rule gives", function()
   local made = asynchronous.tower()
-  -- Batches that micro-batches do not divide, fewer rows than chunks, sizes that change (the pipeline drains in
-  -- between), and looks at it in the middle.
+  -- Batches that micro-batches do not divide, fewer rows than chunks, sizes that change (the
+  -- pipeline drains in between), and looks at it in the middle.
   local scripts = {
     ["uneven batches"] = steady(5, 11),
     ["fewer rows than chunks"] = steady(5, 2),
     ["one row"] = steady(4, 1),
-    ["sizes that change"] = { { rows = 8 }, { rows = 8 }, { rows = 11 }, { rows = 11 }, { rows = 3 }, { rows = 8 },
+    ["sizes that change"] = { { rows = 8 }, { rows = 8 }, { rows = 11 }, { rows = 11 },
+      { rows = 3 }, { rows = 8 },
       { rows = 8 }, { rows = 1 } },
-    ["flushes"] = { { rows = 9, then_ = "flush" }, { rows = 9 }, { rows = 9, then_ = "flush" }, { rows = 9 } },
-    ["evaluation in the middle"] = { { rows = 9 }, { rows = 9, then_ = "evaluate" }, { rows = 9, lr = 0.05 },
+    ["flushes"] = { { rows = 9, then_ = "flush" }, { rows = 9 }, { rows = 9, then_ = "flush" },
+      { rows = 9 } },
+    ["evaluation in the middle"] = { { rows = 9 }, { rows = 9, then_ = "evaluate" },
+      { rows = 9, lr = 0.05 },
       { rows = 9, then_ = "evaluate" } },
-    ["states in the middle"] = { { rows = 7 }, { rows = 7, then_ = "state" }, { rows = 7 }, { rows = 7 },
+    ["states in the middle"] = { { rows = 7 }, { rows = 7, then_ = "state" }, { rows = 7 },
+      { rows = 7 },
       { rows = 7, lr = 0.001, then_ = "state" } },
   }
   for name, script in pairs(scripts) do
@@ -63,7 +68,9 @@ describe("a script of training gives what the update rule gives", function()
 
   for _, checkpoint in ipairs { "always", "never" } do
     it("checkpoint = " .. checkpoint, function()
-      for _, rule in ipairs(RULES) do check(made, rule, 4, 3, steady(5, 7), { checkpoint = checkpoint }) end
+      for _, rule in ipairs(RULES) do
+        check(made, rule, 4, 3, steady(5, 7), { checkpoint = checkpoint })
+      end
     end)
   end
 end)
@@ -79,12 +86,16 @@ describe("the update rule holds", function()
 
   for name, make in pairs {
     SGD = function(p) return optim.SGD(p, { lr = 0.1 }) end,
-    ["SGD with Nesterov momentum"] = function(p) return optim.SGD(p, { lr = 0.1, momentum = 0.9, nesterov = true }) end,
+    ["SGD with Nesterov momentum"] = function(p) return optim.SGD(p,
+      { lr = 0.1, momentum = 0.9, nesterov = true }) end,
     Adam = function(p) return optim.Adam(p, { lr = 0.01, weight_decay = 0.1 }) end,
     ["AdamW in groups"] = function(p)
       local weights, others = {}, {}
-      for _, entry in ipairs(p) do table.insert(entry.name:match "weight$" and weights or others, entry) end
-      return optim.AdamW({ { params = weights, weight_decay = 0.1, lr = 0.02 }, { params = others } }, { lr = 0.01 })
+      for _, entry in ipairs(p) do
+        table.insert(entry.name:match "weight$" and weights or others, entry)
+      end
+      return optim.AdamW({ { params = weights, weight_decay = 0.1, lr = 0.02 },
+        { params = others } }, { lr = 0.01 })
     end,
   } do
     it("with " .. name, function() check_all(asynchronous.tower { optimizer = make }) end)
@@ -92,7 +103,8 @@ describe("the update rule holds", function()
 
   it("with several threads on a device", function()
     check_all(asynchronous.tower(), { devices = {
-      { "cpu:0", threads = 2 }, { "cpu:1", threads = 3 }, { "cpu:0", threads = 2 }, { "cpu:1", threads = 1 },
+      { "cpu:0", threads = 2 }, { "cpu:1", threads = 3 }, { "cpu:0", threads = 2 },
+      { "cpu:1", threads = 1 },
     } })
   end)
 
@@ -132,7 +144,8 @@ describe("the update rule holds", function()
       function Keep.forward(_, x) kept = x return x end
       function Add.forward(_, x) return x + kept end
       local model = plain.model()
-      return nn.Sequential { nn.Sequential { model[1], Keep() }, model[2], model[3], model[4], model[5], model[6],
+      return nn.Sequential { nn.Sequential { model[1], Keep() }, model[2], model[3], model[4],
+        model[5], model[6],
         model[7], nn.Sequential { Add(), model[8] } }
     end })
   end)
@@ -182,7 +195,8 @@ describe("the update rule holds", function()
     function made.model()
       gp.seed(3)
       return nn.Sequential {
-        nn.Embedding(7, 6), nn.Linear(6, 6), nn.Tanh(), nn.LayerNorm(6), nn.Dropout(0.1), nn.Linear(6, 6), nn.GELU(),
+        nn.Embedding(7, 6), nn.Linear(6, 6), nn.Tanh(), nn.LayerNorm(6), nn.Dropout(0.1),
+        nn.Linear(6, 6), nn.GELU(),
         nn.Linear(6, 7),
       }
     end
@@ -201,11 +215,14 @@ describe("the update rule holds", function()
     function made.model()
       gp.seed(3)
       local layers = {}
-      for i = 1, 8 do layers[i] = nn.Sequential { nn.Linear(6, 6, d), nn.Dropout(0.2), nn.Tanh() } end
+      for i = 1, 8 do
+        layers[i] = nn.Sequential { nn.Linear(6, 6, d), nn.Dropout(0.2), nn.Tanh() }
+      end
       return nn.Sequential(layers)
     end
     function made.batch(t, rows)
-      return gp.randn({ rows, 6 }, { seed = t, dtype = "f64" }), gp.randn({ rows, 6 }, { seed = -t, dtype = "f64" })
+      return gp.randn({ rows, 6 }, { seed = t, dtype = "f64" }),
+        gp.randn({ rows, 6 }, { seed = -t, dtype = "f64" })
     end
     check_all(made)
   end)

@@ -83,7 +83,9 @@ local function define(name, version, backward)
     local rows, placement = {}, {}
     for s = 0, p - 1 do
       local row, w = {}, math.min(p - 1 - s, m)
-      local function add(op, k, v) row[#row + 1] = ("%d%s%d%s"):format(s, op, k, v and "@" .. v or "") end
+      local function add(op, k, v)
+        row[#row + 1] = ("%d%s%d%s"):format(s, op, k, v and "@" .. v or "")
+      end
       for i = 0, w - 1 do add("F", i, version(i, s, p)) end
       for i = 0, m - 1 do
         if w + i < m then add("F", w + i, version(w + i, s, p)) end
@@ -105,14 +107,16 @@ describe("a user's asynchronous schedule", function()
     for _, p in ipairs { 1, 2, 4 } do
       for _, chunks in ipairs { 1, 3 } do
         local want = asynchronous.simulate(made, "behind_by_stages", p, chunks, script)
-        assert.is_nil(asynchronous.difference(want, asynchronous.run(made, "behind_by_stages", p, chunks, script)))
+        assert.is_nil(asynchronous.difference(want,
+          asynchronous.run(made, "behind_by_stages", p, chunks, script)))
       end
     end
     asynchronous.RULES.behind_by_stages = nil
   end)
 
   it("that does not stash is refused: PipeDream without weight stashing", function()
-    define("naive_pipedream", function(k, s, p) return math.max(0, k - (p - 1 - s)) end, function(k) return k end)
+    define("naive_pipedream", function(k, s, p) return math.max(0, k - (p - 1 - s)) end,
+      function(k) return k end)
     local s = gp.schedule.build("naive_pipedream", { devices = 4, chunks = 8 })
     local good, report = s:verify()
     assert.is_nil(good)
@@ -121,7 +125,8 @@ describe("a user's asynchronous schedule", function()
     fails("uses other weights than its forward pass", pipe.step, pipe, batch(1, 2))
   end)
 
-  it("with several stages on a device, several micro-batches an update and split backward passes", function()
+  it("with several stages on a device, several micro-batches an update and split backward passes",
+    function()
     -- Device d holds stages d and p + d; of a batch of two, backward passes run in descending
     -- order.
     gp.schedule.define("folded", function(p, m)
@@ -155,7 +160,8 @@ describe("a user's asynchronous schedule", function()
       table.move(pipe:flush(), 1, 9, #losses + 1, losses)
       return losses, pipe:state_dict()
     end
-    local options = { chunks = 2, loss = two.loss, seed = 5, balance = { 2, 2, 2, 2 }, schedule = "folded" }
+    local options = { chunks = 2, loss = two.loss, seed = 5, balance = { 2, 2, 2, 2 },
+      schedule = "folded" }
     local losses, state = train(options)
     local want, other = train { chunks = 2, loss = two.loss, seed = 5, schedule = "naive" }
     assert.same(want, losses) -- no version is ever skipped: it is plain training
@@ -189,7 +195,8 @@ describe("a user's asynchronous schedule", function()
     fails("it is asynchronous and runs a stage on two devices", pipe.step, pipe, batch(1, 4))
   end)
 
-  it("may run backward passes of the next mini-batch before an update: their gradients wait", function()
+  it("may run backward passes of the next mini-batch before an update: their gradients wait",
+    function()
     gp.schedule.define("pairs", function(p, m)
       local rows, placement = gp.schedule.rows(p), {}
       for s = 0, p - 1 do
@@ -216,10 +223,12 @@ describe("a user's asynchronous schedule", function()
 end)
 
 describe("an asynchronous schedule that was built", function()
-  local script = { { rows = 8 }, { rows = 8 }, { rows = 8, then_ = "evaluate" }, { rows = 8 }, { rows = 7 } }
+  local script = { { rows = 8 }, { rows = 8 }, { rows = 8, then_ = "evaluate" }, { rows = 8 },
+    { rows = 7 } }
   local function check(rule, options)
     local want = asynchronous.simulate(made, rule, 4, 4, script)
-    assert.is_nil(asynchronous.difference(want, asynchronous.run(made, rule, 4, 4, script, options)))
+    assert.is_nil(asynchronous.difference(want,
+      asynchronous.run(made, rule, 4, 4, script, options)))
   end
 
   it("stands for a stream of any length", function()
@@ -237,16 +246,19 @@ describe("an asynchronous schedule that was built", function()
     end
     table.remove(script) -- all batches have rows for as many micro-batches
     check("pipedream", { schedule = read("pipedream", { devices = 4, chunks = 32 }, 1) })
-    check("pipedream_2bw", { schedule = read("pipedream_2bw", { devices = 4, chunks = 4, batches = 8 }, 4) })
+    check("pipedream_2bw",
+      { schedule = read("pipedream_2bw", { devices = 4, chunks = 4, batches = 8 }, 4) })
     local pipe <close> = used(read("pipedream", { devices = 4, chunks = 4 }, 1), 4, 1)
     fails("it does not become periodic within 4 micro%-batches", pipe.step, pipe, batch(1, 2))
     assert.is_true(pipe:evaluate(batch(1, 2)) > 0)
   end)
 
   it("needs steps of whole mini-batches", function()
-    local pipe <close> = used(gp.schedule.parse(gp.schedule.build("pipedream_2bw", { devices = 2, chunks = 2,
+    local pipe <close> =
+      used(gp.schedule.parse(gp.schedule.build("pipedream_2bw", { devices = 2, chunks = 2,
       batches = 9 }):csv(), { batch = 2 }), 2, 3)
-    fails("it updates after every 2 micro%-batches, a step has 3: expected a multiple", pipe.step, pipe, batch(1, 6))
+    fails("it updates after every 2 micro%-batches, a step has 3: expected a multiple", pipe.step,
+      pipe, batch(1, 6))
   end)
 end)
 
@@ -255,7 +267,8 @@ end)
 describe("mistakes get a clear text:", function()
   it("a step without use", function()
     local pipe <close> = pipe_of("pipedream", 2, 2)
-    fails("step: schedule 'pipedream' is asynchronous.*call pipe:use%(opt%) first", pipe.step, pipe, batch(1, 4))
+    fails("step: schedule 'pipedream' is asynchronous.*call pipe:use%(opt%) first", pipe.step, pipe,
+      batch(1, 4))
   end)
 
   it("opt:step() after use", function()
@@ -271,18 +284,21 @@ describe("mistakes get a clear text:", function()
   it("clipping and barriers where there can be none", function()
     local pipe <close> = pipe_of("pipedream", 2, 2)
     local opt = optim.SGD(pipe:parameters(), { lr = 0.1 })
-    fails("use: clip_norm needs the gradients of all stages", pipe.use, pipe, opt, { clip_norm = 1 })
+    fails("use: clip_norm needs the gradients of all stages", pipe.use, pipe, opt,
+      { clip_norm = 1 })
     fails("use: an asynchronous schedule has no barrier", pipe.use, pipe, opt, { barrier = true })
     fails("use: unknown option 'bariere'", pipe.use, pipe, opt, { bariere = true })
     fails("use: the optimizer is a table", pipe.use, pipe, {})
     fails("use: the optimizer is nil", pipe.use, pipe)
     local sync <close> = pipe_of("1f1b", 2, 2)
     local other = optim.SGD(sync:parameters(), { lr = 0.1 })
-    fails("use: clip_norm needs the gradients of all stages", sync.use, sync, other, { clip_norm = 1, barrier = false })
+    fails("use: clip_norm needs the gradients of all stages", sync.use, sync, other,
+      { clip_norm = 1, barrier = false })
     fails("clip_norm", sync.use, sync, other, { clip_norm = -1 })
     fails("use: ", sync.use, sync, opt) -- of another pipeline
     sync:use(other)
-    fails("step: accumulate makes no sense with pipe:use", sync.step, sync, gp.ones { 4, 6 }, gp.ones { 4, 6 },
+    fails("step: accumulate makes no sense with pipe:use", sync.step, sync, gp.ones { 4, 6 },
+      gp.ones { 4, 6 },
       { accumulate = true })
   end)
 
@@ -290,10 +306,12 @@ describe("mistakes get a clear text:", function()
     local model = made.model()
     model[8][2].weight = model[1][2].weight
     for rule, _ in pairs(asynchronous.RULES) do
-      local pipe <close> = gp.pipeline(model, { loss = made.loss, chunks = 2, balance = made.balance(2),
+      local pipe <close> = gp.pipeline(model,
+        { loss = made.loss, chunks = 2, balance = made.balance(2),
         schedule = asynchronous.schedule(rule) })
       pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }))
-      fails("stage 1 reads a parameter of stage 0, and stages are updated at different times: layers that share a "
+      fails("stage 1 reads a parameter of stage 0, and stages are updated at different times: "
+        .. "layers that share a "
         .. "parameter must lie in one stage", pipe.step, pipe, batch(1, 4))
     end
   end)
@@ -301,7 +319,8 @@ describe("mistakes get a clear text:", function()
   it("a batch that does not fit; the stream goes on", function()
     local pipe <close> = used("pipedream", 2, 2)
     pipe:step(batch(1, 4))
-    fails("step: the input has 4 rows and the target 3", pipe.step, pipe, gp.ones { 4, 6 }, gp.ones { 3, 6 })
+    fails("step: the input has 4 rows and the target 3", pipe.step, pipe, gp.ones { 4, 6 },
+      gp.ones { 3, 6 })
     fails("expected", pipe.step, pipe, gp.ones { 4, 5 }, gp.ones { 4, 6 })
     pipe:step(batch(2, 4))
     pipe:flush()
@@ -314,7 +333,8 @@ describe("a stream", function()
   it("may be closed in the middle; the model keeps what the updates made", function()
     for _, rule in ipairs { "pipedream", "pipedream_2bw" } do
       local model = made.model()
-      local pipe = gp.pipeline(model, { loss = made.loss, chunks = 2, balance = made.balance(4), seed = 5,
+      local pipe = gp.pipeline(model,
+        { loss = made.loss, chunks = 2, balance = made.balance(4), seed = 5,
         schedule = rule })
       pipe:use(optim.AdamW(pipe:parameters(), { lr = 1e-2 }))
       for t = 1, 3 do pipe:step(batch(t, 4)) end
@@ -323,7 +343,9 @@ describe("a stream", function()
       local other <close> = used(rule, 4, 2)
       for t = 1, 3 do other:step(batch(t, 4)) end
       other:flush()
-      for name, value in pairs(other:state_dict()) do assert.is_true(gp.equal(value, state[name])) end
+      for name, value in pairs(other:state_dict()) do
+        assert.is_true(gp.equal(value, state[name]))
+      end
     end
   end)
 
@@ -402,7 +424,8 @@ describe("a stream", function()
       assert.is_true(first[d] >= 0 and last[d] <= stats.seconds)
       local micros = {}
       for _, action in ipairs(row) do micros[action.micro or 0] = true end
-      assert.is_true(micros[399] and not micros[0] or row[1].op == "P") -- micro-batches count through the stream
+      -- micro-batches count through the stream
+      assert.is_true(micros[399] and not micros[0] or row[1].op == "P")
     end
     assert.is_true(stats.seconds < 0.5)
   end)
@@ -412,7 +435,9 @@ describe("a stream", function()
     for t = 1, 5 do pipe:step(batch(t, 8)) end
     pipe:flush()
     assert.equal(20, opt:state_dict().step:item())
-    for _, p in ipairs(pipe:parameters()) do assert.is_true(gp.equal(p.grad, gp.zeros(p.grad.shape))) end
+    for _, p in ipairs(pipe:parameters()) do
+      assert.is_true(gp.equal(p.grad, gp.zeros(p.grad.shape)))
+    end
   end)
 end)
 
@@ -439,9 +464,13 @@ describe("resuming from a checkpoint gives the same bits", function()
     end
     assert.same(one:flush(), two:flush())
     local want = one:state_dict()
-    for name, value in pairs(two:state_dict()) do assert.is_true(gp.equal(value, want[name]), name) end
+    for name, value in pairs(two:state_dict()) do
+      assert.is_true(gp.equal(value, want[name]), name)
+    end
     want = opt:state_dict()
-    for name, value in pairs(again:state_dict()) do assert.is_true(gp.equal(value, want[name]), name) end
+    for name, value in pairs(again:state_dict()) do
+      assert.is_true(gp.equal(value, want[name]), name)
+    end
   end
 
   -- Dropout draws by step, and a new pipeline begins with step 0: without it.

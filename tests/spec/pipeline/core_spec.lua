@@ -1,4 +1,5 @@
--- tests/spec/pipeline/core_spec.lua - what lies below a pipeline: out of a script's reach, and no way out of the heap.
+-- tests/spec/pipeline/core_spec.lua - what lies below a pipeline: out of a script's reach, and no
+-- way out of the heap.
 --
 -- gpipe.core can be required by anybody. Whatever numbers it gets, the answer is an error.
 
@@ -24,14 +25,16 @@ describe("a pipeline's core", function()
     local weight = nn.Parameter({ 2, 2 }, nn.init.ones())
     local right = {
       stages = 2, copies = 1, stage_of = { 0, 1, 1 }, params = { weight }, param_layer = { 1 },
-      placement = { 0, 1 }, devices = { { name = "cpu:0", threads = 1 }, { name = "cpu:1", threads = 1 } },
+      placement = { 0, 1 },
+      devices = { { name = "cpu:0", threads = 1 }, { name = "cpu:1", threads = 1 } },
       checkpoint = "never",
     }
     for name, value in pairs(changed) do right[name] = value end
     return right
   end
   local wrong = {
-    { placement = { 5, 0 } }, { placement = { 0 } }, { placement = { 0, 2 } }, { stages = 0 }, { stages = 1 << 40 },
+    { placement = { 5, 0 } }, { placement = { 0 } }, { placement = { 0, 2 } }, { stages = 0 },
+    { stages = 1 << 40 },
     { stages = -1 }, { copies = 0 }, { copies = 3 },
     { stage_of = {} }, { stage_of = { 0, 2, 2 } }, { stage_of = { 1, 0, 1 } },
     { param_layer = { 3 } }, { param_layer = {} }, { param_layer = { 1 << 31 } }, { devices = {} },
@@ -41,7 +44,8 @@ describe("a pipeline's core", function()
   }
   for i, changed in ipairs(wrong) do
     local name, value = next(changed)
-    it(("refuses %s = %s (%d)"):format(name, type(value) == "table" and #value or value, i), function()
+    it(("refuses %s = %s (%d)"):format(name, type(value) == "table" and #value or value, i),
+      function()
       assert.is_false(pcall(core.pipeline_new, spec(changed)))
     end)
   end
@@ -58,9 +62,12 @@ describe("a pipeline's core", function()
     pipe:step(x, y)
     local inner, _, plan = object.inside(pipe).core, next(object.inside(pipe).plans)
     for _, arguments in ipairs {
-      { inputs = { gp.ones { 1, 4 } }, targets = { y } }, { inputs = { x }, targets = { gp.ones { 6, 1 } } },
-      { inputs = { x }, targets = {} }, { inputs = {}, targets = { y } }, { inputs = { x, x }, targets = { y } },
-      { inputs = { x:to "f64" }, targets = { y } }, { inputs = { gp.ones { 4, 6 }:transpose() }, targets = { y } },
+      { inputs = { gp.ones { 1, 4 } }, targets = { y } },
+      { inputs = { x }, targets = { gp.ones { 6, 1 } } },
+      { inputs = { x }, targets = {} }, { inputs = {}, targets = { y } },
+      { inputs = { x, x }, targets = { y } },
+      { inputs = { x:to "f64" }, targets = { y } },
+      { inputs = { gp.ones { 4, 6 }:transpose() }, targets = { y } },
     } do
       assert.is_false(pcall(inner.run, inner, plan.handle, arguments))
     end

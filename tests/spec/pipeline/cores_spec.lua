@@ -1,4 +1,5 @@
--- tests/spec/pipeline/cores_spec.lua - cpu:N is a place on the machine, whatever else a script uses.
+-- tests/spec/pipeline/cores_spec.lua - cpu:N is a place on the machine, whatever else a script
+-- uses.
 
 local child = dofile "tests/child.lua"
 local core = require "gpipe.core"

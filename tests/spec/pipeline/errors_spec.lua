@@ -1,4 +1,5 @@
--- tests/spec/pipeline/errors_spec.lua - what is wrong is said, with both numbers and a way out; the next step works.
+-- tests/spec/pipeline/errors_spec.lua - what is wrong is said, with both numbers and a way out; the
+-- next step works.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -14,19 +15,26 @@ local x, y = ids(5), ids(5)
 describe("gp.pipeline refuses", function()
   local refused = {
     -- the conditions of torchgpipe
-    { { balance = { 1, 1 } }, "balance = {1, 1} adds up to 2 layers, the model has 3 (#model): balance = {2, 1}, say" },
-    { { balance = { 1, 1, 1, 1 } }, "adds up to 4 layers, the model has 3 (#model): at most 3 stages" },
-    { { balance = { 0, 3 } }, "balance[1] is 0, expected a positive number of layers (balance = {0, 3})" },
-    { { balance = { 4, -1 } }, "balance[2] is -1, expected a positive number of layers (balance = {4, -1})" },
+    { { balance = { 1, 1 } },
+      "balance = {1, 1} adds up to 2 layers, the model has 3 (#model): balance = {2, 1}, say" },
+    { { balance = { 1, 1, 1, 1 } },
+      "adds up to 4 layers, the model has 3 (#model): at most 3 stages" },
+    { { balance = { 0, 3 } },
+      "balance[1] is 0, expected a positive number of layers (balance = {0, 3})" },
+    { { balance = { 4, -1 } },
+      "balance[2] is -1, expected a positive number of layers (balance = {4, -1})" },
     { { balance = { 1, 2 }, devices = { "cpu:0" } },
       "1 devices where the schedule wants 2: add devices or shorten balance" },
     { { chunks = 0 }, "option 'chunks' is 0, expected an integer >= 1" },
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
-    { { checkpoint = "allways" }, "expected one of \"never\", \"always\", \"except_last\" (did you mean 'always'?)" },
+    { { checkpoint = "allways" },
+      "expected one of \"never\", \"always\", \"except_last\" (did you mean 'always'?)" },
     -- other mistakes
     { { balance = {} }, "balance is empty, expected a number per stage" },
-    { { balance = { 1.5, 1.5 } }, "balance[1] is 1.5 (float), expected a positive number of layers" },
-    { { balance = { "1", "2" } }, "balance[1] is \"1\" (string), expected a positive number of layers" },
+    { { balance = { 1.5, 1.5 } },
+      "balance[1] is 1.5 (float), expected a positive number of layers" },
+    { { balance = { "1", "2" } },
+      "balance[1] is \"1\" (string), expected a positive number of layers" },
     { { balance = "even" }, "option 'balance' is \"even\" (string), expected a table" },
     { { chunks = 2.5 }, "option 'chunks' is 2.5 (float), expected an integer >= 1" },
     { { chnks = 2 }, "unknown option 'chnks' (did you mean 'chunks'?)" },
@@ -35,7 +43,8 @@ describe("gp.pipeline refuses", function()
       "device 'gpu' cannot be used: there is no device 'gpu', expected cpu:0, cuda:0, or a part of a GPU such as "
         .. "cuda:0/1of4" },
     { { devices = { 0 } }, "a device is 0, expected a name such as \"cpu:0\"" },
-    { { devices = { { "cpu:0", threads = 0 } } }, "option 'threads' is 0, expected an integer >= 1" },
+    { { devices = { { "cpu:0", threads = 0 } } },
+      "option 'threads' is 0, expected an integer >= 1" },
     { { loss = 3 }, "option 'loss' is 3, expected a function" },
     { { loss = {} }, "option 'loss' is a table, expected a function" },
     { { precision = "f8" }, "option 'precision' is \"f8\" (string)" },
@@ -56,7 +65,9 @@ describe("gp.pipeline refuses", function()
   end
 
   it("a device that is not there, and says why", function()
-    if gp.devices { why = true }[#gp.devices() + 1] == nil then return pending "there are CUDA devices" end
+    if gp.devices { why = true }[#gp.devices() + 1] == nil then
+      return pending "there are CUDA devices"
+    end
     fails_with("device 'cuda:0' cannot be used: ", gp.pipeline, model(), { devices = { "cuda:0" } })
   end)
 
@@ -65,13 +76,15 @@ describe("gp.pipeline refuses", function()
     fails_with("gp.pipeline: the model is Linear 3 -> 3, " .. wrap, gp.pipeline, nn.Linear(3, 3))
     fails_with("gp.pipeline: the model is nil, " .. wrap, gp.pipeline)
     fails_with("gp.pipeline: the model is a table, " .. wrap, gp.pipeline, { nn.Linear(3, 3) })
-    fails_with("gp.pipeline: the model has no layers, expected at least one", gp.pipeline, nn.Sequential {})
+    fails_with("gp.pipeline: the model has no layers, expected at least one", gp.pipeline,
+      nn.Sequential {})
     fails_with("gp.pipeline: the options are 3, expected a table", gp.pipeline, model(), 3)
   end)
 
   it("none of what is left out: one stage, one chunk", function()
     local pipe <close> = gp.pipeline(model())
-    assert.truthy(tostring(pipe):find("1 stages, chunks 1, schedule 1f1b, checkpoint except_last", 1, true))
+    assert.truthy(tostring(pipe):find("1 stages, chunks 1, schedule 1f1b, checkpoint except_last",
+      1, true))
     local two <close> = gp.pipeline(model(), { devices = { "cpu:0", "cpu:1" } })
     assert.truthy(tostring(two):find("2 stages", 1, true))
     local more <close> = gp.pipeline(model(), { balance = { 3 }, devices = { "cpu:0", "cpu:1" } })
@@ -79,7 +92,8 @@ describe("gp.pipeline refuses", function()
   end)
 
   it("nothing of a sample that fits: its memory is planned", function()
-    local pipe <close> = gp.pipeline(model(), { chunks = 2, loss = nn.CrossEntropyLoss(), sample = { x, y } })
+    local pipe <close> = gp.pipeline(model(),
+      { chunks = 2, loss = nn.CrossEntropyLoss(), sample = { x, y } })
     local before = gp.memory().cpu.allocations
     pipe:step(x, y)
     assert.equal(before, gp.memory().cpu.allocations)
@@ -88,8 +102,8 @@ end)
 
 -- ---- a step ------------------------------------------------------------------------------------
 
--- Two failing calls say the same; parameters are unchanged, gradients zero, and the next step is that of a
--- pipeline in which nothing failed.
+-- Two failing calls say the same; parameters are unchanged, gradients zero, and the next step is
+-- that of a pipeline in which nothing failed.
 local function check_failure(pipe, untouched, wanted, ...)
   local state = pipe:state_dict()
   local first = failure(pipe.step, pipe, ...)
@@ -107,25 +121,36 @@ end
 
 describe("a step refuses", function()
   local cases = {
-    { "rows that differ", "step: the input has 5 rows and the target 3, expected the same number", x, y:narrow(1, 1,
+    { "rows that differ", "step: the input has 5 rows and the target 3, expected the same number",
+      x, y:narrow(1, 1,
       3) },
-    { "an empty batch", "step: the batch is empty, expected at least one row", x:narrow(1, 1, 0), y:narrow(1, 1, 0) },
-    { "a scalar", "step: the input is a scalar, expected rows in the first dimension", gp.tensor(3), y },
-    { "a target that is missing", "step: the target is nil, expected a tensor (or a list of tensors)", x },
+    { "an empty batch", "step: the batch is empty, expected at least one row", x:narrow(1, 1, 0),
+      y:narrow(1, 1, 0) },
+    { "a scalar", "step: the input is a scalar, expected rows in the first dimension", gp.tensor(3),
+      y },
+    { "a target that is missing",
+      "step: the target is nil, expected a tensor (or a list of tensors)", x },
     { "what is no tensor", "step: the input is 3, expected a tensor", { x, 3 }, y },
     { "an unknown option", "step: unknown option 'acumulate' (did you mean 'accumulate'?)", x, y,
       { acumulate = true } },
-    { "an input of the wrong dtype", "1 (Embedding 11 x 4): embedding: ids is f32, expected i64, i32 or u8",
+    { "an input of the wrong dtype",
+      "1 (Embedding 11 x 4): embedding: ids is f32, expected i64, i32 or u8",
       x:to("f32"), y },
-    { "a target of the wrong dtype", "target is f32, expected class ids of dtype i64, i32 or u8", x, y:to("f32") },
-    { "a target of the wrong shape", "output is 3x3x11 and target is 3x2, expected a target of 3x3", x, y:narrow(2,
+    { "a target of the wrong dtype", "target is f32, expected class ids of dtype i64, i32 or u8", x,
+      y:to("f32") },
+    { "a target of the wrong shape", "output is 3x3x11 and target is 3x2, expected a target of 3x3",
+      x, y:narrow(2,
       1, 2) },
-    { "a token id out of range", "1 (Embedding 11 x 4): id 11 at row 4, position 2 is outside 0..10", with_id(x, 4,
+    { "a token id out of range",
+      "1 (Embedding 11 x 4): id 11 at row 4, position 2 is outside 0..10", with_id(x, 4,
       2, 11), y },
-    { "a negative token id", "1 (Embedding 11 x 4): id -1 at row 1, position 1 is outside 0..10", with_id(x, 1, 1,
+    { "a negative token id", "1 (Embedding 11 x 4): id -1 at row 1, position 1 is outside 0..10",
+      with_id(x, 1, 1,
       -1), y },
-    { "a class id out of range", "class 11 at row 5, position 3 is outside 0..10", x, with_id(y, 5, 3, 11) },
-    { "several faults: the first in the order of the schedule", "id 12 at row 2, position 1 is outside 0..10",
+    { "a class id out of range", "class 11 at row 5, position 3 is outside 0..10", x,
+      with_id(y, 5, 3, 11) },
+    { "several faults: the first in the order of the schedule",
+      "id 12 at row 2, position 1 is outside 0..10",
       with_id(with_id(x, 5, 1, 99), 2, 1, 12), with_id(y, 1, 1, 99) },
   }
   for _, case in ipairs(cases) do
@@ -139,18 +164,23 @@ describe("a step refuses", function()
   it("an input of the wrong width, and names the layer", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 4), { "fc", nn.Linear(4, 2) } },
       { loss = nn.MSELoss() })
-    fails_with("1 (Linear 4 -> 4): linear: input is 5x3, expected ?x4", pipe.step, pipe, gp.ones { 5, 3 },
+    fails_with("1 (Linear 4 -> 4): linear: input is 5x3, expected ?x4", pipe.step, pipe,
+      gp.ones { 5, 3 },
       gp.ones { 5, 2 })
-    fails_with("output is 5x2 and target is 5x3, expected equal shapes", pipe.step, pipe, gp.ones { 5, 4 },
+    fails_with("output is 5x2 and target is 5x3, expected equal shapes", pipe.step, pipe,
+      gp.ones { 5, 4 },
       gp.ones { 5, 3 })
-    fails_with("input is f64", pipe.step, pipe, gp.ones({ 5, 4 }, { dtype = "f64" }), gp.ones { 5, 2 })
+    fails_with("input is f64", pipe.step, pipe, gp.ones({ 5, 4 }, { dtype = "f64" }),
+      gp.ones { 5, 2 })
   end)
 
   it("and gradients are zero after a failed run", function()
     local pipe <close> = pipe_of()
     pipe:step(x, y)
     failure(pipe.step, pipe, with_id(x, 1, 1, 99), y)
-    for _, p in ipairs(pipe:parameters()) do assert.is_true(gp.equal(p.grad, gp.zeros(p.grad.shape))) end
+    for _, p in ipairs(pipe:parameters()) do
+      assert.is_true(gp.equal(p.grad, gp.zeros(p.grad.shape)))
+    end
   end)
 
   it("and buffers are as before a failed run", function()

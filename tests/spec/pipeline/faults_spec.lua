@@ -1,4 +1,5 @@
--- tests/spec/pipeline/faults_spec.lua - actions that fail, hang, sleep or go wrong: the same text every time.
+-- tests/spec/pipeline/faults_spec.lua - actions that fail, hang, sleep or go wrong: the same text
+-- every time.
 --
 -- GPIPE_FAULT is read when a pipeline is made, so each fault needs a process of its own.
 local child = dofile "tests/child.lua"
@@ -47,8 +48,10 @@ describe("an action that fails", function()
 
   for stage = 0, 1 do
     for _, op in ipairs { "F", "B", "R", stage == 1 and "C" or nil } do
-      it(("gives the same error every time, and the next step works: %s of stage %d"):format(op, stage), function()
-        local out, err, code = run(("stage=%d,op=%s,micro=2,action=fail"):format(stage, op), FAILING)
+      it(("gives the same error every time, and the next step works: %s of stage %d"):format(op,
+        stage), function()
+        local out, err, code = run(("stage=%d,op=%s,micro=2,action=fail"):format(stage, op),
+          FAILING)
         assert.equal("", err)
         assert.equal(0, code)
         local lines = {}
@@ -91,7 +94,8 @@ describe("an action that fails", function()
 
   it("is refused where it is misspelt", function()
     for fault, wanted in pairs {
-      ["stage=1,action=explode"] = "GPIPE_FAULT: action 'explode', expected fail, hang, nan or sleep:SECONDS",
+      ["stage=1,action=explode"] =
+        "GPIPE_FAULT: action 'explode', expected fail, hang, nan or sleep:SECONDS",
       ["stag=1,action=fail"] = "GPIPE_FAULT: unknown field 'stag'",
       ["stage"] = "GPIPE_FAULT: 'stage' is not key=value",
       ["action=nan; micro=1x,action=fail"] =
@@ -128,7 +132,8 @@ end)
 describe("an action whose results are not numbers", function()
   it("shows in the loss", function()
     for _, where in ipairs { "stage=1,op=F,micro=1", "stage=0,op=F", "device=1,op=F" } do
-      local out, err = run(where .. ",action=nan", "local loss = pipe:step(x, y) print(loss ~= loss)")
+      local out, err = run(where .. ",action=nan",
+        "local loss = pipe:step(x, y) print(loss ~= loss)")
       assert.equal("true\n", out)
       assert.matches("^gpipe: the loss is nan at step 1", err)
     end
@@ -170,13 +175,14 @@ describe("an action whose results are not numbers", function()
   end)
 end)
 
--- ---- hangs and slow actions ----------------------------------------------------------------------
+-- ---- hangs and slow actions ---------------------------------------------------------------------
 
 describe("an action that hangs", function()
   for _, where in ipairs { "stage=0,op=F,micro=0", "stage=1,op=F,micro=1", "stage=0,op=B,micro=2",
     "stage=1,op=C,micro=0" } do
     with_signals("ends with Ctrl-C and code 130: " .. where, function()
-      local out, err, code = run(where .. ",action=hang", "pipe:step(x, y) print 'not reached'", 0.8)
+      local out, err, code = run(where .. ",action=hang", "pipe:step(x, y) print 'not reached'",
+        0.8)
       assert.equal("", out)
       assert.matches("^gpipe%-lua: interrupted!\nstack traceback:", err)
       assert.equal(130, code)
@@ -233,7 +239,8 @@ end)
 describe("slow actions", function()
   it("change no bit", function()
     local losses = {}
-    for i, fault in ipairs { "", "stage=0,op=F,action=sleep:0.01", "stage=1,op=B,action=sleep:0.01" } do
+    for i, fault in ipairs { "", "stage=0,op=F,action=sleep:0.01",
+      "stage=1,op=B,action=sleep:0.01" } do
       losses[i] = run(fault, "for _ = 1, 3 do print(('%.17g'):format(pipe:step(x, y))) end")
     end
     assert.matches("^%d", losses[1])
@@ -242,7 +249,7 @@ describe("slow actions", function()
   end)
 end)
 
--- ---- losses that are not finite ------------------------------------------------------------------
+-- ---- losses that are not finite -----------------------------------------------------------------
 
 describe("a loss that is not finite", function()
   it("is returned as it is and said once", function()
@@ -251,12 +258,13 @@ describe("a loss that is not finite", function()
       print(pipe:step(x, y) ~= pipe:step(x, y))
       pipe:step(x, y)]])
     assert.equal("true\n", out)
-    assert.equal("gpipe: the loss is nan at step 1 (said once; finite = true names the layer)\n", err)
+    assert.equal("gpipe: the loss is nan at step 1 (said once; finite = true names the layer)\n",
+      err)
     assert.equal(0, code)
   end)
 end)
 
--- ---- the end of a process ------------------------------------------------------------------------
+-- ---- the end of a process -----------------------------------------------------------------------
 
 describe("a process", function()
   it("ends with open pipelines, collected ones, and ones whose step failed", function()

@@ -151,7 +151,8 @@ describe("a norm that cannot be taken", function()
       for name, value in pairs(pipe:state_dict()) do assert(gp.equal(value, before[name])) end
       print(pipe:evaluate(x, y) > 0)
       pipe:lowered()]]
-    local out, err = child.run({ script }, { environment = { GPIPE_FAULT = "stage=2,step=0,op=NORM,action=fail" } })
+    local out, err = child.run({ script },
+      { environment = { GPIPE_FAULT = "stage=2,step=0,op=NORM,action=fail" } })
     os.remove(script)
     assert.equal("", err)
     assert.matches("^false\t.-GPIPE_FAULT.-\ntrue\n", out)

@@ -1,4 +1,5 @@
--- tests/spec/pipeline/fuse_spec.lua - neighbours that run as one op change no bit on a CPU, and can be told apart.
+-- tests/spec/pipeline/fuse_spec.lua - neighbours that run as one op change no bit on a CPU, and can
+-- be told apart.
 --
 -- Which neighbours do is shown by tests/c/graph/fuse_test.c. Comparisons are ==.
 
@@ -19,7 +20,8 @@ local function with_and_without(list)
   return all
 end
 
--- Two perceptrons: one that adds to its input, one whose GELU ends a layer, with and without biases.
+-- Two perceptrons: one that adds to its input, one whose GELU ends a layer, with and without
+-- biases.
 local function perceptrons(dtype)
   return function()
     gp.seed(4)
@@ -51,7 +53,8 @@ describe("ops of a layer that run as one give the bits of ops that do not:", fun
   for _, dtype in ipairs { "f32", "f64" } do
     it("perceptrons in " .. dtype .. ", chunks of two sizes", function()
       training.check_same({
-        model = perceptrons(dtype), x = models.rows_of(7, 6, dtype), y = models.rows_of(7, 3, dtype),
+        model = perceptrons(dtype), x = models.rows_of(7, 6, dtype),
+        y = models.rows_of(7, 3, dtype),
         loss = nn.MSELoss(), steps = 3,
       }, with_and_without(training.combinations {
         balance = { { 4 }, { 1, 3 }, { 2, 2 }, { 3, 1 } }, schedule = { "1f1b" }, chunks = 4,
@@ -68,16 +71,19 @@ describe("ops of a layer that run as one give the bits of ops that do not:", fun
         return model
       end,
       x = models.rows_of(5, 6), y = models.rows_of(5, 3), loss = nn.MSELoss(),
-    }, with_and_without(training.combinations { balance = { { 4 }, { 2, 2 } }, schedule = { "1f1b" } }))
+    }, with_and_without(training.combinations { balance = { { 4 }, { 2, 2 } },
+      schedule = { "1f1b" } }))
   end)
 
   it("gradients that the script gives", function()
     local results = {}
     for _, fuse in ipairs { true, false } do
-      local pipe <close> = gp.pipeline(perceptrons()(), { balance = { 2, 2 }, chunks = 2, fuse = fuse })
+      local pipe <close> = gp.pipeline(perceptrons()(),
+        { balance = { 2, 2 }, chunks = 2, fuse = fuse })
       local out = pipe:forward(models.rows_of(6, 6))
       pipe:backward(gp.ones(out.shape))
-      results[#results + 1] = { losses = {}, first = { out }, state = {}, gradients = training.gradients(pipe) }
+      results[#results + 1] = { losses = {}, first = { out }, state = {},
+        gradients = training.gradients(pipe) }
     end
     assert.is_nil(training.difference(results[1], results[2]))
   end)

@@ -1,7 +1,8 @@
--- tests/spec/pipeline/links_spec.lua - values reach their readers over any kind of link, and bits stay the same.
+-- tests/spec/pipeline/links_spec.lua - values reach their readers over any kind of link, and bits
+-- stay the same.
 --
--- The kind that is tried is a library of the tests (tests/links): a pair of sockets, whose ends share neither
--- memory nor words. The build runs some specs of transparency over it as well.
+-- The kind that is tried is a library of the tests (tests/links): a pair of sockets, whose ends
+-- share neither memory nor words. The build runs some specs of transparency over it as well.
 
 local child = dofile "tests/child.lua"
 
@@ -40,7 +41,8 @@ print(sockets() > 0)
 ]]
 
 local function run(schedule, text, more, environment)
-  local head = SCRIPT:gsub("SCHEDULE", ("%q"):format(schedule)):gsub("OPTIONS", more or "{ clip_norm = 1 }")
+  local head = SCRIPT:gsub("SCHEDULE", ("%q"):format(schedule)):gsub("OPTIONS",
+    more or "{ clip_norm = 1 }")
   local script = child.file(head .. text)
   child.seconds = 60
   local out, err, code = child.run({ script }, { environment = environment })
@@ -66,9 +68,11 @@ describe("a pipeline over sockets", function()
   end)
 
   over_sockets(it, "is given up where a stage hangs, and goes on as if nothing had been", function()
-    local few = "show(pipe:step(x:narrow(1, 1, 2), y:narrow(1, 1, 2)))" -- of which no micro-batch hangs
+    -- of which no micro-batch hangs
+    local few = "show(pipe:step(x:narrow(1, 1, 2), y:narrow(1, 1, 2)))"
     local wanted = run("1f1b", few)
-    local out = run("1f1b", "print(tostring(select(2, pcall(pipe.step, pipe, x, y))):match '2F3')\n" .. few, nil, {
+    local out = run("1f1b",
+      "print(tostring(select(2, pcall(pipe.step, pipe, x, y))):match '2F3')\n" .. few, nil, {
       GPIPE_LINK_PLUGIN = library, GPIPE_FAULT = "stage=2,op=F,micro=3,action=hang",
     })
     assert.equal("2F3\n" .. wanted, out)
@@ -85,7 +89,8 @@ end)
 
 describe("a library of links that cannot be used", function()
   it("is named when a pipeline is planned", function()
-    local out = run("1f1b", "print(pcall(pipe.step, pipe, x, y))", nil, { GPIPE_LINK_PLUGIN = "/nowhere.so" })
+    local out = run("1f1b", "print(pcall(pipe.step, pipe, x, y))", nil,
+      { GPIPE_LINK_PLUGIN = "/nowhere.so" })
     assert.matches("^false\t.*GPIPE_LINK_PLUGIN: /nowhere.so", out)
   end)
 end)

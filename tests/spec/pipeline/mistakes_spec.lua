@@ -1,4 +1,5 @@
--- tests/spec/pipeline/mistakes_spec.lua - layers and losses of users that are wrong: named, with the user's line.
+-- tests/spec/pipeline/mistakes_spec.lua - layers and losses of users that are wrong: named, with
+-- the user's line.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local expect = require "tests.support.expect"
@@ -9,7 +10,7 @@ local misuse = require "tests.support.misuse"
 local model, ids, pipe_of = misuse.model, misuse.ids, misuse.pipe_of
 local x, y = ids(5), ids(5)
 
--- ---- mistakes in forward and in losses -----------------------------------------------------------
+-- ---- mistakes in forward and in losses ----------------------------------------------------------
 
 describe("a layer of the user's", function()
   local function with_forward(forward)
@@ -31,13 +32,15 @@ describe("a layer of the user's", function()
   it("that raises is pointed at", function()
     check_text(function(_, v) return v + nil end, here(), "add: ")
     check_text(function() error "mine" end, here(), "mine")
-    check_text(function(_, v) return v.nothing end, here(), "3 (Mine): Tensor: there is no field or method 'nothing'")
+    check_text(function(_, v) return v.nothing end, here(),
+      "3 (Mine): Tensor: there is no field or method 'nothing'")
     check_text(function(_, v) return v:reshape { 7, -1 } end, here(), "3 (Mine): reshape: ")
   end)
 
   it("that branches on values is told that it cannot be pipelined", function()
     local wanted = "data-dependent control flow cannot be pipelined"
-    check_text(function(_, v) return v:sum():item() > 0 and v or -v end, here(), "3 (Mine): item: ", wanted)
+    check_text(function(_, v) return v:sum():item() > 0 and v or -v end, here(), "3 (Mine): item: ",
+      wanted)
     check_text(function(_, v) if v:sum() > 0 then return v end end, here(), "3 (Mine): ", wanted)
     check_text(function(_, v) return v * v:totable()[1][1][1] end, here(), wanted)
   end)
@@ -101,13 +104,16 @@ describe("a layer of the user's", function()
 
   it("that uses a parameter from outside of the model is told to assign it", function()
     local outside = nn.Parameter({ 4 }, nn.init.ones())
-    local pipe <close> = pipe_of({ balance = { 2, 2 } }, with_forward(function(_, v) return v * outside end))
-    fails_with("a parameter of shape 4 is used in forward but is not part of the model: assign it to a module of it",
+    local pipe <close> = pipe_of({ balance = { 2, 2 } },
+      with_forward(function(_, v) return v * outside end))
+    fails_with("a parameter of shape 4 is used in forward but is not part of the model: assign it "
+      .. "to a module of it",
       pipe.step, pipe, x, y)
     fails_with("is not part of the model", pipe.evaluate, pipe, x, y)
   end)
 
-  it("that shares a buffer which forward writes with another stage is refused, both are named", function()
+  it("that shares a buffer which forward writes with another stage is refused, both are named",
+    function()
     local shared = nn.Buffer({ 4 })
     local Read, Write = nn.class("Read"), nn.class("Write")
     function Read:init() self.b = shared end
@@ -124,7 +130,8 @@ describe("a layer of the user's", function()
       assert.equal("number", type(whole:step(a, b)))
     end
     local cut <close> = gp.pipeline(layers, { balance = { 2, 1 }, chunks = 2, loss = nn.MSELoss() })
-    fails_with("3 (Write): it shares a Buffer that forward writes with 1 (Read), in stages 1 and 0", cut.step, cut,
+    fails_with("3 (Write): it shares a Buffer that forward writes with 1 (Read), in stages 1 and 0",
+      cut.step, cut,
       a, b)
   end)
 end)
@@ -132,8 +139,10 @@ end)
 describe("a loss of the user's", function()
   local a, b = gp.ones { 5, 4 }, gp.ones { 5, 3 }
   local cases = {
-    { "nothing", function() end, "loss: the function returned nil, expected a scalar tensor (or sum, count)" },
-    { "a number", function() return 3 end, "loss: the function returned 3, expected a scalar tensor" },
+    { "nothing", function() end,
+      "loss: the function returned nil, expected a scalar tensor (or sum, count)" },
+    { "a number", function() return 3 end,
+      "loss: the function returned 3, expected a scalar tensor" },
     { "many elements", function(o) return o end,
       "loss: the function returned a tensor of 3x3, expected a scalar tensor" },
     { "an integer", function(_, t) return t:argmax(), 1 end,
@@ -142,23 +151,29 @@ describe("a loss of the user's", function()
       "loss: the count is i64 3x3, expected a scalar of i64" },
     { "a count that depends on the output", function(o) return o:sum(), o:gt(0):sum() end,
       "loss: the count depends on the model's output; it may depend on the targets alone" },
-    { "a negative count", function(o) return o:sum(), -1 end, "loss: the count is -1, expected a number of rows >= 0" },
-    { "half a row", function(o) return o:sum(), 1.5 end, "loss: the count is 1.5 (float), expected" },
-    { "a count of text", function(o) return o:sum(), "2" end, "loss: the count is \"2\" (string), expected" },
+    { "a negative count", function(o) return o:sum(), -1 end,
+      "loss: the count is -1, expected a number of rows >= 0" },
+    { "half a row", function(o) return o:sum(), 1.5 end,
+      "loss: the count is 1.5 (float), expected" },
+    { "a count of text", function(o) return o:sum(), "2" end,
+      "loss: the count is \"2\" (string), expected" },
     { "an error", function() error "mine" end, "mine" },
-    { "a branch on a value", function(o) return o:sum():item() end, "data-dependent control flow cannot be pipelined" },
+    { "a branch on a value", function(o) return o:sum():item() end,
+      "data-dependent control flow cannot be pipelined" },
   }
   it("that is of another kind for other numbers of rows is refused", function()
     local wide = gp.pipeline(nn.Sequential { nn.Linear(4, 3) }, { chunks = 2, loss = function(o, t)
       return o:sum(), o.shape[1] > 2 and t:gt(0):sum() or 1
     end })
-    fails_with("loss: it is of another kind for 3 rows than for 2: sum or count must not depend", wide.step, wide, a, b)
+    fails_with("loss: it is of another kind for 3 rows than for 2: sum or count must not depend",
+      wide.step, wide, a, b)
     wide:close()
   end)
 
   for _, case in ipairs(cases) do
     it("that returns " .. case[1] .. " is told what is wanted", function()
-      local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 3) }, { chunks = 2, loss = case[2] })
+      local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 3) },
+        { chunks = 2, loss = case[2] })
       fails_with(case[3], pipe.step, pipe, a, b)
     end)
   end
@@ -174,21 +189,24 @@ describe("forward refuses an output", function()
   end
   it("that is one scalar", function()
     local pipe <close> = of(function(_, v) return v:sum() end)
-    fails_with("forward: the model makes f32 scalar of 3 rows, expected the rows (or a multiple)", pipe.forward, pipe,
+    fails_with("forward: the model makes f32 scalar of 3 rows, expected the rows (or a multiple)",
+      pipe.forward, pipe,
       gp.ones { 5, 4 })
   end)
   it("whose rows are not those of the input", function()
     local pipe <close> = of(function(_, v) return v:sum(1) end)
     fails_with("forward: the model makes f32 4 of 3 rows", pipe.forward, pipe, gp.ones { 5, 4 })
-    fails_with("forward: the model makes f32 4 of 2 rows but f32 4 of 1", pipe.forward, pipe, gp.ones { 3, 4 })
+    fails_with("forward: the model makes f32 4 of 2 rows but f32 4 of 1", pipe.forward, pipe,
+      gp.ones { 3, 4 })
   end)
   it("of several values", function()
     local pipe <close> = of(function(_, v) return v, v end)
-    fails_with("the model returns 2 values, expected one tensor", pipe.forward, pipe, gp.ones { 5, 4 })
+    fails_with("the model returns 2 values, expected one tensor", pipe.forward, pipe,
+      gp.ones { 5, 4 })
   end)
 end)
 
--- ---- values that are not finite ------------------------------------------------------------------
+-- ---- values that are not finite -----------------------------------------------------------------
 
 describe("a value that is not finite", function()
   local Blow, Squash = nn.class("Blow"), nn.class("Squash")
@@ -197,12 +215,14 @@ describe("a value that is not finite", function()
   local function blown(options)
     gp.seed(1)
     options.loss, options.chunks = options.loss or nn.MSELoss(), 2
-    return gp.pipeline(nn.Sequential { nn.Linear(4, 4, { bias = false }), Blow(), Squash() }, options)
+    return gp.pipeline(nn.Sequential { nn.Linear(4, 4, { bias = false }), Blow(), Squash() },
+      options)
   end
   local a, b = gp.ones { 5, 4 }, gp.ones { 5, 4 }
 
   for _, balance in ipairs { { 3 }, { 2, 1 }, { 1, 1, 1 } } do
-    it("is raised with finite = true, with the first layer that made it: " .. #balance .. " stages", function()
+    it("is raised with finite = true, with the first layer that made it: " .. #balance .. " stages",
+      function()
       local pipe <close> = blown { balance = balance, finite = true }
       local text = failure(pipe.step, pipe, a, b)
       assert(text:find("2 (Blow): exp made a value that is not finite", 1, true), text)
@@ -221,7 +241,8 @@ describe("a value that is not finite", function()
   it("in the backward pass is named too", function()
     local Root = nn.class("Root")
     function Root:forward(v) return (v * 0):sqrt() end -- the slope at 0 is infinite
-    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 4), Root() }, { loss = nn.MSELoss(), finite = true })
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 4), Root() },
+      { loss = nn.MSELoss(), finite = true })
     local text = failure(pipe.step, pipe, a, b)
     assert(text:find("2 (Root)", 1, true) and text:find("in the backward pass", 1, true), text)
   end)

@@ -1,5 +1,6 @@
--- tests/spec/pipeline/prepared_spec.lua - what depends on the weights alone is made again whenever they change,
--- and only then: whoever changes them, passes give the bits of a pipeline that was made with the new ones.
+-- tests/spec/pipeline/prepared_spec.lua - what depends on the weights alone is made again whenever
+-- they change, and only then: whoever changes them, passes give the bits of a pipeline that was
+-- made with the new ones.
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 
@@ -42,7 +43,8 @@ describe("weights that were prepared", function()
     end
   end)
 
-  it("are prepared again after updates of the schedule, between batches of other shapes too", function()
+  it("are prepared again after updates of the schedule, between batches of other shapes too",
+    function()
     for _, schedule in ipairs { "1f1b", "gpipe", "pipedream" } do
       local pipe <close> = pipeline(model(), schedule)
       pipe:use(optim.Adam(pipe:parameters(), { lr = 0.01 }))

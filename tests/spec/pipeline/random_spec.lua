@@ -1,4 +1,5 @@
--- tests/spec/pipeline/random_spec.lua - random numbers of a pipeline: micro-batches have their own, cuts change none.
+-- tests/spec/pipeline/random_spec.lua - random numbers of a pipeline: micro-batches have their own,
+-- cuts change none.
 
 local gp = require "gpipe"
 local drawn = require "tests.support.drawn"
@@ -48,7 +49,8 @@ describe("numbers that would be the same in every step", function()
     return pcall(pipe.forward, pipe, gp.ones { 2 })
   end
 
-  for name, f in pairs { ["math.random"] = function() return math.random() end, ["gp.seed"] = function()
+  for name, f in pairs { ["math.random"] = function() return math.random() end,
+    ["gp.seed"] = function()
     gp.seed(1)
     return 1
   end } do

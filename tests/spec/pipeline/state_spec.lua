@@ -1,5 +1,5 @@
--- tests/spec/pipeline/state_spec.lua - who owns a model's values: parameters, state dictionaries, close, several
--- pipelines.
+-- tests/spec/pipeline/state_spec.lua - who owns a model's values: parameters, state dictionaries,
+-- close, several pipelines.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
@@ -48,7 +48,8 @@ describe("parameters", function()
   end)
 end)
 
--- The clock of dropout is the number of training passes: without it a resumed run draws other zeros.
+-- The clock of dropout is the number of training passes: without it a resumed run draws other
+-- zeros.
 describe("progress", function()
   it("goes into another pipeline, and training with dropout goes on with the same bits", function()
     local a <close> = pipe_of { balance = { 3, 1 }, seed = 5 }
@@ -78,8 +79,10 @@ describe("progress", function()
     assert.is_nil(getmetatable(progress))
     assert.equal("integer", math.type(progress.steps))
     for _, case in ipairs {
-      { { steps = -1 }, "steps" }, { { steps = 1.5 }, "steps" }, { { steps = 2 ^ 40 // 1 }, "steps" },
-      { { stesp = 1 }, "stesp" }, { {}, "steps" }, { 3, "3" }, { { steps = 1, loss_scale = {} }, "loss_scale" },
+      { { steps = -1 }, "steps" }, { { steps = 1.5 }, "steps" },
+      { { steps = 2 ^ 40 // 1 }, "steps" },
+      { { stesp = 1 }, "stesp" }, { {}, "steps" }, { 3, "3" },
+      { { steps = 1, loss_scale = {} }, "loss_scale" },
     } do
       local good, message = pcall(pipe.load_progress, pipe, case[1])
       assert.is_false(good)
@@ -103,7 +106,8 @@ describe("state_dict", function()
     end
   end)
 
-  it("goes through a file into a pipeline with another cut, and training goes on with the same bits", function()
+  it("goes through a file into a pipeline with another cut, and training goes on with the same "
+    .. "bits", function()
     local path = os.tmpname()
     local opts = { lr = 1e-2 }
     local a <close> = pipe_of { balance = { 3, 1 } }
@@ -122,7 +126,9 @@ describe("state_dict", function()
       plain_a:step()
       plain_b:step()
     end
-    for name, value in pairs(a:state_dict()) do assert.is_true(gp.equal(value, b:state_dict()[name])) end
+    for name, value in pairs(a:state_dict()) do
+      assert.is_true(gp.equal(value, b:state_dict()[name]))
+    end
   end)
 
   it("is loaded whole or not at all, with every fault named at once", function()
@@ -132,7 +138,8 @@ describe("state_dict", function()
     state["1.bias"], state["head.weight"], state.extra = nil, gp.ones { 2 }, gp.ones { 1 }
     local ok, text = pcall(pipe.load_state_dict, pipe, state)
     assert.is_false(ok)
-    for _, part in ipairs { "(3 faults)", "missing: 1.bias (f32 8)", "wrong: head.weight is f32 2, expected f32 3x8",
+    for _, part in ipairs { "(3 faults)", "missing: 1.bias (f32 8)",
+      "wrong: head.weight is f32 2, expected f32 3x8",
       "unexpected: extra" } do
       assert(text:find(part, 1, true), text)
     end
@@ -151,7 +158,8 @@ describe("close", function()
     pipe:step(x, y)
     pipe:close()
     pipe:close()
-    for _, name in ipairs { "step", "evaluate", "forward", "backward", "zero_grad", "load_state_dict", "trace" } do
+    for _, name in ipairs { "step", "evaluate", "forward", "backward", "zero_grad",
+      "load_state_dict", "trace" } do
       fails_with(name .. ": the pipeline is closed", pipe[name], pipe, x, y)
     end
     fails_with("stats: the pipeline is closed", function() return pipe.stats end)
@@ -184,7 +192,9 @@ describe("close", function()
     local a, b = model(), model()
     local straight <close> = pipe_of({ balance = { 2, 2 } }, a)
     local opt = optim.AdamW(straight:parameters(), { lr = 0.01 })
-    for _ = 1, 2 do straight:evaluate(x, y) straight:forward(x) straight:backward(gp.ones { 7, 3 }) opt:step() end
+    for _ = 1, 2 do
+      straight:evaluate(x, y) straight:forward(x) straight:backward(gp.ones { 7, 3 }) opt:step()
+    end
     local first = pipe_of({ balance = { 2, 2 } }, b)
     local moved = optim.AdamW(first:parameters(), { lr = 0.01 })
     first:forward(x)
@@ -197,7 +207,8 @@ describe("close", function()
     second:forward(x)
     second:backward(gp.ones { 7, 3 })
     moved:step()
-    for name, value in pairs(straight:state_dict()) do assert.is_true(gp.equal(value, second:state_dict()[name]),
+    for name, value in pairs(straight:state_dict()) do
+      assert.is_true(gp.equal(value, second:state_dict()[name]),
       name) end
   end)
 
@@ -237,11 +248,13 @@ describe("several pipelines", function()
   it("cannot own one model, or one parameter, at the same time", function()
     local own = model()
     local pipe <close> = pipe_of({}, own)
-    fails_with("gp.pipeline: the model belongs to a live pipeline, expected a free one", pipe_of, {}, own)
+    fails_with("gp.pipeline: the model belongs to a live pipeline, expected a free one", pipe_of,
+      {}, own)
     local other = nn.Sequential { nn.Linear(4, 8), own[1] }
     fails_with("the model belongs to a live pipeline", gp.pipeline, other, {})
     assert.equal("number", type(pipe:step(x, y)))
-    local free <close> = gp.pipeline(nn.Sequential { other[1] }, {}) -- what failed took nothing with it
+    -- what failed took nothing with it
+    local free <close> = gp.pipeline(nn.Sequential { other[1] }, {})
     assert.same({ 7, 8 }, free:forward(x).shape)
   end)
 end)

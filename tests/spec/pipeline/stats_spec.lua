@@ -1,4 +1,5 @@
--- tests/spec/pipeline/stats_spec.lua - what a pipeline tells about its last pass: stats, trace, tostring.
+-- tests/spec/pipeline/stats_spec.lua - what a pipeline tells about its last pass: stats, trace,
+-- tostring.
 local fails_with = require("tests.support.expect").fails_with
 local models = require "tests.support.models"
 local _, pipe_of, x, y = models.classifier()
@@ -25,7 +26,8 @@ describe("stats", function()
         local pipe <close> = pipe_of { balance = { 1, 1, 1, 1 }, chunks = chunks, schedule = name }
         pipe:step(x, y)
         for r = 0, 3 do
-          local wanted = name == "1f1b" and math.min(4 - r, chunks) or name == "naive" and 1 or chunks
+          local wanted = name == "1f1b" and math.min(4 - r, chunks) or name == "naive" and 1
+            or chunks
           assert.equal(wanted, pipe.stats.peak_live[r + 1])
         end
       end
@@ -45,7 +47,8 @@ describe("stats", function()
   end)
 end)
 
--- JSON as far as traces have it: text without escapes, numbers, lists, objects. Errors where it is none.
+-- JSON as far as traces have it: text without escapes, numbers, lists, objects. Errors where it is
+-- none.
 local function parse_json(text)
   local at = 1
   local value
@@ -98,7 +101,8 @@ describe("trace", function()
     for _, event in ipairs(made.traceEvents) do
       if event.ph == "X" then
         assert.is_true(event.ts >= 0 and event.dur >= 0)
-        assert.equal(("%d%s%d"):format(event.args.stage, event.name:match "%a", event.args.micro), event.name)
+        assert.equal(("%d%s%d"):format(event.args.stage, event.name:match "%a", event.args.micro),
+          event.name)
         table.insert(rows[event.tid], event.name)
       elseif event.cat == "flow" then
         arrows[event.ph] = (arrows[event.ph] or 0) + 1

@@ -7,7 +7,9 @@ local training = require "tests.support.training"
 local nn = gp.nn
 local model, pipe_of, x, y = models.classifier()
 
-local function zero(tensor) return gp.equal(tensor, gp.zeros(tensor.shape, { dtype = tensor.dtype })) end
+local function zero(tensor)
+  return gp.equal(tensor, gp.zeros(tensor.shape, { dtype = tensor.dtype }))
+end
 
 -- ---- steps -------------------------------------------------------------------------------------
 
@@ -36,7 +38,8 @@ describe("step", function()
 
   it("adds gradients exactly where nothing is random", function()
     local plain = nn.Sequential { nn.Linear(4, 3) }
-    local pipe <close> = gp.pipeline(plain, { chunks = 2, loss = nn.CrossEntropyLoss { reduction = "sum" } })
+    local pipe <close> = gp.pipeline(plain,
+      { chunks = 2, loss = nn.CrossEntropyLoss { reduction = "sum" } })
     local weight = pipe:parameters()[1]
     pipe:step(x:narrow(1, 1, 4), y:narrow(1, 1, 4))
     local first = weight.grad:clone()
@@ -100,7 +103,9 @@ describe("evaluate", function()
     own:eval()
     assert.is_true(math.abs(loss - nn.CrossEntropyLoss()(own(x), y):item()) < 1e-6)
     assert.equal(loss, pipe:evaluate(x, y))
-    for name, grad in pairs(training.gradients(pipe)) do assert.is_true(gp.equal(grad, before[name])) end
+    for name, grad in pairs(training.gradients(pipe)) do
+      assert.is_true(gp.equal(grad, before[name]))
+    end
     for name, value in pairs(pipe:state_dict()) do assert.is_true(gp.equal(value, state[name])) end
   end)
 
@@ -161,9 +166,11 @@ describe("forward", function()
   it("works without a loss, also of integers", function()
     local Best = nn.class("Best")
     function Best:forward(v) return v:argmax(2) end
-    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 8), Best() }, { balance = { 1, 1 }, chunks = 2 })
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 8), Best() },
+      { balance = { 1, 1 }, chunks = 2 })
     assert.equal("i64", pipe:forward(x).dtype)
-    fails_with("the pipeline has no loss, expected option 'loss' (or use forward and backward)", pipe.step, pipe, x, y)
+    fails_with("the pipeline has no loss, expected option 'loss' (or use forward and backward)",
+      pipe.step, pipe, x, y)
     fails_with("the pipeline has no loss", pipe.evaluate, pipe, x, y)
   end)
 end)
@@ -182,7 +189,8 @@ describe("backward", function()
       local a <close> = pipe_of { checkpoint = checkpoint, loss = nn.MSELoss() }
       local b <close> = pipe_of { checkpoint = checkpoint }
       for _ = 1, 2 do assert.is_true(math.abs(a:step(x, target) - by_hand(b, target)) < 1e-5) end
-      assert.is_true(training.distance(training.gradients(b), training.gradients(a), 1e-4, 1e-7) <= 1)
+      assert.is_true(training.distance(training.gradients(b), training.gradients(a), 1e-4,
+        1e-7) <= 1)
     end)
   end
 
@@ -264,9 +272,11 @@ describe("backward", function()
     local pipe <close> = pipe_of()
     pipe:forward(x)
     fails_with("backward: the gradient is 3, expected a tensor", pipe.backward, pipe, 3)
-    fails_with("backward: the gradient is f32 3, expected f32 7x3 as forward returned", pipe.backward, pipe,
+    fails_with("backward: the gradient is f32 3, expected f32 7x3 as forward returned",
+      pipe.backward, pipe,
       gp.ones { 3 })
-    fails_with("backward: the gradient is f64 7x3, expected f32 7x3", pipe.backward, pipe, gp.ones({ 7, 3 },
+    fails_with("backward: the gradient is f64 7x3, expected f32 7x3", pipe.backward, pipe,
+      gp.ones({ 7, 3 },
       { dtype = "f64" }))
     pipe:backward(gp.ones { 7, 3 }:transpose(1, 2):contiguous():transpose(1, 2))
   end)

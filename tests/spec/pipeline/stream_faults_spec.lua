@@ -1,7 +1,9 @@
--- tests/spec/pipeline/stream_faults_spec.lua - updates that are actions of the schedule, and what fails between them.
+-- tests/spec/pipeline/stream_faults_spec.lua - updates that are actions of the schedule, and what
+-- fails between them.
 --
--- With a barrier all stages are updated or none. Without one, and in asynchronous schedules, stages may be left
--- with different numbers of updates: the pipeline says so and goes on only from a loaded state.
+-- With a barrier all stages are updated or none. Without one, and in asynchronous schedules, stages
+-- may be left with different numbers of updates: the pipeline says so and goes on only from a
+-- loaded state.
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
 local child = dofile "tests/child.lua"
@@ -19,13 +21,17 @@ local function model()
 end
 
 local KINDS = {
-  pipedream = { schedule = "pipedream" }, vertical_sync = { schedule = { "pipedream", vertical_sync = true } },
-  pipedream_2bw = { schedule = "pipedream_2bw" }, free = { schedule = "1f1b", use = { barrier = false } },
-  zero_bubble = { schedule = "zb_h2", use = { barrier = false } }, use = { schedule = "zb_h1", use = {} },
+  pipedream = { schedule = "pipedream" },
+  vertical_sync = { schedule = { "pipedream", vertical_sync = true } },
+  pipedream_2bw = { schedule = "pipedream_2bw" },
+  free = { schedule = "1f1b", use = { barrier = false } },
+  zero_bubble = { schedule = "zb_h2", use = { barrier = false } },
+  use = { schedule = "zb_h1", use = {} },
 }
 
 local function make(kind)
-  local pipe = gp.pipeline(model(), { balance = { 1, 1, 1, 1 }, chunks = 3, loss = nn.CrossEntropyLoss(), seed = 1,
+  local pipe = gp.pipeline(model(),
+    { balance = { 1, 1, 1, 1 }, chunks = 3, loss = nn.CrossEntropyLoss(), seed = 1,
     schedule = KINDS[kind].schedule })
   local opt = optim.AdamW(pipe:parameters(), { lr = 1e-2 })
   return pipe:use(opt, KINDS[kind].use), opt
@@ -76,7 +82,9 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
           if uneven then assert.matches(UNEVEN, message) end
         end
         pipe:flush()
-        for name, value in pairs(pipe:state_dict()) do assert.same(value.shape, state[name].shape) end
+        for name, value in pairs(pipe:state_dict()) do
+          assert.same(value.shape, state[name].shape)
+        end
         pipe:load_state_dict(state)
         opt:load_state_dict(moments)
         local fresh <close> = make(kind)
@@ -99,7 +107,8 @@ describe("an asynchronous schedule whose mini-batch fails in the middle", functi
 
   it("is even with one stage: what was updated stays", function()
     local function one()
-      local pipe = gp.pipeline(model(), { balance = { 4 }, chunks = 3, loss = nn.CrossEntropyLoss(), seed = 1,
+      local pipe = gp.pipeline(model(),
+        { balance = { 4 }, chunks = 3, loss = nn.CrossEntropyLoss(), seed = 1,
         schedule = "pipedream" })
       return pipe:use(optim.AdamW(pipe:parameters(), { lr = 1e-2 }))
     end
@@ -151,7 +160,8 @@ describe("a step that fails", function()
   end)
 
   for _, kind in ipairs { "free", "zero_bubble" } do
-    it("before any update of it is as if it had not been, also without a barrier: " .. kind, function()
+    it("before any update of it is as if it had not been, also without a barrier: " .. kind,
+      function()
       local pipe <close>, opt = make(kind)
       local fresh <close>, other = make(kind)
       for t = 1, 3 do assert.equal(fresh:step(batch(t)), pipe:step(batch(t))) end
@@ -209,7 +219,8 @@ end
 -- Whether stages are uneven depends on how far each came: the pipeline knows.
 describe("a fault in the middle of a stream", function()
   for _, op in ipairs { "F", "B", "U" } do
-    it("of stage 1 in " .. op .. " leaves a pipeline that knows whether it is even, and takes a state", function()
+    it("of stage 1 in " .. op
+      .. " leaves a pipeline that knows whether it is even, and takes a state", function()
       local out, err, code = run(("stage=1,step=5,op=%s,action=fail"):format(op), UNTIL .. [[
         local pipe, opt = make "pipedream"
         local state, moments = pipe:state_dict(), opt:state_dict()
@@ -270,9 +281,12 @@ describe("Ctrl-C", function()
     assert.equal("true\ntrue\n", out)
   end)
 
-  -- Without a state loaded: all stages have made the same updates, those of the mini-batches that were fed.
-  for _, case in ipairs { { "pipedream", "nil" }, { "pipedream_2bw", "nil" }, { "1f1b", "{ barrier = false }" } } do
-    with_signals("in the middle of a stream leaves all stages at the same update: " .. case[1], function()
+  -- Without a state loaded: all stages have made the same updates, those of the mini-batches that
+  -- were fed.
+  for _, case in ipairs { { "pipedream", "nil" }, { "pipedream_2bw", "nil" },
+    { "1f1b", "{ barrier = false }" } } do
+    with_signals("in the middle of a stream leaves all stages at the same update: " .. case[1],
+      function()
       local out, err, code = run("", ([[
         local pipe, opt = make(%q, %s)
         print(select(2, pcall(function() while true do pipe:step(x, y) end end)))
@@ -292,8 +306,10 @@ describe("Ctrl-C", function()
     end)
   end
 
-  for _, case in ipairs { { "pipedream", "nil" }, { "pipedream_2bw", "nil" }, { "1f1b", "{ barrier = false }" } } do
-    with_signals("in the middle of a stream is an error; the pipeline takes a state: " .. case[1], function()
+  for _, case in ipairs { { "pipedream", "nil" }, { "pipedream_2bw", "nil" },
+    { "1f1b", "{ barrier = false }" } } do
+    with_signals("in the middle of a stream is an error; the pipeline takes a state: " .. case[1],
+      function()
       local out, err, code = run("", ([[
         local pipe, opt = make(%q, %s)
         local state, moments = pipe:state_dict(), opt:state_dict()

@@ -18,14 +18,16 @@ describe("the same bits, and the undivided batch's loss", function()
     made.steps = 2
     local run = check_everywhere(made, chunks or 3)
     local whole = training.run(made, { balance = { #made.model() }, chunks = 1 })
-    assert.is_true(math.abs(run.losses[1] - whole.losses[1]) <= CLOSE.loss * math.abs(whole.losses[1]))
+    assert.is_true(math.abs(run.losses[1] - whole.losses[1]) <=
+      CLOSE.loss * math.abs(whole.losses[1]))
     local g = CLOSE.gradient
     assert.is_true(training.distance(run.first, whole.first, g.relative, g.absolute) <= 1)
     return run
   end
 
   it("with ignored ids, other numbers of them in every micro-batch", function()
-    local y = gp.tensor({ { 1, 2, 3 }, { -1, -1, 4 }, { -1, -1, -1 }, { 0, -1, 1 }, { 5, 5, 5 } }, { dtype = "i64" })
+    local y = gp.tensor({ { 1, 2, 3 }, { -1, -1, 4 }, { -1, -1, -1 }, { 0, -1, 1 }, { 5, 5, 5 } },
+      { dtype = "i64" })
     local made = setup { x = ids(5, 3), y = y, loss = nn.CrossEntropyLoss { ignore_index = -1 } }
     made.model = function()
       gp.seed(4)
@@ -36,7 +38,8 @@ describe("the same bits, and the undivided batch's loss", function()
 
   it("with nothing but ignored ids: loss 0 and gradients 0", function()
     local y = gp.full({ 5, 3 }, -1, { dtype = "i64" })
-    local made = setup { x = ids(5, 3), y = y, loss = nn.CrossEntropyLoss { ignore_index = -1 }, steps = 1 }
+    local made = setup { x = ids(5, 3), y = y, loss = nn.CrossEntropyLoss { ignore_index = -1 },
+      steps = 1 }
     local run = training.check_same(made, training.combinations { balance = { { 7 }, { 3, 4 } } })
     assert.equal(0, run.losses[1])
     for _, grad in pairs(run.first) do assert.is_true(gp.equal(grad, gp.zeros(grad.shape))) end
@@ -83,8 +86,10 @@ describe("the same bits, and the undivided batch's loss", function()
     local Sum, Same = nn.class("Sum"), nn.class("Same")
     function Sum:forward(x) return (x * x):sum() end
     function Same:forward(x) return x end
-    local made = regression { loss = function(output, target) return output, target:gt(0):to("i64"):sum() end }
-    made.model = function() return nn.Sequential { with(nn.Tanh)(), Sum(), Same(), nn.Dropout(0) } end
+    local made = regression { loss = function(output, target) return output,
+      target:gt(0):to("i64"):sum() end }
+    made.model = function() return nn.Sequential { with(nn.Tanh)(), Sum(), Same(),
+      nn.Dropout(0) } end
     check(made)
   end)
 end)

@@ -29,8 +29,10 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
   end)
 
   it("with a buffer that forward writes", function()
-    local run = check_everywhere(regression { model = with(function() return Center(8) end, nn.ReLU) })
-    assert.equal(28, run.state["3.seen"]:item()) -- four steps of seven rows: recomputation counts nothing twice
+    local run = check_everywhere(regression {
+      model = with(function() return Center(8) end, nn.ReLU) })
+    -- four steps of seven rows: recomputation counts nothing twice
+    assert.equal(28, run.state["3.seen"]:item())
   end)
 
   it("with a written buffer that later layers read", function()
@@ -46,7 +48,8 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
     check_everywhere(regression {
       model = function()
         local write = Write()
-        return with(function() return write end, nn.Tanh, function() return Read(write) end, nn.ReLU,
+        return with(function() return write end, nn.Tanh, function() return Read(write) end,
+          nn.ReLU,
           function() return Read(write) end)()
       end,
     }, 5)
@@ -90,7 +93,9 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
       return x:matmul(self.direction)
     end
     function Again:init(from) self.from = from end
-    function Again:forward(x) return x:matmul(self.from.direction:transpose(1, 2)) + self.from.scale end
+    function Again:forward(x)
+      return x:matmul(self.from.direction:transpose(1, 2)) + self.from.scale
+    end
     check_everywhere(regression {
       model = function()
         local normed = Normed()
@@ -145,7 +150,8 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
   end)
 
   it("with rows that dimensions of one element hide: turned, broadcast, or asked for", function()
-    local Stash, Turned, Gated, Asks = nn.class("Stash"), nn.class("Turned"), nn.class("Gated"), nn.class("Asks")
+    local Stash, Turned, Gated, Asks = nn.class("Stash"), nn.class("Turned"), nn.class("Gated"),
+      nn.class("Asks")
     function Stash:forward(x)
       self.turned, self.mean = x:transpose(1, 2), x:mean(1, true)
       return x
@@ -177,7 +183,8 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
   it("with layers that have no parameters, or do nothing", function()
     local Same = nn.class("Same")
     function Same:forward(x) return x end
-    check_everywhere(regression { model = with(Same, nn.Flatten, Same, nn.ReLU, function() return nn.Dropout(0) end) })
+    check_everywhere(regression {
+      model = with(Same, nn.Flatten, Same, nn.ReLU, function() return nn.Dropout(0) end) })
   end)
 
   it("with a model that has no parameters at the end but a view", function()
@@ -204,7 +211,8 @@ describe("the same bits for every cut, schedule and checkpoint mode", function()
   it("with a frozen last stage, and single frozen parameters in the middle", function()
     check_everywhere(regression {
       model = function()
-        return with(nn.Tanh, function() return nn.Linear(8, 8) end)():freeze("^5%."):freeze("^4%.bias$")
+        return with(nn.Tanh,
+          function() return nn.Linear(8, 8) end)():freeze("^5%."):freeze("^4%.bias$")
       end,
     })
   end)

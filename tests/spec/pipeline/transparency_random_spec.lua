@@ -1,8 +1,9 @@
--- tests/spec/pipeline/transparency_random_spec.lua - random models in random pipelines give the bits of one stage.
+-- tests/spec/pipeline/transparency_random_spec.lua - random models in random pipelines give the
+-- bits of one stage.
 --
--- What nobody thought of: layers that mix rows, turn dimensions, change dtypes, share weights, write buffers and
--- read values of earlier layers, in any order. A failure names its seed: run it again with GPIPE_FUZZ=seed, or
--- GPIPE_FUZZ=first-last for many.
+-- What nobody thought of: layers that mix rows, turn dimensions, change dtypes, share weights,
+-- write buffers and read values of earlier layers, in any order. A failure names its seed: run it
+-- again with GPIPE_FUZZ=seed, or GPIPE_FUZZ=first-last for many.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local training = require "tests.support.training"
@@ -32,16 +33,21 @@ local Mean = layer(function(self, x)
   if self:is_training() then self.mean:copy_(self.mean * 0.9 + x:mean(1) * 0.1) end
   return x - self.mean
 end, function(self) self.mean = nn.Buffer({ W }) end)
-local Shared = layer(function(self, x) return x:matmul(self.w) * 0.5 end, function(self, w) self.w = w end)
+local Shared = layer(function(self, x) return x:matmul(self.w) * 0.5 end,
+  function(self, w) self.w = w end)
 local Pop = layer(function(self, x) return x + self.from.kept * x:sigmoid() end,
   function(self, from) self.from = from end)
 
 local simple = {
-  function() return nn.Tanh() end, function() return nn.ReLU() end, function() return nn.GELU(choice { "erf",
+  function() return nn.Tanh() end, function() return nn.ReLU() end,
+  function() return nn.GELU(choice { "erf",
     "tanh" }) end,
-  function() return nn.SiLU() end, function() return nn.Sigmoid() end, function() return nn.Softmax(-1) end,
-  function() return nn.Dropout(0.3) end, function() return nn.LayerNorm(W) end, function() return nn.Linear(W, W) end,
-  function() return nn.Linear(W, W, { bias = false }) end, function() return Gate() end, function() return Mean() end,
+  function() return nn.SiLU() end, function() return nn.Sigmoid() end,
+  function() return nn.Softmax(-1) end,
+  function() return nn.Dropout(0.3) end, function() return nn.LayerNorm(W) end,
+  function() return nn.Linear(W, W) end,
+  function() return nn.Linear(W, W, { bias = false }) end, function() return Gate() end,
+  function() return Mean() end,
   layer(function(_, x) return x:reshape { -1, 2, 3 }:transpose(2, 3):reshape { -1, W } end),
   layer(function(_, x) return gp.concat({ x:narrow(2, 3, 4), x:narrow(2, 1, 2) }, 2) end),
   layer(function(_, x) return x - x:mean(2, true) end),
@@ -136,10 +142,12 @@ local function check(seed)
   for _, p in ipairs(probe:parameters()) do trainable = trainable or not p.param:is_frozen() end
   local rows, chunks = draw(9), draw(5)
   local setup = {
-    model = function() return make_model(seed) end, frozen = not trainable, steps = 2, loss = nn.MSELoss(),
+    model = function() return make_model(seed) end, frozen = not trainable, steps = 2,
+    loss = nn.MSELoss(),
     x = gp.randn({ rows, W }, { seed = seed }), y = gp.randn({ rows, W }, { seed = seed + 1 }),
   }
-  local list = { { balance = { #probe }, chunks = chunks, schedule = "naive", checkpoint = "never" } }
+  local list = { { balance = { #probe }, chunks = chunks, schedule = "naive",
+    checkpoint = "never" } }
   state = seed + 77
   for i = 2, 4 do list[i] = random_options(#probe, chunks) end
   local good, message = pcall(training.check_same, setup, list)

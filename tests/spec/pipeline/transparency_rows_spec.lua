@@ -1,4 +1,5 @@
--- tests/spec/pipeline/transparency_rows_spec.lua - models whose graph depends on the number of rows.
+-- tests/spec/pipeline/transparency_rows_spec.lua - models whose graph depends on the number of
+-- rows.
 --
 -- Eleven rows in four pieces are pieces of three and of two rows. Where forward branches on that,
 -- other values cross the cuts for the larger pieces than for the smaller ones.
@@ -35,8 +36,10 @@ describe("a model that branches on the number of rows", function()
   for _, balance in ipairs { { 2, 4 }, { 1, 1, 1, 3 }, { 1, 1, 1, 1, 1, 1 } } do
     for _, schedule in ipairs { "naive", "gpipe", "1f1b" } do
       for _, checkpoint in ipairs { "always", "never" } do
-        it(("has the bits of one stage over %d stages, %s, %s"):format(#balance, schedule, checkpoint), function()
-          local other, its = train { balance = balance, schedule = schedule, checkpoint = checkpoint }
+        it(("has the bits of one stage over %d stages, %s, %s"):format(#balance, schedule,
+          checkpoint), function()
+          local other, its = train { balance = balance, schedule = schedule,
+            checkpoint = checkpoint }
           assert.equal(loss, other)
           assert.is_true(gp.equal(grad, its))
         end)

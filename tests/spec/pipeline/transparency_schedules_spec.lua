@@ -19,7 +19,8 @@ local MODES = { "except_last", "never", "always" }
 -- One stage, naive: by number of micro-batches.
 local references = {}
 local function reference(made, m)
-  references[m] = references[m] or synchronous.run(made, { chunks = m, schedule = "naive", checkpoint = "never" })
+  references[m] = references[m]
+    or synchronous.run(made, { chunks = m, schedule = "naive", checkpoint = "never" })
   return references[m]
 end
 
@@ -39,7 +40,9 @@ local function check(made, case, stages, m, checkpoint, how)
     wanted = copied[key]
   end
   local what = training.difference(wanted, run)
-  if what then error(("%d stages, %d micro-batches, %s, %s: %s"):format(stages, m, checkpoint, how, what)) end
+  if what then
+    error(("%d stages, %d micro-batches, %s, %s: %s"):format(stages, m, checkpoint, how, what))
+  end
 end
 
 -- Updates that a schedule allows.
@@ -74,7 +77,9 @@ describe("parameters after 10 steps are those of one stage", function()
     it("with every checkpoint mode and update #slow: " .. synchronous.title(case), function()
       for _, place in ipairs(places(case)) do
         for _, checkpoint in ipairs(MODES) do
-          for _, how in ipairs(updates_of(case)) do check(made, case, place[1], place[2], checkpoint, how) end
+          for _, how in ipairs(updates_of(case)) do
+            check(made, case, place[1], place[2], checkpoint, how)
+          end
         end
       end
     end)
@@ -92,8 +97,10 @@ end)
 -- Schedules of different kinds: what runs I and W apart, several stages on a device, two
 -- directions, two copies.
 local SOME = {
-  { "gpipe", backward = "lifo" }, { "1f1b", warmup = 2 }, { "interleaved_1f1b" }, { "looped_bfs" }, { "zb_h1" },
-  { "zb_auto", memory = 3 }, { "zbv" }, { "v_min" }, { "interleaved_zero_bubble" }, { "dualpipev" }, { "dualpipe" },
+  { "gpipe", backward = "lifo" }, { "1f1b", warmup = 2 }, { "interleaved_1f1b" }, { "looped_bfs" },
+  { "zb_h1" },
+  { "zb_auto", memory = 3 }, { "zbv" }, { "v_min" }, { "interleaved_zero_bubble" }, { "dualpipev" },
+  { "dualpipe" },
   { "chimera" },
 }
 
@@ -118,7 +125,8 @@ local function check_model(made, cases, options)
         if how ~= "free" or not made.tied then
           local run = synchronous.run(made, {
             balance = synchronous.cut(made.layers, stages), chunks = m, checkpoint = MODES[turn],
-            schedule = synchronous.schedule(case), devices = list.devices and list.devices(stages, case),
+            schedule = synchronous.schedule(case),
+            devices = list.devices and list.devices(stages, case),
           }, UPDATES[how])
           wanted = wanted or run
           assert.is_nil(training.difference(wanted, run), synchronous.title(case))
@@ -154,26 +162,31 @@ describe("the bits of one stage under schedules of every kind", function()
   end)
 
   it("with several threads on a device", function()
-    check_model(synchronous.language(), SOME, { devices = function(n) return training.devices(n, 2) end })
+    check_model(synchronous.language(), SOME,
+      { devices = function(n) return training.devices(n, 2) end })
   end)
 end)
 
 describe("a schedule with two copies of the weights", function()
   it("refuses a buffer that forward writes", function()
     for name in pairs(COPIES) do
-      local good, message = pcall(synchronous.run, synchronous.centred(), { balance = { 4, 4 }, chunks = 4,
+      local good, message = pcall(synchronous.run, synchronous.centred(),
+        { balance = { 4, 4 }, chunks = 4,
         schedule = name })
       assert.is_false(good)
-      assert.matches("forward writes a Buffer, and the schedule runs every stage on two devices", message)
+      assert.matches("forward writes a Buffer, and the schedule runs every stage on two devices",
+        message)
     end
   end)
 
   it("refuses updates without a barrier", function()
     for name in pairs(COPIES) do
-      local good, message = pcall(synchronous.run, synchronous.regression(), { balance = { 4, 4 }, chunks = 4,
+      local good, message = pcall(synchronous.run, synchronous.regression(),
+        { balance = { 4, 4 }, chunks = 4,
         schedule = name }, { barrier = false })
       assert.is_false(good)
-      assert.matches("use: the schedule runs every stage on two devices.*it needs the barrier", message)
+      assert.matches("use: the schedule runs every stage on two devices.*it needs the barrier",
+        message)
     end
   end)
 end)
@@ -198,20 +211,24 @@ describe("a user's schedule in descending order", function()
   end)
 
   it("refuses a buffer that forward writes", function()
-    local good, message = pcall(synchronous.run, synchronous.centred(), { balance = { 4, 4 }, chunks = 4,
+    local good, message = pcall(synchronous.run, synchronous.centred(),
+      { balance = { 4, 4 }, chunks = 4,
       schedule = "backwards" })
     assert.is_false(good)
-    assert.matches("Center.*: forward writes a Buffer, and the schedule runs the forward passes of its stage out of "
+    assert.matches("Center.*: forward writes a Buffer, and the schedule runs the forward passes of "
+      .. "its stage out of "
       .. "order: expected ascending micro%-batches", message)
   end)
 end)
 
 describe("updates without a barrier", function()
   it("refuse one weight in two stages", function()
-    local good, message = pcall(synchronous.run, synchronous.tied(), { balance = { 4, 4 }, chunks = 4 },
+    local good, message = pcall(synchronous.run, synchronous.tied(),
+      { balance = { 4, 4 }, chunks = 4 },
       { barrier = false })
     assert.is_false(good)
-    assert.matches("schedule: stage %d reads a parameter of stage %d, and stages are updated at different times: "
+    assert.matches("schedule: stage %d reads a parameter of stage %d, and stages are updated at "
+      .. "different times: "
       .. "layers that share a parameter must lie in one stage", message)
   end)
 end)
@@ -286,6 +303,8 @@ describe("clipping as part of the update", function()
       assert.is_true(gp.optim.clip_grad_norm(params, 0.05) > 0.05)
       opt:step()
     end
-    for name, value in pairs(pipe:state_dict()) do assert.is_true(gp.equal(one.state[name], value)) end
+    for name, value in pairs(pipe:state_dict()) do
+      assert.is_true(gp.equal(one.state[name], value))
+    end
   end)
 end)

@@ -17,7 +17,8 @@ local CLOSE = {
 -- ---- the promise -------------------------------------------------------------------------------
 
 describe("20 steps with dropout, a custom module, residuals, attention and an embedding", function()
-  it("give the same bits for 1 to 4 stages, every schedule, checkpoint mode and number of threads", function()
+  it("give the same bits for 1 to 4 stages, every schedule, checkpoint mode and number of threads",
+    function()
     local list = training.combinations { balance = CUTS, threads = { 1, 2, 3 } }
     assert.equal(108, #list)
     local run = training.check_same(setup { steps = 20 }, list)
@@ -37,12 +38,15 @@ describe("20 steps with dropout, a custom module, residuals, attention and an em
     local deep = function()
       gp.seed(9)
       local layers = { nn.Embedding(V, C) }
-      for i = 2, 9 do layers[i] = nn.Residual(nn.Sequential { nn.LayerNorm(C), nn.Linear(C, C), nn.Tanh() }) end
+      for i = 2, 9 do
+        layers[i] = nn.Residual(nn.Sequential { nn.LayerNorm(C), nn.Linear(C, C), nn.Tanh() })
+      end
       layers[10] = nn.Linear(C, V)
       return nn.Sequential(layers)
     end
     training.check_same(setup { model = deep }, training.combinations {
-      balance = { { 10 }, { 1, 1, 1, 1, 1, 1, 2, 2 }, { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } }, threads = { 1, 2 },
+      balance = { { 10 }, { 1, 1, 1, 1, 1, 1, 2, 2 }, { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } },
+      threads = { 1, 2 },
       schedule = { "gpipe", "1f1b" }, checkpoint = { "except_last" }, chunks = 5,
     })
   end)
@@ -56,11 +60,13 @@ describe("20 steps with dropout, a custom module, residuals, attention and an em
 end)
 
 describe("batches that micro-batches do not divide", function()
-  for _, case in ipairs { { 1, 1 }, { 1, 4 }, { 2, 4 }, { 5, 4 }, { 7, 4 }, { 9, 4 }, { 13, 5 }, { 16, 10 } } do
+  for _, case in ipairs { { 1, 1 }, { 1, 4 }, { 2, 4 }, { 5, 4 }, { 7, 4 }, { 9, 4 }, { 13, 5 },
+    { 16, 10 } } do
     local rows, chunks = case[1], case[2]
     it(("give the same bits: %d rows in %d chunks"):format(rows, chunks), function()
       training.check_same(setup { x = ids(rows, 3), y = ids(rows, 3) }, training.combinations {
-        balance = CUTS, schedule = { "gpipe", "1f1b" }, checkpoint = { "always", "except_last" }, chunks = chunks,
+        balance = CUTS, schedule = { "gpipe", "1f1b" }, checkpoint = { "always", "except_last" },
+        chunks = chunks,
       })
     end)
 
@@ -79,7 +85,8 @@ describe("gradients", function()
   it("are added over steps on request, the same bits for every cut", function()
     local made, results = setup(), {}
     for i, balance in ipairs(CUTS) do
-      local pipe <close> = gp.pipeline(made.model(), { balance = { table.unpack(balance) }, chunks = 3,
+      local pipe <close> = gp.pipeline(made.model(),
+        { balance = { table.unpack(balance) }, chunks = 3,
         loss = made.loss, seed = 5 })
       pipe:step(made.x, made.y)
       pipe:evaluate(made.x, made.y)

@@ -1,13 +1,15 @@
--- tests/spec/pipeline/watchdog_spec.lua - passes that make no progress end, say why, and leave a pipeline that works.
+-- tests/spec/pipeline/watchdog_spec.lua - passes that make no progress end, say why, and leave a
+-- pipeline that works.
 --
--- GPIPE_FAULT is read when a pipeline is made, so each fault needs a process of its own. Nothing here looks at how long
--- something took: what hangs runs into the time limit of the child.
+-- GPIPE_FAULT is read when a pipeline is made, so each fault needs a process of its own. Nothing
+-- here looks at how long something took: what hangs runs into the time limit of the child.
 local child = dofile "tests/child.lua"
 
 -- The thread sanitizer holds signals back until the program blocks.
 local with_signals = os.getenv "GPIPE_SANITIZE" ~= "thread" and it or pending
 
--- Eight layers on four devices. Faults are in micro-batch 3: a batch of two rows has none and runs through.
+-- Eight layers on four devices. Faults are in micro-batch 3: a batch of two rows has none and runs
+-- through.
 local PRELUDE = [[
 local gp = require "gpipe"
 local nn = gp.nn
@@ -39,7 +41,7 @@ local function run(fault, text, environment)
   return out, err, code
 end
 
--- ---- every kind of schedule ----------------------------------------------------------------------
+-- ---- every kind of schedule ---------------------------------------------------------------------
 
 -- fault, what hangs as the error names it, and what the post-mortem says beside it.
 local cases = {
@@ -47,9 +49,11 @@ local cases = {
     "3F3 needs 2F3 from cpu:2 %(activation, stage 2 to 3%)" },
   { "1f1b, backward", [[schedule = "1f1b"]], "stage=2,op=B", "device 2 %(cpu:2%) is in 2B3",
     "1B3 needs 2B3 from cpu:2 %(gradient, stage 2 to 1%)" },
-  { "recomputation", [[checkpoint = "always"]], "stage=1,op=R", "device 1 %(cpu:1%) is in 1R3", "0B3 needs 1B3" },
+  { "recomputation", [[checkpoint = "always"]], "stage=1,op=R", "device 1 %(cpu:1%) is in 1R3",
+    "0B3 needs 1B3" },
   { "interleaved", [[schedule = { "interleaved_1f1b", stages_per_device = 2 }, balance = { 1, 1, 1, 1, 1, 1, 1, 1 }]],
-    "stage=5,op=B", "device 1 %(cpu:1%) is in 5B3", "4B3 needs 5B3 from cpu:1 %(gradient, stage 5 to 4%)" },
+    "stage=5,op=B", "device 1 %(cpu:1%) is in 5B3",
+    "4B3 needs 5B3 from cpu:1 %(gradient, stage 5 to 4%)" },
   { "zero bubble, V", [[schedule = "zbv", balance = { 1, 1, 1, 1, 1, 1, 1, 1 }]], "stage=4,op=F",
     "device 3 %(cpu:3%) is in 4F3", "5F3 needs 4F3 from cpu:3 %(activation, stage 4 to 5%)" },
   { "zero bubble, weights", [[schedule = "zb_h1"]], "stage=3,op=W",
@@ -73,9 +77,11 @@ describe("a step that hangs", function()
         for _, p in ipairs(pipe:parameters()) do assert(gp.equal(p.grad, gp.zeros(p.grad.shape))) end
         print(few(pipe))]])
       assert.equal(0, code, err)
-      assert.matches("^false\t[^\n]*: no progress for %d+%.%d seconds: " .. case[4] .. " for %d+%.%d s\n", out)
+      assert.matches("^false\t[^\n]*: no progress for %d+%.%d seconds: " .. case[4]
+        .. " for %d+%.%d s\n", out)
       assert.equal(reference, out:match "\n(.*)$")
-      assert.matches("^gpipe: post%-mortem of step %(training step 0%), %d+%.%d s after its begin:\n", err)
+      assert.matches("^gpipe: post%-mortem of step %(training step 0%), %d+%.%d s after its "
+        .. "begin:\n", err)
       assert.matches(case[5], err)
       for d = 0, 3 do assert.matches(("\n  device %d %%(cpu:%d%%): "):format(d, d), err) end
     end)
@@ -90,10 +96,12 @@ describe("a step that hangs", function()
   end)
 
   it("ends a script that does not catch it with code 1 and a traceback", function()
-    local out, err, code = run("stage=2,op=F,action=hang", "local pipe = make() pipe:step(x, y) print 'not reached'")
+    local out, err, code = run("stage=2,op=F,action=hang",
+      "local pipe = make() pipe:step(x, y) print 'not reached'")
     assert.equal("", out)
     assert.equal(1, code)
-    assert.matches("gpipe%-lua: [^\n]+: no progress for [^\n]+ is in 2F0 [^\n]+\nstack traceback:", err)
+    assert.matches("gpipe%-lua: [^\n]+: no progress for [^\n]+ is in 2F0 [^\n]+\nstack traceback:",
+      err)
   end)
 
   it("is told by every device that waits at the barrier before the updates", function()
@@ -108,11 +116,12 @@ describe("a step that hangs", function()
   end)
 end)
 
--- ---- other passes --------------------------------------------------------------------------------
+-- ---- other passes -------------------------------------------------------------------------------
 
 describe("a pass that hangs", function()
   for name, call in pairs {
-    evaluate = "pipe:evaluate(x, y)", forward = "pipe:forward(x)", ["forward of eval"] = "pipe:eval():forward(x)",
+    evaluate = "pipe:evaluate(x, y)", forward = "pipe:forward(x)",
+    ["forward of eval"] = "pipe:eval():forward(x)",
   } do
     it("ends with an error: " .. name, function()
       local out, err, code = run("stage=2,op=F,micro=3,action=hang", ([[
@@ -131,13 +140,15 @@ describe("a pass that hangs", function()
       pipe:forward(x)
       say(pcall(pipe.backward, pipe, gp.ones { 8, 4 }))
       print(few(pipe))]])
-    assert.matches("^false\t.-no progress for [%d.]+ seconds: device 2 %(cpu:2%) is in 2B3.-\n[%d.]+\n$", out)
+    assert.matches("^false\t.-no progress for [%d.]+ seconds: device 2 %(cpu:2%) is in "
+      .. "2B3.-\n[%d.]+\n$", out)
     assert.matches("post%-mortem of backward", err)
   end)
 end)
 
 describe("a stream that hangs", function()
-  it("ends the step without a barrier with an error; after a state was loaded the next one works", function()
+  it("ends the step without a barrier with an error; after a state was loaded the next one works",
+    function()
     local out, err, code = run("stage=2,op=B,step=1,micro=3,action=hang", [[
       local pipe <close> = make()
       local state = pipe:state_dict()
@@ -149,12 +160,14 @@ describe("a stream that hangs", function()
       pipe:load_state_dict(state)
       print(few(pipe))]])
     assert.equal(0, code, err)
-    assert.matches("^false\t.-no progress for [%d.]+ seconds: device 2 %(cpu:2%) is in 2B7.-\n[%d.]+\n$", out)
+    assert.matches("^false\t.-no progress for [%d.]+ seconds: device 2 %(cpu:2%) is in "
+      .. "2B7.-\n[%d.]+\n$", out)
     assert.matches("post%-mortem of the stream of steps", err)
   end)
 
   for _, name in ipairs { "pipedream", "pipedream_2bw" } do
-    it("of mini-batches ends with an error; after a state was loaded it works again: " .. name, function()
+    it("of mini-batches ends with an error; after a state was loaded it works again: " .. name,
+      function()
       local out, err, code = run("stage=2,op=F,micro=3,action=hang", ([[
         local pipe <close> = make { schedule = "%s" }
         local state = pipe:state_dict()
@@ -181,7 +194,7 @@ describe("a stream that hangs", function()
   end)
 end)
 
--- ---- what never comes back -----------------------------------------------------------------------
+-- ---- what never comes back ----------------------------------------------------------------------
 
 describe("an action that never ends", function()
   local LOST = [[
@@ -197,11 +210,13 @@ describe("an action that never ends", function()
     print(other:step(gp.ones { 2, 4 }, gp.ones { 2, 4 }) > 0)]]
 
   it("loses the pipeline, and neither close nor the end of the process hangs", function()
-    local out, err, code = run("stage=2,op=F,micro=3,action=sleep:1000", "local pipe = make()\n" .. LOST)
+    local out, err, code = run("stage=2,op=F,micro=3,action=sleep:1000",
+      "local pipe = make()\n" .. LOST)
     assert.equal(0, code, err)
     local lines = {}
     for line in out:gmatch "[^\n]+" do lines[#lines + 1] = line end
-    assert.matches("is in 2F3 for [%d.]+ s; cpu:2 did not come back from it: the pipeline is lost, close it$", lines[1])
+    assert.matches("is in 2F3 for [%d.]+ s; cpu:2 did not come back from it: the pipeline is lost, "
+      .. "close it$", lines[1])
     assert.matches("step: the pipeline is lost", lines[2])
     assert.matches("zero_grad: the pipeline is lost", lines[3])
     assert.equal("true", lines[4])
@@ -246,7 +261,7 @@ describe("an action that never ends", function()
   end)
 end)
 
--- ---- what is only slow ---------------------------------------------------------------------------
+-- ---- what is only slow --------------------------------------------------------------------------
 
 describe("a step that is slow but moves", function()
   it("is left alone, however long it takes", function()
@@ -277,7 +292,7 @@ describe("a step that is slow but moves", function()
   end)
 end)
 
--- ---- the option ----------------------------------------------------------------------------------
+-- ---- the option ---------------------------------------------------------------------------------
 
 describe("option watchdog", function()
   it("comes from GPIPE_WATCHDOG where the script does not say", function()
@@ -294,14 +309,16 @@ describe("option watchdog", function()
       for _, value in ipairs { -1, 0 / 0, 1 / 0, "1", {} } do print(select(2, pcall(make, { watchdog = value }))) end]])
     local count = 0
     for line in out:gmatch "[^\n]+" do
-      assert.matches("gp.pipeline: option 'watchdog' is .-, expected a number or true or false >= 0 and <= 1", line)
+      assert.matches("gp.pipeline: option 'watchdog' is .-, expected a number or true or false >= "
+        .. "0 and <= 1", line)
       count = count + 1
     end
     assert.equal(5, count)
     for _, text in ipairs { "soon", "-1", "nan", "1e99" } do
       local _, err, code = run("", "opts.watchdog = nil make()", { GPIPE_WATCHDOG = text })
       assert.equal(1, code)
-      assert(err:find(("gp.pipeline: GPIPE_WATCHDOG is '%s', expected seconds"):format(text), 1, true), err)
+      assert(err:find(("gp.pipeline: GPIPE_WATCHDOG is '%s', expected seconds"):format(text), 1,
+        true), err)
     end
   end)
 end)

@@ -63,7 +63,8 @@ describe("sends and receives", function()
       .. "1RECV_F0,0F1,0SEND_F1,1F0,0RECV_B1,1B0,1SEND_B0,0B1\n", lowered(s))
   end)
 
-  it("leave recomputation, updates and reductions where they are, and those that are named alone", function()
+  it("leave recomputation, updates and reductions where they are, and those that are named alone",
+    function()
     assert.equal("0F0,0SEND_F0,0R0,0RECV_B0,0B0,0REDUCE_GRAD,0U0\n1RECV_F0,1F0,1B0,1SEND_B0,1U0\n",
       lowered(parse "0F0,0R0,0B0,0REDUCE_GRAD,0U0\n1F0,1B0,1U0\n"))
     assert.equal("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
@@ -73,7 +74,8 @@ end)
 
 describe("merging", function()
   it("makes B of I and the W behind it, over empty cells too", function()
-    assert.equal("0F0,0B0,0F1,0I1,0F2,0W1,0B2", merged(parse "0F0,0I0,,0W0,0F1,0I1,0F2,,0W1,0I2,0W2"):rows()[1])
+    assert.equal("0F0,0B0,0F1,0I1,0F2,0W1,0B2",
+      merged(parse "0F0,0I0,,0W0,0F1,0I1,0F2,,0W1,0I2,0W2"):rows()[1])
   end)
 
   it("leaves pairs and other micro-batches alone", function()

@@ -33,12 +33,14 @@ describe("gp.schedule.parse", function()
     assert.equal(2, parse("0F0@0,0B0@0,0F1@0,0B1@0,0U0", { batch = 2 }):verify().batch)
   end)
 
-  it("takes spaces, quotes, CRLF, a mark of the byte order, and lines that are empty at the end", function()
+  it("takes spaces, quotes, CRLF, a mark of the byte order, and lines that are empty at the end",
+    function()
     local plain = parse "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n"
     assert.same({ "0F0,0F1,,0B0,,0B1", ",1F0,1B0,1F1,1B1," }, plain:rows())
     for _, text in ipairs {
       " 0F0 , 0F1,,0B0,\t,0B1\r\n,1F0,1B0, 1F1,1B1,\r\n", "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,",
-      "0F0,0F1,,0B0,,0B1\r,1F0,1B0,1F1,1B1,\r", "\u{FEFF}0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n\n \n",
+      "0F0,0F1,,0B0,,0B1\r,1F0,1B0,1F1,1B1,\r",
+      "\u{FEFF}0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n\n \n",
       '"0F0","0F1","","0B0","","0B1"\n"","1F0","1B0","1F1","1B1",""\n',
     } do
       assert.equal(plain, parse(text))
@@ -56,7 +58,8 @@ describe("gp.schedule.parse", function()
     local old = parse("0F0,0F1,,1F0,1B0,1F1,1B1,0B0,1W0,0BW1,1W1,0W0\n", { old_letters = true })
     assert.equal("0F0,0F1,,1F0,1I0,1F1,1I1,0I0,1W0,0B1,1W1,0W0", old:rows()[1])
     fails_with("line 1, cell 3: '0BW1' is not an action", parse, "0F0,0F1,0BW1\n")
-    fails_with("(old letters, B for I and BW for B: pass old_letters = true)", parse, "0F0,0F1,0BW1\n")
+    fails_with("(old letters, B for I and BW for B: pass old_letters = true)", parse,
+      "0F0,0F1,0BW1\n")
   end)
 
   it("reads sends, receives, pairs, shards and reductions", function()
@@ -73,12 +76,14 @@ describe("gp.schedule.parse", function()
     fails_with("gp.schedule.parse: line 2, cell 3: '1X0' is not an action, expected \"2F0\"", parse,
       "0F0,0F1\n1F0,,1X0,1B0\n")
     fails_with("line 1, cell 2: '(0F1;' is not an action", parse, "0F0,(0F1;,0B0\n")
-    fails_with("line 1, cell 4: '0F1000000' is not an action", parse, "0F0,(0F1;0B0),0B1,0F1000000\n")
+    fails_with("line 1, cell 4: '0F1000000' is not an action", parse,
+      "0F0,(0F1;0B0),0B1,0F1000000\n")
     fails_with("line 2, cell 1: 'F0' is not an action", parse, "0F0\nF0\n")
     fails_with("the text is empty, expected a line per device", parse, "\r\n \n")
     fails_with("there is no action", parse, ",,\n,\n")
     fails_with("stage 1 has no action, expected stages 0 to 2", parse, "0F0,2F0\n")
-    fails_with("stage 0 is on lines 1, 2 and 3, expected one device, or two", parse, "0F0\n0F1\n0F2\n")
+    fails_with("stage 0 is on lines 1, 2 and 3, expected one device, or two", parse,
+      "0F0\n0F1\n0F2\n")
     fails_with("text is 3, expected a string", parse, 3)
     fails_with("unknown option 'names' (did you mean 'name'?)", parse, "0F0", { names = 1 })
   end)
@@ -92,7 +97,8 @@ end)
 
 describe("csv", function()
   it("and parse are inverse", function()
-    for _, name in ipairs { "naive", "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zbv", "chimera", "dualpipe",
+    for _, name in ipairs { "naive", "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zbv", "chimera",
+      "dualpipe",
       "dualpipev", "pipedream", "pipedream_2bw" } do
       local s = gp.schedule.build(name, { devices = 4, chunks = 8 })
       assert.equal(s, parse(s:csv()), name)

@@ -68,9 +68,11 @@ local grids = {
 describe("a text drawing", function()
   for _, case in ipairs(grids) do
     local name, devices, chunks, costs, wanted = table.unpack(case)
-    it(("is the classic grid where there is room: %s, %d devices, %d micro-batches"):format(name, devices,
+    it(("is the classic grid where there is room: %s, %d devices, %d micro-batches"):format(name,
+      devices,
       chunks), function()
-      assert.equal(outdent(wanted), draw.text(timeline(name, devices, chunks, costs), { width = 80 }))
+      assert.equal(outdent(wanted),
+        draw.text(timeline(name, devices, chunks, costs), { width = 80 }))
     end)
   end
 
@@ -90,7 +92,8 @@ describe("a text drawing", function()
   end)
 
   it("shows versions of the weights, and updates", function()
-    local made = timelines.of("async", { "0F0@0,0B0@0,0U0@1,0F1@1,0B1@1,0U1@2" }, { F = 1, B = 1, U = 1 })
+    local made = timelines.of("async", { "0F0@0,0B0@0,0U0@1,0F1@1,0B1@1,0U1@2" },
+      { F = 1, B = 1, U = 1 })
     assert.equal("F0@0 B0@0 U0@1 F1@1 B1@1 U1@2", row_of(draw.text(made, { width = 80 }), 0))
     assert.equal("F0 B0 U0 F1 B1 U1", row_of(draw.text(made, { width = 25 }), 0))
   end)
@@ -114,7 +117,8 @@ describe("a text drawing", function()
     assert.equal("  measured  |", list[6]:sub(1, 13))
     assert.equal("F0F1B0B1", (list[5]:gsub("^.*|", ""):gsub("[^%w]", "")))
     assert.equal("F0F1B0B1", (list[6]:gsub("^.*|", ""):gsub("[^%w]", "")))
-    local said = draw.text(predicted, { width = 80, measured = measured_of(predicted, 0.010), scale = 0.005 })
+    local said = draw.text(predicted,
+      { width = 80, measured = measured_of(predicted, 0.010), scale = 0.005 })
     assert.is_truthy(said:find("1 unit of predicted = 5 ms\n", 1, true))
   end)
 
@@ -220,25 +224,34 @@ describe("a schedule", function()
 
   it("refuses options and paths that are none", function()
     local s = build("1f1b", 2, 3)
-    fails_with("schedule:draw: unknown option 'with' (did you mean 'width'?)", s.draw, s, { with = 3 })
-    fails_with("schedule:draw: option 'width' is 5, expected an integer >= 20", s.draw, s, { width = 5 })
+    fails_with("schedule:draw: unknown option 'with' (did you mean 'width'?)", s.draw, s,
+      { with = 3 })
+    fails_with("schedule:draw: option 'width' is 5, expected an integer >= 20", s.draw, s,
+      { width = 5 })
     fails_with("schedule:svg: path is missing, expected a string", s.svg, s)
     fails_with("schedule:html: path is 3, expected a string", s.html, s, 3)
     fails_with("schedule:trace: unknown option 'colour'", s.trace, s, "x", { colour = true })
-    fails_with("schedule:svg: option 'scale' is 0, expected a number > 0", s.svg, s, "x", { scale = 0 })
+    fails_with("schedule:svg: option 'scale' is 0, expected a number > 0", s.svg, s, "x",
+      { scale = 0 })
   end)
 end)
 
 local mistakes = {
-  { 3, 'draw.text: a timeline is 3, expected {devices = p, [1] = {{op =, begin =, finish =}}, ...}' },
+  { 3, 'draw.text: a timeline is 3, expected {devices = p, [1] = {{op =, begin =, finish =}}, ...}'
+    },
   { {}, "draw.text: there is no timeline to draw" },
   { { devices = 0 }, "draw.text: a timeline is a table without devices" },
-  { { devices = 2, {} }, "draw.text: timeline 'timeline' has nil as device 1, expected a list of actions" },
-  { { devices = 1, unit = "ms", {} }, 'the unit of a timeline is "ms" (string), expected "" or "s"' },
-  { { devices = 1, makespan = -1, {} }, "the makespan of timeline 'timeline' is -1, expected a number >= 0" },
+  { { devices = 2, {} },
+    "draw.text: timeline 'timeline' has nil as device 1, expected a list of actions" },
+  { { devices = 1, unit = "ms", {} },
+    'the unit of a timeline is "ms" (string), expected "" or "s"' },
+  { { devices = 1, makespan = -1, {} },
+    "the makespan of timeline 'timeline' is -1, expected a number >= 0" },
   { { devices = 1, { { stage = 0 } } }, "device 0: action 1 is without an op" },
-  { { devices = 1, { { op = "F", begin = 0 } } }, "action 1 is without finite times begin and finish" },
-  { { devices = 1, { { op = "F", begin = 2, finish = 1 } } }, "action 1 is finished before it began" },
+  { { devices = 1, { { op = "F", begin = 0 } } },
+    "action 1 is without finite times begin and finish" },
+  { { devices = 1, { { op = "F", begin = 2, finish = 1 } } },
+    "action 1 is finished before it began" },
   { { devices = 1, { { op = "F", stage = 0.5, begin = 0, finish = 1 } } }, "that is no integer" },
   { { devices = 1, { { op = "F", begin = 2, finish = 3 }, { op = "F", begin = 1, finish = 2 } } },
     "action 2 is begun before the one ahead of it" },
@@ -248,6 +261,7 @@ local mistakes = {
 
 describe("what is no timeline", function()
   for _, case in ipairs(mistakes) do
-    it("is refused: " .. case[2], function() fails_with(case[2], draw.text, case[1], { width = 80 }) end)
+    it("is refused: " .. case[2],
+      function() fails_with(case[2], draw.text, case[1], { width = 80 }) end)
   end
 end)

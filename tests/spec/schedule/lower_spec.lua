@@ -2,7 +2,9 @@
 local gp = require "gpipe"
 local fails_with = require("tests.support.expect").fails_with
 
-local function build(name, devices) return gp.schedule.build(name, { devices = devices or 2, chunks = 2 }) end
+local function build(name, devices)
+  return gp.schedule.build(name, { devices = devices or 2, chunks = 2 })
+end
 
 -- What stands behind the last backward pass of each device.
 local function ends(s, opts)
@@ -16,10 +18,12 @@ describe("lower", function()
   local cases = {
     { "norms, which say whether gradients are finite, then updates", {}, "0NORM,0U0 | 1NORM,1U0" },
     { "scales where gradients are clipped", { clip = true }, "0NORM,0CLIP,0U0 | 1NORM,1CLIP,1U0" },
-    { "sums of tied parameters first", { tied = true }, "0REDUCE_TIED,0NORM,0U0 | 1REDUCE_TIED,1NORM,1U0" },
+    { "sums of tied parameters first", { tied = true },
+      "0REDUCE_TIED,0NORM,0U0 | 1REDUCE_TIED,1NORM,1U0" },
     { "updates alone where gradients are applied as they are", { norm = false }, "0U0 | 1U0" },
     { "nothing where the script updates", { update = "none" }, " | " },
-    { "nothing that joins where stages update alone", { update = "free", clip = true }, "0U0 | 1U0" },
+    { "nothing that joins where stages update alone", { update = "free", clip = true },
+      "0U0 | 1U0" },
   }
   for _, case in ipairs(cases) do
     it("adds " .. case[1], function() assert.equal(case[3], ends(build "1f1b", case[2])) end)
@@ -27,7 +31,8 @@ describe("lower", function()
 
   it("adds two copies of a stage before their norm is taken", function()
     local row = build("chimera"):lower { comms = false, tied = true }:rows()[1]
-    assert.equal("0REDUCE_GRAD,1REDUCE_GRAD,0REDUCE_TIED,1REDUCE_TIED,0NORM,1NORM,0U0,1U0", row:match "0REDUCE_GRAD.*$")
+    assert.equal("0REDUCE_GRAD,1REDUCE_GRAD,0REDUCE_TIED,1REDUCE_TIED,0NORM,1NORM,0U0,1U0",
+      row:match "0REDUCE_GRAD.*$")
   end)
 
   it("makes schedules that every published name verifies", function()

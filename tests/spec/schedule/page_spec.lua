@@ -86,14 +86,17 @@ describe("a trace", function()
     assert.same({ name = "predicted" }, by.M[1].args)
   end)
 
-  for _, case in ipairs { { "1f1b", 4, 8 }, { "zbv", 4, 8 }, { "dualpipe", 4, 8 }, { "chimera", 4, 4 },
+  for _, case in ipairs { { "1f1b", 4, 8 }, { "zbv", 4, 8 }, { "dualpipe", 4, 8 },
+    { "chimera", 4, 4 },
     { "interleaved_1f1b", 3, 6 }, { "pipedream", 3, 5 } } do
     it("has an arrow for every value that crosses devices: " .. case[1], function()
       local s = build(table.unpack(case))
       local by = events_of(s:simulate({ F = 1, B = 2, U = 0.25 }):timeline())
       assert.equal(#by.s, #by.f)
       local crossing = 0
-      for _, event in ipairs(by.X) do crossing = crossing + (event.name:find "%d[FBI]%d" and 1 or 0) end
+      for _, event in ipairs(by.X) do
+        crossing = crossing + (event.name:find "%d[FBI]%d" and 1 or 0)
+      end
       assert.is_true(#by.s > 0 and #by.s < crossing)
       for i, start in ipairs(by.s) do
         local finish = by.f[i]

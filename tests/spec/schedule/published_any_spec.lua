@@ -25,7 +25,8 @@ local variants = {
   gpipe = { {}, { backward = "lifo" } },
   pipedream = { {}, { vertical_sync = true } },
   pipedream_2bw = { {}, { batches = 1 }, { batches = 7 } },
-  zb_auto = { {}, { memory = 1 }, { memory = 2 }, { memory = 1000 }, { F = 10, I = 12, W = 8, comm = 1, memory = 5 } },
+  zb_auto = { {}, { memory = 1 }, { memory = 2 }, { memory = 1000 },
+    { F = 10, I = 12, W = 8, comm = 1, memory = 5 } },
 }
 for name in pairs(LOOPED) do
   variants[name] = {}
@@ -57,7 +58,8 @@ local function up_to(n)
 end
 
 local names = {
-  "1f1b", "chimera", "dualpipe", "dualpipev", "gpipe", "interleaved_1f1b", "interleaved_zero_bubble", "looped_bfs",
+  "1f1b", "chimera", "dualpipe", "dualpipev", "gpipe", "interleaved_1f1b",
+  "interleaved_zero_bubble", "looped_bfs",
   "naive", "pipedream", "pipedream_2bw", "v_half", "v_min", "zb_auto", "zb_h1", "zb_h2", "zbv",
 }
 
@@ -72,7 +74,8 @@ describe("every generator", function()
     it("makes schedules: " .. name, function()
       check(name, { 1, 2, 3, 4, 5, 6, 8, 12, 16 }, { 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 33, 64 })
     end)
-    it("makes schedules of every size #slow: " .. name, function() check(name, up_to(16), up_to(64)) end)
+    it("makes schedules of every size #slow: " .. name,
+      function() check(name, up_to(16), up_to(64)) end)
   end
 
   it("makes schedules of groups of every size #slow", function()
@@ -138,26 +141,36 @@ describe("bad input", function()
     { "option 'chunks' is -1, expected an integer >= 1", "pipedream", 4, -1 },
     { "schedule chimera: 3 devices, expected an even number", "chimera", 3, 4 },
     { "schedule dualpipe: 5 devices, expected an even number", "dualpipe", 5, 4 },
-    { "option 'stages_per_device' is 3, expected 2 (a V has two stages on each device)", "zbv", 2, 4,
+    { "option 'stages_per_device' is 3, expected 2 (a V has two stages on each device)", "zbv", 2,
+      4,
       { stages_per_device = 3 } },
     { "option 'stages_per_device' is 1, expected 2", "v_half", 2, 4, { stages_per_device = 1 } },
     { "option 'stages_per_device' is 4, expected 2", "v_min", 2, 4, { stages_per_device = 4 } },
     { "option 'stages_per_device' is 1, expected 2", "dualpipev", 2, 4, { stages_per_device = 1 } },
-    { "option 'stages_per_device' is 0, expected an integer >= 1", "looped_bfs", 2, 4, { stages_per_device = 0 } },
+    { "option 'stages_per_device' is 0, expected an integer >= 1", "looped_bfs", 2, 4,
+      { stages_per_device = 0 } },
     { "unknown option 'stages_per_device'", "1f1b", 2, 4, { stages_per_device = 2 } },
-    { "schedule: option 'group' is 2, expected >= 4: a shorter group stalls 4 devices", "interleaved_1f1b", 4, 8,
+    { "schedule: option 'group' is 2, expected >= 4: a shorter group stalls 4 devices",
+      "interleaved_1f1b", 4, 8,
       { group = 2 } },
-    { "schedule: option 'group' is 2, expected >= 3: a shorter group stalls 4 devices", "interleaved_zero_bubble", 4, 3,
+    { "schedule: option 'group' is 2, expected >= 3: a shorter group stalls 4 devices",
+      "interleaved_zero_bubble", 4, 3,
       { group = 2 } },
-    { 'option \'backward\' is "filo" (string), expected one of "fifo", "lifo"', "gpipe", 2, 4, { backward = "filo" } },
+    { 'option \'backward\' is "filo" (string), expected one of "fifo", "lifo"', "gpipe", 2, 4,
+      { backward = "filo" } },
     { "option 'memory' is 0, expected an integer >= 1", "zb_auto", 2, 4, { memory = 0 } },
-    { "schedule zb_auto: option 'I' has 3 costs, expected one for each of 2 stages", "zb_auto", 2, 4,
+    { "schedule zb_auto: option 'I' has 3 costs, expected one for each of 2 stages", "zb_auto", 2,
+      4,
       { I = { 1, 1, 1 } } },
-    { "schedule zb_auto: the cost F of stage 1 is -1, expected a number >= 0", "zb_auto", 2, 4, { F = { 1, -1 } } },
-    { "schedule zb_auto: the cost W of stage 0 is nan (float), expected a number >= 0", "zb_auto", 2, 4,
+    { "schedule zb_auto: the cost F of stage 1 is -1, expected a number >= 0", "zb_auto", 2, 4,
+      { F = { 1, -1 } } },
+    { "schedule zb_auto: the cost W of stage 0 is nan (float), expected a number >= 0", "zb_auto",
+      2, 4,
       { W = 0 / 0 } },
-    { "option 'comm' is inf (float), expected a number >= 0", "zb_auto", 2, 4, { comm = math.huge } },
-    { "option 'vertical_sync' is 1, expected true or false", "pipedream", 2, 4, { vertical_sync = 1 } },
+    { "option 'comm' is inf (float), expected a number >= 0", "zb_auto", 2, 4,
+      { comm = math.huge } },
+    { "option 'vertical_sync' is 1, expected true or false", "pipedream", 2, 4,
+      { vertical_sync = 1 } },
     { "option 'batches' is 0, expected an integer >= 1", "pipedream_2bw", 2, 4, { batches = 0 } },
   }
   for _, case in ipairs(wrong) do
@@ -184,7 +197,8 @@ end
 local function versions_of(row, rule)
   local most = 0
   local last_use, seen = {}, {}
-  walk(row, function(part) if part.version then last_use[part.version] = (last_use[part.version] or 0) + 1 end end)
+  walk(row, function(part) if part.version then
+    last_use[part.version] = (last_use[part.version] or 0) + 1 end end)
   walk(row, function(part, updates)
     if not part.version then return end
     assert.equal(rule(part.micro), part.version)
@@ -220,7 +234,8 @@ describe("an asynchronous schedule", function()
   end)
 
   it("follows PipeDream-2BW's rule and never keeps more than two", function()
-    for _, case in ipairs { { 1, 3 }, { 2, 1 }, { 4, 3 }, { 4, 8 }, { 8, 7 }, { 8, 2 }, { 8, 1 } } do
+    for _, case in ipairs { { 1, 3 }, { 2, 1 }, { 4, 3 }, { 4, 8 }, { 8, 7 }, { 8, 2 },
+      { 8, 1 } } do
       local p, m = table.unpack(case)
       local s = build("pipedream_2bw", p, m, { batches = 6 })
       assert.equal(m, s.batch)
@@ -241,7 +256,8 @@ describe("an asynchronous schedule", function()
 
   it("of more micro-batches goes on where that of fewer begins to drain", function()
     local function check_prefix(name, p, short, long, first)
-      local less, more = build(name, p, table.unpack(short)):rows(), build(name, p, table.unpack(long)):rows()
+      local less, more = build(name, p, table.unpack(short)):rows(),
+        build(name, p, table.unpack(long)):rows()
       for d = 1, p do
         local cut = more[d]:find(("%dF%d@"):format(d - 1, first), 1, true)
         assert.equal(more[d]:sub(1, cut - 2), less[d]:sub(1, cut - 2))
@@ -250,7 +266,8 @@ describe("an asynchronous schedule", function()
     for _, p in ipairs { 1, 2, 4, 8 } do
       for _, m in ipairs { 1, 3, 9 } do
         check_prefix("pipedream", p, { m }, { m + 4 }, m)
-        check_prefix("pipedream", p, { m, { vertical_sync = true } }, { m + 4, { vertical_sync = true } }, m)
+        check_prefix("pipedream", p, { m, { vertical_sync = true } },
+          { m + 4, { vertical_sync = true } }, m)
         check_prefix("pipedream_2bw", p, { m, { batches = 2 } }, { m, { batches = 4 } }, 2 * m)
       end
     end

@@ -41,7 +41,8 @@ describe("the list of actions", function()
   local cases = read_golden "tests/support/golden_schedules.txt"
   it("is known for thirteen schedules", function() assert.equal(13, #cases) end)
   for _, case in ipairs(cases) do
-    it(("is the published one: %s, %d devices, %d micro-batches"):format(case.name, case.p, case.m), function()
+    it(("is the published one: %s, %d devices, %d micro-batches"):format(case.name, case.p, case.m),
+      function()
       assert.equal(case.p, #case.rows)
       assert.same(case.rows, assert(build(case.name, case.p, case.m):verify()):rows())
     end)
@@ -83,7 +84,8 @@ describe("the list of actions", function()
     end
   end)
 
-  it("of interleaved 1F1B takes groups of the size wanted, the rest by itself if it is no less than p", function()
+  it("of interleaved 1F1B takes groups of the size wanted, the rest by itself if it is no less "
+    .. "than p", function()
     local function last_row(m, group)
       return build("interleaved_1f1b", 2, m, { group = group }):rows()[2]
     end
@@ -162,7 +164,8 @@ local function check_times(cases, cost)
 end
 
 describe("the time of a step with equal costs", function() check_times(times, UNIT) end)
-describe("the time of a step with unequal costs and delays", function() check_times(unequal, profiled) end)
+describe("the time of a step with unequal costs and delays",
+  function() check_times(unequal, profiled) end)
 
 describe("Chimera", function()
   it("takes ten slots for four micro-batches on four devices where B takes as long as F", function()
@@ -181,7 +184,8 @@ local memory = {
   { "pipedream", nil, function(r, p) return p - r end },
   { "pipedream_2bw", nil, function(r, p) return p - r end },
   { "interleaved_1f1b", nil, function(r, p) return p + 2 * (p - 1 - r) + 1 end },
-  { "interleaved_1f1b", { stages_per_device = 4 }, function(r, p) return 3 * p + 2 * (p - 1 - r) + 1 end },
+  { "interleaved_1f1b", { stages_per_device = 4 },
+    function(r, p) return 3 * p + 2 * (p - 1 - r) + 1 end },
   { "looped_bfs", nil, function(_, _, m) return 2 * m end },
   { "interleaved_zero_bubble", nil, function(_, p) return 2 * p end },
   { "zb_h1", nil, function(_, p) return p end },

@@ -17,7 +17,8 @@ local function lines(text) return (text:gsub("%s+", "\n"):gsub("^\n", ""):gsub("
 
 -- A schedule of two stages with these rows (placement: one stage a device unless said).
 local function of(list, placement)
-  schedule.define("given", function() return { rows = list, placement = placement or { [0] = 0, 1 } } end)
+  schedule.define("given",
+    function() return { rows = list, placement = placement or { [0] = 0, 1 } } end)
   return schedule.build("given", { devices = 2, chunks = 2 })
 end
 
@@ -61,7 +62,9 @@ describe("the order of actions", function()
   it("is a schedule for any number of devices and micro-batches", function()
     for _, name in ipairs { "naive", "gpipe", "1f1b" } do
       for devices = 1, 9 do
-        for chunks = 1, 17, 4 do assert(schedule.build(name, { devices = devices, chunks = chunks }):verify()) end
+        for chunks = 1, 17, 4 do
+          assert(schedule.build(name, { devices = devices, chunks = chunks }):verify())
+        end
       end
     end
     assert(schedule.build("1f1b", { devices = 3, chunks = 7, warmup = 100 }):verify())
@@ -87,13 +90,16 @@ end)
 describe("gp.schedule", function()
   it("names what there is", function()
     local names = table.concat(schedule.names(), " ")
-    for _, name in ipairs { "naive", "gpipe", "1f1b" } do assert.truthy(names:find(name, 1, true)) end
+    for _, name in ipairs { "naive", "gpipe", "1f1b" } do
+      assert.truthy(names:find(name, 1, true))
+    end
   end)
 
   it("builds objects that tell their placement and print themselves", function()
     local s = schedule.build("gpipe", { devices = 2, chunks = 2 })
     assert.same({ [0] = 0, 1 }, s.placement)
-    assert.equal("schedule gpipe: 2 devices, 2 micro-batches\n  0F0,0F1,0B0,0B1\n  1F0,1F1,1B0,1B1", tostring(s))
+    assert.equal("schedule gpipe: 2 devices, 2 micro-batches\n  0F0,0F1,0B0,0B1\n  1F0,1F1,1B0,1B1",
+      tostring(s))
     s:rows()[1] = "changed"
     assert.equal("0F0,0F1,0B0,0B1", s:rows()[1])
     assert.equal(s, s:verify())
@@ -103,18 +109,23 @@ describe("gp.schedule", function()
   it("prints the beginnings of a large schedule", function()
     local text = tostring(schedule.build("1f1b", { devices = 100, chunks = 1000 }))
     assert(#text < 100000, #text)
-    assert(text:find(",...\n  31F0,", 1, true) and text:sub(-24) == "\n  ... (68 more devices)", text:sub(-24))
+    assert(text:find(",...\n  31F0,", 1, true) and text:sub(-24) == "\n  ... (68 more devices)",
+      text:sub(-24))
   end)
 
   it("refuses unknown names and options with a suggestion", function()
-    fails_with("there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)", schedule.build, "gpip",
+    fails_with("there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)", schedule.build,
+      "gpip",
       { devices = 1, chunks = 1 })
-    fails_with("unknown option 'warmups' (did you mean 'warmup'?)", schedule.build, "1f1b", { devices = 1,
+    fails_with("unknown option 'warmups' (did you mean 'warmup'?)", schedule.build, "1f1b",
+      { devices = 1,
       chunks = 1, warmups = 1 })
-    fails_with("option 'warmup' is 0, expected an integer >= 1", schedule.build, "1f1b", { devices = 1, chunks = 1,
+    fails_with("option 'warmup' is 0, expected an integer >= 1", schedule.build, "1f1b",
+      { devices = 1, chunks = 1,
       warmup = 0 })
     fails_with("missing option 'chunks'", schedule.build, "1f1b", { devices = 1 })
-    fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "1f1b", { devices = 0, chunks = 1 })
+    fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "1f1b",
+      { devices = 0, chunks = 1 })
     fails_with("generator is missing, expected a function", schedule.define, "mine")
     fails_with("name is 3, expected a string", schedule.define, 3, function() end)
   end)
@@ -137,8 +148,10 @@ describe("gp.schedule", function()
 
   it("checks the numbers of devices and micro-batches of a schedule of one's own too", function()
     schedule.define("given", function() error "called" end)
-    fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "given", { devices = 0, chunks = 1 })
-    fails_with("option 'chunks' is -3, expected an integer >= 1", schedule.build, "given", { devices = 1, chunks = -3 })
+    fails_with("option 'devices' is 0, expected an integer >= 1", schedule.build, "given",
+      { devices = 0, chunks = 1 })
+    fails_with("option 'chunks' is -3, expected an integer >= 1", schedule.build, "given",
+      { devices = 1, chunks = -3 })
     fails_with("missing option 'devices'", schedule.build, "given", { chunks = 1, anything = 1 })
     fails_with("missing option", schedule.build, "given")
     fails_with("100000 devices and 100000 micro-batches, expected at most", schedule.build, "gpipe",
@@ -146,37 +159,51 @@ describe("gp.schedule", function()
   end)
 
   it("wants exactly the micro-batches that were asked for", function()
-    schedule.define("given", function() return { rows = { "0F0,0B0,0F1,0B1" }, placement = { [0] = 0 } } end)
+    schedule.define("given",
+      function() return { rows = { "0F0,0B0,0F1,0B1" }, placement = { [0] = 0 } } end)
     assert(schedule.build("given", { devices = 1, chunks = 2 }):verify())
     local _, report = schedule.build("given", { devices = 1, chunks = 3 }):verify()
     assert.equal("schedule: stage 0, micro-batch 2: F is missing", report[1].message)
     _, report = schedule.build("given", { devices = 1, chunks = 1 }):verify()
-    assert.equal("schedule: 0F1 is of micro-batch 1, the schedule is for 1 (from 0)", report[1].message)
+    assert.equal("schedule: 0F1 is of micro-batch 1, the schedule is for 1 (from 0)",
+      report[1].message)
     assert.same({ 0, 3 }, { report[1].device, report[1].position })
   end)
 
   it("marks what is no action in the grid of the rows", function()
     local _, report = of({ "0F0,(0F1;0B0),0X2,0B1", "1F0,1B0,1F1,1B1" }):verify()
-    assert.equal("schedule, device 0: '0X2' is not an action, expected \"2F0\"\n  device 0: 0F0 (0F1;0B0) >0X2< 0B1\n"
+    assert.equal("schedule, device 0: '0X2' is not an action, expected \"2F0\"\n  device 0: 0F0 "
+      .. "(0F1;0B0) >0X2< 0B1\n"
       .. (" "):rep(27) .. "^\n  device 1: 1F0 1B0 1F1 1B1", tostring(report))
   end)
 
   it("says what a generator returned that is no schedule", function()
     local wrong = {
-      { function() return 3 end, "schedule 'given': the generator returned 3, expected {placement = ..., rows = ...}" },
-      { function() return { rows = {} } end, "the generator returned a table without placement, expected" },
-      { function() return { rows = {}, placement = {} } end, "placement[0] is nil, expected the device of stage 0" },
-      { function() return { rows = { 3 }, placement = { [0] = 0 } } end, "a row is 3, expected text" },
-      { function() return { rows = { { 3 } }, placement = { [0] = 0 } } end, "an action is 3, expected {op = " },
-      { function() return { rows = { "0F0" }, placement = { [0] = "x" } } end, 'placement[0] is "x" (string)' },
-      { function() return { rows = { "0F0" }, placement = { [0] = 0, [2] = 1 } } end, "placement[2] is 1, expected" },
+      { function() return 3 end,
+        "schedule 'given': the generator returned 3, expected {placement = ..., rows = ...}" },
+      { function() return { rows = {} } end,
+        "the generator returned a table without placement, expected" },
+      { function() return { rows = {}, placement = {} } end,
+        "placement[0] is nil, expected the device of stage 0" },
+      { function() return { rows = { 3 }, placement = { [0] = 0 } } end,
+        "a row is 3, expected text" },
+      { function() return { rows = { { 3 } }, placement = { [0] = 0 } } end,
+        "an action is 3, expected {op = " },
+      { function() return { rows = { "0F0" }, placement = { [0] = "x" } } end,
+        'placement[0] is "x" (string)' },
+      { function() return { rows = { "0F0" }, placement = { [0] = 0, [2] = 1 } } end,
+        "placement[2] is 1, expected" },
       { function() error "mine" end, "mine" },
-      { function() return { rows = {}, placement = { [0] = 0 } } end, "there are no rows, expected one for each" },
-      { function() return { rows = { "0F0" }, placement = { [0] = "0" } } end, 'placement[0] is "0" (string)' },
+      { function() return { rows = {}, placement = { [0] = 0 } } end,
+        "there are no rows, expected one for each" },
+      { function() return { rows = { "0F0" }, placement = { [0] = "0" } } end,
+        'placement[0] is "0" (string)' },
       { function() return { rows = { "0F0" } } end,
         "the generator returned a table without placement, expected {placement" },
-      { function() return { rows = { "0F0" }, placement = { [0] = 0 }, batch = "1" } end, 'batch is "1" (string)' },
-      { function() return { rows = { { { stage = 0 } } }, placement = { [0] = 0 } } end, "the op of an action is nil" },
+      { function() return { rows = { "0F0" }, placement = { [0] = 0 }, batch = "1" } end,
+        'batch is "1" (string)' },
+      { function() return { rows = { { { stage = 0 } } }, placement = { [0] = 0 } } end,
+        "the op of an action is nil" },
       { function() return { rows = { { { op = "F", stage = 0.5 } } }, placement = { [0] = 0 } } end,
         "the stage of an action is 0.5 (float), expected an integer >= 0" },
     }
@@ -202,11 +229,13 @@ local function series(r, op, first, last, step)
   return table.concat(row, ",")
 end
 schedule.define("lifo", function(p, m)
-  return each(p, function(r) return series(r, "F", 0, m - 1) .. "," .. series(r, "B", m - 1, 0, -1) end)
+  return each(p, function(r) return series(r, "F", 0, m - 1) .. ","
+    .. series(r, "B", m - 1, 0, -1) end)
 end)
 schedule.define("weights_last", function(p, m)
   return each(p, function(r)
-    return series(r, "F", 0, m - 1) .. "," .. series(r, "I", 0, m - 1) .. "," .. series(r, "W", m - 1, 0, -1)
+    return series(r, "F", 0, m - 1) .. "," .. series(r, "I", 0, m - 1) .. ","
+      .. series(r, "W", m - 1, 0, -1)
   end)
 end)
 schedule.define("one_device", function(p, m)
@@ -223,12 +252,14 @@ local setup = {
     local first, tied = nn.Linear(6, 6), nn.Linear(6, 6)
     tied.weight = first.weight
     local body = nn.Sequential { nn.LayerNorm(6), nn.Linear(6, 6), nn.GELU("erf") }
-    return nn.Sequential { first, nn.Tanh(), nn.Dropout(0.2), nn.Residual(body), tied, nn.Linear(6, 3) }
+    return nn.Sequential { first, nn.Tanh(), nn.Dropout(0.2), nn.Residual(body), tied,
+      nn.Linear(6, 3) }
   end,
 }
 
 describe("a schedule of the user's", function()
-  it("gives the bits of every other: out of order, I and W apart, all stages on one device", function()
+  it("gives the bits of every other: out of order, I and W apart, all stages on one device",
+    function()
     training.check_same(setup, training.combinations {
       balance = { { 6 }, { 3, 3 }, { 1, 4, 1 }, { 2, 1, 1, 2 } }, chunks = 4, threads = { 1, 2 },
       schedule = { "gpipe", "lifo", "weights_last", "one_device" },
@@ -237,32 +268,39 @@ describe("a schedule of the user's", function()
 
   it("may be given with its options, or built", function()
     local eager = { balance = { 3, 3 }, chunks = 4, schedule = { "1f1b", warmup = 2 } }
-    local built = { balance = { 3, 3 }, schedule = schedule.build("lifo", { devices = 2, chunks = 4 }) }
+    local built = { balance = { 3, 3 },
+      schedule = schedule.build("lifo", { devices = 2, chunks = 4 }) }
     assert.is_nil(training.difference(training.run(setup, eager), training.run(setup, built)))
   end)
 
-  it("may place its stages unevenly: the balance is per stage, the devices are those that it is for", function()
+  it("may place its stages unevenly: the balance is per stage, the devices are those that it is "
+    .. "for", function()
     schedule.define("three_on_two", function(p, m)
       assert(p == 2, "this is for two devices")
       local first, second = {}, {}
       for i = 0, m - 1 do
-        first[i + 1], second[i + 1] = ("0F%d,2F%d,2B%d,0B%d"):gsub("%%d", i), ("1F%d,1B%d"):gsub("%%d", i)
+        first[i + 1], second[i + 1] = ("0F%d,2F%d,2B%d,0B%d"):gsub("%%d", i),
+          ("1F%d,1B%d"):gsub("%%d", i)
       end
-      return { placement = { [0] = 0, 1, 0 }, rows = { table.concat(first, ","), table.concat(second, ",") } }
+      return { placement = { [0] = 0, 1, 0 },
+        rows = { table.concat(first, ","), table.concat(second, ",") } }
     end)
     local plain = training.run(setup, { balance = { 6 }, chunks = 4, schedule = "gpipe" })
     for _, devices in ipairs { { "cpu:0", "cpu:1" }, false } do
-      local uneven = { balance = { 2, 3, 1 }, devices = devices or nil, chunks = 4, schedule = "three_on_two" }
+      local uneven = { balance = { 2, 3, 1 }, devices = devices or nil, chunks = 4,
+        schedule = "three_on_two" }
       assert.is_nil(training.difference(plain, training.run(setup, uneven)))
     end
   end)
 
   it("may be asynchronous and built: its stream is longer than what was built", function()
     local losses = {}
-    for i, given in ipairs { "pipedream", schedule.build("pipedream", { devices = 2, chunks = 4 }) } do
+    for i, given in ipairs { "pipedream",
+      schedule.build("pipedream", { devices = 2, chunks = 4 }) } do
       gp.seed(3)
       local model = nn.Sequential { nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 3) }
-      local pipe <close> = gp.pipeline(model, { balance = { 2, 1 }, chunks = 4, loss = setup.loss, schedule = given })
+      local pipe <close> = gp.pipeline(model,
+        { balance = { 2, 1 }, chunks = 4, loss = setup.loss, schedule = given })
       pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0.1 }))
       for _ = 1, 5 do pipe:step(setup.x, setup.y) end
       losses[i] = pipe:flush()
@@ -277,17 +315,22 @@ describe("a schedule of the user's", function()
     end)
     fails_with("gp.pipeline: schedule: 0B0 waits for 1B0", pipe, { balance = { 3, 3 }, chunks = 2,
       schedule = "cyclic" })
-    fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 3 and 4", pipe,
+    fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 3 and 4",
+      pipe,
       { balance = { 2, 2, 2 }, schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
-    fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 2 and 3", pipe,
-      { balance = { 3, 3 }, chunks = 3, schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
-    fails_with("there is no schedule \"1f2b\" (string) (did you mean '1f1b'?)", pipe, { schedule = "1f2b" })
+    fails_with("the schedule has 2 stages and 4 micro-batches, balance and chunks give 2 and 3",
+      pipe,
+      { balance = { 3, 3 }, chunks = 3,
+        schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
+    fails_with("there is no schedule \"1f2b\" (string) (did you mean '1f1b'?)", pipe,
+      { schedule = "1f2b" })
   end)
 
   it("that was built for more micro-batches than the batch has rows says both numbers", function()
     local pipe <close> = gp.pipeline(setup.model(), { balance = { 3, 3 }, loss = setup.loss,
       schedule = schedule.build("gpipe", { devices = 2, chunks = 4 }) })
-    fails_with("step: the batch has rows for 2 micro-batches, the schedule is for 4", pipe.step, pipe,
+    fails_with("step: the batch has rows for 2 micro-batches, the schedule is for 4", pipe.step,
+      pipe,
       gp.ones { 2, 6 }, gp.ones { 2, 3 })
     assert.equal("number", type(pipe:step(setup.x, setup.y)))
   end)

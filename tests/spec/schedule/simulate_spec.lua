@@ -25,10 +25,13 @@ local function most(list) return math.max(table.unpack(list)) end
 
 -- Equal but for the rounding of sums of thirds and tenths.
 local function near(wanted, is, what)
-  assert(math.abs(wanted - is) < 1e-9 * math.max(1, math.abs(wanted)), ("%s: %s, expected %s"):format(what, is, wanted))
+  assert(math.abs(wanted - is) < 1e-9 * math.max(1, math.abs(wanted)),
+    ("%s: %s, expected %s"):format(what, is, wanted))
 end
 
-local function title(case) return case[1] .. (next(case[2]) and " with options " .. tostring(next(case[2])) or "") end
+local function title(case)
+  return case[1] .. (next(case[2]) and " with options " .. tostring(next(case[2])) or "")
+end
 
 -- ---- the reference's tables
 -- ----------------------------------------------------------------------
@@ -107,7 +110,8 @@ describe("unit-cost makespans", function()
 
   it("of the smaller cases", function()
     near(21, build("gpipe", 4, 4):simulate().makespan, "gpipe")
-    near(16.5, run(build("looped_bfs", 4, 4, { stages_per_device = 2 }), 1, 1, 1).makespan, "looped_bfs")
+    near(16.5, run(build("looped_bfs", 4, 4, { stages_per_device = 2 }), 1, 1, 1).makespan,
+      "looped_bfs")
     near(33, run(build("dualpipev", 4, 10), 1, 1, 1).makespan, "dualpipev")
     near(16, build("chimera", 4, 4):simulate { B = 2 }.makespan, "chimera")
     near(10, build("chimera", 4, 4):simulate { B = 1 }.makespan, "chimera, B = F")
@@ -166,7 +170,8 @@ describe("formulas hold for any number of devices and micro-batches:", function(
 
   it("GPipe, 1F1B and eager 1F1B idle (p-1)(F+B)", function()
     each(function(p, m)
-      for _, s in ipairs { build("gpipe", p, m), build("1f1b", p, m), build("1f1b", p, m, { warmup = 2 }) } do
+      for _, s in ipairs { build("gpipe", p, m), build("1f1b", p, m),
+        build("1f1b", p, m, { warmup = 2 }) } do
         local r = s:simulate { F = 3, B = 5 }
         near((p - 1 + m) * 8, r.makespan, s.name)
         for d = 1, p do near((p - 1) / (m + p - 1), r.bubble[d], "bubble") end
@@ -175,7 +180,8 @@ describe("formulas hold for any number of devices and micro-batches:", function(
   end)
 
   it("naive model parallelism idles m(p-1)(F+B)", function()
-    each(function(p, m) near(m * p * 8, build("naive", p, m):simulate { F = 3, B = 5 }.makespan, "naive") end)
+    each(function(p, m) near(m * p * 8, build("naive", p, m):simulate { F = 3, B = 5 }.makespan,
+      "naive") end)
   end)
 
   it("peaks are m, min(p-r, m), min(2(p-1-r)+1, m)", function()
@@ -194,9 +200,11 @@ describe("formulas hold for any number of devices and micro-batches:", function(
     for _, p in ipairs { 2, 4, 8 } do
       for _, m in ipairs { p, 2 * p, 5 * p } do
         local costs, ideal = { F = 10, B = 20, comm = 1 }, (m + p - 1) * 30
-        near(ideal + 2 * (p - 1) * m / p + 2 * (p - 2), build("1f1b", p, m):simulate(costs).makespan, "1f1b")
+        near(ideal + 2 * (p - 1) * m / p + 2 * (p - 2),
+          build("1f1b", p, m):simulate(costs).makespan, "1f1b")
         near(ideal + 2 * (p - 1), build("gpipe", p, m):simulate(costs).makespan, "gpipe")
-        near(ideal + 2 * (p - 1), build("1f1b", p, m, { warmup = 2 }):simulate(costs).makespan, "eager")
+        near(ideal + 2 * (p - 1), build("1f1b", p, m, { warmup = 2 }):simulate(costs).makespan,
+          "eager")
       end
     end
   end)
@@ -221,7 +229,8 @@ describe("weights", function()
   it("of PipeDream are held in p - s versions, with vertical sync in p, of 2BW in 2", function()
     local stashed = build("pipedream", 4, 12):simulate()
     assert.same({ 4, 3, 2, 1 }, stashed.versions)
-    assert.same({ 4, 4, 4, 4 }, build("pipedream", 4, 12, { vertical_sync = true }):simulate().versions)
+    assert.same({ 4, 4, 4, 4 },
+      build("pipedream", 4, 12, { vertical_sync = true }):simulate().versions)
     assert.same({ 2, 2, 2, 2 }, build("pipedream_2bw", 4, 8):simulate().versions)
     assert.same({ 1, 1, 1, 1 }, build("1f1b", 4, 8):simulate().versions)
   end)
@@ -240,10 +249,13 @@ describe("the critical path", function()
     for i, action in ipairs(r.critical) do
       local begin = last and last.finish or 0
       if action.after == "device" then assert.equal(last.device, action.device) end
-      if action.after == "value" then begin = begin + (last.device ~= action.device and comm or 0) end
+      if action.after == "value" then
+        begin = begin + (last.device ~= action.device and comm or 0)
+      end
       assert.equal(i == 1, action.after == "start")
       near(begin, action.begin, "begin")
-      sum, last = sum + (action.finish - action.begin) + (begin - (i > 1 and r.critical[i - 1].finish or 0)), action
+      sum, last = sum + (action.finish - action.begin) + (begin - (i > 1
+        and r.critical[i - 1].finish or 0)), action
     end
     return sum
   end

@@ -19,7 +19,9 @@ describe("a simulation", function()
       assert.equal(#row, select(2, s:rows()[d]:gsub("%d+%a%d+", "")))
       assert.same(row, r:timeline(d - 1))
       for i, a in ipairs(row) do
-        if a.joined then assert.same({ a.begin, a.finish }, { row[i + 1].begin, row[i + 1].finish }) end
+        if a.joined then
+          assert.same({ a.begin, a.finish }, { row[i + 1].begin, row[i + 1].finish })
+        end
         assert(a.begin >= 0 and a.finish <= r.makespan)
       end
     end
@@ -32,11 +34,14 @@ describe("a simulation", function()
         if good and s:verify() then
           local versions = s:versions()
           assert.same(s:peak_live().devices, s:simulate().peak_live, name)
-          assert.equal(math.max(versions[0], table.unpack(versions)), math.max(table.unpack(s:simulate().versions)))
+          assert.equal(math.max(versions[0], table.unpack(versions)),
+            math.max(table.unpack(s:simulate().versions)))
           local needed = s:capacity()
-          assert.equal(s:simulate().makespan, s:simulate { capacity = needed.full_speed }.makespan, name)
+          assert.equal(s:simulate().makespan, s:simulate { capacity = needed.full_speed }.makespan,
+            name)
           if needed.works > 0 then
-            assert.error_matches(function() s:simulate { capacity = needed.works - 1 } end, "cannot send")
+            assert.error_matches(function() s:simulate { capacity = needed.works - 1 } end,
+              "cannot send")
           end
         end
       end
@@ -62,7 +67,8 @@ describe("a simulation", function()
     assert.equal(1 + 2 + 5 + 6, s:simulate { F = { 1, 2 }, B = { 6, 5 } }.makespan)
     assert.equal(6 + 3 + 4, s:simulate { comm = { F = 3, B = { 4 } } }.makespan)
     local link = { latency = 0.5, bandwidth = 8 }
-    assert.equal(6 + 2 * 0.5 + 3, s:simulate { link = link, bytes = { F = { 16 }, B = 8 } }.makespan)
+    assert.equal(6 + 2 * 0.5 + 3,
+      s:simulate { link = link, bytes = { F = { 16 }, B = 8 } }.makespan)
     assert.equal(6 + 2 * 0.5, s:simulate { link = { latency = 0.5 } }.makespan)
     local two = build("gpipe", 2, 2)
     assert.equal(15, two:simulate { comm = 3 }.makespan)
@@ -125,13 +131,15 @@ describe("a simulation", function()
     for text, opts in pairs {
       ["schedule:simulate: unknown option 'com' (did you mean 'comm'?)"] = { com = 1 },
       ["schedule:simulate: F has 2 numbers, expected 3 (one per stage)"] = { F = { 1, 2 } },
-      ["schedule:simulate: comm has 3 numbers, expected 2 (one per edge between stages)"] = { comm = { 1, 2, 3 } },
+      ["schedule:simulate: comm has 3 numbers, expected 2 (one per edge between stages)"] = {
+        comm = { 1, 2, 3 } },
       ["schedule:simulate: F is -1, expected a number >= 0"] = { F = -1 },
       ["schedule:simulate: W is nan (float), expected a number >= 0"] = { W = { 1, 0 / 0, 1 } },
       ["schedule:simulate: I of stage 0 is 3, expected at most B = 2"] = { B = 2, I = 3 },
       ["both comm and link are given"] = { comm = 1, link = {} },
       ["bytes are given without a link"] = { bytes = 1 },
-      ["schedule:simulate: link: unknown option 'latncy' (did you mean 'latency'?)"] = { link = { latncy = 1 } },
+      ["schedule:simulate: link: unknown option 'latncy' (did you mean 'latency'?)"] = {
+        link = { latncy = 1 } },
       ["option 'capacity' is -1, expected an integer >= 0"] = { capacity = -1 },
     } do
       fails_with(text, s.simulate, s, opts)
@@ -164,7 +172,8 @@ describe("compare", function()
   end
 
   it("prints one aligned table", function()
-    local text = compare({ "gpipe", { "interleaved_1f1b", stages_per_device = 4 }, "dualpipe", "pipedream",
+    local text = compare({ "gpipe", { "interleaved_1f1b", stages_per_device = 4 }, "dualpipe",
+      "pipedream",
       devices = 8, chunks = 16, F = 10, I = 12, W = 8, comm = 1 }, "100")
     assert.equal([[
 schedule                              stages  makespan   span  bubble  live  weights
@@ -183,7 +192,8 @@ pipedream                                  8       730    730  34.2 %     8     
   end)
 
   it("fits the terminal", function()
-    local text = compare({ { "interleaved_1f1b", stages_per_device = 2 }, "gpipe", devices = 2, chunks = 4 }, "60")
+    local text = compare({ { "interleaved_1f1b", stages_per_device = 2 }, "gpipe", devices = 2,
+      chunks = 4 }, "60")
     for line in text:gmatch "[^\n]+" do assert(utf8.len(line) <= 60, line) end
     assert(text:find("interleaved..", 1, true), text)
   end)
@@ -198,20 +208,23 @@ pipedream                                  8       730    730  34.2 %     8     
   end)
 
   it("takes schedules that were built, of any size", function()
-    local text, rows = compare({ build("1f1b", 2, 3), build("gpipe", 4, 8), devices = 4, chunks = 8 }, "100")
+    local text, rows = compare({ build("1f1b", 2, 3), build("gpipe", 4, 8), devices = 4,
+      chunks = 8 }, "100")
     assert.equal(12, rows[1].makespan)
     assert(text:find("\n1f1b chunks=3 devices=2 ", 1, true), text)
     assert(text:find("\ngpipe ", 1, true), text)
   end)
 
   it("counts bytes of a whole device's share", function()
-    local text, rows = compare { "1f1b", "zbv", devices = 4, chunks = 8, memory = { activation = 10, resident = 1 } }
+    local text, rows = compare { "1f1b", "zbv", devices = 4, chunks = 8,
+      memory = { activation = 10, resident = 1 } }
     assert.same({ 41, 41 }, { rows[1].peak_bytes, rows[2].peak_bytes })
     assert(text:find("bytes", 1, true))
   end)
 
   it("refuses names and options that are not there", function()
-    fails_with("gp.schedule.compare: there is no schedule \"gpip\" (string) (did you mean 'gpipe'?)",
+    fails_with("gp.schedule.compare: there is no schedule \"gpip\" (string) (did you mean "
+      .. "'gpipe'?)",
       schedule.compare, { "gpip", devices = 2, chunks = 2 })
     fails_with("gp.schedule.compare: unknown option 'device' (did you mean 'devices'?)",
       schedule.compare, { "gpipe", device = 2, chunks = 2 })

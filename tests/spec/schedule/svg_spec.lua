@@ -95,7 +95,8 @@ describe("an SVG drawing", function()
     local order = { "U", "F", "I", "W", "B", "R" }
     for i = 2, #order do
       local darker, lighter = colours.fill(order[i - 1]), colours.fill(order[i])
-      assert.is_true(colours.contrast(darker, "#000000") * 1.15 < colours.contrast(lighter, "#000000"))
+      assert.is_true(colours.contrast(darker, "#000000") * 1.15 < colours.contrast(lighter,
+        "#000000"))
     end
   end)
 end)

@@ -30,7 +30,8 @@ describe("verify refuses", function()
         .. "  device 0: 0F0 0F1 0B0\n  device 1: 1F0 1B0 1F1 1B1" },
     { "a forward pass that is missing", { "0F0,0B0,0B1", GOOD[2] }, "complete",
       "stage 0, micro-batch 1: F is missing" },
-    { "a stage that is missing", { GOOD[1], "" }, "complete", "stage 1, micro-batch 0: F is missing" },
+    { "a stage that is missing", { GOOD[1], "" }, "complete",
+      "stage 1, micro-batch 0: F is missing" },
     { "an action that appears twice", { "0F0,0F1,0B0,0B1,0F0", GOOD[2] }, "unique",
       "schedule: 0F0 appears twice\n  device 0: 0F0 0F1 0B0 0B1 >0F0<\n                             ^\n"
         .. "  device 1: 1F0 1B0 1F1 1B1" },
@@ -39,12 +40,15 @@ describe("verify refuses", function()
     { "two actions of a device in the wrong order", { GOOD[1], "1F0,1B1,1F1,1B0" }, "order",
       "schedule: 1B1 waits for 1F1, which comes after it\n  device 0: 0F0 0F1 0B0 0B1\n"
         .. "  device 1: 1F0 >1B1< 1F1 1B0\n                 ^" },
-    { "W before I", { GOOD[1], "1F0,1B0,1F1,1W1,1I1" }, "order", "1W1 waits for 1I1, which comes after it" },
+    { "W before I", { GOOD[1], "1F0,1B0,1F1,1W1,1I1" }, "order",
+      "1W1 waits for 1I1, which comes after it" },
     { "a cycle between devices", { "0F0,0B0,0F1,0B1", "1F0,1F1,1B0,1B1" }, "cycle",
       "schedule: 0B0 waits for 1B0 behind 1F1, which waits for 0F1 behind 0B0: a cycle\n"
         .. "  device 0: 0F0 >0B0< 0F1 0B1" },
-    { "both B and I", { "0F0,0B0,0F1,0B1,0I0,0W0", GOOD[2] }, "complete", "its backward pass is both B and I or W" },
-    { "I without W", { "0F0,0F1,0B0,0I1", GOOD[2] }, "complete", "its backward pass is I or W alone" },
+    { "both B and I", { "0F0,0B0,0F1,0B1,0I0,0W0", GOOD[2] }, "complete",
+      "its backward pass is both B and I or W" },
+    { "I without W", { "0F0,0F1,0B0,0I1", GOOD[2] }, "complete",
+      "its backward pass is I or W alone" },
     { "an op of the engine's own", { GOOD[1], "1F0,1B0,1F1,1C1,1B1" }, "op",
       "1C1 is not an action of a schedule, expected F, B, I, W, R, U, " },
     { "a norm before a gradient", { GOOD[1] .. ",0NORM", "1F0,1B0,1NORM,1F1,1B1" }, "updates",
@@ -53,23 +57,29 @@ describe("verify refuses", function()
       "1U0 comes before 1NORM" },
     { "a scale before a norm", { GOOD[1] .. ",0CLIP,0NORM", GOOD[2] .. ",1NORM,1CLIP" }, "updates",
       "0CLIP comes before 0NORM" },
-    { "a norm of one stage only", { GOOD[1] .. ",0NORM", GOOD[2] }, "updates", "stage 1 has no NORM on device 1" },
-    { "a scale without norms", { GOOD[1] .. ",0CLIP", GOOD[2] .. ",1CLIP" }, "updates", "0CLIP scales gradients" },
+    { "a norm of one stage only", { GOOD[1] .. ",0NORM", GOOD[2] }, "updates",
+      "stage 1 has no NORM on device 1" },
+    { "a scale without norms", { GOOD[1] .. ",0CLIP", GOOD[2] .. ",1CLIP" }, "updates",
+      "0CLIP scales gradients" },
     { "a norm taken twice", { GOOD[1] .. ",0NORM,0NORM", GOOD[2] .. ",1NORM" }, "updates",
       "0NORM appears twice" },
-    { "a norm before the sums that it is of", { GOOD[1] .. ",0NORM,0REDUCE_TIED", GOOD[2] .. ",1REDUCE_TIED,1NORM" },
+    { "a norm before the sums that it is of",
+      { GOOD[1] .. ",0NORM,0REDUCE_TIED", GOOD[2] .. ",1REDUCE_TIED,1NORM" },
       "updates", "0NORM comes before 0REDUCE_TIED" },
     { "text that is no action", { GOOD[1], "1F0,1B0,F1,1B1" }, "text",
       "schedule, device 1: 'F1' is not an action, expected \"2F0\"" },
-    { "numbers out of range", { "0F9999999999,0B0", GOOD[2] }, "text", "'0F9999999999' is not an action" },
+    { "numbers out of range", { "0F9999999999,0B0", GOOD[2] }, "text",
+      "'0F9999999999' is not an action" },
     { "a stage without a placement", { "0F0,2F1,0B0,0B1", GOOD[2] }, "text",
       "stage 2 of 2F1 has no placement (2 stages)" },
-    { "a placement without a device", GOOD, "placement", "stage 1 is placed on device 2, expected 0..1",
+    { "a placement without a device", GOOD, "placement",
+      "stage 1 is placed on device 2, expected 0..1",
       { placement = { [0] = 0, 2 } } },
     { "nothing at all", { "", "" }, "complete", "2 stages and 0 micro-batches" },
     { "numbers that are typing errors", { "0F0,0B0,0F999999,0B999999", GOOD[2] }, "complete",
       "2 stages and 1000000 micro-batches, but only 8 actions" },
-    { "torch's own 1F1B for its last rank, which has B before F", { GOOD[1], "1F1,1B0,1F0,1B1" }, "order",
+    { "torch's own 1F1B for its last rank, which has B before F", { GOOD[1], "1F1,1B0,1F0,1B1" },
+      "order",
       "1B0 waits for 1F0, which comes after it" },
     { "a recomputation after its backward pass", { GOOD[1], "1F0,1B0,1R0,1F1,1B1" }, "order",
       "1B0 waits for 1R0, which comes after it" },
@@ -80,8 +90,10 @@ describe("verify refuses", function()
     { "a pair of which one needs the other", { "0F0,(0F1;0B0),0B1", "1F0,1B0,(1F1;1B1)" }, "order",
       "1B1 waits for 1F1, which runs together with it\n  device 0: 0F0 (0F1;0B0) 0B1\n"
         .. "  device 1: 1F0 1B0 (1F1;>1B1<)" },
-    { "a pair of which one needs the other through another device", { "(0F0;2F0),2B0,0B0", "1F0,1B0" }, "cycle",
-      "2F0 waits for 1F0, which waits for 0F0 behind 2F0: a cycle", { placement = { [0] = 0, 1, 0 } } },
+    { "a pair of which one needs the other through another device",
+      { "(0F0;2F0),2B0,0B0", "1F0,1B0" }, "cycle",
+      "2F0 waits for 1F0, which waits for 0F0 behind 2F0: a cycle",
+      { placement = { [0] = 0, 1, 0 } } },
     { "a pair with what is not computed", { "0F0,(0F1;0U0),0B0,0B1", GOOD[2] }, "op",
       "0U0 cannot be part of a pair: expected F, B, I or W" },
     { "an action whose stage is sharded", { "0UNSHARD,0F0,0RESHARD,0B0" }, "order",
@@ -133,10 +145,12 @@ describe("verify refuses, of messages that rows name,", function()
       "schedule: 0SEND_F0 is never received: 1RECV_F0 is missing" },
     { "one that is never sent", { "0F0,0RECV_B0,0B0", "1F0,1B0" }, "pairing",
       "0RECV_B0 is never sent: 1SEND_B0 is missing" },
-    { "some of an edge and not all", { "0F0,0SEND_F0,0F1,0B0,0B1", "1RECV_F0,1F0,1B0,1F1,1B1" }, "pairing",
+    { "some of an edge and not all", { "0F0,0SEND_F0,0F1,0B0,0B1", "1RECV_F0,1F0,1B0,1F1,1B1" },
+      "pairing",
       "0SEND_F1 is missing: other micro-batches are sent from stage 0 to 1, expected all of them, or none" },
     { "one that does not leave its device", { "0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0" }, "pairing",
-      "0SEND_F0 is not needed: stages 0 and 1 are both on this device", { placement = { [0] = 0, 0 } } },
+      "0SEND_F0 is not needed: stages 0 and 1 are both on this device",
+      { placement = { [0] = 0, 0 } } },
     { "one to the stage before the first", { "0F0,0B0,0SEND_B0", "1F0,1B0" }, "pairing",
       "0SEND_B0 has no other end: no stage is before the first" },
     { "one to the stage behind the last", { "0F0,0B0", "1F0,1SEND_F0,1B0" }, "pairing",
@@ -181,15 +195,18 @@ describe("verify refuses, of updates,", function()
       "0U1 is an update too many: expected 1 for each stage, from 0" },
     { "one that comes too early", { "0F0,0F1,0B0,0U0,0B1", "1F0,1B0,1F1,1B1,1U0" }, "updates",
       "0U0 comes before 0B1, whose gradient belongs to it" },
-    { "one before W", { "0F0,0I0,0U0,0W0" }, "updates", "0U0 comes before 0W0, whose gradient belongs to it" },
+    { "one before W", { "0F0,0I0,0U0,0W0" }, "updates",
+      "0U0 comes before 0W0, whose gradient belongs to it" },
     { "one before the reduction", { "0F0,0B0,0U0,0REDUCE_GRAD" }, "updates",
       "0U0 comes before 0REDUCE_GRAD, whose sum it needs" },
     { "a reduction before a gradient", { "0F0,0REDUCE_GRAD,0B0" }, "updates",
       "0REDUCE_GRAD comes before 0B0, whose gradient belongs to it" },
     { "a second reduction", { "0F0,0B0,0REDUCE_GRAD,0REDUCE_GRAD" }, "updates",
       "appears more often than the stage has updates (1)" },
-    { "those without gradients", { "0F0,0U0" }, "updates", "updates or reductions, but no backward passes" },
-    { "none in an asynchronous schedule", GOOD, "updates", "an asynchronous schedule without updates", ASYNC },
+    { "those without gradients", { "0F0,0U0" }, "updates",
+      "updates or reductions, but no backward passes" },
+    { "none in an asynchronous schedule", GOOD, "updates",
+      "an asynchronous schedule without updates", ASYNC },
     { "one that is missing in a stream", { PIPE[1], "1F0@0,1B0@0,1U0,1F1@1,1B1@1" }, "updates",
       "stage 1 has no update 1 on device 1 (1U1 is missing)", ASYNC },
     { "two out of turn", { "0F0@0,0F1@0,0B0@0,0B1@0,0U1,0U0", PIPE[2] }, "updates",
@@ -234,7 +251,8 @@ describe("a limit of verify", function()
     assert.equal(s, s:verify { peak_live = { 4, 3, 2, 1 } })
     local found, text = given.fault(s, { peak_live = { 4, 3, 1, 1 } })
     assert.same({ "liveness", 2, 2 }, { found.check, found.device, found.position })
-    assert(text:find("2F1 is the activation too many on device 2: 2 are alive, 1 allowed", 1, true), text)
+    assert(text:find("2F1 is the activation too many on device 2: 2 are alive, 1 allowed", 1, true),
+      text)
     assert.equal("liveness", given.fault(s, { peak_live = 3 }).check)
   end)
 
@@ -252,7 +270,8 @@ describe("a limit of verify", function()
   it("on channels names the circle of devices that wait", function()
     local found, text = given.fault(build("1f1b", 2, 4), { capacity = 0 })
     assert.equal("capacity", found.check)
-    assert(text:find("schedule: 0F1 cannot send to device 1 (it is not receiving); device 1 at 1B0 cannot send to "
+    assert(text:find("schedule: 0F1 cannot send to device 1 (it is not receiving); device 1 at 1B0 "
+      .. "cannot send to "
       .. "device 0 (it is not receiving): a deadlock with channels of capacity 0", 1, true), text)
     assert(build("1f1b", 2, 4):verify { capacity = 1 })
     assert(build("gpipe", 4, 8):verify { capacity = 0 })
@@ -269,8 +288,10 @@ describe("a limit of verify", function()
   it("that makes no sense is an error", function()
     local s = build("gpipe", 2, 4)
     fails_with("option 'capacity' is -1, expected an integer >= 0", s.verify, s, { capacity = -1 })
-    fails_with("unknown option 'peek_live' (did you mean 'peak_live'?)", s.verify, s, { peek_live = 1 })
-    fails_with("peak_live[2] is nil, expected activations for each of 2 devices", s.verify, s, { peak_live = { 3 } })
+    fails_with("unknown option 'peek_live' (did you mean 'peak_live'?)", s.verify, s,
+      { peek_live = 1 })
+    fails_with("peak_live[2] is nil, expected activations for each of 2 devices", s.verify, s,
+      { peak_live = { 3 } })
     fails_with("option 'buffers' is 0, expected an integer >= 1", s.verify, s, { buffers = 0 })
   end)
 end)
@@ -285,7 +306,8 @@ describe("what a schedule takes", function()
 
   it("includes slots that are reused, and R begins anew", function()
     local s = gp.schedule.build("1f1b", { devices = 2, chunks = 4 })
-    assert.same({ [0] = { [0] = 0, 1, 0, 1, count = 2 }, { [0] = 0, 0, 0, 0, count = 1 } }, s:slots())
+    assert.same({ [0] = { [0] = 0, 1, 0, 1, count = 2 }, { [0] = 0, 0, 0, 0, count = 1 } },
+      s:slots())
     local again = given.schedule { "0F0,0F1,0F2,0R0,0B0,0R1,0B1,0R2,0B2" }
     assert.same({ devices = { 1 }, stages = { [0] = 1 } }, again:peak_live())
     assert.same({ [0] = { [0] = 0, 0, 0, count = 1 } }, again:slots())
@@ -295,7 +317,8 @@ describe("what a schedule takes", function()
 
   -- The table of channel capacities in the reference: without deadlock, and at full speed.
   local capacities = {
-    { "gpipe", 0, 0, 0, 0 }, { "1f1b", 1, 1, 1, 1 }, { "zb_h1", 1, 1, 1, 1 }, { "zb_h2", 1, 1, 1, 1 },
+    { "gpipe", 0, 0, 0, 0 }, { "1f1b", 1, 1, 1, 1 }, { "zb_h1", 1, 1, 1, 1 },
+    { "zb_h2", 1, 1, 1, 1 },
     { "interleaved_1f1b", 1, 1, 1, 1 }, { "zbv", 1, 1, 1, 1 }, { "dualpipev", 1, 1, 1, 1 },
     { "chimera", 1, 1, 1, 1 }, { "dualpipe", 1, 1, 1, 1 },
     { "interleaved_zero_bubble", 2, 3, 4, 6 }, { "looped_bfs", 2, 4, 2, 8 },
@@ -306,7 +329,9 @@ describe("what a schedule takes", function()
         local s = gp.schedule.build(case[1], { devices = size[1], chunks = size[2] })
         assert.same({ works = case[2 * k], full_speed = case[2 * k + 1] }, s:capacity())
         assert(s:verify { capacity = case[2 * k] })
-        if case[2 * k] > 0 then assert.equal("capacity", given.fault(s, { capacity = case[2 * k] - 1 }).check) end
+        if case[2 * k] > 0 then
+          assert.equal("capacity", given.fault(s, { capacity = case[2 * k] - 1 }).check)
+        end
       end
     end)
   end

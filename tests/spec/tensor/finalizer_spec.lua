@@ -1,8 +1,9 @@
 -- tests/spec/tensor/finalizer_spec.lua - a finalizer that frees what a call is working on.
 --
--- Whatever a binding allocates in Lua may run the collector, and with it finalizers of the script. Each case runs in
--- a process of its own, where every allocation is a whole collection, and the finalizer puts other tensors where the
--- freed ones were. The call may use the tensors or find them freed; it may not read what is no longer theirs.
+-- Whatever a binding allocates in Lua may run the collector, and with it finalizers of the script.
+-- Each case runs in a process of its own, where every allocation is a whole collection, and the
+-- finalizer puts other tensors where the freed ones were. The call may use the tensors or find them
+-- freed; it may not read what is no longer theirs.
 
 local child = dofile "tests/child.lua"
 
@@ -60,18 +61,21 @@ local cases = {
   { "a mean over a dimension", "check(doomed({t}, t.mean, t, 1), gp.ones {8})" },
   { "a maximum", "check(doomed({t}, t.max, t), 1)" },
   { "an argmax", "check(doomed({t}, t.argmax, t), 1)" },
-  { "a softmax over the first dimension", "check(doomed({t}, t.softmax, t, 1), gp.full({8, 8}, 1 / 8))" },
+  { "a softmax over the first dimension",
+    "check(doomed({t}, t.softmax, t, 1), gp.full({8, 8}, 1 / 8))" },
   { "a product of vectors", "check(doomed({v, w}, v.matmul, v, w), 8)" },
   { "a product of a vector and a transposed matrix",
     "local m = u:transpose() check(doomed({v, m}, v.matmul, v, m), gp.full({8}, 8))" },
   { "a reshape", "check(doomed({t}, t.reshape, t, {64}), gp.ones {64})" },
-  { "a reshape of a tensor with gaps", "t = t:transpose() check(doomed({t}, t.reshape, t, {64}), gp.ones {64})" },
+  { "a reshape of a tensor with gaps",
+    "t = t:transpose() check(doomed({t}, t.reshape, t, {64}), gp.ones {64})" },
   { "a view", "check(doomed({t}, t.view, t, {64}), gp.ones {64})" },
   { "a permutation", "check(doomed({t}, t.permute, t, {2, 1}), gp.ones {8, 8})" },
   { "a permutation given as numbers", "check(doomed({t}, t.permute, t, 2, 1), gp.ones {8, 8})" },
   { "a part", "check(doomed({t}, t.narrow, t, 1, 2, 3), gp.ones {3, 8})" },
   { "a slice", "check(doomed({t}, t.select, t, 1, 2), gp.ones {8})" },
-  { "a slice by index", "local i = function(a, n) return a[n] end check(doomed({t}, i, t, 2), gp.ones {8})" },
+  { "a slice by index",
+    "local i = function(a, n) return a[n] end check(doomed({t}, i, t, 2), gp.ones {8})" },
   { "an assignment to a slice", [[
     local set = function(a, n, b) a[n] = b return a end
     check(doomed({t, v}, set, t, 2, v), gp.ones {8, 8})]] },

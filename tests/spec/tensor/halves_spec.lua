@@ -1,4 +1,5 @@
--- tests/spec/tensor/halves_spec.lua - ops on bf16 and f16 tensors of the host, which are computed in f32.
+-- tests/spec/tensor/halves_spec.lua - ops on bf16 and f16 tensors of the host, which are computed
+-- in f32.
 
 local gp = require "gpipe"
 local conformance = require "tests.support.conformance"
@@ -29,6 +30,7 @@ describe("a stage on a CPU device", function()
     local pipe <close> = gp.pipeline(nn.Sequential { Doubles() }, { devices = { "cpu:0" } })
     local good, message = pcall(pipe.forward, pipe, gp.ones { 2, 3 })
     assert.is_false(good)
-    assert.matches("1 %(Doubles%): mul: input is bf16, and CPU devices compute f32 and f64 only", message)
+    assert.matches("1 %(Doubles%): mul: input is bf16, and CPU devices compute f32 and f64 only",
+      message)
   end)
 end)

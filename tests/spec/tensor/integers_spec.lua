@@ -1,4 +1,5 @@
--- tests/spec/tensor/integers_spec.lua - counting with positions and ids: + - * and unary minus on integers.
+-- tests/spec/tensor/integers_spec.lua - counting with positions and ids: + - * and unary minus on
+-- integers.
 local gp = require "gpipe"
 local nn = gp.nn
 

@@ -1,5 +1,5 @@
--- tests/spec/tensor/memory_spec.lua - everything is allocated before the first step of a batch shape; a step allocates
--- nothing.
+-- tests/spec/tensor/memory_spec.lua - everything is allocated before the first step of a batch
+-- shape; a step allocates nothing.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
@@ -10,8 +10,10 @@ local function model()
   gp.seed(1)
   return nn.Sequential {
     nn.Embedding(11, 16), nn.Dropout(0.1),
-    nn.Residual(nn.Sequential { nn.LayerNorm(16), nn.CausalSelfAttention(16, 2, { dropout = 0.1 }) }),
-    nn.Residual(nn.Sequential { nn.LayerNorm(16), nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16) }),
+    nn.Residual(nn.Sequential { nn.LayerNorm(16),
+      nn.CausalSelfAttention(16, 2, { dropout = 0.1 }) }),
+    nn.Residual(nn.Sequential { nn.LayerNorm(16), nn.Linear(16, 32), nn.GELU(),
+      nn.Linear(32, 16) }),
     nn.Linear(16, 11),
   }
 end
@@ -106,7 +108,8 @@ local function tower()
 end
 
 local function used(schedule, use, chunks)
-  local pipe = gp.pipeline(tower(), { balance = { 2, 2, 2, 2 }, chunks = chunks or 4, loss = nn.MSELoss(),
+  local pipe = gp.pipeline(tower(),
+    { balance = { 2, 2, 2, 2 }, chunks = chunks or 4, loss = nn.MSELoss(),
     schedule = schedule })
   return pipe:use(optim.AdamW(pipe:parameters(), { lr = 1e-3 }), use)
 end
@@ -116,7 +119,8 @@ describe("with updates as actions of the schedule", function()
   for _, name in ipairs(gp.schedule.names()) do
     local copies = name == "chimera" or name == "dualpipe"
     local stream = name:match "^pipedream"
-    for _, use in ipairs { stream and "stream" or "barrier", not copies and not stream and "free" or nil } do
+    for _, use in ipairs { stream and "stream" or "barrier",
+      not copies and not stream and "free" or nil } do
       it(("nothing is allocated after the first steps: %s, %s"):format(name, use), function()
         local pipe <close> = used(name, { barrier = use == "free" and false or nil })
         for _ = 1, 10 do pipe:step(x, y) end
@@ -132,7 +136,8 @@ describe("with updates as actions of the schedule", function()
 
   local function check_flat(count)
     local one = gp.ones { 1, 4 }
-    for _, case in ipairs { { "pipedream" }, { "pipedream_2bw" }, { "zb_h1", { barrier = false } } } do
+    for _, case in ipairs { { "pipedream" }, { "pipedream_2bw" },
+      { "zb_h1", { barrier = false } } } do
       local pipe <close> = used(case[1], case[2], 1)
       local function steps(n)
         for _ = 1, n do pipe:step(one, one) end
@@ -151,7 +156,8 @@ describe("with updates as actions of the schedule", function()
   it("10,000 short steps hold no more than ten #slow", function() check_flat(10000) end)
 
   it("plans of before use are dropped, and those of another optimizer", function()
-    local pipe <close> = gp.pipeline(tower(), { balance = { 4, 4 }, chunks = 4, loss = nn.MSELoss() })
+    local pipe <close> = gp.pipeline(tower(),
+      { balance = { 4, 4 }, chunks = 4, loss = nn.MSELoss() })
     local opt = optim.SGD(pipe:parameters(), { lr = 1e-3 })
     local before
     for turn = 1, 5 do
@@ -178,7 +184,8 @@ describe("with updates as actions of the schedule", function()
     end
     local bytes, rows = 256 * 256 * 4, gp.ones { 4, 256 }
     local function held(schedule)
-      local pipe <close> = gp.pipeline(wide(), { balance = { 1, 1, 1, 1 }, chunks = 4, loss = nn.MSELoss(),
+      local pipe <close> = gp.pipeline(wide(),
+        { balance = { 1, 1, 1, 1 }, chunks = 4, loss = nn.MSELoss(),
         schedule = schedule })
       pipe:use(optim.SGD(pipe:parameters(), { lr = 1e-3 }))
       local before = gp.memory().cpu.live
@@ -285,6 +292,7 @@ describe("ten thousand steps of a small model", function()
       end
       before, live = now, gp.memory().cpu.live
     end
-    assert.is_true(sanitized or least < 1 << 17, ("grew by %d bytes in every %d steps"):format(least, steps // windows))
+    assert.is_true(sanitized or least < 1 << 17,
+      ("grew by %d bytes in every %d steps"):format(least, steps // windows))
   end)
 end)

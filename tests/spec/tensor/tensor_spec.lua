@@ -127,7 +127,9 @@ describe("indexing", function()
 
   it("names an argument that was left out as nil", function()
     local t = matrix()
-    for _, method in ipairs { t.permute, t.expand, t.reshape, t.view, t.to } do assert.is_false(pcall(method, t)) end
+    for _, method in ipairs { t.permute, t.expand, t.reshape, t.view, t.to } do
+      assert.is_false(pcall(method, t))
+    end
     fails_with("is nil", t.size, t)
     fails_with("is nil", t.select, t)
     fails_with("is nil", t.narrow, t)

@@ -1,9 +1,10 @@
 -- lua/gpipe/nn/layer/attention.lua - `nn.CausalSelfAttention`: each position attends to those
 -- before it and itself.
 --
--- The three projections are one Linear, `qkv`, whose outputs are three blocks: the queries of `heads`
--- heads, the keys and the values of `kv_heads`; one fused op reads them in place. Source: Vaswani et
--- al. 2017; the layout is that of GPT-2; fewer heads of keys: Ainslie et al. 2023, "GQA".
+-- The three projections are one Linear, `qkv`, whose outputs are three blocks: the queries of
+-- `heads` heads, the keys and the values of `kv_heads`; one fused op reads them in place. Source:
+-- Vaswani et al. 2017; the layout is that of GPT-2; fewer heads of keys: Ainslie et al. 2023,
+-- "GQA".
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -32,7 +33,8 @@ local OPTIONS = {
 local function kv_heads(heads, opts)
   local count = opts.kv_heads or heads
   if heads % count ~= 0 then
-    errors.raise("%s: heads is %d and kv_heads is %d, expected kv_heads to divide heads", WHO, heads,
+    errors.raise("%s: heads is %d and kv_heads is %d, expected kv_heads to divide heads", WHO,
+      heads,
       count)
   end
   return count
@@ -41,8 +43,8 @@ end
 --- Multi-head scaled dot-product attention with a causal mask.
 ---
 --- Shapes: [B, T, dim] -> [B, T, dim].
---- Errors: heads that do not divide dim, kv_heads that do not divide heads; when called, an input that
---- is not [B, T, dim].
+--- Errors: heads that do not divide dim, kv_heads that do not divide heads; when called, an input
+--- that is not [B, T, dim].
 --- ```lua
 --- local y = nn.CausalSelfAttention(16, 4, {kv_heads = 2})(gp.randn {2, 5, 16})
 --- ```

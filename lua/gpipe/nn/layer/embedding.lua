@@ -36,7 +36,9 @@ function Embedding:init(n, dim, opts)
   self.weight = parameter.Parameter({ self.n, self.dim }, opts.init, { dtype = opts.dtype })
 end
 
-function Embedding:forward(ids) return core.embedding(input.tensor(self, ids, "ids"), self.weight) end
+function Embedding:forward(ids)
+  return core.embedding(input.tensor(self, ids, "ids"), self.weight)
+end
 
 function Embedding:describe() return ("%d x %d"):format(self.n, self.dim) end
 

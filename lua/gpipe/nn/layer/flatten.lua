@@ -21,7 +21,8 @@ end
 --- Make one dimension of the dimensions first .. last; by default of all but the rows.
 ---
 --- Shapes: [B, a, b, c] -> [B, a b c].
---- Errors: positions that are 0, no integers or in the wrong order; when called, dimensions the input does not have.
+--- Errors: positions that are 0, no integers or in the wrong order; when called, dimensions the
+--- input does not have.
 --- ```lua
 --- local y = nn.Flatten()(gp.ones {2, 3, 4})
 --- assert(y.shape[2] == 12)

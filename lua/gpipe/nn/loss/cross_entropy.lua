@@ -1,7 +1,8 @@
 -- lua/gpipe/nn/loss/cross_entropy.lua - `nn.CrossEntropyLoss`: scores against class ids.
 --
 -- The class scores are the last dimension, so [B, T, V] goes with ids [B, T] and no reshaping.
--- Source: PyTorch nn.CrossEntropyLoss for ignore_index, label_smoothing and the mean over valid ids.
+-- Source: PyTorch nn.CrossEntropyLoss for ignore_index, label_smoothing and the mean over valid
+-- ids.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -27,7 +28,8 @@ local OPTIONS = {
 ---
 --- Shapes: output [.., V] (f32 or f64), target [..] (i64, i32 or u8; ids from 0) -> scalar.
 --- Units: nats. The mean is over the ids that are not ignored; none of them gives 0.
---- Errors: shapes that do not fit; a target that is not of an integer dtype; an id outside 0 .. V-1.
+--- Errors: shapes that do not fit; a target that is not of an integer dtype; an id outside 0 ..
+--- V-1.
 --- ```lua
 --- local loss = nn.CrossEntropyLoss {label_smoothing = 0.1}
 --- local value = loss(gp.zeros {2, 10}, gp.tensor({3, 9}, {dtype = "i64"}))
@@ -50,7 +52,8 @@ local function check_shapes(self, output, target)
   if fits then return end
   local wanted = #scores == 0 and "" or
     (", expected a target of " .. check.shape_text(table.move(scores, 1, #scores - 1, 1, {})))
-  errors.raise_as("shape", "%s: output is %s and target is %s%s (the class scores are the last dimension)",
+  errors.raise_as("shape",
+    "%s: output is %s and target is %s%s (the class scores are the last dimension)",
     scope.label(self), check.shape_text(scores), check.shape_text(ids), wanted)
 end
 
@@ -74,7 +77,9 @@ end
 function CrossEntropyLoss:describe()
   local parts = {}
   if self.ignore_index then parts[1] = ("ignore %d"):format(self.ignore_index) end
-  if self.label_smoothing > 0 then parts[#parts + 1] = ("smoothing %g"):format(self.label_smoothing) end
+  if self.label_smoothing > 0 then
+    parts[#parts + 1] = ("smoothing %g"):format(self.label_smoothing)
+  end
   if self.reduction ~= "mean" then parts[#parts + 1] = self.reduction end
   return table.concat(parts, ", ")
 end

@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/loss/loss.lua - what all losses share: a sum and a count make a mean.
 --
 -- A pipeline cannot take the mean of a micro-batch's loss, because micro-batches may hold different
--- numbers of rows or valid tokens. So a loss has two faces: calling it gives one scalar at once, and
--- `terms` gives the sum and the count apart; the pipeline adds the counts of all micro-batches
+-- numbers of rows or valid tokens. So a loss has two faces: calling it gives one scalar at once,
+-- and `terms` gives the sum and the count apart; the pipeline adds the counts of all micro-batches
 -- first and scales every micro-batch by the whole mini-batch's count.
 
 local errors = require "gpipe.errors"

@@ -15,7 +15,8 @@ local MSELoss = class.new("MSELoss", Loss, true)
 --- The mean (or sum) over all elements of (output - target)^2.
 ---
 --- Shapes: output and target of the same shape and dtype -> scalar.
---- Errors: shapes that differ (nothing is broadcast: [32] against [32, 1] is nearly always a mistake).
+--- Errors: shapes that differ (nothing is broadcast: [32] against [32, 1] is nearly always a
+--- mistake).
 --- ```lua
 --- local loss = nn.MSELoss {reduction = "sum"}
 --- assert(loss(gp.ones {2, 3}, gp.zeros {2, 3}):item() == 6)

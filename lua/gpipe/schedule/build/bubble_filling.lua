@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/build/bubble_filling.lua - a trial of zero bubble: W goes where a device would wait.
+-- lua/gpipe/schedule/build/bubble_filling.lua - a trial of zero bubble: W goes where a device would
+-- wait.
 --
 -- A trial lays F, I and W of every device under a limit of activations, with given costs and three
 -- yes-or-no choices; nobody knows beforehand which are best, so zb_auto tries all eight and keeps

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/build/building_block.lua - a V schedule grown from the slots of one micro-batch.
+-- lua/gpipe/schedule/build/building_block.lua - a V schedule grown from the slots of one
+-- micro-batch.
 --
 -- A block says in which slot (of equal length) each device runs F and I of both its stages for
 -- micro-batch 0; micro-batch k is the same 6k slots later: F, I and W of two stages. A short life

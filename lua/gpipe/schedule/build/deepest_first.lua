@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/build/deepest_first.lua - a V schedule of few micro-batches: furthest pass first.
+-- lua/gpipe/schedule/build/deepest_first.lua - a V schedule of few micro-batches: furthest pass
+-- first.
 --
 -- In slots of equal length each device runs, of what has its input, I of its first stage, I of its
 -- second, F of its second, F of its first, in this order, and W where it has nothing else. Memory

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/build/interleaving.lua - how a device with v stages orders (chunk, micro-batch).
+-- lua/gpipe/schedule/build/interleaving.lua - how a device with v stages orders (chunk,
+-- micro-batch).
 --
 -- Micro-batches go in groups: those of a group pass chunk 0, then chunk 1, ... before the next
 -- group starts. While a group is on its way over p devices it has to hold p of them, or the device

@@ -93,7 +93,8 @@ function colours.ink(fill)
   return white >= black and "#ffffff" or "#000000"
 end
 
---- The ops of a drawing in the order of legends; what has no colour of its own is one entry "other".
+--- The ops of a drawing in the order of legends; what has no colour of its own is one entry
+--- "other".
 ---@param present table<string, boolean>
 ---@return gpipe.OpColour[]
 function colours.legend(present)

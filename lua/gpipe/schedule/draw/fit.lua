@@ -32,7 +32,8 @@ function fit.pad(name, width) return name .. (" "):rep(width - utf8.len(name)) e
 
 -- ---- labels -------------------------------------------------------------------------------------
 
--- A style is a function (action, place): what to write for an action of its device's place-th stage.
+-- A style is a function (action, place): what to write for an action of its device's place-th
+-- stage.
 
 local function micro_of(action) return action.micro or "" end
 local function version_of(action) return "@" .. (action.version or 0) end
@@ -88,7 +89,8 @@ local function is_multiple(time, quantum)
   return math.abs(times - math.floor(times + 0.5)) <= TOLERANCE * math.max(1, times)
 end
 
--- The largest time of which all begins and finishes are multiples; nil where there is none worth it.
+-- The largest time of which all begins and finishes are multiples; nil where there is none worth
+-- it.
 local function quantum_of(times, shortest)
   if shortest == math.huge then return nil end
   for parts = 1, MOST_PARTS do
@@ -132,8 +134,8 @@ local function need_of(style, gap, layout, views, axis, median)
   return need
 end
 
--- What is tried, in this order: each style with a gap after the label; labels that begin with a letter
--- can do without one.
+-- What is tried, in this order: each style with a gap after the label; labels that begin with a
+-- letter can do without one.
 local function attempts_of(styles)
   local list = {}
   for i, style in ipairs(styles) do
@@ -143,8 +145,8 @@ local function attempts_of(styles)
   return list
 end
 
---- Choose layout.columns, columns_per_time (of the axis), styles and style (the richest to try), and
---- dense: columns are then no cells, several actions share one.
+--- Choose layout.columns, columns_per_time (of the axis), styles and style (the richest to try),
+--- and dense: columns are then no cells, several actions share one.
 ---@param layout table shown: the devices with rows
 ---@param views gpipe.View[]
 ---@param axis gpipe.Scale

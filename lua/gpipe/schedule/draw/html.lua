@@ -14,8 +14,9 @@ local xml, json, number = escape.xml, escape.json, escape.number
 
 -- ---- data ---------------------------------------------------------------------------------------
 
--- A row: ops by their number in `ops`, stages by their place on the device, micro-batches and versions
--- (-1: none), begins, durations, halves of pairs. Versions and halves are empty where there are none.
+-- A row: ops by their number in `ops`, stages by their place on the device, micro-batches and
+-- versions (-1: none), begins, durations, halves of pairs. Versions and halves are empty where
+-- there are none.
 local function row_json(view, d, op_numbers)
   local columns = { {}, {}, {}, {}, {}, {}, {} }
   local paired, versions, n = false, false, 0
@@ -47,8 +48,9 @@ local function view_json(view, factor, op_numbers)
     rows[d], names[d] = row_json(view, d, op_numbers), json(view:device_name(d))
     stages[d] = list_json(view.stages[d], tostring)
   end
-  return ('{"name":%s,"unit":%s,"factor":%s,"makespan":%s,"names":[%s],"stages":[%s],"rows":[\n%s]}')
-    :format(json(view.name), json(view.unit), number(factor, 12), number(view.makespan),
+  local text = '{"name":%s,"unit":%s,"factor":%s,"makespan":%s,"names":[%s],"stages":[%s],'
+    .. '"rows":[\n%s]}'
+  return text:format(json(view.name), json(view.unit), number(factor, 12), number(view.makespan),
       table.concat(names, ","), table.concat(stages, ","), table.concat(rows, ",\n"))
 end
 
@@ -89,7 +91,8 @@ local function cells(tag, list)
 end
 
 local function overview(views)
-  local lines = { cells("th", { "timeline", "devices", "micro-batches", "actions", "makespan", "span",
+  local lines = { cells("th",
+    { "timeline", "devices", "micro-batches", "actions", "makespan", "span",
     "mean bubble", "peak alive" }) }
   for _, view in ipairs(views) do
     local peak, device = view:highest_peak()
@@ -130,7 +133,8 @@ local function legend(views, present)
   end
   parts[#parts + 1] = '<span><i class="idle"></i>idle</span>'
   if several then
-    parts[#parts + 1] = '<span class="faint">strong to faint: first to last stage of a device</span>'
+    parts[#parts + 1] = '<span class="faint">strong to faint: first to last stage of a '
+      .. 'device</span>'
   end
   return table.concat(parts, "\n")
 end

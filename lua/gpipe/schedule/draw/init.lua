@@ -1,7 +1,7 @@
 -- lua/gpipe/schedule/draw/init.lua - drawings of timelines: predicted, measured, or both.
 --
--- Every drawing takes one timeline or a list of them (timeline.lua says what one is). Files are written
--- whole or not at all: nil, message, code where the world refuses.
+-- Every drawing takes one timeline or a list of them (timeline.lua says what one is). Files are
+-- written whole or not at all: nil, message, code where the world refuses.
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"

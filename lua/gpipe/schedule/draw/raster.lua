@@ -1,8 +1,9 @@
 -- lua/gpipe/schedule/draw/raster.lua - which action each column of a row shows.
 --
--- Where cells are wider than columns, a column shows what covers most of it. Where many actions share
--- a column ("dense"), the shares of the ops, and of idling, are carried from column to column, so a
--- stretch that is one third forwards shows forwards in a third of its columns instead of losing them.
+-- Where cells are wider than columns, a column shows what covers most of it. Where many actions
+-- share a column ("dense"), the shares of the ops, and of idling, are carried from column to
+-- column, so a stretch that is one third forwards shows forwards in a third of its columns instead
+-- of losing them.
 
 local raster = {}
 
@@ -70,7 +71,9 @@ local function most_owed(layers, ops, idle, c)
   local most = busy > 1 - 1e-6 and -math.huge or idle.credit
   for _, op in ipairs(ops) do
     local layer = layers[op]
-    if share_of(layer, c) > 0 and layer.credit > most + 1e-9 then most, winner = layer.credit, op end
+    if share_of(layer, c) > 0 and layer.credit > most + 1e-9 then
+      most, winner = layer.credit, op
+    end
   end
   local paid = layers[winner] or idle
   paid.credit = paid.credit - 1
@@ -103,7 +106,9 @@ function raster.runs(owners, columns, same, visit)
   local first = 0
   while first < columns do
     local width = 1
-    while first + width < columns and same(owners[first], owners[first + width]) do width = width + 1 end
+    while first + width < columns and same(owners[first], owners[first + width]) do
+      width = width + 1
+    end
     visit(owners[first], first, width)
     first = first + width
   end

@@ -21,8 +21,8 @@ end
 ---@field extent number what the axis must cover
 ---@field note string? what one unit of the predicted is, where factors differ
 
---- One time axis for several views. Views in the axis' unit keep their times; the others are stretched
---- by `seconds` per unit, or to the makespan of the axis' view.
+--- One time axis for several views. Views in the axis' unit keep their times; the others are
+--- stretched by `seconds` per unit, or to the makespan of the axis' view.
 ---@param views gpipe.View[]
 ---@param seconds number?
 ---@return gpipe.Scale

@@ -46,9 +46,11 @@ end
 
 --- Draw the schedule as a text grid, a row per device, every action as wide as it lasts.
 ---
---- `width`: columns; default COLUMNS, the terminal, 80. `height`: rows of devices (default 32). `colour`:
---- default on a terminal without NO_COLOR. `measured`: a timeline to show below each device's row (in
---- seconds; `scale` is seconds per unit, default equal makespans). `timelines`: others to show instead.
+--- `width`: columns; default COLUMNS, the terminal, 80. `height`: rows of devices (default 32).
+--- `colour`:
+--- default on a terminal without NO_COLOR. `measured`: a timeline to show below each device's row
+--- (in seconds; `scale` is seconds per unit, default equal makespans). `timelines`: others to show
+--- instead.
 --- Errors: raises for unknown options and for what is no timeline.
 --- ```lua
 --- print(gp.schedule.build("1f1b", {devices = 4, chunks = 8}):draw{width = 80})
@@ -58,8 +60,8 @@ end
 ---@return string
 function methods:draw(opts) return draw.text(timeline_of(self), opts, "schedule:draw") end
 
---- Draw the schedule as an SVG figure. `critical = true` marks the critical path (or a list of actions);
---- the other options are those of `draw`, and `title`; width is in pixels.
+--- Draw the schedule as an SVG figure. `critical = true` marks the critical path (or a list of
+--- actions); the other options are those of `draw`, and `title`; width is in pixels.
 --- Errors: raises for unknown options; nil, message, code where the system refuses.
 --- ```lua
 --- local path = os.tmpname()
@@ -93,7 +95,9 @@ end
 ---@return boolean? true
 ---@return string? message
 ---@return string? code "io"
-function methods:html(path, opts) return draw.html(path, timeline_of(self), opts, "schedule:html") end
+function methods:html(path, opts)
+  return draw.html(path, timeline_of(self), opts, "schedule:html")
+end
 
 --- Write the schedule as Chrome trace JSON with arrows between devices, for ui.perfetto.dev.
 --- A unit of cost is shown as a millisecond.
@@ -107,6 +111,8 @@ function methods:html(path, opts) return draw.html(path, timeline_of(self), opts
 ---@return boolean? true
 ---@return string? message
 ---@return string? code "io"
-function methods:trace(path, opts) return draw.trace(path, timeline_of(self), opts, "schedule:trace") end
+function methods:trace(path, opts)
+  return draw.trace(path, timeline_of(self), opts, "schedule:trace")
+end
 
 return methods

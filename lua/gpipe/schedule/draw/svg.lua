@@ -1,8 +1,8 @@
 -- lua/gpipe/schedule/draw/svg.lua - timelines as a figure that a paper can print.
 --
--- Rows per device, one bar in it per timeline; micro-batch numbers where they fit. The width follows
--- the number of actions; what would be thinner than can be seen is drawn as its shares. Attributes
--- only, no style sheet: converters to PDF understand all of it.
+-- Rows per device, one bar in it per timeline; micro-batch numbers where they fit. The width
+-- follows the number of actions; what would be thinner than can be seen is drawn as its shares.
+-- Attributes only, no style sheet: converters to PDF understand all of it.
 
 local cells = require "gpipe.schedule.draw.svg_cells"
 local colours = require "gpipe.schedule.draw.colours"
@@ -102,7 +102,8 @@ local function figures(view, named)
   end
   list[#list + 1] = "bubble " .. timeline.percent(view:mean_bubble())
   if peak > 0 then
-    list[#list + 1] = ("at most %d activation%s alive (device %d)"):format(peak, peak == 1 and "" or "s",
+    list[#list + 1] = ("at most %d activation%s alive (device %d)"):format(peak,
+      peak == 1 and "" or "s",
       device)
   end
   return (named and view.name .. ": " or "") .. table.concat(list, " \u{b7} ")
@@ -150,13 +151,15 @@ local function row_names(out, page)
     ('font-size="10" text-anchor="end" fill="%s"'):format(FAINT))
   if page.elided then
     local y = bar_top(page, (#page.shown + 1) // 2, 1) + page.row + page.break_height / 2 + 2
-    text(out, page.left, y, ("\u{22ee} %d more devices"):format(page.views[1].devices - #page.shown),
+    text(out, page.left, y,
+      ("\u{22ee} %d more devices"):format(page.views[1].devices - #page.shown),
       ('font-size="10" fill="%s"'):format(FAINT))
   end
 end
 
 local function axis_line(out, page)
-  local y, list, unit = bottom(page) + 2, scale.ticks(page.axis.extent, page.axis.unit, page.plot // 70)
+  local y, list, unit = bottom(page) + 2,
+    scale.ticks(page.axis.extent, page.axis.unit, page.plot // 70)
   out[#out + 1] = ('<path d="M%s %sh%s" stroke="%s" stroke-width="1" fill="none"/>'):format(
     place(page.left), place(y), place(page.plot), FAINT)
   out[#out + 1] = ('<g font-size="10.5" text-anchor="middle" fill="%s">'):format(FAINT)
@@ -182,7 +185,8 @@ local function lanes(out, page)
   for n = 1, #page.shown do
     for k in ipairs(page.views) do
       out[#out + 1] = ('<rect x="%s" y="%s" width="%s" height="%s"/>'):format(place(page.left),
-        place(bar_top(page, n, k)), place(page.plot), place(page.bar - (#page.views > 1 and 1 or 0)))
+        place(bar_top(page, n, k)), place(page.plot),
+          place(page.bar - (#page.views > 1 and 1 or 0)))
     end
   end
   out[#out + 1] = "</g>"
@@ -196,8 +200,9 @@ local function lanes(out, page)
 end
 
 local function swatch(out, x, y, fill, stroke)
-  out[#out + 1] = ('<rect x="%s" y="%s" width="12" height="12" rx="2" fill="%s"%s/>'):format(place(x),
-    place(y), fill, stroke and (' stroke="%s" stroke-width="0.8"'):format(stroke) or "")
+  local rect = '<rect x="%s" y="%s" width="12" height="12" rx="2" fill="%s"%s/>'
+  out[#out + 1] = rect:format(place(x), place(y), fill,
+    stroke and (' stroke="%s" stroke-width="0.8"'):format(stroke) or "")
 end
 
 -- Entries of the legend: {fills, name}. As many tints as a device has stages.
@@ -260,7 +265,8 @@ function svg.render(views, opts)
   row_names(out, page)
   axis_line(out, page)
   local height = legend(out, page)
-  local head = ('<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" '
+  local head = ('<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s '
+    .. '%s" '
     .. 'font-family="%s" role="img">\n<title>%s</title>\n'
     .. '<rect width="100%%" height="100%%" fill="#ffffff"/>\n')
     :format(place(page.width), place(height), place(page.width), place(height), FONT,

@@ -1,7 +1,8 @@
 -- lua/gpipe/schedule/draw/svg_cells.lua - the cells of an SVG figure, and the critical path.
 --
 -- A cell with a number or a tooltip is an element of its own; small ones share one path per row and
--- fill, and rows with more actions than can be told apart are drawn as a raster. So files stay small.
+-- fill, and rows with more actions than can be told apart are drawn as a raster. So files stay
+-- small.
 
 local colours = require "gpipe.schedule.draw.colours"
 local escape = require "gpipe.schedule.draw.escape"
@@ -65,15 +66,18 @@ local function add_label(drawn, box, words, size, version)
     small = ('<tspan font-size="%s" dx="1">%s</tspan>'):format(place(size * 0.75), version)
   end
   list[#list + 1] = ('<text x="%s" y="%s" font-size="%s">%s%s</text>'):format(
-    place(box.x + box.width / 2), place(box.y + box.height / 2 + size * 0.36), place(size), xml(words),
+    place(box.x + box.width / 2), place(box.y + box.height / 2 + size * 0.36), place(size),
+    xml(words),
     small)
 end
 
 local function add_rect(drawn, box, inner)
   local radius = box.width >= 8 and box.height >= 8 and ' rx="1.8"' or ""
   local edge = hair(box.width)
-  drawn.boxes[#drawn.boxes + 1] = ('<rect x="%s" y="%s" width="%s" height="%s"%s fill="%s">%s</rect>')
-    :format(place(box.x + edge / 2), place(box.y), place(box.width - edge), place(box.height), radius,
+  drawn.boxes[#drawn.boxes + 1] =
+    ('<rect x="%s" y="%s" width="%s" height="%s"%s fill="%s">%s</rect>')
+    :format(place(box.x + edge / 2), place(box.y), place(box.width - edge), place(box.height),
+      radius,
       box.fill, inner)
 end
 
@@ -137,7 +141,8 @@ local function draw_raster(drawn, d, k, top, height)
     return action and colours.fill(action.op, view:chunk(d, action.stage))
   end
   local function same(a, b) return fill_of(a) == fill_of(b) end
-  raster.runs(raster.row(view, d, factor, columns, true), columns, same, function(action, first, width)
+  raster.runs(raster.row(view, d, factor, columns, true), columns, same,
+    function(action, first, width)
     if not action then return end
     add_to_path(paths, {
       x = page.left + first, width = width, y = top, height = height, fill = fill_of(action),

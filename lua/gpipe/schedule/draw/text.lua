@@ -1,8 +1,9 @@
 -- lua/gpipe/schedule/draw/text.lua - timelines as a text grid that fits a terminal.
 --
--- One row per device and timeline; every action is as wide as it lasts. With costs that are multiples
--- of one another the cells are whole columns, as in the figures of the papers; otherwise each column
--- shows what took most of its time. Never wraps; ASCII but for names and the sign of microseconds.
+-- One row per device and timeline; every action is as wide as it lasts. With costs that are
+-- multiples of one another the cells are whole columns, as in the figures of the papers; otherwise
+-- each column shows what took most of its time. Never wraps; ASCII but for names and the sign of
+-- microseconds.
 
 local colours = require "gpipe.schedule.draw.colours"
 local fit = require "gpipe.schedule.draw.fit"
@@ -14,7 +15,8 @@ local text = {}
 
 -- ---- cells --------------------------------------------------------------------------------------
 
--- The longest label that fits a cell. One that begins with a digit needs a gap to the one before it.
+-- The longest label that fits a cell. One that begins with a digit needs a gap to the one before
+-- it.
 local function label_for(layout, action, place, width)
   for i = layout.style, #layout.styles do
     local label = layout.styles[i](action, place)
@@ -33,7 +35,8 @@ end
 -- A cell on its colour; the last column stays free where there is room, as a gap.
 local function coloured_cell(fill, label, width, dense)
   local gap = not dense and width > math.max(1, #label) and 1 or 0
-  return colours.escape(fill) .. label .. (" "):rep(width - gap - #label) .. "\27[0m" .. (" "):rep(gap)
+  return colours.escape(fill) .. label .. (" "):rep(width - gap - #label) .. "\27[0m"
+    .. (" "):rep(gap)
 end
 
 local function row_text(view, d, layout, per_time)
@@ -94,7 +97,9 @@ local function ruler(layout, axis, gutter)
     end
   end
   line = line:gsub("%s+$", "")
-  if name ~= "" and utf8.len(line .. " " .. name) <= layout.width then line = line .. " " .. name end
+  if name ~= "" and utf8.len(line .. " " .. name) <= layout.width then
+    line = line .. " " .. name
+  end
   return line
 end
 

@@ -2,7 +2,8 @@
 --
 -- A timeline is plain data, predicted (simulate) or measured (a pipeline's):
 --   {name =, devices = p, makespan =, unit = "" or "s", [1..p] = {{op =, stage =, micro =,
---   version =, begin =, finish =, joined =}, ...}}, element 1 is device 0; `names` may name devices.
+--   version =, begin =, finish =, joined =}, ...}}, element 1 is device 0; `names` may name
+--   devices.
 -- Rows are in order of begin. `joined`: the action runs together with the next one of its row.
 -- `figures` = {span =, bubble =, peak =, stages =} where they are known: then only the rows that a
 -- drawing shows are looked at, which may be made on demand (by __index).
@@ -57,7 +58,9 @@ local function id_or_nil(value) return value == nil or math.tointeger(value) ~= 
 
 -- What is wrong with an action, or nil.
 local function fault_of(action, before)
-  if type(action) ~= "table" then return errors.show(action) .. ", expected {op =, stage =, ...}" end
+  if type(action) ~= "table" then
+    return errors.show(action) .. ", expected {op =, stage =, ...}"
+  end
   if type(action.op) ~= "string" or not action.op:find "^%a" then return "without an op" end
   if not (id_or_nil(action.stage) and id_or_nil(action.micro) and id_or_nil(action.version)) then
     return "with a stage, micro or version that is no integer"
@@ -86,11 +89,13 @@ end
 
 local function check_fields(who, given)
   if type(given) ~= "table" or not math.tointeger(given.devices) or given.devices < 1 then
-    errors.raise("%s: a timeline is %s, expected {devices = p, [1] = {{op =, begin =, finish =}}, ...}",
+    errors.raise("%s: a timeline is %s, expected {devices = p, [1] = {{op =, begin =, finish =}}, "
+      .. "...}",
       who, type(given) == "table" and "a table without devices" or errors.show(given))
   end
   if given.unit ~= nil and given.unit ~= "" and given.unit ~= "s" then
-    errors.raise('%s: the unit of a timeline is %s, expected "" or "s"', who, errors.show(given.unit))
+    errors.raise('%s: the unit of a timeline is %s, expected "" or "s"', who,
+      errors.show(given.unit))
   end
 end
 
@@ -153,7 +158,8 @@ local function measure(view, rows, makespan, given)
     view.peak[d], view.stages[d] = device.peak, device.stages
   end
   if given then
-    view.span, view.bubble, view.peak, view.stages = given.span, given.bubble, given.peak, given.stages
+    view.span, view.bubble, view.peak, view.stages = given.span, given.bubble, given.peak,
+      given.stages
   end
   for d = 1, view.devices do view.several = view.several or #view.stages[d] > 1 end
 end
@@ -175,7 +181,8 @@ function timeline.view(who, given, most)
       errors.show(given.makespan))
   end
   local view = setmetatable({
-    name = name, unit = given.unit or "", devices = given.devices, rows = given, names = given.names,
+    name = name, unit = given.unit or "", devices = given.devices, rows = given,
+    names = given.names,
     ops = {}, bubble = {}, peak = {}, stages = {}, span = 0, count = 0, micros = 0, several = false,
     versions = false,
   }, View)
@@ -202,8 +209,8 @@ function timeline.views(who, given, most)
   return views
 end
 
---- Call visit(action, begin, finish, half) for the actions of device d (from 1) in order. An overlapped
---- pair is two calls with the times of both together: half is 1 and 2, else 0.
+--- Call visit(action, begin, finish, half) for the actions of device d (from 1) in order. An
+--- overlapped pair is two calls with the times of both together: half is 1 and 2, else 0.
 ---@param d integer
 ---@param visit fun(action: table, begin: number, finish: number, half: integer)
 function View:each(d, visit)

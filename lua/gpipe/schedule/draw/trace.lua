@@ -24,7 +24,8 @@ local function time(value) return ("%.3f"):format(value) end
 
 local function metadata(out, kind, process, thread, value)
   local where = thread and (',"tid":%d'):format(thread) or ""
-  out[#out + 1] = ('{"ph":"M","name":"%s","pid":%d%s,"args":{%s}}'):format(kind, process, where, value)
+  out[#out + 1] = ('{"ph":"M","name":"%s","pid":%d%s,"args":{%s}}'):format(kind, process, where,
+    value)
 end
 
 local function name_rows(out, view, process)
@@ -53,8 +54,8 @@ local function complete_event(out, process, d, action, from, to, wait)
     process, d - 1, time(from), time(to - from), arguments(action, wait))
 end
 
--- Rows of device d, and into `places` where and when each action ran. Of a pair, two actions at once,
--- each gets a half: slices of one thread may not overlap.
+-- Rows of device d, and into `places` where and when each action ran. Of a pair, two actions at
+-- once, each gets a half: slices of one thread may not overlap.
 local function rows_of(out, view, process, d, per_time, places)
   local last, middle = 0, nil
   view:each(d, function(action, begin, finish, half)
@@ -77,8 +78,9 @@ end
 -- ---- arrows -------------------------------------------------------------------------------------
 
 local function flow_event(out, ph, flow, process, place, at, name)
-  out[#out + 1] = ('{"ph":"%s","cat":"flow","name":"%s","id":%d,"pid":%d,"tid":%d,"ts":%s%s}'):format(
-    ph, name, flow, process, place.device - 1, time(at), ph == "f" and ',"bp":"e"' or "")
+  local text = '{"ph":"%s","cat":"flow","name":"%s","id":%d,"pid":%d,"tid":%d,"ts":%s%s}'
+  out[#out + 1] = text:format(ph, name, flow, process, place.device - 1, time(at),
+    ph == "f" and ',"bp":"e"' or "")
 end
 
 -- An arrow starts just before its producer ends: at the end itself the slice is closed already.

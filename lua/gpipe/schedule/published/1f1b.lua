@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/1f1b.lua - one forward, one backward: GPipe's bubble with less memory.
+-- lua/gpipe/schedule/published/1f1b.lua - one forward, one backward: GPipe's bubble with less
+-- memory.
 --
 -- Stage r of p starts with w forwards, then alternates F and B, then drains w backwards;
 -- w = min(warmup * (p-1-r), m). At most min(w + 1, m) activations are alive.

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/chimera.lua - two pipelines in opposite directions fill each other's bubble.
+-- lua/gpipe/schedule/published/chimera.lua - two pipelines in opposite directions fill each other's
+-- bubble.
 --
 -- The first half of the micro-batches goes down (stage s on device s), the others up (stage s on
 -- device p-1-s). The q-th of a direction gets slot k = q mod (p/2) + p (q div (p/2)), and on

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/dualpipe.lua - two directions at once: F of one overlaps B of the other.
+-- lua/gpipe/schedule/published/dualpipe.lua - two directions at once: F of one overlaps B of the
+-- other.
 --
 -- The first half of the micro-batches goes down (stage s on device s), the others up (stage s on
 -- device p-1-s); the order on a device is in gpipe.schedule.build.eight_steps. p is even. Below 2p

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/dualpipev.lua - DualPipe cut in half: its order on a V, one copy of weights.
+-- lua/gpipe/schedule/published/dualpipev.lua - DualPipe cut in half: its order on a V, one copy of
+-- weights.
 --
 -- Device r holds stages r and 2p-1-r; F of the one is overlapped with B of the other; the order on
 -- a device is in gpipe.schedule.build.eight_steps. Below 2p micro-batches the lists are those of 2p

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/interleaved_1f1b.lua - 1F1B with v stages per device: 1/v of its bubble.
+-- lua/gpipe/schedule/published/interleaved_1f1b.lua - 1F1B with v stages per device: 1/v of its
+-- bubble.
 --
 -- Device r holds stages r, p+r, 2p+r, ... and takes micro-batches in groups of G (default p)
 -- through them; w = (v-1) G + 2 (p-1-r) forwards first, then F and B in turn. Idle (p-1)(F+B)/v;

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/looped_bfs.lua - breadth first: a stage for all micro-batches, then the next.
+-- lua/gpipe/schedule/published/looped_bfs.lua - breadth first: a stage for all micro-batches, then
+-- the next.
 --
 -- Device r holds stages r, p+r, 2p+r, ... and runs each for all m micro-batches, then all back,
 -- last first. For m >= p idle (p-1)(F+B)/v, as interleaved 1F1B; m activations of the whole device

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/naive.lua - inter-layer model parallelism: one micro-batch at a time.
+-- lua/gpipe/schedule/published/naive.lua - inter-layer model parallelism: one micro-batch at a
+-- time.
 --
 -- Stage r runs F(r,0), B(r,0), F(r,1), B(r,1), ...: only one device works at any moment, idle for
 -- m (p-1) (F+B) in all, and one activation is alive. What a model does that is merely spread over

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/pipedream.lua - 1F1B that never flushes: an update after every backward pass.
+-- lua/gpipe/schedule/published/pipedream.lua - 1F1B that never flushes: an update after every
+-- backward pass.
 --
 -- Stage s uses weights of version max(0, k - (p-1-s)) for micro-batch k, forward and backward, so
 -- it keeps p-s versions; with vertical_sync every stage uses the version that stage 0 does, which

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/pipedream_2bw.lua - 1F1B without a flush, with two versions of the weights.
+-- lua/gpipe/schedule/published/pipedream_2bw.lua - 1F1B without a flush, with two versions of the
+-- weights.
 --
 -- An update after every m micro-batches; those of batch b (from 0) use version max(0, b-1),
 -- forward and backward, on every stage: a delay of one batch, and never more than two versions. No

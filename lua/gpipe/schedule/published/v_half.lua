@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/v_half.lua - two stages on each device in a V, half the memory of 1F1B.
+-- lua/gpipe/schedule/published/v_half.lua - two stages on each device in a V, half the memory of
+-- 1F1B.
 --
 -- Device r holds stages r and 2p-1-r. Micro-batch 0 runs on it in the slots
 --   2r (F of r), 3p-2-r (F of 2p-1-r), 3p+q-1+2r (I of 2p-1-r), 6p+q-2-r (I of r),

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/v_min.lua - two stages on each device in a V, a third of the memory of 1F1B.
+-- lua/gpipe/schedule/published/v_min.lua - two stages on each device in a V, a third of the memory
+-- of 1F1B.
 --
 -- Device r holds stages r and 2p-1-r. Micro-batch 0 runs on it in the slots
 --   r (F of r), 2p-1-r (F of 2p-1-r), 2p+q+r (I of 2p-1-r), 4p+q-1-r (I of r),

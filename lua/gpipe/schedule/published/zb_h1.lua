@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/zb_h1.lua - 1F1B with W apart: a third of its bubble, with its memory.
+-- lua/gpipe/schedule/published/zb_h1.lua - 1F1B with W apart: a third of its bubble, with its
+-- memory.
 --
 -- Stage r runs w = min(p-1-r, m) forwards, then F and I in turn, from the r-th I on each followed
 -- by the oldest W; the W that are left fill the drain. Idle (p-1)(F+I-W), full effect for m >= p;

@@ -1,4 +1,5 @@
--- lua/gpipe/schedule/published/zb_h2.lua - zero bubble: no device waits, with twice the memory of 1F1B.
+-- lua/gpipe/schedule/published/zb_h2.lua - zero bubble: no device waits, with twice the memory of
+-- 1F1B.
 --
 -- Stage r runs 2 (p-r) - 1 forwards, then I and F in turn, from the 2r-th I on with the oldest W
 -- between. With F = I = W no device idles between its first and its last action (m >= 2p-1), but

@@ -1,11 +1,14 @@
-/* device/cuda/cudnn/attention.c - attention as graphs of cuDNN: matrix products with what lies between.
+/* device/cuda/cudnn/attention.c - attention as graphs of cuDNN: matrix products with what lies
+ * between.
  *
- * The library recognises these shapes of graph and makes one kernel of each. K and V come in transposed
- * by their strides, as it wants them. The backward graph writes dq by a plain product: the form with an
- * accumulator of its own would be faster, but adds by atomics. Where heads share keys and values it gives
- * dk and dv of every head: who adds them up is then our kernel, in an order of ours.
+ * The library recognises these shapes of graph and makes one kernel of each. K and V come in
+ * transposed by their strides, as it wants them. The backward graph writes dq by a plain product:
+ * the form with an accumulator of its own would be faster, but adds by atomics. Where heads share
+ * keys and values it gives dk and dv of every head: who adds them up is then our kernel, in an
+ * order of ours.
  *
- * Source: NVIDIA's description of the attention graphs in cuDNN's documentation, "Fused attention". */
+ * Source: NVIDIA's description of the attention graphs in cuDNN's documentation, "Fused
+ * attention". */
 #include "device/cuda/cudnn/attention.h"
 
 #include <stdint.h>

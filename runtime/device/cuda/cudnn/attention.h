@@ -1,4 +1,5 @@
-/* device/cuda/cudnn/attention.h - the graphs of attention, for those that run and those that test them. */
+/* device/cuda/cudnn/attention.h - the graphs of attention, for those that run and those that test
+ * them. */
 #ifndef GP_DEVICE_CUDA_CUDNN_ATTENTION_H
 #define GP_DEVICE_CUDA_CUDNN_ATTENTION_H
 
@@ -26,7 +27,8 @@ typedef enum gp_cudnn_attention_id {
 /* Could cuDNN take it, as far as can be said without asking? Addresses may be NULL. */
 bool gp_cudnn_attention_fits(const gp_attention *a);
 /* Add its operations. Addresses are not looked at; the mask is f32 and without infinities, its last
- * distance 1. Where groups is less than heads, d_k and d_v are f32 values [B, H, Tk, D], one of each head. */
+ * distance 1. Where groups is less than heads, d_k and d_v are f32 values [B, H, Tk, D], one of
+ * each head. */
 void gp_cudnn_attention_describe(gp_cudnn_graph *graph, const gp_attention *a);
 
 #endif

@@ -1,8 +1,8 @@
 /* device/cuda/cudnn/attention_piece.c - see attention_piece.h.
  *
- * A deterministic backward plan keeps all scores of the heads that it works on: two bytes for each pair
- * of a query and a key. So it takes as many of the batch's heads at once as fit a bound, in equal
- * pieces, one after the other in the same scratch. */
+ * A deterministic backward plan keeps all scores of the heads that it works on: two bytes for each
+ * pair of a query and a key. So it takes as many of the batch's heads at once as fit a bound, in
+ * equal pieces, one after the other in the same scratch. */
 #include "device/cuda/cudnn/attention_piece.h"
 
 /* Bytes of scores at once: enough heads to fill the largest GPU at a thousand tokens. */
@@ -19,7 +19,8 @@ static int64_t largest_divisor(int64_t n, double most) {
   return d;
 }
 
-/* Elements of the mask in the scratch, without what it is the same for; *to receives its distances. */
+/* Elements of the mask in the scratch, without what it is the same for; *to receives its
+ * distances. */
 static int64_t stage(const gp_attention *a, gp_attention_value *to) {
   const int64_t count[] = {a->batches, a->heads, a->queries};
   const int64_t given[] = {a->mask.batch, a->mask.head, a->mask.row};

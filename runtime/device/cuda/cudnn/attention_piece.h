@@ -1,4 +1,5 @@
-/* device/cuda/cudnn/attention_piece.h - how much attention cuDNN computes at once, and its scratch. */
+/* device/cuda/cudnn/attention_piece.h - how much attention cuDNN computes at once, and its
+ * scratch. */
 #ifndef GP_DEVICE_CUDA_CUDNN_ATTENTION_PIECE_H
 #define GP_DEVICE_CUDA_CUDNN_ATTENTION_PIECE_H
 
@@ -16,7 +17,8 @@ static inline bool gp_attention_adds_heads(const gp_attention *a) {
   return a->backward && a->groups < a->heads;
 }
 
-/* The first piece: all of it, some of the batch, or some of the heads of one, with those that share keys.
+/* The first piece: all of it, some of the batch, or some of the heads of one, with those that share
+ * keys.
  * Its mask is the one in the scratch. */
 gp_attention gp_cudnn_first_piece(const gp_attention *a);
 /* The piece of the same size that begins at (batch, group). */

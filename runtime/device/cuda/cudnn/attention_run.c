@@ -1,7 +1,7 @@
 /* device/cuda/cudnn/attention_run.c - which attention cuDNN computes, and running its plans.
  *
- * Around the plan our own kernels do what graphs cannot: bring a mask into their form, clear the rows that
- * it left nothing to, and add up the gradients of keys that heads share. */
+ * Around the plan our own kernels do what graphs cannot: bring a mask into their form, clear the
+ * rows that it left nothing to, and add up the gradients of keys that heads share. */
 #include <math.h>
 #include <string.h>
 

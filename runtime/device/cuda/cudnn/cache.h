@@ -19,8 +19,8 @@ typedef struct gp_cudnn_request {
   const void *what;
 } gp_cudnn_request;
 
-/* *plan receives a plan, or NULL where the library is missing or has no engine for the graph: then the
- * answer is kept too. Errors: GP_ENOMEM. */
+/* *plan receives a plan, or NULL where the library is missing or has no engine for the graph: then
+ * the answer is kept too. Errors: GP_ENOMEM. */
 gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_plan **plan);
 /* The plan that was prepared, or NULL. */
 gp_cudnn_plan *gp_cudnn_find(gp_gpu *gpu, const gp_cudnn_key *key);

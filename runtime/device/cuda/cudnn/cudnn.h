@@ -19,12 +19,14 @@
 extern "C" {
 #endif
 
-/* Make gpu->cudnn. Errors: GP_EUNSUPPORTED says why there is no cuDNN. Done by the functions below. */
+/* Make gpu->cudnn. Errors: GP_EUNSUPPORTED says why there is no cuDNN. Done by the functions
+ * below. */
 gp_status gp_cudnn_open(gp_gpu *gpu);
 void gp_cudnn_close(gp_gpu *gpu); /* NULL in gpu->cudnn is fine */
 
-/* Attention: halves, no dropout, heads of a multiple of 8; masks and shared heads. *planned says whether
- * there is a plan, and then *scratch its bytes. Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
+/* Attention: halves, no dropout, heads of a multiple of 8; masks and shared heads. *planned says
+ * whether there is a plan, and then *scratch its bytes. Errors: GP_ENOMEM. Cost: a plan takes about
+ * a second to make. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      bool *planned);
 /* Enqueue it; *planned as above. Errors: GP_EDEVICE. */

@@ -1,9 +1,10 @@
 /* device/cuda/cudnn/graph.c - see graph.h: descriptors, attribute by attribute.
  *
- * A call on a graph that refused something does nothing: so descriptions read from the top to the bottom,
- * and the reason that is told is that of the first mistake.
+ * A call on a graph that refused something does nothing: so descriptions read from the top to the
+ * bottom, and the reason that is told is that of the first mistake.
  *
- * Source: the order of calls is that of NVIDIA's documentation of the backend API, "cudnnBackend". */
+ * Source: the order of calls is that of NVIDIA's documentation of the backend API,
+ * "cudnnBackend". */
 #include "device/cuda/cudnn/graph.h"
 
 /* ---- descriptors --------------------------------------------------------------------------- */

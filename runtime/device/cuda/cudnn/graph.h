@@ -1,7 +1,7 @@
 /* device/cuda/cudnn/graph.h - build a graph of cuDNN operations, and a plan that runs it.
  *
- * A graph is described from its inputs to its outputs by calls that cannot fail in between: the first
- * refusal stays in the graph and is told when the plan is built. */
+ * A graph is described from its inputs to its outputs by calls that cannot fail in between: the
+ * first refusal stays in the graph and is told when the plan is built. */
 #ifndef GP_DEVICE_CUDA_CUDNN_GRAPH_H
 #define GP_DEVICE_CUDA_CUDNN_GRAPH_H
 
@@ -23,7 +23,8 @@ typedef struct gp_cudnn_graph {
 /* ---- descriptors: what graphs, operations and plans are made of ----------------------------- */
 
 gp_cudnn_node gp_cudnn_make(gp_cudnn_graph *graph, cudnnBackendDescriptorType_t type);
-/* One value of an attribute; one or several whole numbers; another descriptor, where it is not NULL. */
+/* One value of an attribute; one or several whole numbers; another descriptor, where it is not
+ * NULL. */
 void gp_cudnn_set(gp_cudnn_graph *graph, gp_cudnn_node node, cudnnBackendAttributeName_t name,
                   cudnnBackendAttributeType_t type, const void *value);
 void gp_cudnn_set_ints(gp_cudnn_graph *graph, gp_cudnn_node node, cudnnBackendAttributeName_t name,

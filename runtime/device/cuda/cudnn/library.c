@@ -1,6 +1,7 @@
 /* device/cuda/cudnn/library.c - see library.h.
  *
- * The library is never unloaded: it opens others behind its back and registers code with the driver. */
+ * The library is never unloaded: it opens others behind its back and registers code with the
+ * driver. */
 #include "device/cuda/cudnn/library.h"
 
 #include <dlfcn.h>

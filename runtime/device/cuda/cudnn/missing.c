@@ -1,6 +1,7 @@
 /* device/cuda/cudnn/missing.c - cudnn.h where the plugin is built without cuDNN's headers.
  *
- * Takes the place of the other cudnn files, and is empty beside them: attention uses our own kernels. */
+ * Takes the place of the other cudnn files, and is empty beside them: attention uses our own
+ * kernels. */
 #include "device/cuda/cudnn/cudnn.h"
 
 #ifndef GP_HAVE_CUDNN

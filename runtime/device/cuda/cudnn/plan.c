@@ -1,8 +1,8 @@
 /* device/cuda/cudnn/plan.c - see plan.h.
  *
  * The library offers engines; whether one accepts a graph shows only when its plan is finalized, so
- * they are tried one after the other. Engines that say of themselves that their sums have no fixed order
- * are passed over. */
+ * they are tried one after the other. Engines that say of themselves that their sums have no fixed
+ * order are passed over. */
 #include "device/cuda/cudnn/plan.h"
 
 enum { ENGINES = 24 };
@@ -120,7 +120,8 @@ static bool try_modes(gp_cudnn_plan *plan, gp_cudnn_node operations,
   return false;
 }
 
-/* Engines that compile their code (attention) refuse any number of multiprocessors but the GPU's own:
+/* Engines that compile their code (attention) refuse any number of multiprocessors but the GPU's
+ * own:
  * on a part of a GPU they get none rather than no plan. */
 bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target) {
   gp_cudnn_graph *g = &plan->graph;

@@ -18,7 +18,8 @@ typedef struct gp_cudnn_plan {
 } gp_cudnn_plan;
 
 /* Take the first engine that is deterministic and accepts plan->graph, in the library's order of
- * expected speed. False where there is none: plan->graph.status and the library's last error say why. */
+ * expected speed. False where there is none: plan->graph.status and the library's last error say
+ * why. */
 bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target);
 void gp_cudnn_plan_close(gp_cudnn_plan *plan); /* what it holds */
 

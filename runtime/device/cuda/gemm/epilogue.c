@@ -1,9 +1,11 @@
-/* device/cuda/gemm/epilogue.c - what a product does to its result as it writes it, and whether it should.
+/* device/cuda/gemm/epilogue.c - what a product does to its result as it writes it, and whether it
+ * should.
  *
- * The library's GELU is the tanh form, in the precision of halves: products of f32 and f64 keep to our own
- * kernel. Before Hopper a product with GELU was measured slower than the two apart (llm.c), so only from there
- * on it is taken unasked. GPIPE_GEMM_EPILOGUES names what may be taken: a list of gelu, gelu_dx and row_sums;
- * empty: nothing. A choice is fixed for a GPU, so that bits are; with GPIPE_GEMM_TUNE the clock decides.
+ * The library's GELU is the tanh form, in the precision of halves: products of f32 and f64 keep to
+ * our own kernel. Before Hopper a product with GELU was measured slower than the two apart (llm.c),
+ * so only from there on it is taken unasked. GPIPE_GEMM_EPILOGUES names what may be taken: a list
+ * of gelu, gelu_dx and row_sums; empty: nothing. A choice is fixed for a GPU, so that bits are;
+ * with GPIPE_GEMM_TUNE the clock decides.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* device/cuda/gemm/gemm.c - see gemm.h: the plans of a device, found again by what decides them.
  *
- * A plan stays until the device is closed: a training run has some dozens of them, however many steps
- * it makes. */
+ * A plan stays until the device is closed: a training run has some dozens of them, however many
+ * steps it makes. */
 #include "device/cuda/gemm/gemm.h"
 
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* device/cuda/gemm/gemm.h - matrix products on a GPU, row-major: D = op(A) op(B) [+ D] [+ bias].
  *
  * They come from cuBLASLt. Which algorithm is asked once for each kind of product (types, sizes,
- * transposes, distances, alignment, epilogue) and kept, because asking takes longer than a small product:
+ * transposes, distances, alignment, epilogue) and kept, because asking takes longer than a small
+ * product:
  * prepare asks ahead of time, run finds the answer, or asks where nobody prepared. Algorithms that
  * sum with atomics are excluded; so the bits depend on the shape, the GPU and its number of SMs
  * only. tests/cuda has the same interface over plain loops on the host. */
@@ -17,13 +18,15 @@ extern "C" {
 /* What is done to a product as it is written: halves only, not to stacks, K > 0. */
 typedef enum gp_gemm_epilogue {
   GP_GEMM_PLAIN,
-  GP_GEMM_GELU, /* D = gelu(product + bias), the tanh form; aux receives what was before it, with `keeps` */
+  /* D = gelu(product + bias), the tanh form; aux receives what was before it, with `keeps` */
+  GP_GEMM_GELU,
   GP_GEMM_GELU_DX, /* D = product times the slope of that GELU at aux; no bias */
-  GP_GEMM_ROW_SUMS /* aux[m], of D's type, receives the sums of op(A)'s rows: gradients of a bias; D is f32 */
+  /* aux[m], of D's type, receives the sums of op(A)'s rows: gradients of a bias; D is f32 */
+  GP_GEMM_ROW_SUMS
 } gp_gemm_epilogue;
 
-/* One product, or a stack of `batch` of them. op(A) is m x k, op(B) k x n, D m x n. A and B have one
- * type; D has it too, or is f32 where they are halves. Halves are summed in f32. */
+/* One product, or a stack of `batch` of them. op(A) is m x k, op(B) k x n, D m x n. A and B have
+ * one type; D has it too, or is f32 where they are halves. Halves are summed in f32. */
 typedef struct gp_gpu_gemm {
   gp_dtype type, d_type;
   bool transpose_a, transpose_b; /* stored as k x m, as n x k */
@@ -45,12 +48,12 @@ typedef struct gp_gpu_gemm {
 /* Settle how a product is computed. Errors: GP_EUNSUPPORTED names a product for which there is no
  * algorithm, or an epilogue that this GPU is faster without; GP_ENOMEM; GP_EDEVICE. */
 gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm);
-/* Enqueue it on the compute stream. An empty D is no work; k = 0 gives zeros (no bias then). Errors: as
- * prepare. */
+/* Enqueue it on the compute stream. An empty D is no work; k = 0 gives zeros (no bias then).
+ * Errors: as prepare. */
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
-/* Make gpu->gemm: the library's handle, its workspace, no algorithms yet. prepare and run do it where
- * it was not done. */
+/* Make gpu->gemm: the library's handle, its workspace, no algorithms yet. prepare and run do it
+ * where it was not done. */
 gp_status gp_gemm_open(gp_gpu *gpu);
 void gp_gemm_close(gp_gpu *gpu); /* NULL in gpu->gemm is fine */
 

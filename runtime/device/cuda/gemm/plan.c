@@ -1,11 +1,11 @@
 /* device/cuda/gemm/plan.c - see plan.h.
  *
- * The library counts columns first. What lies in memory as a row-major D = A B is to it D^T = B^T A^T
- * by columns, so the operands trade places and nothing else changes; the bias, one value a column of
- * ours, is one a row of its D, as it wants it.
+ * The library counts columns first. What lies in memory as a row-major D = A B is to it D^T = B^T
+ * A^T by columns, so the operands trade places and nothing else changes; the bias, one value a
+ * column of ours, is one a row of its D, as it wants it.
  *
- * Reduction schemes: sums over parts of K go through the workspace in the type of the computation, never
- * by atomics into D. */
+ * Reduction schemes: sums over parts of K go through the workspace in the type of the computation,
+ * never by atomics into D. */
 #include "device/cuda/gemm/plan.h"
 
 enum { CANDIDATES = 8 };

@@ -1,7 +1,7 @@
 /* device/cuda/gemm/plan.h - one kind of product as cuBLASLt sees it: descriptors and an algorithm.
  *
- * gemm.c keeps plans and finds them again; plan.c makes and runs one; epilogue.c says what is done to the
- * result on the way; tune.c chooses among algorithms by the clock. */
+ * gemm.c keeps plans and finds them again; plan.c makes and runs one; epilogue.c says what is done
+ * to the result on the way; tune.c chooses among algorithms by the clock. */
 #ifndef GP_DEVICE_CUDA_GEMM_PLAN_H
 #define GP_DEVICE_CUDA_GEMM_PLAN_H
 
@@ -9,8 +9,8 @@
 
 #include "device/cuda/gemm/gemm.h"
 
-/* What all products of a device share. The workspace is used by one product after the other: all run
- * on the compute stream. */
+/* What all products of a device share. The workspace is used by one product after the other: all
+ * run on the compute stream. */
 typedef struct gp_gemm_tools {
   cublasLtHandle_t handle;
   void *workspace;
@@ -34,7 +34,8 @@ void gp_gemm_plan_free(gp_gemm_plan *plan); /* what it holds */
 gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                            const gp_gemm_plan *plan);
 
-/* Put the fastest of the found algorithms into the plan. Waits; allocates for the time being. Errors:
+/* Put the fastest of the found algorithms into the plan. Waits; allocates for the time being.
+ * Errors:
  * GP_EUNSUPPORTED where an epilogue takes longer than a plain product and a pass of its own. */
 gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
                             const cublasLtMatmulHeuristicResult_t *found, int count,

@@ -1,8 +1,9 @@
 /* device/cuda/gemm/tune.c - choose an algorithm by the clock instead of by the library's guess.
  *
- * Off unless GPIPE_GEMM_TUNE=1: which algorithm wins can differ from run to run, and with it the bits.
- * The operands are zeros of its own, so that nothing of the caller's is touched. Sizes count here, values
- * do not, but for power: zeros run a little faster, all candidates alike. */
+ * Off unless GPIPE_GEMM_TUNE=1: which algorithm wins can differ from run to run, and with it the
+ * bits.
+ * The operands are zeros of its own, so that nothing of the caller's is touched. Sizes count here,
+ * values do not, but for power: zeros run a little faster, all candidates alike. */
 #include "device/cuda/gemm/plan.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@ static size_t stack_bytes(gp_dtype dtype, int64_t rows, int64_t ld, int64_t batc
   return (size_t)(rows * ld + (batch - 1) * stride) * gp_gemm_element(dtype);
 }
 
-/* What a pass of its own would read once: D before GELU, or the left operand, whose rows are summed. */
+/* What a pass of its own would read once: D before GELU, or the left operand, whose rows are
+ * summed. */
 static size_t pass_bytes(const gp_gpu_gemm *g) {
   return g->epilogue == GP_GEMM_ROW_SUMS ? stack_bytes(g->type, g->k, g->lda, 1, 0)
                                          : stack_bytes(g->d_type, g->m, g->ldd, 1, 0);
@@ -72,7 +74,8 @@ typedef struct timed {
   const gp_gemm_plan *plan; /* NULL: the pass over memory that an epilogue saves */
 } timed;
 
-/* A copy reads and writes as GELU alone does; its slope reads another value, sums of rows write none. */
+/* A copy reads and writes as GELU alone does; its slope reads another value, sums of rows write
+ * none. */
 static gp_status enqueue(const timed *t) {
   const gp_gpu_gemm *g = &t->bench->gemm;
   if (t->plan) return gp_gemm_plan_run(t->gpu, t->tools, g, t->plan);

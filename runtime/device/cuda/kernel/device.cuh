@@ -1,7 +1,7 @@
 /* device/cuda/kernel/device.cuh - what kernels share: launching, element types, 16-byte accesses.
  *
- * Half-precision elements are stored as they are and computed in f32. One place decides how a launch is
- * written, so that the same kernels can be compiled for the host (tests/cuda). */
+ * Half-precision elements are stored as they are and computed in f32. One place decides how a
+ * launch is written, so that the same kernels can be compiled for the host (tests/cuda). */
 #ifndef GP_DEVICE_CUDA_DEVICE_CUH
 #define GP_DEVICE_CUDA_DEVICE_CUH
 
@@ -19,7 +19,8 @@
 /* ---- launching ----------------------------------------------------------------------------- */
 
 #ifndef GP_CUDA_ON_HOST
-/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...): on the compute stream; a gp_status.
+/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...): on the compute stream; a
+ * gp_status.
  * A kernel with two template arguments stands in parentheses. */
 #define GP_LAUNCH(gpu, kernel, grid, block, shared, ...)                                           \
   ([&]() -> gp_status {                                                                            \
@@ -35,8 +36,8 @@
   T *name = reinterpret_cast<T *>(gp_shared_bytes)
 #endif
 
-/* Blocks of `block` threads for n units of work, at least one and at most what a grid-stride loop needs
- * to fill the largest GPU several times: results never depend on it. */
+/* Blocks of `block` threads for n units of work, at least one and at most what a grid-stride loop
+ * needs to fill the largest GPU several times: results never depend on it. */
 static inline unsigned gp_blocks(int64_t n, int block) {
   const int64_t most = 1 << 14, blocks = (n + block - 1) / block;
   return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);

@@ -6,11 +6,13 @@
  *   }
  *   const gp_gpu_kernel gp_gpu_exp = {run, NULL};
  *
- * A launcher computes the grid, launches on the compute stream through GP_LAUNCH and returns its status:
- * no allocation, no synchronisation, no other stream. Sums have a fixed order that depends on the shapes
- * only, never on the number of SMs; no floating-point atomics. The same source is compiled a second time for
- * the host (tests/cuda), where GP_LAUNCH runs the threads of each block as fibers: so no inline PTX
- * (tensor cores are in mma.cuh), no dynamic parallelism, and shared memory by `__shared__` arrays or GP_SHARED. */
+ * A launcher computes the grid, launches on the compute stream through GP_LAUNCH and returns its
+ * status:
+ * no allocation, no synchronisation, no other stream. Sums have a fixed order that depends on the
+ * shapes only, never on the number of SMs; no floating-point atomics. The same source is compiled a
+ * second time for the host (tests/cuda), where GP_LAUNCH runs the threads of each block as fibers:
+ * so no inline PTX (tensor cores are in mma.cuh), no dynamic parallelism, and shared memory by
+ * `__shared__` arrays or GP_SHARED. */
 #ifndef GP_DEVICE_CUDA_KERNEL_H
 #define GP_DEVICE_CUDA_KERNEL_H
 

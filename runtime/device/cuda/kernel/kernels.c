@@ -1,4 +1,5 @@
-/* device/cuda/kernel/kernels.c - the table of kernels, made from ops.def, and the other work of a device.
+/* device/cuda/kernel/kernels.c - the table of kernels, made from ops.def, and the other work of a
+ * device.
  *
  * A kernel that nobody wrote is a missing symbol, which the linker names. Kernels find their GPU
  * current: the functions here see to it. */
@@ -37,7 +38,8 @@ gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call) {
   return kernel->run ? kernel->run(gpu, call) : GP_OK;
 }
 
-/* ---- work that is no op (work.h) --------------------------------------------------------------- */
+/* ---- work that is no op (work.h)
+ * --------------------------------------------------------------- */
 
 gp_status gp_cuda_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault,
                                uint32_t tag) {

@@ -1,8 +1,10 @@
-/* device/cuda/kernel/lanes.cuh - sums and maxima over rows on a GPU, in orders that the length alone decides.
+/* device/cuda/kernel/lanes.cuh - sums and maxima over rows on a GPU, in orders that the length
+ * alone decides.
  *
- * Thread t of a warp has lanes 2 t and 2 t + 1 of the 64 of ops/lanes.h, so sums have the very order (and
- * the bits) that they have on the CPU. Sums add by __fadd_rn, which the compiler never contracts with a
- * product. Rows are in ops/short_rows.cuh (a warp each) and ops/long_rows.cuh (a block each). */
+ * Thread t of a warp has lanes 2 t and 2 t + 1 of the 64 of ops/lanes.h, so sums have the very
+ * order (and the bits) that they have on the CPU. Sums add by __fadd_rn, which the compiler never
+ * contracts with a product. Rows are in ops/short_rows.cuh (a warp each) and ops/long_rows.cuh (a
+ * block each). */
 #ifndef GP_DEVICE_CUDA_LANES_CUH
 #define GP_DEVICE_CUDA_LANES_CUH
 
@@ -24,7 +26,8 @@ static __device__ inline uint64_t gp_plus(uint64_t a, uint64_t b) { return a + b
 /* The larger one; a NaN in b is passed over. */
 template <typename A> static __device__ inline A gp_larger(A a, A b) { return b > a ? b : a; }
 
-/* exp as exact as the elements are stored: 2^x is one instruction and has more digits than a half. */
+/* exp as exact as the elements are stored: 2^x is one instruction and has more digits than a
+ * half. */
 template <typename T> static __device__ inline gp_compute<T> gp_exp_of(gp_compute<T> x) {
   return exp2f(x * 1.4426950408889634f);
 }

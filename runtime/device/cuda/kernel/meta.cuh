@@ -1,9 +1,10 @@
-/* device/cuda/kernel/meta.cuh - shapes, strides and single values as launchers and kernels need them.
+/* device/cuda/kernel/meta.cuh - shapes, strides and single values as launchers and kernels need
+ * them.
  *
  * The plugin links nothing of base/, so the questions that launchers ask about a meta are answered
- * here. Values of which there is one a row (means, ids, losses) are read and written by their dtype at
- * run time: one kernel then serves halves whose statistics are f32 and floats whose statistics are
- * their own type. */
+ * here. Values of which there is one a row (means, ids, losses) are read and written by their dtype
+ * at run time: one kernel then serves halves whose statistics are f32 and floats whose statistics
+ * are their own type. */
 #ifndef GP_DEVICE_CUDA_META_CUH
 #define GP_DEVICE_CUDA_META_CUH
 
@@ -39,7 +40,8 @@ static inline size_t gp_item_of(gp_dtype dtype) {
 /* ---- strides ------------------------------------------------------------------------------- */
 
 /* Dims with their strides in elements, outermost first; those of size 1 are left out and neighbours
- * that lie as one dim are one, so a contiguous value has at most one dim. Passed to kernels by value. */
+ * that lie as one dim are one, so a contiguous value has at most one dim. Passed to kernels by
+ * value. */
 struct gp_strides {
   int rank;
   int64_t size[GP_MAX_RANK], stride[GP_MAX_RANK];
@@ -69,8 +71,8 @@ static inline bool gp_is_flat(const gp_meta *meta) {
   return list.rank == 0 || (list.rank == 1 && list.stride[0] == 1) || gp_numel_of(meta) == 0;
 }
 
-/* Where element `index` (row-major) lies. Divisions of 32 bits where they do: they are several times
- * faster. */
+/* Where element `index` (row-major) lies. Divisions of 32 bits where they do: they are several
+ * times faster. */
 static __device__ inline int64_t gp_offset_of(const gp_strides &list, int64_t index) {
   int64_t offset = 0;
   for (int d = list.rank - 1; d > 0; d--) {

@@ -1,11 +1,12 @@
 /* device/cuda/kernel/mma.cuh - products of small matrices of halves, by the tensor cores of a warp.
  *
- * The one place with inline PTX: all 32 lanes come together, each with its part of the matrices. Lane l has of
- *   a [16, 16]: rows l/4 (a[0], a[2]) and l/4 + 8 (a[1], a[3]), columns 2 (l%4) and the next, and 8 further
- *   b [16, 8]:  column l/4, rows 2 (l%4) and the next (b[0]), and 8 further (b[1])
+ * The one place with inline PTX: all 32 lanes come together, each with its part of the matrices.
+ * Lane l has of
+ *   a [16, 16]: rows l/4 (a[0], a[2]) and l/4 + 8 (a[1], a[3]), columns 2 (l%4) and the next, and 8
+ *   further b [16, 8]:  column l/4, rows 2 (l%4) and the next (b[0]), and 8 further (b[1])
  *   c [16, 8]:  rows l/4 (c[0], c[1]) and l/4 + 8 (c[2], c[3]), columns 2 (l%4) and the next
- * two halves in a register, the lower one first; c is f32. GPUs before compute capability 8.0 have no such
- * products: whoever launches asks first.
+ * two halves in a register, the lower one first; c is f32. GPUs before compute capability 8.0 have
+ * no such products: whoever launches asks first.
  *
  * Source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix". */
 #ifndef GP_DEVICE_CUDA_KERNEL_MMA_CUH
@@ -32,8 +33,8 @@ static inline void gp_mma(float c[4], const uint32_t a[4], const uint32_t *b) {
 
 #else
 
-/* Four matrices of 8 x 8 halves in shared memory: lane 8 i + r brings the address of row r of matrix i, 16 bytes
- * aligned. to[i]: row l/4, columns 2 (l%4) and the next of matrix i. */
+/* Four matrices of 8 x 8 halves in shared memory: lane 8 i + r brings the address of row r of
+ * matrix i, 16 bytes aligned. to[i]: row l/4, columns 2 (l%4) and the next of matrix i. */
 static __device__ inline void gp_load_matrices(uint32_t to[4], const void *row) {
 #if __CUDA_ARCH__ >= 800
   const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);

@@ -1,8 +1,9 @@
-/* device/cuda/kernel/philox.cuh - the random words of base/random/philox.h, computed where they are used.
+/* device/cuda/kernel/philox.cuh - the random words of base/random/philox.h, computed where they are
+ * used.
  *
- * The same bits as on the CPU: a word is a function of (seed, stream words, element), so a kernel may
- * ask for any of them in any order and keeps no state. A block makes four words, those of elements 16
- * apart: a thread that wants several elements asks for blocks.
+ * The same bits as on the CPU: a word is a function of (seed, stream words, element), so a kernel
+ * may ask for any of them in any order and keeps no state. A block makes four words, those of
+ * elements 16 apart: a thread that wants several elements asks for blocks.
  *
  * Source: Salmon et al. 2011, section 3.3 and table 2 (rounds, multipliers, Weyl constants). */
 #ifndef GP_DEVICE_CUDA_PHILOX_CUH

@@ -1,8 +1,8 @@
-/* device/cuda/kernel/status.cu - what the host would otherwise have to look at: values that are not finite, and
- * the count of a mini-batch.
+/* device/cuda/kernel/status.cu - what the host would otherwise have to look at: values that are not
+ * finite, and the count of a mini-batch.
  *
- * Both stay on the GPU, so that a step needs no round trip. A broken value is usually not alone: a block
- * lowers the key once, with the first one that it has. */
+ * Both stay on the GPU, so that a step needs no round trip. A broken value is usually not alone: a
+ * block lowers the key once, with the first one that it has. */
 #include "device/cuda/kernel/work.h"
 #include "device/cuda/kernel/meta.cuh"
 

@@ -1,7 +1,7 @@
 /* device/cuda/kernel/work.h - what a GPU does for the engine beside ops: updates, checks, counts.
  *
- * Signatures and meaning are those of gp_gpu_api; all of it is enqueued on the compute stream. The plugin
- * makes the GPU current before. (gp_gpu_add is an op.)
+ * Signatures and meaning are those of gp_gpu_api; all of it is enqueued on the compute stream. The
+ * plugin makes the GPU current before. (gp_gpu_add is an op.)
  *
  *   optim/update.cu                update
  *   optim/gradients.cu             add, scale, sum_squares

@@ -1,7 +1,8 @@
 /* ops/attention/tensor/backward.cu - the backward pass of tensor.cuh, as flash_backward.cu does it.
  *
- * dk and dv by tiles of keys, walking over the queries that see them, of all heads that share the keys; dq by
- * tiles of queries, walking over the keys. Rows of scores are keys in the one walk and queries in the other. */
+ * dk and dv by tiles of keys, walking over the queries that see them, of all heads that share the
+ * keys; dq by tiles of queries, walking over the keys. Rows of scores are keys in the one walk and
+ * queries in the other. */
 #include "ops/attention/tensor/tensor.cuh"
 
 #include "ops/attention/tensor/tile.cuh"

@@ -1,6 +1,7 @@
 /* ops/attention/tensor/forward.cu - the forward pass of tensor.cuh.
  *
- * A block makes the outputs of 64 queries, walking over the keys with a running maximum and sum of each row. */
+ * A block makes the outputs of 64 queries, walking over the keys with a running maximum and sum of
+ * each row. */
 #include "ops/attention/tensor/tensor.cuh"
 
 #include "ops/attention/tensor/tile.cuh"
@@ -12,8 +13,8 @@ template <typename T, int D> struct forward_tiles {
 
 /* ---- softmax ------------------------------------------------------------------------------- */
 
-/* Of a lane's two rows: the largest score so far, the same in the four lanes of a row, and the sum of the
- * exponentials of its own columns. */
+/* Of a lane's two rows: the largest score so far, the same in the four lanes of a row, and the sum
+ * of the exponentials of its own columns. */
 struct running_rows {
   float top[2], sum[2];
 };
@@ -33,7 +34,8 @@ static __device__ inline float top_of(const strip s, int half) {
   return top;
 }
 
-/* Scores of one of the rows become exponentials. Returns what its sums and outputs so far are to be multiplied by.
+/* Scores of one of the rows become exponentials. Returns what its sums and outputs so far are to be
+ * multiplied by.
  * Where no key has been seen yet, any number serves in place of the largest score. */
 static __device__ inline float soften_row(running_rows &r, int half, strip s) {
   const float found = top_of(s, half), top = r.top[half] > found ? r.top[half] : found;
@@ -84,8 +86,8 @@ static __device__ inline void drop(const kept_tile &kept, const dropout<float> &
 
 /* ---- kernel -------------------------------------------------------------------------------- */
 
-/* One over the sum of a row, 0 where there is none; the four lanes of a row add up theirs. lse is written by the
- * first of them. */
+/* One over the sum of a row, 0 where there is none; the four lanes of a row add up theirs. lse is
+ * written by the first of them. */
 static __device__ inline float finish_row(const gp_attention &a, const work &w, running_rows &r,
                                           int half) {
 #pragma unroll
@@ -99,8 +101,8 @@ static __device__ inline float finish_row(const gp_attention &a, const work &w, 
   return none ? 0 : 1 / r.sum[half];
 }
 
-/* Two barriers a tile: it is there, and it is no longer read. Several blocks of a multiprocessor hide each other's
- * waits for memory. */
+/* Two barriers a tile: it is there, and it is no longer read. Several blocks of a multiprocessor
+ * hide each other's waits for memory. */
 template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS) attention_tensor_forward(gp_attention a) {
   typedef forward_tiles<T, D> shared;

@@ -1,7 +1,9 @@
-/* ops/attention/tensor/tile.cuh - squares of halves in shared memory, and products of them by tensor cores.
+/* ops/attention/tensor/tile.cuh - squares of halves in shared memory, and products of them by
+ * tensor cores.
  *
- * A block has four warps and works on 64 x 64 scores; each warp has 16 rows of them, in the registers that
- * products leave them in (mma.cuh): scores become halves there and are the left operand of the next product.
+ * A block has four warps and works on 64 x 64 scores; each warp has 16 rows of them, in the
+ * registers that products leave them in (mma.cuh): scores become halves there and are the left
+ * operand of the next product.
  * Tiles are 64 rows of all of the width, filled up with zeros to D. Sums run in ascending order. */
 #ifndef GP_OPS_ATTENTION_TENSOR_TILE_CUH
 #define GP_OPS_ATTENTION_TENSOR_TILE_CUH
@@ -13,7 +15,8 @@
 
 enum { SIDE = 64, WARPS = 4, LANES = 32, THREADS = WARPS * LANES, STRIP = SIDE / WARPS };
 
-/* Rows are 16 bytes further apart than their length: the eight that a warp reads at once lie in other banks. */
+/* Rows are 16 bytes further apart than their length: the eight that a warp reads at once lie in
+ * other banks. */
 template <typename T, int D> struct alignas(16) half_tile { T at[SIDE][D + 8]; };
 
 /* 64 x 64 scores: of a warp, 16 rows and eight times 8 columns. */
@@ -57,7 +60,8 @@ template <typename T> static __device__ inline uint32_t two_halves(float low, fl
   return bits;
 }
 
-/* A strip of outputs, those of rows from `row` on, times a factor for each of the lane's two rows. */
+/* A strip of outputs, those of rows from `row` on, times a factor for each of the lane's two
+ * rows. */
 template <typename T, int D>
 static __device__ inline void write_rows(const matrix<T> &to, int64_t row,
                                          const float out[D / 8][4], const float factor[2]) {
@@ -116,7 +120,8 @@ static __device__ inline void add_rows(float out[D / 8][4], const strip s,
 
 /* ---- dropout ------------------------------------------------------------------------------- */
 
-/* Which of a tile's probabilities are kept, by query and key. Rows are 4 further apart, for the banks. */
+/* Which of a tile's probabilities are kept, by query and key. Rows are 4 further apart, for the
+ * banks. */
 struct kept_tile {
   uint8_t at[SIDE][SIDE + 4];
 };

@@ -22,7 +22,9 @@ local function matmul_reference(_, a, b)
   if column then b = array.reshape(b, { b.shape[1], 1 }) end
   local out = array.matmul(a, b)
   if column then out = array.reshape(out, without(out.shape, #out.shape)) end
-  if row then out = array.reshape(out, without(out.shape, column and #out.shape or #out.shape - 1)) end
+  if row then
+    out = array.reshape(out, without(out.shape, column and #out.shape or #out.shape - 1))
+  end
   return out
 end
 
@@ -74,14 +76,17 @@ local matmul = {
     { x { 0 }, x { 0 } },
   },
   refuses = {
-    { x { 3, 4 }, x { 3, 4 }, error = "matmul: right operand is 3x4, expected 4x? (left operand is 3x4)" },
+    { x { 3, 4 }, x { 3, 4 },
+      error = "matmul: right operand is 3x4, expected 4x? (left operand is 3x4)" },
     { x { 3 }, x { 4, 5 }, error = "matmul: right operand is 4x5, expected 3x?" },
     { x {}, x { 4, 5 }, error = "matmul: the left operand is a scalar" },
     { x { 4, 5 }, x {}, error = "matmul: the right operand is a scalar" },
     { x { 2, 3, 4 }, x { 3, 4, 5 }, error = "their leading dimensions must be equal or 1" },
     { x { 3, 4 }, x { 4, 5, dtype = "f64" }, error = "matmul: right operand is f64, expected f32" },
-    { ids { 3, 4, below = 2 }, x { 4, 5 }, error = "matmul: left operand is i64, expected f32 or f64" },
-    { x { 3, 4, dtype = "bf16" }, x { 4, 5 }, error = "right operand is f32, expected bf16 (left operand is bf16)" },
+    { ids { 3, 4, below = 2 }, x { 4, 5 },
+      error = "matmul: left operand is i64, expected f32 or f64" },
+    { x { 3, 4, dtype = "bf16" }, x { 4, 5 },
+      error = "right operand is f32, expected bf16 (left operand is bf16)" },
   },
 }
 
@@ -90,7 +95,8 @@ local matmul = {
 local function linear_reference(_, a, w, b) return reference(a, w, b) end
 
 local linear = {
-  op = "linear", covers = { "linear_dx", "linear_dw", "linear_bias_dw", "sum_rows_dw" }, tolerance = "product",
+  op = "linear", covers = { "linear_dx", "linear_dw", "linear_bias_dw", "sum_rows_dw" },
+  tolerance = "product",
   gradient = true,
   call = function(_, a, w, b) return core.linear(a, w, b) end,
   reference = linear_reference,
@@ -104,7 +110,8 @@ local linear = {
     { x { 130, 3 }, x { 4, 3 }, x { 4 } },
     { x { 3, 2 }, x { 130, 2 }, x { 130 } },
     { x { 2, 3 }, x { 780, 3 }, x { 780 }, dtypes = "f32" },
-    { x { 3, 4, layout = "transposed" }, x { 5, 4, layout = "transposed" }, x { 5, layout = "spaced" } },
+    { x { 3, 4, layout = "transposed" }, x { 5, 4, layout = "transposed" },
+      x { 5, layout = "spaced" } },
     { x { 3, 4, layout = "narrowed" }, x { 5, 4, layout = "narrowed" } },
     { x { 3, 4, layout = "expanded" }, x { 5, 4, layout = "expanded" } },
     { x { 0, 4 }, x { 5, 4 }, x { 5 } },
@@ -116,11 +123,13 @@ local linear = {
     { x { 3, 4 }, x { 5, 4 }, x { 5, fixed = true } },
   },
   refuses = {
-    { x { 3, 5 }, x { 5, 4 }, x { 5 }, error = "linear: input is 3x5, expected ?x4 (weight is 5x4)" },
+    { x { 3, 5 }, x { 5, 4 }, x { 5 },
+      error = "linear: input is 3x5, expected ?x4 (weight is 5x4)" },
     { x {}, x { 5, 4 }, error = "linear: input is scalar, expected at least 1 dimension" },
     { x { 3, 4 }, x { 4 }, error = "linear: weight is 4, expected ?x?" },
     { x { 3, 4 }, x { 5, 4 }, x { 4 }, error = "linear: bias is 4, expected 5 (weight is 5x4)" },
-    { x { 3, 4 }, x { 5, 4, dtype = "f64" }, error = "linear: weight is f64, expected f32 (input is f32)" },
+    { x { 3, 4 }, x { 5, 4, dtype = "f64" },
+      error = "linear: weight is f64, expected f32 (input is f32)" },
     { ids { 3, 4, below = 2 }, x { 5, 4 }, error = "linear: input is i64, expected f32 or f64" },
   },
 }
@@ -157,13 +166,16 @@ local embedding = {
   },
   refuses = {
     { ids { 2, values = { 1, 5 } }, x { 5, 4 }, error = "id 5 at row 2 is outside 0..4" },
-    { ids { 2, 2, values = { 0, 1, -1, 0 } }, x { 5, 4 }, error = "id -1 at row 2, position 1 is outside 0..4" },
-    { ids { 1, values = { 200 }, dtype = "u8" }, x { 5, 4 }, error = "id 200 at row 1 is outside 0..4" },
+    { ids { 2, 2, values = { 0, 1, -1, 0 } }, x { 5, 4 },
+      error = "id -1 at row 2, position 1 is outside 0..4" },
+    { ids { 1, values = { 200 }, dtype = "u8" }, x { 5, 4 },
+      error = "id 200 at row 1 is outside 0..4" },
     { ids { 1, values = { 0 } }, x { 0, 4 }, error = "id 0 at row 1 is outside 0..-1" },
     { x { 3 }, x { 5, 4 }, error = "embedding: ids is f32, expected i64, i32 or u8" },
     { bools { 3 }, x { 5, 4 }, error = "embedding: ids is bool, expected i64, i32 or u8" },
     { ids { 3, below = 5 }, x { 5 }, error = "embedding: weight is 5, expected ?x?" },
-    { ids { 3, below = 5 }, ids { 5, 4, below = 5 }, error = "embedding: weight is i64, expected f32 or f64" },
+    { ids { 3, below = 5 }, ids { 5, 4, below = 5 },
+      error = "embedding: weight is i64, expected f32 or f64" },
   },
 }
 

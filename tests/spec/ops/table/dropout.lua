@@ -15,7 +15,9 @@ local Scaled = nn.class("Scaled")
 function Scaled:init(shape, dtype, p)
   self.weight, self.p = nn.Parameter(shape, 3, { dtype = dtype }), p
 end
-function Scaled:forward(_) return core.dropout(self.weight, self.p):reshape { 1, self.weight:numel() } end
+function Scaled:forward(_)
+  return core.dropout(self.weight, self.p):reshape { 1, self.weight:numel() }
+end
 
 -- Output and gradient of a training pass of dropout(w), w all 3, output gradient 1, 2, 3, ...
 local function pass(shape, dtype, p, opts)
@@ -50,7 +52,8 @@ local also = {
     mask_is_shared("f32")
   end },
   { "draws the same mask in f32 and f64", function()
-    local wide, narrow = pass({ 9, 9 }, "f64", 0.5, { seed = 3 }), pass({ 9, 9 }, "f32", 0.5, { seed = 3 })
+    local wide, narrow = pass({ 9, 9 }, "f64", 0.5, { seed = 3 }),
+      pass({ 9, 9 }, "f32", 0.5, { seed = 3 })
     assert.is_false(differs(wide, narrow))
   end },
   { "draws another mask for another seed, and the same for the same", function()
@@ -79,7 +82,8 @@ return {
   {
     op = "dropout", tolerance = "exact", gradient = true, also = also,
     call = function(o, a) return core.dropout(a, o.p) end,
-    reference = function(o, a) return array.map(function(v) return o.p == 1 and 0.0 or v end, a) end,
+    reference = function(o, a) return array.map(function(v) return o.p == 1 and 0.0 or v end,
+      a) end,
     cases = {
       { x { 2, 3 }, o = { p = 0 } }, { x { 2, 3 }, o = { p = 1 } }, { x {}, o = { p = 0 } },
       { x { 0, 3 }, o = { p = 0.5 } }, { x { 70, 5, layout = "transposed" }, o = { p = 0 } },
@@ -90,7 +94,8 @@ return {
       { x { 2 }, o = { p = 1.5 }, error = "dropout: p is 1.5, expected 0 to 1" },
       { x { 2 }, o = { p = 0 / 0 }, error = "expected 0 to 1" },
       { x { 2 }, o = { p = "half" }, error = 'dropout: p is "half" (string), expected a number' },
-      { x { 2, dtype = "i64" }, o = { p = 0.5 }, error = "dropout: input is i64, expected f32 or f64" },
+      { x { 2, dtype = "i64" }, o = { p = 0.5 },
+        error = "dropout: input is i64, expected f32 or f64" },
     },
   },
 }

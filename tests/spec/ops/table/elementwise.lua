@@ -34,7 +34,8 @@ end
 -- Pairs that broadcast in every direction, in every layout.
 local PAIRS = {
   { { 2, 3 }, { 2, 3 } }, { { 2, 3 }, { 3 } }, { { 3 }, { 2, 3 } }, { { 2, 3 }, {} }, { {}, { 4 } },
-  { {}, {} }, { { 4, 1 }, { 1, 5 } }, { { 2, 1, 3 }, { 4, 1 } }, { { 1, 1 }, { 5 } }, { { 0, 3 }, { 3 } },
+  { {}, {} }, { { 4, 1 }, { 1, 5 } }, { { 2, 1, 3 }, { 4, 1 } }, { { 1, 1 }, { 5 } },
+  { { 0, 3 }, { 3 } },
   { { 2, 1 }, { 2, 0 } }, { { 70, 5 }, { 70, 5 } }, { { 300 }, { 300 } }, { { 70, 5 }, { 70, 1 } },
   { { 3, 4, layout = "transposed" }, { 3, 4 } }, { { 3, 4 }, { 3, 4, layout = "narrowed" } },
   { { 3, 4, layout = "spaced" }, { 4, layout = "spaced" } },
@@ -62,7 +63,8 @@ local MISMATCH = {
   { x { 2, 3 }, x { 4 }, error = "shapes 2x3 and 4 do not broadcast" },
   { x { 2, 3 }, x { 3, 2 }, error = "shapes 2x3 and 3x2 do not broadcast" },
   { x { 2 }, x { 2, dtype = "f64" }, error = "f32 and f64 differ" },
-  { x { 2 }, inputs.ids { 2, below = 3 }, error = 'f32 and i64 differ; convert one with :to("f32")' },
+  { x { 2 }, inputs.ids { 2, below = 3 },
+    error = 'f32 and i64 differ; convert one with :to("f32")' },
   { x { 2 }, x { 2, dtype = "bf16" }, error = "f32 and bf16 differ" },
 }
 
@@ -98,7 +100,8 @@ local function arithmetic(op, f, tolerance, first, second)
     tolerance = tolerance, gradient = true,
     cases = with_numbers(two_inputs(x, first, second), first, second),
     refuses = refusals {
-      { x { 2, dtype = integer }, x { 2, dtype = integer }, error = ("%s: input is %s, expected %s"):format(op, integer,
+      { x { 2, dtype = integer }, x { 2, dtype = integer },
+        error = ("%s: input is %s, expected %s"):format(op, integer,
         wanted) },
       { bools { 2 }, bools { 2 }, error = op .. ": input is bool, expected " .. wanted },
     },
@@ -114,7 +117,8 @@ local function unary(op, f, tolerance, range)
     reference = function(_, a) return array.map(f, a) end,
     cases = one_input(x, range or {}),
     refuses = {
-      { x { 2, dtype = integer }, error = ("%s: input is %s, expected %s"):format(op, integer, wanted) },
+      { x { 2, dtype = integer },
+        error = ("%s: input is %s, expected %s"):format(op, integer, wanted) },
       { bools { 2 }, error = 'convert it with :to("f32")' },
     },
   }
@@ -128,10 +132,12 @@ end
 local function comparison(op, f)
   local cases = two_inputs(any, { low = -1, high = 1 })
   local broken = { math.huge, -math.huge, 0 / 0, 0.0, -0.0, 1.0 }
-  cases[#cases + 1] = { x { 6, values = broken }, x { 6, 1, values = broken }, dtypes = "f32 f64 f16 bf16" }
+  cases[#cases + 1] = { x { 6, values = broken }, x { 6, 1, values = broken },
+    dtypes = "f32 f64 f16 bf16" }
   cases[#cases + 1] = { any { 2, 3 }, o = { right = 1 } }
   return {
-    op = op, tolerance = "exact", gradient = false, dtypes = ALL, result = { "bool" }, cases = cases,
+    op = op, tolerance = "exact", gradient = false, dtypes = ALL, result = { "bool" },
+    cases = cases,
     call = function(o, a, b) return a[op](a, o.right or b) end,
     reference = function(o, a, b)
       b = o.right and array.scalar(o.right) or b
@@ -172,7 +178,8 @@ end
 -- ---- where -----------------------------------------------------------------------------------
 
 -- The bound of x itself is steep, so values stay away from it where the gradient is taken.
-local softplus_row = covering(unary("softplus", nil, "activation", { low = -9, high = 9 }), "softplus_dx")
+local softplus_row = covering(unary("softplus", nil, "activation", { low = -9, high = 9 }),
+  "softplus_dx")
 softplus_row.call = function(o, a) return a:softplus(next(o) and o or nil) end
 softplus_row.reference = function(o, a)
   local beta, threshold = o.beta or 1, o.threshold or 20
@@ -204,7 +211,8 @@ local where_row = {
     { bools { 70, 5 }, any { 70, 5 }, any { 70, 5 } },
     { bools { 0, 2 }, any { 2 }, any { 0, 1 } },
     { bools { 3, 4, layout = "transposed" }, any { 3, 4 }, any { 3, 4, layout = "narrowed" } },
-    { bools { 3, 4, layout = "expanded" }, any { 3, 4, layout = "spaced" }, any { 4, layout = "spaced" } },
+    { bools { 3, 4, layout = "expanded" }, any { 3, 4, layout = "spaced" },
+      any { 4, layout = "spaced" } },
     { bools { 2, 3 }, any { 2, 3 }, o = { b = 1 } },
     { bools { 2, 3 }, any { 2, 3 }, o = { a = 1 } },
     { bools { 2, 3 }, o = { a = 1, b = 0 }, dtypes = "f32" },
@@ -216,8 +224,10 @@ local where_row = {
   },
 }
 
--- Squares and cubes of both signs, and the corners where the formulas of the gradient have 0 * infinity.
-local pow_row = arithmetic("pow", function(a, b) return a ^ b end, "power", { low = 0.25, high = 2 },
+-- Squares and cubes of both signs, and the corners where the formulas of the gradient have 0 *
+-- infinity.
+local pow_row = arithmetic("pow", function(a, b) return a ^ b end, "power",
+  { low = 0.25, high = 2 },
   { low = 0.25, high = 3 })
 for _, case in ipairs {
   { x { 70, 5 }, o = { right = 2 } },
@@ -247,11 +257,14 @@ return {
   unary("rsqrt", function(v) return 1 / math.sqrt(v) end, "twice", { low = 0.25, high = 9 }),
   covering(unary("tanh", special.tanh, "exponential", { low = -4, high = 4 }), "tanh_dx"),
   covering(unary("sigmoid", special.sigmoid, "exponential", { low = -9, high = 9 }), "sigmoid_dx"),
-  covering(unary("relu", function(v) return v > 0 and v or 0.0 end, "exact", { signed = true }), "relu_dx"),
+  covering(unary("relu", function(v) return v > 0 and v or 0.0 end, "exact", { signed = true }),
+    "relu_dx"),
   gelu_row,
-  covering(unary("silu", function(v) return v * special.sigmoid(v) end, "activation", { low = -9, high = 9 }),
+  covering(unary("silu", function(v) return v * special.sigmoid(v) end, "activation",
+    { low = -9, high = 9 }),
     "silu_dx"),
-  covering(unary("hardswish", function(v) return v * math.max(0.0, math.min(6.0, v + 3)) / 6 end, "activation",
+  covering(unary("hardswish", function(v) return v * math.max(0.0, math.min(6.0, v + 3)) / 6 end,
+    "activation",
     { low = -4.5, high = 4.5 }), "hardswish_dx"),
   softplus_row,
   comparison("eq", function(a, b) return a == b end),

@@ -1,7 +1,9 @@
--- tests/spec/ops/table/fused.lua - ops that pipelines make of neighbours in a layer (runtime/graph/fuse.c).
+-- tests/spec/ops/table/fused.lua - ops that pipelines make of neighbours in a layer
+-- (runtime/graph/fuse.c).
 --
--- No script calls them: a row calls the neighbours, which are one op in a pipeline and two at once, with the same
--- bits on a CPU. Widths of eight are those that a GPU's products take such work along for.
+-- No script calls them: a row calls the neighbours, which are one op in a pipeline and two at once,
+-- with the same bits on a CPU. Widths of eight are those that a GPU's products take such work along
+-- for.
 
 local core = require "gpipe.core"
 local array = require "tests.support.array"
@@ -42,12 +44,14 @@ local perceptron = {
     { x { 66, 3 }, x { 8, 3 }, x { 2, 8 }, x { 8 } },
     { x { 0, 4 }, x { 8, 4 }, x { 5, 8 }, x { 8 } },
     { x { 3, 0 }, x { 8, 0 }, x { 5, 8 }, x { 8 } },
-    { x { 3, 4, layout = "transposed" }, x { 8, 4, layout = "transposed" }, x { 5, 8 }, x { 8, layout = "spaced" } },
+    { x { 3, 4, layout = "transposed" }, x { 8, 4, layout = "transposed" }, x { 5, 8 },
+      x { 8, layout = "spaced" } },
     { x { 3, 4 }, x { 8, 4, fixed = true }, x { 5, 8 }, x { 8, fixed = true } },
     { x { 3, 4, fixed = true }, x { 8, 4 }, x { 5, 8, fixed = true }, x { 8 } },
   },
   refuses = {
-    { x { 3, 4 }, x { 8, 4 }, x { 5, 7 }, error = "linear: input is 3x8, expected ?x7 (weight is 5x7)" },
+    { x { 3, 4 }, x { 8, 4 }, x { 5, 7 },
+      error = "linear: input is 3x8, expected ?x7 (weight is 5x7)" },
   },
 }
 
@@ -67,11 +71,13 @@ local residual = {
     { x { 66, 3 }, x { 3 }, x { 3 }, x { 3, 3 }, x { 3 } },
     { x { 3, 20 }, x { 20 }, x { 20 }, x { 20, 20 }, x { 20 } },
     { x { 0, 4 }, x { 4 }, x { 4 }, x { 4, 4 }, x { 4 } },
-    { x { 3, 4, layout = "transposed" }, x { 4 }, x { 4 }, x { 4, 4, layout = "transposed" }, x { 4 } },
+    { x { 3, 4, layout = "transposed" }, x { 4 }, x { 4 }, x { 4, 4, layout = "transposed" },
+      x { 4 } },
     { x { 3, 4 }, x { 4, fixed = true }, x { 4 }, x { 4, 4, fixed = true }, x { 4, fixed = true } },
   },
   refuses = {
-    { x { 3, 4 }, x { 4 }, x { 4 }, x { 5, 4 }, x { 5 }, error = "add: shapes 3x4 and 3x5 do not broadcast" },
+    { x { 3, 4 }, x { 4 }, x { 4 }, x { 5, 4 }, x { 5 },
+      error = "add: shapes 3x4 and 3x5 do not broadcast" },
   },
 }
 

@@ -1,5 +1,5 @@
--- tests/spec/ops/table/loss.lua - cross entropy, its count, squared differences, and the seed of all
--- gradients.
+-- tests/spec/ops/table/loss.lua - cross entropy, its count, squared differences, and the seed of
+-- all gradients.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -54,7 +54,8 @@ local cross_entropy = {
     { x { 3, 5 }, ids { 3, below = 5 }, o = { smoothing = 0.1 } },
     { x { 3, 5 }, ids { 3, below = 5 }, o = { smoothing = 1 } },
     { x { 4, 3 }, ids { 4, values = { 2, -100, 0, -100 } }, o = { ignore = -100 } },
-    { x { 4, 3 }, ids { 4, values = { 2, 1, 0, 1 }, dtype = "u8" }, o = { ignore = 1, smoothing = 0.3 } },
+    { x { 4, 3 }, ids { 4, values = { 2, 1, 0, 1 }, dtype = "u8" },
+      o = { ignore = 1, smoothing = 0.3 } },
     { x { 2, 3 }, ids { 2, values = { 7, 7 } }, o = { ignore = 7 } },
     { x { 2, 0 }, ids { 2, values = { 7, 7 } }, o = { ignore = 7 } },
     { x { 3, 5, low = 500, high = 900 }, ids { 3, below = 5 } },
@@ -67,20 +68,27 @@ local cross_entropy = {
     { x { 3, 5 }, ids { 3, values = { 0, 5, 1 } }, error = "class 5 at row 2 is outside 0..4" },
     { x { 2, 2, 5 }, ids { 2, 2, values = { 0, 1, 2, -100 } },
       error = "class -100 at row 2, position 2 is outside 0..4" },
-    { x { 1, 5 }, ids { 1, values = { 6 } }, o = { ignore = -100 }, error = "class 6 at row 1 is outside 0..4" },
-    { x { 3, 5 }, ids { 4, below = 5 }, error = "cross_entropy: ids is 4, expected 3 (logits is 3x5)" },
+    { x { 1, 5 }, ids { 1, values = { 6 } }, o = { ignore = -100 },
+      error = "class 6 at row 1 is outside 0..4" },
+    { x { 3, 5 }, ids { 4, below = 5 },
+      error = "cross_entropy: ids is 4, expected 3 (logits is 3x5)" },
     { x { 3, 5 }, ids { 3, 1, below = 5 }, error = "cross_entropy: ids is 3x1, expected 3" },
     { x { 3, 5 }, x { 3 }, error = "cross_entropy: ids is f32, expected i64, i32 or u8" },
     { x { 3, 5 }, bools { 3 }, error = "cross_entropy: ids is bool, expected i64, i32 or u8" },
-    { ids { 3, 5, below = 2 }, ids { 3, below = 5 }, error = "cross_entropy: logits is i64, expected f32 or f64" },
-    { x {}, ids { below = 5 }, error = "cross_entropy: logits is scalar, expected at least 1 dimension" },
-    { x { 3, 5 }, ids { 3, below = 5 }, o = { smoothing = 1.5 }, error = "smoothing is 1.5, expected 0 to 1" },
-    { x { 3, 5 }, ids { 3, below = 5 }, o = { ignore = 0.5 }, error = "cross_entropy: ignore is 0.5" },
+    { ids { 3, 5, below = 2 }, ids { 3, below = 5 },
+      error = "cross_entropy: logits is i64, expected f32 or f64" },
+    { x {}, ids { below = 5 },
+      error = "cross_entropy: logits is scalar, expected at least 1 dimension" },
+    { x { 3, 5 }, ids { 3, below = 5 }, o = { smoothing = 1.5 },
+      error = "smoothing is 1.5, expected 0 to 1" },
+    { x { 3, 5 }, ids { 3, below = 5 }, o = { ignore = 0.5 },
+      error = "cross_entropy: ignore is 0.5" },
   },
 }
 
 local count = {
-  op = "cross_entropy_count", tolerance = "exact", gradient = false, dtypes = { "i64", "i32", "u8" },
+  op = "cross_entropy_count", tolerance = "exact", gradient = false,
+  dtypes = { "i64", "i32", "u8" },
   result = { "i64" },
   call = function(o, list) return core.cross_entropy_count(list, o.ignore) end,
   reference = function(o, list)
@@ -132,7 +140,8 @@ local mse = {
   refuses = {
     { x { 3, 4 }, x { 4 }, error = "mse: target is 4, expected 3x4 (input is 3x4)" },
     { x { 3 }, x { 3, dtype = "f64" }, error = "mse: target is f64, expected f32" },
-    { ids { 3, below = 2 }, ids { 3, below = 2 }, error = "mse: input is i64, expected f32 or f64" },
+    { ids { 3, below = 2 }, ids { 3, below = 2 },
+      error = "mse: input is i64, expected f32 or f64" },
   },
 }
 

@@ -19,11 +19,13 @@ local function normalised(eps)
 end
 
 local layer_norm = {
-  op = "layer_norm", covers = { "layer_norm_dx", "layer_norm_dw", "layer_norm_bias_dw", "sum_rows_dw" },
+  op = "layer_norm", covers = { "layer_norm_dx", "layer_norm_dw", "layer_norm_bias_dw",
+    "sum_rows_dw" },
   tolerance = "norm", gradient = true,
   call = function(o, a, w, b) return core.layer_norm(a, w, b, o.eps or 1e-5) end,
   reference = function(o, a, w, b)
-    return array.map(function(h, p, q) return h * p + q end, array.lines(a, normalised(o.eps or 1e-5)), w, b)
+    return array.map(function(h, p, q) return h * p + q end,
+      array.lines(a, normalised(o.eps or 1e-5)), w, b)
   end,
   cases = {
     { x { 3, 5 }, x { 5 }, x { 5 } },
@@ -42,10 +44,14 @@ local layer_norm = {
   },
   refuses = {
     { x { 3, 5 }, x { 4 }, x { 5 }, error = "layer_norm: weight is 4, expected 5 (input is 3x5)" },
-    { x { 3, 5 }, x { 5 }, x { 3, 5 }, error = "layer_norm: bias is 3x5, expected 5 (input is 3x5)" },
-    { x {}, x { 1 }, x { 1 }, error = "layer_norm: input is scalar, expected at least 1 dimension" },
-    { x { 3, 5 }, x { 5, dtype = "f64" }, x { 5 }, error = "layer_norm: weight is f64, expected f32" },
-    { ids { 3, 5, below = 2 }, x { 5 }, x { 5 }, error = "layer_norm: input is i64, expected f32 or f64" },
+    { x { 3, 5 }, x { 5 }, x { 3, 5 },
+      error = "layer_norm: bias is 3x5, expected 5 (input is 3x5)" },
+    { x {}, x { 1 }, x { 1 },
+      error = "layer_norm: input is scalar, expected at least 1 dimension" },
+    { x { 3, 5 }, x { 5, dtype = "f64" }, x { 5 },
+      error = "layer_norm: weight is f64, expected f32" },
+    { ids { 3, 5, below = 2 }, x { 5 }, x { 5 },
+      error = "layer_norm: input is i64, expected f32 or f64" },
   },
 }
 

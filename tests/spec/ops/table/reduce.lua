@@ -25,7 +25,8 @@ local sum = {
   dtypes = { "f32", "f64", "i64", "i32", "u8", "bool" },
   result = { function(dtype) return FLOATS[dtype] and dtype or "i64" end },
   call = function(o, a) return a[o.mean and "mean" or "sum"](a, o.dim, o.keep) end,
-  reference = function(o, a) return array.fold(a, dims_of(o.dim), o.keep, o.mean and mean or total) end,
+  reference = function(o, a) return array.fold(a, dims_of(o.dim), o.keep,
+    o.mean and mean or total) end,
   cases = {
     { any { 2, 3 } },
     { any { 2, 3 }, o = { keep = true } },
@@ -60,7 +61,8 @@ local sum = {
     { x { 2, 3 }, o = { dim = { 1, -2 } }, error = "a dimension is given twice" },
     { x { 2, 3 }, o = { dim = {} }, error = "sum: dim is an empty list" },
     { x {}, o = { dim = 1 }, error = "it has no dimensions" },
-    { inputs.ids { 2, below = 3 }, o = { mean = true }, error = 'mean: the tensor is i64, expected a float one' },
+    { inputs.ids { 2, below = 3 }, o = { mean = true },
+      error = 'mean: the tensor is i64, expected a float one' },
   },
 }
 
@@ -97,7 +99,8 @@ local function extreme_cases(dim_all)
     { any { 4, 5, layout = "narrowed" }, o = { dim = 2 } },
     { any { 4, 5, layout = "spaced" }, o = {} },
     { any { 4, 5, layout = "expanded", fixed = true }, o = { dim = 2 } },
-    { x { 6, values = { 2.0, 3.0, 3.0, 1.0, 3.0, 3.0 }, fixed = true }, o = { dim = 1 }, dtypes = "f32 f64 f16" },
+    { x { 6, values = { 2.0, 3.0, 3.0, 1.0, 3.0, 3.0 }, fixed = true }, o = { dim = 1 },
+      dtypes = "f32 f64 f16" },
     { x { 3, 3, values = broken, fixed = true }, o = { dim = 2 }, dtypes = "f32 f64 f16 bf16" },
     { x { 3, 3, values = broken, fixed = true }, o = { dim = 1 }, dtypes = "f32 f64 f16 bf16" },
   }
@@ -107,7 +110,8 @@ local function refusals(name)
   return {
     { x { 2, 3 }, o = { dim = 3 }, error = name .. ": dim is 3, expected 1..2 or -2..-1" },
     { x { 2, 3 }, o = { dim = "row" }, error = name .. ": dim is \"row\" (string)" },
-    { x { 2, 0 }, o = { dim = 2 }, error = name .. ": dimension 2 is empty and has no largest element" },
+    { x { 2, 0 }, o = { dim = 2 },
+      error = name .. ": dimension 2 is empty and has no largest element" },
     { x { 0 }, o = {}, error = "is empty and has no largest element" },
     { x {}, o = { dim = 1 }, error = "it has no dimensions" },
   }

@@ -44,8 +44,10 @@ local reshape = row {
     { x { 2, 3 }, o = { to = { -1, -1 } }, error = "-1 twice" },
     { x { 2, 3 }, o = { to = { -2, 3 } }, error = "reshape: shape" },
     { x { 2, 3 }, o = { to = { 1, 1, 1, 1, 1, 1, 1, 2, 3 } }, error = "expected at most 8" },
-    { x { 2, 3 }, o = { to = { 1 << 40, 1 << 40 } }, error = "has more elements than 64 bits can count" },
-    { x { 2, 3, layout = "transposed" }, o = { to = { 6 }, view = true }, error = "not contiguous" },
+    { x { 2, 3 }, o = { to = { 1 << 40, 1 << 40 } },
+      error = "has more elements than 64 bits can count" },
+    { x { 2, 3, layout = "transposed" }, o = { to = { 6 }, view = true },
+      error = "not contiguous" },
   },
 }
 
@@ -70,7 +72,8 @@ local permute = row {
   },
   refuses = {
     { x { 2, 3 }, o = { order = { 1, 1 } }, error = "a dimension is given twice" },
-    { x { 2, 3 }, o = { order = { 1 } }, error = "permute: the order has 1 dimensions, expected 2" },
+    { x { 2, 3 }, o = { order = { 1 } },
+      error = "permute: the order has 1 dimensions, expected 2" },
     { x { 2, 3 }, o = { order = { 1, 3 } }, error = "permute: dim is 3, expected 1..2 or -2..-1" },
     { x { 2 }, o = { swap = {} }, error = "transpose: a is -2, expected 1..1 or -1..-1" },
   },
@@ -112,10 +115,14 @@ local narrow = row {
     { any { 3 }, o = { dim = 1, at = 2 } },
   },
   refuses = {
-    { x { 4 }, o = { dim = 1, first = 2, length = 4 }, error = "narrow: length is 4, expected an integer in 0..3" },
-    { x { 4 }, o = { dim = 1, first = 5, length = 1 }, error = "narrow: first is 5, expected 1..4 or -4..-1" },
-    { x { 4 }, o = { dim = 1, first = 0, length = 1 }, error = "narrow: first is 0, expected 1..4" },
-    { x { 4 }, o = { dim = 2, first = 1, length = 1 }, error = "narrow: dim is 2, expected 1..1 or -1..-1" },
+    { x { 4 }, o = { dim = 1, first = 2, length = 4 },
+      error = "narrow: length is 4, expected an integer in 0..3" },
+    { x { 4 }, o = { dim = 1, first = 5, length = 1 },
+      error = "narrow: first is 5, expected 1..4 or -4..-1" },
+    { x { 4 }, o = { dim = 1, first = 0, length = 1 },
+      error = "narrow: first is 0, expected 1..4" },
+    { x { 4 }, o = { dim = 2, first = 1, length = 1 },
+      error = "narrow: dim is 2, expected 1..1 or -1..-1" },
     { x { 4 }, o = { dim = 1, first = 1, length = -1 }, error = "narrow: length is -1" },
     { x {}, o = { dim = 1, first = 1, length = 1 }, error = "it has no dimensions" },
     { x { 4 }, o = { dim = 1, at = 5 }, error = "select: position is 5, expected 1..4 or -4..-1" },
@@ -183,9 +190,11 @@ local function cast(v, from, to)
 end
 
 local EXTREMES = {
-  floats = { 0.5, -0.5, 1.5, 2.5, -2.5, 255.5, 256.0, -1.0, 300.0, 65504.0, 65520.0, 1e-8, 3e9, -3e9, 1e19,
+  floats = { 0.5, -0.5, 1.5, 2.5, -2.5, 255.5, 256.0, -1.0, 300.0, 65504.0, 65520.0, 1e-8, 3e9,
+    -3e9, 1e19,
     -1e19, math.huge, -math.huge, 0 / 0, 2.0 ^ 24 + 1, 1.0009765625, 1.00390625 },
-  i64 = { 0, 1, -1, 255, 256, -129, 1 << 31, -(1 << 31) - 1, (1 << 24) + 1, (1 << 53) + 1, math.maxinteger,
+  i64 = { 0, 1, -1, 255, 256, -129, 1 << 31, -(1 << 31) - 1, (1 << 24) + 1, (1 << 53) + 1,
+    math.maxinteger,
     math.mininteger },
   i32 = { 0, 1, -1, 255, 256, -(1 << 31), (1 << 31) - 1, (1 << 24) + 1 },
   u8 = { 0, 1, 127, 128, 255 },
@@ -201,7 +210,9 @@ end
 -- f16 and bf16 are given values that they hold.
 local function extremes(from)
   local list = {}
-  for i, v in ipairs(EXTREMES[from] or EXTREMES.floats) do list[i] = EXTREMES[from] and v or special.round(v, from) end
+  for i, v in ipairs(EXTREMES[from] or EXTREMES.floats) do
+    list[i] = EXTREMES[from] and v or special.round(v, from)
+  end
   return list
 end
 

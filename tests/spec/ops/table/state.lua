@@ -1,5 +1,5 @@
--- tests/spec/ops/table/state.lua - ops that write memory which is there already: they have no form that
--- returns a fresh tensor, so they are tested by what they leave behind.
+-- tests/spec/ops/table/state.lua - ops that write memory which is there already: they have no form
+-- that returns a fresh tensor, so they are tested by what they leave behind.
 
 local assert = require "luassert"
 local gp = require "gpipe"
@@ -86,7 +86,8 @@ local assign = {
   also = {
     { "writes a buffer that later reads see, in f32 and f64", function()
       for _, dtype in ipairs { "f32", "f64" } do
-        local state, loss, again, after = run({ 2 }, function(s, input) return s * 2 + input:sum() end,
+        local state, loss, again,
+          after = run({ 2 }, function(s, input) return s * 2 + input:sum() end,
           { dtype = dtype })
         assert.are.same({ shape = { 2 }, 12, 12 }, state)
         assert.are.equal(10 + 4 * 24, loss)
@@ -114,7 +115,8 @@ local assign = {
       end
     end },
     { "refuses shapes that do not fit", function()
-      expect.fails_with("does not broadcast to 2", run, { 2 }, function(_, input) return input:reshape(4) end, {})
+      expect.fails_with("does not broadcast to 2", run, { 2 },
+        function(_, input) return input:reshape(4) end, {})
     end },
     { "refuses to write anything but a buffer", function()
       expect.fails_with("only an nn.Buffer can be written", run, { 1 }, function(_, input)
