@@ -110,22 +110,25 @@ static const gp_bound_device *ends_of(const gp_worker *worker) {
 }
 
 /* A link that breaks fails the run before its first task: nobody knows what it lost. */
-bool gp_edges_poll(gp_worker *worker) {
+gp_link_left gp_edges_poll(gp_worker *worker) {
   const gp_bound_device *device = ends_of(worker);
-  bool any = false;
+  gp_link_left most = GP_LINK_NOTHING_LEFT;
   for (int32_t i = 0; i < device->end_count; i++) {
     gp_link *link = device->ends[i].link;
-    bool busy = false;
+    gp_link_left left = GP_LINK_NOTHING_LEFT;
     if (!link->ops->poll) continue;
-    gp_status status = link->ops->poll(link, device->ends[i].end, &busy);
+    gp_status status = link->ops->poll(link, device->ends[i].end, &left);
     if (status) gp_run_fail(&worker->pipeline->run, -1, status, gp_error_text());
-    any |= busy && !status;
+    if (!status && left > most) most = left;
   }
-  return any;
+  return most;
 }
 
 static gp_status nothing_left(void *context, bool *ready) {
-  *ready = !gp_edges_poll(context);
+  const gp_worker *worker = context;
+  const gp_run *run = &worker->pipeline->run;
+  bool first_half = run->plan->kind == GP_PLAN_SPLIT && !run->backward_half;
+  *ready = gp_edges_poll(context) <= (first_half ? GP_LINK_CREDITS_LEFT : GP_LINK_NOTHING_LEFT);
   return GP_OK;
 }
 

@@ -176,13 +176,14 @@ static void take_all(gp_link *link, end_state *end, gp_link_end at) {
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* The maker is busy until all credits are back: another device that takes turns with it may wait
- * for them. */
-static gp_status poll_end(gp_link *link, gp_link_end e, bool *busy) {
+/* The maker is not through until all credits are back: another device that takes turns with it may
+ * wait for them. */
+static gp_status poll_end(gp_link *link, gp_link_end e, gp_link_left *left) {
   end_state *end = end_of(link, e);
   take_all(link, end, e);
   send_all(link, end, e == GP_LINK_MAKER ? GP_LINK_READER : GP_LINK_MAKER);
-  *busy = end->out.open || end->waiting.count > 0 || end->owed > 0;
+  *left = end->owed > 0 ? GP_LINK_CREDITS_LEFT : GP_LINK_NOTHING_LEFT;
+  if (end->out.open || end->waiting.count > 0) *left = GP_LINK_MESSAGES_LEFT;
   return GP_OK;
 }
 
@@ -195,23 +196,23 @@ static gp_status acquire(gp_link *link, const gp_lane *lane, gp_link_turn turn, 
 }
 
 static gp_status publish(gp_link *link, gp_link_turn turn) {
-  bool busy;
+  gp_link_left left;
   gp_status status = push(end_of(link, GP_LINK_MAKER), turn.slot, turn.round);
   end_of(link, GP_LINK_MAKER)->owed += link->spec.uses;
-  return status ? status : poll_end(link, GP_LINK_MAKER, &busy);
+  return status ? status : poll_end(link, GP_LINK_MAKER, &left);
 }
 
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
-  bool busy;
-  gp_status status = poll_end(link, GP_LINK_READER, &busy);
+  gp_link_left left;
+  gp_status status = poll_end(link, GP_LINK_READER, &left);
   *ready = gp_link_has(link, turn);
   return status;
 }
 
 static gp_status release(gp_link *link, gp_link_turn turn) {
-  bool busy;
+  gp_link_left left;
   gp_status status = push(end_of(link, GP_LINK_READER), turn.slot, turn.round);
-  return status ? status : poll_end(link, GP_LINK_READER, &busy);
+  return status ? status : poll_end(link, GP_LINK_READER, &left);
 }
 
 static void give_up(gp_link *link, gp_link_end e) {

@@ -36,6 +36,14 @@ typedef struct gp_link_turn {
   uint32_t round;
 } gp_link_turn;
 
+/* What an end of a link is not through with: nothing; credits that the other end has not given
+ * back; something that has to leave. */
+typedef enum gp_link_left {
+  GP_LINK_NOTHING_LEFT,
+  GP_LINK_CREDITS_LEFT,
+  GP_LINK_MESSAGES_LEFT
+} gp_link_left;
+
 typedef struct gp_link_ops {
   const char *name; /* "local" */
   /* both ends have words of their own: poll and receive bring the other's news */
@@ -56,10 +64,11 @@ typedef struct gp_link_ops {
   gp_status (*receive)(gp_link *link, gp_link_turn turn, bool *ready);
   gp_status (*release)(gp_link *link, gp_link_turn turn);
 
-  /* Move on what waits to leave or to be taken in at this end; busy: some of it is still here.
-   * Called while the worker waits for anything, and at the end of a run until nothing is busy.
+  /* Move on what waits to leave or to be taken in at this end; left: what is not over yet. Called
+   * while the worker waits for anything, and at the end of a run until nothing is left; the forward
+   * half of a split plan waits for no credits, because its backward half gives some of them.
    * NULL: nothing ever waits. */
-  gp_status (*poll)(gp_link *link, gp_link_end end, bool *busy);
+  gp_status (*poll)(gp_link *link, gp_link_end end, gp_link_left *left);
   /* The run is given up: whatever waits at this end will not be asked for. NULL: nothing ever
    * waits. */
   void (*give_up)(gp_link *link, gp_link_end end);
