@@ -4,6 +4,9 @@
 -- kind is a new file there and no branch elsewhere. Run from the root of the checkout; prints each
 -- fault, exits 1.
 
+package.path = "./?.lua;" .. package.path
+local judge = require "scripts.judge"
+
 -- Lua patterns of what names a kind, and what to use in its place.
 local refused = {
   { "is_gpu", "a fact of gp_lane_ops" },
@@ -21,38 +24,30 @@ local refused = {
   { '#include "device/[cg]p?u', "device/lane.h" },
 }
 
--- Norms of gradients become actions of the schedule; until then this file looks at memory spaces by
--- itself.
+-- gp_clip_grad_norm of a script is called between steps and has no schedule; it looks at memory
+-- spaces by itself.
 local exempt = { ["runtime/engine/optimizer/clip.c"] = true }
 
 -- Code without its comments; a comment may speak of GPUs.
 local function code_of(path)
-  local file = assert(io.open(path))
-  local text = file:read "a"
-  file:close()
-  return (text:gsub("/%*.-%*/",
+  return (judge.read(path):gsub("/%*.-%*/",
     function(comment) return (comment:gsub("[^\n]", "")) end):gsub("//[^\n]*", ""))
 end
 
 local function check_file(path)
-  local faults, number = 0, 0
+  local number = 0
   for line in (code_of(path) .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     for _, rule in ipairs(refused) do
       if line:find(rule[1]) then
-        print(("%s:%d: asks for the kind of a device (%s), expected %s"):format(path, number,
-          rule[1], rule[2]))
-        faults = faults + 1
+        judge.complain("%s:%d: asks for the kind of a device (%s), expected %s", path, number,
+          rule[1], rule[2])
       end
     end
   end
-  return faults
 end
 
-local pipe = assert(io.popen "find runtime/engine runtime/plan -name '*.[ch]' | sort")
-local faults = 0
-for path in pipe:lines() do
-  if not exempt[path] then faults = faults + check_file(path) end
+for _, path in ipairs(judge.lines_of "find runtime/engine runtime/plan -name '*.[ch]' | sort") do
+  if not exempt[path] then check_file(path) end
 end
-pipe:close()
-os.exit(faults == 0)
+judge.finish()

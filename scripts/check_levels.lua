@@ -5,6 +5,9 @@
 -- includes the subjects of runtime/gpipe/ that it is about; Lua's headers are seen by bindings
 -- alone. Run from the root of the checkout; prints each fault, exits 1.
 
+package.path = "./?.lua;" .. package.path
+local judge = require "scripts.judge"
+
 local levels = { base = 0, schedule = 1, io = 1, device = 1, ops = 2, optim = 2, graph = 3,
   plan = 4, engine = 5 }
 
@@ -25,11 +28,7 @@ local suffixes = { "h", "c", "inc", "cu", "cuh" }
 
 local function list_files()
   local pattern = "-name '*." .. table.concat(suffixes, "' -o -name '*.") .. "'"
-  local pipe = assert(io.popen("find runtime bindings tests/c " .. pattern .. " | sort"))
-  local files = {}
-  for path in pipe:lines() do files[#files + 1] = path end
-  pipe:close()
-  return files
+  return judge.lines_of("find runtime bindings tests/c " .. pattern .. " | sort")
 end
 
 local function exists(path)
@@ -100,19 +99,14 @@ local function fault(path, name)
 end
 
 local function check_file(path)
-  local faults, number = 0, 0
+  local number = 0
   for line in io.lines(path) do
     number = number + 1
     local name = line:match('^%s*#%s*include%s*["<]([^">]+)[">]')
     local reason = name and fault(path, name)
-    if reason then
-      print(("%s:%d: includes %s: %s"):format(path, number, name, reason))
-      faults = faults + 1
-    end
+    if reason then judge.complain("%s:%d: includes %s: %s", path, number, name, reason) end
   end
-  return faults
 end
 
-local faults = 0
-for _, path in ipairs(list_files()) do faults = faults + check_file(path) end
-os.exit(faults == 0)
+for _, path in ipairs(list_files()) do check_file(path) end
+judge.finish()

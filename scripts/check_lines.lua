@@ -7,21 +7,12 @@
 local COLUMNS, SUBJECT = 100, 72
 local RULE_MADE = "2026-11-22 12:00" -- older commits stay as they are
 
-local faults = 0
-local function complain(...)
-  print(string.format(...))
-  faults = faults + 1
-end
+package.path = "./?.lua;" .. package.path
+local judge = require "scripts.judge"
+local complain, lines_of = judge.complain, judge.lines_of
 
-local function lines_of(command)
-  local list, pipe = {}, assert(io.popen(command))
-  for line in pipe:lines() do list[#list + 1] = line end
-  pipe:close()
-  return list
-end
-
--- C everywhere; Lua of the product and its examples. Rows of data in specs have luacheck's 120, an annotation
--- is one line, and the page of a timeline is text of another language.
+-- C everywhere; Lua of the product and its examples. Rows of data in specs have luacheck's 120, an
+-- annotation is one line, and the page of a timeline is text of another language.
 local function is_checked(path)
   if path:find "^lua/gpipe/schedule/draw/page/" then return false end
   return path:find "%.[ch]$" or path:find "%.cuh?$" or path:find "%.inc$" or path:find "%.def$"
@@ -52,4 +43,4 @@ for _, line in ipairs(lines_of(log)) do
   end
 end
 
-os.exit(faults == 0)
+judge.finish()

@@ -4,25 +4,9 @@
 -- and no test calls is either dead or untested. Run from the root of the checkout; prints each
 -- fault, exits 1.
 
-local faults = 0
-local function complain(...)
-  print(string.format(...))
-  faults = faults + 1
-end
-
-local function lines_of(command)
-  local list, pipe = {}, assert(io.popen(command))
-  for line in pipe:lines() do list[#list + 1] = line end
-  pipe:close()
-  return list
-end
-
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read "a"
-  file:close()
-  return text
-end
+package.path = "./?.lua;" .. package.path
+local judge = require "scripts.judge"
+local complain, lines_of, read = judge.complain, judge.lines_of, judge.read
 
 local files = lines_of "git ls-files runtime bindings lua scripts tests examples CMakeLists.txt"
 local exists, by_name = {}, {}
@@ -99,4 +83,4 @@ for _, path in ipairs(lines_of "git ls-files 'runtime/gpipe/*.h'") do
   end
 end
 
-os.exit(faults == 0)
+judge.finish()

@@ -13,11 +13,8 @@ local core = require "gpipe.core"
 local DEFINITIONS = "runtime/ops/ops.def"
 local TABLE = "tests/spec/ops/table.lua"
 
-local faults = 0
-local function complain(...)
-  print(string.format(...))
-  faults = faults + 1
-end
+local judge = require "scripts.judge"
+local complain = judge.complain
 
 -- ---- ops.def ---------------------------------------------------------------------------------
 
@@ -111,4 +108,4 @@ for _, name in ipairs(names) do
     complain("%s: op '%s' has no row in %s", DEFINITIONS, name, TABLE)
   end
 end
-os.exit(faults == 0)
+judge.finish()
