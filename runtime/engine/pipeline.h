@@ -29,9 +29,9 @@
 #include <stdatomic.h>
 
 #include "device/lane.h"
-#include "engine/binding.h"
-#include "engine/fault.h"
-#include "engine/watchdog.h"
+#include "engine/bind/binding.h"
+#include "engine/watch/fault.h"
+#include "engine/watch/watchdog.h"
 #include "gpipe/run.h"
 #include "optim/gradients.h"
 

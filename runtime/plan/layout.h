@@ -4,7 +4,7 @@
  * Each stage has one area for values, one for gradients, one for buffers, so that an update is one
  * pass and a version of the weights one copy; accumulators of parameters that other layers own and
  * packed weights have areas that grow as plans ask for them. All plans of a pipeline share one
- * layout; the engine gives the areas memory (engine/arena.c).
+ * layout; the engine gives the areas memory (engine/memory/arena.c).
  */
 #ifndef GP_PLAN_LAYOUT_H
 #define GP_PLAN_LAYOUT_H

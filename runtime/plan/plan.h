@@ -2,7 +2,7 @@
  * programs, tasks.
  *
  * A plan is data. It holds no memory of a device and asks nobody once it is made; the engine binds
- * it to memory, slots and queues (engine/bind.c).
+ * it to memory, slots and queues (engine/bind/bind.c).
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
  *   places.c    where the values lie that no program owns

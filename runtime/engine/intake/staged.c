@@ -10,10 +10,10 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "engine/edge.h"
-#include "engine/execute.h"
+#include "engine/run/edge.h"
+#include "engine/run/execute.h"
 #include "engine/intake/intake.h"
-#include "engine/marks.h"
+#include "engine/worker/marks.h"
 #include "ops/ids.h"
 
 /* What the plan's layout does not hold. */

@@ -3,7 +3,7 @@
  *
  * A parameter that two stages use lies with the first; a constant lies on the host. Where the
  * device of a stage cannot read it there, the stage gets a copy: of constants once, of parameters
- * before every mini-batch (engine/replicas.c).
+ * before every mini-batch (engine/memory/replicas.c).
  */
 #include <stdlib.h>
 

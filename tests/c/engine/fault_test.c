@@ -1,6 +1,6 @@
 /* tests/c/engine/fault_test.c - GPIPE_FAULT: what its rules match, what they do, and what is wrong
  * with a text. */
-#include "engine/fault.h"
+#include "engine/watch/fault.h"
 
 #include "base/thread.h"
 #include "test.h"

@@ -1,9 +1,9 @@
-/* engine/replicas.h - values of elsewhere that a stage reads in copies of its own: parameters that
- * lie with a device that it cannot read, constants of the model. */
+/* engine/memory/replicas.h - values of elsewhere that a stage reads in copies of its own:
+ * parameters that lie with a device that it cannot read, constants of the model. */
 #ifndef GP_ENGINE_REPLICAS_H
 #define GP_ENGINE_REPLICAS_H
 
-#include "engine/binding.h"
+#include "engine/bind/binding.h"
 #include "engine/pipeline.h"
 
 /* Constants never change: once, when a plan is bound. */

@@ -1,4 +1,4 @@
-/* engine/record.c - what ran when: the actions of the last run and their figures. */
+/* engine/watch/record.c - what ran when: the actions of the last run and their figures. */
 
 #include "base/thread.h"
 #include "engine/pipeline.h"

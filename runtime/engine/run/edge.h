@@ -1,5 +1,5 @@
-/* engine/edge.h - the edges of a plan while it runs: where a task's values lie, and who waits for
- * whom.
+/* engine/run/edge.h - the edges of a plan while it runs: where a task's values lie, and who waits
+ * for whom.
  *
  *   links.c   the links of a plan's edges, made when it is bound
  *   edge.c    what a task does for its edges before and after its work
@@ -8,7 +8,7 @@
 #define GP_ENGINE_EDGE_H
 
 #include "device/link/link.h"
-#include "engine/binding.h"
+#include "engine/bind/binding.h"
 #include "engine/pipeline.h"
 
 /* links.c */

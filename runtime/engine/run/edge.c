@@ -1,4 +1,4 @@
-/* engine/edge.c - what a task does for its edges before and after its work.
+/* engine/run/edge.c - what a task does for its edges before and after its work.
  *
  * Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). Between
  * queues a link's word says that the work is enqueued; what they must wait for is the link's
@@ -6,7 +6,7 @@
  * ordered behind nothing.
  */
 #include "base/thread.h"
-#include "engine/edge.h"
+#include "engine/run/edge.h"
 
 /* ---- before -------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* engine/replicas.c - see replicas.h. */
-#include "engine/replicas.h"
+/* engine/memory/replicas.c - see replicas.h. */
+#include "engine/memory/replicas.h"
 
 #include "base/tensor.h"
 #include "graph/param.h"

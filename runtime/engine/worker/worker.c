@@ -1,4 +1,4 @@
-/* engine/worker.c - one thread per device, waiting for jobs and for each other.
+/* engine/worker/worker.c - one thread per device, waiting for jobs and for each other.
  *
  * Waiting spins briefly where every thread has a core of its own, then sleeps on the worker's
  * doorbell:
@@ -14,8 +14,8 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
-#include "engine/edge.h"
-#include "engine/marks.h"
+#include "engine/run/edge.h"
+#include "engine/worker/marks.h"
 #include "gpipe/device.h"
 
 enum { SPINS = 4000, WAIT_NS = 100000000, NAP_NS = 20000 };

@@ -1,4 +1,5 @@
-/* engine/unchanged.c - what backward reads again must be what forward read: parameters and inputs.
+/* engine/run/unchanged.c - what backward reads again must be what forward read: parameters and
+ * inputs.
  *
  * Between the two halves of a split pass the script has everything in its hands. A parameter that
  * it changed, or an update, would be mixed into the gradients without a word: recomputation and

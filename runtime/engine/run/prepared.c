@@ -1,4 +1,4 @@
-/* engine/prepared.c - what depends on the weights alone (packed copies, casts) is made once per
+/* engine/run/prepared.c - what depends on the weights alone (packed copies, casts) is made once per
  * change of the weights.
  *
  * Every run begins with tasks P that make it. Where no weight was written to and no update was made

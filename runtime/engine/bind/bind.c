@@ -1,10 +1,10 @@
-/* engine/bind.c - see binding.h: each device is asked once, then the plan's areas get their
+/* engine/bind/bind.c - see binding.h: each device is asked once, then the plan's areas get their
  * addresses. */
 #include "base/memory.h"
-#include "engine/edge.h"
-#include "engine/execute.h"
+#include "engine/run/edge.h"
+#include "engine/run/execute.h"
 #include "engine/intake/intake.h"
-#include "engine/replicas.h"
+#include "engine/memory/replicas.h"
 
 static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
   return &b->pipeline->workers[device].lane;

@@ -1,4 +1,4 @@
-/* engine/feed.c - mini-batches given to the workers: one and wait for it, or one after another.
+/* engine/run/feed.c - mini-batches given to the workers: one and wait for it, or one after another.
  *
  * A stream is opened by its first mini-batch and closed by draining; in between the workers never
  * stop and nothing joins them. Each mini-batch has a place in a ring, which is filled again when
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
-#include "engine/edge.h"
+#include "engine/run/edge.h"
 #include "engine/pipeline.h"
 #include "engine/update/update.h"
 #include "gpipe/device.h"

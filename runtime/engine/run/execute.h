@@ -1,8 +1,8 @@
-/* engine/execute.h - one program on one device. */
+/* engine/run/execute.h - one program on one device. */
 #ifndef GP_ENGINE_EXECUTE_H
 #define GP_ENGINE_EXECUTE_H
 
-#include "engine/binding.h"
+#include "engine/bind/binding.h"
 #include "engine/pipeline.h"
 
 /* Run a task's program with the addresses of the worker's frame. */

@@ -1,11 +1,12 @@
-/* engine/links.c - the links of a plan's edges: one for each (edge, making device, reading device).
+/* engine/bind/links.c - the links of a plan's edges: one for each (edge, making device, reading
+ * device).
  *
  * The maker's device is a reader too, whether its stages use the values or not: its own last use
  * counts like those of others. With two copies of the weights each has its makers and links; they
  * share the count of last uses, because on devices of one memory they share the slots.
  */
 #include "base/memory.h"
-#include "engine/edge.h"
+#include "engine/run/edge.h"
 
 gp_link_turn gp_links_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;

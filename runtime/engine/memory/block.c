@@ -1,5 +1,5 @@
-/* engine/block.c - see block.h. */
-#include "engine/block.h"
+/* engine/memory/block.c - see block.h. */
+#include "engine/memory/block.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* engine/frame.c - the addresses that a task works on: one per base of its plan.
+/* engine/run/frame.c - the addresses that a task works on: one per base of its plan.
  *
  * What a program does not touch keeps an old address, never read. Parameters are reached through
  * here, so that one program serves every version of the weights and both copies of a stage.
  */
 #include "base/tensor.h"
-#include "engine/edge.h"
+#include "engine/run/edge.h"
 #include "engine/intake/intake.h"
 #include "engine/pipeline.h"
 

@@ -1,4 +1,5 @@
-/* engine/report.c - what every device does now: the post-mortem of a run that made no progress.
+/* engine/watch/report.c - what every device does now: the post-mortem of a run that made no
+ * progress.
  *
  * Reads the records that workers write and the states of the slots that they wait for, while they
  * may go on: every number is checked before it is used as a position, and what is read may be a
@@ -8,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/thread.h"
-#include "engine/edge.h"
+#include "engine/run/edge.h"
 #include "engine/pipeline.h"
 
 enum { BEFORE = 4 }; /* actions that are shown of what a device did last */

@@ -1,9 +1,9 @@
-/* engine/fault.c - see fault.h: the text of the rules, and what they do to an action.
+/* engine/watch/fault.c - see fault.h: the text of the rules, and what they do to an action.
  *
  * The text comes from outside: every number is checked to its last character, and what is wrong is
  * named with the rule that it stands in.
  */
-#include "engine/fault.h"
+#include "engine/watch/fault.h"
 
 #include <math.h>
 #include <stdio.h>

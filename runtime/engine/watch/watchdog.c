@@ -1,11 +1,11 @@
-/* engine/watchdog.c - see watchdog.h: when a run is given up, and what becomes of it.
+/* engine/watch/watchdog.c - see watchdog.h: when a run is given up, and what becomes of it.
  *
  * Giving up fails the run before its first task and ends all waiting, so that every worker that is
  * not inside an action passes through to the end, and the pipeline works on. A worker that is
  * inside one and does not come out of it cannot be stopped: then everything that it may read or
  * write is kept for ever, and only the script goes on.
  */
-#include "engine/watchdog.h"
+#include "engine/watch/watchdog.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* engine/fault.h - failures on request, for tests:
+/* engine/watch/fault.h - failures on request, for tests:
  * GPIPE_FAULT=stage=2,step=7,micro=3,op=F,action=hang
  *
  * Rules are separated by ';', their fields by ','. Fields that are left out match everything:

@@ -1,4 +1,4 @@
-/* engine/arguments.c - what a run is given must be what its plan was made for.
+/* engine/run/arguments.c - what a run is given must be what its plan was made for.
  *
  * Workers read and write a script's tensors by address and row: one of another shape would be read
  * past its end. The Lua side picks the plan by the shapes; this is for whoever calls below it. */

@@ -1,4 +1,4 @@
-/* engine/arena.c - where the parameters, gradients and buffers of a stage lie.
+/* engine/memory/arena.c - where the parameters, gradients and buffers of a stage lie.
  *
  * One block each, so that an update is one pass and a version of the weights one copy. Programs
  * know offsets only: which arena, copy or version they work on is settled when they run (frame.c).
@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "engine/block.h"
+#include "engine/memory/block.h"
 #include "engine/pipeline.h"
 #include "graph/param.h"
 

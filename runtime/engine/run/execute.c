@@ -1,5 +1,5 @@
-/* engine/execute.c - run one program: cut into pieces for the device's threads, or op by op for its
- * queue.
+/* engine/run/execute.c - run one program: cut into pieces for the device's threads, or op by op for
+ * its queue.
  *
  * Which of the two the lane decides (device/lane.h). Failures name the layer that made the op.
  */
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/execute.h"
+#include "engine/run/execute.h"
 #include "engine/pipeline.h"
 #include "gpipe/process.h"
 

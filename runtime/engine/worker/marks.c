@@ -1,10 +1,10 @@
-/* engine/marks.c - see marks.h.
+/* engine/worker/marks.c - see marks.h.
  *
  * Timed events around each task, made with the ring of events that they belong to. The begin of a
  * range, when the device has nothing to do, ties its clock to the host's. */
 #include "base/memory.h"
 #include "base/thread.h"
-#include "engine/marks.h"
+#include "engine/worker/marks.h"
 
 /* Begin and end of each event, and one for the range: before the ring of events grows. */
 gp_status gp_marks_new(gp_worker *worker, size_t events) {

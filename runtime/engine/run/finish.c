@@ -1,4 +1,5 @@
-/* engine/finish.c - after the workers are done: losses, buffers, the clock; or undoing it all. */
+/* engine/run/finish.c - after the workers are done: losses, buffers, the clock; or undoing it
+ * all. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* engine/watchdog.h - runs that make no progress, seen by the thread that waits for them.
+/* engine/watch/watchdog.h - runs that make no progress, seen by the thread that waits for them.
  *
  * Workers pay nothing for it: what they do now stands in the records that they write anyway.
  * Progress is a task begun or ended on any device.

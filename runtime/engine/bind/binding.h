@@ -1,4 +1,4 @@
-/* engine/binding.h - a plan joined with a pipeline: the memory that it wants, the
+/* engine/bind/binding.h - a plan joined with a pipeline: the memory that it wants, the
  * links of its edges, and what its devices keep.
  *
  * Made before the first run of a plan and given back with it; runs allocate nothing. Addresses are

@@ -1,4 +1,5 @@
-/* engine/block.h - memory that several parameters share, and that lives as long as any view of it.
+/* engine/memory/block.h - memory that several parameters share, and that lives as long as any view
+ * of it.
  *
  * Arenas of stages and moments of optimizers are blocks: a tensor that a script holds may outlive
  * the pipeline or the optimizer that it came from.

@@ -1,5 +1,5 @@
-/* engine/marks.h - when the tasks of a device with a queue began and ended: by its own clock, not
- * when they were enqueued. */
+/* engine/worker/marks.h - when the tasks of a device with a queue began and ended: by its own
+ * clock, not when they were enqueued. */
 #ifndef GP_ENGINE_MARKS_H
 #define GP_ENGINE_MARKS_H
 

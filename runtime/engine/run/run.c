@@ -1,4 +1,4 @@
-/* engine/run.c - the loop over tasks: wait for inputs, run a program, publish outputs.
+/* engine/run/run.c - the loop over tasks: wait for inputs, run a program, publish outputs.
  *
  * A worker runs the range of one mini-batch after another until the stream ends; most streams have
  * one mini-batch. A task that fails makes every task later in the schedule's topological order a
@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "engine/edge.h"
-#include "engine/execute.h"
+#include "engine/run/edge.h"
+#include "engine/run/execute.h"
 #include "engine/intake/intake.h"
-#include "engine/marks.h"
-#include "engine/replicas.h"
+#include "engine/worker/marks.h"
+#include "engine/memory/replicas.h"
 #include "engine/update/update.h"
 #include "gpipe/process.h"
 
