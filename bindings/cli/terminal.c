@@ -21,7 +21,7 @@
 #include "interrupt.h"
 
 /* The part of libedit's readline interface that is used; in the userdata that is upvalue 1 of every
- * function here. All NULL where there is no libedit. */
+ * function here, whose finalizer frees the locale. All NULL where there is no libedit. */
 typedef struct line_editor {
   char *(*readline)(const char *prompt); /* receives a malloc'ed line */
   int (*add_history)(const char *line);
@@ -53,6 +53,14 @@ static void open_editor(line_editor *editor) {
   find_function(library, "rl_bind_key", &editor->bind_key);
   find_function(library, "rl_insert", &editor->insert);
   editor->locale = locale_of_terminal();
+}
+
+/* __gc: a function that is called later, by another finalizer, goes without the locale. */
+static int close_editor(lua_State *L) {
+  line_editor *editor = lua_touserdata(L, 1);
+  if (editor->locale) freelocale(editor->locale);
+  editor->locale = (locale_t)0;
+  return 0;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -190,6 +198,10 @@ static int open_terminal(lua_State *L) {
   luaL_newlibtable(L, functions);
   line_editor *editor = lua_newuserdatauv(L, sizeof *editor, 0);
   *editor = (line_editor){0};
+  lua_createtable(L, 0, 1); /* not registered under a name: nothing else makes an editor */
+  lua_pushcfunction(L, close_editor);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
   open_editor(editor);
   luaL_setfuncs(L, functions, 1);
   return 1;
