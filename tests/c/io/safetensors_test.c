@@ -124,20 +124,23 @@ TEST(short_files_and_bad_bools_are_refused) {
   folder_remove();
 }
 
+#define BYTES(text) text, sizeof(text) - 1 /* of a literal: its own zero is not part of the file */
+
 TEST(files_of_other_kinds_are_named) {
   static const struct {
     const char *bytes;
     size_t size;
     const char *name;
   } files[] = {
-      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", 75, "Git LFS"},
-      {"<!DOCTYPE html><html><head>", 27, "HTML"},
-      {"PK\3\4\0\0\0\0archive/data.pkl", 24, "zip"},
-      {"\x80\2}q\0(X\1\0\0\0aq\1K\1u.", 18, "pickle"},
-      {"GGUF\3\0\0\0\0\0\0\0\0\0\0\0", 16, "GGUF"},
-      {"\x93NUMPY\1\0v\0{'descr': '<f4'", 26, "npy"},
-      {"\x89HDF\r\n\x1a\n\0\0\0\0", 12, "HDF5"},
-      {"{\"weight\": [1, 2, 3]}", 22, "JSON"},
+      {BYTES("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"),
+       "Git LFS"},
+      {BYTES("<!DOCTYPE html><html><head>"), "HTML"},
+      {BYTES("PK\3\4\0\0\0\0archive/data.pkl"), "zip"},
+      {BYTES("\x80\2}q\0(X\1\0\0\0aq\1K\1u."), "pickle"},
+      {BYTES("GGUF\3\0\0\0\0\0\0\0\0\0\0\0"), "GGUF"},
+      {BYTES("\x93NUMPY\1\0v\0{'descr': '<f4'"), "npy"},
+      {BYTES("\x89HDF\r\n\x1a\n\0\0\0\0"), "HDF5"},
+      {BYTES("{\"weight\": [1, 2, 3]}"), "JSON"},
   };
   folder_make();
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
