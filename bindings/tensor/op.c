@@ -131,12 +131,32 @@ static bool is_option(const request *r, const char *name) {
   return false;
 }
 
+/* Push the names of all options, "a, b", or "none". */
+static const char *push_options(lua_State *L, const request *r) {
+  const char *between = "";
+  lua_pushliteral(L, "");
+  for (const gp_operand *o = r->row->operands; o->role; o++) {
+    if (o->presence != GP_LEFT_OUT) continue;
+    lua_pushfstring(L, "%s%s", between, o->role);
+    lua_concat(L, 2);
+    between = ", ";
+  }
+  for (const gp_attr *a = gp_op_attrs(r->use.op); a->name; a++) {
+    lua_pushfstring(L, "%s%s", between, a->name);
+    lua_concat(L, 2);
+    between = ", ";
+  }
+  return *between ? lua_tostring(L, -1) : "none";
+}
+
 static void check_names(lua_State *L, const request *r) {
   lua_pushnil(L);
   while (lua_next(L, r->options)) {
     lua_pop(L, 1);
-    if (lua_type(L, -1) != LUA_TSTRING || !is_option(r, lua_tostring(L, -1)))
-      gp_lua_error(L, "%s: there is no option %s", r->row->name, luaL_tolstring(L, -1, NULL));
+    if (lua_type(L, -1) == LUA_TSTRING && is_option(r, lua_tostring(L, -1))) continue;
+    const char *name = luaL_tolstring(L, -1, NULL);
+    gp_lua_error(L, "%s: there is no option %s, expected one of: %s", r->row->name, name,
+                 push_options(L, r));
   }
 }
 

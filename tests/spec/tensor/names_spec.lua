@@ -39,6 +39,15 @@ describe("a name from another library", function()
   end)
 end)
 
+describe("an option that an op does not have", function()
+  it("is an error that names those it has", function()
+    local text = failure(function() return t:softplus { bta = 2 } end)
+    assert.matches("names_spec%.lua:%d+: softplus: ", text)
+    for _, name in ipairs { "bta", "beta", "threshold" } do assert.matches(name, text) end
+    assert.matches("none", failure(function() return t:exp { base = 2 } end))
+  end)
+end)
+
 describe("a name that is not there", function()
   local cases = {
     { "gp.stak", function() return gp.stak end },
