@@ -3,7 +3,6 @@
  * There is the erf form, and the tanh form of the original paper, written as a sigmoid because
  * (1 + tanh u) / 2 = sigmoid(2 u) keeps its digits where x is far below 0.
  * Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), section 2. */
-#include "base/status.h"
 #include "ops/constants.h"
 #include "ops/elementwise/loops.h"
 

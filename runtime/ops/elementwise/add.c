@@ -1,7 +1,6 @@
 /* ops/elementwise/add.c - a, b -> a + b; shapes broadcast.
  *
  * The most frequent op of all (biases, residuals), so its three fast layouts matter most. */
-#include "base/status.h"
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(add_f32, float, float, a + b)

@@ -2,7 +2,6 @@
  *
  * Every pair of (comparison, stored type) is a loop, so they are written by a macro; the half types
  * are compared as the floats they stand for. A comparison with NaN is false, except ne. */
-#include "base/status.h"
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 

@@ -1,7 +1,6 @@
 /* ops/elementwise/div.c - a, b -> a / b; shapes broadcast. Division by 0 is IEEE's.
  *
  * The gradient of b is made from that of a and the output, which saves a second division. */
-#include "base/status.h"
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(div_f32, float, float, a / b)

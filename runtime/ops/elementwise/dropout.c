@@ -6,7 +6,6 @@
  * the same op to dy: no mask is saved. The test is on integers, word >= p 2^32: exact on every
  * device. */
 #include "base/random/philox.h"
-#include "base/status.h"
 #include "base/tensor.h"
 #include "ops/constants.h"
 #include "ops/elements.h"

@@ -11,6 +11,7 @@
 #define GP_OPS_ELEMENTWISE_LOOPS_H
 
 #include "base/loop.h"
+#include "base/status.h" /* GP_TRY, for gradient rules */
 #include "ops/cut.h"
 #include "ops/infer.h"
 #include "ops/op.h"

@@ -1,7 +1,6 @@
 /* ops/elementwise/mul.c - a, b -> a * b; shapes broadcast.
  *
  * Both inputs are kept for the gradient, unless the other side wants none. */
-#include "base/status.h"
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(mul_f32, float, float, (a * b))

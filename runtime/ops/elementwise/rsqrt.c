@@ -2,7 +2,6 @@
  *
  * A root and a division, rounded twice: the processors' approximate instructions are faster, but
  * they differ between makers, and bits are promised. */
-#include "base/status.h"
 #include "ops/elementwise/loops.h"
 #include "ops/gradient.h"
 GP_MAP1(rsqrt_f32, float, float, 1.0f / sqrtf(a))

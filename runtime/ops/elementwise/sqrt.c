@@ -1,7 +1,6 @@
 /* ops/elementwise/sqrt.c - the square root, correctly rounded.
  *
  * The gradient reads the output, so the input need not be kept; it is infinite at 0. */
-#include "base/status.h"
 #include "ops/elementwise/loops.h"
 
 GP_MAP1(sqrt_f32, float, float, sqrtf(a))

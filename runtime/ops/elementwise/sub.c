@@ -1,7 +1,6 @@
 /* ops/elementwise/sub.c - a, b -> a - b; shapes broadcast.
  *
  * Not a + (-b): the same bits, but one pass over memory instead of two. */
-#include "base/status.h"
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(sub_f32, float, float, a - b)

@@ -1,7 +1,6 @@
 /* ops/elementwise/where.c - c ? a : b, for a and b of any one dtype.
  *
  * Only moves bits, so the loops know sizes, not types. Both sides are read and one is selected. */
-#include "base/status.h"
 #include "ops/elementwise/loops.h"
 
 #define SELECT(ia, ib) GP_MAP_LOOP y[i] = c[i] ? a[ia] : b[ib];

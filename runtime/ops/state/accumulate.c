@@ -2,7 +2,6 @@
  *
  * Gradients of several micro-batches, or of several readers of a value, meet here. The shapes are
  * equal: summing over repeated dims is done before. */
-#include "base/status.h"
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 
