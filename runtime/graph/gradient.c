@@ -1,11 +1,10 @@
-/* graph/gradient.c - reverse mode over the node list: asks each op's rule and folds what readers
+/* graph/gradient.c - reverse mode over the node list: it asks each op's rule and folds what readers
  * send.
  *
  * The association of sums decides the bits, so it must not depend on where the model is cut:
  *   - what the readers of a value send is first summed within each reading layer, then over layers
- *   in
- *     descending order, at the layer that made the value: a gradient edge is keyed by the reading
- *     layer;
+ *     in descending order, at the layer that made the value: a gradient edge is keyed by the
+ *     reading layer;
  *   - a parameter's contributions go straight into the accumulator of (parameter, layer), in
  *     descending node order.
  *

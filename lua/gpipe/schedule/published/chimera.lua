@@ -2,8 +2,7 @@
 -- bubble.
 --
 -- The first half of the micro-batches goes down (stage s on device s), the others up (stage s on
--- device p-1-s). The q-th of a direction gets slot k = q mod (p/2) + p (q div (p/2)), and on
--- device d
+-- device p-1-s). The q-th of a direction gets slot k = q mod (p/2) + p (q div (p/2)). On device d:
 --   down: F at 2k+d, B at 2k+2p-1-d;   up: F at 2k+p-1-d, B at 2k+p+d,
 -- no two at once; a device runs its actions in that order. p is even. Idle p-2 slots for B = F and
 -- (p-2)(1+m/p) F for B = 2F; best for m = p; device d keeps min(p/2+1+d, 3p/2-d) activations; each

@@ -2,8 +2,9 @@
  *
  * The one place with inline PTX: all 32 lanes come together, each with its part of the matrices.
  * Lane l has of
- *   a [16, 16]: rows l/4 (a[0], a[2]) and l/4 + 8 (a[1], a[3]), columns 2 (l%4) and the next, and 8
- *   further b [16, 8]:  column l/4, rows 2 (l%4) and the next (b[0]), and 8 further (b[1])
+ *   a [16, 16]: rows l/4 (a[0], a[2]) and l/4 + 8 (a[1], a[3]), columns 2 (l%4) and the next
+ *               (a[0], a[1]), and 8 further (a[2], a[3])
+ *   b [16, 8]:  column l/4, rows 2 (l%4) and the next (b[0]), and 8 further (b[1])
  *   c [16, 8]:  rows l/4 (c[0], c[1]) and l/4 + 8 (c[2], c[3]), columns 2 (l%4) and the next
  * two halves in a register, the lower one first; c is f32. GPUs before compute capability 8.0 have
  * no such products: whoever launches asks first.
