@@ -8,9 +8,10 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
+#include "engine/optimizer/optimizer.h"
+#include "engine/update/update.h"
 #include "gpipe/trace.h"
 #include "graph/param.h"
-#include "engine/update/update.h"
 
 /* ---- plans --------------------------------------------------------------------------------- */
 

@@ -1,10 +1,12 @@
 /* engine/bind/bind.c - see binding.h: each device is asked once, then the plan's areas get their
  * addresses. */
 #include "base/memory.h"
-#include "engine/run/edge.h"
-#include "engine/run/execute.h"
+#include "engine/bind/binding.h"
+#include "engine/bind/links.h"
 #include "engine/intake/intake.h"
 #include "engine/memory/replicas.h"
+#include "engine/pipeline.h"
+#include "engine/run/execute.h"
 
 static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
   return &b->pipeline->workers[device].lane;

@@ -6,7 +6,8 @@
  * share the count of last uses, because on devices of one memory they share the slots.
  */
 #include "base/memory.h"
-#include "engine/run/edge.h"
+#include "engine/bind/links.h"
+#include "engine/pipeline.h"
 
 gp_link_turn gp_links_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   int64_t turn = gp_plan_turn(plan, edge, micro), slots = plan->channels[edge].slots;

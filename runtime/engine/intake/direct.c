@@ -4,6 +4,7 @@
  */
 #include "base/tensor.h"
 #include "engine/intake/intake.h"
+#include "engine/pipeline.h"
 
 /* ---- making -------------------------------------------------------------------------------- */
 

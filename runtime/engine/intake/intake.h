@@ -9,7 +9,6 @@
 #ifndef GP_ENGINE_INTAKE_H
 #define GP_ENGINE_INTAKE_H
 
-#include "engine/bind/binding.h"
 #include "engine/pipeline.h"
 
 /* Tasks first .. end - 1 of a device, as mini-batch `step` of the stream runs them. */

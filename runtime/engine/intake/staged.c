@@ -10,9 +10,9 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "engine/run/edge.h"
-#include "engine/run/execute.h"
 #include "engine/intake/intake.h"
+#include "engine/pipeline.h"
+#include "engine/run/execute.h"
 #include "engine/worker/marks.h"
 #include "ops/ids.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "engine/memory/arena.h"
 #include "engine/memory/block.h"
 #include "engine/pipeline.h"
 #include "graph/param.h"

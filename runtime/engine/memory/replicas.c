@@ -2,6 +2,7 @@
 #include "engine/memory/replicas.h"
 
 #include "base/tensor.h"
+#include "engine/pipeline.h"
 #include "graph/param.h"
 
 /* ---- constants ------------------------------------------------------------------------------- */

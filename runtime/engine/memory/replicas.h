@@ -4,7 +4,7 @@
 #define GP_ENGINE_REPLICAS_H
 
 #include "engine/bind/binding.h"
-#include "engine/pipeline.h"
+#include "engine/worker/worker.h"
 
 /* Constants never change: once, when a plan is bound. */
 gp_status gp_replicas_load(const gp_binding *binding);

@@ -7,8 +7,7 @@
 
 #include "base/tensor.h"
 #include "device/gpus.h"
-#include "engine/pipeline.h"
-#include "engine/update/update.h"
+#include "gpipe/optimizer.h"
 #include "optim/optim.h"
 
 enum { GROUP = 64 }; /* parameters that are looked at together */

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/memory/block.h"
-#include "engine/pipeline.h"
 #include "engine/optimizer/optimizer.h"
 #include "graph/param.h"
 

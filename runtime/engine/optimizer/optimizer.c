@@ -5,8 +5,8 @@
  */
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "engine/pipeline.h"
 #include "engine/optimizer/optimizer.h"
+#include "engine/pipeline.h"
 #include "engine/update/update.h"
 #include "graph/param.h"
 

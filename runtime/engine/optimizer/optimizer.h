@@ -7,6 +7,8 @@
 #define GP_ENGINE_OPTIMIZER_H
 
 #include "base/space.h"
+#include "engine/worker/worker.h"
+#include "gpipe/optimizer.h"
 #include "optim/optim.h"
 
 typedef struct gp_optimizer_member {
@@ -55,5 +57,16 @@ void gp_moments_free(gp_optimizer *optimizer);
 gp_status gp_moments_follow(gp_optimizer *optimizer);
 /* Address of a member's k-th moment; NULL where the kind keeps none. */
 void *gp_moments_address(const gp_optimizer *optimizer, const gp_optimizer_member *member, int k);
+
+gp_status gp_optimizer_begin(gp_optimizer *optimizer);
+/* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
+gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
+int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
+gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
+                              const gp_optim_hyper *hyper, int64_t step);
+/* The places of its parameters among the pipeline's, in the order given; returns how many. */
+int32_t gp_optimizer_list(const gp_optimizer *optimizer, const gp_pipeline *pipeline,
+                          int32_t *params);
+bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
 
 #endif

@@ -2,8 +2,10 @@
  *
  * Workers read and write a script's tensors by address and row: one of another shape would be read
  * past its end. The Lua side picks the plan by the shapes; this is for whoever calls below it. */
+#include "engine/run/arguments.h"
+
 #include "base/tensor.h"
-#include "engine/pipeline.h"
+#include "plan/plan.h"
 
 /* `meta` is that of a larger micro-batch; the tensor has the rows of all. */
 static gp_status check_tensor(const gp_plan *plan, const char *what, int number,

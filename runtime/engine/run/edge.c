@@ -6,6 +6,8 @@
  * ordered behind nothing.
  */
 #include "base/thread.h"
+#include "engine/bind/links.h"
+#include "engine/pipeline.h"
 #include "engine/run/edge.h"
 
 /* ---- before -------------------------------------------------------------------------------- */

@@ -1,28 +1,10 @@
-/* engine/run/edge.h - the edges of a plan while it runs: where a task's values lie, and who waits
- * for whom.
- *
- *   links.c   the links of a plan's edges, made when it is bound
- *   edge.c    what a task does for its edges before and after its work
- */
+/* engine/run/edge.h - what a task does for its edges before and after its work: who waits for
+ * whom. */
 #ifndef GP_ENGINE_EDGE_H
 #define GP_ENGINE_EDGE_H
 
-#include "device/link/link.h"
-#include "engine/bind/binding.h"
-#include "engine/pipeline.h"
+#include "engine/run/run.h"
 
-/* links.c */
-gp_status gp_links_new(gp_binding *binding);
-void gp_links_free(gp_binding *binding);
-/* Before a run: nothing is published or released. */
-void gp_links_begin(const gp_binding *binding);
-/* The link by which a device reads, or by which it made, an edge's values of a copy; NULL: it has
- * no part. */
-gp_link *gp_links_find(const gp_binding *binding, int32_t edge, int32_t copy, int32_t device);
-/* Which slot a micro-batch takes on an edge, and how often it was used before. */
-gp_link_turn gp_links_turn(const gp_plan *plan, int32_t edge, int64_t micro);
-
-/* edge.c */
 /* Wait for what the task reads and for the slots that it writes; ready: false where the run was
  * given up. */
 gp_status gp_edges_await(gp_worker *worker, const gp_task *task, int64_t micro, bool *ready);

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/run/execute.h"
 #include "engine/pipeline.h"
+#include "engine/run/execute.h"
+#include "engine/watch/report.h"
 #include "gpipe/process.h"
 
 /* One task's program as it runs. */

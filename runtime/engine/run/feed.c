@@ -10,9 +10,12 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
-#include "engine/run/edge.h"
+#include "engine/bind/links.h"
+#include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
+#include "engine/run/arguments.h"
 #include "engine/update/update.h"
+#include "engine/watch/report.h"
 #include "gpipe/device.h"
 #include "gpipe/process.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/pipeline.h"
-#include "engine/update/update.h"
 
 /* The text is written before the order is published, because who sees the order skips its tasks. */
 static void note_failure(gp_run *run, int64_t order, gp_status status, const char *text) {

@@ -4,9 +4,10 @@
  * here, so that one program serves every version of the weights and both copies of a stage.
  */
 #include "base/tensor.h"
-#include "engine/run/edge.h"
+#include "engine/bind/links.h"
 #include "engine/intake/intake.h"
 #include "engine/pipeline.h"
+#include "engine/run/frame.h"
 
 /* What this micro-batch keeps for later tasks. A stream takes slots in turn; otherwise they are
  * coloured. */

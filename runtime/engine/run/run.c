@@ -9,12 +9,15 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "engine/intake/intake.h"
+#include "engine/memory/replicas.h"
+#include "engine/pipeline.h"
 #include "engine/run/edge.h"
 #include "engine/run/execute.h"
-#include "engine/intake/intake.h"
-#include "engine/worker/marks.h"
-#include "engine/memory/replicas.h"
+#include "engine/run/frame.h"
+#include "engine/run/run.h"
 #include "engine/update/update.h"
+#include "engine/worker/marks.h"
 #include "gpipe/process.h"
 
 /* Where a task is in the stream. */

@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "engine/pipeline.h"
-#include "engine/update/update.h"
 
 /* Gradients of zero would let it grow for ever. */
 static const double largest = 0x1p40;

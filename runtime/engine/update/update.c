@@ -7,6 +7,7 @@
  */
 
 #include "base/tensor.h"
+#include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
 #include "engine/update/update.h"
 

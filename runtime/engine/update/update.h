@@ -6,7 +6,7 @@
 #ifndef GP_ENGINE_UPDATE_H
 #define GP_ENGINE_UPDATE_H
 
-#include "engine/pipeline.h"
+#include "engine/run/run.h"
 
 /* update.c */
 /* Wait for all devices before something reads what they made; the last to come before gradients are
@@ -40,17 +40,5 @@ gp_status gp_norm_decide(gp_pipeline *pipeline, bool finite);
  * many. */
 bool gp_run_is_stuck(const gp_pipeline *pipeline);
 gp_status gp_norm_decide_stream(gp_pipeline *pipeline);
-
-/* optimizer/optimizer.c */
-gp_status gp_optimizer_begin(gp_optimizer *optimizer);
-/* A pipeline holds it until its workers are done, and for ever where one of them is lost. */
-gp_optimizer *gp_optimizer_retain(gp_optimizer *optimizer);
-int32_t gp_optimizer_groups(const gp_optimizer *optimizer);
-gp_status gp_optimizer_update(gp_optimizer *optimizer, gp_worker *worker, int32_t stage,
-                              const gp_optim_hyper *hyper, int64_t step);
-/* The places of its parameters among the pipeline's, in the order given; returns how many. */
-int32_t gp_optimizer_list(const gp_optimizer *optimizer, const gp_pipeline *pipeline,
-                          int32_t *params);
-bool gp_optimizer_uses(const gp_optimizer *optimizer, const gp_pipeline *pipeline);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "base/thread.h"
+#include "engine/pipeline.h"
 #include "gpipe/process.h"
 #include "gpipe/schedule.h"
 

@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 #include "base/thread.h"
-#include "engine/run/edge.h"
+#include "engine/bind/links.h"
 #include "engine/pipeline.h"
+#include "engine/watch/report.h"
 
 enum { BEFORE = 4 }; /* actions that are shown of what a device did last */
 

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "engine/pipeline.h"
+#include "engine/watch/report.h"
 
 enum { DEVICE_TEXT = 512, REPORT_TEXT = 1024 };
 static const int64_t SECOND = 1000000000;

@@ -3,7 +3,7 @@
 #ifndef GP_ENGINE_MARKS_H
 #define GP_ENGINE_MARKS_H
 
-#include "engine/pipeline.h"
+#include "engine/worker/worker.h"
 
 /* Room for so many events of the worker's ring. Nothing where work is over before calls return:
  * there the records that the worker writes are right. */

@@ -5,7 +5,6 @@
  * whoever changes something that a worker may be waiting for rings it. The doorbell is read before
  * the condition is checked, so a ring in between is never lost.
  */
-#include "engine/pipeline.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -14,8 +13,10 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "engine/pipeline.h"
 #include "engine/run/edge.h"
 #include "engine/worker/marks.h"
+#include "engine/worker/worker.h"
 #include "gpipe/device.h"
 
 enum { SPINS = 4000, WAIT_NS = 100000000, NAP_NS = 20000 };

@@ -1,0 +1,125 @@
+/* engine/run/run.h - what the workers run: a stream of mini-batches, most often of one.
+ *
+ *   feed.c        mini-batches given to the workers: one and wait, or one after another
+ *   run.c         the loop over tasks
+ *   finish.c      failures while it runs; losses, buffers and counters when it is over
+ *   arguments.h   whether what a run is given is what its plan was made for
+ *   weights.h     what a run may take over from the one before
+ *   frame.h       the addresses that a task works on
+ *   edge.h        what a task does for its edges
+ *   execute.h     one program on one device */
+#ifndef GP_ENGINE_RUN_H
+#define GP_ENGINE_RUN_H
+
+#include <pthread.h>
+
+#include "engine/bind/binding.h"
+#include "engine/worker/worker.h"
+#include "gpipe/run.h"
+
+/* What the last stage leaves of a micro-batch: the sum of its losses in its own dtype, and what it
+ * counts for; where two devices hold the last stage, each counts for itself. */
+typedef struct gp_micro_result {
+  union {
+    float f32;
+    double f64;
+  } loss;
+  int64_t count[2];
+} gp_micro_result;
+
+/* A mini-batch that was given to the workers. */
+typedef struct gp_feed {
+  gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS]; /* retained in streams */
+  int input_count, target_count;
+  gp_tensor *output, *out_grad;
+  bool accumulate;
+  gp_step_block *blocks;    /* per copy and micro-batch */
+  gp_micro_result *results; /* per micro-batch */
+  int64_t *rows;            /* per micro-batch: its first row in the tensors */
+  gp_optim_hyper *hyper;    /* per group of the attached optimizer */
+} gp_feed;
+
+/* A stream of mini-batches that the workers are running: one, for most schedules. */
+typedef struct gp_run {
+  gp_binding *binding;
+  const gp_plan *plan;                         /* the binding's */
+  gp_feed *feeds;                              /* ring: mini-batch t is feeds[t % feed_room] */
+  int32_t feed_room, feed_micros, feed_groups; /* room of the ring and of each feed */
+  bool backward_half, open;                    /* open: more may be fed */
+  bool prepared;                               /* P has nothing to do */
+  uint64_t weights;                            /* their state when the run began: prepared.c */
+  uint32_t fed;                                /* mini-batches given to step */
+  int64_t known, told;                         /* losses that are known, and that the script took */
+  uint32_t first_step;    /* the pipeline's step counter when the stream began */
+  int64_t first_update;   /* updates of the optimizer before */
+  _Atomic uint32_t gate;  /* mini-batches that may be run; GP_GATE_END: no more will come */
+  _Atomic int64_t losses; /* forward passes of the last stage so far */
+  _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
+  _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
+  _Atomic int64_t failed_order;       /* INT64_MAX: none */
+  bool committed; /* under the lock: stages are being updated, so an interrupt has to wait */
+  int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
+  pthread_mutex_t failure_lock;
+  gp_status status;
+  char text[512];
+} gp_run;
+
+enum { GP_GATE_END = 1u << 30 };
+
+/* A task as it runs for one micro-batch. */
+typedef struct gp_task_run {
+  const gp_task *task;
+  gp_feed *feed;      /* the mini-batch that the micro-batch belongs to */
+  int64_t micro, own; /* counted through the stream, and in the mini-batch */
+  /* Set by gp_frame_bind, as addresses of the device. fault NULL: what is wrong is told at once. */
+  const gp_step_block *block;
+  gp_lane_fault *fault;
+} gp_task_run;
+
+/* What kernels read for micro-batch i of the feed, on a device with this copy of a stage. */
+static inline gp_step_block *gp_feed_block(const gp_plan *plan, const gp_feed *feed, int64_t i,
+                                           int32_t copy) {
+  return &feed->blocks[copy * plan->step_micros + i];
+}
+/* The mini-batch that a micro-batch of the stream belongs to. */
+static inline gp_feed *gp_run_feed(const gp_run *run, int64_t micro) {
+  return &run->feeds[micro / run->plan->step_micros % run->feed_room];
+}
+/* Micro-batches of one mini-batch of the schedule: what a loss is of and an update follows. */
+static inline int32_t gp_run_group(const gp_plan *plan) {
+  return plan->batch ? plan->batch : plan->step_micros;
+}
+
+/* feed.c */
+/* Make room for a plan's mini-batches. */
+gp_status gp_feeds_prepare(gp_pipeline *pipeline, const gp_plan *plan);
+void gp_feeds_free(gp_pipeline *pipeline);
+/* Tell the script's thread that something went on. */
+void gp_run_progress(gp_run *run);
+
+/* run.c */
+gp_status gp_run_device(gp_worker *worker, void *run);
+/* Count a forward pass of the last stage: the script may be waiting for its loss. */
+void gp_run_note_loss(gp_run *run, const gp_task *task);
+
+/* finish.c */
+static inline bool gp_run_failed(const gp_run *run) {
+  return atomic_load(&((gp_run *)run)->failed_order) != INT64_MAX;
+}
+void gp_run_fail(gp_run *run, int64_t order, gp_status status, const char *text);
+/* Ctrl-C: fail before the first task, unless stages may have been updated already: then every stage
+ * goes on to the same update, and the script sees the interrupt afterwards. Returns whether the run
+ * was stopped. */
+bool gp_run_interrupt(gp_run *run);
+/* From now on all stages are updated; false where the run has failed before. */
+bool gp_run_commit(gp_run *run);
+/* What a GPU did in a mini-batch of the stream and later was wrong; it may have been updated with
+ * already. */
+void gp_run_spoil(gp_run *run, int64_t group);
+/* The loss of the group-th mini-batch of the stream, and what it was divided by. */
+double gp_run_loss(const gp_run *run, int64_t group, int64_t *count);
+/* On the script's thread: before the workers begin, and after they are done. */
+gp_status gp_run_save_buffers(gp_pipeline *pipeline);
+void gp_run_finish(gp_pipeline *pipeline);
+
+#endif
