@@ -32,12 +32,13 @@ static void wake(sweeper *w, int32_t device) {
 static gp_status add_message(sweeper *w, int32_t a, bool forward) {
   const gp_schedule *s = w->v->s;
   const gp_action *x = &s->actions[a];
-  int32_t to = x->stage + (forward ? 1 : -1), from = gp_verify_device(s, a);
+  int32_t to = x->stage + (forward ? 1 : -1), from = gp_action_device(s, a);
   gp_act send = forward ? GP_ACT_SEND_F : GP_ACT_SEND_B;
   if (to < 0 || to == s->stage_count) return GP_OK;
-  int32_t taker = gp_verify_at(w->v, GP_ACT_F, to, x->micro), device = gp_verify_device(s, taker);
+  int32_t taker = gp_edges_at(&w->v->edges, GP_ACT_F, to, x->micro),
+          device = gp_action_device(s, taker);
   wake(w, device);
-  if (device == from || gp_verify_at(w->v, send, x->stage, x->micro) >= 0) return GP_OK;
+  if (device == from || gp_edges_at(&w->v->edges, send, x->stage, x->micro) >= 0) return GP_OK;
   GP_TRY(add(w, from, send, x->stage, x->micro));
   return add(w, device, forward ? GP_ACT_RECV_F : GP_ACT_RECV_B, to, x->micro);
 }
@@ -49,9 +50,9 @@ static gp_status add_messages(sweeper *w, int32_t a) {
   if (x->op == GP_ACT_F) return add_message(w, a, true);
   if (x->op == GP_ACT_B || x->op == GP_ACT_I) GP_TRY(add_message(w, a, false));
   if (x->op == GP_ACT_SEND_F)
-    wake(w, gp_verify_device(s, gp_verify_at(w->v, GP_ACT_RECV_F, x->stage + 1, x->micro)));
+    wake(w, gp_action_device(s, gp_edges_at(&w->v->edges, GP_ACT_RECV_F, x->stage + 1, x->micro)));
   if (x->op == GP_ACT_SEND_B)
-    wake(w, gp_verify_device(s, gp_verify_at(w->v, GP_ACT_RECV_B, x->stage - 1, x->micro)));
+    wake(w, gp_action_device(s, gp_edges_at(&w->v->edges, GP_ACT_RECV_B, x->stage - 1, x->micro)));
   for (int32_t copy = 0; x->op != GP_ACT_IDLE && copy < s->copy_count; copy++)
     wake(w, s->placement[x->stage * s->copy_count + copy]);
   return GP_OK;
@@ -65,7 +66,7 @@ static bool ends_part(const gp_verify *v, int32_t a) {
   const gp_verify_join *joins[] = {v->ending[0] ? v->sums : NULL, v->norms};
   for (int k = 0; k < 2; k++)
     if (joins[k] && v->s->actions[a].op != GP_ACT_IDLE &&
-        joins[k]->last[gp_verify_holder(v->s, a)] == a + 1)
+        joins[k]->last[gp_action_holder(v->s, a)] == a + 1)
       return true;
   return false;
 }

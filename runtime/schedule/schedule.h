@@ -1,5 +1,6 @@
 /* schedule/schedule.h - a pipeline schedule as data: one list of actions per device.
  *
+ *   edges.c      where each action stands, and who hands values to whom
  *   rows.c       lists under construction
  *   text.c       their text form, both ways
  *   schedule.c   a schedule of them

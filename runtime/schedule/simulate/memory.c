@@ -19,8 +19,8 @@ static double bytes_of(const double *list, int32_t stage) { return list ? list[s
 /* Does anything read the activations of this F later? Not where only forward passes run, nor where
  * they are computed again. */
 static bool is_kept(const gp_sim *r, const gp_action *x) {
-  size_t cell = (size_t)x->stage * (size_t)r->schedule->micro_count + (size_t)x->micro;
-  return r->backward && r->backward[cell] > 0 && !(r->again && r->again[cell] > 0);
+  return gp_edges_backward(r->edges, x->stage, x->micro) >= 0 &&
+         gp_edges_at(r->edges, GP_ACT_R, x->stage, x->micro) < 0;
 }
 
 /* Bytes that I gives back: what W does not read. */
@@ -62,8 +62,7 @@ static void follow(const gp_sim *r, int32_t device, gp_device_load *load) {
   }
 }
 
-/* ---- versions of the weights
- * ------------------------------------------------------------------- */
+/* ---- versions of the weights --------------------------------------------------------------- */
 
 /* Scratch: per stage, and per action of the longest list. */
 typedef struct versions {

@@ -17,7 +17,7 @@ typedef struct step {
  * ones, or -1. */
 static int32_t previous(const gp_sim *r, int32_t action) {
   const gp_schedule *s = r->schedule;
-  int32_t a = action - 1, first = s->first[gp_sim_device(r, action)];
+  int32_t a = action - 1, first = s->first[gp_action_device(r->schedule, action)];
   while (a >= first && s->actions[a].op == GP_ACT_IDLE) a--;
   if (a < first) return -1;
   while (a > first && s->actions[a - 1].joined) a--;
@@ -71,7 +71,7 @@ static gp_reason why(const gp_sim *r, step *at) {
 
 static gp_status append(const gp_sim *r, int32_t action, size_t *room) {
   gp_simulation *result = r->result;
-  int32_t device = gp_sim_device(r, action);
+  int32_t device = gp_action_device(r->schedule, action);
   GP_TRY(gp_grow_array((size_t)result->path_count, room, sizeof *result->path,
                        (void **)&result->path));
   result->path[result->path_count++] =

@@ -3,7 +3,9 @@
  * Devices are taken from a queue; each goes on until it waits for another one, which puts it back
  * into the queue when what it waits for is there. So the time that this takes is linear in the
  * number of actions, and channels that are full, which no order of the verifier knows of, need
- * nothing special.
+ * nothing special. The outcome does not depend on who is taken first: a channel has one sender and
+ * one receiver, and each device has a clock of its own. The verifier, which asks how large channels
+ * must be, runs the same thing with unit costs (verify/capacity.c).
  */
 #include "schedule/simulate/simulate.h"
 
@@ -48,7 +50,7 @@ static gp_status check_costs(const gp_schedule *s, const gp_costs *costs) {
 /* ---- devices that wait ----------------------------------------------------------------------- */
 
 /* A device is queued once at most, so the ring is never too small. */
-static void enqueue(gp_sim *r, int32_t device) {
+void gp_sim_wake(gp_sim *r, int32_t device) {
   int32_t devices = r->schedule->device_count;
   if (r->cursors[device].queued) return;
   r->cursors[device].queued = true;
@@ -57,8 +59,8 @@ static void enqueue(gp_sim *r, int32_t device) {
 
 /* The value of an action is there: its reader's device may wait for it. */
 static void wake_reader(gp_sim *r, int32_t reader, int32_t value) {
-  int32_t device = gp_sim_device(r, reader);
-  if (r->cursors[device].waits == value) enqueue(r, device);
+  int32_t device = gp_action_device(r->schedule, reader);
+  if (r->cursors[device].waits == value) gp_sim_wake(r, device);
 }
 
 /* The same of a gradient that an update or a reduction on the stage's other device waits for. */
@@ -68,77 +70,20 @@ static void wake_copy(gp_sim *r, int32_t gradient) {
   if (s->copy_count == 1 || (x->op != GP_ACT_B && x->op != GP_ACT_W)) return;
   const int32_t *at = &s->placement[2 * x->stage];
   for (int i = 0; i < 2; i++)
-    if (r->cursors[at[i]].waits == gradient) enqueue(r, at[i]);
+    if (r->cursors[at[i]].waits == gradient) gp_sim_wake(r, at[i]);
 }
 
 /* What all stages wait for is there when the last of them has done its part. */
 static void count_joined(gp_sim *r, int32_t action) {
   const double *finish = r->result->finish;
-  for (int k = 0; k < GP_SIM_JOINS; k++) {
+  gp_act op = (gp_act)r->schedule->actions[action].op;
+  for (int k = 0; k < GP_JOIN_COUNT; k++) {
     gp_sim_join *join = &r->joins[k];
-    if (join->last < 0 || !gp_sim_is_joined(r, k, r->schedule->actions[action].op)) continue;
+    if (join->last < 0 || !gp_sim_is_joined(r, (gp_join)k, op)) continue;
     if (finish[action] > finish[join->last]) join->last = action;
     if (--join->left == 0)
-      for (int32_t d = 0; d < r->schedule->device_count; d++) enqueue(r, d);
+      for (int32_t d = 0; d < r->schedule->device_count; d++) gp_sim_wake(r, d);
   }
-}
-
-/* ---- channels ------------------------------------------------------------------------------ */
-
-/* Of what `sender` sends: one per edge, direction and sender's copy of the stage. */
-static int32_t channel_of(const gp_sim *r, int32_t sender) {
-  const gp_schedule *s = r->schedule;
-  const gp_action *x = &s->actions[sender];
-  bool back = x->op != GP_ACT_F && x->op != GP_ACT_SEND_F;
-  bool second = s->placement[x->stage * s->copy_count] != gp_sim_device(r, sender);
-  return (2 * x->stage + back) * s->copy_count + second;
-}
-
-/* There may be room in the channel of `sender` now. */
-static void wake_sender(gp_sim *r, int32_t sender, int32_t channel) {
-  int32_t device = gp_sim_device(r, sender);
-  if (r->cursors[device].full == channel) enqueue(r, device);
-}
-
-/* From when on there is room for the value of `sender`, and who made it; below 0: not yet. Where a
- * channel holds nothing, the reader must be waiting. */
-static gp_sim_slot room_for(const gp_sim *r, int32_t sender, int32_t to) {
-  if (r->capacity < 0) return (gp_sim_slot){0, -1};
-  if (r->capacity == 0) return (gp_sim_slot){r->messages[to].posted, to};
-  int32_t channel = channel_of(r, sender);
-  const gp_sim_queue *queue = &r->queues[channel];
-  if (queue->sent < r->capacity) return (gp_sim_slot){0, -1};
-  if (queue->sent - queue->received >= r->capacity) return (gp_sim_slot){-1, -1};
-  return r->slots[(size_t)channel * (size_t)r->capacity + (size_t)(queue->sent % r->capacity)];
-}
-
-/* The reader `to` has come to where it needs the value of `sender`: it waits, or takes it. */
-static void post(gp_sim *r, int32_t sender, int32_t to, double time) {
-  if (r->capacity != 0 || r->messages[to].posted >= 0) return;
-  r->messages[to].posted = time;
-  wake_sender(r, sender, channel_of(r, sender));
-}
-
-static void take(gp_sim *r, int32_t sender, int32_t to, double time) {
-  if (r->capacity < 1) return;
-  int32_t channel = channel_of(r, sender);
-  int32_t slot = r->queues[channel].received++ % r->capacity;
-  r->slots[(size_t)channel * (size_t)r->capacity + (size_t)slot] = (gp_sim_slot){time, to};
-  wake_sender(r, sender, channel);
-}
-
-/* Send what part c->part made to the action `to`. False: the channel is full. */
-static bool put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
-  gp_sim_message *message = &r->messages[c->part];
-  gp_sim_slot room = room_for(r, c->part, to);
-  if (r->capacity >= 0) c->full = channel_of(r, c->part);
-  if (room.time < 0) return false;
-  if (r->capacity > 0) r->queues[c->full].sent++;
-  message->freed_by = room.time > c->ready ? room.taker : -1;
-  message->start = room.time > c->ready ? room.time : c->ready;
-  message->arrival = message->start + gp_sim_delay(r, c->part);
-  c->ready = r->costs->blocking ? message->arrival : message->start;
-  return true;
 }
 
 /* ---- one device ---------------------------------------------------------------------------- */
@@ -150,15 +95,15 @@ static bool receive(gp_sim *r, int32_t device) {
     int32_t from = gp_sim_source(r, c->part);
     if (from < 0) continue;
     double arrival = gp_sim_arrival(r, from, c->part);
-    bool crosses =
-        r->capacity >= 0 && gp_sim_device(r, from) != device && gp_sim_is_message(r, c->part);
+    bool crosses = r->capacity >= 0 && gp_action_device(r->schedule, from) != device &&
+                   gp_sim_is_message(r, c->part);
     if (arrival < 0) {
       c->waits = from;
-      if (crosses) post(r, from, c->part, c->ready);
+      if (crosses) gp_sim_post(r, from, c->part, c->ready);
       return false;
     }
     if (arrival > c->ready) c->ready = arrival;
-    if (crosses) take(r, from, c->part, c->ready);
+    if (crosses) gp_sim_take(r, from, c->part, c->ready);
   }
   return true;
 }
@@ -188,7 +133,7 @@ static bool send(gp_sim *r, gp_sim_cursor *c) {
   for (; c->part < c->end; c->part++) {
     int32_t to = gp_sim_reader(r, c->part);
     if (to < 0) continue;
-    if (r->messages && !put(r, c, to)) return false;
+    if (r->messages && !gp_sim_put(r, c, to)) return false;
     wake_reader(r, to, c->part);
   }
   return true;
@@ -211,6 +156,10 @@ static void advance(gp_sim *r, int32_t device) {
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
+
+bool gp_sim_is_stuck(const gp_sim *run, int32_t device) {
+  return run->cursors[device].next < run->schedule->first[device + 1];
+}
 
 static gp_status fail_stuck(const gp_sim *r, int32_t device) {
   const gp_schedule *s = r->schedule;
@@ -236,10 +185,10 @@ static void find_joins(gp_sim *r) {
     r->norms |= s->actions[a].op == GP_ACT_NORM;
     tied |= s->actions[a].op == GP_ACT_TIE;
   }
-  for (int k = 0; k < GP_SIM_JOINS; k++) {
+  for (int k = 0; k < GP_JOIN_COUNT; k++) {
     r->joins[k] = (gp_sim_join){.last = -1};
-    for (int32_t a = 0; (k != GP_SIM_SUMS || tied) && a < total; a++)
-      if (gp_sim_is_joined(r, k, s->actions[a].op))
+    for (int32_t a = 0; (k != GP_JOIN_SUMS || tied) && a < total; a++)
+      if (gp_sim_is_joined(r, (gp_join)k, (gp_act)s->actions[a].op))
         r->joins[k] = (gp_sim_join){.last = a, .left = r->joins[k].left + 1};
   }
 }
@@ -253,7 +202,7 @@ static double prepared(const gp_sim *r, int32_t device) {
   return sum;
 }
 
-static gp_status run_all(gp_sim *r) {
+static void run_all(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   find_joins(r);
   for (int32_t d = 0; d < s->device_count; d++) {
@@ -261,7 +210,7 @@ static gp_status run_all(gp_sim *r) {
     c->next = c->part = s->first[d];
     c->ready = prepared(r, d);
     if (c->next < s->first[d + 1]) c->end = gp_schedule_group_end(s, c->next);
-    enqueue(r, d);
+    gp_sim_wake(r, d);
   }
   while (r->queue_count > 0) {
     int32_t device = r->queue[r->queue_first];
@@ -270,11 +219,13 @@ static gp_status run_all(gp_sim *r) {
     r->cursors[device].queued = false;
     advance(r, device);
   }
-  /* one that cannot send says more than those that wait for it */
+}
+
+/* One that cannot send says more than those that wait for it. */
+static gp_status check_ended(const gp_sim *r) {
   for (int sending = 1; sending >= 0; sending--)
-    for (int32_t d = 0; d < s->device_count; d++)
-      if (r->cursors[d].next < s->first[d + 1] && r->cursors[d].ran >= sending)
-        return fail_stuck(r, d);
+    for (int32_t d = 0; d < r->schedule->device_count; d++)
+      if (gp_sim_is_stuck(r, d) && r->cursors[d].ran >= sending) return fail_stuck(r, d);
   return GP_OK;
 }
 
@@ -295,74 +246,64 @@ static void sum_up(const gp_sim *r, int32_t device) {
   if (load->end - load->begin > result->span) result->span = load->end - load->begin;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-static gp_status allocate_channels(gp_sim *r, size_t total) {
-  const gp_schedule *s = r->schedule;
-  size_t channels = 2 * (size_t)s->stage_count * (size_t)s->copy_count, slots;
-  if (r->capacity < 0 && !r->costs->blocking) return GP_OK;
-  GP_TRY(gp_alloc_array(total, sizeof *r->messages, (void **)&r->messages));
-  for (size_t a = 0; a < total; a++)
-    r->messages[a] = (gp_sim_message){.arrival = -1, .posted = -1, .freed_by = -1};
-  if (r->capacity < 1) return GP_OK;
-  GP_TRY(gp_size_mul(channels, (size_t)r->capacity, &slots));
-  GP_TRY(gp_alloc_array(channels, sizeof *r->queues, (void **)&r->queues));
-  return gp_alloc_array(slots, sizeof *r->slots, (void **)&r->slots);
-}
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static gp_status allocate(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   size_t total = (size_t)s->first[s->device_count], devices = (size_t)s->device_count;
-  gp_simulation *result = r->result;
+  gp_simulation *result;
+  GP_TRY(gp_alloc(sizeof *result, (void **)&r->result));
+  result = r->result;
+  result->schedule = s;
   GP_TRY(gp_alloc_array(total, sizeof(double), (void **)&result->begin));
   GP_TRY(gp_alloc_array(total, sizeof(double), (void **)&result->finish));
   for (size_t a = 0; a < total; a++) result->finish[a] = -1;
   GP_TRY(gp_alloc_array(devices, sizeof *result->loads, (void **)&result->loads));
   GP_TRY(gp_alloc_array(devices, sizeof *r->cursors, (void **)&r->cursors));
   GP_TRY(gp_alloc_array(devices, sizeof *r->queue, (void **)&r->queue));
-  return allocate_channels(r, total);
+  return gp_sim_open_channels(r, total);
 }
 
-static void free_run(gp_sim *r) {
-  gp_free(r->forward);
-  gp_free(r->backward);
-  gp_free(r->again);
-  gp_free(r->device);
-  gp_free(r->weights);
-  for (int i = 0; i < 2; i++) {
-    gp_free(r->send[i]);
-    gp_free(r->receive[i]);
-  }
-  gp_free(r->cursors);
-  gp_free(r->queue);
-  gp_free(r->messages);
-  gp_free(r->queues);
-  gp_free(r->slots);
+/* A channel with room for every micro-batch is never full. */
+gp_status gp_sim_run(gp_sim *run) {
+  int32_t capacity = run->costs->capacity;
+  run->capacity = capacity < run->schedule->micro_count ? capacity : -1;
+  GP_TRY(allocate(run));
+  run_all(run);
+  return GP_OK;
+}
+
+void gp_sim_close(gp_sim *run) {
+  gp_simulation_free(run->result);
+  gp_free(run->cursors);
+  gp_free(run->queue);
+  gp_free(run->messages);
+  gp_free(run->queues);
+  gp_free(run->slots);
 }
 
 static gp_status simulate(gp_sim *r) {
   GP_TRY(check_costs(r->schedule, r->costs));
-  GP_TRY(allocate(r));
-  GP_TRY(gp_sim_index(r));
-  GP_TRY(run_all(r));
+  GP_TRY(gp_sim_run(r));
+  GP_TRY(check_ended(r));
   for (int32_t d = 0; d < r->schedule->device_count; d++) sum_up(r, d);
   GP_TRY(gp_sim_memory(r));
   return gp_sim_path(r);
 }
 
-/* A channel with room for every micro-batch is never full. */
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation) {
-  gp_simulation *made;
-  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
-  made->schedule = schedule;
-  gp_sim run = {.schedule = schedule, .costs = costs, .result = made};
-  run.capacity = costs->capacity < schedule->micro_count ? costs->capacity : -1;
-  gp_status status = simulate(&run);
-  free_run(&run);
-  if (status) return gp_simulation_free(made), status;
-  *simulation = made;
-  return GP_OK;
+  gp_edges edges = {.s = schedule};
+  gp_sim run = {.schedule = schedule, .edges = &edges, .costs = costs};
+  gp_status status = gp_edges_enter_all(&edges);
+  if (!status) status = simulate(&run);
+  gp_edges_free(&edges);
+  if (!status) {
+    *simulation = run.result;
+    run.result = NULL;
+  }
+  gp_sim_close(&run);
+  return status;
 }
 
 /* Also of one that was run half. */

@@ -1,15 +1,16 @@
 /* schedule/simulate/simulate.h - a schedule run with costs instead of devices.
  *
- *   run.c     when does each action begin and end?
- *   link.c    who hands values to whom, and when do they arrive?
- *   path.c    the critical path
- *   memory.c  activations, bytes and versions of the weights that devices hold
+ *   run.c       when does each action begin and end?
+ *   link.c      what does it wait for, and when does that arrive?
+ *   channels.c  who may send when into channels that hold so many values
+ *   path.c      the critical path
+ *   memory.c    activations, bytes and versions of the weights that devices hold
  */
 #ifndef GP_SCHEDULE_SIMULATE_H
 #define GP_SCHEDULE_SIMULATE_H
 
 #include "gpipe/simulation.h"
-#include "schedule/schedule.h"
+#include "schedule/edges.h"
 
 struct gp_simulation {
   const gp_schedule *schedule; /* borrowed */
@@ -27,7 +28,7 @@ typedef struct gp_sim_message {
   int32_t freed_by;      /* the action whose receipt made room for it; -1: it did not wait */
 } gp_sim_message;
 
-/* A bounded queue of values: edge, direction and sender's copy of the stage make one. */
+/* A bounded queue of values: edge, direction and the copies of both stages make one. */
 typedef struct gp_sim_queue {
   int32_t sent, received;
 } gp_sim_queue;
@@ -48,9 +49,8 @@ typedef struct gp_sim_cursor {
   double ready; /* when the device can go on */
 } gp_sim_cursor;
 
-/* What all stages wait for: TIE the gradients of all of them, CLIP and U their norms, or, behind a
- * barrier, the gradients. */
-enum { GP_SIM_SUMS, GP_SIM_NORMS, GP_SIM_JOINS };
+/* A gp_join while it goes on. Where there are no norms but a barrier was asked for, U waits for the
+ * gradients of all stages in their place. */
 typedef struct gp_sim_join {
   int32_t left; /* actions that are not done yet */
   int32_t last; /* of these the one that ended last so far; -1: nobody waits for any */
@@ -59,38 +59,52 @@ typedef struct gp_sim_join {
 typedef struct gp_sim {
   const gp_schedule *schedule;
   const gp_costs *costs;
-  gp_simulation *result;
-  int32_t *forward, *backward;   /* per (stage, micro-batch): index + 1 of F, of B or I */
-  int32_t *send[2], *receive[2]; /* the same of explicit sends and receives; NULL: there are none */
-  int32_t *again;                /* of R; NULL: nothing is recomputed */
-  int32_t *device;               /* per action; NULL where the placement says it */
-  int32_t *weights;              /* of B or W; NULL where stages have one device */
-  bool norms;                    /* there are actions NORM */
-  gp_sim_cursor *cursors;        /* per device */
-  int32_t *queue;                /* devices that may be able to go on, a ring */
+  gp_simulation *result;  /* made by the run */
+  const gp_edges *edges;  /* of the schedule, borrowed */
+  bool messages_only;     /* endings wait for nobody: only what channels do is asked for */
+  bool norms;             /* there are actions NORM */
+  gp_sim_cursor *cursors; /* per device */
+  int32_t *queue;         /* devices that may be able to go on, a ring */
   int32_t queue_first, queue_count;
-  gp_sim_join joins[GP_SIM_JOINS];
+  gp_sim_join joins[GP_JOIN_COUNT];
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where sending takes no time of the sender's */
   gp_sim_queue *queues;     /* NULL where channels hold any number, or none */
   gp_sim_slot *slots;       /* capacity each */
 } gp_sim;
 
-/* ---- who hands values to whom (link.c) ---------------------------------------------- */
+/* ---- the run (run.c) ------------------------------------------------------------------------- */
 
-/* Fill in the tables of a run. */
-gp_status gp_sim_index(gp_sim *run);
-/* The device of an action that is no empty cell. */
-int32_t gp_sim_device(const gp_sim *run, int32_t action);
+/* Run until every device has come to its end or none can go on. The caller has set schedule, edges
+ * and costs, whose numbers it has checked, and closes the run, also after a failure. */
+gp_status gp_sim_run(gp_sim *run);
+void gp_sim_close(gp_sim *run);
+/* After the run: has the device not come to its end? Then it cannot send what part made (it `ran`),
+ * or waits for the value of the action `waits`. */
+bool gp_sim_is_stuck(const gp_sim *run, int32_t device);
+/* The device may be able to go on. */
+void gp_sim_wake(gp_sim *run, int32_t device);
+
+/* ---- bounded channels (channels.c) ----------------------------------------------------------- */
+
+gp_status gp_sim_open_channels(gp_sim *run, size_t actions);
+/* The reader `to` has come to where it needs the value of `sender`: it waits, or takes it. */
+void gp_sim_post(gp_sim *run, int32_t sender, int32_t to, double time);
+void gp_sim_take(gp_sim *run, int32_t sender, int32_t to, double time);
+/* Send what part c->part made to the action `to`. False: the channel is full. */
+bool gp_sim_put(gp_sim *run, gp_sim_cursor *cursor, int32_t to);
+
+/* ---- what an action waits for (link.c) ------------------------------------------------------- */
+
 /* The action whose value this one reads and another device may make, or -1. */
 int32_t gp_sim_source(const gp_sim *run, int32_t action);
 /* The action on another device that reads what this one makes, or -1. */
 int32_t gp_sim_reader(const gp_sim *run, int32_t action);
 /* How long the value of an action that crosses devices travels. */
 double gp_sim_delay(const gp_sim *run, int32_t action);
-/* The join that actions of this op wait for, or -1; is this one waited for there? */
-int gp_sim_join_of(const gp_sim *run, int op);
-bool gp_sim_is_joined(const gp_sim *run, int join, int op);
+/* The join that actions of this op wait for, GP_JOIN_COUNT: none; is this one waited for there? */
+gp_join gp_sim_join_of(const gp_sim *run, gp_act op);
+bool gp_sim_is_joined(const gp_sim *run, gp_join join, gp_act op);
 /* Does this reader take what it needs out of a channel? What ends a mini-batch does not. */
 bool gp_sim_is_message(const gp_sim *run, int32_t reader);
 /* When what an action made is there for its reader, below 0 where it is not yet. */

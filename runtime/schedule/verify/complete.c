@@ -4,10 +4,10 @@
 
 /* What (stage, micro-batch) lacks, or NULL. */
 static const char *lacking(const gp_verify *v, int32_t stage, int32_t micro) {
-  bool b = gp_verify_at(v, GP_ACT_B, stage, micro) >= 0,
-       in = gp_verify_at(v, GP_ACT_I, stage, micro) >= 0,
-       w = gp_verify_at(v, GP_ACT_W, stage, micro) >= 0;
-  if (gp_verify_at(v, GP_ACT_F, stage, micro) < 0) return "F is missing";
+  bool b = gp_edges_at(&v->edges, GP_ACT_B, stage, micro) >= 0,
+       in = gp_edges_at(&v->edges, GP_ACT_I, stage, micro) >= 0,
+       w = gp_edges_at(&v->edges, GP_ACT_W, stage, micro) >= 0;
+  if (gp_edges_at(&v->edges, GP_ACT_F, stage, micro) < 0) return "F is missing";
   if (v->forward_only || (b && !in && !w) || (!b && in && w)) return NULL;
   if (!b && !in && !w) return "its backward pass is missing";
   return b ? "its backward pass is both B and I or W" : "its backward pass is I or W alone";
@@ -15,12 +15,12 @@ static const char *lacking(const gp_verify *v, int32_t stage, int32_t micro) {
 
 /* Two copies: what F left on its device is not on the other one. */
 static gp_status check_together(const gp_verify *v, int32_t stage, int32_t micro) {
-  int32_t forward = gp_verify_at(v, GP_ACT_F, stage, micro);
-  int32_t device = gp_verify_device(v->s, forward);
+  int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, stage, micro);
+  int32_t device = gp_action_device(v->s, forward);
   for (int op = 0; op < GP_ACT_IDLE; op++) {
-    int32_t a = gp_verify_at(v, (gp_act)op, stage, micro);
+    int32_t a = gp_edges_at(&v->edges, (gp_act)op, stage, micro);
     char one[GP_ACTION_TEXT];
-    if (a < 0 || gp_verify_on(v->s, a, device)) continue;
+    if (a < 0 || gp_action_is_on(v->s, a, device)) continue;
     return gp_verify_fail(v, a, "placement",
                           "is on another device than %s (device %d): all actions of a stage and "
                           "micro-batch run on one of the stage's two devices",
@@ -31,7 +31,7 @@ static gp_status check_together(const gp_verify *v, int32_t stage, int32_t micro
 
 /* R makes again what its backward pass needs, so there must be one. */
 static gp_status check_recomputation(const gp_verify *v, int32_t stage, int32_t micro) {
-  int32_t a = gp_verify_at(v, GP_ACT_R, stage, micro);
+  int32_t a = gp_edges_at(&v->edges, GP_ACT_R, stage, micro);
   if (a < 0 || !v->forward_only) return GP_OK;
   return gp_verify_fail(v, a, "complete", "recomputes for a backward pass that is not there");
 }
@@ -44,7 +44,7 @@ gp_status gp_verify_complete(const gp_verify *v) {
       if (what)
         return gp_verify_fail_device(v, s->placement[stage * s->copy_count], "complete",
                                      "stage %d, micro-batch %d: %s", (int)stage, (int)micro, what);
-      if (v->at[GP_ACT_R]) GP_TRY(check_recomputation(v, stage, micro));
+      if (v->edges.at[GP_ACT_R]) GP_TRY(check_recomputation(v, stage, micro));
       if (s->copy_count == 2) GP_TRY(check_together(v, stage, micro));
     }
   return GP_OK;

@@ -1,8 +1,5 @@
 /* schedule/verify/index.c - where each action stands, found in one pass that also sees whether it
  * may stand there.
- *
- * A table per op that occurs, of four bytes a (stage, micro-batch): a thousand devices with four
- * thousand micro-batches take 16 MiB for each.
  */
 #include "base/memory.h"
 #include "schedule/verify/verify.h"
@@ -53,7 +50,7 @@ static gp_status check_device(const gp_verify *v, int32_t a, int32_t device) {
 /* Its place in a table of updates. */
 static size_t batch_cell(const gp_verify *v, int32_t a, int32_t batch) {
   size_t holder =
-      (size_t)v->s->actions[a].stage * (size_t)v->s->copy_count + (size_t)gp_verify_copy(v->s, a);
+      (size_t)v->s->actions[a].stage * (size_t)v->s->copy_count + (size_t)gp_action_copy(v->s, a);
   return holder * (size_t)v->batch_count + (size_t)batch;
 }
 
@@ -100,42 +97,38 @@ static gp_status note_ending(gp_verify *v, int32_t a) {
                           "joins the gradients of all stages, which are updated at different times "
                           "in an asynchronous schedule");
   if (!*table) GP_TRY(gp_alloc_array(holder_count(v), sizeof(int32_t), (void **)table));
-  int32_t *seen = &(*table)[gp_verify_holder(v->s, a)];
+  int32_t *seen = &(*table)[gp_action_holder(v->s, a)];
   if (*seen) return gp_verify_fail(v, a, "updates", "appears twice");
   *seen = a + 1;
   return GP_OK;
 }
-
-static bool is_gradient(gp_act op) { return op == GP_ACT_B || op == GP_ACT_W; }
 
 /* Rows are read in order, so the last one stays. */
 static gp_status note_last(const gp_verify *v, int32_t a, gp_verify_join **join) {
   if (!*join) GP_TRY(gp_alloc(sizeof **join, (void **)join));
   if (!(*join)->last)
     GP_TRY(gp_alloc_array(holder_count(v), sizeof(int32_t), (void **)&(*join)->last));
-  (*join)->last[gp_verify_holder(v->s, a)] = a + 1;
+  (*join)->last[gp_action_holder(v->s, a)] = a + 1;
   return GP_OK;
 }
 
 static gp_status note(gp_verify *v, int32_t a) {
   const gp_action *x = &v->s->actions[a];
-  size_t cells = (size_t)v->s->stage_count * (size_t)v->s->micro_count;
+  gp_verify_join **joins[] = {[GP_JOIN_SUMS] = &v->sums, [GP_JOIN_NORMS] = &v->norms};
   char one[GP_ACTION_TEXT];
-  if (is_gradient((gp_act)x->op) || x->op == GP_ACT_REDUCE) GP_TRY(note_last(v, a, &v->sums));
-  if (x->op == GP_ACT_NORM) GP_TRY(note_last(v, a, &v->norms));
+  int32_t before;
+  for (int k = 0; k < GP_JOIN_COUNT; k++)
+    if (gp_join_counts((gp_join)k, (gp_act)x->op)) GP_TRY(note_last(v, a, joins[k]));
   if (x->op == GP_ACT_U) return note_update(v, a);
   if (x->op == GP_ACT_REDUCE) return note_reduce(v, a);
   if (gp_act_ends((gp_act)x->op)) return note_ending(v, a);
   if (!gp_act_has_micro((gp_act)x->op)) return GP_OK;
-  if (!v->at[x->op]) GP_TRY(gp_alloc_array(cells, sizeof(int32_t), (void **)&v->at[x->op]));
-  int32_t *seen = &v->at[x->op][gp_verify_cell(v, x->stage, x->micro)];
-  if (*seen && gp_verify_on(v->s, *seen - 1, gp_verify_device(v->s, a)))
+  GP_TRY(gp_edges_enter(&v->edges, a, &before));
+  if (before < 0) return GP_OK;
+  if (gp_action_is_on(v->s, before, gp_action_device(v->s, a)))
     return gp_verify_fail(v, a, "unique", "appears twice");
-  if (*seen)
-    return gp_verify_fail(v, a, "unique", "appears twice: %s is on device %d too",
-                          gp_verify_name(v, a, one), (int)gp_verify_device(v->s, *seen - 1));
-  *seen = a + 1;
-  return GP_OK;
+  return gp_verify_fail(v, a, "unique", "appears twice: %s is on device %d too",
+                        gp_verify_name(v, a, one), (int)gp_action_device(v->s, before));
 }
 
 /* ---- the pass ------------------------------------------------------------------------------ */
@@ -169,9 +162,10 @@ static gp_status index_row(gp_verify *v, int32_t device) {
 gp_status gp_verify_index(gp_verify *v) {
   const gp_schedule *s = v->s;
   GP_TRY(check_size(v));
+  v->edges.s = s;
   v->batch_count = s->batch ? (s->micro_count + s->batch - 1) / s->batch : 1;
   for (int32_t d = 0; d < s->device_count; d++) GP_TRY(index_row(v, d));
-  v->forward_only = !v->at[GP_ACT_B] && !v->at[GP_ACT_I] && !v->at[GP_ACT_W];
+  v->forward_only = !v->edges.at[GP_ACT_B] && !v->edges.at[GP_ACT_I] && !v->edges.at[GP_ACT_W];
   return GP_OK;
 }
 
@@ -184,7 +178,7 @@ void gp_verify_free(gp_verify *v) {
   free_join(v->sums);
   free_join(v->norms);
   for (int k = 0; k < 3; k++) gp_free(v->ending[k]);
-  for (int op = 0; op < GP_ACT_COUNT; op++) gp_free(v->at[op]);
+  gp_edges_free(&v->edges);
   gp_free(v->update);
   gp_free(v->reduce);
   gp_free(v->reduced);

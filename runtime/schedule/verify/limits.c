@@ -1,7 +1,6 @@
 /* schedule/verify/limits.c - does a schedule keep within what it may take? Memory, versions,
  * buffers, channels. */
 #include "base/memory.h"
-#include "schedule/verify/channels.h"
 #include "schedule/verify/live.h"
 
 typedef struct watch {
@@ -16,7 +15,7 @@ typedef struct watch {
 /* An activation comes to life on the device of its F. */
 static gp_status live_born(void *context, int32_t a) {
   watch *w = context;
-  int32_t device = gp_verify_device(w->v->s, a), limit = w->limits->peak_live[device];
+  int32_t device = gp_action_device(w->v->s, a), limit = w->limits->peak_live[device];
   if (++w->live[device] <= limit || limit < 0) return GP_OK;
   return gp_verify_fail(w->v, a, "liveness",
                         "is the activation too many on device %d: %d are alive, %d allowed",
@@ -26,7 +25,7 @@ static gp_status live_born(void *context, int32_t a) {
 /* Its last reader is through. */
 static void live_dead(void *context, int32_t a) {
   watch *w = context;
-  w->live[gp_verify_device(w->v->s, a)]--;
+  w->live[gp_action_device(w->v->s, a)]--;
 }
 
 /* Without a limit there is nothing to count. */
@@ -41,7 +40,7 @@ static gp_status check_live(watch *w) {
 /* Micro-batches take the buffers of a holder in turn. */
 static int32_t *buffer_of(const watch *w, int32_t a) {
   size_t buffers = (size_t)w->limits->buffers;
-  return &w->buffer[(size_t)gp_verify_holder(w->v->s, a) * buffers +
+  return &w->buffer[(size_t)gp_action_holder(w->v->s, a) * buffers +
                     (size_t)w->v->s->actions[a].micro % buffers];
 }
 
@@ -101,7 +100,7 @@ static gp_status check_versions(const watch *w) {
 static gp_status check_capacity(const watch *w) {
   int32_t makespan, capacity = w->limits->capacity;
   if (capacity < 0) return GP_OK;
-  return gp_channels_run(w->v, capacity, true, &makespan);
+  return gp_verify_channels(w->v, capacity, true, &makespan);
 }
 
 static gp_status check_all(watch *w) {

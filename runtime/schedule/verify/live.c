@@ -13,7 +13,7 @@
 /* ---- the walk ------------------------------------------------------------------------------ */
 
 static bool ends_at_once(const gp_verify *v, const gp_action *x) {
-  return v->forward_only || gp_verify_at(v, GP_ACT_R, x->stage, x->micro) >= 0;
+  return v->forward_only || gp_edges_at(&v->edges, GP_ACT_R, x->stage, x->micro) >= 0;
 }
 
 /* An activation begins at F and R, ends at B, W and, where nothing is kept, at F. */
@@ -54,7 +54,7 @@ static void up(int32_t *live, int32_t *peak) {
 
 static gp_status peak_born(void *context, int32_t a) {
   peaks *p = context;
-  int32_t device = gp_verify_device(p->s, a), holder = gp_verify_holder(p->s, a);
+  int32_t device = gp_action_device(p->s, a), holder = gp_action_holder(p->s, a);
   up(&p->live[device], &p->peak[device]);
   up(&p->stage_live[holder], &p->stage_peak[holder]);
   return GP_OK;
@@ -62,8 +62,8 @@ static gp_status peak_born(void *context, int32_t a) {
 
 static void peak_dead(void *context, int32_t a) {
   peaks *p = context;
-  p->live[gp_verify_device(p->s, a)]--;
-  p->stage_live[gp_verify_holder(p->s, a)]--;
+  p->live[gp_action_device(p->s, a)]--;
+  p->stage_live[gp_action_holder(p->s, a)]--;
 }
 
 gp_status gp_schedule_peaks(const gp_schedule *s, int32_t *per_device, int32_t *per_stage) {
@@ -96,12 +96,12 @@ typedef struct slots {
 static gp_status slot_born(void *context, int32_t a) {
   slots *t = context;
   const gp_action *x = &t->v->s->actions[a];
-  int32_t holder = gp_verify_holder(t->v->s, a), word = 0;
+  int32_t holder = gp_action_holder(t->v->s, a), word = 0;
   uint64_t *taken = &t->taken[(size_t)holder * t->words];
   while (taken[word] == UINT64_MAX) word++;
   int32_t slot = 64 * word + __builtin_ctzll(~taken[word]);
   taken[word] |= UINT64_C(1) << slot % 64;
-  t->slot[gp_verify_cell(t->v, x->stage, x->micro)] = slot;
+  t->slot[gp_edges_cell(t->v->s, x->stage, x->micro)] = slot;
   if (slot >= t->count[holder]) t->count[holder] = slot + 1;
   return GP_OK;
 }
@@ -109,8 +109,8 @@ static gp_status slot_born(void *context, int32_t a) {
 static void slot_dead(void *context, int32_t a) {
   slots *t = context;
   const gp_action *x = &t->v->s->actions[a];
-  int32_t slot = t->slot[gp_verify_cell(t->v, x->stage, x->micro)];
-  t->taken[(size_t)gp_verify_holder(t->v->s, a) * t->words + (size_t)slot / 64] &=
+  int32_t slot = t->slot[gp_edges_cell(t->v->s, x->stage, x->micro)];
+  t->taken[(size_t)gp_action_holder(t->v->s, a) * t->words + (size_t)slot / 64] &=
       ~(UINT64_C(1) << slot % 64);
 }
 

@@ -13,8 +13,8 @@ typedef struct edge {
 
 /* Are both ends of this micro-batch on one device? */
 static bool is_local(const gp_verify *v, const edge *e, int32_t micro) {
-  return gp_verify_device(v->s, gp_verify_at(v, GP_ACT_F, e->from, micro)) ==
-         gp_verify_device(v->s, gp_verify_at(v, GP_ACT_F, e->to, micro));
+  return gp_action_device(v->s, gp_edges_at(&v->edges, GP_ACT_F, e->from, micro)) ==
+         gp_action_device(v->s, gp_edges_at(&v->edges, GP_ACT_F, e->to, micro));
 }
 
 static gp_status check_local(const gp_verify *v, const edge *e, int32_t a) {
@@ -24,8 +24,8 @@ static gp_status check_local(const gp_verify *v, const edge *e, int32_t a) {
 }
 
 static gp_status check_pair(const gp_verify *v, const edge *e, int32_t micro) {
-  int32_t send = gp_verify_at(v, e->send, e->from, micro),
-          receive = gp_verify_at(v, e->receive, e->to, micro);
+  int32_t send = gp_edges_at(&v->edges, e->send, e->from, micro),
+          receive = gp_edges_at(&v->edges, e->receive, e->to, micro);
   if (is_local(v, e, micro)) return check_local(v, e, send >= 0 ? send : receive);
   if (send >= 0 && receive >= 0) return GP_OK;
   if (send >= 0)
@@ -35,7 +35,7 @@ static gp_status check_pair(const gp_verify *v, const edge *e, int32_t micro) {
     return gp_verify_fail(v, receive, "pairing", "is never sent: %d%s%d is missing", (int)e->from,
                           gp_act_name(e->send), (int)micro);
   return gp_verify_fail_device(
-      v, gp_verify_device(v->s, gp_verify_at(v, GP_ACT_F, e->from, micro)), "pairing",
+      v, gp_action_device(v->s, gp_edges_at(&v->edges, GP_ACT_F, e->from, micro)), "pairing",
       "%d%s%d is missing: other micro-batches are sent from stage %d to "
       "%d, expected all of them, or none",
       (int)e->from, gp_act_name(e->send), (int)micro, (int)e->from, (int)e->to);
@@ -43,14 +43,14 @@ static gp_status check_pair(const gp_verify *v, const edge *e, int32_t micro) {
 
 static bool is_used(const gp_verify *v, const edge *e) {
   for (int32_t micro = 0; micro < v->s->micro_count; micro++)
-    if (gp_verify_at(v, e->send, e->from, micro) >= 0 ||
-        gp_verify_at(v, e->receive, e->to, micro) >= 0)
+    if (gp_edges_at(&v->edges, e->send, e->from, micro) >= 0 ||
+        gp_edges_at(&v->edges, e->receive, e->to, micro) >= 0)
       return true;
   return false;
 }
 
 static gp_status check_edge(const gp_verify *v, const edge *e) {
-  if ((!v->at[e->send] && !v->at[e->receive]) || !is_used(v, e)) return GP_OK;
+  if ((!v->edges.at[e->send] && !v->edges.at[e->receive]) || !is_used(v, e)) return GP_OK;
   for (int32_t micro = 0; micro < v->s->micro_count; micro++) GP_TRY(check_pair(v, e, micro));
   return GP_OK;
 }
@@ -58,8 +58,8 @@ static gp_status check_edge(const gp_verify *v, const edge *e) {
 /* Nothing is before the first stage, nothing behind the last, and a gradient comes of a backward
  * pass. */
 static gp_status check_end(const gp_verify *v, gp_act op, int32_t stage, const char *what) {
-  for (int32_t micro = 0; v->at[op] && micro < v->s->micro_count; micro++) {
-    int32_t a = gp_verify_at(v, op, stage, micro);
+  for (int32_t micro = 0; v->edges.at[op] && micro < v->s->micro_count; micro++) {
+    int32_t a = gp_edges_at(&v->edges, op, stage, micro);
     if (a >= 0) return gp_verify_fail(v, a, "pairing", "has no other end: %s", what);
   }
   return GP_OK;

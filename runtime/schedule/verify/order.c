@@ -21,10 +21,10 @@ static bool is_done(const gp_verify *v, int32_t a) { return a < 0 || v->order[a]
 /* The gradients of a batch, on both devices where there are two: of those left, the one that stands
  * last on its device, so that who waits for it is woken once. */
 static int32_t missing_gradient(const gp_verify *v, int32_t stage, int32_t batch) {
-  int32_t size = v->s->batch, begin = batch * size, missing = -1;
-  int32_t end = size && batch + 1 < v->batch_count ? begin + size : v->s->micro_count;
+  int32_t begin, end, missing = -1;
+  gp_edges_batch(v->s, batch, &begin, &end);
   for (int32_t i = begin; i < end; i++) {
-    int32_t a = gp_verify_weights(v, stage, i);
+    int32_t a = gp_edges_weights(&v->edges, stage, i);
     if (!is_done(v, a) && a > missing) missing = a;
   }
   return missing;
@@ -40,31 +40,19 @@ static int32_t missing_of_all(const gp_verify *v, gp_verify_join *join) {
 /* Which reduction of its stage's copy this is. */
 static int32_t reduction_number(const gp_verify *v, int32_t a) {
   const gp_schedule *s = v->s;
-  size_t row = (size_t)s->actions[a].stage * (size_t)s->copy_count + (size_t)gp_verify_copy(s, a);
+  size_t row = (size_t)s->actions[a].stage * (size_t)s->copy_count + (size_t)gp_action_copy(s, a);
   int32_t batch = 0;
   while (v->reduce[row * (size_t)v->batch_count + (size_t)batch] != a + 1) batch++;
   return batch;
 }
 
-int32_t gp_verify_source(const gp_verify *v, int32_t a) {
-  const gp_action *x = &v->s->actions[a];
-  switch ((gp_act)x->op) {
-  case GP_ACT_F: return x->stage > 0 ? gp_verify_at(v, GP_ACT_F, x->stage - 1, x->micro) : -1;
-  case GP_ACT_B:
-  case GP_ACT_I:
-    return x->stage + 1 < v->s->stage_count ? gp_verify_backward(v, x->stage + 1, x->micro) : -1;
-  case GP_ACT_RECV_F: return gp_verify_at(v, GP_ACT_SEND_F, x->stage - 1, x->micro);
-  case GP_ACT_RECV_B: return gp_verify_at(v, GP_ACT_SEND_B, x->stage + 1, x->micro);
-  default: return -1;
-  }
-}
-
 /* What it needs of its own (stage, micro-batch), last first; -1: nothing that is not done. */
 static int32_t missing_here(const gp_verify *v, const gp_action *x) {
-  int32_t forward = gp_verify_at(v, GP_ACT_F, x->stage, x->micro), other = -1;
-  if (x->op == GP_ACT_W) return gp_verify_at(v, GP_ACT_I, x->stage, x->micro);
-  if (x->op == GP_ACT_SEND_B) return gp_verify_backward(v, x->stage, x->micro);
-  if (x->op == GP_ACT_B || x->op == GP_ACT_I) other = gp_verify_at(v, GP_ACT_R, x->stage, x->micro);
+  int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, x->stage, x->micro), other = -1;
+  if (x->op == GP_ACT_W) return gp_edges_at(&v->edges, GP_ACT_I, x->stage, x->micro);
+  if (x->op == GP_ACT_SEND_B) return gp_edges_backward(&v->edges, x->stage, x->micro);
+  if (x->op == GP_ACT_B || x->op == GP_ACT_I)
+    other = gp_edges_at(&v->edges, GP_ACT_R, x->stage, x->micro);
   return is_done(v, forward) ? other : forward;
 }
 
@@ -84,13 +72,13 @@ int32_t gp_verify_blocker(const gp_verify *v, int32_t a) {
   case GP_ACT_RESHARD:
   case GP_ACT_IDLE: break;
   case GP_ACT_RECV_F:
-  case GP_ACT_RECV_B: need = gp_verify_source(v, a); break;
+  case GP_ACT_RECV_B: need = gp_edges_source(&v->edges, a); break;
   case GP_ACT_F:
   case GP_ACT_B:
   case GP_ACT_I:
     if (x->op != GP_ACT_F) need = missing_here(v, x);
-    if (is_done(v, need)) need = gp_verify_at(v, receive, x->stage, x->micro);
-    if (need < 0) need = gp_verify_source(v, a);
+    if (is_done(v, need)) need = gp_edges_at(&v->edges, receive, x->stage, x->micro);
+    if (need < 0) need = gp_edges_source(&v->edges, a);
     break;
   default: need = missing_here(v, x);
   }
@@ -163,7 +151,7 @@ static int32_t stuck_at(const sorter *q, int32_t device, int32_t *need) {
 
 static gp_status report_own(const sorter *q, int32_t a, int32_t need) {
   char one[GP_ACTION_TEXT];
-  bool together = need < gp_schedule_group_end(q->v->s, q->head[gp_verify_device(q->v->s, a)]);
+  bool together = need < gp_schedule_group_end(q->v->s, q->head[gp_action_device(q->v->s, a)]);
   gp_verify_name(q->v, need, one);
   if (together && need != a)
     return gp_verify_fail(q->v, a, "order", "waits for %s, which runs together with it", one);
@@ -178,15 +166,15 @@ static gp_status report(const sorter *q, int32_t device) {
   int32_t need, d;
   for (int32_t i = 0; i < v->s->device_count; i++) {
     stuck_at(q, device, &need);
-    device = gp_verify_device(v->s, need);
+    device = gp_action_device(v->s, need);
   }
   int32_t a = stuck_at(q, device, &need);
-  if (gp_verify_device(v->s, need) == device) return report_own(q, a, need);
+  if (gp_action_device(v->s, need) == device) return report_own(q, a, need);
   d = device;
   do {
     size_t used = strlen(text);
     stuck_at(q, d, &need);
-    d = gp_verify_device(v->s, need);
+    d = gp_action_device(v->s, need);
     int32_t behind = d == device ? a : stuck_at(q, d, &(int32_t){0});
     gp_verify_name(v, need, one);
     snprintf(text + used, sizeof text - used, behind == need ? "%s" : "%s behind %s", one,

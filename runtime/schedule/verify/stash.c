@@ -29,7 +29,7 @@ static void add_version(weights *w, int32_t holder, int32_t a) {
 static void follow(weights *w, int32_t a) {
   const gp_action *x = &w->s->actions[a];
   if (x->op != GP_ACT_U && !uses_weights(x)) return;
-  int32_t holder = gp_verify_holder(w->s, a);
+  int32_t holder = gp_action_holder(w->s, a);
   if (x->op == GP_ACT_U) {
     bool used = *last_use(w, holder, w->newest[holder]++) > a + 1;
     if (used) add_version(w, holder, a);
@@ -42,7 +42,7 @@ static void count_versions(weights *w) {
   int32_t total = w->s->first[w->s->device_count];
   for (int32_t a = 0; a < total; a++) {
     const gp_action *x = &w->s->actions[a];
-    if (uses_weights(x)) *last_use(w, gp_verify_holder(w->s, a), x->version) = a + 1;
+    if (uses_weights(x)) *last_use(w, gp_action_holder(w->s, a), x->version) = a + 1;
   }
   for (int32_t a = 0; a < total; a++) follow(w, a);
 }

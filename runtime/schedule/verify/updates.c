@@ -20,19 +20,14 @@ static int32_t device_of(const gp_verify *v, holder h) {
   return v->s->placement[h.stage * v->s->copy_count + h.copy];
 }
 
-/* Micro-batches of a batch end here. */
-static int32_t batch_end(const gp_verify *v, int32_t batch) {
-  int32_t size = v->s->batch, micros = v->s->micro_count;
-  return size && batch + 1 < v->batch_count ? (batch + 1) * size : micros;
-}
-
 /* All the gradients of this batch that its device makes come before it. */
 static gp_status check_after(const gp_verify *v, int32_t a, int32_t stage, int32_t batch) {
-  int32_t device = a < 0 ? 0 : gp_verify_device(v->s, a);
-  for (int32_t i = batch * v->s->batch; a >= 0 && i < batch_end(v, batch); i++) {
-    int32_t gradient = gp_verify_weights(v, stage, i);
+  int32_t device = a < 0 ? 0 : gp_action_device(v->s, a), begin, end;
+  gp_edges_batch(v->s, batch, &begin, &end);
+  for (int32_t i = begin; a >= 0 && i < end; i++) {
+    int32_t gradient = gp_edges_weights(&v->edges, stage, i);
     char one[GP_ACTION_TEXT];
-    if (gradient < a || !gp_verify_on(v->s, gradient, device)) continue;
+    if (gradient < a || !gp_action_is_on(v->s, gradient, device)) continue;
     return gp_verify_fail(v, a, "updates", "comes before %s, whose gradient belongs to it",
                           gp_verify_name(v, gradient, one));
   }

@@ -23,7 +23,7 @@ static gp_status check_update(const gp_verify *v, int32_t a, int32_t *newest) {
 /* F, B, I, W, R. */
 static gp_status check_use(const gp_verify *v, int32_t a, int32_t newest) {
   const gp_action *x = &v->s->actions[a];
-  int32_t forward = gp_verify_at(v, GP_ACT_F, x->stage, x->micro);
+  int32_t forward = gp_edges_at(&v->edges, GP_ACT_F, x->stage, x->micro);
   char one[GP_ACTION_TEXT];
   if (x->version < 0 && x->op == GP_ACT_R) return GP_OK;
   if (x->version < 0)
@@ -49,9 +49,9 @@ static gp_status check_row(const gp_verify *v, int32_t device, int32_t *newest) 
   for (int32_t a = s->first[device]; a < s->first[device + 1]; a++) {
     const gp_action *x = &s->actions[a];
     if (x->op == GP_ACT_U) {
-      GP_TRY(check_update(v, a, &newest[gp_verify_holder(s, a)]));
+      GP_TRY(check_update(v, a, &newest[gp_action_holder(s, a)]));
     } else if (x->op <= GP_ACT_R) {
-      GP_TRY(check_use(v, a, newest[gp_verify_holder(s, a)]));
+      GP_TRY(check_use(v, a, newest[gp_action_holder(s, a)]));
     }
   }
   return GP_OK;

@@ -1,0 +1,77 @@
+/* schedule/simulate/channels.c - bounded channels: who may send when.
+ *
+ * The n-th value is sent no earlier than the one that lay in its place was taken out, so credits
+ * come back in the order in which they were spent. A channel that holds nothing makes both ends
+ * meet: the sender waits until its reader waits too. What is received out of turn (a reader names
+ * the micro-batch that it wants) still gives back the place of the first.
+ */
+#include "base/memory.h"
+#include "schedule/simulate/simulate.h"
+
+/* What `sender` sends to the action `to`: one channel per edge, direction, and copies of both
+ * stages. */
+static int32_t channel_of(const gp_sim *r, int32_t sender, int32_t to) {
+  const gp_schedule *s = r->schedule;
+  const gp_action *x = &s->actions[sender];
+  bool back = x->op != GP_ACT_F && x->op != GP_ACT_SEND_F;
+  int32_t copies = s->copy_count, edge = 2 * x->stage + back;
+  return (edge * copies + gp_action_copy(s, sender)) * copies + gp_action_copy(s, to);
+}
+
+/* There may be room in the channel of `sender` now. */
+static void wake_sender(gp_sim *r, int32_t sender, int32_t channel) {
+  int32_t device = gp_action_device(r->schedule, sender);
+  if (r->cursors[device].full == channel) gp_sim_wake(r, device);
+}
+
+/* From when on there is room for the value of `sender`, and who made it; below 0: not yet. Where a
+ * channel holds nothing, the reader must be waiting. */
+static gp_sim_slot room_for(const gp_sim *r, int32_t sender, int32_t to) {
+  if (r->capacity < 0) return (gp_sim_slot){0, -1};
+  if (r->capacity == 0) return (gp_sim_slot){r->messages[to].posted, to};
+  int32_t channel = channel_of(r, sender, to);
+  const gp_sim_queue *queue = &r->queues[channel];
+  if (queue->sent < r->capacity) return (gp_sim_slot){0, -1};
+  if (queue->sent - queue->received >= r->capacity) return (gp_sim_slot){-1, -1};
+  return r->slots[(size_t)channel * (size_t)r->capacity + (size_t)(queue->sent % r->capacity)];
+}
+
+void gp_sim_post(gp_sim *r, int32_t sender, int32_t to, double time) {
+  if (r->capacity != 0 || r->messages[to].posted >= 0) return;
+  r->messages[to].posted = time;
+  wake_sender(r, sender, channel_of(r, sender, to));
+}
+
+void gp_sim_take(gp_sim *r, int32_t sender, int32_t to, double time) {
+  if (r->capacity < 1) return;
+  int32_t channel = channel_of(r, sender, to);
+  int32_t slot = r->queues[channel].received++ % r->capacity;
+  r->slots[(size_t)channel * (size_t)r->capacity + (size_t)slot] = (gp_sim_slot){time, to};
+  wake_sender(r, sender, channel);
+}
+
+bool gp_sim_put(gp_sim *r, gp_sim_cursor *c, int32_t to) {
+  gp_sim_message *message = &r->messages[c->part];
+  gp_sim_slot room = room_for(r, c->part, to);
+  if (r->capacity >= 0) c->full = channel_of(r, c->part, to);
+  if (room.time < 0) return false;
+  if (r->capacity > 0) r->queues[c->full].sent++;
+  message->freed_by = room.time > c->ready ? room.taker : -1;
+  message->start = room.time > c->ready ? room.time : c->ready;
+  message->arrival = message->start + gp_sim_delay(r, c->part);
+  c->ready = r->costs->blocking ? message->arrival : message->start;
+  return true;
+}
+
+gp_status gp_sim_open_channels(gp_sim *r, size_t total) {
+  const gp_schedule *s = r->schedule;
+  size_t channels = 2 * (size_t)s->stage_count * (size_t)(s->copy_count * s->copy_count), slots;
+  if (r->capacity < 0 && !r->costs->blocking) return GP_OK;
+  GP_TRY(gp_alloc_array(total, sizeof *r->messages, (void **)&r->messages));
+  for (size_t a = 0; a < total; a++)
+    r->messages[a] = (gp_sim_message){.arrival = -1, .posted = -1, .freed_by = -1};
+  if (r->capacity < 1) return GP_OK;
+  GP_TRY(gp_size_mul(channels, (size_t)r->capacity, &slots));
+  GP_TRY(gp_alloc_array(channels, sizeof *r->queues, (void **)&r->queues));
+  return gp_alloc_array(slots, sizeof *r->slots, (void **)&r->slots);
+}
