@@ -1,109 +1,6 @@
 /* tests/c/engine/pipeline_test.c - a pipeline from C: the same bits for every cut, and nothing left
  * behind by what fails. */
-#include "engine/pipeline.h"
-#include "plan/toy_plan.h"
-
-enum { LAYERS = 3, ROWS = 5, MICROS = 2 };
-
-/* A pipeline of the toy's layers over some stages, the plan of a step, and its batch. */
-typedef struct rig {
-  toy large, small; /* of 3 and of 2 rows; they share parameters */
-  gp_ref loss[2];
-  gp_pipeline *pipeline;
-  gp_plan *plan;
-  gp_tensor *x, *y;
-} rig;
-
-/* linear and tanh in every layer, with these parameters. */
-static toy trace_of(gp_param *const *params, int64_t rows, gp_ref *loss) {
-  toy t = toy_new(rows);
-  for (int l = 0; l < LAYERS; l++) {
-    toy_layer(&t, l);
-    toy_linear_of(&t, params[l], NULL);
-    toy_tanh(&t);
-  }
-  *loss = toy_loss(&t, LAYERS);
-  return t;
-}
-
-static gp_status start(rig *r, gp_param *const *params, int stages) {
-  int32_t stage_of[LAYERS + 1], layer_of[LAYERS];
-  gp_device_spec devices[LAYERS];
-  for (int l = 0; l <= LAYERS; l++) stage_of[l] = l < stages ? l : stages - 1;
-  for (int l = 0; l < LAYERS; l++) {
-    layer_of[l] = l;
-    devices[l] = (gp_device_spec){"cpu:0", 2};
-  }
-  gp_pipeline_spec spec = {.stage_count = stages,
-                           .layer_count = LAYERS,
-                           .device_count = stages,
-                           .param_count = LAYERS,
-                           .stage_of = stage_of,
-                           .devices = devices,
-                           .params = params,
-                           .param_layer = layer_of,
-                           .remat = GP_REMAT_ALWAYS};
-  return gp_pipeline_new(&spec, &r->pipeline);
-}
-
-static gp_status plan(rig *r, const gp_schedule *schedule) {
-  gp_plan_spec spec = {.kind = GP_PLAN_STEP, .schedule = schedule};
-  for (int k = 0; k < 2; k++)
-    spec.shapes[k] = (gp_traced_shape){.trace = k ? r->small.trace : r->large.trace,
-                                       .rows = 3 - k,
-                                       .micros = 1,
-                                       .output = GP_NONE,
-                                       .loss_sum = r->loss[k],
-                                       .loss_count = GP_NONE,
-                                       .constant_count = 3 - k};
-  r->large.trace = r->small.trace = NULL; /* taken, also on failure */
-  return gp_plan_build(r->pipeline, &spec, &r->plan);
-}
-
-static gp_status step(rig *r, double *loss) {
-  gp_run_args args = {.inputs = &r->x, .targets = &r->y, .input_count = 1, .target_count = 1};
-  gp_run_result result = {0};
-  gp_status status = gp_pipeline_run(r->pipeline, r->plan, &args, &result);
-  *loss = result.loss;
-  return status;
-}
-
-/* Everything from the pipeline to the first step; the n-th allocation of it fails (0: none). */
-static gp_status attempt(gp_param *const *params, int stages, uint64_t n, double *loss) {
-  rig r = {0};
-  gp_schedule *schedule = toy_order_of(ONE_F_ONE_B, stages, MICROS);
-  r.large = trace_of(params, 3, &r.loss[0]);
-  r.small = trace_of(params, 2, &r.loss[1]);
-  CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r.x), GP_OK);
-  CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r.y), GP_OK);
-  CHECK_STATUS(gp_tensor_fill(r.x, &(gp_init){GP_INIT_NORMAL, 0, 1}, 1, 1), GP_OK);
-  gp_memory_fail_at(n);
-  gp_status status = start(&r, params, stages);
-  if (!status) status = plan(&r, schedule);
-  if (!status) status = step(&r, loss);
-  gp_memory_fail_at(0);
-  gp_pipeline_free(r.pipeline);
-  gp_schedule_free(schedule);
-  gp_tensor_free(r.x);
-  gp_tensor_free(r.y);
-  toy_free(&r.large);
-  toy_free(&r.small);
-  return status;
-}
-
-static void make_params(gp_param **params) {
-  for (int l = 0; l < LAYERS; l++) {
-    gp_param_spec spec = {.dtype = GP_F32,
-                          .shape = SHAPE(TOY_WIDTH, TOY_WIDTH),
-                          .init = {GP_INIT_UNIFORM, -1, 1},
-                          .number = (uint64_t)l};
-    CHECK_STATUS(gp_param_new(&spec, &params[l]), GP_OK);
-  }
-}
-
-static void free_params(gp_param **params) {
-  for (int l = 0; l < LAYERS; l++) gp_param_free(params[l]);
-}
+#include "engine/rig.h"
 
 TEST(every_cut_gives_the_same_loss) {
   gp_param *params[LAYERS];
@@ -170,27 +67,6 @@ static gp_status plan_tied(rig *r, gp_param *const *params, uint64_t n, gp_plan 
   gp_memory_fail_at(0);
   gp_schedule_free(schedule);
   return status;
-}
-
-static void open_rig(rig *r, gp_param *const *params, int stages) {
-  gp_schedule *schedule = toy_order_of(ONE_F_ONE_B, stages, MICROS);
-  *r = (rig){0};
-  r->large = trace_of(params, 3, &r->loss[0]);
-  r->small = trace_of(params, 2, &r->loss[1]);
-  CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r->x), GP_OK);
-  CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r->y), GP_OK);
-  CHECK_STATUS(gp_tensor_fill(r->x, &(gp_init){GP_INIT_NORMAL, 0, 1}, 1, 1), GP_OK);
-  CHECK_STATUS(start(r, params, stages), GP_OK);
-  CHECK_STATUS(plan(r, schedule), GP_OK);
-  gp_schedule_free(schedule);
-}
-
-static void close_rig(rig *r) {
-  gp_pipeline_free(r->pipeline);
-  gp_tensor_free(r->x);
-  gp_tensor_free(r->y);
-  toy_free(&r->large);
-  toy_free(&r->small);
 }
 
 TEST(a_failed_allocation_while_planning_leaves_the_other_plans_usable) {
