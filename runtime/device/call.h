@@ -28,7 +28,8 @@ typedef struct gp_call {
   int n_in, n_out;
   gp_arg in[GP_MAX_INPUTS];
   gp_arg out[GP_MAX_OUTPUTS];
-  bool accumulate; /* outputs += results; only for ops with GP_OP_ACCUMULATES */
+  bool accumulate;   /* outputs += results; only for ops with GP_OP_ACCUMULATES */
+  const void *state; /* of a CPU kernel that has some, in a plan (ops/op.h); else NULL */
 } gp_call;
 
 /* One arena (or a part of it): n elements of value, gradient and moments. */

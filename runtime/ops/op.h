@@ -68,10 +68,22 @@ typedef struct gp_span {
   void *scratch;       /* 64-byte aligned, of the size scratch() asked for; NULL if none */
 } gp_span;
 
+/* State (optional) is what a kernel works out once for an instruction of a plan and reads whenever
+ * that runs: a library's primitive, how its operands lie. state says how many bytes of it a call
+ * needs (0: none), from attributes and metas alone and whatever the number of outputs is; the plan
+ * counts them. prepare fills them in when the plan is bound, where operands have no addresses yet;
+ * destroy gives back what prepare took beside them. On a device all programs in which an
+ * instruction occurs share one state, and so do all micro-batches. A device runs one program at a
+ * time, but its threads run the pieces of an instruction at once: so run may only read the state,
+ * and writes to its scratch. Outside of plans (eager calls, kernels that call others) call->state
+ * is NULL, and run does without. */
 typedef struct gp_cpu_kernel {
   gp_cut (*cut)(const gp_call *call);
   gp_status (*run)(const gp_call *call, gp_span span);
-  size_t (*scratch)(const gp_call *call); /* bytes per thread; NULL: none */
+  size_t (*scratch)(const gp_call *call);                 /* bytes per thread; NULL: none */
+  size_t (*state)(const gp_call *call);                   /* NULL: no state */
+  gp_status (*prepare)(const gp_call *call, void *state); /* 64-byte aligned, zeroed */
+  void (*destroy)(void *state);                           /* NULL: prepare takes nothing */
 } gp_cpu_kernel;
 
 /* Row-wise ops cut [.., N] values by rows of this many. One constant for all: consecutive row-wise

@@ -18,6 +18,7 @@
  *   ranges.c    which tasks belong to which mini-batch
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
  *   memory.c    what it needs on each device: areas of one block
+ *   states.c    where the states of CPU kernels lie
  *   plan.c      puts them together
  */
 #ifndef GP_PLAN_PLAN_H
@@ -61,6 +62,11 @@ typedef struct gp_stage_programs {
   size_t guest_bytes;
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
+
+enum { GP_STAGE_PROGRAM_KINDS = 11 };
+/* List the programs of a stage that are there; returns how many. */
+int gp_stage_programs_list(const gp_stage_programs *programs,
+                           gp_program *list[GP_STAGE_PROGRAM_KINDS]);
 
 /* Edges, ascending. */
 typedef struct gp_edge_list {
@@ -208,6 +214,7 @@ typedef struct gp_plan_device {
   int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
   gp_area temp;      /* of programs, one after the other */
   gp_area scratch;   /* of ops that run one after the other, where memory is its own */
+  gp_area states;    /* of CPU kernels, where the device works in the host's memory */
   gp_staging staging;
   size_t bytes; /* everything that the plan wants of its memory */
 } gp_plan_device;
@@ -305,6 +312,12 @@ static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t 
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* Everything that its runs need, as areas of one block a device (memory.c). */
 gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env);
+/* Offsets of the states of CPU kernels, and their bytes per device (states.c). */
+gp_status gp_plan_place_states(gp_plan *plan);
+/* Call visit for every state of a device, in the same order each time, until one fails. */
+typedef gp_status (*gp_state_visit)(void *context, gp_instr *instr);
+gp_status gp_plan_each_state(const gp_plan *plan, int32_t device, gp_state_visit visit,
+                             void *context);
 /* Does the device work in the host's memory, on what the script gives? */
 static inline bool gp_plan_on_host(const gp_plan *plan, int32_t device) {
   return plan->devices[device].spec.space == 0;

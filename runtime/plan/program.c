@@ -41,6 +41,7 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
     instr->call.out[k].meta = &graph->values[node->out + k].meta;
   instr->cut = def->cpu.cut(&instr->call);
   if (instr->cut.grain < 1) instr->cut.grain = 1;
+  if (def->cpu.state) instr->state.bytes = def->cpu.state(&instr->call);
 }
 
 /* Scratch is for one instruction at a time: the largest counts. */

@@ -43,9 +43,18 @@ typedef struct gp_place {
   size_t offset;
 } gp_place;
 
+/* The state of a CPU kernel (ops/op.h). It belongs to the node: instructions of several programs
+ * share it. */
+typedef struct gp_instr_state {
+  size_t bytes;  /* 0: none */
+  size_t offset; /* in the states of the device (memory/states.c) */
+  bool first;    /* of the instructions that share it */
+} gp_instr_state;
+
 typedef struct gp_instr {
   gp_op op;
   int32_t node; /* in the graph */
+  gp_instr_state state;
   gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
   gp_call call; /* data pointers are filled in when it runs */
   gp_cut cut;

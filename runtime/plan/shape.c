@@ -368,21 +368,24 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   return status;
 }
 
+int gp_stage_programs_list(const gp_stage_programs *p, gp_program *list[GP_STAGE_PROGRAM_KINDS]) {
+  gp_program *const all[GP_STAGE_PROGRAM_KINDS] = {
+      p->prepare,     p->count,    p->forward[0], p->forward[1], p->recompute, p->backward[0],
+      p->backward[1], p->input[0], p->input[1],   p->weight[0],  p->weight[1]};
+  int count = 0;
+  for (int i = 0; i < GP_STAGE_PROGRAM_KINDS; i++)
+    if (all[i]) list[count++] = all[i];
+  return count;
+}
+
 /* The trace goes last: programs borrow its graph. */
 void gp_shape_free(gp_shape_plan *shape) {
   int32_t stages = shape->programs && shape->stages ? shape->stages->count : 0;
   for (int32_t s = 0; s < stages * shape->copy_count; s++) {
-    gp_stage_programs *p = &shape->programs[s];
-    for (int v = 0; v < 2; v++) {
-      gp_program_free(p->forward[v]);
-      gp_program_free(p->backward[v]);
-      gp_program_free(p->input[v]);
-      gp_program_free(p->weight[v]);
-    }
-    gp_program_free(p->recompute);
-    gp_program_free(p->count);
-    gp_program_free(p->prepare);
-    gp_free(p->guests);
+    gp_program *list[GP_STAGE_PROGRAM_KINDS];
+    int count = gp_stage_programs_list(&shape->programs[s], list);
+    for (int i = 0; i < count; i++) gp_program_free(list[i]);
+    gp_free(shape->programs[s].guests);
   }
   gp_free(shape->programs);
   gp_shape_free_touched(shape);

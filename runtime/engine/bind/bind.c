@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "engine/bind/binding.h"
 #include "engine/bind/links.h"
+#include "engine/bind/states.h"
 #include "engine/intake/intake.h"
 #include "engine/memory/replicas.h"
 #include "engine/pipeline.h"
@@ -62,6 +63,7 @@ static void bind_device(gp_binding *b, int32_t d) {
   b->devices[d].temp = address(b, d, &from->temp);
   b->devices[d].scratch = address(b, d, &from->scratch);
   b->devices[d].staging = address(b, d, &from->staging.area);
+  b->devices[d].states = address(b, d, &from->states);
 }
 
 /* ---- replays ------------------------------------------------------------------------------- */
@@ -112,6 +114,7 @@ static gp_status bind(gp_binding *b) {
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(make_replays(b, d));
+  GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
   GP_TRY(gp_links_new(b));
   GP_TRY(gp_intakes_new(b));
@@ -123,6 +126,7 @@ static void give_back(gp_binding *b) {
   each_replay(b, true);
   gp_intakes_free(b);
   gp_links_free(b);
+  gp_states_free(b);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
     if (b->devices[d].block)
       gp_pipeline_give(b->pipeline, lane_of(b, d), b->devices[d].block, b->plan->devices[d].bytes);

@@ -37,7 +37,8 @@ typedef struct gp_staged gp_staged;
 
 typedef struct gp_bound_device {
   char *block; /* the memory that all of the plan's areas on the device lie in */
-  char *temp, *scratch, *staging;
+  char *temp, *scratch, *staging, *states;
+  int64_t state_count;     /* states of CPU kernels that are prepared */
   const gp_intake *intake; /* how it gets at mini-batches */
   gp_staged *staged;       /* the intake's own; NULL where it needs nothing */
   gp_bound_end *ends;

@@ -32,7 +32,7 @@ static gp_status infer(gp_sig *sig) {
       .row_inputs = 3,                                                                             \
       .infer = infer,                                                                              \
       .cost = gp_map_cost_light,                                                                   \
-      .cpu = {.cut = gp_cut_rows, .run = op##_run},                                                \
+      .cpu = {.cut = gp_cut_rows, .run = op##_run, GP_MAP_STATE},                                  \
   };
 
 COMPARISON(eq, ==)

@@ -75,5 +75,5 @@ static gp_status vjp(gp_vjp *v) {
 const gp_op_def gp_def_dropout = {
     GP_OP_ROW(dropout),         .row_inputs = 1,
     .infer = gp_map_infer,      .vjp = vjp,
-    .cost = gp_map_cost_middle, .cpu = {.cut = gp_cut_rows, .run = run},
+    .cost = gp_map_cost_middle, .cpu = {.cut = gp_cut_rows, .run = run, GP_MAP_STATE},
 };

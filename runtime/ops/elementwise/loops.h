@@ -37,6 +37,11 @@ gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f
 /* The loop for f32, f64, i64 or i32, in this order. */
 gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4]);
 
+/* The state that all of these read: how broadcast and strided operands lie (walk.c). */
+size_t gp_map_state(const gp_call *call);
+gp_status gp_map_prepare(const gp_call *call, void *state);
+#define GP_MAP_STATE .state = gp_map_state, .prepare = gp_map_prepare
+
 /* Inference: inputs that broadcast; the output has the dtype of the first. */
 gp_status gp_map_infer(gp_sig *sig);
 /* The same for gradient ops, whose inputs have equal shapes. */
@@ -64,7 +69,8 @@ gp_cost gp_map_cost_heavy(const gp_sig *sig);
  * what is its own (infer, vjp, cost) is given as designated initialisers. */
 #define GP_MAP_OP(op, n, ...)                                                                      \
   const gp_op_def gp_def_##op = {GP_OP_ROW(op), .row_inputs = (1u << n) - 1,                       \
-                                 .cpu = {.cut = gp_cut_rows, .run = run_##op}, __VA_ARGS__};
+                                 .cpu = {.cut = gp_cut_rows, .run = run_##op, GP_MAP_STATE},       \
+                                 __VA_ARGS__};
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 

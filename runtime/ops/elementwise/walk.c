@@ -1,5 +1,8 @@
-/* ops/elementwise/walk.c - from shapes and strides to long runs with constant steps; see
- * loops.h. */
+/* ops/elementwise/walk.c - from shapes and strides to long runs with constant steps; see loops.h.
+ *
+ * A walk depends on shapes and strides alone. Contiguous operands of one shape are one run, which
+ * is seen at once; where operands are broadcast or strided, the walk is an instruction's state: in
+ * a plan it is worked out once, and not for every piece of every micro-batch. */
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 
@@ -10,8 +13,7 @@ typedef struct walk {
   int operands, rank;
   int64_t dim[GP_MAX_RANK];
   int64_t stride[OPERANDS][GP_MAX_RANK]; /* elements */
-  char *data[OPERANDS];
-  int64_t size[OPERANDS]; /* bytes of one element */
+  int64_t size[OPERANDS];                /* bytes of one element */
 } walk;
 
 /* Stride of an operand along dim d of the output; 0 where it is broadcast. */
@@ -38,7 +40,6 @@ static void append_dim(walk *w, int64_t size, const int64_t *stride) {
 }
 
 static void add_operand(walk *w, const gp_arg *arg) {
-  w->data[w->operands] = arg->data;
   w->size[w->operands++] = (int64_t)gp_dtype_size(arg->meta->dtype);
 }
 
@@ -59,11 +60,21 @@ static void plan_walk(walk *w, const gp_call *call) {
   if (w->rank == 0) append_dim(w, 1, (const int64_t[OPERANDS]){1, 1, 1, 1});
 }
 
-/* Position of an operand at the index, in bytes. */
-static char *address(const walk *w, int k, const int64_t *index) {
+/* Contiguous operands of one shape: a run. */
+static bool is_flat(const gp_call *call) {
+  const gp_meta *out = call->out[0].meta;
+  bool flat = gp_meta_is_contiguous(out);
+  for (int i = 0; i < call->n_in; i++)
+    flat = flat && gp_meta_is_contiguous(call->in[i].meta) &&
+           gp_meta_numel(call->in[i].meta) == gp_meta_numel(out);
+  return flat;
+}
+
+/* Position of an operand's element at the index, in bytes from its first one. */
+static int64_t position(const walk *w, int k, const int64_t *index) {
   int64_t at = 0;
   for (int d = 0; d < w->rank; d++) at += index[d] * w->stride[k][d];
-  return w->data[k] + at * w->size[k];
+  return at * w->size[k];
 }
 
 /* Index of element `flat` in row-major order. */
@@ -85,8 +96,10 @@ static void next_index(const walk *w, int64_t *index) {
 
 /* Point the run at the elements of the index. */
 static void set_run(const walk *w, const int64_t *index, gp_row_run *run) {
-  run->out = address(w, 0, index);
-  for (int k = 1; k < w->operands; k++) run->in[k - 1] = address(w, k, index);
+  const gp_call *call = run->call;
+  run->out = (char *)call->out[0].data + position(w, 0, index);
+  for (int k = 1; k < w->operands; k++)
+    run->in[k - 1] = (const char *)call->in[k - 1].data + position(w, k, index);
 }
 
 /* Elements [first, last) in flat order: the rest of a line, whole lines, the beginning of one. */
@@ -111,11 +124,19 @@ gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop) {
   const gp_meta *out = call->out[0].meta;
   gp_rows_elements(gp_meta_numel(out), gp_rows_count(out), span, &first, &last);
   if (first == last) return GP_OK;
-  walk w;
-  plan_walk(&w, call);
-  gp_row_run run = {.call = call, .out_step = w.stride[0][w.rank - 1]};
-  for (int k = 1; k < w.operands; k++) run.step[k - 1] = w.stride[k][w.rank - 1];
-  run_range(&w, &run, first, last, loop);
+  walk own;
+  const walk *w = call->state ? call->state : &own;
+  if (!call->state) plan_walk(&own, call);
+  gp_row_run run = {.call = call, .out_step = w->stride[0][w->rank - 1]};
+  for (int k = 1; k < w->operands; k++) run.step[k - 1] = w->stride[k][w->rank - 1];
+  run_range(w, &run, first, last, loop);
+  return GP_OK;
+}
+
+size_t gp_map_state(const gp_call *call) { return is_flat(call) ? 0 : sizeof(walk); }
+
+gp_status gp_map_prepare(const gp_call *call, void *state) {
+  plan_walk(state, call);
   return GP_OK;
 }
 

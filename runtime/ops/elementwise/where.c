@@ -58,6 +58,10 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_where = {
-    GP_OP_ROW(where), .row_inputs = 7,           .infer = infer,
-    .vjp = vjp,       .cost = gp_map_cost_light, .cpu = {.cut = gp_cut_rows, .run = run_where},
+    GP_OP_ROW(where),
+    .row_inputs = 7,
+    .infer = infer,
+    .vjp = vjp,
+    .cost = gp_map_cost_light,
+    .cpu = {.cut = gp_cut_rows, .run = run_where, GP_MAP_STATE},
 };

@@ -251,6 +251,7 @@ static gp_status want_device(layout *l, int32_t device) {
     GP_TRY(grow_shared(l, &plan->tasks[t], device, &temp, &scratch));
   GP_TRY(want(l, device, 1, temp, &own->temp));
   GP_TRY(want(l, device, 1, scratch, &own->scratch));
+  GP_TRY(want(l, device, 1, own->states.bytes, &own->states));
   return want_staging(l, device);
 }
 
@@ -263,6 +264,7 @@ gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env) {
     GP_TRY(want_kept(&l, h));
     GP_TRY(want_weights(&l, h));
   }
+  GP_TRY(gp_plan_place_states(plan));
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(&l, d));
   return GP_OK;
 }

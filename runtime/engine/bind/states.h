@@ -1,0 +1,12 @@
+/* engine/bind/states.h - the states of CPU kernels (ops/op.h), made when a plan is bound. */
+#ifndef GP_ENGINE_BIND_STATES_H
+#define GP_ENGINE_BIND_STATES_H
+
+#include "engine/bind/binding.h"
+
+/* Prepare them in the memory that the plan's devices have for them. */
+gp_status gp_states_new(gp_binding *binding);
+/* Destroy those that were prepared, also after a failure; the memory stays. */
+void gp_states_free(gp_binding *binding);
+
+#endif

@@ -1,0 +1,164 @@
+/* tests/c/engine/states_test.c - states of CPU kernels: one per instruction and device, made when a
+ * plan is bound, counted in its memory, given back with it.
+ *
+ * The linker lets this program answer gp_op_get (scripts/cmake/tests.cmake): tanh gets a state. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "engine/rig.h"
+
+enum { STATE = 100, PADDED = 128 };
+
+/* What the kernel reads of what was prepared. */
+typedef struct tanh_state {
+  int64_t rows;
+  void *taken; /* beside the bytes of the state */
+} tanh_state;
+
+static int prepared, destroyed;
+static _Atomic int wrong, with_state, without;
+
+static size_t state_of_tanh(const gp_call *call) {
+  (void)call;
+  return STATE;
+}
+
+/* Zeroed memory, and no addresses yet. */
+static gp_status prepare_tanh(const gp_call *call, void *memory) {
+  tanh_state *state = memory;
+  CHECK(((uintptr_t)memory & 63) == 0 && state->rows == 0 && state->taken == NULL);
+  CHECK(call->in[0].data == NULL && call->out[0].data == NULL);
+  GP_TRY(gp_alloc(16, &state->taken));
+  state->rows = call->out[0].meta->shape.dim[0];
+  prepared++;
+  return GP_OK;
+}
+
+static void destroy_tanh(void *memory) {
+  tanh_state *state = memory;
+  gp_free(state->taken);
+  destroyed++;
+}
+
+static gp_status run_tanh(const gp_call *call, gp_span span) {
+  const tanh_state *state = call->state;
+  if (state && state->rows != call->out[0].meta->shape.dim[0]) wrong++;
+  *(state ? &with_state : &without) += 1;
+  gp_call plain = *call;
+  plain.state = NULL;
+  return gp_def_tanh.cpu.run(&plain, span);
+}
+
+const gp_op_def *__real_gp_op_get(gp_op op);
+const gp_op_def *__wrap_gp_op_get(gp_op op);
+
+const gp_op_def *__wrap_gp_op_get(gp_op op) {
+  static gp_op_def def;
+  if (op != GP_OP_tanh) return __real_gp_op_get(op);
+  if (!def.name) {
+    def = gp_def_tanh;
+    def.cpu.run = run_tanh;
+    def.cpu.state = state_of_tanh;
+    def.cpu.prepare = prepare_tanh;
+    def.cpu.destroy = destroy_tanh;
+  }
+  return &def;
+}
+
+static void forget(void) { prepared = destroyed = wrong = with_state = without = 0; }
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+/* Everything is recomputed: each tanh occurs in F, in F that keeps, and in R. */
+TEST(programs_and_micro_batches_share_a_state) {
+  gp_param *params[LAYERS];
+  double loss, again;
+  rig r;
+  make_params(params);
+  forget();
+  open_rig(&r, params, 2);
+  CHECK(prepared == LAYERS * 2); /* one per layer and size of micro-batches */
+  for (int i = 0; i < 2; i++) CHECK_STATUS(step(&r, i ? &again : &loss), GP_OK);
+  CHECK(prepared == LAYERS * 2 && destroyed == 0);
+  CHECK(with_state > 2 * LAYERS * MICROS && without == 0 && wrong == 0); /* F and R, twice */
+  CHECK(loss == again);
+  close_rig(&r);
+  CHECK(destroyed == prepared);
+  free_params(params);
+}
+
+TEST(the_bytes_of_states_are_part_of_the_plan) {
+  gp_param *params[LAYERS];
+  gp_device_stats stats;
+  double loss;
+  rig r;
+  make_params(params);
+  open_rig(&r, params, 2);
+  const gp_plan_device *devices = r.plan->devices;
+  CHECK(devices[0].states.bytes == 2 * PADDED && devices[1].states.bytes == 4 * PADDED);
+  for (int d = 0; d < 2; d++) {
+    const gp_worker *w = &r.pipeline->workers[d];
+    size_t held = devices[d].bytes + w->scratch_bytes * (size_t)w->threads +
+                  r.pipeline->arenas[d].packed_bytes + r.pipeline->arenas[d].extra_bytes;
+    CHECK(devices[d].bytes >= devices[d].states.offset + devices[d].states.bytes);
+    CHECK_STATUS(step(&r, &loss), GP_OK);
+    gp_pipeline_stats(r.pipeline, d, &stats);
+    CHECK(stats.peak_bytes == held);
+  }
+  close_rig(&r);
+  free_params(params);
+}
+
+TEST(no_failed_allocation_leaves_a_state_behind) {
+  gp_param *params[LAYERS];
+  double wanted, loss;
+  make_params(params);
+  CHECK_STATUS(attempt(params, 2, 0, &wanted), GP_OK);
+  size_t live = gp_memory().live;
+  int partly = 0;
+  for (uint64_t n = 1;; n++) {
+    forget();
+    gp_status status = attempt(params, 2, n, &loss);
+    CHECK(prepared == destroyed);
+    if (status == GP_OK) break;
+    CHECK(status == GP_ENOMEM);
+    partly += prepared > 0 && prepared < LAYERS * 2;
+    CHECK_STATUS(attempt(params, 2, 0, &loss), GP_OK);
+    CHECK(loss == wanted && gp_memory().live == live);
+  }
+  CHECK(partly == LAYERS * 2 - 1); /* each prepare but the first has failed behind others */
+  free_params(params);
+}
+
+/* Elementwise ops have one themselves where an operand is broadcast or strided. */
+TEST(a_walk_over_strided_operands_is_worked_out_once) {
+  gp_meta whole, turned, row;
+  CHECK_STATUS(gp_meta_make(GP_F32, &SHAPE(4, 6), &whole), GP_OK);
+  CHECK_STATUS(gp_meta_make(GP_F32, &SHAPE(6), &row), GP_OK);
+  turned = (gp_meta){GP_F32, SHAPE(4, 6), {1, 4}, 0};
+  const gp_cpu_kernel *add = &__real_gp_op_get(GP_OP_add)->cpu;
+  const gp_meta *others[] = {&whole, &turned, &row};
+  for (int i = 0; i < 3; i++) {
+    float a[24], b[24], y[24], wanted[24];
+    for (int k = 0; k < 24; k++) a[k] = (float)k, b[k] = (float)(k * k), y[k] = -1;
+    gp_call call = {.attr = &toy_plain,
+                    .n_in = 2,
+                    .n_out = 1,
+                    .in = {{.meta = &whole}, {.meta = others[i]}},
+                    .out = {{.meta = &whole}}};
+    size_t bytes = add->state(&call);
+    CHECK((bytes > 0) == (i > 0));
+    void *state = calloc(1, bytes + 1);
+    if (bytes) CHECK_STATUS(add->prepare(&call, state), GP_OK);
+    call.in[0].data = a, call.in[1].data = b, call.out[0].data = wanted;
+    CHECK_STATUS(add->run(&call, (gp_span){0, 4, NULL}), GP_OK);
+    call.out[0].data = y, call.state = bytes ? state : NULL;
+    CHECK_STATUS(add->run(&call, (gp_span){0, 4, NULL}), GP_OK);
+    CHECK(!memcmp(y, wanted, sizeof y));
+    free(state);
+  }
+}
+
+TEST_MAIN(programs_and_micro_batches_share_a_state, the_bytes_of_states_are_part_of_the_plan,
+          no_failed_allocation_leaves_a_state_behind,
+          a_walk_over_strided_operands_is_worked_out_once)
