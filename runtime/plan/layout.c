@@ -105,7 +105,7 @@ gp_place gp_layout_value(const gp_layout *l, const gp_plan_device_spec *devices,
   if (i < 0) return (gp_place){.base = -1};
   const gp_layout_param *at = &l->at[i];
   if (at->stage != stage && !reads(l, devices, stage, at->stage))
-    return (gp_place){.base = GP_BASE_GUEST};
+    return (gp_place){.base = GP_BASE_REPLICA};
   if (at->region != GP_REGION_BUFFER) return (gp_place){GP_BASE_VALUE + at->stage, at->offset};
   if (at->stage == stage) return (gp_place){GP_BASE_BUFFER, at->offset};
   return (gp_place){GP_BASE_VALUE + l->stage_count + at->stage, at->offset};

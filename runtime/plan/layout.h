@@ -51,7 +51,7 @@ gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, 
 void gp_layout_free(gp_layout *layout); /* what it holds; not the struct */
 
 int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: not the model's */
-/* Where a stage finds the value: base -1 for a parameter that is not the model's, GP_BASE_GUEST
+/* Where a stage finds the value: base -1 for a parameter that is not the model's, GP_BASE_REPLICA
  * where it needs a copy because its device cannot read the owner's. devices: NULL: all read each
  * other's memory. */
 gp_place gp_layout_value(const gp_layout *layout, const gp_plan_device_spec *devices,

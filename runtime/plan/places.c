@@ -19,7 +19,7 @@ static size_t constant_address(const gp_tensor *tensor) {
 }
 
 /* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees
- * it its own way (guests.c). */
+ * it its own way (replicas.c). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
   *place = gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], 0);
   if (place->base >= 0) return GP_OK;

@@ -34,10 +34,10 @@ gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
 
 /* Mark the memory that the programs of a list read; read[] per base value. */
 void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
-/* List what a stage reads that its device cannot (guests.c); then place it, and parameters as it
+/* List what a stage reads that its device cannot (replicas.c); then place it, and parameters as it
  * sees them. */
-gp_status gp_find_guests(gp_shaper *s, int32_t stage);
-void gp_place_guests(gp_shaper *s, int32_t stage);
+gp_status gp_find_replicas(gp_shaper *s, int32_t stage);
+void gp_place_replicas(gp_shaper *s, int32_t stage);
 
 /* Find the edges that the actions of every stage touch (touched.c). */
 gp_status gp_shape_add_touched(gp_shaper *s);

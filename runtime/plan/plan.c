@@ -148,7 +148,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(holders, sizeof(gp_slots), (void **)&plan->slots));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
-  GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->guests));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->replicas));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_plan_device), (void **)&plan->devices));
   for (int32_t d = 0; env->devices && d < plan->device_count; d++)
     plan->devices[d].spec = env->devices[d];
@@ -247,7 +247,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->invariant);
   gp_free(plan->channels);
   gp_free(plan->slots);
-  gp_free(plan->guests);
+  gp_free(plan->replicas);
   gp_free(plan->devices);
   gp_free(plan);
 }

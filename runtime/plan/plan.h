@@ -6,7 +6,7 @@
  *
  *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
  *   places.c    where the values lie that no program owns
- *   guests.c    values of other devices that a stage reads: copies on its own
+ *   replicas.c    values of other devices that a stage reads: copies on its own
  *   buffers.c   which stage a buffer belongs to that forward writes
  *   schedule/   schedule -> lowered schedule: recomputation, ascending W, reductions, updates
  *   lower.c     lowered schedule -> tasks with programs
@@ -43,10 +43,10 @@ typedef struct gp_area {
 } gp_area;
 
 /* A parameter of another device, or a constant where the device works in memory of its own. */
-typedef struct gp_guest {
+typedef struct gp_replica {
   gp_ref value;
-  size_t offset; /* in the stage's guests */
-} gp_guest;
+  size_t offset; /* in the stage's replicas */
+} gp_replica;
 
 /* Programs of one stage for one number of rows, with everything kept or dropped (and
  * recomputed). */
@@ -57,9 +57,9 @@ typedef struct gp_stage_programs {
   gp_program *count;      /* last stage: what the loss is divided by */
   gp_program *prepare;    /* what depends on parameters only */
   size_t invariant_bytes; /* of what it makes, beside packed weights that all plans share */
-  gp_guest *guests;       /* owned by the first copy of the stage */
-  int32_t guest_count;
-  size_t guest_bytes;
+  gp_replica *replicas;   /* owned by the first copy of the stage */
+  int32_t replica_count;
+  size_t replica_bytes;
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
@@ -239,7 +239,7 @@ struct gp_plan {
   gp_slots *slots;         /* per stage and copy */
   gp_versions *versions;   /* per stage */
   gp_area *invariant;      /* per (stage, copy) and shape: what P made, version after version */
-  gp_area *guests;         /* per (stage, copy) and shape */
+  gp_area *replicas;       /* per (stage, copy) and shape */
   size_t scratch_bytes;    /* per thread of a device that works in the host's memory */
   int32_t barrier_parties; /* devices that have a task with a barrier */
   bool joined;             /* norms of all stages decide on its updates */

@@ -122,7 +122,7 @@ static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_pr
 /* Forget what another variant kept, and see what is elsewhere with the eyes of this stage. */
 static void reset_places(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < s->own_count; i++) s->places[s->own[i]] = s->outside[s->own[i]];
-  gp_place_guests(s, stage);
+  gp_place_replicas(s, stage);
 }
 
 static void clear(const gp_shaper *s, bool *flags) {
@@ -324,7 +324,7 @@ static gp_status build_programs(gp_shaper *s) {
     if (!is_planned(s, stage)) continue;
     GP_TRY(gp_place_prepared(s, stage));
     GP_TRY(gp_shaper_enter(s, stage));
-    GP_TRY(gp_find_guests(s, stage));
+    GP_TRY(gp_find_replicas(s, stage));
     GP_TRY(build_stage(s, stage));
   }
   if (is_planned(s, s->env->stage_count - 1))
@@ -385,7 +385,7 @@ void gp_shape_free(gp_shape_plan *shape) {
     gp_program *list[GP_STAGE_PROGRAM_KINDS];
     int count = gp_stage_programs_list(&shape->programs[s], list);
     for (int i = 0; i < count; i++) gp_program_free(list[i]);
-    gp_free(shape->programs[s].guests);
+    gp_free(shape->programs[s].replicas);
   }
   gp_free(shape->programs);
   gp_shape_free_touched(shape);

@@ -69,13 +69,13 @@ static gp_status check_reads(const gp_plan *plan, const gp_task *task) {
 }
 
 /* Where the stage reads a copy of it, because its device cannot reach it. */
-static gp_status check_guests(const gp_plan *plan, const gp_plan_env *env, int32_t stage, int k) {
+static gp_status check_replicas(const gp_plan *plan, const gp_plan_env *env, int32_t stage, int k) {
   const gp_shape_plan *shape = &plan->shapes[k];
   if (!shape->programs) return GP_OK;
   const gp_stage_programs *own = &shape->programs[stage];
   const gp_graph *graph = &shape->trace->graph;
-  for (int32_t i = 0; i < own->guest_count; i++) {
-    const gp_value *value = &graph->values[own->guests[i].value];
+  for (int32_t i = 0; i < own->replica_count; i++) {
+    const gp_value *value = &graph->values[own->replicas[i].value];
     if (value->kind != GP_VALUE_PARAM || gp_param_is_buffer(graph->params[value->index])) continue;
     return refuse_tie(
         stage, env->layout->at[gp_layout_find(env->layout, graph->params[value->index])].stage);
@@ -87,7 +87,7 @@ static gp_status check_ties(const gp_plan *plan, const gp_plan_env *env) {
   for (int32_t t = 0; t < plan->first[plan->device_count]; t++)
     GP_TRY(check_reads(plan, &plan->tasks[t]));
   for (int32_t s = 0; s < plan->stage_count; s++)
-    for (int k = 0; k < 2; k++) GP_TRY(check_guests(plan, env, s, k));
+    for (int k = 0; k < 2; k++) GP_TRY(check_replicas(plan, env, s, k));
   return GP_OK;
 }
 

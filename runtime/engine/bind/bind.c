@@ -53,7 +53,7 @@ static void bind_holder(gp_binding *b, int32_t h) {
   b->kept[h] = address(b, device, &plan->slots[h].area);
   for (int k = 0; k < 2; k++) {
     b->invariant[2 * h + k] = address(b, device, &plan->invariant[2 * h + k]);
-    b->guests[2 * h + k] = address(b, device, &plan->guests[2 * h + k]);
+    b->replicas[2 * h + k] = address(b, device, &plan->replicas[2 * h + k]);
   }
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
 }
@@ -103,7 +103,7 @@ static gp_status make_room(gp_binding *b) {
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->kept));
   GP_TRY(gp_alloc_array(stages, sizeof(char *), (void **)&b->stash));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));
-  return gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->guests);
+  return gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->replicas);
 }
 
 static gp_status bind(gp_binding *b) {
@@ -140,7 +140,7 @@ static void give_back(gp_binding *b) {
   gp_free(b->kept);
   gp_free(b->stash);
   gp_free(b->invariant);
-  gp_free(b->guests);
+  gp_free(b->replicas);
   gp_free(b);
 }
 

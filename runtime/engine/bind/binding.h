@@ -51,13 +51,13 @@ typedef struct gp_binding {
   gp_pipeline *pipeline;
   gp_plan *plan; /* owned */
   gp_bound_device *devices;
-  gp_bound_channel *channels; /* per edge */
-  char **kept;                /* per (stage, copy): slots of values that outlive an action */
-  char **stash;               /* per stage: older versions of the weights */
-  char **invariant, **guests; /* per (stage, copy) and shape */
-  uint64_t prepared;          /* weights of which P's results are there (prepared.c); 0: none */
-  gp_link_pool *pool;         /* of its links */
-  int32_t tag_bits;           /* of the tags of its ops (execute.h) */
+  gp_bound_channel *channels;   /* per edge */
+  char **kept;                  /* per (stage, copy): slots of values that outlive an action */
+  char **stash;                 /* per stage: older versions of the weights */
+  char **invariant, **replicas; /* per (stage, copy) and shape */
+  uint64_t prepared;            /* weights of which P's results are there (prepared.c); 0: none */
+  gp_link_pool *pool;           /* of its links */
+  int32_t tag_bits;             /* of the tags of its ops (execute.h) */
 } gp_binding;
 
 /* Take all the memory that runs of the plan need. Ownership: the plan is taken where it

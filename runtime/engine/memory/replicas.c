@@ -7,20 +7,20 @@
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* Guests that never change: the storage of each constant, whole. */
+/* Replicas that never change: the storage of each constant, whole. */
 static gp_status load_holder(const gp_binding *binding, int32_t holder, int k) {
   const gp_plan *plan = binding->plan;
   const gp_shape_plan *shape = &plan->shapes[k];
   const gp_lane *lane = &binding->pipeline->workers[plan->placement[holder]].lane;
   if (!shape->programs) return GP_OK;
   const gp_stage_programs *own = &shape->programs[holder / plan->copy_count];
-  for (int32_t i = 0; i < own->guest_count; i++) {
-    const gp_value *value = &shape->trace->graph.values[own->guests[i].value];
+  for (int32_t i = 0; i < own->replica_count; i++) {
+    const gp_value *value = &shape->trace->graph.values[own->replicas[i].value];
     if (value->kind != GP_VALUE_CONST) continue;
     const gp_tensor *tensor = shape->trace->graph.constants[value->index];
     const gp_meta *meta = gp_tensor_meta(tensor);
     char *from = (char *)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
-    char *to = binding->guests[2 * holder + k] + own->guests[i].offset;
+    char *to = binding->replicas[2 * holder + k] + own->replicas[i].offset;
     GP_TRY(gp_lane_copy(lane, to, from, gp_tensor_bytes(tensor)));
     GP_TRY(gp_lane_sync(lane));
   }
@@ -44,12 +44,12 @@ static gp_status refresh_holder(gp_worker *worker, const gp_binding *binding, in
   const gp_shape_plan *shape = &plan->shapes[k];
   if (!shape->programs) return GP_OK;
   const gp_stage_programs *own = &shape->programs[holder / plan->copy_count];
-  for (int32_t i = 0; i < own->guest_count; i++) {
-    const gp_value *value = &shape->trace->graph.values[own->guests[i].value];
+  for (int32_t i = 0; i < own->replica_count; i++) {
+    const gp_value *value = &shape->trace->graph.values[own->replicas[i].value];
     if (value->kind != GP_VALUE_PARAM) continue;
     int32_t param = gp_layout_find(&p->layout, shape->trace->graph.params[value->index]);
     const gp_tensor *tensor = p->values[param];
-    GP_TRY(gp_lane_take(&worker->lane, binding->guests[2 * holder + k] + own->guests[i].offset,
+    GP_TRY(gp_lane_take(&worker->lane, binding->replicas[2 * holder + k] + own->replicas[i].offset,
                         gp_stage_lane(p, p->param_stage[param], 0), gp_tensor_data(tensor),
                         gp_meta_bytes(gp_tensor_meta(tensor))));
   }

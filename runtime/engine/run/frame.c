@@ -49,7 +49,7 @@ static void bind_weights(void **frame, const gp_binding *binding, const gp_task 
         binding->stash[task->stage] + version % (size_t)(v->live - 1) * v->stash_bytes;
   frame[GP_BASE_INVARIANT] = invariant ? invariant + version % (size_t)v->live * bytes : NULL;
   frame[GP_BASE_PACKED] = own->packed;
-  frame[GP_BASE_GUEST] = binding->guests[2 * holder + task->shape];
+  frame[GP_BASE_REPLICA] = binding->replicas[2 * holder + task->shape];
   frame[GP_BASE_BUFFER] = own->buffers[task->copy];
   frame[GP_BASE_GRAD] = own->grads[task->copy];
   frame[GP_BASE_EXTRA] = own->extras[task->copy];

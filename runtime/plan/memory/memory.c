@@ -113,7 +113,8 @@ static gp_status want_kept(layout *l, int32_t holder) {
   return want(l, plan->placement[holder], 1, total, &slots->area);
 }
 
-/* What P makes, for each live version of the weights, and guests; the older versions themselves. */
+/* What P makes, for each live version of the weights, and replicas; the older versions
+ * themselves. */
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
   int32_t stage = holder / plan->copy_count, device = plan->placement[holder];
@@ -123,7 +124,7 @@ static gp_status want_weights(layout *l, int32_t holder) {
     if (!programs) continue;
     GP_TRY(want(l, device, (size_t)v->live, programs[stage].invariant_bytes,
                 &plan->invariant[2 * holder + k]));
-    GP_TRY(want(l, device, 1, programs[stage].guest_bytes, &plan->guests[2 * holder + k]));
+    GP_TRY(want(l, device, 1, programs[stage].replica_bytes, &plan->replicas[2 * holder + k]));
   }
   if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);

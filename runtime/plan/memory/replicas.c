@@ -1,4 +1,4 @@
-/* plan/memory/guests.c - values of elsewhere that a stage reads: copies in the memory of its own
+/* plan/memory/replicas.c - values of elsewhere that a stage reads: copies in the memory of its own
  * device.
  *
  * A parameter that two stages use lies with the first; a constant lies on the host. Where the
@@ -67,34 +67,34 @@ static bool is_far(const gp_shaper *s, int32_t stage) {
   return false;
 }
 
-static bool is_guest(const gp_shaper *s, int32_t stage, gp_ref r) {
+static bool is_replica(const gp_shaper *s, int32_t stage, gp_ref r) {
   const gp_value *value = &s->graph->values[r];
   if (value->kind == GP_VALUE_CONST) return is_far(s, stage);
   if (value->kind != GP_VALUE_PARAM) return false;
   return gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], stage)
-             .base == GP_BASE_GUEST;
+             .base == GP_BASE_REPLICA;
 }
 
 static gp_status add(gp_shaper *s, gp_stage_programs *out, gp_ref value) {
-  size_t n = (size_t)out->guest_count, bytes;
-  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_guest), (void **)&out->guests));
-  out->guests[out->guest_count++] = (gp_guest){value, out->guest_bytes};
+  size_t n = (size_t)out->replica_count, bytes;
+  GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_replica), (void **)&out->replicas));
+  out->replicas[out->replica_count++] = (gp_replica){value, out->replica_bytes};
   /* strided constants bring their whole storage */
   const gp_value *v = &s->graph->values[value];
   size_t own = v->kind == GP_VALUE_CONST ? gp_tensor_bytes(s->graph->constants[v->index])
                                          : gp_meta_bytes(&v->meta);
   GP_TRY(gp_size_align(own, GP_PLACE_ALIGNMENT, &bytes));
-  return gp_size_add(out->guest_bytes, bytes, &out->guest_bytes);
+  return gp_size_add(out->replica_bytes, bytes, &out->replica_bytes);
 }
 
-gp_status gp_find_guests(gp_shaper *s, int32_t stage) {
+gp_status gp_find_replicas(gp_shaper *s, int32_t stage) {
   for (int32_t i = 0; i < s->own_count; i++)
-    if (is_guest(s, stage, s->own[i])) GP_TRY(add(s, &s->shape->programs[stage], s->own[i]));
+    if (is_replica(s, stage, s->own[i])) GP_TRY(add(s, &s->shape->programs[stage], s->own[i]));
   return GP_OK;
 }
 
-/* Parameters and buffers as the stage sees them, then its guests. */
-void gp_place_guests(gp_shaper *s, int32_t stage) {
+/* Parameters and buffers as the stage sees them, then its replicas. */
+void gp_place_replicas(gp_shaper *s, int32_t stage) {
   const gp_stage_programs *own = &s->shape->programs[stage];
   for (int32_t i = 0; i < s->own_count; i++) {
     const gp_value *value = &s->graph->values[s->own[i]];
@@ -102,6 +102,6 @@ void gp_place_guests(gp_shaper *s, int32_t stage) {
       s->places[s->own[i]] =
           gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], stage);
   }
-  for (int32_t i = 0; i < own->guest_count; i++)
-    s->places[own->guests[i].value] = (gp_place){GP_BASE_GUEST, own->guests[i].offset};
+  for (int32_t i = 0; i < own->replica_count; i++)
+    s->places[own->replicas[i].value] = (gp_place){GP_BASE_REPLICA, own->replicas[i].offset};
 }
