@@ -32,8 +32,8 @@ static gp_status move_in(gp_pipeline *p, int32_t i) {
 static char *start_of(const gp_tensor *memory) { return memory ? gp_tensor_data(memory) : NULL; }
 
 /* What the second copy of a stage cannot share with the first, or must not. */
-static gp_status make_twin(const gp_pipeline *p, gp_arena *a, const gp_lane *first,
-                           const gp_lane *second) {
+static gp_status make_second_copy(const gp_pipeline *p, gp_arena *a, const gp_lane *first,
+                                  const gp_lane *second) {
   bool apart = !gp_lane_shares(first, second);
   a->values[1] = a->values[0];
   a->buffers[1] = a->buffers[0];
@@ -42,7 +42,7 @@ static gp_status make_twin(const gp_pipeline *p, gp_arena *a, const gp_lane *fir
   if (apart && a->buffer_bytes)
     GP_TRY(gp_pipeline_take(p, second, a->buffer_bytes, (void **)&a->buffers[1]));
   if (apart && a->grad_bytes)
-    GP_TRY(gp_pipeline_take(p, first, a->grad_bytes, (void **)&a->landing));
+    GP_TRY(gp_pipeline_take(p, first, a->grad_bytes, (void **)&a->received_grads));
   return a->grad_bytes ? gp_pipeline_take(p, second, a->grad_bytes, (void **)&a->grads[1]) : GP_OK;
 }
 
@@ -68,7 +68,7 @@ static gp_status make_arena(const gp_pipeline *p, int32_t stage) {
   a->values[0] = start_of(a->value_memory);
   a->grads[0] = start_of(a->grad_memory);
   a->buffers[0] = start_of(a->buffer_memory);
-  return p->copy_count > 1 ? make_twin(p, a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
+  return p->copy_count > 1 ? make_second_copy(p, a, lane, gp_stage_lane(p, stage, 1)) : GP_OK;
 }
 
 /* What ends a step works on all gradients of a stage, of which the first copy's device has the
@@ -106,8 +106,8 @@ gp_status gp_arenas_new(gp_pipeline *p) {
   return GP_OK;
 }
 
-/* What make_twin made. */
-static void free_twin(const gp_pipeline *p, int32_t stage) {
+/* What make_second_copy made. */
+static void free_second_copy(const gp_pipeline *p, int32_t stage) {
   gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = gp_stage_lane(p, stage, 1);
   if (a->values[1] != a->values[0]) gp_pipeline_give(p, lane, a->values[1], a->value_bytes);
@@ -127,14 +127,14 @@ void gp_arenas_free(gp_pipeline *p) {
     gp_tensor_free(a->buffer_memory);
     gp_pipeline_give(p, lane, a->committed, a->buffer_bytes);
     gp_pipeline_give(p, lane, a->extras[0], a->extra_bytes);
-    gp_pipeline_give(p, lane, a->landing, a->grad_bytes);
-    gp_pipeline_give(p, lane, a->extra_landing, a->extra_bytes);
+    gp_pipeline_give(p, lane, a->received_grads, a->grad_bytes);
+    gp_pipeline_give(p, lane, a->received_extras, a->extra_bytes);
     gp_pipeline_give(p, lane, a->packed, a->packed_bytes);
-    if (p->copy_count > 1) free_twin(p, s);
+    if (p->copy_count > 1) free_second_copy(p, s);
   }
   for (int32_t x = 0; x < p->extra_count; x++) {
     int32_t i = p->extras[x].param;
-    gp_pipeline_give(p, gp_stage_lane(p, p->param_stage[i], 0), p->extras[x].landing,
+    gp_pipeline_give(p, gp_stage_lane(p, p->param_stage[i], 0), p->extras[x].received,
                      gp_meta_bytes(gp_param_meta(p->params[i])));
   }
   p->extra_count = 0;
@@ -149,45 +149,45 @@ void gp_arenas_free(gp_pipeline *p) {
 /* Memory of accumulators, per copy of a stage, and where the first copy takes in those of the
  * second. */
 typedef struct extras {
-  void *own[2], *landing;
+  void *own[2], *received;
 } extras;
 
 static void give_extras(const gp_pipeline *p, int32_t stage, const extras *e, size_t bytes) {
   const gp_lane *first = gp_stage_lane(p, stage, 0);
   if (e->own[0]) gp_pipeline_give(p, first, e->own[0], bytes);
   if (e->own[1]) gp_pipeline_give(p, gp_stage_lane(p, stage, 1), e->own[1], bytes);
-  if (e->landing) gp_pipeline_give(p, first, e->landing, bytes);
+  if (e->received) gp_pipeline_give(p, first, e->received, bytes);
 }
 
 static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, size_t bytes) {
   for (int32_t copy = 0; copy < p->copy_count; copy++)
     GP_TRY(gp_pipeline_take(p, gp_stage_lane(p, stage, copy), bytes, &e->own[copy]));
-  if (!p->arenas[stage].landing) return GP_OK;
-  return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->landing);
+  if (!p->arenas[stage].received_grads) return GP_OK;
+  return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->received);
 }
 
 /* Every backward pass begins with zeros, so that a larger block may take over; programs know
  * offsets, graphs addresses. On failure the old ones stay. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];
-  extras old = {{a->extras[0], a->extras[1]}, a->extra_landing}, larger = {{NULL}, NULL};
+  extras old = {{a->extras[0], a->extras[1]}, a->received_extras}, larger = {{NULL}, NULL};
   gp_status status = take_extras(p, stage, &larger, bytes);
   if (status) return give_extras(p, stage, &larger, bytes), status;
   give_extras(p, stage, &old, a->extra_bytes);
   a->extras[0] = larger.own[0];
   a->extras[1] = larger.own[1];
-  a->extra_landing = larger.landing;
+  a->received_extras = larger.received;
   a->extra_bytes = bytes;
   for (int32_t i = 0; i < p->binding_count; i++) gp_binding_forget(p->bindings[i]);
   return GP_OK;
 }
 
 /* Where the owner of the parameter cannot read the accumulator, it takes it in. */
-static gp_status make_landing(const gp_pipeline *p, gp_extra_slot *extra) {
+static gp_status make_received(const gp_pipeline *p, gp_extra_slot *extra) {
   int32_t owner = p->param_stage[extra->param];
   if (gp_lane_shares(gp_stage_lane(p, extra->stage, 0), gp_stage_lane(p, owner, 0))) return GP_OK;
   return gp_pipeline_take(p, gp_stage_lane(p, owner, 0),
-                          gp_meta_bytes(gp_param_meta(p->params[extra->param])), &extra->landing);
+                          gp_meta_bytes(gp_param_meta(p->params[extra->param])), &extra->received);
 }
 
 /* Kept for the life of the pipeline: every plan of the model will ask for the same ones. */
@@ -195,7 +195,7 @@ static gp_status add_extra(gp_pipeline *p, const gp_layout_extra *from) {
   size_t n = (size_t)p->extra_count;
   GP_TRY(gp_resize_array(n, n + 1, sizeof(gp_extra_slot), (void **)&p->extras));
   p->extras[n] = (gp_extra_slot){from->param, from->layer, from->stage, from->offset, NULL};
-  GP_TRY(make_landing(p, &p->extras[n]));
+  GP_TRY(make_received(p, &p->extras[n]));
   p->extra_count++;
   return GP_OK;
 }

@@ -24,7 +24,7 @@ typedef struct gp_arena {
   gp_gradients gradients; /* of the first copy: of the parameters that have some */
   /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads
    * them. */
-  char *landing, *extra_landing;
+  char *received_grads, *received_extras;
   size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes, packed_bytes;
   int64_t updates;     /* of this run, the ones left out included; by the device that makes them */
   int64_t skipped;     /* of these left out, because the gradients were not finite */
@@ -37,7 +37,7 @@ typedef struct gp_arena {
 typedef struct gp_extra_slot {
   int32_t param, layer, stage;
   size_t offset;
-  void *landing; /* where the owner's device takes it in; NULL where it can read it */
+  void *received; /* where the owner's device takes it in; NULL where it can read it */
 } gp_extra_slot;
 
 gp_status gp_arenas_new(gp_pipeline *pipeline);

@@ -157,7 +157,7 @@ static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uin
 static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   GP_TRY(gp_marks_range(worker));
   GP_TRY(begin_gradients(worker, run, step));
-  GP_TRY(gp_update_twins(worker));
+  GP_TRY(gp_update_copies(worker));
   GP_TRY(gp_replicas_refresh(worker, run->binding));
   const gp_intake *intake = gp_intake_of(worker);
   return intake->begin ? intake->begin(worker, run, step) : GP_OK;

@@ -21,14 +21,16 @@ static gp_status add(const gp_pipeline *p, const gp_lane *lane, int32_t i, void 
 }
 
 /* Where the first copy's device finds the second's gradients. */
-static gp_status take_twin(const gp_pipeline *p, int32_t stage, char **grads, char **extras) {
+static gp_status take_second_copy(const gp_pipeline *p, int32_t stage, char **grads,
+                                  char **extras) {
   const gp_arena *a = &p->arenas[stage];
   const gp_lane *first = gp_stage_lane(p, stage, 0), *second = gp_stage_lane(p, stage, 1);
-  *grads = a->landing ? a->landing : a->grads[1];
-  *extras = a->extra_landing ? a->extra_landing : a->extras[1];
-  if (a->landing) GP_TRY(gp_lane_take(first, a->landing, second, a->grads[1], a->grad_bytes));
-  if (!a->extra_landing) return GP_OK;
-  return gp_lane_take(first, a->extra_landing, second, a->extras[1], a->extra_bytes);
+  *grads = a->received_grads ? a->received_grads : a->grads[1];
+  *extras = a->received_extras ? a->received_extras : a->extras[1];
+  if (a->received_grads)
+    GP_TRY(gp_lane_take(first, a->received_grads, second, a->grads[1], a->grad_bytes));
+  if (!a->received_extras) return GP_OK;
+  return gp_lane_take(first, a->received_extras, second, a->extras[1], a->extra_bytes);
 }
 
 /* The second copy's gradients of a stage to the first's, parameter by parameter. They are added
@@ -38,7 +40,7 @@ static gp_status add_copies(gp_worker *worker, int32_t stage) {
   const gp_arena *a = &p->arenas[stage];
   const gp_lane *lane = &worker->lane;
   char *grads, *extras;
-  GP_TRY(take_twin(p, stage, &grads, &extras));
+  GP_TRY(take_second_copy(p, stage, &grads, &extras));
   for (int32_t i = 0; i < p->param_count; i++) {
     size_t at = p->param_offset[i];
     if (p->param_stage[i] == stage && p->grads[i])
@@ -52,7 +54,7 @@ static gp_status add_copies(gp_worker *worker, int32_t stage) {
   return GP_OK;
 }
 
-gp_status gp_update_twins(gp_worker *worker) {
+gp_status gp_update_copies(gp_worker *worker) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t s = 0; p->copy_count > 1 && s < p->stage_count; s++) {
     const gp_arena *a = &p->arenas[s];
@@ -70,9 +72,10 @@ gp_status gp_update_twins(gp_worker *worker) {
 static gp_status add_extra(const gp_pipeline *p, const gp_lane *lane, const gp_extra_slot *e) {
   char *from = p->arenas[e->stage].extras[0] + e->offset;
   size_t bytes = gp_meta_bytes(gp_tensor_meta(p->grads[e->param]));
-  if (e->landing)
-    GP_TRY(gp_lane_take(lane, e->landing, gp_stage_lane(p, e->stage, 0), from, bytes));
-  return add(p, lane, e->param, gp_tensor_data(p->grads[e->param]), e->landing ? e->landing : from);
+  if (e->received)
+    GP_TRY(gp_lane_take(lane, e->received, gp_stage_lane(p, e->stage, 0), from, bytes));
+  return add(p, lane, e->param, gp_tensor_data(p->grads[e->param]),
+             e->received ? e->received : from);
 }
 
 /* Parameters of a stage that several layers use: their accumulators are added in layer order. They

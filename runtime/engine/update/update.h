@@ -16,7 +16,7 @@ gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before);
 gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro);
 /* Make the second copies that this device holds like the first ones, where they have memory of
  * their own. */
-gp_status gp_update_twins(gp_worker *worker);
+gp_status gp_update_copies(gp_worker *worker);
 /* Let the gradients of a stage (copy 1: of its second one) be zero. */
 gp_status gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
 /* Let a backward pass add to those that are there: bring them to the loss scale of what is
