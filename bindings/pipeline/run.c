@@ -78,13 +78,13 @@ static int pipeline_run(lua_State *L) {
   return 2;
 }
 
-/* p:feed(plan, arguments): what it makes known is for p:losses() */
-static int pipeline_feed(lua_State *L) {
+/* p:submit(plan, arguments): what it makes known is for p:losses() */
+static int pipeline_submit(lua_State *L) {
   arguments a;
   gp_lua_check_pipeline(L);
   check_arguments(L, 3, &a);
   gp_pipeline *pipeline = gp_lua_check_pipeline(L); /* a finalizer may have closed it */
-  gp_status status = gp_pipeline_feed(pipeline, gp_lua_check_plan(L, 2), &a.args);
+  gp_status status = gp_pipeline_submit(pipeline, gp_lua_check_plan(L, 2), &a.args);
   return status ? fail(L, pipeline, status) : 0;
 }
 
@@ -196,7 +196,7 @@ static int pipeline_set_skipped(lua_State *L) {
 }
 
 const luaL_Reg gp_lua_run_methods[] = {{"run", pipeline_run},
-                                       {"feed", pipeline_feed},
+                                       {"submit", pipeline_submit},
                                        {"drain", pipeline_drain},
                                        {"losses", pipeline_losses},
                                        {"stream", pipeline_stream},

@@ -81,7 +81,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
   }
   GP_TRY(gp_plan_make(&env, spec, &made));
   gp_status status = gp_workers_prepare(p, made);
-  if (!status) status = gp_feeds_prepare(p, made);
+  if (!status) status = gp_minibatches_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
   if (!status) status = gp_arenas_grow(p);
   if (!status) status = gp_bind(p, made, &p->bindings[n]);
@@ -276,7 +276,7 @@ static void close_pipeline(gp_pipeline *p) {
   }
   gp_workers_stop(p);
   while (p->binding_count) gp_plan_drop(p, p->bindings[0]->plan);
-  gp_feeds_free(p);
+  gp_minibatches_free(p);
   gp_optimizer_free(p->optimizer);
   p->optimizer = NULL;
   release_params(p);

@@ -46,8 +46,8 @@ typedef struct gp_pipeline_spec {
  * device, its team besides. Errors: GP_ESTATE when another live pipeline owns the model; GP_EINVAL
  * for GPIPE_FAULT in the environment. */
 gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline);
-/* Run what was fed to its end, stop the workers, drop the plans and give the model back; parameters
- * keep their values. */
+/* Run what was given to its end, stop the workers, drop the plans and give the model back;
+ * parameters keep their values. */
 void gp_pipeline_free(gp_pipeline *pipeline);
 
 #endif

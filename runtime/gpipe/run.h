@@ -33,8 +33,8 @@ gp_status gp_pipeline_run(gp_pipeline *pipeline, gp_plan *plan, const gp_run_arg
  * The first one opens a stream, which runs this plan only. Ownership: tensors are retained until
  * the workers are done with them. Errors: as gp_pipeline_run; the stream is over then, and where
  * stages were updated already the pipeline refuses to go on until gp_pipeline_mend. */
-gp_status gp_pipeline_feed(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args);
-/* Run what was fed to its end and close the stream; nothing to do without one. */
+gp_status gp_pipeline_submit(gp_pipeline *pipeline, gp_plan *plan, const gp_run_args *args);
+/* Run what was given to its end and close the stream; nothing to do without one. */
 gp_status gp_pipeline_drain(gp_pipeline *pipeline);
 /* The plan of the open stream; NULL without one. */
 const gp_plan *gp_pipeline_stream(const gp_pipeline *pipeline);

@@ -246,12 +246,12 @@ struct gp_plan {
   bool sum_loss;
 };
 
-/* Are its mini-batches fed one after another, with updates in between? */
+/* Are its mini-batches given one after another, with updates in between? */
 static inline bool gp_plan_streams(const gp_plan *plan) {
   return plan->batch || plan->update == GP_UPDATE_FREE;
 }
 /* Mini-batches that are under way at once. */
-static inline int32_t gp_plan_feed_room(const gp_plan *plan) {
+static inline int32_t gp_plan_batch_room(const gp_plan *plan) {
   return gp_plan_streams(plan) ? plan->ranges.count + 2 : 1;
 }
 /* Are the device's tasks and memory in the plan? */

@@ -1,21 +1,21 @@
 /* plan/ranges.c - which tasks belong to which mini-batch of a stream.
  *
- * A step of an asynchronous pipeline feeds one more mini-batch: every device goes on until it meets
- * an F of a micro-batch that was not fed yet. The first ranges fill the pipeline; from some
+ * A step of an asynchronous pipeline takes one more mini-batch: every device goes on until it meets
+ * an F of a micro-batch that was not given yet. The first ranges fill the pipeline; from some
  * mini-batch on all are the same but for the numbers, and that range stands for all later ones.
  * What follows in the plan's lists (more repetitions, the drain) is not run: draining goes on with
- * the same range and skips what was never fed.
+ * the same range and skips what was never given.
  */
 #include "base/memory.h"
 #include "plan/plan.h"
 
 /* The first task of the device that belongs to mini-batch `step` or a later one. */
 static int32_t begin_of(const gp_plan *plan, int32_t device, int32_t step) {
-  int32_t t = plan->first[device], fed = step * plan->step_micros;
+  int32_t t = plan->first[device], given = step * plan->step_micros;
   if (step == 0) return t;
   for (; t < plan->first[device + 1]; t++) {
     const gp_task *task = &plan->tasks[t];
-    if ((task->op == GP_ACT_F || task->op == GP_ACT_C) && task->micro >= fed) break;
+    if ((task->op == GP_ACT_F || task->op == GP_ACT_C) && task->micro >= given) break;
   }
   return t;
 }

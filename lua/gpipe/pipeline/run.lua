@@ -70,7 +70,7 @@ function methods:step(x, y, opts)
   update.check_step(self, o.accumulate)
   local hyper = self.hypers and self.hypers()
   self.pending = nil
-  if self.asynchronous or self.free then return stream.feed(self, inputs, targets, hyper) end
+  if self.asynchronous or self.free then return stream.submit(self, inputs, targets, hyper) end
   local plan = plans.get(self, "step", inputs, targets)
   local loss = stream.note_loss(self, (self.core:run(plan.handle,
     { inputs = inputs, targets = targets, accumulate = o.accumulate, hyper = hyper })))

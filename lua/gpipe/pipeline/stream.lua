@@ -1,7 +1,7 @@
 -- lua/gpipe/pipeline/stream.lua - steps that return while the workers go on, and the losses they
 -- owe.
 --
--- Asynchronous schedules, and synchronous ones without a barrier, are fed one mini-batch after
+-- Asynchronous schedules, and synchronous ones without a barrier, are given one mini-batch after
 -- another; the losses that became known wait in pipe.missing until a step or flush returns them.
 
 local optimizer = require "gpipe.optim.optimizer"
@@ -37,7 +37,7 @@ local function collect(pipe)
   for i = first, #pipe.missing do stream.note_loss(pipe, pipe.missing[i]) end
 end
 
---- Let the workers finish what was fed; nothing to do without a stream.
+--- Let the workers finish what was given; nothing to do without a stream.
 function stream.settle(pipe)
   if not pipe.core:stream() then return end
   pipe.core:drain()
@@ -54,10 +54,10 @@ end
 
 --- Give the workers a mini-batch; returns the losses that became known, or its own without
 --- asynchrony.
-function stream.feed(pipe, inputs, targets, hyper)
+function stream.submit(pipe, inputs, targets, hyper)
   if not plans.is_open(pipe, "step", inputs, targets) then stream.settle(pipe) end
   local plan = plans.get(pipe, "step", inputs, targets)
-  pipe.core:feed(plan.handle, { inputs = inputs, targets = targets, hyper = hyper })
+  pipe.core:submit(plan.handle, { inputs = inputs, targets = targets, hyper = hyper })
   collect(pipe)
   if pipe.asynchronous then return stream.take_missing(pipe) end
   return table.remove(stream.take_missing(pipe))

@@ -33,36 +33,36 @@ static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first
 
 static void bind(gp_worker *worker, gp_task_run *r) {
   const gp_plan *plan = worker->pipeline->run.plan;
-  const gp_feed *feed = r->feed;
-  int64_t row = feed->rows[r->own];
+  const gp_minibatch *batch = r->batch;
+  int64_t row = batch->rows[r->own];
   void **frame = worker->frame;
-  r->block = gp_feed_block(plan, feed, r->own, r->task->copy);
-  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &feed->results[r->own].loss;
-  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &feed->results[r->own].count[r->task->copy];
-  if (feed->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(feed->output, plan, row);
-  if (feed->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(feed->out_grad, plan, row);
-  for (int i = 0; i < feed->input_count; i++)
-    frame[GP_BASE_INPUT + i] = rows_of(feed->inputs[i], plan, row);
-  for (int i = 0; i < feed->target_count; i++)
-    frame[GP_BASE_TARGET + i] = rows_of(feed->targets[i], plan, row);
+  r->block = gp_minibatch_block(plan, batch, r->own, r->task->copy);
+  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &batch->results[r->own].loss;
+  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &batch->results[r->own].count[r->task->copy];
+  if (batch->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(batch->output, plan, row);
+  if (batch->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(batch->out_grad, plan, row);
+  for (int i = 0; i < batch->input_count; i++)
+    frame[GP_BASE_INPUT + i] = rows_of(batch->inputs[i], plan, row);
+  for (int i = 0; i < batch->target_count; i++)
+    frame[GP_BASE_TARGET + i] = rows_of(batch->targets[i], plan, row);
 }
 
 /* After the last count of what step was given: what the losses of each mini-batch are divided
  * by. */
-static void settle_counts(const gp_plan *plan, const gp_feed *feed, int32_t copy) {
+static void settle_counts(const gp_plan *plan, const gp_minibatch *batch, int32_t copy) {
   int32_t size = gp_run_group(plan);
   for (int32_t first = 0; first < plan->step_micros; first += size) {
     int64_t count = 0;
-    for (int32_t i = first; i < first + size; i++) count += feed->results[i].count[copy];
+    for (int32_t i = first; i < first + size; i++) count += batch->results[i].count[copy];
     for (int32_t i = first; i < first + size; i++)
-      gp_feed_block(plan, feed, i, copy)->inverse_count = count ? 1.0 / (double)count : 0;
+      gp_minibatch_block(plan, batch, i, copy)->inverse_count = count ? 1.0 / (double)count : 0;
   }
 }
 
 static gp_status after(gp_worker *worker, const gp_task_run *r) {
   const gp_plan *plan = worker->pipeline->run.plan;
   if (r->task->op == GP_ACT_C && r->own == plan->step_micros - 1)
-    settle_counts(plan, r->feed, r->task->copy);
+    settle_counts(plan, r->batch, r->task->copy);
   return GP_OK;
 }
 

@@ -43,7 +43,7 @@ static place place_of(const gp_worker *worker, const gp_plan *plan, int64_t micr
   const gp_staging *layout = layout_of(worker, plan);
   const gp_run *run = &worker->pipeline->run;
   const gp_binding *binding = run->binding;
-  size_t slot = (size_t)(micro / plan->step_micros % run->feed_room % gp_plan_feed_room(plan));
+  size_t slot = (size_t)(micro / plan->step_micros % run->batch_room % gp_plan_batch_room(plan));
   return (place){staged_of(worker)->here + slot * layout->bytes,
                  binding->devices[worker->device].staging + slot * layout->bytes};
 }
@@ -80,18 +80,19 @@ static gp_status send_rows(gp_worker *worker, const gp_plan *plan, const place *
 /* All rows of a micro-batch; micro: through the stream. */
 static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number) {
   const gp_plan *plan = run->plan;
-  const gp_feed *feed = &run->feeds[number / plan->step_micros % run->feed_room];
+  const gp_minibatch *batch = gp_run_minibatch(run, number);
   const gp_staging *layout = layout_of(worker, plan);
   const gp_lane *lane = &worker->lane;
   const int32_t micro = (int32_t)(number % plan->step_micros);
   const place there = place_of(worker, plan, number), *at = &there;
-  for (int k = 0; k < feed->input_count; k++)
+  for (int k = 0; k < batch->input_count; k++)
     if (layout->inputs >> k & 1)
-      GP_TRY(send_rows(worker, plan, at, layout->input[k], feed->inputs[k], micro));
-  for (int k = 0; k < feed->target_count; k++)
+      GP_TRY(send_rows(worker, plan, at, layout->input[k], batch->inputs[k], micro));
+  for (int k = 0; k < batch->target_count; k++)
     if (layout->targets >> k & 1)
-      GP_TRY(send_rows(worker, plan, at, layout->target[k], feed->targets[k], micro));
-  if (feed->out_grad) GP_TRY(send_rows(worker, plan, at, layout->out_grad, feed->out_grad, micro));
+      GP_TRY(send_rows(worker, plan, at, layout->target[k], batch->targets[k], micro));
+  if (batch->out_grad)
+    GP_TRY(send_rows(worker, plan, at, layout->out_grad, batch->out_grad, micro));
   return lane->ops->record(lane, GP_STREAM_RECEIVE, staged_of(worker)->arrived[micro]);
 }
 
@@ -115,12 +116,12 @@ static gp_status await_rows(gp_worker *worker, const gp_run *run, int64_t micro)
 static gp_status begin(gp_worker *worker, gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   const gp_staging *layout = layout_of(worker, plan);
-  const gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
+  const gp_minibatch *batch = gp_run_minibatch_at(run, step);
   int64_t first = (int64_t)step * plan->step_micros;
   place at = place_of(worker, plan, first);
   size_t blocks = (size_t)plan->step_micros * (size_t)plan->copy_count * sizeof(gp_step_block);
   gp_lane_fault none = {.key = GP_LANE_NO_FAULT};
-  memcpy(at.here + layout->blocks, feed->blocks, blocks);
+  memcpy(at.here + layout->blocks, batch->blocks, blocks);
   memcpy(at.here + layout->fault, &none, sizeof none);
   GP_TRY(send(worker, &at, layout->blocks, blocks));
   GP_TRY(send(worker, &at, layout->fault, sizeof none));
@@ -143,7 +144,7 @@ static int64_t *counts_at(char *buffer, const gp_staging *layout, const gp_plan 
 
 /* What the task reads of the mini-batch and leaves of it. */
 static void bind(gp_worker *worker, gp_task_run *r) {
-  const gp_feed *feed = r->feed;
+  const gp_minibatch *batch = r->batch;
   const gp_task *task = r->task;
   int64_t micro = r->micro, own = r->own;
   const gp_plan *plan = worker->pipeline->run.plan;
@@ -154,15 +155,15 @@ static void bind(gp_worker *worker, gp_task_run *r) {
   r->fault = (gp_lane_fault *)(there + layout->fault);
   frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = (double *)(there + layout->losses) + own;
   frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = counts_at(there, layout, plan, task->copy) + own;
-  if (feed->output)
+  if (batch->output)
     frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] =
-        there + layout->output + micro_at(plan, feed->output, own);
-  if (feed->out_grad)
-    frame[GP_BASE_OUT_GRAD] = there + layout->out_grad + micro_at(plan, feed->out_grad, own);
-  for (int k = 0; k < feed->input_count; k++)
-    frame[GP_BASE_INPUT + k] = there + layout->input[k] + micro_at(plan, feed->inputs[k], own);
-  for (int k = 0; k < feed->target_count; k++)
-    frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, feed->targets[k], own);
+        there + layout->output + micro_at(plan, batch->output, own);
+  if (batch->out_grad)
+    frame[GP_BASE_OUT_GRAD] = there + layout->out_grad + micro_at(plan, batch->out_grad, own);
+  for (int k = 0; k < batch->input_count; k++)
+    frame[GP_BASE_INPUT + k] = there + layout->input[k] + micro_at(plan, batch->inputs[k], own);
+  for (int k = 0; k < batch->target_count; k++)
+    frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, batch->targets[k], own);
 }
 
 /* After the last count of what step was given: each mini-batch of the schedule by itself. */
@@ -182,14 +183,14 @@ static gp_status settle(gp_worker *worker, const gp_plan *plan, int64_t micro, i
 /* ---- back ---------------------------------------------------------------------------------- */
 
 /* Where a fault is: the text says what the CPU would have said. */
-static gp_status fault_text(const gp_plan *plan, const gp_feed *feed, const gp_lane_fault *fault,
-                            gp_tag tag) {
+static gp_status fault_text(const gp_plan *plan, const gp_minibatch *batch,
+                            const gp_lane_fault *fault, gp_tag tag) {
   const gp_task *task = &plan->tasks[tag.task];
   const gp_program *program = task->program;
   const gp_instr *instr = &program->instrs[tag.instr];
   const char *label = program->graph->labels[program->graph->nodes[instr->node].label];
   gp_call call = instr->call;
-  call.step = gp_feed_block(plan, feed, task->micro % plan->step_micros, task->copy);
+  call.step = gp_minibatch_block(plan, batch, task->micro % plan->step_micros, task->copy);
   if (tag.finite) return gp_execute_not_finite(program, instr);
   gp_id_fault(instr->op, &call, (int64_t)(fault->key & UINT32_MAX), fault->value);
   return gp_fail_prefix(GP_ERANGE, label);
@@ -198,12 +199,12 @@ static gp_status fault_text(const gp_plan *plan, const gp_feed *feed, const gp_l
 /* The kernels went on with it, and without a barrier so did updates. */
 static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, const place *at) {
   const gp_plan *plan = run->plan;
-  const gp_feed *feed = &run->feeds[step % (uint32_t)run->feed_room];
+  const gp_minibatch *batch = gp_run_minibatch_at(run, step);
   gp_lane_fault fault;
   memcpy(&fault, at->here + layout_of(worker, plan)->fault, sizeof fault);
   if (fault.key == GP_LANE_NO_FAULT) return;
   gp_tag tag = gp_tag_read(run->binding, worker->device, (uint32_t)(fault.key >> 32));
-  gp_status status = fault_text(plan, feed, &fault, tag);
+  gp_status status = fault_text(plan, batch, &fault, tag);
   const gp_task *task = &plan->tasks[tag.task];
   int64_t total = plan->first[plan->device_count];
   int64_t micro = (int64_t)step * plan->step_micros + task->micro % plan->step_micros;
@@ -216,19 +217,19 @@ static void take_results(const gp_worker *worker, const gp_run *run, const gp_ta
                          int64_t micro) {
   const gp_plan *plan = run->plan;
   const gp_staging *layout = layout_of(worker, plan);
-  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
+  const gp_minibatch *batch = gp_run_minibatch(run, micro);
   char *here = place_of(worker, plan, micro).here;
   int64_t own = micro % plan->step_micros;
   bool last = task->op == GP_ACT_F && task->stage == plan->stage_count - 1;
   if (last)
-    memcpy(&feed->results[own].loss, (double *)(here + layout->losses) + own, sizeof(double));
+    memcpy(&batch->results[own].loss, (double *)(here + layout->losses) + own, sizeof(double));
   if (task->op == GP_ACT_C)
-    feed->results[own].count[task->copy] = counts_at(here, layout, plan, task->copy)[own];
-  if (!last || !feed->output) return;
-  size_t first = rows_bytes(plan, feed->output, feed->rows[own]);
-  size_t bytes = rows_bytes(plan, feed->output, plan->shapes[task->shape].rows);
-  memcpy((char *)gp_tensor_data(feed->output) + first,
-         here + layout->output + micro_at(plan, feed->output, own), bytes);
+    batch->results[own].count[task->copy] = counts_at(here, layout, plan, task->copy)[own];
+  if (!last || !batch->output) return;
+  size_t first = rows_bytes(plan, batch->output, batch->rows[own]);
+  size_t bytes = rows_bytes(plan, batch->output, plan->shapes[task->shape].rows);
+  memcpy((char *)gp_tensor_data(batch->output) + first,
+         here + layout->output + micro_at(plan, batch->output, own), bytes);
 }
 
 /* Mini-batches that this range has tasks of. */
@@ -242,16 +243,16 @@ static gp_status send_output(gp_worker *worker, const gp_run *run, const gp_task
                              int64_t micro) {
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
-  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
-  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !feed->output) return GP_OK;
+  const gp_minibatch *batch = gp_run_minibatch(run, micro);
+  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !batch->output) return GP_OK;
   place at = place_of(worker, plan, micro);
   int64_t own = micro % plan->step_micros;
-  size_t offset = layout_of(worker, plan)->output + micro_at(plan, feed->output, own);
+  size_t offset = layout_of(worker, plan)->output + micro_at(plan, batch->output, own);
   gp_lane_event *computed = staged_of(worker)->computed[own];
   GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, computed));
   GP_TRY(lane->ops->wait(lane, GP_STREAM_SEND, computed));
   return lane->ops->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
-                         rows_bytes(plan, feed->output, plan->shapes[task->shape].rows));
+                         rows_bytes(plan, batch->output, plan->shapes[task->shape].rows));
 }
 
 /* Faults, losses and counts of what has run; then all outputs are here too. */
@@ -259,7 +260,7 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
   const gp_staging *layout = layout_of(worker, plan);
-  for (uint32_t t = oldest(worker, run, step); t <= step && t < run->fed; t++) {
+  for (uint32_t t = oldest(worker, run, step); t <= step && t < run->given; t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
     GP_TRY(lane->ops->copy(lane, GP_STREAM_COMPUTE, at.here + layout->fault,
                            at.there + layout->fault, layout->output - layout->fault));
@@ -279,7 +280,7 @@ static gp_status collect(gp_worker *worker, gp_run *run, const gp_task_span *spa
   const gp_plan *plan = run->plan;
   if (atomic_load(&run->failed_order) < 0) return wait_for_all(&worker->lane);
   GP_TRY(fetch(worker, run, span->step));
-  for (uint32_t t = oldest(worker, run, span->step); t <= span->step && t < run->fed; t++) {
+  for (uint32_t t = oldest(worker, run, span->step); t <= span->step && t < run->given; t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
     note_fault(worker, run, t, &at);
   }

@@ -52,13 +52,13 @@ double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   const gp_plan *plan = run->plan;
   int32_t size = gp_run_group(plan);
   int64_t micro = group * size;
-  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
+  const gp_minibatch *batch = gp_run_minibatch(run, micro);
   double sum = 0;
   *count = 0;
   if (plan->shapes[0].loss == GP_NONE) return 0;
   gp_dtype dtype = plan->shapes[0].trace->graph.values[plan->shapes[0].loss].meta.dtype;
   for (int32_t i = 0; i < size; i++) {
-    const gp_micro_result *one = &feed->results[(micro + i) % plan->step_micros];
+    const gp_micro_result *one = &batch->results[(micro + i) % plan->step_micros];
     sum += dtype == GP_F32 ? (double)one->loss.f32 : one->loss.f64;
     *count += one->count[0];
   }
@@ -126,7 +126,7 @@ void gp_run_finish(gp_pipeline *p) {
   gp_run *run = &p->run;
   const gp_plan *plan = run->plan;
   bool training = gp_plan_trains(plan->kind);
-  int64_t groups = (int64_t)run->fed * (plan->step_micros / gp_run_group(plan));
+  int64_t groups = (int64_t)run->given * (plan->step_micros / gp_run_group(plan));
   gp_status status = GP_OK;
   /* evaluation may not change a model, nor may a step that failed */
   if (!training || run->status) status = copy_buffers(p, false);

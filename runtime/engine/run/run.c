@@ -36,7 +36,7 @@ static const gp_task *task_at(const gp_run *run, const place *at) {
 static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
   const gp_intake *intake = gp_intake_of(worker);
   gp_task_run r = {.task = task_at(run, at),
-                   .feed = gp_run_feed(run, at->micro),
+                   .batch = gp_run_minibatch(run, at->micro),
                    .micro = at->micro,
                    .own = at->micro % run->plan->step_micros};
   if (!r.task->program || (r.task->op == GP_ACT_P && run->prepared)) return GP_OK;
@@ -53,7 +53,7 @@ static gp_status strike(gp_worker *worker, gp_run *run, const place *at) {
   int64_t own = at->micro % run->plan->step_micros;
   gp_fault_place here = {.device = worker->device,
                          .stage = task->stage,
-                         .step = (int32_t)gp_run_feed(run, at->micro)->blocks[own].step,
+                         .step = (int32_t)gp_run_minibatch(run, at->micro)->blocks[own].step,
                          .micro = (int32_t)own,
                          .op = (int32_t)task->op};
   worker->spoil = false;
@@ -142,7 +142,7 @@ static void step_task(gp_worker *worker, gp_run *run, const place *at) {
 static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
-  bool goes_on = run->feeds[step % (uint32_t)run->feed_room].accumulate;
+  bool goes_on = gp_run_minibatch_at(run, step)->accumulate;
   if (!backward || (plan->batch && step > 0)) return GP_OK;
   for (int32_t s = 0; s < plan->stage_count; s++)
     for (int32_t copy = 0; copy < plan->copy_count; copy++) {
@@ -163,7 +163,7 @@ static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   return intake->begin ? intake->begin(worker, run, step) : GP_OK;
 }
 
-/* Of the device's tasks for mini-batch `step`; of one that is never fed only what belongs to
+/* Of the device's tasks for mini-batch `step`; of one that is never given only what belongs to
  * earlier ones. */
 static gp_task_span span_of(const gp_worker *worker, const gp_run *run, uint32_t step,
                             int64_t limit) {
@@ -217,8 +217,8 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
     gp_worker_await(worker, &run->gate, step + 1);
     set_phase(worker, GP_WORKER_IN_RANGE);
     bool ends = atomic_load(&run->gate) >= GP_GATE_END;
-    int64_t limit = ends ? (int64_t)run->fed * plan->step_micros : INT64_MAX;
-    if (ends && (int64_t)step >= (int64_t)run->fed + plan->ranges.lag[worker->device]) break;
+    int64_t limit = ends ? (int64_t)run->given * plan->step_micros : INT64_MAX;
+    if (ends && (int64_t)step >= (int64_t)run->given + plan->ranges.lag[worker->device]) break;
     run_range(worker, run, step, limit);
     atomic_store(&worker->ranges_done, step + 1);
     if (run->open) gp_run_progress(run);

@@ -1,6 +1,7 @@
 /* engine/run/run.h - what the workers run: a stream of mini-batches, most often of one.
  *
- *   feed.c        mini-batches given to the workers: one and wait, or one after another
+ *   minibatch.c   the ring of mini-batches under way
+ *   stream.c      mini-batches given to the workers: one and wait, or one after another
  *   run.c         the loop over tasks
  *   finish.c      failures while it runs; losses, buffers and counters when it is over
  *   arguments.h   whether what a run is given is what its plan was made for
@@ -28,7 +29,7 @@ typedef struct gp_micro_result {
 } gp_micro_result;
 
 /* A mini-batch that was given to the workers. */
-typedef struct gp_feed {
+typedef struct gp_minibatch {
   gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS]; /* retained in streams */
   int input_count, target_count;
   gp_tensor *output, *out_grad;
@@ -37,19 +38,19 @@ typedef struct gp_feed {
   gp_micro_result *results; /* per micro-batch */
   int64_t *rows;            /* per micro-batch: its first row in the tensors */
   gp_optim_hyper *hyper;    /* per group of the attached optimizer */
-} gp_feed;
+} gp_minibatch;
 
 /* A stream of mini-batches that the workers are running: one, for most schedules. */
 typedef struct gp_run {
   gp_binding *binding;
-  const gp_plan *plan;                         /* the binding's */
-  gp_feed *feeds;                              /* ring: mini-batch t is feeds[t % feed_room] */
-  int32_t feed_room, feed_micros, feed_groups; /* room of the ring and of each feed */
-  bool backward_half, open;                    /* open: more may be fed */
-  bool prepared;                               /* P has nothing to do */
-  uint64_t weights;                            /* their state when the run began: prepared.c */
-  uint32_t fed;                                /* mini-batches given to step */
-  int64_t known, told;                         /* losses that are known, and that the script took */
+  const gp_plan *plan;   /* the binding's */
+  gp_minibatch *batches; /* ring: mini-batch t is batches[t % batch_room] */
+  int32_t batch_room, batch_micros, batch_groups; /* room of the ring and of each batch */
+  bool backward_half, open;                       /* open: more may be given */
+  bool prepared;                                  /* P has nothing to do */
+  uint64_t weights;                               /* their state when the run began: prepared.c */
+  uint32_t given;                                 /* mini-batches given to step */
+  int64_t known, told;    /* losses that are known, and that the script took */
   uint32_t first_step;    /* the pipeline's step counter when the stream began */
   int64_t first_update;   /* updates of the optimizer before */
   _Atomic uint32_t gate;  /* mini-batches that may be run; GP_GATE_END: no more will come */
@@ -69,31 +70,40 @@ enum { GP_GATE_END = 1u << 30 };
 /* A task as it runs for one micro-batch. */
 typedef struct gp_task_run {
   const gp_task *task;
-  gp_feed *feed;      /* the mini-batch that the micro-batch belongs to */
-  int64_t micro, own; /* counted through the stream, and in the mini-batch */
+  gp_minibatch *batch; /* the mini-batch that the micro-batch belongs to */
+  int64_t micro, own;  /* counted through the stream, and in the mini-batch */
   /* Set by gp_frame_bind, as addresses of the device. fault NULL: what is wrong is told at once. */
   const gp_step_block *block;
   gp_lane_fault *fault;
 } gp_task_run;
 
-/* What kernels read for micro-batch i of the feed, on a device with this copy of a stage. */
-static inline gp_step_block *gp_feed_block(const gp_plan *plan, const gp_feed *feed, int64_t i,
-                                           int32_t copy) {
-  return &feed->blocks[copy * plan->step_micros + i];
+/* What kernels read for micro-batch i of a mini-batch, on a device with this copy of a stage. */
+static inline gp_step_block *gp_minibatch_block(const gp_plan *plan, const gp_minibatch *batch,
+                                                int64_t i, int32_t copy) {
+  return &batch->blocks[copy * plan->step_micros + i];
 }
-/* The mini-batch that a micro-batch of the stream belongs to. */
-static inline gp_feed *gp_run_feed(const gp_run *run, int64_t micro) {
-  return &run->feeds[micro / run->plan->step_micros % run->feed_room];
+/* Mini-batch `step` of the stream; the one that a micro-batch of the stream belongs to. */
+static inline gp_minibatch *gp_run_minibatch_at(const gp_run *run, int64_t step) {
+  return &run->batches[step % run->batch_room];
+}
+static inline gp_minibatch *gp_run_minibatch(const gp_run *run, int64_t micro) {
+  return gp_run_minibatch_at(run, micro / run->plan->step_micros);
 }
 /* Micro-batches of one mini-batch of the schedule: what a loss is of and an update follows. */
 static inline int32_t gp_run_group(const gp_plan *plan) {
   return plan->batch ? plan->batch : plan->step_micros;
 }
 
-/* feed.c */
-/* Make room for a plan's mini-batches. */
-gp_status gp_feeds_prepare(gp_pipeline *pipeline, const gp_plan *plan);
-void gp_feeds_free(gp_pipeline *pipeline);
+/* minibatch.c */
+/* Make room for a plan's mini-batches. On failure the ring is as it was. */
+gp_status gp_minibatches_prepare(gp_pipeline *pipeline, const gp_plan *plan);
+void gp_minibatches_free(gp_pipeline *pipeline);
+/* Let a place of the ring hold what the caller gave as the stream's next mini-batch, and what
+ * kernels read of it; then let go of it. */
+void gp_minibatch_fill(gp_pipeline *pipeline, gp_minibatch *batch, const gp_run_args *args);
+void gp_minibatch_release(gp_minibatch *batch);
+
+/* stream.c */
 /* Tell the script's thread that something went on. */
 void gp_run_progress(gp_run *run);
 

@@ -154,11 +154,12 @@ static gp_status prepare_alone(gp_worker *worker, int32_t stage, bool *skip) {
 
 /* An update that is left out counts as none, so that moments are corrected for those that were
  * made. */
-static gp_status apply(gp_worker *worker, gp_run *run, const gp_task *task, const gp_feed *feed) {
+static gp_status apply(gp_worker *worker, gp_run *run, const gp_task *task,
+                       const gp_minibatch *batch) {
   gp_pipeline *p = worker->pipeline;
   gp_arena *arena = &p->arenas[task->stage];
   int64_t step = run->first_update + arena->updates - arena->skipped + 1;
-  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, feed->hyper, step);
+  gp_status status = gp_optimizer_update(p->optimizer, worker, task->stage, batch->hyper, step);
   arena->torn = status != GP_OK;
   GP_TRY(status);
   if (!worker->spoil || !arena->values[0]) return GP_OK;
@@ -172,7 +173,7 @@ static gp_status update_stage(gp_worker *worker, gp_run *run, const gp_task *tas
   const gp_plan *plan = run->plan;
   gp_arena *arena = &p->arenas[task->stage];
   const gp_versions *v = &plan->versions[task->stage];
-  const gp_feed *feed = &run->feeds[micro / plan->step_micros % run->feed_room];
+  const gp_minibatch *batch = gp_run_minibatch(run, micro);
   size_t replaced = (size_t)(task->version + (micro - task->micro) / gp_run_group(plan));
   bool skip = p->overflow;
   if (!p->optimizer) return GP_OK;
@@ -182,7 +183,7 @@ static gp_status update_stage(gp_worker *worker, gp_run *run, const gp_task *tas
                             replaced % (size_t)(v->live - 1) * v->stash_bytes,
                         arena->values[0], arena->value_bytes));
   if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, task->stage, &skip));
-  if (!skip) GP_TRY(apply(worker, run, task, feed));
+  if (!skip) GP_TRY(apply(worker, run, task, batch));
   arena->updates++;
   return plan->batch ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
 }

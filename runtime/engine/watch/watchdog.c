@@ -121,13 +121,13 @@ bool gp_watch_check(gp_pipeline *p) {
 /* ---- lost workers -------------------------------------------------------------------------- */
 
 /* What the script lent for the run, where a stream did not retain it anyway. */
-static void keep_feeds(gp_run *run) {
-  for (uint32_t i = 0; i < run->fed && i < (uint32_t)run->feed_room; i++) {
-    gp_feed *feed = &run->feeds[i];
-    for (int k = 0; !run->open && k < feed->input_count; k++) gp_tensor_retain(feed->inputs[k]);
-    for (int k = 0; !run->open && k < feed->target_count; k++) gp_tensor_retain(feed->targets[k]);
-    if (feed->output) gp_tensor_retain(feed->output);
-    if (feed->out_grad) gp_tensor_retain(feed->out_grad);
+static void keep_batches(gp_run *run) {
+  for (uint32_t i = 0; i < run->given && i < (uint32_t)run->batch_room; i++) {
+    gp_minibatch *batch = &run->batches[i];
+    for (int k = 0; !run->open && k < batch->input_count; k++) gp_tensor_retain(batch->inputs[k]);
+    for (int k = 0; !run->open && k < batch->target_count; k++) gp_tensor_retain(batch->targets[k]);
+    if (batch->output) gp_tensor_retain(batch->output);
+    if (batch->out_grad) gp_tensor_retain(batch->out_grad);
   }
 }
 
@@ -136,7 +136,7 @@ gp_status gp_watch_lose(gp_pipeline *p) {
   for (int32_t d = p->device_count - 1; d >= 0; d--)
     if (atomic_load(&p->workers[d].phase) != GP_WORKER_DONE) name = p->workers[d].lane.name;
   p->watch.lost = true;
-  keep_feeds(&p->run);
+  keep_batches(&p->run);
   p->run.open = false;
   return gp_fail(p->run.status, "%s; %s did not come back from it: the pipeline is lost, close it",
                  p->run.text, name);

@@ -241,7 +241,7 @@ static gp_status want_staging(layout *l, int32_t device) {
   if (output != GP_NONE)
     GP_TRY(place_rows(plan, &plan->shapes[0].trace->graph.values[output].meta, &staging->output,
                       &staging->bytes));
-  return want(l, device, (size_t)gp_plan_feed_room(plan), staging->bytes, &staging->area);
+  return want(l, device, (size_t)gp_plan_batch_room(plan), staging->bytes, &staging->area);
 }
 
 static gp_status want_device(layout *l, int32_t device) {

@@ -150,7 +150,7 @@ typedef struct runner {
   int64_t stash[2 * DEVICES][SPANS];                 /* version + 1 in each place */
   uint32_t step[DEVICES];
   int32_t task[DEVICES];
-  uint32_t fed;
+  uint32_t given;
   bool one_way; /* readers of a frozen stage, or of the step before, tell it nothing */
 } runner;
 
@@ -213,14 +213,14 @@ static void use_version(runner *r, const gp_task *task, int64_t micro) {
   }
 }
 
-/* Where device d is, or NULL: it waits for a mini-batch to be fed, or is done. */
+/* Where device d is, or NULL: it waits for a mini-batch to be given, or is done. */
 static const gp_task *head(runner *r, int32_t d, int64_t *micro) {
   const gp_plan *plan = r->plan;
   for (;;) {
     int64_t repeats;
     int32_t range = gp_plan_range(plan, r->step[d], &repeats);
     const int32_t *begin = &plan->ranges.begin[d * (plan->ranges.count + 1) + range];
-    if (r->step[d] >= r->fed + (uint32_t)plan->ranges.lag[d]) return NULL;
+    if (r->step[d] >= r->given + (uint32_t)plan->ranges.lag[d]) return NULL;
     if (begin[0] + r->task[d] == begin[1]) {
       r->step[d]++;
       r->task[d] = 0;
@@ -228,8 +228,8 @@ static const gp_task *head(runner *r, int32_t d, int64_t *micro) {
     }
     const gp_task *task = &plan->tasks[begin[0] + r->task[d]];
     *micro = task->micro + repeats * plan->step_micros;
-    if (*micro < (int64_t)r->fed * plan->step_micros) return task;
-    r->task[d]++; /* never fed */
+    if (*micro < (int64_t)r->given * plan->step_micros) return task;
+    r->task[d]++; /* never given */
   }
 }
 
@@ -247,7 +247,7 @@ static bool advance(runner *r, int32_t d) {
 /* Some device that can go on does, as chance says, until none can. */
 static void run(const gp_plan *plan, const stream_spec *spec, uint32_t steps, uint32_t seed) {
   static runner r;
-  r = (runner){.plan = plan, .fed = plan->batch || spec->free ? steps : 1};
+  r = (runner){.plan = plan, .given = plan->batch || spec->free ? steps : 1};
   r.one_way = spec->frozen || spec->free;
   for (int tries = 0; tries < 8 * DEVICES;) {
     seed = seed * 1664525u + 1013904223u;

@@ -1,0 +1,139 @@
+/* engine/run/minibatch.c - the ring of mini-batches under way: its room, and what a place of it
+ * holds.
+ *
+ * Each mini-batch that the workers are given has a place, which is filled again when every device
+ * is through with what it held. The ring is made when a plan is, so that a run allocates nothing.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "engine/optimizer/optimizer.h"
+#include "engine/pipeline.h"
+
+/* ---- room ---------------------------------------------------------------------------------- */
+
+/* Its arrays; the tensors were given back when the mini-batch was over. */
+static void free_batch(gp_minibatch *batch) {
+  gp_free(batch->blocks);
+  gp_free(batch->results);
+  gp_free(batch->rows);
+  gp_free(batch->hyper);
+  *batch = (gp_minibatch){0};
+}
+
+static void free_ring(gp_minibatch *batches, int32_t room) {
+  for (int32_t i = 0; batches && i < room; i++) free_batch(&batches[i]);
+  gp_free(batches);
+}
+
+/* No run is on: the ring is empty. */
+void gp_minibatches_free(gp_pipeline *p) {
+  free_ring(p->run.batches, p->run.batch_room);
+  p->run.batches = NULL;
+  p->run.batch_room = p->run.batch_micros = p->run.batch_groups = 0;
+}
+
+/* Arrays for the largest plan so far: groups may be none. */
+static gp_status make_batch(gp_minibatch *batch, size_t micros, size_t groups) {
+  GP_TRY(gp_alloc_array(micros, sizeof(gp_step_block), (void **)&batch->blocks));
+  GP_TRY(gp_alloc_array(micros, sizeof(gp_micro_result), (void **)&batch->results));
+  GP_TRY(gp_alloc_array(micros, sizeof(int64_t), (void **)&batch->rows));
+  return gp_alloc_array(groups + 1, sizeof(gp_optim_hyper), (void **)&batch->hyper);
+}
+
+static gp_status make_ring(gp_minibatch **batches, int32_t room, int32_t micros, int32_t groups) {
+  gp_minibatch *made;
+  GP_TRY(gp_alloc_array((size_t)room, sizeof(gp_minibatch), (void **)&made));
+  gp_status status = GP_OK;
+  for (int32_t i = 0; !status && i < room; i++)
+    status = make_batch(&made[i], (size_t)micros, (size_t)groups);
+  if (status) return free_ring(made, room), status;
+  *batches = made;
+  return GP_OK;
+}
+
+/* Grown when a plan needs more, between runs: a run allocates nothing. On failure the ring is as it
+ * was. */
+gp_status gp_minibatches_prepare(gp_pipeline *p, const gp_plan *plan) {
+  gp_run *run = &p->run;
+  int32_t room = gp_plan_batch_room(plan);
+  int32_t micros = plan->step_micros * plan->copy_count;
+  int32_t groups = p->optimizer ? gp_optimizer_groups(p->optimizer) : 0;
+  gp_minibatch *batches;
+  if (room <= run->batch_room && micros <= run->batch_micros && groups <= run->batch_groups)
+    return GP_OK;
+  if (room < run->batch_room) room = run->batch_room;
+  if (micros < run->batch_micros) micros = run->batch_micros;
+  if (groups < run->batch_groups) groups = run->batch_groups;
+  GP_TRY(make_ring(&batches, room, micros, groups));
+  gp_minibatches_free(p);
+  run->batches = batches;
+  run->batch_room = room;
+  run->batch_micros = micros;
+  run->batch_groups = groups;
+  return GP_OK;
+}
+
+/* ---- filling a place of the ring ------------------------------------------------------------- */
+
+/* The count is known here where the shapes decide it; else the last stage counts first. */
+static double constant_inverse(const gp_plan *plan, int32_t first, int32_t size) {
+  int64_t count = 0;
+  if (plan->shapes[0].programs[plan->stage_count - 1].count) return 0;
+  for (int32_t i = first; i < first + size; i++)
+    count += plan->shapes[gp_plan_shape_of(plan, i)].constant_count;
+  return count ? 1.0 / (double)count : 0;
+}
+
+/* Of mini-batch `step` of the stream. Rows count from the begin of what is trained together. */
+static void set_blocks(gp_pipeline *p, const gp_run *run, gp_minibatch *batch, uint32_t step) {
+  const gp_plan *plan = run->plan;
+  int32_t size = gp_run_group(plan), groups = plan->step_micros / size;
+  uint32_t clock = run->backward_half ? p->split_step : run->first_step;
+  double inverse = 0; /* of the mini-batch that i belongs to */
+  for (int32_t i = 0; i < plan->step_micros; i++) {
+    int32_t first = i - i % size, shape = gp_plan_shape_of(plan, i);
+    if (i == first) inverse = constant_inverse(plan, first, size);
+    batch->rows[i] = gp_plan_first_row(plan, i);
+    batch->results[i].count[0] = batch->results[i].count[1] = plan->shapes[shape].constant_count;
+    for (int32_t copy = 0; copy < plan->copy_count; copy++)
+      *gp_minibatch_block(plan, batch, i, copy) =
+          (gp_step_block){.seed = p->seed,
+                          .step = clock + step * (uint32_t)groups + (uint32_t)(i / size),
+                          .rows = plan->shapes[shape].rows,
+                          .first_row = batch->rows[i] - gp_plan_first_row(plan, first),
+                          .inverse_count = inverse,
+                          .scale = p->scaling.scale > 0 ? p->scaling.scale : 1};
+  }
+}
+
+/* The script may let go of its tensors while a stream runs; what the ring holds is held the same
+ * way always. */
+static void retain(gp_minibatch *batch) {
+  for (int i = 0; i < batch->input_count; i++) gp_tensor_retain(batch->inputs[i]);
+  for (int i = 0; i < batch->target_count; i++) gp_tensor_retain(batch->targets[i]);
+}
+
+/* Counts of zero say that nothing is held. */
+void gp_minibatch_release(gp_minibatch *batch) {
+  for (int i = 0; i < batch->input_count; i++) gp_tensor_free(batch->inputs[i]);
+  for (int i = 0; i < batch->target_count; i++) gp_tensor_free(batch->targets[i]);
+  batch->input_count = batch->target_count = 0;
+}
+
+void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *args) {
+  const gp_run *run = &p->run;
+  batch->input_count = args->input_count;
+  batch->target_count = args->target_count;
+  for (int i = 0; i < args->input_count; i++) batch->inputs[i] = args->inputs[i];
+  for (int i = 0; i < args->target_count; i++) batch->targets[i] = args->targets[i];
+  batch->output = args->output;
+  batch->out_grad = args->out_grad;
+  batch->accumulate = args->accumulate;
+  if (p->optimizer && args->hyper)
+    memcpy(batch->hyper, args->hyper,
+           (size_t)gp_optimizer_groups(p->optimizer) * sizeof *batch->hyper);
+  set_blocks(p, run, batch, run->given);
+  retain(batch);
+}

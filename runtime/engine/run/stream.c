@@ -1,0 +1,200 @@
+/* engine/run/stream.c - mini-batches given to the workers: one and wait for it, or one after
+ * another.
+ *
+ * A stream is opened by its first mini-batch and closed by draining; in between the workers never
+ * stop and nothing joins them.
+ */
+#include <limits.h>
+
+#include "base/thread.h"
+#include "engine/bind/links.h"
+#include "engine/optimizer/optimizer.h"
+#include "engine/pipeline.h"
+#include "engine/run/arguments.h"
+#include "engine/update/update.h"
+#include "engine/watch/report.h"
+#include "gpipe/process.h"
+
+enum { WAIT_NS = 100000000 };
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+/* Whatever keeps a pipeline from running, before anything is touched. */
+static gp_status check_ready(const gp_pipeline *p) {
+  if (p->closed) return gp_fail(GP_ESTATE, "the pipeline is closed");
+  if (p->watch.lost) return gp_fail(GP_ESTATE, "the pipeline is lost: %s", p->run.text);
+  if (p->broken)
+    return gp_fail(GP_ESTATE, "an earlier failure left some stages updated and others not: load a "
+                              "state (load_state_dict of the pipeline, and of an optimizer with "
+                              "moments) before you go on");
+  return GP_OK;
+}
+
+static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_half) {
+  gp_run *run = &p->run;
+  run->binding = gp_pipeline_binding(p, plan);
+  run->plan = plan;
+  run->backward_half = backward_half;
+  run->prepared = false;
+  run->status = GP_OK;
+  if (plan->update != GP_UPDATE_NONE) p->updates++;
+  run->given = 0;
+  run->known = run->told = 0;
+  run->first_step = p->step;
+  run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
+  for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    p->arenas[s].updates = 0;
+    p->arenas[s].skipped = 0;
+    p->arenas[s].torn = false;
+  }
+  atomic_store(&run->gate, 0);
+  atomic_store(&run->losses, 0);
+  atomic_store(&run->arrived, 0);
+  atomic_store(&run->released, 0);
+  atomic_store(&run->failed_order, INT64_MAX);
+  run->spoilt = INT64_MAX;
+  run->committed = gp_plan_streams(plan);
+  if (!backward_half) gp_links_begin(run->binding);
+  gp_watch_reset(p);
+  if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
+  if (p->scaling.scale == 0) p->overflow = false;
+  p->last_plan = plan;
+  p->last_begin = gp_now_ns();
+  return gp_run_save_buffers(p);
+}
+
+/* A task never sees half a run: everything is set before the ticket, read after the last worker. */
+gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args,
+                          gp_run_result *result) {
+  gp_run *run = &p->run;
+  GP_TRY(check_ready(p));
+  if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
+  GP_TRY(gp_run_check_args(plan, args));
+  bool split = plan->kind == GP_PLAN_SPLIT, backward_half = split && args->out_grad;
+  if (backward_half) GP_TRY(gp_unchanged_check(p, args));
+  GP_TRY(begin_run(p, plan, backward_half));
+  if (split && !backward_half) gp_unchanged_note(p, args);
+  bool prepares = plan->update == GP_UPDATE_NONE && !plan->batch && !backward_half;
+  if (prepares) gp_prepared_begin(p);
+  p->resumed = args->accumulate;
+  gp_minibatch_fill(p, &run->batches[0], args);
+  run->given = 1;
+  atomic_store(&run->gate, GP_GATE_END);
+  gp_status status = gp_workers_run(p, gp_run_device, run);
+  if (p->watch.lost) return status;
+  gp_run_finish(p);
+  if (prepares) gp_prepared_end(p);
+  gp_minibatch_release(&run->batches[0]);
+  gp_record_close(p);
+  GP_TRY(status);
+  if (run->status) return gp_fail_text(run->status, run->text);
+  result->loss = gp_run_loss(run, 0, &result->count);
+  run->told = run->known;
+  return GP_OK;
+}
+
+/* ---- streams ------------------------------------------------------------------------------- */
+
+void gp_run_progress(gp_run *run) {
+  atomic_fetch_add(&run->progress, 1);
+  gp_wake_word(&run->progress, INT_MAX);
+}
+
+/* Workers that wait at it are woken. */
+static void open_gate(gp_pipeline *p, uint32_t gate) {
+  atomic_store(&p->run.gate, gate);
+  for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
+}
+
+/* Is the place in the ring that mini-batch `step` is to take free on every device? */
+static bool is_free(const gp_pipeline *p, uint32_t step) {
+  const gp_run *run = &p->run;
+  int64_t over = (int64_t)step - run->batch_room + 1; /* mini-batches that must be over */
+  for (int32_t d = 0; over > 0 && d < run->plan->device_count; d++)
+    if ((int64_t)atomic_load(&p->workers[d].ranges_done) < over + run->plan->ranges.lag[d])
+      return false;
+  return true;
+}
+
+/* Are the losses known that this step is to tell? Asynchronous: and the first stage has taken it
+ * in; where no gradient flows back to it, that says nothing about the losses. */
+static bool is_taken(const gp_pipeline *p, uint32_t step) {
+  const gp_run *run = &p->run;
+  int64_t repeats, passed = run->plan->ranges.passed[gp_plan_range(run->plan, step, &repeats)];
+  bool through = atomic_load(&p->workers[run->plan->placement[0]].ranges_done) > step;
+  return (through || !run->plan->batch) &&
+         atomic_load(&run->losses) >= passed + repeats * run->plan->step_micros;
+}
+
+/* Until the condition holds, the stream has failed, be it because the watchdog gave it up, or
+ * Ctrl-C. */
+static void wait_until(gp_pipeline *p, bool (*holds)(const gp_pipeline *, uint32_t),
+                       uint32_t step) {
+  gp_watch_begin(p);
+  for (;;) {
+    uint32_t seen = atomic_load(&p->run.progress);
+    if (holds(p, step) || gp_run_failed(&p->run) || gp_interrupt_pending()) return;
+    gp_wait_word(&p->run.progress, seen, WAIT_NS);
+    gp_watch_check(p);
+  }
+}
+
+/* A stream that was interrupted ends where all stages have made the same updates: what was given
+ * runs to its end. */
+static gp_status end_stream(gp_pipeline *p) {
+  bool interrupted = !gp_run_failed(&p->run) && gp_interrupt_pending();
+  GP_TRY(gp_pipeline_drain(p));
+  return interrupted ? gp_fail(GP_EINTERRUPT, "interrupted") : GP_OK;
+}
+
+gp_status gp_pipeline_submit(gp_pipeline *p, gp_plan *plan, const gp_run_args *args) {
+  gp_run *run = &p->run;
+  GP_TRY(check_ready(p));
+  if (run->open && run->plan != plan)
+    return gp_fail(GP_ESTATE, "another stream is open: drain it first");
+  GP_TRY(gp_run_check_args(plan, args));
+  if (!run->open) {
+    GP_TRY(begin_run(p, plan, false));
+    run->open = true;
+    gp_workers_begin(p, gp_run_device, run);
+  }
+  uint32_t step = run->given;
+  gp_minibatch *batch = gp_run_minibatch_at(run, step);
+  wait_until(p, is_free, step);
+  if (gp_run_failed(run) || gp_interrupt_pending()) return end_stream(p);
+  gp_minibatch_release(batch);
+  gp_minibatch_fill(p, batch, args);
+  run->given = step + 1;
+  open_gate(p, run->given);
+  wait_until(p, is_taken, step);
+  if (gp_run_failed(run) || gp_interrupt_pending()) return end_stream(p);
+  int64_t repeats, known = plan->ranges.known[gp_plan_range(plan, step, &repeats)];
+  run->known = known + repeats * (plan->step_micros / gp_run_group(plan));
+  return gp_run_is_stuck(p) ? gp_pipeline_drain(p) : GP_OK;
+}
+
+gp_status gp_pipeline_drain(gp_pipeline *p) {
+  gp_run *run = &p->run;
+  if (!run->open) return GP_OK;
+  open_gate(p, GP_GATE_END);
+  gp_status status = gp_workers_join(p);
+  if (p->watch.lost) return status;
+  run->open = false;
+  gp_run_finish(p);
+  for (int32_t i = 0; i < run->batch_room; i++) gp_minibatch_release(&run->batches[i]);
+  gp_record_close(p);
+  GP_TRY(status);
+  return run->status ? gp_fail_text(run->status, run->text) : gp_norm_decide_stream(p);
+}
+
+const gp_plan *gp_pipeline_stream(const gp_pipeline *p) { return p->run.open ? p->run.plan : NULL; }
+
+int gp_pipeline_losses(gp_pipeline *p, double *losses, int room) {
+  int taken = 0;
+  for (; taken < room && p->run.told < p->run.known; taken++) {
+    int64_t count;
+    losses[taken] = gp_run_loss(&p->run, p->run.told++, &count);
+  }
+  return taken;
+}
