@@ -9,22 +9,35 @@
 #include "base/memory.h"
 #include "plan/plan.h"
 
-/* The first task of the device that belongs to mini-batch `step` or a later one. */
-static int32_t begin_of(const gp_plan *plan, int32_t device, int32_t step) {
-  int32_t t = plan->first[device], given = step * plan->step_micros;
-  if (step == 0) return t;
-  for (; t < plan->first[device + 1]; t++) {
+/* Of all devices, found in one pass over each list: the first task that belongs to mini-batch
+ * `step` or a later one; behind the last mini-batch, the end of the list. */
+typedef struct begins {
+  int32_t *at; /* [device][steps + 1] */
+  int32_t steps;
+} begins;
+
+static const int32_t *begins_of(const begins *b, int32_t device) {
+  return &b->at[(size_t)device * (size_t)(b->steps + 1)];
+}
+
+/* A mini-batch of a later number may be met first: its begin is that of those before it, too. */
+static void find_begins(const gp_plan *plan, int32_t device, begins *b) {
+  int32_t *at = &b->at[(size_t)device * (size_t)(b->steps + 1)], step = 1;
+  int32_t t = plan->first[device], end = plan->first[device + 1];
+  at[0] = t;
+  for (; t < end; t++) {
     const gp_task *task = &plan->tasks[t];
-    if ((task->op == GP_ACT_F || task->op == GP_ACT_C) && task->micro >= given) break;
+    if (task->op != GP_ACT_F && task->op != GP_ACT_C) continue;
+    for (int32_t own = task->micro / plan->step_micros; step <= own; step++) at[step] = t;
   }
-  return t;
+  for (; step <= b->steps; step++) at[step] = end;
 }
 
 /* Is the range of step + 1 that of step, with all numbers moved on by one mini-batch? */
-static bool repeats(const gp_plan *plan, int32_t device, int32_t step) {
-  int32_t a = begin_of(plan, device, step), b = begin_of(plan, device, step + 1);
-  int32_t count = b - a, micros = plan->step_micros, versions = micros / plan->batch;
-  if (begin_of(plan, device, step + 2) - b != count) return false;
+static bool repeats(const gp_plan *plan, const int32_t *begin, int32_t step) {
+  int32_t a = begin[step], b = begin[step + 1], count = b - a;
+  int32_t micros = plan->step_micros, versions = micros / plan->batch;
+  if (begin[step + 2] - b != count) return false;
   for (int32_t i = 0; i < count; i++) {
     const gp_task *x = &plan->tasks[a + i], *y = &plan->tasks[b + i];
     if (x->op != y->op || x->stage != y->stage || x->micro + micros != y->micro ||
@@ -36,11 +49,11 @@ static bool repeats(const gp_plan *plan, int32_t device, int32_t step) {
 }
 
 /* The first step from which on every device repeats itself; -1: none. */
-static int32_t steady_step(const gp_plan *plan) {
-  int32_t steps = plan->micro_count / plan->step_micros;
-  for (int32_t step = 0; step + 2 < steps; step++) {
+static int32_t steady_step(const gp_plan *plan, const begins *b) {
+  for (int32_t step = 0; step + 2 < b->steps; step++) {
     bool all = true;
-    for (int32_t d = 0; all && d < plan->device_count; d++) all = repeats(plan, d, step);
+    for (int32_t d = 0; all && d < plan->device_count; d++)
+      all = repeats(plan, begins_of(b, d), step);
     if (all) return step;
   }
   return -1;
@@ -62,41 +75,47 @@ static int32_t lag_of(const gp_plan *plan, int32_t device) {
   return lag;
 }
 
-/* Did the micro-batch come back to the first stage by the end of this range? */
-static bool is_back(const gp_plan *plan, int32_t micro, int32_t range) {
-  int32_t device = plan->placement[0];
-  int32_t end = plan->ranges.begin[device * (plan->ranges.count + 1) + range + 1];
-  for (int32_t t = plan->first[device]; t < end; t++) {
-    const gp_task *task = &plan->tasks[t];
-    if (task->stage == 0 && task->micro == micro && (task->op == GP_ACT_B || task->op == GP_ACT_I))
-      return true;
-  }
-  return false;
-}
+/* Per micro-batch of a stream: the task with which it is back at the first stage; and how many
+ * forward passes of the last stage there are up to the last of all micro-batches until it. */
+typedef struct milestones {
+  int32_t *back, *passes;
+} milestones;
 
-/* Forward passes of the last stage, in its device's order, up to the last of the first `micros`. */
-static int32_t passes_until(const gp_plan *plan, int32_t micros) {
-  int32_t stage = plan->stage_count - 1, device = plan->placement[gp_plan_holder(plan, stage, 0)];
-  int32_t passes = 0, needed = 0;
+static void find_milestones(const gp_plan *plan, milestones *m) {
+  int32_t device = plan->placement[0], last = plan->stage_count - 1, passes = 0;
+  for (int32_t i = 0; i < plan->micro_count; i++) m->back[i] = INT32_MAX;
+  for (int32_t t = plan->first[device + 1]; t-- > plan->first[device];) {
+    const gp_task *task = &plan->tasks[t];
+    if (task->stage == 0 && (task->op == GP_ACT_B || task->op == GP_ACT_I))
+      m->back[task->micro] = t;
+  }
+  device = plan->placement[gp_plan_holder(plan, last, 0)];
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++) {
     const gp_task *task = &plan->tasks[t];
-    if (task->stage != stage || task->op != GP_ACT_F) continue;
-    passes++;
-    if (task->micro < micros) needed = passes;
+    if (task->stage == last && task->op == GP_ACT_F) m->passes[task->micro] = ++passes;
   }
-  return needed;
+  for (int32_t i = 1; i < plan->micro_count; i++)
+    if (m->passes[i] < m->passes[i - 1]) m->passes[i] = m->passes[i - 1];
 }
 
 /* Losses are told when their mini-batch is back at the first stage: a rule that does not depend on
  * the speed of the devices. Without a barrier step waits for the loss of its own. */
-static void find_known(gp_plan *plan) {
+static gp_status find_known(gp_plan *plan) {
   gp_ranges *r = &plan->ranges;
   int32_t micro = 0, group = plan->batch ? plan->batch : plan->step_micros;
+  const int32_t *begin = &r->begin[plan->placement[0] * (r->count + 1)];
+  size_t micros = (size_t)plan->micro_count;
+  milestones m;
+  GP_TRY(gp_alloc_array(2 * micros, sizeof(int32_t), (void **)&m.back));
+  m.passes = m.back + micros;
+  find_milestones(plan, &m);
   for (int32_t j = 0; j < r->count; j++) {
-    while (micro < plan->micro_count && (!plan->batch || is_back(plan, micro, j))) micro++;
+    while (micro < plan->micro_count && (!plan->batch || m.back[micro] < begin[j + 1])) micro++;
     r->known[j] = micro / group;
-    r->passed[j] = passes_until(plan, r->known[j] * group);
+    r->passed[j] = r->known[j] ? m.passes[r->known[j] * group - 1] : 0;
   }
+  gp_free(m.back);
+  return GP_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -112,19 +131,37 @@ static gp_status make_room(gp_plan *plan, int32_t count) {
   return GP_OK;
 }
 
-gp_status gp_plan_add_ranges(gp_plan *plan) {
-  int32_t steady = plan->batch ? steady_step(plan) : 0;
+/* A synchronous schedule is one range. */
+static gp_status fill(gp_plan *plan, const begins *b) {
+  gp_ranges *r = &plan->ranges;
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t j = 0; j <= r->count; j++)
+      r->begin[d * (r->count + 1) + j] = plan->batch ? begins_of(b, d)[j] : plan->first[d + j];
+  for (int32_t d = 0; d < plan->device_count; d++) r->lag[d] = lag_of(plan, d);
+  return find_known(plan);
+}
+
+static gp_status add(gp_plan *plan, begins *b) {
+  int32_t steady = 0;
+  if (plan->batch) {
+    size_t devices = (size_t)plan->device_count, columns = (size_t)b->steps + 1;
+    GP_TRY(gp_alloc_array(devices * columns, sizeof(int32_t), (void **)&b->at));
+    for (int32_t d = 0; d < plan->device_count; d++) find_begins(plan, d, b);
+    steady = steady_step(plan, b);
+  }
   if (steady < 0)
     return gp_fail(GP_ESCHEDULE,
                    "schedule: it does not become periodic within %d micro-batches: an asynchronous "
                    "schedule must repeat itself with every mini-batch",
                    (int)plan->micro_count);
   GP_TRY(make_room(plan, steady + 1));
-  gp_ranges *r = &plan->ranges;
-  for (int32_t d = 0; d < plan->device_count; d++)
-    for (int32_t j = 0; j <= r->count; j++)
-      r->begin[d * (r->count + 1) + j] = plan->batch ? begin_of(plan, d, j) : plan->first[d + j];
-  for (int32_t d = 0; d < plan->device_count; d++) r->lag[d] = lag_of(plan, d);
-  find_known(plan);
-  return GP_OK;
+  return fill(plan, b);
+}
+
+/* Cost: linear in the tasks and in devices times mini-batches. */
+gp_status gp_plan_add_ranges(gp_plan *plan) {
+  begins b = {.steps = plan->micro_count / plan->step_micros};
+  gp_status status = add(plan, &b);
+  gp_free(b.at);
+  return status;
 }

@@ -11,30 +11,31 @@
 
 static bool reads_weights(const gp_task *task) { return task->op <= GP_ACT_R; }
 
-/* The oldest version that a task of the stage reads from t on; `newest` if that is none. */
-static int32_t oldest_from(const gp_plan *plan, int32_t stage, int32_t t, int32_t end,
-                           int32_t newest) {
-  int32_t oldest = newest;
-  for (; t < end; t++) {
-    const gp_task *task = &plan->tasks[t];
-    if (task->stage == stage && reads_weights(task) && task->version < oldest)
-      oldest = task->version;
+/* Each U's version receives the oldest that a later task of the stage still reads, from behind in
+ * one pass; INT32_MAX: none. */
+static void look_ahead(gp_plan *plan, int32_t stage, int32_t begin, int32_t end) {
+  int32_t oldest = INT32_MAX;
+  for (int32_t t = end; t-- > begin;) {
+    gp_task *task = &plan->tasks[t];
+    if (task->stage != stage) continue;
+    if (task->op == GP_ACT_U) task->version = oldest;
+    if (reads_weights(task) && task->version < oldest) oldest = task->version;
   }
-  return oldest;
 }
 
 /* Backward passes have the version of their forward pass; tasks that lowering added have that of
  * the action that they were made for. */
 static void count_versions(gp_plan *plan, int32_t stage) {
   int32_t device = plan->placement[gp_plan_holder(plan, stage, 0)];
-  int32_t end = plan->first[device + 1], newest = 0;
+  int32_t begin = plan->first[device], end = plan->first[device + 1], newest = 0;
   gp_versions *v = &plan->versions[stage];
   v->live = 1;
-  for (int32_t t = plan->first[device]; t < end; t++) {
+  look_ahead(plan, stage, begin, end);
+  for (int32_t t = begin; t < end; t++) {
     gp_task *task = &plan->tasks[t];
     if (task->stage != stage) continue;
     if (task->op == GP_ACT_U) {
-      int32_t oldest = oldest_from(plan, stage, t + 1, end, newest + 1);
+      int32_t oldest = task->version <= newest ? task->version : newest + 1;
       task->version = newest++;
       task->stash = oldest < newest;
       if (newest - oldest + 1 > v->live) v->live = newest - oldest + 1;

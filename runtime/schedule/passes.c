@@ -22,6 +22,7 @@ typedef struct walker {
   bool *apart;    /* per stage: of this device */
   int32_t *where; /* per (stage, micro-batch): its device */
   int32_t *next;  /* per stage: micro-batch of the next W on this device */
+  int32_t *last;  /* per stage: its last backward action on this device; read where it is one */
   int32_t *updates; /* per stage: those of this device so far, in asynchronous schedules */
 } walker;
 
@@ -72,6 +73,7 @@ static void find_apart(walker *w, int32_t begin, int32_t end) {
     const gp_action *x = &w->s->actions[a];
     w->updates[x->stage] += x->op == GP_ACT_U;
     if (!is_backward(x)) continue;
+    w->last[x->stage] = a;
     if (x->op != GP_ACT_B || x->micro != w->next[x->stage] || !is_open(w, x->stage, x->micro))
       w->apart[x->stage] = true;
     w->next[x->stage] = own_micro(w, x->stage, x->micro + 1);
@@ -163,10 +165,9 @@ static void add_ends(walker *w) {
 }
 
 /* Without a barrier a stage is updated after its own last backward action. */
-static bool is_last_of_stage(const gp_schedule *s, int32_t a, int32_t end) {
-  for (int32_t b = a + 1; b < end; b++)
-    if (s->actions[b].stage == s->actions[a].stage && is_backward(&s->actions[b])) return false;
-  return is_backward(&s->actions[a]);
+static bool is_last_of_stage(const walker *w, int32_t a) {
+  const gp_action *x = &w->s->actions[a];
+  return is_backward(x) && w->last[x->stage] == a;
 }
 
 static void walk_action(walker *w, int32_t a, int32_t end) {
@@ -198,7 +199,7 @@ static void walk_device(walker *w) {
     bool merged = add_merged(w, a, end);
     if (merged) a++;
     if (!merged) walk_action(w, a, end);
-    if (!free_updates || !is_last_of_stage(w->s, a, end)) continue;
+    if (!free_updates || !is_last_of_stage(w, a)) continue;
     gp_action update = {.stage = w->s->actions[a].stage, .version = -1};
     append(w, GP_ACT_U, &update, a);
   }
@@ -228,12 +229,13 @@ static gp_status make_room(walker *w, int32_t **ints, bool **flags) {
   GP_TRY(gp_alloc_array(room, sizeof(gp_action), (void **)&w->out->actions));
   GP_TRY(gp_alloc_array(room, sizeof(int32_t), (void **)&w->out->source));
   GP_TRY(gp_alloc_array((size_t)s->device_count + 1, sizeof(int32_t), (void **)&w->out->first));
-  GP_TRY(gp_alloc_array(2 * cells + 2 * stages + 1, sizeof(int32_t), (void **)ints));
+  GP_TRY(gp_alloc_array(2 * cells + 3 * stages + 1, sizeof(int32_t), (void **)ints));
   GP_TRY(gp_alloc_array(2 * cells + stages + 1, sizeof(bool), (void **)flags));
   w->where = *ints;
   w->next = w->where + cells;
   w->updates = w->next + stages;
-  w->due = w->updates + stages;
+  w->last = w->updates + stages;
+  w->due = w->last + stages;
   w->kept = *flags;
   w->again = w->kept + cells;
   w->apart = w->again + cells;

@@ -1,9 +1,11 @@
-/* scripts/bench/plan.c - how long planning takes: `bench_plan STAGES MICROS DEVICE LAYERS_A_STAGE
- * OPS`.
+/* scripts/bench/plan.c - how long planning takes: `bench_plan ORDER STAGES MICROS DEVICE
+ * LAYERS_A_STAGE OPS`.
  *
- * A tower of linear and tanh under 1F1B for devices that are not there; DEVICE -1 plans for all of
- * them. OPS more ops stand in the first layer. Prints seconds (of the processor) for the schedule
- * and for the plan, and the most memory in MiB. */
+ * A tower of linear and tanh for devices that are not there; DEVICE -1 plans for all of them. OPS
+ * more ops stand in the first layer. ORDER is 1f1b, or of an asynchronous schedule pipedream or
+ * 2bw, as long a stream as a pipeline plans for steps of MICROS; `lower` is gpipe without a
+ * barrier, of which lowering alone is timed. Prints seconds (of the processor) for the schedule and
+ * for the plan, and the most memory in MiB. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,29 +30,72 @@ static void must(gp_status status) {
   exit(1);
 }
 
-static void add(gp_rows *rows, int device, gp_act op, int micro) {
-  gp_action action = {.op = (uint8_t)op, .stage = device, .micro = micro, .version = -1};
-  must(gp_rows_add(rows, device, &action));
+typedef struct order {
+  gp_rows *rows;
+  int stages, micros; /* micros: of a step */
+  int batch;          /* micro-batches per update; 0: synchronous */
+  int stored;         /* micro-batches that the lists show */
+  bool fill_first;    /* all forward passes first */
+} order;
+
+static order order_of(const char *name, int stages, int micros) {
+  order o = {.stages = stages, .micros = micros, .stored = micros};
+  if (!strcmp(name, "pipedream")) o.batch = 1;
+  if (!strcmp(name, "2bw")) o.batch = micros;
+  if (o.batch) o.stored = micros * (4 + (2 * stages + micros - 1) / micros);
+  o.fill_first = !strcmp(name, "lower");
+  return o;
 }
 
-static gp_schedule *one_f_one_b(int stages, int micros, int32_t *placement) {
-  gp_rows *rows;
-  gp_schedule *schedule;
-  must(gp_rows_new(stages, &rows));
-  for (int d = 0; d < stages; d++) {
-    int ahead = stages - 1 - d < micros ? stages - 1 - d : micros;
-    placement[d] = d;
-    for (int i = 0; i < ahead; i++) add(rows, d, GP_ACT_F, i);
-    for (int i = 0; i < micros; i++) {
-      if (ahead + i < micros) add(rows, d, GP_ACT_F, ahead + i);
-      add(rows, d, GP_ACT_B, i);
-    }
+static int version_of(const order *o, int device, int micro) {
+  if (!o->batch) return -1;
+  int version = o->batch > 1 ? micro / o->batch - 1 : micro - (o->stages - 1 - device);
+  return version < 0 ? 0 : version;
+}
+
+static void add(const order *o, int device, gp_act op, int micro) {
+  gp_action action = {.op = (uint8_t)op, .stage = device, .micro = micro, .version = -1};
+  if (op != GP_ACT_U) action.version = version_of(o, device, micro);
+  must(gp_rows_add(o->rows, device, &action));
+}
+
+static void add_row(const order *o, int d) {
+  int ahead = o->fill_first ? o->micros : o->stages - 1 - d;
+  if (o->batch > 1 && ahead > o->batch) ahead = o->batch;
+  if (ahead > o->stored) ahead = o->stored;
+  for (int i = 0; i < ahead; i++) add(o, d, GP_ACT_F, i);
+  for (int i = 0; i < o->stored; i++) {
+    if (ahead + i < o->stored) add(o, d, GP_ACT_F, ahead + i);
+    add(o, d, GP_ACT_B, i);
+    if (o->batch && i % o->batch == o->batch - 1) add(o, d, GP_ACT_U, i / o->batch);
   }
-  gp_schedule_spec spec = {
-      .rows = rows, .stage_count = stages, .placement = placement, .copy_count = 1};
+}
+
+static gp_schedule *make_schedule(order *o, int32_t *placement) {
+  gp_schedule *schedule;
+  must(gp_rows_new(o->stages, &o->rows));
+  for (int d = 0; d < o->stages; d++) {
+    placement[d] = d;
+    add_row(o, d);
+  }
+  gp_schedule_spec spec = {.rows = o->rows,
+                           .stage_count = o->stages,
+                           .placement = placement,
+                           .copy_count = 1,
+                           .batch = o->batch};
   must(gp_schedule_new(&spec, &schedule, NULL));
-  gp_rows_free(rows);
+  gp_rows_free(o->rows);
   return schedule;
+}
+
+/* Updates that stand right behind the last gradient of their stage. */
+static int lower_only(const gp_schedule *schedule, double begin, double made) {
+  gp_lower_options options = {.remat = GP_REMAT_NEVER, .update = GP_UPDATE_FREE};
+  gp_rows *rows;
+  must(gp_schedule_lowered(schedule, &options, &rows));
+  printf("%.4f %.4f 0\n", made - begin, now() - made);
+  gp_rows_free(rows);
+  return 0;
 }
 
 static gp_ref apply(gp_trace *trace, gp_op op, const gp_ref *in, int n) {
@@ -92,8 +137,9 @@ static gp_trace *trace_of(int layers, int ops, gp_param **params, gp_ref *loss) 
 }
 
 int main(int argc, char **argv) {
-  if (argc != 6) return fprintf(stderr, "bench_plan: five numbers expected\n"), 2;
-  int stages = atoi(argv[1]), micros = atoi(argv[2]), each = atoi(argv[4]), layers = stages * each;
+  if (argc != 7) return fprintf(stderr, "bench_plan: an order and five numbers expected\n"), 2;
+  int stages = atoi(argv[2]), micros = atoi(argv[3]), each = atoi(argv[5]), layers = stages * each;
+  order o = order_of(argv[1], stages, micros);
   size_t room = (size_t)layers + 1;
   int32_t *placement = calloc(room, sizeof *placement), *stage_of = calloc(room, sizeof *stage_of),
           *layer_of = calloc(room, sizeof *layer_of);
@@ -101,8 +147,9 @@ int main(int argc, char **argv) {
   for (int l = 0; l < layers; l++) layer_of[l] = l, stage_of[l] = l / each;
   stage_of[layers] = stages - 1;
   double begin = now();
-  gp_schedule *schedule = one_f_one_b(stages, micros, placement);
+  gp_schedule *schedule = make_schedule(&o, placement);
   double planned = now();
+  if (!strcmp(argv[1], "lower")) return lower_only(schedule, begin, planned);
   gp_pipeline_spec pipeline = {.stage_count = stages,
                                .layer_count = layers,
                                .device_count = stages,
@@ -115,9 +162,9 @@ int main(int argc, char **argv) {
   gp_traced_shape *shape = &spec.shapes[0];
   *shape = (gp_traced_shape){
       .rows = 1, .micros = micros, .output = GP_NONE, .loss_count = GP_NONE, .constant_count = 1};
-  shape->trace = trace_of(layers, atoi(argv[5]), params, &shape->loss_sum);
+  shape->trace = trace_of(layers, atoi(argv[6]), params, &shape->loss_sum);
   gp_plan *plan;
-  must(gp_plan_new(&pipeline, NULL, atoi(argv[3]), &spec, &plan));
+  must(gp_plan_new(&pipeline, NULL, atoi(argv[4]), &spec, &plan));
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   printf("%.4f %.4f %.1f\n", planned - begin, now() - planned, (double)usage.ru_maxrss / 1024);

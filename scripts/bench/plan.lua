@@ -2,7 +2,8 @@
 --
 -- bench_plan (plan.c) traces a tower of small layers, makes 1F1B and plans: the whole of it, or the
 -- share of one device in the middle. Time for the schedule is a figure of its own. Planning is to
--- be near-linear: a stage of twice as many ops must not take much more than twice as long.
+-- be near-linear: a stage of twice as many ops must not take much more than twice as long, nor may
+-- a stream of an asynchronous schedule that is twice as long.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
 local flags = require "gpipe.flags"
@@ -23,13 +24,24 @@ local function run(...)
   return best
 end
 
-local whole = run(192, 768, -1, 1, 0)
+local whole = run("1f1b", 192, 768, -1, 1, 0)
 figure.print("plan.whole.192x768", whole.plan, "s", "<=", 1)
 figure.print("plan.whole.192x768.memory", whole.memory, "MiB")
-local share = run(1024, 4096, 511, 1, 0)
+local share = run("1f1b", 1024, 4096, 511, 1, 0)
 figure.print("plan.share.1024x4096", share.plan, "s", "<=", 10)
 figure.print("plan.share.1024x4096.memory", share.memory, "MiB", "<=", 2048)
 figure.print("plan.share.1024x4096.schedule", share.schedule, "s")
-local few, many = run(1, 2, -1, 1, 8000), run(1, 2, -1, 1, 16000)
+local few, many = run("1f1b", 1, 2, -1, 1, 8000), run("1f1b", 1, 2, -1, 1, 16000)
 figure.print("plan.ops.16000", many.plan, "s", "<=", 1)
 figure.print("plan.ops.growth", many.plan / few.plan, "x", "<=", 3)
+
+-- Twice the stages of a stream are four times the actions, as it shows twice as many micro-batches.
+local short, long = run("pipedream", 96, 1, -1, 1, 0), run("pipedream", 192, 1, -1, 1, 0)
+figure.print("plan.pipedream.192", long.plan, "s", "<=", 1)
+figure.print("plan.pipedream.growth", long.plan / short.plan, "x", "<=", 6)
+figure.print("plan.pipedream.64x2048", run("pipedream", 64, 2048, -1, 1, 0).plan, "s", "<=", 3)
+local half, whole_2bw = run("2bw", 192, 384, -1, 1, 0), run("2bw", 192, 768, -1, 1, 0)
+figure.print("plan.2bw.192x768", whole_2bw.plan, "s", "<=", 3)
+figure.print("plan.2bw.192x768.memory", whole_2bw.memory, "MiB")
+figure.print("plan.2bw.growth", whole_2bw.plan / half.plan, "x", "<=", 3)
+figure.print("plan.lower.64x8192", run("lower", 64, 8192, -1, 1, 0).plan, "s", "<=", 0.5)
