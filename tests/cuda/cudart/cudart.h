@@ -4,39 +4,50 @@
  *   error.c    last errors, their names, failures on demand
  *   machine.c  GPUs that are said to be there
  *   memory.c   memory of "devices", which is the host's; copies
- *   stream.c   streams and events: what is enqueued has happened when the call returns
+ *   stream.c   streams and events
+ *   queue.c    what streams were given: done when the call returns, or as late as can be
  *   graph.c    what was enqueued while a stream was captured, run when launched
  *
  * Strict where CUDA is: the wrong current device, memory of another GPU, a handle that was
- * destroyed. What a real GPU adds (work that happens later, memory that the host cannot read) it
- * does not show. The environment:
+ * destroyed. What a real GPU adds it does not show: memory that the host cannot read, and, unless
+ * asked to, work that happens later. The environment:
  *
  *   GPIPE_TEST_GPUS=2             how many there are; "none": no driver either
  *   GPIPE_TEST_GPU_MEMORY=BYTES   of each, 8 GiB unless said
  *   GPIPE_TEST_NOPEER=1           they do not reach each other
  *   GPIPE_TEST_CUDA_FAIL=NAME:N[:CODE]   the N-th call of a function fails ("cudaLaunchKernel" for
- *   kernels) GPIPE_TEST_REVERSE=1          kernels run their last block first (fibers.cpp)
+ *   kernels)
+ *   GPIPE_TEST_CUDA_SLOW=NAME:US  every call of a function begins with a pause of so many
+ *   microseconds
+ *   GPIPE_TEST_LAZY=1             work runs when the host waits for it, and no earlier (queue.c)
+ *   GPIPE_TEST_REVERSE=1          kernels run their last block first (fibers.cpp)
  */
 #ifndef GP_TESTS_CUDA_CUDART_H
 #define GP_TESTS_CUDA_CUDART_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cuda_runtime_api.h>
 
 #include "../submit.h"
 
+typedef struct gp_host_queue gp_host_queue;
+
 /* What runs a test needs to know of a stream. */
 struct CUstream_st {
   int device;
   cudaGraph_t captured; /* NULL while it is not captured */
+  gp_host_queue *queue;
 };
 
 /* Work in order. Counted: a graph and what was instantiated from it share it. */
 struct CUgraph_st {
   gp_host_work *first, **end;
-  int uses, device;
+  atomic_int uses;
+  int device;
   bool spoilt; /* something was called that a capture forbids */
 };
 
@@ -44,7 +55,8 @@ struct CUgraph_st {
 
 /* Keep it as the thread's last error and return it. */
 cudaError_t gp_cudart_set(cudaError_t error);
-/* The beginning of every function: the failure that the environment asks for, or cudaSuccess. */
+/* The beginning of every function: the pause and the failure that the environment asks for, or
+ * cudaSuccess. */
 cudaError_t gp_cudart_enter(const char *function);
 
 #define GP_CUDART_ENTER()                                                                          \
@@ -63,6 +75,30 @@ bool gp_cudart_allowed(const void *kernel, size_t shared); /* dynamic shared mem
 
 /* The device whose memory holds all these bytes; -1: none, so the host's. */
 int gp_cudart_owner(const void *memory, size_t bytes);
+
+/* ---- queue.c ------------------------------------------------------------------------------- */
+
+bool gp_queue_is_lazy(void);
+gp_host_queue *gp_queue_new(void); /* NULL: no memory */
+/* Its work is done first. */
+void gp_queue_free(gp_host_queue *queue);
+/* work: taken. Errors: of the work, where it runs at once. */
+cudaError_t gp_queue_give(gp_host_queue *queue, gp_host_work *work);
+/* Do all that it was given. Errors: of the first work that failed since the last call. */
+cudaError_t gp_queue_finish(gp_host_queue *queue);
+void gp_queue_finish_all(void);
+
+/* What a queue had been given at some time; a zero one stands for nothing. */
+typedef struct gp_queue_point {
+  gp_host_queue *queue; /* counted */
+  uint64_t count;
+} gp_queue_point;
+
+void gp_point_set(gp_queue_point *point, gp_host_queue *queue); /* to now; NULL: to nothing */
+bool gp_point_is_reached(const gp_queue_point *point);
+void gp_point_reach(const gp_queue_point *point);
+/* What the queue is given from now on runs after that. Errors: no memory. */
+cudaError_t gp_queue_wait(gp_host_queue *queue, const gp_queue_point *point);
 
 /* ---- graph.c ------------------------------------------------------------------------------- */
 

@@ -1,12 +1,14 @@
 /* tests/cuda/cudart/error.c - last errors, their names, and failures on demand.
  *
  * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once; a
- * number behind it says with which error. */
+ * number behind it says with which error. GPIPE_TEST_CUDA_SLOW=cudaEventRecord:300 lets every call
+ * pause for 300 microseconds: what other threads may see meanwhile they do see. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cudart.h"
 
@@ -25,7 +27,7 @@ cudaError_t cudaGetLastError(void) {
 
 cudaError_t cudaPeekAtLastError(void) { return last; }
 
-/* ---- failures on demand ---------------------------------------------------------------------- */
+/* ---- failures and pauses on demand ----------------------------------------------------------- */
 
 static struct {
   char function[64];
@@ -33,19 +35,32 @@ static struct {
   atomic_long left; /* calls until it fails; 0: not wanted */
 } wanted;
 
+static struct {
+  char function[64];
+  long microseconds;
+} slow;
+
 static void read_wanted(void) {
-  const char *text = getenv("GPIPE_TEST_CUDA_FAIL");
+  const char *text = getenv("GPIPE_TEST_CUDA_FAIL"), *pause = getenv("GPIPE_TEST_CUDA_SLOW");
   long call = 0;
   int code = 0;
+  if (!pause || sscanf(pause, "%63[^:]:%ld", slow.function, &slow.microseconds) < 2)
+    slow.microseconds = 0;
   if (!text || sscanf(text, "%63[^:]:%ld:%d", wanted.function, &call, &code) < 2) return;
   const bool memory = strstr(wanted.function, "Alloc") || strstr(wanted.function, "Malloc");
   wanted.code = code ? code : memory ? (int)cudaErrorMemoryAllocation : (int)cudaErrorUnknown;
   atomic_store(&wanted.left, call);
 }
 
+static void rest(long microseconds) {
+  struct timespec t = {microseconds / 1000000, microseconds % 1000000 * 1000};
+  nanosleep(&t, NULL);
+}
+
 cudaError_t gp_cudart_enter(const char *function) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, read_wanted);
+  if (slow.microseconds > 0 && strcmp(slow.function, function) == 0) rest(slow.microseconds);
   if (atomic_load(&wanted.left) <= 0 || strcmp(wanted.function, function) != 0) return cudaSuccess;
   if (atomic_fetch_sub(&wanted.left, 1) != 1) return cudaSuccess;
   return gp_cudart_set((cudaError_t)wanted.code);

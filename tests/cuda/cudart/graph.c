@@ -81,16 +81,33 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
   return gp_cudart_set(exec && stream ? cudaSuccess : cudaErrorInvalidValue);
 }
 
+/* A launch: all that was captured, in order. */
+typedef struct launch_work {
+  gp_host_work work;
+  cudaGraph_t graph; /* counted */
+} launch_work;
+
+static cudaError_t run_launch(gp_host_work *self) {
+  cudaError_t error = cudaSuccess;
+  gp_host_work *work = ((launch_work *)self)->graph->first;
+  for (; work && error == cudaSuccess; work = work->next) error = work->run(work);
+  return error;
+}
+
+static void free_launch(gp_host_work *self) {
+  release(((launch_work *)self)->graph);
+  free(self);
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   GP_CUDART_ENTER();
   if (!exec || !stream || stream->captured || stream->device != exec->graph->device) {
     return gp_cudart_set(cudaErrorInvalidValue);
   }
-  cudaError_t error = cudaSuccess;
-  for (gp_host_work *work = exec->graph->first; work && error == cudaSuccess; work = work->next) {
-    error = work->run(work);
-  }
-  return gp_cudart_set(error);
+  launch_work *made = malloc(sizeof *made);
+  if (made) *made = (launch_work){{.run = run_launch, .free = free_launch}, exec->graph};
+  if (made) exec->graph->uses++;
+  return gp_host_submit(stream, made ? &made->work : NULL);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {

@@ -66,7 +66,7 @@ cudaError_t cudaGetDevice(int *device) {
 
 cudaError_t cudaDeviceSynchronize(void) {
   GP_CUDART_ENTER();
-  if (!gp_cudart_is_capturing()) return cudaSuccess;
+  if (!gp_cudart_is_capturing()) return gp_queue_finish_all(), cudaSuccess;
   gp_cudart_spoil();
   return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
 }

@@ -94,6 +94,7 @@ cudaError_t cudaFree(void *memory) {
   GP_CUDART_ENTER();
   cudaError_t error = check_capture();
   if (error != cudaSuccess || !memory) return error;
+  gp_queue_finish_all(); /* as CUDA does */
   piece *found = take_piece(memory);
   if (!found) return gp_cudart_set(cudaErrorInvalidValue);
   free(found);
@@ -138,6 +139,7 @@ cudaError_t cudaMallocHost(void **memory, size_t bytes) { return cudaHostAlloc(m
 
 cudaError_t cudaFreeHost(void *memory) {
   GP_CUDART_ENTER();
+  gp_queue_finish_all();
   free(memory);
   return check_capture();
 }

@@ -1,9 +1,9 @@
-/* tests/cuda/cudart/stream.c - streams and events: what is enqueued has happened when the call
- * returns.
+/* tests/cuda/cudart/stream.c - streams and events.
  *
- * So an event is done when it was recorded, and waiting for one is nothing. Threads: what orders
- * the threads of the host must come from the program; the fields of an event are atomic without
- * ordering anything, so that thread sanitizer sees what the program forgot. */
+ * Unless work is lazy (queue.c) it has happened when the call returns: an event is done when it was
+ * recorded, and waiting for one is nothing. Threads: what orders the threads of the host must come
+ * from the program; the fields of an event are atomic without ordering anything, so that thread
+ * sanitizer sees what the program forgot. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,8 +14,12 @@ struct CUevent_st {
   int device;
   bool timed;
   atomic_bool recorded;
-  _Atomic double time; /* seconds, when it was recorded last */
+  _Atomic double time;  /* seconds, when it was recorded last */
+  gp_queue_point point; /* where work is lazy: what it stands for */
+  atomic_int asked;     /* since then */
 };
+
+enum { NOT_READY = 2 }; /* answers to questions for work that nobody has waited for */
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
@@ -25,6 +29,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
   cudaStream_t made = calloc(1, sizeof *made);
   if (!made) return gp_cudart_set(cudaErrorMemoryAllocation);
   made->device = gp_cudart_device();
+  made->queue = gp_queue_new();
+  if (!made->queue) {
+    free(made);
+    return gp_cudart_set(cudaErrorMemoryAllocation);
+  }
   *stream = made;
   return cudaSuccess;
 }
@@ -38,6 +47,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   GP_CUDART_ENTER();
   if (!stream) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  gp_queue_free(stream->queue);
   free(stream);
   return cudaSuccess;
 }
@@ -52,13 +62,11 @@ static cudaError_t check_wait(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   GP_CUDART_ENTER();
-  return check_wait(stream);
+  const cudaError_t error = check_wait(stream);
+  return error == cudaSuccess ? gp_cudart_set(gp_queue_finish(stream->queue)) : error;
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  GP_CUDART_ENTER();
-  return check_wait(stream);
-}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
@@ -74,9 +82,9 @@ cudaError_t gp_host_submit(cudaStream_t stream, gp_host_work *work) {
   /* Ours never use the default stream, and make the stream's device current before. */
   const bool ours = stream && stream->device == gp_cudart_device();
   if (ours && stream->captured) return append(stream->captured, work);
-  const cudaError_t error = ours ? work->run(work) : cudaErrorInvalidResourceHandle;
+  if (ours) return gp_cudart_set(gp_queue_give(stream->queue, work));
   work->free(work);
-  return gp_cudart_set(error);
+  return gp_cudart_set(cudaErrorInvalidResourceHandle);
 }
 
 void gp_host_submit_kernel(cudaStream_t stream, const void *kernel, size_t shared,
@@ -109,6 +117,8 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlag
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   GP_CUDART_ENTER();
   if (!event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  gp_point_reach(&event->point); /* its record may not have run */
+  gp_point_set(&event->point, NULL);
   free(event);
   return cudaSuccess;
 }
@@ -132,10 +142,10 @@ static cudaError_t run_record(gp_host_work *work) { return record(((record_work 
 
 static void free_record(gp_host_work *work) { free(work); }
 
-/* In a captured stretch only events that mean "outside" are known here. */
+/* In a captured stretch only events that mean "outside" are known here; lazy work knows none. */
 static cudaError_t check_event(cudaStream_t stream, cudaEvent_t event, bool external) {
   if (!stream || !event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
-  if (!stream->captured || external) return cudaSuccess;
+  if (!stream->captured || (external && !gp_queue_is_lazy())) return cudaSuccess;
   stream->captured->spoilt = true;
   return gp_cudart_set(cudaErrorStreamCaptureUnsupported);
 }
@@ -147,7 +157,12 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   if (event->device != stream->device) return gp_cudart_set(cudaErrorInvalidResourceHandle);
   record_work *made = malloc(sizeof *made);
   if (made) *made = (record_work){{.run = run_record, .free = free_record}, event};
-  return gp_host_submit(stream, made ? &made->work : NULL);
+  error = gp_host_submit(stream, made ? &made->work : NULL);
+  if (error == cudaSuccess && gp_queue_is_lazy()) {
+    gp_point_set(&event->point, stream->queue);
+    atomic_store_explicit(&event->asked, 0, memory_order_relaxed);
+  }
+  return error;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -156,17 +171,26 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   GP_CUDART_ENTER();
-  return check_event(stream, event, flags & cudaEventWaitExternal);
+  const cudaError_t error = check_event(stream, event, flags & cudaEventWaitExternal);
+  if (error != cudaSuccess || !gp_queue_is_lazy()) return error;
+  return gp_cudart_set(gp_queue_wait(stream->queue, &event->point));
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   GP_CUDART_ENTER();
-  return gp_cudart_set(event ? cudaSuccess : cudaErrorInvalidResourceHandle);
+  if (!event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  gp_point_reach(&event->point);
+  return cudaSuccess;
 }
 
+/* Who asks again and again gets on. */
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   GP_CUDART_ENTER();
-  return gp_cudart_set(event ? cudaSuccess : cudaErrorInvalidResourceHandle);
+  if (!event) return gp_cudart_set(cudaErrorInvalidResourceHandle);
+  if (!gp_point_is_reached(&event->point) && atomic_fetch_add(&event->asked, 1) < NOT_READY)
+    return gp_cudart_set(cudaErrorNotReady);
+  gp_point_reach(&event->point);
+  return cudaSuccess;
 }
 
 static bool has_time(cudaEvent_t event) {
@@ -175,6 +199,10 @@ static bool has_time(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
   GP_CUDART_ENTER();
+  if (from && to) {
+    gp_point_reach(&from->point);
+    gp_point_reach(&to->point);
+  }
   if (!has_time(from) || !has_time(to)) return gp_cudart_set(cudaErrorInvalidResourceHandle);
   const double begin = atomic_load_explicit(&from->time, memory_order_relaxed);
   const double end = atomic_load_explicit(&to->time, memory_order_relaxed);
