@@ -131,3 +131,13 @@ foreach(spec ${GPU_SPECS})
   get_filename_component(name ${spec} NAME_WE)
   set_property(TEST gpu/${name} APPEND PROPERTY ENVIRONMENT "${HOST_PLUGIN}")
 endforeach()
+
+# What goes wrong, and what crosses from device to device, a second time with work that runs as late
+# as it may.
+foreach(name errors_spec links_spec streams_spec)
+  get_test_property(gpu/${name} ENVIRONMENT environment)
+  add_test(NAME gpu/${name}_late WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    COMMAND gpipe-lua ${BUSTED} --ignore-lua --output=plainTerminal --defer-print tests/gpu/${name}.lua)
+  set_tests_properties(gpu/${name}_late PROPERTIES TIMEOUT ${SPEC_LIMIT}
+    ENVIRONMENT "${environment};GPIPE_TEST_LAZY=1;GPIPE_TEST_CUDA_SLOW=cudaEventRecordWithFlags:100")
+endforeach()

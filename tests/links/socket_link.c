@@ -168,7 +168,7 @@ static void take_all(gp_link *link, end_state *end, gp_link_end at) {
     end->in.open = false;
     if (h->generation != end->generation) continue;
     if (at == GP_LINK_READER)
-      gp_link_note_published(link, (gp_link_turn){h->slot, h->round});
+      gp_link_note_published(link->words, (gp_link_turn){h->slot, h->round});
     else
       end->owed--, gp_link_note_released(link, h->slot);
   }

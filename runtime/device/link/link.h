@@ -17,6 +17,10 @@
  * wait can be polled and given up, whatever lies between the two ends. A further kind is a new file
  * with such a table and a row in link.c, or a library of its own (gp_link_plugin_open).
  *
+ * The links of an edge share the words by which readers learn of a value, but for kinds that carry
+ * their own. So the maker raises a word itself, when every link has published the value: a reader
+ * that saw it earlier would wait for an event of the round before.
+ *
  * Threads: acquire, publish and poll(GP_LINK_MAKER) on the maker's worker, receive, release and
  * poll(GP_LINK_READER) on the reader's; both at once. open, begin and close while neither runs. */
 #ifndef GP_DEVICE_LINK_H
@@ -128,9 +132,9 @@ gp_status gp_link_pool_courier(gp_link_pool *pool, const gp_lane *from, const gp
 static inline bool gp_link_has(const gp_link *link, gp_link_turn turn) {
   return atomic_load_explicit(&link->words[turn.slot].published, memory_order_acquire) > turn.round;
 }
-/* Say so at the reader's end; whoever sees the round sees what was written before. */
-static inline void gp_link_note_published(gp_link *link, gp_link_turn turn) {
-  atomic_store_explicit(&link->words[turn.slot].published, turn.round + 1, memory_order_release);
+/* Say so to who looks at these words; whoever sees the round sees what was written before. */
+static inline void gp_link_note_published(gp_link_word *words, gp_link_turn turn) {
+  atomic_store_explicit(&words[turn.slot].published, turn.round + 1, memory_order_release);
 }
 /* A last use, at the maker's end. */
 static inline void gp_link_note_released(gp_link *link, int32_t slot) {
@@ -143,9 +147,7 @@ static inline gp_status gp_link_acquire(gp_link *link, const gp_lane *lane, gp_l
   return link->plain ? GP_OK : link->ops->acquire(link, lane, turn, ready);
 }
 static inline gp_status gp_link_publish(gp_link *link, gp_link_turn turn) {
-  if (!link->plain) return link->ops->publish(link, turn);
-  gp_link_note_published(link, turn);
-  return GP_OK;
+  return link->plain ? GP_OK : link->ops->publish(link, turn);
 }
 static inline gp_status gp_link_receive(gp_link *link, gp_link_turn turn, bool *ready) {
   *ready = gp_link_has(link, turn);

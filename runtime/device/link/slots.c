@@ -62,7 +62,6 @@ gp_status gp_link_slots_publish(gp_link *link, gp_link_turn turn) {
   gp_link_slot *slot = gp_link_slot_of(link, turn);
   gp_status status = slot->made ? from->ops->record(from, GP_STREAM_COMPUTE, slot->made) : GP_OK;
   slot->is_made = !status;
-  gp_link_note_published(link, turn);
   return status;
 }
 

@@ -69,15 +69,15 @@ static void keep(gp_status status, gp_status *first) {
   if (status && !*first) *first = status;
 }
 
-/* To all readers. */
+/* To all readers: none is told before the links of all of them are ready. */
 static gp_status publish(const gp_worker *worker, const gp_bound_channel *channel, int32_t copy,
                          gp_link_turn turn) {
+  const gp_bound_link *links = channel->links[copy];
   gp_status first = GP_OK;
-  for (int32_t i = 0; i < channel->link_count[copy]; i++) {
-    gp_link *link = channel->links[copy][i].link;
-    keep(gp_link_publish(link, turn), &first);
-    ring(worker, channel->links[copy][i].reader);
-  }
+  for (int32_t i = 0; i < channel->link_count[copy]; i++)
+    keep(gp_link_publish(links[i].link, turn), &first);
+  gp_link_note_published(channel->words, turn);
+  for (int32_t i = 0; i < channel->link_count[copy]; i++) ring(worker, links[i].reader);
   return first;
 }
 
