@@ -53,6 +53,8 @@ int luaopen_gpipe_core(lua_State *L);
 typedef struct gp_lua {
   gp_trace *trace;  /* retained; NULL while no layer is being traced */
   int depth;        /* module scopes that are open */
+  bool labelled;    /* the label of the innermost one was put together */
+  bool relabel;     /* the trace has the label of a module that was left, or none */
   size_t limit;     /* bytes held by the runtime beyond which garbage is collected */
   size_t collects;  /* how often that happened */
   gp_status failed; /* of the last runtime call that raised */
@@ -64,6 +66,8 @@ void gp_lua_set_trace(lua_State *L, gp_trace *trace);
 gp_trace *gp_lua_trace(lua_State *L);
 /* The innermost open module, "3.fc (Linear 256 -> 10)", or "". Valid while the scope is open. */
 const char *gp_lua_label(lua_State *L);
+/* Before something is recorded: the trace takes the label of the innermost module. */
+gp_status gp_lua_note_label(lua_State *L);
 /* Push what the Lua side gave to core.hook(name, value), or nil. */
 int gp_lua_push_hook(lua_State *L, const char *name);
 

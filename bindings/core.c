@@ -40,6 +40,7 @@ void gp_lua_set_trace(lua_State *L, gp_trace *trace) {
   gp_lua *state = gp_lua_state(L);
   gp_trace *before = state->trace;
   state->trace = trace ? gp_trace_retain(trace) : NULL;
+  state->relabel = false;
   gp_trace_free(before);
 }
 

@@ -131,7 +131,8 @@ void gp_lua_apply(lua_State *L, const gp_lua_call *asked) {
   gp_box *out[GP_MAX_OUTPUTS];
   bool recorded = false;
   push_outputs(L, &use, out);
-  gp_status status = apply_once(L, &use, out, &recorded);
+  gp_status status = gp_lua_note_label(L);
+  if (status == GP_OK) status = apply_once(L, &use, out, &recorded);
   if (status == GP_ENOMEM && !recorded) {
     lua_gc(L, LUA_GCCOLLECT);
     status = apply_once(L, &use, out, &recorded);

@@ -4,9 +4,10 @@
  * nn.Module's call wrapper opens a scope and closes it through a to-be-closed variable, so an error
  * closes it too. The innermost label prefixes error texts and goes with every op that is recorded.
  * A coroutine that died of an error closes nothing: its scopes are dropped when they are next
- * looked at. Labels are Lua strings in one registry table: [2d - 1] path, [2d] label, [-d] the
- * handle of depth d, reused, so that a call makes no garbage but its label; its user value is the
- * coroutine. */
+ * looked at. One registry table holds it all: [2d - 1] the key of depth d in the module around it,
+ * [2d] its description, [-d] its handle, reused, whose user value is the coroutine. The label is
+ * put together when somebody asks for it, and kept in [0] until another module is the innermost:
+ * so calls make no garbage, and modules nested to any depth cost what they hold. */
 #include "binding.h"
 
 static const char scopes_key;
@@ -26,43 +27,75 @@ static bool is_left_behind(lua_State *L, int scopes, int depth) {
   return opener && opener != L && lua_status(opener) > LUA_YIELD;
 }
 
+/* Another module is the innermost one from now on. */
+static void set_depth(gp_lua *state, int depth) {
+  state->depth = depth;
+  state->labelled = false;
+  state->relabel = true;
+}
+
 /* The number of open scopes; the table of scopes is on top. */
 static int open_depth(lua_State *L) {
   gp_lua *state = gp_lua_state(L);
   int scopes = lua_gettop(L);
-  while (state->depth > 0 && is_left_behind(L, scopes, state->depth)) state->depth--;
+  while (state->depth > 0 && is_left_behind(L, scopes, state->depth))
+    set_depth(state, state->depth - 1);
   return state->depth;
 }
 
+static bool is_empty(lua_State *L, int scopes, int at) {
+  lua_rawgeti(L, scopes, at);
+  bool empty = !*lua_tostring(L, -1);
+  lua_pop(L, 1);
+  return empty;
+}
+
+/* Push the keys of all open scopes, joined by dots. */
+static void push_path(lua_State *L, int scopes, int depth) {
+  luaL_Buffer path;
+  bool any = false;
+  luaL_buffinit(L, &path);
+  for (int d = 1; d <= depth; d++) {
+    if (is_empty(L, scopes, 2 * d - 1)) continue;
+    if (any) luaL_addchar(&path, '.');
+    lua_rawgeti(L, scopes, 2 * d - 1);
+    luaL_addvalue(&path);
+    any = true;
+  }
+  luaL_pushresult(&path);
+}
+
+/* "3.fc (Linear 256 -> 10)", or what there is of it. */
+static void push_label(lua_State *L, int scopes, int depth) {
+  push_path(L, scopes, depth);
+  if (is_empty(L, scopes, 2 * depth)) return;
+  const char *path = lua_tostring(L, -1);
+  lua_rawgeti(L, scopes, 2 * depth);
+  if (*path) lua_pushfstring(L, "%s (%s)", path, lua_tostring(L, -1)), lua_remove(L, -2);
+  lua_remove(L, -2);
+}
+
 const char *gp_lua_label(lua_State *L) {
+  gp_lua *state = gp_lua_state(L);
   push_scopes(L);
-  int depth = open_depth(L);
+  int scopes = lua_gettop(L), depth = open_depth(L);
   if (depth == 0) return lua_pop(L, 1), "";
-  lua_rawgeti(L, -1, 2 * depth);
+  if (!state->labelled) {
+    push_label(L, scopes, depth);
+    lua_rawseti(L, scopes, 0);
+    state->labelled = true;
+  }
+  lua_rawgeti(L, scopes, 0);
   const char *label = lua_tostring(L, -1);
-  lua_pop(L, 2);
+  lua_settop(L, scopes - 1);
   return label;
 }
 
-/* Push path and label of a scope named (key, description) inside the open one. */
-static void push_names(lua_State *L, int scopes, int depth) {
-  const char *key = luaL_optstring(L, 1, "");
-  const char *description = luaL_optstring(L, 2, "");
-  const char *outer = "";
-  if (depth > 0) {
-    lua_rawgeti(L, scopes, 2 * depth - 1);
-    outer = lua_tostring(L, -1); /* stays in the table: the pointer lives on */
-    lua_pop(L, 1);
-  }
-  lua_pushfstring(L, "%s%s%s", outer, *outer && *key ? "." : "", key);
-  const char *path = lua_tostring(L, -1);
-  if (!*path)
-    lua_pushvalue(L, 2);
-  else if (!*description)
-    lua_pushvalue(L, -1);
-  else
-    lua_pushfstring(L, "%s (%s)", path, description);
-  if (lua_isnil(L, -1)) lua_pushliteral(L, ""), lua_replace(L, -2);
+gp_status gp_lua_note_label(lua_State *L) {
+  gp_lua *state = gp_lua_state(L);
+  if (!state->trace || !state->relabel) return GP_OK;
+  state->relabel = false;
+  return gp_trace_set_label(state->trace, gp_lua_label(L));
 }
 
 /* The handle of a depth, made when that depth is first reached. */
@@ -77,36 +110,33 @@ static void push_handle(lua_State *L, int scopes, int depth) {
   lua_rawseti(L, scopes, -depth);
 }
 
-/* core.enter(key, description) -> scope, to be closed. The label is given to the trace first: what
- * raises leaves the depth as it was. */
+/* core.enter(key, description) -> scope, to be closed. */
 static int enter(lua_State *L) {
+  luaL_optstring(L, 1, "");
+  luaL_optstring(L, 2, "");
   lua_settop(L, 2);
   gp_lua *state = gp_lua_state(L);
   push_scopes(L);
-  open_depth(L);
-  push_handle(L, 3, state->depth + 1);
+  int depth = open_depth(L) + 1;
+  push_handle(L, 3, depth);
   lua_pushthread(L);
   lua_setiuservalue(L, 4, 1);
-  push_names(L, 3, state->depth);
-  if (state->trace) {
-    gp_status status = gp_trace_set_label(state->trace, lua_tostring(L, -1));
-    if (status != GP_OK) return gp_lua_fail(L, status);
+  for (int i = 0; i < 2; i++) {
+    if (lua_isnil(L, 1 + i))
+      lua_pushliteral(L, "");
+    else
+      lua_pushvalue(L, 1 + i);
+    lua_rawseti(L, 3, 2 * depth - 1 + i);
   }
-  int depth = state->depth + 1;
-  lua_rawseti(L, 3, 2 * depth);
-  lua_rawseti(L, 3, 2 * depth - 1);
-  state->depth = depth;
+  set_depth(state, depth);
   return 1;
 }
 
 static int leave(lua_State *L) {
   gp_scope *scope = lua_touserdata(L, 1);
   gp_lua *state = gp_lua_state(L);
-  if (!scope || state->depth < scope->depth) return 0; /* closed with an outer one */
-  state->depth = scope->depth - 1;
-  if (!state->trace) return 0;
-  gp_status status = gp_trace_set_label(state->trace, gp_lua_label(L));
-  return status == GP_OK ? 0 : gp_lua_fail(L, status);
+  if (scope && state->depth >= scope->depth) set_depth(state, scope->depth - 1);
+  return 0; /* else it was closed with an outer one */
 }
 
 /* core.whole(f, ...) -> what f returns; inside, coroutine.yield raises: whoever went on meanwhile

@@ -6,9 +6,14 @@
 -- untrained in silence.
 
 local class = require "gpipe.nn.class"
+local errors = require "gpipe.errors"
 local parameter = require "gpipe.nn.parameter"
 
 local attributes = {}
+
+--- Levels that modules may be nested: about a hundred slots of Lua's stack of a million each, which
+--- is what the frames of a level's `forward` take at most.
+attributes.LEVELS = 10000
 
 ---@alias nn.Kind "module"|"parameter"|"buffer"
 
@@ -53,23 +58,37 @@ function attributes.list(module)
   return found
 end
 
+--- Errors: the module at this depth is nested too deeply (Lua would say "stack overflow").
+---@param depth integer
+function attributes.check_depth(depth)
+  if depth <= attributes.LEVELS then return end
+  errors.raise("nn.Module: modules are nested %d deep, expected at most %d (does a module hold or "
+    .. "call itself?)", depth, attributes.LEVELS)
+end
+
 -- A module or parameter that occurs twice is visited at its first name only.
-local function walk(module, prefix, seen, visit)
+local function walk(module, path, depth, visit)
+  attributes.check_depth(depth)
   for _, entry in ipairs(attributes.list(module)) do
-    local name = prefix .. entry.name
-    if not seen[entry.value] then
-      seen[entry.value] = true
-      visit(name, entry.value, entry.kind)
-      if entry.kind == "module" then walk(entry.value, name .. ".", seen, visit) end
+    local value = entry.value
+    if not path.seen[value] then
+      path.seen[value] = true
+      path[depth], path.depth = entry.name, depth
+      visit(path.name, value, entry.kind)
+      if entry.kind == "module" then walk(value, path, depth + 1, visit) end
     end
   end
 end
 
---- Visit everything below a module, in order of declaration: a module before what it holds.
+--- Visit everything below a module, in order of declaration: a module before what it holds. Names
+--- are put together where the visitor asks, so that a walk costs what the model holds however
+--- deeply it is nested.
 ---@param module nn.Module
----@param visit fun(name: string, value: any, kind: nn.Kind)
+---@param visit fun(name_of: (fun(): string), value: any, kind: nn.Kind) name_of: during the visit
 function attributes.walk(module, visit)
-  walk(module, "", { [module] = true }, visit)
+  local path = { seen = { [module] = true } }
+  function path.name() return table.concat(path, ".", 1, path.depth) end
+  walk(module, path, 1, visit)
 end
 
 return attributes

@@ -24,8 +24,10 @@ end
 
 local function list(model, kind, fits)
   local found = {}
-  attributes.walk(model, function(name, value, its_kind)
-    if its_kind == kind and fits(name) then found[#found + 1] = parameter.entry(name, value) end
+  attributes.walk(model, function(name_of, value, its_kind)
+    if its_kind ~= kind then return end
+    local name = name_of()
+    if fits(name) then found[#found + 1] = parameter.entry(name, value) end
   end)
   return found
 end
@@ -61,8 +63,8 @@ end
 ---@return fun(): string?, nn.Module?
 function names.modules(model)
   local found, at = { { "", model } }, 0
-  attributes.walk(model, function(name, value, kind)
-    if kind == "module" then found[#found + 1] = { name, value } end
+  attributes.walk(model, function(name_of, value, kind)
+    if kind == "module" then found[#found + 1] = { name_of(), value } end
   end)
   return function()
     at = at + 1

@@ -13,7 +13,7 @@ local scope = {}
 
 ---@class nn.Frame
 ---@field module nn.Module
----@field path string "3.fc"; "" for the outermost module
+---@field key string "fc", its name in the module that called it; "" for the outermost module
 ---@field inner any the runtime's own scope
 ---@field depth integer
 ---@field thread thread the coroutine that runs it
@@ -29,20 +29,44 @@ function Frame.__close(frame)
   local _inner <close> = frame.inner
 end
 
-local function paths_of(module)
+-- Names of the modules that one holds itself: mostly it calls no others, and nobody lists all that
+-- is below every module of a deeply nested model.
+local function own_paths(module)
   local paths = setmetatable({}, { __mode = "k" })
-  attributes.walk(module, function(name, value, kind)
-    if kind == "module" then paths[value] = name end
-  end)
+  for _, entry in ipairs(attributes.list(module)) do
+    if entry.kind == "module" and not paths[entry.value] then paths[entry.value] = entry.name end
+  end
   module[class.PATHS] = paths
   return paths
 end
 
--- The path of a module from the one that calls it; its class where it was never assigned.
+-- The path of a module further below, or its class where it was never assigned.
+local function find_below(parent, module)
+  local path = class.of(module).name
+  attributes.walk(parent, function(name_of, value)
+    if value == module then path = name_of() end
+  end)
+  return path
+end
+
+-- The path of a module from the one that calls it. What is kept is looked up again where it is not
+-- there: modules may be assigned at any time.
 local function key_of(parent, module)
-  local paths = parent[class.PATHS] or paths_of(parent)
-  local key = paths[module] or paths_of(parent)[module]
-  return key or class.of(module).name
+  local paths = parent[class.PATHS]
+  local key = paths and paths[module]
+  if key then return key end
+  paths = own_paths(parent)
+  paths[module] = paths[module] or find_below(parent, module)
+  return paths[module]
+end
+
+-- "3.fc"; "" where only the outermost module runs.
+local function path_of(deepest)
+  local keys = {}
+  for d = 1, deepest do
+    if stack[d].key ~= "" then keys[#keys + 1] = stack[d].key end
+  end
+  return table.concat(keys, ".")
 end
 
 --- Enter a module until the returned value is closed; nil when it is the innermost one already.
@@ -55,15 +79,12 @@ function scope.enter(module)
     parent = stack[depth]
   end
   if parent and parent.module == module then return nil end
-  local key, path = "", ""
-  if parent then
-    key = key_of(parent.module, module)
-    path = parent.path == "" and key or parent.path .. "." .. key
-  end
+  local key = parent and key_of(parent.module, module) or ""
+  attributes.check_depth(depth + 1)
   local inner = core.enter(key, scope.describe(module))
   depth = depth + 1
   local frame = setmetatable({
-    module = module, path = path, inner = inner, depth = depth, thread = thread,
+    module = module, key = key, inner = inner, depth = depth, thread = thread,
   }, Frame)
   stack[depth] = frame
   return frame
@@ -84,8 +105,8 @@ end
 function scope.label(module)
   local frame = stack[depth]
   local text = scope.describe(module)
-  if not frame or frame.module ~= module or frame.path == "" then return text end
-  return ("%s (%s)"):format(frame.path, text)
+  local path = frame and frame.module == module and path_of(depth) or ""
+  return path == "" and text or ("%s (%s)"):format(path, text)
 end
 
 return scope

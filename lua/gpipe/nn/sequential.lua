@@ -157,17 +157,18 @@ function Sequential.__pairs(self) return ipairs(self) end
 function Sequential:flatten()
   local flat = Sequential {}
   flat.training = self[class.MODE] == "train"
-  local function unpack_into(model, prefix)
+  local path = {}
+  local function unpack_into(model, depth)
     for i = 1, #model do
-      local name = prefix .. model:attribute_name(i)
+      path[depth] = model:attribute_name(i)
       if class.of(model[i]).class == Sequential then
-        unpack_into(model[i], name .. ".")
+        unpack_into(model[i], depth + 1)
       else
-        append(flat, model[i], name)
+        append(flat, model[i], table.concat(path, ".", 1, depth))
       end
     end
   end
-  unpack_into(self, "")
+  unpack_into(self, 1)
   return flat
 end
 

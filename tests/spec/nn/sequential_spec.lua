@@ -136,4 +136,45 @@ describe("labels", function()
     assert.has_error(function() nn.Sequential { Bad() }(gp.ones { 1 }) end)
     assert.are.equal("", core.label())
   end)
+
+  -- Kilobytes that Lua takes to pipeline, name and run a layer that is nested so deeply.
+  local function kilobytes(depth)
+    local model = nn.Sequential { nn.Linear(2, 2, { bias = false }) }
+    for _ = 1, depth do model = nn.Sequential { model } end
+    collectgarbage()
+    collectgarbage "stop"
+    local before = collectgarbage "count"
+    local pipe <close> = gp.pipeline(model, { balance = { 1 } })
+    pipe:forward(gp.ones { 1, 2 })
+    assert.are.equal(2 * depth + 1 + #".weight", #pipe:parameters()[1].name)
+    local taken = collectgarbage "count" - before
+    collectgarbage "restart"
+    return taken
+  end
+
+  it("costs what it holds, however deeply it is nested", function()
+    local few, many = kilobytes(400), kilobytes(1600)
+    assert.is_true(many < 6 * few, ("%.0f KB, then %.0f KB"):format(few, many))
+  end)
+
+  it("names the depth where it is nested too deeply, and what may be nested", function()
+    local model = nn.Sequential {}
+    for _ = 1, 10001 do model = nn.Sequential { model } end
+    local good, message = pcall(model.parameters, model)
+    assert.is_false(good)
+    assert.is_truthy(message:find("10001", 1, true) and message:find("10000", 1, true))
+    good, message = pcall(model, gp.ones { 1 })
+    assert.is_false(good)
+    assert.is_truthy(message:find("10001", 1, true) and message:find("10000", 1, true))
+  end)
+
+  it("labels a layer that another one calls past its own parts", function()
+    local Caller = nn.class "Caller"
+    function Caller:init() self.block = nn.Sequential { { "deep", nn.Linear(2, 2) } } end
+    function Caller:forward(x) return self.block.deep(x) end
+    local model = nn.Sequential { { "caller", Caller() } }
+    local good, message = pcall(model, gp.ones { 1, 3 })
+    assert.is_false(good)
+    assert.is_truthy(message:find("caller.block.deep (Linear 2 -> 2)", 1, true), message)
+  end)
 end)
