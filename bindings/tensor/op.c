@@ -208,10 +208,11 @@ static int call_op(lua_State *L) {
 /* ---- contracts, for scripts ------------------------------------------------------------------ */
 
 static const char *const kinds[] = {
-    [GP_KIND_FLOAT] = "float", [GP_KIND_NUMBER] = "number", [GP_KIND_ALIKE] = "alike",
-    [GP_KIND_ANY] = "any",     [GP_KIND_WIDE] = "wide",     [GP_KIND_MASK] = "mask",
-    [GP_KIND_IDS] = "ids",     [GP_KIND_BOOL] = "bool",     [GP_KIND_COUNT] = "count",
-    [GP_KIND_SAME] = "same",   [GP_KIND_ASKED] = "asked",   [GP_KIND_SUM] = "sum"};
+    [GP_KIND_FLOAT] = "float",       [GP_KIND_NUMBER] = "number", [GP_KIND_ALIKE] = "alike",
+    [GP_KIND_ANY] = "any",           [GP_KIND_WIDE] = "wide",     [GP_KIND_MASK] = "mask",
+    [GP_KIND_IDS] = "ids",           [GP_KIND_BOOL] = "bool",     [GP_KIND_COUNT] = "count",
+    [GP_KIND_SAME] = "same",         [GP_KIND_ASKED] = "asked",   [GP_KIND_SUM] = "sum",
+    [GP_KIND_PACKABLE] = "packable", [GP_KIND_PACKED] = "packed"};
 
 static const char *const presences[] = {
     [GP_REQUIRED] = "required", [GP_LEFT_OUT] = "optional", [GP_REPEATED] = "repeated"};

@@ -11,22 +11,28 @@
 
 /* ---- operands and outputs ------------------------------------------------------------------- */
 
-/* What a value is. Of an op all operands of the first three kinds have one dtype, its own. */
+/* What a value is. Of an op all operands of the first four kinds have one dtype, its own. */
 typedef enum gp_kind {
   GP_KIND_FLOAT,  /* f32, f64, bf16, f16 */
   GP_KIND_NUMBER, /* those, i64 and i32 */
-  GP_KIND_ALIKE,  /* any dtype */
-  GP_KIND_ANY,    /* any dtype, whatever the others have */
-  GP_KIND_WIDE,   /* the op's dtype; f32 where that is a half */
-  GP_KIND_MASK,   /* bool, the op's dtype, or its wide one */
-  GP_KIND_IDS,    /* i64, i32 or u8 */
+  /* f32, f64, bf16, f16, or what an op with a PACKED output made of such a value */
+  GP_KIND_PACKABLE,
+  GP_KIND_ALIKE, /* any dtype */
+  GP_KIND_ANY,   /* any dtype, whatever the others have */
+  GP_KIND_WIDE,  /* the op's dtype; f32 where that is a half */
+  GP_KIND_MASK,  /* bool, the op's dtype, or its wide one */
+  GP_KIND_IDS,   /* i64, i32 or u8 */
   GP_KIND_BOOL,
   GP_KIND_COUNT, /* i64 */
   /* Of outputs only: the dtype of the op (of its first operand where it has none), the one an
    * attribute asks for, and that of a sum: floats keep theirs, others are counted in i64. */
   GP_KIND_SAME,
   GP_KIND_ASKED,
-  GP_KIND_SUM
+  GP_KIND_SUM,
+  /* An opaque value: u8 of one dimension, as many bytes as infer says, in an order that is between
+   * the op that made it and the PACKABLE operands that take it. It is made of weights alone, once
+   * for every change of them (graph/pack.c). */
+  GP_KIND_PACKED
 } gp_kind;
 
 typedef enum gp_presence { GP_REQUIRED, GP_LEFT_OUT, GP_REPEATED } gp_presence;

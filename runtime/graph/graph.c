@@ -92,10 +92,23 @@ static gp_status append_outputs(gp_graph *graph, const gp_sig *sig, const gp_nod
   return GP_OK;
 }
 
+/* Packed values are bytes to all but the operands that they were packed for. */
+static gp_status check_opaque(const gp_graph *graph, const gp_node *node) {
+  for (int i = 0; i < node->n_in; i++) {
+    int32_t maker = graph->values[node->in[i]].node;
+    if (maker < 0 || !gp_op_packs(graph->nodes[maker].op) || gp_op_takes_packed(node->op, i))
+      continue;
+    return gp_fail(GP_EINVAL, "%s: input %d is packed by %s, expected a plain value",
+                   gp_op_name(node->op), i + 1, gp_op_name(graph->nodes[maker].op));
+  }
+  return GP_OK;
+}
+
 /* Append a node whose inputs have the layout its op asks for. */
 static gp_status append_node(gp_builder *b, gp_node *node) {
   gp_graph *graph = b->graph;
   gp_sig sig = {.attr = &node->attr, .n_in = node->n_in};
+  GP_TRY(check_opaque(graph, node));
   for (int i = 0; i < node->n_in; i++) sig.in[i] = gp_build_meta(b, node->in[i]);
   GP_TRY(gp_op_infer(node->op, &sig));
   GP_TRY(gp_grow_array((size_t)graph->node_count, &graph->node_room, sizeof(gp_node),

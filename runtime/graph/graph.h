@@ -44,7 +44,6 @@ typedef struct gp_node {
   gp_phase phase;
   bool accumulate; /* out[0] is added into the accumulator it lies in */
   bool snapshot;   /* copy of a buffer as it was: never recomputed */
-  bool pack;       /* transposed copy of a parameter: see pack.c */
   bool master;     /* a parameter, cast to the dtype that its readers compute in: see trace.c */
 } gp_node;
 
@@ -76,7 +75,7 @@ typedef enum gp_found {
   GP_FOUND_CONSTANT, /* tensor -> its value */
   GP_FOUND_SLOT,     /* (index of a parameter, layer) -> its accumulator */
   GP_FOUND_CAST,     /* (value of a parameter, layer) -> its cast */
-  GP_FOUND_PACK      /* (value of a parameter, layer) -> its transposed copy */
+  GP_FOUND_PACK      /* (value of a parameter, layer) -> the packed one */
 } gp_found;
 
 /* The number of a thing, or of a pair; -1 (of values: GP_NONE) where there is none. */
@@ -145,8 +144,7 @@ gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
  * gradient, before packing; refs of values that leave the graph stay. */
 gp_status gp_graph_fuse(gp_graph *graph);
 
-/* Let every linear read a transposed copy of its weight, made once per step (pack.c). Before the
- * cut. */
+/* Let every linear read its weight packed, made once per change of it (pack.c). Before the cut. */
 gp_status gp_graph_pack(gp_graph *graph);
 
 /* What one node costs, from shapes alone. */

@@ -1,12 +1,13 @@
-/* graph/pack.c - weights in the layout that their products want, once per step instead of per
- * product.
+/* graph/pack.c - weights in the order that their products want, once per change of them instead of
+ * per product.
  *
- * Every forward `linear` whose weight is a parameter gets a transposed copy of it as input. The
- * copy depends on parameters only, so the cut makes it once before the first micro-batch
- * (graph/stages.c); its memory is shared by all plans of a pipeline. The gradient still names the
- * parameter itself.
+ * Every forward `linear` whose weight is a parameter gets it packed instead: an opaque value that
+ * pack_linear makes. It depends on parameters only, so the cut makes it once before the first
+ * micro-batch (graph/stages.c); its memory is shared by all plans of a pipeline. The gradient still
+ * names the parameter itself.
  */
 #include "base/memory.h"
+#include "base/tensor.h"
 #include "graph/graph.h"
 
 /* The copy that an earlier linear of the same layer made; GP_NONE if there is none. */
@@ -14,14 +15,9 @@ static gp_ref find_copy(const gp_graph *graph, gp_ref weight, int32_t layer) {
   return gp_graph_find(graph, GP_FOUND_PACK, (uint64_t)weight, layer);
 }
 
-/* A view and a copy of it: two nodes, one pass over the weight. */
 static gp_status make_copy(gp_graph *graph, const gp_node *linear, gp_ref *copy) {
   gp_builder at = {.graph = graph, .layer = linear->layer, .label = linear->label};
-  gp_attrs swap = {.permute = {.order = {2, {1, 0}}}}, none = {0};
-  gp_ref turned;
-  GP_TRY(gp_build(&at, GP_OP_permute, &swap, &linear->in[1], 1, &turned));
-  GP_TRY(gp_build(&at, GP_OP_copy, &none, &turned, 1, copy));
-  graph->nodes[graph->node_count - 1].pack = true;
+  GP_TRY(gp_build(&at, GP_OP_pack_linear, &(gp_attrs){0}, &linear->in[1], 1, copy));
   return gp_graph_note(graph, GP_FOUND_PACK, (uint64_t)linear->in[1], linear->layer, *copy);
 }
 
@@ -33,7 +29,8 @@ static bool is_linear(gp_op op) {
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {
   if (!is_linear(node->op) || node->phase != GP_FORWARD || node->attr.linear.packed) return false;
   const gp_value *weight = &graph->values[node->in[1]];
-  return weight->kind == GP_VALUE_PARAM && !gp_param_is_buffer(graph->params[weight->index]);
+  return weight->kind == GP_VALUE_PARAM && gp_meta_numel(&weight->meta) > 0 &&
+         !gp_param_is_buffer(graph->params[weight->index]);
 }
 
 /* Move the nodes from `first` on to the front: they depend on parameters only, and every node
@@ -59,10 +56,11 @@ gp_status gp_graph_pack(gp_graph *graph) {
   for (int32_t n = 0; n < count; n++) {
     if (!wants_copy(graph, &graph->nodes[n])) continue;
     gp_node linear = graph->nodes[n]; /* a copy: the list may move */
+    const int64_t outputs = graph->values[linear.in[1]].meta.shape.dim[0];
     gp_ref copy = find_copy(graph, linear.in[1], linear.layer);
     if (copy == GP_NONE) GP_TRY(make_copy(graph, &linear, &copy));
     graph->nodes[n].in[1] = copy;
-    graph->nodes[n].attr.linear.packed = true;
+    graph->nodes[n].attr.linear.packed = outputs;
   }
   return graph->node_count > count ? move_to_front(graph, count) : GP_OK;
 }

@@ -157,6 +157,8 @@ int gp_contract_lead(const gp_contract *contract, int n_in) {
 static const char *wanted(gp_kind kind, gp_dtype dtype) {
   bool whole = dtype == GP_I64 || dtype == GP_I32;
   switch (kind) {
+  /* Whether it is packed is for infer to say: gp_operand_plain. */
+  case GP_KIND_PACKABLE: return dtype == GP_U8 ? NULL : wanted(GP_KIND_FLOAT, dtype);
   case GP_KIND_FLOAT: return gp_dtype_is_float(dtype) ? NULL : "f32 or f64";
   case GP_KIND_NUMBER: return gp_dtype_is_float(dtype) || whole ? NULL : "f32, f64, i64 or i32";
   /* bool is refused: a mask passed for ids is a mistake that no range check would find. */
@@ -202,6 +204,7 @@ static gp_status check_mask(const gp_operand *o, gp_dtype mask, gp_dtype own) {
 static gp_status check_against(const gp_operand *o, gp_dtype dtype, const gp_operand *lead,
                                gp_dtype own) {
   if (o->kind == GP_KIND_MASK) return check_mask(o, dtype, own);
+  if (o->kind == GP_KIND_PACKABLE && dtype == GP_U8) return GP_OK;
   if (!has_op_dtype(o) && o->kind != GP_KIND_WIDE) return GP_OK;
   gp_dtype want = o->kind == GP_KIND_WIDE ? gp_infer_wide(own) : own;
   if (dtype == want) return GP_OK;
@@ -231,6 +234,28 @@ gp_status gp_contract_check_operands(gp_op op, const gp_sig *sig) {
       GP_TRY(check_against(o, sig->in[i]->dtype, operand_at(contract, lead), sig->in[lead]->dtype));
   }
   return GP_OK;
+}
+
+gp_status gp_operand_plain(const gp_sig *sig, gp_op op, int i) {
+  gp_dtype is = sig->in[i]->dtype, own = sig->in[0]->dtype;
+  if (is != GP_U8) return GP_OK;
+  return gp_fail(GP_EDTYPE, "%s is %s, expected %s (%s is %s)" CONVERTS, gp_op_role(op, i),
+                 gp_dtype_name(is), gp_dtype_name(own), gp_op_role(op, 0), gp_dtype_name(own));
+}
+
+gp_status gp_operand_packed(const gp_sig *sig, gp_op op, int i, size_t bytes) {
+  const gp_meta *meta = sig->in[i];
+  if (meta->dtype == GP_U8 && meta->shape.rank == 1 && (size_t)meta->shape.dim[0] == bytes)
+    return GP_OK;
+  char is[GP_SHAPE_TEXT];
+  return gp_fail(GP_ESHAPE, "%s is %s %s, expected %zu packed bytes", gp_op_role(op, i),
+                 gp_dtype_name(meta->dtype), gp_shape_print(&meta->shape, is, sizeof is), bytes);
+}
+
+bool gp_op_packs(gp_op op) { return contracts[op].outputs[0].kind == GP_KIND_PACKED; }
+
+bool gp_op_takes_packed(gp_op op, int i) {
+  return operand_at(&contracts[op], i)->kind == GP_KIND_PACKABLE;
 }
 
 const char *gp_op_role(gp_op op, int i) { return operand_at(&contracts[op], i)->role; }

@@ -141,6 +141,10 @@ gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape) {
   return GP_OK;
 }
 
+gp_status gp_infer_packed(gp_sig *sig, size_t bytes) {
+  return gp_infer_out(sig, GP_U8, &(gp_shape){1, {(int64_t)bytes}});
+}
+
 gp_status gp_infer_like(gp_sig *sig, int i) {
   return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
 }

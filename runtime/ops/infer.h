@@ -39,6 +39,10 @@ const char *gp_op_role(gp_op op, int i);
  * Errors: GP_ESHAPE. */
 gp_status gp_operand_shape(const gp_sig *sig, gp_op op, int i, const gp_shape *expected,
                            int because);
+/* Input i, of kind PACKABLE, is as it was declared, of the dtype of in[0]. Errors: GP_EDTYPE. */
+gp_status gp_operand_plain(const gp_sig *sig, gp_op op, int i);
+/* Input i is a packed value of so many bytes. Errors: GP_ESHAPE. */
+gp_status gp_operand_packed(const gp_sig *sig, gp_op op, int i, size_t bytes);
 /* Input i has at least this rank. Errors: GP_ESHAPE. */
 gp_status gp_operand_rank(const gp_sig *sig, gp_op op, int i, int rank);
 
@@ -54,6 +58,8 @@ gp_status gp_infer_rank(const gp_shape *shape);
 
 /* ---- outputs and costs --------------------------------------------------------------------- */
 
+/* Append an opaque output of so many bytes (GP_KIND_PACKED). */
+gp_status gp_infer_packed(gp_sig *sig, size_t bytes);
 /* Append a contiguous output. Errors: GP_ESHAPE: more elements than can be counted. */
 gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 /* One output like input i. */

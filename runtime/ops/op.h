@@ -138,6 +138,9 @@ typedef struct gp_op_def {
   .name = #op, .min_in = GP_LEAST_##op, .max_in = GP_MOST_##op, .flags = GP_FLAGS_##op
 
 const gp_op_def *gp_op_get(gp_op op);
+/* Is what the op makes opaque (GP_KIND_PACKED)? And may input i be such a value? */
+bool gp_op_packs(gp_op op);
+bool gp_op_takes_packed(gp_op op, int i);
 /* Check the number of inputs and infer. Errors: the op's own, prefixed by its name. */
 gp_status gp_op_infer(gp_op op, gp_sig *sig);
 /* Whether whoever applies the op must give a contiguous copy of this input instead: ops without

@@ -138,13 +138,13 @@ gp_status gp_layout_slot(gp_layout *l, const gp_param *param, int32_t layer, gp_
 }
 
 /* Stages run at once and each makes its own. Offsets are kept as numbers of cache lines. */
-gp_status gp_layout_packed(gp_layout *l, const gp_param *param, int32_t stage, gp_place *place) {
-  gp_map_key key = {(uintptr_t)param, PACKED, stage};
-  size_t bytes, *end = &l->stages[stage].packed;
+gp_status gp_layout_packed(gp_layout *l, const gp_layout_pack *pack, gp_place *place) {
+  gp_map_key key = {(uintptr_t)pack->param, PACKED, pack->stage};
+  size_t bytes, *end = &l->stages[pack->stage].packed;
   int32_t line = gp_map_get(&l->found, key);
   if (line < 0) {
     line = (int32_t)(*end / ALIGNMENT);
-    GP_TRY(padded(param, &bytes));
+    GP_TRY(gp_size_align(pack->bytes, ALIGNMENT, &bytes));
     GP_TRY(gp_size_add(*end, bytes, &bytes));
     GP_TRY(gp_map_put(&l->found, key, line));
     *end = bytes;

@@ -59,8 +59,13 @@ gp_place gp_layout_value(const gp_layout *layout, const gp_plan_device_spec *dev
 /* The accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for a
  * parameter that is not trained. */
 gp_status gp_layout_slot(gp_layout *layout, const gp_param *param, int32_t layer, gp_place *place);
-/* The packed copy of a parameter for a stage, added when missing; all plans share it. */
-gp_status gp_layout_packed(gp_layout *layout, const gp_param *param, int32_t stage,
-                           gp_place *place);
+/* A parameter packed for a stage: as many bytes as the op says that packs it. */
+typedef struct gp_layout_pack {
+  const gp_param *param;
+  int32_t stage;
+  size_t bytes;
+} gp_layout_pack;
+/* Where it lies, added when missing; all plans share it. */
+gp_status gp_layout_packed(gp_layout *layout, const gp_layout_pack *pack, gp_place *place);
 
 #endif

@@ -65,21 +65,22 @@ gp_status gp_place_outside(gp_shaper *s) {
 
 /* ---- values that are the same for all micro-batches ----------------------------------------- */
 
-/* Whose transposed copy the node makes. */
+/* Which the node packs: graph/pack.c packs nothing else. */
 gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node) {
-  return graph->params[graph->values[gp_graph_base(graph, node->in[0])].index];
+  return graph->params[graph->values[node->in[0]].index];
 }
 
-/* Does the pipeline hold this copy, for all plans? Not where weights have versions, each of which
- * wants its own, nor where two devices run the stage and each makes one. */
+/* Does the pipeline hold what this node packs, for all plans? Not where weights have versions, each
+ * of which wants its own, nor where two devices run the stage and each makes one. */
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node) {
-  return node->pack && !s->schedule->batch && s->schedule->copy_count == 1;
+  return gp_op_packs(node->op) && !s->schedule->batch && s->schedule->copy_count == 1;
 }
 
 /* In the pipeline: all plans share it. */
 static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) {
-  return gp_layout_packed(s->env->layout, gp_packed_param(s->graph, node), stage,
-                          &s->outside[node->out]);
+  gp_layout_pack pack = {gp_packed_param(s->graph, node), stage,
+                         gp_meta_bytes(&s->graph->values[node->out].meta)};
+  return gp_layout_packed(s->env->layout, &pack, &s->outside[node->out]);
 }
 
 /* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */

@@ -29,7 +29,7 @@ gp_status gp_shaper_enter(gp_shaper *s, int32_t stage);
 gp_status gp_place_outside(gp_shaper *s);
 /* Fill in outside[] for what P makes on a stage, and measure the memory that it needs. */
 gp_status gp_place_prepared(gp_shaper *s, int32_t stage);
-/* The parameter whose transposed copy the node makes. */
+/* The parameter that a node packs. */
 gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
 
 /* Mark the memory that the programs of a list read; read[] per base value. */

@@ -18,14 +18,14 @@ typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
 /* ---- products of a linear layer ------------------------------------------------------------- */
 
-/* x [.., K], w [N, K] (i[0] = 1: [K, N]), b [N] -> y [.., N]. */
+/* x [.., K], w [N, K] (packed: [K, N]), b [N] -> y [.., N]. */
 static inline gp_gpu_gemm gp_linear_product(const gp_call *call) {
   const gp_arg *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
   gp_gpu_gemm g = {};
   g.type = x->meta->dtype, g.d_type = y->meta->dtype;
   g.transpose_b = !call->attr->linear.packed;
   g.m = gp_rows_of(x->meta), g.n = gp_width_of(y->meta), g.k = gp_width_of(x->meta);
-  g.lda = g.k, g.ldb = gp_width_of(w->meta), g.ldd = g.n;
+  g.lda = g.k, g.ldb = g.transpose_b ? g.k : g.n, g.ldd = g.n;
   g.a = x->data, g.b = w->data, g.d = y->data;
   g.biased = call->n_in == 3;
   g.bias = g.biased ? call->in[2].data : NULL;

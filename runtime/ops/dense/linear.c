@@ -5,25 +5,47 @@
  * accumulates inside the product (beta = 1), the one way that gives the same bits everywhere.
  *
  * A product with a transposed weight transposes it anew for every 64 rows, a tenth of the time of a
- * training step. So y is always computed from w stored as [K, N]: a plan keeps such a copy of every
- * parameter (graph/pack.c); where there is none, it is made here, part by part. */
+ * training step. So y is always computed from w stored as [K, N]: a plan packs every weight so,
+ * once for every change of it (pack_linear, graph/pack.c); a weight that is not packed is turned
+ * here, part by part. */
 #include "ops/dense/dense.h"
+
+#include "base/memory.h"
 
 #include <string.h>
 
 /* ---- linear -------------------------------------------------------------------------------- */
 
-/* x [.., K], w [N, K] (packed: [K, N]), b [N] optional -> y [.., N]. */
-static gp_status infer_linear(gp_sig *sig) {
+/* A packed weight has lost its shape: the attribute says N, and x says K. */
+static gp_status check_packed(const gp_sig *sig) {
+  const gp_meta *x = sig->in[0];
+  size_t bytes;
+  GP_TRY(gp_operand_rank(sig, GP_OP_linear, 0, 1));
+  if (sig->attr->linear.packed < 0)
+    return gp_fail(GP_ERANGE, "packed is %lld, expected the outputs of the weight, or 0",
+                   (long long)sig->attr->linear.packed);
+  GP_TRY(gp_size_mul((size_t)sig->attr->linear.packed, (size_t)gp_meta_width(x), &bytes));
+  GP_TRY(gp_size_mul(bytes, gp_dtype_size(x->dtype), &bytes));
+  return gp_operand_packed(sig, GP_OP_linear, 1, bytes);
+}
+
+static gp_status check_plain(const gp_sig *sig) {
+  GP_TRY(gp_operand_plain(sig, GP_OP_linear, 1));
   GP_TRY(gp_operand_shape(sig, GP_OP_linear, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
   GP_TRY(gp_operand_rank(sig, GP_OP_linear, 0, 1));
   const gp_shape *x = &sig->in[0]->shape, *w = &sig->in[1]->shape;
-  const bool packed = sig->attr->linear.packed;
-  int64_t n = w->dim[packed ? 1 : 0], k = w->dim[packed ? 0 : 1];
   gp_shape want = {.rank = x->rank};
   for (int d = 0; d < x->rank; d++) want.dim[d] = GP_ANY_DIM;
-  want.dim[x->rank - 1] = k;
-  GP_TRY(gp_operand_shape(sig, GP_OP_linear, 0, &want, 1));
+  want.dim[x->rank - 1] = w->dim[1];
+  return gp_operand_shape(sig, GP_OP_linear, 0, &want, 1);
+}
+
+/* x [.., K], w [N, K] or packed, b [N] optional -> y [.., N]. */
+static gp_status infer_linear(gp_sig *sig) {
+  const int64_t packed = sig->attr->linear.packed;
+  GP_TRY(packed ? check_packed(sig) : check_plain(sig));
+  const gp_shape *x = &sig->in[0]->shape;
+  const int64_t n = packed ? packed : sig->in[1]->shape.dim[0];
   if (sig->n_in == 3) GP_TRY(gp_operand_shape(sig, GP_OP_linear, 2, &(gp_shape){1, {n}}, 1));
   gp_shape out = gp_shape_with_last(x, n);
   return gp_infer_out(sig, sig->in[0]->dtype, &out);
@@ -81,7 +103,9 @@ static gp_status run_rows(const gp_call *call, gp_span rows, gp_span part, facto
 static factor factor_of(const gp_call *call, gp_span part) {
   const gp_arg *w = &call->in[1];
   int64_t k = gp_meta_width(call->in[0].meta), n = part.last - part.first;
-  if (call->attr->linear.packed) return (factor){gp_arg_at(w, part.first), w->meta->shape.dim[1]};
+  if (call->attr->linear.packed)
+    return (factor){gp_arg_at(&(gp_arg){w->data, call->in[0].meta}, part.first),
+                    call->attr->linear.packed};
   gp_meta from = {w->meta->dtype, {2, {k, n}}, {1, k}, 0};
   gp_meta to = {w->meta->dtype, {2, {k, n}}, {n, 1}, 0};
   gp_view_copy(&to, part.scratch, &from, gp_arg_at(w, part.first * k));

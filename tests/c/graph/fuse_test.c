@@ -164,11 +164,29 @@ TEST(fused_linears_read_packed_weights) {
   fuse(&t);
   CHECK_STATUS(gp_graph_pack(&t.trace->graph), GP_OK);
   check_graph(&t);
-  CHECK_PASS(&t, GP_FORWARD, "copy copy linear_gelu linear_add");
-  for (int32_t n = 4; n < 6; n++) {
-    CHECK(toy_node(&t, n)->attr.linear.packed);
-    CHECK(toy_node(&t, toy_maker(&t, toy_node(&t, n)->in[1]))->pack);
+  CHECK_PASS(&t, GP_FORWARD, "pack_linear pack_linear linear_gelu linear_add");
+  for (int32_t n = 2; n < 4; n++) {
+    CHECK(toy_node(&t, n)->attr.linear.packed > 0);
+    CHECK(toy_node(&t, toy_maker(&t, toy_node(&t, n)->in[1]))->op == GP_OP_pack_linear);
   }
+  toy_free(&t);
+}
+
+/* An opaque value is nothing but bytes to everybody else. */
+TEST(packed_values_are_refused_where_nobody_knows_them) {
+  toy t = toy_new(3);
+  gp_ref packed, other;
+  toy_layer(&t, 0);
+  gp_ref w = toy_use(&t, toy_param(&t, SHAPE(TOY_WIDTH, TOY_WIDTH), false, false));
+  gp_attrs none = {.random = 0}, turn = {.permute = {{1, {0}}}};
+  CHECK_STATUS(gp_build(&t.trace->at, GP_OP_pack_linear, &none, &w, 1, &packed), GP_OK);
+  CHECK(gp_meta_bytes(&toy_graph(&t)->values[packed].meta) == sizeof(float[TOY_WIDTH][TOY_WIDTH]));
+  CHECK_STATUS(gp_build(&t.trace->at, GP_OP_permute, &turn, &packed, 1, &other), GP_EINVAL);
+  CHECK_TEXT(gp_error_text(), "pack_linear");
+  CHECK_STATUS(gp_build(&t.trace->at, GP_OP_copy, &none, &packed, 1, &other), GP_EINVAL);
+  gp_attrs of = {.linear = {TOY_WIDTH}};
+  CHECK_STATUS(gp_build(&t.trace->at, GP_OP_linear, &of, (gp_ref[]){t.x, packed}, 2, &other),
+               GP_OK);
   toy_free(&t);
 }
 
@@ -317,7 +335,7 @@ TEST_MAIN(a_block_of_a_transformer_becomes_fewer_ops,
           readers_find_both_values_of_a_linear_with_gelu,
           sums_go_to_the_accumulators_that_they_went_to, an_addend_stands_before_the_bias,
           a_linear_without_a_bias_takes_an_addend_too, fused_linears_read_packed_weights,
-          near_misses_of_gelu_stay_as_they_are,
+          packed_values_are_refused_where_nobody_knows_them, near_misses_of_gelu_stay_as_they_are,
           a_sum_takes_no_value_that_others_read_or_that_is_of_another_kind,
           a_sum_of_one_linear_with_itself_stays, of_two_linears_that_are_added_one_stays,
           a_product_of_parameters_is_not_drawn_into_every_micro_batch,

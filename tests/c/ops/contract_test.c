@@ -34,6 +34,7 @@ static gp_dtype expected(gp_op op, const gp_output *output, const gp_sig *sig) {
   case GP_KIND_COUNT: return GP_I64;
   case GP_KIND_SUM: return gp_dtype_is_float(own) ? own : GP_I64;
   case GP_KIND_ASKED: return asked_dtype(op, sig->attr);
+  case GP_KIND_PACKED: return GP_U8;
   default: CHECK(!"an output has one of these kinds"); return own;
   }
 }

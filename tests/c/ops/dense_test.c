@@ -106,6 +106,38 @@ static gp_shape widened(gp_shape shape, int64_t width) {
   return shape;
 }
 
+/* The same products of the same numbers. */
+TEST(packed_weights_give_the_bits_of_plain_ones) {
+  for (gp_dtype d = GP_F32; d <= GP_F64; d++) {
+    gp_tensor *x = noise(d, SHAPE(2, 48, 7), 1), *w = noise(d, SHAPE(800, 7), 2);
+    gp_tensor *b = noise(d, SHAPE(800), 3), *r = noise(d, SHAPE(2, 48, 800), 4);
+    gp_tensor *packed = then(same_in_pieces(APPLY(pack_linear, NO_ATTRS, w)), NULL);
+    gp_attrs of = {.linear = {800}};
+    CHECK(gp_tensor_meta(packed)->dtype == GP_U8 && gp_tensor_bytes(packed) == gp_tensor_bytes(w));
+    CHECK(gp_tensor_equal(output(APPLY(linear, NO_ATTRS, x, w, b)),
+                          then(same_in_pieces(APPLY(linear, of, x, packed, b)), NULL)));
+    CHECK(gp_tensor_equal(output(APPLY(linear, NO_ATTRS, x, w)),
+                          then(same_in_pieces(APPLY(linear, of, x, packed)), NULL)));
+    CHECK(gp_tensor_equal(output(APPLY(linear_add, NO_ATTRS, x, w, r, b)),
+                          then(same_in_pieces(APPLY(linear_add, of, x, packed, r, b)), NULL)));
+    CHECK(gp_tensor_equal(output(APPLY(linear_gelu, NO_ATTRS, x, w, b)),
+                          then(same_in_pieces(APPLY(linear_gelu, of, x, packed, b)), NULL)));
+  }
+  finish();
+}
+
+TEST(packed_weights_are_refused_where_they_do_not_fit) {
+  gp_tensor *x = zeros(GP_F32, SHAPE(4, 3)), *w = zeros(GP_F32, SHAPE(5, 3));
+  gp_tensor *packed = output(APPLY(pack_linear, NO_ATTRS, w));
+  refuses(APPLY(linear, NO_ATTRS, x, packed), GP_EDTYPE, "weight is u8, expected f32");
+  refuses(APPLY(linear, ((gp_attrs){.linear = {5}}), x, w), GP_ESHAPE, "weight is f32 5x3");
+  refuses(APPLY(linear, ((gp_attrs){.linear = {6}}), x, packed), GP_ESHAPE, "expected 72 packed");
+  refuses(APPLY(linear, ((gp_attrs){.linear = {-5}}), x, packed), GP_ERANGE, "packed is -5");
+  refuses(APPLY(linear_dx, NO_ATTRS, zeros(GP_F32, SHAPE(4, 5)), packed), GP_EDTYPE,
+          "weight is u8, expected f32");
+  finish();
+}
+
 TEST(linear_gelu_has_the_bits_of_the_two_ops) {
   for (gp_dtype d = GP_F32; d <= GP_F64; d++)
     for (int i = 0; i < 3; i++) {
@@ -318,7 +350,8 @@ TEST(embedding_says_which_id_is_outside_and_where) {
 
 TEST_MAIN(linear_is_x_wt_plus_b, linear_takes_one_row_and_no_row,
           linear_gradients_are_those_of_the_function, linear_dw_accumulates_and_cuts_by_rows,
-          linear_names_both_shapes, linear_gelu_has_the_bits_of_the_two_ops,
+          linear_names_both_shapes, packed_weights_give_the_bits_of_plain_ones,
+          packed_weights_are_refused_where_they_do_not_fit, linear_gelu_has_the_bits_of_the_two_ops,
           linear_gelu_works_without_its_second_output, linear_gelu_dx_has_the_bits_of_the_two_ops,
           linear_add_has_the_bits_of_the_two_ops, linear_bias_dw_has_the_bits_of_the_two_ops,
           fused_ops_name_what_does_not_fit, matmul_handles_all_transposes,

@@ -5,7 +5,7 @@
 -- runtime/ops:
 --
 --   op          name in ops.def
---   covers      ops that run only as parts of this one's gradient, and are tested by it
+--   covers      ops that run only as parts of this one's gradient or plan, and are tested by it
 --   call        function(o, ...) the public call; o are the options of the case, ... its tensors
 --   reference   the same on arrays of tests/support/array.lua
 --   tolerance   a name of tests/support/tolerance.lua

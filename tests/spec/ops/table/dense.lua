@@ -95,7 +95,7 @@ local matmul = {
 local function linear_reference(_, a, w, b) return reference(a, w, b) end
 
 local linear = {
-  op = "linear", covers = { "linear_dx", "linear_dw", "linear_bias_dw", "sum_rows_dw" },
+  op = "linear", covers = { "linear_dx", "linear_dw", "linear_bias_dw", "sum_rows_dw", "pack_linear" },
   tolerance = "product",
   gradient = true,
   call = function(_, a, w, b) return core.linear(a, w, b) end,

@@ -1,0 +1,43 @@
+/* ops/dense/pack_linear.c - w [N, K] -> the bytes of its transpose, [K, N], which linear multiplies
+ * with.
+ *
+ * The value is opaque, so that what is best for the products may change without anybody else
+ * knowing: linear is told N by its attribute and K by its input. */
+#include "ops/dense/dense.h"
+#include "ops/shape/boxes.h"
+
+static gp_status infer(gp_sig *sig) {
+  GP_TRY(gp_operand_shape(sig, GP_OP_pack_linear, 0, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  return gp_infer_packed(sig, gp_meta_bytes(sig->in[0]));
+}
+
+/* What is read, and what is written: both [K, N]. */
+typedef struct turn {
+  gp_meta from, to;
+  gp_call call;
+} turn;
+
+static void make_turn(const gp_call *call, turn *t) {
+  const gp_meta *w = call->in[0].meta;
+  const gp_shape turned = {2, {w->shape.dim[1], w->shape.dim[0]}};
+  t->from = (gp_meta){w->dtype, turned, {1, w->shape.dim[1]}, 0};
+  t->to = (gp_meta){w->dtype, turned, {w->shape.dim[0], 1}, 0};
+  t->call = *call;
+  t->call.in[0].meta = &t->from;
+  t->call.out[0].meta = &t->to;
+}
+
+static gp_cut cut(const gp_call *call) {
+  turn t;
+  make_turn(call, &t);
+  return gp_cut_rows(&t.call);
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  turn t;
+  make_turn(call, &t);
+  return gp_copy_run(&t.call, span);
+}
+
+const gp_op_def gp_def_pack_linear = {GP_OP_ROW(pack_linear), .infer = infer, .cost = gp_cost_copy,
+                                      .cpu = {.cut = cut, .run = run}};

@@ -1,0 +1,18 @@
+/* ops/dense/pack_linear.cu - w [N, K] -> [K, N], the order of a packed weight.
+ *
+ * Products on a GPU take either order at the same speed, so no plan packs weights there; the op
+ * means the same all the same. */
+#include "ops/dense/dense.cuh"
+#include "ops/shape/boxes.cuh"
+
+static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
+  const gp_meta *w = call->op.in[0].meta;
+  const int64_t n = w->shape.dim[0], k = w->shape.dim[1];
+  const gp_meta to = gp_rows_meta(w->dtype, k, n, n);
+  gp_meta from = to;
+  from.stride[0] = 1, from.stride[1] = k;
+  const gp_arg packed = {call->op.out[0].data, &to}, plain = {call->op.in[0].data, &from};
+  return gp_move(gpu, &packed, &plain);
+}
+
+const gp_gpu_kernel gp_gpu_pack_linear = {run, NULL};
