@@ -12,13 +12,15 @@ local gp, core = require "gpipe", require "gpipe.core"
 local nn, optim = gp.nn, gp.optim
 collectgarbage("incremental", 0, 1000, 40) -- every step is a whole collection
 local others = {}
--- Call f(...), with a finalizer waiting for the next allocation.
+-- Call f(...), with a finalizer waiting for the next allocation; it runs afterwards where f makes
+-- none, and not when the program ends: what is made then is not finalized (Lua's rule).
 local function interfered(finalizer, f, ...)
   collectgarbage("stop")
   setmetatable({}, { __gc = finalizer })
   collectgarbage("restart")
   local good, result = pcall(f, ...)
   collectgarbage("stop")
+  collectgarbage()
   return { good = good, result = result }
 end
 -- The same, with a finalizer that frees the tensors and takes their memory.
