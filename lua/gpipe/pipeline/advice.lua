@@ -23,8 +23,12 @@ local function name_of(entry) return type(entry) == "table" and entry[1] or entr
 ---@param made gpipe.Schedule
 function advice.unused_devices(named, made)
   if not named or #named <= made.devices then return end
-  local names = {}
-  for i = made.devices + 1, #named do names[#names + 1] = tostring(name_of(named[i])) end
+  local used, names = {}, {}
+  for i = 1, made.devices do used[tostring(name_of(named[i]))] = true end
+  for i = made.devices + 1, #named do
+    local name = tostring(name_of(named[i]))
+    names[#names + 1] = used[name] and ("entry %d (%s)"):format(i, name) or name
+  end
   local per = made.stages * made.copies // made.devices
   say("%s %s not used: schedule '%s' places %d stage%s on %d device%s, %d on each",
     table.concat(names, ", "),

@@ -44,6 +44,11 @@ describe("a device that is named and gets no stage", function()
     assert.matches("cpu:1[^\n]*not used[^\n]*2 stages on 1 device", text)
   end)
 
+  it("is said by its place where its name is used as well", function()
+    assert.matches("entry 3 %(cpu:0%) is not used",
+      said 'p(2, {balance = {1, 1}, devices = {"cpu:0", "cpu:1", "cpu:0"}})')
+  end)
+
   it("is said where the command line named it", function()
     assert.matches("cpu:1, cpu:2[^\n]*not used",
       said("p(1, {balance = {1}})", { "--devices", "cpu:0,cpu:1,cpu:2" }))
