@@ -35,13 +35,14 @@ static gp_status try_word(void *context, bool *ready) {
   return GP_OK;
 }
 
-/* What the device's links have to move on must not wait for the worker. Where nothing rings the
- * worker asks again soon; elsewhere the time-out is a belt: a lost ring would cost a tenth of a
+/* What the device's links have to move on must not wait for the worker; jobs that are no runs have
+ * no links. Where nothing rings the worker asks again soon; elsewhere the time-out is a belt: a lost ring would cost a tenth of a
  * second, not a hang. */
 static int64_t pause_of(gp_worker *worker) {
-  const gp_binding *binding = worker->pipeline->run.binding;
+  const gp_pipeline *p = worker->pipeline;
+  const gp_binding *binding = p->run.binding;
+  if (p->job != gp_run_device || worker->device >= binding->plan->device_count) return WAIT_NS;
   const gp_bound_device *device = &binding->devices[worker->device];
-  if (worker->device >= binding->plan->device_count) return WAIT_NS;
   if (device->end_count) gp_edges_poll(worker);
   return device->quiet ? NAP_NS : WAIT_NS;
 }

@@ -67,6 +67,16 @@ local function follow(kind, opts)
 end
 
 describe("an optimizer", function()
+  -- The stage of few parameters waits long for the other one, without a run to look after.
+  it("may step before its pipeline has run", function()
+    local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(1, 1), gp.nn.Linear(2000, 2000) },
+      { balance = { 1, 1 }, devices = { "cpu:0", "cpu:1" }, loss = gp.nn.MSELoss() })
+    local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
+    local before = pipe:state_dict()["1.weight"]
+    opt:step()
+    assert.is_true(gp.equal(before, pipe:state_dict()["1.weight"]))
+  end)
+
   local cases = {
     { "SGD", { lr = 0.1 } },
     { "SGD", { lr = 0.1, momentum = 0.9, weight_decay = 0.01 } },
