@@ -84,7 +84,9 @@ typedef struct gp_link_ops {
 /* Who fetches for others: lanes that the links of one plan share (host.c). */
 typedef struct gp_link_pool gp_link_pool;
 
-/* What workers know of a slot: reset before each run. */
+/* What workers know of a slot: reset before each run. Both are read and written in one order for
+ * all threads: a worker says that it sleeps before it looks at a word for the last time, and who
+ * changes a word looks for sleepers afterwards, so one of the two sees the other. */
 typedef struct gp_link_word {
   _Atomic uint32_t published; /* rounds whose value is there */
   _Atomic uint32_t released;  /* last uses by all readers so far */
@@ -130,15 +132,15 @@ gp_status gp_link_pool_courier(gp_link_pool *pool, const gp_lane *from, const gp
 
 /* Has this round of the slot been published? */
 static inline bool gp_link_has(const gp_link *link, gp_link_turn turn) {
-  return atomic_load_explicit(&link->words[turn.slot].published, memory_order_acquire) > turn.round;
+  return atomic_load(&link->words[turn.slot].published) > turn.round;
 }
 /* Say so to who looks at these words; whoever sees the round sees what was written before. */
 static inline void gp_link_note_published(gp_link_word *words, gp_link_turn turn) {
-  atomic_store_explicit(&words[turn.slot].published, turn.round + 1, memory_order_release);
+  atomic_store(&words[turn.slot].published, turn.round + 1);
 }
 /* A last use, at the maker's end. */
 static inline void gp_link_note_released(gp_link *link, int32_t slot) {
-  atomic_fetch_add_explicit(&link->spec.words[slot].released, 1, memory_order_release);
+  atomic_fetch_add(&link->spec.words[slot].released, 1);
 }
 
 /* The four calls, as workers make them. */

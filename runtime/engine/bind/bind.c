@@ -35,10 +35,10 @@ static gp_status bind_channel(gp_binding *b, int32_t e) {
   gp_bound_channel *to = &b->channels[e];
   GP_TRY(gp_alloc_array((size_t)plan->device_count, sizeof(char *), (void **)&to->fetched));
   GP_TRY(gp_alloc_array((size_t)from->slots, sizeof(gp_link_word), (void **)&to->words));
-  to->made[0] = address(b, gp_plan_maker(plan, e, 0), &from->made[0]);
-  if (plan->copy_count > 1) {
-    bool one = gp_plan_shares(plan, gp_plan_maker(plan, e, 0), gp_plan_maker(plan, e, 1));
-    to->made[1] = one ? to->made[0] : address(b, gp_plan_maker(plan, e, 1), &from->made[1]);
+  for (int32_t copy = 0; copy < plan->copy_count; copy++) {
+    int32_t maker = to->makers[copy] = gp_plan_maker(plan, e, copy);
+    bool own = copy == 0 || !gp_plan_shares(plan, to->makers[0], maker);
+    to->made[copy] = own ? address(b, maker, &from->made[copy]) : to->made[0];
   }
   for (int32_t i = 0; i < from->fetch_count; i++)
     to->fetched[from->fetches[i].device] =

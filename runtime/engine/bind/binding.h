@@ -20,11 +20,23 @@ typedef struct gp_bound_link {
 
 typedef struct gp_bound_channel {
   char *made[2];           /* per copy of the making stage */
+  int32_t makers[2];       /* their devices */
   char **fetched;          /* per device; NULL where it reads in place, or nothing */
   gp_bound_link *links[2]; /* per copy */
   int32_t link_count[2];
   gp_link_word *words; /* per slot */
 } gp_bound_channel;
+
+/* An edge as one task uses it (gp_edge_use), looked up once. */
+typedef struct gp_bound_use {
+  gp_bound_channel *channel;
+  gp_link *link; /* by which the task's device reads, or made, the values */
+  /* For the micro-batch that the task is stored with: a stream goes on with others. */
+  gp_link_turn turn;
+  char *address;    /* of its slot on the device; NULL where it has none */
+  uint32_t parties; /* last uses that end a round of a slot */
+  bool plain;       /* the edge's words say all: no link need be asked */
+} gp_bound_use;
 
 /* An end of a link that its worker looks after beside its tasks. */
 typedef struct gp_bound_end {
@@ -52,6 +64,7 @@ typedef struct gp_binding {
   gp_plan *plan; /* owned */
   gp_bound_device *devices;
   gp_bound_channel *channels;   /* per edge */
+  gp_bound_use *uses;           /* beside the plan's */
   char **kept;                  /* per (stage, copy): slots of values that outlive an action */
   char **stash;                 /* per stage: older versions of the weights */
   char **invariant, **replicas; /* per (stage, copy) and shape */

@@ -14,8 +14,9 @@ gp_link_turn gp_links_turn(const gp_plan *plan, int32_t edge, int64_t micro) {
   return (gp_link_turn){(int32_t)(turn % slots), (uint32_t)(turn / slots)};
 }
 
-/* An edge has few readers. */
-gp_link *gp_links_find(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
+/* The link by which a device reads, or by which it made, an edge's values of a copy; NULL: it has
+ * no part. An edge has few readers. */
+static gp_link *find_link(const gp_binding *b, int32_t edge, int32_t copy, int32_t device) {
   const gp_bound_channel *channel = &b->channels[edge];
   for (int32_t i = 0; i < channel->link_count[copy]; i++)
     if (channel->links[copy][i].reader == device) return channel->links[copy][i].link;
@@ -43,7 +44,7 @@ static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device
   gp_bound_channel *channel = &b->channels[e];
   int32_t maker = gp_plan_maker(b->plan, e, copy);
   bool in_place = gp_plan_shares(b->plan, maker, device);
-  if (gp_links_find(b, e, copy, device)) return GP_OK;
+  if (find_link(b, e, copy, device)) return GP_OK;
   gp_link_spec spec = {.from = lane_of(b, maker),
                        .to = lane_of(b, device),
                        .slots = from->slots,
@@ -108,11 +109,49 @@ static gp_status list_ends(gp_binding *b) {
   return GP_OK;
 }
 
+/* ---- each task's edges ----------------------------------------------------------------------- */
+
+static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
+  for (int32_t copy = 0; copy < copies; copy++)
+    for (int32_t i = 0; i < channel->link_count[copy]; i++)
+      if (!channel->links[copy][i].link->plain) return false;
+  return true;
+}
+
+static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t edge,
+                             int32_t device) {
+  const gp_channel *from = &b->plan->channels[edge];
+  gp_bound_use use = {.channel = &b->channels[edge],
+                      .link = find_link(b, edge, task->copy, device),
+                      .turn = gp_links_turn(b->plan, edge, task->micro),
+                      .parties = (uint32_t)from->parties,
+                      .plain = is_plain(&b->channels[edge], b->plan->copy_count)};
+  if (use.link && use.link->received)
+    use.address = use.link->received + (size_t)use.turn.slot * from->bytes;
+  return use;
+}
+
+static gp_status list_uses(gp_binding *b) {
+  const gp_plan *plan = b->plan;
+  size_t count = 0;
+  for (int32_t t = 0; t < plan->first[plan->device_count]; t++)
+    count += (size_t)plan->tasks[t].use_count;
+  GP_TRY(gp_alloc_array(count + 1, sizeof(gp_bound_use), (void **)&b->uses));
+  for (int32_t d = 0; d < plan->device_count; d++)
+    for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
+      const gp_task *task = &plan->tasks[t];
+      for (int32_t u = 0; u < task->use_count; u++)
+        b->uses[task->uses + u - plan->uses] = bind_use(b, task, task->uses[u].edge, d);
+    }
+  return GP_OK;
+}
+
 gp_status gp_links_new(gp_binding *b) {
   GP_TRY(gp_link_pool_new(&b->pool));
   for (int32_t e = 0; e < b->plan->edge_count; e++)
     if (b->plan->channels[e].slots) GP_TRY(link_edge(b, e));
-  return list_ends(b);
+  GP_TRY(list_ends(b));
+  return list_uses(b);
 }
 
 void gp_links_free(gp_binding *b) {
@@ -124,6 +163,7 @@ void gp_links_free(gp_binding *b) {
     }
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].ends);
   gp_link_pool_free(b->pool);
+  gp_free(b->uses);
 }
 
 void gp_links_begin(const gp_binding *b) {

@@ -23,28 +23,23 @@ void gp_intakes_free(gp_binding *b) {
 
 /* ---- what a task reads and leaves ------------------------------------------------------------ */
 
-/* Address of this micro-batch's part of a whole mini-batch tensor: a multiple of the rows, in
- * order. */
-static void *rows_of(const gp_tensor *tensor, const gp_plan *plan, int64_t first_row) {
-  size_t rows = (size_t)gp_plan_first_row(plan, plan->step_micros);
-  size_t row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows;
-  return (char *)gp_tensor_data(tensor) + (size_t)first_row * row_bytes;
+static void *row_at(const gp_rows *rows, int64_t row) {
+  return rows->data + (size_t)row * rows->row_bytes;
 }
 
 static void bind(gp_worker *worker, gp_task_run *r) {
-  const gp_plan *plan = worker->pipeline->run.plan;
   const gp_minibatch *batch = r->batch;
   int64_t row = batch->rows[r->own];
   void **frame = worker->frame;
-  r->block = gp_minibatch_block(plan, batch, r->own, r->task->copy);
+  r->block = gp_minibatch_block(worker->pipeline->run.plan, batch, r->own, r->task->copy);
   frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &batch->results[r->own].loss;
   frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &batch->results[r->own].count[r->task->copy];
-  if (batch->output) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = rows_of(batch->output, plan, row);
-  if (batch->out_grad) frame[GP_BASE_OUT_GRAD] = rows_of(batch->out_grad, plan, row);
+  if (batch->output.tensor) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = row_at(&batch->output, row);
+  if (batch->out_grad.tensor) frame[GP_BASE_OUT_GRAD] = row_at(&batch->out_grad, row);
   for (int i = 0; i < batch->input_count; i++)
-    frame[GP_BASE_INPUT + i] = rows_of(batch->inputs[i], plan, row);
+    frame[GP_BASE_INPUT + i] = row_at(&batch->inputs[i], row);
   for (int i = 0; i < batch->target_count; i++)
-    frame[GP_BASE_TARGET + i] = rows_of(batch->targets[i], plan, row);
+    frame[GP_BASE_TARGET + i] = row_at(&batch->targets[i], row);
 }
 
 /* After the last count of what step was given: what the losses of each mini-batch are divided

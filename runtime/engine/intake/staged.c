@@ -48,15 +48,9 @@ static place place_of(const gp_worker *worker, const gp_plan *plan, int64_t micr
                  binding->devices[worker->device].staging + slot * layout->bytes};
 }
 
-/* Bytes of so many rows of what was given for the whole mini-batch. */
-static size_t rows_bytes(const gp_plan *plan, const gp_tensor *tensor, int64_t rows) {
-  size_t all = (size_t)gp_plan_first_row(plan, plan->step_micros);
-  return gp_meta_bytes(gp_tensor_meta(tensor)) / all * (size_t)rows;
-}
-
 /* Where the rows of a micro-batch begin, behind those of the micro-batches before. */
-static size_t micro_at(const gp_plan *plan, const gp_tensor *tensor, int64_t own) {
-  return (size_t)own * gp_plan_padded(rows_bytes(plan, tensor, plan->shapes[0].rows));
+static size_t micro_at(const gp_plan *plan, const gp_rows *rows, int64_t own) {
+  return (size_t)own * gp_plan_padded((size_t)plan->shapes[0].rows * rows->row_bytes);
 }
 
 /* ---- there --------------------------------------------------------------------------------- */
@@ -69,11 +63,11 @@ static gp_status send(gp_worker *worker, const place *at, size_t offset, size_t 
 
 /* The rows of one micro-batch of one tensor. */
 static gp_status send_rows(gp_worker *worker, const gp_plan *plan, const place *at, size_t offset,
-                           const gp_tensor *tensor, int32_t micro) {
-  size_t first = rows_bytes(plan, tensor, gp_plan_first_row(plan, micro));
-  size_t end = rows_bytes(plan, tensor, gp_plan_first_row(plan, micro + 1));
-  offset += micro_at(plan, tensor, micro);
-  memcpy(at->here + offset, (char *)gp_tensor_data(tensor) + first, end - first);
+                           const gp_rows *rows, int32_t micro) {
+  size_t first = (size_t)gp_plan_first_row(plan, micro) * rows->row_bytes;
+  size_t end = (size_t)gp_plan_first_row(plan, micro + 1) * rows->row_bytes;
+  offset += micro_at(plan, rows, micro);
+  memcpy(at->here + offset, rows->data + first, end - first);
   return send(worker, at, offset, end - first);
 }
 
@@ -87,12 +81,12 @@ static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number
   const place there = place_of(worker, plan, number), *at = &there;
   for (int k = 0; k < batch->input_count; k++)
     if (layout->inputs >> k & 1)
-      GP_TRY(send_rows(worker, plan, at, layout->input[k], batch->inputs[k], micro));
+      GP_TRY(send_rows(worker, plan, at, layout->input[k], &batch->inputs[k], micro));
   for (int k = 0; k < batch->target_count; k++)
     if (layout->targets >> k & 1)
-      GP_TRY(send_rows(worker, plan, at, layout->target[k], batch->targets[k], micro));
-  if (batch->out_grad)
-    GP_TRY(send_rows(worker, plan, at, layout->out_grad, batch->out_grad, micro));
+      GP_TRY(send_rows(worker, plan, at, layout->target[k], &batch->targets[k], micro));
+  if (batch->out_grad.tensor)
+    GP_TRY(send_rows(worker, plan, at, layout->out_grad, &batch->out_grad, micro));
   return lane->ops->record(lane, GP_STREAM_RECEIVE, staged_of(worker)->arrived[micro]);
 }
 
@@ -155,15 +149,15 @@ static void bind(gp_worker *worker, gp_task_run *r) {
   r->fault = (gp_lane_fault *)(there + layout->fault);
   frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = (double *)(there + layout->losses) + own;
   frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = counts_at(there, layout, plan, task->copy) + own;
-  if (batch->output)
+  if (batch->output.tensor)
     frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] =
-        there + layout->output + micro_at(plan, batch->output, own);
-  if (batch->out_grad)
-    frame[GP_BASE_OUT_GRAD] = there + layout->out_grad + micro_at(plan, batch->out_grad, own);
+        there + layout->output + micro_at(plan, &batch->output, own);
+  if (batch->out_grad.tensor)
+    frame[GP_BASE_OUT_GRAD] = there + layout->out_grad + micro_at(plan, &batch->out_grad, own);
   for (int k = 0; k < batch->input_count; k++)
-    frame[GP_BASE_INPUT + k] = there + layout->input[k] + micro_at(plan, batch->inputs[k], own);
+    frame[GP_BASE_INPUT + k] = there + layout->input[k] + micro_at(plan, &batch->inputs[k], own);
   for (int k = 0; k < batch->target_count; k++)
-    frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, batch->targets[k], own);
+    frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, &batch->targets[k], own);
 }
 
 /* After the last count of what step was given: each mini-batch of the schedule by itself. */
@@ -225,11 +219,11 @@ static void take_results(const gp_worker *worker, const gp_run *run, const gp_ta
     memcpy(&batch->results[own].loss, (double *)(here + layout->losses) + own, sizeof(double));
   if (task->op == GP_ACT_C)
     batch->results[own].count[task->copy] = counts_at(here, layout, plan, task->copy)[own];
-  if (!last || !batch->output) return;
-  size_t first = rows_bytes(plan, batch->output, batch->rows[own]);
-  size_t bytes = rows_bytes(plan, batch->output, plan->shapes[task->shape].rows);
-  memcpy((char *)gp_tensor_data(batch->output) + first,
-         here + layout->output + micro_at(plan, batch->output, own), bytes);
+  const gp_rows *output = &batch->output;
+  if (!last || !output->tensor) return;
+  memcpy(output->data + (size_t)batch->rows[own] * output->row_bytes,
+         here + layout->output + micro_at(plan, output, own),
+         (size_t)plan->shapes[task->shape].rows * output->row_bytes);
 }
 
 /* Mini-batches that this range has tasks of. */
@@ -244,15 +238,16 @@ static gp_status send_output(gp_worker *worker, const gp_run *run, const gp_task
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
   const gp_minibatch *batch = gp_run_minibatch(run, micro);
-  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !batch->output) return GP_OK;
+  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !batch->output.tensor)
+    return GP_OK;
   place at = place_of(worker, plan, micro);
   int64_t own = micro % plan->step_micros;
-  size_t offset = layout_of(worker, plan)->output + micro_at(plan, batch->output, own);
+  size_t offset = layout_of(worker, plan)->output + micro_at(plan, &batch->output, own);
   gp_lane_event *computed = staged_of(worker)->computed[own];
   GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, computed));
   GP_TRY(lane->ops->wait(lane, GP_STREAM_SEND, computed));
   return lane->ops->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
-                         rows_bytes(plan, batch->output, plan->shapes[task->shape].rows));
+                         (size_t)plan->shapes[task->shape].rows * batch->output.row_bytes);
 }
 
 /* Faults, losses and counts of what has run; then all outputs are here too. */

@@ -15,20 +15,17 @@
 /* One use of one task. */
 typedef struct wait {
   gp_worker *worker;
-  const gp_binding *binding;
   const gp_edge_use *use;
-  gp_link *link; /* by which the device reads it */
+  const gp_bound_use *bound;
   gp_link_turn turn;
 } wait;
 
 /* Every last use of the rounds before is released, and the links have no objection. */
 static gp_status try_acquire(const wait *w, bool *ready) {
-  const gp_bound_channel *channel = &w->binding->channels[w->use->edge];
-  uint32_t parties = (uint32_t)w->binding->plan->channels[w->use->edge].parties;
-  uint32_t released =
-      atomic_load_explicit(&channel->words[w->turn.slot].released, memory_order_acquire);
-  *ready = released >= w->turn.round * parties;
-  for (int32_t copy = 0; copy < w->binding->plan->copy_count; copy++)
+  const gp_bound_channel *channel = w->bound->channel;
+  *ready = atomic_load(&channel->words[w->turn.slot].released) >= w->turn.round * w->bound->parties;
+  int32_t copies = w->worker->pipeline->run.plan->copy_count;
+  for (int32_t copy = 0; !w->bound->plain && copy < copies; copy++)
     for (int32_t i = 0; *ready && i < channel->link_count[copy]; i++) {
       gp_link *link = channel->links[copy][i].link;
       GP_TRY(gp_link_acquire(link, &w->worker->lane, w->turn, ready));
@@ -38,23 +35,39 @@ static gp_status try_acquire(const wait *w, bool *ready) {
 
 static gp_status try_use(void *context, bool *ready) {
   const wait *w = context;
-  return w->use->acquire ? try_acquire(w, ready) : gp_link_receive(w->link, w->turn, ready);
+  return w->use->acquire ? try_acquire(w, ready) : gp_link_receive(w->bound->link, w->turn, ready);
 }
 
-gp_status gp_edges_await(gp_worker *worker, const gp_task *task, int64_t micro, bool *ready) {
-  const gp_binding *binding = worker->pipeline->run.binding;
-  *ready = !atomic_load_explicit(&worker->pipeline->watch.given_up, memory_order_relaxed);
-  for (int32_t u = 0; *ready && u < task->use_count; u++) {
-    const gp_edge_use *use = &task->uses[u];
+/* Where the words say all, only the one that counts is looked at. */
+static gp_status wait_for(const wait *w, bool *ready) {
+  gp_link_word *words = &w->bound->channel->words[w->turn.slot];
+  if (!w->bound->plain) return gp_worker_try(w->worker, try_use, (void *)w, ready);
+  if (w->use->acquire)
+    *ready = gp_worker_await(w->worker, &words->released, w->turn.round * w->bound->parties);
+  else
+    *ready = gp_worker_await(w->worker, &words->published, w->turn.round + 1);
+  return GP_OK;
+}
+
+gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state *state) {
+  const gp_run *run = &worker->pipeline->run;
+  const gp_bound_use *bound = gp_links_uses(run->binding, r->task);
+  bool ready = !atomic_load_explicit(&worker->pipeline->watch.given_up, memory_order_relaxed);
+  *state = GP_EDGES_GIVEN_UP;
+  bool waited = false;
+  for (int32_t u = 0; ready && u < r->task->use_count; u++) {
+    const gp_edge_use *use = &r->task->uses[u];
     if (!use->wait && !use->acquire) continue;
     wait w = {.worker = worker,
-              .binding = binding,
               .use = use,
-              .link = gp_links_find(binding, use->edge, task->copy, worker->device),
-              .turn = gp_links_turn(binding->plan, use->edge, micro)};
-    GP_TRY(try_use(&w, ready));
-    if (!*ready) GP_TRY(gp_worker_try(worker, try_use, &w, ready));
+              .bound = &bound[u],
+              .turn = gp_links_turn_of(run->plan, r->task, u, &bound[u], r->micro)};
+    GP_TRY(try_use(&w, &ready));
+    if (ready) continue;
+    waited = true;
+    GP_TRY(wait_for(&w, &ready));
   }
+  if (ready) *state = waited ? GP_EDGES_AWAITED : GP_EDGES_WERE_READY;
   return GP_OK;
 }
 
@@ -82,24 +95,23 @@ static gp_status publish(const gp_worker *worker, const gp_bound_channel *channe
 }
 
 /* Whichever device makes the next value of the slot. */
-static void ring_makers(const gp_worker *worker, const gp_plan *plan, int32_t edge) {
-  for (int32_t copy = 0; copy < plan->copy_count; copy++)
-    ring(worker, gp_plan_maker(plan, edge, copy));
+static void ring_makers(const gp_worker *worker, const gp_bound_channel *channel) {
+  for (int32_t copy = 0; copy < worker->pipeline->run.plan->copy_count; copy++)
+    ring(worker, channel->makers[copy]);
 }
 
-gp_status gp_edges_publish(gp_worker *worker, const gp_task *task, int64_t micro) {
-  const gp_binding *binding = worker->pipeline->run.binding;
+gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r) {
+  const gp_run *run = &worker->pipeline->run;
+  const gp_bound_use *bound = gp_links_uses(run->binding, r->task);
   gp_status first = GP_OK;
-  for (int32_t u = 0; u < task->use_count; u++) {
-    const gp_edge_use *use = &task->uses[u];
+  for (int32_t u = 0; u < r->task->use_count; u++) {
+    const gp_edge_use *use = &r->task->uses[u];
     if (!use->publish && !use->release) continue;
-    gp_link_turn turn = gp_links_turn(binding->plan, use->edge, micro);
-    if (use->publish)
-      keep(publish(worker, &binding->channels[use->edge], task->copy, turn), &first);
+    gp_link_turn turn = gp_links_turn_of(run->plan, r->task, u, &bound[u], r->micro);
+    if (use->publish) keep(publish(worker, bound[u].channel, r->task->copy, turn), &first);
     if (!use->release) continue;
-    gp_link *link = gp_links_find(binding, use->edge, task->copy, worker->device);
-    keep(gp_link_release(link, turn), &first);
-    ring_makers(worker, binding->plan, use->edge);
+    keep(gp_link_release(bound[u].link, turn), &first);
+    ring_makers(worker, bound[u].channel);
   }
   return first;
 }

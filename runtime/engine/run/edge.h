@@ -5,12 +5,17 @@
 
 #include "engine/run/run.h"
 
-/* Wait for what the task reads and for the slots that it writes; ready: false where the run was
- * given up. */
-gp_status gp_edges_await(gp_worker *worker, const gp_task *task, int64_t micro, bool *ready);
+typedef enum gp_edges_state {
+  GP_EDGES_WERE_READY,
+  GP_EDGES_AWAITED,
+  GP_EDGES_GIVEN_UP
+} gp_edges_state;
+
+/* Wait for what the task reads and for the slots that it writes, unless the run is given up. */
+gp_status gp_edges_await(gp_worker *worker, const gp_task_run *r, gp_edges_state *state);
 /* Tell the readers what the task made, and the makers what it has used for the last time. A task
  * that failed tells too, or others would wait for ever; they skip their work. */
-gp_status gp_edges_publish(gp_worker *worker, const gp_task *task, int64_t micro);
+gp_status gp_edges_publish(gp_worker *worker, const gp_task_run *r);
 /* Move on what waits in the links of the worker's device; returns the most that one of them has
  * left. */
 gp_link_left gp_edges_poll(gp_worker *worker);

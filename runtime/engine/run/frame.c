@@ -28,9 +28,11 @@ static void bind_slots(void **frame, const gp_binding *binding, const gp_task *t
   frame[GP_BASE_CARRIED] = address[GP_SLOT_CARRIED];
 }
 
-/* The newest version lies in the arena, older ones in the stash. */
-static void bind_weights(void **frame, const gp_binding *binding, const gp_task *task,
+/* The newest version lies in the arena, older ones in the stash. The stage of the task before is
+ * shown again as others see it. */
+static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_task *task,
                          int64_t micro) {
+  void **frame = worker->frame;
   const gp_pipeline *p = binding->pipeline;
   const gp_plan *plan = binding->plan;
   const gp_arena *own = &p->arenas[task->stage];
@@ -38,11 +40,9 @@ static void bind_weights(void **frame, const gp_binding *binding, const gp_task 
   int32_t holder = gp_plan_holder(plan, task->stage, task->copy);
   size_t bytes = plan->shapes[task->shape].programs[task->stage].invariant_bytes, version = 0;
   char *invariant = binding->invariant[2 * holder + task->shape];
-  for (int32_t s = 0; s < plan->stage_count; s++) {
-    frame[GP_BASE_VALUE + s] = p->arenas[s].values[0];
-    frame[GP_BASE_VALUE + plan->stage_count + s] = p->arenas[s].buffers[0];
-  }
+  frame[GP_BASE_VALUE + worker->framed] = p->arenas[worker->framed].values[0];
   frame[GP_BASE_VALUE + task->stage] = own->values[task->copy];
+  worker->framed = task->stage;
   if (plan->batch) version = (size_t)(task->version + (micro - task->micro) / plan->batch);
   if (plan->batch && !task->newest)
     frame[GP_BASE_VALUE + task->stage] =
@@ -58,21 +58,34 @@ static void bind_weights(void **frame, const gp_binding *binding, const gp_task 
 static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = binding->plan;
+  const gp_bound_use *bound = gp_links_uses(binding, task);
   for (int32_t u = 0; u < task->use_count; u++) {
     int32_t edge = task->uses[u].edge;
-    size_t slot = (size_t)gp_links_turn(plan, edge, micro).slot;
-    char *memory = gp_links_find(binding, edge, task->copy, worker->device)->received;
-    worker->frame[gp_base_of_edge(plan->stage_count, edge)] =
-        memory ? memory + slot * plan->channels[edge].bytes : NULL;
+    char *address = bound[u].address;
+    if (address && micro != task->micro) {
+      int64_t moved = gp_links_turn(plan, edge, micro).slot - bound[u].turn.slot;
+      address += moved * (int64_t)plan->channels[edge].bytes;
+    }
+    worker->frame[gp_base_of_edge(plan->stage_count, edge)] = address;
   }
+}
+
+void gp_frame_begin(gp_worker *worker) {
+  const gp_binding *binding = worker->pipeline->run.binding;
+  const gp_arena *arenas = worker->pipeline->arenas;
+  int32_t stages = binding->plan->stage_count;
+  worker->frame[GP_BASE_TEMP] = binding->devices[worker->device].temp;
+  for (int32_t s = 0; s < stages; s++) {
+    worker->frame[GP_BASE_VALUE + s] = arenas[s].values[0];
+    worker->frame[GP_BASE_VALUE + stages + s] = arenas[s].buffers[0];
+  }
+  worker->framed = 0;
 }
 
 void gp_frame_bind(gp_worker *worker, gp_task_run *r) {
   const gp_binding *binding = worker->pipeline->run.binding;
-  void **frame = worker->frame;
-  frame[GP_BASE_TEMP] = binding->devices[worker->device].temp;
   gp_intake_of(worker)->bind(worker, r);
-  bind_slots(frame, binding, r->task, r->micro);
-  bind_weights(frame, binding, r->task, r->micro);
+  bind_slots(worker->frame, binding, r->task, r->micro);
+  bind_weights(worker, binding, r->task, r->micro);
   bind_edges(worker, binding, r->task, r->micro);
 }

@@ -4,6 +4,8 @@
 
 #include "engine/run/run.h"
 
+/* Before a run: what is the same for all tasks. */
+void gp_frame_begin(gp_worker *worker);
 /* Fill in the worker's frame, one address per base of the plan; r->block and r->fault. */
 void gp_frame_bind(gp_worker *worker, gp_task_run *r);
 

@@ -108,17 +108,26 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_minibatch *batch, u
   }
 }
 
+/* Its first dimension is a multiple of the rows: what one row of the mini-batch has of it. */
+static gp_rows rows_of(const gp_plan *plan, gp_tensor *tensor) {
+  if (!tensor) return (gp_rows){0};
+  size_t rows = (size_t)gp_plan_first_row(plan, plan->step_micros);
+  return (gp_rows){.tensor = tensor,
+                   .data = gp_tensor_data(tensor),
+                   .row_bytes = gp_meta_bytes(gp_tensor_meta(tensor)) / rows};
+}
+
 /* The script may let go of its tensors while a stream runs; what the ring holds is held the same
  * way always. */
 static void retain(gp_minibatch *batch) {
-  for (int i = 0; i < batch->input_count; i++) gp_tensor_retain(batch->inputs[i]);
-  for (int i = 0; i < batch->target_count; i++) gp_tensor_retain(batch->targets[i]);
+  for (int i = 0; i < batch->input_count; i++) gp_tensor_retain(batch->inputs[i].tensor);
+  for (int i = 0; i < batch->target_count; i++) gp_tensor_retain(batch->targets[i].tensor);
 }
 
 /* Counts of zero say that nothing is held. */
 void gp_minibatch_release(gp_minibatch *batch) {
-  for (int i = 0; i < batch->input_count; i++) gp_tensor_free(batch->inputs[i]);
-  for (int i = 0; i < batch->target_count; i++) gp_tensor_free(batch->targets[i]);
+  for (int i = 0; i < batch->input_count; i++) gp_tensor_free(batch->inputs[i].tensor);
+  for (int i = 0; i < batch->target_count; i++) gp_tensor_free(batch->targets[i].tensor);
   batch->input_count = batch->target_count = 0;
 }
 
@@ -126,10 +135,12 @@ void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *a
   const gp_run *run = &p->run;
   batch->input_count = args->input_count;
   batch->target_count = args->target_count;
-  for (int i = 0; i < args->input_count; i++) batch->inputs[i] = args->inputs[i];
-  for (int i = 0; i < args->target_count; i++) batch->targets[i] = args->targets[i];
-  batch->output = args->output;
-  batch->out_grad = args->out_grad;
+  for (int i = 0; i < args->input_count; i++)
+    batch->inputs[i] = rows_of(run->plan, args->inputs[i]);
+  for (int i = 0; i < args->target_count; i++)
+    batch->targets[i] = rows_of(run->plan, args->targets[i]);
+  batch->output = rows_of(run->plan, args->output);
+  batch->out_grad = rows_of(run->plan, args->out_grad);
   batch->accumulate = args->accumulate;
   if (p->optimizer && args->hyper)
     memcpy(batch->hyper, args->hyper,

@@ -20,73 +20,50 @@
 #include "engine/worker/marks.h"
 #include "gpipe/process.h"
 
-/* Where a task is in the stream. */
-typedef struct place {
-  int32_t task;
-  int64_t micro; /* counted through the stream */
-  const gp_task_span *span;
-} place;
-
-static const gp_task *task_at(const gp_run *run, const place *at) {
-  return &run->plan->tasks[at->task];
-}
-
 /* ---- tasks --------------------------------------------------------------------------------- */
 
-static gp_status compute(gp_worker *worker, gp_run *run, const place *at) {
+static gp_status compute(gp_worker *worker, gp_run *run, gp_task_run *r) {
   const gp_intake *intake = gp_intake_of(worker);
-  gp_task_run r = {.task = task_at(run, at),
-                   .batch = gp_run_minibatch(run, at->micro),
-                   .micro = at->micro,
-                   .own = at->micro % run->plan->step_micros};
-  if (!r.task->program || (r.task->op == GP_ACT_P && run->prepared)) return GP_OK;
-  gp_frame_bind(worker, &r);
-  if (intake->before) GP_TRY(intake->before(worker, &r));
-  GP_TRY(gp_execute(worker, &r));
-  return intake->after ? intake->after(worker, &r) : GP_OK;
+  if (!r->task->program || (r->task->op == GP_ACT_P && run->prepared)) return GP_OK;
+  gp_frame_bind(worker, r);
+  if (intake->before) GP_TRY(intake->before(worker, r));
+  GP_TRY(gp_execute(worker, r));
+  return intake->after ? intake->after(worker, r) : GP_OK;
 }
 
 /* What GPIPE_FAULT asks for. */
-static gp_status strike(gp_worker *worker, gp_run *run, const place *at) {
+static gp_status strike(gp_worker *worker, const gp_task_run *r) {
   gp_pipeline *p = worker->pipeline;
-  const gp_task *task = task_at(run, at);
-  int64_t own = at->micro % run->plan->step_micros;
   gp_fault_place here = {.device = worker->device,
-                         .stage = task->stage,
-                         .step = (int32_t)gp_run_minibatch(run, at->micro)->blocks[own].step,
-                         .micro = (int32_t)own,
-                         .op = (int32_t)task->op};
+                         .stage = r->task->stage,
+                         .step = (int32_t)r->batch->blocks[r->own].step,
+                         .micro = (int32_t)r->own,
+                         .op = (int32_t)r->task->op};
   worker->spoil = false;
   return gp_faults_strike(&p->faults, &here, &p->watch.given_up, &worker->spoil);
 }
 
-/* The order of all tasks of the stream. */
-static int64_t order_of(const gp_run *run, const place *at) {
-  int64_t total = run->plan->first[run->plan->device_count];
-  return (int64_t)at->span->step * total + task_at(run, at)->order;
-}
-
 /* Interrupts count as a failure before everything else. */
-static bool is_skipped(gp_run *run, const place *at) {
+static bool is_skipped(gp_run *run, const gp_task_run *r) {
   if (gp_interrupt_pending()) gp_run_interrupt(run);
-  return order_of(run, at) > atomic_load_explicit(&run->failed_order, memory_order_acquire);
+  return r->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
 /* An interrupt ends what a fault does, and the task too unless it leads to an update that others
  * make. */
-static gp_status run_task(gp_worker *worker, gp_run *run, const place *at) {
-  const gp_task *task = task_at(run, at);
-  gp_status status = worker->pipeline->faults.count ? strike(worker, run, at) : GP_OK;
-  if (status == GP_EINTERRUPT) status = is_skipped(run, at) ? status : GP_OK;
+static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
+  gp_status status = worker->pipeline->faults.count ? strike(worker, r) : GP_OK;
+  if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
-  if (gp_act_ends(task->op)) return gp_update_task(worker, run, task, at->micro);
-  return compute(worker, run, at);
+  if (gp_act_ends(r->task->op)) return gp_update_task(worker, run, r->task, r->micro);
+  return compute(worker, run, r);
 }
 
+/* Nobody waits for the losses of a run that is no stream before it is over. */
 void gp_run_note_loss(gp_run *run, const gp_task *task) {
-  if (task->op != GP_ACT_F || task->stage != run->plan->stage_count - 1) return;
+  if (!run->open || task->op != GP_ACT_F || task->stage != run->plan->stage_count - 1) return;
   atomic_fetch_add(&run->losses, 1);
-  if (run->open) gp_run_progress(run);
+  gp_run_progress(run);
 }
 
 /* Records are read by the watchdog meanwhile: plain stores, but ones that may be seen. */
@@ -97,42 +74,57 @@ static void note_time(_Atomic int64_t *word, int64_t ns) {
 /* Before other devices add up, update or read what this one made, it must have made it. A device
  * that fails says so before it arrives, so that nobody updates; it arrives all the same, or the
  * others would wait. */
-static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const place *at) {
-  gp_task_span before = *at->span;
-  before.end = at->task;
+static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const gp_task_span *span,
+                                 const gp_task *task) {
+  gp_task_span before = *span;
+  before.end = (int32_t)(task - run->plan->tasks);
   const gp_intake *intake = gp_intake_of(worker);
   gp_status status = intake->collect ? intake->collect(worker, run, &before) : GP_OK;
   if (status) gp_run_fail(run, 0, status, gp_error_text());
-  return gp_update_barrier(worker, run, task_at(run, at)->op);
+  return gp_update_barrier(worker, run, task->op);
 }
 
-static void note_failure(gp_run *run, const place *at, gp_status status) {
-  if (status) gp_run_fail(run, order_of(run, at), status, gp_error_text());
+static void note_failure(gp_run *run, const gp_task_run *r, gp_status status) {
+  if (status) gp_run_fail(run, r->order, status, gp_error_text());
 }
 
-static void step_task(gp_worker *worker, gp_run *run, const place *at) {
+/* The record of the task that the worker does now; the watchdog reads it. */
+static gp_event *open_event(gp_worker *worker, const gp_run *run, const gp_task_run *r,
+                            int64_t since) {
   size_t number = atomic_load_explicit(&worker->event_count, memory_order_relaxed);
   gp_event *event = &worker->events[number % worker->event_room];
-  const gp_task *task = task_at(run, at);
   note_time(&event->begin, 0);
   note_time(&event->end, 0);
-  atomic_store_explicit(&event->task, at->task, memory_order_relaxed);
-  note_time(&event->micro, at->micro);
-  note_time(&event->wait, gp_now_ns());
-  bool ready;
-  gp_status status = gp_edges_await(worker, task, at->micro, &ready);
-  note_failure(run, at, status);
-  if (task->barrier) note_failure(run, at, come_to_barrier(worker, run, at));
-  note_time(&event->begin, gp_now_ns());
-  note_failure(run, at, gp_marks_set(worker, number, 0));
-  if (ready && !status && !is_skipped(run, at)) note_failure(run, at, run_task(worker, run, at));
-  note_failure(run, at, gp_marks_set(worker, number, 1));
-  note_time(&event->end, gp_now_ns());
+  atomic_store_explicit(&event->task, (int32_t)(r->task - run->plan->tasks), memory_order_relaxed);
+  note_time(&event->micro, r->micro);
+  note_time(&event->wait, since);
+  return event;
+}
+
+/* A task that begins when the one before ended (since) needs no other clock; returns its own
+ * end. */
+static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *span, gp_task_run *r,
+                         int64_t since) {
+  size_t number = atomic_load_explicit(&worker->event_count, memory_order_relaxed);
+  gp_event *event = open_event(worker, run, r, since);
+  gp_edges_state edges;
+  gp_status status = gp_edges_await(worker, r, &edges);
+  bool waited = r->task->barrier || edges != GP_EDGES_WERE_READY;
+  note_failure(run, r, status);
+  if (r->task->barrier) note_failure(run, r, come_to_barrier(worker, run, span, r->task));
+  note_time(&event->begin, waited ? gp_now_ns() : since);
+  note_failure(run, r, gp_marks_set(worker, number, 0));
+  bool ready = edges != GP_EDGES_GIVEN_UP;
+  if (ready && !status && !is_skipped(run, r)) note_failure(run, r, run_task(worker, run, r));
+  note_failure(run, r, gp_marks_set(worker, number, 1));
+  int64_t end = gp_now_ns();
+  note_time(&event->end, end);
   atomic_store_explicit(&worker->event_count, number + 1, memory_order_release);
   /* Of a run that is given up nothing is published: the slot was not acquired, and readers may
    * still use it. */
-  if (ready || status) note_failure(run, at, gp_edges_publish(worker, task, at->micro));
-  if (gp_intake_of(worker)->at_once) gp_run_note_loss(run, task);
+  if (ready || status) note_failure(run, r, gp_edges_publish(worker, r));
+  if (gp_intake_of(worker)->at_once) gp_run_note_loss(run, r->task);
+  return end;
 }
 
 /* ---- ranges -------------------------------------------------------------------------------- */
@@ -178,16 +170,28 @@ static gp_task_span span_of(const gp_worker *worker, const gp_run *run, uint32_t
   return span;
 }
 
-static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
+/* Task t of the plan, as the range runs it. */
+static gp_task_run task_of(const gp_run *run, const gp_task_span *span, int32_t t) {
   const gp_plan *plan = run->plan;
+  const gp_task *task = &plan->tasks[t];
+  int32_t before = task->micro < plan->step_micros ? 0 : task->micro / plan->step_micros;
+  int64_t total = plan->first[plan->device_count];
+  return (gp_task_run){.task = task,
+                       .order = (int64_t)span->step * total + task->order,
+                       .batch = gp_run_minibatch_at(run, before + span->repeats),
+                       .micro = task->micro + span->repeats * plan->step_micros,
+                       .own = task->micro - before * plan->step_micros};
+}
+
+static void run_range(gp_worker *worker, gp_run *run, uint32_t step, int64_t limit) {
   gp_task_span span = span_of(worker, run, step, limit);
   gp_status status = GP_OK;
-  if ((int64_t)step * plan->step_micros < limit) status = begin_range(worker, run, step);
+  if ((int64_t)step * run->plan->step_micros < limit) status = begin_range(worker, run, step);
   if (status) gp_run_fail(run, -1, status, gp_error_text()); /* before every task */
+  int64_t since = gp_now_ns();
   for (int32_t t = span.first; t < span.end; t++) {
-    place at = {
-        .task = t, .micro = plan->tasks[t].micro + span.repeats * plan->step_micros, .span = &span};
-    if (at.micro < limit) step_task(worker, run, &at);
+    gp_task_run r = task_of(run, &span, t);
+    if (r.micro < limit) since = step_task(worker, run, &span, &r, since);
   }
   const gp_intake *intake = gp_intake_of(worker);
   status = intake->end ? intake->end(worker, run, &span) : GP_OK;
@@ -212,6 +216,7 @@ gp_status gp_run_device(gp_worker *worker, void *context) {
   gp_run *run = context;
   const gp_plan *plan = run->plan;
   atomic_store(&worker->barriers, 0);
+  if (worker->device < plan->device_count) gp_frame_begin(worker);
   for (uint32_t step = 0; worker->device < plan->device_count; step++) {
     set_phase(worker, GP_WORKER_AT_GATE);
     gp_worker_await(worker, &run->gate, step + 1);

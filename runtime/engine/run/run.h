@@ -28,11 +28,18 @@ typedef struct gp_micro_result {
   int64_t count[2];
 } gp_micro_result;
 
+/* A tensor of a whole mini-batch: micro-batches are ranges of its rows. */
+typedef struct gp_rows {
+  gp_tensor *tensor; /* NULL: there is none */
+  char *data;
+  size_t row_bytes;
+} gp_rows;
+
 /* A mini-batch that was given to the workers. */
 typedef struct gp_minibatch {
-  gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS]; /* retained in streams */
+  gp_rows inputs[GP_MAX_BATCH_TENSORS], targets[GP_MAX_BATCH_TENSORS]; /* retained */
   int input_count, target_count;
-  gp_tensor *output, *out_grad;
+  gp_rows output, out_grad; /* borrowed */
   bool accumulate;
   gp_step_block *blocks;    /* per copy and micro-batch */
   gp_micro_result *results; /* per micro-batch */
@@ -50,19 +57,21 @@ typedef struct gp_run {
   bool prepared;                                  /* P has nothing to do */
   uint64_t weights;                               /* their state when the run began: prepared.c */
   uint32_t given;                                 /* mini-batches given to step */
-  int64_t known, told;    /* losses that are known, and that the script took */
-  uint32_t first_step;    /* the pipeline's step counter when the stream began */
-  int64_t first_update;   /* updates of the optimizer before */
-  _Atomic uint32_t gate;  /* mini-batches that may be run; GP_GATE_END: no more will come */
-  _Atomic int64_t losses; /* forward passes of the last stage so far */
-  _Atomic uint32_t arrived, released; /* at barriers; barriers that are over */
-  _Atomic uint32_t progress;          /* counts what the script's thread may be waiting for */
-  _Atomic int64_t failed_order;       /* INT64_MAX: none */
+  int64_t known, told;          /* losses that are known, and that the script took */
+  uint32_t first_step;          /* the pipeline's step counter when the stream began */
+  int64_t first_update;         /* updates of the optimizer before */
+  _Atomic uint32_t gate;        /* mini-batches that may be run; GP_GATE_END: no more will come */
+  _Atomic int64_t failed_order; /* INT64_MAX: none */
   bool committed; /* under the lock: stages are being updated, so an interrupt has to wait */
   int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
   pthread_mutex_t failure_lock;
   gp_status status;
   char text[512];
+  /* Workers write here while they run, and read what is above before every task: so this has a
+   * cache line of its own. */
+  _Alignas(64) _Atomic int64_t losses; /* of a stream: forward passes of the last stage so far */
+  _Atomic uint32_t arrived, released;  /* at barriers; barriers that are over */
+  _Atomic uint32_t progress;           /* counts what the script's thread may be waiting for */
 } gp_run;
 
 enum { GP_GATE_END = 1u << 30 };
@@ -70,6 +79,7 @@ enum { GP_GATE_END = 1u << 30 };
 /* A task as it runs for one micro-batch. */
 typedef struct gp_task_run {
   const gp_task *task;
+  int64_t order;       /* of all tasks of the stream */
   gp_minibatch *batch; /* the mini-batch that the micro-batch belongs to */
   int64_t micro, own;  /* counted through the stream, and in the mini-batch */
   /* Set by gp_frame_bind, as addresses of the device. fault NULL: what is wrong is told at once. */
@@ -84,7 +94,7 @@ static inline gp_step_block *gp_minibatch_block(const gp_plan *plan, const gp_mi
 }
 /* Mini-batch `step` of the stream; the one that a micro-batch of the stream belongs to. */
 static inline gp_minibatch *gp_run_minibatch_at(const gp_run *run, int64_t step) {
-  return &run->batches[step % run->batch_room];
+  return &run->batches[step < run->batch_room ? step : step % run->batch_room];
 }
 static inline gp_minibatch *gp_run_minibatch(const gp_run *run, int64_t micro) {
   return gp_run_minibatch_at(run, micro / run->plan->step_micros);

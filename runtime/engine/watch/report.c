@@ -82,18 +82,18 @@ static act look(const gp_pipeline *p, int32_t device) {
 /* ---- what it waits for --------------------------------------------------------------------- */
 
 /* The value was not published in its round. */
-static bool is_missing(const gp_binding *binding, const gp_edge_use *use, int32_t copy,
-                       int32_t device, int64_t micro) {
-  const gp_link *link = gp_links_find(binding, use->edge, copy, device);
-  return use->wait && !gp_link_has(link, gp_links_turn(binding->plan, use->edge, micro));
+static bool is_missing(const gp_binding *binding, const gp_task *task, int32_t u, int64_t micro) {
+  const gp_bound_use *bound = &gp_links_uses(binding, task)[u];
+  gp_link_turn turn = gp_links_turn_of(binding->plan, task, u, bound, micro);
+  return task->uses[u].wait && !gp_link_has(bound->link, turn);
 }
 
 /* The slot still holds a value that somebody has to read. */
-static bool is_taken(const gp_binding *binding, const gp_edge_use *use, int64_t micro) {
-  gp_link_turn turn = gp_links_turn(binding->plan, use->edge, micro);
-  uint32_t parties = (uint32_t)binding->plan->channels[use->edge].parties;
-  return use->acquire && atomic_load(&binding->channels[use->edge].words[turn.slot].released) <
-                             turn.round * parties;
+static bool is_taken(const gp_binding *binding, const gp_task *task, int32_t u, int64_t micro) {
+  const gp_bound_use *bound = &gp_links_uses(binding, task)[u];
+  gp_link_turn turn = gp_links_turn_of(binding->plan, task, u, bound, micro);
+  return task->uses[u].acquire &&
+         atomic_load(&bound->channel->words[turn.slot].released) < turn.round * bound->parties;
 }
 
 static bool publishes(const gp_task *task, int32_t edge) {
@@ -127,12 +127,12 @@ static int64_t order_of(const gp_plan *plan, const message *m) {
 }
 
 /* The first message that the device waits for. */
-static bool find_missing(const gp_pipeline *p, int32_t device, const act *a, message *m) {
+static bool find_missing(const gp_pipeline *p, const act *a, message *m) {
   const gp_plan *plan = p->run.plan;
   if (a->state != WAITS) return false;
   const gp_task *task = &plan->tasks[a->task];
   for (int32_t u = 0; u < task->use_count; u++)
-    if (is_missing(p->run.binding, &task->uses[u], task->copy, device, a->micro))
+    if (is_missing(p->run.binding, task, u, a->micro))
       return *m = message_of(plan, &task->uses[u], a->micro), true;
   return false;
 }
@@ -173,13 +173,13 @@ static void put_wait(writer *w, const gp_pipeline *p, int32_t device, const act 
   const gp_plan *plan = p->run.plan;
   const gp_task *task = &plan->tasks[a->task];
   message m;
-  if (find_missing(p, device, a, &m)) {
+  if (find_missing(p, a, &m)) {
     put(w, "needs ");
     put_message(w, p, &m, task->stage);
     return;
   }
   for (int32_t u = 0; u < task->use_count; u++)
-    if (is_taken(p->run.binding, &task->uses[u], a->micro)) {
+    if (is_taken(p->run.binding, task, u, a->micro)) {
       put(w, "needs a free one of %d slots for what stage %d sends",
           (int)plan->channels[task->uses[u].edge].slots, (int)task->stage);
       return;
@@ -240,7 +240,7 @@ static bool find_first(const gp_pipeline *p, message *first, int32_t *reader) {
   bool found = false;
   for (int32_t d = 0; d < p->run.plan->device_count; d++) {
     act a = look(p, d);
-    if (!find_missing(p, d, &a, &m)) continue;
+    if (!find_missing(p, &a, &m)) continue;
     if (found && order_of(p->run.plan, &m) >= order_of(p->run.plan, first)) continue;
     *first = m;
     *reader = p->run.plan->tasks[a.task].stage;

@@ -120,14 +120,12 @@ bool gp_watch_check(gp_pipeline *p) {
 
 /* ---- lost workers -------------------------------------------------------------------------- */
 
-/* What the script lent for the run, where a stream did not retain it anyway. */
+/* What the script lent for the run and the ring does not hold anyway. */
 static void keep_batches(gp_run *run) {
   for (uint32_t i = 0; i < run->given && i < (uint32_t)run->batch_room; i++) {
-    gp_minibatch *batch = &run->batches[i];
-    for (int k = 0; !run->open && k < batch->input_count; k++) gp_tensor_retain(batch->inputs[k]);
-    for (int k = 0; !run->open && k < batch->target_count; k++) gp_tensor_retain(batch->targets[k]);
-    if (batch->output) gp_tensor_retain(batch->output);
-    if (batch->out_grad) gp_tensor_retain(batch->out_grad);
+    const gp_minibatch *batch = &run->batches[i];
+    if (batch->output.tensor) gp_tensor_retain(batch->output.tensor);
+    if (batch->out_grad.tensor) gp_tensor_retain(batch->out_grad.tensor);
   }
 }
 

@@ -1,9 +1,9 @@
 /* engine/worker/worker.c - one thread per device, waiting for jobs and for each other.
  *
  * Waiting spins briefly where every thread has a core of its own, then sleeps on the worker's
- * doorbell:
- * whoever changes something that a worker may be waiting for rings it. The doorbell is read before
- * the condition is checked, so a ring in between is never lost.
+ * doorbell: whoever changes something that a worker may be waiting for rings it. Nobody writes to
+ * the bell of a worker that is awake: who publishes and who spins share no cache line but that of
+ * the word itself.
  */
 
 #include <limits.h>
@@ -31,13 +31,13 @@ typedef struct word {
 
 static gp_status try_word(void *context, bool *ready) {
   const word *w = context;
-  *ready = atomic_load_explicit(w->at, memory_order_acquire) >= w->wanted;
+  *ready = atomic_load(w->at) >= w->wanted;
   return GP_OK;
 }
 
 /* What the device's links have to move on must not wait for the worker; jobs that are no runs have
- * no links. Where nothing rings the worker asks again soon; elsewhere the time-out is a belt: a lost ring would cost a tenth of a
- * second, not a hang. */
+ * no links. Where nothing rings the worker asks again soon; elsewhere the time-out is a belt: a
+ * lost ring would cost a tenth of a second, not a hang. */
 static int64_t pause_of(gp_worker *worker) {
   const gp_pipeline *p = worker->pipeline;
   const gp_binding *binding = p->run.binding;
@@ -47,17 +47,14 @@ static int64_t pause_of(gp_worker *worker) {
   return device->quiet ? NAP_NS : WAIT_NS;
 }
 
-/* Spin, then sleep. Of a run that was given up nobody asks for anything: its tasks are passed
- * through. */
-gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context, bool *ready) {
+static int spins_of(const gp_pipeline *p) { return p->spin ? SPINS : 1; }
+
+/* The bell is read before the question is asked for the last time: a ring in between ends the wait
+ * at once. */
+static gp_status sleep_until(gp_worker *worker, gp_worker_question ask, void *context,
+                             bool *ready) {
   gp_pipeline *p = worker->pipeline;
   gp_status status = GP_OK;
-  *ready = false;
-  for (int i = 0, n = p->spin ? SPINS : 1; i < n && !atomic_load(&p->watch.given_up); i++) {
-    GP_TRY(ask(context, ready));
-    if (*ready) return GP_OK;
-    gp_pause();
-  }
   while (!status && !*ready) {
     int64_t pause = pause_of(worker);
     atomic_store(&worker->sleeping, 1);
@@ -70,18 +67,37 @@ gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context
   return status;
 }
 
+/* Of a run that was given up nobody asks for anything: its tasks are passed through. */
+gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context, bool *ready) {
+  gp_pipeline *p = worker->pipeline;
+  *ready = false;
+  for (int i = 0, n = spins_of(p); i < n && !atomic_load(&p->watch.given_up); i++) {
+    GP_TRY(ask(context, ready));
+    if (*ready) return GP_OK;
+    gp_pause();
+  }
+  return sleep_until(worker, ask, context, ready);
+}
+
+/* Nothing but the word is looked at while it spins, so that a change is seen as soon as it comes:
+ * most waits of a step end here. */
 bool gp_worker_await(gp_worker *worker, _Atomic uint32_t *at, uint32_t wanted) {
   word w = {at, wanted};
-  bool ready;
-  gp_worker_try(worker, try_word, &w, &ready);
+  bool ready = false;
+  for (int i = 0, n = spins_of(worker->pipeline); i < n; i++) {
+    if (atomic_load(at) >= wanted) return true;
+    gp_pause();
+  }
+  sleep_until(worker, try_word, &w, &ready);
   return ready;
 }
 
-/* Sequentially consistent on both sides: either the ringer sees `sleeping`, or the sleeper sees the
- * new bell. */
+/* What changed was written in the one order of all such writes, and so is `sleeping`: either this
+ * sees that the worker sleeps, or the worker sees the change before it does. */
 void gp_worker_ring(gp_worker *worker) {
+  if (!atomic_load(&worker->sleeping)) return;
   atomic_fetch_add(&worker->doorbell, 1);
-  if (atomic_load(&worker->sleeping)) gp_wake_word(&worker->doorbell, INT_MAX);
+  gp_wake_word(&worker->doorbell, INT_MAX);
 }
 
 /* ---- jobs ---------------------------------------------------------------------------------- */

@@ -37,6 +37,7 @@ struct gp_worker {
   pthread_t thread;
   bool started;
   void **frame;         /* one address per base of the plan that runs */
+  int32_t framed;       /* stage whose own weights the frame shows */
   char *scratch;        /* per team member */
   size_t scratch_bytes; /* of one member */
   size_t frame_room, event_room;
@@ -53,7 +54,7 @@ struct gp_worker {
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
   gp_status job_status;
   char job_text[512];
-  _Alignas(64) _Atomic uint32_t doorbell; /* counts events that this worker may be waiting for */
+  _Alignas(64) _Atomic uint32_t doorbell; /* counts the rings while it slept */
   _Atomic uint32_t sleeping;
 };
 
@@ -84,7 +85,8 @@ typedef gp_status (*gp_worker_question)(void *context, bool *ready);
 gp_status gp_worker_try(gp_worker *worker, gp_worker_question ask, void *context, bool *ready);
 /* Wait until *word >= wanted; false where the run is given up. */
 bool gp_worker_await(gp_worker *worker, _Atomic uint32_t *word, uint32_t wanted);
-/* Wake a worker that may be waiting for what has just changed. */
+/* Wake a worker that may be waiting for what has just changed: by a sequentially consistent
+ * write. */
 void gp_worker_ring(gp_worker *worker);
 
 #endif
