@@ -51,6 +51,7 @@ gp_tensor *gp_lua_check_host_tensor(lua_State *L, int index, const char *who) {
   return here->tensor;
 }
 
+/* Without a box of its own: for calls that make nothing in Lua before they are done with it. */
 gp_tensor *gp_lua_peek_tensor(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_check_known(L, index, who);
   return box->tensor ? box->tensor : gp_lua_check_tensor(L, index, who);

@@ -29,6 +29,7 @@ int gp_lua_range_field(lua_State *L, int index, const char *name, int otherwise,
   return value;
 }
 
+/* As everywhere in Lua: all but nil and false is true. */
 bool gp_lua_flag_field(lua_State *L, int index, const char *name) {
   lua_getfield(L, index, name);
   bool value = lua_toboolean(L, -1);
@@ -48,6 +49,7 @@ void gp_lua_set_int(lua_State *L, const char *name, int64_t value) {
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
+/* The length of a list; positions in it are counted by int. */
 static int check_list(lua_State *L, int index) {
   luaL_checktype(L, index, LUA_TTABLE);
   size_t n = lua_rawlen(L, index);
@@ -79,6 +81,7 @@ typedef struct held_params {
   gp_param *param[];
 } held_params;
 
+/* __gc, and before it where the call is done with them. */
 static int held_params_free(lua_State *L) {
   held_params *held = lua_touserdata(L, 1);
   while (held->count > 0) gp_param_free(held->param[--held->count]);

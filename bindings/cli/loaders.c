@@ -18,6 +18,7 @@ static int search_path(lua_State *L) {
   return gp_load_module(L, name, lua_tostring(L, -2));
 }
 
+/* Where dofile goes on after the file has yielded: only what it returned is on the stack. */
 static int file_done(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
   return lua_gettop(L) - 1;

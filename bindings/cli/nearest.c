@@ -12,7 +12,8 @@ static int smallest(int a, int b, int c) {
   return m < c ? m : c;
 }
 
-/* Source: Wagner and Fischer 1974. */
+/* One row of the table of distances at a time; `diagonal` is what the row above had to the left.
+ * Texts that are too long are far from everything. Source: Wagner and Fischer 1974. */
 int gp_edit_distance(const char *a, const char *b) {
   int row[GP_NEAREST_LENGTH];
   int width = (int)strnlen(b, GP_NEAREST_LENGTH);
@@ -38,6 +39,8 @@ static int distance_of(const char *typed, const char *name) {
   return gp_edit_distance(typed, name);
 }
 
+/* Hidden files are never meant. Of equally near names the first in the alphabet is taken, so that
+ * the order of the folder does not show. */
 void gp_nearest_file(const char *missing, char *found, unsigned size) {
   const char *slash = strrchr(missing, '/'), *typed = slash ? slash + 1 : missing;
   char folder[1024];

@@ -63,7 +63,9 @@ static gp_costs push_costs(lua_State *L, int index) {
   return costs;
 }
 
-/* core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...},
+/* The schedule is the user value of the simulation, which reads its actions.
+ *
+ * core.simulate(schedule, costs) -> simulation; costs: {stages =, F = {...}, hop_forward = {...},
  * ...}, lists with one number per stage, of edges one less */
 static int simulate(lua_State *L) {
   gp_lua_check_schedule(L, 1);

@@ -145,6 +145,7 @@ gp_status gp_infer_packed(gp_sig *sig, size_t bytes) {
   return gp_infer_out(sig, GP_U8, &(gp_shape){1, {(int64_t)bytes}});
 }
 
+/* An output of the shape and dtype of input i. */
 gp_status gp_infer_like(gp_sig *sig, int i) {
   return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
 }

@@ -76,6 +76,7 @@ typedef struct work {
   atomic_bool bad; /* some element is not finite */
 } work;
 
+/* What the lane is asked to do with every piece. Sums begin at 0; scaling leaves them alone. */
 static gp_lane_sweep sweep_of(gp_gradients *list, int64_t pieces, gp_piece piece, work *w) {
   for (int i = 0; i < list->count && !w->factor; i++) list->sums[i] = 0;
   return (gp_lane_sweep){.runs = list->runs,
@@ -128,6 +129,7 @@ gp_status gp_gradients_look(gp_gradients *list) {
   return GP_OK;
 }
 
+/* After either of the two above: a sum that is not finite stands for its tensor. */
 bool gp_gradients_are_finite(const gp_gradients *list) {
   for (int i = 0; i < list->count; i++)
     if (!isfinite(list->sums[i])) return false;

@@ -15,6 +15,7 @@
 
 enum { BLOCK = 256 }; /* elements drawn at a time; even, so that pairs stay together */
 
+/* The domain lies in the two highest bits, so that streams of different domains never meet. */
 static gp_random_stream make_stream(enum gp_random_domain domain, uint64_t seed, uint64_t stream) {
   uint32_t high = (uint32_t)(stream >> 32) & 0x3fffffffu;
   return (gp_random_stream){seed, (uint32_t)stream, high | (uint32_t)domain << 30};

@@ -77,6 +77,7 @@ gp_status gp_cuda_done(gp_gpu_event *event, bool *done) {
   return GP_OK;
 }
 
+/* CUDA tells times in single-precision milliseconds. */
 gp_status gp_cuda_seconds(gp_gpu_event *from, gp_gpu_event *to, double *seconds) {
   GP_GPU_TRY(use_event(from));
   float milliseconds = 0;

@@ -192,6 +192,7 @@ struct parts {
 
 static size_t round_up(size_t bytes) { return (bytes + 255) & ~(size_t)255; }
 
+/* `windows` is at least the runs that cross a boundary: each window has two sums to put down. */
 static parts parts_of(const gp_call *call, const gp_sort *sort) {
   const int64_t width = gp_width_of(call->in[0].meta), windows = (sort->n + WINDOW - 1) / WINDOW;
   const size_t item = gp_sum_bytes(call->in[0].meta->dtype);

@@ -36,6 +36,7 @@ static __device__ void put_loss(const losses<T> &a, int64_t row, gp_online<gp_co
   gp_put(a.stats, a.dtype, 2 * row + 1, o.sum);
 }
 
+/* A row per warp. The distances from the top are summed before x becomes its exponentials. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E) losses_short(losses<T> a) {
   typedef gp_compute<T> A;
@@ -72,6 +73,8 @@ static __device__ gp_compute<T> long_below(const gp_long_row<T> &x, gp_compute<T
   return gp_block_sum(below);
 }
 
+/* A row per block, read once unless labels are smoothed: nothing is kept, since a vocabulary is too
+ * long for shared memory. The loss and the statistics are one thread's work. */
 template <typename T> static __global__ void losses_long(losses<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = blockIdx.x;
@@ -159,8 +162,8 @@ static __device__ gp_pack<T> logits_of(const gp_long_row<T> &x, int i, int64_t s
 }
 
 /* d logits = dloss (softmax - target), the target being smoothed one-hot. What all classes share is
- * multiplied before. A block has one row for each
- * threadIdx.y; elements do not meet, so long and short rows are the same here. */
+ * multiplied before. A block has one row for each threadIdx.y; elements do not meet, so long and
+ * short rows are the same here. Rows whose id is ignored, or no class, get zeros. */
 template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
@@ -190,6 +193,8 @@ static row_values row_values_of(const gp_arg *arg) {
   return {arg->data, arg->meta->dtype, gp_strides_of(arg->meta, arg->meta->shape.rank)};
 }
 
+/* The logits of a gradient may be a view, of every position but the last, say; dx is row-major.
+ * Which kernel runs depends on the width alone, as in the forward direction. */
 template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in;
   const gp_meta *x = in[0].meta;

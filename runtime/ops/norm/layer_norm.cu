@@ -21,6 +21,7 @@ template <typename T> struct layer {
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
+/* The backward pass reads them in place of x's sums: it makes one pass less. */
 template <typename A, typename T>
 static __device__ void put_stats(const layer<T> &a, int64_t row, A mean, A rstd) {
   gp_put(a.mean, a.stats, row, mean);
@@ -66,6 +67,9 @@ static __device__ inline row_stats<A> stats_of(A mean, A variance, A eps, const 
   return {factor, (mean + s.zero) / s.power, variance > 0 ? factor * s.power : 1 / gp_sqrt(eps)};
 }
 
+/* A row per warp, E elements a lane in registers. The second turn of the loop is for rows that are
+ * too large for squares, so it is hardly ever taken. A lane sums in two chains, even and odd, in an
+ * order that E alone decides. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
   typedef gp_compute<T> A;
@@ -128,6 +132,8 @@ static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<
   return gp_block_sum(sum);
 }
 
+/* A row per block. `keep` says that there is shared memory for the row; else it is read three
+ * times, from the cache as far as that holds it. */
 template <typename T> static __global__ void normalise_long(layer<T> a, bool keep) {
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
@@ -156,7 +162,8 @@ template <typename T> static __global__ void normalise_long(layer<T> a, bool kee
   if (threadIdx.x == 0) put_stats(a, row, stats.mean, stats.rstd);
 }
 
-/* One of the two kernels for all rows. SHORT and LONG are kernels of T; `kept` rows are kept. */
+/* One of the two kernels for all rows; the width alone chooses, so that bits do not depend on how
+ * many rows a micro-batch has. SHORT and LONG are kernels of T; `kept` rows are kept. */
 #define LAUNCH_ROWS(gpu, a, SHORT, LONG, kept_rows)                                                \
   if (a.rows == 0) return GP_OK;                                                                   \
   if (a.n <= GP_SHORT_ROW)                                                                         \
@@ -222,6 +229,8 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
   gp_lanes_write(a.to + row * n, g, n, a.paired);
 }
 
+/* The same with a block per row: the second pass makes the terms again from what shared memory
+ * kept, which costs less than keeping them too. */
 template <typename T> static __global__ void gradient_long(layer<T> a, bool keep) {
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
@@ -272,6 +281,7 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
 }
 
+/* The sixth operand is the gradient that goes around the layer, where graph/fuse.c joined it. */
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
   GP_BY_FLOAT(call->op.in[0].meta->dtype, return backward<T>(gpu, call));
   return GP_OK;
@@ -302,6 +312,7 @@ template <typename T, int SUMS> struct weight_terms {
   }
 };
 
+/* 16 bytes of a row are one group of columns: a thread reads them at once. */
 static gp_columns plan_dw(const gp_call *call) {
   const gp_meta *dy = call->in[0].meta;
   return gp_columns_plan(1, gp_rows_of(dy), gp_width_of(dy), 16 / (int)gp_item_of(dy->dtype));
@@ -322,6 +333,7 @@ template <int SUMS> static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call
   return GP_OK;
 }
 
+/* Partial sums of the blocks that share a column; the run joins them in ascending order. */
 template <int SUMS> static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   (void)gpu;
   const gp_columns p = plan_dw(call);

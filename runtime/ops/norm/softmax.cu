@@ -17,6 +17,7 @@ template <typename T> struct soft {
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
+/* Elements past the end are -infinity: they are never the largest and add nothing. */
 template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) softmax_short(soft<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
@@ -33,6 +34,8 @@ template <typename T, int E> static __global__ void GP_SHORT_BOUNDS(T, E) softma
   gp_lanes_write(a.to + row * n, x, n, a.paired);
 }
 
+/* The running sum is scaled when a larger value comes, so one pass finds both.
+ * Source: Milakov, Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3. */
 template <typename T> static __global__ void softmax_long(soft<T> a, bool keep) {
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
@@ -64,6 +67,7 @@ static __device__ gp_compute<T> term(const soft<T> &a, gp_compute<T> dy, gp_comp
   return a.log ? dy : dy * y;
 }
 
+/* The gradient of one element, `total` being the sum of the row's terms. */
 template <typename T>
 static __device__ gp_compute<T> gradient(const soft<T> &a, gp_compute<T> dy, gp_compute<T> y,
                                          gp_compute<T> total) {
@@ -90,6 +94,7 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(soft<T> a) {
   gp_lanes_write(a.to + row * n, dy, n, a.paired);
 }
 
+/* Both y and dy are read twice, so both are kept where shared memory holds them. */
 template <typename T> static __global__ void gradient_long(soft<T> a, bool keep) {
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
@@ -117,6 +122,7 @@ template <typename T> static __global__ void gradient_long(soft<T> a, bool keep)
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
+/* The backward ops have dy in front of y; that tells the directions apart. */
 template <typename T> static soft<T> describe(const gp_gpu_call *call, bool log) {
   const gp_arg *in = call->op.in;
   const bool back = call->op.n_in == 2;

@@ -17,6 +17,8 @@ static int64_t total_of(const gp_strides *list) {
   return n;
 }
 
+/* The shape and the dims decide all of it, and with it the order in which elements are added. Dims
+ * of size 1 are of either kind: they never end a line. */
 static sum_plan plan_of(const gp_call *call) {
   const gp_meta *in = call->in[0].meta;
   const int64_t *dim = in->shape.dim, mask = call->attr->sum.dims ? call->attr->sum.dims : -1;
@@ -31,6 +33,7 @@ static sum_plan plan_of(const gp_call *call) {
   return p;
 }
 
+/* A group of columns is 16 bytes of a row. */
 static gp_columns columns_of(const sum_plan *p, gp_dtype dtype) {
   return gp_columns_plan(total_of(&p->kept), total_of(&p->reduced), p->width,
                          16 / (int)gp_item_of(dtype));
@@ -41,6 +44,7 @@ static gp_lines lines_of(const sum_plan *p) {
   return {p->kept, p->reduced, total_of(&p->kept), terms, p->width, gp_pieces_of(terms)};
 }
 
+/* The same plan as prepare() made the scratch for: nothing is remembered between the two. */
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = &call->op.in[0];
   const gp_sink out = gp_sink_of(&call->op, 0);

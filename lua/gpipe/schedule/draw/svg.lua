@@ -34,6 +34,8 @@ end
 -- Wide enough for a number in a usual cell, within what a page or a screen can take.
 local LEAST_PLOT, MOST_PLOT, CELL = 420, 1500, 23
 
+-- The lower quartile of the computing actions decides: a few short ones must not blow up the page,
+-- and a few long ones must not squeeze the numbers out.
 local function plot_width(views, axis)
   local durations = {}
   for k, view in ipairs(views) do
@@ -61,6 +63,7 @@ local function gutter_width(views, shown)
   return names + 10 + (#views > 1 and tags + 8 or 0), names
 end
 
+-- All places of the page, computed once: what draws only looks them up.
 local function layout_of(views, opts)
   local page = { views = views, axis = scale.common(views, opts.scale), opts = opts }
   page.shown = raster.shown(views[1].devices, math.max(2, opts.height // #views))
@@ -90,6 +93,7 @@ local function bottom(page) return bar_top(page, #page.shown, 1) + page.row end
 
 -- ---- words around the plot ----------------------------------------------------------------------
 
+-- The line of figures below the title; of several timelines each has its name in front.
 local function figures(view, named)
   local peak, device = view:highest_peak()
   local list = {
@@ -157,6 +161,7 @@ local function row_names(out, page)
   end
 end
 
+-- The axis lies below the plot, with ticks about 70 points apart and the unit in the middle.
 local function axis_line(out, page)
   local y, list, unit = bottom(page) + 2,
     scale.ticks(page.axis.extent, page.axis.unit, page.plot // 70)
@@ -199,6 +204,7 @@ local function lanes(out, page)
     table.concat(marks), GRID)
 end
 
+-- A square of the legend.
 local function swatch(out, x, y, fill, stroke)
   local rect = '<rect x="%s" y="%s" width="12" height="12" rx="2" fill="%s"%s/>'
   out[#out + 1] = rect:format(place(x), place(y), fill,

@@ -13,6 +13,7 @@ enum { KEY_ATTENTION = 1 };
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* A plan is found by all that its graph was made of: sizes, layouts, and what it computes. */
 static int add_strides(int64_t *field, const gp_attention_value *v) {
   field[0] = v->batch, field[1] = v->head, field[2] = v->row;
   return 3;
@@ -33,6 +34,7 @@ static void describe(gp_cudnn_graph *graph, const void *what) {
   gp_cudnn_attention_describe(graph, what);
 }
 
+/* Where cuDNN has no plan, *planned stays false and our own kernels compute: that is no error. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      bool *planned) {
   *planned = false;
@@ -89,6 +91,7 @@ static gp_status run_piece(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_attention 
   return gp_attention_add_heads(gpu, piece, by_head);
 }
 
+/* All pieces have the shape of the first one, so one plan and one scratch serve them in turn. */
 static gp_status run_pieces(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_attention *a,
                             const gp_attention *first) {
   for (int64_t b = 0; b < a->batches; b += first->batches)

@@ -1,6 +1,18 @@
 -- lua/gpipe/schedule/draw/page/events.lua - what moves the timelines of html.lua, and tooltips.
 --
--- The second half of the function that page_script.lua begins: state and drawing are there.
+-- The second half of the function that script.lua begins: state and drawing are there.
+--
+--   wheel              zooms about the pointer; sideways, or with Shift, it moves
+--   drag, two fingers  move, zoom
+--   click              keeps the micro-batch marked; a second click, or Escape, lets go
+--   double click       zooms in, with Shift out
+--   + - arrows 0       zoom, move, all of it; Home and End go to the ends, o joins the timelines
+--
+-- Arrow keys up and down, Home and End scroll the page until the timeline has the focus: a reader
+-- who never touches it must not be caught, and a page with a long table stays easy to read. A press
+-- that moved by less than four pixels is a click. What is under the pointer is found by bisection
+-- in the row, as in drawing; of two actions that run together the upper half of the bar is the
+-- first.
 
 return [==[
 // ---- moving ----

@@ -2,7 +2,29 @@
 --
 -- Begins of a row are ascending, so what is visible is found by bisection; actions thinner than a pixel
 -- share rectangles. One frame is drawn per change, however many events.
--- The function that begins here ends in page_events.lua.
+-- The function that begins here ends in events.lua.
+--
+-- What the page holds as JSON, made by html.lua:
+--   timelines   views, each with a name, a unit, the factor from its times to the common axis, the
+--               names and stages of its devices, and a row per device: seven arrays of one length
+--               (op, place of the stage on the device, micro-batch, weight version, begin,
+--               duration, half: 1 and 2 for the two that run together, one above the other)
+--   ops         of each op its letter, its name, and its fill by day and by night
+--   extent      the end of the axis, in `unit`
+--
+-- How it draws:
+--   layout      gives each device of each timeline a bar: side by side (overlay) or one timeline
+--               below the other; a window that changes its size lays out anew
+--   draw        the axis, then the bars, then the names; what the pointer is on is marked in all
+--   thinner     keeps what is owed to each colour, pixel by pixel, so that a schedule of thousands
+--               of micro-batches shows its shares and no pattern of the screen
+--   label       is the action as in the text of a schedule, "2F0@1"; where it does not fit, the
+--               micro-batch alone, and then nothing: letters never leave their cell
+--   drawAxis    ticks every 90 pixels or so at 1, 2 or 5 times a power of ten, in the unit that
+--               suits what is visible: zooming in leads from seconds to microseconds
+--   drawNames   names as many rows as can be read without touching each other
+--   paint       mixes the colour of a stage; the ink on it is black or white by its luminance
+--               (WCAG 2.1, relative luminance)
 
 return [==[
 "use strict";
