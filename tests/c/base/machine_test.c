@@ -2,8 +2,10 @@
  * files. */
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/machine/cgroup.h"
@@ -11,6 +13,17 @@
 #include "test.h"
 
 static char root[64]; /* stands for "/" */
+
+/* The C library's function in this program: a sandbox may refuse it. */
+static bool affinity_is_refused;
+
+int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *cores) {
+  if (affinity_is_refused) return errno = EPERM, -1;
+  long done = syscall(SYS_sched_getaffinity, process, bytes, cores);
+  if (done < 0) return -1;
+  memset((char *)cores + done, 0, bytes - (size_t)done);
+  return 0;
+}
 
 /* Write a file below root, making its folders. */
 static void put(const char *path, const char *text) {
@@ -117,6 +130,13 @@ TEST(this_machine_is_described) {
   CHECK(strlen(machine.model) > 0);
 }
 
-TEST_MAIN(version_2_limits_are_read, the_tightest_limit_on_the_way_up_counts,
-          a_mount_may_show_a_part_of_the_tree, version_1_limits_are_read, nonsense_is_no_limit,
-          this_machine_is_described)
+TEST(cores_are_those_of_the_machine_where_the_system_does_not_say) {
+  affinity_is_refused = true;
+  gp_cores cores = gp_cores_allowed();
+  affinity_is_refused = false;
+  CHECK(gp_cores_count(&cores) == (int)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+TEST_MAIN(cores_are_those_of_the_machine_where_the_system_does_not_say, version_2_limits_are_read,
+          the_tightest_limit_on_the_way_up_counts, a_mount_may_show_a_part_of_the_tree,
+          version_1_limits_are_read, nonsense_is_no_limit, this_machine_is_described)

@@ -2,6 +2,8 @@
 #include "base/status.h"
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "test.h"
@@ -75,6 +77,33 @@ TEST(interrupts_are_a_flag) {
   CHECK(!gp_interrupt_pending());
 }
 
-TEST_MAIN(every_status_has_a_code, failing_sets_the_text, the_present_text_may_be_an_argument,
-          long_texts_are_cut, each_thread_has_its_own_text, try_passes_failures_on,
-          interrupts_are_a_flag)
+/* ---- broken invariants ---------------------------------------------------------------------- */
+
+static sigjmp_buf trapped;
+
+static void on_trap(int number) { siglongjmp(trapped, number); }
+
+/* The process would end by SIGILL or SIGTRAP: the trap is caught here, and what it said is read. */
+TEST(a_broken_invariant_says_where_and_traps) {
+  static char text[256];
+  static int ends[2], before, number;
+  before = dup(STDERR_FILENO);
+  CHECK(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0);
+  struct sigaction action = {.sa_handler = on_trap}, ill, trap;
+  sigaction(SIGILL, &action, &ill);
+  sigaction(SIGTRAP, &action, &trap);
+  number = sigsetjmp(trapped, 1);
+  if (!number) GP_ASSERT(ends[0] < 0);
+  sigaction(SIGILL, &ill, NULL);
+  sigaction(SIGTRAP, &trap, NULL);
+  dup2(before, STDERR_FILENO);
+  CHECK(number == SIGILL || number == SIGTRAP);
+  CHECK(read(ends[0], text, sizeof text - 1) > 0);
+  CHECK_TEXT(text, "status_test.c:");
+  CHECK_TEXT(text, "ends[0] < 0");
+  close(before), close(ends[0]), close(ends[1]);
+}
+
+TEST_MAIN(a_broken_invariant_says_where_and_traps, every_status_has_a_code, failing_sets_the_text,
+          the_present_text_may_be_an_argument, long_texts_are_cut, each_thread_has_its_own_text,
+          try_passes_failures_on, interrupts_are_a_flag)

@@ -87,7 +87,7 @@ static bool survives(long from, long how_many, int side) {
     first = made + from;
     bool good = multiply_all(side);
     count = 0;
-    _exit(good && multiply_all(side) ? 0 : 1);
+    test_leave(good && multiply_all(side) ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);
@@ -105,8 +105,12 @@ static bool survives_limit(long more) {
     FILE *sizes = fopen("/proc/self/statm", "r");
     if (!sizes || fscanf(sizes, "%ld", &pages) != 1) _exit(2);
     rlim_t limit = (rlim_t)(pages * sysconf(_SC_PAGESIZE) + more);
-    if (setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit})) _exit(3);
-    _exit(multiply_all(8) ? 0 : 1);
+    struct rlimit before;
+    if (getrlimit(RLIMIT_AS, &before)) _exit(4);
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){limit, before.rlim_max})) _exit(3);
+    bool good = multiply_all(8);
+    setrlimit(RLIMIT_AS, &before);
+    test_leave(good ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);

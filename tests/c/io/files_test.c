@@ -180,7 +180,22 @@ TEST(every_failing_allocation_of_a_table_is_reported) {
   folder_remove();
 }
 
-TEST_MAIN(a_file_is_read_whole, a_file_is_written_whole_or_not_at_all,
+/* A zero would end a field early and hide what follows. */
+TEST(a_table_with_a_zero_byte_is_refused_with_its_position) {
+  folder_make();
+  gp_tensor *values = NULL;
+  char **names = NULL;
+  size_t count = 0;
+  gp_csv_options options = {.separator = ','};
+  const char *path = folder_write("z.csv", "1,2\n3\0,4\n", 10);
+  CHECK_STATUS(gp_csv_read(path, &options, &values, &names, &count), GP_EFORMAT);
+  CHECK_TEXT(gp_error_text(), "z.csv: byte 5 is 0");
+  CHECK(!values && !names);
+  folder_remove();
+}
+
+TEST_MAIN(a_table_with_a_zero_byte_is_refused_with_its_position, a_file_is_read_whole,
+          a_file_is_written_whole_or_not_at_all,
           a_folder_is_listed_in_order_without_hidden_files_and_circles, tables_of_numbers_are_read,
           broken_tables_are_refused_with_line_and_column, a_table_takes_its_text_and_its_numbers,
           a_header_of_many_columns_is_read_in_proportion,
