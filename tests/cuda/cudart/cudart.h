@@ -3,6 +3,7 @@
  *
  *   error.c    last errors, their names, failures on demand
  *   machine.c  GPUs that are said to be there
+ *   green.c    the driver's functions that split a GPU
  *   memory.c   memory of "devices", which is the host's; copies
  *   stream.c   streams and events
  *   queue.c    what streams were given: done when the call returns, or as late as can be
@@ -12,7 +13,8 @@
  * destroyed. What a real GPU adds it does not show: memory that the host cannot read, and, unless
  * asked to, work that happens later. The environment:
  *
- *   GPIPE_TEST_GPUS=2             how many there are; "none": no driver either
+ *   GPIPE_TEST_GPUS=2             how many there are; "none": no driver either; "old": an old one
+ *   GPIPE_TEST_GREEN=1            they can be split into parts with multiprocessors of their own
  *   GPIPE_TEST_GPU_MEMORY=BYTES   of each, 8 GiB unless said
  *   GPIPE_TEST_NOPEER=1           they do not reach each other
  *   GPIPE_TEST_CUDA_FAIL=NAME:N[:CODE]   the N-th call of a function fails ("cudaLaunchKernel" for
@@ -70,6 +72,11 @@ cudaError_t gp_cudart_enter(const char *function);
 int gp_cudart_device(void);                                /* current one of the thread */
 size_t gp_cudart_capacity(void);                           /* bytes of memory of a GPU */
 bool gp_cudart_allowed(const void *kernel, size_t shared); /* dynamic shared memory of this size */
+
+/* ---- green.c ------------------------------------------------------------------------------- */
+
+/* The driver's function of that name; NULL: it has none. */
+void *gp_cudart_driver(const char *name);
 
 /* ---- memory.c ------------------------------------------------------------------------------ */
 

@@ -94,6 +94,7 @@ static const struct { cudaError_t error; const char *name, *text; } names[] = {
    "peer access is not supported between these two devices"},
   {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
   {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+  {cudaErrorSystemNotReady, "cudaErrorSystemNotReady", "system not yet initialized"},
   {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
    "operation not permitted when stream is capturing"},
   {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",

@@ -7,7 +7,7 @@
 
 #include "cudart.h"
 
-enum { MOST_GPUS = 16, SM_COUNT = 132, VERSION = CUDART_VERSION };
+enum { MOST_GPUS = 16, SM_COUNT = 132, VERSION = CUDART_VERSION, OLD = 11040 };
 
 static const size_t SHARED = 48 << 10, MOST_SHARED = 227 << 10;
 
@@ -17,11 +17,16 @@ int gp_cudart_device(void) { return current; }
 
 /* ---- which there are ------------------------------------------------------------------------- */
 
-/* How many; -1: there is no driver. */
+static bool is_driver(const char *kind) {
+  const char *text = getenv("GPIPE_TEST_GPUS");
+  return text && strcmp(text, kind) == 0;
+}
+
+/* How many; -1: there is no driver, or one that is too old. */
 static int count_gpus(void) {
   const char *text = getenv("GPIPE_TEST_GPUS");
   if (!text) return 2;
-  if (strcmp(text, "none") == 0) return -1;
+  if (is_driver("none") || is_driver("old")) return -1;
   const int count = atoi(text);
   return count < MOST_GPUS ? count : MOST_GPUS;
 }
@@ -35,7 +40,7 @@ static bool exists(int device) { return device >= 0 && device < count_gpus(); }
 
 cudaError_t cudaDriverGetVersion(int *version) {
   GP_CUDART_ENTER();
-  *version = count_gpus() < 0 ? 0 : VERSION;
+  *version = is_driver("old") ? OLD : is_driver("none") ? 0 : VERSION;
   return cudaSuccess;
 }
 
@@ -108,18 +113,14 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return cudaSuccess;
 }
 
-/* The driver's own functions are not there: parts of a GPU share it. */
-static cudaError_t find_none(void **function, enum cudaDriverEntryPointQueryResult *result) {
-  *function = NULL;
-  if (result) *result = cudaDriverEntryPointSymbolNotFound;
-  return cudaSuccess;
-}
-
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result) {
-  (void)symbol, (void)version, (void)flags;
-  return find_none(function, result);
+  (void)version, (void)flags;
+  *function = gp_cudart_driver(symbol);
+  if (result)
+    *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */

@@ -1,0 +1,273 @@
+/* tests/c/device/cuda_machine_test.c - GPUs, drivers and parts of GPUs that are not as one hopes.
+ *
+ * Only the plugin's form for the host can be told what the machine is like (tests/cuda/cudart), by
+ * variables of the environment that it reads once: each case is a child process that opens it. With
+ * another plugin, or none, nothing is tested. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "device/plugin.h"
+#include "device/rows_version.h"
+#include "test.h"
+
+enum { PARTS = 4, MOST = 4 };
+
+static const gp_gpu_api *api;
+
+static gp_status fail(gp_status status, const char *text) { return gp_fail_text(status, text); }
+
+static void open_plugin(const char *path) {
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void *symbol = handle ? dlsym(handle, GP_PLUGIN_ENTRY) : NULL;
+  gp_plugin_open open;
+  gp_plugin_host host = {.version = GP_PLUGIN_VERSION, .ops = gp_rows_version(), .fail = fail};
+  memcpy(&open, &symbol, sizeof open);
+  CHECK(symbol != NULL);
+  if (symbol) CHECK_STATUS(open(&host, &api), GP_OK);
+}
+
+/* What a machine is like: NAME=VALUE. */
+typedef struct machine {
+  const char *variables[MOST];
+} machine;
+
+/* Run a check of such a machine in a child; what it takes is the check's. */
+static void on(machine m, void (*check)(const void *context), const void *context) {
+  const char *path = getenv("GPIPE_CUDA_PLUGIN");
+  if (!path || !strstr(path, "cuda_host")) {
+    printf("not the plugin's form for the host: nothing is tested\n");
+    return;
+  }
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    test_failures = 0;
+    for (int i = 0; i < MOST && m.variables[i]; i++) putenv((char *)m.variables[i]);
+    open_plugin(path);
+    if (api) check(context);
+    fflush(stdout);
+    test_leave(test_failures > 0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  if (status) printf("on a machine with %s\n", m.variables[0]);
+  CHECK(status == 0);
+}
+
+/* ---- machines without a GPU ---------------------------------------------------------------- */
+
+static void check_none(const void *context) {
+  int count = -1;
+  gp_gpu *gpu = NULL;
+  gp_gpu_spec spec = {.parts = 1};
+  CHECK_STATUS(api->count(&count), GP_EDEVICE);
+  CHECK_TEXT(gp_error_text(), context);
+  CHECK(count == -1);
+  gp_fail(GP_EIO, "another");
+  CHECK_STATUS(api->open(&spec, &gpu), GP_EDEVICE);
+  CHECK(gpu == NULL);
+}
+
+/* Each says what to do about it. */
+TEST(a_machine_without_gpus_says_why) {
+  static const struct {
+    machine machine;
+    const char *text;
+  } cases[] = {
+      {{{"GPIPE_TEST_GPUS=none"}}, "no NVIDIA driver"},
+      {{{"GPIPE_TEST_GPUS=old"}}, "it knows CUDA 11.4"},
+      {{{"GPIPE_TEST_GPUS=0"}}, "no GPU that it can see"},
+      {{{"GPIPE_TEST_GPUS=0", "CUDA_VISIBLE_DEVICES=7"}}, "CUDA_VISIBLE_DEVICES is \"7\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    on(cases[i].machine, check_none, cases[i].text);
+  }
+}
+
+/* Once; the next call finds the GPUs. */
+static void check_count(const void *context) {
+  int count = -1;
+  CHECK_STATUS(api->count(&count), GP_EDEVICE);
+  CHECK_TEXT(gp_error_text(), context);
+  CHECK_STATUS(api->count(&count), GP_OK);
+  CHECK(count == 2);
+}
+
+TEST(what_the_runtime_answers_is_said_in_words) {
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaGetDeviceCount:1:802"}}, check_count, "fabric manager");
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaGetDeviceCount:1:999"}}, check_count, "cudaErrorUnknown");
+}
+
+static void check_only(const void *context) {
+  gp_gpu_info info;
+  (void)context;
+  CHECK_STATUS(api->describe(3, &info), GP_EDEVICE);
+  CHECK_TEXT(gp_error_text(), "cuda:3: no such GPU, expected cuda:0 (the only one)");
+  CHECK_STATUS(api->describe(0, &info), GP_OK);
+}
+
+TEST(the_only_gpu_is_named) { on((machine){{"GPIPE_TEST_GPUS=1"}}, check_only, NULL); }
+
+/* ---- calls that fail ----------------------------------------------------------------------- */
+
+/* Nothing of what was half open stays: the next attempt works. */
+static void check_open(const void *context) {
+  gp_gpu *gpu = NULL;
+  gp_gpu_spec spec = {.ordinal = 1, .parts = 1};
+  CHECK_STATUS(api->open(&spec, &gpu), GP_EDEVICE);
+  CHECK_TEXT(gp_error_text(), "cuda:1");
+  CHECK_TEXT(gp_error_text(), context);
+  CHECK_STATUS(api->open(&spec, &gpu), GP_OK);
+  api->close(gpu);
+}
+
+TEST(a_gpu_that_cannot_be_opened_can_be_later) {
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaSetDevice:1:46"}}, check_open, "making it current");
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaStreamCreateWithFlags:2:999"}}, check_open, "stream");
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaGetDeviceProperties:1:999"}}, check_open, "properties");
+}
+
+static void check_memory(const void *context) {
+  gp_gpu *gpu = NULL;
+  gp_gpu_spec spec = {.parts = 1};
+  void *memory = NULL;
+  (void)context;
+  CHECK_STATUS(api->open(&spec, &gpu), GP_OK);
+  CHECK_STATUS(api->alloc(gpu, (size_t)1 << 45, &memory), GP_ENOMEM);
+  CHECK_TEXT(gp_error_text(), "cuda:0: out of memory: asked for 32.0 TiB");
+  CHECK(memory == NULL && !strstr(gp_error_text(), "free are"));
+  api->close(gpu);
+}
+
+TEST(what_is_free_is_left_out_where_the_gpu_does_not_say) {
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaMemGetInfo:1:999"}}, check_memory, NULL);
+}
+
+/* A library of the script may have asked for it before. */
+static void check_peers(const void *context) {
+  gp_gpu *gpus[2];
+  for (int i = 0; i < 2; i++) {
+    gp_gpu_spec spec = {.ordinal = i, .parts = 1};
+    CHECK_STATUS(api->open(&spec, &gpus[i]), GP_OK);
+  }
+  CHECK(api->reaches(gpus[0], gpus[1]) == (context != NULL));
+  CHECK(api->reaches(gpus[0], gpus[1]) == (context != NULL)); /* remembered */
+  for (int i = 0; i < 2; i++) api->close(gpus[i]);
+}
+
+TEST(access_that_there_is_already_is_access) {
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaDeviceEnablePeerAccess:1:704"}}, check_peers, "yes");
+  on((machine){{"GPIPE_TEST_CUDA_FAIL=cudaDeviceEnablePeerAccess:1:217"}}, check_peers, NULL);
+  on((machine){{"GPIPE_TEST_NOPEER=1"}}, check_peers, NULL);
+}
+
+/* ---- parts of a GPU ------------------------------------------------------------------------ */
+
+/* What PARTS parts of a GPU are to be: multiprocessors of each, 0: they share all. */
+typedef struct parts {
+  gp_status status;
+  const char *text; /* of the error, which the first attempt gives and the second does not */
+  int sms;
+} parts;
+
+static void close_all(gp_gpu **open) {
+  for (int i = 0; i < PARTS; i++) api->close(open[i]);
+}
+
+/* The parts that were opened; the first error. */
+static gp_status open_all(gp_gpu **open) {
+  gp_status status = GP_OK;
+  for (int i = 0; i < PARTS && !status; i++) {
+    gp_gpu_spec spec = {.part = i, .parts = PARTS};
+    status = api->open(&spec, &open[i]);
+  }
+  return status;
+}
+
+static void check_parts(const void *context) {
+  const parts *wanted = context;
+  gp_gpu *open[PARTS] = {NULL};
+  gp_gpu_info info, whole;
+  CHECK_STATUS(api->describe(0, &whole), GP_OK);
+  CHECK_STATUS(open_all(open), wanted->status);
+  if (wanted->status) {
+    CHECK_TEXT(gp_error_text(), "cuda:0/");
+    CHECK_TEXT(gp_error_text(), wanted->text);
+    close_all(open);
+    memset(open, 0, sizeof open);
+    CHECK_STATUS(open_all(open), GP_OK);
+  }
+  for (int i = 0; i < PARTS && open[i]; i++) {
+    api->info(open[i], &info);
+    CHECK(info.isolated == (wanted->sms > 0));
+    CHECK(info.sm_count == (wanted->sms ? wanted->sms : whole.sm_count));
+    CHECK_STATUS(api->sync(open[i], GP_STREAM_COMPUTE), GP_OK);
+  }
+  close_all(open);
+}
+
+/* 132 multiprocessors in four are groups of 32, of which there are three only: so of 24. */
+TEST(parts_have_multiprocessors_of_their_own_where_the_driver_can) {
+  static const struct {
+    const char *fails; /* "NAME:CALL:CODE" of the driver */
+    parts parts;
+  } cases[] = {
+      {"none:0", {GP_OK, NULL, 24}},
+      {"split:1:914", {GP_OK, NULL, 24}},       /* not of this size */
+      {"get_resource:1:801", {GP_OK, NULL, 0}}, /* not on this GPU: they share it */
+      {"get_device:1:999", {GP_EDEVICE, "splitting its multiprocessors", 24}},
+      {"split:1:999", {GP_EDEVICE, "splitting its multiprocessors", 24}},
+      {"describe:2:999", {GP_EDEVICE, "opening a part of it", 24}},
+      {"create:3:2", {GP_ENOMEM, "opening a part of it", 24}},
+      {"make_stream:5:2", {GP_ENOMEM, "opening a part of it", 24}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char fails[64];
+    snprintf(fails, sizeof fails, "GPIPE_TEST_CUDA_FAIL=%s", cases[i].fails);
+    on((machine){{"GPIPE_TEST_GREEN=1", fails}}, check_parts, &cases[i].parts);
+  }
+  on((machine){{"GPIPE_TEST_GPUS=1"}}, check_parts, &(parts){GP_OK, NULL, 0}); /* an old driver */
+}
+
+/* The first part is refused multiprocessors of its own, so it shares those of the others. */
+static void check_first(const void *context) {
+  gp_gpu *open[PARTS] = {NULL};
+  gp_gpu_info info;
+  (void)context;
+  CHECK_STATUS(open_all(open), GP_OK);
+  for (int i = 0; i < PARTS && open[i]; i++) {
+    api->info(open[i], &info);
+    CHECK(info.isolated == (i > 0));
+  }
+  close_all(open);
+}
+
+TEST(a_part_that_is_refused_shares_the_gpu_and_says_so) {
+  on((machine){{"GPIPE_TEST_GREEN=1", "GPIPE_TEST_CUDA_FAIL=create:1:801"}}, check_first, NULL);
+}
+
+/* More parts than groups of the least size. */
+static void check_many(const void *context) {
+  gp_gpu *gpu = NULL;
+  gp_gpu_info info;
+  gp_gpu_spec spec = {.part = 19, .parts = 20};
+  (void)context;
+  CHECK_STATUS(api->open(&spec, &gpu), GP_OK);
+  api->info(gpu, &info);
+  CHECK(!info.isolated);
+  api->close(gpu);
+}
+
+TEST(more_parts_than_groups_share_the_gpu) {
+  on((machine){{"GPIPE_TEST_GREEN=1"}}, check_many, NULL);
+}
+
+TEST_MAIN(a_machine_without_gpus_says_why, what_the_runtime_answers_is_said_in_words,
+          the_only_gpu_is_named, a_gpu_that_cannot_be_opened_can_be_later,
+          what_is_free_is_left_out_where_the_gpu_does_not_say,
+          access_that_there_is_already_is_access,
+          parts_have_multiprocessors_of_their_own_where_the_driver_can,
+          a_part_that_is_refused_shares_the_gpu_and_says_so, more_parts_than_groups_share_the_gpu)
