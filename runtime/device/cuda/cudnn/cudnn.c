@@ -36,7 +36,7 @@ static void open_handle(gp_gpu *gpu, gp_cudnn_cache *cache) {
   cache->handle = NULL;
 }
 
-gp_status gp_cudnn_open(gp_gpu *gpu) {
+static gp_status open_library(gp_gpu *gpu) {
   if (!gpu->cudnn) {
     gpu->cudnn = calloc(1, sizeof *gpu->cudnn);
     if (!gpu->cudnn) return gp_gpu_fail(GP_ENOMEM, "cuDNN: no memory on the host");
@@ -92,7 +92,7 @@ static gp_status add(gp_gpu *gpu, const gp_cudnn_request *request) {
 
 gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_plan **plan) {
   *plan = NULL;
-  gp_status status = gp_cudnn_open(gpu);
+  gp_status status = open_library(gpu);
   if (status == GP_EUNSUPPORTED) return GP_OK;
   if (status == GP_OK && !find(gpu->cudnn, &request->key)) status = add(gpu, request);
   if (status == GP_OK) *plan = gp_cudnn_find(gpu, &request->key);

@@ -19,9 +19,6 @@
 extern "C" {
 #endif
 
-/* Make gpu->cudnn. Errors: GP_EUNSUPPORTED says why there is no cuDNN. Done by the functions
- * below. */
-gp_status gp_cudnn_open(gp_gpu *gpu);
 void gp_cudnn_close(gp_gpu *gpu); /* NULL in gpu->cudnn is fine */
 
 /* Attention: halves, no dropout, heads of a multiple of 8; masks and shared heads. *planned says

@@ -6,11 +6,6 @@
 
 #ifndef GP_HAVE_CUDNN
 
-gp_status gp_cudnn_open(gp_gpu *gpu) {
-  return gp_gpu_fail(GP_EUNSUPPORTED, "cuda:%d: no cuDNN: this build was made without it",
-                     gpu->spec.ordinal);
-}
-
 void gp_cudnn_close(gp_gpu *gpu) { (void)gpu; }
 
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
