@@ -34,16 +34,6 @@ static int machine(lua_State *L) {
   return 1;
 }
 
-/* core.gemm_library() -> "oneDNN 2.6.3" | nil, why not; loads the library */
-static int gemm_library(lua_State *L) {
-  const char *why = NULL;
-  const char *name = gp_gemm_library(&why);
-  if (name && *name) return lua_pushstring(L, name), 1;
-  lua_pushnil(L);
-  lua_pushstring(L, why ? why : "not found");
-  return 2;
-}
-
 static void push_gpu(lua_State *L, const gp_gpu_info *info, const gp_gpu_use *use) {
   lua_createtable(L, 0, 7);
   lua_pushstring(L, info->name);
@@ -105,14 +95,10 @@ static int device_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {{"memory", memory},
-                                     {"memory_fail_at", memory_fail_at},
-                                     {"machine", machine},
-                                     {"gpus", gpus},
-                                     {"device_check", device_check},
-                                     {"device", device},
-                                     {"gemm_library", gemm_library},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"memory", memory}, {"memory_fail_at", memory_fail_at}, {"machine", machine},
+    {"gpus", gpus},     {"device_check", device_check},     {"device", device},
+    {NULL, NULL}};
 
 int gp_open_machine(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -82,7 +82,7 @@ static int rows_length(lua_State *L) {
   return 1;
 }
 
-void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count) {
+static void push_actions(lua_State *L, const gp_action *actions, int count) {
   luaL_Buffer buffer;
   size_t length = gp_rows_print(actions, count, NULL, 0);
   gp_rows_print(actions, count, luaL_buffinitsize(L, &buffer, length + 1), length + 1);
@@ -106,7 +106,7 @@ static int rows_text(lua_State *L) {
   int count, device = check_number(L, 2, "rows: the device", false);
   luaL_argcheck(L, device < gp_rows_device_count(rows), 2, "no such device");
   const gp_action *actions = gp_rows_get(rows, device, &count);
-  gp_lua_push_actions(L, actions, count);
+  push_actions(L, actions, count);
   return 1;
 }
 

@@ -47,16 +47,6 @@ static int schedule_new(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* schedule:row(device) -> "0F0,0F1,...": its actions as text */
-static int schedule_row(lua_State *L) {
-  const gp_schedule *schedule = gp_lua_check_schedule(L, 1);
-  int count, device = (int)gp_lua_check_int(L, 2, "row: the device", 0, INT32_MAX);
-  luaL_argcheck(L, device < gp_schedule_device_count(schedule), 2, "no such device");
-  const gp_action *actions = gp_schedule_get(schedule, device, &count);
-  gp_lua_push_actions(L, actions, count);
-  return 1;
-}
-
 /* Idempotent: a finalizer may run again when the state is closed. */
 static int schedule_free(lua_State *L) {
   gp_schedule **box = luaL_checkudata(L, 1, GP_LUA_SCHEDULE);
@@ -76,7 +66,7 @@ static int schedule_part(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-static const luaL_Reg methods[] = {{"row", schedule_row}, {"part", schedule_part}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"part", schedule_part}, {NULL, NULL}};
 
 int gp_open_schedule(lua_State *L) {
   luaL_newmetatable(L, GP_LUA_SCHEDULE);

@@ -15,8 +15,6 @@ gp_rows *gp_lua_check_rows(lua_State *L, int index);
 gp_rows **gp_lua_new_rows(lua_State *L);
 /* Push {op, stage, micro, version, begin, finish}; numbers that the action lacks are left out. */
 void gp_lua_push_timed(lua_State *L, const gp_action *action, double begin, double finish);
-/* Push the text of actions. */
-void gp_lua_push_actions(lua_State *L, const gp_action *actions, int count);
 /* The verified schedule at index, borrowed. */
 gp_schedule *gp_lua_check_schedule(lua_State *L, int index);
 /* Push nil, text, check, device and position (from 1; nil: none) of a fault; returns 5. */
