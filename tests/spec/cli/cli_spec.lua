@@ -51,6 +51,21 @@ describe("Lua's switches", function()
     assert.equal("from file\ne\n", out)
   end)
 
+  it("LUA_INIT may be code, whose faults name it", function()
+    local arguments = { "-e", "print('e')" }
+    assert.equal("init\ne\n", (run(arguments, { environment = { LUA_INIT = "print('init')" } })))
+    local out, err, code = run(arguments, { environment = { LUA_INIT = "error 'x'" } })
+    assert.equal("", out)
+    assert.matches("LUA_INIT", err)
+    assert.equal(1, code)
+  end)
+
+  it("package.path must be a text to be searched", function()
+    local _, err, code = run { "-e", "package.path = 7 package.path = nil require 'nothing'" }
+    assert.matches("'package.path' must be a string", err)
+    assert.equal(1, code)
+  end)
+
   it("arg holds the script at 0, its arguments above, the rest below", function()
     local show = "print(arg[-2], arg[-1], arg[0] ~= nil, arg[1], arg[2], #arg, ...)"
     local script = child.file("#!/usr/bin/env gpipe-lua\n" .. show)

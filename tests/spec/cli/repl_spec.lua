@@ -107,6 +107,15 @@ end
 local terminal = child.has "script" and it or pending
 
 describe("on a terminal", function()
+  terminal("a program knows how large it is", function()
+    local print_size = "print(require 'gpipe.core'.terminal_size(io.stdout))"
+    local command = ("stty cols 93 rows 21; exec %s -e %s"):format(child.program,
+      child.quote(print_size))
+    local out = child.shell(("SHELL=/bin/sh script -qec %s /dev/null"):format(child.quote(command)))
+    assert.equal("93\t21", out:match "%d+\t%d+")
+    assert.equal("\n", (child.run { "-e", print_size })) -- into a file
+  end)
+
   terminal("greets, prompts, evaluates, and leaves with Ctrl-D", function()
     local screen, code = type_lines { "20 + 22", "^D" }
     assert.matches("gpipe%-lua %d+%.%d+", screen)

@@ -74,6 +74,17 @@ describe("a pipeline's core", function()
     assert.is_true(pcall(inner.run, inner, plan.handle, { inputs = { x }, targets = { y } }))
   end)
 
+  it("refuses more tensors than a batch may have", function()
+    local pipe <close> = pipe_of()
+    pipe:step(gp.ones { 6, 4 }, gp.ones { 6, 2 })
+    local inner, _, plan = object.inside(pipe).core, next(object.inside(pipe).plans)
+    local many = {}
+    for i = 1, 100 do many[i] = gp.ones { 6, 4 } end
+    assert.error_matches(function()
+      inner:run(plan.handle, { inputs = many, targets = { gp.ones { 6, 2 } } })
+    end, "100 tensors")
+  end)
+
   it("refuses the plans of other pipelines, dropped ones and numbers out of range", function()
     local pipe <close> = pipe_of()
     local other <close> = pipe_of()

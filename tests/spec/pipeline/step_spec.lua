@@ -117,6 +117,20 @@ describe("evaluate", function()
     assert.equal(a:step(x, y), b:step(x, y))
   end)
 
+  it("writes a buffer in its own dtype, whatever is assigned", function()
+    local Sum = nn.class("Sum")
+    function Sum:init() self.seen = nn.Buffer({ 1 }) end
+    function Sum:forward(v)
+      self.seen:copy_(self.seen:to "f64" + 2 ^ -10)
+      return v
+    end
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 3), Sum() }, { chunks = 2,
+      loss = nn.CrossEntropyLoss() })
+    pipe:step(x, y)
+    local seen = pipe:state_dict()["2.seen"]
+    assert.same({ "f32", 2 ^ -9 }, { seen.dtype, seen:item() })
+  end)
+
   it("writes no buffers", function()
     local Count = nn.class("Count")
     function Count:init() self.seen = nn.Buffer({ 1 }) end

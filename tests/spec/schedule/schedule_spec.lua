@@ -130,6 +130,24 @@ describe("gp.schedule", function()
     fails_with("name is 3, expected a string", schedule.define, 3, function() end)
   end)
 
+  it("leaves a cell empty where a generator says so", function()
+    local function with(action)
+      schedule.define("given", function()
+        local list = schedule.rows(1)
+        list:F(0, 0, 0)
+        if action then list:idle(0) end
+        list:B(0, 0, 0)
+        return { rows = list, placement = { [0] = 0 } }
+      end)
+      return schedule.build("given", { devices = 1, chunks = 1 }):verify()
+    end
+    assert.same({ "0F0,,0B0" }, with(true):rows())
+    assert.same({ "0F0,0B0" }, with(false):rows())
+    assert.equal(with(false):simulate().makespan, with(true):simulate().makespan)
+    assert.error(function() schedule.rows(1):idle(1) end)
+    assert.error(function() schedule.rows(1):idle(-1) end)
+  end)
+
   it("takes rows as text, with spaces, or as lists of actions", function()
     local text = of { "0F0, 0F1, 0B0, 0B1", "1F0 ,1B0,1F1,1B1" }
     local list = {}

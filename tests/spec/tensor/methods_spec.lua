@@ -31,6 +31,14 @@ describe("operators", function()
     assert.equal(2, t:ge(2):sum():item())
   end)
 
+  it("of Lua that give one truth are refused, with the methods that give many", function()
+    local t = gp.tensor { 1, 2, 3 }
+    for _, compare in ipairs { function() return t < t end, function() return 1 <= t end } do
+      fails_with("t:lt(o), t:le(o), t:gt(o) or t:ge(o)", compare)
+      assert.is_nil(failure(compare):find "traced")
+    end
+  end)
+
   it("never cast silently, and name to()", function()
     local i = gp.tensor({ 1, 2 }, { dtype = "i64" })
     fails_with("to(", function() return i + gp.ones { 2 } end)

@@ -47,6 +47,13 @@ describe("gp.tensor", function()
     it("says: " .. case[2], function() fails_with(case[2], gp.tensor, case[1]) end)
   end
 
+  it("is indexed by positions and names, and by nothing else", function()
+    for _, key in ipairs { true, {}, print } do
+      fails_with("t[i]: i is ", function() return matrix()[key] end)
+    end
+    fails_with("t[i]: i is true, expected a position", function() return matrix()[true] end)
+  end)
+
   it("names a value that the dtype cannot hold", function()
     local wanted = "element [2] is 1.5 (float), expected an integer that i64 can hold"
     fails_with(wanted, gp.tensor, { 1, 1.5 }, { dtype = "i64" })

@@ -40,6 +40,12 @@ describe("tracing", function()
     } do
       fails_with(wanted, traced, use, { 1 })
     end
+    for _, compare in ipairs {
+      function(x) return x < x end, function(x) return x <= 1 end,
+      function(x) return x > x and x or 0 end,
+    } do
+      fails_with(wanted, traced, compare, { 1 })
+    end
     fails_with("only an nn.Buffer can be written", traced, function(x) x:copy_(1) end, { 1 })
     fails_with("expected copy_ on an nn.Buffer", traced, function(x) x[1] = 1 end, { 2 })
     assert.is_nil(core.tracing())
