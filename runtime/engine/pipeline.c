@@ -45,17 +45,9 @@ void gp_pipeline_give(const gp_pipeline *p, const gp_lane *lane, void *memory, s
     gp_lane_free(lane, memory, bytes);
 }
 
-static gp_status prepare(void *pipeline, int32_t device, gp_op op, const gp_call *call,
-                         size_t *scratch) {
-  const gp_lane *lane = &((gp_pipeline *)pipeline)->workers[device].lane;
-  return lane->ops->prepare(lane, op, call, scratch);
-}
-
 /* Everything that a plan needs to know of this pipeline. */
 static gp_plan_env env_of(gp_pipeline *p) {
-  return (gp_plan_env){.context = p,
-                       .layout = &p->layout,
-                       .prepare = prepare,
+  return (gp_plan_env){.layout = &p->layout,
                        .devices = p->device_specs,
                        .stage_of = p->stage_of,
                        .layer_count = p->layer_count,
@@ -70,6 +62,41 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .fuse = p->fuse};
 }
 
+/* What a device is asked about the ops of its programs. */
+typedef struct question {
+  const gp_lane *lane;
+  size_t scratch; /* the most that one of them wants */
+} question;
+
+static gp_status ask(void *context, const gp_program *program) {
+  question *q = context;
+  for (int32_t n = 0; n < program->instr_count; n++) {
+    const gp_instr *instr = &program->instrs[n];
+    size_t bytes = 0;
+    GP_TRY(q->lane->ops->prepare(q->lane, instr->op, &instr->call, &bytes));
+    if (bytes > q->scratch) q->scratch = bytes;
+  }
+  return GP_OK;
+}
+
+/* A plan is made without its devices. Those with memory of their own settle now what they will do,
+ * and say what it takes beside. */
+static gp_status plan_with_devices(gp_pipeline *p, const gp_plan_env *env, const gp_plan_spec *spec,
+                                   gp_plan **plan) {
+  gp_status status = GP_OK;
+  gp_plan *made;
+  GP_TRY(gp_plan_make(env, spec, &made));
+  for (int32_t d = 0; !status && d < made->device_count; d++) {
+    question q = {.lane = &p->workers[d].lane};
+    if (gp_plan_on_host(made, d)) continue;
+    status = gp_plan_each_program(made, d, ask, &q);
+    if (!status) status = gp_plan_set_scratch(made, d, q.scratch);
+  }
+  if (status) return gp_plan_free(made), status;
+  *plan = made;
+  return GP_OK;
+}
+
 /* The workers make room for it now, so that running it allocates nothing. */
 gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan) {
   gp_plan_env env = env_of(p);
@@ -79,7 +106,7 @@ gp_status gp_plan_build(gp_pipeline *p, const gp_plan_spec *spec, gp_plan **plan
     for (int k = 0; k < 2; k++) gp_trace_free(spec->shapes[k].trace);
     return gp_fail(GP_ESTATE, "plan: a stream is open, expected it to be drained");
   }
-  GP_TRY(gp_plan_make(&env, spec, &made));
+  GP_TRY(plan_with_devices(p, &env, spec, &made));
   gp_status status = gp_workers_prepare(p, made);
   if (!status) status = gp_minibatches_prepare(p, made);
   if (!status) status = gp_resize_array(n, n + 1, sizeof(gp_binding *), (void **)&p->bindings);
@@ -95,7 +122,7 @@ gp_status gp_plan_measure(gp_pipeline *p, const gp_plan_spec *spec, gp_remat rem
   gp_plan_env env = env_of(p);
   gp_plan *made;
   env.remat = remat;
-  GP_TRY(gp_plan_make(&env, spec, &made));
+  GP_TRY(plan_with_devices(p, &env, spec, &made));
   for (int32_t d = 0; d < p->device_count; d++)
     bytes[d] = d < made->device_count ? made->devices[d].bytes : 0;
   gp_plan_free(made);

@@ -17,8 +17,9 @@ typedef enum gp_plan_kind {
 
 /* A device as a plan sees it; it may not be there. */
 typedef struct gp_plan_device_spec {
-  int32_t space; /* its memory: devices with the same number read each other's; 0: the host's */
-  bool packs;    /* its products take packed weights */
+  int32_t space;  /* its memory: devices with the same number read each other's; 0: the host's */
+  bool packs;     /* its products take packed weights */
+  size_t scratch; /* bytes that its libraries want beside, at most, for one op */
 } gp_plan_device_spec;
 
 /* The traced model for micro-batches of `rows` rows; there are `micros` of them. */

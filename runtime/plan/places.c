@@ -12,12 +12,6 @@
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* Strided constants keep their layout: the place is the start of the storage. */
-static size_t constant_address(const gp_tensor *tensor) {
-  const gp_meta *meta = gp_tensor_meta(tensor);
-  return (size_t)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
-}
-
 /* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees
  * it its own way (replicas.c). */
 static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
@@ -39,7 +33,7 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
   case GP_VALUE_TARGET: place->base = GP_BASE_TARGET + value->index; break;
   case GP_VALUE_OUT_GRAD: place->base = GP_BASE_OUT_GRAD; break;
   case GP_VALUE_CONST:
-    *place = (gp_place){GP_BASE_ABSOLUTE, constant_address(s->graph->constants[value->index])};
+    place->base = gp_base_of_constant(s->env->stage_count, s->shape->first_constant + value->index);
     break;
   case GP_VALUE_PARAM: return place_param(s, value, place);
   case GP_VALUE_SLOT:

@@ -6,9 +6,23 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 
-/* Edges are the last bases. */
+/* Edges and constants are the last bases. */
 int32_t gp_plan_base_count(const gp_plan *plan) {
-  return gp_base_of_edge(plan->stage_count, plan->edge_count);
+  int32_t constants = gp_plan_constant_count(plan);
+  int32_t most = constants > plan->edge_count ? constants : plan->edge_count;
+  return gp_base_of_edge(plan->stage_count, most);
+}
+
+int32_t gp_plan_constant_count(const gp_plan *plan) {
+  const gp_shape_plan *last = &plan->shapes[plan->shapes[1].larger ? 1 : 0];
+  return last->first_constant + last->trace->graph.constant_count;
+}
+
+const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant) {
+  const gp_shape_plan *last = &plan->shapes[1];
+  if (!last->larger || constant < last->first_constant)
+    return plan->shapes[0].trace->graph.constants[constant];
+  return last->trace->graph.constants[constant - last->first_constant];
 }
 
 /* ---- shapes -------------------------------------------------------------------------------- */
@@ -213,7 +227,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   GP_TRY(gp_plan_add_ranges(plan));
   for (int32_t s = 0; s < plan->stage_count; s++)
     if (plan->versions[s].live > 1) plan->versions[s].stash_bytes = env->layout->stages[s].values;
-  return gp_plan_add_memory(plan, env);
+  return gp_plan_add_memory(plan);
 }
 
 /* Traces are taken first, so that every way out frees them once. */

@@ -86,16 +86,13 @@ typedef struct gp_shape_plan {
   bool own_edges;                     /* not those of the larger micro-batches */
   bool tied;                          /* a parameter has accumulators beside its main one */
   int32_t first_edge;         /* number of its first edge: 0, or behind those of the larger ones */
+  int32_t first_constant;     /* the same of its constants */
   gp_ref loss, count, output; /* copies that are exported; GP_NONE */
   int64_t constant_count;
 } gp_shape_plan;
 
 /* What a plan is made for. */
 typedef struct gp_plan_env {
-  void *context;
-  /* Scratch that an application needs on a device with memory of its own. */
-  gp_status (*prepare)(void *context, int32_t device, gp_op op, const gp_call *call,
-                       size_t *scratch);
   gp_layout *layout; /* of the parameters; what plans share is added to it */
   const gp_plan_device_spec
       *devices; /* per device; NULL: all work in the host's memory and take packed weights */
@@ -266,6 +263,9 @@ static inline bool gp_plan_trains(gp_plan_kind kind) {
   return kind == GP_PLAN_STEP || kind == GP_PLAN_SPLIT;
 }
 int32_t gp_plan_base_count(const gp_plan *plan); /* length of a frame */
+/* Of both sizes of micro-batches; borrowed: its storage is what a program finds at its base. */
+int32_t gp_plan_constant_count(const gp_plan *plan);
+const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant);
 /* Where the model branches on the number of rows, the two sizes of micro-batches cross the cuts
  * with different values, and each has edges of its own; otherwise they share them. */
 const gp_edge *gp_plan_edge(const gp_plan *plan, int32_t edge);
@@ -311,7 +311,14 @@ static inline int32_t gp_plan_range(const gp_plan *plan, uint32_t step, int64_t 
 }
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* Everything that its runs need, as areas of one block a device (memory.c). */
-gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env);
+gp_status gp_plan_add_memory(gp_plan *plan);
+/* Scratch that the ops of a device with memory of its own want of it, the largest of them: what a
+ * description says of a device that is not there, or what the one that is there answers. */
+gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes);
+/* Each program that a device's tasks run, once; ends at the first failure of visit. */
+typedef gp_status (*gp_program_visit)(void *context, const gp_program *program);
+gp_status gp_plan_each_program(const gp_plan *plan, int32_t device, gp_program_visit visit,
+                               void *context);
 /* Offsets of the states of CPU kernels, and their bytes per device (states.c). */
 gp_status gp_plan_place_states(gp_plan *plan);
 /* Call visit for every state of a device, in the same order each time, until one fails. */

@@ -11,8 +11,6 @@
 
 /* What an operand's offset is relative to. The frame of an action holds one address per base. */
 enum {
-  /* offset is the address itself: constants, which the plan holds with its trace */
-  GP_BASE_ABSOLUTE,
   GP_BASE_TEMP,       /* temporary area of the device */
   GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
   GP_BASE_RECOMPUTED, /* slot of values that R made */
@@ -30,12 +28,17 @@ enum {
   GP_BASE_VALUE =
       GP_BASE_TARGET +
       GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then buffers of each
-                            * stage; then the edges */
+                            * stage; then the edges and the constants */
 };
 
-/* The base of an edge of a model that is cut into so many stages. */
+/* The bases of an edge and of a constant, both numbered through the two sizes of micro-batches, of
+ * a model that is cut into so many stages. They take turns, as the smaller micro-batches add to
+ * both. */
 static inline int32_t gp_base_of_edge(int32_t stages, int32_t edge) {
-  return GP_BASE_VALUE + 2 * stages + edge;
+  return GP_BASE_VALUE + 2 * (stages + edge);
+}
+static inline int32_t gp_base_of_constant(int32_t stages, int32_t constant) {
+  return GP_BASE_VALUE + 2 * (stages + constant) + 1;
 }
 
 typedef struct gp_place {

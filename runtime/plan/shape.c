@@ -353,6 +353,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   shape->rows = from->rows;
   shape->micros = from->micros;
   shape->constant_count = from->constant_count;
+  if (shape->larger) shape->first_constant = shape->larger->trace->graph.constant_count;
   GP_TRY(export_copy(&s, from->loss_sum, &shape->loss));
   GP_TRY(export_copy(&s, from->loss_count, &shape->count));
   GP_TRY(export_copy(&s, from->output, &shape->output));

@@ -1,6 +1,7 @@
 /* engine/bind/bind.c - see binding.h: each device is asked once, then the plan's areas get their
  * addresses. */
 #include "base/memory.h"
+#include "base/tensor.h"
 #include "engine/bind/binding.h"
 #include "engine/bind/links.h"
 #include "engine/bind/states.h"
@@ -58,6 +59,16 @@ static void bind_holder(gp_binding *b, int32_t h) {
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
 }
 
+/* Strided constants keep their layout. */
+static void bind_constants(gp_binding *b) {
+  for (int32_t k = 0; k < gp_plan_constant_count(b->plan); k++) {
+    const gp_tensor *tensor = gp_plan_constant(b->plan, k);
+    const gp_meta *meta = gp_tensor_meta(tensor);
+    b->constants[k] =
+        (char *)gp_tensor_data(tensor) - (size_t)meta->offset * gp_dtype_size(meta->dtype);
+  }
+}
+
 static void bind_device(gp_binding *b, int32_t d) {
   const gp_plan_device *from = &b->plan->devices[d];
   b->devices[d].temp = address(b, d, &from->temp);
@@ -103,7 +114,9 @@ static gp_status make_room(gp_binding *b) {
   GP_TRY(gp_alloc_array(holders, sizeof(char *), (void **)&b->kept));
   GP_TRY(gp_alloc_array(stages, sizeof(char *), (void **)&b->stash));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));
-  return gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->replicas);
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->replicas));
+  size_t constants = (size_t)gp_plan_constant_count(plan) + 1;
+  return gp_alloc_array(constants, sizeof(char *), (void **)&b->constants);
 }
 
 static gp_status bind(gp_binding *b) {
@@ -113,6 +126,7 @@ static gp_status bind(gp_binding *b) {
   for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(bind_channel(b, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
+  bind_constants(b);
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(make_replays(b, d));
   GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
@@ -141,6 +155,7 @@ static void give_back(gp_binding *b) {
   gp_free(b->stash);
   gp_free(b->invariant);
   gp_free(b->replicas);
+  gp_free(b->constants);
   gp_free(b);
 }
 

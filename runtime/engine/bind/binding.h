@@ -68,6 +68,7 @@ typedef struct gp_binding {
   char **kept;                  /* per (stage, copy): slots of values that outlive an action */
   char **stash;                 /* per stage: older versions of the weights */
   char **invariant, **replicas; /* per (stage, copy) and shape */
+  char **constants;             /* of both shapes: where the storage of each begins */
   uint64_t prepared;            /* weights of which P's results are there (prepared.c); 0: none */
   gp_link_pool *pool;           /* of its links */
   int32_t tag_bits;             /* of the tags of its ops (execute.h) */

@@ -24,7 +24,7 @@ typedef struct execution {
   gp_lane_fault *fault;      /* NULL: what is wrong is told at once */
 } execution;
 
-/* Integer arithmetic: the base of absolute places is NULL, to which C may add nothing. */
+/* Integer arithmetic: a base may be NULL, to which C may add nothing. */
 static void *address(const gp_worker *worker, gp_place place) {
   return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
 }

@@ -79,6 +79,8 @@ void gp_frame_begin(gp_worker *worker) {
     worker->frame[GP_BASE_VALUE + s] = arenas[s].values[0];
     worker->frame[GP_BASE_VALUE + stages + s] = arenas[s].buffers[0];
   }
+  for (int32_t k = 0; k < gp_plan_constant_count(binding->plan); k++)
+    worker->frame[gp_base_of_constant(stages, k)] = binding->constants[k];
   worker->framed = 0;
 }
 

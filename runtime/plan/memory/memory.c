@@ -12,10 +12,9 @@
 
 enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 
-/* A plan whose memory is laid out, for the devices of an environment. */
+/* A plan whose memory is laid out. */
 typedef struct layout {
   gp_plan *plan;
-  const gp_plan_env *env;
 } layout;
 
 /* The next so many bytes of a device's block. */
@@ -133,18 +132,6 @@ static gp_status want_weights(layout *l, int32_t holder) {
 /* ---- what a device needs once
  * ------------------------------------------------------------------ */
 
-/* Libraries settle here what they will do; the largest scratch serves all. */
-static gp_status grow_scratch(layout *l, const gp_program *program, int32_t device, size_t *most) {
-  const gp_plan_env *env = l->env;
-  for (int32_t n = 0; env->prepare && n < program->instr_count; n++) {
-    const gp_instr *instr = &program->instrs[n];
-    size_t bytes = 0;
-    GP_TRY(env->prepare(env->context, device, instr->op, &instr->call, &bytes));
-    if (bytes > *most) *most = bytes;
-  }
-  return GP_OK;
-}
-
 static bool is_half(const gp_meta *meta) { return meta->dtype == GP_BF16 || meta->dtype == GP_F16; }
 
 /* CPU kernels compute f32 and f64: what a model does with halves there is refused here, by name. */
@@ -165,20 +152,13 @@ static gp_status refuse_halves(const gp_program *program) {
   return GP_OK;
 }
 
-/* Tasks of a device run one after the other and share one temporary area and one scratch. Programs
- * recur:
- * each is looked at for the first task that runs it. */
-static gp_status grow_shared(layout *l, const gp_task *task, int32_t device, size_t *temp,
-                             size_t *scratch) {
+/* Tasks of a device run one after the other and share one temporary area and, where kernels of the
+ * host run, each thread's scratch. */
+static gp_status grow_shared(layout *l, const gp_program *program, int32_t device, size_t *temp) {
   gp_plan *plan = l->plan;
-  const gp_program *program = task->program;
   if (!program) return GP_OK;
   if (program->temp_bytes > *temp) *temp = program->temp_bytes;
-  if (!gp_plan_on_host(plan, device)) {
-    for (const gp_task *t = &plan->tasks[plan->first[device]]; t < task; t++)
-      if (t->program == program) return GP_OK;
-    return grow_scratch(l, program, device, scratch);
-  }
+  if (!gp_plan_on_host(plan, device)) return GP_OK;
   if (program->scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = program->scratch_bytes;
   return refuse_halves(program);
 }
@@ -247,19 +227,19 @@ static gp_status want_staging(layout *l, int32_t device) {
 static gp_status want_device(layout *l, int32_t device) {
   gp_plan *plan = l->plan;
   gp_plan_device *own = &plan->devices[device];
-  size_t temp = 0, scratch = 0;
+  size_t temp = 0;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
-    GP_TRY(grow_shared(l, &plan->tasks[t], device, &temp, &scratch));
+    GP_TRY(grow_shared(l, plan->tasks[t].program, device, &temp));
   GP_TRY(want(l, device, 1, temp, &own->temp));
-  GP_TRY(want(l, device, 1, scratch, &own->scratch));
   GP_TRY(want(l, device, 1, own->states.bytes, &own->states));
-  return want_staging(l, device);
+  GP_TRY(want_staging(l, device));
+  return want(l, device, 1, own->spec.scratch, &own->scratch);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env) {
-  layout l = {.plan = plan, .env = env};
+gp_status gp_plan_add_memory(gp_plan *plan) {
+  layout l = {.plan = plan};
   for (int32_t e = 0; e < plan->edge_count; e++) GP_TRY(want_channel(&l, e));
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) {
     GP_TRY(want_kept(&l, h));
@@ -268,4 +248,37 @@ gp_status gp_plan_add_memory(gp_plan *plan, const gp_plan_env *env) {
   GP_TRY(gp_plan_place_states(plan));
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(&l, d));
   return GP_OK;
+}
+
+/* ---- what devices answer ------------------------------------------------------------------- */
+
+/* The scratch lies behind everything else, so it may be known last. */
+gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes) {
+  gp_plan_device *own = &plan->devices[device];
+  own->spec.scratch = bytes;
+  own->bytes = own->scratch.offset;
+  return want(&(layout){plan}, device, 1, bytes, &own->scratch);
+}
+
+/* The place of a task's program among those that a plan can have. */
+static size_t program_cell(const gp_plan *plan, const gp_task *task) {
+  size_t holder = (size_t)gp_plan_holder(plan, task->stage, task->copy);
+  size_t row = (2 * holder + (size_t)task->shape) * GP_ACT_COUNT + (size_t)task->op;
+  return 2 * row + task->kept;
+}
+
+gp_status gp_plan_each_program(const gp_plan *plan, int32_t device, gp_program_visit visit,
+                               void *context) {
+  size_t holders = (size_t)(plan->stage_count * plan->copy_count);
+  bool *seen;
+  gp_status status = GP_OK;
+  GP_TRY(gp_alloc_array(4 * GP_ACT_COUNT * holders, sizeof *seen, (void **)&seen));
+  for (int32_t t = plan->first[device]; !status && t < plan->first[device + 1]; t++) {
+    const gp_task *task = &plan->tasks[t];
+    bool *here = &seen[program_cell(plan, task)];
+    if (task->program && !*here) status = visit(context, task->program);
+    *here = true;
+  }
+  gp_free(seen);
+  return status;
 }

@@ -9,6 +9,9 @@
 
 #include "toy.h"
 
+/* Everything but temporaries lies at an address of its own, relative to a base of NULL. */
+enum { ABSOLUTE = GP_BASE_SAVED };
+
 enum { VALUES = 24576, MAX_POOL = 64 };
 
 static uint32_t state = 1;
@@ -23,7 +26,7 @@ static uint32_t draw(uint32_t below) {
 static void bind(gp_program *p, char *temp) {
   static const gp_step_block step = {
       .seed = 3, .step = 2, .rows = 5, .inverse_count = 0.125, .scale = 1};
-  char *frame[2] = {NULL, temp};
+  char *frame[2] = {[GP_BASE_TEMP] = temp, [ABSOLUTE] = NULL};
   for (int32_t n = 0; n < p->instr_count; n++) {
     gp_instr *instr = &p->instrs[n];
     instr->call.step = &step;
@@ -74,7 +77,7 @@ typedef struct layout {
 /* A place of its own for a value. */
 static void *place(layout *l, const gp_graph *graph, gp_ref r) {
   CHECK_STATUS(gp_alloc(gp_meta_bytes(&graph->values[r].meta) + 1, &l->memory[r]), GP_OK);
-  l->places[r] = (gp_place){GP_BASE_ABSOLUTE, (size_t)l->memory[r]};
+  l->places[r] = (gp_place){ABSOLUTE, (size_t)l->memory[r]};
   return l->memory[r];
 }
 
@@ -84,7 +87,7 @@ static gp_place value_place(gp_param *param) {
   CHECK_STATUS(gp_param_value(param, &value), GP_OK);
   void *data = gp_tensor_data(value);
   gp_tensor_free(value); /* the parameter keeps it */
-  return (gp_place){GP_BASE_ABSOLUTE, (size_t)data};
+  return (gp_place){ABSOLUTE, (size_t)data};
 }
 
 /* Inputs with numbers in them, parameters where they live, accumulators at zero. */
@@ -96,7 +99,7 @@ static void place_outside(layout *l, const gp_graph *graph, gp_ref r) {
     l->places[r].offset = (size_t)gp_tensor_data(graph->constants[value->index]);
   else
     place(l, graph, r);
-  l->places[r].base = GP_BASE_ABSOLUTE;
+  l->places[r].base = ABSOLUTE;
   float *numbers = l->memory[r];
   for (int64_t i = 0; value->kind <= GP_VALUE_TARGET && i < gp_meta_numel(&value->meta); i++)
     numbers[i] = (float)((i * 37 + r) % 19) / 19 - 0.5f;

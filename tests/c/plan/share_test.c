@@ -90,7 +90,7 @@ TEST(shares_are_parts_of_the_whole) {
 
 /* From what a pipeline would be made from; nobody makes one. */
 static gp_status plan_apart(const toy_spec *spec, const toy *model, gp_ref loss, int device,
-                            gp_plan **plan) {
+                            const gp_plan_device_spec *devices, gp_plan **plan) {
   int32_t stage_of[TOY_LAYERS + 1];
   for (int l = 0; l <= spec->stages; l++) stage_of[l] = l < spec->stages ? l : spec->stages - 1;
   gp_pipeline_spec pipeline = {.stage_count = spec->stages,
@@ -111,7 +111,7 @@ static gp_status plan_apart(const toy_spec *spec, const toy *model, gp_ref loss,
                                    .loss_sum = loss,
                                    .loss_count = GP_NONE,
                                    .constant_count = 3};
-  gp_status status = gp_plan_new(&pipeline, NULL, device, &of, plan);
+  gp_status status = gp_plan_new(&pipeline, devices, device, &of, plan);
   gp_schedule_free(schedule);
   return status;
 }
@@ -125,7 +125,7 @@ TEST(plans_need_no_pipeline) {
     gp_ref loss;
     gp_plan *plan = NULL;
     toy model = toy_model(&spec, 3, &loss);
-    CHECK_STATUS(plan_apart(&spec, &model, loss, device, &plan), GP_OK);
+    CHECK_STATUS(plan_apart(&spec, &model, loss, device, NULL, &plan), GP_OK);
     for (int d = 0; d < 3; d++)
       CHECK(gp_plan_bytes(plan, d) ==
             (device < 0 || device == d ? gp_plan_bytes(whole.plan, d) : 0));
@@ -137,4 +137,58 @@ TEST(plans_need_no_pipeline) {
   CHECK(gp_memory().live == live);
 }
 
-TEST_MAIN(shares_are_parts_of_the_whole, plans_need_no_pipeline)
+/* Two layers that add a tensor of the script's own, on devices that are described. */
+static gp_plan *plan_with_constants(const gp_plan_device_spec *devices) {
+  toy_spec spec = {.order = ONE_F_ONE_B, .remat = GP_REMAT_NEVER, .stages = 2, .micros = 3};
+  gp_plan *plan = NULL;
+  toy model = toy_new(3);
+  for (int l = 0; l < 2; l++) {
+    gp_tensor *tensor;
+    gp_ref constant;
+    toy_layer(&model, l);
+    toy_linear(&model);
+    CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(3, TOY_WIDTH), &tensor), GP_OK);
+    CHECK_STATUS(gp_trace_constant(model.trace, tensor, &constant), GP_OK);
+    gp_tensor_free(tensor);
+    model.value = toy_op2(&model, GP_OP_add, model.value, constant);
+  }
+  gp_ref loss = toy_loss(&model, 2);
+  CHECK_STATUS(plan_apart(&spec, &model, loss, -1, devices, &plan), GP_OK);
+  model.trace = NULL; /* taken */
+  toy_free(&model);
+  return plan;
+}
+
+TEST(plans_hold_no_addresses) {
+  gp_plan *a = plan_with_constants(NULL), *b = plan_with_constants(NULL);
+  int constants = 0;
+  CHECK(gp_plan_constant_count(a) == 2 && gp_plan_constant(a, 0) != gp_plan_constant(b, 0));
+  for (int32_t t = 0; t < toy_tasks(a); t++) {
+    const gp_program *program = a->tasks[t].program;
+    check_program(program, b->tasks[t].program);
+    for (int32_t n = 0; program && n < program->instr_count; n++)
+      for (int i = 0; i < program->instrs[n].call.n_in; i++)
+        for (int k = 0; k < 2; k++)
+          constants += program->instrs[n].in[i].base == gp_base_of_constant(2, k);
+  }
+  CHECK(constants >= 2);
+  gp_plan_free(a);
+  gp_plan_free(b);
+}
+
+TEST(devices_that_are_not_there_are_described) {
+  gp_plan_device_spec devices[2] = {{.space = 1}, {.space = 2}};
+  gp_plan *bare = plan_with_constants(devices);
+  devices[1].scratch = 1000;
+  gp_plan *with = plan_with_constants(devices);
+  CHECK(gp_plan_bytes(with, 0) == gp_plan_bytes(bare, 0));
+  CHECK(gp_plan_bytes(with, 1) == gp_plan_bytes(bare, 1) + 1024);
+  CHECK_STATUS(gp_plan_set_scratch(bare, 1, 5000), GP_OK);
+  CHECK_STATUS(gp_plan_set_scratch(bare, 1, 1000), GP_OK);
+  CHECK(gp_plan_bytes(with, 1) == gp_plan_bytes(bare, 1));
+  gp_plan_free(bare);
+  gp_plan_free(with);
+}
+
+TEST_MAIN(shares_are_parts_of_the_whole, plans_need_no_pipeline, plans_hold_no_addresses,
+          devices_that_are_not_there_are_described)

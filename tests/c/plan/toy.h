@@ -171,8 +171,7 @@ static inline void toy_space_set(toy_space *space, const int *layers, int stages
     space->placement[s] = s;
   }
   space->stage_of[layer] = stages - 1;
-  space->env = (gp_plan_env){.context = space,
-                             .layout = &space->layout,
+  space->env = (gp_plan_env){.layout = &space->layout,
                              .stage_of = space->stage_of,
                              .layer_count = layer,
                              .stage_count = stages,
