@@ -2,12 +2,14 @@
 --
 -- The program's C decides when; what to say about devices is known here.
 
+local sizes = require "gpipe.sizes"
+
 local command = {}
 
 local function describe(device)
   if device.why then return ("%-10s not available: %s"):format(device.name, device.why) end
   local cores = device.cores and ("%d core%s"):format(device.cores, device.cores == 1 and "" or "s")
-  local memory = device.memory and ("%.1f GiB"):format(device.memory / 2^30)
+  local memory = device.memory and sizes.text(device.memory)
   local model = device.model
     and ("%s (compute capability %s, %d multiprocessors)"):format(device.model,
     device.capability, device.multiprocessors)

@@ -131,12 +131,12 @@ gp_status gp_schedule_steps(const gp_schedule *schedule, int32_t *step, int *ste
 
 /* ---- lowering ------------------------------------------------------------------------------ */
 
-/* X(NAME, text): what is recomputed instead of kept, and its name in scripts. EXCEPT_LAST: nothing
- * where backward directly follows forward. */
+/* X(NAME, text): what is recomputed instead of kept, and its name in scripts, the mode that keeps
+ * most first. EXCEPT_LAST: nothing where backward directly follows forward. */
 #define GP_REMAT_LIST(X)                                                                           \
   X(NEVER, "never")                                                                                \
-  X(ALWAYS, "always")                                                                              \
-  X(EXCEPT_LAST, "except_last")
+  X(EXCEPT_LAST, "except_last")                                                                    \
+  X(ALWAYS, "always")
 #define GP_REMAT_ENUM(name, text) GP_REMAT_##name,
 typedef enum gp_remat { GP_REMAT_LIST(GP_REMAT_ENUM) GP_REMAT_COUNT } gp_remat;
 #undef GP_REMAT_ENUM

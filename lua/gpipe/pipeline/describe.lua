@@ -4,6 +4,7 @@
 local errors = require "gpipe.errors"
 local draw = require "gpipe.schedule.draw"
 local options = require "gpipe.options"
+local sizes = require "gpipe.sizes"
 
 local describe = {}
 
@@ -20,16 +21,11 @@ end
 
 -- ---- the lowered schedule -----------------------------------------------------------------------
 
-local function bytes(n)
-  if n >= 10 * 2 ^ 20 then return ("%.1f MiB"):format(n / 2 ^ 20) end
-  return n >= 10 * 2 ^ 10 and ("%.1f KiB"):format(n / 2 ^ 10) or ("%d B"):format(n)
-end
-
 local function edge_line(edge)
   local to = table.concat(edge.to, " ")
   return ("  %s of %s: stage %d -> %s, %d slot%s of %s"):format(edge.backward and "gradient"
     or "value",
-    edge.label, edge.from, to, edge.slots, edge.slots == 1 and "" or "s", bytes(edge.bytes))
+    edge.label, edge.from, to, edge.slots, edge.slots == 1 and "" or "s", sizes.text(edge.bytes))
 end
 
 -- What a stage holds beside its parameters, where it is worth a line.
@@ -40,14 +36,14 @@ local function stage_line(pipe, plan, stage, copy)
   if info.versions > 1 then add("%d versions of the weights", info.versions) end
   local plural = info.kept > 1 and "es" or ""
   if info.kept > 0 then
-    add("%d micro-batch%s kept, %s each", info.kept, plural, bytes(info.kept_bytes))
+    add("%d micro-batch%s kept, %s each", info.kept, plural, sizes.text(info.kept_bytes))
   end
   if info.recomputed > 0 then
-    add("%d recomputed, %s", info.recomputed, bytes(info.recomputed_bytes))
+    add("%d recomputed, %s", info.recomputed, sizes.text(info.recomputed_bytes))
   end
   if info.carried > 0 then
     add("I and W apart: %d x %s carried from one to the other", info.carried,
-      bytes(info.carried_bytes))
+      sizes.text(info.carried_bytes))
   end
   local name = pipe.copies > 1 and ("stage %d, copy %d"):format(stage, copy) or "stage " .. stage
   return ("  %s: %s"):format(name, #parts > 0 and table.concat(parts, "; ") or "nothing kept")

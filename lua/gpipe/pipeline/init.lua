@@ -164,6 +164,7 @@ local function pipeline(model, opts)
     stage_of = stage_of, layer_of = layer_of, chunks = opts.chunks,
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
     schedule_name = made.name, asked = made.asked,
+    built = made.batch == 0 and { [made.chunks] = made } or {},
     schedule = source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
     precision = computes,
   }

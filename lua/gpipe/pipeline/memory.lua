@@ -5,18 +5,18 @@
 -- without taking memory.
 
 local core = require "gpipe.core"
+local sizes = require "gpipe.sizes"
 
 local memory = {}
 
 local TRIES = 8 -- doublings of the number of micro-batches
-local FEWER = { never = { "except_last", "always" }, except_last = { "always" }, always = {} }
 
--- "1.5 GiB"
-local function size_text(bytes)
-  local units = { "bytes", "KiB", "MiB", "GiB", "TiB" }
-  local unit = 1
-  while bytes >= 1024 and unit < #units do bytes, unit = bytes / 1024, unit + 1 end
-  return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, units[unit])
+-- The modes that keep less than this one, the one that keeps most of them first.
+local function thriftier(mode)
+  local modes = core.checkpoints -- in the order of what they keep
+  for i, name in ipairs(modes) do
+    if name == mode then return table.move(modes, i + 1, #modes, 1, {}) end
+  end
 end
 
 -- What each GPU has left, and the machine for its CPU devices. Parts of a GPU, and devices named
@@ -83,12 +83,12 @@ function memory.advise(pipe, specify, rows, training)
   local least = try(pipe, free, specify, pipe.chunks, pipe.checkpoint)
   local function note(largest, fits, chunks, mode)
     if fits then
-      found[#found + 1] = ("%s (%s)"):format(setting(chunks, mode), size_text(largest))
+      found[#found + 1] = ("%s (%s)"):format(setting(chunks, mode), sizes.text(largest))
     end
     least = least_of(least, largest)
     return fits
   end
-  local modes = training and FEWER[pipe.checkpoint] or {}
+  local modes = training and thriftier(pipe.checkpoint) or {}
   for _, mode in ipairs(modes) do
     local largest, fits = try(pipe, free, specify, pipe.chunks, mode)
     if note(largest, fits, nil, mode) then break end
@@ -102,7 +102,7 @@ function memory.advise(pipe, specify, rows, training)
   if #found > 0 then return "; would fit: " .. table.concat(found, ", or ") end
   return ("; no setting of chunks and checkpoint would fit (%s at least): fewer rows, or more "
     .. "devices"):format(
-    size_text(least or 0))
+    sizes.text(least or 0))
 end
 
 return memory

@@ -31,8 +31,10 @@ end
 local TRAINING = { step = true, split = true }
 local WITH_LOSS = { step = true, evaluate = true }
 
--- What the pipeline's option names, for m micro-batches.
+-- What the pipeline's option names, for m micro-batches: built once for all kinds of passes. opts
+-- are further ones, of a stream.
 local function resolve(pipe, m, opts)
+  if not opts and pipe.built[m] then return pipe.built[m] end
   local made = schedule.resolve(pipe.schedule, pipe.asked, m, opts)
   local good, report = made:verify()
   if not good then errors.raise("step: %s", report) end
@@ -41,6 +43,7 @@ local function resolve(pipe, m, opts)
       .. "at "
       .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
   end
+  if not opts then pipe.built[m] = made end
   return made
 end
 

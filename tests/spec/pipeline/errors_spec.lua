@@ -28,7 +28,7 @@ describe("gp.pipeline refuses", function()
     { { chunks = 0 }, "option 'chunks' is 0, expected an integer >= 1" },
     { { chunks = -2 }, "option 'chunks' is -2, expected an integer >= 1" },
     { { checkpoint = "allways" },
-      "expected one of \"never\", \"always\", \"except_last\" (did you mean 'always'?)" },
+      "expected one of \"never\", \"except_last\", \"always\" (did you mean 'always'?)" },
     -- other mistakes
     { { balance = {} }, "balance is empty, expected a number per stage" },
     { { balance = { 1.5, 1.5 } },
