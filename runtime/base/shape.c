@@ -86,6 +86,24 @@ bool gp_meta_is_contiguous(const gp_meta *meta) {
   return rows_follow;
 }
 
+void gp_meta_set_channels_last(gp_meta *meta) {
+  const int64_t *dim = meta->shape.dim;
+  GP_ASSERT(meta->shape.rank == 4);
+  meta->stride[1] = 1;
+  meta->stride[3] = dim[1];
+  meta->stride[2] = dim[1] * dim[3];
+  meta->stride[0] = dim[1] * dim[3] * dim[2];
+}
+
+bool gp_meta_is_channels_last(const gp_meta *meta) {
+  gp_meta last = *meta;
+  if (meta->shape.rank != 4) return false;
+  gp_meta_set_channels_last(&last);
+  for (int d = 0; d < 4; d++)
+    if (meta->shape.dim[d] != 1 && meta->stride[d] != last.stride[d]) return false;
+  return true;
+}
+
 /* Strides and offset say where a value lies, not what it is. */
 bool gp_meta_equal(const gp_meta *a, const gp_meta *b) {
   return a->dtype == b->dtype && gp_shape_equal(&a->shape, &b->shape);

@@ -10,6 +10,10 @@
 gp_status gp_meta_make(gp_dtype dtype, const gp_shape *shape, gp_meta *meta);
 bool gp_meta_is_contiguous(
     const gp_meta *meta); /* ignores the offset and strides of dimensions of size 1 */
+/* Four dimensions, N x C x H x W, that lie as N, H, W, C: set such strides, and tell whether a
+ * dense value has them (strides of dimensions of size 1 say nothing). */
+void gp_meta_set_channels_last(gp_meta *meta);
+bool gp_meta_is_channels_last(const gp_meta *meta);
 bool gp_meta_equal(const gp_meta *a, const gp_meta *b); /* dtype and shape, whatever the strides */
 int64_t gp_meta_numel(const gp_meta *meta);             /* of a checked meta: cannot fail */
 int64_t

@@ -105,11 +105,18 @@ enum {
   GP_OP_SPARES = 256,   /* works without its last output where nobody reads it: n_out is one less */
   GP_OP_METHOD = 512,   /* a method of tensors, under its name */
   GP_OP_NUMBERS = 1024, /* from Lua a number may stand for an operand: it takes the others' dtype */
+  /* Treats elements one by one, wherever they lie: operands and output may be in any order, best in
+   * the same one. Ops that draw (GP_OP_RANDOM) go by the index, and keep row-major outputs. */
+  GP_OP_ANY_ORDER = 2048,
+  /* Wants operands of four dimensions, N x C x H x W, channels-last: others are copied so. What it
+   * makes lies as its infer says (gp_infer_channels_last). */
+  GP_OP_CHANNELS_LAST = 4096,
   /* What the elementwise ops are made of. */
-  GP_OP_MAPS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE,
+  GP_OP_MAPS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE | GP_OP_ANY_ORDER,
   GP_OP_UNARY = GP_OP_MAPS | GP_OP_METHOD,
   GP_OP_BINARY = GP_OP_UNARY | GP_OP_NUMBERS,
-  GP_OP_COMPARES = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_HALVES | GP_OP_METHOD | GP_OP_NUMBERS
+  GP_OP_COMPARES =
+      GP_OP_ROWS | GP_OP_STRIDED | GP_OP_ANY_ORDER | GP_OP_HALVES | GP_OP_METHOD | GP_OP_NUMBERS
 };
 
 /* Each list ends with an entry without a role. */

@@ -125,9 +125,15 @@ const gp_meta *gp_build_meta(const gp_builder *b, gp_ref ref) {
   return &gp_graph_at(b->graph, ref)->meta;
 }
 
-/* A copy that the op at hand asked for; it belongs to the same layer. */
-static gp_status contiguous(gp_builder *b, gp_ref in, gp_ref *out) {
-  return gp_build(b, GP_OP_copy, &(gp_attrs){0}, &in, 1, out);
+/* A copy that the op at hand asked for; it belongs to the same layer. One that lies channels-last
+ * is a row-major copy of turned dimensions, seen from the other side. */
+static gp_status copy_for(gp_builder *b, gp_copy wish, gp_ref in, gp_ref *out) {
+  static const gp_attrs none, there = {.permute = {{4, {0, 2, 3, 1}}}},
+                              back = {.permute = {{4, {0, 3, 1, 2}}}};
+  if (wish == GP_COPY_ROW_MAJOR) return gp_build(b, GP_OP_copy, &none, &in, 1, out);
+  GP_TRY(gp_build(b, GP_OP_permute, &there, &in, 1, out));
+  GP_TRY(gp_build(b, GP_OP_copy, &none, out, 1, out));
+  return gp_build(b, GP_OP_permute, &back, out, 1, out);
 }
 
 /* Strided inputs are copied here, once, so that no kernel has to be ready for them. */
@@ -144,8 +150,8 @@ gp_status gp_build(gp_builder *b, gp_op op, const gp_attrs *attrs, const gp_ref 
                    GP_MAX_INPUTS);
   for (int i = 0; i < n_in; i++) {
     node.in[i] = in[i];
-    if (gp_op_needs_copy(op, attrs, i, gp_build_meta(b, in[i])))
-      GP_TRY(contiguous(b, in[i], &node.in[i]));
+    gp_copy wish = gp_op_needs_copy(op, attrs, i, gp_build_meta(b, in[i]));
+    if (wish) GP_TRY(copy_for(b, wish, in[i], &node.in[i]));
   }
   GP_TRY(append_node(b, &node));
   *out = node.out;

@@ -144,6 +144,17 @@ gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
  * gradient, before packing; refs of values that leave the graph stay. */
 gp_status gp_graph_fuse(gp_graph *graph);
 
+/* What stays as it is while values are put into other orders. */
+typedef struct gp_arrange_spec {
+  const int32_t *stage_of; /* per layer: what another stage reads is not touched */
+  const gp_ref *fixed;     /* values that leave the graph; GP_NONE among them is none */
+  int32_t fixed_count;
+} gp_arrange_spec;
+
+/* Let chains of elementwise ops keep the order that their inputs lie in where that saves copies
+ * (arrange.c). After fusing, before packing; refs of values stay. */
+gp_status gp_graph_arrange(gp_graph *graph, const gp_arrange_spec *spec);
+
 /* Let every linear read its weight packed, made once per change of it (pack.c). Before the cut. */
 gp_status gp_graph_pack(gp_graph *graph);
 

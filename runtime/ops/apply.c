@@ -35,9 +35,13 @@ static bool reshape_needs_copy(const gp_shape *asked, const gp_meta *meta) {
   return gp_reshape_target(asked, &meta->shape, &to) == GP_OK && !gp_reshape_is_view(meta, &to);
 }
 
-bool gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_meta *meta) {
-  const gp_op_def *def = gp_op_get(op);
-  if (op == GP_OP_reshape) return input == 0 && reshape_needs_copy(&attrs->reshape.to, meta);
-  if (def->flags & (GP_OP_VIEW | GP_OP_STRIDED)) return false;
-  return !gp_meta_is_contiguous(meta);
+gp_copy gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_meta *meta) {
+  unsigned flags = gp_op_get(op)->flags;
+  if (op == GP_OP_reshape)
+    return input == 0 && reshape_needs_copy(&attrs->reshape.to, meta) ? GP_COPY_ROW_MAJOR
+                                                                      : GP_COPY_NONE;
+  if (flags & GP_OP_CHANNELS_LAST && meta->shape.rank == 4)
+    return gp_meta_is_channels_last(meta) ? GP_COPY_NONE : GP_COPY_CHANNELS_LAST;
+  if (flags & (GP_OP_VIEW | GP_OP_STRIDED)) return GP_COPY_NONE;
+  return gp_meta_is_contiguous(meta) ? GP_COPY_NONE : GP_COPY_ROW_MAJOR;
 }

@@ -141,6 +141,12 @@ gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape) {
   return GP_OK;
 }
 
+gp_status gp_infer_channels_last(gp_sig *sig, gp_dtype dtype, const gp_shape *shape) {
+  GP_TRY(gp_infer_out(sig, dtype, shape));
+  gp_meta_set_channels_last(&sig->out[sig->n_out - 1]);
+  return GP_OK;
+}
+
 gp_status gp_infer_packed(gp_sig *sig, size_t bytes) {
   return gp_infer_out(sig, GP_U8, &(gp_shape){1, {(int64_t)bytes}});
 }

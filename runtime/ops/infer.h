@@ -62,6 +62,8 @@ gp_status gp_infer_rank(const gp_shape *shape);
 gp_status gp_infer_packed(gp_sig *sig, size_t bytes);
 /* Append a contiguous output. Errors: GP_ESHAPE: more elements than can be counted. */
 gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
+/* Append an output of four dimensions that lies channels-last. Errors: GP_ESHAPE. */
+gp_status gp_infer_channels_last(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 /* One output like input i. */
 gp_status gp_infer_like(gp_sig *sig, int i);
 /* One output that sees in[0]'s memory under another shape: strides as given, the same offset. */

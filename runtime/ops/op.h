@@ -16,7 +16,9 @@ typedef struct gp_sig {
   const gp_attrs *attr;
   int n_in, n_out;
   const gp_meta *in[GP_MAX_INPUTS];
-  gp_meta out[GP_MAX_OUTPUTS]; /* contiguous, offset 0, unless the op is a view */
+  /* Offset 0 and dense, unless the op is a view: row-major, or in another order that the op writes
+   * (gp_infer_channels_last). Kernels write by these strides. */
+  gp_meta out[GP_MAX_OUTPUTS];
 } gp_sig;
 
 typedef struct gp_cost {
@@ -143,8 +145,10 @@ bool gp_op_packs(gp_op op);
 bool gp_op_takes_packed(gp_op op, int i);
 /* Check the number of inputs and infer. Errors: the op's own, prefixed by its name. */
 gp_status gp_op_infer(gp_op op, gp_sig *sig);
-/* Whether whoever applies the op must give a contiguous copy of this input instead: ops without
- * GP_OP_STRIDED read contiguous inputs, and reshape cannot view every strided one. */
-bool gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_meta *meta);
+/* Which copy of this input whoever applies the op must give instead: ops without GP_OP_STRIDED read
+ * contiguous inputs, reshape cannot view every strided one, and ops with GP_OP_CHANNELS_LAST want
+ * images so. */
+typedef enum gp_copy { GP_COPY_NONE, GP_COPY_ROW_MAJOR, GP_COPY_CHANNELS_LAST } gp_copy;
+gp_copy gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_meta *meta);
 
 #endif

@@ -339,6 +339,13 @@ static bool all_pack(const gp_plan_env *env) {
   return true;
 }
 
+/* What leaves the pipeline lies row-major. */
+static gp_status arrange(const gp_shaper *s) {
+  const gp_ref fixed[] = {s->shape->loss, s->shape->count, s->shape->output};
+  const gp_arrange_spec spec = {s->env->stage_of, fixed, sizeof fixed / sizeof *fixed};
+  return gp_graph_arrange(s->graph, &spec);
+}
+
 /* Gradient before fusing and packing: rules see single ops and the weight itself. Packing before
  * the cut:
  * copies are nodes. */
@@ -360,6 +367,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
   if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph));
+  GP_TRY(arrange(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));
   GP_TRY(gp_shape_add_touched(&s));

@@ -24,8 +24,10 @@ foreach(source ${C_TESTS})
   set_tests_properties(c/${test} PROPERTIES TIMEOUT ${C_LIMIT})
 endforeach()
 
-# It gives an op's kernel a state, as the table of ops would.
-target_link_options(engine_states_test PRIVATE -Wl,--wrap=gp_op_get)
+# They answer for the table of ops: one gives a kernel a state, one an op that works channels-last.
+foreach(name engine_states_test graph_arrange_test)
+  target_link_options(${name} PRIVATE -Wl,--wrap=gp_op_get)
+endforeach()
 
 # A kind of link that is not the runtime's: pipelines have to run over it as over any other.
 add_library(gpipe_socket_link MODULE tests/links/socket_link.c)

@@ -68,11 +68,19 @@ local function language() return synchronous.language(), { { 8 }, { 4, 4 }, { 2,
 -- Nothing to learn in the first layers.
 local function frozen() return synchronous.frozen(), { { 8 }, { 3, 5 }, { 1, 1, 3, 3 } } end
 
+-- Chains of elementwise ops between permuted views.
+local function permuting()
+  local made = models.regression { model = models.permuting(), steps = 2 }
+  return made, { { 12 }, { 3, 9 }, { 2, 4, 6 }, { 3, 2, 3, 4 } }
+end
+
 local MODELS = {
   gpt = gpt, mlp = mlp, odd = odd, skip = skip, tied = tied, centred = centred, language = language,
-  frozen = frozen,
+  frozen = frozen, permuting = permuting,
 }
-local ORDER = { "gpt", "mlp", "odd", "skip", "tied", "centred", "language", "frozen" }
+local ORDER = {
+  "gpt", "mlp", "odd", "skip", "tied", "centred", "language", "frozen", "permuting",
+}
 
 -- ---- the same bits ------------------------------------------------------------------------------
 

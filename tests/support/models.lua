@@ -72,6 +72,42 @@ function models.with(...)
   end
 end
 
+-- A layer without parameters, or with one per channel of two.
+local function layer(name, forward, scaled)
+  local Layer = nn.class(name)
+  if scaled then
+    function Layer:init() self.scale = nn.Parameter({ 2 }, nn.init.normal(1, 0.5)) end
+  end
+  Layer.forward = forward
+  return Layer
+end
+
+--- Layers of width 8 that permute dimensions around chains of elementwise ops: within a layer and
+--- across layers, with readers that want rows, with values that are broadcast, with dropout.
+function models.permuting()
+  local Turn = layer("Turn", function(_, x)
+    return ((x:transpose(1, 2):relu() * 2):gelu() + 1):transpose(1, 2)
+  end)
+  local Images = layer("Images", function(self, x)
+    local image = x:reshape(x.shape[1], 2, 2, 2):permute(1, 3, 4, 2)
+    image = ((image * self.scale):silu() + image:tanh()):neg()
+    return image:permute(1, 4, 2, 3):reshape(x.shape[1], 8)
+  end, true)
+  local There = layer("There", function(_, x) return x:transpose(1, 2):tanh():transpose(1, 2) end)
+  local Across = layer("Across", function(_, x) return x:transpose(1, 2) end)
+  local Chain = layer("Chain", function(_, x) return (x:gelu() * x:sigmoid() + 0.5):sqrt() end)
+  local Rows = layer("Rows", function(_, x)
+    local turned = x:transpose(1, 2):relu()
+    return turned:transpose(1, 2) * 0.5 + (turned:exp():sum(2, true) * turned):transpose(1, 2)
+  end)
+  local Drops = layer("Drops", function(self, x)
+    return (self.drop(x:transpose(1, 2):relu()) * 3):transpose(1, 2)
+  end)
+  function Drops:init() self.drop = nn.Dropout(0.3) end
+  return models.with(Turn, Images, There, Across, Chain, Across, Rows,
+    function() return nn.Linear(8, 8) end, Drops)
+end
+
 --- Four steps of training such a model on seven rows.
 function models.regression(fields)
   local made = { x = models.rows_of(7, 6), y = models.rows_of(7, 3), loss = nn.MSELoss(),

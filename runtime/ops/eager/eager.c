@@ -25,11 +25,24 @@ static void release(gp_application *a) {
   for (int i = 0; i < GP_MAX_OUTPUTS; i++) gp_tensor_free(a->out[i]);
 }
 
+/* A new tensor that lies as the meta says, which is dense. */
+static gp_status new_dense(gp_space *space, const gp_meta *meta, gp_tensor **tensor) {
+  gp_tensor *flat;
+  if (gp_meta_is_contiguous(meta))
+    return gp_tensor_new_at(space, meta->dtype, &meta->shape, tensor);
+  GP_TRY(gp_tensor_new_at(space, meta->dtype, &(gp_shape){1, {gp_meta_numel(meta)}}, &flat));
+  gp_status status = gp_tensor_view(flat, meta, tensor);
+  gp_tensor_free(flat);
+  return status;
+}
+
 /* What the `copy` op would give. */
-static gp_status copy_contiguous(const gp_tensor *from, gp_tensor **to) {
-  const gp_meta *meta = gp_tensor_meta(from);
+static gp_status copy_for(gp_copy wish, const gp_tensor *from, gp_tensor **to) {
+  gp_meta meta;
   gp_tensor *copy;
-  GP_TRY(gp_tensor_new_at(gp_tensor_space(from), meta->dtype, &meta->shape, &copy));
+  GP_TRY(gp_meta_make(gp_tensor_meta(from)->dtype, &gp_tensor_meta(from)->shape, &meta));
+  if (wish == GP_COPY_CHANNELS_LAST) gp_meta_set_channels_last(&meta);
+  GP_TRY(new_dense(gp_tensor_space(from), &meta, &copy));
   gp_status status = gp_tensor_copy(copy, from);
   if (status) return gp_tensor_free(copy), status;
   *to = copy;
@@ -61,9 +74,10 @@ static gp_status take_inputs(gp_application *a, gp_tensor *const *inputs, int n)
                    GP_MAX_INPUTS);
   GP_TRY(find_space(a, inputs, n));
   for (int i = 0; i < n; i++) {
-    bool copy = gp_op_needs_copy(a->op, a->sig.attr, i, gp_tensor_meta(inputs[i])) ||
-                reads_what_it_writes(a, (const gp_tensor *const *)inputs, i);
-    if (copy) GP_TRY(copy_contiguous(inputs[i], &a->in[i]));
+    gp_copy copy = gp_op_needs_copy(a->op, a->sig.attr, i, gp_tensor_meta(inputs[i]));
+    if (!copy && reads_what_it_writes(a, (const gp_tensor *const *)inputs, i))
+      copy = GP_COPY_ROW_MAJOR;
+    if (copy) GP_TRY(copy_for(copy, inputs[i], &a->in[i]));
     if (!copy) GP_TRY(gp_tensor_to(inputs[i], a->space, &a->in[i]));
     a->sig.in[i] = gp_tensor_meta(a->in[i]);
   }
@@ -77,8 +91,7 @@ static gp_status make_outputs(gp_application *a) {
   int made = 0;
   if (a->def->flags & GP_OP_EFFECT) a->out[made++] = gp_tensor_retain(a->in[0]);
   for (; made < a->sig.n_out; made++) {
-    const gp_meta *meta = &a->sig.out[made];
-    GP_TRY(gp_tensor_new_at(a->space, meta->dtype, &meta->shape, &a->out[made]));
+    GP_TRY(new_dense(a->space, &a->sig.out[made], &a->out[made]));
   }
   return GP_OK;
 }
