@@ -76,6 +76,7 @@ int gp_lua_push_hook(lua_State *L, const char *name);
 /* A Lua tensor is one of: a real tensor, a parameter or buffer, a value of a trace. A freed one is
  * none. */
 typedef struct gp_box {
+  const void *kind; /* tells boxes from other userdata: box.c */
   gp_tensor *tensor;
   gp_param *param;
   gp_trace *trace; /* with ref */
@@ -85,6 +86,8 @@ typedef struct gp_box {
 /* Collect garbage when the runtime holds more than the adaptive limit: before what holds much of
  * it. */
 void gp_lua_collect_when_due(lua_State *L);
+/* Push the metatable of boxes: before the first of them is made. */
+void gp_lua_new_class(lua_State *L);
 /* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.
  * Collects garbage first when the runtime holds more than the adaptive limit. */
 gp_box *gp_lua_new_box(lua_State *L);
@@ -120,6 +123,7 @@ int gp_lua_bad_dtype(lua_State *L, int index, const char *who, const char *wante
 /* ---- checks: `who` is "function: parameter" ------------------------------------------------- */
 
 gp_box *gp_lua_check_box(lua_State *L, int index, const char *who);
+gp_box *gp_lua_check_live(lua_State *L, gp_box *box, const char *who); /* not freed */
 /* A box whose elements can be read now. Errors: a value of a trace, a freed one. */
 gp_box *gp_lua_check_known(lua_State *L, int index, const char *who);
 /* A copy of dtype, shape and strides. Errors: not a tensor, a freed one. */

@@ -10,6 +10,10 @@
 gp_box *gp_lua_check_box(lua_State *L, int index, const char *who) {
   gp_box *box = gp_lua_to_box(L, index);
   if (!box) gp_lua_bad_value(L, index, who, "a tensor");
+  return gp_lua_check_live(L, box, who);
+}
+
+gp_box *gp_lua_check_live(lua_State *L, gp_box *box, const char *who) {
   if (!box->tensor && !box->param && !box->trace)
     gp_lua_error(L, "%s: the tensor was freed, expected a live one", who);
   return box;

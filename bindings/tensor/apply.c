@@ -74,8 +74,8 @@ static gp_status record(gp_trace *trace, const gp_lua_call *use, gp_box *const *
 /* ---- apply --------------------------------------------------------------------------------- */
 
 /* True where the op has to be recorded. Errors: a value of a trace that is not the current one. */
-static bool is_recorded(lua_State *L, const gp_lua_call *use, gp_box *const *in) {
-  gp_trace *trace = gp_lua_trace(L);
+static bool is_recorded(lua_State *L, const gp_lua_call *use, gp_box *const *in,
+                        const gp_trace *trace) {
   bool recorded = use->n_in == 0 && trace;
   for (int i = 0; i < use->n_in; i++) {
     if (in[i]->trace && in[i]->trace != trace)
@@ -99,10 +99,9 @@ static const char *push_operand_name(lua_State *L, const gp_lua_call *use, int i
 
 /* Ops count their inputs; layers rarely get them wrong, scripts that call core do. */
 static gp_box *check_input(lua_State *L, const gp_lua_call *use, int i) {
-  const char *op = gp_op_name(use->op);
-  if (!gp_lua_to_box(L, use->in[i]))
-    gp_lua_bad_value(L, use->in[i], push_operand_name(L, use, i), "a tensor");
-  return gp_lua_check_box(L, use->in[i], op);
+  gp_box *box = gp_lua_to_box(L, use->in[i]);
+  if (!box) gp_lua_bad_value(L, use->in[i], push_operand_name(L, use, i), "a tensor");
+  return gp_lua_check_live(L, box, gp_op_name(use->op));
 }
 
 /* Push empty boxes for the outputs. Inputs that the caller left out become nil: an output must not
@@ -116,12 +115,12 @@ static void push_outputs(lua_State *L, const gp_lua_call *use, gp_box **out) {
 }
 
 /* Run or record the op on inputs that are looked at now: nothing makes objects in Lua any more. */
-static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_box *const *out,
-                            bool *recorded) {
+static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_trace *trace,
+                            gp_box *const *out, bool *recorded) {
   gp_box *in[GP_MAX_INPUTS];
   for (int i = 0; i < use->n_in; i++) in[i] = check_input(L, use, i);
-  *recorded = is_recorded(L, use, in);
-  return *recorded ? record(gp_lua_trace(L), use, in, out) : run_eager(use, in, out);
+  *recorded = is_recorded(L, use, in, trace);
+  return *recorded ? record(trace, use, in, out) : run_eager(use, in, out);
 }
 
 /* Where memory could not be had, garbage may hold it: collect and try once more. */
@@ -131,11 +130,16 @@ void gp_lua_apply(lua_State *L, const gp_lua_call *asked) {
   gp_box *out[GP_MAX_OUTPUTS];
   bool recorded = false;
   push_outputs(L, &use, out);
-  gp_status status = gp_lua_note_label(L);
-  if (status == GP_OK) status = apply_once(L, &use, out, &recorded);
+  gp_status status = GP_OK;
+  gp_trace *trace = gp_lua_trace(L);
+  if (trace) { /* noting may collect garbage, whose finalizers may do anything */
+    status = gp_lua_note_label(L);
+    trace = gp_lua_trace(L);
+  }
+  if (status == GP_OK) status = apply_once(L, &use, trace, out, &recorded);
   if (status == GP_ENOMEM && !recorded) {
     lua_gc(L, LUA_GCCOLLECT);
-    status = apply_once(L, &use, out, &recorded);
+    status = apply_once(L, &use, gp_lua_trace(L), out, &recorded);
   }
   if (status != GP_OK) gp_lua_fail(L, status);
 }

@@ -157,7 +157,9 @@ static int tensor_tostring(lua_State *L) {
 
 /* t:free(), __gc, __close: give the memory back now; harmless when done already */
 static int tensor_free(lua_State *L) {
-  gp_box_clear(luaL_checkudata(L, 1, GP_LUA_TENSOR));
+  gp_box *box = gp_lua_to_box(L, 1);
+  if (!box) return luaL_typeerror(L, 1, GP_LUA_TENSOR);
+  gp_box_clear(box);
   return 0;
 }
 
@@ -192,7 +194,7 @@ static void push_ipairs_step(lua_State *L) {
 
 /* The class is complete before the first box exists: a __gc added later would be ignored. */
 int gp_open_tensor(lua_State *L) {
-  luaL_newmetatable(L, GP_LUA_TENSOR);
+  gp_lua_new_class(L);
   luaL_setfuncs(L, metamethods, 0);
   lua_pushliteral(L, GP_LUA_TENSOR);
   lua_setfield(L, -2, "__metatable");
