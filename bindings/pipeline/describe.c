@@ -4,10 +4,15 @@
 
 #include "field.h"
 
+/* Of what is described: a pipeline, or a plan without one. */
+static const gp_lua_pipeline *numbers_of(lua_State *L) {
+  const gp_lua_pipeline *apart = luaL_testudata(L, 1, GP_LUA_PLAN);
+  return apart ? apart : gp_lua_pipeline_box(L);
+}
+
 /* p:row(plan, device) -> the lowered schedule of a device as text */
 static int plan_row(lua_State *L) {
-  int device =
-      (int)gp_lua_check_int(L, 3, "row: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
+  int device = (int)gp_lua_check_int(L, 3, "row: the device", 0, numbers_of(L)->devices - 1);
   luaL_Buffer buffer;
   size_t length = gp_plan_print(gp_lua_check_plan(L, 2), device, NULL, 0);
   char *text = luaL_buffinitsize(L, &buffer, length + 1);
@@ -52,7 +57,7 @@ static int plan_edges(lua_State *L) {
  * carried_bytes} */
 static int plan_stage(lua_State *L) {
   gp_stage_info info;
-  gp_lua_pipeline *box = gp_lua_pipeline_box(L);
+  const gp_lua_pipeline *box = numbers_of(L);
   int stage = (int)gp_lua_check_int(L, 3, "stage: the stage", 0, box->stages - 1);
   int copy = (int)gp_lua_check_int(L, 4, "stage: the copy", 0, box->copies - 1);
   gp_plan_stage_info(gp_lua_check_plan(L, 2), stage, copy, &info);

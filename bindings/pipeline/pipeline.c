@@ -66,43 +66,49 @@ static gp_finite finite_field(lua_State *L) {
   return mode;
 }
 
-/* core.pipeline_new{stage_of (per layer and one for the loss), params, param_layer, devices,
+/* Of argument 1: stage_of (per layer and one for the loss), params, param_layer, devices,
  * stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, watchdog
- * (seconds, 0:
- * off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil} -> pipeline */
-static int pipeline_new(lua_State *L) {
+ * (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil. */
+void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
-  gp_pipeline_spec spec = {.stage_count = gp_lua_range_field(L, 1, "stages", 1, 1, MOST_STAGES),
-                           .copy_count = gp_lua_range_field(L, 1, "copies", 1, 1, 2),
-                           .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
-                           .finite = finite_field(L),
-                           .unfused = gp_lua_flag_field(L, 1, "unfused"),
-                           .tf32 = gp_lua_flag_field(L, 1, "tf32")};
+  *spec = (gp_pipeline_spec){.stage_count = gp_lua_range_field(L, 1, "stages", 1, 1, MOST_STAGES),
+                             .copy_count = gp_lua_range_field(L, 1, "copies", 1, 1, 2),
+                             .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
+                             .finite = finite_field(L),
+                             .unfused = gp_lua_flag_field(L, 1, "unfused"),
+                             .tf32 = gp_lua_flag_field(L, 1, "tf32")};
   if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)
-    spec.loss_scale = gp_lua_scale_fields(L, lua_gettop(L));
+    spec->loss_scale = gp_lua_scale_fields(L, lua_gettop(L));
   lua_getfield(L, 1, "watchdog");
-  spec.watchdog = luaL_optnumber(L, -1, 0);
+  spec->watchdog = luaL_optnumber(L, -1, 0);
   lua_getfield(L, 1, "checkpoint");
-  spec.remat = gp_lua_check_remat(L, -1);
+  spec->remat = gp_lua_check_remat(L, -1);
   lua_getfield(L, 1, "stage_of");
-  spec.stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
+  spec->stage_of = gp_lua_push_ints(L, lua_gettop(L), "stage_of", &layers);
   lua_getfield(L, 1, "placement");
-  spec.placement = gp_lua_push_ints(L, lua_gettop(L), "placement", &entries);
-  luaL_argcheck(L, entries == spec.stage_count * spec.copy_count, 1, "expected a device per stage");
+  spec->placement = gp_lua_push_ints(L, lua_gettop(L), "placement", &entries);
+  luaL_argcheck(L, entries == spec->stage_count * spec->copy_count, 1,
+                "expected a device per stage");
   lua_getfield(L, 1, "param_layer");
-  spec.param_layer = gp_lua_push_ints(L, lua_gettop(L), "param_layer", &entries);
+  spec->param_layer = gp_lua_push_ints(L, lua_gettop(L), "param_layer", &entries);
   lua_getfield(L, 1, "params");
-  spec.params = gp_lua_push_params(L, lua_gettop(L), "pipeline: a parameter", &spec.param_count);
-  spec.devices = devices_field(L, &spec.device_count);
-  spec.layer_count = layers - 1;
-  luaL_argcheck(L, entries == spec.param_count, 1, "expected one layer per parameter");
+  spec->params = gp_lua_push_params(L, lua_gettop(L), "pipeline: a parameter", &spec->param_count);
+  spec->devices = devices_field(L, &spec->device_count);
+  spec->layer_count = layers - 1;
+  luaL_argcheck(L, entries == spec->param_count, 1, "expected one layer per parameter");
   luaL_argcheck(L, layers > 0, 1, "expected a stage for each layer and for the loss");
-  check_below(L, "stage_of", spec.stage_of, layers, spec.stage_count);
-  check_below(L, "placement", spec.placement, spec.stage_count * spec.copy_count,
-              spec.device_count);
-  check_below(L, "param_layer", spec.param_layer, spec.param_count, layers);
-  check_stages(L, &spec);
+  check_below(L, "stage_of", spec->stage_of, layers, spec->stage_count);
+  check_below(L, "placement", spec->placement, spec->stage_count * spec->copy_count,
+              spec->device_count);
+  check_below(L, "param_layer", spec->param_layer, spec->param_count, layers);
+  check_stages(L, spec);
+}
+
+/* core.pipeline_new(fields) -> pipeline */
+static int pipeline_new(lua_State *L) {
+  gp_pipeline_spec spec;
+  gp_lua_check_pipeline_spec(L, &spec);
   gp_lua_pipeline *box = lua_newuserdatauv(L, sizeof *box, 1); /* the optimizer in use */
   *box = (gp_lua_pipeline){
       .devices = spec.device_count, .stages = spec.stage_count, .copies = spec.copy_count};
@@ -152,8 +158,9 @@ static void take_traces(lua_State *L, int shapes, gp_plan_spec *spec) {
   }
 }
 
-/* The fields of argument 2. Nothing of Lua may run between this and the build. */
-static void check_plan_spec(lua_State *L, gp_plan_spec *spec) {
+/* The fields of argument 2, for the pipeline at argument 1 or for none. Nothing of Lua may run
+ * between this and the build. */
+void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec) {
   static const char *const kinds[] = {"step", "split", "evaluate", "forward", NULL};
   *spec = (gp_plan_spec){.sum_loss = gp_lua_flag_field(L, 2, "sum_loss")};
   int top = lua_gettop(L), schedule = top + 2, shapes = top + 3;
@@ -167,7 +174,7 @@ static void check_plan_spec(lua_State *L, gp_plan_spec *spec) {
       check_plan_shape(L, shapes + 1, &spec->shapes[k]);
     lua_settop(L, shapes);
   }
-  gp_lua_check_pipeline(L);
+  if (pipeline) gp_lua_check_pipeline(L);
   spec->schedule = gp_lua_check_schedule(L, schedule);
   take_traces(L, shapes, spec);
 }
@@ -177,7 +184,7 @@ static int pipeline_plan(lua_State *L) {
   gp_plan *plan;
   gp_plan_spec spec;
   gp_lua_check_pipeline(L);
-  check_plan_spec(L, &spec);
+  gp_lua_check_plan_spec(L, true, &spec);
   gp_status status = gp_plan_build(gp_lua_pipeline_box(L)->pipeline, &spec, &plan);
   if (status) return gp_lua_fail(L, status);
   lua_pushlightuserdata(L, plan);
@@ -192,7 +199,7 @@ static int pipeline_measure(lua_State *L) {
   lua_getfield(L, 2, "checkpoint");
   gp_remat mode = gp_lua_check_remat(L, -1);
   size_t *bytes = lua_newuserdatauv(L, (size_t)devices * sizeof *bytes, 0);
-  check_plan_spec(L, &spec);
+  gp_lua_check_plan_spec(L, true, &spec);
   gp_status status = gp_plan_measure(gp_lua_pipeline_box(L)->pipeline, &spec, mode, bytes);
   if (status) return gp_lua_fail(L, status);
   lua_createtable(L, devices, 0);
@@ -216,9 +223,11 @@ static int pipeline_free_bytes(lua_State *L) {
   return 1;
 }
 
-/* A light pointer has no type, and its plan may be dropped meanwhile: the pipeline knows its
- * own. */
+/* A light pointer has no type, and its plan may be dropped meanwhile: the pipeline knows its own. A
+ * plan without a pipeline lives as long as its object. */
 gp_plan *gp_lua_check_plan(lua_State *L, int index) {
+  gp_lua_pipeline *apart = luaL_testudata(L, index, GP_LUA_PLAN);
+  if (apart && apart->plan) return apart->plan;
   luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
   gp_plan *plan = lua_touserdata(L, index);
   if (!gp_pipeline_has_plan(gp_lua_check_pipeline(L), plan))
@@ -280,5 +289,6 @@ int gp_open_pipeline(lua_State *L) {
   lua_pop(L, 1);
   lua_pushcfunction(L, pipeline_new);
   lua_setfield(L, -2, "pipeline_new");
+  gp_lua_open_plan(L);
   return 0;
 }

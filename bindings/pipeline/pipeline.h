@@ -6,16 +6,24 @@
 #include "trace/trace_binding.h"
 
 #define GP_LUA_PIPELINE "gpipe.PipelineCore"
+#define GP_LUA_PLAN     "gpipe.PlanCore"
 
-/* The object behind gp.pipeline. The numbers are kept to check arguments by. */
+/* The object behind gp.pipeline; and behind gp.dry_run, which has a plan of its own instead. The
+ * numbers are kept to check arguments by. */
 typedef struct gp_lua_pipeline {
   gp_pipeline *pipeline;
+  gp_plan *plan;
   int devices, stages, copies;
 } gp_lua_pipeline;
 
 gp_lua_pipeline *gp_lua_pipeline_box(lua_State *L);  /* of argument 1 */
 gp_pipeline *gp_lua_check_pipeline(lua_State *L);    /* a live one */
 gp_plan *gp_lua_check_plan(lua_State *L, int index); /* of the pipeline at argument 1 */
+/* What a pipeline and a plan are made from: the tables at arguments 1 and 2. */
+void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec);
+void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec);
+/* Add core.plan_new to the table on top. */
+void gp_lua_open_plan(lua_State *L);
 extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[], gp_lua_describe_methods[],
     gp_lua_scale_methods[];
 

@@ -25,6 +25,7 @@ environment.check()
 ---@field data table files as batches
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
+---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
 local gp = {
   version = core.version,
   seed = random.seed,
@@ -56,6 +57,7 @@ local parts = {
   data = function() return require "gpipe.data" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
+  dry_run = function() return require "gpipe.pipeline.dry_run" end,
 }
 
 local function names()

@@ -24,7 +24,7 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
                      .device_count = pipeline->device_count,
                      .share = device + 1,
                      .remat = pipeline->remat,
-                     .finite = pipeline->finite,
+                     .finite = pipeline->finite == GP_FINITE_RAISE,
                      .fuse = !pipeline->unfused};
   gp_status status = gp_layout_new(pipeline, placement, &layout);
   if (status) {

@@ -71,23 +71,22 @@ local function for_devices(wanted, p, chunks, layers)
   return verified(wanted, layers // per, chunks)
 end
 
---- Balance, devices and schedule: any of them may decide the others.
+--- Balance, schedule and number of devices: any of them may decide the others.
 ---@param model nn.Sequential
----@param opts {balance: integer[]?, devices: table?, schedule: any, chunks: integer}
+---@param opts {balance: integer[]?, schedule: any, chunks: integer}
+---@param count integer? devices that are named
+---@param most integer devices where none are named and there is no balance
 ---@return integer[] balance layers per stage
----@return {name: string, threads: integer}[] devices
 ---@return gpipe.Schedule
-function cut.resolve(model, opts)
+function cut.arrange(model, opts, count, most)
   local list = opts.balance and balance.check(opts.balance, model)
-  local named = opts.devices or machine.configured()
   local made
   if schedule.is(opts.schedule) then
     made = verified(opts.schedule)
   elseif list then
-    made = for_stages(opts.schedule, #list, opts.chunks, named and #named > 0 and #named or nil)
+    made = for_stages(opts.schedule, #list, opts.chunks, count and count > 0 and count or nil)
   else
-    made = for_devices(opts.schedule, math.max(named and #named or #machine.gpus(), 1), opts.chunks,
-      #model)
+    made = for_devices(opts.schedule, math.max(count or most, 1), opts.chunks, #model)
   end
   local part = made.batch > 0 and not made.recipe and made.chunks % opts.chunks == 0 -- of a stream
   if list and made.stages ~= #list or made.chunks ~= opts.chunks and not part then
@@ -101,10 +100,22 @@ function cut.resolve(model, opts)
       .. "per stage",
       WHO, made.stages, #model)
   end
+  return list or balance.cut(balance.weights(model), made.stages), made
+end
+
+--- The same on devices of this machine.
+---@param model nn.Sequential
+---@param opts {balance: integer[]?, devices: table?, schedule: any, chunks: integer}
+---@return integer[] balance layers per stage
+---@return {name: string, threads: integer}[] devices
+---@return gpipe.Schedule
+function cut.resolve(model, opts)
+  local named = opts.devices or machine.configured()
+  local list, made = cut.arrange(model, opts, named and #named, #machine.gpus())
   local chosen = devices.resolve(named, made.devices)
   advice.unused_devices(named, made)
   advice.idle_devices(made)
-  return list or balance.cut(balance.weights(model), made.stages), chosen, made
+  return list, chosen, made
 end
 
 return cut

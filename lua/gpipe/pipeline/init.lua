@@ -5,14 +5,12 @@
 
 local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
-local errors = require "gpipe.errors"
-local nn = require "gpipe.nn"
 local options = require "gpipe.options"
 local cut = require "gpipe.pipeline.cut"
+local fields = require "gpipe.pipeline.fields"
 local precision = require "gpipe.pipeline.precision"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
-local schedule = require "gpipe.schedule"
 local watchdog = require "gpipe.pipeline.watchdog"
 
 local WHO = "gp.pipeline"
@@ -37,68 +35,7 @@ local SPEC = {
   watchdog = watchdog.rule,
 }
 
--- ---- checks ----------------------------------------------------------------------------------
-
-local function check_model(model)
-  class.refuse(WHO, "the model", model)
-  local is = type(model) == "table" and model.is
-  if not is or not model:is(nn.Sequential) then
-    errors.raise("%s: the model is %s, expected an nn.Sequential (wrap it: nn.Sequential {model})",
-      WHO, is and nn.describe and nn.describe(model) or errors.show(model))
-  end
-  if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", WHO) end
-end
-
--- A schedule that was built already knows its number of micro-batches; of a stream that was read
--- from text, a mini-batch is as many as follow each other between updates.
-local function chunks_of(opts)
-  local made = schedule.is(opts.schedule) and opts.schedule
-  if opts.chunks or not made then return opts.chunks or 1 end
-  return made.batch > 0 and not made.recipe and made.batch or made.chunks
-end
-
--- What plans are made from: an asynchronous schedule that was built stands for a stream of any
--- length.
-local function source_of(opts, made)
-  return made.batch > 0 and made.recipe or opts.schedule
-end
-
--- ---- what the runtime wants ------------------------------------------------------------------
-
--- Per layer its stage (from 0), and one more entry: the loss belongs to the last stage.
-local function stages_of(list)
-  local stage_of = {}
-  for stage, layers in ipairs(list) do
-    for _ = 1, layers do stage_of[#stage_of + 1] = stage - 1 end
-  end
-  stage_of[#stage_of + 1] = #list - 1
-  return stage_of
-end
-
--- Per parameter or buffer the layer (from 0) that declares it first.
-local function owners(model)
-  local layer_of = {}
-  for i = 1, #model do
-    for _, list in ipairs { model[i]:parameters(), model[i]:buffers() } do
-      for _, entry in ipairs(list) do
-        layer_of[entry.param] = layer_of[entry.param] or i - 1
-      end
-    end
-  end
-  return layer_of
-end
-
--- Parameters and buffers of the model with their layers.
-local function inventory(model, layer_of)
-  local boxes, layers = {}, {}
-  for _, list in ipairs { model:parameters(), model:buffers() } do
-    for _, entry in ipairs(list) do
-      boxes[#boxes + 1] = entry.param
-      layers[#layers + 1] = layer_of[entry.param] or 0
-    end
-  end
-  return boxes, layers
-end
+-- ---- options ---------------------------------------------------------------------------------
 
 -- GPIPE_FUSE=0 in the environment, for scripts that say nothing.
 local function fuses(option)
@@ -141,16 +78,15 @@ end
 ---@param opts? table see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
-  check_model(model)
+  fields.check_model(WHO, model)
   opts = options.check(WHO, opts, SPEC)
   class.refuse(WHO, "option 'loss'", opts.loss)
-  opts.chunks = chunks_of(opts)
+  opts.chunks = fields.chunks_of(opts)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(opts, chosen, made.batch > 0)
-  local stage_of, layer_of = stages_of(list), owners(model)
-  local boxes, layers = inventory(model, layer_of)
+  local of, layer_of = fields.of(model, list)
   local inner = core.pipeline_new {
-    stages = #list, stage_of = stage_of, params = boxes, param_layer = layers,
+    stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
     devices = chosen, placement = made.device_list, copies = made.copies,
     checkpoint = opts.checkpoint, seed = opts.seed or random.current(),
     finite = opts.finite == true and "raise" or opts.finite or "skip",
@@ -161,11 +97,11 @@ local function pipeline(model, opts)
   note_faults(inner)
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,
-    stage_of = stage_of, layer_of = layer_of, chunks = opts.chunks,
+    stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks,
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
     schedule_name = made.name, asked = made.asked,
     built = made.batch == 0 and { [made.chunks] = made } or {},
-    schedule = source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
+    schedule = fields.source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
     precision = computes,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end

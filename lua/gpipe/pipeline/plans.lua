@@ -97,7 +97,7 @@ local function explain(rows, total)
   end
 end
 
--- What the runtime makes a plan from, for so many micro-batches, and the rows of a larger one.
+--- What the runtime makes a plan from, for so many micro-batches, and the rows of a larger one.
 local function specify(pipe, kind, inputs, targets, chunks)
   local sizes, m = split(inputs[1].shape[1], chunks)
   local request = {
@@ -112,6 +112,8 @@ local function specify(pipe, kind, inputs, targets, chunks)
   if not pipe.core then errors.raise("%s: forward closed the pipeline that it runs in", kind) end
   return spec, sizes[1][1]
 end
+
+plans.specify = specify
 
 -- A plan, or nothing and the error where a device has too little memory.
 local function build(pipe, kind, inputs, targets)

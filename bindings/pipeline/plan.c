@@ -1,0 +1,88 @@
+/* bindings/pipeline/plan.c - a plan without a pipeline: for devices that are not there, or for one
+ * of many.
+ *
+ * It is described by the methods that a pipeline describes its plans with (describe.c): the object
+ * stands for both. It holds no memory of a device and is thrown away by the collector. */
+#include "pipeline/pipeline.h"
+
+#include "field.h"
+
+/* {{own = its memory is its own, scratch = bytes that its libraries want beside}, ...}, one a
+ * device. */
+static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count) {
+  luaL_checktype(L, list, LUA_TTABLE);
+  gp_plan_device_spec *devices = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *devices, 0);
+  for (int d = 0; d < count; d++) {
+    lua_rawgeti(L, list, d + 1);
+    int device = lua_gettop(L);
+    luaL_checktype(L, device, LUA_TTABLE);
+    bool own = gp_lua_flag_field(L, device, "own");
+    int64_t scratch = gp_lua_int_field(L, device, "scratch", 0);
+    luaL_argcheck(L, scratch >= 0, list, "expected scratch of 0 bytes or more");
+    devices[d] = (gp_plan_device_spec){
+        .space = own ? d + 1 : 0, .packs = !own, .scratch = own ? (size_t)scratch : 0};
+    lua_settop(L, device - 1);
+  }
+  return devices;
+}
+
+/* core.plan_new(pipeline's fields, plan's fields, devices, device from 0 or -1: all) -> plan */
+static int plan_new(lua_State *L) {
+  gp_pipeline_spec pipeline;
+  gp_plan_spec spec;
+  lua_settop(L, 4);
+  gp_lua_check_pipeline_spec(L, &pipeline);
+  const gp_plan_device_spec *devices = push_devices(L, 3, pipeline.device_count);
+  int device = (int)gp_lua_check_int(L, 4, "plan_new: the device", -1, pipeline.device_count - 1);
+  gp_lua_pipeline *box = lua_newuserdatauv(L, sizeof *box, 0);
+  *box = (gp_lua_pipeline){.devices = pipeline.device_count,
+                           .stages = pipeline.stage_count,
+                           .copies = pipeline.copy_count};
+  luaL_setmetatable(L, GP_LUA_PLAN);
+  int made = lua_gettop(L);
+  gp_lua_check_plan_spec(L, false, &spec);
+  gp_status status = gp_plan_new(&pipeline, devices, device, &spec, &box->plan);
+  if (status) return gp_lua_fail(L, status);
+  lua_pushvalue(L, made);
+  return 1;
+}
+
+/* p:bytes(plan, device) -> of its memory; p:tasks(plan, device) -> actions; 0 where its share is
+ * not planned */
+static int plan_bytes(lua_State *L) {
+  gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
+  int device = (int)gp_lua_check_int(L, 3, "bytes: the device", 0, box->devices - 1);
+  lua_pushinteger(L, (lua_Integer)gp_plan_bytes(box->plan, device));
+  return 1;
+}
+
+static int plan_tasks(lua_State *L) {
+  gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
+  int device = (int)gp_lua_check_int(L, 3, "tasks: the device", 0, box->devices - 1);
+  lua_pushinteger(L, gp_plan_task_count(box->plan, device));
+  return 1;
+}
+
+static int plan_free(lua_State *L) {
+  gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
+  gp_plan *plan = box->plan;
+  box->plan = NULL;
+  gp_plan_free(plan);
+  return 0;
+}
+
+static const luaL_Reg methods[] = {{"bytes", plan_bytes}, {"tasks", plan_tasks}, {NULL, NULL}};
+
+void gp_lua_open_plan(lua_State *L) {
+  luaL_newmetatable(L, GP_LUA_PLAN);
+  lua_pushcfunction(L, plan_free);
+  lua_setfield(L, -2, "__gc");
+  luaL_newlib(L, methods);
+  luaL_setfuncs(L, gp_lua_describe_methods, 0);
+  lua_setfield(L, -2, "__index");
+  lua_pushliteral(L, GP_LUA_PLAN);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, plan_new);
+  lua_setfield(L, -2, "plan_new");
+}

@@ -1,0 +1,94 @@
+-- tests/spec/pipeline/dry_run_spec.lua - gp.dry_run: the plan of a step without a pipeline.
+local gp = require "gpipe"
+local nn = gp.nn
+
+local function model_of(layers)
+  local list = {}
+  for i = 1, layers do list[i] = nn.Linear(4, 4) end
+  return nn.Sequential(list)
+end
+
+local function options_of(stages, more)
+  local opts = {
+    balance = {}, chunks = 4, loss = nn.MSELoss(), sample = { gp.ones { 6, 4 }, gp.ones { 6, 4 } },
+  }
+  for s = 1, stages do opts.balance[s] = 1 end
+  for key, value in pairs(more or {}) do opts[key] = value end
+  return opts
+end
+
+describe("gp.dry_run", function()
+  it("plans what a pipeline runs", function()
+    for _, schedule in ipairs { "gpipe", "1f1b", "zb_h1" } do
+      for _, checkpoint in ipairs { "never", "except_last", "always" } do
+        local model = model_of(3)
+        local opts = options_of(3, { schedule = schedule, checkpoint = checkpoint })
+        local dry = gp.dry_run(model, opts)
+        local said = {}
+        local outer = print
+        _G.print = function(text) said[#said + 1] = text end -- luacheck: ignore 122
+        local pipe <close> = gp.pipeline(model, opts)
+        local rows = pipe:lowered()
+        dry:lowered()
+        _G.print = outer -- luacheck: ignore 122
+        assert.are.same(rows, dry:rows())
+        for i = 4, #said // 2 do assert.are.equal(said[i], said[#said // 2 + i]) end
+      end
+    end
+  end)
+
+  it("plans the share of one device as the whole does", function()
+    local model = model_of(4)
+    local whole = gp.dry_run(model, options_of(4))
+    for d = 0, 3 do
+      local share = gp.dry_run(model, options_of(4, { device = d }))
+      for k = 1, 4 do
+        assert.are.equal(k == d + 1 and whole:rows()[k] or "", share:rows()[k])
+        assert.are.equal(k == d + 1 and whole:bytes()[k] or 0, share:bytes()[k])
+      end
+    end
+  end)
+
+  it("needs no device, takes no memory of one and leaves the model to its pipeline", function()
+    local model = model_of(2)
+    local pipe <close> = gp.pipeline(model, options_of(2))
+    local before = pipe:step(gp.ones { 6, 4 }, gp.ones { 6, 4 })
+    local own = gp.dry_run(model, options_of(2, { devices = { { own = true }, { scratch = 1000 } } }))
+    local bare = gp.dry_run(model, options_of(2, { devices = { {}, {} } }))
+    assert.are.equal(bare:bytes()[1], own:bytes()[1])
+    assert.are.equal(bare:bytes()[2] + 1024, own:bytes()[2])
+    assert.are.equal(before, pipe:step(gp.ones { 6, 4 }, gp.ones { 6, 4 }))
+  end)
+
+  it("plans a stream, and costs by the model of costs", function()
+    local dry = gp.dry_run(model_of(3), options_of(3, { schedule = "pipedream", chunks = 2 }))
+    assert.is_truthy(dry:rows()[1]:find("0U0", 1, true))
+    local costs = gp.dry_run(model_of(3), options_of(3)):costs { flops = 1e9 }
+    assert.is_true(#costs.F == 3 and costs.F[1] > 0 and costs.B[2] > costs.F[2])
+  end)
+
+  it("says what is wrong with its options", function()
+    local cases = {
+      { { device = 3 }, "3", "0..2" },
+      { { devices = 0 }, "devices", "0" },
+      { { device = 0, schedule = "pipedream" }, "asynchronous" },
+      { { devices = { {}, {}, { memory = 1 } } }, "memory" },
+    }
+    for _, case in ipairs(cases) do
+      local good, message = pcall(gp.dry_run, model_of(3), options_of(3, case[1]))
+      assert.is_false(good)
+      for i = 2, #case do assert.is_truthy(message:find(case[i], 1, true), message) end
+    end
+    local good, message = pcall(gp.dry_run, model_of(3), { loss = nn.MSELoss() })
+    assert.is_true(not good and message:find "sample" ~= nil)
+  end)
+
+  it("is printed on a line for each device, and thrown away", function()
+    local live = gp.memory()
+    local text = tostring(gp.dry_run(model_of(3), options_of(3)))
+    assert.are.equal(4, select(2, text:gsub("[^\n]+", "")))
+    collectgarbage()
+    collectgarbage()
+    assert.is_true(gp.memory().cpu == nil or gp.memory().cpu.live <= live.cpu.live)
+  end)
+end)
