@@ -53,6 +53,15 @@ static gp_status take_on(const gp_link *link, gp_link_turn turn, const gp_link_s
   return to->ops->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }
 
+/* A copy that nothing waits for is over before the slot is released. */
+static gp_status or_wait(const gp_link *link, gp_status status) {
+  const gp_lane *to = link->spec.to;
+  if (!status) return GP_OK;
+  gp_lane_sync(gp_link_slots_of(link)->courier);
+  to->ops->sync(to, GP_STREAM_RECEIVE);
+  return status;
+}
+
 /* Begun once; the host works on what came as soon as it is there, so it asks. */
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   const gp_lane *courier = gp_link_slots_of(link)->courier;
@@ -60,9 +69,9 @@ static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
   bool begun = slot->received > turn.round, far = link->spec.to->space != NULL;
   slot->received = turn.round + 1;
   *ready = true;
-  if (far) return begun ? GP_OK : take_on(link, turn, slot);
+  if (far) return begun ? GP_OK : or_wait(link, take_on(link, turn, slot));
   size_t at = (size_t)turn.slot * link->spec.bytes;
-  if (!begun) GP_TRY(bring(link, turn, slot, link->received + at));
+  if (!begun) GP_TRY(or_wait(link, bring(link, turn, slot, link->received + at)));
   return courier->ops->is_done(courier, slot->brought, ready);
 }
 

@@ -18,13 +18,17 @@ static gp_status fetch(const gp_link *link, gp_link_turn turn, const gp_link_slo
   return to->ops->wait(to, GP_STREAM_COMPUTE, slot->arrived);
 }
 
-/* Stages of one device that read the same value fetch it once. */
+/* Stages of one device that read the same value fetch it once. A copy that nothing waits for is
+ * over before the slot is released. */
 static gp_status receive(gp_link *link, gp_link_turn turn, bool *ready) {
+  const gp_lane *to = link->spec.to;
   gp_link_slot *slot = gp_link_slot_of(link, turn);
   *ready = true;
   if (slot->received > turn.round) return GP_OK;
   slot->received = turn.round + 1;
-  return fetch(link, turn, slot);
+  gp_status status = fetch(link, turn, slot);
+  if (status) to->ops->sync(to, GP_STREAM_RECEIVE);
+  return status;
 }
 
 const gp_link_ops gp_link_peer = {.name = "peer",

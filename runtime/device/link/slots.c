@@ -55,21 +55,24 @@ gp_status gp_link_slots_acquire(gp_link *link, const gp_lane *lane, gp_link_turn
   return lane->ops->wait(lane, GP_STREAM_COMPUTE, slot->freed);
 }
 
-/* Nobody may wait for an event that was never recorded; the reader is told all the same, and skips
- * its work. */
+/* Who could not record an event waits in its place: then nobody need wait for it. */
+static gp_status record(const gp_lane *lane, gp_lane_event *event) {
+  gp_status status = event ? lane->ops->record(lane, GP_STREAM_COMPUTE, event) : GP_OK;
+  if (status) lane->ops->sync(lane, GP_STREAM_COMPUTE);
+  return status;
+}
+
 gp_status gp_link_slots_publish(gp_link *link, gp_link_turn turn) {
-  const gp_lane *from = link->spec.from;
   gp_link_slot *slot = gp_link_slot_of(link, turn);
-  gp_status status = slot->made ? from->ops->record(from, GP_STREAM_COMPUTE, slot->made) : GP_OK;
+  gp_status status = record(link->spec.from, slot->made);
   slot->is_made = !status;
   return status;
 }
 
-/* An older record stays good where this one fails: the run does too. */
+/* An older record stays good where this one fails: what it does not cover is over. */
 gp_status gp_link_slots_release(gp_link *link, gp_link_turn turn) {
-  const gp_lane *to = link->spec.to;
   gp_link_slot *slot = gp_link_slot_of(link, turn);
-  gp_status status = slot->freed ? to->ops->record(to, GP_STREAM_COMPUTE, slot->freed) : GP_OK;
+  gp_status status = record(link->spec.to, slot->freed);
   if (!status) slot->is_used = true;
   gp_link_note_released(link, turn.slot);
   return status;

@@ -11,7 +11,7 @@ typedef struct gp_link_slot {
   gp_lane_event *arrived; /* on the reader's receive stream, after it came */
   gp_lane_event *freed;   /* on the reader's compute stream, after its last use */
   gp_lane_event *brought; /* on a courier's stream, after it came to memory of the host */
-  bool is_made;           /* made was recorded in this round: a failed one is not waited for */
+  bool is_made;           /* made was recorded in this round; else the value was there already */
   bool is_used;           /* freed was recorded in this run */
   uint32_t received;      /* rounds that the reader has received */
 } gp_link_slot;

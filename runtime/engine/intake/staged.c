@@ -266,14 +266,9 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
 
 /* Of a run that failed before every task nothing may be in the buffers, not even the empty fault
  * word. */
-static gp_status wait_for_all(const gp_lane *lane) {
-  GP_TRY(lane->ops->sync(lane, GP_STREAM_RECEIVE));
-  return gp_lane_sync(lane);
-}
-
 static gp_status collect(gp_worker *worker, gp_run *run, const gp_task_span *span) {
   const gp_plan *plan = run->plan;
-  if (atomic_load(&run->failed_order) < 0) return wait_for_all(&worker->lane);
+  if (atomic_load(&run->failed_order) < 0) return gp_lane_sync(&worker->lane);
   GP_TRY(fetch(worker, run, span->step));
   for (uint32_t t = oldest(worker, run, span->step); t <= span->step && t < run->given; t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);

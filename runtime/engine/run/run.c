@@ -204,9 +204,24 @@ static void set_phase(gp_worker *worker, gp_worker_phase phase) {
   atomic_store_explicit(&worker->phase, phase, memory_order_relaxed);
 }
 
-/* What its links still have to send, and after a failure what they have begun. */
+/* What a run that failed has enqueued is over before the script is told: skipped tasks waited for
+ * nothing. */
+static gp_status wait_for_queue(const gp_worker *worker) {
+  const gp_lane *lane = &worker->lane;
+  gp_status first = GP_OK;
+  for (int stream = 0; stream < GP_STREAMS; stream++) {
+    gp_status status = lane->ops->sync(lane, (gp_stream)stream);
+    if (status && !first) first = status;
+  }
+  return first;
+}
+
+/* What its links still have to send, and after a failure what they and the device have begun. */
 static void finish(gp_worker *worker, gp_run *run) {
   gp_status status = gp_edges_finish(worker);
+  if (status) gp_run_fail(run, 0, status, gp_error_text());
+  if (!gp_run_failed(run)) return;
+  status = wait_for_queue(worker);
   if (status) gp_run_fail(run, 0, status, gp_error_text());
 }
 

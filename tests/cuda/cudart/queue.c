@@ -110,6 +110,20 @@ void gp_queue_free(gp_host_queue *queue) {
   pthread_mutex_unlock(&lock);
 }
 
+/* For scripts, as a function of Lua (package.loadlib): gives back what it is called with where all
+ * that was given is done, else nothing. */
+__attribute__((visibility("default"))) int gp_queue_all_done(void *lua);
+
+int gp_queue_all_done(void *lua) {
+  (void)lua;
+  bool done = true;
+  pthread_mutex_lock(&lock);
+  for (const gp_host_queue *queue = all; queue; queue = queue->next)
+    done = done && queue->done == queue->given;
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
 /* ---- points ---------------------------------------------------------------------------------- */
 
 void gp_point_set(gp_queue_point *point, gp_host_queue *queue) {

@@ -82,3 +82,106 @@ describe("work that runs as late as it may gives the same bits", function()
     end))
   end
 end)
+
+-- ---- failures -------------------------------------------------------------------------------------
+
+-- Trains for five steps in each of the pipelines, says which failed, and whether work was left then.
+local FAIL = SCRIPT .. [[
+  local done = assert(package.loadlib(os.getenv "GPIPE_CUDA_PLUGIN", "gp_queue_all_done"))
+  for _, case in ipairs(CASES) do
+    local pipe <close>, text = pipe_of(case), {}
+    for i = 1, 5 do
+      local good, loss = pcall(pipe.step, pipe, x, y)
+      text[i] = good and (type(loss) == "table" and "losses" or ("%a"):format(loss)) or "failed"
+      if not good and not done(true) then text[i] = "failed, left work" end
+    end
+    print(table.concat(case[2], " "), case[3], table.concat(text, " "))
+  end
+]]
+
+-- Losses of a line that are no others than those of the same line without failures, in order.
+local function is_part_of(line, whole)
+  local at = 1
+  for word in line:gmatch "%S+" do
+    local found = word ~= "failed" and whole:find(word, at, true)
+    if word ~= "failed" and not found then return false end
+    at = found or at
+  end
+  return true
+end
+
+-- Returns how many steps failed.
+local function check_failures(environment, script)
+  environment.GPIPE_TEST_LAZY = "1"
+  local out, count = run(script, environment), 0
+  local lines = reference(script):gmatch "[^\n]+"
+  assert.is_nil(out:find("left work", 1, true), out)
+  for line in out:gmatch "[^\n]+" do
+    assert.is_true(is_part_of(line, lines()), line)
+    count = count + select(2, line:gsub("failed", ""))
+  end
+  return count
+end
+
+describe("what a step that failed has enqueued is over when it is told, and later steps are as ever:",
+  function()
+  for title, fault in pairs {
+    ["a task fails"] = "stage=1,op=F,micro=3,step=2,action=fail",
+    ["a backward pass fails"] = "stage=0,op=B,micro=1,step=1,action=fail",
+    ["the first task fails"] = "stage=0,op=F,micro=0,step=3,action=fail",
+  } do
+    it(title, on_host_form(function()
+      assert.is_true(check_failures({ GPIPE_FAULT = fault }, FAIL) >= 10)
+    end))
+  end
+
+  -- Two pipelines: their calls are about as many as the numbers say.
+  local FEW = FAIL:gsub("for _, case in ipairs%(CASES%)", "for _, case in ipairs { CASES[2], CASES[4] }")
+  for _, call in ipairs {
+    "cudaEventRecordWithFlags", "cudaStreamWaitEvent", "cudaMemcpyPeerAsync", "cudaLaunchKernel",
+    "cudaGraphLaunch",
+  } do
+    it(call, on_host_form(function()
+      local count = 0
+      for _, n in ipairs { 23, 59, 150 } do
+        count = count
+          + check_failures({ GPIPE_TEST_CUDA_FAIL = ("%s:%d"):format(call, n) }, FEW)
+      end
+      assert.is_true(count > 0)
+    end))
+  end
+end)
+
+-- ---- Ctrl-C ---------------------------------------------------------------------------------------
+
+-- The third step waits in a backward pass until it is interrupted. One interrupt a process: the
+-- second is no error that a script may catch.
+local FAULT = "stage=1,op=B,micro=2,step=2,action=sleep:50"
+local INTERRUPT = SCRIPT .. [[
+  local case = CASES[%d]
+  local pipe <close> = pipe_of(case)
+  print(("%%a %%a"):format(pipe:step(x, y), pipe:step(x, y)))
+  if os.getenv "GPIPE_FAULT" then
+    local done = assert(package.loadlib(os.getenv "GPIPE_CUDA_PLUGIN", "gp_queue_all_done"))
+    Presses = io.popen "sleep 0.2; kill -INT $PPID"
+    local good, why = pcall(pipe.step, pipe, x, y)
+    if good or not tostring(why):find "interrupted" then print(why) end
+    if not done(true) then print "left work" end
+  end
+  print(("%%a"):format(pipe:evaluate(x, y)))
+]]
+
+describe("what an interrupted step has enqueued is over when it is told, and weights are as before:",
+  function()
+  for title, case in pairs {
+    ["two GPUs"] = { 1 }, ["two GPUs, no peers"] = { 1, "1" }, ["one GPU twice"] = { 3 },
+    ["three GPUs"] = { 4 }, ["beside a CPU"] = { 6 }, ["two copies"] = { 10 },
+  } do
+    it(title, on_host_form(function()
+      local script = INTERRUPT:format(case[1])
+      assert.are.equal(reference(script), run(script, {
+        GPIPE_TEST_LAZY = "1", GPIPE_TEST_NOPEER = case[2] or "0", GPIPE_FAULT = FAULT,
+      }))
+    end))
+  end
+end)
