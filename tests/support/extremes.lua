@@ -36,16 +36,39 @@ local function steps(width)
   return gp.tensor(list):reshape { ROWS, width }
 end
 
---- Check that an offset common to all logits changes no bit. case: {device, width, smoothing}
-function extremes.check_offsets(case, offsets)
+-- Call f with a case of every width, without and with smoothing.
+local function each_case(device, widths, bound, f)
+  for _, width in ipairs(widths) do
+    for _, smoothing in ipairs { 0, 0.1 } do
+      f { device = device, width = width, smoothing = smoothing, bound = bound }
+    end
+  end
+end
+
+local OFFSETS = { 1e3, -1e7 }
+
+-- An offset common to all logits changes no bit.
+local function check_offsets(case)
   local logits = steps(case.width)
   local loss, grad = losses_of(case, logits)
-  for _, offset in ipairs(offsets) do
+  for _, offset in ipairs(OFFSETS) do
     local other, its = losses_of(case, logits + offset)
     assert.are.equal(loss, other)
     assert(gp.equal(grad, its),
       ("%d classes, offset %g: other gradient"):format(case.width, offset))
   end
+end
+
+--- Check that an offset common to all logits changes no bit, for rows of these widths.
+function extremes.check_offsets(device, widths)
+  each_case(device, widths, nil, check_offsets)
+end
+
+--- Check loss and gradient where all logits are one of these values, for rows of these widths.
+function extremes.check_all_equal(device, widths, bound, values)
+  each_case(device, widths, bound, function(case)
+    for _, value in ipairs(values) do extremes.check_equal(case, value) end
+  end)
 end
 
 --- Check loss and gradient where all logits are one value: log V, and 1 / V off the class.
