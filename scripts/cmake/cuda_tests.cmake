@@ -98,7 +98,7 @@ endforeach()
 # Tests of the C harness that ask for a plugin get this one.
 foreach(source ${C_TESTS})
   string(REPLACE ".c" "" test ${source})
-  if(test MATCHES "/(cuda|lane)_")
+  if(test MATCHES "/(cuda|lane|link)_")
     set_property(TEST c/${test} APPEND PROPERTY ENVIRONMENT "${HOST_PLUGIN}")
   endif()
 endforeach()

@@ -12,7 +12,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gpipe.h"
@@ -26,9 +25,6 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
 #endif
-
-/* Writes what gcc counted of lines that ran; only a build with --coverage has it. */
-void __gcov_dump(void) __attribute__((weak));
 
 static int test_failures; /* failed checks of the running test */
 
@@ -73,12 +69,6 @@ static inline void test_text(const char *text, const char *part, const char *fil
   if (strstr(text, part)) return;
   test_failures++;
   printf("%s:%d: failed: '%s' does not hold '%s'\n", file, line, text, part);
-}
-
-/* End a child process of a test, without what exit() would do for its parent. */
-static inline void test_leave(int code) {
-  if (__gcov_dump) __gcov_dump();
-  _Exit(code);
 }
 
 /* names is the argument list of TEST_MAIN as text: "first, second". */

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,18 +98,18 @@ TEST(a_thread_that_cannot_start_says_why) {
     pthread_t thread;
     long pages = 0;
     FILE *sizes = fopen("/proc/self/statm", "r");
-    if (!sizes || fscanf(sizes, "%ld", &pages) != 1) _exit(3);
+    if (!sizes || fscanf(sizes, "%ld", &pages) != 1) exit(3);
     rlim_t most = (rlim_t)(pages * sysconf(_SC_PAGESIZE)) + (1 << 20);
     struct rlimit before, limit;
-    if (getrlimit(RLIMIT_AS, &before)) _exit(4);
+    if (getrlimit(RLIMIT_AS, &before)) exit(4);
     limit = (struct rlimit){.rlim_cur = most, .rlim_max = before.rlim_max};
-    if (setrlimit(RLIMIT_AS, &limit)) _exit(2);
+    if (setrlimit(RLIMIT_AS, &limit)) exit(2);
     gp_status status =
         gp_thread_start(&thread, &(gp_thread_options){.name = "late"}, look_around, NULL);
     const char *text = gp_error_text();
     bool said = strstr(text, "late") && strstr(text, strerrordesc_np(EAGAIN));
     setrlimit(RLIMIT_AS, &before);
-    test_leave(status == GP_ENOMEM && said ? 0 : 1);
+    exit(status == GP_ENOMEM && said ? 0 : 1);
   }
   int status = -1;
   waitpid(child, &status, 0);

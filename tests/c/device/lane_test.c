@@ -178,6 +178,9 @@ TEST(a_lane_refuses_the_half_that_it_does_not_work_by) {
     CHECK(pieces == (lane.ops->at_once ? GP_OK : GP_EUNSUPPORTED));
     CHECK(calls == lane.ops->at_once);
     if (lane.ops->at_once) {
+      size_t scratch = 1;
+      CHECK_STATUS(lane.ops->prepare(&lane, GP_OP_relu, NULL, &scratch), GP_OK);
+      CHECK(scratch == 0); /* each thread has its own */
       CHECK_STATUS(lane.ops->launch(&lane, &(gp_lane_call){.op = GP_OP_relu}), GP_EUNSUPPORTED);
       CHECK_TEXT(gp_error_text(), names[k]);
       CHECK_STATUS(lane.ops->check_finite(&lane, NULL, NULL, 0), GP_EUNSUPPORTED);
