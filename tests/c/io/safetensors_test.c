@@ -124,6 +124,46 @@ TEST(short_files_and_bad_bools_are_refused) {
   folder_remove();
 }
 
+/* A header of so many bytes that are made by `write`; what the error text must hold. */
+static void refuse_large(size_t size, void (*write)(char *header), const char *text) {
+  char *bytes = calloc(size + 9, 1);
+  uint64_t length = size;
+  gp_archive *archive = NULL;
+  memset(bytes + 8, ' ', size);
+  write(bytes + 8);
+  memcpy(bytes, &length, 8);
+  CHECK_STATUS(gp_archive_load(folder_write("large.st", bytes, size + 8), &archive), GP_EFORMAT);
+  CHECK_TEXT(gp_error_text(), text);
+  CHECK(!archive);
+  free(bytes);
+}
+
+enum { MOST_TENSORS = 1 << 18, MOST_NAME = 4096, ENTRY = 64 };
+
+static void write_tensors(char *at) {
+  for (int i = 0; i <= MOST_TENSORS; i++)
+    at += sprintf(at, "%c\"%x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
+                  i ? ',' : '{', (unsigned)i);
+  at[0] = '}';
+  at[1] = ' ';
+}
+
+static void write_name(char *at) {
+  memset(at, 'n', MOST_NAME + 8);
+  memcpy(at, "{\"", 2);
+  memcpy(at + MOST_NAME + 3, "\":{}}", 5);
+}
+
+/* A file may not take more memory for what it says than for what it holds. */
+TEST(headers_over_the_limits_are_refused_with_the_limit) {
+  folder_make();
+  size_t live = gp_memory().live;
+  refuse_large((MOST_TENSORS + 1) * (size_t)ENTRY, write_tensors, "more than 262144 tensors");
+  refuse_large(MOST_NAME + 8, write_name, "4097 bytes, at most 4096");
+  CHECK(gp_memory().live == live);
+  folder_remove();
+}
+
 #define BYTES(text) text, sizeof(text) - 1 /* of a literal: its own zero is not part of the file */
 
 TEST(files_of_other_kinds_are_named) {
@@ -202,6 +242,7 @@ TEST(every_flipped_bit_and_every_cut_is_survived) {
   folder_remove();
 }
 
-TEST_MAIN(malformed_files_are_refused_with_the_fact, short_files_and_bad_bools_are_refused,
+TEST_MAIN(headers_over_the_limits_are_refused_with_the_limit,
+          malformed_files_are_refused_with_the_fact, short_files_and_bad_bools_are_refused,
           files_of_other_kinds_are_named, unusual_files_are_taken,
           every_flipped_bit_and_every_cut_is_survived)

@@ -52,6 +52,16 @@ describe("a signal that asks the program to end", function()
     end)
   end
 
+  it("that does not come changes nothing", function()
+    local out, err, code = run [[
+      local gp = require "gpipe"
+      gp.on_stop(print)
+      local pipe = gp.pipeline(gp.nn.Sequential {gp.nn.Linear(2, 2)}, {loss = gp.nn.MSELoss()})
+      pipe:step(gp.ones {4, 2}, gp.ones {4, 2})
+      gp.on_stop(nil)]]
+    assert.same({ "", "", 0 }, { out, err, code })
+  end)
+
   it("ends the program at once where the handler was taken back", function()
     local out, _, code = run(TRAIN:format("gp.on_stop(print) gp.on_stop(nil)",
       signals("TERM", 0.3)))

@@ -40,7 +40,8 @@ describe("a pipeline's core", function()
     { param_layer = { 3 } }, { param_layer = {} }, { param_layer = { 1 << 31 } }, { devices = {} },
     { devices = { { name = "cpu:0", threads = 0 }, { name = "cpu:1", threads = 1 } } },
     { devices = { { name = "cpu:0", threads = 1 << 40 }, { name = "cpu:1", threads = 1 } } },
-    { devices = { { name = 7 }, { name = "cpu:1" } } }, { params = { gp.ones { 2 } } },
+    { devices = { { name = 7 }, { name = "cpu:1" } } },
+    { watchdog = -1 }, { watchdog = 2e9 }, { params = { gp.ones { 2 } } },
   }
   for i, changed in ipairs(wrong) do
     local name, value = next(changed)
