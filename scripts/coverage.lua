@@ -40,12 +40,25 @@ local function read_source(pipe)
   pipe:close()
 end
 
+local function exists(path)
+  local file = io.open(path)
+  return file ~= nil and file:close()
+end
+
+-- An object of a source that is no more, from before in the same folder, says nothing.
+local function is_current(object)
+  local source = object:match "%.dir/(.*)%.gcno$"
+  return exists(source) or exists(build .. "/" .. source)
+end
+
 for _, target in ipairs(TARGETS) do
   local find = "find '%s/CMakeFiles/%s.dir' -name '*.gcno' 2>/dev/null"
   local objects = assert(io.popen(find:format(build, target)))
   for object in objects:lines() do
-    read_source(assert(io.popen(("cd '%s' && gcov -t '%s' 2>/dev/null"):format(build,
-      object:sub(#build + 2)))))
+    if is_current(object) then
+      read_source(assert(io.popen(("cd '%s' && gcov -t '%s' 2>/dev/null"):format(build,
+        object:sub(#build + 2)))))
+    end
   end
   objects:close()
 end
