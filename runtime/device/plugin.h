@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { GP_PLUGIN_VERSION = 2, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
+enum { GP_PLUGIN_VERSION = 3, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
 
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;

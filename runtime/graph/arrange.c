@@ -39,12 +39,14 @@ static int32_t stage_of(const gp_arranger *a, int32_t layer) { return a->spec->s
 
 /* ---- which values may lie in any order ------------------------------------------------------ */
 
+/* What is drawn goes by the index of an element, so such ops read any order and write rows. */
 static bool may_move(const gp_arranger *a, gp_ref r) {
   const gp_value *value = gp_arranged(a, r);
   if (value->kind != GP_VALUE_NODE || value->base != r || value->node < 0) return false;
   const gp_node *node = &a->graph->nodes[value->node];
-  return gp_arranger_maps(node) && !node->accumulate && !node->snapshot && !node->master &&
-         value->meta.shape.rank > 1 && gp_meta_numel(&value->meta) > 0 &&
+  bool draws = gp_op_get(node->op)->flags & GP_OP_RANDOM;
+  return gp_arranger_maps(node) && !draws && !node->accumulate && !node->snapshot &&
+         !node->master && value->meta.shape.rank > 1 && gp_meta_numel(&value->meta) > 0 &&
          gp_meta_is_contiguous(&value->meta);
 }
 

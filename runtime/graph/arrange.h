@@ -22,8 +22,7 @@ static inline const gp_value *gp_arranged(const gp_arranger *a, gp_ref ref) {
 }
 /* Does the node treat the elements of its operands one by one, wherever they lie? */
 static inline bool gp_arranger_maps(const gp_node *node) {
-  unsigned flags = gp_op_get(node->op)->flags;
-  return flags & GP_OP_ANY_ORDER && !(flags & GP_OP_RANDOM) && node->n_out == 1;
+  return gp_op_get(node->op)->flags & GP_OP_ANY_ORDER && node->n_out == 1;
 }
 /* An operand that is not repeated along a dimension. */
 static inline bool gp_arranger_is_whole(const gp_arranger *a, const gp_node *node, int i) {
