@@ -12,6 +12,7 @@
 #include "engine/update/update.h"
 #include "gpipe/trace.h"
 #include "graph/param.h"
+#include "plan/make.h"
 
 /* ---- plans --------------------------------------------------------------------------------- */
 

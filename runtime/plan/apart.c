@@ -1,6 +1,6 @@
 /* plan/apart.c - plans without a pipeline: for devices that are not there, or for one of many. */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 /* Without a placement stage s lies on device s. */
 static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **placement) {

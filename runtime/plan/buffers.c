@@ -7,7 +7,7 @@
  * (graph/trace.c).
  */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 /* The nodes that touch a buffer's memory; -1: none. */
 typedef struct touches {

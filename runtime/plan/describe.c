@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan/plan.h"
+#include "schedule/schedule.h"
 
 /* ---- text ---------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #ifndef GP_PLAN_FLOW_H
 #define GP_PLAN_FLOW_H
 
-#include "plan/plan.h"
+#include "plan/make.h"
 
 /* What an action does with a value: of an edge, in a micro-batch. */
 typedef struct gp_flow_use {

@@ -5,7 +5,7 @@
  * update of an asynchronous schedule.
  */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 enum { HEAD = -1, TAIL = -2 }; /* tasks that no action of the schedule stands for */
 

@@ -2,7 +2,7 @@
 #ifndef GP_PLAN_PLACES_H
 #define GP_PLAN_PLACES_H
 
-#include "plan/plan.h"
+#include "plan/make.h"
 
 enum { GP_PLACE_ALIGNMENT = 64 }; /* a cache line: no two threads write to one */
 

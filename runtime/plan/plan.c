@@ -1,5 +1,5 @@
 /* plan/plan.c - one batch shape: build its programs, lower its schedule, lay out its memory. */
-#include "plan/plan.h"
+#include "plan/make.h"
 
 #include <string.h>
 

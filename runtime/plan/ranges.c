@@ -7,7 +7,7 @@
  * the same range and skips what was never given.
  */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 /* Of all devices, found in one pass over each list: the first task that belongs to mini-batch
  * `step` or a later one; behind the last mini-batch, the end of the list. */

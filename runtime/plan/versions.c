@@ -7,7 +7,7 @@
  * Source: weight stashing of PipeDream (Narayanan et al. 2019); two versions: PipeDream-2BW (2021).
  */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 static bool reads_weights(const gp_task *task) { return task->op <= GP_ACT_R; }
 

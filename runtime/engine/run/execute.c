@@ -12,6 +12,7 @@
 #include "engine/run/execute.h"
 #include "engine/watch/report.h"
 #include "gpipe/process.h"
+#include "schedule/schedule.h"
 
 /* One task's program as it runs. */
 typedef struct execution {

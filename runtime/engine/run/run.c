@@ -19,6 +19,7 @@
 #include "engine/update/update.h"
 #include "engine/worker/marks.h"
 #include "gpipe/process.h"
+#include "schedule/schedule.h"
 
 /* ---- tasks --------------------------------------------------------------------------------- */
 

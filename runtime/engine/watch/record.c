@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "engine/pipeline.h"
 #include "engine/watch/report.h"
+#include "schedule/schedule.h"
 
 /* Seen by the script: from handing out the run to the last worker's end and the sums after it. Of a
  * long stream, its last part. */

@@ -12,6 +12,7 @@
 #include "engine/bind/links.h"
 #include "engine/pipeline.h"
 #include "engine/watch/report.h"
+#include "schedule/schedule.h"
 
 enum { BEFORE = 4 }; /* actions that are shown of what a device did last */
 

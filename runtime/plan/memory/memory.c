@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 enum { ALIGNMENT = GP_PLAN_ALIGNMENT };
 

@@ -6,7 +6,7 @@
  * the smallest K for which no two live ones meet.
  */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 typedef struct slot_map {
   gp_slots *slots;

@@ -7,7 +7,7 @@
  * own have none: their kernels are other ones.
  */
 #include "base/memory.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 
 enum { ALIGNMENT = 64 };
 

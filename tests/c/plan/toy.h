@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/graph.h"
-#include "plan/plan.h"
+#include "plan/make.h"
 #include "schedule/schedule_rows.h"
 #include "test.h"
 

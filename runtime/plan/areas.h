@@ -1,0 +1,81 @@
+/* plan/areas.h - the parts of a device's memory that a plan wants: offsets in one block, counted
+ * and never taken here. */
+#ifndef GP_PLAN_AREAS_H
+#define GP_PLAN_AREAS_H
+
+#include "gpipe/plan.h"
+#include "plan/task.h"
+
+/* A part of the block of memory that the plan wants on a device. */
+typedef struct gp_area {
+  size_t offset, bytes; /* bytes 0: nothing is wanted */
+} gp_area;
+
+/* Slots in which a device takes in values that it cannot read where they were made. */
+typedef struct gp_fetch {
+  int32_t device;
+  gp_area area;
+} gp_fetch;
+
+/* Where the values of an edge lie. A reader that shares memory with the maker reads in place; every
+ * other fetches them into slots of its own: readers on one GPU would else write under each other's
+ * eyes. */
+typedef struct gp_channel {
+  int32_t slots, parties; /* parties: stages that release a slot before it is reused */
+  size_t bytes;           /* of one slot */
+  gp_area made[2];        /* per copy of the making stage; copies that share memory have one */
+  gp_fetch *fetches;
+  int32_t fetch_count;
+} gp_channel;
+
+/* Slots for values of one stage on one device that outlive an action. */
+typedef struct gp_slots {
+  int32_t count[GP_SLOT_KINDS];
+  size_t bytes[GP_SLOT_KINDS];
+  gp_area area; /* kind after kind */
+} gp_slots;
+
+/* What several versions of a stage's weights need beside the newest, which lies in the stage's
+ * arena. */
+typedef struct gp_versions {
+  int32_t live;       /* versions that are read at the same time, the newest included */
+  gp_area stash;      /* live - 1 copies of the values */
+  size_t stash_bytes; /* of one */
+} gp_versions;
+
+enum {
+  GP_PLAN_ALIGNMENT = 256
+}; /* bytes: of every part of a device's memory, what GPUs like best */
+
+/* From the rows of one micro-batch in a staging buffer to those of the next: no two of them share
+ * what one access of the memory moves, because one is written while the other is read. bytes: of a
+ * larger micro-batch. */
+static inline size_t gp_plan_padded(size_t bytes) {
+  return (bytes + GP_PLAN_ALIGNMENT - 1) / GP_PLAN_ALIGNMENT * GP_PLAN_ALIGNMENT;
+}
+
+/* What a device with memory of its own has of a mini-batch, one after the other, and the same in
+ * memory of the host: what is sent there ends with the fault word, what is fetched begins with it.
+ * Offsets in bytes. */
+typedef struct gp_staging {
+  size_t blocks; /* step blocks: per copy and micro-batch */
+  size_t input[GP_MAX_BATCH_TENSORS], target[GP_MAX_BATCH_TENSORS], out_grad;
+  size_t fault, losses, counts, output; /* losses: 8 bytes each; counts: per copy and micro-batch */
+  size_t bytes;                         /* of one mini-batch; 0: it reads the host's */
+  uint32_t inputs, targets;             /* bit k: the device reads the k-th */
+  gp_area area;                         /* `room` mini-batches */
+} gp_staging;
+
+/* One device's part. */
+typedef struct gp_plan_device {
+  gp_plan_device_spec spec;
+  int32_t half;      /* task with which the second half of GP_PLAN_SPLIT begins */
+  int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
+  gp_area temp;      /* of programs, one after the other */
+  gp_area scratch;   /* of ops that run one after the other, where memory is its own */
+  gp_area states;    /* of CPU kernels, where the device works in the host's memory */
+  gp_staging staging;
+  size_t bytes; /* everything that the plan wants of its memory */
+} gp_plan_device;
+
+#endif

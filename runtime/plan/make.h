@@ -1,0 +1,75 @@
+/* plan/make.h - how a plan is made: what it is made for, and the steps, each in its file.
+ *
+ *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
+ *   places.c    where the values lie that no program owns
+ *   replicas.c  values of other devices that a stage reads: copies on its own
+ *   buffers.c   which stage a buffer belongs to that forward writes
+ *   schedule/   schedule -> lowered schedule: recomputation, ascending W, reductions, updates
+ *   lower.c     lowered schedule -> tasks with programs
+ *   slots.c     where a task keeps values for later ones
+ *   touched.c   which edges the actions of a stage touch
+ *   uses.c      which of them a task waits for, publishes and releases
+ *   flow.c      a lowered schedule run without work: who can go on when
+ *   versions.c  which version of the weights a task reads, and what must be stashed
+ *   ranges.c    which tasks belong to which mini-batch
+ *   capacity.c  how many slots an edge needs so that nobody ever waits for one
+ *   memory.c    what it needs on each device: areas of one block
+ *   states.c    where the states of CPU kernels lie
+ *   plan.c      puts them together
+ */
+#ifndef GP_PLAN_MAKE_H
+#define GP_PLAN_MAKE_H
+
+#include "plan/layout.h"
+#include "plan/plan.h"
+#include "schedule/passes.h"
+#include "schedule/schedule.h"
+
+/* What a plan is made for. */
+typedef struct gp_plan_env {
+  gp_layout *layout; /* of the parameters; what plans share is added to it */
+  const gp_plan_device_spec
+      *devices; /* per device; NULL: all work in the host's memory and take packed weights */
+  const int32_t *stage_of; /* per layer and one for the loss */
+  int32_t layer_count, stage_count, device_count;
+  int32_t share; /* 0: of all devices; d + 1: programs, tasks and memory of device d only */
+  gp_remat remat;
+  gp_update_mode update;
+  bool norm, clip; /* before updates behind a barrier: see gp_lower_options */
+  bool scaled;     /* after every backward pass gradients are brought back from the loss scale */
+  bool fuse;       /* neighbours in a layer become one op (graph/fuse.c) */
+  bool finite;     /* every result is looked at: nothing is overwritten before */
+} gp_plan_env;
+
+/* What the programs of a shape are built for. */
+typedef struct gp_shape_spec {
+  const gp_plan_env *env;
+  const gp_plan_spec *plan;
+  const bool *apart; /* per stage: I and W run as programs of their own */
+} gp_shape_spec;
+
+gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
+                         gp_shape_plan *shape);
+void gp_shape_free(gp_shape_plan *shape);
+/* Errors: GP_EINVAL where stages would share a buffer that forward writes (plan/buffers.c). */
+gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
+                                 const gp_stages *stages);
+
+/* Tasks of the lowered schedule (lower.c), the slots of what they keep (slots.c), their edges
+ * (uses.c), the versions of the weights (versions.c), ranges of mini-batches (ranges.c), slots per
+ * edge (capacity.c). */
+gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered);
+gp_status gp_plan_add_slots(gp_plan *plan);
+gp_status gp_plan_add_uses(gp_plan *plan);
+gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);
+gp_status gp_plan_add_ranges(gp_plan *plan);
+gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
+/* Everything that its runs need, as areas of one block a device (memory.c). */
+gp_status gp_plan_add_memory(gp_plan *plan);
+/* Offsets of the states of CPU kernels, and their bytes per device (states.c). */
+gp_status gp_plan_place_states(gp_plan *plan);
+
+/* Build the plan; traces are taken, also on failure. */
+gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);
+
+#endif

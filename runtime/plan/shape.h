@@ -1,0 +1,64 @@
+/* plan/shape.h - the model for one number of rows in a micro-batch: its stages and their
+ * programs. */
+#ifndef GP_PLAN_SHAPE_H
+#define GP_PLAN_SHAPE_H
+
+#include "graph/stages.h"
+#include "gpipe/schedule.h"
+#include "plan/program.h"
+
+enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
+
+/* A parameter of another device, or a constant where the device works in memory of its own. */
+typedef struct gp_replica {
+  gp_ref value;
+  size_t offset; /* in the stage's replicas */
+} gp_replica;
+
+/* Programs of one stage for one number of rows, with everything kept or dropped (and
+ * recomputed). */
+typedef struct gp_stage_programs {
+  gp_program *forward[2], *backward[2]; /* [0] dropped, [1] kept */
+  gp_program *input[2], *weight[2];     /* where the schedule runs I and W apart */
+  gp_program *recompute;
+  gp_program *count;      /* last stage: what the loss is divided by */
+  gp_program *prepare;    /* what depends on parameters only */
+  size_t invariant_bytes; /* of what it makes, beside packed weights that all plans share */
+  gp_replica *replicas;   /* owned by the first copy of the stage */
+  int32_t replica_count;
+  size_t replica_bytes;
+  size_t saved_bytes[2], recomputed_bytes, carried_bytes;
+} gp_stage_programs;
+
+enum { GP_STAGE_PROGRAM_KINDS = 11 };
+/* List the programs of a stage that are there; returns how many. */
+int gp_stage_programs_list(const gp_stage_programs *programs,
+                           gp_program *list[GP_STAGE_PROGRAM_KINDS]);
+
+/* Edges, ascending. */
+typedef struct gp_edge_list {
+  int32_t *edges;
+  int32_t count;
+} gp_edge_list;
+
+typedef struct gp_shape_plan {
+  int64_t rows;
+  int32_t micros;
+  gp_trace *trace;
+  gp_stages *stages;
+  gp_stage_programs *programs; /* per stage; again for their second copies */
+  gp_edge_list *touched;       /* see gp_shape_touched */
+  int32_t copy_count;
+  const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
+  bool own_edges;                     /* not those of the larger micro-batches */
+  bool tied;                          /* a parameter has accumulators beside its main one */
+  int32_t first_edge;         /* number of its first edge: 0, or behind those of the larger ones */
+  int32_t first_constant;     /* the same of its constants */
+  gp_ref loss, count, output; /* copies that are exported; GP_NONE */
+  int64_t constant_count;
+} gp_shape_plan;
+
+/* The edges that an action (F, B, I, W or R) of a stage touches. */
+const gp_edge_list *gp_shape_touched(const gp_shape_plan *shape, int32_t stage, gp_act act);
+
+#endif

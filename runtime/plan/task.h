@@ -1,0 +1,48 @@
+/* plan/task.h - what devices run: actions with their programs, slots and edges, and where
+ * mini-batches begin among them. */
+#ifndef GP_PLAN_TASK_H
+#define GP_PLAN_TASK_H
+
+#include "gpipe/schedule.h"
+#include "plan/program.h"
+
+/* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves
+ * for W. */
+enum { GP_SLOT_DROPPED, GP_SLOT_KEPT, GP_SLOT_RECOMPUTED, GP_SLOT_CARRIED, GP_SLOT_KINDS };
+
+/* One edge as one task sees it. */
+typedef struct gp_edge_use {
+  int32_t edge;
+  bool acquire; /* wait until the slot is free, before writing */
+  bool publish; /* tell the readers, after writing */
+  bool wait;    /* wait until it was published */
+  bool release; /* last use by this stage */
+} gp_edge_use;
+
+typedef struct gp_task {
+  gp_act op;
+  int32_t stage, copy, micro, shape;
+  int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
+  gp_program *program; /* NULL: nothing to do; run by one worker at a time */
+  bool kept;
+  bool barrier;                /* every device must have come here before it runs */
+  bool stash;                  /* U: somebody still reads the version that it replaces */
+  bool newest;                 /* it reads the version that its device made last */
+  int32_t version;             /* of the weights that it reads, or that U replaces */
+  int32_t slot[GP_SLOT_KINDS]; /* -1: none */
+  gp_edge_use *uses;           /* among the plan's */
+  int32_t use_count;
+} gp_task;
+
+/* Where the tasks of one mini-batch after another begin on a device. A synchronous schedule is one
+ * range, run again and again. An asynchronous one has ranges that fill the pipeline; the last one
+ * repeats. */
+typedef struct gp_ranges {
+  int32_t count;  /* stored ranges per device */
+  int32_t *begin; /* device after device: count + 1 numbers of tasks; owns the other arrays */
+  int32_t *lag; /* per device: ranges from that which takes a mini-batch in to that which ends it */
+  int32_t *known;  /* per range: losses that are known when the first stage is through with it */
+  int32_t *passed; /* per range: forward passes of the last stage up to the last that these need */
+} gp_ranges;
+
+#endif
