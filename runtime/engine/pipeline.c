@@ -182,6 +182,7 @@ static gp_status own_params(gp_pipeline *p, const gp_pipeline_spec *spec) {
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->param_stage));
   GP_TRY(gp_alloc_array(n, sizeof(uint64_t), (void **)&p->seen.params));
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->listed));
+  GP_TRY(gp_alloc_array(2 * n, sizeof(bool), (void **)&p->chosen));
   GP_TRY(gp_alloc_array(n, sizeof(int32_t), (void **)&p->grad_place));
   GP_TRY(copy_ints(spec->param_layer, spec->param_count, &p->main_layer));
   for (int32_t i = 0; i < spec->param_count; i++) {
@@ -325,6 +326,7 @@ void gp_pipeline_free(gp_pipeline *p) {
   gp_free(p->param_stage);
   gp_free(p->seen.params);
   gp_free(p->listed);
+  gp_free(p->chosen);
   gp_free(p->grad_place);
   gp_free(p->main_layer);
   gp_free(p->values);

@@ -63,6 +63,7 @@ struct gp_pipeline {
   gp_watch watch;
   gp_optimizer *optimizer; /* attached: updates are actions of the schedule; counted */
   gp_use_options use;
+  bool *chosen;    /* room for clip.c: twice a flag per param */
   int32_t *listed; /* its parameters among those of the pipeline, in the order given */
   int32_t listed_count;
   gp_worker *workers;

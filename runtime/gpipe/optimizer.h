@@ -34,7 +34,8 @@ void gp_optimizer_set_steps(gp_optimizer *optimizer, int64_t steps);
 void gp_optimizer_moment(const gp_optimizer *optimizer, const gp_param *param, int k,
                          gp_tensor **moment);
 /* Scale all gradients so that their global Euclidean norm is at most max; norm receives what it was
- * before. The sum has one order for every cut. */
+ * before. The sum has one order for every cut; each device of a pipeline does its share. A stream
+ * is drained first. */
 gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm);
 
 #endif

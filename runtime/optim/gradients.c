@@ -20,27 +20,48 @@ static gp_status take_scratch(gp_gradients *list) {
   return gp_lane_alloc(list->lane, list->scratch_bytes, &list->scratch);
 }
 
+static gp_status make_list(const gp_lane *lane, int count, gp_gradients *list) {
+  size_t n = (size_t)count + 1;
+  *list = (gp_gradients){.lane = lane};
+  GP_TRY(gp_alloc_array(n, sizeof *list->runs, (void **)&list->runs));
+  GP_TRY(gp_alloc_array(n, sizeof *list->first, (void **)&list->first));
+  return gp_alloc_array(n, sizeof *list->sums, (void **)&list->sums);
+}
+
+static void append(gp_gradients *list, const gp_lane_run *run) {
+  int i = list->count++;
+  list->runs[i] = *run;
+  list->first[i + 1] = list->first[i] + (run->n + PIECE - 1) / PIECE;
+}
+
 gp_status gp_gradients_new(const gp_lane *lane, const gp_lane_run *runs, int count,
                            gp_gradients *list) {
-  size_t n = (size_t)count + 1;
-  *list = (gp_gradients){.lane = lane, .count = count};
-  gp_status status = gp_alloc_array(n, sizeof *list->runs, (void **)&list->runs);
-  if (!status) status = gp_alloc_array(n, sizeof *list->first, (void **)&list->first);
-  if (!status) status = gp_alloc_array(n, sizeof *list->sums, (void **)&list->sums);
+  gp_status status = make_list(lane, count, list);
+  for (int i = 0; !status && i < count; i++) append(list, &runs[i]);
   if (!status) status = take_scratch(list);
-  if (status) return gp_gradients_free(list), status;
-  memcpy(list->runs, runs, (size_t)count * sizeof *runs);
-  for (int i = 0; i < count; i++)
-    list->first[i + 1] = list->first[i] + (runs[i].n + PIECE - 1) / PIECE;
-  return GP_OK;
+  if (status) gp_gradients_free(list);
+  return status;
+}
+
+gp_status gp_gradients_some(const gp_gradients *all, const bool *among, gp_gradients *some) {
+  gp_status status = make_list(all->lane, all->count, some);
+  for (int i = 0; !status && i < all->count; i++)
+    if (among[i]) append(some, &all->runs[i]);
+  some->scratch = all->scratch;
+  if (status) gp_gradients_free_some(some);
+  return status;
 }
 
 void gp_gradients_free(gp_gradients *list) {
   if (list->scratch) gp_lane_free(list->lane, list->scratch, list->scratch_bytes);
-  gp_free(list->runs);
-  gp_free(list->first);
-  gp_free(list->sums);
-  *list = (gp_gradients){0};
+  gp_gradients_free_some(list);
+}
+
+void gp_gradients_free_some(gp_gradients *some) {
+  gp_free(some->runs);
+  gp_free(some->first);
+  gp_free(some->sums);
+  *some = (gp_gradients){0};
 }
 
 /* ---- pieces -------------------------------------------------------------------------------- */

@@ -22,6 +22,10 @@ typedef struct gp_gradients {
 gp_status gp_gradients_new(const gp_lane *lane, const gp_lane_run *runs, int count,
                            gp_gradients *list);
 void gp_gradients_free(gp_gradients *list); /* what it holds; not the struct */
+/* Make a list of some of another's tensors, which works in its scratch and is gone before it;
+ * among: per tensor. Free it by the other function. Errors: GP_ENOMEM. */
+gp_status gp_gradients_some(const gp_gradients *all, const bool *among, gp_gradients *some);
+void gp_gradients_free_some(gp_gradients *some);
 
 /* Let sums[i] be the sum of the squares of tensor i: not finite where one of its elements is not,
  * and only then. Waits. Threads: those that drive the lane. */

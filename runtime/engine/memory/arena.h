@@ -22,6 +22,7 @@ typedef struct gp_arena {
   char *extras[2]; /* per copy: accumulators beside the main ones */
   char *packed; /* weights in the order that products want (graph/pack.c); all plans share them */
   gp_gradients gradients; /* of the first copy: of the parameters that have some */
+  gp_gradients clipped;   /* while a script clips: those of them that it asks for */
   /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads
    * them. */
   char *received_grads, *received_extras;

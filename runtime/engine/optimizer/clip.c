@@ -1,129 +1,129 @@
-/* engine/optimizer/clip.c - gradients clipped by their norm between steps, on the script's thread.
+/* engine/optimizer/clip.c - gradients clipped by their norm between steps, for a script that makes
+ * the updates itself.
  *
- * Squares are summed per parameter and added in the order given: the same bits for every cut. GPUs
- * work on what lies with them, many parameters in a launch.
+ * Each device's own team or queue looks at what lies with it, all devices at once. The sums of
+ * squares are one for each parameter and are added in the order in which the script gave the
+ * parameters: the same bits for every cut and any number of threads. A parameter has a gradient
+ * only while a pipeline owns it; parameters of several models may be clipped together.
  */
 #include <math.h>
 
-#include "base/tensor.h"
-#include "device/gpus.h"
+#include "engine/pipeline.h"
 #include "gpipe/optimizer.h"
-#include "optim/optim.h"
+#include "graph/param.h"
 
-enum { GROUP = 64 }; /* parameters that are looked at together */
+/* ---- one pipeline -------------------------------------------------------------------------- */
 
-/* The gradients of some parameters, NULL where there is none. */
-typedef struct group {
-  gp_tensor *grads[GROUP];
-  double sums[GROUP];
+/* Where all gradients of a stage are meant, as almost always, its own list serves, and nothing is
+ * allocated. */
+static gp_status list_stage(gp_pipeline *p, int32_t stage) {
+  gp_arena *a = &p->arenas[stage];
+  bool *among = p->chosen + p->param_count;
+  int count = 0;
+  for (int32_t i = 0; i < p->param_count; i++) {
+    if (p->param_stage[i] != stage || p->grad_place[i] < 0) continue;
+    among[p->grad_place[i]] = p->chosen[i];
+    count += p->chosen[i];
+  }
+  if (count == a->gradients.count) return a->clipped = a->gradients, GP_OK;
+  return gp_gradients_some(&a->gradients, among, &a->clipped);
+}
+
+static bool has_own_list(const gp_arena *a) { return a->clipped.sums != a->gradients.sums; }
+
+static void free_lists(gp_pipeline *p) {
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    gp_arena *a = &p->arenas[s];
+    if (a->clipped.sums && has_own_list(a)) gp_gradients_free_some(&a->clipped);
+    a->clipped = (gp_gradients){0};
+  }
+}
+
+static gp_status make_lists(gp_pipeline *p, gp_param *const *params, int count) {
+  for (int32_t i = 0; i < p->param_count; i++) p->chosen[i] = false;
+  for (int k = 0; k < count; k++)
+    if (gp_param_owner(params[k]) == p) p->chosen[gp_layout_find(&p->layout, params[k])] = true;
+  for (int32_t s = 0; s < p->stage_count; s++) GP_TRY(list_stage(p, s));
+  return GP_OK;
+}
+
+/* A device's share: the stages that it holds, or holds first. factor NULL: the squares are asked
+ * for. */
+static gp_status clip_device(gp_worker *worker, void *factor) {
+  const gp_pipeline *p = worker->pipeline;
+  for (int32_t s = 0; s < p->stage_count; s++) {
+    gp_gradients *list = &p->arenas[s].clipped;
+    if (p->placement[s * p->copy_count] != worker->device || !list->count) continue;
+    GP_TRY(factor ? gp_gradients_scale(list, *(double *)factor) : gp_gradients_squares(list));
+  }
+  return gp_lane_sync(&worker->lane);
+}
+
+/* In its stage's list it stands behind those of the chosen ones before it. */
+static double sum_of(const gp_pipeline *p, const gp_param *param) {
+  int32_t own = gp_layout_find(&p->layout, param), stage = p->param_stage[own], place = 0;
+  const gp_arena *a = &p->arenas[stage];
+  if (p->grad_place[own] < 0) return 0;
+  if (!has_own_list(a)) return a->clipped.sums[p->grad_place[own]];
+  for (int32_t i = 0; i < own; i++)
+    place += p->param_stage[i] == stage && p->grad_place[i] >= 0 && p->chosen[i];
+  return a->clipped.sums[place];
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+/* What is done with each pipeline that owns some of the parameters. */
+typedef struct clip {
+  gp_param *const *params;
   int count;
-} group;
+  double factor;
+} clip;
+typedef gp_status (*clip_step)(gp_pipeline *p, clip *c);
 
-/* What one GPU has of a group. */
-typedef struct share {
-  gp_space *space;
-  gp_gpu_run runs[GROUP];
-  int members[GROUP], count;
-} share;
-
-typedef gp_status (*group_step)(group *g, double *value);
-
-/* NULL for the host, and where there is no gradient. */
-static gp_space *space_of(const group *g, int i) {
-  return g->grads[i] ? gp_tensor_space(g->grads[i]) : NULL;
+/* A stream is drained first: its workers have a job already. */
+static gp_status find_squares(gp_pipeline *p, clip *c) {
+  GP_TRY(gp_pipeline_drain(p));
+  GP_TRY(make_lists(p, c->params, c->count));
+  return gp_workers_run(p, clip_device, NULL);
 }
 
-/* The share of the GPU that has gradient `first`; empty where one before it has been there too, and
- * for the host's. */
-static void find_share(const group *g, int first, share *s) {
-  s->count = 0;
-  s->space = space_of(g, first);
-  if (!s->space) return;
-  for (int i = 0; i < first; i++)
-    if (space_of(g, i) == s->space) return;
-  for (int i = first; i < g->count; i++) {
-    if (space_of(g, i) != s->space) continue;
-    gp_tensor *grad = g->grads[i];
-    s->runs[s->count] =
-        (gp_gpu_run){gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad)};
-    s->members[s->count++] = i;
-  }
+static gp_status scale(gp_pipeline *p, clip *c) {
+  return gp_workers_run(p, clip_device, &c->factor);
 }
 
-/* All sums of a GPU come to the host at once. */
-static gp_status sum_share(const share *s, double *sums) {
-  const gp_gpu_api *api;
-  char *scratch;
-  double fetched[GROUP];
-  size_t bytes = (size_t)s->count * sizeof(double);
-  GP_TRY(gp_gpus_api(&api));
-  GP_TRY(gp_space_scratch(s->space, GP_GPU_SUM_SCRATCH + sizeof fetched, (void **)&scratch));
-  void *there = scratch + GP_GPU_SUM_SCRATCH;
-  GP_TRY(api->sum_squares(gp_space_gpu(s->space), s->runs, s->count, there, scratch));
-  GP_TRY(s->space->read(s->space, fetched, there, bytes));
-  for (int i = 0; i < s->count; i++) sums[s->members[i]] = fetched[i];
-  return GP_OK;
+static gp_status finish(gp_pipeline *p, clip *c) {
+  (void)c;
+  return free_lists(p), GP_OK;
 }
 
-static gp_status sum_group(group *g, double *sum) {
-  share s;
-  for (int i = 0; i < g->count; i++) {
-    const gp_tensor *grad = g->grads[i];
-    if (grad && !space_of(g, i))
-      g->sums[i] = gp_optim_sum_squares(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad),
-                                        gp_tensor_data(grad));
-    find_share(g, i, &s);
-    if (s.count) GP_TRY(sum_share(&s, g->sums));
-  }
-  for (int i = 0; i < g->count; i++)
-    if (g->grads[i]) *sum += g->sums[i];
-  return GP_OK;
+static gp_pipeline *owner_of(const clip *c, int k) {
+  return (gp_pipeline *)gp_param_owner(c->params[k]);
 }
 
-static gp_status scale_share(const share *s, double factor) {
-  const gp_gpu_api *api;
-  GP_TRY(gp_gpus_api(&api));
-  GP_TRY(api->scale(gp_space_gpu(s->space), s->runs, s->count, factor));
-  return api->sync(gp_space_gpu(s->space), GP_STREAM_COMPUTE);
-}
-
-static gp_status scale_group(group *g, double *factor) {
-  share s;
-  for (int i = 0; i < g->count; i++) {
-    gp_tensor *grad = g->grads[i];
-    if (grad && !space_of(g, i))
-      gp_optim_scale(gp_tensor_meta(grad)->dtype, gp_tensor_numel(grad), gp_tensor_data(grad),
-                     *factor);
-    find_share(g, i, &s);
-    if (s.count) GP_TRY(scale_share(&s, *factor));
+/* Each pipeline once: with its first parameter. */
+static gp_status for_owners(clip *c, clip_step step) {
+  for (int k = 0; k < c->count; k++) {
+    gp_pipeline *p = owner_of(c, k);
+    int before = 0;
+    while (owner_of(c, before) != p) before++;
+    if (p && before == k) GP_TRY(step(p, c));
   }
   return GP_OK;
 }
 
-/* Group after group, in the order of the parameters. */
-static gp_status for_groups(gp_param *const *params, int count, group_step step, double *value) {
-  gp_status status = GP_OK;
-  for (int first = 0; first < count && !status; first += GROUP) {
-    group g = {.count = count - first < GROUP ? count - first : GROUP};
-    for (int i = 0; i < g.count; i++) gp_param_grad(params[first + i], &g.grads[i]);
-    status = step(&g, value);
-    for (int i = 0; i < g.count; i++) gp_tensor_free(g.grads[i]);
-  }
+static gp_status clip_all(clip *c, double max, double *norm) {
+  double sum = 0;
+  GP_TRY(for_owners(c, find_squares));
+  for (int k = 0; k < c->count; k++)
+    if (owner_of(c, k)) sum += sum_of(owner_of(c, k), c->params[k]);
+  *norm = sqrt(sum);
+  c->factor = max / (*norm + 1e-6);
+  return *norm > max ? for_owners(c, scale) : GP_OK;
+}
+
+gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm) {
+  clip c = {.params = params, .count = count};
+  gp_status status = clip_all(&c, max, norm);
+  for_owners(&c, finish);
   return status;
-}
-
-static gp_status squares(gp_param *const *params, int count, double *sum) {
-  *sum = 0;
-  return for_groups(params, count, sum_group, sum);
-}
-
-static gp_status scale(gp_param *const *params, int count, double factor) {
-  return for_groups(params, count, scale_group, &factor);
-}
-
-gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *result) {
-  double sum;
-  GP_TRY(squares(params, count, &sum));
-  *result = sqrt(sum);
-  return *result > max ? scale(params, count, max / (*result + 1e-6)) : GP_OK;
 }

@@ -343,6 +343,50 @@ describe("optim.clip_grad_norm", function()
     assert.near(1, norm(), 1e-5)
   end)
 
+  local function stepped(stages)
+    gp.seed(5)
+    local layers, balance = {}, {}
+    for i = 1, 3 do layers[i] = nn.Linear(4, 4) end
+    for i = 1, stages do balance[i] = 3 // stages end
+    local pipe = gp.pipeline(nn.Sequential(layers), { balance = balance, loss = nn.MSELoss() })
+    pipe:step(gp.randn({ 6, 4 }, { seed = 1 }), gp.randn({ 6, 4 }, { seed = 2 }))
+    return pipe
+  end
+  local function grads(pipe)
+    local list = {}
+    for i, p in ipairs(pipe:parameters()) do list[i] = p.grad:clone() end
+    return list
+  end
+
+  it("gives the same bits whatever the cut", function()
+    local one <close> = stepped(1)
+    local three <close> = stepped(3)
+    assert.equal(optim.clip_grad_norm(one:parameters(), 0.01),
+      optim.clip_grad_norm(three:parameters(), 0.01))
+    local a, b = grads(one), grads(three)
+    for i = 1, #a do assert.is_true(gp.equal(a[i], b[i])) end
+  end)
+
+  it("takes some of the parameters, of several models too, and one that is named twice", function()
+    local one <close> = stepped(1)
+    local three <close> = stepped(3)
+    local a, before = one:parameters(), grads(three)
+    local b = three:parameters()
+    local sum = 0
+    for _, g in ipairs { a[2].grad, a[5].grad, before[1], before[3] } do
+      sum = sum + (g * g):sum():item()
+    end
+    local kept, scaled = a[1].grad:clone(), a[5].grad:clone()
+    local norm = optim.clip_grad_norm({ a[5], a[2], b[3], b[1] }, 1e-3)
+    assert.near(math.sqrt(sum), norm, 1e-6)
+    assert.is_true(gp.equal(kept, a[1].grad))
+    assert.near(scaled:sum():item() * 1e-3 / norm, a[5].grad:sum():item(), 1e-7)
+    assert.is_true(gp.equal(before[2], b[2].grad))
+    local left = b[3].grad:clone()
+    norm = optim.clip_grad_norm({ b[3], b[3] }, 1e-5)
+    assert.near(left:sum():item() * 1e-5 / norm, b[3].grad:sum():item(), 2e-8)
+  end)
+
   it("is checked", function()
     assert.truthy(raised(optim.clip_grad_norm, {}, 0):find("max is 0, expected a number > 0", 1,
       true))
