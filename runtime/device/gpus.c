@@ -158,11 +158,11 @@ gp_status gp_device_check(const char *text) {
 static gpu_space *of(gp_space *space) { return (gpu_space *)space; }
 gp_gpu *gp_space_gpu(gp_space *space) { return of(space)->gpu; }
 
-/* What gp.memory tells: of all blocks that the core took on this GPU. */
-static void count_block(gpu_space *h, int64_t blocks, size_t bytes) {
+/* What gp.memory tells: of all that the core took on this GPU, tensors and others. */
+static void count(gpu_space *h, int64_t blocks, int64_t bytes) {
   pthread_mutex_lock(&gpus.lock);
   h->blocks += blocks;
-  h->live += blocks > 0 ? bytes : 0 - bytes;
+  h->live += (size_t)bytes;
   if (h->live > h->peak) h->peak = h->live;
   pthread_mutex_unlock(&gpus.lock);
 }
@@ -176,14 +176,14 @@ static gp_status space_zero(gp_space *space, void *to, size_t bytes) {
 /* The driver waits for work that still uses it. */
 static void space_free(gp_space *space, void *memory, size_t bytes) {
   gpus.api->free(gp_space_gpu(space), memory);
-  count_block(of(space), -1, bytes);
+  count(of(space), -1, -(int64_t)bytes);
 }
 
 /* Tensors without elements have memory too: an address of their own. */
 static gp_status space_alloc(gp_space *space, size_t bytes, void **memory) {
   void *made;
   GP_TRY(gpus.api->alloc(gp_space_gpu(space), bytes ? bytes : 1, &made));
-  count_block(of(space), 1, bytes);
+  count(of(space), 1, (int64_t)bytes);
   gp_status status = space_zero(space, made, bytes);
   if (status) return space_free(space, made, bytes), status;
   *memory = made;
@@ -229,6 +229,7 @@ gp_status gp_space_scratch(gp_space *space, size_t bytes, void **scratch) {
     void *memory;
     GP_TRY(gpus.api->alloc(h->gpu, bytes, &memory));
     if (h->scratch) gpus.api->free(h->gpu, h->scratch);
+    count(h, 0, (int64_t)(bytes - h->scratch_bytes));
     h->scratch = memory;
     h->scratch_bytes = bytes;
   }

@@ -1,5 +1,6 @@
 -- tests/gpu/memory_spec.lua - a step takes no memory of a GPU, and close gives all of it back.
 local gp = require "gpipe"
+local inside = require "gpipe.pipeline.object".inside
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
 local placements = require "tests.support.placements"
@@ -97,4 +98,65 @@ describe("close", function()
     assert.is_true(gp.equal(copies[1], value:to "cpu"))
     assert.is_true(gp.equal(copies[2], grad:to "cpu"))
   end)
+end)
+
+-- ---- what is reported ---------------------------------------------------------------------------
+
+-- By our own account; on the host's form of the plugin, where nobody else takes any, by the GPU's
+-- too.
+local function live_bytes(pipe)
+  collectgarbage()
+  local memory, bytes, own = gp.memory(), {}, (os.getenv "GPIPE_CUDA_PLUGIN" or ""):find "cuda_host"
+  for d, device in ipairs(pipe.devices) do
+    local found = memory[device.memory]
+    bytes[device.memory] = device.kind == "cuda" and found.live or nil
+    if own and device.kind == "cuda" then
+      assert.equal(found.live, found.total - inside(pipe).core:free_bytes(d), device.name)
+    end
+  end
+  return bytes
+end
+
+-- Of the passes so far, by memory: devices may share one.
+local function reported_bytes(pipe)
+  local bytes = {}
+  for d, device in ipairs(pipe.devices) do
+    if device.kind == "cuda" then
+      bytes[device.memory] = (bytes[device.memory] or 0) + pipe.stats.peak_bytes[d]
+    end
+  end
+  return bytes
+end
+
+local function minus(a, b)
+  local difference = {}
+  for name, bytes in pairs(a) do difference[name] = bytes - b[name] end
+  return difference
+end
+
+describe("the bytes that a pipeline reports for its devices are those that it takes", function()
+  local CASES = {
+    { "gpipe" }, { "1f1b", checkpoint = "always" }, { "zb_h1" }, { "pipedream" },
+    { "chimera", cut = { 4, 3 } }, { "1f1b", use = { clip_norm = 1 } },
+  }
+  for _, case in ipairs(CASES) do
+    on_gpu(case[1] .. (case.checkpoint or ""), function()
+      for _, placement in ipairs(all_placements()) do
+        local cut = case.cut or { 2, 3, 2 }
+        local pipe <close> = pipe_of(placement, {
+          balance = cut, devices = placements.devices(placement, #cut), schedule = case[1],
+          checkpoint = case.checkpoint, chunks = case.cut and 4 or 3,
+        })
+        pipe:use(optim.AdamW(pipe:parameters(), { lr = 1e-2 }), case.use)
+        local before = live_bytes(pipe)
+        pipe:step(x, y)
+        pipe:flush()
+        local live, reported = live_bytes(pipe), reported_bytes(pipe)
+        -- Second copies of the weights were taken with the pipeline.
+        if not case.cut then assert.same(reported, minus(live, before), placement) end
+        pipe:evaluate(x, y)
+        assert.same(minus(reported_bytes(pipe), reported), minus(live_bytes(pipe), live), placement)
+      end
+    end)
+  end
 end)

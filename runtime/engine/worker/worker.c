@@ -277,6 +277,7 @@ static gp_status prepare(gp_worker *worker, const gp_plan *plan) {
   GP_TRY(gp_marks_new(worker, event_count(plan, worker->device)));
   GP_TRY(make_room(event_count(plan, worker->device), sizeof(gp_event), &worker->event_room,
                    (void **)&worker->events));
+  if (!worker->lane.ops->at_once) return GP_OK; /* a queue's scratch is part of the plan */
   GP_TRY(gp_size_align(plan->scratch_bytes, 64, &bytes));
   size_t had = worker->scratch_bytes;
   GP_TRY(make_room(bytes, members, &worker->scratch_bytes, (void **)&worker->scratch));
