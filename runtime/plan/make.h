@@ -1,6 +1,7 @@
 /* plan/make.h - how a plan is made: what it is made for, and the steps, each in its file.
  *
- *   shape.c     traced model -> gradient -> stages -> programs, for one number of rows
+ *   shape.c     traced model -> gradient -> stages, for one number of rows
+ *   stage_programs.c  stages -> programs, with values kept or made again
  *   places.c    where the values lie that no program owns
  *   replicas.c  values of other devices that a stage reads: copies on its own
  *   buffers.c   which stage a buffer belongs to that forward writes

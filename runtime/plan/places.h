@@ -43,6 +43,9 @@ void gp_place_replicas(gp_shaper *s, int32_t stage);
 gp_status gp_shape_add_touched(gp_shaper *s);
 void gp_shape_free_touched(gp_shape_plan *shape);
 
+/* Build the programs of the stages that the plan holds (stage_programs.c). */
+gp_status gp_shape_add_programs(gp_shaper *s);
+
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);
 
 #endif
