@@ -1,4 +1,8 @@
-/* base/map.c - see map.h: open addressing with linear steps. Nothing is ever taken out. */
+/* base/map.c - see map.h: open addressing with linear steps.
+ *
+ * Nothing is ever taken out, so a search may end at the first empty place, and no place needs a
+ * mark for what was there. A value is stored plus one: memory that is all zeros is an empty map.
+ */
 #include "base/map.h"
 
 #include "base/memory.h"
@@ -10,6 +14,8 @@ static uint64_t mix(uint64_t x) {
   return x ^ x >> 29;
 }
 
+/* Kind and part are mixed before they meet the thing: things are addresses and small numbers, which
+ * differ in few bits. */
 static size_t hash(gp_map_key key) {
   uint64_t pair = (uint64_t)(uint32_t)key.kind << 32 | (uint32_t)key.part;
   return (size_t)mix(key.thing + mix(pair + 1));
@@ -19,7 +25,7 @@ static bool is_same(gp_map_key a, gp_map_key b) {
   return a.thing == b.thing && a.kind == b.kind && a.part == b.part;
 }
 
-/* Where the key lies, or the empty place where it would. */
+/* Where the key lies, or the empty place where it would. There is one: half of them are empty. */
 static size_t place_of(const gp_map *map, gp_map_key key) {
   size_t at = hash(key) & (map->room - 1);
   while (map->entries[at].value && !is_same(map->entries[at].key, key))
@@ -31,6 +37,7 @@ int32_t gp_map_get(const gp_map *map, gp_map_key key) {
   return map->room ? map->entries[place_of(map, key)].value - 1 : -1;
 }
 
+/* To a power of two, so that a mask takes the remainder. After a failure the map is as before. */
 static gp_status grow(gp_map *map) {
   gp_map larger = {.count = map->count, .room = map->room ? 2 * map->room : 16};
   GP_TRY(gp_alloc_array(larger.room, sizeof(gp_map_entry), (void **)&larger.entries));
@@ -43,6 +50,7 @@ static gp_status grow(gp_map *map) {
 }
 
 gp_status gp_map_put(gp_map *map, gp_map_key key, int32_t value) {
+  /* at most half full: then a search looks at one or two places */
   if (2 * map->count >= map->room) GP_TRY(grow(map));
   map->entries[place_of(map, key)] = (gp_map_entry){.key = key, .value = value + 1};
   map->count++;

@@ -1,4 +1,8 @@
-/* graph/graph.c - growing and freeing a graph; everything else is built from these few appends. */
+/* graph/graph.c - growing and freeing a graph; everything else is built from these few appends.
+ *
+ * Nodes are appended in the order in which they can run, and nothing is ever taken out: an index is
+ * a name for good, and one pass forwards or backwards sees makers before or after readers.
+ */
 #include "graph/graph.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* graph/order.c - see order.h.
  *
- * An order is read off the strides and never stored beside them: a meta says all of it. */
+ * An order is read off the strides and never stored beside them: a meta says all of it. Every
+ * result is settled, so that two orders of one shape are equal exactly where memory is. */
 #include "graph/order.h"
 
 #include <string.h>
@@ -67,12 +68,15 @@ gp_attrs gp_order_from_memory(const gp_order *order) {
   return attrs;
 }
 
+/* `turn` names for each dimension the one that it comes from; a view's order follows it back to the
+ * dimensions of what is viewed. */
 gp_order gp_order_before(const gp_order *turn, const gp_order *view, const gp_shape *shape) {
   gp_order order = {.rank = view->rank};
   for (int i = 0; i < view->rank; i++) order.at[i] = turn->at[view->at[i]];
   return settle(&order, shape);
 }
 
+/* The other way: dimensions of an input as the turned result numbers them. */
 gp_order gp_order_behind(const gp_order *turn, const gp_order *input, const gp_shape *shape) {
   gp_order order = {.rank = input->rank};
   int8_t behind[GP_MAX_RANK];

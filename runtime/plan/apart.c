@@ -1,4 +1,9 @@
-/* plan/apart.c - plans without a pipeline: for devices that are not there, or for one of many. */
+/* plan/apart.c - plans without a pipeline: for devices that are not there, or for one of many.
+ *
+ * Everything that a pipeline would ask of its devices is in their descriptions, and parameters get
+ * places in a layout of the plan's own, which is dropped with it: no value is ever drawn. Updates
+ * are not planned, because nobody has chosen an optimizer.
+ */
 #include "base/memory.h"
 #include "plan/make.h"
 
@@ -12,6 +17,7 @@ static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **plac
   return GP_OK;
 }
 
+/* Traces are taken on every way out, as gp_plan_make does. */
 static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
                       int device, const gp_plan_spec *spec, const int32_t *placement,
                       gp_plan **plan) {
@@ -48,6 +54,8 @@ gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
   return status;
 }
 
+/* Areas of other devices are counted too where an edge crosses to them, but that is not all of what
+ * they need: so a share says nothing of them. */
 size_t gp_plan_bytes(const gp_plan *plan, int device) {
   return gp_plan_has(plan, device) ? plan->devices[device].bytes : 0;
 }

@@ -1,5 +1,10 @@
 /* plan/describe.c - a plan for people: its lowered schedule as text, its edges, what its stages
- * hold. */
+ * hold.
+ *
+ * The text is that of torch.distributed.pipelining's CSV, so that it can be compared with theirs:
+ * sends and receives, which are no tasks here, are read off the edges that a task waits for and
+ * publishes.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +29,10 @@ static void put(printer *p, const char *text) {
   p->length += n + strlen(comma);
 }
 
-/* Does the micro-batch cross devices on its way to that stage? Found where the stage reads it. */
+/* Does the micro-batch cross devices on its way to that stage? With two copies of the stage it is
+ * found where the stage runs it. */
 static bool crosses(const gp_plan *plan, int32_t device, int32_t stage, int32_t micro) {
+  if (plan->copy_count == 1) return plan->placement[stage] != device;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
     if (plan->tasks[t].stage == stage && plan->tasks[t].micro == micro &&
         plan->tasks[t].op <= GP_ACT_R)
@@ -110,6 +117,7 @@ void gp_plan_edge_info(const gp_plan *plan, int edge, gp_edge_info *info) {
 }
 
 /* Slots are counted per kind; bytes are those of one slot. */
+/* Where nothing is kept but what may not run twice, that is what a micro-batch keeps. */
 void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info *info) {
   const gp_slots *s = &plan->slots[gp_plan_holder(plan, stage, copy)];
   size_t dropped = (size_t)s->count[GP_SLOT_DROPPED] * s->bytes[GP_SLOT_DROPPED];

@@ -1,10 +1,16 @@
-/* plan/flow.c - see flow.h. */
+/* plan/flow.c - see flow.h.
+ *
+ * A device that cannot go on sleeps until somebody makes a value that it reads, or frees a slot, so
+ * a run costs what the actions touch. Sleeping devices have no bit in `ready`, whose bits lie in
+ * the caller's order of devices: the first bit is the first device that may go on.
+ */
 #include "plan/flow.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
+/* Sizes of micro-batches touch different edges where the model branches on the number of rows. */
 const gp_edge_list *gp_flow_touched(const gp_plan *plan, const gp_action *action) {
   static const gp_edge_list none;
   if (action->op > GP_ACT_R) return &none;
@@ -16,6 +22,7 @@ static int32_t copy_on(const gp_plan *plan, int32_t stage, int32_t device) {
   return plan->copy_count > 1 && plan->placement[gp_plan_holder(plan, stage, 0)] != device;
 }
 
+/* Position and copy are one number, to be zeroed at once when a run begins. */
 int32_t gp_flow_maker(const gp_flow *flow, int32_t edge, int32_t micro, int32_t *device) {
   const gp_plan *plan = flow->plan;
   int32_t made = flow->made[gp_flow_cell(flow, edge, micro)] - 1;
@@ -31,6 +38,7 @@ static void wake(gp_flow *f, int32_t device) {
   f->ready[rank / 64] |= UINT64_C(1) << rank % 64;
 }
 
+/* On either of its devices: which of them has the micro-batch is not worth looking up. */
 static void wake_stage(gp_flow *f, int32_t stage) {
   for (int32_t copy = 0; copy < f->plan->copy_count; copy++)
     wake(f, f->plan->placement[gp_plan_holder(f->plan, stage, copy)]);
@@ -59,6 +67,7 @@ static gp_flow_use use_of(const gp_flow *f, int32_t device, const gp_action *a, 
   return (gp_flow_use){device, f->next[device], a->stage, edge, a->micro};
 }
 
+/* The maker of a value needs room for it when it makes it, not when it uses it again. */
 static bool can_run(const gp_flow *f, int32_t device, const gp_action *a) {
   const gp_edge_list *touched = gp_flow_touched(f->plan, a);
   for (int32_t i = 0; i < touched->count; i++) {
@@ -103,6 +112,7 @@ static void begin(gp_flow *f, const int32_t *order) {
   for (int32_t d = 0; d < devices; d++) wake(f, d);
 }
 
+/* Whoever cannot go on loses its bit; what wakes it may have come before, and is seen then. */
 bool gp_flow_run(gp_flow *f, const gp_flow_watch *watch, const int32_t *order) {
   int64_t left = f->lowered->first[f->plan->device_count];
   f->watch = watch;

@@ -1,4 +1,9 @@
-/* plan/layout.c - see layout.h. */
+/* plan/layout.c - see layout.h.
+ *
+ * Trainable parameters of a stage come first and their gradients lie at the same offsets, so an
+ * update is one pass over two arenas. What plans share (extra accumulators, packed weights) is
+ * added behind what is there: offsets that earlier plans hold stay true when the arenas grow.
+ */
 #include "plan/layout.h"
 
 #include "base/memory.h"
@@ -45,6 +50,7 @@ static gp_status place_all(gp_layout *l, size_t *frozen) {
   return GP_OK;
 }
 
+/* A parameter that is listed twice (two layers share it) is found at its first place. */
 static gp_status build(gp_layout *l, const int32_t *param_layer) {
   size_t *frozen, stages = (size_t)l->stage_count;
   GP_TRY(gp_alloc_array((size_t)l->param_count + 1, sizeof *l->at, (void **)&l->at));
@@ -98,7 +104,8 @@ static bool reads(const gp_layout *l, const gp_plan_device_spec *devices, int32_
   return true;
 }
 
-/* Buffers have one memory whatever the version of the weights. */
+/* A stage that cannot read what lies with another one has a replica, whose place its own list knows
+ * (memory/replicas.c). Buffers have one memory whatever the version of the weights. */
 gp_place gp_layout_value(const gp_layout *l, const gp_plan_device_spec *devices,
                          const gp_param *param, int32_t stage) {
   int32_t i = gp_layout_find(l, param);
@@ -111,6 +118,8 @@ gp_place gp_layout_value(const gp_layout *l, const gp_plan_device_spec *devices,
   return (gp_place){GP_BASE_VALUE + l->stage_count + at->stage, at->offset};
 }
 
+/* An accumulator of its own for every further layer: their sums are added in the order of layers at
+ * the end, whatever the cut. */
 static gp_status add_extra(gp_layout *l, int32_t param, int32_t layer) {
   int32_t stage = l->stage_of[layer];
   size_t bytes, *end = &l->stages[stage].extras;

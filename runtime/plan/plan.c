@@ -1,4 +1,8 @@
-/* plan/plan.c - one batch shape: build its programs, lower its schedule, lay out its memory. */
+/* plan/plan.c - one batch shape: build its programs, lower its schedule, lay out its memory.
+ *
+ * The schedule is lowered twice where a parameter has several accumulators: whether it has is known
+ * when the programs are built, and which programs are built depends on the lowered schedule.
+ */
 #include "plan/make.h"
 
 #include <string.h>
@@ -18,6 +22,7 @@ int32_t gp_plan_constant_count(const gp_plan *plan) {
   return last->first_constant + last->trace->graph.constant_count;
 }
 
+/* The smaller micro-batches' come behind those of the larger ones. */
 const gp_tensor *gp_plan_constant(const gp_plan *plan, int32_t constant) {
   const gp_shape_plan *last = &plan->shapes[1];
   if (!last->larger || constant < last->first_constant)
@@ -198,6 +203,7 @@ static gp_lower_options options_of(const gp_plan_env *env, const gp_plan *plan) 
                             .clip = (joined && env->clip) || scaled};
 }
 
+/* An edge more than there are, so that a plan without edges has an array too. */
 static gp_status make_channels(gp_plan *plan, const gp_lowered *lowered) {
   GP_TRY(
       gp_alloc_array((size_t)plan->edge_count + 1, sizeof(gp_channel), (void **)&plan->channels));
@@ -246,7 +252,7 @@ gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan
   return GP_OK;
 }
 
-/* Frees a plan whose making stopped anywhere, too. */
+/* Frees a plan whose making stopped anywhere, too: what was not made is NULL or counted as none. */
 void gp_plan_free(gp_plan *plan) {
   if (!plan) return;
   gp_free(plan->uses);

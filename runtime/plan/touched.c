@@ -1,7 +1,8 @@
 /* plan/touched.c - the edges that the actions of a stage touch: known from its nodes, before any
  * program is built.
  *
- * So a plan knows who waits for whom on devices whose programs it does not build.
+ * So a plan knows who waits for whom on devices whose programs it does not build. Views count as
+ * what they view, because that is what crosses.
  */
 #include <stdlib.h>
 
@@ -17,6 +18,7 @@ typedef struct finder {
   bool *is_found; /* per edge */
 } finder;
 
+/* Marks are taken back in take(), so that a list costs what it holds and not all edges. */
 static void note(finder *f, gp_ref value) {
   const gp_shape_plan *shape = f->shaper->shape;
   int32_t edge = shape->stages->edge_of[gp_graph_base(f->shaper->graph, value)];
@@ -51,6 +53,7 @@ static gp_status take(finder *f, gp_edge_list *list) {
   return GP_OK;
 }
 
+/* B is looked at once more instead of being joined from I and W: a list holds each edge once. */
 static gp_status find(finder *f, const gp_stage_nodes *nodes, gp_edge_list *lists) {
   note_nodes(f, &nodes->forward);
   GP_TRY(take(f, &lists[GP_ACT_F]));

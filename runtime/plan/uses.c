@@ -3,7 +3,8 @@
 #include "base/memory.h"
 #include "plan/flow.h"
 
-/* Room for all uses at once: a task's lie side by side. */
+/* Room for all uses at once: a task's lie side by side. Counted first, because tasks point into the
+ * array and it may not move. */
 static gp_status make_uses(gp_plan *plan) {
   size_t count = 0;
   int32_t tasks = plan->first[plan->device_count];

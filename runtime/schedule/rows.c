@@ -47,6 +47,8 @@ static gp_status grow(row *r) {
   return GP_OK;
 }
 
+/* Nothing is checked but the device: what is wrong with an action is said by the verifier, which
+ * can show where. */
 gp_status gp_rows_add(gp_rows *rows, int device, const gp_action *action) {
   if (device < 0 || device >= rows->device_count)
     return gp_fail(GP_ERANGE, "schedule: device %d, expected 0..%d", device,

@@ -15,6 +15,7 @@
 
 /* ---- costs --------------------------------------------------------------------------------- */
 
+/* Where no cost of B is given, it is that of its halves. */
 static double cost_of(const gp_costs *costs, int op, int32_t stage) {
   if (op == GP_ACT_B && !costs->act[GP_ACT_B])
     return cost_of(costs, GP_ACT_I, stage) + cost_of(costs, GP_ACT_W, stage);
@@ -108,6 +109,7 @@ static bool receive(gp_sim *r, int32_t device) {
   return true;
 }
 
+/* Joined actions take one time together, and what both make is there at its end. */
 static void compute(gp_sim *r, gp_sim_cursor *c) {
   double sum = 0;
   for (int32_t a = c->next; a < c->end; a++) {
@@ -176,7 +178,8 @@ static gp_status fail_stuck(const gp_sim *r, int32_t device) {
                  (int)device, at, gp_action_print(&s->actions[c->waits], other));
 }
 
-/* Any of them stands for the last one before it is known. */
+/* Any of them stands for the last one before it is known: a join without actions is one that nobody
+ * waits for. */
 static void find_joins(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   int32_t total = s->first[s->device_count];
@@ -193,7 +196,8 @@ static void find_joins(gp_sim *r) {
   }
 }
 
-/* What the stages of a device prepare before its first action. */
+/* What the stages of a device prepare before its first action. It delays the device, but is no
+ * action that somebody waits for. */
 static double prepared(const gp_sim *r, int32_t device) {
   const double *cost = r->costs->act[GP_ACT_P];
   double sum = 0;
@@ -248,6 +252,7 @@ static void sum_up(const gp_sim *r, int32_t device) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+/* A finish below 0 says `not yet`, which check_costs keeps every real one from being. */
 static gp_status allocate(gp_sim *r) {
   const gp_schedule *s = r->schedule;
   size_t total = (size_t)s->first[s->device_count], devices = (size_t)s->device_count;
@@ -291,6 +296,7 @@ static gp_status simulate(gp_sim *r) {
   return gp_sim_path(r);
 }
 
+/* A failed run leaves nothing: the result is handed over when all of it is there. */
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation) {
   gp_edges edges = {.s = schedule};

@@ -1,5 +1,9 @@
 /* schedule/verify/index.c - where each action stands, found in one pass that also sees whether it
  * may stand there.
+ *
+ * Every later check relies on what this pass has seen: numbers are in range, an action is on a
+ * device of its stage, and none is there twice. Nothing is looked up by a number before that number
+ * was checked, because lists come from scripts and files.
  */
 #include "base/memory.h"
 #include "schedule/verify/verify.h"
@@ -58,6 +62,7 @@ static size_t holder_count(const gp_verify *v) {
   return (size_t)v->s->stage_count * (size_t)v->s->copy_count;
 }
 
+/* Made when the first update or reduction is met: most schedules have none. */
 static gp_status make_batch_table(const gp_verify *v, int32_t **table) {
   size_t count;
   if (*table) return GP_OK;
@@ -65,6 +70,7 @@ static gp_status make_batch_table(const gp_verify *v, int32_t **table) {
   return gp_alloc_array(count, sizeof(int32_t), (void **)table);
 }
 
+/* Each copy of a stage updates its own weights, once per batch. */
 static gp_status note_update(gp_verify *v, int32_t a) {
   int32_t k = v->s->actions[a].micro;
   if (k >= v->batch_count)
@@ -90,6 +96,7 @@ static gp_status note_reduce(gp_verify *v, int32_t a) {
   return GP_OK;
 }
 
+/* Once a stage's copy, in a synchronous schedule. */
 static gp_status note_ending(gp_verify *v, int32_t a) {
   int32_t **table = &v->ending[v->s->actions[a].op - GP_ACT_TIE];
   if (v->s->batch)
@@ -112,6 +119,7 @@ static gp_status note_last(const gp_verify *v, int32_t a, gp_verify_join **join)
   return GP_OK;
 }
 
+/* Enter an action where the checks look for its kind. */
 static gp_status note(gp_verify *v, int32_t a) {
   const gp_action *x = &v->s->actions[a];
   gp_verify_join **joins[] = {[GP_JOIN_SUMS] = &v->sums, [GP_JOIN_NORMS] = &v->norms};

@@ -1,7 +1,9 @@
 -- lua/gpipe/schedule/draw/html.lua - timelines as one page with zoom, tooltips and figures.
 --
 -- The page needs nothing else. The actions are embedded as compact JSON and drawn on a canvas by
--- page_script.lua, which looks only at what is visible: a hundred thousand actions move smoothly.
+-- page/script.lua, which looks only at what is visible: a hundred thousand actions move smoothly.
+-- Numbers are written by escape.lua, which no locale changes, and texts as JSON: the page holds
+-- nothing of a user's that could be markup.
 
 local colours = require "gpipe.schedule.draw.colours"
 local escape = require "gpipe.schedule.draw.escape"
@@ -42,6 +44,7 @@ local function list_json(list, form)
   return "[" .. table.concat(parts, ",") .. "]"
 end
 
+-- Factor: from the unit of the timeline to that of the axis, which all timelines share.
 local function view_json(view, factor, op_numbers)
   local rows, names, stages = {}, {}, {}
   for d = 1, view.devices do

@@ -2,7 +2,8 @@
 --
 -- Rows per device, one bar in it per timeline; micro-batch numbers where they fit. The width
 -- follows the number of actions; what would be thinner than can be seen is drawn as its shares.
--- Attributes only, no style sheet: converters to PDF understand all of it.
+-- Attributes only, no style sheet: converters to PDF understand all of it. Nor is there a script: a
+-- figure in a paper is looked at, the page of html.lua is explored.
 
 local cells = require "gpipe.schedule.draw.svg_cells"
 local colours = require "gpipe.schedule.draw.colours"
@@ -18,7 +19,7 @@ local xml, place = escape.xml, escape.place
 local FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 local INK, FAINT, GRID = "#1c1e21", "#5c636b", "#d5dae0"
 local MARGIN = 16
-local CHARACTER = 0.56 -- mean width of a character, in font sizes
+local CHARACTER = 0.56 -- mean width of a character, in font sizes: nobody can measure text here
 
 -- ---- layout -------------------------------------------------------------------------------------
 
@@ -51,6 +52,7 @@ local function plot_width(views, axis)
   return math.max(LEAST_PLOT, math.min(MOST_PLOT, axis.extent / short * CELL))
 end
 
+-- What a converter's own font makes wider runs into the margin, not into the plot.
 local function text_width(text, size) return (utf8.len(text) or #text) * size * CHARACTER end
 
 -- Names of the rows, and of the bars within them where there are several timelines.

@@ -1,7 +1,9 @@
 -- lua/gpipe/schedule/draw/page/frame.lua - the page of html.lua: what stands where.
 --
 -- Words in braces are filled in. Everything is in the page itself: it can be mailed, archived, and
--- opened without a network.
+-- opened without a network. The figures stand below the drawing as tables too, for those who read
+-- them with a screen reader or copy them; keys move and zoom as the mouse does. The order of the
+-- parts matters: the script comes last and finds what it draws into.
 
 return [==[
 <!DOCTYPE html>
