@@ -185,6 +185,9 @@ static void attempt_heavy(pool *p) {
   attempt(p, norm ? GP_OP_layer_norm : GP_OP_linear, norm ? &eps : &toy_plain, 3, in);
 }
 
+/* With permuted views in every corner. */
+static bool turning;
+
 static void attempt_any(pool *p) {
   static const gp_attrs by_tanh = {.gelu = {GP_GELU_TANH}};
   static const gp_op unary[] = {GP_OP_tanh, GP_OP_sigmoid, GP_OP_relu,        GP_OP_neg, GP_OP_gelu,
@@ -192,6 +195,8 @@ static void attempt_any(pool *p) {
   static const gp_op binary[] = {GP_OP_add, GP_OP_sub, GP_OP_mul};
   gp_ref in[2] = {any(p), any(p)};
   uint32_t chosen = draw(9);
+  if (turning && draw(3) == 0)
+    attempt(p, GP_OP_permute, &(gp_attrs){.permute = {{2, {1, 0}}}}, 1, in);
   switch (draw(9)) {
   case 0: attempt_view(p); break;
   case 1: attempt_heavy(p); break;
@@ -311,6 +316,49 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
   CHECK(saved > 1000); /* there was something to fuse */
 }
 
+static int32_t count_copies(const gp_graph *graph) {
+  int32_t n = 0;
+  for (int32_t i = 0; i < graph->node_count; i++) n += graph->nodes[i].op == GP_OP_copy;
+  return n;
+}
+
+/* Arranges the second graph; returns how many copies that saved. */
+static int32_t compare_arranged(const pool *plain, const pool *turned, gp_ref loss) {
+  const gp_arrange_spec spec = {(const int32_t[]){0}, &loss, 1};
+  gp_graph *graph = &turned->t.trace->graph;
+  int32_t copies = count_copies(graph);
+  CHECK_STATUS(gp_graph_arrange(graph, &spec), GP_OK);
+  layout *apart = lay_out(toy_graph(&plain->t), true, NULL, 0);
+  layout *packed = lay_out(graph, false, &loss, 1);
+  run_graph(toy_graph(&plain->t), apart, true);
+  run_graph(graph, packed, false);
+  CHECK(same_results(toy_graph(&plain->t), apart, packed));
+  lay_off(apart);
+  lay_off(packed);
+  return copies - count_copies(graph);
+}
+
+/* The same where chains lie in other orders, of single ops and of neighbours that are one. */
+TEST(arranged_graphs_give_the_bits_of_their_ops) {
+  int32_t saved = 0;
+  turning = true;
+  for (uint32_t seed = 1; seed <= 3000; seed++) {
+    gp_ref loss;
+    int failures = test_failures;
+    state = seed;
+    pool plain = random_graph(&loss);
+    state = seed;
+    pool turned = random_graph(&loss);
+    if (seed % 2) CHECK_STATUS(gp_graph_fuse(&turned.t.trace->graph), GP_OK);
+    saved += compare_arranged(&plain, &turned, loss);
+    if (test_failures > failures) printf("seed %u\n", seed);
+    toy_free(&plain.t);
+    toy_free(&turned.t);
+  }
+  turning = false;
+  CHECK(saved > 1000); /* there was something to arrange */
+}
+
 /* ---- groups and temporary memory ------------------------------------------------------------ */
 
 /* The program of everything that the toy applied, with nothing placed but what is outside. */
@@ -425,8 +473,8 @@ TEST(thousands_of_values_find_their_places) {
   toy_free(&t);
 }
 
-TEST_MAIN(programs_give_the_bits_of_their_ops, fused_graphs_give_the_bits_of_their_ops,
-          spare_outputs_that_nobody_reads_are_not_made,
+TEST_MAIN(programs_give_the_bits_of_their_ops, arranged_graphs_give_the_bits_of_their_ops,
+          fused_graphs_give_the_bits_of_their_ops, spare_outputs_that_nobody_reads_are_not_made,
           row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory,
           what_reads_other_rows_ends_a_chain, a_value_that_is_still_read_is_not_taken_over,
           values_of_no_elements_have_places, thousands_of_values_find_their_places)
