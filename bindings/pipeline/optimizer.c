@@ -80,7 +80,9 @@ static int optimizer_moment(lua_State *L) {
   int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, 2);
   gp_box *moment = gp_lua_new_box(L);
   gp_param *param = gp_lua_check_param(L, 2, "moment: the parameter");
-  gp_optimizer_moment(gp_lua_check_optimizer(L, 1), param, k - 1, &moment->tensor);
+  gp_optimizer *optimizer = gp_lua_check_optimizer(L, 1);
+  gp_status status = gp_optimizer_moment(optimizer, param, k - 1, &moment->tensor);
+  if (status != GP_OK) return gp_lua_fail(L, status);
   if (!moment->tensor) lua_pushnil(L);
   return 1;
 }

@@ -30,9 +30,9 @@ gp_status gp_optimizer_step(gp_optimizer *optimizer, const gp_optim_hyper *hyper
 int64_t gp_optimizer_steps(const gp_optimizer *optimizer);
 void gp_optimizer_set_steps(gp_optimizer *optimizer, int64_t steps);
 /* The k-th moment (0-based) of a parameter, NULL where there is none. Ownership: receives a new
- * reference to memory that lives as long as the optimizer. */
-void gp_optimizer_moment(const gp_optimizer *optimizer, const gp_param *param, int k,
-                         gp_tensor **moment);
+ * reference to memory that lives as long as the optimizer. Errors: GP_ENOMEM. */
+gp_status gp_optimizer_moment(const gp_optimizer *optimizer, const gp_param *param, int k,
+                              gp_tensor **moment);
 /* Scale all gradients so that their global Euclidean norm is at most max; norm receives what it was
  * before. The sum has one order for every cut; each device of a pipeline does its share. A stream
  * is drained first. */

@@ -1,6 +1,8 @@
 -- tests/gpu/state_spec.lua - parameters that live on GPUs: read, saved, loaded, clipped; tensors of
 -- the script there.
 local gp = require "gpipe"
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
 local expect = require "tests.support.expect"
 local gpu = require "tests.support.gpu"
 local models = require "tests.support.models"
@@ -83,6 +85,87 @@ describe("parameters of a pipeline on GPUs", function()
     there:load_state_dict(here:state_dict())
     check_equal(here:state_dict(), there:state_dict())
   end)
+end)
+
+-- ---- optimizers ---------------------------------------------------------------------------------
+
+describe("an optimizer", function()
+  local inputs, targets = gp.randn({ 6, 8 }, { seed = 1 }), gp.randn({ 6, 4 }, { seed = 2 })
+
+  local function small()
+    gp.seed(3)
+    return nn.Sequential { nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4) }
+  end
+
+  local function pipe_on(model, device)
+    return gp.pipeline(model, { devices = { device }, chunks = 2, loss = nn.MSELoss() })
+  end
+
+  local function steps(pipe, opt, count)
+    for _ = 1, count do
+      pipe:step(inputs, targets)
+      opt:step()
+    end
+  end
+
+  -- A model trained on one device, and its optimizer, whose pipeline is closed; what both hold.
+  local function trained(device)
+    local model = small()
+    local pipe <close> = pipe_on(model, device)
+    local opt = optim.AdamW(pipe:parameters(), { lr = 1e-2 })
+    steps(pipe, opt, 2)
+    local held = {}
+    for name, value in pairs(opt:state_dict()) do held[name] = value:to("cpu"):clone() end
+    return model, opt, pipe:state_dict(), held
+  end
+
+  -- Where a model goes next its optimizer follows, as if its state had been loaded there. Each n-th
+  -- allocation of the step that moves it fails: the next attempt goes on where it was.
+  for _, way in ipairs { { "cuda:0", "cpu:0" }, { "cpu:0", "cuda:0" }, { "cuda:0", "cuda:1" } } do
+    on_gpu(("follows its model from %s to %s, to the bit"):format(way[1], way[2]), function()
+      local model, opt, values, held = trained(way[1])
+      local control <close> = pipe_on(small(), way[2])
+      local other = optim.AdamW(control:parameters(), { lr = 1e-2 })
+      control:load_state_dict(values)
+      other:load_state_dict(held)
+      local pipe <close> = pipe_on(model, way[2])
+      steps(control, other, 1)
+      pipe:step(inputs, targets)
+      local failures = -1
+      repeat
+        failures = failures + 1
+        core.memory_fail_at(failures + 1)
+        local good, fault = pcall(opt.step, opt)
+        core.memory_fail_at(0)
+        assert(good or errors.code_of(fault) == "memory", fault)
+      until good or failures == 100
+      assert(failures > 0 and failures < 100, failures)
+      check_equal(control:state_dict(), pipe:state_dict())
+      check_equal(other:state_dict(), opt:state_dict())
+    end)
+  end
+
+  local kinds = {
+    { "SGD", { lr = 0.1 } }, { "SGD", { lr = 0.1, weight_decay = 0.1 } },
+    { "SGD", { lr = 0.1, momentum = 0.9 } },
+    { "SGD", { lr = 0.1, momentum = 0.9, nesterov = true, weight_decay = 0.1 } },
+    { "Adam", { lr = 0.01, weight_decay = 0.1 } }, { "AdamW", { lr = 0.01, weight_decay = 0.1 } },
+  }
+  for i, kind in ipairs(kinds) do
+    on_gpu(("%s (%d) makes of parameters what it makes of them on the CPU"):format(kind[1], i),
+      function()
+      local states = {}
+      for k, device in ipairs { "cpu:0", "cuda:0" } do
+        local pipe <close> = pipe_on(small(), device)
+        steps(pipe, optim[kind[1]](pipe:parameters(), kind[2]), 3)
+        states[k] = pipe:state_dict()
+      end
+      for name, value in pairs(states[1]) do
+        local apart = ((value - states[2][name]:to "cpu") ^ 2):sum():item() ^ 0.5
+        assert(apart < 1e-5, ("%s: %g apart"):format(name, apart))
+      end
+    end)
+  end
 end)
 
 describe("clip_grad_norm", function()

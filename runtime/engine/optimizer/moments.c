@@ -42,8 +42,7 @@ static int by_address(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* ---- blocks
- * ------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* The block of a memory; made when missing. */
 static gp_status find_block(gp_optimizer *o, gp_space *space, int32_t *found) {
@@ -101,14 +100,15 @@ static gp_status view_moment(const gp_optimizer *o, const gp_optimizer_member *m
   return memory ? gp_block_view(memory, m->offset, m->param, moment) : GP_OK;
 }
 
-void gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k, gp_tensor **moment) {
+gp_status gp_optimizer_moment(const gp_optimizer *o, const gp_param *param, int k,
+                              gp_tensor **moment) {
   *moment = NULL;
   for (int32_t i = 0; i < o->member_count; i++)
-    if (o->members[i].param == param) view_moment(o, &o->members[i], k, moment);
+    if (o->members[i].param == param) return view_moment(o, &o->members[i], k, moment);
+  return GP_OK;
 }
 
-/* ---- moments follow the values
- * ----------------------------------------------------------------- */
+/* ---- moments follow the values --------------------------------------------------------------- */
 
 /* Asked before every step: values move when a pipeline is made or closed. */
 static bool are_in_space(const gp_optimizer *o) {
@@ -123,7 +123,7 @@ static gp_status bring_moments(const gp_optimizer *old, const gp_optimizer *o) {
     for (int k = 0; k < gp_optim_moments(o->kind); k++) {
       gp_tensor *from = NULL, *to = NULL;
       gp_status status = view_moment(old, &old->members[i], k, &from);
-      if (!status) gp_optimizer_moment(o, old->members[i].param, k, &to);
+      if (!status) status = gp_optimizer_moment(o, old->members[i].param, k, &to);
       if (!status && from && to) status = gp_tensor_copy(to, from);
       gp_tensor_free(from);
       gp_tensor_free(to);

@@ -1,6 +1,8 @@
 -- tests/spec/optim/optim_spec.lua - optimizers against their formulas, groups, state, schedules,
 -- clipping.
 local gp = require "gpipe"
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
 local nn, optim = gp.nn, gp.optim
 
 local function raised(f, ...)
@@ -230,6 +232,25 @@ end)
 -- ---- state -------------------------------------------------------------------------------------
 
 describe("the state of an optimizer", function()
+  it("has all moments, or an error where memory for one could not be had", function()
+    local pipe <close> = gp.pipeline(model_of(), { loss = nn.MSELoss() })
+    local opt = optim.Adam(pipe:parameters(), { lr = 0.1 })
+    pipe:step(gp.ones { 8, 3 }, gp.ones { 8, 2 })
+    opt:step()
+    local wanted, failures = opt:state_dict(), 0
+    for n = 1, 60 do
+      core.memory_fail_at(n)
+      local good, state = pcall(opt.state_dict, opt)
+      core.memory_fail_at(0)
+      failures = failures + (good and 0 or 1)
+      if not good then assert.equal("memory", errors.code_of(state)) end
+      for name, value in pairs(good and wanted or {}) do
+        assert(state[name] and gp.equal(value, state[name]), ("%d: %s"):format(n, name))
+      end
+    end
+    assert(failures > 0)
+  end)
+
   local function names_of(opt)
     local names = {}
     for name in pairs(opt:state_dict()) do names[#names + 1] = name end
