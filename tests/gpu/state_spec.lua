@@ -210,6 +210,16 @@ end)
 -- ---- tensors of the script ----------------------------------------------------------------------
 
 describe("a tensor on a GPU", function()
+  on_gpu("sums integers without rounding, in lines and in columns", function()
+    local most = { i64 = 2 ^ 53 // 1 + 1, i32 = 2 ^ 31 // 1 - 1, u8 = 255, bool = 1 }
+    for dtype, value in pairs(most) do
+      local t = gp.full({ 5, 40 }, value, { dtype = dtype }):to "cuda:0"
+      assert.equal(200 * value, t:sum():item(), dtype)
+      assert.same({ 5 * value, 40 }, { t:sum(1)[40], #t:sum(1) }, dtype)
+      assert.same({ 40 * value, 5 }, { t:sum(2)[5], #t:sum(2) }, dtype)
+    end
+  end)
+
   on_gpu("is made there, read element by element, written, printed, copied back", function()
     local t = gp.tensor({ { 1, 2 }, { 3, 4 } }, { device = "cuda:0" })
     assert.equal("cuda:0", t.device)

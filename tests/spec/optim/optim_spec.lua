@@ -231,6 +231,27 @@ end)
 
 -- ---- state -------------------------------------------------------------------------------------
 
+describe("parameters of two pipelines", function()
+  it("are no business of one optimizer, which changes none of them", function()
+    local x, y = gp.ones { 8, 3 }, gp.ones { 8, 2 }
+    local one <close> = gp.pipeline(model_of(1), { loss = nn.MSELoss() })
+    local other = nn.Sequential { { "only", nn.Linear(3, 2) } }
+    local two <close> = gp.pipeline(other, { loss = nn.MSELoss() })
+    local both = {}
+    for _, pipe in ipairs { one, two } do
+      pipe:step(x, y)
+      for _, p in ipairs(pipe:parameters()) do both[#both + 1] = p end
+    end
+    local opt, before = optim.SGD(both, { lr = 0.1 }), { one:state_dict(), two:state_dict() }
+    assert.equal("state", errors.code_of(raised(opt.step, opt)))
+    for k, pipe in ipairs { one, two } do
+      for name, value in pairs(pipe:state_dict()) do
+        assert.is_true(gp.equal(before[k][name], value), name)
+      end
+    end
+  end)
+end)
+
 describe("the state of an optimizer", function()
   it("has all moments, or an error where memory for one could not be had", function()
     local pipe <close> = gp.pipeline(model_of(), { loss = nn.MSELoss() })

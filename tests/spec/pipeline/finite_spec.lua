@@ -177,3 +177,21 @@ describe("what is left out", function()
     assert.equal(1, lines)
   end)
 end)
+
+describe("finite = true", function()
+  it("refuses gradients that the script has spoilt, and updates nothing", function()
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 2) },
+      { loss = nn.MSELoss(), finite = true })
+    local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
+    pipe:step(gp.ones { 4, 3 }, gp.ones { 4, 2 })
+    local before = pipe:state_dict()
+    pipe:parameters()[2].grad:copy_(0 / 0)
+    local ok, fault = pcall(opt.step, opt)
+    assert.is_false(ok)
+    assert.equal("finite", require "gpipe.errors".code_of(fault))
+    for name, value in pairs(pipe:state_dict()) do
+      assert.is_true(gp.equal(before[name], value), name)
+    end
+    assert.equal(0, opt:state_dict().step:item())
+  end)
+end)

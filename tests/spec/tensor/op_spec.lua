@@ -35,6 +35,8 @@ describe("an op called by its row", function()
     { "narrow: start is 1.5", function() core.narrow(x, { start = 1.5 }) end },
     { "softplus: beta is a table, expected a number", function() core.softplus(x, { beta = {} }) end },
     { "softplus: there is no option bta", function() core.softplus(x, { bta = 2 }) end },
+    { "linear: there is no option bais, expected one of: bias",
+      function() core.linear(x, gp.ones { 5, 4 }, { bais = gp.ones { 5 } }) end },
     { "softplus: there is no option 1", function() core.softplus(x, { 2 }) end },
     { "gelu: mode is \"sin\" (string), expected \"erf\" or \"tanh\"",
       function() core.gelu(x, "sin") end },
