@@ -10,8 +10,7 @@
 #define GP_DEVICE_LANE_H
 
 #include "base/space.h"
-#include "device/plugin.h"
-#include "device/team.h"
+#include "device/job.h"
 #include "gpipe/device.h"
 
 typedef struct gp_lane gp_lane;
@@ -21,62 +20,12 @@ typedef struct gp_lane_event gp_lane_event;
 /* What a lane keeps of a job to run it again in less time. NULL where that gains nothing. */
 typedef struct gp_lane_replay gp_lane_replay;
 
-/* What a kernel found wrong, in the lane's memory: the first id out of range or value that is not
- * finite. */
-typedef gp_gpu_fault gp_lane_fault;
-#define GP_LANE_NO_FAULT GP_GPU_NO_FAULT
-
-/* One tensor of n elements in the lane's memory. */
-typedef gp_gpu_run gp_lane_run;
-
 typedef struct gp_lane_options {
   int threads;
   const int *cores; /* borrowed: of thread i cores[i % core_count]; count 0: anywhere */
   int core_count;
   bool spin; /* threads may spin before they sleep */
 } gp_lane_options;
-
-/* An op as a queue takes it: whole. Addresses are of the lane's memory. */
-typedef struct gp_lane_call {
-  gp_op op;
-  const gp_call *call;
-  void *scratch;        /* as large as prepare asked for */
-  gp_lane_fault *fault; /* in the lane's memory */
-  uint32_t tag;         /* names the call in *fault */
-} gp_lane_call;
-
-/* A list of ops to be run in order, in both forms: each kind of lane calls the half that it works
- * by. Threads take pieces of ops, a queue takes one whole op after the other. */
-typedef struct gp_lane_job {
-  void *context;
-  gp_status (*run)(void *context); /* all of it, by ops->pieces */
-  int32_t op_count;
-  void (*bind)(void *context);                     /* fill in addresses; a replay has them */
-  gp_status (*enqueue)(void *context, int32_t op); /* by ops->launch */
-} gp_lane_job;
-
-/* An update of parameters, as in optim/optim.h. piece: elements first .. last - 1 of a slice, for
- * threads. */
-typedef struct gp_lane_update {
-  const gp_optim_hyper *hyper;
-  int64_t step;
-  const gp_optim_slice *slices;
-  int count;
-  gp_status (*piece)(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
-                     int64_t first, int64_t last);
-} gp_lane_update;
-
-/* Many tensors looked at or scaled at once: threads take the pieces of them, queues the tensors. */
-typedef struct gp_lane_sweep {
-  const gp_lane_run *runs;
-  int count;
-  int64_t pieces; /* those of all tensors */
-  gp_piece piece;
-  void *context; /* of the pieces */
-  double factor; /* of scale */
-  double *sums;  /* of squares: receives one for each tensor, on the host */
-  void *scratch; /* of squares: sum_scratch bytes and 8 for each tensor, in the lane's memory */
-} gp_lane_sweep;
 
 /* The functions of one kind of lane. All but those whose comment says so enqueue and return. */
 typedef struct gp_lane_ops {

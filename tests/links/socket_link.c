@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "device/link/library.h"
 #include "device/link/link.h"
 
 gp_status gp_link_plugin_open(const gp_link_host_functions *host, const gp_link_ops **ops);

@@ -5,6 +5,7 @@
  * works in the host's memory takes them straight into its slots and asks until they have come; any
  * other has staging slots, and its receive stream takes them on. */
 #include "base/memory.h"
+#include "device/link/pool.h"
 #include "device/link/slots.h"
 
 static bool joins(const gp_lane *from, const gp_lane *to) {

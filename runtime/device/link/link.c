@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/link/library.h"
 
 /* The first that joins two lanes is taken. */
 static const gp_link_ops *const kinds[] = {&gp_link_local, &gp_link_peer, &gp_link_host};

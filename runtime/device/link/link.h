@@ -15,7 +15,7 @@
  * and are called again until it is, or until the run is given up; then they are called no more.
  * publish and release hold nobody up either: what cannot leave at once leaves in poll. So every
  * wait can be polled and given up, whatever lies between the two ends. A further kind is a new file
- * with such a table and a row in link.c, or a library of its own (gp_link_plugin_open).
+ * with such a table and a row in link.c, or a library of its own (library.h).
  *
  * The links of an edge share the words by which readers learn of a value, but for kinds that carry
  * their own. So the maker raises a word itself, when every link has published the value: a reader
@@ -81,8 +81,7 @@ typedef struct gp_link_ops {
   gp_status (*settle)(gp_link *link, gp_link_end end);
 } gp_link_ops;
 
-/* Who fetches for others: lanes that the links of one plan share (host.c). */
-typedef struct gp_link_pool gp_link_pool;
+typedef struct gp_link_pool gp_link_pool; /* pool.h */
 
 /* What workers know of a slot: reset before each run. Both are read and written in one order for
  * all threads: a worker says that it sleeps before it looks at a word for the last time, and who
@@ -122,14 +121,6 @@ void gp_link_close(gp_link *link); /* NULL is fine */
 /* Forget an earlier run: nothing is published. */
 void gp_link_begin(gp_link *link);
 
-/* Lanes for links; made and freed with them. */
-gp_status gp_link_pool_new(gp_link_pool **pool);
-void gp_link_pool_free(gp_link_pool *pool);
-/* A second lane on the device of `from`, for the worker of `to` alone; opened when first asked
- * for. */
-gp_status gp_link_pool_courier(gp_link_pool *pool, const gp_lane *from, const gp_lane *to,
-                               const gp_lane **courier);
-
 /* Has this round of the slot been published? */
 static inline bool gp_link_has(const gp_link *link, gp_link_turn turn) {
   return atomic_load(&link->words[turn.slot].published) > turn.round;
@@ -168,21 +159,5 @@ extern const gp_link_ops gp_link_local; /* the reader reads where it was made */
 extern const gp_link_ops gp_link_peer;  /* the reader's queue copies it */
 extern const gp_link_ops
     gp_link_host; /* it is brought to memory of the host by a queue of its maker's device */
-
-/* ---- libraries of links ---------------------------------------------------------------------- */
-
-enum { GP_LINK_VERSION = 1 };
-
-/* What a library may call: it imports nothing from the core. */
-typedef struct gp_link_host_functions {
-  uint32_t version;
-  gp_status (*fail)(gp_status status, const char *text); /* set the thread's error text */
-} gp_link_host_functions;
-
-/* The entry point of the library that GPIPE_LINK_PLUGIN names: gives the table of a kind that is
- * asked before those of the core. Errors: GP_EUNSUPPORTED where versions differ. */
-typedef gp_status (*gp_link_plugin_entry)(const gp_link_host_functions *host,
-                                          const gp_link_ops **ops);
-#define GP_LINK_PLUGIN_ENTRY "gp_link_plugin_open"
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "device/link/link.h"
+#include "device/link/pool.h"
 
 typedef struct courier {
   const gp_lane *from, *to; /* whom it serves: borrowed */

@@ -6,6 +6,7 @@
  * share the count of last uses, because on devices of one memory they share the slots.
  */
 #include "base/memory.h"
+#include "device/link/pool.h"
 #include "engine/bind/links.h"
 #include "engine/pipeline.h"
 

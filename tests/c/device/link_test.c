@@ -3,6 +3,7 @@
  * GPUs are those of the plugin that GPIPE_CUDA_PLUGIN names, which the tests set to its form for
  * the host; where there is none links between CPUs alone are tested. */
 #include "device/link/link.h"
+#include "device/link/pool.h"
 
 #include <stdlib.h>
 
