@@ -1,4 +1,7 @@
-/* device/lane.c - see lane.h: the kinds of lanes, and what is the same for all. */
+/* device/lane.c - see lane.h: the kinds of lanes, and what is the same for all.
+ *
+ * This and link/link.c are the only places that know which kinds there are. What a lane works on is
+ * its memory space or, without one, memory of the host: that alone decides who can read what. */
 #include "device/lane.h"
 
 #include <stdio.h>

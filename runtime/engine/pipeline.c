@@ -16,6 +16,8 @@
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
+/* One lane that copies from the host decides for all that work there: any of them may be the other
+ * end of such a copy. */
 bool gp_pipeline_pins(const gp_pipeline *p, const gp_lane *lane) {
   return p->pinning && !lane->space;
 }
@@ -25,6 +27,7 @@ void gp_worker_count(gp_worker *worker, size_t bytes, bool more) {
   if (worker->taken > worker->most_taken) worker->most_taken = worker->taken;
 }
 
+/* Devices are told apart by their lanes: two of them may work on one memory. */
 static void count(const gp_pipeline *p, const gp_lane *lane, size_t bytes, bool more) {
   for (int32_t d = 0; d < p->device_count; d++)
     if (&p->workers[d].lane == lane) gp_worker_count(&p->workers[d], bytes, more);
@@ -158,7 +161,7 @@ bool gp_pipeline_has_plan(const gp_pipeline *p, const gp_plan *plan) {
   return gp_pipeline_binding(p, plan) != NULL;
 }
 
-/* Of one larger micro-batch: the binding scales the rows. */
+/* Of one larger micro-batch: the binding to Lua scales the rows. */
 const gp_meta *gp_plan_output_meta(const gp_plan *plan) {
   const gp_shape_plan *shape = &plan->shapes[0];
   return shape->output == GP_NONE ? NULL : &shape->trace->graph.values[shape->output].meta;

@@ -25,7 +25,7 @@ static gp_status free_bytes(const gp_lane *lane, size_t *bytes) {
   return GP_OK;
 }
 
-/* Products of f32 have one precision. */
+/* Products of f32 have one precision: tf32 is a choice of GPUs alone. */
 static void set_precision(const gp_lane *lane, bool tf32) {
   (void)lane;
   (void)tf32;
@@ -108,6 +108,7 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
   return GP_OK;
 }
 
+/* The caller's own thread goes through the job and hands out each group of pieces. */
 static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
   (void)lane;
   (void)replay;
@@ -175,6 +176,7 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
   return GP_OK;
 }
 
+/* Squares and factors alike: the pieces know what to do. */
 static gp_status sweep(const gp_lane *lane, const gp_lane_sweep *s) {
   return gp_team_run(team_of(lane), s->pieces, s->piece, s->context);
 }

@@ -1,4 +1,9 @@
-/* device/cpu/places.c - see places.h. */
+/* device/cpu/places.c - see places.h.
+ *
+ * "cpu:3" is a place: the cores behind those of cpu:0 to cpu:2, whether a script lists these or
+ * not, so that two scripts on one host that name different devices do not meet. Where that would
+ * put two listed devices on one core, as numbers of cores differ, they follow each other in the
+ * order of the list instead. */
 #include "device/cpu/places.h"
 
 #include <string.h>

@@ -107,6 +107,7 @@ static gp_status prepare(const gp_lane *lane, gp_op op, const gp_call *call, siz
   return api_of(lane)->prepare(gpu_of(lane), op, call, scratch);
 }
 
+/* The half of a job that threads work by: who asks a GPU for it has mixed up the two. */
 static gp_status pieces(const gp_lane *lane, int64_t count, gp_piece piece, void *context) {
   (void)count;
   (void)piece;
@@ -136,6 +137,8 @@ static gp_status capture(const gp_lane *lane, const gp_lane_job *job, gp_lane_re
   return status ? status : ended;
 }
 
+/* The first run loads modules and chooses algorithms, which no capture allows: the second is
+ * captured. */
 static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
   if (!replay || !replay->runs++) return launch_all(job);
   if (!replay->graph && !replay->tried) GP_TRY(capture(lane, job, replay));

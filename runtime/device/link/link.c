@@ -1,4 +1,8 @@
-/* device/link/link.c - see link.h: choosing the kind of a link, and what is the same for all. */
+/* device/link/link.c - see link.h: choosing the kind of a link, and what is the same for all.
+ *
+ * A kind is asked whether it joins two lanes, so that no list of pairs of devices is kept anywhere.
+ * The order says which is best: in place, by a copy of the reader's queue, by way of the host. A
+ * library that a test or a user brings comes before all of them. */
 #include "device/link/link.h"
 
 #include <dlfcn.h>

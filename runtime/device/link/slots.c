@@ -1,4 +1,9 @@
-/* device/link/slots.c - see slots.h. */
+/* device/link/slots.c - see slots.h.
+ *
+ * A word of a slot says that the maker's worker has come so far; an event, that its queue has. Only
+ * a queue can wait for an event without holding up its worker, so a lane that works at once asks
+ * for it again and again (quiet). Between two lanes that work at once there are no events, and the
+ * words say all. */
 #include "device/link/slots.h"
 
 #include "base/memory.h"

@@ -14,7 +14,8 @@ static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
   return &b->pipeline->workers[device].lane;
 }
 
-/* One block a device. */
+/* One block a device, whatever the plan has areas: what a device cannot hold is refused by one
+ * allocation, before anything runs, and given back by one. */
 static gp_status take_blocks(gp_binding *b) {
   for (int32_t d = 0; d < b->plan->device_count; d++) {
     size_t bytes = b->plan->devices[d].bytes;
@@ -24,6 +25,8 @@ static gp_status take_blocks(gp_binding *b) {
   return GP_OK;
 }
 
+/* Nothing that is empty has an address, so that who reads what the plan did not ask for is found at
+ * once. */
 static char *address(const gp_binding *b, int32_t device, const gp_area *area) {
   return area->bytes ? b->devices[device].block + area->offset : NULL;
 }
@@ -83,6 +86,7 @@ static int32_t tasks_of(const gp_plan *plan, int32_t d) {
   return plan->first[d + 1] - plan->first[d];
 }
 
+/* A task of a stream has other addresses in every mini-batch; threads gain nothing by a replay. */
 static gp_status make_replays(gp_binding *b, int32_t d) {
   const gp_lane *lane = lane_of(b, d);
   size_t tasks = (size_t)tasks_of(b->plan, d);

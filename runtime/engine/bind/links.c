@@ -112,6 +112,7 @@ static gp_status list_ends(gp_binding *b) {
 
 /* ---- each task's edges ----------------------------------------------------------------------- */
 
+/* One link that has to be asked makes the whole edge so: a slot is acquired from all of them. */
 static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
   for (int32_t copy = 0; copy < copies; copy++)
     for (int32_t i = 0; i < channel->link_count[copy]; i++)
@@ -119,6 +120,8 @@ static bool is_plain(const gp_bound_channel *channel, int32_t copies) {
   return true;
 }
 
+/* Everything that an action would look up. In a stream the micro-batch changes, and with it the
+ * slot; the rest stays. */
 static gp_bound_use bind_use(const gp_binding *b, const gp_task *task, int32_t edge,
                              int32_t device) {
   const gp_channel *from = &b->plan->channels[edge];

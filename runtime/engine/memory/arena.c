@@ -46,7 +46,8 @@ static gp_status make_second_copy(const gp_pipeline *p, gp_arena *a, const gp_la
   return a->grad_bytes ? gp_pipeline_take(p, second, a->grad_bytes, (void **)&a->grads[1]) : GP_OK;
 }
 
-/* What other devices read, and scripts may keep. */
+/* What other devices read, and scripts may keep: pinned where a GPU fetches it, or its copies would
+ * hold the GPU up. */
 static gp_status new_block(const gp_pipeline *p, const gp_lane *lane, size_t bytes,
                            gp_tensor **block) {
   return gp_pipeline_pins(p, lane) ? gp_block_new_by(p->pinning, bytes, block)

@@ -1,4 +1,8 @@
-/* engine/memory/block.c - see block.h. */
+/* engine/memory/block.c - see block.h.
+ *
+ * A block is a tensor of bytes: the account of memory, the reference count and the release of
+ * tensors serve for it, and a view of a parameter is a tensor whose release gives a reference back.
+ */
 #include "engine/memory/block.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
-/* engine/memory/replicas.c - see replicas.h. */
+/* engine/memory/replicas.c - see replicas.h.
+ *
+ * A device whose kernels cannot read another's memory works on copies. They are brought anew before
+ * every mini-batch, not after every update: whoever wrote the original meanwhile, a script
+ * included, is seen, and in between nobody may write to it. */
 #include "engine/memory/replicas.h"
 
 #include "base/tensor.h"
@@ -33,8 +37,7 @@ gp_status gp_replicas_load(const gp_binding *binding) {
   return GP_OK;
 }
 
-/* ---- parameters
- * -------------------------------------------------------------------------------- */
+/* ---- parameters ---------------------------------------------------------------------------- */
 
 /* Parameters and constants that lie elsewhere, into the stage's own copies. */
 static gp_status refresh_holder(gp_worker *worker, const gp_binding *binding, int32_t holder,

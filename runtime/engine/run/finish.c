@@ -47,7 +47,13 @@ void gp_run_spoil(gp_run *run, int64_t group) {
   pthread_mutex_unlock(&run->failure_lock);
 }
 
-/* The partial sums of the micro-batches, added in ascending order. */
+/* The partial sums of the micro-batches, added in ascending order.
+ *
+ * This is no action of the schedule, unlike everything else that joins the stages at the end of a
+ * step: no device waits for it, as the counts that gradients are divided by were settled by C
+ * before the first loss. Only one stage leaves losses, one number for each micro-batch, each in a
+ * place of its own; the script has to be told them anyway, so that adding them here, in the same
+ * order for every cut and schedule, costs no message more than a device's own sum would. */
 double gp_run_loss(const gp_run *run, int64_t group, int64_t *count) {
   const gp_plan *plan = run->plan;
   int32_t size = gp_run_group(plan);

@@ -55,6 +55,8 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
   frame[GP_BASE_EXTRA] = own->extras[task->copy];
 }
 
+/* Addresses of the stored micro-batch were found when the plan was bound; those of a later one of a
+ * stream lie as many slots further. */
 static void bind_edges(gp_worker *worker, const gp_binding *binding, const gp_task *task,
                        int64_t micro) {
   const gp_plan *plan = binding->plan;

@@ -101,7 +101,8 @@ void gp_run_progress(gp_run *run) {
   gp_wake_word(&run->progress, INT_MAX);
 }
 
-/* Workers that wait at it are woken. */
+/* The gate counts mini-batches instead of handing out jobs: a worker that is late finds it open and
+ * goes on without a word to anybody. Those that wait at it are woken. */
 static void open_gate(gp_pipeline *p, uint32_t gate) {
   atomic_store(&p->run.gate, gate);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);

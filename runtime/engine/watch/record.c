@@ -1,4 +1,7 @@
-/* engine/watch/record.c - what ran when: the actions of the last run and their figures. */
+/* engine/watch/record.c - what ran when: the actions of the last run and their figures.
+ *
+ * A task that waited for nothing begins when the one before it ended: what the engine does in
+ * between counts as the device's work, and the bubble is waiting alone. */
 
 #include "base/thread.h"
 #include "engine/pipeline.h"
