@@ -27,11 +27,6 @@ void gp_edges_free(gp_edges *edges) {
 
 /* ---- endings ------------------------------------------------------------------------------- */
 
-gp_join gp_join_of(gp_act op, bool norms) {
-  if (op == GP_ACT_TIE) return GP_JOIN_SUMS;
-  return norms && (op == GP_ACT_CLIP || op == GP_ACT_U) ? GP_JOIN_NORMS : GP_JOIN_COUNT;
-}
-
 /* The last batch of an asynchronous schedule may be cut short. */
 void gp_edges_batch(const gp_schedule *s, int32_t batch, int32_t *begin, int32_t *end) {
   *begin = batch * s->batch;

@@ -123,7 +123,10 @@ static inline int32_t gp_edges_reader(const gp_edges *e, int32_t a) {
  * them and their reductions; CLIP, and U where there are norms, for the norms. */
 typedef enum gp_join { GP_JOIN_SUMS, GP_JOIN_NORMS, GP_JOIN_COUNT } gp_join;
 /* The join that actions of this op wait for; GP_JOIN_COUNT: none. norms: the schedule has NORMs. */
-gp_join gp_join_of(gp_act op, bool norms);
+static inline gp_join gp_join_of(gp_act op, bool norms) {
+  if (op == GP_ACT_TIE) return GP_JOIN_SUMS;
+  return norms && (op == GP_ACT_CLIP || op == GP_ACT_U) ? GP_JOIN_NORMS : GP_JOIN_COUNT;
+}
 /* Is an action of this op waited for there? */
 static inline bool gp_join_counts(gp_join join, gp_act op) {
   if (join == GP_JOIN_NORMS) return op == GP_ACT_NORM;

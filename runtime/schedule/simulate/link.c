@@ -64,9 +64,10 @@ double gp_sim_delay(const gp_sim *run, int32_t action) {
 double gp_sim_arrival(const gp_sim *run, int32_t action, int32_t reader) {
   double finish = run->result->finish[action];
   const gp_schedule *s = run->schedule;
-  gp_join join = gp_sim_join_of(run, (gp_act)s->actions[reader].op);
+  bool ends = gp_act_ends((gp_act)s->actions[reader].op);
+  gp_join join = ends ? gp_sim_join_of(run, (gp_act)s->actions[reader].op) : GP_JOIN_COUNT;
   if (join < GP_JOIN_COUNT && run->joins[join].left > 0) return -1;
-  if (finish < 0 || gp_action_device(s, action) == gp_action_device(s, reader)) return finish;
-  if (!gp_sim_is_message(run, reader)) return finish;
+  if (finish < 0 || ends) return finish;
+  if (gp_action_device(s, action) == gp_action_device(s, reader)) return finish;
   return run->messages ? run->messages[action].arrival : finish + gp_sim_delay(run, action);
 }

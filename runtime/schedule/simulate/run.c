@@ -68,7 +68,7 @@ static void wake_reader(gp_sim *r, int32_t reader, int32_t value) {
 static void wake_copy(gp_sim *r, int32_t gradient) {
   const gp_schedule *s = r->schedule;
   const gp_action *x = &s->actions[gradient];
-  if (s->copy_count == 1 || (x->op != GP_ACT_B && x->op != GP_ACT_W)) return;
+  if (x->op != GP_ACT_B && x->op != GP_ACT_W) return;
   const int32_t *at = &s->placement[2 * x->stage];
   for (int i = 0; i < 2; i++)
     if (r->cursors[at[i]].waits == gradient) gp_sim_wake(r, at[i]);
@@ -123,8 +123,8 @@ static void compute(gp_sim *r, gp_sim_cursor *c) {
   }
   c->ready += sum;
   for (int32_t a = c->next; a < c->end; a++) {
-    wake_copy(r, a);
-    count_joined(r, a);
+    if (r->schedule->copy_count > 1) wake_copy(r, a);
+    if (r->joined) count_joined(r, a);
   }
   c->part = c->next;
   c->ran = true;
@@ -190,9 +190,11 @@ static void find_joins(gp_sim *r) {
   }
   for (int k = 0; k < GP_JOIN_COUNT; k++) {
     r->joins[k] = (gp_sim_join){.last = -1};
-    for (int32_t a = 0; (k != GP_JOIN_SUMS || tied) && a < total; a++)
+    bool asked = k == GP_JOIN_SUMS ? tied : r->norms || r->costs->barrier;
+    for (int32_t a = 0; asked && a < total; a++)
       if (gp_sim_is_joined(r, (gp_join)k, (gp_act)s->actions[a].op))
         r->joins[k] = (gp_sim_join){.last = a, .left = r->joins[k].left + 1};
+    r->joined |= r->joins[k].last >= 0;
   }
 }
 

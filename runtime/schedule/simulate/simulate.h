@@ -66,6 +66,7 @@ typedef struct gp_sim {
   gp_sim_cursor *cursors; /* per device */
   int32_t *queue;         /* devices that may be able to go on, a ring */
   int32_t queue_first, queue_count;
+  bool joined; /* somebody waits for one of these */
   gp_sim_join joins[GP_JOIN_COUNT];
   int32_t capacity;         /* of a channel; -1: any number */
   gp_sim_message *messages; /* per action; NULL where sending takes no time of the sender's */
