@@ -174,3 +174,39 @@ describe("Ctrl-C during steps on a GPU", function()
     assert.equal(0, code)
   end)
 end)
+
+-- ---- values that are spoilt ---------------------------------------------------------------------
+
+describe("an action on a GPU whose results are not numbers", function()
+  -- What a step says of GPIPE_FAULT, with a third option of the pipeline.
+  local function spoilt(where, pair, finite)
+    local script = ([[
+      local gp = require "gpipe"
+      gp.seed(1)
+      local model = gp.nn.Sequential { gp.nn.Linear(4, 4), gp.nn.Tanh(), gp.nn.Linear(4, 2) }
+      local pipe = gp.pipeline(model, { balance = { 2, 1 }, devices = { %q, %q }, chunks = 3,
+        loss = gp.nn.MSELoss(), finite = %s })
+      for _ = 1, 3 do -- launched, captured, replayed
+        local good, loss = pcall(pipe.step, pipe, gp.ones { 6, 4 }, gp.ones { 6, 2 })
+        print(good and loss ~= loss or not good and loss)
+      end]]):format(pair[1], pair[2], finite)
+    return (child.run({ "-" },
+      { input = script, environment = { GPIPE_FAULT = where .. ",action=nan" } }))
+  end
+
+  for _, pair in ipairs(PAIRS) do
+    local text, wanted = title(pair)
+    on_gpu("shows in the loss: " .. text, function()
+      for _, where in ipairs { "stage=0,op=F,micro=1", "stage=1,op=F", "device=1,op=F,micro=0" } do
+        assert.equal("true\ntrue\ntrue\n", spoilt(where, pair, "'ignore'"), where)
+      end
+    end, wanted)
+
+    on_gpu("is found by finite = true, which names the layer: " .. text, function()
+      assert.matches("2 %(Tanh%): tanh made a value that is not finite",
+        spoilt("stage=0,op=F", pair, "true"))
+      assert.matches("made a value that is not finite in the backward pass",
+        spoilt("stage=1,op=B", pair, "true"))
+    end, wanted)
+  end
+end)
