@@ -227,7 +227,7 @@ static int pipeline_free_bytes(lua_State *L) {
  * plan without a pipeline lives as long as its object. */
 gp_plan *gp_lua_check_plan(lua_State *L, int index) {
   gp_lua_pipeline *apart = luaL_testudata(L, index, GP_LUA_PLAN);
-  if (apart && apart->plan) return apart->plan;
+  if (apart && apart->plan && lua_rawequal(L, 1, index)) return apart->plan;
   luaL_checktype(L, index, LUA_TLIGHTUSERDATA);
   gp_plan *plan = lua_touserdata(L, index);
   if (!gp_pipeline_has_plan(gp_lua_check_pipeline(L), plan))

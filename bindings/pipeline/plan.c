@@ -47,17 +47,24 @@ static int plan_new(lua_State *L) {
   return 1;
 }
 
+/* A finalizer may come upon one that the collector has freed. */
+static gp_lua_pipeline *check_box(lua_State *L) {
+  gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
+  if (!box->plan) gp_lua_error(L, "plan: it is freed, expected a live one");
+  return box;
+}
+
 /* p:bytes(plan, device) -> of its memory; p:tasks(plan, device) -> actions; 0 where its share is
  * not planned */
 static int plan_bytes(lua_State *L) {
-  gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
+  gp_lua_pipeline *box = check_box(L);
   int device = (int)gp_lua_check_int(L, 3, "bytes: the device", 0, box->devices - 1);
   lua_pushinteger(L, (lua_Integer)gp_plan_bytes(box->plan, device));
   return 1;
 }
 
 static int plan_tasks(lua_State *L) {
-  gp_lua_pipeline *box = luaL_checkudata(L, 1, GP_LUA_PLAN);
+  gp_lua_pipeline *box = check_box(L);
   int device = (int)gp_lua_check_int(L, 3, "tasks: the device", 0, box->devices - 1);
   lua_pushinteger(L, gp_plan_task_count(box->plan, device));
   return 1;

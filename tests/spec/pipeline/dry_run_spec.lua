@@ -83,6 +83,16 @@ describe("gp.dry_run", function()
     assert.is_true(not good and message:find "sample" ~= nil)
   end)
 
+  it("is described by itself alone", function()
+    local small = gp.dry_run(model_of(1), options_of(1))
+    local large = gp.dry_run(model_of(3), options_of(3))
+    for _, method in ipairs { "row", "edges", "stage", "cost" } do
+      assert.is_false((pcall(large.core[method], large.core, small.core, 2, 0)))
+    end
+    assert.is_false((pcall(large.core.bytes, large.core, large.core, 3)))
+    assert.is_false((pcall(require("gpipe.core").plan_new, {}, {})))
+  end)
+
   it("is printed on a line for each device, and thrown away", function()
     local live = gp.memory()
     local text = tostring(gp.dry_run(model_of(3), options_of(3)))
