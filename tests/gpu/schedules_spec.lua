@@ -29,14 +29,16 @@ local function device_count(case, stages)
   end
 end
 
--- What one stage gives, by how the update is made.
+-- What one stage gives, by the size of the GPU and how the update is made.
 local wanted = {}
-local function reference(made, update)
-  if not wanted[update] then
-    local options = { balance = { 8 }, devices = { "cuda:0" }, chunks = M, schedule = "gpipe" }
-    wanted[update] = synchronous.run(made, options, synchronous.UPDATES[update])
+local function reference(made, placement, update)
+  local device = placements.devices(placement, 1)[1]
+  local key = device .. update
+  if not wanted[key] then
+    local options = { balance = { 8 }, devices = { device }, chunks = M, schedule = "gpipe" }
+    wanted[key] = synchronous.run(made, options, synchronous.UPDATES[update])
   end
-  return wanted[update]
+  return wanted[key]
 end
 
 describe("a schedule on GPUs", function()
@@ -54,17 +56,19 @@ describe("a schedule on GPUs", function()
             devices = placements.devices(placement, device_count(case, stages)),
           }, synchronous.UPDATES[update])
         end
-        local first
-        for _, placement in ipairs(placements.names()) do
-          local run = run_on(placement)
-          first = first or run
-          assert.is_nil(training.difference(first, run))
-        end
-        -- Two copies of the weights add two sums: near the others, not equal.
-        if synchronous.COPIES[case[1]] then
-          assert.is_true(synchronous.distance(first, reference(made, update)) < 1e-4)
-        else
-          assert.is_nil(training.difference(reference(made, update), first))
+        for _, names in ipairs(placements.sizes()) do
+          local first, whole = nil, reference(made, names[1], update)
+          for _, placement in ipairs(names) do
+            local run = run_on(placement)
+            first = first or run
+            assert.is_nil(training.difference(first, run))
+          end
+          -- Two copies of the weights add two sums: near the others, not equal.
+          if synchronous.COPIES[case[1]] then
+            assert.is_true(synchronous.distance(first, whole) < 1e-4)
+          else
+            assert.is_nil(training.difference(whole, first))
+          end
         end
       end)
     end
@@ -93,13 +97,16 @@ describe("an asynchronous schedule on GPUs", function()
         table.move(rest, 1, #rest, #losses + 1, losses)
         return { losses = losses, first = {}, gradients = {}, state = pipe:state_dict() }
       end
-      local first
-      for _, placement in ipairs(placements.names()) do
-        local got = run(placements.devices(placement, 4))
-        first = first or got
-        assert.is_nil(training.difference(first, got))
+      local here = run { "cpu:0", "cpu:0", "cpu:0", "cpu:0" }
+      for _, names in ipairs(placements.sizes()) do
+        local first
+        for _, placement in ipairs(names) do
+          local got = run(placements.devices(placement, 4))
+          first = first or got
+          assert.is_nil(training.difference(first, got))
+        end
+        assert.is_true(synchronous.distance(first, here) < 2e-3)
       end
-      assert.is_true(synchronous.distance(first, run { "cpu:0", "cpu:0", "cpu:0", "cpu:0" }) < 2e-3)
     end)
   end
 end)

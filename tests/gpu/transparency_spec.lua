@@ -84,22 +84,24 @@ local ORDER = {
 
 -- ---- the same bits ------------------------------------------------------------------------------
 
--- Every cut on every placement; whole models have one device.
-local function everywhere(cuts, schedules, checkpoints)
-  local list = {}
-  for _, options in ipairs(training.combinations {
-    balance = cuts, schedule = schedules, checkpoint = checkpoints,
-  }) do
-    table.move(placements.each(options), 1, #placements.names(), #list + 1, list)
+-- Every cut on every placement of GPUs of one size; whole models have one device.
+local function check_everywhere(made, cuts, checkpoint, chunks)
+  for _, names in ipairs(placements.sizes()) do
+    local list = {}
+    for _, options in ipairs(training.combinations {
+      balance = cuts, schedule = { "1f1b" }, checkpoint = { checkpoint }, chunks = chunks,
+    }) do
+      table.move(placements.each(names, options), 1, #names, #list + 1, list)
+    end
+    training.check_same(made, list)
   end
-  return list
 end
 
 describe("on GPUs the bits are the same", function()
   for _, name in ipairs(ORDER) do
     on_gpu("wherever the model is cut: " .. name, function()
       local made, cuts = MODELS[name]()
-      training.check_same(made, everywhere(cuts, { "1f1b" }, { "except_last" }))
+      check_everywhere(made, cuts, "except_last")
     end)
 
     on_gpu("for every checkpoint mode and schedule: " .. name, function()
@@ -113,16 +115,13 @@ describe("on GPUs the bits are the same", function()
   end
 
   on_gpu("in f64", function()
-    training.check_same(models.setup { model = models.gpt "f64" },
-      everywhere(models.CUTS, { "1f1b" }, { "always" }))
+    check_everywhere(models.setup { model = models.gpt "f64" }, models.CUTS, "always")
   end)
 
   on_gpu("whatever the batch: rows that micro-batches do not divide", function()
     for _, case in ipairs { { 1, 4 }, { 5, 4 }, { 9, 4 }, { 13, 5 } } do
-      local list = everywhere({ { 7 }, { 3, 4 } }, { "1f1b" }, { "except_last" })
-      for _, options in ipairs(list) do options.chunks = case[2] end
-      training.check_same(models.setup { x = models.ids(case[1], 6), y = models.ids(case[1], 6) },
-        list)
+      check_everywhere(models.setup { x = models.ids(case[1], 6), y = models.ids(case[1], 6) },
+        { { 7 }, { 3, 4 } }, "except_last", case[2])
     end
   end)
 
@@ -150,12 +149,14 @@ describe("updates on GPUs", function()
     ["an action without a barrier"] = { barrier = false } } do
     on_gpu("give the same bits by opt:step() and by " .. title, function()
       local made, cuts = skip()
-      local wanted = synchronous.run(made,
-        { balance = cuts[1], devices = { "cuda:0" }, chunks = 3 }, false)
-      for _, cut in ipairs(cuts) do
-        for _, options in ipairs(placements.each { balance = cut, chunks = 3,
-          schedule = "1f1b" }) do
-          assert.is_nil(training.difference(wanted, synchronous.run(made, options, use)))
+      for _, names in ipairs(placements.sizes()) do
+        local whole = placements.each(names, { balance = cuts[1], chunks = 3 })[1]
+        local wanted = synchronous.run(made, whole, false)
+        for _, cut in ipairs(cuts) do
+          for _, options in ipairs(placements.each(names,
+            { balance = cut, chunks = 3, schedule = "1f1b" })) do
+            assert.is_nil(training.difference(wanted, synchronous.run(made, options, use)))
+          end
         end
       end
     end)
@@ -164,10 +165,12 @@ describe("updates on GPUs", function()
   on_gpu("with clipping give the same bits for every cut", function()
     local made, cuts = skip()
     local function run(options) return synchronous.run(made, options, { clip_norm = 0.05 }) end
-    local wanted = run { balance = cuts[1], devices = { "cuda:0" }, chunks = 3 }
-    for _, cut in ipairs(cuts) do
-      for _, options in ipairs(placements.each { balance = cut, chunks = 3 }) do
-        assert.is_nil(training.difference(wanted, run(options)))
+    for _, names in ipairs(placements.sizes()) do
+      local wanted = run(placements.each(names, { balance = cuts[1], chunks = 3 })[1])
+      for _, cut in ipairs(cuts) do
+        for _, options in ipairs(placements.each(names, { balance = cut, chunks = 3 })) do
+          assert.is_nil(training.difference(wanted, run(options)))
+        end
       end
     end
   end)

@@ -24,6 +24,13 @@ function placements.names()
   return gpu.count() > 1 and { "same", "parts", "two" } or { "same", "parts" }
 end
 
+--- The same names in lists of one size of GPU: whole ones, parts. Libraries choose for the number of
+--- multiprocessors, so bits are promised within a list.
+---@return string[][]
+function placements.sizes()
+  return { gpu.count() > 1 and { "same", "two" } or { "same" }, { "parts" } }
+end
+
 --- Devices for so many stages.
 ---@param placement "same"|"parts"|"two"|"mixed"|"cpu"
 ---@param stages integer
@@ -35,11 +42,12 @@ function placements.devices(placement, stages)
 end
 
 --- Copies of a table of options, one per placement, with the devices that it puts them on.
+---@param names string[]
 ---@param options table with `balance`
 ---@return table[]
-function placements.each(options)
+function placements.each(names, options)
   local list = {}
-  for i, placement in ipairs(placements.names()) do
+  for i, placement in ipairs(names) do
     local copy = {}
     for key, value in pairs(options) do copy[key] = value end
     copy.devices = placements.devices(placement, #options.balance)
