@@ -3,6 +3,10 @@
 
 local child = dofile "tests/child.lua"
 
+-- The thread sanitizer holds signals back until the next system call: a loop without one never
+-- hears of them.
+local in_loops = os.getenv "GPIPE_SANITIZE" ~= "thread" and it or pending
+
 -- Lua text that lets the program get a signal after each of the pauses (in seconds).
 local function signals(name, ...)
   local sent = {}
@@ -35,7 +39,7 @@ local TRAIN = [[
 
 describe("a signal that asks the program to end", function()
   for name, number in pairs { TERM = 15, HUP = 1 } do
-    it(("is said, and ends it: SIG%s"):format(name), function()
+    in_loops(("is said, and ends it: SIG%s"):format(name), function()
       local _, err, code = run(signals(name, 0.3) .. "while true do end")
       assert.matches("SIG" .. name, err)
       assert.equal(128 + number, code)
@@ -69,7 +73,7 @@ describe("a signal that asks the program to end", function()
     assert.equal(128 + 15, code)
   end)
 
-  it("ends it at once when it comes a second time", function()
+  in_loops("ends it at once when it comes a second time", function()
     local out, _, code = run("local gp = require 'gpipe' gp.on_stop(print)\n"
       .. signals("TERM", 0.2, 0.3) .. "while true do end")
     assert.equal("", out)
