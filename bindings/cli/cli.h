@@ -72,7 +72,7 @@ void gp_output_install(void);
 void gp_warning_install(lua_State *L);
 /* sigint.c: catch Ctrl-C, and follow coroutines so that it reaches the one that runs. */
 void gp_sigint_install(lua_State *L);
-/* terminal.c: what gpipe/repl.lua needs, as module "gpipe.terminal". */
+/* terminal.c: what gpipe/shell/repl.lua needs, as module "gpipe.terminal". */
 void gp_terminal_install(lua_State *L);
 /* version.c: --version, -v, --list-devices. */
 void gp_version_print(void);

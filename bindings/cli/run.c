@@ -183,7 +183,7 @@ static int run_script(lua_State *L, char **argv, int script) {
 /* The interactive mode is a Lua module; it catches what goes wrong inside. */
 static int run_interactive(lua_State *L) {
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "gpipe.repl");
+  lua_pushliteral(L, "gpipe.shell.repl");
   int status = gp_run_call(L, 1, 1);
   if (status == LUA_OK) {
     lua_getfield(L, -1, "run");

@@ -1,5 +1,5 @@
 /* bindings/cli/terminal.c - module "gpipe.terminal": reading lines and running them, for
- * gpipe/repl.lua.
+ * gpipe/shell/repl.lua.
  *
  * Line editing comes from libedit when the machine has it; it is opened at run time, so that the
  * program does not need it. It decodes what is typed by the locale of its thread, which is "C" in a

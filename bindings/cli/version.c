@@ -39,7 +39,7 @@ void gp_version_print(void) {
 /* list(): the table is made in Lua, from gp.devices{why = true}. */
 static int list(lua_State *L) {
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "gpipe.command");
+  lua_pushliteral(L, "gpipe.shell.command");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "list_devices");
   lua_call(L, 0, 0);

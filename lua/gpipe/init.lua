@@ -57,7 +57,7 @@ local parts = {
   data = function() return require "gpipe.data" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
-  dry_run = function() return require "gpipe.pipeline.dry_run" end,
+  dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
 }
 
 local function names()

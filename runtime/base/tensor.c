@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/convert.h"
+#include "base/numbers/convert.h"
 #include "base/memory.h"
 
 typedef struct storage {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
+#include "base/numbers/convert.h"
 #include "base/tensor.h"
 
 enum { TILE = 32 }; /* lines x elements of a transposed tile: 32 cache lines on either side */

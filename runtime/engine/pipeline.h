@@ -18,7 +18,7 @@
 #include "engine/watch/fault.h"
 #include "engine/watch/watchdog.h"
 #include "engine/worker/worker.h"
-#include "plan/layout.h"
+#include "plan/memory/layout.h"
 
 /* Updates that were left out, because gradients were not finite; `row`: one after the other until
  * now. */

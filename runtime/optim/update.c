@@ -9,7 +9,7 @@
 
 enum {
   LANES = 16,    /* one 512-bit vector of f32 */
-  SUM_LANES = 64 /* the fixed order of sums, as in ops/lanes.h */
+  SUM_LANES = 64 /* the fixed order of sums, as in ops/math/lanes.h */
 };
 
 /* ---- loops, once per type ------------------------------------------------------------------- */

@@ -21,7 +21,7 @@
 #ifndef GP_PLAN_MAKE_H
 #define GP_PLAN_MAKE_H
 
-#include "plan/layout.h"
+#include "plan/memory/layout.h"
 #include "plan/plan.h"
 #include "schedule/passes.h"
 #include "schedule/schedule.h"

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "plan/places.h"
+#include "plan/memory/places.h"
 
 /* ---- exports and gradient ------------------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
 
 #include "graph/stages.h"
 #include "gpipe/schedule.h"
-#include "plan/program.h"
+#include "plan/program/program.h"
 
 enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
 

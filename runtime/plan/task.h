@@ -4,7 +4,7 @@
 #define GP_PLAN_TASK_H
 
 #include "gpipe/schedule.h"
-#include "plan/program.h"
+#include "plan/program/program.h"
 
 /* What F keeps when the rest is recomputed, what it keeps otherwise, what R makes, what I leaves
  * for W. */

@@ -3,7 +3,7 @@
  * Shapes, layouts and values are drawn; ops that round once, or not at all, must leave the bits
  * that the CPU leaves, in the gaps between elements too. Halves, which the CPU stores only, are
  * compared with f32 on the CPU, rounded. */
-#include "base/convert.h"
+#include "base/numbers/convert.h"
 #include "gpu_memory.h"
 
 enum { MOST = 3000, ROUNDS = 12 }; /* elements of a value; values of a kind */

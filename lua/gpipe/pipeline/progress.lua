@@ -6,7 +6,7 @@
 
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
-local precision = require "gpipe.pipeline.precision"
+local precision = require "gpipe.pipeline.plan.precision"
 
 local progress = {}
 

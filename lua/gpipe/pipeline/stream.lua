@@ -5,7 +5,7 @@
 -- another; the losses that became known wait in pipe.missing until a step or flush returns them.
 
 local optimizer = require "gpipe.optim.optimizer"
-local plans = require "gpipe.pipeline.plans"
+local plans = require "gpipe.pipeline.plan.plans"
 
 local stream = {}
 

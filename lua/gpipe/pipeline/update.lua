@@ -3,7 +3,7 @@
 local errors = require "gpipe.errors"
 local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
-local plans = require "gpipe.pipeline.plans"
+local plans = require "gpipe.pipeline.plan.plans"
 local stream = require "gpipe.pipeline.stream"
 
 local update = {}

@@ -1,7 +1,8 @@
 /* engine/memory/arena.h - where the parameters, gradients and buffers of a stage lie.
  *
  * Contiguous, so that an update is one pass and copies of a stage one transfer. Offsets are those
- * of plan/layout.h; what plans ask for beside them grows as plans are made, never in a step. */
+ * of plan/memory/layout.h; what plans ask for beside them grows as plans are made, never in a
+ * step. */
 #ifndef GP_ENGINE_ARENA_H
 #define GP_ENGINE_ARENA_H
 

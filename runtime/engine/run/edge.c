@@ -1,10 +1,9 @@
 /* engine/run/edge.c - what a task does for its edges before and after its work.
  *
- * Capacities are sized so that acquiring never waits in a training step (plan/capacity.c). Between
- * queues a link's word says that the work is enqueued; what they must wait for is the link's
- * affair. Of a run that is given up nobody asks for anything more: what is begun then would be
- * ordered behind nothing.
- */
+ * Capacities are sized so that acquiring never waits in a training step (plan/edge/capacity.c).
+ * Between queues a link's word says that the work is enqueued; what they must wait for is the
+ * link's affair. Of a run that is given up nobody asks for anything more: what is begun then would
+ * be ordered behind nothing. */
 #include "base/thread.h"
 #include "engine/bind/links.h"
 #include "engine/pipeline.h"

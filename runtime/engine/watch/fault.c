@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "base/number.h"
+#include "base/numbers/number.h"
 #include "base/thread.h"
 #include "engine/pipeline.h"
 #include "gpipe/process.h"

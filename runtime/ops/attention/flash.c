@@ -106,7 +106,7 @@ static int64_t keys_seen(const gp_flash *f, const block *b, int64_t i) {
 /* ---- kernels ------------------------------------------------------------------------------- */
 
 #define GP_REAL_SOURCE "ops/attention/flash.inc"
-#include "ops/real.h"
+#include "ops/math/real.h"
 
 gp_status gp_flash_run(const gp_flash *f, gp_span span) {
   layout l = lay_out(f);

@@ -80,7 +80,7 @@ static gp_ids_role dw_role(const gp_call *call) {
 }
 
 #define GP_REAL_SOURCE "ops/dense/embedding_dw.inc"
-#include "ops/real.h"
+#include "ops/math/real.h"
 
 static gp_status run_dw(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, add_columns)(call, span);

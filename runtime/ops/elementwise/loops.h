@@ -15,7 +15,7 @@
 #include "ops/cut.h"
 #include "ops/infer.h"
 #include "ops/op.h"
-#include "ops/vmath.h"
+#include "ops/math/vmath.h"
 
 enum { GP_MAP_INPUTS = 3 };
 

@@ -80,7 +80,7 @@ static size_t scratch(const gp_call *call) {
 }
 
 #define GP_REAL_SOURCE "ops/loss/cross_entropy.inc"
-#include "ops/real.h"
+#include "ops/math/real.h"
 
 static gp_status run(const gp_call *call, gp_span span) {
   return GP_BY_REAL(call->in[0].meta->dtype, row_losses)(call, span);

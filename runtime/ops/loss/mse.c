@@ -7,7 +7,7 @@
 #include "ops/infer.h"
 
 #define GP_REAL_SOURCE "ops/loss/mse.inc"
-#include "ops/real.h"
+#include "ops/math/real.h"
 
 /* Input and target have one shape, without broadcasting: a [N] against [N, 1] is nearly always a
  * mistake. */

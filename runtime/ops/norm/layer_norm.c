@@ -19,7 +19,7 @@ static const float shrink_f32 = 0x1p-96f;
 static const double shrink_f64 = 0x1p-600;
 
 #define GP_REAL_SOURCE "ops/norm/layer_norm.inc"
-#include "ops/real.h"
+#include "ops/math/real.h"
 
 /* ---- forward ------------------------------------------------------------------------------- */
 

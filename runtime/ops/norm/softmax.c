@@ -8,7 +8,7 @@
 #include "ops/infer.h"
 
 #define GP_REAL_SOURCE "ops/norm/softmax.inc"
-#include "ops/real.h"
+#include "ops/math/real.h"
 
 /* x [.., N] -> y like x; at least one dim, since a scalar has no row. */
 static gp_status infer(gp_sig *sig) {

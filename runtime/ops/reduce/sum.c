@@ -11,7 +11,7 @@
 #include "base/tensor.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
-#include "ops/lanes.h"
+#include "ops/math/lanes.h"
 
 enum { COLUMNS = 256 }; /* results that a unit keeps in registers and L1 at a time */
 

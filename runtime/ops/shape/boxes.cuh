@@ -6,7 +6,7 @@
 #ifndef GP_OPS_SHAPE_BOXES_CUH
 #define GP_OPS_SHAPE_BOXES_CUH
 
-#include "ops/bits.cuh"
+#include "ops/math/bits.cuh"
 
 /* to = from, which has its dtype and broadcasts to its shape. Neither need be contiguous. */
 gp_status gp_move(gp_gpu *gpu, const gp_arg *to, const gp_arg *from);

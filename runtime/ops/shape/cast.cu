@@ -1,8 +1,8 @@
 /* ops/shape/cast.cu - x -> the same values in another dtype, on a GPU; all pairs.
  *
- * The rules are those of base/convert.c, by the same way: an element is read into one of three wide
- * types that hold it exactly (float, double, int64) and written from there, rounded once to nearest
- * even. */
+ * The rules are those of base/numbers/convert.c, by the same way: an element is read into one of
+ * three wide types that hold it exactly (float, double, int64) and written from there, rounded once
+ * to nearest even. */
 #include <type_traits>
 
 #include "ops/elementwise/map.cuh"

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "plan/places.h"
+#include "plan/memory/places.h"
 
 /* Mark a value's memory as the stage's own. */
 static void note(gp_shaper *s, gp_ref value) {

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
-#include "plan/program.h"
+#include "plan/program/program.h"
 
 enum { ALIGNMENT = 64, LOOKS = 1 << 25 }; /* looks: some hundredths of a second */
 

@@ -1,6 +1,6 @@
 /* tests/c/base/convert_test.c - every dtype into every other: all half-precision patterns, rounding
  * at every tie, saturation at every limit. */
-#include "base/convert.h"
+#include "base/numbers/convert.h"
 
 #include "base/tensor.h"
 #include "test.h"

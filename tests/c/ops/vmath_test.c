@@ -1,5 +1,5 @@
 /* tests/c/ops/vmath_test.c - the float functions against libm's doubles, over the whole range. */
-#include "ops/vmath.h"
+#include "ops/math/vmath.h"
 #include "test.h"
 
 /* Units in the last place of the float nearest to `right`. */

@@ -17,14 +17,14 @@ end
 describe("embedded modules", function()
   it("are found from any folder, under names that make readable positions", function()
     local out = child.shell(("cd / && %s -e 'print(debug.getinfo(require "
-      .. "\"gpipe.repl\".run).short_src)'")
+      .. "\"gpipe.shell.repl\".run).short_src)'")
       :format(child.quote(child.program:gsub("^[^/]", os.getenv "PWD" .. "/%0"))))
-    assert.equal("gpipe/repl.lua\n", out)
+    assert.equal("gpipe/shell/repl.lua\n", out)
   end)
 
   it("yield to LUA_PATH", function()
-    local folder = folder_with("gpipe/command.lua", "return { from = 'path' }")
-    local out = child.run({ "-e", "print(require 'gpipe.command'.from)" },
+    local folder = folder_with("gpipe/shell/command.lua", "return { from = 'path' }")
+    local out = child.run({ "-e", "print(require 'gpipe.shell.command'.from)" },
       { environment = { LUA_PATH = folder .. "/?.lua;;" } })
     child.shell("rm -r " .. child.quote(folder))
     assert.equal("path\n", out)

@@ -95,7 +95,7 @@ end)
 
 describe("files of the current folder", function()
   local files = { ["gpipe.lua"] = "print 'mine'", ["gpipe/options.lua"] = "print 'mine'",
-    ["gpipe/command.lua"] = "print 'mine'", ["other.lua"] = "print 'other'" }
+    ["gpipe/shell/command.lua"] = "print 'mine'", ["other.lua"] = "print 'other'" }
 
   for _, command in ipairs { "PROGRAM --list-devices", "PROGRAM -E --list-devices",
     "PROGRAM -l gpipe", "PROGRAM -e 'require \"gpipe.options\"'" } do

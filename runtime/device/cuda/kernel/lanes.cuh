@@ -1,7 +1,7 @@
 /* device/cuda/kernel/lanes.cuh - sums and maxima over rows on a GPU, in orders that the length
  * alone decides.
  *
- * Thread t of a warp has lanes 2 t and 2 t + 1 of the 64 of ops/lanes.h, so sums have the very
+ * Thread t of a warp has lanes 2 t and 2 t + 1 of the 64 of ops/math/lanes.h, so sums have the very
  * order (and the bits) that they have on the CPU. Sums add by __fadd_rn, which the compiler never
  * contracts with a product. Rows are in ops/short_rows.cuh (a warp each) and ops/long_rows.cuh (a
  * block each). */
@@ -56,7 +56,7 @@ template <typename A> static __device__ inline A gp_warp_max(A x) {
   return x;
 }
 
-/* The tree of ops/lanes.h: 32, 16, .. 2 between threads, 1 within each. */
+/* The tree of ops/math/lanes.h: 32, 16, .. 2 between threads, 1 within each. */
 template <typename A> static __device__ inline A gp_lanes_sum(A even, A odd) {
   even = gp_warp_sum(even);
   return gp_plus(even, gp_warp_sum(odd));

@@ -1,0 +1,121 @@
+-- lua/gpipe/pipeline/plan/cut.lua - how many stages and devices a pipeline has, and where the
+-- stages lie.
+--
+-- The placement is the schedule's: a loop or a V gives a device several stages, a bidirectional
+-- schedule gives a stage two devices. So the balance is per stage, and the schedule says how many
+-- stages a device holds.
+
+local advice = require "gpipe.pipeline.advice"
+local errors = require "gpipe.errors"
+local balance = require "gpipe.pipeline.plan.balance"
+local devices = require "gpipe.pipeline.plan.devices"
+local machine = require "gpipe.machine"
+local schedule = require "gpipe.schedule"
+
+local cut = {}
+
+local WHO = "gp.pipeline"
+
+-- The schedule for a number of devices, verified.
+local function verified(wanted, p, chunks)
+  local made = schedule.resolve(wanted, p, chunks)
+  local good, report = made:verify()
+  if not good then errors.raise("%s: %s", WHO, report) end
+  return made
+end
+
+-- Stages that the schedule gives each of p devices.
+local function stages_per_device(made)
+  return made.stages // made.devices
+end
+
+-- Numbers of devices that may hold so many stages, as many as were named first. Schedules of users
+-- need not give each device the same number.
+local function candidates(wanted, stages, named)
+  local list = { named }
+  for p = stages, 1, -1 do
+    if p ~= named and (stages % p == 0 or schedule.is_own(wanted)) then list[#list + 1] = p end
+  end
+  return list
+end
+
+-- The schedule over so many stages: a name fits itself, whatever it places on a device. With
+-- several on each it is for fewer devices, and may not exist for more.
+local function for_stages(wanted, stages, chunks, named)
+  if schedule.is(wanted) then return verified(wanted) end
+  local faults, other = {}, nil
+  for _, p in ipairs(candidates(wanted, stages, named)) do
+    local good, made = pcall(verified, wanted, p, chunks)
+    if good and made.stages == stages then return made end
+    if good then other = other or made else faults[p] = made end
+  end
+  local per = other and stages_per_device(other) or 1
+  if per < 1 or stages % per ~= 0 then
+    errors.raise("%s: schedule '%s' has %d stages on each device, balance has %d stages: expected "
+      .. "a multiple "
+      .. "of %d", WHO, other.name, per, stages, per)
+  end
+  error(faults[stages // per] or faults[stages], 0)
+end
+
+-- The schedule over so many devices, or over fewer where the model has not enough layers.
+local function for_devices(wanted, p, chunks, layers)
+  local made = verified(wanted, p, chunks)
+  if made.stages <= layers or schedule.is(wanted) then return made end
+  local per = stages_per_device(made)
+  if layers // per < 1 then
+    errors.raise("%s: schedule '%s' has %d stages on each device, the model %d layers: expected at "
+      .. "least a "
+      .. "layer per stage", WHO, made.name, per, layers)
+  end
+  return verified(wanted, layers // per, chunks)
+end
+
+--- Balance, schedule and number of devices: any of them may decide the others.
+---@param model nn.Sequential
+---@param opts {balance: integer[]?, schedule: any, chunks: integer}
+---@param count integer? devices that are named
+---@param most integer devices where none are named and there is no balance
+---@return integer[] balance layers per stage
+---@return gpipe.Schedule
+function cut.arrange(model, opts, count, most)
+  local list = opts.balance and balance.check(opts.balance, model)
+  local made
+  if schedule.is(opts.schedule) then
+    made = verified(opts.schedule)
+  elseif list then
+    made = for_stages(opts.schedule, #list, opts.chunks, count and count > 0 and count or nil)
+  else
+    made = for_devices(opts.schedule, math.max(count or most, 1), opts.chunks, #model)
+  end
+  local part = made.batch > 0 and not made.recipe and made.chunks % opts.chunks == 0 -- of a stream
+  if list and made.stages ~= #list or made.chunks ~= opts.chunks and not part then
+    errors.raise("%s: the schedule has %d stages and %d micro-batches, balance and chunks give %d "
+      .. "and "
+      .. "%d: expected the same (a schedule's name fits itself)", WHO, made.stages, made.chunks,
+      list and #list or made.stages, opts.chunks)
+  end
+  if made.stages > #model then
+    errors.raise("%s: the schedule has %d stages, the model %d layers: expected at least a layer "
+      .. "per stage",
+      WHO, made.stages, #model)
+  end
+  return list or balance.cut(balance.weights(model), made.stages), made
+end
+
+--- The same on devices of this machine.
+---@param model nn.Sequential
+---@param opts {balance: integer[]?, devices: table?, schedule: any, chunks: integer}
+---@return integer[] balance layers per stage
+---@return {name: string, threads: integer}[] devices
+---@return gpipe.Schedule
+function cut.resolve(model, opts)
+  local named = opts.devices or machine.configured()
+  local list, made = cut.arrange(model, opts, named and #named, #machine.gpus())
+  local chosen = devices.resolve(named, made.devices)
+  advice.unused_devices(named, made)
+  advice.idle_devices(made)
+  return list, chosen, made
+end
+
+return cut

@@ -1,0 +1,89 @@
+-- lua/gpipe/pipeline/plan/devices.lua - the devices of a pipeline: names, threads, defaults.
+--
+-- A device is a name, or {name, threads = n}. CPU devices share the cores evenly unless told
+-- otherwise; a name given twice makes two devices.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local machine = require "gpipe.machine"
+local options = require "gpipe.options"
+
+local devices = {}
+
+local WHO = "gp.pipeline"
+
+local function check_name(name)
+  if type(name) ~= "string" then
+    errors.raise("%s: a device is %s, expected a name such as \"cpu:0\"", WHO, errors.show(name))
+  end
+  local good, why = core.device_check(name)
+  if not good then errors.raise("%s: device '%s' cannot be used: %s", WHO, name, why) end
+  return core.device(name)
+end
+
+-- "cpu:0" or {"cpu:0", threads = 2} -> {name, kind, memory, threads or nil}
+local function parse(entry)
+  if type(entry) ~= "table" then return check_name(entry) end
+  local o = options.check(WHO .. ": a device", entry, {
+    [1] = { type = "string", required = true }, threads = { type = "integer", min = 1, max = 64 },
+  })
+  local device = check_name(o[1])
+  device.threads = o.threads
+  return device
+end
+
+local function is_gpu(device) return device.kind == "cuda" end
+
+-- Threads of devices that named none: an even share of the cores, at least one. A GPU is driven by
+-- one thread, which waits most of the time.
+local function share_cores(list)
+  local cores, open = core.machine().cores, 0
+  for _, d in ipairs(list) do
+    if is_gpu(d) then d.threads = 1 end
+  end
+  for _, d in ipairs(list) do
+    if not d.threads then open = open + 1 elseif not is_gpu(d) then cores = cores - d.threads end
+  end
+  local given = 0
+  for _, d in ipairs(list) do
+    if not d.threads then
+      local extra = given < cores % open and 1 or 0
+      d.threads = math.max(1, cores // open + extra)
+      given = given + 1
+    end
+  end
+  return list
+end
+
+-- The GPUs, neighbouring stages on the same one where there are more stages; else CPU devices.
+local function defaults(wanted)
+  local gpus, list = machine.gpus(), {}
+  for i = 1, wanted do
+    local name = #gpus > 0 and gpus[(i - 1) * math.min(#gpus, wanted) // wanted + 1]
+    list[i] = core.device(name or "cpu:" .. i - 1)
+  end
+  return list
+end
+
+--- The devices of a pipeline that wants so many (nil: not known yet).
+---@param given? table option `devices`, or what the command line named
+---@param wanted? integer
+---@return {name: string, kind: string, memory: string, threads: integer}[]
+function devices.resolve(given, wanted)
+  local list = {}
+  if given then
+    if #given == 0 then errors.raise("%s: devices is empty, expected at least one", WHO) end
+    for i, entry in ipairs(given) do list[i] = parse(entry) end
+    if wanted and #list < wanted then
+      errors.raise("%s: %d devices where the schedule wants %d: add devices or shorten balance (a "
+        .. "device "
+        .. "may be named twice)", WHO, #list, wanted)
+    end
+    for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end
+  else
+    list = defaults(wanted or 1)
+  end
+  return share_cores(list)
+end
+
+return devices

@@ -1,0 +1,169 @@
+-- lua/gpipe/pipeline/plan/dry_run.lua - `gp.dry_run(model, options)`: what a pipeline would run and
+-- hold, for devices that need not be there, or for one device out of many.
+--
+-- The model is traced and planned as for a pipeline, but nothing is bound: no memory is taken, no
+-- worker started, no parameter drawn, and a model that belongs to a pipeline may be planned too.
+
+local class = require "gpipe.nn.class"
+local core = require "gpipe.core"
+local batch = require "gpipe.pipeline.batch"
+local cut = require "gpipe.pipeline.plan.cut"
+local describe = require "gpipe.pipeline.describe"
+local errors = require "gpipe.errors"
+local fields = require "gpipe.pipeline.plan.fields"
+local options = require "gpipe.options"
+local plans = require "gpipe.pipeline.plan.plans"
+local sizes = require "gpipe.sizes"
+
+local WHO = "gp.dry_run"
+
+local SPEC = {
+  balance = { type = "table" },
+  devices = { type = { "integer", "table" } },
+  chunks = { type = "integer", min = 1 },
+  schedule = { type = { "string", "table" }, default = "1f1b" },
+  checkpoint = { choices = core.checkpoints, default = "except_last" },
+  loss = { type = "callable", required = true },
+  sample = { type = "table", required = true },
+  fuse = { type = "boolean", default = true },
+  device = { type = "integer", min = 0 },
+}
+
+local DEVICE = {
+  own = { type = "boolean", default = true },
+  scratch = { type = "integer", min = 0, default = 0 },
+}
+
+---@class gpipe.DryRun
+---@field devices {name: string}[]
+---@field stages integer
+---@field balance integer[]
+---@field chunks integer
+local DryRun = {}
+DryRun.__index = DryRun
+DryRun.__name = "gpipe.DryRun"
+
+-- ---- what it tells ---------------------------------------------------------------------------
+
+--- What each device would run, as text; see pipe:lowered.
+---@return string[] rows of devices whose share is not planned are ""
+function DryRun:rows()
+  local rows = {}
+  for d = 1, #self.devices do rows[d] = self.core:row(self.core, d - 1) end
+  return rows
+end
+
+--- Bytes that the runs of a step would take of each device's memory, beside parameters and
+--- gradients.
+---@return integer[] bytes 0 where a device's share is not planned
+function DryRun:bytes()
+  local bytes = {}
+  for d = 1, #self.devices do bytes[d] = self.core:bytes(self.core, d - 1) end
+  return bytes
+end
+
+--- The values that cross cuts: {label, from, to, backward, slots, bytes}.
+---@return table[]
+function DryRun:edges() return self.core:edges(self.core) end
+
+--- Print the rows, the edges and what each stage keeps; see pipe:lowered.
+function DryRun:lowered() return describe.lowered(self) end
+
+--- What actions would cost by the model of costs; see pipe:costs.
+---@param opts? {flops: number?, bandwidth: number?}
+function DryRun:costs(opts)
+  local given = { from = "model" }
+  for key, value in pairs(opts or {}) do given[key] = value end
+  return describe.costs(self, given)
+end
+
+function DryRun:__tostring()
+  local lines = {
+    ("%s: %d stages on %d devices, %d micro-batch%s"):format(self.schedule_name, self.stages,
+      #self.devices, self.chunks, self.chunks == 1 and "" or "es"),
+  }
+  for d, device in ipairs(self.devices) do
+    if self.core:tasks(self.core, d - 1) > 0 then
+      lines[#lines + 1] = ("  %s: %d actions, %s"):format(device.name,
+        self.core:tasks(self.core, d - 1), sizes.text(self.core:bytes(self.core, d - 1)))
+    end
+  end
+  return table.concat(lines, "\n")
+end
+
+-- ---- making one ------------------------------------------------------------------------------
+
+-- A number of devices, or a list of descriptions; those that nobody described share the host's
+-- memory.
+local function count_of(given)
+  if math.type(given) and given < 1 then
+    errors.raise("%s: option 'devices' is %d, expected at least 1", WHO, given)
+  end
+  return type(given) == "table" and #given or given
+end
+
+local function describe_devices(given, count)
+  local described, names = {}, {}
+  for d = 1, count do
+    local one = type(given) == "table" and given[d]
+    described[d] = one and options.check(WHO .. ": devices", one, DEVICE) or {}
+    names[d] = { name = "device " .. d - 1, threads = 1 }
+  end
+  return described, names
+end
+
+local function check_device(device, count)
+  if not device or device < count then return end
+  errors.raise("%s: option 'device' is %d, expected one of 0..%d", WHO, device, count - 1)
+end
+
+-- What plans.specify and describe read of a pipeline.
+local function as_pipeline(model, opts, list, made)
+  return setmetatable({
+    model = model, balance = list, stages = #list, chunks = opts.chunks, copies = made.copies,
+    asynchronous = made.batch > 0, schedule = fields.source_of(opts, made), asked = made.asked,
+    built = made.batch == 0 and { [made.chunks] = made } or {}, schedule_name = made.name,
+    loss = opts.loss, precision = {}, core = true, plans = {},
+  }, DryRun)
+end
+
+--- Plan a step of a model for devices that need not be there.
+---
+--- Options are those of gp.pipeline, with these differences: `sample = {x, y}` and `loss` are
+--- needed; `devices` is their number, or a list of descriptions {own = true, scratch = 0}: whether
+--- the device has memory of its own, and bytes that its libraries want beside; `device` (from 0)
+--- plans the share of one device of a synchronous schedule, in time and memory of that share.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
+--- local dry = gp.dry_run(model, {
+---   balance = {2, 1}, chunks = 4, loss = nn.MSELoss(), sample = {gp.ones {8, 4}, gp.ones {8, 2}},
+--- })
+--- assert(dry:rows()[1]:find("0F0,0SEND_F0", 1, true))
+--- print(dry)
+--- ```
+---@param model nn.Sequential
+---@param opts table
+---@return gpipe.DryRun
+local function dry_run(model, opts)
+  fields.check_model(WHO, model)
+  opts = options.check(WHO, opts, SPEC)
+  class.refuse(WHO, "option 'loss'", opts.loss)
+  opts.chunks = fields.chunks_of(opts)
+  local list, made = cut.arrange(model, opts, count_of(opts.devices), 1)
+  check_device(opts.device, made.devices)
+  local dry = as_pipeline(model, opts, list, made)
+  local described, names = describe_devices(opts.devices, made.devices)
+  local given = fields.of(model, list)
+  given.devices, given.placement, given.copies = names, made.device_list, made.copies
+  given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
+  local inputs = batch.tensors(WHO, "sample's input", opts.sample[1])
+  local targets = batch.tensors(WHO, "sample's target", opts.sample[2])
+  batch.check_rows(WHO, inputs, targets)
+  local spec = plans.specify(dry, "step", inputs, targets, opts.chunks)
+  dry.core = core.plan_new(given, spec, described, opts.device or -1)
+  dry.devices = names
+  dry.plans[1] = { kind = "step", handle = dry.core, used = 1 }
+  return dry
+end
+
+return dry_run

@@ -1,0 +1,86 @@
+-- lua/gpipe/pipeline/plan/fields.lua - what the runtime is given of a model and its options: for a
+-- pipeline, and for a plan without one.
+
+local class = require "gpipe.nn.class"
+local errors = require "gpipe.errors"
+local nn = require "gpipe.nn"
+local schedule = require "gpipe.schedule"
+
+local fields = {}
+
+--- Only a Sequential can be cut.
+function fields.check_model(who, model)
+  class.refuse(who, "the model", model)
+  local is = type(model) == "table" and model.is
+  if not is or not model:is(nn.Sequential) then
+    errors.raise("%s: the model is %s, expected an nn.Sequential (wrap it: nn.Sequential {model})",
+      who, is and nn.describe and nn.describe(model) or errors.show(model))
+  end
+  if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", who) end
+end
+
+--- A schedule that was built already knows its number of micro-batches; of a stream that was read
+--- from text, a mini-batch is as many as follow each other between updates.
+function fields.chunks_of(opts)
+  local made = schedule.is(opts.schedule) and opts.schedule
+  if opts.chunks or not made then return opts.chunks or 1 end
+  return made.batch > 0 and not made.recipe and made.batch or made.chunks
+end
+
+--- What plans are made from: an asynchronous schedule that was built stands for a stream of any
+--- length.
+function fields.source_of(opts, made)
+  return made.batch > 0 and made.recipe or opts.schedule
+end
+
+-- ---- what the runtime wants ------------------------------------------------------------------
+
+-- Per layer its stage (from 0), and one more entry: the loss belongs to the last stage.
+local function stages_of(list)
+  local stage_of = {}
+  for stage, layers in ipairs(list) do
+    for _ = 1, layers do stage_of[#stage_of + 1] = stage - 1 end
+  end
+  stage_of[#stage_of + 1] = #list - 1
+  return stage_of
+end
+
+-- Per parameter or buffer the layer (from 0) that declares it first.
+local function owners(model)
+  local layer_of = {}
+  for i = 1, #model do
+    for _, list in ipairs { model[i]:parameters(), model[i]:buffers() } do
+      for _, entry in ipairs(list) do
+        layer_of[entry.param] = layer_of[entry.param] or i - 1
+      end
+    end
+  end
+  return layer_of
+end
+
+-- Parameters and buffers of the model with their layers.
+local function inventory(model, layer_of)
+  local boxes, layers = {}, {}
+  for _, list in ipairs { model:parameters(), model:buffers() } do
+    for _, entry in ipairs(list) do
+      boxes[#boxes + 1] = entry.param
+      layers[#layers + 1] = layer_of[entry.param] or 0
+    end
+  end
+  return boxes, layers
+end
+
+--- The model in stages of so many layers: what the runtime indexes its parameters by.
+---@param model nn.Sequential
+---@param balance integer[]
+---@return table {stages, stage_of, params, param_layer} for core
+---@return table<any, integer> layer_of per parameter
+function fields.of(model, balance)
+  local layer_of = owners(model)
+  local boxes, layers = inventory(model, layer_of)
+  return {
+    stages = #balance, stage_of = stages_of(balance), params = boxes, param_layer = layers,
+  }, layer_of
+end
+
+return fields

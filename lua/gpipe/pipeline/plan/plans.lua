@@ -1,0 +1,195 @@
+-- lua/gpipe/pipeline/plan/plans.lua - one plan per kind of pass and shape of batch, made once and
+-- kept.
+--
+-- Plans hold memory, so only the few used last are kept: a training shape, the smaller last batch
+-- of an epoch, evaluation.
+
+local errors = require "gpipe.errors"
+local memory = require "gpipe.pipeline.memory"
+local schedule = require "gpipe.schedule"
+local tracing = require "gpipe.pipeline.plan.tracing"
+
+local plans = {}
+
+local LIMIT = 6
+
+local function key_of(kind, tensors)
+  local parts = { kind }
+  for _, t in ipairs(tensors) do
+    parts[#parts + 1] = t.dtype .. " " .. table.concat(t.shape, "x")
+  end
+  return table.concat(parts, ";")
+end
+
+-- m as equal as possible micro-batches of n rows: {rows, how many} of the larger and smaller ones.
+local function split(n, chunks)
+  local m = math.min(n, chunks)
+  local rows, larger = n // m, n % m
+  if larger == 0 then return { { rows, m } }, m end
+  return { { rows + 1, larger }, { rows, m - larger } }, m
+end
+
+local TRAINING = { step = true, split = true }
+local WITH_LOSS = { step = true, evaluate = true }
+
+-- What the pipeline's option names, for m micro-batches: built once for all kinds of passes. opts
+-- are further ones, of a stream.
+local function resolve(pipe, m, opts)
+  if not opts and pipe.built[m] then return pipe.built[m] end
+  local made = schedule.resolve(pipe.schedule, pipe.asked, m, opts)
+  local good, report = made:verify()
+  if not good then errors.raise("step: %s", report) end
+  if made.chunks ~= m then
+    errors.raise("step: the batch has rows for %d micro-batches, the schedule is for %d: expected "
+      .. "at "
+      .. "least %d rows (a schedule's name fits itself)", m, made.chunks, made.chunks)
+  end
+  if not opts then pipe.built[m] = made end
+  return made
+end
+
+-- One stream of an asynchronous schedule, long enough to repeat itself: several mini-batches of m.
+local function stream(pipe, m)
+  local batches = 4 + math.ceil(2 * pipe.stages / m)
+  if schedule.is(pipe.schedule) then return pipe.schedule end
+  if schedule.takes(pipe.schedule, "batches") then
+    return resolve(pipe, m, { batches = batches })
+  end
+  local made = schedule.resolve(pipe.schedule, pipe.asked, m * batches)
+  local good, report = made:verify()
+  if not good then errors.raise("step: %s", report) end
+  return made
+end
+
+-- Micro-batch after micro-batch through all stages, where they lie: for passes that a stream does
+-- not show.
+local function plain(pipe, m)
+  local made = pipe.schedule
+  local rows = schedule.rows(made.devices)
+  for i = 0, m - 1 do
+    for s = 0, made.stages - 1 do rows:F(made.placement[s], s, i) end
+  end
+  for i = 0, m - 1 do
+    for s = made.stages - 1, 0, -1 do rows:B(made.placement[s], s, i) end
+  end
+  return assert(schedule.wrap(made.name, { placement = made.placement, rows = rows }, m):verify())
+end
+
+-- The order of actions: the pipeline's own for steps. Forward passes alone, and those before the
+-- backward passes of pipe:backward, keep its order and its devices.
+local function schedule_for(pipe, kind, m)
+  if kind == "step" then
+    return (pipe.asynchronous and stream(pipe, m) or resolve(pipe, m)).checked
+  end
+  if pipe.asynchronous and schedule.is(pipe.schedule) then
+    return plain(pipe, m).checked:part(kind == "split")
+  end
+  local one = pipe.asynchronous and schedule.takes(pipe.schedule, "batches") and { batches = 1 }
+    or nil
+  return resolve(pipe, m, one).checked:part(kind == "split")
+end
+
+-- Shapes in messages are those of a micro-batch, which the user never made: say where they are
+-- from.
+local function explain(rows, total)
+  return function(message)
+    if rows == total or errors.code_of(message) ~= "shape" then return message end
+    return ("%s (shapes of a micro-batch: %d of the %d rows)"):format(message, rows, total)
+  end
+end
+
+--- What the runtime makes a plan from, for so many micro-batches, and the rows of a larger one.
+local function specify(pipe, kind, inputs, targets, chunks)
+  local sizes, m = split(inputs[1].shape[1], chunks)
+  local request = {
+    pipe = pipe, training = TRAINING[kind] or false, with_loss = WITH_LOSS[kind] or false,
+    inputs = inputs, targets = targets,
+  }
+  local spec = { kind = kind, schedule = schedule_for(pipe, kind, m), shapes = {} }
+  for k, size in ipairs(sizes) do
+    request.handler = explain(size[1], inputs[1].shape[1])
+    spec.shapes[k], spec.sum_loss = tracing.run(request, size[1], size[2])
+  end
+  if not pipe.core then errors.raise("%s: forward closed the pipeline that it runs in", kind) end
+  return spec, sizes[1][1]
+end
+
+plans.specify = specify
+
+-- A plan, or nothing and the error where a device has too little memory.
+local function build(pipe, kind, inputs, targets)
+  local spec, rows = specify(pipe, kind, inputs, targets, pipe.chunks)
+  local good, handle = pcall(pipe.core.plan, pipe.core, spec)
+  if good then return { handle = handle, kind = kind, rows = rows } end
+  if errors.code_of(handle) ~= "memory" then error(handle, 0) end
+  return nil, handle
+end
+
+-- Forget the plan that was used longest ago; false where all of them are in use.
+local function evict(pipe)
+  local oldest
+  for key, plan in pairs(pipe.plans) do
+    local waits = pipe.pending and pipe.pending.plan == plan -- its backward is still to come
+    if not waits and (not oldest or plan.used < pipe.plans[oldest].used) then oldest = key end
+  end
+  if not oldest then return false end
+  pipe.core:drop(pipe.plans[oldest].handle)
+  pipe.plans[oldest] = nil
+  pipe.plan_count = pipe.plan_count - 1
+  return true
+end
+
+-- With the memory of other plans and of garbage where a device has too little; if that fails, say
+-- what would fit.
+local function build_somehow(pipe, kind, inputs, targets)
+  local made = build(pipe, kind, inputs, targets)
+  if made then return made end
+  collectgarbage()
+  repeat until not evict(pipe)
+  local again, message = build(pipe, kind, inputs, targets)
+  if again then return again end
+  local function of(chunks) return (specify(pipe, kind, inputs, targets, chunks)) end
+  error(message .. memory.advise(pipe, of, inputs[1].shape[1], TRAINING[kind] or false), 0)
+end
+
+local function find(pipe, kind, inputs, targets)
+  local all = table.move(targets, 1, #targets, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
+  local key = key_of(kind, all)
+  return pipe.plans[key], key
+end
+
+--- Whether the plan for this pass is the one whose stream is open.
+function plans.is_open(pipe, kind, inputs, targets)
+  local plan = find(pipe, kind, inputs, targets)
+  return plan ~= nil and pipe.core:stream() == plan.handle
+end
+
+--- Forget all plans: what they were made for has changed.
+function plans.drop(pipe)
+  for key, plan in pairs(pipe.plans) do
+    pipe.core:drop(plan.handle)
+    pipe.plans[key] = nil
+  end
+  pipe.plan_count = 0
+end
+
+--- The plan for this kind of pass over these tensors.
+---@param pipe table
+---@param kind "step"|"split"|"evaluate"|"forward"
+---@param inputs gpipe.Tensor[]
+---@param targets gpipe.Tensor[]
+---@return table plan
+function plans.get(pipe, kind, inputs, targets)
+  local plan, key = find(pipe, kind, inputs, targets)
+  if not plan then
+    if pipe.plan_count >= LIMIT then evict(pipe) end
+    plan = build_somehow(pipe, kind, inputs, targets)
+    pipe.plans[key] = plan
+    pipe.plan_count = pipe.plan_count + 1
+  end
+  pipe.clock = pipe.clock + 1
+  plan.used = pipe.clock
+  return plan
+end
+
+return plans

@@ -1,0 +1,118 @@
+-- lua/gpipe/pipeline/plan/precision.lua - option `precision`: what a pipeline computes in.
+--
+-- Parameters, their gradients and the optimizer's state are f32 whatever is chosen. "tf32" lets
+-- products of f32 matrices round their inputs. With "bf16" and "f16" the model itself runs in that
+-- dtype: parameters and inputs of f32 are read as it, constants and buffers too where they meet it
+-- (runtime/graph/trace.c), losses but cross entropy and what `forward` returns are f32 again. f16
+-- has few exponents, so its gradients are scaled (runtime/engine/update/scaling.c).
+
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+local precision = {}
+
+local WHO = "gp.pipeline"
+local HALVES = { bf16 = true, f16 = true }
+
+--- Rules of the two options for the checker.
+precision.rule = { choices = { "f32", "tf32", "bf16", "f16" }, default = "f32" }
+precision.scale_rule = { type = "table" }
+
+local SCALE = {
+  initial = { type = "number", above = 0, default = 65536 },
+  growth = { type = "number", min = 1, default = 2 },
+  backoff = { type = "number", above = 0, below = 1, default = 0.5 },
+  window = { type = "integer", min = 1, default = 2000 },
+  min = { type = "number", above = 0, default = 1 },
+}
+
+local function check_scale(opts)
+  if opts.precision ~= "f16" then
+    if opts.loss_scale then
+      errors.raise("%s: loss_scale is for precision 'f16', not for '%s': leave it out", WHO,
+        opts.precision)
+    end
+    return nil
+  end
+  local o = options.check(WHO .. ": loss_scale", opts.loss_scale, SCALE)
+  if o.initial < o.min then
+    errors.raise("%s: loss_scale.initial is %s and loss_scale.min %s, expected at least as much",
+      WHO, o.initial,
+      o.min)
+  end
+  return { scale = o.initial, growth = o.growth, backoff = o.backoff, window = o.window,
+    min = o.min }
+end
+
+-- CPU kernels compute f32 and f64.
+local function check_devices(name, devices)
+  for _, device in ipairs(devices) do
+    if device.kind ~= "cuda" then
+      errors.raise("%s: precision is '%s' and a stage lies on %s, which computes f32 and f64 only: "
+        .. "expected GPUs "
+        .. "as devices, or precision 'f32'", WHO, name, device.name)
+    end
+  end
+end
+
+--- What a pipeline on these devices computes in.
+---@param opts {precision: string, loss_scale: table?}
+---@param devices {name: string}[]
+---@param asynchronous boolean
+---@return {name: string, half: string?, tf32: boolean, scale: table?}
+function precision.resolve(opts, devices, asynchronous)
+  local name = opts.precision
+  local scale = check_scale(opts)
+  if HALVES[name] then check_devices(name, devices) end
+  if scale and asynchronous then
+    errors.raise("%s: precision 'f16' skips updates whose gradients overflow, for which all stages "
+      .. "have to wait "
+      .. "for each other: expected a synchronous schedule, or precision 'bf16'", WHO)
+  end
+  return { name = name, half = HALVES[name] and name or nil, tf32 = name == "tf32", scale = scale }
+end
+
+--- A value of the trace in the dtype of the model, or back in f32; others as they are.
+---@param value gpipe.Tensor
+---@param from string
+---@param to string
+function precision.convert(value, from, to)
+  return value.dtype == from and value:to(to) or value
+end
+
+---@class gpipe.LossScale
+---@field scale number now
+---@field good integer steps in a row whose gradients were finite
+---@field skipped integer updates that were left out so far
+---@field growth number
+---@field backoff number
+---@field min number
+---@field window integer
+
+-- What may be set: fields of the state as well as the settings.
+local FIELDS = {
+  scale = { type = "number", above = 0 }, growth = SCALE.growth, backoff = SCALE.backoff,
+  min = SCALE.min,
+  window = SCALE.window, good = { type = "integer", min = 0 },
+  skipped = { type = "integer", min = 0 },
+}
+
+--- The loss scale of a pipeline; with values, after they were set.
+---@param inner userdata
+---@param values? gpipe.LossScale
+---@return gpipe.LossScale?
+function precision.loss_scale(inner, values)
+  local now = inner:loss_scale()
+  if values == nil then return now end
+  if not now then
+    errors.raise("loss_scale: the precision is not 'f16', so there is none to set")
+  end
+  local rules = {}
+  for name, rule in pairs(FIELDS) do
+    rules[name] = setmetatable({ default = now[name] }, { __index = rule })
+  end
+  inner:set_loss_scale(options.check("loss_scale", values, rules))
+  return inner:loss_scale()
+end
+
+return precision

@@ -1,0 +1,29 @@
+-- gpipe/shell/command.lua - what stands behind the switches of gpipe-lua that print something.
+--
+-- The program's C decides when; what to say about devices is known here.
+
+local sizes = require "gpipe.sizes"
+
+local command = {}
+
+local function describe(device)
+  if device.why then return ("%-10s not available: %s"):format(device.name, device.why) end
+  local cores = device.cores and ("%d core%s"):format(device.cores, device.cores == 1 and "" or "s")
+  local memory = device.memory and sizes.text(device.memory)
+  local model = device.model
+    and ("%s (compute capability %s, %d multiprocessors)"):format(device.model,
+    device.capability, device.multiprocessors)
+  local facts = {}
+  for _, fact in ipairs { device.kind or false, model or false, cores or false, memory or false } do
+    if fact then facts[#facts + 1] = fact end
+  end
+  return ("%-10s %s"):format(device.name, table.concat(facts, ", "))
+end
+
+---Print one line per device: what it has, or why it is not there.
+function command.list_devices()
+  local gp = require "gpipe"
+  for _, device in ipairs(gp.devices { why = true }) do print(describe(device)) end
+end
+
+return command

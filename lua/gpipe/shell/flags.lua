@@ -1,0 +1,137 @@
+-- gpipe/shell/flags.lua - command-line options of training scripts.
+--
+-- A script says what it takes in one table; the types are those of the defaults. A flag that is
+-- unknown or malformed ends the script with the usage on standard error and status 2: a run of
+-- hours with `--stpes 10000` ignored would be worse.
+
+local errors = require "gpipe.errors"
+
+local flags = {}
+
+---@class gpipe.Flag
+---@field [1] string "--steps N", or "--quiet" for a switch
+---@field [2] any default: its type is that of the option; nil is a string that may be left out
+---@field [3] string what it is for
+---@field min? number smallest value; 1 for integers, 0 for other numbers
+
+-- "--steps N" -> "steps", "N"
+local function split(flag)
+  local name, placeholder = flag[1]:match("^%-%-([%w-]+)%s*(.*)$")
+  return name, placeholder
+end
+
+-- ---- usage -----------------------------------------------------------------------------------
+
+--- The text that --help prints.
+--- ```lua
+--- print(flags.usage("Trains.", {{"--steps N", 100, "steps"}}, "train.lua"))
+--- ```
+---@param about string one line: what the script does
+---@param spec gpipe.Flag[]
+---@param script string
+---@return string
+function flags.usage(about, spec, script)
+  local lines = { ("usage: gpipe-lua %s [options]"):format(script), about, "" }
+  local width = #"--help"
+  for _, flag in ipairs(spec) do width = math.max(width, #flag[1]) end
+  for _, flag in ipairs(spec) do
+    local default = flag[2] and (" (%s)"):format(flag[2]) or ""
+    lines[#lines + 1] = ("  %-" .. width .. "s  %s%s"):format(flag[1], flag[3], default)
+  end
+  lines[#lines + 1] = ("  %-" .. width .. "s  %s"):format("--help", "print this and stop")
+  return table.concat(lines, "\n")
+end
+
+-- ---- values ----------------------------------------------------------------------------------
+
+-- The value of an option given as text, or nil and what was wanted.
+local function convert(flag, text)
+  local kind = math.type(flag[2])
+  if not kind then return text end
+  local number = tonumber(text)
+  if kind == "integer" then number = math.tointeger(number) end
+  local least = flag.min or (kind == "integer" and 1 or 0)
+  if number and number >= least then return number end
+  local what = kind == "integer" and "an integer" or "a number"
+  return nil, ("%s of at least %g"):format(what, least)
+end
+
+local function unknown(word, spec)
+  local names = {}
+  for i, flag in ipairs(spec) do names[i] = "--" .. split(flag) end
+  local near = errors.suggest(word, names)
+  return ("unknown option '%s'%s"):format(word,
+    near and (" (did you mean '%s'?)"):format(near) or "")
+end
+
+local function find(spec, name)
+  for _, flag in ipairs(spec) do
+    if split(flag) == name then return flag end
+  end
+end
+
+-- Read the option at position i: its name, value and the next position; or nil and the fault.
+local function read_one(spec, words, i)
+  local name, text = words[i]:match("^%-%-([%w-]+)=(.*)$")
+  name = name or words[i]:match("^%-%-([%w-]+)$")
+  local flag = name and find(spec, name)
+  if not flag then return nil, unknown(words[i], spec) end
+  if flag[2] == false then
+    if text then return nil, ("--%s takes no value"):format(name) end
+    return name, true, i + 1
+  end
+  local last = i
+  if not text then last, text = i + 1, words[i + 1] end
+  if not text then return nil, ("--%s needs a value"):format(name) end
+  local value, wanted = convert(flag, text)
+  if wanted then return nil, ("--%s is '%s', expected %s"):format(name, text, wanted) end
+  return name, value, last + 1
+end
+
+--- Read options without ending the script.
+--- ```lua
+--- local opts = flags.read({{"--steps N", 100, "steps"}}, {"--steps", "20"})
+--- assert(opts.steps == 20)
+--- ```
+---@param spec gpipe.Flag[]
+---@param words string[]
+---@return table<string, any>? values by name; nil where something is wrong
+---@return string? fault
+function flags.read(spec, words)
+  local values = {}
+  for _, flag in ipairs(spec) do values[split(flag)] = flag[2] end
+  local i = 1
+  while i <= #words do
+    local name, value, after = read_one(spec, words, i)
+    if not name then return nil, value end
+    values[name], i = value, after
+  end
+  return values
+end
+
+--- Read the options of a script. `--help` prints the usage and ends it; a fault prints the usage on
+--- standard error and ends it with status 2.
+--- ```lua
+--- local opt = flags.parse("Trains.", {{"--steps N", 100, "steps"}}, {[0] = "train.lua"})
+--- ```
+---@param about string one line: what the script does
+---@param spec gpipe.Flag[]
+---@param words string[] Lua's own `arg`
+---@return table<string, any> values by name
+function flags.parse(about, spec, words)
+  local script = words[0] or "script.lua"
+  for _, word in ipairs(words) do
+    if word == "--help" or word == "-h" then
+      print(flags.usage(about, spec, script))
+      os.exit(0, true)
+    end
+  end
+  local values, fault = flags.read(spec, words)
+  if not values then
+    io.stderr:write(("%s: %s\n%s\n"):format(script, fault, flags.usage(about, spec, script)))
+    os.exit(2, true)
+  end
+  return values --[[@as table]]
+end
+
+return flags

@@ -1,0 +1,23 @@
+-- lua/gpipe/shell/help.lua - `help` of the interactive mode: where to begin.
+
+local text = [[
+gp       tensors, data, files, pipelines; typed alone it lists its names, as nn and optim do
+nn       layers and losses                    optim    optimizers
+print(x) shows any value, typing it too; _ is the last one
+
+  model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
+  pipe = gp.pipeline(model, {balance = {2, 1}, chunks = 4, loss = nn.MSELoss()})
+  opt = optim.Adam(pipe:parameters(), {lr = 0.01})
+  x, y = gp.randn {32, 4}, gp.zeros {32, 2}
+  for i = 1, 100 do loss = pipe:step(x, y) opt:step() end
+  loss, pipe.stats
+  print(pipe:draw())
+
+Ctrl-C stops what runs or drops the line, Ctrl-D leaves. Documents: README.md and docs/ of gpipe-lua
+(in share/doc/gpipe-lua of an installation).]]
+
+return setmetatable({}, {
+  __name = "help",
+  __tostring = function() return text end,
+  __call = function() print(text) end,
+})

@@ -1,0 +1,55 @@
+-- lua/gpipe/shell/history.lua - what was typed in the interactive mode, kept from one session to
+-- the next.
+--
+-- One entry a line, in $XDG_STATE_HOME/gpipe-lua/history or ~/.local/state/gpipe-lua/history, which
+-- only its owner can read. Every entry is appended as it is typed: a session that is killed loses
+-- nothing, and two at a time lose nothing of each other.
+
+local terminal = require "gpipe.terminal"
+
+local history = {}
+
+local KEPT = 1000 -- entries; the file is cut when it holds twice as many
+
+-- The folder of the file, or nil where the environment names none.
+local function folder()
+  local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
+  if state and state:sub(1, 1) == "/" then return state .. "/gpipe-lua" end
+  if home and home:sub(1, 1) == "/" then return home .. "/.local/state/gpipe-lua" end
+end
+
+local function encode(text) return (text:gsub("\\", "\\\\"):gsub("\n", "\\n")) end
+
+local function decode(line)
+  return (line:gsub("\\(.)", function(c) return c == "n" and "\n" or c end))
+end
+
+local function read(path)
+  local lines, file = {}, io.open(path, "r")
+  if not file then return lines end
+  for line in file:lines() do lines[#lines + 1] = line end
+  file:close()
+  return lines
+end
+
+-- Leave the last entries in the file.
+local function shorten(path, lines)
+  local kept = table.concat(lines, "\n", #lines - KEPT + 1) .. "\n"
+  local new = path .. ".new"
+  os.remove(new)
+  if terminal.append(new, kept) then os.rename(new, path) end
+end
+
+--- Take the entries of earlier sessions into the line editor; returns what keeps the next ones.
+---@return fun(text: string): boolean?, string? true, or nil and why the entry could not be written
+function history.open()
+  local where = folder()
+  if not where or not terminal.make_folder(where) then return function() return true end end
+  local path = where .. "/history"
+  local lines = read(path)
+  for i = math.max(1, #lines - KEPT + 1), #lines do terminal.remember(decode(lines[i])) end
+  if #lines > 2 * KEPT then shorten(path, lines) end
+  return function(text) return terminal.append(path, encode(text) .. "\n") end
+end
+
+return history

@@ -1,0 +1,146 @@
+-- lua/gpipe/shell/repl.lua - the interactive mode of gpipe-lua: read a chunk, run it, print what it
+-- returned.
+--
+-- It follows lua's own: a line that is an expression prints its values, a chunk goes on to the next
+-- line only while it is incomplete. Beyond that, top-level locals survive their line, and `_` is
+-- the last value. Reading and running (Ctrl-C, tracebacks) are C: module gpipe.terminal.
+
+local history = require "gpipe.shell.history"
+local show = require "gpipe.show"
+local terminal = require "gpipe.terminal"
+
+local repl = {}
+
+local banner = [[
+Expressions print their values; _ is the last one. Locals typed here stay to the end (as globals).
+Ctrl-C stops what runs, Ctrl-D leaves. Ready: gp, nn = gp.nn, optim = gp.optim; help says more.]]
+
+-- Reading ---------------------------------------------------------------------------------------
+
+local function is_incomplete(message)
+  return message:sub(-5) == "<eof>"
+end
+
+-- Runs at the end of a chunk, called by it: its locals become globals. A closure over such a local
+-- keeps its own variable.
+local function keep_locals()
+  for i = 1, math.huge do
+    local name, value = debug.getlocal(2, i)
+    if not name then return end
+    if not name:find("^%(") then _G[name] = value end
+  end
+end
+
+-- `local pipe <close> = ...` would close at the end of its line; here the prompt's life is meant.
+local function without_close(text)
+  return (text:gsub("^(%s*local%s+[%a_][%w_]*%s*)<%s*close%s*>", "%1"))
+end
+
+-- Compile text as an expression, else as statements. The chunk is called with keep_locals, which a
+-- statement added to the text calls (the ";" keeps it from being the arguments of what is before).
+local function compile(text)
+  local expression = text:gsub("^%s*=", "")
+  local chunk = load("return " .. expression, "=stdin", "t")
+  if chunk then return chunk end
+  local plain, message = load(text, "=stdin", "t")
+  if not plain then return nil, message end
+  return load(without_close(text) .. "\n;(...)()", "=stdin", "t") or plain
+end
+
+-- Keep a text for the next sessions too. What cannot be kept is said once.
+local keep
+local function remember(text)
+  terminal.remember(text)
+  if not keep then return end
+  local good, why = keep(text)
+  if good then return end
+  keep = nil
+  terminal.complain("the history cannot be written: " .. why)
+end
+
+-- Read lines until they make a chunk, or until it is clear that they will not.
+-- Returns the chunk, or nil and a message (false where there is nothing to say); nil at the end.
+local function read_chunk(prompt, prompt2)
+  local text = terminal.read(prompt)
+  if not text then return text, false end
+  while true do
+    local chunk, message = compile(text)
+    if chunk or not is_incomplete(message) then
+      if text:find("%S") then remember(text) end
+      return chunk or false, message
+    end
+    local more = terminal.read(prompt2)
+    if more == false then return false, false end
+    if not more then return false, message end
+    text = text .. "\n" .. more
+  end
+end
+
+-- Printing --------------------------------------------------------------------------------------
+
+-- Print results as lua does, plain tables with their contents; an error in a __tostring or in print
+-- itself is only a message.
+local function print_results(results)
+  if results.n < 2 then return end
+  _G._ = results[2]
+  local ok, message = terminal.call(function()
+    for i = 2, results.n do
+      if type(results[i]) == "table" then results[i] = show.value(results[i]) end
+    end
+    print(table.unpack(results, 2, results.n))
+  end)
+  if not ok then terminal.complain(message) end
+end
+
+local function run_chunk(chunk)
+  local results = table.pack(terminal.call(chunk, keep_locals))
+  if results[1] then print_results(results) else terminal.complain(results[2]) end
+end
+
+-- Starting --------------------------------------------------------------------------------------
+
+local function describe_devices(gp)
+  local names = {}
+  for i, device in ipairs(gp.devices()) do names[i] = device.name end
+  return table.concat(names, " ")
+end
+
+local function set_globals()
+  local gp = require "gpipe"
+  _G.gp, _G.nn = gp, gp.nn
+  _G.optim = gp.optim
+  if _G.help == nil then _G.help = require "gpipe.shell.help" end
+  return gp
+end
+
+-- Make the globals of the interactive mode and say what there is. Where something fails, it is said
+-- and the mode goes on: it is still Lua.
+local function greet(typing)
+  local ok, gp = terminal.call(set_globals)
+  if not ok then return terminal.complain(gp) end
+  if not typing then return end
+  local found, devices = terminal.call(describe_devices, gp)
+  print(("gpipe-lua %s (%s)%s"):format(gp.version, _VERSION, found and ", " .. devices or ""))
+  print(banner)
+end
+
+---Read and run chunks until the end of the input. Errors are printed and do not end it.
+---Prompts are the globals `_PROMPT` and `_PROMPT2`, as in lua, "> " and ">> " by default;
+---without a terminal there are none.
+function repl.run()
+  local typing = terminal.interactive()
+  greet(typing)
+  if typing then keep = history.open() end
+  while true do
+    local prompt = typing and tostring(_PROMPT or "> ") or ""
+    local prompt2 = typing and tostring(_PROMPT2 or ">> ") or ""
+    local chunk, message = read_chunk(prompt, prompt2)
+    if chunk then run_chunk(chunk)
+    elseif message then terminal.complain(message)
+    elseif chunk == nil then break
+    end
+  end
+  if typing then print() end
+end
+
+return repl

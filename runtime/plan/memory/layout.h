@@ -1,0 +1,71 @@
+/* plan/memory/layout.h - where the parameters of a model lie, for one cut of it: offsets in
+ * areas of its stages.
+ *
+ * Each stage has one area for values, one for gradients, one for buffers, so that an update is one
+ * pass and a version of the weights one copy; accumulators of parameters that other layers own and
+ * packed weights have areas that grow as plans ask for them. All plans of a pipeline share one
+ * layout; the engine gives the areas memory (engine/memory/arena.c).
+ */
+#ifndef GP_PLAN_MEMORY_LAYOUT_H
+#define GP_PLAN_MEMORY_LAYOUT_H
+
+#include "base/map.h"
+#include "gpipe/plan.h"
+#include "plan/program/program.h"
+
+/* What is never trained needs no gradient and no moments, so it stands behind the rest. */
+typedef enum gp_region { GP_REGION_TRAINABLE, GP_REGION_FROZEN, GP_REGION_BUFFER } gp_region;
+
+typedef struct gp_layout_param {
+  int32_t stage, layer; /* that own it */
+  gp_region region;
+  size_t offset; /* in the stage's values (and gradients), or buffers */
+} gp_layout_param;
+
+/* The accumulator of (param, layer) beside the main one, in the extras of the layer's stage. */
+typedef struct gp_layout_extra {
+  int32_t param, layer, stage;
+  size_t offset;
+} gp_layout_extra;
+
+/* Bytes of the areas of a stage. */
+typedef struct gp_layout_stage {
+  size_t values, grads, buffers;
+  size_t extras, packed; /* so far */
+} gp_layout_stage;
+
+typedef struct gp_layout {
+  int32_t stage_count, copy_count, param_count;
+  const int32_t *stage_of, *placement; /* borrowed: per layer; per stage and copy */
+  gp_param *const *params;             /* borrowed */
+  gp_layout_param *at;                 /* per parameter */
+  gp_layout_stage *stages;
+  gp_layout_extra *extras;
+  size_t extra_count, extra_room;
+  gp_map
+      found; /* parameters; extras by (param, layer); offsets of packed weights by (param, stage) */
+} gp_layout;
+
+/* Of spec only what the fields above name is read. */
+gp_status gp_layout_new(const gp_pipeline_spec *spec, const int32_t *placement, gp_layout *layout);
+void gp_layout_free(gp_layout *layout); /* what it holds; not the struct */
+
+int32_t gp_layout_find(const gp_layout *layout, const gp_param *param); /* -1: not the model's */
+/* Where a stage finds the value: base -1 for a parameter that is not the model's, GP_BASE_REPLICA
+ * where it needs a copy because its device cannot read the owner's. devices: NULL: all read each
+ * other's memory. */
+gp_place gp_layout_value(const gp_layout *layout, const gp_plan_device_spec *devices,
+                         const gp_param *param, int32_t stage);
+/* The accumulator of (param, layer); an extra one is added when missing. Errors: GP_EINVAL for a
+ * parameter that is not trained. */
+gp_status gp_layout_slot(gp_layout *layout, const gp_param *param, int32_t layer, gp_place *place);
+/* A parameter packed for a stage: as many bytes as the op says that packs it. */
+typedef struct gp_layout_pack {
+  const gp_param *param;
+  int32_t stage;
+  size_t bytes;
+} gp_layout_pack;
+/* Where it lies, added when missing; all plans share it. */
+gp_status gp_layout_packed(gp_layout *layout, const gp_layout_pack *pack, gp_place *place);
+
+#endif

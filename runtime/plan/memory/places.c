@@ -1,0 +1,99 @@
+/* plan/memory/places.c - where the values of a shape lie that no single program owns.
+ *
+ * Inputs, parameters, accumulators, constants, exports and edges have their memory before any stage
+ * is looked at; what depends on parameters only gets memory of the shape's own, or, for packed
+ * weights, of the pipeline's. What remains is the business of the stages (shape.c) and their
+ * programs (temp.c).
+ */
+#include "plan/memory/places.h"
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+/* Captured from outside of the model, a parameter would never be trained: say so. Each stage sees
+ * it its own way (replicas.c). */
+static gp_status place_param(gp_shaper *s, const gp_value *value, gp_place *place) {
+  *place = gp_layout_value(s->env->layout, s->env->devices, s->graph->params[value->index], 0);
+  if (place->base >= 0) return GP_OK;
+  return gp_fail(GP_EINVAL,
+                 "a parameter of shape %s is used in forward but is not part of the model: "
+                 "assign it to a module of it",
+                 gp_shape_print(&value->meta.shape, (char[64]){0}, 64));
+}
+
+/* Inputs, parameters and edges have memory before any stage is looked at. */
+static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
+  const gp_value *value = &s->graph->values[r];
+  int32_t edge = s->shape->stages->edge_of[r];
+  *place = (gp_place){.base = -1};
+  switch (value->kind) {
+  case GP_VALUE_INPUT: place->base = GP_BASE_INPUT + value->index; break;
+  case GP_VALUE_TARGET: place->base = GP_BASE_TARGET + value->index; break;
+  case GP_VALUE_OUT_GRAD: place->base = GP_BASE_OUT_GRAD; break;
+  case GP_VALUE_CONST:
+    place->base = gp_base_of_constant(s->env->stage_count, s->shape->first_constant + value->index);
+    break;
+  case GP_VALUE_PARAM: return place_param(s, value, place);
+  case GP_VALUE_SLOT:
+    GP_TRY(gp_layout_slot(s->env->layout, s->graph->params[value->index], value->layer, place));
+    s->shape->tied |= place->base == GP_BASE_EXTRA;
+    break;
+  case GP_VALUE_NODE:
+    if (edge >= 0) place->base = gp_base_of_edge(s->env->stage_count, s->shape->first_edge + edge);
+    if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
+    if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
+    if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
+    break;
+  }
+  return GP_OK;
+}
+
+/* Base values only: views follow them. */
+gp_status gp_place_outside(gp_shaper *s) {
+  for (gp_ref r = 0; r < s->graph->value_count; r++)
+    if (s->graph->values[r].base == r) GP_TRY(place_outside(s, r, &s->outside[r]));
+  return GP_OK;
+}
+
+/* ---- values that are the same for all micro-batches ----------------------------------------- */
+
+/* Which the node packs: graph/pack.c packs nothing else. */
+gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node) {
+  return graph->params[graph->values[node->in[0]].index];
+}
+
+/* Does the pipeline hold what this node packs, for all plans? Not where weights have versions, each
+ * of which wants its own, nor where two devices run the stage and each makes one. */
+bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node) {
+  return gp_op_packs(node->op) && !s->schedule->batch && s->schedule->copy_count == 1;
+}
+
+/* In the pipeline: all plans share it. */
+static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) {
+  gp_layout_pack pack = {gp_packed_param(s->graph, node), stage,
+                         gp_meta_bytes(&s->graph->values[node->out].meta)};
+  return gp_layout_packed(s->env->layout, &pack, &s->outside[node->out]);
+}
+
+/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
+gp_status gp_place_prepared(gp_shaper *s, int32_t stage) {
+  const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
+  gp_stage_programs *out = &s->shape->programs[stage];
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &s->graph->nodes[list->nodes[i]];
+    if (gp_is_shared_pack(s, node)) {
+      GP_TRY(place_packed(s, node, stage));
+      continue;
+    }
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
+      size_t size;
+      if (s->graph->values[r].base != r) continue;
+      s->outside[r] = (gp_place){.base = GP_BASE_INVARIANT, .offset = out->invariant_bytes};
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
+      GP_TRY(gp_size_add(out->invariant_bytes, size, &out->invariant_bytes));
+    }
+  }
+  return GP_OK;
+}

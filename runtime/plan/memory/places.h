@@ -1,0 +1,51 @@
+/* plan/memory/places.h - a shape under construction, and the places of its values. */
+#ifndef GP_PLAN_MEMORY_PLACES_H
+#define GP_PLAN_MEMORY_PLACES_H
+
+#include "plan/make.h"
+
+enum { GP_PLACE_ALIGNMENT = 64 }; /* a cache line: no two threads write to one */
+
+typedef struct gp_shaper {
+  const gp_plan_env *env;
+  const gp_schedule *schedule;
+  const bool *apart; /* per stage: I and W run as programs of their own */
+  gp_graph *graph;
+  gp_shape_plan *shape;
+  gp_place *outside; /* per value: memory that is not the stage's own; base -1 otherwise */
+  gp_place *places;  /* the same with what the stage keeps */
+  gp_program_notes notes;
+  gp_ref
+      *own; /* base values that the stage at hand reads or makes, ascending: see gp_shaper_enter */
+  int32_t own_count;
+  bool *seen, *read, *later; /* per value, for those of the stage */
+} gp_shaper;
+
+/* Turn to a stage: list its own values. What is done for a stage then costs what the stage
+ * holds. */
+gp_status gp_shaper_enter(gp_shaper *s, int32_t stage);
+
+/* Fill in outside[] for every base value that is not a stage's own. */
+gp_status gp_place_outside(gp_shaper *s);
+/* Fill in outside[] for what P makes on a stage, and measure the memory that it needs. */
+gp_status gp_place_prepared(gp_shaper *s, int32_t stage);
+/* The parameter that a node packs. */
+gp_param *gp_packed_param(const gp_graph *graph, const gp_node *node);
+
+/* Mark the memory that the programs of a list read; read[] per base value. */
+void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
+/* List what a stage reads that its device cannot (replicas.c); then place it, and parameters as it
+ * sees them. */
+gp_status gp_find_replicas(gp_shaper *s, int32_t stage);
+void gp_place_replicas(gp_shaper *s, int32_t stage);
+
+/* Find the edges that the actions of every stage touch (touched.c). */
+gp_status gp_shape_add_touched(gp_shaper *s);
+void gp_shape_free_touched(gp_shape_plan *shape);
+
+/* Build the programs of the stages that the plan holds (stage_programs.c). */
+gp_status gp_shape_add_programs(gp_shaper *s);
+
+bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);
+
+#endif

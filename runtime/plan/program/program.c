@@ -1,0 +1,243 @@
+/* plan/program/program.c - node list -> instructions, groups, resolved operands. */
+#include <string.h>
+
+#include "plan/program/program.h"
+
+#include "base/memory.h"
+#include "base/tensor.h"
+
+/* ---- instructions -------------------------------------------------------------------------- */
+
+/* What each base value is read by: reads of the whole program. */
+static void count_reads(const gp_program_spec *spec) {
+  for (int32_t k = 0; k < spec->node_count; k++) {
+    const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
+    for (int i = 0; i < node->n_in; i++)
+      spec->notes->readers[gp_graph_base(spec->graph, node->in[i])]++;
+  }
+}
+
+/* An output without a place is read in this program or nowhere: some ops need not make it then. */
+static int wanted_outputs(const gp_program_spec *spec, const gp_node *node) {
+  gp_ref last = node->out + node->n_out - 1;
+  bool spare = gp_op_get(node->op)->flags & GP_OP_SPARES && spec->places[last].base < 0 &&
+               !spec->notes->readers[last];
+  return node->n_out - spare;
+}
+
+/* Metas, attributes and the cut are settled here; only addresses change from run to run. */
+static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *instr) {
+  const gp_graph *graph = spec->graph;
+  const gp_node *node = &graph->nodes[index];
+  const gp_op_def *def = gp_op_get(node->op);
+  instr->op = node->op;
+  instr->node = index;
+  instr->call = (gp_call){.attr = &node->attr,
+                          .n_in = node->n_in,
+                          .n_out = wanted_outputs(spec, node),
+                          .accumulate = node->accumulate};
+  for (int i = 0; i < node->n_in; i++) instr->call.in[i].meta = &graph->values[node->in[i]].meta;
+  for (int k = 0; k < instr->call.n_out; k++)
+    instr->call.out[k].meta = &graph->values[node->out + k].meta;
+  instr->cut = def->cpu.cut(&instr->call);
+  if (instr->cut.grain < 1) instr->cut.grain = 1;
+  if (def->cpu.state) instr->state.bytes = def->cpu.state(&instr->call);
+}
+
+/* Scratch is for one instruction at a time: the largest counts. */
+static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
+  size_t room = (size_t)spec->node_count + 1;
+  GP_TRY(gp_alloc_array(room, sizeof(gp_instr), (void **)&program->instrs));
+  GP_TRY(gp_alloc_array(room, sizeof(gp_group), (void **)&program->groups));
+  for (int32_t i = 0; i < spec->node_count; i++) {
+    gp_instr *instr = &program->instrs[program->instr_count++];
+    make_instr(spec, spec->nodes[i], instr);
+    size_t (*scratch)(const gp_call *) = gp_op_get(instr->op)->cpu.scratch;
+    size_t bytes = scratch ? scratch(&instr->call) : 0;
+    if (bytes > program->scratch_bytes) program->scratch_bytes = bytes;
+  }
+  return GP_OK;
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+/* The program's last group, which an instruction may join; and who wrote what. */
+typedef struct grouping {
+  gp_program *program;
+  int32_t *group_of; /* per base value: number + 1 of the group that wrote it last */
+} grouping;
+
+/* Memory is what counts: an op that writes a view writes its base. */
+static bool written_in(const grouping *g, gp_ref base) {
+  return g->group_of[base] == g->program->group_count;
+}
+
+static void note_writes(const grouping *g, const gp_instr *instr) {
+  const gp_graph *graph = g->program->graph;
+  const gp_node *node = &graph->nodes[instr->node];
+  for (int k = 0; k < node->n_out; k++)
+    g->group_of[gp_graph_base(graph, node->out + k)] = g->program->group_count;
+}
+
+/* Is input i of instr read row by row, each row where the group's rows are? */
+static bool reads_rows(const gp_program *p, const gp_instr *instr, int i) {
+  const gp_value *value = &p->graph->values[p->graph->nodes[instr->node].in[i]];
+  int64_t numel = gp_meta_numel(&value->meta);
+  bool by_row = gp_op_get(instr->op)->row_inputs >> i & 1;
+  bool whole = value->meta.offset == 0 && gp_meta_is_contiguous(&value->meta) &&
+               numel == gp_meta_numel(&p->graph->values[value->base].meta);
+  int64_t units = instr->cut.units;
+  bool same = units > 0 && numel >= units && numel % units == 0; /* of no rows none are read */
+  if (gp_op_get(instr->op)->flags & GP_OP_STRIDED) /* elementwise: a smaller input is broadcast */
+    same = same && numel == gp_meta_numel(instr->call.out[0].meta);
+  return by_row && whole && same;
+}
+
+/* May instr follow the group's row-wise chain? Whatever it reads of the group, it reads row by
+ * row. */
+static bool chains(const grouping *g, const gp_group *group, const gp_instr *instr) {
+  const gp_program *p = g->program;
+  const gp_instr *first = &p->instrs[group->first];
+  if (group->side_by_side && group->count > 1) return false;
+  if (!(gp_op_get(instr->op)->flags & gp_op_get(first->op)->flags & GP_OP_ROWS)) return false;
+  if (instr->cut.units != first->cut.units || instr->cut.grain != first->cut.grain) return false;
+  const gp_node *node = &p->graph->nodes[instr->node];
+  for (int i = 0; i < node->n_in; i++)
+    if (written_in(g, gp_graph_base(p->graph, node->in[i])) && !reads_rows(p, instr, i))
+      return false;
+  return true;
+}
+
+/* May instr run beside the group's instructions? It reads and writes nothing that they write.
+ * Row-wise ops stay out: they do better in a chain. */
+static bool runs_beside(const grouping *g, const gp_group *group, const gp_instr *instr) {
+  const gp_program *p = g->program;
+  const gp_node *node = &p->graph->nodes[instr->node];
+  bool chained = !group->side_by_side && group->count > 1;
+  if (chained || gp_op_get(instr->op)->flags & GP_OP_ROWS) return false;
+  if (gp_op_get(p->instrs[group->first].op)->flags & GP_OP_ROWS) return false;
+  for (int i = 0; i < node->n_in; i++)
+    if (written_in(g, gp_graph_base(p->graph, node->in[i]))) return false;
+  for (int k = 0; k < node->n_out; k++)
+    if (written_in(g, gp_graph_base(p->graph, node->out + k))) return false;
+  return true;
+}
+
+/* The last piece may be smaller. */
+int64_t gp_instr_pieces(const gp_instr *instr) {
+  return (instr->cut.units + instr->cut.grain - 1) / instr->cut.grain;
+}
+
+/* Greedy and in order: an instruction joins the group before it or opens the next. */
+static void make_groups(gp_program *p, bool separate, int32_t *group_of) {
+  grouping g = {.program = p, .group_of = group_of};
+  for (int32_t i = 0; i < p->instr_count; i++) {
+    gp_group *last = p->group_count && !separate ? &p->groups[p->group_count - 1] : NULL;
+    int64_t pieces = gp_instr_pieces(&p->instrs[i]);
+    if (last && chains(&g, last, &p->instrs[i])) {
+      last->count++;
+    } else if (last && runs_beside(&g, last, &p->instrs[i])) {
+      last->side_by_side = true;
+      last->pieces += pieces;
+      last->count++;
+    } else {
+      p->groups[p->group_count++] = (gp_group){.first = i, .count = 1, .pieces = pieces};
+    }
+    note_writes(&g, &p->instrs[i]);
+  }
+}
+
+/* ---- operands ------------------------------------------------------------------------------ */
+
+/* Offsets of views count from the begin of their base. */
+static gp_place operand(const gp_graph *graph, const gp_place *places, gp_ref ref) {
+  const gp_value *value = &graph->values[ref];
+  gp_place place = places[value->base];
+  place.offset += (size_t)value->meta.offset * gp_dtype_size(value->meta.dtype);
+  return place;
+}
+
+/* After the temporaries have their places. */
+static void resolve(gp_program *p, const gp_place *places) {
+  for (int32_t n = 0; n < p->instr_count; n++) {
+    gp_instr *instr = &p->instrs[n];
+    const gp_node *node = &p->graph->nodes[instr->node];
+    for (int i = 0; i < node->n_in; i++) instr->in[i] = operand(p->graph, places, node->in[i]);
+    for (int k = 0; k < instr->call.n_out; k++)
+      instr->out[k] = operand(p->graph, places, node->out + k);
+  }
+}
+
+/* ---- notes --------------------------------------------------------------------------------- */
+
+gp_status gp_program_notes_new(const gp_graph *graph, gp_program_notes *notes) {
+  size_t values = (size_t)graph->value_count + 1;
+  GP_TRY(gp_alloc_array(3 * values, sizeof(int32_t), (void **)&notes->span));
+  notes->readers = notes->span + values;
+  notes->group = notes->readers + values;
+  return GP_OK;
+}
+
+void gp_program_notes_free(gp_program_notes *notes) {
+  gp_free(notes->span);
+  *notes = (gp_program_notes){0};
+}
+
+static void forget(const gp_program_spec *spec, gp_ref base) {
+  spec->notes->span[base] = spec->notes->readers[base] = spec->notes->group[base] = 0;
+  if (spec->places[base].base == GP_BASE_TEMP) spec->places[base] = (gp_place){.base = -1};
+}
+
+/* What the program's nodes noted, and the places of its temporaries. */
+static void forget_all(const gp_program_spec *spec) {
+  for (int32_t k = 0; k < spec->node_count; k++) {
+    const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
+    for (int i = 0; i < node->n_in; i++) forget(spec, gp_graph_base(spec->graph, node->in[i]));
+    for (int i = 0; i < node->n_out; i++) forget(spec, gp_graph_base(spec->graph, node->out + i));
+  }
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static gp_status build(const gp_program_spec *spec, gp_program *program) {
+  count_reads(spec);
+  GP_TRY(make_instrs(spec, program));
+  make_groups(program, spec->separate, spec->notes->group);
+  GP_TRY(gp_program_place_temps(program, spec->places, spec->notes));
+  resolve(program, spec->places);
+  return GP_OK;
+}
+
+gp_status gp_program_build(const gp_program_spec *spec, gp_program **program) {
+  gp_program *made = NULL;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  made->graph = spec->graph;
+  gp_status status = build(spec, made);
+  forget_all(spec);
+  if (status) return gp_program_free(made), status;
+  *program = made;
+  return GP_OK;
+}
+
+gp_status gp_program_copy(const gp_program *program, gp_program **copy) {
+  if (!program) return GP_OK;
+  size_t instrs = (size_t)program->instr_count, groups = (size_t)program->group_count;
+  gp_program *made;
+  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
+  *copy = made;
+  *made = *program;
+  made->instrs = NULL;
+  made->groups = NULL;
+  GP_TRY(gp_alloc_array(instrs + 1, sizeof(gp_instr), (void **)&made->instrs));
+  GP_TRY(gp_alloc_array(groups + 1, sizeof(gp_group), (void **)&made->groups));
+  memcpy(made->instrs, program->instrs, instrs * sizeof(gp_instr));
+  memcpy(made->groups, program->groups, groups * sizeof(gp_group));
+  return GP_OK;
+}
+
+void gp_program_free(gp_program *program) {
+  if (!program) return;
+  gp_free(program->instrs);
+  gp_free(program->groups);
+  gp_free(program);
+}

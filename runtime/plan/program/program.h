@@ -1,0 +1,117 @@
+/* plan/program/program.h - a straight-line program with every operand resolved to (base, offset).
+ *
+ * A program is a node list ready to run: consecutive row-wise ops are grouped, so that a block of
+ * rows passes through all of them while it is in the cache; values that live inside the program
+ * only get offsets in a temporary area that its device reuses for every action.
+ */
+#ifndef GP_PLAN_PROGRAM_PROGRAM_H
+#define GP_PLAN_PROGRAM_PROGRAM_H
+
+#include "graph/graph.h"
+
+/* What an operand's offset is relative to. The frame of an action holds one address per base. */
+enum {
+  GP_BASE_TEMP,       /* temporary area of the device */
+  GP_BASE_SAVED,      /* this micro-batch's slot of kept values */
+  GP_BASE_RECOMPUTED, /* slot of values that R made */
+  GP_BASE_CARRIED,    /* slot of values that I made for W */
+  GP_BASE_INVARIANT,  /* what P made of this version of the weights */
+  GP_BASE_PACKED,     /* packed weights of the stage, which all plans share */
+  GP_BASE_REPLICA,    /* values of elsewhere that this stage reads: copies on its device */
+  GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
+  GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
+  GP_BASE_EXTRA,      /* accumulators of parameters that another layer owns, likewise */
+  GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */
+  GP_BASE_EXPORT,     /* + k: the k-th export */
+  GP_BASE_INPUT = GP_BASE_EXPORT + 4, /* + k: the k-th input of the micro-batch */
+  GP_BASE_TARGET = GP_BASE_INPUT + GP_MAX_BATCH_TENSORS, /* + k */
+  GP_BASE_VALUE =
+      GP_BASE_TARGET +
+      GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then buffers of each
+                            * stage; then the edges and the constants */
+};
+
+/* The bases of an edge and of a constant, both numbered through the two sizes of micro-batches, of
+ * a model that is cut into so many stages. They take turns, as the smaller micro-batches add to
+ * both. */
+static inline int32_t gp_base_of_edge(int32_t stages, int32_t edge) {
+  return GP_BASE_VALUE + 2 * (stages + edge);
+}
+static inline int32_t gp_base_of_constant(int32_t stages, int32_t constant) {
+  return GP_BASE_VALUE + 2 * (stages + constant) + 1;
+}
+
+typedef struct gp_place {
+  int32_t base; /* -1: not placed, local to a program */
+  size_t offset;
+} gp_place;
+
+/* The state of a CPU kernel (ops/op.h). It belongs to the node: instructions of several programs
+ * share it. */
+typedef struct gp_instr_state {
+  size_t bytes;  /* 0: none */
+  size_t offset; /* in the states of the device (memory/states.c) */
+  bool first;    /* of the instructions that share it */
+} gp_instr_state;
+
+typedef struct gp_instr {
+  gp_op op;
+  int32_t node; /* in the graph */
+  gp_instr_state state;
+  gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
+  gp_call call; /* data pointers are filled in when it runs */
+  gp_cut cut;
+} gp_instr;
+
+/* Instructions handed to the threads together. Chained: a piece is a block of rows that passes
+ * through all of them. Side by side: they are independent, and the pieces of each follow those of
+ * the one before. */
+typedef struct gp_group {
+  int32_t first, count;
+  int64_t pieces;
+  bool side_by_side;
+} gp_group;
+
+typedef struct gp_program {
+  const gp_graph *graph; /* borrowed */
+  gp_instr *instrs;
+  int32_t instr_count;
+  gp_group *groups;
+  int32_t group_count;
+  size_t temp_bytes;    /* size of its temporary area */
+  size_t scratch_bytes; /* per thread */
+} gp_program;
+
+/* Notes per value of the graph, all zero between two programs: building one costs what it holds and
+ * not what the graph holds. */
+typedef struct gp_program_notes {
+  int32_t *span;    /* of a base value that lies in the temporary area: number + 1 */
+  int32_t *readers; /* of a base value: reads left */
+  int32_t *group;   /* that wrote the base value last: number + 1 */
+} gp_program_notes;
+gp_status gp_program_notes_new(const gp_graph *graph, gp_program_notes *notes);
+void gp_program_notes_free(gp_program_notes *notes); /* what they hold; not the struct */
+
+typedef struct gp_program_spec {
+  const gp_graph *graph;
+  const int32_t *nodes; /* in execution order */
+  int32_t node_count;
+  gp_place *places;        /* per value, read at base values; the same when the program is made */
+  gp_program_notes *notes; /* as long as the graph's values */
+  bool separate;           /* one instruction after the other: every result can be looked at */
+} gp_program_spec;
+
+gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
+/* Another one like it: a program is run by one worker at a time. NULL gives NULL. */
+gp_status gp_program_copy(const gp_program *program, gp_program **copy);
+void gp_program_free(gp_program *program);
+int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads */
+
+/* Reorder a backward node list so that row-wise chains stay together (plan/program/order.c). */
+gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
+/* Assign offsets in the temporary area to unplaced values (plan/memory/temp.c): in places[], per
+ * value.
+ * notes->readers: of all that the program reads. */
+gp_status gp_program_place_temps(gp_program *program, gp_place *places, gp_program_notes *notes);
+
+#endif

@@ -1,0 +1,285 @@
+/* plan/program/stage_programs.c - the programs of every stage of a shape: with everything kept, and
+ * with what can be made again dropped.
+ *
+ * What a program reads of another one must lie in memory that outlives both: so each variant first
+ * gives places to what is kept, made again or carried, and every other value becomes a temporary of
+ * the one program that makes it. The variants of a stage start from the same places and forget each
+ * other's.
+ */
+#include "base/memory.h"
+#include "base/tensor.h"
+#include "plan/memory/places.h"
+
+enum { DROPPED = 0, KEPT = 1 };
+
+/* ---- what a stage keeps -------------------------------------------------------------------- */
+
+void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read) {
+  for (int32_t i = 0; i < list->count; i++) {
+    const gp_node *node = &graph->nodes[list->nodes[i]];
+    for (int k = 0; k < node->n_in; k++) read[gp_graph_base(graph, node->in[k])] = true;
+  }
+}
+
+/* Give every value that `makers` make and that is read later a place in area `base`, which
+ * grows. */
+static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read, int32_t base,
+                      size_t *bytes) {
+  size_t size;
+  for (int32_t i = 0; i < makers->count; i++) {
+    const gp_node *node = &s->graph->nodes[makers->nodes[i]];
+    for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
+      if (!read[r] || s->places[r].base >= 0 || s->graph->values[r].base != r) continue;
+      s->places[r] = (gp_place){.base = base, .offset = *bytes};
+      GP_TRY(gp_size_align(gp_meta_bytes(&s->graph->values[r].meta), GP_PLACE_ALIGNMENT, &size));
+      GP_TRY(gp_size_add(*bytes, size, bytes));
+    }
+  }
+  return GP_OK;
+}
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+/* An empty list is no program: its task does nothing. */
+static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **program) {
+  if (!list->count) return GP_OK;
+  gp_program_spec spec = {.graph = s->graph,
+                          .nodes = list->nodes,
+                          .node_count = list->count,
+                          .places = s->places,
+                          .notes = &s->notes,
+                          .separate = s->env->finite};
+  return gp_program_build(&spec, program);
+}
+
+/* B is I and W as one program, in the order of the graph: what W reads is still in the cache
+ * then. */
+static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_program **program) {
+  const gp_node_list *input = &stage->input, *weight = &stage->weight;
+  gp_node_list both = {0};
+  int32_t i = 0, w = 0;
+  GP_TRY(gp_alloc_array((size_t)(input->count + weight->count) + 1, sizeof(int32_t),
+                        (void **)&both.nodes));
+  while (i < input->count || w < weight->count) {
+    bool take_input =
+        w == weight->count || (i < input->count && input->nodes[i] < weight->nodes[w]);
+    both.nodes[both.count++] = take_input ? input->nodes[i++] : weight->nodes[w++];
+  }
+  gp_status status = gp_program_order(s->graph, both.nodes, both.count);
+  if (!status) status = build(s, &both, program);
+  gp_free(both.nodes);
+  return status;
+}
+
+/* Forget what another variant kept, and see what is elsewhere with the eyes of this stage. */
+static void reset_places(gp_shaper *s, int32_t stage) {
+  for (int32_t i = 0; i < s->own_count; i++) s->places[s->own[i]] = s->outside[s->own[i]];
+  gp_place_replicas(s, stage);
+}
+
+static void clear(const gp_shaper *s, bool *flags) {
+  for (int32_t i = 0; i < s->own_count; i++) flags[s->own[i]] = false;
+}
+
+/* I and W apart: what I makes and W reads is carried from one to the other. */
+static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
+  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  gp_stage_programs *out = &s->shape->programs[stage];
+  if (!s->apart[stage]) return GP_OK;
+  clear(s, s->later);
+  gp_mark_reads(s->graph, &nodes->weight, s->later);
+  out->carried_bytes = 0; /* the same in both variants */
+  GP_TRY(keep(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
+  GP_TRY(build(s, &nodes->input, &out->input[variant]));
+  return build(s, &nodes->weight, &out->weight[variant]);
+}
+
+/* Nothing is recomputed: what B reads of F is saved. */
+static gp_status build_kept(gp_shaper *s, int32_t stage) {
+  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  gp_stage_programs *out = &s->shape->programs[stage];
+  reset_places(s, stage);
+  gp_mark_reads(s->graph, &nodes->input, s->read);
+  gp_mark_reads(s->graph, &nodes->weight, s->read);
+  GP_TRY(keep(s, &nodes->forward, s->read, GP_BASE_SAVED, &out->saved_bytes[KEPT]));
+  GP_TRY(build(s, &nodes->forward, &out->forward[KEPT]));
+  GP_TRY(build_backward(s, nodes, &out->backward[KEPT]));
+  return build_apart(s, stage, KEPT);
+}
+
+/* Forward nodes that may not run twice: what the others read of them is kept. */
+static gp_status keep_once(gp_shaper *s, const gp_stage_nodes *nodes, const bool *read,
+                           size_t *bytes) {
+  gp_node_list once = {0};
+  GP_TRY(gp_alloc_array((size_t)nodes->forward.count + 1, sizeof(int32_t), (void **)&once.nodes));
+  for (int32_t i = 0, r = 0; i < nodes->forward.count; i++) {
+    if (r < nodes->recompute.count && nodes->recompute.nodes[r] == nodes->forward.nodes[i])
+      r++;
+    else
+      once.nodes[once.count++] = nodes->forward.nodes[i];
+  }
+  gp_status status = keep(s, &once, read, GP_BASE_SAVED, bytes);
+  gp_free(once.nodes);
+  return status;
+}
+
+/* F keeps next to nothing; R makes again what B reads. */
+static gp_status build_dropped(gp_shaper *s, int32_t stage) {
+  const gp_stage_nodes *nodes = &s->shape->stages->stages[stage];
+  gp_stage_programs *out = &s->shape->programs[stage];
+  reset_places(s, stage);
+  GP_TRY(keep(s, &nodes->recompute, s->read, GP_BASE_RECOMPUTED, &out->recomputed_bytes));
+  gp_mark_reads(s->graph, &nodes->recompute, s->read);
+  GP_TRY(keep_once(s, nodes, s->read, &out->saved_bytes[DROPPED]));
+  GP_TRY(build(s, &nodes->recompute, &out->recompute));
+  GP_TRY(build_backward(s, nodes, &out->backward[DROPPED]));
+  GP_TRY(build_apart(s, stage, DROPPED));
+  for (int32_t i = 0; i < s->own_count; i++) /* F drops what R makes again */
+    if (s->places[s->own[i]].base == GP_BASE_RECOMPUTED) s->places[s->own[i]].base = -1;
+  return build(s, &nodes->forward, &out->forward[DROPPED]);
+}
+
+/* Does the larger micro-batch's P, which runs before, make this copy already? */
+static bool is_packed_before(const gp_shaper *s, const gp_node *node) {
+  const gp_shape_plan *larger = s->shape->larger;
+  if (!larger || !gp_is_shared_pack(s, node)) return false;
+  const gp_graph *graph = &larger->trace->graph;
+  const gp_param *param = gp_packed_param(s->graph, node);
+  int32_t index = gp_graph_find(graph, GP_FOUND_PARAM, (uintptr_t)param, 0);
+  int32_t value = index < 0 ? -1 : gp_graph_find(graph, GP_FOUND_VALUE, (uint64_t)index, 0);
+  return value >= 0 && gp_graph_find(graph, GP_FOUND_PACK, (uint64_t)value, node->layer) >= 0;
+}
+
+/* P: without the copies that the larger micro-batches' P makes. */
+static gp_status build_prepare(gp_shaper *s, int32_t stage) {
+  const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
+  gp_node_list list = {0};
+  GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
+  for (int32_t i = 0; i < all->count; i++)
+    if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]]))
+      list.nodes[list.count++] = all->nodes[i];
+  reset_places(s, stage);
+  gp_status status = build(s, &list, &s->shape->programs[stage].prepare);
+  gp_free(list.nodes);
+  return status;
+}
+
+/* Both variants: except_last needs one for some micro-batches and the other for the rest. */
+static gp_status build_stage(gp_shaper *s, int32_t stage) {
+  clear(s, s->read);
+  GP_TRY(build_prepare(s, stage));
+  GP_TRY(build_kept(s, stage));
+  return build_dropped(s, stage);
+}
+
+/* The count may depend on targets and constants only: it is needed before the forward pass. */
+static gp_status check_count(const gp_shaper *s, const bool *needed) {
+  for (int32_t n = 0; n < s->graph->node_count; n++)
+    for (int i = 0; needed[n] && i < s->graph->nodes[n].n_in; i++) {
+      gp_value_kind kind = s->graph->values[s->graph->nodes[n].in[i]].kind;
+      if (kind == GP_VALUE_INPUT || kind == GP_VALUE_PARAM)
+        return gp_fail(GP_EINVAL, "loss: the count depends on the model's output; it may depend on "
+                                  "the targets alone");
+    }
+  return GP_OK;
+}
+
+/* Its own program at the head of the last stage, apart from F. */
+static gp_status build_count(gp_shaper *s) {
+  gp_node_list list = {0};
+  bool *needed;
+  if (s->shape->count == GP_NONE) return GP_OK;
+  size_t nodes = (size_t)s->graph->node_count + 1;
+  GP_TRY(gp_alloc_array(nodes, sizeof *needed, (void **)&needed));
+  gp_status status = gp_alloc_array(nodes, sizeof(int32_t), (void **)&list.nodes);
+  if (!status) status = gp_graph_reach(s->graph, &s->shape->count, 1, needed);
+  if (!status) status = check_count(s, needed);
+  for (int32_t n = 0; !status && n < s->graph->node_count; n++)
+    if (needed[n] && !(gp_op_get(s->graph->nodes[n].op)->flags & GP_OP_VIEW))
+      list.nodes[list.count++] = n;
+  int32_t last = s->env->stage_count - 1;
+  reset_places(s, last);
+  if (!status) status = build(s, &list, &s->shape->programs[last].count);
+  gp_free(list.nodes);
+  gp_free(needed);
+  return status;
+}
+
+/* The second device of each stage runs programs of its own: behind those of the first. */
+static gp_status copy_programs(gp_shaper *s) {
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) {
+    const gp_stage_programs *from = &s->shape->programs[stage];
+    gp_stage_programs *to = &s->shape->programs[s->env->stage_count + stage];
+    for (int v = 0; v < 2; v++) {
+      GP_TRY(gp_program_copy(from->forward[v], &to->forward[v]));
+      GP_TRY(gp_program_copy(from->backward[v], &to->backward[v]));
+      GP_TRY(gp_program_copy(from->input[v], &to->input[v]));
+      GP_TRY(gp_program_copy(from->weight[v], &to->weight[v]));
+    }
+    GP_TRY(gp_program_copy(from->recompute, &to->recompute));
+    GP_TRY(gp_program_copy(from->count, &to->count));
+    GP_TRY(gp_program_copy(from->prepare, &to->prepare));
+  }
+  return GP_OK;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+/* Arrays as long as the graph's values. */
+static gp_status make_room(gp_shaper *s) {
+  size_t values = (size_t)s->graph->value_count + 1;
+  GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
+  GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
+  GP_TRY(gp_alloc_array(values, sizeof(gp_ref), (void **)&s->own));
+  GP_TRY(gp_alloc_array(3 * values, sizeof(bool), (void **)&s->seen));
+  s->read = s->seen + values;
+  s->later = s->read + values;
+  return gp_program_notes_new(s->graph, &s->notes);
+}
+
+static void free_room(gp_shaper *s) {
+  gp_free(s->outside);
+  gp_free(s->places);
+  gp_free(s->own);
+  gp_free(s->seen);
+  gp_program_notes_free(&s->notes);
+}
+
+/* Does the plan hold the stage? */
+static bool is_planned(const gp_shaper *s, int32_t stage) {
+  return !s->env->share || gp_schedule_holds(s->schedule, s->env->share - 1, stage);
+}
+
+/* Prepared values first: the programs of the stages read them. */
+static gp_status build_programs(gp_shaper *s) {
+  size_t holders = (size_t)s->env->stage_count * (size_t)s->schedule->copy_count;
+  GP_TRY(make_room(s));
+  GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_programs), (void **)&s->shape->programs));
+  GP_TRY(gp_place_outside(s));
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) {
+    if (!is_planned(s, stage)) continue;
+    GP_TRY(gp_place_prepared(s, stage));
+    GP_TRY(gp_shaper_enter(s, stage));
+    GP_TRY(gp_find_replicas(s, stage));
+    GP_TRY(build_stage(s, stage));
+  }
+  if (is_planned(s, s->env->stage_count - 1))
+    GP_TRY(build_count(s)); /* of the last stage: its values are still listed */
+  return s->schedule->copy_count > 1 ? copy_programs(s) : GP_OK;
+}
+
+gp_status gp_shape_add_programs(gp_shaper *s) {
+  gp_status status = build_programs(s);
+  free_room(s);
+  return status;
+}
+
+int gp_stage_programs_list(const gp_stage_programs *p, gp_program *list[GP_STAGE_PROGRAM_KINDS]) {
+  gp_program *const all[GP_STAGE_PROGRAM_KINDS] = {
+      p->prepare,     p->count,    p->forward[0], p->forward[1], p->recompute, p->backward[0],
+      p->backward[1], p->input[0], p->input[1],   p->weight[0],  p->weight[1]};
+  int count = 0;
+  for (int i = 0; i < GP_STAGE_PROGRAM_KINDS; i++)
+    if (all[i]) list[count++] = all[i];
+  return count;
+}
