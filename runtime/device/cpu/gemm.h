@@ -19,4 +19,10 @@ typedef struct gp_gemm {
 gp_status gp_gemm_f32(const gp_gemm *g, const float *a, const float *b, float *c);
 gp_status gp_gemm_f64(const gp_gemm *g, const double *a, const double *b, double *c);
 
+/* Around products that follow each other within milliseconds: the calling thread gets no signal
+ * between the two calls. On the script's thread that costs two system calls, which every product
+ * would make by itself. They nest. Threads of ours never get signals: for them it is free. */
+void gp_gemm_hold(void);
+void gp_gemm_release(void);
+
 #endif

@@ -121,14 +121,25 @@ static void hold_signals(sigset_t *before) {
   pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-static int multiply(const gp_gemm *g, const float *a, const float *b, float *c) {
+static _Thread_local struct {
+  int depth;
   sigset_t before;
-  bool guarded = !gp_thread_is_ours();
-  if (guarded) hold_signals(&before);
+} held;
+
+void gp_gemm_hold(void) {
+  if (!gp_thread_is_ours() && held.depth++ == 0) hold_signals(&held.before);
+}
+
+void gp_gemm_release(void) {
+  if (!gp_thread_is_ours() && --held.depth == 0) pthread_sigmask(SIG_SETMASK, &held.before, NULL);
+}
+
+static int multiply(const gp_gemm *g, const float *a, const float *b, float *c) {
+  gp_gemm_hold();
   int status =
       library.sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k,
                     (float)g->alpha, a, g->lda, b, g->ldb, (float)g->beta, c, g->ldc);
-  if (guarded) pthread_sigmask(SIG_SETMASK, &before, NULL);
+  gp_gemm_release();
   return status;
 }
 

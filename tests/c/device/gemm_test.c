@@ -315,8 +315,29 @@ TEST(the_library_is_named_or_its_absence_explained) {
   CHECK(getenv("OMP_WAIT_POLICY") == NULL || strcmp(getenv("OMP_WAIT_POLICY"), "passive") != 0);
 }
 
+static bool gets(int number) {
+  sigset_t held;
+  pthread_sigmask(SIG_SETMASK, NULL, &held);
+  return !sigismember(&held, number);
+}
+
+TEST(signals_wait_from_the_first_hold_to_the_last_release) {
+  const float a[4] = {1, 2, 3, 4};
+  float c[4];
+  gp_gemm g = {.m = 2, .n = 2, .k = 2, .lda = 2, .ldb = 2, .ldc = 2, .alpha = 1};
+  gp_gemm_hold();
+  gp_gemm_hold();
+  CHECK_STATUS(gp_gemm_f32(&g, a, a, c), GP_OK);
+  CHECK(!gets(SIGINT) && gets(SIGSEGV)); /* a fault of the product itself is no signal to wait */
+  gp_gemm_release();
+  CHECK(!gets(SIGINT));
+  gp_gemm_release();
+  CHECK(gets(SIGINT));
+}
+
 TEST_MAIN(products_of_any_size_are_right, empty_products_apply_beta,
           a_beta_of_zero_forgets_what_was_there, values_that_are_not_finite_go_through,
           bad_arguments_are_errors, cutting_our_product_changes_no_bit, threads_change_no_bit,
           a_signal_during_a_product_writes_into_no_memory_of_it,
+          signals_wait_from_the_first_hold_to_the_last_release,
           the_library_is_named_or_its_absence_explained)
