@@ -8,6 +8,19 @@ enum {
   COLUMNS = 64      /* four cache lines of f32 a row: threads share none of them */
 };
 
+static bool writes_nothing(const gp_call *call) {
+  for (int k = 0; k < call->n_out; k++)
+    if (gp_meta_numel(call->out[k].meta) > 0) return false;
+  return true;
+}
+
+gp_cut gp_op_cut(const gp_op_def *def, const gp_call *call) {
+  gp_cut cut = def->cpu.cut(call);
+  if (cut.units > 1 && writes_nothing(call)) cut.units = 1;
+  if (cut.grain < 1) cut.grain = 1;
+  return cut;
+}
+
 /* ---- rows of elements ----------------------------------------------------------------------- */
 
 int64_t gp_rows_count(const gp_meta *meta) {

@@ -8,6 +8,10 @@
 
 #include "ops/op.h"
 
+/* The cut of an op's CPU kernel, at least one unit to a piece. Where no output has elements it is
+ * one unit at most: a shape can name more empty rows than anybody can walk over. */
+gp_cut gp_op_cut(const gp_op_def *def, const gp_call *call);
+
 /* Units of a row-wise value: the product of the dims before the last. A value of one dimension is
  * one row; a long one is taken as rows of about 256 elements, so that it can be shared too. */
 int64_t gp_rows_count(const gp_meta *meta);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "ops/cut.h"
 #include "ops/eager/eager.h"
 
 static _Thread_local struct {
@@ -108,7 +109,7 @@ gp_call gp_application_call(const gp_application *a, const gp_step_block *step) 
 /* The same pieces as on a team of threads, one after the other. Between two of them Ctrl-C is
  * noticed, but not where an op writes into its input: the script would be left with half of it. */
 static gp_status run_pieces(const gp_op_def *def, const gp_call *call, void *scratch) {
-  gp_cut cut = def->cpu.cut(call);
+  gp_cut cut = gp_op_cut(def, call);
   bool whole = def->flags & GP_OP_EFFECT;
   for (int64_t first = 0; first < cut.units; first += cut.grain) {
     int64_t left = cut.units - first;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "ops/cut.h"
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
@@ -39,8 +40,7 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
   for (int i = 0; i < node->n_in; i++) instr->call.in[i].meta = &graph->values[node->in[i]].meta;
   for (int k = 0; k < instr->call.n_out; k++)
     instr->call.out[k].meta = &graph->values[node->out + k].meta;
-  instr->cut = def->cpu.cut(&instr->call);
-  if (instr->cut.grain < 1) instr->cut.grain = 1;
+  instr->cut = gp_op_cut(def, &instr->call);
   if (def->cpu.state) instr->state.bytes = def->cpu.state(&instr->call);
 }
 

@@ -199,6 +199,26 @@ describe("printing", function()
   end)
 end)
 
+describe("rows without elements", function()
+  local rows = 1 << 40
+  local x = gp.zeros { rows, 0 }
+  local calls = {
+    relu = function() return x:relu() end,
+    ["a sum with itself"] = function() return x + x end,
+    comparison = function() return x:eq(0) end,
+    softmax = function() return x:softmax() end,
+    clone = function() return x:clone() end,
+    conversion = function() return x:to "f64" end,
+    concat = function() return gp.concat({ x, x }, 2) end,
+    where = function() return gp.where(x:eq(0), x, x) end,
+  }
+  for name, call in pairs(calls) do
+    it("are not walked over, however many: " .. name, function()
+      assert.same({ rows, 0 }, { table.unpack(call().shape) })
+    end)
+  end
+end)
+
 describe("the module", function()
   it("is the same table for every require", function()
     local loaded = package.loaded["gpipe.core"]
