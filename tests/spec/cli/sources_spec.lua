@@ -7,7 +7,7 @@ local child = dofile "tests/child.lua"
 local function in_folder(files, command)
   local folder = os.tmpname()
   os.remove(folder)
-  assert(os.execute("mkdir -p " .. folder .. "/gpipe"))
+  assert(os.execute("mkdir -p " .. folder .. "/gpipe/shell"))
   for name, text in pairs(files) do
     local file <close> = assert(io.open(folder .. "/" .. name, "wb"))
     file:write(text)
