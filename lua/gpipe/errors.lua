@@ -3,8 +3,6 @@
 -- Errors point at the user's line whatever the number of our own functions between it and here, so
 -- no module counts levels. Every text reads `who: what is, what was wanted`.
 
-local habits = require "gpipe.habits"
-
 local errors = {}
 
 -- Frames whose source starts with this are ours: "@/usr/share/lua/5.4/gpipe/", or "@gpipe/" when
@@ -87,7 +85,7 @@ end
 local function by_habit(word, names)
   local has = {}
   for _, name in ipairs(names) do has[name] = true end
-  for _, name in ipairs(habits[word] or {}) do
+  for _, name in ipairs(require("gpipe.habits")[word] or {}) do
     if has[name] then return name end
   end
 end

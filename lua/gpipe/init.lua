@@ -1,7 +1,7 @@
 -- lua/gpipe/init.lua - `require "gpipe"`: the table that scripts start from.
 --
--- Tensors and the machine are here at once; nn, optim, data, schedule and pipeline are loaded when
--- they are first asked for, so that a script pays for what it uses.
+-- Tensors and the machine are here at once; nn, optim, data, schedule, pipeline and what is asked
+-- for once in a while are loaded when they are first named, so that a script pays for what it uses.
 
 local attention = require "gpipe.tensor.attention"
 local core = require "gpipe.core"
@@ -11,8 +11,6 @@ local errors = require "gpipe.errors"
 local io = require "gpipe.io"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
-local show = require "gpipe.show"
-local stop = require "gpipe.stop"
 require "gpipe.tensor.print"
 
 core.hook("own_prefix", errors.own_prefix)
@@ -25,13 +23,13 @@ environment.check()
 ---@field data table files as batches
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
+---@field on_stop fun(handler: function?)
 ---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
 local gp = {
   version = core.version,
   seed = random.seed,
   devices = machine.devices,
   memory = machine.memory,
-  on_stop = stop.on_stop,
 
   tensor = create.tensor,
   zeros = create.zeros,
@@ -58,6 +56,7 @@ local parts = {
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
+  on_stop = function() return require("gpipe.stop").on_stop end,
 }
 
 local function names()
@@ -83,6 +82,8 @@ function meta.__index(_, key)
     near and (" (did you mean '%s'?)"):format(near) or "")
 end
 
-function meta.__tostring() return show.names("gpipe " .. core.version, names()) end
+function meta.__tostring()
+  return require("gpipe.show").names("gpipe " .. core.version, names())
+end
 
 return setmetatable(gp, meta)
