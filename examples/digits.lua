@@ -6,7 +6,7 @@
 -- Data: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
 -- Repository, 1998 (see examples/data/README.md).
 local gp = require "gpipe"
-local flags, progress = require "gpipe.shell.flags", require "gpipe.progress"
+local flags, progress = require "gpipe.flags", require "gpipe.progress"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Train a classifier of handwritten digits.", {

@@ -4,7 +4,7 @@
 --   gpipe-lua examples/quickstart.lua --data book.txt     or yours: a file or a directory
 --   gpipe-lua examples/quickstart.lua --help
 local gp = require "gpipe"
-local flags, progress = require "gpipe.shell.flags", require "gpipe.progress"
+local flags, progress = require "gpipe.flags", require "gpipe.progress"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Train a byte-level GPT and let it write.", {

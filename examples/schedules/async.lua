@@ -11,7 +11,7 @@
 local here = arg[0]:match("^(.*/)[^/]*$") or "./"
 package.path = here .. "?.lua;" .. package.path
 local gp = require "gpipe"
-local flags, progress = require "gpipe.shell.flags", require "gpipe.progress"
+local flags, progress = require "gpipe.flags", require "gpipe.progress"
 local plot = require "plot"
 local nn, optim = gp.nn, gp.optim
 

@@ -11,7 +11,7 @@
 local folder_here = arg[0]:match("^(.*/)[^/]*$") or "./"
 package.path = folder_here .. "?.lua;" .. package.path
 local gp = require "gpipe"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 local reference = require "reference"
 local nn, optim = gp.nn, gp.optim
 

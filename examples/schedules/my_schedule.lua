@@ -9,7 +9,7 @@
 -- Prints what verify says of a mistake, a table of limits, the drawing, and a training run: the
 -- same parameters as under 1F1B, to the last bit, and what was predicted beside what was measured.
 local gp = require "gpipe"
-local flags, progress = require "gpipe.shell.flags", require "gpipe.progress"
+local flags, progress = require "gpipe.flags", require "gpipe.progress"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Write, check and run a schedule.", {

@@ -6,7 +6,7 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
-local flags, core = require "gpipe.shell.flags", require "gpipe.core"
+local flags, core = require "gpipe.flags", require "gpipe.core"
 local nn = gp.nn
 
 local opt = flags.parse("Time the engine.", {

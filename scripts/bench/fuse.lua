@@ -7,7 +7,7 @@ package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local inside = require "gpipe.pipeline.object".inside
 local figure, model = require "figure", require "model"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 
 local opt = flags.parse("Compare training steps with and without fused ops.", {
   { "--rounds N", 9, "turns" }, { "--threads N", 1, "of the device" },

@@ -8,7 +8,7 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure = require "figure"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 local nn = gp.nn
 
 local opt = flags.parse("Compare stages of Linears with dnnl_sgemm.", {

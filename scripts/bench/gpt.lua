@@ -5,7 +5,7 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 
 local opt = flags.parse("Time a training step of a byte GPT.", {
   { "--stages N", 1, "pipeline stages" }, { "--threads N", 1, "threads per device" },

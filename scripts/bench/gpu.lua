@@ -8,7 +8,7 @@ package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local core = require "gpipe.core"
 local figure = require "figure"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 
 local opt = flags.parse("Measure a GPU.", {
   { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" },

@@ -9,7 +9,7 @@ package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local core = require "gpipe.core"
 local figure = require "figure"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 local nn = gp.nn
 
 local opt = flags.parse("Time single kernels.", {

@@ -7,7 +7,7 @@
 -- ratios counts.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
-local flags, core = require "gpipe.shell.flags", require "gpipe.core"
+local flags, core = require "gpipe.flags", require "gpipe.core"
 
 local opt = flags.parse("Compare with PyTorch, torch.distributed.pipelining and torchgpipe.", {
   { "--rounds N", 3, "turns of each" }, { "--steps N", 12, "timed steps in a turn" },

@@ -5,7 +5,7 @@
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local figure, model = require "figure", require "model"
-local flags, core = require "gpipe.shell.flags", require "gpipe.core"
+local flags, core = require "gpipe.flags", require "gpipe.core"
 
 local opt = flags.parse("Compare two devices with one.", {
   { "--rounds N", 12, "turns of each" }, { "--steps N", 4, "steps in a turn" },

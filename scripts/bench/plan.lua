@@ -6,7 +6,7 @@
 -- a stream of an asynchronous schedule that is twice as long.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 
 local opt = flags.parse("Time planning.",
   { { "--rounds N", 3, "runs of each; the fastest counts" } }, arg)

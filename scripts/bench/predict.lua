@@ -7,7 +7,7 @@
 -- steps one after another, with the update behind a barrier and without.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 local gp = require "gpipe"
 local nn, optim = gp.nn, gp.optim
 

@@ -6,7 +6,7 @@
 -- together.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 local gp = require "gpipe"
 
 local opt = flags.parse("Build, verify and simulate a large schedule.", {

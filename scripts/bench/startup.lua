@@ -4,7 +4,7 @@
 -- not be loaded before something needs them.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local figure = require "figure"
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 
 local opt = flags.parse("Time the start of the interpreter.", {
   { "--rounds N", 30, "starts of each kind" },

@@ -1,5 +1,5 @@
 -- tests/spec/cli/flags_spec.lua - command-line options of scripts.
-local flags = require "gpipe.shell.flags"
+local flags = require "gpipe.flags"
 
 local SPEC = {
   { "--data PATH", nil, "what to read" },

@@ -33,7 +33,7 @@ end
 -- What examples print goes nowhere.
 local function environment()
   local env = { gp = gp, nn = gp.nn, optim = rawget(gp, "optim"), print = function() end }
-  env.flags = require "gpipe.shell.flags"
+  env.flags = require "gpipe.flags"
   return setmetatable(env, { __index = _G })
 end
 

@@ -1,4 +1,4 @@
--- gpipe/shell/flags.lua - command-line options of training scripts.
+-- gpipe/flags.lua - command-line options of training scripts.
 --
 -- A script says what it takes in one table; the types are those of the defaults. A flag that is
 -- unknown or malformed ends the script with the usage on standard error and status 2: a run of
