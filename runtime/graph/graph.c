@@ -23,14 +23,17 @@ void gp_graph_free(gp_graph *graph) {
   memset(graph, 0, sizeof *graph);
 }
 
-/* Refs are indices, so they stay valid while the array moves. */
+/* Refs are indices, so they stay valid while the array moves; the meta may be that of a value in
+ * it, so it is copied first. */
 gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *meta, int32_t index,
                          gp_ref *ref) {
-  GP_TRY(gp_grow_array((size_t)graph->value_count, &graph->value_room, sizeof(gp_value),
-                       (void **)&graph->values));
-  gp_ref made = graph->value_count++;
-  graph->values[made] = (gp_value){
+  const gp_ref made = graph->value_count;
+  const gp_value value = {
       .kind = kind, .meta = *meta, .base = made, .node = -1, .index = index, .layer = -1};
+  GP_TRY(
+      gp_grow_array((size_t)made, &graph->value_room, sizeof(gp_value), (void **)&graph->values));
+  graph->values[made] = value;
+  graph->value_count++;
   *ref = made;
   return GP_OK;
 }
