@@ -86,6 +86,9 @@ typedef struct gp_box {
 /* Collect garbage when the runtime holds more than the adaptive limit: before what holds much of
  * it. */
 void gp_lua_collect_when_due(lua_State *L);
+/* Make the metatable of another type of userdata and push it: with its finalizer, which has to be
+ * idempotent, and closed to scripts. Methods are the caller's to add. */
+void gp_lua_push_type(lua_State *L, const char *name, lua_CFunction clear);
 /* Push the metatable of boxes: before the first of them is made. */
 void gp_lua_new_class(lua_State *L);
 /* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.

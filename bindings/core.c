@@ -68,6 +68,16 @@ static int hook(lua_State *L) {
   return 0;
 }
 
+/* ---- types of userdata --------------------------------------------------------------------- */
+
+void gp_lua_push_type(lua_State *L, const char *name, lua_CFunction clear) {
+  luaL_newmetatable(L, name);
+  lua_pushcfunction(L, clear);
+  lua_setfield(L, -2, "__gc");
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__metatable");
+}
+
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static void core_new(lua_State *L) {

@@ -35,15 +35,6 @@ static int names_clear(lua_State *L) {
   return 0;
 }
 
-static void make_class(lua_State *L, const char *name, lua_CFunction clear) {
-  luaL_newmetatable(L, name);
-  lua_pushcfunction(L, clear);
-  lua_setfield(L, -2, "__gc");
-  lua_pushstring(L, name);
-  lua_setfield(L, -2, "__metatable");
-  lua_pop(L, 1);
-}
-
 static archive_box *push_archive(lua_State *L) {
   archive_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (archive_box){0};
@@ -199,8 +190,9 @@ static const luaL_Reg functions[] = {{"archive_save", archive_save},
                                      {NULL, NULL}};
 
 int gp_open_archive(lua_State *L) {
-  make_class(L, ARCHIVE, archive_clear);
-  make_class(L, NAMES, names_clear);
+  gp_lua_push_type(L, ARCHIVE, archive_clear);
+  gp_lua_push_type(L, NAMES, names_clear);
+  lua_pop(L, 2);
   luaL_setfuncs(L, functions, 0);
   return 0;
 }

@@ -140,13 +140,9 @@ static const luaL_Reg functions[] = {
     {"optimizer_new", optimizer_new}, {"clip_grad_norm", clip_grad_norm}, {NULL, NULL}};
 
 int gp_open_optimizer(lua_State *L) {
-  luaL_newmetatable(L, OPTIMIZER);
-  lua_pushcfunction(L, optimizer_free);
-  lua_setfield(L, -2, "__gc");
+  gp_lua_push_type(L, OPTIMIZER, optimizer_free);
   luaL_newlib(L, methods);
   lua_setfield(L, -2, "__index");
-  lua_pushliteral(L, OPTIMIZER);
-  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   luaL_setfuncs(L, functions, 0);
   return 0;

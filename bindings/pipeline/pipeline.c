@@ -275,17 +275,13 @@ static const luaL_Reg methods[] = {{"plan", pipeline_plan},
                                    {NULL, NULL}};
 
 int gp_open_pipeline(lua_State *L) {
-  luaL_newmetatable(L, GP_LUA_PIPELINE);
-  lua_pushcfunction(L, pipeline_close);
-  lua_setfield(L, -2, "__gc");
+  gp_lua_push_type(L, GP_LUA_PIPELINE, pipeline_close);
   luaL_newlib(L, methods);
   luaL_setfuncs(L, gp_lua_run_methods, 0);
   luaL_setfuncs(L, gp_lua_record_methods, 0);
   luaL_setfuncs(L, gp_lua_describe_methods, 0);
   luaL_setfuncs(L, gp_lua_scale_methods, 0);
   lua_setfield(L, -2, "__index");
-  lua_pushliteral(L, GP_LUA_PIPELINE);
-  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, pipeline_new);
   lua_setfield(L, -2, "pipeline_new");

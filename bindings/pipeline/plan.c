@@ -81,14 +81,10 @@ static int plan_free(lua_State *L) {
 static const luaL_Reg methods[] = {{"bytes", plan_bytes}, {"tasks", plan_tasks}, {NULL, NULL}};
 
 void gp_lua_open_plan(lua_State *L) {
-  luaL_newmetatable(L, GP_LUA_PLAN);
-  lua_pushcfunction(L, plan_free);
-  lua_setfield(L, -2, "__gc");
+  gp_lua_push_type(L, GP_LUA_PLAN, plan_free);
   luaL_newlib(L, methods);
   luaL_setfuncs(L, gp_lua_describe_methods, 0);
   lua_setfield(L, -2, "__index");
-  lua_pushliteral(L, GP_LUA_PLAN);
-  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, plan_new);
   lua_setfield(L, -2, "plan_new");

@@ -147,9 +147,7 @@ int gp_open_rows(lua_State *L) {
 #define NAME(name, text) #name,
   static const char *const names[] = {GP_ACT_LIST(NAME)};
 #undef NAME
-  luaL_newmetatable(L, GP_LUA_ROWS);
-  lua_pushcfunction(L, rows_free);
-  lua_setfield(L, -2, "__gc");
+  gp_lua_push_type(L, GP_LUA_ROWS, rows_free);
   lua_pushcfunction(L, rows_length);
   lua_setfield(L, -2, "__len");
   luaL_newlib(L, methods);
@@ -159,8 +157,6 @@ int gp_open_rows(lua_State *L) {
     lua_setfield(L, -2, names[named[i]]);
   }
   lua_setfield(L, -2, "__index");
-  lua_pushliteral(L, GP_LUA_ROWS);
-  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, rows_new);
   lua_setfield(L, -2, "rows");

@@ -69,15 +69,11 @@ static int schedule_part(lua_State *L) {
 static const luaL_Reg methods[] = {{"part", schedule_part}, {NULL, NULL}};
 
 int gp_open_schedule(lua_State *L) {
-  luaL_newmetatable(L, GP_LUA_SCHEDULE);
-  lua_pushcfunction(L, schedule_free);
-  lua_setfield(L, -2, "__gc");
+  gp_lua_push_type(L, GP_LUA_SCHEDULE, schedule_free);
   luaL_newlib(L, methods);
   luaL_setfuncs(L, gp_lua_schedule_checks, 0);
   luaL_setfuncs(L, gp_lua_schedule_passes, 0);
   lua_setfield(L, -2, "__index");
-  lua_pushliteral(L, GP_LUA_SCHEDULE);
-  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, schedule_new);
   lua_setfield(L, -2, "schedule");

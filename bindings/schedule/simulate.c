@@ -175,13 +175,9 @@ static const luaL_Reg methods[] = {{"total", simulation_total},
                                    {NULL, NULL}};
 
 int gp_open_simulation(lua_State *L) {
-  luaL_newmetatable(L, GP_LUA_SIMULATION);
-  lua_pushcfunction(L, simulation_free);
-  lua_setfield(L, -2, "__gc");
+  gp_lua_push_type(L, GP_LUA_SIMULATION, simulation_free);
   luaL_newlib(L, methods);
   lua_setfield(L, -2, "__index");
-  lua_pushliteral(L, GP_LUA_SIMULATION);
-  lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
   lua_pushcfunction(L, simulate);
   lua_setfield(L, -2, "simulate");

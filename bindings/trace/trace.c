@@ -87,11 +87,7 @@ static const luaL_Reg functions[] = {{"trace_new", trace_new},
                                      {NULL, NULL}};
 
 int gp_open_trace(lua_State *L) {
-  luaL_newmetatable(L, GP_LUA_TRACE);
-  lua_pushcfunction(L, trace_free);
-  lua_setfield(L, -2, "__gc");
-  lua_pushliteral(L, GP_LUA_TRACE);
-  lua_setfield(L, -2, "__metatable");
+  gp_lua_push_type(L, GP_LUA_TRACE, trace_free);
   lua_pop(L, 1);
   luaL_setfuncs(L, functions, 0);
   return 0;
