@@ -73,7 +73,6 @@ typedef struct gp_plan_device {
   int32_t peak_live; /* activations (of a stage and micro-batch) kept at once */
   gp_area temp;      /* of programs, one after the other */
   gp_area scratch;   /* of ops that run one after the other, where memory is its own */
-  gp_area states;    /* of CPU kernels, where the device works in the host's memory */
   gp_staging staging;
   size_t bytes; /* everything that the plan wants of its memory */
 } gp_plan_device;

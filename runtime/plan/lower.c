@@ -40,8 +40,7 @@ static gp_task *append(lowerer *l, const gp_action *action, int32_t block) {
 
 /* In a task's place among the programs of its stage. */
 static gp_program *program_of(const gp_plan *plan, const gp_task *task) {
-  const gp_stage_programs *p =
-      &plan->shapes[task->shape].programs[task->copy * plan->stage_count + task->stage];
+  const gp_stage_programs *p = &plan->shapes[task->shape].programs[task->stage];
   switch (task->op) {
   case GP_ACT_F: return p->forward[task->kept];
   case GP_ACT_B: return p->backward[task->kept];

@@ -67,8 +67,6 @@ gp_status gp_plan_add_ranges(gp_plan *plan);
 gp_status gp_plan_size_channels(gp_plan *plan, const gp_lowered *lowered);
 /* Everything that its runs need, as areas of one block a device (memory.c). */
 gp_status gp_plan_add_memory(gp_plan *plan);
-/* Offsets of the states of CPU kernels, and their bytes per device (states.c). */
-gp_status gp_plan_place_states(gp_plan *plan);
 
 /* Build the plan; traces are taken, also on failure. */
 gp_status gp_plan_make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan **plan);

@@ -168,6 +168,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->replicas));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->states));
   GP_TRY(gp_alloc_array(devices, sizeof(gp_plan_device), (void **)&plan->devices));
   for (int32_t d = 0; env->devices && d < plan->device_count; d++)
     plan->devices[d].spec = env->devices[d];
@@ -268,6 +269,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->channels);
   gp_free(plan->slots);
   gp_free(plan->replicas);
+  gp_free(plan->states);
   gp_free(plan->devices);
   gp_free(plan);
 }

@@ -34,6 +34,7 @@ struct gp_plan {
   gp_versions *versions;   /* per stage */
   gp_area *invariant;      /* per (stage, copy) and shape: what P made, version after version */
   gp_area *replicas;       /* per (stage, copy) and shape */
+  gp_area *states;         /* likewise: of CPU kernels, where the device works in host memory */
   size_t scratch_bytes;    /* per thread of a device that works in the host's memory */
   int32_t barrier_parties; /* devices that have a task with a barrier */
   bool joined;             /* norms of all stages decide on its updates */
@@ -109,9 +110,10 @@ gp_status gp_plan_set_scratch(gp_plan *plan, int32_t device, size_t bytes);
 typedef gp_status (*gp_program_visit)(void *context, const gp_program *program);
 gp_status gp_plan_each_program(const gp_plan *plan, int32_t device, gp_program_visit visit,
                                void *context);
-/* Call visit for every state of a device, in the same order each time, until one fails. */
-typedef gp_status (*gp_state_visit)(void *context, gp_instr *instr);
-gp_status gp_plan_each_state(const gp_plan *plan, int32_t device, gp_state_visit visit,
-                             void *context);
+/* Call visit for an instruction of each state of a stage's copy and a shape, in the same order each
+ * time, until one fails. */
+typedef gp_status (*gp_state_visit)(void *context, const gp_instr *instr);
+gp_status gp_plan_each_state(const gp_plan *plan, int32_t holder, int32_t shape,
+                             gp_state_visit visit, void *context);
 
 #endif

@@ -102,7 +102,6 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
                  .apart = spec->apart,
                  .graph = &from->trace->graph,
                  .shape = shape};
-  shape->copy_count = s.schedule->copy_count;
   shape->rows = from->rows;
   shape->micros = from->micros;
   shape->constant_count = from->constant_count;
@@ -124,7 +123,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
 /* The trace goes last: programs borrow its graph. */
 void gp_shape_free(gp_shape_plan *shape) {
   int32_t stages = shape->programs && shape->stages ? shape->stages->count : 0;
-  for (int32_t s = 0; s < stages * shape->copy_count; s++) {
+  for (int32_t s = 0; s < stages; s++) {
     gp_program *list[GP_STAGE_PROGRAM_KINDS];
     int count = gp_stage_programs_list(&shape->programs[s], list);
     for (int i = 0; i < count; i++) gp_program_free(list[i]);

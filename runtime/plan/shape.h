@@ -24,9 +24,10 @@ typedef struct gp_stage_programs {
   gp_program *count;      /* last stage: what the loss is divided by */
   gp_program *prepare;    /* what depends on parameters only */
   size_t invariant_bytes; /* of what it makes, beside packed weights that all plans share */
-  gp_replica *replicas;   /* owned by the first copy of the stage */
+  gp_replica *replicas;
   int32_t replica_count;
   size_t replica_bytes;
+  size_t state_bytes; /* of CPU kernels */
   size_t saved_bytes[2], recomputed_bytes, carried_bytes;
 } gp_stage_programs;
 
@@ -46,9 +47,8 @@ typedef struct gp_shape_plan {
   int32_t micros;
   gp_trace *trace;
   gp_stages *stages;
-  gp_stage_programs *programs; /* per stage; again for their second copies */
-  gp_edge_list *touched;       /* see gp_shape_touched */
-  int32_t copy_count;
+  gp_stage_programs *programs;        /* per stage */
+  gp_edge_list *touched;              /* see gp_shape_touched */
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   bool own_edges;                     /* not those of the larger micro-batches */
   bool tied;                          /* a parameter has accumulators beside its main one */

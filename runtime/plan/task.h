@@ -23,7 +23,7 @@ typedef struct gp_task {
   gp_act op;
   int32_t stage, copy, micro, shape;
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
-  gp_program *program; /* NULL: nothing to do; run by one worker at a time */
+  const gp_program *program; /* NULL: nothing to do */
   bool kept;
   bool barrier;                /* every device must have come here before it runs */
   bool stash;                  /* U: somebody still reads the version that it replaces */

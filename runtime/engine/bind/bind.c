@@ -58,6 +58,7 @@ static void bind_holder(gp_binding *b, int32_t h) {
   for (int k = 0; k < 2; k++) {
     b->invariant[2 * h + k] = address(b, device, &plan->invariant[2 * h + k]);
     b->replicas[2 * h + k] = address(b, device, &plan->replicas[2 * h + k]);
+    b->states[2 * h + k] = address(b, device, &plan->states[2 * h + k]);
   }
   if (h % plan->copy_count == 0) b->stash[stage] = address(b, device, &plan->versions[stage].stash);
 }
@@ -77,7 +78,19 @@ static void bind_device(gp_binding *b, int32_t d) {
   b->devices[d].temp = address(b, d, &from->temp);
   b->devices[d].scratch = address(b, d, &from->scratch);
   b->devices[d].staging = address(b, d, &from->staging.area);
-  b->devices[d].states = address(b, d, &from->states);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* A device runs one program at a time: room for the longest. */
+static gp_status make_calls(gp_binding *b, int32_t d) {
+  const gp_plan *plan = b->plan;
+  int32_t most = 0;
+  for (int32_t t = plan->first[d]; t < plan->first[d + 1]; t++) {
+    const gp_program *program = plan->tasks[t].program;
+    if (program && program->instr_count > most) most = program->instr_count;
+  }
+  return gp_alloc_array((size_t)most + 1, sizeof(gp_call), (void **)&b->devices[d].calls);
 }
 
 /* ---- replays ------------------------------------------------------------------------------- */
@@ -119,6 +132,7 @@ static gp_status make_room(gp_binding *b) {
   GP_TRY(gp_alloc_array(stages, sizeof(char *), (void **)&b->stash));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->invariant));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->replicas));
+  GP_TRY(gp_alloc_array(2 * holders, sizeof(char *), (void **)&b->states));
   size_t constants = (size_t)gp_plan_constant_count(plan) + 1;
   return gp_alloc_array(constants, sizeof(char *), (void **)&b->constants);
 }
@@ -131,7 +145,10 @@ static gp_status bind(gp_binding *b) {
   for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++) bind_holder(b, h);
   for (int32_t d = 0; d < plan->device_count; d++) bind_device(b, d);
   bind_constants(b);
-  for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(make_replays(b, d));
+  for (int32_t d = 0; d < plan->device_count; d++) {
+    GP_TRY(make_calls(b, d));
+    GP_TRY(make_replays(b, d));
+  }
   GP_TRY(gp_states_new(b));
   b->tag_bits = gp_tag_bits(plan);
   GP_TRY(gp_links_new(b));
@@ -152,13 +169,17 @@ static void give_back(gp_binding *b) {
     gp_free(b->channels[e].fetched);
     gp_free(b->channels[e].words);
   }
-  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) gp_free(b->devices[d].replays);
+  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
+    gp_free(b->devices[d].replays);
+    gp_free(b->devices[d].calls);
+  }
   gp_free(b->devices);
   gp_free(b->channels);
   gp_free(b->kept);
   gp_free(b->stash);
   gp_free(b->invariant);
   gp_free(b->replicas);
+  gp_free(b->states);
   gp_free(b->constants);
   gp_free(b);
 }

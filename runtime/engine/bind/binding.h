@@ -49,8 +49,8 @@ typedef struct gp_staged gp_staged;
 
 typedef struct gp_bound_device {
   char *block; /* the memory that all of the plan's areas on the device lie in */
-  char *temp, *scratch, *staging, *states;
-  int64_t state_count;     /* states of CPU kernels that are prepared */
+  char *temp, *scratch, *staging;
+  gp_call *calls;          /* of the program that runs, with its addresses */
   const gp_intake *intake; /* how it gets at mini-batches */
   gp_staged *staged;       /* the intake's own; NULL where it needs nothing */
   gp_bound_end *ends;
@@ -63,15 +63,16 @@ typedef struct gp_binding {
   gp_pipeline *pipeline;
   gp_plan *plan; /* owned */
   gp_bound_device *devices;
-  gp_bound_channel *channels;   /* per edge */
-  gp_bound_use *uses;           /* beside the plan's */
-  char **kept;                  /* per (stage, copy): slots of values that outlive an action */
-  char **stash;                 /* per stage: older versions of the weights */
-  char **invariant, **replicas; /* per (stage, copy) and shape */
-  char **constants;             /* of both shapes: where the storage of each begins */
-  uint64_t prepared;            /* weights of which P's results are there (prepared.c); 0: none */
-  gp_link_pool *pool;           /* of its links */
-  int32_t tag_bits;             /* of the tags of its ops (execute.h) */
+  gp_bound_channel *channels; /* per edge */
+  gp_bound_use *uses;         /* beside the plan's */
+  char **kept;                /* per (stage, copy): slots of values that outlive an action */
+  char **stash;               /* per stage: older versions of the weights */
+  char **invariant, **replicas, **states; /* per (stage, copy) and shape */
+  int64_t state_count;                    /* states of CPU kernels that are prepared */
+  char **constants;                       /* of both shapes: where the storage of each begins */
+  uint64_t prepared;  /* weights of which P's results are there (prepared.c); 0: none */
+  gp_link_pool *pool; /* of its links */
+  int32_t tag_bits;   /* of the tags of its ops (execute.h) */
 } gp_binding;
 
 /* Take all the memory that runs of the plan need. Ownership: the plan is taken where it

@@ -5,43 +5,40 @@
  */
 #include "engine/bind/states.h"
 
-/* The states of one device. */
+/* The states of a stage's copy and a shape. */
 typedef struct visit {
-  gp_bound_device *device;
+  gp_binding *binding;
+  char *states;
   int64_t left; /* to be destroyed */
 } visit;
 
-static gp_status prepare(void *context, gp_instr *instr) {
+static gp_status prepare(void *context, const gp_instr *instr) {
   visit *v = context;
-  char *state = v->device->states + instr->state.offset;
-  if (instr->state.first) {
-    GP_TRY(gp_op_get(instr->op)->cpu.prepare(&instr->call, state));
-    v->device->state_count++;
-  }
-  instr->call.state = state;
+  GP_TRY(gp_op_get(instr->op)->cpu.prepare(&instr->call, v->states + instr->state.offset));
+  v->binding->state_count++;
   return GP_OK;
 }
 
 /* After a failure the later ones were not prepared. */
-static gp_status destroy(void *context, gp_instr *instr) {
+static gp_status destroy(void *context, const gp_instr *instr) {
   visit *v = context;
   void (*destroy_state)(void *) = gp_op_get(instr->op)->cpu.destroy;
-  if (!instr->state.first || v->left-- <= 0) return GP_OK;
-  if (destroy_state) destroy_state(v->device->states + instr->state.offset);
+  if (v->left-- > 0 && destroy_state) destroy_state(v->states + instr->state.offset);
   return GP_OK;
 }
 
-gp_status gp_states_new(gp_binding *b) {
-  for (int32_t d = 0; d < b->plan->device_count; d++) {
-    visit v = {.device = &b->devices[d]};
-    GP_TRY(gp_plan_each_state(b->plan, d, prepare, &v));
-  }
+static gp_status each_state(visit *v, gp_state_visit visit_state) {
+  const gp_plan *plan = v->binding->plan;
+  for (int32_t h = 0; h < plan->stage_count * plan->copy_count; h++)
+    for (int32_t k = 0; k < 2; k++) {
+      v->states = v->binding->states[2 * h + k];
+      GP_TRY(gp_plan_each_state(plan, h, k, visit_state, v));
+    }
   return GP_OK;
 }
+
+gp_status gp_states_new(gp_binding *b) { return each_state(&(visit){.binding = b}, prepare); }
 
 void gp_states_free(gp_binding *b) {
-  for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
-    visit v = {.device = &b->devices[d], .left = b->devices[d].state_count};
-    if (v.left) (void)gp_plan_each_state(b->plan, d, destroy, &v);
-  }
+  if (b->state_count) (void)each_state(&(visit){.binding = b, .left = b->state_count}, destroy);
 }

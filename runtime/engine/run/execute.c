@@ -18,7 +18,9 @@
 typedef struct execution {
   gp_worker *worker;
   const gp_binding *binding;
-  gp_program *program;
+  const gp_program *program;
+  gp_call *calls;            /* of its instructions, with their addresses */
+  const char *states;        /* of its CPU kernels; NULL */
   const gp_group *group;     /* whose pieces run */
   int32_t task;              /* of its device */
   const gp_step_block *step; /* addresses of the device */
@@ -30,17 +32,25 @@ static void *address(const gp_worker *worker, gp_place place) {
   return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
 }
 
-/* A replay has those that it was made with. */
+/* The plan says what an instruction is, not where: its call is made anew for each run. */
+static void bind_call(const execution *x, const gp_instr *instr, gp_call *call) {
+  call->attr = instr->call.attr;
+  call->step = x->step;
+  call->accumulate = instr->call.accumulate;
+  call->state = instr->state.bytes && x->states ? x->states + instr->state.offset : NULL;
+  call->n_in = instr->call.n_in;
+  call->n_out = instr->call.n_out;
+  for (int i = 0; i < call->n_in; i++)
+    call->in[i] = (gp_arg){address(x->worker, instr->in[i]), instr->call.in[i].meta};
+  for (int k = 0; k < call->n_out; k++)
+    call->out[k] = (gp_arg){address(x->worker, instr->out[k]), instr->call.out[k].meta};
+}
+
+/* A replay has the addresses that it was made with. */
 static void bind_addresses(void *context) {
   const execution *x = context;
-  for (int32_t n = 0; n < x->program->instr_count; n++) {
-    gp_instr *instr = &x->program->instrs[n];
-    instr->call.step = x->step;
-    for (int i = 0; i < instr->call.n_in; i++)
-      instr->call.in[i].data = address(x->worker, instr->in[i]);
-    for (int k = 0; k < instr->call.n_out; k++)
-      instr->call.out[k].data = address(x->worker, instr->out[k]);
-  }
+  for (int32_t n = 0; n < x->program->instr_count; n++)
+    bind_call(x, &x->program->instrs[n], &x->calls[n]);
 }
 
 /* The module that applied the op, "3.fc (Linear 256 -> 10)": what every failure names first. */
@@ -56,13 +66,14 @@ static gp_status name_failure(const gp_program *program, const gp_instr *instr, 
 }
 
 /* Units of one piece of an instruction; threads have scratch of their own. */
-static gp_status run_instr(const execution *x, const gp_instr *instr, int64_t piece, int member) {
+static gp_status run_instr(const execution *x, int32_t n, int64_t piece, int member) {
+  const gp_instr *instr = &x->program->instrs[n];
   int64_t first = piece * instr->cut.grain, last = first + instr->cut.grain;
   char *scratch = x->worker->scratch;
   gp_span span = {.first = first,
                   .last = last < instr->cut.units ? last : instr->cut.units,
                   .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
-  gp_status status = gp_op_get(instr->op)->cpu.run(&instr->call, span);
+  gp_status status = gp_op_get(instr->op)->cpu.run(&x->calls[n], span);
   return status ? name_failure(x->program, instr, status) : GP_OK;
 }
 
@@ -77,7 +88,7 @@ static gp_status run_chain(void *context, int64_t piece, int member) {
   const execution *x = context;
   GP_TRY(look_for_interrupt(x));
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++)
-    GP_TRY(run_instr(x, &x->program->instrs[n], piece, member));
+    GP_TRY(run_instr(x, n, piece, member));
   return GP_OK;
 }
 
@@ -85,9 +96,10 @@ static gp_status run_chain(void *context, int64_t piece, int member) {
 static gp_status run_beside(void *context, int64_t piece, int member) {
   const execution *x = context;
   GP_TRY(look_for_interrupt(x));
-  const gp_instr *instr = &x->program->instrs[x->group->first];
-  for (; piece >= gp_instr_pieces(instr); instr++) piece -= gp_instr_pieces(instr);
-  return run_instr(x, instr, piece, member);
+  int32_t n = x->group->first;
+  for (; piece >= gp_instr_pieces(&x->program->instrs[n]); n++)
+    piece -= gp_instr_pieces(&x->program->instrs[n]);
+  return run_instr(x, n, piece, member);
 }
 
 /* ---- finite = true ------------------------------------------------------------------------- */
@@ -114,9 +126,10 @@ gp_status gp_execute_not_finite(const gp_program *program, const gp_instr *instr
  * that it spread to. Reads everything once more: only with finite = true. */
 static gp_status check_finite(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
-    const gp_instr *instr = &x->program->instrs[n];
-    for (int k = 0; k < instr->call.n_out; k++)
-      if (!all_finite(&instr->call.out[k])) return gp_execute_not_finite(x->program, instr);
+    const gp_call *call = &x->calls[n];
+    for (int k = 0; k < call->n_out; k++)
+      if (!all_finite(&call->out[k]))
+        return gp_execute_not_finite(x->program, &x->program->instrs[n]);
   }
   return GP_OK;
 }
@@ -140,7 +153,7 @@ static void spoil_outputs(const execution *x) {
   for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
     const gp_instr *instr = &x->program->instrs[n];
     for (int k = 0; k < instr->call.n_out; k++)
-      if (leaves(x->worker, instr->out[k].base)) spoil(&instr->call.out[k]);
+      if (leaves(x->worker, instr->out[k].base)) spoil(&x->calls[n].out[k]);
   }
 }
 
@@ -189,17 +202,17 @@ int32_t gp_tag_bits(const gp_plan *plan) {
  * tag. */
 static gp_status enqueue_checks(const execution *x, int32_t n) {
   const gp_lane *lane = &x->worker->lane;
-  const gp_instr *instr = &x->program->instrs[n];
-  for (int k = 0; k < instr->call.n_out; k++)
-    if (gp_dtype_is_float(instr->call.out[k].meta->dtype))
-      GP_TRY(lane->ops->check_finite(lane, &instr->call.out[k], x->fault, tag_of(x, n, true)));
+  const gp_call *call = &x->calls[n];
+  for (int k = 0; k < call->n_out; k++)
+    if (gp_dtype_is_float(call->out[k].meta->dtype))
+      GP_TRY(lane->ops->check_finite(lane, &call->out[k], x->fault, tag_of(x, n, true)));
   return GP_OK;
 }
 
 static gp_status enqueue_spoiling(const execution *x, int32_t n) {
   const gp_instr *instr = &x->program->instrs[n];
   for (int k = 0; k < instr->call.n_out; k++) {
-    const gp_arg *out = &instr->call.out[k];
+    const gp_arg *out = &x->calls[n].out[k];
     if (leaves(x->worker, instr->out[k].base) && gp_dtype_is_float(out->meta->dtype))
       GP_TRY(gp_lane_fill(&x->worker->lane, out->data, 0xff, gp_meta_bytes(out->meta)));
   }
@@ -211,7 +224,7 @@ static gp_status enqueue(void *context, int32_t n) {
   const gp_lane *lane = &x->worker->lane;
   const gp_instr *instr = &x->program->instrs[n];
   gp_lane_call call = {.op = instr->op,
-                       .call = &instr->call,
+                       .call = &x->calls[n],
                        .scratch = x->binding->devices[x->worker->device].scratch,
                        .fault = x->fault,
                        .tag = tag_of(x, n, false)};
@@ -245,12 +258,16 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
   const gp_binding *binding = worker->pipeline->run.binding;
   const gp_lane *lane = &worker->lane;
   const gp_task *first = &binding->plan->tasks[binding->plan->first[worker->device]];
-  execution x = {.worker = worker,
-                 .binding = binding,
-                 .program = r->task->program,
-                 .task = (int32_t)(r->task - first),
-                 .step = r->block,
-                 .fault = r->fault};
+  execution x = {
+      .worker = worker,
+      .binding = binding,
+      .program = r->task->program,
+      .calls = binding->devices[worker->device].calls,
+      .states = binding->states[2 * gp_plan_holder(binding->plan, r->task->stage, r->task->copy) +
+                                r->task->shape],
+      .task = (int32_t)(r->task - first),
+      .step = r->block,
+      .fault = r->fault};
   gp_lane_job job = {.context = &x,
                      .run = run_groups,
                      .op_count = x.program->instr_count,

@@ -112,7 +112,7 @@ static gp_status want_kept(layout *l, int32_t holder) {
   return want(l, plan->placement[holder], 1, total, &slots->area);
 }
 
-/* What P makes, for each live version of the weights, and replicas; the older versions
+/* What P makes, for each live version of the weights, replicas and states; the older versions
  * themselves. */
 static gp_status want_weights(layout *l, int32_t holder) {
   gp_plan *plan = l->plan;
@@ -124,6 +124,8 @@ static gp_status want_weights(layout *l, int32_t holder) {
     GP_TRY(want(l, device, (size_t)v->live, programs[stage].invariant_bytes,
                 &plan->invariant[2 * holder + k]));
     GP_TRY(want(l, device, 1, programs[stage].replica_bytes, &plan->replicas[2 * holder + k]));
+    if (gp_plan_on_host(plan, device))
+      GP_TRY(want(l, device, 1, programs[stage].state_bytes, &plan->states[2 * holder + k]));
   }
   if (holder % plan->copy_count) return GP_OK;
   return want(l, device, (size_t)v->live - 1, v->stash_bytes, &v->stash);
@@ -231,7 +233,6 @@ static gp_status want_device(layout *l, int32_t device) {
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
     GP_TRY(grow_shared(l, plan->tasks[t].program, device, &temp));
   GP_TRY(want(l, device, 1, temp, &own->temp));
-  GP_TRY(want(l, device, 1, own->states.bytes, &own->states));
   GP_TRY(want_staging(l, device));
   return want(l, device, 1, own->spec.scratch, &own->scratch);
 }
@@ -245,7 +246,6 @@ gp_status gp_plan_add_memory(gp_plan *plan) {
     GP_TRY(want_kept(&l, h));
     GP_TRY(want_weights(&l, h));
   }
-  GP_TRY(gp_plan_place_states(plan));
   for (int32_t d = 0; d < plan->device_count; d++) GP_TRY(want_device(&l, d));
   return GP_OK;
 }

@@ -19,6 +19,7 @@ typedef struct gp_shaper {
       *own; /* base values that the stage at hand reads or makes, ascending: see gp_shaper_enter */
   int32_t own_count;
   bool *seen, *read, *later; /* per value, for those of the stage */
+  size_t *states;            /* per node: see gp_place_states */
 } gp_shaper;
 
 /* Turn to a stage: list its own values. What is done for a stage then costs what the stage
@@ -38,6 +39,8 @@ void gp_mark_reads(const gp_graph *graph, const gp_node_list *list, bool *read);
  * sees them. */
 gp_status gp_find_replicas(gp_shaper *s, int32_t stage);
 void gp_place_replicas(gp_shaper *s, int32_t stage);
+/* Offsets of the states of a stage's kernels, once its programs are there (states.c). */
+gp_status gp_place_states(gp_shaper *s, int32_t stage);
 
 /* Find the edges that the actions of every stage touch (touched.c). */
 gp_status gp_shape_add_touched(gp_shaper *s);

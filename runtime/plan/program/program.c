@@ -219,22 +219,6 @@ gp_status gp_program_build(const gp_program_spec *spec, gp_program **program) {
   return GP_OK;
 }
 
-gp_status gp_program_copy(const gp_program *program, gp_program **copy) {
-  if (!program) return GP_OK;
-  size_t instrs = (size_t)program->instr_count, groups = (size_t)program->group_count;
-  gp_program *made;
-  GP_TRY(gp_alloc(sizeof *made, (void **)&made));
-  *copy = made;
-  *made = *program;
-  made->instrs = NULL;
-  made->groups = NULL;
-  GP_TRY(gp_alloc_array(instrs + 1, sizeof(gp_instr), (void **)&made->instrs));
-  GP_TRY(gp_alloc_array(groups + 1, sizeof(gp_group), (void **)&made->groups));
-  memcpy(made->instrs, program->instrs, instrs * sizeof(gp_instr));
-  memcpy(made->groups, program->groups, groups * sizeof(gp_group));
-  return GP_OK;
-}
-
 void gp_program_free(gp_program *program) {
   if (!program) return;
   gp_free(program->instrs);

@@ -50,7 +50,7 @@ typedef struct gp_place {
  * share it. */
 typedef struct gp_instr_state {
   size_t bytes;  /* 0: none */
-  size_t offset; /* in the states of the device (memory/states.c) */
+  size_t offset; /* in the states of the stage (memory/states.c) */
   bool first;    /* of the instructions that share it */
 } gp_instr_state;
 
@@ -59,7 +59,7 @@ typedef struct gp_instr {
   int32_t node; /* in the graph */
   gp_instr_state state;
   gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
-  gp_call call; /* data pointers are filled in when it runs */
+  gp_call call; /* without addresses: those of a run are the worker's (engine/run/execute.c) */
   gp_cut cut;
 } gp_instr;
 
@@ -102,8 +102,6 @@ typedef struct gp_program_spec {
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
-/* Another one like it: a program is run by one worker at a time. NULL gives NULL. */
-gp_status gp_program_copy(const gp_program *program, gp_program **copy);
 void gp_program_free(gp_program *program);
 int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads */
 

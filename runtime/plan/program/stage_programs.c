@@ -205,29 +205,12 @@ static gp_status build_count(gp_shaper *s) {
   return status;
 }
 
-/* The second device of each stage runs programs of its own: behind those of the first. */
-static gp_status copy_programs(gp_shaper *s) {
-  for (int32_t stage = 0; stage < s->env->stage_count; stage++) {
-    const gp_stage_programs *from = &s->shape->programs[stage];
-    gp_stage_programs *to = &s->shape->programs[s->env->stage_count + stage];
-    for (int v = 0; v < 2; v++) {
-      GP_TRY(gp_program_copy(from->forward[v], &to->forward[v]));
-      GP_TRY(gp_program_copy(from->backward[v], &to->backward[v]));
-      GP_TRY(gp_program_copy(from->input[v], &to->input[v]));
-      GP_TRY(gp_program_copy(from->weight[v], &to->weight[v]));
-    }
-    GP_TRY(gp_program_copy(from->recompute, &to->recompute));
-    GP_TRY(gp_program_copy(from->count, &to->count));
-    GP_TRY(gp_program_copy(from->prepare, &to->prepare));
-  }
-  return GP_OK;
-}
-
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* Arrays as long as the graph's values. */
+/* Arrays as long as the graph's values, or its nodes. */
 static gp_status make_room(gp_shaper *s) {
-  size_t values = (size_t)s->graph->value_count + 1;
+  size_t values = (size_t)s->graph->value_count + 1, nodes = (size_t)s->graph->node_count + 1;
+  GP_TRY(gp_alloc_array(nodes, sizeof(size_t), (void **)&s->states));
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->outside));
   GP_TRY(gp_alloc_array(values, sizeof(gp_place), (void **)&s->places));
   GP_TRY(gp_alloc_array(values, sizeof(gp_ref), (void **)&s->own));
@@ -242,6 +225,7 @@ static void free_room(gp_shaper *s) {
   gp_free(s->places);
   gp_free(s->own);
   gp_free(s->seen);
+  gp_free(s->states);
   gp_program_notes_free(&s->notes);
 }
 
@@ -252,9 +236,9 @@ static bool is_planned(const gp_shaper *s, int32_t stage) {
 
 /* Prepared values first: the programs of the stages read them. */
 static gp_status build_programs(gp_shaper *s) {
-  size_t holders = (size_t)s->env->stage_count * (size_t)s->schedule->copy_count;
+  size_t stages = (size_t)s->env->stage_count;
   GP_TRY(make_room(s));
-  GP_TRY(gp_alloc_array(holders, sizeof(gp_stage_programs), (void **)&s->shape->programs));
+  GP_TRY(gp_alloc_array(stages, sizeof(gp_stage_programs), (void **)&s->shape->programs));
   GP_TRY(gp_place_outside(s));
   for (int32_t stage = 0; stage < s->env->stage_count; stage++) {
     if (!is_planned(s, stage)) continue;
@@ -265,7 +249,8 @@ static gp_status build_programs(gp_shaper *s) {
   }
   if (is_planned(s, s->env->stage_count - 1))
     GP_TRY(build_count(s)); /* of the last stage: its values are still listed */
-  return s->schedule->copy_count > 1 ? copy_programs(s) : GP_OK;
+  for (int32_t stage = 0; stage < s->env->stage_count; stage++) GP_TRY(gp_place_states(s, stage));
+  return GP_OK;
 }
 
 gp_status gp_shape_add_programs(gp_shaper *s) {
