@@ -33,6 +33,7 @@
 #include "gpipe/pipeline.h"
 #include "gpipe/plan.h"
 #include "gpipe/run.h"
+#include "gpipe/profile.h"
 #include "gpipe/update.h"
 #include "gpipe/optimizer.h"
 #include "gpipe/archive.h"

@@ -17,7 +17,7 @@ local subjects = {
   data = "io", archive = "io", device = "device", update = "device", op = "device",
   attrs = "device", contract = "device", param = "graph", trace = "graph",
   schedule = "schedule", simulation = "schedule", plan = "plan",
-  pipeline = "plan", run = "engine", optimizer = "engine",
+  pipeline = "plan", run = "engine", profile = "engine", optimizer = "engine",
 }
 
 -- What is included from outside the project.

@@ -281,6 +281,7 @@ int gp_open_pipeline(lua_State *L) {
   luaL_setfuncs(L, gp_lua_record_methods, 0);
   luaL_setfuncs(L, gp_lua_describe_methods, 0);
   luaL_setfuncs(L, gp_lua_scale_methods, 0);
+  luaL_setfuncs(L, gp_lua_profile_methods, 0);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   lua_pushcfunction(L, pipeline_new);

@@ -25,7 +25,7 @@ void gp_lua_check_plan_spec(lua_State *L, bool pipeline, gp_plan_spec *spec);
 /* Add core.plan_new to the table on top. */
 void gp_lua_open_plan(lua_State *L);
 extern const luaL_Reg gp_lua_run_methods[], gp_lua_record_methods[], gp_lua_describe_methods[],
-    gp_lua_scale_methods[];
+    gp_lua_scale_methods[], gp_lua_profile_methods[];
 
 /* The optimizer at index, borrowed; and a list of its groups' hyper-parameters, which it pushes. */
 gp_optimizer *gp_lua_check_optimizer(lua_State *L, int index);

@@ -19,6 +19,7 @@ environment.variables = {
   GPIPE_GEMM = { "onednn", "plain" },   -- plain: matrix products without oneDNN
   GPIPE_GEMM_EPILOGUES = true,          -- which epilogues cuBLASLt is asked for
   GPIPE_GEMM_TUNE = { "0", "1" },       -- 1: try the algorithms of cuBLASLt
+  GPIPE_GPU_PROFILE = { "0", "1" },     -- 1: the profile of a step of each pipeline
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
   GPIPE_WATCHDOG = true,                -- seconds without progress before a pass is given up

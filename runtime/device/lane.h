@@ -70,6 +70,9 @@ typedef struct gp_lane_ops {
   gp_status (*prepare)(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch);
   gp_status (*run)(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay);
   gp_status (*replay_new)(const gp_lane *lane, gp_lane_replay **replay);
+  /* again: of the same job; it need not wait for a first run where `like` had one. */
+  gp_status (*replay_again)(const gp_lane *lane, const gp_lane_replay *like,
+                            gp_lane_replay **replay);
   void (*replay_forget)(const gp_lane *lane, gp_lane_replay *replay); /* addresses have changed */
   void (*replay_free)(const gp_lane *lane, gp_lane_replay *replay);
   gp_status (*pieces)(const gp_lane *lane, int64_t count, gp_piece piece,
@@ -85,9 +88,6 @@ typedef struct gp_lane_ops {
   size_t sum_scratch; /* 0: squares needs none */
   gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 
-  /* Reports: the i-th way in which the lane does work; false after the last. Threads: any. */
-  bool (*path)(const gp_lane *lane, int i, gp_work_path *path);
-
   /* Named ranges for profilers, on the calling thread. NULL: nobody would see them. */
   void (*range_push)(const char *name, int64_t payload);
   void (*range_pop)(void);
@@ -98,6 +98,7 @@ struct gp_lane {
   char name[32];   /* "cpu:0", "cuda:1/0of2" */
   gp_space *space; /* the memory that it works on; NULL: the host's */
   void *self;      /* of the kind */
+  void *recorder;  /* of who times its work (engine/profile); NULL */
 };
 
 /* Open the device of that name. Errors: GP_EINVAL, GP_EDEVICE, GP_ERANGE. */

@@ -6,6 +6,7 @@
  *   worker/      threads, jobs, waiting; when tasks ran
  *   run/         mini-batches given, the loop over tasks, what is left of a run
  *   intake/      how a device gets at mini-batches
+ *   profile/     how long each instruction takes, on request
  *   update/      what ends a mini-batch: sums, norms, scales and updates of gradients
  *   optimizer/   moments and passes of an optimizer, and clipping by the script
  *   watch/       figures, reports, the watchdog, failures on request */
@@ -33,6 +34,14 @@ typedef struct gp_verdict {
   double unscale, clip; /* 1: none */
 } gp_verdict;
 
+/* A profile that the script asked for. */
+typedef struct gp_profiling {
+  bool open, timed;    /* timed: the last run was part of one */
+  bool mixed;          /* its runs had several plans */
+  int32_t runs;        /* since it began */
+  const gp_plan *plan; /* of the last of them; only its address is looked at */
+} gp_profiling;
+
 struct gp_pipeline {
   int32_t stage_count, layer_count, device_count, param_count, copy_count;
   int32_t *stage_of;  /* per layer, and one for the loss */
@@ -55,6 +64,7 @@ struct gp_pipeline {
   gp_loss_scale scaling;                   /* scale 0: none */
   gp_finite check; /* of gradients before an update; `finite`: of every value */
   gp_skips skips;
+  gp_profiling profiling;
   gp_verdict verdict;
   /* The gradients that are there are not finite, so that nobody is updated; resumed: they were
    * added to. */

@@ -10,7 +10,6 @@ local describe = require "gpipe.pipeline.describe"
 local nn_state = require "gpipe.nn.state"
 local object = require "gpipe.pipeline.object"
 local options = require "gpipe.options"
-local paths = require "gpipe.pipeline.paths"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
 local progress = require "gpipe.pipeline.progress"
@@ -22,6 +21,9 @@ local create = require "gpipe.tensor.create"
 ---@class gpipe.Pipeline
 ---@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes; so far: skipped; in f16 loss_scale
 local methods = {}
+
+-- Asked for once in a while.
+local function automatic() return require "gpipe.pipeline.profile.automatic" end
 
 -- ---- checks ----------------------------------------------------------------------------------
 
@@ -64,6 +66,7 @@ end
 function methods:step(x, y, opts)
   live(self, "step")
   stop.check()
+  if self.automatic then automatic().step(self, stream.settle) end
   need_loss(self, "step")
   local o = options.check("step", opts, { accumulate = { type = "boolean", default = false } })
   local inputs, targets = batch.tensors("step", "input", x), batch.tensors("step", "target", y)
@@ -241,6 +244,7 @@ end
 --- Stop the workers and give the model back; its parameters keep their values.
 function methods:close()
   if not self.core then return end
+  if self.automatic then automatic().stop(self) end
   self.core:close()
   self.core, self.plans, self.pending = nil, {}, nil
 end
@@ -277,6 +281,15 @@ for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "
     quiet(self, name)
     return describe[name](self, ...)
   end
+end
+
+--- Tell what each instruction takes in a step, or in what a function does; see
+--- gpipe.pipeline.profile.
+function methods:profile(...)
+  quiet(self, "profile")
+  if self.automatic then automatic().stop(self, true) end
+  local function step(x, y) return self:step(x, y) end
+  return require("gpipe.pipeline.profile").take(self, step, ...)
 end
 
 local function stats_of(pipe)
@@ -320,12 +333,6 @@ local function text_of(pipe)
   return table.concat(lines, "\n")
 end
 
---- What the pipeline runs on, and by which paths: see gpipe.pipeline.paths.
-function methods:describe()
-  quiet(self, "describe")
-  return paths.describe(self, text_of(self))
-end
-
 local wrap = object.class(methods, { stats = stats_of }, text_of)
 
 --- Make a pipeline of what gp.pipeline has put together.
@@ -334,6 +341,7 @@ local wrap = object.class(methods, { stats = stats_of }, text_of)
 local function new(fields)
   fields.plans, fields.plan_count, fields.clock = {}, 0, 0
   fields.mode, fields.missing, fields.skips = "train", {}, 0
+  fields.automatic = os.getenv "GPIPE_GPU_PROFILE" == "1" and { steps = 0 } or nil
   return wrap(fields)
 end
 

@@ -4,7 +4,6 @@
  * pieces whose boundaries depend on the shapes only; the team runs them. */
 #include "device/lane.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -127,6 +126,12 @@ static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
   return GP_OK;
 }
 
+static gp_status replay_again(const gp_lane *lane, const gp_lane_replay *like,
+                              gp_lane_replay **replay) {
+  (void)like;
+  return replay_new(lane, replay);
+}
+
 static void replay_free(const gp_lane *lane, gp_lane_replay *replay) {
   (void)lane;
   (void)replay;
@@ -211,19 +216,6 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-/* All products go the same way here. */
-static bool path(const gp_lane *lane, int i, gp_work_path *found) {
-  const char *why = "", *library;
-  (void)lane;
-  if (i != 0) return false;
-  library = gp_gemm_library(&why);
-  *found = (gp_work_path){.kind = "product", .count = 1};
-  snprintf(found->shape, sizeof found->shape, "of all shapes");
-  snprintf(found->path, sizeof found->path, "%s", *library ? library : "own kernels, plain loops");
-  snprintf(found->why, sizeof found->why, "%s", *library || !why ? "" : why);
-  return true;
-}
-
 static void close_lane(gp_lane *lane) {
   gp_team_free(lane->self);
   lane->self = NULL;
@@ -249,6 +241,7 @@ static const gp_lane_ops ops = {
     .prepare = prepare,
     .run = run,
     .replay_new = replay_new,
+    .replay_again = replay_again,
     .replay_forget = replay_free,
     .replay_free = replay_free,
     .pieces = pieces,
@@ -259,7 +252,6 @@ static const gp_lane_ops ops = {
     .squares = sweep,
     .scale = sweep,
     .add = add,
-    .path = path,
 };
 
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {

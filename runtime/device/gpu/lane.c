@@ -30,7 +30,8 @@ static gp_gpu_event *native(gp_lane_event *event) { return (gp_gpu_event *)event
 /* Memory of the host is: what is sent from there is pinned (host_alloc). */
 static bool reaches(const gp_lane *lane, const gp_lane *other) {
   if (!other->space || gp_lane_shares(lane, other)) return true;
-  return other->ops == lane->ops && api_of(lane)->reaches(gpu_of(lane), gpu_of(other));
+  return other->ops->reaches == lane->ops->reaches &&
+         api_of(lane)->reaches(gpu_of(lane), gpu_of(other));
 }
 
 static gp_status free_bytes(const gp_lane *lane, size_t *bytes) {
@@ -150,6 +151,14 @@ static gp_status replay_new(const gp_lane *lane, gp_lane_replay **replay) {
   return gp_alloc(sizeof **replay, (void **)replay);
 }
 
+static gp_status replay_again(const gp_lane *lane, const gp_lane_replay *like,
+                              gp_lane_replay **replay) {
+  GP_TRY(replay_new(lane, replay));
+  (*replay)->runs = like->runs > 0;
+  (*replay)->tried = like->tried && !like->graph;
+  return GP_OK;
+}
+
 static void replay_forget(const gp_lane *lane, gp_lane_replay *replay) {
   if (!replay) return;
   if (replay->graph) api_of(lane)->graph_free(replay->graph);
@@ -190,12 +199,6 @@ static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
 
 static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
   return api_of(lane)->add(gpu_of(lane), dtype, n, to, from);
-}
-
-/* ---- reports ------------------------------------------------------------------------------- */
-
-static bool path(const gp_lane *lane, int i, gp_work_path *found) {
-  return api_of(lane)->path(gpu_of(lane), i, found);
 }
 
 /* ---- profilers ----------------------------------------------------------------------------- */
@@ -239,6 +242,7 @@ static const gp_lane_ops ops = {
     .prepare = prepare,
     .run = run,
     .replay_new = replay_new,
+    .replay_again = replay_again,
     .replay_forget = replay_forget,
     .replay_free = replay_free,
     .pieces = pieces,
@@ -250,7 +254,6 @@ static const gp_lane_ops ops = {
     .scale = scale,
     .sum_scratch = GP_GPU_SUM_SCRATCH,
     .add = add,
-    .path = path,
     .range_push = range_push,
     .range_pop = range_pop,
 };

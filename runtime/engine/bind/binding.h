@@ -72,6 +72,7 @@ typedef struct gp_binding {
   char **constants;                       /* of both shapes: where the storage of each begins */
   uint64_t prepared;  /* weights of which P's results are there (prepared.c); 0: none */
   gp_link_pool *pool; /* of its links */
+  int64_t runs;       /* begun so far, but for those that were profiled */
   int32_t tag_bits;   /* of the tags of its ops (execute.h) */
 } gp_binding;
 

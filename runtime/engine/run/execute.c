@@ -9,6 +9,7 @@
 
 #include "base/tensor.h"
 #include "engine/pipeline.h"
+#include "engine/profile/recorder.h"
 #include "engine/run/execute.h"
 #include "engine/watch/report.h"
 #include "gpipe/process.h"
@@ -44,6 +45,11 @@ static void bind_call(const execution *x, const gp_instr *instr, gp_call *call) 
     call->in[i] = (gp_arg){address(x->worker, instr->in[i]), instr->call.in[i].meta};
   for (int k = 0; k < call->n_out; k++)
     call->out[k] = (gp_arg){address(x->worker, instr->out[k]), instr->call.out[k].meta};
+}
+
+static const gp_task *task_of(const execution *x) {
+  const gp_plan *plan = x->binding->plan;
+  return &plan->tasks[plan->first[x->worker->device] + x->task];
 }
 
 /* A replay has the addresses that it was made with. */
@@ -157,17 +163,45 @@ static void spoil_outputs(const execution *x) {
   }
 }
 
+static gp_status run_group(execution *x) {
+  const gp_lane *lane = &x->worker->lane;
+  gp_piece piece = x->group->side_by_side ? run_beside : run_chain;
+  return lane->ops->pieces(lane, x->group->pieces, piece, x);
+}
+
+static gp_status look_at_group(const execution *x) {
+  if (x->worker->spoil) spoil_outputs(x);
+  return x->worker->pipeline->finite ? check_finite(x) : GP_OK;
+}
+
 /* Groups one after the other. */
 static gp_status run_groups(void *context) {
   execution *x = context;
-  const gp_lane *lane = &x->worker->lane;
   bind_addresses(x);
   for (int32_t g = 0; g < x->program->group_count; g++) {
     x->group = &x->program->groups[g];
-    gp_piece piece = x->group->side_by_side ? run_beside : run_chain;
-    GP_TRY(lane->ops->pieces(lane, x->group->pieces, piece, x));
-    if (x->worker->spoil) spoil_outputs(x);
-    if (x->worker->pipeline->finite) GP_TRY(check_finite(x));
+    GP_TRY(run_group(x));
+    GP_TRY(look_at_group(x));
+  }
+  return GP_OK;
+}
+
+/* Of a profile: instructions one after the other. Their pieces are those of the groups, so the bits
+ * are too. */
+static gp_status run_timed(void *context) {
+  execution *x = context;
+  gp_recorder *recorder = x->worker->recorder;
+  gp_group alone = {.count = 1};
+  x->group = &alone;
+  bind_addresses(x);
+  for (; alone.first < x->program->instr_count; alone.first++) {
+    const gp_instr *instr = &x->program->instrs[alone.first];
+    gp_record record = gp_record_of_instr(x->worker, task_of(x), instr);
+    alone.pieces = gp_instr_pieces(instr);
+    GP_TRY(gp_record_begin(recorder, &record));
+    GP_TRY(run_group(x));
+    GP_TRY(gp_record_end(recorder));
+    GP_TRY(look_at_group(x));
   }
   return GP_OK;
 }
@@ -269,7 +303,7 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
       .step = r->block,
       .fault = r->fault};
   gp_lane_job job = {.context = &x,
-                     .run = run_groups,
+                     .run = lane->recorder ? run_timed : run_groups,
                      .op_count = x.program->instr_count,
                      .bind = bind_addresses,
                      .enqueue = enqueue};

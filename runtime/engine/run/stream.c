@@ -10,6 +10,7 @@
 #include "engine/bind/links.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
+#include "engine/profile/recorder.h"
 #include "engine/run/arguments.h"
 #include "engine/update/update.h"
 #include "engine/watch/report.h"
@@ -60,6 +61,7 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   if (p->optimizer) GP_TRY(gp_optimizer_begin(p->optimizer));
   if (p->scaling.scale == 0) p->overflow = false;
   p->last_plan = plan;
+  gp_profile_note_run(p);
   p->last_begin = gp_now_ns();
   return gp_run_save_buffers(p);
 }

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "engine/pipeline.h"
+#include "engine/profile/recorder.h"
 #include "engine/run/edge.h"
 #include "engine/worker/marks.h"
 #include "engine/worker/worker.h"
@@ -228,6 +229,7 @@ void gp_workers_free(gp_pipeline *p) {
   for (int32_t d = 0; p->workers && d < p->device_count; d++) {
     gp_worker *worker = &p->workers[d];
     gp_marks_free(worker);
+    gp_recorder_free(worker);
     gp_lane_close(&worker->lane);
     gp_free(worker->frame);
     gp_free(worker->scratch);

@@ -10,6 +10,7 @@
 #include "gpipe/plan.h"
 
 typedef struct gp_worker gp_worker;
+typedef struct gp_recorder gp_recorder; /* engine/profile/recorder.h */
 typedef gp_status (*gp_job)(gp_worker *worker, void *context);
 
 /* When a task ran, in nanoseconds of CLOCK_MONOTONIC. The one behind the last complete event is
@@ -50,6 +51,7 @@ struct gp_worker {
   size_t first_event;           /* of those that are shown */
   _Atomic uint32_t phase;       /* gp_worker_phase */
   _Atomic uint32_t barriers;    /* that this device has come to in this run */
+  gp_recorder *recorder;        /* of a profile, also when it is over; NULL */
   bool spoil;                   /* GPIPE_FAULT: what leaves the task is to be NaN */
   _Atomic uint32_t ranges_done; /* mini-batches whose range this device is through with */
   gp_status job_status;

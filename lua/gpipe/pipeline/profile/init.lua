@@ -1,0 +1,232 @@
+-- lua/gpipe/pipeline/profile/init.lua - pipe:profile: what each instruction of a step takes, by op.
+--
+-- The runtime times the instructions one by one; here they are added up to rows and set against
+-- what the devices reach at best. What ops cost together, as chains or within a replayed graph, is
+-- known from the ordinary step before: what its actions took beyond their instructions' own times
+-- lies in the gaps between these.
+
+local errors = require "gpipe.errors"
+local batch = require "gpipe.pipeline.batch"
+local ceilings = require "gpipe.pipeline.profile.ceilings"
+local options = require "gpipe.options"
+local stream = require "gpipe.pipeline.stream"
+local text = require "gpipe.pipeline.profile.text"
+
+local profile = {}
+
+---@class gpipe.ProfileRow
+---@field device string
+---@field place integer the device's number in the pipeline, from 0
+---@field phase string "forward" "backward" "recompute" "prepare" "count" "update" "check" "copy"
+---@field op string an op, or what the engine does: "adamw", "norm", "zero", "copy", "fetch"
+---@field dtype string? of the first operand; nil where bytes are moved as they are
+---@field path string? the library or the algorithm that took it, where one can be named
+---@field count integer
+---@field seconds number
+---@field each number seconds of one
+---@field share number of all that was timed on the device
+---@field bytes number
+---@field flop number
+---@field bandwidth number? bytes a second
+---@field rate number? FLOP a second
+---@field bandwidth_share number? of the device's copies
+---@field rate_share number? of the device's products in that dtype
+
+-- ---- adding up ----------------------------------------------------------------------------------
+
+local BY = {
+  op = function(e) return e.op end,
+  layer = function(e) return e.what ~= "" and e.what or e.op end,
+  action = function(e) return e.action and e.stage .. e.action or e.op end,
+}
+
+-- Entries of a device that have phase, name, dtype and path in common.
+local function rows_of(device, place, entries, name_of)
+  local rows, found = {}, {}
+  for _, e in ipairs(entries) do
+    local name = name_of(e)
+    local key = table.concat({ e.phase, name, e.dtype or "", e.path }, "\0")
+    local row = found[key]
+    if not row then
+      row = { device = device, place = place, phase = e.phase, op = name, dtype = e.dtype,
+        path = e.path, count = 0, seconds = 0, bytes = 0, flop = 0 }
+      found[key], rows[#rows + 1] = row, row
+    end
+    row.count, row.seconds = row.count + 1, row.seconds + e.seconds
+    row.bytes, row.flop = row.bytes + e.bytes, row.flop + e.flop
+  end
+  return rows
+end
+
+local function slower_first(a, b)
+  if a.seconds ~= b.seconds then return a.seconds > b.seconds end
+  return a.phase .. a.op .. (a.dtype or "") < b.phase .. b.op .. (b.dtype or "")
+end
+
+-- Rates, and their shares of what the device reaches at best.
+local function set_rates(row, total, best)
+  row.each = row.seconds / row.count
+  row.share = total > 0 and row.seconds / total or 0
+  if row.seconds == 0 then return end
+  row.bandwidth, row.rate = row.bytes / row.seconds, row.flop / row.seconds
+  if best.copy then row.bandwidth_share = row.bandwidth / best.copy end
+  local gemm = row.dtype and best.gemm[row.dtype]
+  if gemm then row.rate_share = row.rate / gemm end
+end
+
+-- ---- gaps ---------------------------------------------------------------------------------------
+
+local function key_of(op, stage, micro) return ("%s %d %d"):format(op, stage, micro or -1) end
+
+-- Per device the seconds of each action of the last run; nil where that was no ordinary one.
+local function actions_before(pipe)
+  if not pipe.core:ran_warm() then return nil end
+  local before = {}
+  for d = 1, #pipe.devices do
+    before[d] = {}
+    for _, e in ipairs(pipe.core:events(d - 1)) do
+      before[d][key_of(e.op, e.stage, e.micro)] = e.finish - e.begin
+    end
+  end
+  return before
+end
+
+-- What the actions took in the step before, beside their instructions by themselves.
+local function compare(device, entries, before, runs)
+  local own = {}
+  for _, e in ipairs(entries) do
+    if e.action then
+      local key = key_of(e.action, e.stage, e.micro)
+      own[key] = (own[key] or 0) + e.seconds / runs
+    end
+  end
+  local whole, parts = 0, 0
+  for key, seconds in pairs(own) do
+    if not before[key] then return end -- that was another plan
+    whole, parts = whole + before[key], parts + seconds
+  end
+  device.replayed, device.gaps = whole, whole - parts
+end
+
+-- ---- a profile ----------------------------------------------------------------------------------
+
+local function sum(entries, wanted)
+  local seconds = 0
+  for _, e in ipairs(entries) do
+    if not wanted or wanted(e) then seconds = seconds + e.seconds end
+  end
+  return seconds
+end
+
+local function device_of(pipe, d, entries)
+  return {
+    name = pipe.devices[d].name,
+    kernels = sum(entries, function(e) return e.action ~= nil end),
+    updates = sum(entries, function(e) return e.phase == "update" end),
+    copies = sum(entries, function(e) return e.phase == "copy" end),
+    seconds = sum(entries),
+  }
+end
+
+local meta = { __name = "gpipe.Profile", __tostring = text.of }
+
+-- The entries of all devices as rows, those of a device together and the slowest first.
+local function add_up(pipe, made, o, before)
+  for d = 1, #pipe.devices do
+    local entries = pipe.core:profile_entries(d - 1)
+    local device = device_of(pipe, d, entries)
+    if before and made.runs > 0 then compare(device, entries, before[d], made.runs) end
+    local rows = rows_of(device.name, d - 1, entries, BY[o.by])
+    table.sort(rows, slower_first)
+    device.ceilings = ceilings.of(pipe, d, rows, o.ceilings)
+    for _, row in ipairs(rows) do
+      set_rates(row, device.seconds, device.ceilings)
+      made.rows[#made.rows + 1] = row
+    end
+    made.devices[d] = device
+  end
+  return made
+end
+
+local SPEC = {
+  by = { choices = { "op", "layer", "action" }, default = "op" },
+  eager = { type = "boolean", default = false },
+  ceilings = { check = ceilings.check },
+}
+
+--- Time everything from now on, with checked options; whatever happens, drop or finish follows.
+function profile.begin(pipe, o)
+  local before = actions_before(pipe)
+  pipe.core:profile_begin(o.eager)
+  return before
+end
+
+--- Work as before again, and forget what was timed.
+function profile.drop(pipe)
+  if pipe.core and not pipe.core:lost() then pipe.core:profile_drop() end
+end
+
+--- What was timed since begin, which returned `before`.
+function profile.finish(pipe, o, before)
+  if not pipe.core then
+    errors.raise "profile: the pipeline was closed while it was profiled"
+  end
+  stream.settle(pipe)
+  local runs, one_plan, overhead = pipe.core:profile_end()
+  local made = setmetatable({ rows = {}, devices = {}, runs = runs, by = o.by,
+    overhead = overhead }, meta)
+  add_up(pipe, made, o, one_plan and before)
+  pipe.core:profile_drop()
+  return made
+end
+
+local function arguments(step, first, second, third)
+  if type(first) == "function" then return first, second end
+  if first == nil or second == nil then
+    errors.raise("profile: the arguments are %s and %s, expected a function, or x and y as "
+      .. "pipe:step takes them", errors.show(first), errors.show(second))
+  end
+  batch.tensors("profile", "input", first)
+  batch.tensors("profile", "target", second)
+  return function() return step(first, second) end, third
+end
+
+--- Run something and tell what each instruction took in it, by op.
+---
+--- pipe:profile(x, y) takes a step, which trains as any other; pipe:profile(fn) calls a function
+--- once: what this pipeline's devices do meanwhile is timed, opt:step() too. Every instruction runs
+--- by itself, on GPUs between two timed events, and the bits are those of a step that is not
+--- profiled. See docs/performance.md for what the figures mean, and what timing changes.
+---
+--- by: rows per "op", "layer" or "action". ceilings: what the devices reach at best, {copy = bytes
+--- a second, gemm = {f32 = FLOP a second, ..}}, false for none; measured on them unless given, once
+--- a pipeline. eager: on GPUs launch op by op, also where a step would be replayed.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4), nn.Linear(4, 2)},
+---   {balance = {1, 1}, loss = nn.MSELoss()})
+--- local opt = gp.optim.SGD(pipe:parameters(), {lr = 0.1})
+--- local p = pipe:profile(function()
+---   pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
+---   opt:step()
+--- end)
+--- print(p)
+--- assert(p.rows[1].seconds > 0)
+--- ```
+---@param pipe table
+---@param step function takes a step of the pipeline
+---@param first function|gpipe.Tensor|gpipe.Tensor[]
+---@param second? gpipe.Tensor|gpipe.Tensor[] the options, where first is a function
+---@param third? {by: "op"|"layer"|"action", ceilings: table|false, eager: boolean}
+---@return {rows: gpipe.ProfileRow[], devices: table[], runs: integer, overhead: number, result: any}
+function profile.take(pipe, step, first, second, third)
+  local work, opts = arguments(step, first, second, third)
+  local o = options.check("profile", opts, SPEC)
+  local before = profile.begin(pipe, o)
+  local _ <close> = setmetatable({}, { __close = function() profile.drop(pipe) end })
+  local result = work()
+  local made = profile.finish(pipe, o, before)
+  made.result = result
+  return made
+end
+
+return profile

@@ -1,0 +1,120 @@
+/* engine/profile/profile.c - the profile of a pipeline: all of its devices, and what an instruction
+ * is called and costs.
+ *
+ * What is told is settled when an instruction is recorded: its plan may be gone when it is read. */
+#include "gpipe/profile.h"
+
+#include <stdio.h>
+
+#include "engine/pipeline.h"
+#include "engine/profile/recorder.h"
+#include "engine/watch/report.h"
+
+enum { WARM = 3 }; /* runs of a plan: launched, captured, replayed */
+
+const char *gp_profile_phase_name(gp_profile_phase phase) {
+#define NAME(name, text) [GP_PROFILE_##name] = text,
+  static const char *const names[] = {GP_PROFILE_LIST(NAME)};
+#undef NAME
+  return names[phase];
+}
+
+/* ---- instructions -------------------------------------------------------------------------- */
+
+/* Nodes of the forward pass that a backward action runs are made once more. */
+static gp_profile_phase phase_of(const gp_task *task, const gp_node *node) {
+  switch (task->op) {
+  case GP_ACT_F: return GP_PROFILE_FORWARD;
+  case GP_ACT_R: return GP_PROFILE_RECOMPUTE;
+  case GP_ACT_P: return GP_PROFILE_PREPARE;
+  case GP_ACT_C: return GP_PROFILE_COUNT;
+  default: return node->phase == GP_BACKWARD ? GP_PROFILE_BACKWARD : GP_PROFILE_RECOMPUTE;
+  }
+}
+
+/* The event that the worker has open is that of the task. */
+static gp_action action_of(const gp_worker *w, const gp_task *task) {
+  const gp_event *now = &w->events[w->event_count % w->event_room];
+  return gp_task_action(w->pipeline->run.plan, task, now->micro);
+}
+
+gp_record gp_record_of_instr(const gp_worker *w, const gp_task *task, const gp_instr *instr) {
+  const gp_graph *graph = task->program->graph;
+  const gp_node *node = &graph->nodes[instr->node];
+  const gp_meta *first = instr->call.n_in ? instr->call.in[0].meta : instr->call.out[0].meta;
+  gp_cost cost = gp_node_cost(graph, node);
+  gp_record r = {.entry = {.phase = phase_of(task, node),
+                           .op = gp_op_name(instr->op),
+                           .dtype = first->dtype,
+                           .in_action = true,
+                           .action = action_of(w, task),
+                           .bytes = cost.bytes,
+                           .flop = cost.flop},
+                 .stream = GP_STREAM_COMPUTE};
+  snprintf(r.entry.what, sizeof r.entry.what, "%s", graph->labels[node->label]);
+  return r;
+}
+
+/* ---- all devices --------------------------------------------------------------------------- */
+
+void gp_profile_note_run(gp_pipeline *p) {
+  gp_profiling *now = &p->profiling;
+  now->timed = now->open;
+  if (!now->open) {
+    p->run.binding->runs++;
+    return;
+  }
+  now->mixed = now->mixed || (now->runs && now->plan != p->run.plan);
+  now->plan = p->run.plan;
+  now->runs++;
+}
+
+bool gp_pipeline_ran_warm(const gp_pipeline *p) {
+  const gp_binding *binding = p->last_plan ? gp_pipeline_binding(p, p->last_plan) : NULL;
+  return binding && !p->profiling.timed && !gp_plan_streams(p->last_plan) && binding->runs >= WARM;
+}
+
+void gp_pipeline_profile_drop(gp_pipeline *p) {
+  for (int32_t d = 0; p->workers && d < p->device_count; d++) gp_recorder_free(&p->workers[d]);
+  p->profiling.open = false;
+}
+
+gp_status gp_pipeline_profile_begin(gp_pipeline *p, bool eager) {
+  gp_status status = GP_OK;
+  if (p->closed || p->watch.lost) return gp_fail(GP_ESTATE, "profile: the pipeline is closed");
+  if (p->profiling.open) return gp_fail(GP_ESTATE, "profile: one is under way already");
+  if (p->run.open) return gp_fail(GP_ESTATE, "profile: a stream is open, drain it first");
+  gp_pipeline_profile_drop(p);
+  for (int32_t d = 0; !status && d < p->device_count; d++)
+    status = gp_recorder_new(&p->workers[d], eager);
+  if (status) return gp_pipeline_profile_drop(p), status;
+  p->profiling = (gp_profiling){.open = true, .timed = p->profiling.timed};
+  return GP_OK;
+}
+
+/* A worker that never came back may still call by the table that it found. */
+gp_status gp_pipeline_profile_end(gp_pipeline *p, gp_profile_info *info) {
+  gp_status status = GP_OK;
+  if (!p->profiling.open || p->closed || p->watch.lost)
+    return gp_fail(GP_ESTATE, "profile: none is under way");
+  GP_TRY(gp_pipeline_drain(p));
+  for (int32_t d = 0; d < p->device_count; d++) {
+    gp_status closed = gp_recorder_close(p->workers[d].recorder);
+    if (!status) status = closed;
+  }
+  p->profiling.open = false;
+  *info = (gp_profile_info){.runs = p->profiling.runs,
+                            .one_plan = !p->profiling.mixed,
+                            .overhead = p->workers[0].recorder->overhead};
+  return status;
+}
+
+size_t gp_pipeline_profile_count(const gp_pipeline *p, int device) {
+  const gp_recorder *r = p->workers[device].recorder;
+  return r && !p->profiling.open ? r->count : 0;
+}
+
+void gp_pipeline_profile_entry(const gp_pipeline *p, int device, size_t i,
+                               gp_profile_entry *entry) {
+  *entry = p->workers[device].recorder->records[i].entry;
+}

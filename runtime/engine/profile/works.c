@@ -1,0 +1,178 @@
+/* engine/profile/works.c - a lane's table with a record around every call that does work.
+ *
+ * What asks, waits or makes something is the lane's own function. Each function here says what the
+ * call is and what it moves, and hands it on. */
+#include <stdio.h>
+
+#include "base/tensor.h"
+#include "engine/pipeline.h"
+#include "engine/profile/recorder.h"
+#include "engine/run/execute.h"
+
+static gp_recorder *of(const gp_lane *lane) { return lane->recorder; }
+
+/* ---- work beside the ops ------------------------------------------------------------------- */
+
+static gp_record work(gp_profile_phase phase, const char *op, double bytes) {
+  return (gp_record){.entry = {.phase = phase, .op = op, .bytes = bytes, .dtype = GP_U8}};
+}
+
+/* Ends the record of a call that went well. */
+static gp_status end(const gp_lane *lane, gp_status status) {
+  return status ? status : gp_record_end(of(lane));
+}
+
+static gp_status copy(const gp_lane *lane, gp_stream stream, void *to, const void *from,
+                      size_t bytes) {
+  static const char *const names[] = {
+      [GP_STREAM_COMPUTE] = "copy", [GP_STREAM_SEND] = "send", [GP_STREAM_RECEIVE] = "receive"};
+  gp_record r = work(GP_PROFILE_COPY, names[stream], (double)bytes);
+  r.stream = stream;
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->copy(lane, stream, to, from, bytes));
+}
+
+static gp_status fetch(const gp_lane *lane, gp_stream stream, void *to, const gp_lane *other,
+                       const void *from, size_t bytes) {
+  gp_record r = work(GP_PROFILE_COPY, "fetch", (double)bytes);
+  r.stream = stream;
+  snprintf(r.entry.what, sizeof r.entry.what, "from %s", other->name);
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->fetch(lane, stream, to, other, from, bytes));
+}
+
+static gp_status fill(const gp_lane *lane, gp_stream stream, void *to, int byte, size_t bytes) {
+  gp_record r = work(GP_PROFILE_UPDATE, "zero", (double)bytes);
+  r.stream = stream;
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->fill(lane, stream, to, byte, bytes));
+}
+
+static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from) {
+  gp_record r = work(GP_PROFILE_UPDATE, "add", 3 * (double)n * (double)gp_dtype_size(dtype));
+  r.entry.dtype = dtype;
+  r.entry.flop = (double)n;
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->add(lane, dtype, n, to, from));
+}
+
+static gp_status settle(const gp_lane *lane, const int64_t *counts, gp_step_block *blocks,
+                        int count) {
+  gp_record r = work(GP_PROFILE_COUNT, "settle", 16 * (double)count);
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->settle(lane, counts, blocks, count));
+}
+
+static gp_status check_finite(const gp_lane *lane, const gp_arg *value, gp_lane_fault *fault,
+                              uint32_t tag) {
+  gp_record r = work(GP_PROFILE_CHECK, "check_finite", (double)gp_meta_bytes(value->meta));
+  r.entry.dtype = value->meta->dtype;
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->check_finite(lane, value, fault, tag));
+}
+
+/* ---- updates ------------------------------------------------------------------------------- */
+
+/* Elements of all tensors, and their bytes. */
+static gp_record sweep(const char *op, const gp_lane_sweep *s, int flop, int times) {
+  gp_record r = work(GP_PROFILE_UPDATE, op, 0);
+  for (int i = 0; i < s->count; i++) {
+    r.entry.dtype = s->runs[i].dtype;
+    r.entry.flop += flop * (double)s->runs[i].n;
+    r.entry.bytes += times * (double)s->runs[i].n * (double)gp_dtype_size(s->runs[i].dtype);
+  }
+  return r;
+}
+
+static gp_status squares(const gp_lane *lane, const gp_lane_sweep *s) {
+  gp_record r = sweep("norm", s, 2, 1);
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->squares(lane, s));
+}
+
+static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
+  gp_record r = sweep("scale", s, 1, 2);
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->scale(lane, s));
+}
+
+/* Operations on one element: those of the rule as torch writes it. */
+static int flop_of(const gp_optim_hyper *h) {
+  int decay = h->weight_decay != 0 ? 2 : 0;
+  if (h->kind != GP_OPTIM_SGD) return 12 + decay;
+  return 2 + decay + (h->momentum != 0 ? 2 : 0) + (h->nesterov ? 2 : 0);
+}
+
+/* The value is read and written, the gradient read, moments read and written where there are. */
+static gp_record update_of(const gp_lane_update *u) {
+  static const char *const names[] = {
+      [GP_OPTIM_SGD] = "sgd", [GP_OPTIM_ADAM] = "adam", [GP_OPTIM_ADAMW] = "adamw"};
+  gp_record r = work(GP_PROFILE_UPDATE, names[u->hyper->kind], 0);
+  bool moments = u->hyper->kind != GP_OPTIM_SGD || u->hyper->momentum != 0;
+  for (int i = 0; i < u->count; i++) {
+    const gp_optim_slice *s = &u->slices[i];
+    int times = 3 + (moments && s->moment1 ? 2 : 0) + (moments && s->moment2 ? 2 : 0);
+    r.entry.dtype = s->dtype;
+    r.entry.flop += flop_of(u->hyper) * (double)s->n;
+    r.entry.bytes += times * (double)s->n * (double)gp_dtype_size(s->dtype);
+  }
+  return r;
+}
+
+static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
+  gp_record r = update_of(u);
+  GP_TRY(gp_record_begin(of(lane), &r));
+  return end(lane, of(lane)->plain->update(lane, u));
+}
+
+/* ---- ops ----------------------------------------------------------------------------------- */
+
+/* A queue takes whole ops. A capture that was refused is followed by the same ops once more: what
+ * it had recorded did not run. */
+static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
+  gp_recorder *r = of(lane);
+  const gp_binding *binding = r->worker->pipeline->run.binding;
+  gp_tag tag = gp_tag_read(binding, r->worker->device, call->tag);
+  const gp_task *task = &binding->plan->tasks[tag.task];
+  gp_record record = gp_record_of_instr(r->worker, task, &task->program->instrs[tag.instr]);
+  if (tag.instr == 0) r->count = r->job_first;
+  GP_TRY(gp_record_begin(r, &record));
+  return end(lane, r->plain->launch(lane, call));
+}
+
+/* Of a job that ran before, the ops and their events are captured: the device then goes from one to
+ * the next without waiting for the host, as it does in a replayed step. Anything else is enqueued
+ * op by op, and so is all that follows where a device records no events in a capture: what was
+ * captured until then has not run. Threads run what execute.c gives them. */
+static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay *replay) {
+  gp_recorder *r = of(lane);
+  gp_lane_replay *own = NULL;
+  if (r->plain->at_once) return r->plain->run(lane, job, NULL);
+  GP_TRY(gp_recorder_reserve(r, (size_t)job->op_count));
+  if (replay && !r->eager) GP_TRY(gp_recorder_replay(r, replay, &own));
+  r->job_first = r->count;
+  r->refused = false;
+  gp_status status = r->plain->run(lane, job, own);
+  if (status && own && r->refused) {
+    r->eager = true;
+    status = r->plain->run(lane, job, NULL);
+  }
+  if (status) r->count = r->job_first;
+  return status;
+}
+
+void gp_recorder_wrap(gp_recorder *r) {
+  gp_lane_ops *t = &r->timed;
+  *t = *r->plain;
+  t->copy = copy;
+  t->fetch = fetch;
+  t->fill = fill;
+  t->add = add;
+  t->settle = settle;
+  t->check_finite = check_finite;
+  t->squares = squares;
+  t->scale = scale;
+  t->update = update;
+  t->launch = launch;
+  t->run = run;
+}
