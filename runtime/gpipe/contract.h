@@ -95,7 +95,8 @@ enum {
    * not broadcast, reads the same range only; other inputs are read whole. */
   GP_OP_ROWS = 2,
   GP_OP_STRIDED = 4, /* inputs may be strided or broadcast; others get contiguous copies */
-  GP_OP_INPLACE = 8, /* out[0] may be the memory of an input with the same meta that dies here */
+  /* out[0] may be the memory of any input like it, which dies here (plan/memory/temp.c). */
+  GP_OP_INPLACE = 8,
   GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
   GP_OP_RANDOM = 32,      /* reads attr->random, the number of the random op in the trace */
   GP_OP_EFFECT = 64,      /* writes in[0]'s memory (accumulate, assign): never removed as dead */

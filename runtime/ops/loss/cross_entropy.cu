@@ -163,7 +163,9 @@ static __device__ gp_pack<T> logits_of(const gp_long_row<T> &x, int i, int64_t s
 
 /* d logits = dloss (softmax - target), the target being smoothed one-hot. What all classes share is
  * multiplied before. A block has one row for each threadIdx.y; elements do not meet, so long and
- * short rows are the same here. Rows whose id is ignored, or no class, get zeros. */
+ * short rows are the same here. Rows whose id is ignored, or no class, get zeros. dx may be x, or,
+ * of two classes, the statistics: all lanes of a row that short have read them before one
+ * writes. */
 template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   typedef gp_compute<T> A;
   const int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
@@ -171,6 +173,7 @@ template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   const int64_t id = gp_id_check(a.ids, row, threadIdx.x == 0);
   const A top = row_value<A>(a.stats, 2 * row), sum = row_value<A>(a.stats, 2 * row + 1);
   const A d = row_value<A>(a.dloss, row), share = d / sum;
+  __syncwarp();
   const A smoothing = (A)a.smoothing, even = smoothing / (A)a.n;
   const A each = d * even, hit = d * (even + (1 - smoothing));
   const gp_long_row<T> x = gp_long_row_of<T>(a.x + gp_offset_of(a.x_rows, row), a.n, NULL);

@@ -1,9 +1,10 @@
 /* plan/memory/temp.c - offsets of values that live inside one program.
  *
  * Lifetimes are counted in groups, because a group's instructions run interleaved, block by block.
- * An elementwise result takes over the memory of an input that dies with it; the rest is placed
- * largest first at the lowest offset that is free over its lifetime, or, where that would take
- * long, in order of time.
+ * An elementwise result takes over the memory of an input that dies with it: a temporary's, or the
+ * place of a value that an earlier program kept and that nobody reads after this one (the gradient
+ * of logits lies where the logits were). The rest is placed largest first at the lowest offset that
+ * is free over its lifetime, or, where that would take long, in order of time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum { ALIGNMENT = 64, LOOKS = 1 << 25 }; /* looks: some hundredths of a second 
 /* One piece of memory: a value and those that took it over. */
 typedef struct span {
   gp_ref value;
+  gp_place kept;       /* of a value that another program made; base -1: a temporary */
   int32_t first, last; /* groups */
   int32_t reads;       /* so far */
   size_t bytes, offset;
@@ -24,6 +26,7 @@ typedef struct span {
 
 typedef struct layout {
   gp_program *program;
+  const gp_program_spec *spec;
   gp_place *places;
   span *spans;
   int32_t count;
@@ -33,46 +36,75 @@ typedef struct layout {
 
 static bool is_temp(const layout *l, gp_ref base) { return l->places[base].base < 0; }
 
+/* Does the memory of a value that another program kept end with this program? */
+static bool is_freed(const layout *l, gp_ref base) {
+  const int32_t area = l->places[base].base;
+  const bool kept = area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED;
+  return kept && l->spec->frees && !(l->spec->later && l->spec->later[base]);
+}
+
 /* Nobody else of this group may still read the span otherwise than row by row. */
 static bool free_in_group(const layout *l, const span *s, int32_t group) {
   return s->reads == 0 || s->first == group || l->program->groups[group].count == 1;
 }
 
-/* The span of an input that dies here and that output 0 may take over; 0 when there is none. */
+/* Is the whole memory of an input free for output 0 once the instruction has read it? */
+static bool dies(const layout *l, const gp_node *node, int i, int32_t group) {
+  const gp_graph *graph = l->program->graph;
+  gp_ref in = node->in[i], base = gp_graph_base(graph, in);
+  const gp_meta *meta = &graph->values[in].meta;
+  return l->span_of[base] && l->readers[base] == 1 && meta->offset == 0 &&
+         gp_meta_is_contiguous(meta) && gp_meta_equal(meta, &graph->values[node->out].meta) &&
+         gp_meta_numel(meta) == gp_meta_numel(&graph->values[base].meta) &&
+         free_in_group(l, &l->spans[l->span_of[base] - 1], group);
+}
+
+/* The span of an input that dies here and that output 0 may take over; 0 when there is none. What
+ * was kept is there in any case, so it comes before a temporary, which ends then. */
 static int32_t dying_input(const layout *l, const gp_instr *instr, int32_t group) {
   const gp_graph *graph = l->program->graph;
   const gp_node *node = &graph->nodes[instr->node];
+  int32_t taken = 0;
   if (!(gp_op_get(instr->op)->flags & GP_OP_INPLACE)) return 0;
   for (int i = 0; i < node->n_in; i++) {
-    gp_ref in = node->in[i], base = gp_graph_base(graph, in);
-    const gp_meta *meta = &graph->values[in].meta;
-    if (is_temp(l, base) && l->span_of[base] && l->readers[base] == 1 && meta->offset == 0 &&
-        gp_meta_is_contiguous(meta) && gp_meta_equal(meta, &graph->values[node->out].meta) &&
-        gp_meta_numel(meta) == gp_meta_numel(&graph->values[base].meta) &&
-        free_in_group(l, &l->spans[l->span_of[base] - 1], group))
-      return l->span_of[base];
+    int32_t own = l->span_of[gp_graph_base(graph, node->in[i])];
+    if (!dies(l, node, i, group)) continue;
+    if (l->spans[own - 1].kept.base >= 0) return own;
+    if (!taken) taken = own;
   }
-  return 0;
+  return taken;
 }
 
 /* Cache lines are not shared by two values: threads write them at once. */
 static gp_status open_span(layout *l, gp_ref value, int32_t group) {
   size_t bytes = gp_meta_bytes(&l->program->graph->values[value].meta);
   GP_TRY(gp_size_align(bytes ? bytes : 1, ALIGNMENT, &bytes));
-  l->spans[l->count] = (span){.value = value, .first = group, .last = group, .bytes = bytes};
+  l->spans[l->count] =
+      (span){.value = value, .kept.base = -1, .first = group, .last = group, .bytes = bytes};
   l->span_of[value] = ++l->count;
   return GP_OK;
+}
+
+/* A kept value is read for the first time: it was there before any group, and needs no bytes
+ * here. */
+static void open_kept(layout *l, gp_ref base) {
+  l->spans[l->count] = (span){.value = base, .kept = l->places[base], .first = -1, .last = -1};
+  l->span_of[base] = ++l->count;
 }
 
 /* Inputs first: one that dies here may become the output. */
 static gp_status visit(layout *l, const gp_instr *instr, int32_t group) {
   const gp_graph *graph = l->program->graph;
   const gp_node *node = &graph->nodes[instr->node];
+  for (int i = 0; i < node->n_in; i++) {
+    gp_ref base = gp_graph_base(graph, node->in[i]);
+    if (!l->span_of[base] && is_freed(l, base)) open_kept(l, base);
+  }
   int32_t taken = dying_input(l, instr, group);
   for (int i = 0; i < node->n_in; i++) {
     gp_ref base = gp_graph_base(graph, node->in[i]);
     l->readers[base]--;
-    if (!is_temp(l, base) || !l->span_of[base]) continue;
+    if (!l->span_of[base]) continue;
     l->spans[l->span_of[base] - 1].last = group;
     l->spans[l->span_of[base] - 1].reads++;
   }
@@ -239,21 +271,32 @@ static gp_status place_spans(const layout *l) {
   return GP_OK;
 }
 
-gp_status gp_program_place_temps(gp_program *program, gp_place *places, gp_program_notes *notes) {
-  const gp_graph *graph = program->graph;
-  layout l = {
-      .program = program, .places = places, .span_of = notes->span, .readers = notes->readers};
-  GP_TRY(gp_alloc_array((size_t)program->instr_count * GP_MAX_OUTPUTS + 1, sizeof(span),
-                        (void **)&l.spans));
+/* Where the outputs of the program lie that no earlier one placed. */
+static void note_places(const layout *l) {
+  const gp_graph *graph = l->program->graph;
+  for (int32_t n = 0; n < l->program->instr_count; n++) {
+    const gp_instr *instr = &l->program->instrs[n];
+    gp_ref out = graph->nodes[instr->node].out;
+    for (gp_ref r = out; r < out + instr->call.n_out; r++) {
+      if (!l->span_of[r]) continue;
+      const span *s = &l->spans[l->span_of[r] - 1];
+      l->places[r] = s->kept.base >= 0 ? s->kept : (gp_place){GP_BASE_TEMP, s->offset};
+    }
+  }
+}
+
+gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spec) {
+  enum { VALUES = GP_MAX_OUTPUTS + GP_MAX_INPUTS }; /* of an instruction */
+  layout l = {.program = program,
+              .spec = spec,
+              .places = spec->places,
+              .span_of = spec->notes->span,
+              .readers = spec->notes->readers};
+  GP_TRY(
+      gp_alloc_array((size_t)program->instr_count * VALUES + 1, sizeof(span), (void **)&l.spans));
   gp_status status = find_spans(&l);
   if (!status) status = place_spans(&l);
-  for (int32_t n = 0; !status && n < program->instr_count; n++) {
-    const gp_instr *instr = &program->instrs[n];
-    gp_ref out = graph->nodes[instr->node].out;
-    for (gp_ref r = out; r < out + instr->call.n_out; r++)
-      if (l.span_of[r])
-        places[r] = (gp_place){.base = GP_BASE_TEMP, .offset = l.spans[l.span_of[r] - 1].offset};
-  }
+  if (!status) note_places(&l);
   gp_free(l.spans);
   return status;
 }

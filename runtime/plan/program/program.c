@@ -188,12 +188,23 @@ static void forget(const gp_program_spec *spec, gp_ref base) {
   if (spec->places[base].base == GP_BASE_TEMP) spec->places[base] = (gp_place){.base = -1};
 }
 
+/* A program that frees kept values makes none: an output in one's place took it over. */
+static void give_back(const gp_program_spec *spec, gp_ref out) {
+  const int32_t area = spec->places[out].base;
+  const bool kept = area == GP_BASE_SAVED || area == GP_BASE_RECOMPUTED;
+  if (spec->frees && kept) spec->places[out] = (gp_place){.base = -1};
+}
+
 /* What the program's nodes noted, and the places of its temporaries. */
 static void forget_all(const gp_program_spec *spec) {
   for (int32_t k = 0; k < spec->node_count; k++) {
     const gp_node *node = &spec->graph->nodes[spec->nodes[k]];
     for (int i = 0; i < node->n_in; i++) forget(spec, gp_graph_base(spec->graph, node->in[i]));
-    for (int i = 0; i < node->n_out; i++) forget(spec, gp_graph_base(spec->graph, node->out + i));
+    for (int i = 0; i < node->n_out; i++) {
+      gp_ref out = node->out + i, base = gp_graph_base(spec->graph, out);
+      forget(spec, base);
+      if (base == out) give_back(spec, out);
+    }
   }
 }
 
@@ -203,7 +214,7 @@ static gp_status build(const gp_program_spec *spec, gp_program *program) {
   count_reads(spec);
   GP_TRY(make_instrs(spec, program));
   make_groups(program, spec->separate, spec->notes->group);
-  GP_TRY(gp_program_place_temps(program, spec->places, spec->notes));
+  GP_TRY(gp_program_place_temps(program, spec));
   resolve(program, spec->places);
   return GP_OK;
 }

@@ -99,6 +99,10 @@ typedef struct gp_program_spec {
   gp_place *places;        /* per value, read at base values; the same when the program is made */
   gp_program_notes *notes; /* as long as the graph's values */
   bool separate;           /* one instruction after the other: every result can be looked at */
+  /* No program after it reads the slots of its micro-batch, but for the values of `later`: what
+   * dies in it can be written over. */
+  bool frees;
+  const bool *later; /* per base value; optional: none */
 } gp_program_spec;
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program);
@@ -107,9 +111,9 @@ int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads 
 
 /* Reorder a backward node list so that row-wise chains stay together (plan/program/order.c). */
 gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
-/* Assign offsets in the temporary area to unplaced values (plan/memory/temp.c): in places[], per
- * value.
- * notes->readers: of all that the program reads. */
-gp_status gp_program_place_temps(gp_program *program, gp_place *places, gp_program_notes *notes);
+/* Assign offsets in the temporary area, or the places of kept values that die, to unplaced values
+ * (plan/memory/temp.c): in spec->places. The notes have the readers of all that the program
+ * reads. */
+gp_status gp_program_place_temps(gp_program *program, const gp_program_spec *spec);
 
 #endif

@@ -41,15 +41,28 @@ static gp_status keep(gp_shaper *s, const gp_node_list *makers, const bool *read
 /* ---- programs ------------------------------------------------------------------------------ */
 
 /* An empty list is no program: its task does nothing. */
-static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **program) {
+static gp_status build_with(gp_shaper *s, const gp_node_list *list, bool frees, const bool *later,
+                            gp_program **program) {
   if (!list->count) return GP_OK;
   gp_program_spec spec = {.graph = s->graph,
                           .nodes = list->nodes,
                           .node_count = list->count,
                           .places = s->places,
                           .notes = &s->notes,
-                          .separate = s->env->finite};
+                          .separate = s->env->finite,
+                          .frees = frees,
+                          .later = later};
   return gp_program_build(&spec, program);
+}
+
+static gp_status build(gp_shaper *s, const gp_node_list *list, gp_program **program) {
+  return build_with(s, list, false, NULL, program);
+}
+
+/* A backward program: the last one that reads what its micro-batch kept, but for `later`. */
+static gp_status build_last(gp_shaper *s, const gp_node_list *list, const bool *later,
+                            gp_program **program) {
+  return build_with(s, list, true, later, program);
 }
 
 /* B is I and W as one program, in the order of the graph: what W reads is still in the cache
@@ -66,7 +79,7 @@ static gp_status build_backward(gp_shaper *s, const gp_stage_nodes *stage, gp_pr
     both.nodes[both.count++] = take_input ? input->nodes[i++] : weight->nodes[w++];
   }
   gp_status status = gp_program_order(s->graph, both.nodes, both.count);
-  if (!status) status = build(s, &both, program);
+  if (!status) status = build_last(s, &both, NULL, program);
   gp_free(both.nodes);
   return status;
 }
@@ -90,8 +103,8 @@ static gp_status build_apart(gp_shaper *s, int32_t stage, int variant) {
   gp_mark_reads(s->graph, &nodes->weight, s->later);
   out->carried_bytes = 0; /* the same in both variants */
   GP_TRY(keep(s, &nodes->input, s->later, GP_BASE_CARRIED, &out->carried_bytes));
-  GP_TRY(build(s, &nodes->input, &out->input[variant]));
-  return build(s, &nodes->weight, &out->weight[variant]);
+  GP_TRY(build_last(s, &nodes->input, s->later, &out->input[variant]));
+  return build_last(s, &nodes->weight, NULL, &out->weight[variant]);
 }
 
 /* Nothing is recomputed: what B reads of F is saved. */
