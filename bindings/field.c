@@ -47,6 +47,12 @@ void gp_lua_set_int(lua_State *L, const char *name, int64_t value) {
   lua_setfield(L, -2, name);
 }
 
+void gp_lua_set_text(lua_State *L, const char *name, const char *value) {
+  if (!*value) return;
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, name);
+}
+
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 /* The length of a list; positions in it are counted by int. */

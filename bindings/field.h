@@ -18,6 +18,8 @@ bool gp_lua_flag_field(lua_State *L, int index, const char *name);
 /* Set a field of the table at the top. */
 void gp_lua_set_number(lua_State *L, const char *name, double value);
 void gp_lua_set_int(lua_State *L, const char *name, int64_t value);
+/* "" leaves the field out. */
+void gp_lua_set_text(lua_State *L, const char *name, const char *value);
 
 /* Push memory that holds the elements of the list at `index`; it lives as long as it is on the
  * stack. Integers are 0..INT32_MAX; parameters are retained, the memory is their owner. */

@@ -67,6 +67,20 @@ static int gpus(lua_State *L) {
   return 2;
 }
 
+/* core.gpu_libraries() -> list of {name, version, why}; empty without the plugin */
+static int gpu_libraries(lua_State *L) {
+  gp_gpu_library library;
+  lua_newtable(L);
+  for (int i = 0; gp_gpus_library(i, &library); i++) {
+    lua_createtable(L, 0, 3);
+    gp_lua_set_text(L, "name", library.name);
+    gp_lua_set_text(L, "version", library.version);
+    gp_lua_set_text(L, "why", library.why);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 /* core.device(name) -> {name in full, kind = "cpu" or "cuda", memory = "cpu" or "cuda:0"} | nil,
  * why it is no device's name */
 static int device(lua_State *L) {
@@ -95,10 +109,14 @@ static int device_check(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {
-    {"memory", memory}, {"memory_fail_at", memory_fail_at}, {"machine", machine},
-    {"gpus", gpus},     {"device_check", device_check},     {"device", device},
-    {NULL, NULL}};
+static const luaL_Reg functions[] = {{"memory", memory},
+                                     {"memory_fail_at", memory_fail_at},
+                                     {"machine", machine},
+                                     {"gpus", gpus},
+                                     {"device_check", device_check},
+                                     {"device", device},
+                                     {"gpu_libraries", gpu_libraries},
+                                     {NULL, NULL}};
 
 int gp_open_machine(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -43,5 +43,26 @@ static int pipeline_events(lua_State *L) {
   return 1;
 }
 
-const luaL_Reg gp_lua_record_methods[] = {
-    {"stats", pipeline_stats}, {"events", pipeline_events}, {NULL, NULL}};
+/* p:paths(device) -> {{kind, shape, path, why, count}, ...} */
+static int pipeline_paths(lua_State *L) {
+  gp_work_path path;
+  gp_lua_check_pipeline(L);
+  int device =
+      (int)gp_lua_check_int(L, 2, "paths: the device", 0, gp_lua_pipeline_box(L)->devices - 1);
+  lua_newtable(L);
+  for (int i = 0; gp_pipeline_path(gp_lua_check_pipeline(L), device, i, &path); i++) {
+    lua_createtable(L, 0, 5);
+    gp_lua_set_text(L, "kind", path.kind);
+    gp_lua_set_text(L, "shape", path.shape);
+    gp_lua_set_text(L, "path", path.path);
+    gp_lua_set_text(L, "why", path.why);
+    gp_lua_set_int(L, "count", path.count);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+const luaL_Reg gp_lua_record_methods[] = {{"stats", pipeline_stats},
+                                          {"events", pipeline_events},
+                                          {"paths", pipeline_paths},
+                                          {NULL, NULL}};

@@ -92,6 +92,24 @@ function machine.devices(opts)
   return list
 end
 
+---@class gpipe.Library
+---@field name string "cuDNN"
+---@field version? string "9.19.0"; nil where it is missing
+---@field why? string why it is missing
+
+--- The libraries that GPUs work with, found or missing: an empty list without the CUDA plugin.
+---@return gpipe.Library[]
+function machine.libraries() return core.gpu_libraries() end
+
+--- One line of a report: "cuDNN 9.19.0", "cuDNN: missing (why)".
+---@param library gpipe.Library
+---@return string
+function machine.library_text(library)
+  local why = library.why and (" (%s)"):format(library.why) or ""
+  return ("%s%s%s"):format(library.name, library.version and " " .. library.version or ": missing",
+    why)
+end
+
 --- Bytes that the runtime holds per device: now, and at most so far.
 ---
 --- Of `cpu`, `limit` is what may be held before Lua's garbage is collected, `collects` how often it

@@ -126,6 +126,11 @@ gp_status gp_gpus_count(int *count) {
   return api->count(count);
 }
 
+bool gp_gpus_library(int i, gp_gpu_library *library) {
+  const gp_gpu_api *api;
+  return !gp_gpus_api(&api) && api->library(i, library);
+}
+
 gp_status gp_gpu_describe(int ordinal, gp_gpu_info *info, gp_gpu_use *use) {
   const gp_gpu_api *api;
   GP_TRY(gp_gpus_api(&api));

@@ -88,6 +88,9 @@ typedef struct gp_lane_ops {
   size_t sum_scratch; /* 0: squares needs none */
   gp_status (*add)(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, const void *from);
 
+  /* Reports: the i-th way in which the lane does work; false after the last. Threads: any. */
+  bool (*path)(const gp_lane *lane, int i, gp_work_path *path);
+
   /* Named ranges for profilers, on the calling thread. NULL: nobody would see them. */
   void (*range_push)(const char *name, int64_t payload);
   void (*range_pop)(void);

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { GP_PLUGIN_VERSION = 3, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
+enum { GP_PLUGIN_VERSION = 4, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
 
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
@@ -140,6 +140,11 @@ typedef struct gp_gpu_api {
   gp_status (*capture_end)(gp_gpu *gpu, gp_gpu_graph **graph);
   gp_status (*launch)(gp_gpu *gpu, gp_gpu_graph *graph);
   void (*graph_free)(gp_gpu_graph *graph);
+
+  /* Reports: the i-th library, and the i-th way in which this device does work; false after the
+   * last. Threads: any. */
+  bool (*library)(int i, gp_gpu_library *library);
+  bool (*path)(const gp_gpu *gpu, int i, gp_work_path *path);
 
   /* Named ranges for profilers (NVTX), on the calling thread. */
   void (*range_push)(const char *name, int64_t payload);

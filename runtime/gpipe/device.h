@@ -25,6 +25,22 @@ typedef struct gp_gpu_use {
   size_t live, peak;
 } gp_gpu_use;
 
+/* A library that GPUs work with, or why it is missing. */
+typedef struct gp_gpu_library {
+  char name[24];    /* "cuDNN" */
+  char version[64]; /* "9.10.2"; "" where it is missing */
+  char why[320];    /* why it is missing, or what is to be known of it; "" */
+} gp_gpu_library;
+
+/* How a device does one kind of work on operands of one shape. */
+typedef struct gp_work_path {
+  char kind[16];   /* "attention", "product", "convolution" */
+  char shape[112]; /* "forward bf16 B=16 H=12/12 Tq=1024 Tk=1024 D=64 causal" */
+  char path[64];   /* "cuDNN", "own kernels, tensor cores" */
+  char why[320];   /* why a faster path was not taken; "" where this is the fastest */
+  int64_t count;   /* how often it was settled: once for every instruction of a program */
+} gp_work_path;
+
 /* Errors: GP_EDEVICE with the reason where there is no GPU. */
 gp_status gp_gpus_count(int *count);
 bool gp_gpus_known(void); /* has anybody asked yet? The first question loads libraries */
@@ -32,6 +48,10 @@ gp_status gp_gpu_describe(int ordinal, gp_gpu_info *info, gp_gpu_use *use);
 /* Find the file of the CUDA plugin without opening it; path receives it, or "". Errors: GP_EDEVICE
  * where there is none, or no driver for it. */
 gp_status gp_gpus_find(char *path, size_t size);
+
+/* The i-th of the libraries that the CUDA plugin works with, found or missing; false after the
+ * last, and where there is no plugin. Loads them. */
+bool gp_gpus_library(int i, gp_gpu_library *library);
 
 /* A device's name taken apart: "cpu", "cpu:1", "cuda:0", "cuda:0/1of4" (a part of a GPU). */
 typedef struct gp_device_facts {

@@ -89,6 +89,8 @@ typedef struct gp_device_stats {
 
 /* Figures of the last run; zero before the first. device: from 0. */
 void gp_pipeline_stats(const gp_pipeline *pipeline, int device, gp_device_stats *stats);
+/* The i-th way in which a device does work; false after the last. Threads: the script's. */
+bool gp_pipeline_path(const gp_pipeline *pipeline, int device, int i, gp_work_path *path);
 double gp_pipeline_seconds(const gp_pipeline *pipeline); /* wall time */
 /* One action of the last run; seconds from its begin. wait: when the device began to wait for
  * it. */

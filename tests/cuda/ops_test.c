@@ -269,7 +269,8 @@ static const double START = 1.5; /* what sums are added to */
 static gpu_value make_output(const application *a, const manner *m, gpu_value *in, int k) {
   const gp_meta *meta = &a->sig.out[k];
   if (k == 0 && (m->over >= 0 || is_slot(a, 0))) return in[m->over >= 0 ? m->over : 0];
-  if (!m->accumulate) return gpu_room(meta, m->shift);
+  /* An opaque value is the plan's, which aligns it; its elements are bytes. */
+  if (!m->accumulate) return gpu_room(meta, gp_op_packs(a->sample->op) ? 0 : m->shift);
   gp_tensor *start = uniform(meta->dtype, meta->shape, START, START);
   gpu_value value = gpu_value_of(start, m->shift, false);
   gp_tensor_free(start);

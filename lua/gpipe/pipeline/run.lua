@@ -10,6 +10,7 @@ local describe = require "gpipe.pipeline.describe"
 local nn_state = require "gpipe.nn.state"
 local object = require "gpipe.pipeline.object"
 local options = require "gpipe.options"
+local paths = require "gpipe.pipeline.paths"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
 local progress = require "gpipe.pipeline.progress"
@@ -331,6 +332,12 @@ local function text_of(pipe)
     first = first + pipe.balance[stage]
   end
   return table.concat(lines, "\n")
+end
+
+--- What the pipeline runs on, and by which paths: see gpipe.pipeline.paths.
+function methods:describe()
+  quiet(self, "describe")
+  return paths.describe(self, text_of(self))
 end
 
 local wrap = object.class(methods, { stats = stats_of }, text_of)

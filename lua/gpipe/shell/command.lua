@@ -20,10 +20,15 @@ local function describe(device)
   return ("%-10s %s"):format(device.name, table.concat(facts, ", "))
 end
 
----Print one line per device: what it has, or why it is not there.
+---Print one line per device: what it has, or why it is not there; then the libraries that GPUs
+---work with.
 function command.list_devices()
   local gp = require "gpipe"
+  local machine = require "gpipe.machine"
   for _, device in ipairs(gp.devices { why = true }) do print(describe(device)) end
+  for _, library in ipairs(machine.libraries()) do
+    print("           " .. machine.library_text(library))
+  end
 end
 
 return command

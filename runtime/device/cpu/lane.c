@@ -4,6 +4,7 @@
  * pieces whose boundaries depend on the shapes only; the team runs them. */
 #include "device/lane.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -216,6 +217,19 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
+/* All products go the same way here. */
+static bool path(const gp_lane *lane, int i, gp_work_path *found) {
+  const char *why = "", *library;
+  (void)lane;
+  if (i != 0) return false;
+  library = gp_gemm_library(&why);
+  *found = (gp_work_path){.kind = "product", .count = 1};
+  snprintf(found->shape, sizeof found->shape, "of all shapes");
+  snprintf(found->path, sizeof found->path, "%s", *library ? library : "own kernels, plain loops");
+  snprintf(found->why, sizeof found->why, "%s", *library || !why ? "" : why);
+  return true;
+}
+
 static void close_lane(gp_lane *lane) {
   gp_team_free(lane->self);
   lane->self = NULL;
@@ -252,6 +266,7 @@ static const gp_lane_ops ops = {
     .squares = sweep,
     .scale = sweep,
     .add = add,
+    .path = path,
 };
 
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {

@@ -90,6 +90,7 @@ void gp_cuda_close(gp_gpu *gpu) {
   for (int i = 0; i < GP_STREAMS; i++) (void)cudaStreamSynchronize(gpu->streams[i]);
   gp_cudnn_close(gpu);
   gp_gemm_close(gpu);
+  gp_cuda_paths_close(gpu);
   gp_cuda_streams_close(gpu);
   gp_cuda_part_close(gpu);
   (void)cudaGetLastError();

@@ -12,6 +12,8 @@
  *   error.c      CUDA's errors as statuses
  *   gemm.c       products, by cuBLASLt
  *   cudnn.c      graphs of cuDNN
+ *   paths.c      which path each kind of work takes, and why
+ *   libraries.c  the libraries' versions
  *   range.c      names for profilers
  */
 #ifndef GP_DEVICE_CUDA_GPU_H
@@ -28,6 +30,8 @@ extern "C" {
 typedef struct gp_gemm_cache gp_gemm_cache;   /* gemm.c */
 typedef struct gp_cudnn_cache gp_cudnn_cache; /* cudnn.c */
 
+typedef struct gp_noted_path gp_noted_path; /* paths.c */
+
 struct gp_gpu {
   gp_gpu_spec spec;
   gp_gpu_info info;
@@ -36,6 +40,7 @@ struct gp_gpu {
   void *green;           /* CUgreenCtx of a part with SMs of its own; NULL */
   gp_gemm_cache *gemm;   /* NULL until the first product */
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
+  gp_noted_path *paths;  /* NULL until the first note */
   bool capturing;        /* the compute stream is being captured */
 };
 
@@ -46,6 +51,14 @@ gp_status gp_gpu_fail(gp_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* GP_OK for cudaSuccess; else a text "cuda:0: <doing>: <what CUDA says>". */
 gp_status gp_gpu_check(const gp_gpu *gpu, cudaError_t error, const char *doing);
+
+/* Remember, for reports, how work of a kind (gp_work_path) is done on operands of a shape; why: why
+ * a faster path was not taken, NULL or "" where this is the fastest. Where a path is settled
+ * (prepare), not in every step. The same kind, shape and path again is counted; the why stays that
+ * of the first. Threads: any. */
+void gp_gpu_note_path(gp_gpu *gpu, const char *kind, const char *shape, const char *path,
+                      const char *why);
+const char *gp_gpu_dtype_name(gp_dtype dtype); /* "bf16" */
 
 #define GP_GPU_TRY(call)                                                                           \
   do {                                                                                             \

@@ -51,6 +51,8 @@ static const gp_gpu_api api = {
     .capture_end = gp_cuda_capture_end,
     .launch = gp_cuda_launch,
     .graph_free = gp_cuda_graph_free,
+    .library = gp_cuda_library,
+    .path = gp_cuda_path,
     .range_push = gp_cuda_range_push,
     .range_pop = gp_cuda_range_pop,
 };

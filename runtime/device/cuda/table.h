@@ -100,6 +100,12 @@ void gp_cuda_graph_free(gp_gpu_graph *graph);
 /* Leave a capture that nobody will end, or that would not end: its work is lost. */
 void gp_cuda_capture_drop(gp_gpu *gpu);
 
+/* ---- libraries.c, paths.c ------------------------------------------------------------------ */
+
+bool gp_cuda_library(int i, gp_gpu_library *library);
+bool gp_cuda_path(const gp_gpu *gpu, int i, gp_work_path *path);
+void gp_cuda_paths_close(gp_gpu *gpu); /* NULL in gpu->paths is fine */
+
 /* ---- range.c ------------------------------------------------------------------------------- */
 
 void gp_cuda_range_push(const char *name, int64_t payload);

@@ -201,6 +201,12 @@ static gp_status add(const gp_lane *lane, gp_dtype dtype, int64_t n, void *to, c
   return api_of(lane)->add(gpu_of(lane), dtype, n, to, from);
 }
 
+/* ---- reports ------------------------------------------------------------------------------- */
+
+static bool path(const gp_lane *lane, int i, gp_work_path *found) {
+  return api_of(lane)->path(gpu_of(lane), i, found);
+}
+
 /* ---- profilers ----------------------------------------------------------------------------- */
 
 static void range_push(const char *name, int64_t payload) {
@@ -254,6 +260,7 @@ static const gp_lane_ops ops = {
     .scale = scale,
     .sum_scratch = GP_GPU_SUM_SCRATCH,
     .add = add,
+    .path = path,
     .range_push = range_push,
     .range_pop = range_pop,
 };

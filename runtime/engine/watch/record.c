@@ -89,3 +89,8 @@ void gp_pipeline_stats(const gp_pipeline *p, int device, gp_device_stats *stats)
   stats->peak_live = plan->devices[device].peak_live;
   stats->peak_bytes = p->workers[device].most_taken;
 }
+
+bool gp_pipeline_path(const gp_pipeline *p, int device, int i, gp_work_path *path) {
+  const gp_lane *lane = &p->workers[device].lane;
+  return lane->ops->path(lane, i, path);
+}

@@ -3,6 +3,7 @@
  *
  * The operands may be views with any strides. Also here: what both attention ops decide alike. */
 #include <math.h>
+#include <stdio.h>
 
 #include "device/cuda/cudnn/cudnn.h"
 #include "ops/attention/tensor/tensor.cuh"
@@ -18,13 +19,29 @@ void gp_attention_set_attrs(gp_attention *a, const gp_call *call) {
   a->scale = attr->attention.scale != 0 ? attr->attention.scale : 1 / sqrt((double)a->width);
 }
 
+static const char *path_of(const gp_gpu *gpu, const gp_attention *a) {
+  return gp_tensor_takes(gpu, a) ? "own kernels, tensor cores" : "own kernels";
+}
+
+/* For reports. why: why cuDNN does not compute it, or NULL. */
+static void note_path(gp_gpu *gpu, const gp_attention *a, const char *why) {
+  char shape[112];
+  snprintf(shape, sizeof shape, "%s %s B=%lld H=%lld/%lld Tq=%lld Tk=%lld D=%lld%s%s%s",
+           a->backward ? "backward" : "forward", gp_gpu_dtype_name(a->dtype), (long long)a->batches,
+           (long long)a->heads, (long long)a->groups, (long long)a->queries, (long long)a->keys,
+           (long long)a->width, a->causal ? " causal" : "", a->masked ? " masked" : "",
+           a->dropout > 0 ? " dropout" : "");
+  gp_gpu_note_path(gpu, "attention", shape, why ? path_of(gpu, a) : "cuDNN", why);
+}
+
 /* Scratch for either way: which one it is can change where an address is not aligned. */
 gp_status gp_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch) {
-  bool planned;
+  const char *why;
   size_t other = 0;
-  GP_GPU_TRY(gp_cudnn_attention_prepare(gpu, a, &other, &planned));
+  GP_GPU_TRY(gp_cudnn_attention_prepare(gpu, a, &other, &why));
   *scratch = gp_flash_scratch(a);
-  if (planned && other > *scratch) *scratch = other;
+  if (!why && other > *scratch) *scratch = other;
+  note_path(gpu, a, why);
   return GP_OK;
 }
 

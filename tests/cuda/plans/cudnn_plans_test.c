@@ -138,7 +138,7 @@ static void check_attention(const gpu_kind *kind, const gp_cudnn_target *target,
   const gp_attention piece = gp_cudnn_first_piece(a);
   const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
   const gp_attention graph = gp_cudnn_graph_of(&piece, &at);
-  CHECK(gp_cudnn_attention_fits(a));
+  CHECK(!gp_cudnn_attention_refusal(a));
   gp_cudnn_attention_describe(&plan.graph, &graph);
   bool built = gp_cudnn_plan_build(&plan, target);
   if (!built) print_refusal(kind, a, &plan);
@@ -172,17 +172,17 @@ TEST(attention_has_plans_for_a_part_of_a_gpu) {
 
 TEST(what_cudnn_cannot_take_is_not_offered_to_it) {
   gp_attention a = attention_of(&cases[0], true);
-  CHECK(gp_cudnn_attention_fits(&a));
+  CHECK(!gp_cudnn_attention_refusal(&a));
   a.dropout = 0.1;
-  CHECK(!gp_cudnn_attention_fits(&a));
+  CHECK(gp_cudnn_attention_refusal(&a));
   a.dropout = 0, a.dtype = GP_F32;
-  CHECK(!gp_cudnn_attention_fits(&a));
+  CHECK(gp_cudnn_attention_refusal(&a));
   a.dtype = GP_BF16, a.k.head = 0;
-  CHECK(!gp_cudnn_attention_fits(&a));
+  CHECK(gp_cudnn_attention_refusal(&a));
   a = attention_of(&cases[0], true), a.d_q.data = (void *)2;
-  CHECK(!gp_cudnn_attention_fits(&a));
+  CHECK(gp_cudnn_attention_refusal(&a));
   a = attention_of(&cases[0], false), a.d_q.data = (void *)2; /* the forward pass has none */
-  CHECK(gp_cudnn_attention_fits(&a));
+  CHECK(!gp_cudnn_attention_refusal(&a));
 }
 
 /* Scores of one head more than the bound: pieces are single groups. */

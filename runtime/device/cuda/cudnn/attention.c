@@ -33,17 +33,23 @@ static bool fits_value(const gp_attention *a, const gp_attention_value *v, exten
   return true;
 }
 
-bool gp_cudnn_attention_fits(const gp_attention *a) {
+static bool fits_values(const gp_attention *a) {
   const gp_attention_value *by_query[] = {&a->q, &a->o, &a->d_o, &a->d_q};
   const gp_attention_value *by_key[] = {&a->k, &a->v, &a->d_k, &a->d_v};
-  const bool halves = a->dtype == GP_BF16 || a->dtype == GP_F16;
-  if (!halves || a->dropout > 0 || a->width % 8 != 0) return false;
-  if (a->batches < 1 || a->groups < 1 || a->queries < 1 || a->keys < 1 || a->width < 1)
-    return false;
   for (int i = 0; i < (a->backward ? 4 : 2); i++)
     if (!fits_value(a, by_query[i], queries_of(a)) || !fits_value(a, by_key[i], keys_of(a)))
       return false;
   return true;
+}
+
+const char *gp_cudnn_attention_refusal(const gp_attention *a) {
+  if (a->dtype != GP_BF16 && a->dtype != GP_F16) return "cuDNN's attention takes bf16 and f16";
+  if (a->dropout > 0) return "cuDNN's attention draws other numbers for dropout than the CPU";
+  if (a->width % 8 != 0) return "cuDNN's attention takes heads of a multiple of 8 channels";
+  if (a->batches < 1 || a->groups < 1 || a->queries < 1 || a->keys < 1 || a->width < 1)
+    return "there is nothing to compute";
+  return fits_values(a) ? NULL
+                        : "cuDNN's attention takes rows of adjacent channels, 16 bytes aligned";
 }
 
 /* ---- values -------------------------------------------------------------------------------- */

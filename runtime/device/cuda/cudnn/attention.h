@@ -24,8 +24,9 @@ typedef enum gp_cudnn_attention_id {
   GP_CUDNN_ONE     /* scalar, f32: 1, backward */
 } gp_cudnn_attention_id;
 
-/* Could cuDNN take it, as far as can be said without asking? Addresses may be NULL. */
-bool gp_cudnn_attention_fits(const gp_attention *a);
+/* Why cuDNN cannot take it, as far as can be said without asking; NULL: it might. Addresses may be
+ * NULL. */
+const char *gp_cudnn_attention_refusal(const gp_attention *a);
 /* Add its operations. Addresses are not looked at; the mask is f32 and without infinities, its last
  * distance 1. Where groups is less than heads, d_k and d_v are f32 values [B, H, Tk, D], one of
  * each head. */

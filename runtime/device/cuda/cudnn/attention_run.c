@@ -34,18 +34,17 @@ static void describe(gp_cudnn_graph *graph, const void *what) {
   gp_cudnn_attention_describe(graph, what);
 }
 
-/* Where cuDNN has no plan, *planned stays false and our own kernels compute: that is no error. */
+/* Where cuDNN has no plan, *why says so and our own kernels compute: that is no error. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
-                                     bool *planned) {
-  *planned = false;
-  if (!gp_cudnn_attention_fits(a)) return GP_OK;
+                                     const char **why) {
+  *why = gp_cudnn_attention_refusal(a);
+  if (*why) return GP_OK;
   const gp_attention piece = gp_cudnn_first_piece(a);
   const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
   const gp_attention graph = gp_cudnn_graph_of(&piece, &at);
   const gp_cudnn_request request = {key_of(&graph), describe, &graph};
   gp_cudnn_plan *plan;
-  GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &plan));
-  *planned = plan != NULL;
+  GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &plan, why));
   if (plan) *scratch = at.workspace + plan->workspace;
   return GP_OK;
 }
@@ -111,7 +110,7 @@ static gp_cudnn_plan *find_plan(gp_gpu *gpu, const gp_attention *first) {
 
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned) {
   *planned = false;
-  if (!gp_cudnn_attention_fits(a)) return GP_OK;
+  if (gp_cudnn_attention_refusal(a)) return GP_OK;
   const gp_attention first = gp_cudnn_first_piece(a);
   gp_cudnn_plan *plan = find_plan(gpu, &first);
   *planned = plan != NULL;

@@ -19,9 +19,11 @@ typedef struct gp_cudnn_request {
   const void *what;
 } gp_cudnn_request;
 
-/* *plan receives a plan, or NULL where the library is missing or has no engine for the graph: then
- * the answer is kept too. Errors: GP_ENOMEM. */
-gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_plan **plan);
+/* *plan receives a plan, or NULL where the library is missing or has no engine for the graph, and
+ * then *why the reason (borrowed for the device's life): the answer is kept too. Errors:
+ * GP_ENOMEM. */
+gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_plan **plan,
+                           const char **why);
 /* The plan that was prepared, or NULL. */
 gp_cudnn_plan *gp_cudnn_find(gp_gpu *gpu, const gp_cudnn_key *key);
 /* Enqueue on the compute stream. doing: for the text of an error. */

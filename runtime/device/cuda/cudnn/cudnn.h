@@ -21,12 +21,15 @@ extern "C" {
 
 void gp_cudnn_close(gp_gpu *gpu); /* NULL in gpu->cudnn is fine */
 
-/* Attention: halves, no dropout, heads of a multiple of 8; masks and shared heads. *planned says
- * whether there is a plan, and then *scratch its bytes. Errors: GP_ENOMEM. Cost: a plan takes about
- * a second to make. */
+/* The library's version, or why there is none. */
+void gp_cudnn_describe(gp_gpu_library *library);
+
+/* Attention: halves, no dropout, heads of a multiple of 8; masks and shared heads. *why says why
+ * there is no plan (borrowed for the device's life); NULL: there is one, and *scratch its bytes.
+ * Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
-                                     bool *planned);
-/* Enqueue it; *planned as above. Errors: GP_EDEVICE. */
+                                     const char **why);
+/* Enqueue it; *planned says whether there is a plan. Errors: GP_EDEVICE. */
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned);
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include "device/cuda/cudnn/library.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,4 +42,25 @@ bool gp_cudnn_library_open(gp_cudnn_library *library, char *text, size_t size) {
   bool found = find_all(opened, library, text, size);
   dlclose(opened);
   return found;
+}
+
+/* ---- of the process ------------------------------------------------------------------------ */
+
+static struct {
+  gp_cudnn_library library;
+  bool found;
+  char why[256];
+} opened_once;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void open_once(void) {
+  opened_once.found =
+      gp_cudnn_library_open(&opened_once.library, opened_once.why, sizeof opened_once.why);
+}
+
+const gp_cudnn_library *gp_cudnn_library_get(const char **why) {
+  (void)pthread_once(&once, open_once);
+  if (why) *why = opened_once.why;
+  return opened_once.found ? &opened_once.library : NULL;
 }

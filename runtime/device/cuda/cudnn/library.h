@@ -27,6 +27,9 @@ typedef struct gp_cudnn_library {
 #undef GP_CUDNN_FIELD
 } gp_cudnn_library;
 
+/* The library of this process, opened at the first call and never closed; NULL, and *why (optional)
+ * receives the reason. Threads: any. */
+const gp_cudnn_library *gp_cudnn_library_get(const char **why);
 /* Fill in the functions; where that fails, write why into text. The library stays loaded. */
 bool gp_cudnn_library_open(gp_cudnn_library *library, char *text, size_t size);
 

@@ -5,13 +5,21 @@
 #include "device/cuda/cudnn/cudnn.h"
 
 #ifndef GP_HAVE_CUDNN
+#include <stdio.h>
 
 void gp_cudnn_close(gp_gpu *gpu) { (void)gpu; }
 
+static const char missing[] = "the plugin was built without cuDNN's headers";
+
+void gp_cudnn_describe(gp_gpu_library *library) {
+  snprintf(library->name, sizeof library->name, "cuDNN");
+  snprintf(library->why, sizeof library->why, "%s", missing);
+}
+
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
-                                     bool *planned) {
+                                     const char **why) {
   (void)gpu, (void)a, (void)scratch;
-  *planned = false;
+  *why = missing;
   return GP_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "device/cuda/gemm/gemm.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,14 @@ void gp_gemm_close(gp_gpu *gpu) {
   if (gpu->gemm->tools.handle) cublasLtDestroy(gpu->gemm->tools.handle);
   free(gpu->gemm);
   gpu->gemm = NULL;
+}
+
+/* 130100 is 13.1.0. */
+void gp_gemm_describe(gp_gpu_library *library) {
+  const size_t version = cublasLtGetVersion();
+  snprintf(library->name, sizeof library->name, "cuBLASLt");
+  snprintf(library->version, sizeof library->version, "%zu.%zu.%zu", version / 10000,
+           version / 100 % 100, version % 100);
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */

@@ -52,6 +52,9 @@ gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm);
  * Errors: as prepare. */
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
+/* The library and its version. */
+void gp_gemm_describe(gp_gpu_library *library);
+
 /* Make gpu->gemm: the library's handle, its workspace, no algorithms yet. prepare and run do it
  * where it was not done. */
 gp_status gp_gemm_open(gp_gpu *gpu);

@@ -1,0 +1,65 @@
+-- lua/gpipe/pipeline/paths.lua - `pipe:describe()`: what a pipeline runs on, and by which paths.
+--
+-- Libraries refuse shapes, and some are missing: what is done then is slower, never wrong, and said
+-- here. Paths are settled when a batch shape is planned, so a pipeline that has planned nothing
+-- has none.
+
+local machine = require "gpipe.machine"
+
+---@class gpipe.Path
+---@field kind string "attention", "product", "convolution"
+---@field shape string
+---@field path string "cuDNN", "own kernels, tensor cores"
+---@field why? string why a faster path was not taken
+---@field count integer how often it was settled
+
+---@class gpipe.Description
+---@field text string all of it, as tostring gives it
+---@field devices {name: string, paths: gpipe.Path[]}[]
+---@field libraries gpipe.Library[] that GPUs work with; empty where the pipeline is on CPUs alone
+
+local function path_line(path)
+  local why = path.why and ("; %s"):format(path.why) or ""
+  return ("    %d x %s %s: %s%s"):format(path.count, path.kind, path.shape, path.path, why)
+end
+
+local function text_of(header, description)
+  local lines = { header }
+  for d, device in ipairs(description.devices) do
+    lines[#lines + 1] = ("  device %d (%s):%s"):format(d - 1, device.name,
+      #device.paths == 0 and " nothing planned yet" or "")
+    for _, path in ipairs(device.paths) do lines[#lines + 1] = path_line(path) end
+  end
+  for _, library in ipairs(description.libraries) do
+    lines[#lines + 1] = "  " .. machine.library_text(library)
+  end
+  return table.concat(lines, "\n")
+end
+
+local meta = { __name = "gpipe.Description", __tostring = function(self) return self.text end }
+
+--- What the pipeline runs on: stages, and per device by which path each kind of work is done
+--- (attention, products), how often, and why a faster path was not taken; then the libraries of
+--- GPUs. A table, which prints as text.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 4)}, {loss = nn.MSELoss()})
+--- pipe:step(gp.ones {8, 4}, gp.ones {8, 4})
+--- print(pipe:describe())
+--- assert(pipe:describe().devices[1].paths[1].kind == "product")
+--- ```
+---@param pipe table
+---@param header string the pipeline as text
+---@return gpipe.Description
+local function describe(pipe, header)
+  local description, on_gpu = { devices = {}, libraries = {} }, false
+  for d, device in ipairs(pipe.devices) do
+    local paths = pipe.core:paths(d - 1)
+    description.devices[d] = { name = device.name, paths = paths }
+    on_gpu = on_gpu or device.kind == "cuda"
+  end
+  if on_gpu then description.libraries = machine.libraries() end
+  description.text = text_of(header, description)
+  return setmetatable(description, meta)
+end
+
+return { describe = describe }

@@ -1,0 +1,75 @@
+/* device/cuda/paths.c - which path each kind of work takes on a device, and why not a faster one.
+ *
+ * Whoever settles a path notes it: a library's plan, our own kernels, what was tried before. A list
+ * per device, without repetitions, is what reports read. A model has a few dozens of shapes; a
+ * script that makes ever new ones fills the list, and what comes then is only counted. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cuda/table.h"
+
+enum { MOST = 256 }; /* of a device */
+
+struct gp_noted_path {
+  gp_work_path path;
+  gp_noted_path *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of every device's list */
+
+/* Texts are compared as they are kept: cut off. */
+static bool same(const gp_work_path *a, const gp_work_path *b) {
+  return strcmp(a->kind, b->kind) == 0 && strcmp(a->shape, b->shape) == 0 &&
+         strcmp(a->path, b->path) == 0;
+}
+
+/* The place of an equal note, or of a new one; the last place of a full list takes all others. */
+static gp_noted_path **find(gp_gpu *gpu, gp_work_path *path) {
+  gp_noted_path **at = &gpu->paths;
+  for (int i = 0; *at && !same(&(*at)->path, path); i++) {
+    at = &(*at)->next;
+    if (i + 2 == MOST) *path = (gp_work_path){"others", "", "not listed", "", 0};
+  }
+  return at;
+}
+
+const char *gp_gpu_dtype_name(gp_dtype dtype) {
+#define NAME(id, text, bytes, is_float) text,
+  static const char *const names[] = {GP_DTYPE_LIST(NAME)};
+#undef NAME
+  return names[dtype];
+}
+
+/* A note that finds no memory is left out: a report is not worth a failing step. */
+void gp_gpu_note_path(gp_gpu *gpu, const char *kind, const char *shape, const char *path,
+                      const char *why) {
+  gp_work_path note = {.count = 0};
+  snprintf(note.kind, sizeof note.kind, "%s", kind);
+  snprintf(note.shape, sizeof note.shape, "%s", shape);
+  snprintf(note.path, sizeof note.path, "%s", path);
+  snprintf(note.why, sizeof note.why, "%s", why ? why : "");
+  pthread_mutex_lock(&lock);
+  gp_noted_path **at = find(gpu, &note);
+  if (!*at && (*at = calloc(1, sizeof **at))) (*at)->path = note;
+  if (*at) (*at)->path.count++;
+  pthread_mutex_unlock(&lock);
+}
+
+bool gp_cuda_path(const gp_gpu *gpu, int i, gp_work_path *path) {
+  pthread_mutex_lock(&lock);
+  const gp_noted_path *at = gpu->paths;
+  while (at && i-- > 0) at = at->next;
+  if (at) *path = at->path;
+  pthread_mutex_unlock(&lock);
+  return at != NULL;
+}
+
+void gp_cuda_paths_close(gp_gpu *gpu) {
+  while (gpu->paths) {
+    gp_noted_path *next = gpu->paths->next;
+    free(gpu->paths);
+    gpu->paths = next;
+  }
+}
