@@ -67,8 +67,8 @@ static gp_finite finite_field(lua_State *L) {
 }
 
 /* Of argument 1: stage_of (per layer and one for the loss), params, param_layer, devices,
- * stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, watchdog
- * (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil. */
+ * stages, placement (stage after stage), copies, checkpoint, seed, finite, unfused, added,
+ * watchdog (seconds, 0: off), tf32, loss_scale = {scale, growth, backoff, min, window} or nil. */
 void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int entries, layers;
@@ -77,6 +77,7 @@ void gp_lua_check_pipeline_spec(lua_State *L, gp_pipeline_spec *spec) {
                              .seed = (uint64_t)gp_lua_int_field(L, 1, "seed", 0),
                              .finite = finite_field(L),
                              .unfused = gp_lua_flag_field(L, 1, "unfused"),
+                             .added = gp_lua_flag_field(L, 1, "added"),
                              .tf32 = gp_lua_flag_field(L, 1, "tf32")};
   if (lua_getfield(L, 1, "loss_scale") == LUA_TTABLE)
     spec->loss_scale = gp_lua_scale_fields(L, lua_gettop(L));

@@ -29,6 +29,7 @@ typedef struct gp_call {
   gp_arg in[GP_MAX_INPUTS];
   gp_arg out[GP_MAX_OUTPUTS];
   bool accumulate;   /* outputs += results; only for ops with GP_OP_ACCUMULATES */
+  bool fresh;        /* accumulate only: what the slot holds counts as zero and is not read */
   const void *state; /* of a CPU kernel that has some, in a plan (ops/op.h); else NULL */
 } gp_call;
 

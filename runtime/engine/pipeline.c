@@ -63,7 +63,8 @@ static gp_plan_env env_of(gp_pipeline *p) {
                        .clip = p->use.clip_norm > 0,
                        .scaled = p->scaling.scale > 0,
                        .finite = p->finite,
-                       .fuse = p->fuse};
+                       .fuse = p->fuse,
+                       .added = p->added};
 }
 
 /* What a device is asked about the ops of its programs. */
@@ -72,13 +73,21 @@ typedef struct question {
   size_t scratch; /* the most that one of them wants */
 } question;
 
+static gp_status ask_of(question *q, gp_op op, const gp_call *call) {
+  size_t bytes = 0;
+  GP_TRY(q->lane->ops->prepare(q->lane, op, call, &bytes));
+  if (bytes > q->scratch) q->scratch = bytes;
+  return GP_OK;
+}
+
+/* What may write a gradient in place of adding to it does both, in turn. */
 static gp_status ask(void *context, const gp_program *program) {
-  question *q = context;
   for (int32_t n = 0; n < program->instr_count; n++) {
     const gp_instr *instr = &program->instrs[n];
-    size_t bytes = 0;
-    GP_TRY(q->lane->ops->prepare(q->lane, instr->op, &instr->call, &bytes));
-    if (bytes > q->scratch) q->scratch = bytes;
+    gp_call writes = instr->call;
+    writes.accumulate = false;
+    GP_TRY(ask_of(context, instr->op, &instr->call));
+    if (instr->opens && instr->call.accumulate) GP_TRY(ask_of(context, instr->op, &writes));
   }
   return GP_OK;
 }
@@ -267,6 +276,7 @@ gp_status gp_pipeline_new(const gp_pipeline_spec *spec, gp_pipeline **pipeline) 
   p->check = spec->finite;
   p->finite = spec->finite == GP_FINITE_RAISE;
   p->fuse = !spec->unfused;
+  p->added = spec->added;
   p->scaling = spec->loss_scale;
   pthread_mutex_init(&p->run.failure_lock, NULL);
   gp_status status = build(spec, p);

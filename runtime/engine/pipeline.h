@@ -58,11 +58,12 @@ struct gp_pipeline {
   gp_remat remat;
   uint64_t seed;
   uint32_t step, split_step;
-  uint64_t updates;                        /* of its parameters, by whatever optimizer */
-  gp_seen seen;                            /* by the last forward half */
-  bool finite, fuse, closed, spin, broken; /* broken: some stages were updated and others not */
-  gp_loss_scale scaling;                   /* scale 0: none */
-  gp_finite check; /* of gradients before an update; `finite`: of every value */
+  uint64_t updates; /* of its parameters, by whatever optimizer */
+  gp_seen seen;     /* by the last forward half */
+  bool finite, fuse, added, closed, spin;
+  bool broken;           /* some stages were updated and others not */
+  gp_loss_scale scaling; /* scale 0: none */
+  gp_finite check;       /* of gradients before an update; `finite`: of every value */
   gp_skips skips;
   gp_profiling profiling;
   gp_verdict verdict;

@@ -38,6 +38,7 @@ typedef struct gp_pipeline_spec {
   gp_finite finite;
   double watchdog; /* seconds without progress after which a run is given up; 0: never */
   bool unfused;    /* every op runs by itself: for comparisons */
+  bool added;      /* gradients start from zeros that are added to: for comparisons */
   bool tf32;       /* GPUs may round the inputs of products of f32 matrices */
   gp_loss_scale loss_scale;
 } gp_pipeline_spec;

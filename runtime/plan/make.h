@@ -11,6 +11,7 @@
  *   touched.c   which edges the actions of a stage touch
  *   uses.c      which of them a task waits for, publishes and releases
  *   flow.c      a lowered schedule run without work: who can go on when
+ *   opens.c     which tasks write gradients that others add to
  *   versions.c  which version of the weights a task reads, and what must be stashed
  *   ranges.c    which tasks belong to which mini-batch
  *   capacity.c  how many slots an edge needs so that nobody ever waits for one
@@ -40,6 +41,7 @@ typedef struct gp_plan_env {
   bool scaled;     /* after every backward pass gradients are brought back from the loss scale */
   bool fuse;       /* neighbours in a layer become one op (graph/fuse.c) */
   bool finite;     /* every result is looked at: nothing is overwritten before */
+  bool added;      /* gradients start from zeros; else the first micro-batch writes them */
 } gp_plan_env;
 
 /* What the programs of a shape are built for. */
@@ -56,10 +58,11 @@ void gp_shape_free(gp_shape_plan *shape);
 gp_status gp_shape_check_buffers(const gp_shape_spec *spec, const gp_graph *graph,
                                  const gp_stages *stages);
 
-/* Tasks of the lowered schedule (lower.c), the slots of what they keep (slots.c), their edges
- * (uses.c), the versions of the weights (versions.c), ranges of mini-batches (ranges.c), slots per
- * edge (capacity.c). */
+/* Tasks of the lowered schedule (lower.c), those that open gradients (opens.c), the slots of what
+ * they keep (slots.c), their edges (uses.c), the versions of the weights (versions.c), ranges of
+ * mini-batches (ranges.c), slots per edge (capacity.c). */
 gp_status gp_plan_add_tasks(gp_plan *plan, const gp_schedule *schedule, const gp_lowered *lowered);
+gp_status gp_plan_add_opening(gp_plan *plan);
 gp_status gp_plan_add_slots(gp_plan *plan);
 gp_status gp_plan_add_uses(gp_plan *plan);
 gp_status gp_plan_add_versions(gp_plan *plan, const gp_plan_env *env);

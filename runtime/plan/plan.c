@@ -165,6 +165,7 @@ static gp_status prepare(const gp_plan_env *env, const gp_plan_spec *spec, gp_pl
          holders = stages * (size_t)plan->copy_count;
   GP_TRY(gp_alloc_array(holders, sizeof(int32_t), (void **)&plan->placement));
   GP_TRY(gp_alloc_array(holders, sizeof(gp_slots), (void **)&plan->slots));
+  GP_TRY(gp_alloc_array(holders, sizeof(bool), (void **)&plan->opened));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->invariant));
   GP_TRY(gp_alloc_array(stages, sizeof(gp_versions), (void **)&plan->versions));
   GP_TRY(gp_alloc_array(2 * holders, sizeof(gp_area), (void **)&plan->replicas));
@@ -228,6 +229,7 @@ static gp_status make(const gp_plan_env *env, const gp_plan_spec *spec, gp_plan 
   if (!status) status = make_channels(plan, &lowered);
   gp_lowered_free(&lowered);
   GP_TRY(status);
+  if (!env->added) GP_TRY(gp_plan_add_opening(plan));
   GP_TRY(gp_plan_add_slots(plan));
   GP_TRY(gp_plan_add_uses(plan));
   GP_TRY(gp_plan_add_versions(plan, env));
@@ -268,6 +270,7 @@ void gp_plan_free(gp_plan *plan) {
   gp_free(plan->invariant);
   gp_free(plan->channels);
   gp_free(plan->slots);
+  gp_free(plan->opened);
   gp_free(plan->replicas);
   gp_free(plan->states);
   gp_free(plan->devices);

@@ -25,10 +25,11 @@ typedef struct gp_task {
   int32_t order; /* in the schedule's topological order: the smallest failing one is reported */
   const gp_program *program; /* NULL: nothing to do */
   bool kept;
-  bool barrier;                /* every device must have come here before it runs */
-  bool stash;                  /* U: somebody still reads the version that it replaces */
-  bool newest;                 /* it reads the version that its device made last */
-  int32_t version;             /* of the weights that it reads, or that U replaces */
+  bool opens;      /* first of its mini-batch to add to the stage's gradients: writes instead */
+  bool barrier;    /* every device must have come here before it runs */
+  bool stash;      /* U: somebody still reads the version that it replaces */
+  bool newest;     /* it reads the version that its device made last */
+  int32_t version; /* of the weights that it reads, or that U replaces */
   int32_t slot[GP_SLOT_KINDS]; /* -1: none */
   gp_edge_use *uses;           /* among the plan's */
   int32_t use_count;

@@ -92,7 +92,7 @@ local function pipeline(model, opts)
     finite = opts.finite == true and "raise" or opts.finite or "skip",
     watchdog = watchdog.seconds(WHO, opts.watchdog), tf32 = computes.tf32,
     loss_scale = computes.scale,
-    unfused = not fuses(opts.fuse),
+    unfused = not fuses(opts.fuse), added = os.getenv "GPIPE_ASSIGN" == "0",
   }
   note_faults(inner)
   local pipe = Pipeline.new {

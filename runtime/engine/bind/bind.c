@@ -104,8 +104,14 @@ static gp_status make_replays(gp_binding *b, int32_t d) {
   const gp_lane *lane = lane_of(b, d);
   size_t tasks = (size_t)tasks_of(b->plan, d);
   if (lane->ops->at_once || gp_plan_streams(b->plan)) return GP_OK;
-  GP_TRY(gp_alloc_array(tasks + 1, sizeof(gp_lane_replay *), (void **)&b->devices[d].replays));
-  for (size_t t = 0; t < tasks; t++) GP_TRY(lane->ops->replay_new(lane, &b->devices[d].replays[t]));
+  gp_bound_device *device = &b->devices[d];
+  GP_TRY(gp_alloc_array(2 * tasks + 1, sizeof(gp_lane_replay *), (void **)&device->replays));
+  device->openings = device->replays + tasks;
+  for (size_t t = 0; t < tasks; t++) {
+    GP_TRY(lane->ops->replay_new(lane, &device->replays[t]));
+    if (b->plan->tasks[b->plan->first[d] + (int32_t)t].opens)
+      GP_TRY(lane->ops->replay_new(lane, &device->openings[t]));
+  }
   return GP_OK;
 }
 
@@ -113,7 +119,7 @@ static void each_replay(const gp_binding *b, bool free) {
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
     const gp_lane_ops *ops = lane_of(b, d)->ops;
     gp_lane_replay **replays = b->devices[d].replays;
-    for (int32_t t = 0; replays && t < tasks_of(b->plan, d); t++)
+    for (int32_t t = 0; replays && t < 2 * tasks_of(b->plan, d); t++)
       (free ? ops->replay_free : ops->replay_forget)(lane_of(b, d), replays[t]);
   }
 }

@@ -56,7 +56,8 @@ typedef struct gp_bound_device {
   gp_bound_end *ends;
   int32_t end_count;
   bool quiet; /* nothing rings for some of its links: its worker asks again and again */
-  gp_lane_replay **replays; /* per task of the device; NULL in streams, whose addresses change */
+  gp_lane_replay **replays;  /* per task of the device; NULL in streams, whose addresses change */
+  gp_lane_replay **openings; /* the same of tasks that open gradients, where they write them */
 } gp_bound_device;
 
 typedef struct gp_binding {

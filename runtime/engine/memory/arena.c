@@ -167,7 +167,7 @@ static gp_status take_extras(const gp_pipeline *p, int32_t stage, extras *e, siz
   return gp_pipeline_take(p, gp_stage_lane(p, stage, 0), bytes, &e->received);
 }
 
-/* Every backward pass begins with zeros, so that a larger block may take over; programs know
+/* Every backward pass begins accumulators anew, so that a larger block may take over; programs know
  * offsets, graphs addresses. On failure the old ones stay. */
 static gp_status grow_extras(gp_pipeline *p, int32_t stage, size_t bytes) {
   gp_arena *a = &p->arenas[stage];

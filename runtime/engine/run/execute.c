@@ -24,6 +24,7 @@ typedef struct execution {
   const char *states;        /* of its CPU kernels; NULL */
   const gp_group *group;     /* whose pieces run */
   int32_t task;              /* of its device */
+  bool assigns;              /* it writes gradients that others add to */
   const gp_step_block *step; /* addresses of the device */
   gp_lane_fault *fault;      /* NULL: what is wrong is told at once */
 } execution;
@@ -33,11 +34,13 @@ static void *address(const gp_worker *worker, gp_place place) {
   return (void *)((uintptr_t)worker->frame[place.base] + place.offset);
 }
 
-/* The plan says what an instruction is, not where: its call is made anew for each run. */
+/* The plan says what an instruction is, not where: its call is made anew for each run. One program
+ * serves micro-batches that write gradients and that add to them. */
 static void bind_call(const execution *x, const gp_instr *instr, gp_call *call) {
   call->attr = instr->call.attr;
   call->step = x->step;
-  call->accumulate = instr->call.accumulate;
+  call->accumulate = instr->call.accumulate && !(x->assigns && instr->opens);
+  call->fresh = x->assigns && instr->opens;
   call->state = instr->state.bytes && x->states ? x->states + instr->state.offset : NULL;
   call->n_in = instr->call.n_in;
   call->n_out = instr->call.n_out;
@@ -273,9 +276,9 @@ static gp_status enqueue(void *context, int32_t n) {
 /* Tasks of streams, whose addresses change from mini-batch to mini-batch, are never replayed, and
  * nothing is while faults are injected. */
 static gp_lane_replay *replay_of(const execution *x) {
-  gp_lane_replay **replays = x->binding->devices[x->worker->device].replays;
-  if (!replays || x->worker->spoil || x->worker->pipeline->faults.count) return NULL;
-  return replays[x->task];
+  const gp_bound_device *device = &x->binding->devices[x->worker->device];
+  if (!device->replays || x->worker->spoil || x->worker->pipeline->faults.count) return NULL;
+  return x->assigns ? device->openings[x->task] : device->replays[x->task];
 }
 
 /* Profilers see the action by the name that people write, "2F5". */
@@ -300,6 +303,7 @@ gp_status gp_execute(gp_worker *worker, const gp_task_run *r) {
       .states = binding->states[2 * gp_plan_holder(binding->plan, r->task->stage, r->task->copy) +
                                 r->task->shape],
       .task = (int32_t)(r->task - first),
+      .assigns = gp_task_assigns(r),
       .step = r->block,
       .fault = r->fault};
   gp_lane_job job = {.context = &x,

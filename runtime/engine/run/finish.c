@@ -141,6 +141,7 @@ void gp_run_finish(gp_pipeline *p) {
     undo(p, training);
     return;
   }
+  if (plan->batch && plan->update != GP_UPDATE_NONE) gp_pipeline_zero_grad(p);
   run->known = groups;
   if (training && !run->backward_half) count_steps(p, groups);
 }

@@ -28,6 +28,7 @@ static gp_status compute(gp_worker *worker, gp_run *run, gp_task_run *r) {
   if (!r->task->program || (r->task->op == GP_ACT_P && run->prepared)) return GP_OK;
   gp_frame_bind(worker, r);
   if (intake->before) GP_TRY(intake->before(worker, r));
+  if (gp_task_assigns(r)) GP_TRY(gp_update_open(worker, r->task));
   GP_TRY(gp_execute(worker, r));
   return intake->after ? intake->after(worker, r) : GP_OK;
 }
@@ -130,8 +131,8 @@ static int64_t step_task(gp_worker *worker, gp_run *run, const gp_task_span *spa
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* Gradients of this device's stages start from zero, unless they go on; an update of an
- * asynchronous schedule leaves them so. */
+/* Gradients of this device's stages start from zero, unless they go on or a task opens them; an
+ * update of an asynchronous schedule begins the next ones. */
 static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   bool backward = plan->kind == GP_PLAN_STEP || run->backward_half;
@@ -139,9 +140,12 @@ static gp_status begin_gradients(const gp_worker *worker, const gp_run *run, uin
   if (!backward || (plan->batch && step > 0)) return GP_OK;
   for (int32_t s = 0; s < plan->stage_count; s++)
     for (int32_t copy = 0; copy < plan->copy_count; copy++) {
-      if (plan->placement[gp_plan_holder(plan, s, copy)] != worker->device) continue;
-      GP_TRY(goes_on ? gp_update_resume(worker->pipeline, s, copy)
-                     : gp_update_zero(worker->pipeline, s, copy));
+      int32_t holder = gp_plan_holder(plan, s, copy);
+      if (plan->placement[holder] != worker->device) continue;
+      if (goes_on)
+        GP_TRY(gp_update_resume(worker->pipeline, s, copy));
+      else if (!plan->opened[holder])
+        GP_TRY(gp_update_zero(worker->pipeline, s, copy));
     }
   return GP_OK;
 }

@@ -87,6 +87,11 @@ typedef struct gp_task_run {
   gp_lane_fault *fault;
 } gp_task_run;
 
+/* Does it write gradients that the mini-batch's other tasks add to? */
+static inline bool gp_task_assigns(const gp_task_run *r) {
+  return r->task->opens && !r->batch->accumulate;
+}
+
 /* What kernels read for micro-batch i of a mini-batch, on a device with this copy of a stage. */
 static inline gp_step_block *gp_minibatch_block(const gp_plan *plan, const gp_minibatch *batch,
                                                 int64_t i, int32_t copy) {

@@ -6,6 +6,7 @@
  * gradients are there.
  */
 
+#include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
@@ -34,7 +35,7 @@ static gp_status take_second_copy(const gp_pipeline *p, int32_t stage, char **gr
 }
 
 /* The second copy's gradients of a stage to the first's, parameter by parameter. They are added
- * once, also when gradients accumulate: every backward pass begins with second copies of zero. */
+ * once, also when gradients accumulate: every backward pass begins second copies anew. */
 static gp_status add_copies(gp_worker *worker, int32_t stage) {
   gp_pipeline *p = worker->pipeline;
   const gp_arena *a = &p->arenas[stage];
@@ -79,7 +80,7 @@ static gp_status add_extra(const gp_pipeline *p, const gp_lane *lane, const gp_e
 }
 
 /* Parameters of a stage that several layers use: their accumulators are added in layer order. They
- * are added once, also when gradients accumulate: every backward pass begins with zeros in them. */
+ * are added once, also when gradients accumulate: every backward pass begins them anew. */
 static gp_status add_tied(const gp_worker *worker, int32_t stage) {
   const gp_pipeline *p = worker->pipeline;
   for (int32_t layer = 0; layer <= p->layer_count && p->extra_count; layer++)
@@ -96,6 +97,33 @@ gp_status gp_update_zero(gp_pipeline *p, int32_t stage, int32_t copy) {
   const gp_lane *lane = gp_stage_lane(p, stage, copy);
   if (a->grads[copy]) GP_TRY(gp_lane_fill(lane, a->grads[copy], 0, a->grad_bytes));
   return a->extra_bytes ? gp_lane_fill(lane, a->extras[copy], 0, a->extra_bytes) : GP_OK;
+}
+
+/* Zeros in what lies between two offsets of an area; of an area that is not there nothing does. */
+static gp_status clear(const gp_lane *lane, char *area, size_t from, size_t to) {
+  return area && to > from ? gp_lane_fill(lane, area + from, 0, to - from) : GP_OK;
+}
+
+/* Zeros in an area but where the program writes; the rest of the last cache line of a gradient is
+ * zero always. */
+static gp_status clear_rest(const gp_lane *lane, const gp_program *program, int32_t base,
+                            char *area, size_t bytes) {
+  size_t from = 0;
+  for (int32_t i = 0; i < program->opened_count; i++) {
+    const gp_gradient_part *part = &program->opened[i];
+    if (part->base != base) continue;
+    GP_TRY(clear(lane, area, from, part->offset));
+    GP_TRY(gp_size_align(part->offset + part->bytes, GP_GRADIENT_ALIGNMENT, &from));
+  }
+  return clear(lane, area, from, bytes);
+}
+
+gp_status gp_update_open(const gp_worker *worker, const gp_task *task) {
+  const gp_arena *a = &worker->pipeline->arenas[task->stage];
+  const gp_program *program = task->program;
+  const gp_lane *lane = &worker->lane;
+  GP_TRY(clear_rest(lane, program, GP_BASE_GRAD, a->grads[task->copy], a->grad_bytes));
+  return clear_rest(lane, program, GP_BASE_EXTRA, a->extras[task->copy], a->extra_bytes);
 }
 
 /* What was joined begins anew: second copies and the accumulators beside the main ones. */
@@ -166,6 +194,12 @@ static gp_status apply(gp_worker *worker, gp_run *run, const gp_task *task,
   return gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes);
 }
 
+/* Begin the next batch's gradients, where no task opens them. */
+static gp_status begin_next(gp_pipeline *p, const gp_plan *plan, const gp_task *task) {
+  bool opened = plan->opened[gp_plan_holder(plan, task->stage, task->copy)];
+  return plan->batch && !opened ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
+}
+
 /* Update a stage: stash what is still read, update, begin the next batch's gradients. Copies share
  * their values on devices that share memory: the first one's device updates them. */
 static gp_status update_stage(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {
@@ -185,7 +219,7 @@ static gp_status update_stage(gp_worker *worker, gp_run *run, const gp_task *tas
   if (gp_plan_streams(plan)) GP_TRY(prepare_alone(worker, task->stage, &skip));
   if (!skip) GP_TRY(apply(worker, run, task, batch));
   arena->updates++;
-  return plan->batch ? gp_update_zero(p, task->stage, task->copy) : GP_OK;
+  return begin_next(p, plan, task);
 }
 
 gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, int64_t micro) {

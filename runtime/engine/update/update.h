@@ -19,6 +19,8 @@ gp_status gp_update_task(gp_worker *worker, gp_run *run, const gp_task *task, in
 gp_status gp_update_copies(gp_worker *worker);
 /* Let the gradients of a stage (copy 1: of its second one) be zero. */
 gp_status gp_update_zero(gp_pipeline *pipeline, int32_t stage, int32_t copy);
+/* Let those of the task's stage that its program does not write be zero. */
+gp_status gp_update_open(const gp_worker *worker, const gp_task *task);
 /* Let a backward pass add to those that are there: bring them to the loss scale of what is
  * added. */
 gp_status gp_update_resume(gp_pipeline *pipeline, int32_t stage, int32_t copy);

@@ -200,7 +200,9 @@ static gp_cut cut_linear_dw(const gp_call *call) {
   return (gp_cut){n, grain > 0 ? grain : 1};
 }
 
-/* Rows [first, last) of dw: the sum over the rows of dy and x is inside the product. */
+/* Rows [first, last) of dw: the sum over the rows of dy and x is inside the product. What is not
+ * added to is filled with zeros while it is in the cache, not in a product without beta: its bits
+ * are those of a gradient that was zero, down to the sign of a zero. */
 static gp_status run_outputs(const gp_call *call, gp_span part) {
   const gp_arg *dy = &call->in[0], *x = &call->in[1], *dw = &call->out[0];
   int64_t n = dw->meta->shape.dim[0], k = dw->meta->shape.dim[1], rows = gp_meta_rows(dy->meta);
@@ -212,9 +214,10 @@ static gp_status run_outputs(const gp_call *call, gp_span part) {
                .ldb = k,
                .ldc = k,
                .alpha = 1,
-               .beta = call->accumulate ? 1 : 0};
-  return gp_multiply(dw->meta->dtype, g, gp_arg_at(dy, part.first), x->data,
-                     gp_arg_at(dw, part.first * k));
+               .beta = 1};
+  void *to = gp_arg_at(dw, part.first * k);
+  if (!call->accumulate) memset(to, 0, (size_t)(g.m * g.n) * gp_dtype_size(dw->meta->dtype));
+  return gp_multiply(dw->meta->dtype, g, gp_arg_at(dy, part.first), x->data, to);
 }
 
 static gp_status run_linear_dw(const gp_call *call, gp_span span) {

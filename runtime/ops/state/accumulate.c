@@ -1,4 +1,5 @@
 /* ops/state/accumulate.c - slot, g -> slot += g, in the slot's own memory; out[0] is the slot.
+ * Where call->fresh, slot = g.
  *
  * Gradients of several micro-batches, or of several readers of a value, meet here. The shapes are
  * equal: summing over repeated dims is done before. */
@@ -7,6 +8,9 @@
 
 GP_MAP2(accumulate_f32, float, float, a + b)
 GP_MAP2(accumulate_f64, double, double, a + b)
+/* Added to zero, so that a fresh slot holds the bits of one that was filled with zeros: no -0. */
+GP_MAP1(first_f32, float, float, 0 + a)
+GP_MAP1(first_f64, double, double, 0 + a)
 
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_infer_same_shape(sig, 0, 1));
@@ -16,6 +20,12 @@ static gp_status infer(gp_sig *sig) {
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
+  if (call->fresh) {
+    gp_call first = *call;
+    first.in[0] = call->in[1];
+    first.n_in = 1;
+    return gp_map_float(&first, span, first_f32, first_f64);
+  }
   return gp_map_float(call, span, accumulate_f32, accumulate_f64);
 }
 

@@ -12,7 +12,15 @@ struct sum {
   }
 };
 
+/* Of a fresh slot, which is not read: what a sum with zero gives. */
+template <typename S> struct first {
+  template <typename T> __device__ S operator()(T g) const {
+    return gp_store<S>(0 + gp_compute<S>(gp_load(g)));
+  }
+};
+
 template <typename S, typename T> static gp_status add_as(gp_gpu *gpu, const gp_gpu_call *call) {
+  if (call->op.fresh) return gp_map<S, T>(gpu, first<S>(), &call->op.out[0], call->op.in + 1);
   return gp_map<S, S, T>(gpu, sum(), &call->op.out[0], call->op.in);
 }
 

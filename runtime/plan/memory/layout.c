@@ -10,7 +10,7 @@
 #include "base/tensor.h"
 #include "graph/param.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = GP_GRADIENT_ALIGNMENT };
 
 /* Kinds of keys in layout->found. */
 enum { PARAM, EXTRA, PACKED };

@@ -13,6 +13,9 @@
 #include "gpipe/plan.h"
 #include "plan/program/program.h"
 
+/* Every parameter and every accumulator begins on a cache line of its own. */
+enum { GP_GRADIENT_ALIGNMENT = 64 };
+
 /* What is never trained needs no gradient and no moments, so it stands behind the rest. */
 typedef enum gp_region { GP_REGION_TRAINABLE, GP_REGION_FROZEN, GP_REGION_BUFFER } gp_region;
 

@@ -216,7 +216,7 @@ static gp_status build(const gp_program_spec *spec, gp_program *program) {
   make_groups(program, spec->separate, spec->notes->group);
   GP_TRY(gp_program_place_temps(program, spec));
   resolve(program, spec->places);
-  return GP_OK;
+  return gp_program_find_opening(program);
 }
 
 gp_status gp_program_build(const gp_program_spec *spec, gp_program **program) {
@@ -234,5 +234,6 @@ void gp_program_free(gp_program *program) {
   if (!program) return;
   gp_free(program->instrs);
   gp_free(program->groups);
+  gp_free(program->opened);
   gp_free(program);
 }

@@ -54,9 +54,16 @@ typedef struct gp_instr_state {
   bool first;    /* of the instructions that share it */
 } gp_instr_state;
 
+/* A gradient of a stage that a program adds to. */
+typedef struct gp_gradient_part {
+  int32_t base; /* GP_BASE_GRAD or GP_BASE_EXTRA */
+  size_t offset, bytes;
+} gp_gradient_part;
+
 typedef struct gp_instr {
   gp_op op;
   int32_t node; /* in the graph */
+  bool opens;   /* first of its program to add to a gradient: may write it instead */
   gp_instr_state state;
   gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
   gp_call call; /* without addresses: those of a run are the worker's (engine/run/execute.c) */
@@ -78,6 +85,8 @@ typedef struct gp_program {
   int32_t instr_count;
   gp_group *groups;
   int32_t group_count;
+  gp_gradient_part *opened; /* what instructions that open write, by base and offset */
+  int32_t opened_count;
   size_t temp_bytes;    /* size of its temporary area */
   size_t scratch_bytes; /* per thread */
 } gp_program;
@@ -111,6 +120,9 @@ int64_t gp_instr_pieces(const gp_instr *instr); /* that it hands to the threads 
 
 /* Reorder a backward node list so that row-wise chains stay together (plan/program/order.c). */
 gp_status gp_program_order(const gp_graph *graph, int32_t *nodes, int32_t count);
+/* Find the instructions that may write gradients instead of adding to them
+ * (plan/program/opens.c). */
+gp_status gp_program_find_opening(gp_program *program);
 /* Assign offsets in the temporary area, or the places of kept values that die, to unplaced values
  * (plan/memory/temp.c): in spec->places. The notes have the readers of all that the program
  * reads. */
