@@ -1,9 +1,9 @@
--- scripts/bench/gpu.lua - what a GPU reaches: GPT-2 124M, parts of the GPU as a pipeline, single
--- kernels.
+-- scripts/bench/gpu.lua - what a GPU reaches: copies and products, GPT-2 124M, single kernels,
+-- parts of the GPU as a pipeline; and how exact attention in halves is.
 --
 -- Ratios within one run on the same GPU. A section that breaks says so and the others go on; the
--- exit code is 1 then. scripts/gpu-check runs this, and PyTorch's figures of the same model where
--- it is on the machine.
+-- exit code is 1 then. scripts/gpu-check runs one at a time, and PyTorch's figures of the same
+-- model where it is on the machine.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local core = require "gpipe.core"
@@ -11,6 +11,8 @@ local figure = require "figure"
 local flags = require "gpipe.flags"
 
 local opt = flags.parse("Measure a GPU.", {
+  { "--only NAME", "",
+    "a section: ceilings, attention, gpt, fused, kernels, parts2, parts4, parts8" },
   { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" },
   { "--heads N", 12, "heads" },
   { "--context N", 1024, "tokens in a sequence" },
@@ -18,6 +20,9 @@ local opt = flags.parse("Measure a GPU.", {
   { "--batch N", 16, "sequences in a step" }, { "--chunks N", 1, "micro-batches of the GPT" },
   { "--steps N", 12, "timed steps" }, { "--rounds N", 5, "turns of what is compared" },
   { "--rows N", 65536, "rows of the kernels' tensors, of 1,024 elements" },
+  { "--kernels NAME", "f32", "the dtype of the kernels: f32, bf16 or f16" },
+  { "--product N", 8192, "rows and columns of the products' second factor" },
+  { "--tokens N", 1024, "keys and queries of the attention that is compared with f64" },
   { "--precision NAME", "", "of the products (bf16 where pipelines have it, else f32)" },
 }, arg)
 
@@ -37,22 +42,27 @@ local broken = false
 
 -- Run a part of the benchmark; what broke in it is a line.
 local function section(name, work)
+  if opt.only ~= "" and opt.only ~= name then return end
   local good, message = pcall(work)
   if not good then
     broken = true
-    figure.skip(name, "it broke: " .. tostring(message):gsub("%s+", " "))
+    figure.skip("gpu." .. name, "it broke: " .. tostring(message):gsub("%s+", " "))
   end
   collectgarbage()
 end
 
 if not core.gpus() then return figure.skip("gpu", "no CUDA device") end
 local precision = best_precision()
-section("gpu.gpt", function() require("gpu_gpt").run(opt, precision) end)
-section("gpu.kernel", function()
-  require("gpu_kernels").run { rows = opt.rows, width = 1024, rounds = opt.rounds }
+local kernels = { rows = opt.rows, width = 1024, rounds = opt.rounds, dtype = opt.kernels }
+section("ceilings", function()
+  require("gpu_ceilings").run { rows = opt.rows, width = opt.product, rounds = opt.rounds }
 end)
+section("attention", function() require("gpu_attention").run(opt.tokens) end)
+section("gpt", function() require("gpu_gpt").run(opt, precision) end)
+section("fused", function() require("gpu_gpt").compare_fused(opt, precision) end)
+section("kernels", function() require("gpu_kernels").run(kernels) end)
 for _, p in ipairs { 2, 4, 8 } do
-  section(("gpu.parts%d"):format(p), function()
+  section(("parts%d"):format(p), function()
     require("gpu_parts").run({
       width = opt.width, heads = opt.heads, context = opt.context, rows = 1, steps = 3,
       rounds = opt.rounds,

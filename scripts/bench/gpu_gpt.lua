@@ -125,30 +125,31 @@ local function time_steps(size, pipe, step)
   return times, gaps
 end
 
--- What it is worth that neighbouring ops run as one.
-local function print_fused(size, precision, seconds)
-  local pipe <close>, step = trainer(size, precision, false)
-  figure.print("gpu.gpt.fused", figure.median((time_steps(size, pipe, step))) / seconds,
-    "x of ops by themselves", ">=",
-    1)
-end
-
 --- Train a few steps and print what they took.
 ---@param size {layers: integer, width: integer, heads: integer, context: integer, vocabulary: integer,
 ---  batch: integer, chunks: integer, steps: integer}
 ---@param precision string
 function gpt.run(size, precision)
   local before = used_bytes()
-  local seconds
-  do
-    local pipe <close>, step = trainer(size, precision)
-    local times, gaps = time_steps(size, pipe, step)
-    seconds = figure.median(times)
-    print_speed(size, precision, seconds)
-    figure.print("gpu.gpt.launch", figure.median(gaps), "% of a step without work", "<=", 2)
-    print_memory(before)
-  end
-  print_fused(size, precision, seconds)
+  local pipe <close>, step = trainer(size, precision)
+  local times, gaps = time_steps(size, pipe, step)
+  print_speed(size, precision, figure.median(times))
+  figure.print("gpu.gpt.launch", figure.median(gaps), "% of a step without work", "<=", 2)
+  print_memory(before)
+end
+
+-- Seconds of a step with ops that run as one, or by themselves.
+local function seconds_of(size, precision, fuse)
+  local pipe <close>, step = trainer(size, precision, fuse)
+  return figure.median((time_steps(size, pipe, step)))
+end
+
+--- Print what it is worth that neighbouring ops run as one.
+---@param size table as for run
+---@param precision string
+function gpt.compare_fused(size, precision)
+  local together, apart = seconds_of(size, precision), seconds_of(size, precision, false)
+  figure.print("gpu.gpt.fused", apart / together, "x of ops by themselves", ">=", 1)
 end
 
 return gpt

@@ -4,6 +4,7 @@
 -- that differ in n alone differ by what those layers take, forward and backward, without transfers,
 -- losses and launches. Tensors are several times the cache, so that memory is what is measured.
 local gp = require "gpipe"
+local ceilings = require "gpu_ceilings"
 local figure = require "figure"
 local nn = gp.nn
 
@@ -19,44 +20,47 @@ function Apply:forward(x) return self.apply(x) end
 
 local function apply(f) return function() return Apply(f) end end
 
+local Look = nn.class("Look") -- adds rows of a table, chosen by ids that stay on the GPU
+local CHOICES = 4096
+function Look:init(rows, width)
+  self.table = nn.Embedding(CHOICES, width)
+  self.ids = (gp.rand { 1, rows } * CHOICES):to "i64"
+end
+
+function Look:forward(x) return x + self.table(self.ids) end
+
+-- Through another dtype and back; the two launches are what is measured.
+local function cast(x) return x:to(x.dtype == "f32" and "bf16" or "f32"):to(x.dtype) end
+
 -- times: how often a layer reads or writes the elements, forward and backward; bound in % of the
--- copy.
+-- copy. A function of the elements' bytes where another dtype comes into it.
 local KERNELS = {
   { name = "add", times = 4, make = apply(function(x) return x * 1.01 end) },
   { name = "gelu", times = 5, make = apply(function(x) return x:gelu("tanh") end) },
   { name = "softmax", times = 5, make = apply(function(x) return x:softmax(-1) end) },
   -- dx, dw read x, dy
-  { name = "layer_norm", times = 7, make = function(width) return nn.LayerNorm(width) end },
+  { name = "layer_norm", times = 7, make = function(size) return nn.LayerNorm(size.width) end },
   { name = "dropout", times = 4, make = function() return nn.Dropout(0.1) end },
+  -- there and back, twice, with 6 bytes each
+  { name = "cast", times = function(bytes) return 24 / bytes end, make = apply(cast),
+    fuse = false },
+  -- table to rows, sum of two, gradient read
+  { name = "embedding", times = 6, make = function(size) return Look(size.rows, size.width) end },
 }
 
 -- ---- measuring ----------------------------------------------------------------------------------
 
--- Bytes a second that a copy from GPU memory to GPU memory moves, read and written.
-local function copy_rate(rows, width, rounds)
-  local from, to = gp.ones({ rows, width }, { device = "cuda:0" }),
-    gp.ones({ rows, width }, { device = "cuda:0" })
-  local times = {}
-  for i = -1, rounds do
-    local seconds = figure.seconds(function()
-      for _ = 1, 10 do to:copy_(from) end
-      to[1][1] = to[1][2] -- waits
-    end)
-    if i > 0 then times[i] = seconds / 10 end
-  end
-  return 2 * 4 * rows * width / figure.median(times)
-end
+local function sum_of(output, target) return (output * target:to(output.dtype)):sum(), 1 end
 
--- Seconds of a step of the model with n layers of a kind.
-local function seconds_of(size, make, n, use)
-  local layers = { Grow(size.elements, size.width) }
-  for i = 1, n do layers[i + 1] = make(size.width) end
+-- Seconds of a step of these layers behind the tensor. o: {loss?, fuse?, use?, targets?}
+local function seconds_of(size, layers, o)
+  table.insert(layers, 1, Grow(size.rows, size.width))
   local pipe <close> = gp.pipeline(nn.Sequential(layers), {
-    devices = { "cuda:0" }, checkpoint = "never",
-    loss = function(output, target) return (output * target):sum(), 1 end,
+    devices = { "cuda:0" }, checkpoint = "never", loss = o.loss or sum_of, fuse = o.fuse,
+    precision = size.dtype, loss_scale = size.dtype == "f16" and { initial = 1 } or nil,
   })
-  if use then pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-3 })) end
-  local x, y, times = gp.ones { 1, 1, 1 }, gp.ones { 1, 1, 1 }, {}
+  if o.use then pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 1e-3 })) end
+  local x, y, times = gp.ones { 1, 1, 1 }, o.targets or gp.ones { 1, 1, 1 }, {}
   for i = -3, size.rounds do
     local seconds = figure.seconds(function() pipe:step(x, y) end)
     if i > 0 then times[i] = seconds end
@@ -64,25 +68,43 @@ local function seconds_of(size, make, n, use)
   return figure.median(times)
 end
 
-local function print_share(name, bytes, seconds, rate)
-  figure.print(("gpu.kernel.%s"):format(name), 100 * bytes / seconds / rate, "% of copy", ">=", 80)
+local function repeated(size, kernel, n)
+  local layers = {}
+  for i = 1, n do layers[i] = kernel.make(size) end
+  return seconds_of(size, layers, { fuse = kernel.fuse })
 end
 
-local nothing = apply(function(x) return x end)
+local function print_share(size, name, bytes, seconds)
+  figure.print(("gpu.kernel.%s.%s"):format(size.dtype, name), 100 * bytes / seconds / size.rate,
+    "% of copy", ">=", 80)
+end
+
+-- Scores are read forward, read and written over backward; the sum that it is compared with reads
+-- and writes them once, which is given back.
+local function print_cross_entropy(size, bytes)
+  local loss, targets = nn.CrossEntropyLoss(), (gp.rand { 1, size.rows } * size.width):to "i64"
+  local with = seconds_of(size, {}, { loss = loss, targets = targets })
+  local seconds = with - seconds_of(size, {}, {}) + 2 * bytes / size.rate
+  print_share(size, "cross_entropy", 3 * bytes, seconds)
+end
 
 --- Print the copy's rate and the share of it that kernels reach.
----@param size {rows: integer, width: integer, rounds: integer} rows x width elements of f32
+---@param size {rows: integer, width: integer, rounds: integer, dtype: string} rows x width elements
 function kernels.run(size)
-  size.elements = size.rows
-  local bytes, rate = 4 * size.rows * size.width, copy_rate(size.rows, size.width, size.rounds)
-  figure.print("gpu.copy", rate / 1e9, "GB/s")
+  local element = size.dtype == "f32" and 4 or 2
+  local bytes = element * size.rows * size.width
+  size.rate = ceilings.copy_rate(size.rows, size.width, size.rounds)
+  figure.print("gpu.copy", size.rate / 1e9, "GB/s")
   for _, kernel in ipairs(KERNELS) do
-    local few, many = seconds_of(size, kernel.make, 1), seconds_of(size, kernel.make, 5)
-    print_share(kernel.name, 4 * kernel.times * bytes, many - few, rate)
+    local few, many = repeated(size, kernel, 1), repeated(size, kernel, 5)
+    local times = type(kernel.times) == "function" and kernel.times(element) or kernel.times
+    print_share(size, kernel.name, 4 * times * bytes, many - few)
   end
+  print_cross_entropy(size, bytes)
+  if size.dtype ~= "f32" then return end -- updates are those of f32
   -- Reads parameter, gradient and two moments, writes all but the gradient.
-  local without, with = seconds_of(size, nothing, 1), seconds_of(size, nothing, 1, true)
-  print_share("adamw", 7 * bytes, with - without, rate)
+  local without, with = seconds_of(size, {}, {}), seconds_of(size, {}, { use = true })
+  print_share(size, "adamw", 7 * bytes, with - without)
 end
 
 return kernels
