@@ -95,6 +95,18 @@ foreach(source ${TABLE_TESTS})
   set_property(TEST cuda/${name}_reversed APPEND PROPERTY ENVIRONMENT "GPIPE_TEST_REVERSE=1")
 endforeach()
 
+# Which multiprocessors the parts of a GPU use; scripts/gpu-check runs it where there is one. Without
+# one it says so.
+if(TARGET gpipe_cuda)
+  add_executable(cuda_sm_ids tests/gpu/sm_ids.c tests/gpu/sm_ids.cu)
+  target_include_directories(cuda_sm_ids SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(cuda_sm_ids PRIVATE gpipe_runtime CUDA::cudart_static)
+  set_target_properties(cuda_sm_ids PROPERTIES LINKER_LANGUAGE CXX CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static
+    COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:C>:${HOST_C_OPTIONS}>")
+  add_test(NAME cuda/sm_ids COMMAND cuda_sm_ids)
+  set_tests_properties(cuda/sm_ids PROPERTIES TIMEOUT ${C_LIMIT})
+endif()
+
 # Tests of the C harness that ask for a plugin get this one.
 foreach(source ${C_TESTS})
   string(REPLACE ".c" "" test ${source})

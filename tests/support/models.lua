@@ -16,12 +16,14 @@ function Gate:forward(x) return x * (x * self.w):sigmoid() end
 local C, V = 16, 11 -- width, vocabulary
 models.C, models.V = C, V
 
---- Embedding, a module of the user's, dropout, residuals, attention: seven layers.
-function models.gpt(dtype)
+--- Embedding, a module of the user's, dropout, residuals, attention: seven layers. o.dropout: that
+--- of attention.
+function models.gpt(dtype, o)
   local d = { dtype = dtype }
   return function()
     gp.seed(7)
-    local attention = nn.CausalSelfAttention(C, 2, { dropout = 0.1, dtype = dtype })
+    local attention = nn.CausalSelfAttention(C, 2,
+      { dropout = o and o.dropout or 0.1, dtype = dtype })
     return nn.Sequential {
       nn.Embedding(V, C, d), Gate(C, dtype), nn.Dropout(0.2),
       nn.Residual(nn.Sequential { nn.LayerNorm(C, d), attention }),
