@@ -1,7 +1,7 @@
 # scripts/gpu/prefix.sh - what a machine without a registry builds with: the pack of
 # scripts/gpu-pack, or its own.
 #
-# Read by scripts/gpu-check. The pack is unpacked below the build folder, so its files of pkg-config
+# Read by scripts/gpu-check. The pack is unpacked to a folder of this call, so its files of pkg-config
 # must be told where; of its libraries those are used that the machine lacks. Pieces of CUDA that
 # the toolkit lacks are looked for among Python's packages, where images for machine learning have
 # them.
@@ -13,16 +13,12 @@ add_to() { export "$1=$2${!1:+:${!1}}"; } # VARIABLE FOLDER: in front
 
 # The pack's files, relocated; nothing where there is no pack or it is of another processor.
 unpack_prefix() {
-  local prefix=$build/prefix file
-  [ -e "$pack/prefix.tar.gz" ] || { echo "no pack in $pack: using what is on the machine"; return 1; }
+  local prefix=$work/prefix file
+  [ -e "$pack/prefix.tar.gz" ] || { echo "no tools in $pack: using what is on the machine"; return 1; }
   grep -qx "architecture = $(uname -m)" "$pack/MANIFEST" || { echo "the pack is for another processor"; return 1; }
-  if [ "$pack/prefix.tar.gz" -nt "$prefix/.done" ]; then
-    rm -rf "$prefix"
-    mkdir -p "$prefix"
-    tar -C "$prefix" -xzf "$pack/prefix.tar.gz" || return
-    for file in "$prefix"/usr/lib/*/pkgconfig/*.pc; do sed -i "s|/usr\b|$prefix/usr|" "$file"; done
-    touch "$prefix/.done"
-  fi
+  mkdir -p "$prefix"
+  tar -C "$prefix" -xzf "$pack/prefix.tar.gz" || return
+  for file in "$prefix"/usr/lib/*/pkgconfig/*.pc; do sed -i "s|/usr\b|$prefix/usr|" "$file"; done
   use_prefix "$prefix"
 }
 
@@ -41,10 +37,10 @@ use_prefix() {
 link_missing() {
   local file name known
   known=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null)
-  mkdir -p "$build/libraries"
+  mkdir -p "$work/libraries"
   for file in "$@"; do
     name=$(basename "$file")
-    [ ! -e "$file" ] || grep -qF "$name " <<<"$known" || ln -sf "$file" "$build/libraries/$name"
+    [ ! -e "$file" ] || grep -qF "$name " <<<"$known" || ln -sf "$file" "$work/libraries/$name"
   done
 }
 
@@ -53,7 +49,7 @@ find_in() { [ -z "$nvidia" ] || find "$nvidia" -name "$1" 2>/dev/null | sort | h
 
 # The toolkit's folder; CUDACXX, as CMake takes it, is its compiler.
 find_toolkit() {
-  local nvcc
+  local nvcc libraries
   nvcc=${CUDACXX:-$(command -v nvcc)}
   [ -n "$nvcc" ] || nvcc=$(compgen -G '/usr/local/cuda*/bin/nvcc' | head -n 1)
   [ -n "$nvcc" ] || nvcc=$(find_in nvcc)
@@ -61,6 +57,10 @@ find_toolkit() {
   export CUDACXX=$nvcc
   toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
   PATH=$PATH:$toolkit/bin:$toolkit/compute-sanitizer
+  # A program that was built elsewhere looks where the toolkit was there.
+  for libraries in "$toolkit"/lib64 "$toolkit"/targets/*/lib; do
+    [ ! -d "$libraries" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$libraries"
+  done
 }
 
 # need_library NAME: for the linker, whose file in Python's packages ends in a version.
@@ -70,9 +70,9 @@ need_library() {
   compgen -G "$toolkit/targets/*/lib/$1.so" >/dev/null && return
   found=$(find_in "$1.so*")
   [ -n "$found" ] || return 0
-  ln -sf "$found" "$build/libraries/$1.so"
-  ln -sf "$found" "$build/libraries/$(basename "$found")"
-  add_to CMAKE_LIBRARY_PATH "$build/libraries"
+  ln -sf "$found" "$work/libraries/$1.so"
+  ln -sf "$found" "$work/libraries/$(basename "$found")"
+  add_to CMAKE_LIBRARY_PATH "$work/libraries"
 }
 
 need_header() { # NAME
@@ -93,9 +93,9 @@ find_cudnn() {
 }
 
 find_prefix() {
-  mkdir -p "$build/libraries"
+  mkdir -p "$work/libraries"
   unpack_prefix
-  add_to LD_LIBRARY_PATH "$build/libraries"
+  add_to LD_LIBRARY_PATH "$work/libraries"
   nvidia=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null || true)
   find_toolkit || return
   need_header cublasLt.h
@@ -103,10 +103,12 @@ find_prefix() {
   find_cudnn
 }
 
-# For the GPUs that are here, so that nvcc is quick; without one for H100.
+# For the GPUs that are here, so that nvcc is quick; without one for H100. PTX too, for tools that
+# pretend to be a GPU.
 architectures() {
   local list
+  if [ -n "${GPIPE_GPU_ARCHITECTURES:-}" ]; then echo "$GPIPE_GPU_ARCHITECTURES"; return; fi
   list=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -E '^[0-9]+\.[0-9]+$' | tr -d . | sort -u)
   [ -n "$list" ] || list=90
-  sed 's/$/-real/' <<<"$list" | paste -sd';'
+  sed 's/\(.*\)/\1-real;\1-virtual/' <<<"$list" | paste -sd';'
 }
