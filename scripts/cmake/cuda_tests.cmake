@@ -2,12 +2,11 @@
 # for tests.
 #
 # libgpipe_cuda_host.so is made of the same files as libgpipe_cuda.so but for those that call
-# NVIDIA's libraries; kernels run as fibers (tests/cuda/on_host.h), the runtime and the products of
-# matrices are stand-ins. It is opened by GPIPE_CUDA_PLUGIN, so that machines without a GPU test
+# cuDNN; kernels run as fibers (tests/cuda/on_host.h), the runtime and cuBLASLt are stand-ins. It is opened by GPIPE_CUDA_PLUGIN, so that machines without a GPU test
 # every kernel, under sanitizers too. Only the toolkit's headers are needed; without them there is
 # nothing to test here.
 
-find_path(GPIPE_CUDA_HEADERS cuda_runtime_api.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_HOME ENV CUDA_PATH
+find_path(GPIPE_CUDA_HEADERS cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDA_HOME ENV CUDA_PATH
   PATHS /usr/local/cuda PATH_SUFFIXES include)
 mark_as_advanced(GPIPE_CUDA_HEADERS)
 if(NOT GPIPE_CUDA_HEADERS)
@@ -29,10 +28,10 @@ foreach(kernel ${KERNEL_FILES})
   list(APPEND HOST_KERNELS ${wrapped})
 endforeach()
 
-# Products have a stand-in in tests/cuda; of cuDNN the plugin has one itself, for builds without its
+# cuBLASLt has a stand-in in tests/cuda; of cuDNN the plugin has one itself, for builds without its
 # headers.
 file(GLOB_RECURSE PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
-list(FILTER PLUGIN_FILES EXCLUDE REGEX "/(gemm|cudnn)/[^/]*\\.c$")
+list(FILTER PLUGIN_FILES EXCLUDE REGEX "/cudnn/[^/]*\\.c$")
 list(APPEND PLUGIN_FILES runtime/device/cuda/cudnn/missing.c)
 file(GLOB LIBRARIES CONFIGURE_DEPENDS tests/cuda/libraries/*.cpp)
 file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp tests/cuda/block.cpp tests/cuda/meet.cpp tests/cuda/cudart/*.c)

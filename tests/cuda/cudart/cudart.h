@@ -17,8 +17,8 @@
  *   GPIPE_TEST_GREEN=1            they can be split into parts with multiprocessors of their own
  *   GPIPE_TEST_GPU_MEMORY=BYTES   of each, 8 GiB unless said
  *   GPIPE_TEST_NOPEER=1           they do not reach each other
- *   GPIPE_TEST_CUDA_FAIL=NAME:N[:CODE]   the N-th call of a function fails ("cudaLaunchKernel" for
- *   kernels)
+ *   GPIPE_TEST_CUDA_FAIL=NAME:N[+][:CODE],..   the N-th call of a function fails, with + every one
+ *   from there on ("cudaLaunchKernel" for kernels)
  *   GPIPE_TEST_CUDA_SLOW=NAME:US  every call of a function begins with a pause of so many
  *   microseconds
  *   GPIPE_TEST_LAZY=1             work runs when the host waits for it, and no earlier (queue.c)
@@ -27,7 +27,9 @@
 #ifndef GP_TESTS_CUDA_CUDART_H
 #define GP_TESTS_CUDA_CUDART_H
 
+#ifndef __cplusplus
 #include <stdatomic.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +37,10 @@
 #include <cuda_runtime_api.h>
 
 #include "../submit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct gp_host_queue gp_host_queue;
 
@@ -45,6 +51,7 @@ struct CUstream_st {
   gp_host_queue *queue;
 };
 
+#ifndef __cplusplus
 /* Work in order. Counted: a graph and what was instantiated from it share it. */
 struct CUgraph_st {
   gp_host_work *first, **end;
@@ -52,11 +59,14 @@ struct CUgraph_st {
   int device;
   bool spoilt; /* something was called that a capture forbids */
 };
+#endif
 
 /* ---- error.c ------------------------------------------------------------------------------- */
 
 /* Keep it as the thread's last error and return it. */
 cudaError_t gp_cudart_set(cudaError_t error);
+/* The code with which the environment wants this call to fail, after the pause; 0: none. */
+int gp_cudart_wanted(const char *function);
 /* The beginning of every function: the pause and the failure that the environment asks for, or
  * cudaSuccess. */
 cudaError_t gp_cudart_enter(const char *function);
@@ -112,5 +122,9 @@ cudaError_t gp_queue_wait(gp_host_queue *queue, const gp_queue_point *point);
 /* The calling thread is capturing: calls that a capture forbids fail and spoil it. */
 bool gp_cudart_is_capturing(void);
 void gp_cudart_spoil(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

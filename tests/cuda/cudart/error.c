@@ -1,7 +1,8 @@
 /* tests/cuda/cudart/error.c - last errors, their names, and failures on demand.
  *
- * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once; a
- * number behind it says with which error. GPIPE_TEST_CUDA_SLOW=cudaEventRecord:300 lets every call
+ * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once,
+ * cudaMalloc:3+ every call from the third on; a number behind it says with which error. Several
+ * stand in a list: cudaMalloc:3,cublasLtMatmul:5+:15. GPIPE_TEST_CUDA_SLOW=cudaEventRecord:300 lets every call
  * pause for 300 microseconds: what other threads may see meanwhile they do see. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,27 +30,53 @@ cudaError_t cudaPeekAtLastError(void) { return last; }
 
 /* ---- failures and pauses on demand ----------------------------------------------------------- */
 
+enum { MOST = 8 };
+
 static struct {
   char function[64];
   int code;
-  atomic_long left; /* calls until it fails; 0: not wanted */
-} wanted;
+  bool always;      /* from then on */
+  atomic_long left; /* calls until it fails */
+} wanted[MOST];
+
+static int wanted_count;
 
 static struct {
   char function[64];
   long microseconds;
 } slow;
 
-static void read_wanted(void) {
-  const char *text = getenv("GPIPE_TEST_CUDA_FAIL"), *pause = getenv("GPIPE_TEST_CUDA_SLOW");
+/* What a call fails with where nothing is said. */
+static int usual_code(const char *function) {
+  enum { NOT_SUPPORTED = 15 }; /* of the library of products */
+  if (strncmp(function, "cublas", 6) == 0) return NOT_SUPPORTED;
+  const bool memory = strstr(function, "Alloc") || strstr(function, "Malloc");
+  return memory ? (int)cudaErrorMemoryAllocation : (int)cudaErrorUnknown;
+}
+
+/* "cudaMalloc:3+:2" */
+static void read_failure(const char *text) {
+  char plus = 0;
   long call = 0;
   int code = 0;
+  if (sscanf(text, "%63[^:]:%ld", wanted[wanted_count].function, &call) < 2) return;
+  const char *number = strchr(text, ':') + 1, *end = number + strspn(number, "0123456789");
+  plus = *end;
+  if (plus == '+') end++;
+  if (*end == ':') code = atoi(end + 1);
+  wanted[wanted_count].always = plus == '+';
+  wanted[wanted_count].code = code ? code : usual_code(wanted[wanted_count].function);
+  atomic_store(&wanted[wanted_count++].left, call);
+}
+
+static void read_wanted(void) {
+  const char *text = getenv("GPIPE_TEST_CUDA_FAIL"), *pause = getenv("GPIPE_TEST_CUDA_SLOW");
   if (!pause || sscanf(pause, "%63[^:]:%ld", slow.function, &slow.microseconds) < 2)
     slow.microseconds = 0;
-  if (!text || sscanf(text, "%63[^:]:%ld:%d", wanted.function, &call, &code) < 2) return;
-  const bool memory = strstr(wanted.function, "Alloc") || strstr(wanted.function, "Malloc");
-  wanted.code = code ? code : memory ? (int)cudaErrorMemoryAllocation : (int)cudaErrorUnknown;
-  atomic_store(&wanted.left, call);
+  for (; text && *text && wanted_count < MOST; text += *text == ',') {
+    read_failure(text);
+    text += strcspn(text, ",");
+  }
 }
 
 static void rest(long microseconds) {
@@ -57,13 +84,20 @@ static void rest(long microseconds) {
   nanosleep(&t, NULL);
 }
 
-cudaError_t gp_cudart_enter(const char *function) {
+int gp_cudart_wanted(const char *function) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, read_wanted);
   if (slow.microseconds > 0 && strcmp(slow.function, function) == 0) rest(slow.microseconds);
-  if (atomic_load(&wanted.left) <= 0 || strcmp(wanted.function, function) != 0) return cudaSuccess;
-  if (atomic_fetch_sub(&wanted.left, 1) != 1) return cudaSuccess;
-  return gp_cudart_set((cudaError_t)wanted.code);
+  for (int i = 0; i < wanted_count; i++) {
+    if (strcmp(wanted[i].function, function) != 0) continue;
+    const long left = atomic_fetch_sub(&wanted[i].left, 1);
+    if (left == 1 || (left < 1 && wanted[i].always)) return wanted[i].code;
+  }
+  return 0;
+}
+
+cudaError_t gp_cudart_enter(const char *function) {
+  return gp_cudart_set((cudaError_t)gp_cudart_wanted(function));
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

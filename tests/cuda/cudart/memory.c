@@ -201,3 +201,17 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t strea
   if (gp_cudart_owner(to, bytes) < 0) return gp_cudart_set(cudaErrorInvalidValue);
   return submit_copy(stream, &(copy){.to = to, .byte = byte, .bytes = bytes});
 }
+
+/* Row by row. */
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t height,
+                              cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  for (size_t row = 0; row < height; row++) {
+    char *at = (char *)to + row * pitch;
+    if (gp_cudart_owner(at, width) < 0) return gp_cudart_set(cudaErrorInvalidValue);
+    const cudaError_t error =
+        submit_copy(stream, &(copy){.to = at, .byte = byte, .bytes = width});
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
