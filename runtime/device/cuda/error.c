@@ -45,8 +45,7 @@ static struct {
 
 static pthread_mutex_t lost_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Errors that leave a context in which nothing runs any more. */
-static bool is_sticky(cudaError_t error) {
+bool gp_cuda_is_sticky(cudaError_t error) {
   switch (error) {
   case cudaErrorECCUncorrectable:
   case cudaErrorNvlinkUncorrectable:
@@ -93,7 +92,8 @@ gp_status gp_cuda_check_spec(const gp_gpu_spec *spec, cudaError_t error, const c
   snprintf(what, sizeof what, "%s: %s: %s (%s)", gp_cuda_name(spec, name), doing,
            cudaGetErrorString(error), cudaGetErrorName(error));
   int ordinal = spec ? spec->ordinal : gp_cuda_current();
-  if (is_sticky(error) && ordinal >= 0 && ordinal < GP_CUDA_MOST) return lose(ordinal, what);
+  if (gp_cuda_is_sticky(error) && ordinal >= 0 && ordinal < GP_CUDA_MOST)
+    return lose(ordinal, what);
   return gp_host.fail(error == cudaErrorMemoryAllocation ? GP_ENOMEM : GP_EDEVICE, what);
 }
 

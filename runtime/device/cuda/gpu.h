@@ -27,7 +27,6 @@
 extern "C" {
 #endif
 
-typedef struct gp_gemm_cache gp_gemm_cache;   /* gemm.c */
 typedef struct gp_cudnn_cache gp_cudnn_cache; /* cudnn.c */
 
 typedef struct gp_noted_path gp_noted_path; /* paths.c */
@@ -38,7 +37,7 @@ struct gp_gpu {
   cudaStream_t streams[GP_STREAMS];
   gp_gpu_math math;
   void *green;           /* CUgreenCtx of a part with SMs of its own; NULL */
-  gp_gemm_cache *gemm;   /* NULL until the first product */
+  void *gemm_workspace;  /* of products on the compute stream; NULL until the first */
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
   bool capturing;        /* the compute stream is being captured */

@@ -14,6 +14,8 @@ enum { GP_CUDA_MOST = 64 }; /* GPUs of a machine: more are not looked at */
 
 /* As gp_gpu_check, for what may outlive its gp_gpu; spec NULL: no GPU in particular. */
 gp_status gp_cuda_check_spec(const gp_gpu_spec *spec, cudaError_t error, const char *doing);
+/* Does it leave a context in which nothing runs any more? */
+bool gp_cuda_is_sticky(cudaError_t error);
 /* GP_OK, or the text of the error after which the GPU of this number cannot be used. */
 gp_status gp_cuda_alive(int ordinal);
 /* Write "cuda:1/0of4", or "cuda" for NULL; returns text. */

@@ -2,8 +2,8 @@
  *
  * GPIPE_TEST_CUDA_FAIL=cudaMalloc:3 lets the third call of cudaMalloc in the process fail, once,
  * cudaMalloc:3+ every call from the third on; a number behind it says with which error. Several
- * stand in a list: cudaMalloc:3,cublasLtMatmul:5+:15. GPIPE_TEST_CUDA_SLOW=cudaEventRecord:300 lets every call
- * pause for 300 microseconds: what other threads may see meanwhile they do see. */
+ * stand in a list: cudaMalloc:3,cublasLtMatmul:5+:15. GPIPE_TEST_CUDA_SLOW=cudaEventRecord:300 lets
+ * every call pause for 300 microseconds: what other threads may see meanwhile they do see. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

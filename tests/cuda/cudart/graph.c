@@ -58,7 +58,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
   GP_CUDART_ENTER();
   if (!stream) return gp_cudart_set(cudaErrorInvalidResourceHandle);
-  *status = !stream->captured           ? cudaStreamCaptureStatusNone
+  *status = !stream->captured          ? cudaStreamCaptureStatusNone
             : stream->captured->spoilt ? cudaStreamCaptureStatusInvalidated
                                        : cudaStreamCaptureStatusActive;
   return cudaSuccess;

@@ -209,8 +209,7 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, si
   for (size_t row = 0; row < height; row++) {
     char *at = (char *)to + row * pitch;
     if (gp_cudart_owner(at, width) < 0) return gp_cudart_set(cudaErrorInvalidValue);
-    const cudaError_t error =
-        submit_copy(stream, &(copy){.to = at, .byte = byte, .bytes = width});
+    const cudaError_t error = submit_copy(stream, &(copy){.to = at, .byte = byte, .bytes = width});
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

@@ -66,7 +66,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return error == cudaSuccess ? gp_cudart_set(gp_queue_finish(stream->queue)) : error;
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+/* Its answer is always yes. */
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  GP_CUDART_ENTER();
+  const cudaError_t error = check_wait(stream);
+  return error == cudaSuccess ? gp_cudart_set(gp_queue_finish(stream->queue)) : error;
+}
 
 /* ---- work ------------------------------------------------------------------------------------ */
 

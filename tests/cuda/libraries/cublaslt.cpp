@@ -165,7 +165,8 @@ cublasStatus_t fails(const char *function) {
   const int code = gp_cudart_wanted(function);
   if (code < 100) return (cublasStatus_t)code;
   (void)gp_cudart_set((cudaError_t)code);
-  const bool capture = code >= cudaErrorStreamCaptureUnsupported && code < cudaErrorStreamCaptureUnsupported + 9;
+  const bool capture =
+      code >= cudaErrorStreamCaptureUnsupported && code < cudaErrorStreamCaptureUnsupported + 9;
   if (capture && gp_cudart_is_capturing()) gp_cudart_spoil();
   return CUBLAS_STATUS_EXECUTION_FAILED;
 }
@@ -225,8 +226,8 @@ gp_gpu_gemm describe(const product_desc &d, const layout &a, const layout &b, co
 }
 
 bool fits_sizes(const gp_gpu_gemm &g, const layout &a, const layout &b, const layout &to) {
-  const bool left = b.columns == (g.transpose_a ? g.k : g.m) &&
-                    b.rows == (g.transpose_a ? g.m : g.k);
+  const bool left =
+      b.columns == (g.transpose_a ? g.k : g.m) && b.rows == (g.transpose_a ? g.m : g.k);
   const bool right = a.columns == (g.transpose_b ? g.n : g.k);
   return g.m > 0 && g.n > 0 && g.k > 0 && left && right && a.ld >= a.rows && b.ld >= b.rows &&
          to.ld >= to.rows && a.batch == to.batch && b.batch == to.batch;
@@ -256,8 +257,7 @@ cublasStatus_t check(cublasLtMatmulDesc_t product, const layout &a, const layout
     return CUBLAS_STATUS_NOT_SUPPORTED;
   if (strict && *strict == '1' && !(is_aligned(a) && is_aligned(b) && is_aligned(to)))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  return fits_epilogue(g, of(product).aux_ld) ? CUBLAS_STATUS_SUCCESS
-                                              : CUBLAS_STATUS_NOT_SUPPORTED;
+  return fits_epilogue(g, of(product).aux_ld) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 } // namespace
@@ -286,8 +286,8 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *to, cublasComputeT
   ENTER();
   const cublasStatus_t status = make(to);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  *(product_desc *)*to = {compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT,
-                          NULL, NULL, 0};
+  *(product_desc *)*to = {compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, NULL, NULL,
+                          0};
   return status;
 }
 
@@ -347,9 +347,9 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-    cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
-    const void *value, size_t bytes) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void *value, size_t bytes) {
   ENTER();
   if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
     return take(&preference->data[0], value, bytes);
@@ -359,11 +359,11 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
 /* An algorithm: a mark, its number, the workspace that it needs. */
 enum { MARK = 0x6c74, SOME_WORKSPACE = 1 << 16 };
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
-    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
-    cublasLtMatmulPreference_t preference, int most, cublasLtMatmulHeuristicResult_t *found,
-    int *count) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int most,
+                                              cublasLtMatmulHeuristicResult_t *found, int *count) {
   ENTER();
   *count = 0;
   const cublasStatus_t status = check(product, of(a), of(b), of(d));

@@ -1,57 +1,65 @@
-/* device/cuda/gemm/gemm.c - see gemm.h: the plans of a device, found again by what decides them.
+/* device/cuda/gemm/gemm.c - see gemm.h: the plans of the process, found again by what decides them.
  *
- * A plan stays until the device is closed: a training run has some dozens of them, however many
- * steps it makes. */
+ * A plan stays until the process ends: a training run has some dozens of them, however many steps
+ * and pipelines it makes, and asking the library anew would cost each of them its first step. All
+ * logical devices of a GPU share them; parts of one with so many multiprocessors have their own.
+ * What a run writes is never shared: the workspace belongs to a gp_gpu. */
 #include "device/cuda/gemm/gemm.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/cuda/gemm/plan.h"
+#include "device/cuda/table.h"
 
-enum { BUCKETS = 256, FIELDS = 16, FULL_ALIGNMENT = 16 };
-
-/* All that an algorithm depends on; whole words, so that keys can be compared as memory. */
-typedef struct kind {
-  int64_t field[FIELDS];
-} kind;
+enum { BUCKETS = 256, FULL_ALIGNMENT = 16, MOST_PATH = 4096 };
 
 typedef struct entry {
-  kind kind;
-  gp_gemm_plan plan; /* empty: the library has no algorithm */
+  int ordinal;
+  gp_gemm_kind kind;
+  pthread_mutex_t lock; /* of the plan: a run writes addresses into it, and may change its way */
+  gp_gemm_plan plan;
+  bool refused; /* by the library, when it was first asked */
   struct entry *next;
 } entry;
 
-struct gp_gemm_cache {
-  gp_gemm_tools tools;
+/* Of the process. lock: of all of it but the plans. */
+static struct {
+  pthread_mutex_t lock;
+  bool open[GP_CUDA_MOST];
+  gp_gemm_tools tools[GP_CUDA_MOST]; /* of a GPU; written once, before `open` */
   entry *bucket[BUCKETS];
-};
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- keys ---------------------------------------------------------------------------------- */
 
-/* The bytes by which every operand is aligned, at most 16: what vector loads ask for. */
-static int64_t alignment_of(const gp_gpu_gemm *g) {
+int64_t gp_gemm_alignment(const gp_gpu_gemm *g) {
   uintptr_t bits = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->d | FULL_ALIGNMENT;
   if (g->biased) bits |= (uintptr_t)g->bias;
   bits |= (uintptr_t)g->c | (uintptr_t)g->aux;
   return (int64_t)(bits & (~bits + 1)); /* the lowest bit that is set */
 }
 
+/* The multiprocessors that algorithms are chosen for; 0: all of the GPU. */
+static int64_t target_of(const gp_gpu *gpu) { return gpu->spec.parts > 1 ? gpu->info.sm_count : 0; }
+
 /* Whether D is added to is no part of it: the library does not ask. */
-static kind kind_of(const gp_gpu *gpu, const gp_gpu_gemm *g) {
+gp_gemm_kind gp_gemm_kind_of(const gp_gpu *gpu, const gp_gpu_gemm *g) {
   const int64_t flags = (int64_t)g->transpose_a | (int64_t)g->transpose_b << 1 |
-                        (int64_t)g->biased << 2 | (int64_t)g->type << 8 | (int64_t)g->d_type << 16 |
-                        (int64_t)gpu->math << 24;
-  return (kind){{flags, g->m, g->n, g->k, g->lda, g->ldb, g->ldd, g->batch, g->stride_a,
-                 g->stride_b, g->stride_d, alignment_of(g), g->epilogue, g->keeps}};
+                        (int64_t)g->biased << 2 | (int64_t)g->keeps << 3 |
+                        (int64_t)g->epilogue << 4 | (int64_t)g->type << 8 |
+                        (int64_t)g->d_type << 16 | (int64_t)gpu->math << 24;
+  return (gp_gemm_kind){{flags, g->m, g->n, g->k, g->lda, g->ldb, g->ldd, g->batch, g->stride_a,
+                         g->stride_b, g->stride_d, gp_gemm_alignment(g), target_of(gpu)}};
 }
 
 /* Source: Fowler, Noll and Vo, FNV-1a, over words instead of bytes. */
-static size_t bucket_of(const kind *k) {
+static size_t bucket_of(const gp_gemm_kind *k) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (int i = 0; i < FIELDS; i++) hash = (hash ^ (uint64_t)k->field[i]) * 0x100000001b3u;
+  for (int i = 0; i < GP_GEMM_KIND; i++) hash = (hash ^ (uint64_t)k->field[i]) * 0x100000001b3u;
   return (size_t)(hash >> 32) % BUCKETS;
 }
 
@@ -62,44 +70,39 @@ static size_t workspace_bytes(const gp_gpu *gpu) {
   return (size_t)(gpu->info.major >= 9 ? 32 : 4) << 20;
 }
 
-static gp_status open_tools(gp_gpu *gpu, gp_gemm_tools *tools) {
+/* NULL: there is no place for one, or no memory. */
+static char *choices_path(const gp_gpu *gpu) {
+  char path[MOST_PATH];
+  const size_t version = cublasLtGetVersion();
+  return gp_gemm_choices_path(gpu->info.name, version, path, sizeof path) ? strdup(path) : NULL;
+}
+
+/* A library that does not start refuses everything. */
+static void open_tools(const gp_gpu *gpu, gp_gemm_tools *tools) {
   const char *tune = getenv("GPIPE_GEMM_TUNE");
   tools->tuning = tune && strcmp(tune, "1") == 0;
+  if (tools->tuning) tools->choices = choices_path(gpu);
   tools->workspace_bytes = workspace_bytes(gpu);
   tools->epilogues = gp_gemm_epilogues(gpu, tools->tuning);
-  cublasStatus_t made = cublasLtCreate(&tools->handle);
-  if (made != CUBLAS_STATUS_SUCCESS)
-    return gp_gpu_fail(GP_EDEVICE, "cuda:%d: cublasLtCreate: %s", gpu->spec.ordinal,
-                       cublasLtGetStatusString(made));
-  return gp_gpu_check(gpu, cudaMalloc(&tools->workspace, tools->workspace_bytes),
+  tools->refusal = cublasLtCreate(&tools->handle);
+  if (tools->refusal != CUBLAS_STATUS_SUCCESS) tools->handle = NULL;
+}
+
+static gp_gemm_tools *tools_of(const gp_gpu *gpu) { return &known.tools[gpu->spec.ordinal]; }
+
+/* The GPU's tools, and the workspace of this logical device. The lock is held. */
+static gp_status open_gpu(gp_gpu *gpu) {
+  gp_gemm_tools *tools = tools_of(gpu);
+  if (!known.open[gpu->spec.ordinal]) open_tools(gpu, tools);
+  known.open[gpu->spec.ordinal] = true;
+  if (gpu->gemm_workspace) return GP_OK;
+  return gp_gpu_check(gpu, cudaMalloc(&gpu->gemm_workspace, tools->workspace_bytes),
                       "workspace of matrix products");
 }
 
-gp_status gp_gemm_open(gp_gpu *gpu) {
-  if (gpu->gemm) return GP_OK;
-  gpu->gemm = calloc(1, sizeof *gpu->gemm);
-  if (!gpu->gemm) return gp_gpu_fail(GP_ENOMEM, "matrix products: no memory on the host");
-  gp_status status = open_tools(gpu, &gpu->gemm->tools);
-  if (status != GP_OK) gp_gemm_close(gpu);
-  return status;
-}
-
-static void free_entries(entry *first) {
-  while (first) {
-    entry *next = first->next;
-    gp_gemm_plan_free(&first->plan);
-    free(first);
-    first = next;
-  }
-}
-
 void gp_gemm_close(gp_gpu *gpu) {
-  if (!gpu->gemm) return;
-  for (int i = 0; i < BUCKETS; i++) free_entries(gpu->gemm->bucket[i]);
-  if (gpu->gemm->tools.workspace) cudaFree(gpu->gemm->tools.workspace);
-  if (gpu->gemm->tools.handle) cublasLtDestroy(gpu->gemm->tools.handle);
-  free(gpu->gemm);
-  gpu->gemm = NULL;
+  if (gpu->gemm_workspace) cudaFree(gpu->gemm_workspace);
+  gpu->gemm_workspace = NULL;
 }
 
 /* 130100 is 13.1.0. */
@@ -112,31 +115,38 @@ void gp_gemm_describe(gp_gpu_library *library) {
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-/* That there is no algorithm is an answer too, and kept: the caller may have another way. */
-static gp_status add(gp_gpu *gpu, const gp_gpu_gemm *gemm, const kind *k, entry **made) {
-  entry *e = calloc(1, sizeof *e), **first = &gpu->gemm->bucket[bucket_of(k)];
+static entry *look_up(int ordinal, const gp_gemm_kind *k) {
+  entry *e = known.bucket[bucket_of(k)];
+  while (e && (e->ordinal != ordinal || memcmp(&e->kind, k, sizeof *k) != 0)) e = e->next;
+  return e;
+}
+
+static gp_status add(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_kind *k, entry **made) {
+  entry *e = calloc(1, sizeof *e), **first = &known.bucket[bucket_of(k)];
   if (!e) return gp_gpu_fail(GP_ENOMEM, "matrix products: no memory on the host");
-  gp_status status = gp_gemm_plan_build(gpu, &gpu->gemm->tools, gemm, alignment_of(gemm), &e->plan);
-  if (status != GP_OK && status != GP_EUNSUPPORTED) {
+  gp_status status = gp_gemm_plan_build(gpu, tools_of(gpu), gemm, &e->plan);
+  if (status != GP_OK) {
     free(e);
     return status;
   }
+  (void)pthread_mutex_init(&e->lock, NULL);
+  e->ordinal = gpu->spec.ordinal;
   e->kind = *k;
+  e->refused = e->plan.way == GP_GEMM_OWN;
   e->next = *first;
   *first = *made = e;
-  return status;
+  return GP_OK;
 }
 
+/* A kind is asked about once, by whoever comes first; the others wait for the answer. */
 static gp_status find(gp_gpu *gpu, const gp_gpu_gemm *gemm, entry **found) {
-  GP_GPU_TRY(gp_gemm_open(gpu));
-  const kind k = kind_of(gpu, gemm);
-  for (entry *e = gpu->gemm->bucket[bucket_of(&k)]; e; e = e->next)
-    if (memcmp(&e->kind, &k, sizeof k) == 0) {
-      *found = e;
-      return gp_gemm_check(gpu, gemm,
-                           e->plan.product ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED);
-    }
-  return add(gpu, gemm, &k, found);
+  const gp_gemm_kind k = gp_gemm_kind_of(gpu, gemm);
+  pthread_mutex_lock(&known.lock);
+  gp_status status = open_gpu(gpu);
+  *found = look_up(gpu->spec.ordinal, &k);
+  if (status == GP_OK && !*found) status = add(gpu, gemm, &k, found);
+  pthread_mutex_unlock(&known.lock);
+  return status;
 }
 
 /* ---- products ------------------------------------------------------------------------------ */
@@ -174,21 +184,39 @@ static gp_status clear(gp_gpu *gpu, const gp_gpu_gemm *g) {
   return GP_OK;
 }
 
+static gp_status prepare(gp_gpu *gpu, const gp_gpu_gemm *g) {
+  entry *e;
+  GP_GPU_TRY(find(gpu, g, &e));
+  pthread_mutex_lock(&e->lock);
+  const gp_gemm_way way = e->plan.way;
+  gp_gemm_plan_note(gpu, g, &e->plan);
+  pthread_mutex_unlock(&e->lock);
+  return way == GP_GEMM_APART ? gp_gemm_refuse(gpu, g) : GP_OK;
+}
+
 gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm) {
   const gp_gpu_gemm g = normal(gemm);
-  entry *found;
   if (is_empty(&g)) return GP_OK;
-  return g.k == 0 ? check_empty(gpu, &g) : find(gpu, &g, &found);
+  return g.k == 0 ? check_empty(gpu, &g) : prepare(gpu, &g);
+}
+
+bool gp_gemm_is_refused(gp_gpu *gpu, const gp_gpu_gemm *gemm) {
+  const gp_gpu_gemm g = normal(gemm);
+  entry *e;
+  return !is_empty(&g) && g.k > 0 && find(gpu, &g, &e) == GP_OK && e->refused;
 }
 
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm) {
   const gp_gpu_gemm g = normal(gemm);
-  entry *found;
+  entry *e;
   if (is_empty(&g)) return GP_OK;
   if (g.k == 0) {
     GP_GPU_TRY(check_empty(gpu, &g));
     return clear(gpu, &g);
   }
-  GP_GPU_TRY(find(gpu, &g, &found));
-  return gp_gemm_plan_run(gpu, &gpu->gemm->tools, &g, &found->plan);
+  GP_GPU_TRY(find(gpu, &g, &e));
+  pthread_mutex_lock(&e->lock);
+  const gp_status status = gp_gemm_plan_run(gpu, tools_of(gpu), &g, &e->plan);
+  pthread_mutex_unlock(&e->lock);
+  return status;
 }

@@ -1,11 +1,10 @@
 /* device/cuda/gemm/gemm.h - matrix products on a GPU, row-major: D = op(A) op(B) [+ D] [+ bias].
  *
- * They come from cuBLASLt. Which algorithm is asked once for each kind of product (types, sizes,
- * transposes, distances, alignment, epilogue) and kept, because asking takes longer than a small
- * product:
- * prepare asks ahead of time, run finds the answer, or asks where nobody prepared. Algorithms that
- * sum with atomics are excluded; so the bits depend on the shape, the GPU and its number of SMs
- * only. tests/cuda has the same interface over plain loops on the host. */
+ * They come from cuBLASLt. Which algorithm is asked once in a process for each kind of product
+ * (types, sizes, transposes, distances, alignment, epilogue, GPU) and kept, because asking takes
+ * longer than a small product: prepare asks ahead of time, run finds the answer, or asks where
+ * nobody prepared. Algorithms that sum with atomics are excluded; so the bits depend on the shape,
+ * the GPU and its number of SMs only. What the library refuses has another way (plan.h). */
 #ifndef GP_DEVICE_CUDA_GEMM_H
 #define GP_DEVICE_CUDA_GEMM_H
 
@@ -45,20 +44,24 @@ typedef struct gp_gpu_gemm {
   void *aux;  /* see gp_gemm_epilogue; laid out as D, or [m] */
 } gp_gpu_gemm;
 
-/* Settle how a product is computed. Errors: GP_EUNSUPPORTED names a product for which there is no
- * algorithm, or an epilogue that this GPU is faster without; GP_ENOMEM; GP_EDEVICE. */
+/* Settle how a product is computed. Errors: GP_EUNSUPPORTED where what follows the product (an
+ * epilogue, a bias) must be done apart; a product alone always has a way. GP_ENOMEM; GP_EDEVICE.
+ * Threads: any, of different gp_gpu. */
 gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 /* Enqueue it on the compute stream. An empty D is no work; k = 0 gives zeros (no bias then).
  * Errors: as prepare. */
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
+/* Had the library no way for this product when it was first asked? Settled by that, whatever later
+ * runs meet. */
+bool gp_gemm_is_refused(gp_gpu *gpu, const gp_gpu_gemm *gemm);
+
+void gp_gemm_close(gp_gpu *gpu); /* give back its workspace; NULL is fine */
 /* The library and its version. */
 void gp_gemm_describe(gp_gpu_library *library);
-
-/* Make gpu->gemm: the library's handle, its workspace, no algorithms yet. prepare and run do it
- * where it was not done. */
-gp_status gp_gemm_open(gp_gpu *gpu);
-void gp_gemm_close(gp_gpu *gpu); /* NULL in gpu->gemm is fine */
+/* Write what product it is: "bf16 512x768 by 768x3072, the right one stored transposed, to f32". */
+enum { GP_GEMM_NAME = 160 };
+void gp_gemm_name(const gp_gpu_gemm *gemm, char text[GP_GEMM_NAME]);
 
 #ifdef __cplusplus
 }

@@ -1,34 +1,19 @@
 /* device/cuda/gemm/plan.c - see plan.h.
  *
- * The library counts columns first. What lies in memory as a row-major D = A B is to it D^T = B^T
- * A^T by columns, so the operands trade places and nothing else changes; the bias, one value a
- * column of ours, is one a row of its D, as it wants it.
+ * No refusal of the library ends a training: there is always another way, down to a kernel of ours
+ * (own.cu). Which one is decided when a product is prepared, by its shape alone; a run that is
+ * refused all the same takes the next one, and keeps it.
  *
  * Reduction schemes: sums over parts of K go through the workspace in the type of the computation,
  * never by atomics into D. */
 #include "device/cuda/gemm/plan.h"
 
-enum { CANDIDATES = 8 };
+#include <stdio.h>
 
-/* ---- types --------------------------------------------------------------------------------- */
+#include "device/cuda/gemm/own.h"
+#include "device/cuda/table.h"
 
-static cudaDataType_t data_type(gp_dtype dtype) {
-  switch (dtype) {
-  case GP_F64: return CUDA_R_64F;
-  case GP_BF16: return CUDA_R_16BF;
-  case GP_F16: return CUDA_R_16F;
-  default: return CUDA_R_32F;
-  }
-}
-
-/* True f32 unless asked: TF32 keeps 10 bits of each factor. */
-static cublasComputeType_t compute_type(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
-  if (gemm->type == GP_F64) return CUBLAS_COMPUTE_64F;
-  if (gemm->type == GP_F32 && gpu->math == GP_GPU_TF32) return CUBLAS_COMPUTE_32F_FAST_TF32;
-  return CUBLAS_COMPUTE_32F;
-}
-
-/* ---- errors -------------------------------------------------------------------------------- */
+/* ---- names and errors ---------------------------------------------------------------------- */
 
 static const char *type_name(gp_dtype dtype) {
 #define NAME(id, text, bytes, is_float) text,
@@ -37,152 +22,139 @@ static const char *type_name(gp_dtype dtype) {
   return names[dtype];
 }
 
-size_t gp_gemm_element(gp_dtype dtype) {
-#define BYTES(id, text, bytes, is_float) bytes,
-  static const size_t sizes[] = {GP_DTYPE_LIST(BYTES)};
-#undef BYTES
-  return sizes[dtype];
-}
-
-/* "product of bf16 512x768 by 768x3072, the right one stored transposed, to f32: why" */
-static gp_status fail(const gp_gpu *gpu, const gp_gpu_gemm *g, gp_status status, const char *why) {
+void gp_gemm_name(const gp_gpu_gemm *g, char text[GP_GEMM_NAME]) {
   static const char *const stored[] = {"", ", the left one stored transposed",
                                        ", the right one stored transposed",
                                        ", both stored transposed"};
   static const char *const finish[] = {"", ", with GELU", ", with the slope of GELU",
                                        ", with sums of rows"};
-  return gp_gpu_fail(
-      status, "cuda:%d: %lld product(s) of %s %lldx%lld by %lldx%lld%s%s%s, to %s: %s",
-      gpu->spec.ordinal, (long long)g->batch, type_name(g->type), (long long)g->m, (long long)g->k,
-      (long long)g->k, (long long)g->n, stored[g->transpose_a + 2 * g->transpose_b],
-      g->biased ? ", with bias" : "", finish[g->epilogue], type_name(g->d_type), why);
+  char many[32] = "";
+  if (g->batch > 1) snprintf(many, sizeof many, "%lld times ", (long long)g->batch);
+  snprintf(text, GP_GEMM_NAME, "%s%s %lldx%lld by %lldx%lld%s%s%s, to %s", many, type_name(g->type),
+           (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n,
+           stored[g->transpose_a + 2 * g->transpose_b], g->biased ? ", with bias" : "",
+           finish[g->epilogue], type_name(g->d_type));
 }
 
 gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
-  return fail(gpu, gemm, GP_EUNSUPPORTED, "what follows it is done apart");
+  char name[GP_GEMM_NAME];
+  gp_gemm_name(gemm, name);
+  return gp_gpu_fail(GP_EUNSUPPORTED, "cuda:%d: a product of %s: what follows it is done apart",
+                     gpu->spec.ordinal, name);
 }
 
-gp_status gp_gemm_check(gp_gpu *gpu, const gp_gpu_gemm *gemm, cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_SUCCESS) return GP_OK;
-  /* What the driver says is closer to the cause than what the library makes of it. */
-  if (status == CUBLAS_STATUS_EXECUTION_FAILED || status == CUBLAS_STATUS_INTERNAL_ERROR)
-    GP_GPU_TRY(gp_gpu_check(gpu, cudaPeekAtLastError(), "a product"));
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED)
-    return fail(gpu, gemm, GP_EUNSUPPORTED, "cuBLASLt has no algorithm for it");
-  gp_status code = status == CUBLAS_STATUS_ALLOC_FAILED ? GP_ENOMEM : GP_EDEVICE;
-  return fail(gpu, gemm, code, cublasLtGetStatusString(status));
-}
-
-/* ---- descriptors --------------------------------------------------------------------------- */
-
-void gp_gemm_set(cublasStatus_t *status, cublasLtMatmulDesc_t product,
-                 cublasLtMatmulDescAttributes_t attribute, const void *value, size_t bytes) {
-  if (*status != CUBLAS_STATUS_SUCCESS) return;
-  *status = cublasLtMatmulDescSetAttribute(product, attribute, value, bytes);
-}
-
-static cublasStatus_t make_product(const gp_gpu *gpu, const gp_gpu_gemm *gemm,
-                                   cublasLtMatmulDesc_t *product) {
-  const cublasOperation_t ops[] = {CUBLAS_OP_N, CUBLAS_OP_T};
-  const cublasOperation_t *first = &ops[gemm->transpose_b], *second = &ops[gemm->transpose_a];
-  const int32_t sms = gpu->info.sm_count;
-  cudaDataType_t scale = gemm->type == GP_F64 ? CUDA_R_64F : CUDA_R_32F;
-  cublasStatus_t s = cublasLtMatmulDescCreate(product, compute_type(gpu, gemm), scale);
-  if (s != CUBLAS_STATUS_SUCCESS) return s;
-  gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSA, first, sizeof *first);
-  gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_TRANSB, second, sizeof *second);
-  if (gpu->spec.parts > 1)
-    gp_gemm_set(&s, *product, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &sms, sizeof sms);
-  return s == CUBLAS_STATUS_SUCCESS
-             ? gp_gemm_epilogue_set(gemm, (int32_t)data_type(gemm->d_type), *product)
-             : s;
-}
-
-/* A stack of row-major matrices, as the library sees it: `rows` are our columns. */
-typedef struct stack {
-  gp_dtype dtype;
-  int64_t rows, columns, ld, stride;
-} stack;
-
-static cublasStatus_t make_layout(const gp_gpu_gemm *gemm, stack s,
-                                  cublasLtMatrixLayout_t *layout) {
-  const int32_t batch = (int32_t)gemm->batch;
-  cublasStatus_t status = cublasLtMatrixLayoutCreate(layout, data_type(s.dtype), (uint64_t)s.rows,
-                                                     (uint64_t)s.columns, s.ld);
-  if (status != CUBLAS_STATUS_SUCCESS || batch <= 1) return status;
-  status = cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
-                                            sizeof batch);
-  if (status != CUBLAS_STATUS_SUCCESS) return status;
-  return cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
-                                          &s.stride, sizeof s.stride);
-}
-
-/* The right operand is the first one of the library. */
-static cublasStatus_t make_layouts(const gp_gpu_gemm *g, gp_gemm_plan *plan) {
-  const bool ta = g->transpose_a, tb = g->transpose_b;
-  const stack b = {g->type, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->stride_b};
-  const stack a = {g->type, ta ? g->m : g->k, ta ? g->k : g->m, g->lda, g->stride_a};
-  const stack d = {g->d_type, g->n, g->m, g->ldd, g->stride_d};
-  cublasStatus_t s = make_layout(g, b, &plan->a);
-  if (s == CUBLAS_STATUS_SUCCESS) s = make_layout(g, a, &plan->b);
-  return s == CUBLAS_STATUS_SUCCESS ? make_layout(g, d, &plan->d) : s;
+/* The library has a runtime of its own, whose last error is not ours: the GPU is asked. While a
+ * stream is captured only the capture may be asked after. */
+gp_status gp_gemm_alive(gp_gpu *gpu) {
+  cudaStream_t stream = gpu->streams[GP_STREAM_COMPUTE];
+  enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  const cudaError_t last = cudaGetLastError();
+  const cudaError_t now =
+      gpu->capturing ? cudaStreamIsCapturing(stream, &capture) : cudaStreamQuery(stream);
+  (void)cudaGetLastError();
+  if (gp_cuda_is_sticky(last)) return gp_gpu_check(gpu, last, "a product");
+  if (gp_cuda_is_sticky(now)) return gp_gpu_check(gpu, now, "a product");
+  return capture == cudaStreamCaptureStatusInvalidated
+             ? gp_gpu_check(gpu, cudaErrorStreamCaptureInvalidated, "a product")
+             : GP_OK;
 }
 
 /* ---- algorithms ---------------------------------------------------------------------------- */
 
-static cublasStatus_t make_preference(const gp_gemm_tools *tools, int64_t alignment,
+static void note_refusal(gp_gemm_plan *plan, const char *at, cublasStatus_t status) {
+  if (!plan->refused_at) plan->refused_at = at, plan->refusal = status;
+}
+
+static cublasStatus_t make_preference(const gp_gemm_plan *plan,
                                       cublasLtMatmulPreference_t *preference) {
   static const cublasLtMatmulPreferenceAttributes_t operands[] = {
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, bytes = (uint32_t)alignment;
+  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE,
+                 bytes = (uint32_t)plan->alignment;
   cublasStatus_t s = cublasLtMatmulPreferenceCreate(preference);
   if (s != CUBLAS_STATUS_SUCCESS) return s;
   s = cublasLtMatmulPreferenceSetAttribute(*preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                            &schemes, sizeof schemes);
   if (s == CUBLAS_STATUS_SUCCESS)
     s = cublasLtMatmulPreferenceSetAttribute(*preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                             &tools->workspace_bytes,
-                                             sizeof tools->workspace_bytes);
+                                             &plan->workspace_bytes, sizeof plan->workspace_bytes);
   for (int i = 0; i < 4 && s == CUBLAS_STATUS_SUCCESS; i++)
     s = cublasLtMatmulPreferenceSetAttribute(*preference, operands[i], &bytes, sizeof bytes);
   return s;
 }
 
 /* Candidates in the library's order of expected speed. */
-static cublasStatus_t find(const gp_gemm_tools *tools, const gp_gemm_plan *plan, int64_t alignment,
-                           cublasLtMatmulHeuristicResult_t found[CANDIDATES], int *count) {
+static cublasStatus_t find(const gp_gemm_tools *tools, gp_gemm_plan *plan) {
+  cublasLtMatmulHeuristicResult_t found[GP_GEMM_CANDIDATES];
   cublasLtMatmulPreference_t preference = NULL;
-  cublasStatus_t s = make_preference(tools, alignment, &preference);
+  int count = 0;
+  cublasStatus_t s = make_preference(plan, &preference);
   if (s == CUBLAS_STATUS_SUCCESS)
     s = cublasLtMatmulAlgoGetHeuristic(tools->handle, plan->product, plan->a, plan->b, plan->d,
-                                       plan->d, preference, CANDIDATES, found, count);
+                                       plan->d, preference, GP_GEMM_CANDIDATES, found, &count);
   if (preference) cublasLtMatmulPreferenceDestroy(preference);
+  plan->count = plan->at = 0;
   if (s != CUBLAS_STATUS_SUCCESS) return s;
-  return *count > 0 ? found[0].state : CUBLAS_STATUS_NOT_SUPPORTED;
+  for (int i = 0; i < count; i++)
+    if (found[i].state == CUBLAS_STATUS_SUCCESS) plan->candidates[plan->count++] = found[i].algo;
+  return plan->count > 0 ? s : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-static gp_status choose(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                        int64_t alignment, gp_gemm_plan *plan) {
-  cublasLtMatmulHeuristicResult_t found[CANDIDATES];
-  int count = 0;
-  GP_GPU_TRY(gp_gemm_check(gpu, gemm, find(tools, plan, alignment, found, &count)));
-  plan->algorithm = found[0].algo;
-  return tools->tuning ? gp_gemm_plan_tune(gpu, tools, gemm, found, count, plan) : GP_OK;
+/* Those for the plan's workspace, or for ever smaller ones; none in the end. */
+static void ask(const gp_gemm_tools *tools, gp_gemm_plan *plan) {
+  enum { SMALL = 1 << 22, SMALLER = 8 };
+  for (;;) {
+    const cublasStatus_t status = find(tools, plan);
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    note_refusal(plan, "cublasLtMatmulAlgoGetHeuristic", status);
+    if (plan->workspace_bytes == 0) return;
+    plan->workspace_bytes = plan->workspace_bytes > SMALL ? plan->workspace_bytes / SMALLER : 0;
+  }
 }
 
-/* ---- plans --------------------------------------------------------------------------------- */
+/* ---- ways ---------------------------------------------------------------------------------- */
+
+/* Without the library. */
+static void give_up(gp_gemm_plan *plan, const gp_gpu_gemm *g) {
+  gp_gemm_plan_free(plan);
+  plan->way = g->epilogue != GP_GEMM_PLAIN || g->biased ? GP_GEMM_APART : GP_GEMM_OWN;
+}
+
+/* Why the library is not even asked; NULL: it is. */
+static const char *find_obstacle(const gp_gemm_tools *tools, const gp_gpu_gemm *g) {
+  if (!tools->handle) return "cublasLtCreate";
+  if (g->batch > INT32_MAX) return "a stack that is too high";
+  return gp_gemm_epilogue_fits(tools, g) ? NULL : "an epilogue that is left out here";
+}
+
+static void settle(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *g,
+                   gp_gemm_plan *plan) {
+  const char *obstacle = find_obstacle(tools, g);
+  if (obstacle) {
+    note_refusal(plan, obstacle, tools->refusal);
+    return;
+  }
+  const cublasStatus_t made = gp_gemm_describe_product(gpu, g, plan);
+  if (made == CUBLAS_STATUS_SUCCESS)
+    ask(tools, plan);
+  else
+    note_refusal(plan, "its description", made);
+}
 
 gp_status gp_gemm_plan_build(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                             int64_t alignment, gp_gemm_plan *plan) {
-  *plan = (gp_gemm_plan){.product = NULL};
-  if (gemm->batch > INT32_MAX) return fail(gpu, gemm, GP_EUNSUPPORTED, "the stack is too high");
-  if (!gp_gemm_epilogue_fits(tools, gemm)) return gp_gemm_refuse(gpu, gemm);
-  cublasStatus_t made = make_product(gpu, gemm, &plan->product);
-  if (made == CUBLAS_STATUS_SUCCESS) made = make_layouts(gemm, plan);
-  gp_status status = gp_gemm_check(gpu, gemm, made);
-  if (status == GP_OK) status = choose(gpu, tools, gemm, alignment, plan);
-  if (status != GP_OK) gp_gemm_plan_free(plan);
+                             gp_gemm_plan *plan) {
+  *plan = (gp_gemm_plan){.alignment = gp_gemm_alignment(gemm),
+                         .workspace_bytes = tools->workspace_bytes};
+  settle(gpu, tools, gemm, plan);
+  gp_status status = GP_OK;
+  if (plan->refusal != CUBLAS_STATUS_SUCCESS) status = gp_gemm_alive(gpu);
+  if (status == GP_OK && plan->count > 0 && tools->tuning)
+    status = gp_gemm_plan_tune(gpu, tools, gemm, plan);
+  if (status != GP_OK)
+    gp_gemm_plan_free(plan);
+  else if (plan->count == 0)
+    give_up(plan, gemm);
   return status;
 }
 
@@ -191,11 +163,27 @@ void gp_gemm_plan_free(gp_gemm_plan *plan) {
   if (plan->b) cublasLtMatrixLayoutDestroy(plan->b);
   if (plan->a) cublasLtMatrixLayoutDestroy(plan->a);
   if (plan->product) cublasLtMatmulDescDestroy(plan->product);
-  *plan = (gp_gemm_plan){.product = NULL};
+  plan->product = NULL, plan->a = plan->b = plan->d = NULL, plan->count = 0;
 }
 
-gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                           const gp_gemm_plan *plan) {
+/* ---- reports ------------------------------------------------------------------------------- */
+
+void gp_gemm_plan_note(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_plan *plan) {
+  static const char *const paths[] = {"cuBLASLt", "own kernel without tensor cores",
+                                      "cuBLASLt, then own kernels"};
+  char name[GP_GEMM_NAME], why[GP_GEMM_NAME] = "";
+  const bool library = plan->refusal != CUBLAS_STATUS_SUCCESS;
+  gp_gemm_name(gemm, name);
+  if (plan->refused_at)
+    snprintf(why, sizeof why, "%s%s%s", plan->refused_at, library ? ": " : "",
+             library ? cublasLtGetStatusName(plan->refusal) : "");
+  gp_gpu_note_path(gpu, "product", name, paths[plan->way], why);
+}
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+cublasStatus_t gp_gemm_plan_try(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
+                                const gp_gemm_plan *plan, const cublasLtMatmulAlgo_t *algorithm) {
   static const float one = 1, zero = 0;
   static const double one_f64 = 1, zero_f64 = 0;
   const bool f64 = gemm->type == GP_F64;
@@ -203,10 +191,36 @@ gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu
   const void *beta = f64 ? (const void *)&zero_f64 : &zero;
   const void *c = gemm->c ? gemm->c : gemm->d;
   cublasStatus_t s = gp_gemm_epilogue_point(gemm, plan->product);
-  if (s == CUBLAS_STATUS_SUCCESS)
-    s = cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
-                       gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d,
-                       &plan->algorithm, tools->workspace, tools->workspace_bytes,
-                       gpu->streams[GP_STREAM_COMPUTE]);
-  return gp_gemm_check(gpu, gemm, s);
+  if (s != CUBLAS_STATUS_SUCCESS) return s;
+  return cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
+                        gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d, algorithm,
+                        gpu->gemm_workspace, tools->workspace_bytes,
+                        gpu->streams[GP_STREAM_COMPUTE]);
+}
+
+/* Nothing is asked while a stream is captured: what is known decides. */
+static void move_on(const gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
+                    gp_gemm_plan *plan) {
+  if (++plan->at < plan->count) return;
+  const bool can_ask = !gpu->capturing && plan->workspace_bytes > 0;
+  plan->count = 0;
+  if (can_ask) {
+    plan->workspace_bytes = 0;
+    ask(tools, plan);
+  }
+  if (plan->count == 0) give_up(plan, gemm);
+}
+
+gp_status gp_gemm_plan_run(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
+                           gp_gemm_plan *plan) {
+  while (plan->way == GP_GEMM_LIBRARY) {
+    const cublasStatus_t status =
+        gp_gemm_plan_try(gpu, tools, gemm, plan, &plan->candidates[plan->at]);
+    if (status == CUBLAS_STATUS_SUCCESS) return GP_OK;
+    GP_GPU_TRY(gp_gemm_alive(gpu));
+    note_refusal(plan, "cublasLtMatmul", status);
+    move_on(gpu, tools, gemm, plan);
+    gp_gemm_plan_note(gpu, gemm, plan);
+  }
+  return plan->way == GP_GEMM_OWN ? gp_gemm_own(gpu, gemm) : gp_gemm_refuse(gpu, gemm);
 }

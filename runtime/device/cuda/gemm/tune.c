@@ -1,14 +1,15 @@
-/* device/cuda/gemm/tune.c - choose an algorithm by the clock instead of by the library's guess.
+/* device/cuda/gemm/tune.c - order algorithms by the clock instead of by the library's guess.
  *
  * Off unless GPIPE_GEMM_TUNE=1: which algorithm wins can differ from run to run, and with it the
- * bits.
+ * bits; so what won is kept in a file (choices.h), and taken unasked the next time.
  * The operands are zeros of its own, so that nothing of the caller's is touched. Sizes count here,
  * values do not, but for power: zeros run a little faster, all candidates alike. */
 #include "device/cuda/gemm/plan.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { WARM_UP = 2, RUNS = 5, OPERANDS = 5, ALIGNMENT = 16 };
+enum { WARM_UP = 2, RUNS = 5, OPERANDS = 5 };
 
 typedef struct bench {
   gp_gpu_gemm gemm; /* with operands of its own */
@@ -71,14 +72,16 @@ typedef struct timed {
   gp_gpu *gpu;
   const gp_gemm_tools *tools;
   const bench *bench;
-  const gp_gemm_plan *plan; /* NULL: the pass over memory that an epilogue saves */
+  const gp_gemm_plan *plan;
+  const cublasLtMatmulAlgo_t *algorithm; /* NULL: the pass over memory that an epilogue saves */
 } timed;
 
 /* A copy reads and writes as GELU alone does; its slope reads another value, sums of rows write
  * none. */
-static gp_status enqueue(const timed *t) {
+static bool enqueue(const timed *t) {
   const gp_gpu_gemm *g = &t->bench->gemm;
-  if (t->plan) return gp_gemm_plan_run(t->gpu, t->tools, g, t->plan);
+  if (t->algorithm)
+    return gp_gemm_plan_try(t->gpu, t->tools, g, t->plan, t->algorithm) == CUBLAS_STATUS_SUCCESS;
   const bool sums = g->epilogue == GP_GEMM_ROW_SUMS, slope = g->epilogue == GP_GEMM_GELU_DX;
   const size_t bytes = sums ? pass_bytes(g) / 2 : pass_bytes(g);
   cudaStream_t stream = t->gpu->streams[GP_STREAM_COMPUTE];
@@ -86,7 +89,7 @@ static gp_status enqueue(const timed *t) {
   cudaError_t e = cudaMemcpyAsync(to, g->aux, bytes, cudaMemcpyDeviceToDevice, stream);
   if (slope && e == cudaSuccess)
     e = cudaMemcpyAsync(to, g->aux, bytes / 2, cudaMemcpyDeviceToDevice, stream);
-  return gp_gpu_check(t->gpu, e, "a pass over memory");
+  return e == cudaSuccess;
 }
 
 /* Milliseconds of some runs; infinite for an algorithm that does not run. */
@@ -95,7 +98,7 @@ static float time_runs(const timed *t) {
   float milliseconds = INFINITY;
   for (int i = 0; i < WARM_UP + RUNS; i++) {
     if (i == WARM_UP && cudaEventRecord(t->bench->from, stream) != cudaSuccess) return INFINITY;
-    if (enqueue(t) != GP_OK) return INFINITY;
+    if (!enqueue(t)) return INFINITY;
   }
   if (cudaEventRecord(t->bench->to, stream) != cudaSuccess) return INFINITY;
   if (cudaEventSynchronize(t->bench->to) != cudaSuccess) return INFINITY;
@@ -106,41 +109,102 @@ static float time_runs(const timed *t) {
 
 /* The same product without its epilogue, and the pass that it saves. */
 static gp_status time_apart(const timed *fused, float *milliseconds) {
-  gp_gpu_gemm plain = fused->bench->gemm;
+  bench b = *fused->bench;
   gp_gemm_plan plan;
-  timed pass = *fused;
-  pass.plan = NULL;
-  plain.epilogue = GP_GEMM_PLAIN;
-  GP_GPU_TRY(gp_gemm_plan_build(fused->gpu, fused->tools, &plain, ALIGNMENT, &plan));
-  *milliseconds = plan.milliseconds + time_runs(&pass);
+  timed pass = *fused, run = *fused;
+  b.gemm.epilogue = GP_GEMM_PLAIN;
+  GP_GPU_TRY(gp_gemm_plan_build(fused->gpu, fused->tools, &b.gemm, &plan));
+  run.bench = &b, run.plan = &plan, run.algorithm = &plan.candidates[plan.at];
+  pass.algorithm = NULL;
+  *milliseconds = plan.count > 0 ? time_runs(&run) + time_runs(&pass) : INFINITY;
   gp_gemm_plan_free(&plan);
   return GP_OK;
 }
 
-static void take_fastest(const timed *t, const cublasLtMatmulHeuristicResult_t *found, int count,
-                         gp_gemm_plan *plan) {
-  for (int i = 0; i < count; i++) {
-    gp_gemm_plan candidate = *plan;
-    timed run = *t;
-    candidate.algorithm = found[i].algo;
-    run.plan = &candidate;
-    const float time = found[i].state == CUBLAS_STATUS_SUCCESS ? time_runs(&run) : INFINITY;
-    if (time < plan->milliseconds) plan->milliseconds = time, plan->algorithm = found[i].algo;
-  }
+/* By time; where two take the same the library's order stays. */
+static void insert(gp_gemm_plan *plan, float *times, int at, float time) {
+  const cublasLtMatmulAlgo_t algorithm = plan->candidates[at];
+  for (; at > 0 && time < times[at - 1]; at--)
+    times[at] = times[at - 1], plan->candidates[at] = plan->candidates[at - 1];
+  times[at] = time, plan->candidates[at] = algorithm;
 }
 
+/* Milliseconds of the first one. */
+static float sort(const timed *t, gp_gemm_plan *plan) {
+  float times[GP_GEMM_CANDIDATES];
+  for (int i = 0; i < plan->count; i++) {
+    timed run = *t;
+    run.algorithm = &plan->candidates[i];
+    insert(plan, times, i, time_runs(&run));
+  }
+  return times[0];
+}
+
+/* ---- choices ------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(cublasLtMatmulAlgo_t) == GP_GEMM_CHOICE * sizeof(uint64_t),
+               "a choice holds an algorithm");
+
+static gp_gemm_choice choice_of(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
+  const gp_gemm_kind kind = gp_gemm_kind_of(gpu, gemm);
+  gp_gemm_choice choice = {.algorithm = {0}};
+  memcpy(choice.kind, kind.field, sizeof choice.kind);
+  return choice;
+}
+
+static void drop_all(gp_gemm_plan *plan) { plan->count = 0, plan->refused_at = "the clock"; }
+
+/* First of all, where the library still takes it. */
+static bool take_algorithm(const gp_gemm_tools *tools, const cublasLtMatmulAlgo_t *algorithm,
+                           gp_gemm_plan *plan) {
+  cublasLtMatmulHeuristicResult_t result;
+  const cublasStatus_t status = cublasLtMatmulAlgoCheck(
+      tools->handle, plan->product, plan->a, plan->b, plan->d, plan->d, algorithm, &result);
+  if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > plan->workspace_bytes) return false;
+  const int most = plan->count < GP_GEMM_CANDIDATES ? plan->count : GP_GEMM_CANDIDATES - 1;
+  memmove(plan->candidates + 1, plan->candidates, (size_t)most * sizeof *plan->candidates);
+  plan->candidates[0] = *algorithm, plan->count = most + 1;
+  return true;
+}
+
+static bool take_choice(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
+                        gp_gemm_plan *plan) {
+  static const gp_gemm_choice none = {.algorithm = {0}};
+  gp_gemm_choice choice = choice_of(gpu, gemm);
+  cublasLtMatmulAlgo_t algorithm;
+  if (!tools->choices || !gp_gemm_choices_find(tools->choices, &choice)) return false;
+  memcpy(&algorithm, choice.algorithm, sizeof algorithm);
+  if (memcmp(choice.algorithm, none.algorithm, sizeof none.algorithm) != 0)
+    return take_algorithm(tools, &algorithm, plan);
+  drop_all(plan);
+  return true;
+}
+
+static void keep_choice(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
+                        const gp_gemm_plan *plan) {
+  gp_gemm_choice choice = choice_of(gpu, gemm);
+  if (!tools->choices) return;
+  if (plan->count > 0) memcpy(choice.algorithm, &plan->candidates[0], sizeof choice.algorithm);
+  gp_gemm_choices_add(tools->choices, &choice);
+}
+
+/* ---- tuning -------------------------------------------------------------------------------- */
+
 gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
-                            const cublasLtMatmulHeuristicResult_t *found, int count,
                             gp_gemm_plan *plan) {
   bench b;
-  float apart = INFINITY;
-  cudaError_t opened = open_bench(gemm, gpu->streams[GP_STREAM_COMPUTE], &b);
-  gp_status status = gp_gpu_check(gpu, opened, "memory to time products in");
-  const timed t = {gpu, tools, &b, plan};
-  plan->milliseconds = INFINITY;
-  if (status == GP_OK) take_fastest(&t, found, count, plan);
-  if (status == GP_OK && gemm->epilogue != GP_GEMM_PLAIN) status = time_apart(&t, &apart);
+  float best = INFINITY, apart = INFINITY;
+  gp_status status = GP_OK;
+  const timed t = {gpu, tools, &b, plan, NULL};
+  if (take_choice(gpu, tools, gemm, plan)) return GP_OK;
+  if (open_bench(gemm, gpu->streams[GP_STREAM_COMPUTE], &b) == cudaSuccess) {
+    best = sort(&t, plan);
+    if (gemm->epilogue != GP_GEMM_PLAIN) status = time_apart(&t, &apart);
+  }
   close_bench(&b);
-  if (status == GP_OK && apart < plan->milliseconds) return gp_gemm_refuse(gpu, gemm);
-  return status;
+  if (status == GP_OK) status = gp_gemm_alive(gpu);
+  if (status != GP_OK) return status;
+  if (apart < best) drop_all(plan);
+  if (isfinite(best) || isfinite(apart)) keep_choice(gpu, tools, gemm, plan);
+  return GP_OK;
 }
