@@ -16,6 +16,11 @@ static inline void *address_of(const gp_arg *arg, int64_t index) {
 /* The steps of prepare and run are the same, but for the last one. */
 typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
+/* As gp_gemm_prepare and gp_gemm_run, by way of padded copies where that is faster or the only way
+ * (product.cu). prepare raises *scratch to the bytes that run wants there. */
+gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm, size_t *scratch);
+gp_status gp_product_run(gp_gpu *gpu, const gp_gpu_gemm *gemm, void *scratch);
+
 /* ---- products of a linear layer ------------------------------------------------------------- */
 
 /* x [.., K], w [N, K] (packed: [K, N]), b [N] -> y [.., N]. */

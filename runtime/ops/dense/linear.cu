@@ -45,21 +45,23 @@ static gp_gpu_gemm without_bias(const gp_gpu_gemm *g) {
   return plain;
 }
 
+/* The other way is prepared too: a run may be refused. */
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_gpu_gemm g = gp_linear_product(call), plain = without_bias(&g);
   *scratch = 0;
-  if (!g.biased) return gp_gemm_prepare(gpu, &g);
-  const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
-  return status == GP_EUNSUPPORTED ? gp_gemm_prepare(gpu, &plain) : status;
+  const gp_status status =
+      needs_filling(&g) ? GP_EUNSUPPORTED : gp_product_prepare(gpu, &g, scratch);
+  const bool other = g.biased && (status == GP_OK || status == GP_EUNSUPPORTED);
+  return other ? gp_product_prepare(gpu, &plain, scratch) : status;
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_gpu_gemm g = gp_linear_product(&call->op), plain = without_bias(&g);
-  if (!g.biased) return gp_gemm_run(gpu, &g);
-  const gp_status status = needs_filling(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
+  const gp_status status =
+      needs_filling(&g) ? GP_EUNSUPPORTED : gp_product_run(gpu, &g, call->scratch);
   if (status != GP_EUNSUPPORTED) return status;
   GP_GPU_TRY(fill(gpu, &g));
-  return gp_gemm_run(gpu, &plain);
+  return gp_product_run(gpu, &plain, call->scratch);
 }
 
 const gp_gpu_kernel gp_gpu_linear = {run, prepare};
@@ -69,12 +71,12 @@ const gp_gpu_kernel gp_gpu_linear = {run, prepare};
 static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_gpu_gemm g = gp_linear_dx_product(call);
   *scratch = 0;
-  return gp_gemm_prepare(gpu, &g);
+  return gp_product_prepare(gpu, &g, scratch);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_gpu_gemm g = gp_linear_dx_product(&call->op);
-  return gp_gemm_run(gpu, &g);
+  return gp_product_run(gpu, &g, call->scratch);
 }
 
 const gp_gpu_kernel gp_gpu_linear_dx = {run_dx, prepare_dx};
@@ -84,12 +86,12 @@ const gp_gpu_kernel gp_gpu_linear_dx = {run_dx, prepare_dx};
 static gp_status prepare_dw(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_gpu_gemm g = gp_linear_dw_product(call);
   *scratch = 0;
-  return gp_gemm_prepare(gpu, &g);
+  return gp_product_prepare(gpu, &g, scratch);
 }
 
 static gp_status run_dw(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_gpu_gemm g = gp_linear_dw_product(&call->op);
-  return gp_gemm_run(gpu, &g);
+  return gp_product_run(gpu, &g, call->scratch);
 }
 
 const gp_gpu_kernel gp_gpu_linear_dw = {run_dw, prepare_dw};

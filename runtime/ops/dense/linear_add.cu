@@ -38,16 +38,22 @@ static bool is_two_ops(const gp_gpu_gemm *g) {
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_gpu_gemm g = with_addend(call);
   const gp_gpu_call product = product_of(call);
-  const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
-  *scratch = 0;
-  return status == GP_EUNSUPPORTED ? gp_gpu_linear.prepare(gpu, &product.op, scratch) : status;
+  size_t whole = 0;
+  const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_product_prepare(gpu, &g, &whole);
+  if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  GP_GPU_TRY(gp_gpu_linear.prepare(gpu, &product.op, scratch));
+  if (*scratch < whole) *scratch = whole;
+  return GP_OK;
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_gpu_gemm g = with_addend(&call->op);
-  const gp_gpu_call product = product_of(&call->op), sum = sum_of(&call->op);
-  const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
+  const gp_gpu_call sum = sum_of(&call->op);
+  gp_gpu_call product = product_of(&call->op);
+  const gp_status status =
+      is_two_ops(&g) ? GP_EUNSUPPORTED : gp_product_run(gpu, &g, call->scratch);
   if (status != GP_EUNSUPPORTED) return status;
+  product.scratch = call->scratch;
   GP_GPU_TRY(gp_gpu_linear.run(gpu, &product));
   return gp_gpu_add.run(gpu, &sum);
 }

@@ -25,18 +25,21 @@ static gp_gpu_call bias_of(const gp_gpu_call *call) {
 /* Also where the weight is empty: the bias is not. */
 static bool is_two_ops(const gp_gpu_gemm *g) { return g->n == 0; }
 
-/* Scratch for either way: which one is taken depends on addresses too, which prepare does not
- * know. */
+/* For either way: which one is taken depends on addresses too, which prepare does not know. */
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   gp_gpu_call whole = {};
   whole.op = *call;
   const gp_gpu_call bias = bias_of(&whole);
   const gp_gpu_gemm g = with_sums(call, NULL), plain = gp_linear_dw_product(call);
   const size_t sums = (size_t)g.m * gp_item_of(g.d_type);
-  const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_prepare(gpu, &g);
+  size_t products = sums;
+  const gp_status status =
+      is_two_ops(&g) ? GP_EUNSUPPORTED : gp_product_prepare(gpu, &g, &products);
+  if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  GP_GPU_TRY(gp_product_prepare(gpu, &plain, &products));
   GP_GPU_TRY(gp_gpu_sum_rows_dw.prepare(gpu, &bias.op, scratch));
-  if (*scratch < sums) *scratch = sums;
-  return status == GP_EUNSUPPORTED ? gp_gemm_prepare(gpu, &plain) : status;
+  if (*scratch < products) *scratch = products;
+  return GP_OK;
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -45,11 +48,12 @@ static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_gpu_gemm g = with_sums(&call->op, added ? call->scratch : db->data);
   const gp_gpu_gemm plain = gp_linear_dw_product(&call->op);
   const gp_gpu_call bias = bias_of(call);
-  const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_gemm_run(gpu, &g);
+  const gp_status status =
+      is_two_ops(&g) ? GP_EUNSUPPORTED : gp_product_run(gpu, &g, call->scratch);
   if (status == GP_OK && added && g.m > 0)
     return gp_gpu_work_add(gpu, g.d_type, g.m, db->data, call->scratch);
   if (status != GP_EUNSUPPORTED) return status;
-  GP_GPU_TRY(gp_gemm_run(gpu, &plain));
+  GP_GPU_TRY(gp_product_run(gpu, &plain, call->scratch));
   return gp_gpu_sum_rows_dw.run(gpu, &bias);
 }
 

@@ -44,16 +44,21 @@ static gp_gpu_call gelu_of(const gp_call *call) {
 static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_gpu_gemm g = with_gelu(call);
   const gp_gpu_call product = product_of(call);
-  const gp_status status = gp_gemm_prepare(gpu, &g);
-  *scratch = 0;
-  return status == GP_EUNSUPPORTED ? gp_gpu_linear.prepare(gpu, &product.op, scratch) : status;
+  size_t whole = 0;
+  const gp_status status = gp_product_prepare(gpu, &g, &whole);
+  if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  GP_GPU_TRY(gp_gpu_linear.prepare(gpu, &product.op, scratch));
+  if (*scratch < whole) *scratch = whole;
+  return GP_OK;
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_gpu_gemm g = with_gelu(&call->op);
-  const gp_gpu_call product = product_of(&call->op), gelu = gelu_of(&call->op);
-  const gp_status status = gp_gemm_run(gpu, &g);
+  const gp_gpu_call gelu = gelu_of(&call->op);
+  gp_gpu_call product = product_of(&call->op);
+  const gp_status status = gp_product_run(gpu, &g, call->scratch);
   if (status != GP_EUNSUPPORTED) return status;
+  product.scratch = call->scratch;
   GP_GPU_TRY(gp_gpu_linear.run(gpu, &product));
   return gp_gpu_gelu.run(gpu, &gelu);
 }
@@ -80,17 +85,18 @@ static gp_gpu_call slope_of(const gp_call *call) {
 
 static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_gpu_gemm g = with_slope(call), plain = gp_linear_dx_product(call);
-  const gp_status status = gp_gemm_prepare(gpu, &g);
   *scratch = 0;
-  return status == GP_EUNSUPPORTED ? gp_gemm_prepare(gpu, &plain) : status;
+  const gp_status status = gp_product_prepare(gpu, &g, scratch);
+  if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  return gp_product_prepare(gpu, &plain, scratch);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_gpu_gemm g = with_slope(&call->op), plain = gp_linear_dx_product(&call->op);
   const gp_gpu_call slope = slope_of(&call->op);
-  const gp_status status = gp_gemm_run(gpu, &g);
+  const gp_status status = gp_product_run(gpu, &g, call->scratch);
   if (status != GP_EUNSUPPORTED) return status;
-  GP_GPU_TRY(gp_gemm_run(gpu, &plain));
+  GP_GPU_TRY(gp_product_run(gpu, &plain, call->scratch));
   return gp_gpu_gelu_dx.run(gpu, &slope);
 }
 
