@@ -1,8 +1,8 @@
-# scripts/cmake/cudnn_tests.cmake - ask the real cuDNN, without a GPU, whether it accepts our
-# graphs.
+# scripts/cmake/cudnn_tests.cmake - what the plugin does when cuDNN refuses, by a stand-in of it;
+# and whether the real cuDNN, asked without a GPU, accepts our graphs.
 #
-# Needs the toolkit's stub of the driver and cuDNN with its headers; where one is missing there is
-# no such test. Included after tests.cmake.
+# The first needs cuDNN's headers, the second the library too and the toolkit's stub of the driver;
+# where one is missing there is no such test. Included after tests.cmake.
 
 find_path(GPIPE_CUDNN_HEADERS cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_HOME ENV CUDA_HOME
   PATHS /usr/local/cuda PATH_SUFFIXES include)
@@ -10,12 +10,30 @@ find_library(GPIPE_CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ENV CUDNN_HOME 
   PATHS /usr/local/cuda PATH_SUFFIXES lib64 lib)
 find_file(GPIPE_DRIVER_STUB libcuda.so HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES lib64/stubs lib/stubs)
 mark_as_advanced(GPIPE_CUDNN_HEADERS GPIPE_CUDNN_LIBRARY GPIPE_DRIVER_STUB)
+set(PLANS ${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda/plans)
+
+# ---- refusals ----------------------------------------------------------------------------------
+
+# The stand-in takes the place of library.c, and of what needs a runtime of CUDA.
+if(GPIPE_CUDNN_HEADERS)
+  file(GLOB REFUSED CONFIGURE_DEPENDS runtime/device/cuda/cudnn/*.c)
+  list(FILTER REFUSED EXCLUDE REGEX "/library\\.c$")
+  add_executable(cudnn_refusals_test ${PLANS}/cudnn_refusals_test.c ${REFUSED})
+  target_compile_definitions(cudnn_refusals_test PRIVATE GP_HAVE_CUDNN=1)
+  target_include_directories(cudnn_refusals_test PRIVATE runtime tests/c ${GPIPE_GENERATED})
+  target_include_directories(cudnn_refusals_test SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})
+  target_link_libraries(cudnn_refusals_test PRIVATE gpipe_runtime Threads::Threads m)
+  add_test(NAME cuda/cudnn_refusals_test COMMAND cudnn_refusals_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(cuda/cudnn_refusals_test PROPERTIES TIMEOUT ${C_LIMIT})
+endif()
+
+# ---- plans of the real library -----------------------------------------------------------------
+
 if(NOT GPIPE_CUDNN_HEADERS OR NOT GPIPE_CUDNN_LIBRARY OR NOT GPIPE_DRIVER_STUB OR GPIPE_SANITIZE)
   message(STATUS "no cuDNN, or a build for sanitizers: its graphs are not tested by this build")
   return()
 endif()
 
-set(PLANS ${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda/plans)
 set(FAKE_DRIVER ${CMAKE_CURRENT_BINARY_DIR}/fake_driver)
 set(FAKE_DRIVER_SOURCE ${CMAKE_CURRENT_BINARY_DIR}/generated/fake_driver.c)
 add_custom_command(OUTPUT ${FAKE_DRIVER_SOURCE}

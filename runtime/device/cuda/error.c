@@ -101,6 +101,11 @@ gp_status gp_gpu_check(const gp_gpu *gpu, cudaError_t error, const char *doing) 
   return gp_cuda_check_spec(gpu ? &gpu->spec : NULL, error, doing);
 }
 
+gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing) {
+  (void)gp_gpu_check(gpu, cudaPeekAtLastError(), doing);
+  return gp_cuda_alive(gpu->spec.ordinal);
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 /* A bad launch shows at once; what a kernel does wrong, at a later call. */

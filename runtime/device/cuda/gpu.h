@@ -51,6 +51,10 @@ gp_status gp_gpu_fail(gp_status status, const char *format, ...)
 /* GP_OK for cudaSuccess; else a text "cuda:0: <doing>: <what CUDA says>". */
 gp_status gp_gpu_check(const gp_gpu *gpu, cudaError_t error, const char *doing);
 
+/* After a refusal of a library: leave no error of CUDA behind that the next launch would report.
+ * Errors: GP_EDEVICE where it is one after which the GPU is lost. */
+gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing);
+
 /* Remember, for reports, how work of a kind (gp_work_path) is done on operands of a shape; why: why
  * a faster path was not taken, NULL or "" where this is the fastest. Where a path is settled
  * (prepare), not in every step. The same kind, shape and path again is counted; the why stays that

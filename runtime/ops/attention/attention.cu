@@ -46,9 +46,11 @@ gp_status gp_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scrat
 }
 
 gp_status gp_attention_run(gp_gpu *gpu, const gp_attention *a) {
-  bool planned;
-  GP_GPU_TRY(gp_cudnn_attention_run(gpu, a, &planned));
-  if (planned) return GP_OK;
+  bool done;
+  const char *why;
+  GP_GPU_TRY(gp_cudnn_attention_run(gpu, a, &done, &why));
+  if (why) note_path(gpu, a, why);
+  if (done) return GP_OK;
   const bool tensor = gp_tensor_takes(gpu, a);
   if (!a->backward) return tensor ? gp_tensor_forward(gpu, a) : gp_flash_forward(gpu, a);
   GP_GPU_TRY(gp_flash_delta(gpu, a));

@@ -43,9 +43,10 @@ gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t 
   const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
   const gp_attention graph = gp_cudnn_graph_of(&piece, &at);
   const gp_cudnn_request request = {key_of(&graph), describe, &graph};
-  gp_cudnn_plan *plan;
-  GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &plan, why));
-  if (plan) *scratch = at.workspace + plan->workspace;
+  gp_cudnn_answer answer;
+  GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &answer));
+  *why = answer.why;
+  *scratch = at.workspace + answer.workspace;
   return GP_OK;
 }
 
@@ -76,46 +77,51 @@ static int list_operands(const gp_attention *a, const scalars *s, void *rowsum,
   return n;
 }
 
-static gp_status run_piece(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_attention *piece) {
+/* A plan that wants no workspace ignores where it lies. */
+static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *piece,
+                           const char **why) {
   const scalars s = {(float)piece->scale, -INFINITY, 1};
   const gp_cudnn_scratch at = gp_cudnn_lay_out(piece);
   const gp_attention graph = gp_cudnn_graph_of(piece, &at);
   char *scratch = piece->scratch;
   gp_cudnn_operand list[GP_CUDNN_OPERANDS];
   const int count = list_operands(&graph, &s, scratch ? scratch + at.rowsum : NULL, list);
-  void *workspace = plan->workspace > 0 ? scratch + at.workspace : NULL;
-  GP_GPU_TRY(gp_cudnn_run(gpu, plan, list, count, workspace, "attention"));
-  if (!gp_attention_adds_heads(piece)) return GP_OK;
+  void *workspace = scratch ? scratch + at.workspace : NULL;
+  const gp_cudnn_work work = {list, count, workspace, "attention"};
+  GP_GPU_TRY(gp_cudnn_run(gpu, key, &work, why));
+  if (*why || !gp_attention_adds_heads(piece)) return GP_OK;
   const float *const by_head[] = {graph.d_k.data, graph.d_v.data};
   return gp_attention_add_heads(gpu, piece, by_head);
 }
 
 /* All pieces have the shape of the first one, so one plan and one scratch serve them in turn. */
-static gp_status run_pieces(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_attention *a,
-                            const gp_attention *first) {
+static gp_status run_pieces(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *a,
+                            const gp_attention *first, const char **why) {
   for (int64_t b = 0; b < a->batches; b += first->batches)
     for (int64_t g = 0; g < a->groups; g += first->groups) {
       const gp_attention piece = gp_cudnn_piece_at(first, b, g);
-      GP_GPU_TRY(run_piece(gpu, plan, &piece));
+      GP_GPU_TRY(run_piece(gpu, key, &piece, why));
+      if (*why) return GP_OK;
     }
   return GP_OK;
 }
 
-static gp_cudnn_plan *find_plan(gp_gpu *gpu, const gp_attention *first) {
+static gp_cudnn_key find_key(const gp_attention *first) {
   const gp_cudnn_scratch at = gp_cudnn_lay_out(first);
   const gp_attention graph = gp_cudnn_graph_of(first, &at);
-  const gp_cudnn_key key = key_of(&graph);
-  return gp_cudnn_find(gpu, &key);
+  return key_of(&graph);
 }
 
-gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned) {
-  *planned = false;
+/* A refusal in the middle leaves nothing that our own kernels would not write again. */
+gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why) {
+  *done = false, *why = NULL;
   if (gp_cudnn_attention_refusal(a)) return GP_OK;
   const gp_attention first = gp_cudnn_first_piece(a);
-  gp_cudnn_plan *plan = find_plan(gpu, &first);
-  *planned = plan != NULL;
-  if (!plan) return GP_OK;
+  const gp_cudnn_key key = find_key(&first);
+  if (!gp_cudnn_has(gpu, &key)) return GP_OK;
   if (a->masked) GP_GPU_TRY(gp_attention_stage_mask(gpu, a, &first.mask));
-  GP_GPU_TRY(run_pieces(gpu, plan, a, &first));
+  GP_GPU_TRY(run_pieces(gpu, &key, a, &first, why));
+  if (*why) return GP_OK;
+  *done = true;
   return a->masked && !a->backward ? gp_attention_clear_rows(gpu, a) : GP_OK;
 }

@@ -1,4 +1,5 @@
-/* device/cuda/cudnn/cache.h - the plans of a device: made by prepare, found again by run. */
+/* device/cuda/cudnn/cache.h - the plans that a device uses: found or made by prepare, found again
+ * by run. */
 #ifndef GP_DEVICE_CUDA_CUDNN_CACHE_H
 #define GP_DEVICE_CUDA_CUDNN_CACHE_H
 
@@ -19,15 +20,28 @@ typedef struct gp_cudnn_request {
   const void *what;
 } gp_cudnn_request;
 
-/* *plan receives a plan, or NULL where the library is missing or has no engine for the graph, and
- * then *why the reason (borrowed for the device's life): the answer is kept too. Errors:
- * GP_ENOMEM. */
-gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_plan **plan,
-                           const char **why);
-/* The plan that was prepared, or NULL. */
-gp_cudnn_plan *gp_cudnn_find(gp_gpu *gpu, const gp_cudnn_key *key);
-/* Enqueue on the compute stream. doing: for the text of an error. */
-gp_status gp_cudnn_run(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_cudnn_operand *operands,
-                       int count, void *workspace, const char *doing);
+typedef struct gp_cudnn_answer {
+  const char *why;  /* NULL: there is a plan; else why there is none, for the device's life */
+  size_t workspace; /* bytes */
+} gp_cudnn_answer;
+
+/* Find the plan, or make it. A library that is missing or refuses is an answer, and kept. Errors:
+ * GP_ENOMEM; GP_EDEVICE where the GPU is lost. */
+gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_answer *answer);
+/* Was a plan prepared, and never refused to run? */
+bool gp_cudnn_has(const gp_gpu *gpu, const gp_cudnn_key *key);
+
+typedef struct gp_cudnn_work {
+  const gp_cudnn_operand *operands;
+  int count;
+  void *workspace;
+  const char *doing; /* for the text of an error */
+} gp_cudnn_work;
+
+/* Enqueue the plan of a key, which there is, on the compute stream. *why receives NULL, or why the
+ * library refused: nobody gets the plan any more then, and what it writes is undefined. Errors:
+ * GP_EDEVICE where the GPU is lost. */
+gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work *work,
+                       const char **why);
 
 #endif

@@ -1,18 +1,22 @@
 /* device/cuda/cudnn/cudnn.c - see cudnn.h and cache.h.
  *
- * Why there is no library is found out once and kept, like the plans: training asks for each of its
- * shapes at every start, and a search through folders or engines takes long. */
+ * Plans belong to the process (shared.c); a device has a handle, which enqueues on its stream, and
+ * a list of the plans that it uses. Nothing that the library refuses is an error: the answer "not
+ * by cuDNN" is kept with its reason, and our own kernels compute. Only a GPU that is lost, and no
+ * memory on the host, end anything. */
 #include "device/cuda/cudnn/cache.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An answer: a plan, or that there is none. */
+#include "device/cuda/cudnn/shared.h"
+
+/* An answer, as this device has it. */
 typedef struct entry {
-  gp_cudnn_key key;
-  gp_cudnn_plan plan;
-  char why[300]; /* there is no plan */
+  gp_cudnn_shared *shared;
+  bool usable;   /* there is a plan, and no run of it was refused */
+  char why[300]; /* not usable */
   struct entry *next;
 } entry;
 
@@ -25,33 +29,41 @@ struct gp_cudnn_cache {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* The handle enqueues on one stream: that of computing. Failing is an answer too. */
-static void open_handle(gp_gpu *gpu, gp_cudnn_cache *cache) {
-  const char *why, *call = "cudnnCreate";
+/* The handle enqueues on one stream: that of computing. The library may refuse the stream of a part
+ * of a GPU; there is no other that keeps to the part. */
+static cudnnStatus_t make_handle(gp_gpu *gpu, gp_cudnn_cache *cache, const char **call) {
+  *call = "cudnnCreate";
+  cudnnStatus_t s = cache->library->cudnnCreate(&cache->handle);
+  if (s != CUDNN_STATUS_SUCCESS) return cache->handle = NULL, s;
+  *call = "cudnnSetStream";
+  s = cache->library->cudnnSetStream(cache->handle, gpu->streams[GP_STREAM_COMPUTE]);
+  if (s == CUDNN_STATUS_SUCCESS) return s;
+  cache->library->cudnnDestroy(cache->handle);
+  cache->handle = NULL;
+  return s;
+}
+
+/* Failing is an answer too. Errors: the GPU is lost. */
+static gp_status open_handle(gp_gpu *gpu, gp_cudnn_cache *cache) {
+  const char *why, *call;
   cache->library = gp_cudnn_library_get(&why);
   if (!cache->library) {
     snprintf(cache->missing, sizeof cache->missing, "no cuDNN: %s", why);
-    return;
+    return GP_OK;
   }
-  cudnnStatus_t s = cache->library->cudnnCreate(&cache->handle);
-  if (s == CUDNN_STATUS_SUCCESS) {
-    call = "cudnnSetStream";
-    s = cache->library->cudnnSetStream(cache->handle, gpu->streams[GP_STREAM_COMPUTE]);
-  }
-  if (s == CUDNN_STATUS_SUCCESS) return;
-  snprintf(cache->missing, sizeof cache->missing, "%s: %s", call,
-           cache->library->cudnnGetErrorString(s));
-  if (cache->handle) cache->library->cudnnDestroy(cache->handle);
-  cache->handle = NULL;
+  const cudnnStatus_t s = make_handle(gpu, cache, &call);
+  if (s == CUDNN_STATUS_SUCCESS) return GP_OK;
+  snprintf(cache->missing, sizeof cache->missing, "%s%s: %s", call,
+           gpu->green ? " for a part of a GPU" : "", cache->library->cudnnGetErrorString(s));
+  return gp_gpu_refused(gpu, call);
 }
 
-/* Errors: GP_ENOMEM; gpu->cudnn->handle says whether there is a library. */
+/* gpu->cudnn->handle says whether there is a library. Errors: GP_ENOMEM; the GPU is lost. */
 static gp_status open_library(gp_gpu *gpu) {
   if (gpu->cudnn) return GP_OK;
   gpu->cudnn = calloc(1, sizeof *gpu->cudnn);
   if (!gpu->cudnn) return gp_gpu_fail(GP_ENOMEM, "cuDNN: no memory on the host");
-  open_handle(gpu, gpu->cudnn);
-  return GP_OK;
+  return open_handle(gpu, gpu->cudnn);
 }
 
 /* 91900 is 9.19.0. */
@@ -73,7 +85,7 @@ void gp_cudnn_close(gp_gpu *gpu) {
   if (!cache) return;
   for (entry *e = cache->entries, *next; e; e = next) {
     next = e->next;
-    gp_cudnn_plan_close(&e->plan);
+    gp_cudnn_shared_give(e->shared);
     free(e);
   }
   if (cache->handle) cache->library->cudnnDestroy(cache->handle);
@@ -86,67 +98,64 @@ void gp_cudnn_close(gp_gpu *gpu) {
 /* A model has a few kinds of attention: a list is enough. */
 static entry *find(const gp_cudnn_cache *cache, const gp_cudnn_key *key) {
   for (entry *e = cache->entries; e; e = e->next)
-    if (memcmp(&e->key, key, sizeof *key) == 0) return e;
+    if (memcmp(&e->shared->key, key, sizeof *key) == 0) return e;
   return NULL;
 }
 
-gp_cudnn_plan *gp_cudnn_find(gp_gpu *gpu, const gp_cudnn_key *key) {
-  entry *e = gpu->cudnn ? find(gpu->cudnn, key) : NULL;
-  return e && e->plan.node ? &e->plan : NULL;
-}
-
-/* The library's own words end in where its sources lie, and in line breaks. */
-static void write_refusal(entry *e, const gp_cudnn_library *library) {
-  char text[200] = "";
-  library->cudnnGetLastErrorString(text, sizeof text);
-  text[strcspn(text, "\n")] = 0;
-  snprintf(e->why, sizeof e->why, "cuDNN has no deterministic plan: %s%s%s%s",
-           library->cudnnGetErrorString(e->plan.graph.status), *text ? " (" : "", text,
-           *text ? ")" : "");
-}
-
-/* A graph without a plan stays as an entry without one, and holds nothing. */
 static gp_status add(gp_gpu *gpu, const gp_cudnn_request *request) {
-  gp_cudnn_cache *cache = gpu->cudnn;
-  const gp_cudnn_target target = {.handle = cache->handle,
-                                  .sm_count = gpu->spec.parts > 1 ? gpu->info.sm_count : 0};
   entry *e = calloc(1, sizeof *e);
   if (!e) return gp_gpu_fail(GP_ENOMEM, "cuDNN: no memory on the host");
-  e->key = request->key;
-  e->plan.graph.library = cache->library;
-  request->describe(&e->plan.graph, request->what);
-  if (!gp_cudnn_plan_build(&e->plan, &target)) {
-    write_refusal(e, cache->library);
-    gp_cudnn_plan_close(&e->plan);
-  }
-  e->next = cache->entries;
-  cache->entries = e;
+  gp_status status = gp_cudnn_shared_take(gpu, gpu->cudnn->library, request, &e->shared);
+  if (status != GP_OK) return free(e), status;
+  e->usable = e->shared->plan.node && !e->shared->refused;
+  if (!e->usable) snprintf(e->why, sizeof e->why, "%s", e->shared->why);
+  e->next = gpu->cudnn->entries;
+  gpu->cudnn->entries = e;
   return GP_OK;
 }
 
-gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_plan **plan,
-                           const char **why) {
-  *plan = NULL;
+gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudnn_answer *answer) {
+  *answer = (gp_cudnn_answer){0};
   GP_GPU_TRY(open_library(gpu));
-  *why = gpu->cudnn->missing;
+  answer->why = gpu->cudnn->missing;
   if (!gpu->cudnn->handle) return GP_OK;
   if (!find(gpu->cudnn, &request->key)) GP_GPU_TRY(add(gpu, request));
-  entry *e = find(gpu->cudnn, &request->key);
-  if (e->plan.node)
-    *plan = &e->plan, *why = NULL;
-  else
-    *why = e->why;
+  const entry *e = find(gpu->cudnn, &request->key);
+  answer->why = e->usable ? NULL : e->why;
+  answer->workspace = e->usable ? e->shared->plan.workspace : 0;
   return GP_OK;
 }
 
-gp_status gp_cudnn_run(gp_gpu *gpu, gp_cudnn_plan *plan, const gp_cudnn_operand *operands,
-                       int count, void *workspace, const char *doing) {
-  cudnnStatus_t s = gp_cudnn_plan_run(plan, gpu->cudnn->handle, operands, count, workspace);
+bool gp_cudnn_has(const gp_gpu *gpu, const gp_cudnn_key *key) {
+  const entry *e = gpu->cudnn ? find(gpu->cudnn, key) : NULL;
+  return e && e->usable;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+/* Not usable from now on, here and for devices that are opened later; others that use it now go on
+ * as they began. */
+static void refuse(gp_gpu *gpu, entry *e, cudnnStatus_t status) {
+  const gp_cudnn_library *library = gpu->cudnn->library;
+  char text[160] = "";
+  library->cudnnGetLastErrorString(text, sizeof text);
+  text[strcspn(text, "\n")] = 0;
+  snprintf(e->why, sizeof e->why, "cuDNN refused to run it: %s%s%s%s",
+           library->cudnnGetErrorString(status), *text ? " (" : "", text, *text ? ")" : "");
+  e->usable = false;
+  gp_cudnn_shared_refuse(e->shared, e->why);
+}
+
+gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work *work,
+                       const char **why) {
+  entry *e = find(gpu->cudnn, key);
+  pthread_mutex_lock(&e->shared->running);
+  const cudnnStatus_t s = gp_cudnn_plan_run(&e->shared->plan, gpu->cudnn->handle, work->operands,
+                                            work->count, work->workspace);
+  pthread_mutex_unlock(&e->shared->running);
+  *why = NULL;
   if (s == CUDNN_STATUS_SUCCESS) return GP_OK;
-  /* What the driver says is closer to the cause than what the library makes of it. */
-  GP_GPU_TRY(gp_gpu_check(gpu, cudaPeekAtLastError(), doing));
-  char why[256] = "";
-  gpu->cudnn->library->cudnnGetLastErrorString(why, sizeof why);
-  return gp_gpu_fail(GP_EDEVICE, "cuda:%d: %s: cuDNN: %s (%s)", gpu->spec.ordinal, doing,
-                     gpu->cudnn->library->cudnnGetErrorString(s), why);
+  refuse(gpu, e, s);
+  *why = e->why;
+  return gp_gpu_refused(gpu, work->doing);
 }

@@ -5,7 +5,8 @@
  *   library.c        the library's functions
  *   graph.c          graphs of operations
  *   plan.c           an engine for a graph, and running it
- *   cudnn.c          the plans of a device
+ *   shared.c         the plans of the process
+ *   cudnn.c          those that a device uses
  *   attention.c      graphs of attention (convolution, pooling, batch norm: beside it)
  *   attention_piece.c  how much of it at once, and its scratch
  *   attention_run.c  attention
@@ -29,8 +30,10 @@ void gp_cudnn_describe(gp_gpu_library *library);
  * Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      const char **why);
-/* Enqueue it; *planned says whether there is a plan. Errors: GP_EDEVICE. */
-gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned);
+/* Enqueue it, where there is a plan; *done says whether that was so. *why: NULL, or why the library
+ * refused to run the plan, which it is not asked for again: *done is false then, and the outputs
+ * are still to be written. Errors: GP_EDEVICE where the GPU is lost. */
+gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why);
 
 #ifdef __cplusplus
 }

@@ -23,9 +23,9 @@ gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t 
   return GP_OK;
 }
 
-gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *planned) {
+gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why) {
   (void)gpu, (void)a;
-  *planned = false;
+  *done = false, *why = NULL;
   return GP_OK;
 }
 

@@ -1,0 +1,123 @@
+/* device/cuda/cudnn/shared.c - see shared.h. */
+#include "device/cuda/cudnn/shared.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cuda/table.h"
+
+/* Plans that no device holds any more are kept for the next pipeline, up to so many. */
+enum { KEPT = 64 };
+
+static struct {
+  pthread_mutex_t lock; /* of what follows, and of making plans */
+  gp_cudnn_shared *first;
+  uint64_t clock;
+  cudnnHandle_t makers[GP_CUDA_MOST]; /* per GPU; never destroyed */
+} plans = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+/* The library's own words end in where its sources lie, and in line breaks. */
+static void write_refusal(gp_cudnn_shared *s, const gp_cudnn_library *library) {
+  char text[200] = "";
+  library->cudnnGetLastErrorString(text, sizeof text);
+  text[strcspn(text, "\n")] = 0;
+  snprintf(s->why, sizeof s->why, "cuDNN has no deterministic plan: %s%s%s%s",
+           library->cudnnGetErrorString(s->plan.graph.status), *text ? " (" : "", text,
+           *text ? ")" : "");
+}
+
+/* A graph without a plan holds nothing. */
+static void make_plan(gp_cudnn_shared *s, const gp_cudnn_library *library,
+                      const gp_cudnn_request *request) {
+  cudnnHandle_t *maker = &plans.makers[s->ordinal];
+  if (!*maker) {
+    const cudnnStatus_t made = library->cudnnCreate(maker);
+    if (made != CUDNN_STATUS_SUCCESS) {
+      *maker = NULL;
+      snprintf(s->why, sizeof s->why, "cudnnCreate: %s", library->cudnnGetErrorString(made));
+      return;
+    }
+  }
+  const gp_cudnn_target target = {.handle = *maker, .sm_count = s->sm_count};
+  s->plan.graph.library = library;
+  request->describe(&s->plan.graph, request->what);
+  if (gp_cudnn_plan_build(&s->plan, &target)) return;
+  write_refusal(s, library);
+  gp_cudnn_plan_close(&s->plan);
+}
+
+static void free_shared(gp_cudnn_shared *s) {
+  if (s->plan.node) gp_cudnn_plan_close(&s->plan);
+  pthread_mutex_destroy(&s->running);
+  free(s);
+}
+
+/* Under the lock. The oldest without users goes where there are too many of them. */
+static void drop_oldest(void) {
+  gp_cudnn_shared **oldest = NULL;
+  int idle = 0;
+  for (gp_cudnn_shared **at = &plans.first; *at; at = &(*at)->next) {
+    if ((*at)->users > 0) continue;
+    idle++;
+    if (!oldest || (*at)->used < (*oldest)->used) oldest = at;
+  }
+  if (idle <= KEPT) return;
+  gp_cudnn_shared *gone = *oldest;
+  *oldest = gone->next;
+  free_shared(gone);
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+static gp_cudnn_shared *find(int ordinal, int32_t sm_count, const gp_cudnn_key *key) {
+  for (gp_cudnn_shared *s = plans.first; s; s = s->next)
+    if (s->ordinal == ordinal && s->sm_count == sm_count && memcmp(&s->key, key, sizeof *key) == 0)
+      return s;
+  return NULL;
+}
+
+/* Under the lock. A refusal that the GPU's end was behind is no answer to be kept. */
+static gp_status add(gp_gpu *gpu, const gp_cudnn_library *library, const gp_cudnn_request *request,
+                     int32_t sm_count, gp_cudnn_shared **added) {
+  gp_cudnn_shared *s = calloc(1, sizeof *s);
+  if (!s) return gp_gpu_fail(GP_ENOMEM, "cuDNN: no memory on the host");
+  s->key = request->key, s->ordinal = gpu->spec.ordinal, s->sm_count = sm_count;
+  pthread_mutex_init(&s->running, NULL);
+  make_plan(s, library, request);
+  if (!s->plan.node) {
+    gp_status status = gp_gpu_refused(gpu, "planning a graph of cuDNN");
+    if (status != GP_OK) return free_shared(s), status;
+  }
+  s->next = plans.first;
+  plans.first = *added = s;
+  return GP_OK;
+}
+
+gp_status gp_cudnn_shared_take(gp_gpu *gpu, const gp_cudnn_library *library,
+                               const gp_cudnn_request *request, gp_cudnn_shared **taken) {
+  const int32_t sm_count = gpu->spec.parts > 1 ? gpu->info.sm_count : 0;
+  gp_status status = GP_OK;
+  pthread_mutex_lock(&plans.lock);
+  gp_cudnn_shared *s = find(gpu->spec.ordinal, sm_count, &request->key);
+  if (!s) status = add(gpu, library, request, sm_count, &s);
+  if (status == GP_OK) s->users++, s->used = ++plans.clock, *taken = s;
+  pthread_mutex_unlock(&plans.lock);
+  return status;
+}
+
+void gp_cudnn_shared_give(gp_cudnn_shared *shared) {
+  pthread_mutex_lock(&plans.lock);
+  shared->users--;
+  drop_oldest();
+  pthread_mutex_unlock(&plans.lock);
+}
+
+void gp_cudnn_shared_refuse(gp_cudnn_shared *shared, const char *why) {
+  pthread_mutex_lock(&plans.lock);
+  if (!shared->refused) snprintf(shared->why, sizeof shared->why, "%s", why);
+  shared->refused = true;
+  pthread_mutex_unlock(&plans.lock);
+}
