@@ -5,8 +5,19 @@
  * equal pieces, one after the other in the same scratch. */
 #include "device/cuda/cudnn/attention_piece.h"
 
-/* Bytes of scores at once: enough heads to fill the largest GPU at a thousand tokens. */
-static const double most_scores = 256.0 * 1024 * 1024;
+#include <stdlib.h>
+
+enum {
+  PIECE = 256 /* MiB of scores at once: enough heads to fill the largest GPU at 1,024 tokens */
+};
+
+/* In bytes; GPIPE_ATTENTION_PIECE names another bound, in MiB. Heads do not know of each other, so
+ * the bound changes no bit as long as the library takes the same engine for more heads and less. */
+static double most_scores(void) {
+  const char *asked = getenv("GPIPE_ATTENTION_PIECE");
+  const long mib = asked ? strtol(asked, NULL, 10) : 0;
+  return (mib > 0 ? (double)mib : PIECE) * 1024 * 1024;
+}
 
 enum { ALIGNMENT = 256, ROW = 8 /* elements that rows of a mask are a multiple of */ };
 
@@ -37,10 +48,10 @@ gp_attention gp_cudnn_first_piece(const gp_attention *a) {
   gp_attention piece = *a;
   if (a->masked) piece.mask_size = stage(a, &piece.mask), piece.mask_dtype = GP_F32;
   if (!a->backward) return piece;
-  const double head = 2 * (double)a->queries * (double)a->keys;
-  piece.batches = largest_divisor(a->batches, most_scores / (head * (double)a->heads));
+  const double head = 2 * (double)a->queries * (double)a->keys, most = most_scores();
+  piece.batches = largest_divisor(a->batches, most / (head * (double)a->heads));
   if (piece.batches > 1) return piece;
-  piece.groups = largest_divisor(a->groups, most_scores / (head * (double)gp_attention_sharers(a)));
+  piece.groups = largest_divisor(a->groups, most / (head * (double)gp_attention_sharers(a)));
   piece.heads = piece.groups * gp_attention_sharers(a);
   return piece;
 }
