@@ -16,7 +16,7 @@ static void print_cuda(void) {
   char path[512];
   gp_status status = gp_gpus_find(path, sizeof path);
   if (!*path)
-    printf("CUDA: not built (libgpipe_cuda.so is not beside the program)\n");
+    printf("CUDA: not built (scripts/build --cuda makes libgpipe_cuda.so)\n");
   else
     printf("CUDA: %s%s\n", path, status ? ", but no NVIDIA driver is installed" : "");
 }

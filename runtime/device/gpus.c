@@ -76,8 +76,12 @@ static bool is_named(void) {
 }
 
 static const char no_driver[] = "no NVIDIA driver is installed (libcuda.so.1 is not there)";
+static const char neither[] =
+    "no NVIDIA driver is installed (libcuda.so.1 is not there), and this build has no CUDA part "
+    "(scripts/build --cuda makes it)";
 static const char no_plugin[] =
-    "this build has no CUDA part (libgpipe_cuda.so is not beside the program)";
+    "this build has no CUDA part (libgpipe_cuda.so is not beside the program; scripts/build --cuda "
+    "makes it)";
 
 /* A plugin that was named may be one for tests, which needs no driver. */
 gp_status gp_gpus_find(char *path, size_t size) {
@@ -87,8 +91,9 @@ gp_status gp_gpus_find(char *path, size_t size) {
 
 static void *open_file(char *why, size_t size) {
   char path[400];
-  if (!is_named() && !has_driver()) return snprintf(why, size, "%s", no_driver), NULL;
-  if (!find_file(path, sizeof path)) return snprintf(why, size, "%s", no_plugin), NULL;
+  bool usable = is_named() || has_driver(), found = find_file(path, sizeof path);
+  if (!usable) return snprintf(why, size, "%s", found ? no_driver : neither), NULL;
+  if (!found) return snprintf(why, size, "%s", no_plugin), NULL;
   void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!handle) snprintf(why, size, "%s%s", is_named() ? "GPIPE_CUDA_PLUGIN: " : "", dlerror());
   return handle;

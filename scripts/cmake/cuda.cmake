@@ -2,12 +2,13 @@
 #
 # The core links nothing of CUDA: libgpipe_cuda.so lies beside the program and is opened when a
 # script asks for a GPU, so one build runs on machines with and without a driver. GPIPE_CUDA=AUTO
-# makes the plugin where nvcc and cuBLASLt are found, ON insists, OFF leaves it out. No plugin is
+# makes the plugin where nvcc and cuBLASLt are found, ON insists, OFF leaves it out, and LATER too:
+# scripts/build sets it, and AUTO once there is a driver or the tests are built. No plugin is
 # made under a sanitizer: nvcc's host code and NVIDIA's libraries know nothing of them (tests/cuda
 # compiles the kernels for the host instead).
 
-set(GPIPE_CUDA AUTO CACHE STRING "make libgpipe_cuda.so: AUTO (where CUDA 12 or newer is found), ON or OFF")
-set_property(CACHE GPIPE_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(GPIPE_CUDA AUTO CACHE STRING "make libgpipe_cuda.so: AUTO (where CUDA 12 or newer is found), ON, OFF or LATER")
+set_property(CACHE GPIPE_CUDA PROPERTY STRINGS AUTO ON OFF LATER)
 
 # ---- finding the toolkit -----------------------------------------------------------------------
 
@@ -20,10 +21,10 @@ macro(gpipe_no_cuda reason)
   message(FATAL_ERROR "GPIPE_CUDA=${GPIPE_CUDA}: ${reason}")
 endmacro()
 
-if(NOT GPIPE_CUDA MATCHES "^(AUTO|ON|OFF)$")
-  message(FATAL_ERROR "GPIPE_CUDA is '${GPIPE_CUDA}', wanted AUTO, ON or OFF")
+if(NOT GPIPE_CUDA MATCHES "^(AUTO|ON|OFF|LATER)$")
+  message(FATAL_ERROR "GPIPE_CUDA is '${GPIPE_CUDA}', wanted AUTO, ON, OFF or LATER")
 endif()
-if(GPIPE_CUDA STREQUAL "OFF")
+if(GPIPE_CUDA MATCHES "^(OFF|LATER)$")
   return()
 endif()
 if(GPIPE_SANITIZE)

@@ -102,6 +102,17 @@ describe("our switches", function()
     assert.equal(0, code)
   end)
 
+  it("without a plugin --list-devices and --version say what makes one", function()
+    local alone = os.tmpname() -- a copy has no plugin beside it
+    os.execute(("cp -p --remove-destination %s %s"):format(child.quote(child.program), alone))
+    for _, option in ipairs { "--list-devices", "--version" } do
+      local out, _, code = child.run({ option }, { program = alone })
+      assert.equal(0, code)
+      assert.truthy(out:find("scripts/build --cuda", 1, true), out)
+    end
+    os.remove(alone)
+  end)
+
   it("--devices and --seed reach the Lua layer", function()
     local show = "local c = require 'gpipe.config' print(c.seed, table.concat(c.devices, ' '))"
     assert.equal("3\tcpu:0 cpu:1\n",
