@@ -125,6 +125,24 @@ local function time_steps(size, pipe, step)
   return times, gaps
 end
 
+-- What is left of a step without work: outside of actions as the trace has it, and between the
+-- kernels of replayed actions, from what these take by themselves (pipe:profile). Events cost about
+-- as much as a short kernel; what they cost is taken off, and said.
+local function print_launch(pipe, step, seconds, outside)
+  local p = pipe:profile(step, { ceilings = false })
+  local device, ops = p.devices[1], 0
+  for _, row in ipairs(p.rows) do ops = ops + row.count end
+  if not device.gaps then
+    return figure.skip("gpu.gpt.launch", "the step before was not replayed")
+  end
+  local between = 100 * device.gaps / seconds
+  figure.print("gpu.gpt.launch", outside + between, "% of a step without work", "<=", 2)
+  figure.print("gpu.gpt.launch.outside", outside, "% outside of actions")
+  figure.print("gpu.gpt.launch.between", between, "% between the kernels of actions")
+  figure.print("gpu.gpt.launch.timing", 1e6 * p.overhead,
+    ("us, what timing costs, taken off each of %d ops"):format(ops))
+end
+
 --- Train a few steps and print what they took.
 ---@param size {layers: integer, width: integer, heads: integer, context: integer, vocabulary: integer,
 ---  batch: integer, chunks: integer, steps: integer}
@@ -133,9 +151,10 @@ function gpt.run(size, precision)
   local before = used_bytes()
   local pipe <close>, step = trainer(size, precision)
   local times, gaps = time_steps(size, pipe, step)
-  print_speed(size, precision, figure.median(times))
-  figure.print("gpu.gpt.launch", figure.median(gaps), "% of a step without work", "<=", 2)
+  local seconds = figure.median(times)
+  print_speed(size, precision, seconds)
   print_memory(before)
+  print_launch(pipe, step, seconds, figure.median(gaps))
 end
 
 -- Seconds of a step with ops that run as one, or by themselves.

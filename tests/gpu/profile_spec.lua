@@ -44,7 +44,7 @@ describe("pipe:profile", function()
     end
     local names = {}
     for _, row in ipairs(p.rows) do names[row.op] = true end
-    assert.is_true(names.adamw and names.zero and names.receive)
+    assert.is_true(names.adamw and names.norm and names.receive)
     assert.is_true(p.overhead >= 0)
   end)
 

@@ -3,8 +3,8 @@
  *
  * By the lane's own functions and on its own worker, so that a part of a GPU, or four threads of
  * eight, is compared with itself. The best of a few turns counts: whatever disturbs makes it
- * slower. */
-#include <math.h>
+ * slower. Sizes grow until a turn takes long enough to be timed, so that a slow device, such as one
+ * that is only played, is not kept busy for minutes. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,19 +17,27 @@
 
 enum {
   TURNS = 5,
-  PIECE = 1 << 20,         /* bytes that a thread copies at a time */
-  QUEUE_BYTES = 256 << 20, /* of a copy; several times the cache */
-  HOST_BYTES = 64 << 20,
-  QUEUE_SIDE = 8192, /* of the matrices: some milliseconds */
-  HOST_SIDE = 768
+  PIECE = 1 << 20, /* bytes that a thread copies at a time */
 };
+
+/* From a first size on, until a turn takes so many seconds or the size is the last: a block of a
+ * copy ends up several times the cache. */
+typedef struct growth {
+  int64_t first, last, factor;
+  double enough;
+} growth;
+static const growth copies_of_queue = {4 << 20, 256 << 20, 4, 1e-4}; /* bytes */
+static const growth copies_of_host = {64 << 20, 64 << 20, 2, 0};
+static const growth products_of_queue = {256, 8192, 2, 1e-3}; /* rows and columns */
+static const growth products_of_host = {256, 1024, 2, 1e-3};
 
 /* One measurement on one device. */
 typedef struct ceiling {
   int32_t device;
   bool product;
   gp_dtype dtype; /* of the product */
-  size_t bytes;   /* of each of the blocks */
+  int64_t size;
+  size_t bytes; /* of each of the blocks */
   char *blocks[3];
   void *scratch;
   size_t scratch_bytes; /* of a thread; of the queue */
@@ -38,7 +46,8 @@ typedef struct ceiling {
   gp_step_block step;
   gp_call call;
   gp_cut cut;
-  double best; /* seconds */
+  double best; /* seconds of a turn; 0: there was no room */
+  double rate; /* of the largest size so far */
 } ceiling;
 
 /* ---- one turn ------------------------------------------------------------------------------ */
@@ -127,10 +136,9 @@ static gp_status scratch_of(const gp_worker *worker, ceiling *c, size_t *bytes) 
 }
 
 static gp_status lay_out(const gp_worker *worker, ceiling *c, size_t *scratch) {
-  int64_t side = worker->lane.ops->at_once ? HOST_SIDE : QUEUE_SIDE;
-  gp_shape shape = {.rank = 2, .dim = {side, side}};
+  gp_shape shape = {.rank = 2, .dim = {c->size, c->size}};
   *scratch = 0;
-  c->bytes = worker->lane.ops->at_once ? HOST_BYTES : QUEUE_BYTES;
+  c->bytes = (size_t)c->size;
   if (!c->product) return GP_OK;
   GP_TRY(gp_meta_make(c->dtype, &shape, &c->meta));
   c->bytes = gp_meta_bytes(&c->meta);
@@ -178,6 +186,8 @@ static gp_status take(const gp_worker *worker, ceiling *c, size_t scratch) {
 static void give(const gp_worker *worker, ceiling *c, size_t scratch) {
   for (int i = 0; i < 3; i++) gp_lane_free(&worker->lane, c->blocks[i], c->bytes);
   gp_lane_free(&worker->lane, c->scratch, scratch);
+  memset(c->blocks, 0, sizeof c->blocks);
+  c->scratch = NULL;
 }
 
 /* Whether the device has room for it beside what it holds. */
@@ -188,10 +198,11 @@ static gp_status fits(const gp_worker *worker, const ceiling *c, size_t scratch,
   return GP_OK;
 }
 
-static gp_status measure_on(gp_pipeline *p, ceiling *c) {
+static gp_status measure_size(gp_pipeline *p, ceiling *c) {
   const gp_worker *worker = &p->workers[c->device];
   size_t scratch;
   bool fit;
+  c->best = 0;
   GP_TRY(lay_out(worker, c, &scratch));
   GP_TRY(fits(worker, c, scratch, &fit));
   if (!fit) return GP_OK;
@@ -201,15 +212,31 @@ static gp_status measure_on(gp_pipeline *p, ceiling *c) {
   return status;
 }
 
+/* FLOP of a product; bytes that a copy reads and writes. */
+static double work_of(const ceiling *c) {
+  double size = (double)c->size;
+  return c->product ? 2 * size * size * size : 2 * size;
+}
+
+static gp_status measure_growing(gp_pipeline *p, ceiling *c, const growth *g) {
+  for (c->size = g->first; c->size <= g->last; c->size *= g->factor) {
+    GP_TRY(measure_size(p, c));
+    if (!(c->best > 0)) return GP_OK;
+    c->rate = work_of(c) / c->best;
+    if (c->best >= g->enough) return GP_OK;
+  }
+  return GP_OK;
+}
+
 gp_status gp_pipeline_ceiling(gp_pipeline *p, int device, const gp_dtype *product,
                               double *per_second) {
   ceiling c = {.device = device, .product = product != NULL, .dtype = product ? *product : GP_U8};
-  *per_second = 0;
   if (p->closed || p->watch.lost || p->run.open || p->profiling.open)
     return gp_fail(GP_ESTATE, "ceiling: the pipeline is closed, or busy");
-  GP_TRY(measure_on(p, &c));
-  if (!(c.best > 0)) return GP_OK;
-  double side = product ? (double)c.meta.shape.dim[0] : 0;
-  *per_second = (product ? 2 * side * side * side : 2 * (double)c.bytes) / c.best;
+  bool host = p->workers[device].lane.ops->at_once;
+  const growth *copies = host ? &copies_of_host : &copies_of_queue;
+  const growth *products = host ? &products_of_host : &products_of_queue;
+  GP_TRY(measure_growing(p, &c, product ? products : copies));
+  *per_second = c.rate;
   return GP_OK;
 }

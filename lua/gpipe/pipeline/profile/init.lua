@@ -20,7 +20,7 @@ local profile = {}
 ---@field phase string "forward" "backward" "recompute" "prepare" "count" "update" "check" "copy"
 ---@field op string an op, or what the engine does: "adamw", "norm", "zero", "copy", "fetch"
 ---@field dtype string? of the first operand; nil where bytes are moved as they are
----@field path string? the library or the algorithm that took it, where one can be named
+---@field path string? who does such work here: what pipe:describe names for attention and products
 ---@field count integer
 ---@field seconds number
 ---@field each number seconds of one
@@ -40,16 +40,36 @@ local BY = {
   action = function(e) return e.action and e.stage .. e.action or e.op end,
 }
 
--- Entries of a device that have phase, name, dtype and path in common.
-local function rows_of(device, place, entries, name_of)
+-- The paths that a device takes for each kind of work, "cuDNN", "cuBLASLt / own kernels".
+local function paths_of(pipe, d)
+  local paths, seen = {}, {}
+  for _, p in ipairs(pipe.core:paths(d - 1)) do
+    local key = p.kind .. p.path
+    if not seen[key] then
+      paths[p.kind] = paths[p.kind] and paths[p.kind] .. " / " .. p.path or p.path
+    end
+    seen[key] = true
+  end
+  return paths
+end
+
+local function kind_of(op)
+  if op:find "attention" then return "attention" end
+  if op:find "^conv" then return "convolution" end
+  return (op:find "linear" or op:find "matmul") and "product" or nil
+end
+
+-- Entries of a device that have phase, name and dtype in common.
+local function rows_of(device, place, entries, name_of, paths)
   local rows, found = {}, {}
   for _, e in ipairs(entries) do
     local name = name_of(e)
-    local key = table.concat({ e.phase, name, e.dtype or "", e.path }, "\0")
+    local key = table.concat({ e.phase, name, e.dtype or "" }, "\0")
     local row = found[key]
     if not row then
+      local kind = name == e.op and kind_of(name)
       row = { device = device, place = place, phase = e.phase, op = name, dtype = e.dtype,
-        path = e.path, count = 0, seconds = 0, bytes = 0, flop = 0 }
+        path = kind and paths[kind] or nil, count = 0, seconds = 0, bytes = 0, flop = 0 }
       found[key], rows[#rows + 1] = row, row
     end
     row.count, row.seconds = row.count + 1, row.seconds + e.seconds
@@ -136,7 +156,7 @@ local function add_up(pipe, made, o, before)
     local entries = pipe.core:profile_entries(d - 1)
     local device = device_of(pipe, d, entries)
     if before and made.runs > 0 then compare(device, entries, before[d], made.runs) end
-    local rows = rows_of(device.name, d - 1, entries, BY[o.by])
+    local rows = rows_of(device.name, d - 1, entries, BY[o.by], paths_of(pipe, d))
     table.sort(rows, slower_first)
     device.ceilings = ceilings.of(pipe, d, rows, o.ceilings)
     for _, row in ipairs(rows) do
