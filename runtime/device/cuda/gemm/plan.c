@@ -169,15 +169,17 @@ void gp_gemm_plan_free(gp_gemm_plan *plan) {
 /* ---- reports ------------------------------------------------------------------------------- */
 
 void gp_gemm_plan_note(gp_gpu *gpu, const gp_gpu_gemm *gemm, const gp_gemm_plan *plan) {
-  static const char *const paths[] = {"cuBLASLt", "own kernel without tensor cores",
-                                      "cuBLASLt, then own kernels"};
+  static const char *const judged[] = {"cuBLASLt", "cuBLASLt, tuned", "cuBLASLt, tuned before"};
+  static const char *const others[] = {"", "own kernel without tensor cores",
+                                       "cuBLASLt, then own kernels"};
+  const char *path = plan->way == GP_GEMM_LIBRARY ? judged[plan->judge] : others[plan->way];
   char name[GP_GEMM_NAME], why[GP_GEMM_NAME] = "";
   const bool library = plan->refusal != CUBLAS_STATUS_SUCCESS;
   gp_gemm_name(gemm, name);
   if (plan->refused_at)
     snprintf(why, sizeof why, "%s%s%s", plan->refused_at, library ? ": " : "",
              library ? cublasLtGetStatusName(plan->refusal) : "");
-  gp_gpu_note_path(gpu, "product", name, paths[plan->way], why);
+  gp_gpu_note_path(gpu, "product", name, path, why);
 }
 
 /* ---- runs ---------------------------------------------------------------------------------- */

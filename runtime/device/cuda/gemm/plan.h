@@ -27,6 +27,9 @@ typedef enum gp_gemm_way {
   GP_GEMM_APART    /* what follows the product is refused, or does not pay: the caller does it */
 } gp_gemm_way;
 
+/* Who put the candidates in order. */
+typedef enum gp_gemm_judge { GP_GEMM_GUESS, GP_GEMM_CLOCK, GP_GEMM_FILE } gp_gemm_judge;
+
 enum { GP_GEMM_CANDIDATES = 8 };
 
 /* All that an algorithm depends on; whole words, so that kinds can be compared as memory. */
@@ -48,7 +51,8 @@ typedef struct gp_gemm_plan {
   int64_t alignment;              /* bytes by which all operands are aligned */
   size_t workspace_bytes;         /* that the candidates may use */
   cublasLtMatmulAlgo_t candidates[GP_GEMM_CANDIDATES];
-  int count, at;          /* candidates[at] is taken */
+  int count, at; /* candidates[at] is taken */
+  gp_gemm_judge judge;
   const char *refused_at; /* what was refused first; NULL: nothing */
   cublasStatus_t refusal; /* the library's answer, or success: it was not asked */
 } gp_gemm_plan;

@@ -174,10 +174,11 @@ static bool take_choice(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_ge
   cublasLtMatmulAlgo_t algorithm;
   if (!tools->choices || !gp_gemm_choices_find(tools->choices, &choice)) return false;
   memcpy(&algorithm, choice.algorithm, sizeof algorithm);
+  plan->judge = GP_GEMM_FILE;
   if (memcmp(choice.algorithm, none.algorithm, sizeof none.algorithm) != 0)
     return take_algorithm(tools, &algorithm, plan);
-  drop_all(plan);
-  return true;
+  if (gemm->epilogue != GP_GEMM_PLAIN) drop_all(plan);
+  return gemm->epilogue != GP_GEMM_PLAIN;
 }
 
 static void keep_choice(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gpu_gemm *gemm,
@@ -199,6 +200,7 @@ gp_status gp_gemm_plan_tune(gp_gpu *gpu, const gp_gemm_tools *tools, const gp_gp
   if (take_choice(gpu, tools, gemm, plan)) return GP_OK;
   if (open_bench(gemm, gpu->streams[GP_STREAM_COMPUTE], &b) == cudaSuccess) {
     best = sort(&t, plan);
+    plan->judge = GP_GEMM_CLOCK;
     if (gemm->epilogue != GP_GEMM_PLAIN) status = time_apart(&t, &apart);
   }
   close_bench(&b);
