@@ -20,6 +20,7 @@ environment.variables = {
   GPIPE_FUSE = { "0", "1" },            -- 0: pipelines do not fuse ops
   GPIPE_GEMM = { "onednn", "plain" },   -- plain: matrix products without oneDNN
   GPIPE_GEMM_EPILOGUES = true,          -- which epilogues cuBLASLt is asked for
+  GPIPE_GEMM_PAD = true,                -- KiB of padded copies of odd operands; 0: none
   GPIPE_GEMM_TUNE = { "0", "1" },       -- 1: try the algorithms of cuBLASLt
   GPIPE_GPU_PROFILE = { "0", "1" },     -- 1: the profile of a step of each pipeline
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links

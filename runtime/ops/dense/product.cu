@@ -6,7 +6,8 @@
  * copied to rows that begin at multiples of 128 bytes, and what comes out is copied back: values
  * and gradients outside stay as they are. The copies are made in pieces of some rows, so that they
  * take a bounded place. Whether it is done depends on the shape alone, pieces too: so do the bits.
- * GPIPE_GEMM_PAD=0 leaves it out but for products that the library refuses. */
+ * GPIPE_GEMM_PAD is another bound in KiB; 0 leaves copies out but for products that the library
+ * refuses. */
 #include <stdlib.h>
 
 #include "ops/dense/dense.cuh"
@@ -18,7 +19,8 @@ enum {
 };
 
 static const int64_t ROUND = 128; /* rows of a piece come in such numbers: whole tiles */
-static const int64_t MOST = (int64_t)512 << 20; /* bytes of the copies of a piece */
+/* KiB of the copies of a piece: large enough for whole waves of tiles, small beside the values. */
+static const int64_t MOST = 512 << 10;
 
 /* ---- whether ------------------------------------------------------------------------------- */
 
@@ -59,14 +61,19 @@ static int64_t all_bytes(const gp_gpu_gemm *g) {
   return padded_bytes(&a) + padded_bytes(&b) + padded_bytes(&d);
 }
 
+/* KiB; the same for the life of a process. */
+static int64_t asked_bound() {
+  const char *asked = getenv("GPIPE_GEMM_PAD");
+  return asked && *asked ? strtoll(asked, NULL, 10) : MOST;
+}
+
 /* A copy reads and writes its bytes at some TB/s; an odd product runs at a fraction of some hundred
  * TFLOP/s. */
 static bool pays(const gp_gpu_gemm *g) {
   const double operations = 2.0 * (double)g->m * (double)g->n * (double)g->k;
-  const char *asked = getenv("GPIPE_GEMM_PAD");
-  if (asked && asked[0] == '0') return false;
   const bool halves = g->type == GP_BF16 || g->type == GP_F16;
-  return halves && operations >= 1e9 && operations >= 128.0 * (double)all_bytes(g);
+  return halves && asked_bound() > 0 && operations >= 1e9 &&
+         operations >= 128.0 * (double)all_bytes(g);
 }
 
 /* Also what the library refused as it lies; that was settled when it was first asked. */
@@ -89,14 +96,16 @@ static gp_gpu_gemm piece_of(const gp_gpu_gemm *g, int64_t rows) {
 
 /* As many as the bound allows. */
 static int64_t rows_of_piece(const gp_gpu_gemm *g) {
-  const int64_t rows = stored_rows(g);
+  const int64_t rows = stored_rows(g), asked = asked_bound(), bound = asked > 0 ? asked : MOST;
   const gp_gpu_gemm some = piece_of(g, ROUND), none = piece_of(g, 0);
   const int64_t fixed = all_bytes(&none), each = (all_bytes(&some) - fixed) / ROUND;
-  const int64_t fit = each > 0 && MOST > fixed ? (MOST - fixed) / each / ROUND * ROUND : ROUND;
-  return each == 0 || fit >= rows ? rows : fit < ROUND ? ROUND : fit;
+  if (each <= 0) return rows;
+  const int64_t fit = (bound * 1024 - fixed) / each / ROUND * ROUND;
+  return fit >= rows ? rows : fit < ROUND ? ROUND : fit;
 }
 
-/* A piece with its copies in the scratch; addresses may be NULL. */
+/* A piece with its copies in the scratch; addresses may be NULL. The right operand comes first:
+ * with pieces of rows it is the same for all, whatever their size. */
 typedef struct copies {
   gp_gpu_gemm gemm;
   matrix a, b, d;
@@ -116,8 +125,8 @@ static copies lay_out(const gp_gpu_gemm *g, int64_t rows, void *scratch) {
   copies c = {piece, left_of(&piece), right_of(&piece), output_of(&piece), false, false, false};
   char *at = (char *)scratch;
   c.a_odd = is_odd(&c.a), c.b_odd = is_odd(&c.b), c.d_odd = is_odd(&c.d);
-  c.gemm.a = place(&c.a, c.a_odd, g->a, &c.gemm.lda, &at);
   c.gemm.b = place(&c.b, c.b_odd, g->b, &c.gemm.ldb, &at);
+  c.gemm.a = place(&c.a, c.a_odd, g->a, &c.gemm.lda, &at);
   c.gemm.d = (void *)place(&c.d, c.d_odd, g->d, &c.gemm.ldd, &at);
   if (c.d_odd) c.gemm.c = NULL; /* it is copied in */
   return c;

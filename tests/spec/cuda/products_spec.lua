@@ -1,0 +1,198 @@
+-- tests/spec/cuda/products_spec.lua - odd operands that are copied to padded rows, choices of the
+-- clock that are kept in a file, plans that are kept in a process.
+--
+-- On the host's form, whose library refuses odd rows where a test asks for it
+-- (tests/cuda/libraries). Each case is a process.
+
+local child = dofile "tests/child.lua"
+
+-- 300 rows through layers of 33 and 11 columns: five losses in f32, then in bf16, then which ways.
+local SCRIPT = [[
+  local gp = require "gpipe"
+  local nn = gp.nn
+  local ways = {}
+  local function train(precision)
+    local model = nn.Sequential { nn.Linear(24, 33), nn.ReLU(), nn.Linear(33, 11, { bias = false }) }
+    gp.seed(3)
+    local x, y = gp.randn({ 300, 24 }), gp.zeros({ 300 }, { dtype = "i64" })
+    local pipe <close> = assert(gp.pipeline(model, {
+      chunks = 1, loss = nn.CrossEntropyLoss(), seed = 2, precision = precision, devices = { "cuda:0" },
+    }))
+    local opt, text = gp.optim.SGD(pipe:parameters(), { lr = 0.5 }), ""
+    for _ = 1, 5 do
+      text = text .. (" %a"):format(assert(pipe:step(x, y)))
+      assert(opt:step() ~= false)
+    end
+    for _, path in ipairs(pipe:describe().devices[1].paths) do ways[path.path] = true end
+    return text
+  end
+  for _, precision in ipairs { "f32", "bf16" } do print(select(2, pcall(train, precision))) end
+  local sorted = {}
+  for way in pairs(ways) do sorted[#sorted + 1] = way end
+  table.sort(sorted)
+  print(table.concat(sorted, "; "))
+]]
+
+local function run(environment)
+  local out, err, code = child.run({ "-" }, { input = SCRIPT, environment = environment })
+  assert.are.equal(0, code, err)
+  local f32, bf16, ways = out:match "^( 0x.-)\n( 0x.-)\n(.-)\n$"
+  assert(ways, out .. err)
+  return f32, bf16, ways
+end
+
+local function on_host_form(f)
+  return function()
+    if not (os.getenv "GPIPE_CUDA_PLUGIN" or ""):find "cuda_host" then
+      pending("no library that refuses on demand") return
+    end
+    f()
+  end
+end
+
+describe("Products of odd rows", function()
+  it("are made over padded copies where the library refuses them, with the same bits", on_host_form(function()
+    local f32, bf16, ways = run {}
+    local padded_f32, padded_bf16, padded_ways = run { GPIPE_TEST_GEMM_ALIGNED = "1" }
+    assert.is_nil(ways:find "padded")
+    assert.matches("padded copies", padded_ways)
+    assert.is_nil(padded_ways:find "own kernel without")
+    assert.are.equal(f32, padded_f32)
+    assert.are.equal(bf16, padded_bf16)
+  end))
+
+  it("are made in pieces that keep to a bound", on_host_form(function()
+    local f32 = run {}
+    local pieces = run { GPIPE_TEST_GEMM_ALIGNED = "1", GPIPE_GEMM_PAD = "1" }
+    local expected = f32:gmatch "%S+"
+    for loss in pieces:gmatch "%S+" do -- sums over pieces of rows are added up
+      local want = tonumber(expected())
+      assert(math.abs(tonumber(loss) - want) <= 1e-5 * math.abs(want), pieces .. f32)
+    end
+  end))
+end)
+
+describe("Choices of the clock", function()
+  local FOLDER = os.tmpname() .. "_cache"
+  local FILES = FOLDER .. "/gpipe-lua"
+
+  local function tuned(more)
+    local environment = { GPIPE_GEMM_TUNE = "1", XDG_CACHE_HOME = FOLDER }
+    for name, value in pairs(more or {}) do environment[name] = value end
+    return { run(environment) }
+  end
+
+  local function file()
+    local list = assert(io.popen("ls " .. FILES .. "/gemm-* | grep -v lock"))
+    local path = list:read "l"
+    list:close()
+    return path
+  end
+
+  local function read(path)
+    local from = assert(io.open(path))
+    local text = from:read "a"
+    from:close()
+    return text
+  end
+
+  local function write(path, text)
+    local to = assert(io.open(path, "w"))
+    to:write(text)
+    to:close()
+  end
+
+  teardown(function() os.execute("chmod -R u+w " .. FOLDER .. " 2>/dev/null; rm -rf " .. FOLDER) end)
+
+  -- A line of words, with their sum as the file has it.
+  local function line_of(words)
+    local sum, text = 0xcbf29ce484222325, {}
+    for i, word in ipairs(words) do
+      sum, text[i] = (sum ~ word) * 0x100000001b3, ("%016x"):format(word)
+    end
+    return table.concat(text, " ") .. (" %016x"):format(sum)
+  end
+
+  local function words_of(line)
+    local words = {}
+    for word in line:gmatch "%x+" do words[#words + 1] = tonumber("0x" .. word) end
+    assert.are.equal(25, #words)
+    words[25] = nil
+    return words
+  end
+
+  it("are kept, and taken the next time", on_host_form(function()
+    local first = tuned()
+    local text = read(file())
+    assert.is_true(#text > 0)
+    assert.matches("cuBLASLt, tuned;", first[3])
+    local second = tuned()
+    assert.are.same({ first[1], first[2] }, { second[1], second[2] })
+    assert.matches("cuBLASLt, tuned before", second[3])
+    assert.is_nil(second[3]:find "tuned;")
+    assert.are.equal(text, read(file()))
+    for line in text:gmatch "[^\n]+" do assert.are.equal(line, line_of(words_of(line))) end
+  end))
+
+  it("of others survive, and lines that are damaged are made again", on_host_form(function()
+    local text = read(file())
+    local lines, words = {}, {}
+    for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
+    for i = 1, 24 do words[i] = i end
+    local other = line_of(words)
+    local damaged = lines[1]:gsub("%x$", function(digit) return digit == "0" and "1" or "0" end)
+    write(file(), table.concat({ other, damaged, "rubbish", ("a "):rep(10000), lines[2]:sub(1, 50) }, "\n"))
+    tuned()
+    local now = read(file())
+    assert.truthy(now:find(other, 1, true))
+    assert.is_nil(now:find "rubbish")
+    assert.are.equal(#lines + 1, (select(2, now:gsub("\n", ""))))
+  end))
+
+  it("need no place to be kept in", on_host_form(function()
+    tuned { XDG_CACHE_HOME = "/proc/nothing" }
+    tuned { XDG_CACHE_HOME = "relative", HOME = "" }
+  end))
+
+  it("are not read without tuning", on_host_form(function()
+    local plain = { run { XDG_CACHE_HOME = FOLDER .. "_none" } }
+    assert.are.same(plain, { run { XDG_CACHE_HOME = FOLDER } })
+    assert.is_nil(io.open(FOLDER .. "_none"))
+  end))
+end)
+
+describe("Plans of products", function()
+  -- Three pipelines of one shape: which were refused anything.
+  local PIPELINES = [[
+    local gp = require "gpipe"
+    local nn = gp.nn
+    local function train(device)
+      local model = nn.Sequential { nn.Linear(24, 32), nn.ReLU(), nn.Linear(32, 24) }
+      local pipe <close> = gp.pipeline(model, { chunks = 1, loss = nn.MSELoss(), devices = { device } })
+      pipe:step(gp.ones { 8, 24 }, gp.ones { 8, 24 })
+      for _, path in ipairs(pipe:describe().devices[1].paths) do
+        if path.path:find "own kernel without" then return "refused" end
+      end
+      return "clean"
+    end
+    print(train "cuda:0", train "cuda:0", train "cuda:0")
+  ]]
+
+  local function pipelines(fail)
+    local out, err, code = child.run({ "-" },
+      { input = PIPELINES, environment = { GPIPE_TEST_CUDA_FAIL = fail } })
+    assert.are.equal(0, code, err)
+    return out
+  end
+
+  it("are asked for by the first pipeline of a process alone", on_host_form(function()
+    local last
+    for _, n in ipairs { 1, 3, 5, 8, 12, 20 } do
+      last = pipelines(("cublasLtMatmulAlgoGetHeuristic:%d+"):format(n))
+      local first, second, third = last:match "(%a+)%s+(%a+)%s+(%a+)"
+      assert.are.same({ first, first }, { second, third })
+    end
+    assert.matches("clean", last)
+    assert.matches("clean%s+clean%s+clean", pipelines "cublasLtCreate:2+")
+  end))
+end)
