@@ -50,7 +50,7 @@ describe("scripts/build", function()
   after_each(function() os.execute("rm -rf " .. folder) end)
 
   local function command(arguments, settings)
-    return ("env FAKE_LOG=%s/log LD_LIBRARY_PATH= PATH=%s/bin:$PATH %s scripts/build %s")
+    return ("env -u LD_LIBRARY_PATH FAKE_LOG=%s/log PATH=%s/bin:$PATH %s scripts/build %s")
       :format(folder, folder, settings or "", (arguments:gsub("FOLDER", folder .. "/build")))
   end
 
