@@ -133,6 +133,19 @@ describe("gpu-check", function()
     assert.matches("gpt/fails ", first)
   end)
 
+  it("compares each switch that docs/gpu-log.md expects something of", function()
+    local switches, expected = read "scripts/gpu/switches", 0
+    local section = read("docs/gpu-log.md"):match "\n## Expected, to be confirmed\n(.*)"
+    for row in section:gmatch "\n(| [^\n]*)" do
+      local switch = row:match "^|[^|]*|([^|]*)|"
+      for setting in switch:gmatch "`(GPIPE_[%u_]+=[^`]*)`" do
+        expected = expected + 1
+        assert.truthy((switches .. "\n"):find(" " .. setting .. "\n", 1, true), setting)
+      end
+    end
+    assert.truthy(expected > 0)
+  end)
+
   it("compares only variables that the documentation lists", function()
     local documented = read "docs/cuda.md"
     for line in io.lines "scripts/gpu/switches" do
