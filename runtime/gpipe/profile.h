@@ -57,6 +57,7 @@ gp_status gp_pipeline_profile_end(gp_pipeline *pipeline, gp_profile_info *info);
 size_t gp_pipeline_profile_count(const gp_pipeline *pipeline, int device);
 void gp_pipeline_profile_entry(const gp_pipeline *pipeline, int device, size_t i,
                                gp_profile_entry *entry);
+/* Forget the entries; end a profile that is under way, and drain a stream that it holds. */
 void gp_pipeline_profile_drop(gp_pipeline *pipeline);
 /* What a device reaches at best, measured now: FLOP of a large product in a dtype, or, with NULL,
  * bytes that a copy of its memory reads and writes, in a second; 0 where it has no room for that.

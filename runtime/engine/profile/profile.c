@@ -74,7 +74,10 @@ bool gp_pipeline_ran_warm(const gp_pipeline *p) {
   return binding && !p->profiling.timed && !gp_plan_streams(p->last_plan) && binding->runs >= WARM;
 }
 
+/* While workers are at a stream their lanes keep the table that they call by. */
 void gp_pipeline_profile_drop(gp_pipeline *p) {
+  if (p->profiling.open) (void)gp_pipeline_drain(p);
+  if (p->watch.lost) return;
   for (int32_t d = 0; p->workers && d < p->device_count; d++) gp_recorder_free(&p->workers[d]);
   p->profiling.open = false;
 }

@@ -155,6 +155,7 @@ static gp_status run(const gp_lane *lane, const gp_lane_job *job, gp_lane_replay
   gp_status status = r->plain->run(lane, job, own);
   if (status && own && r->refused) {
     r->eager = true;
+    r->count = r->job_first;
     status = r->plain->run(lane, job, NULL);
   }
   if (status) r->count = r->job_first;

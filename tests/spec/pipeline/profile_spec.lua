@@ -118,7 +118,8 @@ describe("pipe:profile", function()
       local losses = {}
       for k = 1, 2 do
         gp.seed(3)
-        local pipe <close>, x, y = small()
+        local pipe <close> = small { seed = 1 }
+        local x, y = gp.ones { ROWS, IN }, gp.ones { ROWS, OUT }
         pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }), { barrier = barrier })
         losses[k] = {}
         for i = 1, 4 do
@@ -132,6 +133,7 @@ describe("pipe:profile", function()
         end
       end
       assert.equal(4, #losses[1])
+      assert.same(losses[1], losses[2])
     end
   end)
 
@@ -144,6 +146,25 @@ describe("pipe:profile", function()
     assert.equal(3, row(p, "forward", "tanh").count)
     pipe:step(x, y)
     assert.is_true(#pipe:flush() > 0)
+  end)
+
+  it("ends while a stream is under way, where what is profiled raises", function()
+    local losses = {}
+    for k = 1, 2 do
+      gp.seed(5)
+      local pipe <close>, x, y = small { schedule = "gpipe", seed = 1 }
+      local x1, y1 = gp.ones(x.shape), gp.ones(y.shape)
+      pipe:use(optim.SGD(pipe:parameters(), { lr = 0.1 }), { barrier = false })
+      losses[k] = { pipe:step(x1, y1) }
+      local function two()
+        losses[k][2], losses[k][3] = pipe:step(x1, y1), pipe:step(x1, y1)
+        error("enough", 0)
+      end
+      if k == 1 then pcall(two) else fails_with("enough", pipe.profile, pipe, two) end
+      losses[k][4] = pipe:step(x1, y1)
+    end
+    assert.equal(4, #losses[1])
+    assert.same(losses[1], losses[2])
   end)
 
   it("leaves no memory, and ends with what it timed when that fails", function()

@@ -183,7 +183,9 @@ end
 
 --- Work as before again, and forget what was timed.
 function profile.drop(pipe)
-  if pipe.core and not pipe.core:lost() then pipe.core:profile_drop() end
+  if not pipe.core or pipe.core:lost() then return end
+  pcall(stream.settle, pipe) -- after an error, which is the one that counts
+  if not pipe.core:lost() then pipe.core:profile_drop() end
 end
 
 --- What was timed since begin, which returned `before`.
