@@ -90,9 +90,13 @@ struct gp_pipeline {
   int64_t last_begin, last_end;
 };
 
+/* The lane of a device. */
+static inline const gp_lane *gp_device_lane(const gp_pipeline *p, int32_t device) {
+  return &p->workers[device].lane;
+}
 /* The lane that a stage, or its second copy, lies with. */
 static inline const gp_lane *gp_stage_lane(const gp_pipeline *p, int32_t stage, int32_t copy) {
-  return &p->workers[p->placement[stage * p->copy_count + copy]].lane;
+  return gp_device_lane(p, p->placement[stage * p->copy_count + copy]);
 }
 
 gp_binding *gp_pipeline_binding(const gp_pipeline *pipeline, const gp_plan *plan); /* NULL: none */

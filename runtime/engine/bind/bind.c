@@ -10,17 +10,14 @@
 #include "engine/pipeline.h"
 #include "engine/run/execute.h"
 
-static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
-  return &b->pipeline->workers[device].lane;
-}
-
 /* One block a device, whatever the plan has areas: what a device cannot hold is refused by one
  * allocation, before anything runs, and given back by one. */
 static gp_status take_blocks(gp_binding *b) {
   for (int32_t d = 0; d < b->plan->device_count; d++) {
     size_t bytes = b->plan->devices[d].bytes;
     if (bytes)
-      GP_TRY(gp_pipeline_take(b->pipeline, lane_of(b, d), bytes, (void **)&b->devices[d].block));
+      GP_TRY(gp_pipeline_take(b->pipeline, gp_device_lane(b->pipeline, d), bytes,
+                              (void **)&b->devices[d].block));
   }
   return GP_OK;
 }
@@ -101,7 +98,7 @@ static int32_t tasks_of(const gp_plan *plan, int32_t d) {
 
 /* A task of a stream has other addresses in every mini-batch; threads gain nothing by a replay. */
 static gp_status make_replays(gp_binding *b, int32_t d) {
-  const gp_lane *lane = lane_of(b, d);
+  const gp_lane *lane = gp_device_lane(b->pipeline, d);
   size_t tasks = (size_t)tasks_of(b->plan, d);
   if (lane->ops->at_once || gp_plan_streams(b->plan)) return GP_OK;
   gp_bound_device *device = &b->devices[d];
@@ -117,10 +114,10 @@ static gp_status make_replays(gp_binding *b, int32_t d) {
 
 static void each_replay(const gp_binding *b, bool free) {
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
-    const gp_lane_ops *ops = lane_of(b, d)->ops;
+    const gp_lane_ops *ops = gp_device_lane(b->pipeline, d)->ops;
     gp_lane_replay **replays = b->devices[d].replays;
     for (int32_t t = 0; replays && t < 2 * tasks_of(b->plan, d); t++)
-      (free ? ops->replay_free : ops->replay_forget)(lane_of(b, d), replays[t]);
+      (free ? ops->replay_free : ops->replay_forget)(gp_device_lane(b->pipeline, d), replays[t]);
   }
 }
 
@@ -170,7 +167,8 @@ static void give_back(gp_binding *b) {
   gp_states_free(b);
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++)
     if (b->devices[d].block)
-      gp_pipeline_give(b->pipeline, lane_of(b, d), b->devices[d].block, b->plan->devices[d].bytes);
+      gp_pipeline_give(b->pipeline, gp_device_lane(b->pipeline, d), b->devices[d].block,
+                       b->plan->devices[d].bytes);
   for (int32_t e = 0; b->channels && e < b->plan->edge_count; e++) {
     gp_free(b->channels[e].fetched);
     gp_free(b->channels[e].words);

@@ -26,10 +26,6 @@ static gp_link *find_link(const gp_binding *b, int32_t edge, int32_t copy, int32
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-static const gp_lane *lane_of(const gp_binding *b, int32_t device) {
-  return &b->pipeline->workers[device].lane;
-}
-
 /* Stages of the edge that the device has: of the maker's, too. */
 static uint32_t uses_of(const gp_plan *plan, int32_t e, int32_t copy, int32_t device) {
   const gp_edge *edge = gp_plan_edge(plan, e);
@@ -46,8 +42,8 @@ static gp_status add_link(gp_binding *b, int32_t e, int32_t copy, int32_t device
   int32_t maker = gp_plan_maker(b->plan, e, copy);
   bool in_place = gp_plan_shares(b->plan, maker, device);
   if (find_link(b, e, copy, device)) return GP_OK;
-  gp_link_spec spec = {.from = lane_of(b, maker),
-                       .to = lane_of(b, device),
+  gp_link_spec spec = {.from = gp_device_lane(b->pipeline, maker),
+                       .to = gp_device_lane(b->pipeline, device),
                        .slots = from->slots,
                        .uses = uses_of(b->plan, e, copy, device),
                        .bytes = from->bytes,

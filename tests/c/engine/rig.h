@@ -29,7 +29,9 @@ static inline toy trace_of(gp_param *const *params, int64_t rows, gp_ref *loss) 
   return t;
 }
 
-static inline gp_status start(rig *r, gp_param *const *params, int stages) {
+/* On the devices of the schedule. */
+static inline gp_status start(rig *r, gp_param *const *params, int stages,
+                              const gp_schedule *schedule) {
   int32_t stage_of[LAYERS + 1], layer_of[LAYERS];
   gp_device_spec devices[LAYERS];
   for (int l = 0; l <= LAYERS; l++) stage_of[l] = l < stages ? l : stages - 1;
@@ -41,6 +43,8 @@ static inline gp_status start(rig *r, gp_param *const *params, int stages) {
                            .layer_count = LAYERS,
                            .device_count = stages,
                            .param_count = LAYERS,
+                           .copy_count = schedule->copy_count,
+                           .placement = schedule->placement,
                            .stage_of = stage_of,
                            .devices = devices,
                            .params = params,
@@ -81,7 +85,7 @@ static inline gp_status attempt(gp_param *const *params, int stages, uint64_t n,
   CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r.y), GP_OK);
   CHECK_STATUS(gp_tensor_fill(r.x, &(gp_init){GP_INIT_NORMAL, 0, 1}, 1, 1), GP_OK);
   gp_memory_fail_at(n);
-  gp_status status = start(&r, params, stages);
+  gp_status status = start(&r, params, stages, schedule);
   if (!status) status = plan(&r, schedule);
   if (!status) status = step(&r, loss);
   gp_memory_fail_at(0);
@@ -108,17 +112,21 @@ static inline void free_params(gp_param **params) {
   for (int l = 0; l < LAYERS; l++) gp_param_free(params[l]);
 }
 
-static inline void open_rig(rig *r, gp_param *const *params, int stages) {
-  gp_schedule *schedule = toy_order_of(ONE_F_ONE_B, stages, MICROS);
+/* With a schedule, which is taken. */
+static inline void open_with(rig *r, gp_param *const *params, int stages, gp_schedule *schedule) {
   *r = (rig){0};
   r->large = trace_of(params, 3, &r->loss[0]);
   r->small = trace_of(params, 2, &r->loss[1]);
   CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r->x), GP_OK);
   CHECK_STATUS(gp_tensor_new(GP_F32, &SHAPE(ROWS, TOY_WIDTH), &r->y), GP_OK);
   CHECK_STATUS(gp_tensor_fill(r->x, &(gp_init){GP_INIT_NORMAL, 0, 1}, 1, 1), GP_OK);
-  CHECK_STATUS(start(r, params, stages), GP_OK);
+  CHECK_STATUS(start(r, params, stages, schedule), GP_OK);
   CHECK_STATUS(plan(r, schedule), GP_OK);
   gp_schedule_free(schedule);
+}
+
+static inline void open_rig(rig *r, gp_param *const *params, int stages) {
+  open_with(r, params, stages, toy_order_of(ONE_F_ONE_B, stages, MICROS));
 }
 
 static inline void close_rig(rig *r) {

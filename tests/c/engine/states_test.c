@@ -13,9 +13,14 @@ enum { STATE = 100, PADDED = 128 };
 typedef struct tanh_state {
   int64_t rows;
   void *taken; /* beside the bytes of the state */
+  int number;  /* of those that were prepared */
 } tanh_state;
 
+enum { MOST = 4 * LAYERS };
+
 static int prepared, destroyed;
+static const char *states[MOST];
+static _Atomic int runs[MOST]; /* of each */
 static _Atomic int wrong, with_state, without;
 
 static size_t state_of_tanh(const gp_call *call) {
@@ -30,7 +35,8 @@ static gp_status prepare_tanh(const gp_call *call, void *memory) {
   CHECK(call->in[0].data == NULL && call->out[0].data == NULL);
   GP_TRY(gp_alloc(16, &state->taken));
   state->rows = call->out[0].meta->shape.dim[0];
-  prepared++;
+  state->number = prepared % MOST;
+  states[prepared++ % MOST] = memory;
   return GP_OK;
 }
 
@@ -44,6 +50,7 @@ static gp_status run_tanh(const gp_call *call, gp_span span) {
   const tanh_state *state = call->state;
   if (state && state->rows != call->out[0].meta->shape.dim[0]) wrong++;
   *(state ? &with_state : &without) += 1;
+  if (state) runs[state->number]++;
   gp_call plain = *call;
   plain.state = NULL;
   return gp_def_tanh.cpu.run(&plain, span);
@@ -65,7 +72,10 @@ const gp_op_def *__wrap_gp_op_get(gp_op op) {
   return &def;
 }
 
-static void forget(void) { prepared = destroyed = wrong = with_state = without = 0; }
+static void forget(void) {
+  prepared = destroyed = wrong = with_state = without = 0;
+  for (int i = 0; i < MOST; i++) runs[i] = 0;
+}
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
@@ -82,6 +92,50 @@ TEST(programs_and_micro_batches_share_a_state) {
   CHECK(prepared == LAYERS * 2 && destroyed == 0);
   CHECK(with_state > 2 * LAYERS * MICROS && without == 0 && wrong == 0); /* F and R, twice */
   CHECK(loss == again);
+  close_rig(&r);
+  CHECK(destroyed == prepared);
+  free_params(params);
+}
+
+/* Two stages, each on both devices: the first micro-batch goes from device 0 to 1, the second,
+ * which has a row less, from 1 to 0. */
+static gp_schedule *schedule_of_copies(void) {
+  const char *rows[] = {"0F0,1F1,1B1,0B0", "0F1,1F0,1B0,0B1"};
+  const int32_t placement[] = {0, 1, 1, 0};
+  gp_schedule_spec spec = {.stage_count = 2, .placement = placement, .copy_count = 2};
+  gp_schedule *schedule = NULL;
+  CHECK_STATUS(schedule_of_rows(&spec, rows, 2, &schedule, NULL), GP_OK);
+  return schedule;
+}
+
+/* How often states ran that lie in those of a stage's copy and a shape. */
+static int runs_of(const rig *r, int holder, int shape) {
+  const gp_binding *b = gp_pipeline_binding(r->pipeline, r->plan);
+  const char *first = b->states[2 * holder + shape];
+  size_t bytes = r->plan->states[2 * holder + shape].bytes;
+  int count = 0;
+  for (int i = 0; i < prepared; i++)
+    if (states[i] >= first && states[i] < first + bytes) count += runs[i];
+  return count;
+}
+
+TEST(each_copy_of_a_stage_has_states_of_its_own) {
+  gp_param *params[LAYERS];
+  double loss, wanted;
+  rig r;
+  make_params(params);
+  CHECK_STATUS(attempt(params, 2, 0, &wanted), GP_OK);
+  forget();
+  open_with(&r, params, 2, schedule_of_copies());
+  CHECK(prepared == LAYERS * 2 * 2); /* one per layer, size of micro-batches and copy */
+  for (int holder = 0; holder < 4; holder++)
+    for (int k = 0; k < 2; k++) /* layer 0 is stage 0, the others are stage 1 */
+      CHECK(r.plan->states[2 * holder + k].bytes == (holder < 2 ? 1 : 2) * (size_t)PADDED);
+  CHECK_STATUS(step(&r, &loss), GP_OK);
+  CHECK(wrong == 0 && without == 0 && loss == wanted);
+  for (int holder = 0; holder < 4; holder++)
+    for (int k = 0; k < 2; k++) /* the first copies run larger micro-batches only */
+      CHECK((runs_of(&r, holder, k) > 0) == (holder % 2 == k));
   close_rig(&r);
   CHECK(destroyed == prepared);
   free_params(params);
@@ -165,6 +219,6 @@ TEST(a_walk_over_strided_operands_is_worked_out_once) {
   }
 }
 
-TEST_MAIN(programs_and_micro_batches_share_a_state, the_bytes_of_states_are_part_of_the_plan,
-          no_failed_allocation_leaves_a_state_behind,
+TEST_MAIN(programs_and_micro_batches_share_a_state, each_copy_of_a_stage_has_states_of_its_own,
+          the_bytes_of_states_are_part_of_the_plan, no_failed_allocation_leaves_a_state_behind,
           a_walk_over_strided_operands_is_worked_out_once)
