@@ -3,9 +3,7 @@
 -- This file checks what the user asked for and makes the object; running is in run.lua, tracing and
 -- plans in files of their own.
 
-local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
-local options = require "gpipe.options"
 local cut = require "gpipe.pipeline.plan.cut"
 local fields = require "gpipe.pipeline.plan.fields"
 local precision = require "gpipe.pipeline.plan.precision"
@@ -15,14 +13,8 @@ local watchdog = require "gpipe.pipeline.watchdog"
 
 local WHO = "gp.pipeline"
 
-local SPEC = {
-  balance = { type = "table" },
+local RULES = fields.rules {
   devices = { type = "table" },
-  chunks = { type = "integer", min = 1 },
-  schedule = { type = { "string", "table" }, default = "1f1b" },
-  checkpoint = { choices = core.checkpoints, default = "except_last" },
-  loss = { type = "callable" },
-  sample = { type = "table" },
   precision = precision.rule,
   loss_scale = precision.scale_rule,
   finite = {
@@ -78,10 +70,7 @@ end
 ---@param opts? table see docs/pipeline.md
 ---@return gpipe.Pipeline
 local function pipeline(model, opts)
-  fields.check_model(WHO, model)
-  opts = options.check(WHO, opts, SPEC)
-  class.refuse(WHO, "option 'loss'", opts.loss)
-  opts.chunks = fields.chunks_of(opts)
+  opts = fields.check(WHO, model, opts, RULES)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(opts, chosen, made.batch > 0)
   local of, layer_of = fields.of(model, list)

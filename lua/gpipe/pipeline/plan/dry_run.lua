@@ -4,7 +4,6 @@
 -- The model is traced and planned as for a pipeline, but nothing is bound: no memory is taken, no
 -- worker started, no parameter drawn, and a model that belongs to a pipeline may be planned too.
 
-local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
 local batch = require "gpipe.pipeline.batch"
 local cut = require "gpipe.pipeline.plan.cut"
@@ -17,12 +16,8 @@ local sizes = require "gpipe.sizes"
 
 local WHO = "gp.dry_run"
 
-local SPEC = {
-  balance = { type = "table" },
+local RULES = fields.rules {
   devices = { type = { "integer", "table" } },
-  chunks = { type = "integer", min = 1 },
-  schedule = { type = { "string", "table" }, default = "1f1b" },
-  checkpoint = { choices = core.checkpoints, default = "except_last" },
   loss = { type = "callable", required = true },
   sample = { type = "table", required = true },
   fuse = { type = "boolean", default = true },
@@ -145,10 +140,7 @@ end
 ---@param opts table
 ---@return gpipe.DryRun
 local function dry_run(model, opts)
-  fields.check_model(WHO, model)
-  opts = options.check(WHO, opts, SPEC)
-  class.refuse(WHO, "option 'loss'", opts.loss)
-  opts.chunks = fields.chunks_of(opts)
+  opts = fields.check(WHO, model, opts, RULES)
   local list, made = cut.arrange(model, opts, count_of(opts.devices), 1)
   check_device(opts.device, made.devices)
   local dry = as_pipeline(model, opts, list, made)

@@ -2,14 +2,36 @@
 -- pipeline, and for a plan without one.
 
 local class = require "gpipe.nn.class"
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
+local options = require "gpipe.options"
 local schedule = require "gpipe.schedule"
 
 local fields = {}
 
---- Only a Sequential can be cut.
-function fields.check_model(who, model)
+--- The options that every plan of a model has.
+local COMMON = {
+  balance = { type = "table" },
+  chunks = { type = "integer", min = 1 },
+  schedule = { type = { "string", "table" }, default = "1f1b" },
+  checkpoint = { choices = core.checkpoints, default = "except_last" },
+  loss = { type = "callable" },
+  sample = { type = "table" },
+}
+
+--- The rules of these options and of more, which may replace some.
+---@param more table<string, table>
+---@return table<string, table>
+function fields.rules(more)
+  local rules = {}
+  for name, rule in pairs(COMMON) do rules[name] = rule end
+  for name, rule in pairs(more) do rules[name] = rule end
+  return rules
+end
+
+-- Only a Sequential can be cut.
+local function check_model(who, model)
   class.refuse(who, "the model", model)
   local is = type(model) == "table" and model.is
   if not is or not model:is(nn.Sequential) then
@@ -19,12 +41,26 @@ function fields.check_model(who, model)
   if #model == 0 then errors.raise("%s: the model has no layers, expected at least one", who) end
 end
 
---- A schedule that was built already knows its number of micro-batches; of a stream that was read
---- from text, a mini-batch is as many as follow each other between updates.
-function fields.chunks_of(opts)
+-- A schedule that was built already knows its number of micro-batches; of a stream that was read
+-- from text, a mini-batch is as many as follow each other between updates.
+local function chunks_of(opts)
   local made = schedule.is(opts.schedule) and opts.schedule
   if opts.chunks or not made then return opts.chunks or 1 end
   return made.batch > 0 and not made.recipe and made.batch or made.chunks
+end
+
+--- The options of a plan of this model, checked, with the number of micro-batches.
+---@param who string
+---@param model nn.Sequential
+---@param opts? table
+---@param rules table<string, table> of fields.rules
+---@return table
+function fields.check(who, model, opts, rules)
+  check_model(who, model)
+  local checked = options.check(who, opts, rules)
+  class.refuse(who, "option 'loss'", checked.loss)
+  checked.chunks = chunks_of(checked)
+  return checked
 end
 
 --- What plans are made from: an asynchronous schedule that was built stands for a stream of any
