@@ -111,8 +111,9 @@ static void set_update_micro(const gp_plan *plan, gp_action *action) {
 
 /* What reads something of other devices: the gradients of a second copy, those of layers elsewhere,
  * the norms of all. A norm is taken of what its own device has; after a scale nobody has to be
- * waited for again. */
-static bool waits_for_all(gp_act op, gp_act before) {
+ * waited for again; a device alone adds up what it has made in the order of its queue. */
+static bool waits_for_all(const gp_plan *plan, gp_act op, gp_act before) {
+  if (plan->device_count == 1 && (op == GP_ACT_REDUCE || op == GP_ACT_TIE)) return false;
   return op != before && op != GP_ACT_NORM && !(op == GP_ACT_U && before == GP_ACT_CLIP);
 }
 
@@ -124,7 +125,7 @@ static void mark_barriers(lowerer *l, int32_t begin) {
   for (int32_t t = begin; t < l->count; t++) {
     gp_task *task = &plan->tasks[t];
     if (l->block[t] != TAIL) continue;
-    task->barrier = waits_for_all(task->op, before);
+    task->barrier = waits_for_all(plan, task->op, before);
     any |= task->barrier;
     before = task->op;
   }
