@@ -112,6 +112,9 @@ enum {
   /* Wants operands of four dimensions, N x C x H x W, channels-last: others are copied so. What it
    * makes lies as its infer says (gp_infer_channels_last). */
   GP_OP_CHANNELS_LAST = 4096,
+  /* What it adds to a gradient is summed before, in one order, and added once: on devices with
+   * memory of their own. On CPUs sums go on from what is there. */
+  GP_OP_ADDS_ONCE = 8192,
   /* What the elementwise ops are made of. */
   GP_OP_MAPS = GP_OP_ROWS | GP_OP_STRIDED | GP_OP_INPLACE | GP_OP_ANY_ORDER,
   GP_OP_UNARY = GP_OP_MAPS | GP_OP_METHOD,
