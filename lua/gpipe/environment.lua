@@ -14,6 +14,7 @@ local environment = {}
 --- Names, and the values that are known where these are few; "" is as if the variable were not set.
 environment.variables = {
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
+  GPIPE_ATTENTION = { "own" },          -- attention by our own kernels where cuDNN could
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
   GPIPE_CUDA_PLUGIN = true,             -- the file of the CUDA plugin
   GPIPE_FAULT = true,                   -- failures on request, for tests

@@ -275,6 +275,18 @@ TEST(without_the_library_there_is_a_reason) {
   gp_cudnn_close(&gpu);
 }
 
+TEST(our_own_kernels_may_be_asked_for) {
+  const char *why;
+  gp_gpu gpu = fresh();
+  expect(CALL_cudnnCreate, 0);
+  setenv("GPIPE_ATTENTION", "own", 1);
+  CHECK(train(&gpu, 2, false, &why) == 0 && why && strstr(why, "GPIPE_ATTENTION"));
+  CHECK(stand_in.count[CALL_cudnnCreate] == 0);
+  setenv("GPIPE_ATTENTION", "", 1);
+  CHECK(train(&gpu, 2, false, &why) == 3 && !why);
+  gp_cudnn_close(&gpu);
+}
+
 TEST(a_plan_is_made_once_for_a_gpu_a_size_and_a_shape) {
   const char *why;
   gp_gpu first = fresh(), second = first, part = first;
@@ -329,5 +341,5 @@ TEST(threads_share_plans) {
 
 TEST_MAIN(no_refusal_ends_training, a_refusal_to_run_is_remembered_by_the_process,
           a_gpu_that_is_lost_is_an_error, without_the_library_there_is_a_reason,
-          a_plan_is_made_once_for_a_gpu_a_size_and_a_shape, plans_that_nobody_holds_are_bounded,
-          threads_share_plans)
+          our_own_kernels_may_be_asked_for, a_plan_is_made_once_for_a_gpu_a_size_and_a_shape,
+          plans_that_nobody_holds_are_bounded, threads_share_plans)
