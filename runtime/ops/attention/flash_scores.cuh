@@ -83,13 +83,13 @@ static __device__ inline dropout<C> dropout_of(const gp_attention &a, int64_t b,
   return d;
 }
 
-/* factor[i] for the keys key + i N / 4 of a query: 0 or the scale. Four words of one block of
- * Philox where they lie so, which they do where the number of keys is a multiple of 64. */
+/* The words of the keys key + i N / 4 of a query. Those of one block of Philox where they lie so,
+ * which they do where the number of keys is a multiple of 64. */
 template <typename C, int N>
-static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C factor[STEP]) {
+static __device__ void draw_words(const dropout<C> &d, int64_t query, int64_t key,
+                                  uint32_t word[STEP]) {
   const int span = place<N>::span;
   const uint64_t element = d.first + (uint64_t)query * d.keys + (uint64_t)key;
-  uint32_t word[STEP];
   if (span == GP_PHILOX_BLOCKS && element % GP_PHILOX_CHUNK < GP_PHILOX_BLOCKS) {
     const uint64_t chunk = element / GP_PHILOX_CHUNK;
     gp_philox_block(d.seed, d.step, d.random, chunk * GP_PHILOX_BLOCKS + element % GP_PHILOX_CHUNK,
@@ -98,6 +98,13 @@ static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C f
     for (int i = 0; i < STEP; i++)
       word[i] = gp_philox_word(d.seed, d.step, d.random, element + (uint64_t)(i * span));
   }
+}
+
+/* factor[i] for those keys: 0 or the scale. */
+template <typename C, int N>
+static __device__ void draw(const dropout<C> &d, int64_t query, int64_t key, C factor[STEP]) {
+  uint32_t word[STEP];
+  draw_words<C, N>(d, query, key, word);
 #pragma unroll
   for (int i = 0; i < STEP; i++) factor[i] = word[i] >= d.threshold ? d.keep : C(0);
 }

@@ -5,17 +5,50 @@
 #ifndef GP_TESTS_CUDA_ON_HOST_MMA_H
 #define GP_TESTS_CUDA_ON_HOST_MMA_H
 
+#include <vector>
+
 #include "../on_host.h"
+
+/* Of the running thread in its block. */
+inline unsigned gp_host_thread() {
+  const dim3 size = gp_host_now->block_size;
+  const uint3 at = gp_host_now->thread;
+  return (at.z * size.y + at.y) * size.x + at.x;
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* Made as late as may be, so that a wait which is missing shows as wrong numbers. */
+struct gp_host_copy {
+  void *to;
+  const void *from;
+  int bytes;
+  bool there;
+};
+inline thread_local std::vector<gp_host_copy> gp_host_copies[1024]; /* per thread of the block */
+
+inline void gp_host_copy_async(void *to, const void *from, int bytes, bool there) {
+  gp_host_copies[gp_host_thread()].push_back({to, from, bytes, there});
+}
+
+inline void gp_host_copies_wait() {
+  std::vector<gp_host_copy> &copies = gp_host_copies[gp_host_thread()];
+  for (const gp_host_copy &copy : copies)
+    if (copy.there)
+      memcpy(copy.to, copy.from, (size_t)copy.bytes);
+    else
+      memset(copy.to, 0, (size_t)copy.bytes);
+  copies.clear();
+}
+
+/* ---- products ------------------------------------------------------------------------------ */
 
 /* What each lane of each warp of the running block brings. */
 inline thread_local const void *gp_host_brought[32][32];
 
 /* All that this warp brings; until gp_host_leave. */
 inline const void *const *gp_host_bring(const void *what, int line) {
-  const dim3 size = gp_host_now->block_size;
-  const uint3 at = gp_host_now->thread;
-  const unsigned thread = (at.z * size.y + at.y) * size.x + at.x;
-  const void **brought = gp_host_brought[thread / 32];
+  const void **brought = gp_host_brought[gp_host_thread() / 32];
   brought[gp_host_now->lane] = what;
   __syncwarp(0xffffffff, line);
   return brought;

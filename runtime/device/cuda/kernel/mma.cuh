@@ -1,6 +1,8 @@
-/* device/cuda/kernel/mma.cuh - products of small matrices of halves, by the tensor cores of a warp.
+/* device/cuda/kernel/mma.cuh - products of small matrices of halves, by the tensor cores of a warp,
+ * and what feeds them: copies that are on their way while the thread goes on.
  *
- * The one place with inline PTX: all 32 lanes come together, each with its part of the matrices.
+ * The one place with inline PTX. Products: all 32 lanes come together, each with its part of the
+ * matrices.
  * Lane l has of
  *   a [16, 16]: rows l/4 (a[0], a[2]) and l/4 + 8 (a[1], a[3]), columns 2 (l%4) and the next
  *               (a[0], a[1]), and 8 further (a[2], a[3])
@@ -9,7 +11,7 @@
  * two halves in a register, the lower one first; c is f32. GPUs before compute capability 8.0 have
  * no such products: whoever launches asks first.
  *
- * Source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix". */
+ * Source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix", "cp.async". */
 #ifndef GP_DEVICE_CUDA_KERNEL_MMA_CUH
 #define GP_DEVICE_CUDA_KERNEL_MMA_CUH
 
@@ -32,7 +34,46 @@ static inline void gp_mma(float c[4], const uint32_t a[4], const uint32_t *b) {
   gp_host_mma<T>(c, a, b);
 }
 
+template <int BYTES> static inline void gp_copy_async(void *to, const void *from, bool there) {
+  gp_host_copy_async(to, from, BYTES, there);
+}
+static inline void gp_copies_wait() { gp_host_copies_wait(); }
+static inline float gp_exp2(float x) { return exp2f(x); }
+
 #else
+
+/* Begin to copy 4 or 16 bytes, aligned so, from device to shared memory; zeros where there is
+ * nothing (an address of the device all the same). They are there for this thread after
+ * gp_copies_wait, for the block after a barrier behind that. */
+template <int BYTES>
+static __device__ inline void gp_copy_async(void *to, const void *from, bool there) {
+#if __CUDA_ARCH__ >= 800
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(to), bytes = there ? BYTES : 0;
+  if (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(at), "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+                 :
+                 : "r"(at), "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                 : "memory");
+#endif
+}
+
+static __device__ inline void gp_copies_wait() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+/* 2^x, 0 for numbers below 2^-126: one instruction. */
+static __device__ inline float gp_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 
 /* Four matrices of 8 x 8 halves in shared memory: lane 8 i + r brings the address of row r of
  * matrix i, 16 bytes aligned. to[i]: row l/4, columns 2 (l%4) and the next of matrix i. */

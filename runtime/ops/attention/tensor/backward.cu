@@ -7,143 +7,195 @@
 
 #include "ops/attention/tensor/tile.cuh"
 
-/* own: the rows of the block, other: those that it walks over. */
-template <typename T, int D> struct backward_tiles {
-  half_tile<T, D> own[2], other[2]; /* q and d_o, k and v, or the other way around */
-  float lse[SIDE], delta[SIDE];     /* of the tile's queries */
-  kept_tile kept;
-};
-
 /* ---- a head -------------------------------------------------------------------------------- */
 
-template <typename T> struct half_head {
-  matrix<T> of_queries[2], of_keys[2]; /* q and d_o, k and v */
-  matrix<float> lse;
-  const float *delta;
-  const char *mask;
-  dropout<float> drop;
-};
-
-template <typename T>
-static __device__ inline half_head<T> open_half_head(const gp_attention &a, int64_t b, int64_t h) {
-  const int64_t group = h / sharers(a);
-  half_head<T> x;
-  x.of_queries[0] = head_of<T>(a.q, b, h, a.queries, a.width);
-  x.of_queries[1] = head_of<T>(a.d_o, b, h, a.queries, a.width);
-  x.of_keys[0] = head_of<T>(a.k, b, group, a.keys, a.width);
-  x.of_keys[1] = head_of<T>(a.v, b, group, a.keys, a.width);
-  x.lse = head_of<float>(a.lse, b, h, a.queries, 1);
-  x.delta = (const float *)a.scratch + (b * a.heads + h) * a.queries;
-  x.mask = mask_of<T>(a, b, h);
-  x.drop = dropout_of<float>(a, b, h);
-  return x;
+/* rowsum(do * o) of a head's queries. */
+static __device__ inline matrix<float> deltas_of(const gp_attention &a, int64_t b, int64_t h) {
+  return {(float *)a.scratch + (b * a.heads + h) * a.queries, 1, 1, a.queries, 1, false};
 }
 
-/* ---- a tile of scores ---------------------------------------------------------------------- */
-
-/* What belongs to the tile of scores of these queries and keys beside its operands. */
-template <typename T, int D>
-static __device__ inline void load_rest(backward_tiles<T, D> &t, const half_head<T> &x,
-                                        int64_t query, int64_t key) {
-  for (int i = threadIdx.x; i < SIDE; i += THREADS) {
-    const bool there = query + i < x.lse.rows;
-    t.lse[i] = there ? x.lse.at[(query + i) * x.lse.row] : 0;
-    t.delta[i] = there ? x.delta[query + i] : 0;
-  }
-  draw_tile(t.kept, x.drop, query, key);
-}
-
-/* From scores and do v^T to what dv and dq, dk are products of. by_key: rows are keys. */
-template <typename T, int D, bool by_key>
-static __device__ inline void gradients(const gp_attention &a, const backward_tiles<T, D> &t,
-                                        const half_head<T> &x, const int64_t first[2], strip s[2]) {
-#pragma unroll
-  for (int c = 0; c < SCORES; c++)
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-      const int q = by_key ? column_of(c, e) : row_of(e), k = by_key ? row_of(e) : column_of(c, e);
-      const float score = score_of<T>(a, x.mask, first[0] + q, first[1] + k, s[0][c][e]);
-      const float p = score == -INFINITY ? 0.0f : expf(score - t.lse[q]);
-      const float factor = factor_of(t.kept, x.drop, q, k);
-      s[0][c][e] = p * factor;
-      s[1][c][e] = p * (s[1][c][e] * factor - t.delta[q]);
-    }
+/* From scores and do v^T to what dv and dq, dk are products of; lse is times log2(e). */
+static __device__ inline void gradient(float lse, float delta, float factor, float &s, float &ds) {
+  const float p = gp_exp2(s - lse);
+  s = p * factor;
+  ds = p * (ds * factor - delta);
 }
 
 /* ---- dq ------------------------------------------------------------------------------------ */
 
+template <typename T, int D> struct dq_tiles {
+  half_tile<T, SIDE, D> q, d_o;
+  half_tile<T, OTHERS, D> k[2], v[2];
+};
+
+/* Of a lane's two rows. */
+struct row_numbers {
+  float lse[2], delta[2];
+};
+
+static __device__ inline row_numbers numbers_of(const gp_attention &a, const work &w) {
+  const matrix<float> lse = head_of<float>(a.lse, w.batch, w.head, a.queries, 1);
+  const matrix<float> delta = deltas_of(a, w.batch, w.head);
+  row_numbers r;
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    const int64_t query = w.row + row_of(2 * half);
+    r.lse[half] = query < a.queries ? lse.at[query * lse.row] * LOG2_E : 0;
+    r.delta[half] = query < a.queries ? delta.at[query] : 0;
+  }
+  return r;
+}
+
 template <typename T, int D>
-static __global__ void __launch_bounds__(THREADS) attention_tensor_dq(gp_attention a) {
-  typedef backward_tiles<T, D> shared;
+static __global__ void __launch_bounds__(THREADS, 3) attention_tensor_dq(gp_attention a) {
+  const int N = OTHERS;
+  typedef dq_tiles<T, D> shared;
   GP_SHARED(shared, t);
   const work w = work_of<SIDE>(a, {a.heads, a.queries, D}, a.causal);
-  const half_head<T> x = open_half_head<T>(a, w.batch, w.head);
+  const head_at at = {(int)w.batch, (int)w.head};
+  const float keep = dropout_of<float>(a, w.batch, w.head).keep;
+  const row_numbers r = numbers_of(a, w);
+  const int row = (int)w.row, keys = (int)a.keys;
+  const int end = a.causal && row + SIDE < keys ? row + SIDE : keys;
+  uint32_t kept = 0;
   float dq[D / 8][4] = {};
-  for (int i = 0; i < 2; i++) load_rows(t->own[i], x.of_queries[i], w.row);
-  for (int64_t key = 0; key < a.keys && !(a.causal && key >= w.row + SIDE); key += SIDE) {
-    strip s[2];
-    const int64_t first[] = {w.row, key};
-    for (int i = 0; i < 2; i++) load_rows(t->other[i], x.of_keys[i], key);
-    load_rest(*t, x, w.row, key);
+  fetch_rows(t->q, head_of<T>(a.q, w.batch, w.head, a.queries, a.width), row);
+  fetch_rows(t->d_o, head_of<T>(a.d_o, w.batch, w.head, a.queries, a.width), row);
+  fetch_keys(a, at, t->k[0], t->v[0], 0);
+  int now = 0;
+  for (int key = 0; key < end; key += N, now ^= 1) {
+    gp_copies_wait();
     __syncthreads();
+    if (key + N < end) fetch_keys(a, at, t->k[now ^ 1], t->v[now ^ 1], key + N);
+    if (a.dropout > 0) /* for 64 keys at once */
+      kept = key % SIDE == 0 ? draw_kept(dropout_of<float>(a, w.batch, w.head), row, key)
+                             : kept >> N / 2 % 32;
+    strip<N> s, ds;
+    outer_product<T, N, D>(s, t->q, t->k[now]);
+    to_scores<T, N, false>(a, at, row, key, s);
+    outer_product<T, N, D>(ds, t->d_o, t->v[now]);
 #pragma unroll
-    for (int i = 0; i < 2; i++) outer_product(s[i], t->own[i], t->other[i]);
-    gradients<T, D, false>(a, *t, x, first, s);
-    add_rows(dq, s[1], t->other[0]);
-    __syncthreads();
+    for (int c = 0; c < N / 8; c++)
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+        gradient(r.lse[e / 2], r.delta[e / 2], a.dropout > 0 ? factor_of(keep, kept, c, e) : 1.0f,
+                 s[c][e], ds[c][e]);
+    add_rows<T, N, D>(dq, ds, t->k[now]);
   }
   const float scale[] = {(float)a.scale, (float)a.scale};
-  write_rows<T, D>(head_of<T>(a.d_q, w.batch, w.head, a.queries, a.width), w.row, dq, scale);
+  write_rows<T, D>(head_of<T>(a.d_q, w.batch, w.head, a.queries, a.width), row, dq, scale);
 }
 
 /* ---- dk and dv ----------------------------------------------------------------------------- */
 
-/* Those of one head of the queries, added. */
+/* What a step of the walk over queries reads of them. kept: which of a query's probabilities are
+ * kept; bit n of byte i is key i + 16 n of the block, as the words of a block of Philox lie. */
+template <typename T, int D> struct query_tiles {
+  half_tile<T, OTHERS, D> q, d_o;
+  float lse[OTHERS], delta[OTHERS];
+  uint8_t kept[OTHERS][16];
+};
+
+template <typename T, int D> struct dk_dv_tiles {
+  half_tile<T, SIDE, D> k, v;
+  query_tiles<T, D> queries[2];
+};
+
 template <typename T, int D>
-static __device__ inline void walk_queries(const gp_attention &a, backward_tiles<T, D> &t,
-                                           const half_head<T> &x, int64_t key,
-                                           float d_kv[2][D / 8][4]) {
-  for (int64_t query = a.causal ? key : 0; query < a.queries; query += SIDE) {
-    strip s[2];
-    const int64_t first[] = {query, key};
-    for (int i = 0; i < 2; i++) load_rows(t.other[i], x.of_queries[i], query);
-    load_rest(t, x, query, key);
-    __syncthreads();
+static __device__ inline void fetch_queries(const gp_attention &a, head_at at, query_tiles<T, D> &t,
+                                            int query, int key) {
+  fetch_rows(t.q, head_of<T>(a.q, at.batch, at.head, a.queries, a.width), query);
+  fetch_rows(t.d_o, head_of<T>(a.d_o, at.batch, at.head, a.queries, a.width), query);
+  fetch_numbers<OTHERS>(t.lse, head_of<float>(a.lse, at.batch, at.head, a.queries, 1), query,
+                        threadIdx.x);
+  fetch_numbers<OTHERS>(t.delta, deltas_of(a, at.batch, at.head), query, (int)threadIdx.x - OTHERS);
+  if (!(a.dropout > 0)) return;
+  const dropout<float> d = dropout_of<float>(a, at.batch, at.head);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < OTHERS * 16; i += THREADS) {
+    uint32_t word[STEP];
+    draw_words<float, SIDE>(d, query + i / 16, key + i % 16, word);
+    uint8_t bits = 0;
 #pragma unroll
-    for (int i = 0; i < 2; i++) outer_product(s[i], t.own[i], t.other[i]);
-    gradients<T, D, true>(a, t, x, first, s);
-    add_rows(d_kv[1], s[0], t.other[1]);
-    add_rows(d_kv[0], s[1], t.other[0]);
-    __syncthreads();
+    for (int n = 0; n < STEP; n++) bits |= (uint8_t)((word[n] >= d.threshold) << n);
+    t.kept[i / 16][i % 16] = bits;
   }
 }
 
+/* The lane's gradients; its rows are keys, its columns queries. */
 template <typename T, int D>
-static __global__ void __launch_bounds__(THREADS) attention_tensor_dk_dv(gp_attention a) {
-  typedef backward_tiles<T, D> shared;
+static __device__ inline void gradients(const gp_attention &a, const query_tiles<T, D> &t,
+                                        float keep, strip<OTHERS> &s, strip<OTHERS> &ds) {
+#pragma unroll
+  for (int c = 0; c < OTHERS / 8; c++)
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int query = column_of(c, e), key = row_of(e);
+      float factor = 1;
+      if (a.dropout > 0) factor = t.kept[query][key % 16] >> key / 16 & 1 ? keep : 0.0f;
+      gradient(t.lse[query] * LOG2_E, t.delta[query], factor, s[c][e], ds[c][e]);
+    }
+}
+
+/* Those of one head of the queries, added. */
+template <typename T, int D>
+static __device__ inline void walk_queries(const gp_attention &a, head_at at, dk_dv_tiles<T, D> &t,
+                                           int key, float d_kv[2][D / 8][4]) {
+  const int N = OTHERS;
+  const float keep = dropout_of<float>(a, at.batch, at.head).keep;
+  const int queries = (int)a.queries;
+  int query = a.causal ? key : 0;
+  fetch_queries(a, at, t.queries[0], query, key);
+  for (int now = 0; query < queries; query += N, now ^= 1) {
+    gp_copies_wait();
+    __syncthreads();
+    if (query + N < queries) fetch_queries(a, at, t.queries[now ^ 1], query + N, key);
+    const query_tiles<T, D> &tile = t.queries[now];
+    strip<N> s, ds;
+    outer_product<T, N, D>(s, t.k, tile.q);
+    to_scores<T, N, true>(a, at, key, query, s);
+    outer_product<T, N, D>(ds, t.v, tile.d_o);
+    gradients(a, tile, keep, s, ds);
+    add_rows<T, N, D>(d_kv[1], s, tile.d_o);
+    add_rows<T, N, D>(d_kv[0], ds, tile.q);
+  }
+}
+
+/* Blocks that a multiprocessor is to hold: bounds the registers. */
+template <int D> static constexpr int dk_dv_blocks() { return D <= 64 ? 3 : 2; }
+
+template <typename T, int D>
+static __global__ void __launch_bounds__(THREADS, dk_dv_blocks<D>())
+    attention_tensor_dk_dv(gp_attention a) {
+  typedef dk_dv_tiles<T, D> shared;
   GP_SHARED(shared, t);
   const work w = work_of<SIDE>(a, {a.groups, a.keys, D}, false);
+  const int row = (int)w.row;
   float d_kv[2][D / 8][4] = {};
-  for (int64_t i = 0; i < sharers(a); i++) {
-    const half_head<T> x = open_half_head<T>(a, w.batch, w.head * sharers(a) + i);
-    for (int own = 0; own < 2 && i == 0; own++) load_rows(t->own[own], x.of_keys[own], w.row);
-    walk_queries(a, *t, x, w.row, d_kv);
+  fetch_rows(t->k, head_of<T>(a.k, w.batch, w.head, a.keys, a.width), row);
+  fetch_rows(t->v, head_of<T>(a.v, w.batch, w.head, a.keys, a.width), row);
+  const int shared_by = (int)sharers(a), first = (int)w.head * shared_by;
+  for (int i = 0; i < shared_by; i++) {
+    if (i > 0) __syncthreads(); /* the tiles of the head before are no longer read */
+    walk_queries(a, {(int)w.batch, first + i}, *t, row, d_kv);
   }
+  gp_copies_wait(); /* where no query sees the keys */
   const float one[] = {1, 1}, scale[] = {(float)a.scale, (float)a.scale};
-  write_rows<T, D>(head_of<T>(a.d_k, w.batch, w.head, a.keys, a.width), w.row, d_kv[0], scale);
-  write_rows<T, D>(head_of<T>(a.d_v, w.batch, w.head, a.keys, a.width), w.row, d_kv[1], one);
+  write_rows<T, D>(head_of<T>(a.d_k, w.batch, w.head, a.keys, a.width), row, d_kv[0], scale);
+  write_rows<T, D>(head_of<T>(a.d_v, w.batch, w.head, a.keys, a.width), row, d_kv[1], one);
 }
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
 template <typename T, int D> static gp_status launch(gp_gpu *gpu, const gp_attention *a) {
-  const size_t shared = sizeof(backward_tiles<T, D>);
   const int64_t by_key = count_blocks(a, {a->groups, a->keys, D}, SIDE);
   const int64_t by_query = count_blocks(a, {a->heads, a->queries, D}, SIDE);
   if (by_key == 0 || (by_query == 0 && a->queries > 0)) return gp_flash_too_many(a);
-  GP_GPU_TRY(GP_LAUNCH(gpu, (attention_tensor_dk_dv<T, D>), (unsigned)by_key, THREADS, shared, *a));
+  GP_GPU_TRY(GP_LAUNCH(gpu, (attention_tensor_dk_dv<T, D>), (unsigned)by_key, THREADS,
+                       sizeof(dk_dv_tiles<T, D>), *a));
   if (by_query == 0) return GP_OK;
-  return GP_LAUNCH(gpu, (attention_tensor_dq<T, D>), (unsigned)by_query, THREADS, shared, *a);
+  return GP_LAUNCH(gpu, (attention_tensor_dq<T, D>), (unsigned)by_query, THREADS,
+                   sizeof(dq_tiles<T, D>), *a);
 }
 
 template <typename T> static gp_status launch_by_width(gp_gpu *gpu, const gp_attention *a) {

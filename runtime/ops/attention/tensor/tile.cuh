@@ -1,10 +1,13 @@
-/* ops/attention/tensor/tile.cuh - squares of halves in shared memory, and products of them by
- * tensor cores.
+/* ops/attention/tensor/tile.cuh - tiles of halves in shared memory, and products of them by tensor
+ * cores.
  *
- * A block has four warps and works on 64 x 64 scores; each warp has 16 rows of them, in the
- * registers that products leave them in (mma.cuh): scores become halves there and are the left
- * operand of the next product.
- * Tiles are 64 rows of all of the width, filled up with zeros to D. Sums run in ascending order. */
+ * A block has four warps and works on the scores of 64 rows of its own; each warp has 16 of them,
+ * and as many columns as the tile that the block walks over has rows, in the registers that
+ * products leave them in (mma.cuh): scores become halves there and are the left operand of the next
+ * product.
+ * The tile that comes next is on its way while one is worked on: there are two of each, and one
+ * barrier for each step of the walk. Tiles have all of the width, filled up with zeros to D. Sums
+ * run in ascending order. */
 #ifndef GP_OPS_ATTENTION_TENSOR_TILE_CUH
 #define GP_OPS_ATTENTION_TENSOR_TILE_CUH
 
@@ -15,19 +18,30 @@
 
 enum { SIDE = 64, WARPS = 4, LANES = 32, THREADS = WARPS * LANES, STRIP = SIDE / WARPS };
 
+/* Rows of the tile that a walk brings at once. Numbers of rows are below 2^30 (gp_tensor_takes). */
+template <int D> struct keys_of { static const int at_once = D <= 64 ? 64 : 32; }; /* forward */
+enum { OTHERS = 32 }; /* backward: a lane has two strips of scores */
+
 /* Rows are 16 bytes further apart than their length: the eight that a warp reads at once lie in
  * other banks. */
-template <typename T, int D> struct alignas(16) half_tile { T at[SIDE][D + 8]; };
+template <typename T, int ROWS, int D> struct alignas(16) half_tile { T at[ROWS][D + 8]; };
 
-/* 64 x 64 scores: of a warp, 16 rows and eight times 8 columns. */
-enum { SCORES = SIDE / 8 };
-typedef float strip[SCORES][4];
+/* Scores of a warp: 16 rows, and N / 8 times 8 columns. */
+template <int N> using strip = float[N / 8][4];
 
 /* Where element e of the c-th 8 columns of a lane lies in its block's tile. */
 static __device__ inline int row_of(int e) {
   return threadIdx.x / LANES * STRIP + threadIdx.x % LANES / 4 + e / 2 * 8;
 }
 static __device__ inline int column_of(int c, int e) { return 8 * c + threadIdx.x % 4 * 2 + e % 2; }
+/* The first of the warp's rows. */
+static __device__ inline int first_row() { return threadIdx.x / LANES * STRIP; }
+
+/* A head of the queries. What is read of it is found from the kernel's argument where it is read:
+ * addresses that live through a walk cost registers. */
+struct head_at {
+  int batch, head;
+};
 
 /* ---- reading and writing ------------------------------------------------------------------- */
 
@@ -36,20 +50,48 @@ static __device__ inline gp_pack<T> pack_at(const matrix<T> &from, int64_t row, 
   gp_pack<T> pack = {};
   if (row >= from.rows || column >= from.width) return pack;
   const T *at = from.at + row * from.row + column * from.column;
-  if (from.packed) return *reinterpret_cast<const gp_pack<T> *>(at);
   for (int e = 0; e < gp_pack<T>::count && column + e < from.width; e++)
     pack.at[e] = at[e * from.column];
   return pack;
 }
 
-/* 64 rows from `row` on; zeros outside of the matrix. */
-template <typename T, int D>
-static __device__ inline void load_rows(half_tile<T, D> &to, const matrix<T> &from, int64_t row) {
-  const int count = gp_pack<T>::count, packs = D / count;
-  for (int i = threadIdx.x; i < SIDE * packs; i += THREADS) {
-    const int r = i / packs, c = i % packs * count;
-    *reinterpret_cast<gp_pack<T> *>(&to.at[r][c]) = pack_at(from, row + r, c);
+/* Begin to bring ROWS rows from `row` on; zeros outside of the matrix. There after gp_copies_wait
+ * and a barrier. Rows that are not packed are brought at once. */
+template <typename T, int ROWS, int D>
+static __device__ inline void fetch_rows(half_tile<T, ROWS, D> &to, const matrix<T> &from,
+                                         int row) {
+  const int count = gp_pack<T>::count, packs = D / count, step = THREADS / packs;
+  const int first = threadIdx.x / packs, column = threadIdx.x % packs * count;
+  const int left = column < (int)from.width ? (int)from.rows - row : 0; /* rows that there are */
+  if (from.packed) {
+    const T *at = from.at + (int64_t)(row + first) * from.row + column;
+#pragma unroll
+    for (int r = first; r < ROWS; r += step, at += step * from.row)
+      gp_copy_async<16>(&to.at[r][column], r < left ? at : from.at, r < left);
+  } else {
+#pragma unroll 1
+    for (int r = first; r < ROWS; r += step)
+      *reinterpret_cast<gp_pack<T> *>(&to.at[r][column]) = pack_at(from, row + r, column);
   }
+}
+
+/* The keys and values that a head attends to. */
+template <typename T, int ROWS, int D>
+static __device__ inline void fetch_keys(const gp_attention &a, head_at at,
+                                         half_tile<T, ROWS, D> &k, half_tile<T, ROWS, D> &v,
+                                         int row) {
+  const int group = at.head / (int)sharers(a);
+  fetch_rows(k, head_of<T>(a.k, at.batch, group, a.keys, a.width), row);
+  fetch_rows(v, head_of<T>(a.v, at.batch, group, a.keys, a.width), row);
+}
+
+/* Begin to bring N numbers from `row` on; zeros where there are none. */
+template <int N>
+static __device__ inline void fetch_numbers(float to[N], const matrix<float> &from, int row,
+                                            int thread) {
+  if (thread < 0 || thread >= N) return;
+  const bool there = row + thread < (int)from.rows;
+  gp_copy_async<4>(&to[thread], from.at + (there ? (row + thread) * from.row : 0), there);
 }
 
 /* Two halves in a register. */
@@ -63,34 +105,44 @@ template <typename T> static __device__ inline uint32_t two_halves(float low, fl
 /* A strip of outputs, those of rows from `row` on, times a factor for each of the lane's two
  * rows. */
 template <typename T, int D>
-static __device__ inline void write_rows(const matrix<T> &to, int64_t row,
-                                         const float out[D / 8][4], const float factor[2]) {
+static __device__ inline void write_rows(const matrix<T> &to, int row, const float out[D / 8][4],
+                                         const float factor[2]) {
 #pragma unroll
-  for (int c = 0; c < D / 8; c++)
+  for (int half = 0; half < 2; half++) {
+    const int r = row + row_of(2 * half);
+    if (r >= (int)to.rows) continue;
+    T *at = to.at + (int64_t)r * to.row;
 #pragma unroll
-    for (int e = 0; e < 4; e++) {
-      const int64_t r = row + row_of(e), column = column_of(c, e);
-      if (r < to.rows && column < to.width)
-        to.at[r * to.row + column * to.column] = gp_store<T>(out[c][e] * factor[e / 2]);
+    for (int c = 0; c < D / 8; c++) {
+      const float low = out[c][2 * half] * factor[half], high = out[c][2 * half + 1] * factor[half];
+      const int column = column_of(c, 0);
+      if (to.packed) {
+        if (column < to.width)
+          *reinterpret_cast<uint32_t *>(at + column) = two_halves<T>(low, high);
+        continue;
+      }
+      if (column < to.width) at[column * to.column] = gp_store<T>(low);
+      if (column + 1 < to.width) at[(column + 1) * to.column] = gp_store<T>(high);
     }
+  }
 }
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-/* s = a b^T of the warp's rows of a, and all rows of b. */
-template <typename T, int D>
-static __device__ inline void outer_product(strip s, const half_tile<T, D> &a,
-                                            const half_tile<T, D> &b) {
-  const int lane = threadIdx.x % LANES, row = threadIdx.x / LANES * STRIP + lane % 16;
+/* s = a b^T of the warp's rows of a, and all N rows of b. */
+template <typename T, int N, int D>
+static __device__ inline void outer_product(strip<N> &s, const half_tile<T, SIDE, D> &a,
+                                            const half_tile<T, N, D> &b) {
+  const int lane = threadIdx.x % LANES, row = first_row() + lane % 16;
   const int other = lane / 16 * 8 + lane % 8;
 #pragma unroll
-  for (int c = 0; c < SCORES * 4; c++) s[c / 4][c % 4] = 0;
+  for (int c = 0; c < N / 2; c++) s[c / 4][c % 4] = 0;
 #pragma unroll
   for (int k = 0; k < D; k += 16) {
     uint32_t left[4], right[4];
     gp_load_matrices(left, &a.at[row][k + lane / 16 * 8]);
 #pragma unroll
-    for (int c = 0; c < SCORES; c += 2) {
+    for (int c = 0; c < N / 8; c += 2) {
       gp_load_matrices(right, &b.at[8 * c + other][k + lane / 8 % 2 * 8]);
       gp_mma<T>(s[c], left, right);
       gp_mma<T>(s[c + 1], left, right + 2);
@@ -99,12 +151,12 @@ static __device__ inline void outer_product(strip s, const half_tile<T, D> &a,
 }
 
 /* out += s b: the warp's rows of scores, rounded to halves, times all rows of b. */
-template <typename T, int D>
-static __device__ inline void add_rows(float out[D / 8][4], const strip s,
-                                       const half_tile<T, D> &b) {
+template <typename T, int N, int D>
+static __device__ inline void add_rows(float out[D / 8][4], const strip<N> &s,
+                                       const half_tile<T, N, D> &b) {
   const int lane = threadIdx.x % LANES;
 #pragma unroll
-  for (int c = 0; c < SCORES; c += 2) {
+  for (int c = 0; c < N / 8; c += 2) {
     const uint32_t left[4] = {two_halves<T>(s[c][0], s[c][1]), two_halves<T>(s[c][2], s[c][3]),
                               two_halves<T>(s[c + 1][0], s[c + 1][1]),
                               two_halves<T>(s[c + 1][2], s[c + 1][3])};
@@ -118,31 +170,77 @@ static __device__ inline void add_rows(float out[D / 8][4], const strip s,
   }
 }
 
-/* ---- dropout ------------------------------------------------------------------------------- */
+/* ---- scores -------------------------------------------------------------------------------- */
 
-/* Which of a tile's probabilities are kept, by query and key. Rows are 4 further apart, for the
- * banks. */
-struct kept_tile {
-  uint8_t at[SIDE][SIDE + 4];
-};
+/* Scores are kept times log2(e): the exponential is then one instruction. */
+#define LOG2_E 1.44269504088896340736f
+#define LN_2   0.69314718055994530942f
 
-/* Four words of a block of Philox belong to keys 16 apart: a thread draws them together. */
-static __device__ inline void draw_tile(kept_tile &to, const dropout<float> &d, int64_t query,
-                                        int64_t key) {
-  if (!d.on) return;
-  for (int i = threadIdx.x; i < SIDE * 16; i += THREADS) {
-    const int q = i / 16, k = i % 16;
-    float factor[STEP];
-    draw<float, SIDE>(d, query + q, key + k, factor);
+/* The warp's products of a tile of rows from `row` and columns from `column` on. by_key: rows are
+ * keys and columns queries. Pairs that do not see each other get minus infinity; rows that do not
+ * exist any numbers, and so do columns that are queries: nobody reads them, or they are multiplied
+ * by zeros. */
+template <int N, bool by_key>
+static __device__ inline void hide(const gp_attention &a, int row, int column, strip<N> &s) {
+  const int columns = by_key ? N : (int)a.keys - column, diagonal = row - column;
 #pragma unroll
-    for (int e = 0; e < STEP; e++) to.at[q][k + 16 * e] = factor[e] != 0;
-  }
+  for (int c = 0; c < N / 8; c++)
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int i = row_of(e) + diagonal, j = column_of(c, e); /* from one origin */
+      if (j >= columns || (a.causal && (by_key ? i > j : j > i))) s[c][e] = -INFINITY;
+    }
 }
 
-static __device__ inline float factor_of(const kept_tile &kept, const dropout<float> &d, int query,
-                                         int key) {
-  if (!d.on) return 1;
-  return kept.at[query][key] ? d.keep : 0.0f;
+template <typename T, int N, bool by_key>
+static __device__ inline void add_mask(const gp_attention &a, const char *mask, int row, int column,
+                                       strip<N> &s) {
+#pragma unroll
+  for (int c = 0; c < N / 8; c++)
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int i = row + row_of(e), j = column + column_of(c, e);
+      const int query = by_key ? j : i, key = by_key ? i : j;
+      if (query < a.queries && key < a.keys)
+        s[c][e] = fmaf(bias_of<T>(a, mask, query, key), LOG2_E, s[c][e]);
+    }
+}
+
+template <typename T, int N, bool by_key>
+static __device__ inline void to_scores(const gp_attention &a, head_at at, int row, int column,
+                                        strip<N> &s) {
+  const float scale = (float)a.scale * LOG2_E;
+#pragma unroll
+  for (int c = 0; c < N / 2; c++) s[c / 4][c % 4] *= scale;
+  if (a.masked) add_mask<T, N, by_key>(a, mask_of<T>(a, at.batch, at.head), row, column, s);
+  /* Most tiles lie below the diagonal and inside. */
+  const bool inside = by_key || column + N <= a.keys;
+  const int last_key = by_key ? row + first_row() + STRIP - 1 : column + N - 1;
+  const int first_query = by_key ? column : row + first_row();
+  if (!inside || (a.causal && last_key > first_query)) hide<N, by_key>(a, row, column, s);
+}
+
+/* ---- dropout ------------------------------------------------------------------------------- */
+
+/* Which of the probabilities of 64 keys from `key` on (a multiple of 64) a lane keeps: bit 4 c + e
+ * is element e of the c-th 8 columns. The four words of a block of Philox belong to keys 16 apart,
+ * which one lane has: nobody else draws them. Rows are queries, from `query` on. */
+static __device__ inline uint32_t draw_kept(const dropout<float> &d, int query, int key) {
+  uint32_t kept = 0;
+#pragma unroll 1
+  for (int i = 0; i < 8; i++) { /* the two rows, the two columns, the first 8 columns or the next */
+    const int e = i % 4, c = i / 4;
+    uint32_t word[STEP];
+    draw_words<float, SIDE>(d, query + row_of(e), key + column_of(c, e), word);
+#pragma unroll
+    for (int n = 0; n < STEP; n++)
+      kept |= (uint32_t)(word[n] >= d.threshold) << (4 * (c + 2 * n) + e);
+  }
+  return kept;
+}
+
+static __device__ inline float factor_of(float keep, uint32_t kept, int c, int e) {
+  return kept >> (4 * c + e) & 1 ? keep : 0.0f;
 }
 
 #endif
