@@ -106,6 +106,15 @@ if(TARGET gpipe_cuda)
   set_tests_properties(cuda/sm_ids PROPERTIES TIMEOUT ${C_LIMIT})
 endif()
 
+# Ops once more where the library of products does not start, and where it refuses odd rows.
+add_test(NAME cuda/ops_test_own_products COMMAND cuda_ops_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+add_test(NAME cuda/ops_test_padded_products COMMAND cuda_ops_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(cuda/ops_test_own_products cuda/ops_test_padded_products PROPERTIES TIMEOUT ${C_LIMIT})
+set_tests_properties(cuda/ops_test_own_products PROPERTIES
+  ENVIRONMENT "${HOST_PLUGIN};GPIPE_TEST_CUDA_FAIL=cublasLtCreate:1+")
+set_tests_properties(cuda/ops_test_padded_products PROPERTIES
+  ENVIRONMENT "${HOST_PLUGIN};GPIPE_TEST_GEMM_ALIGNED=1;GPIPE_GEMM_PAD=1")
+
 # Tests of the C harness that ask for a plugin get this one.
 foreach(source ${C_TESTS})
   string(REPLACE ".c" "" test ${source})
