@@ -41,6 +41,7 @@ struct gp_gpu {
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
   bool capturing;        /* the compute stream is being captured */
+  bool spare;            /* what is prepared now is for a refusal: no report names it */
 };
 
 extern gp_plugin_host gp_host; /* handed over by the core */

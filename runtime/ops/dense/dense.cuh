@@ -21,6 +21,17 @@ typedef gp_status (*gp_gemm_step)(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm, size_t *scratch);
 gp_status gp_product_run(gp_gpu *gpu, const gp_gpu_gemm *gemm, void *scratch);
 
+/* While it lives, another way than the first one is prepared, which had this status: where it is
+ * fine the other one waits for a refusal, and no report names it. */
+struct gp_other_way {
+  gp_gpu *gpu;
+  bool was;
+  gp_other_way(gp_gpu *of, gp_status first) : gpu(of), was(of->spare) {
+    gpu->spare = was || first == GP_OK;
+  }
+  ~gp_other_way() { gpu->spare = was; }
+};
+
 /* ---- products of a linear layer ------------------------------------------------------------- */
 
 /* x [.., K], w [N, K] (packed: [K, N]), b [N] -> y [.., N]. */

@@ -52,6 +52,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_status status =
       needs_filling(&g) ? GP_EUNSUPPORTED : gp_product_prepare(gpu, &g, scratch);
   const bool other = g.biased && (status == GP_OK || status == GP_EUNSUPPORTED);
+  const gp_other_way way(gpu, status);
   return other ? gp_product_prepare(gpu, &plain, scratch) : status;
 }
 

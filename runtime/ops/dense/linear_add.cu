@@ -41,6 +41,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   size_t whole = 0;
   const gp_status status = is_two_ops(&g) ? GP_EUNSUPPORTED : gp_product_prepare(gpu, &g, &whole);
   if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  const gp_other_way way(gpu, status);
   GP_GPU_TRY(gp_gpu_linear.prepare(gpu, &product.op, scratch));
   if (*scratch < whole) *scratch = whole;
   return GP_OK;

@@ -36,6 +36,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   const gp_status status =
       is_two_ops(&g) ? GP_EUNSUPPORTED : gp_product_prepare(gpu, &g, &products);
   if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  const gp_other_way way(gpu, status);
   GP_GPU_TRY(gp_product_prepare(gpu, &plain, &products));
   GP_GPU_TRY(gp_gpu_sum_rows_dw.prepare(gpu, &bias.op, scratch));
   if (*scratch < products) *scratch = products;

@@ -47,6 +47,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   size_t whole = 0;
   const gp_status status = gp_product_prepare(gpu, &g, &whole);
   if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  const gp_other_way way(gpu, status);
   GP_GPU_TRY(gp_gpu_linear.prepare(gpu, &product.op, scratch));
   if (*scratch < whole) *scratch = whole;
   return GP_OK;
@@ -88,6 +89,7 @@ static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
   *scratch = 0;
   const gp_status status = gp_product_prepare(gpu, &g, scratch);
   if (status != GP_OK && status != GP_EUNSUPPORTED) return status;
+  const gp_other_way way(gpu, status);
   return gp_product_prepare(gpu, &plain, scratch);
 }
 

@@ -229,7 +229,7 @@ gp_status gp_product_prepare(gp_gpu *gpu, const gp_gpu_gemm *g, size_t *scratch)
   const size_t bytes =
       (size_t)(padded_bytes(&first.a) + padded_bytes(&first.b) + padded_bytes(&first.d));
   if (*scratch < bytes) *scratch = bytes;
-  note(gpu, g);
+  if (!gpu->spare) note(gpu, g);
   GP_GPU_TRY(gp_gemm_prepare(gpu, &first.gemm));
   return gp_gemm_prepare(gpu, &last.gemm);
 }

@@ -189,7 +189,7 @@ static gp_status prepare(gp_gpu *gpu, const gp_gpu_gemm *g) {
   GP_GPU_TRY(find(gpu, g, &e));
   pthread_mutex_lock(&e->lock);
   const gp_gemm_way way = e->plan.way;
-  gp_gemm_plan_note(gpu, g, &e->plan);
+  if (!gpu->spare) gp_gemm_plan_note(gpu, g, &e->plan);
   pthread_mutex_unlock(&e->lock);
   return way == GP_GEMM_APART ? gp_gemm_refuse(gpu, g) : GP_OK;
 }
