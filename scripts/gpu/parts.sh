@@ -73,7 +73,7 @@ print_left() {
 count_tests() { # LOG
   awk '/^\[  PASSED  \] [0-9]+ tests?\./ { good += $4; any = 1 }
     /^\[  FAILED  \] [0-9]+ tests?, listed/ || /^\[  ERROR   \] [0-9]+ errors?, listed/ { bad += $4; any = 1 }
-    /^\[ PENDING  \] [0-9]+ tests?, listed/ { waiting += $4; any = 1 }
+    /^\[ SKIPPED  \] [0-9]+ tests?, listed/ { waiting += $4; any = 1 }
     /^\[ +[A-Z]+ +\] [0-9]+/ { any = 1 }
     /^[0-9]+ passed, [0-9]+ failed$/ { good += $1; bad += $3; any = 1 }
     END { if (any) print good + 0, bad + 0, waiting + 0; else print "- - -" }' "$1"
@@ -88,7 +88,7 @@ verdict() { # STATUS LIMIT LOG
 }
 
 # Figures, as the reply of a machine that is lent shows only the end of what is printed.
-figures='^[a-z][a-z0-9_.]*\.[a-z0-9_.]+ |^skipped: '
+figures='^[a-z][a-z0-9_.]*\.[a-z0-9_.-]+ |^skipped: '
 
 # What the report takes, and a check to end once it is told to; a twentieth of the time.
 reserve=$((seconds / 20 + 1))

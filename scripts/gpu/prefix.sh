@@ -97,7 +97,7 @@ find_prefix() {
   unpack_prefix
   add_to LD_LIBRARY_PATH "$work/libraries"
   nvidia=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null || true)
-  find_toolkit || return
+  find_toolkit || toolkit=/nowhere # a program that was built elsewhere needs libraries alone
   need_header cublasLt.h
   need_library libcublasLt
   find_cudnn
