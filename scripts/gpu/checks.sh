@@ -106,8 +106,11 @@ bench_gpu() { # SECTION OPTIONS...
   "$program" scripts/bench/gpu.lua --only "$section" "$@" ${rehearse:+$small}
 }
 
-# Settings are words VARIABLE=VALUE.
-train_gpt() { env "$@" "$program" scripts/bench/gpu.lua --only gpt ${rehearse:+$small}; }
+train_gpt() { # SETTINGS OPTIONS...: words VARIABLE=VALUE come first
+  local settings=()
+  while [[ ${1:-} =~ ^[A-Z_]+= ]]; do settings+=("$1"); shift; done
+  env "${settings[@]}" "$program" scripts/bench/gpu.lua --only gpt ${rehearse:+$small} "$@"
+}
 
 run_torch() { # eager or compiled
   python3 -c 'import torch' >/dev/null 2>&1 || { echo "torch.$1 skipped: PyTorch is not here"; return; }
