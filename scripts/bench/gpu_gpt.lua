@@ -154,6 +154,7 @@ function gpt.run(size, precision)
   local seconds = figure.median(times)
   print_speed(size, precision, seconds)
   print_memory(before)
+  print(pipe:describe()) -- by which paths, and why by no faster ones
   print_launch(pipe, step, seconds, figure.median(gaps))
 end
 

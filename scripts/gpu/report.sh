@@ -95,10 +95,10 @@ finish() {
   echo
   print_table | cut -d'|' -f1-7
   echo "report: $out/report.md; logs: $out/logs.tar.gz"
+  todo=$(left | paste -sd' ')
+  [ -z "$todo" ] || echo "left for a later call, with --continue: $todo"
   if grep -qsE '\|(FAILED|TOO LONG)' "$results"/*.row; then exit 1; fi
   [ ! -e "$results/no_gpu" ] || exit 77
-  todo=$(left | paste -sd' ')
-  [ -n "$todo" ] || exit 0
-  echo "left for a later call, with --continue: $todo"
-  exit 3
+  [ -z "$todo" ] || exit 3
+  exit 0
 }
