@@ -39,6 +39,15 @@ typedef struct gp_attention {
 
 /* Write the mask as what is added, f32 without infinities, at the distances of `to`. */
 gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a, const gp_attention_value *to);
+/* Pairs of queries and keys of all heads, one after the other: from the first on, so many. */
+typedef struct gp_attention_words {
+  int64_t first, count;
+} gp_attention_words;
+
+/* Write 1 for those that dropout keeps and 0 for the others, of a's type. Causal: what no query
+ * sees may be 0 too. */
+gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
+                                  const gp_attention_words *words, void *to);
 /* What became of queries that the mask left nothing to: zeros in o and lse. */
 gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a);
 /* d_k and d_v are the sums over the heads that share each, in ascending order, of `by_head`: f32

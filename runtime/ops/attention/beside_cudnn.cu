@@ -45,6 +45,55 @@ gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a,
   return GP_LAUNCH(gpu, attention_stage_mask<gp_bf16>, (unsigned)blocks, THREADS, 0, *a, *to, e);
 }
 
+/* ---- dropout ------------------------------------------------------------------------------- */
+
+/* A thread makes 32 elements of a chunk of 64 words, by eight blocks of Philox, where chunks begin
+ * with the rows; it draws none for keys that the query does not see. */
+template <typename T>
+static __device__ inline void write_chunk(const gp_attention &a, const dropout<float> &d,
+                                          int64_t pair, uint64_t word, T *to) {
+  gp_pack<T> packs[GP_PHILOX_WORDS] = {};
+  const bool seen = !a.causal || pair % a.keys <= pair / a.keys % a.queries;
+  for (int e = 0; e < PACK && seen; e++) {
+    uint32_t words[GP_PHILOX_WORDS];
+    gp_philox_block(d.seed, d.step, d.random,
+                    word / GP_PHILOX_CHUNK * GP_PHILOX_BLOCKS + word % GP_PHILOX_CHUNK + e, words);
+    for (int i = 0; i < GP_PHILOX_WORDS; i++)
+      packs[i].at[e] = gp_store<T>(words[i] >= d.threshold ? 1.0f : 0.0f);
+  }
+  for (int i = 0; i < GP_PHILOX_WORDS; i++)
+    *reinterpret_cast<gp_pack<T> *>(to + i * GP_PHILOX_BLOCKS) = packs[i];
+}
+
+template <typename T>
+static __global__ void attention_write_kept(gp_attention a, gp_attention_words w, T *to) {
+  const dropout<float> d = dropout_of<float>(a, 0, 0);
+  const int64_t thread = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  const int64_t threads = (int64_t)gridDim.x * THREADS;
+  const uint64_t first = d.first + (uint64_t)w.first;
+  if (a.keys % GP_PHILOX_CHUNK == 0 && first % GP_PHILOX_CHUNK == 0) {
+    for (int64_t i = thread; i < w.count / (PACK * GP_PHILOX_WORDS); i += threads) {
+      const int64_t chunk = i / 2 * GP_PHILOX_CHUNK, at = chunk + i % 2 * PACK;
+      write_chunk(a, d, w.first + chunk, first + (uint64_t)at, to + at);
+    }
+    return;
+  }
+  for (int64_t i = thread; i < w.count; i += threads) {
+    const uint32_t word = gp_philox_word(d.seed, d.step, d.random, first + (uint64_t)i);
+    to[i] = gp_store<T>(word >= d.threshold ? 1.0f : 0.0f);
+  }
+}
+
+gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
+                                  const gp_attention_words *words, void *to) {
+  const unsigned blocks = gp_blocks(words->count / (PACK * GP_PHILOX_WORDS), THREADS);
+  if (a->dtype == GP_F16)
+    return GP_LAUNCH(gpu, attention_write_kept<gp_f16>, blocks, THREADS, 0, *a, *words,
+                     (gp_f16 *)to);
+  return GP_LAUNCH(gpu, attention_write_kept<gp_bf16>, blocks, THREADS, 0, *a, *words,
+                   (gp_bf16 *)to);
+}
+
 /* ---- rows without keys --------------------------------------------------------------------- */
 
 /* A warp a row. Only such rows have an lse anywhere near; cuDNN may compute it to other bits. */

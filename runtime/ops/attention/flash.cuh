@@ -1,7 +1,7 @@
 /* ops/attention/flash.cuh - attention on a GPU: who computes it, and our own kernels.
  *
  * The counterpart of flash.h. The ops describe their operands as a gp_attention; where cuDNN has a
- * plan for that, it runs (halves without dropout), else halves of up to 128 channels go to the
+ * plan for that, it runs (halves), else halves of up to 128 channels go to the
  * tensor cores (tensor/tensor.cuh), and all else to the kernels of flash.cu and flash_backward.cu:
  * any type and width.
  *

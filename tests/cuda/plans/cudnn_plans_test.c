@@ -49,7 +49,7 @@ static gp_cudnn_node properties_of(const gpu_kind *kind) {
 /* ---- attention ----------------------------------------------------------------------------- */
 
 /* What a mask is not the same for. */
-enum { NO_MASK, BY_BATCH = 1, BY_HEAD = 2, BY_QUERY = 4, BY_KEY = 8 };
+enum { NO_MASK, BY_BATCH = 1, BY_HEAD = 2, BY_QUERY = 4, BY_KEY = 8, DROPOUT = 16 };
 
 /* Letters as everywhere: B batch, H heads, T queries and keys, D width of a head. */
 typedef struct sizes {
@@ -80,6 +80,10 @@ static const sizes cases[] = {
     {GP_F16, 2, 4, 7, 33, 64, false, false, 1, BY_KEY | BY_HEAD},
     {GP_BF16, 1, 2, 1, 33, 8, false, false, 0, BY_KEY},
     {GP_BF16, 1, 2, 7, 7, 24, true, true, 0, BY_KEY},
+    /* dropout */
+    {GP_BF16, 2, 12, 1024, 1024, 64, true, true, 0, DROPOUT},
+    {GP_F16, 1, 8, 512, 512, 128, true, true, 2, DROPOUT},
+    {GP_BF16, 2, 4, 100, 333, 64, false, false, 0, BY_KEY | BY_QUERY | DROPOUT},
 };
 
 static int64_t groups_of(const sizes *s) { return s->groups ? s->groups : s->h; }
@@ -118,7 +122,8 @@ static gp_attention attention_of(const sizes *s, bool backward) {
                     .o = o,
                     .lse = {NULL, s->h * s->queries, s->queries, 1, 0}};
   if (backward) a.d_o = o, a.d_q = q, a.d_k = a.d_v = k;
-  set_mask(&a, s->mask);
+  a.dropout = s->mask & DROPOUT ? 0.1 : 0;
+  set_mask(&a, s->mask & ~DROPOUT);
   return a;
 }
 
@@ -174,6 +179,8 @@ TEST(what_cudnn_cannot_take_is_not_offered_to_it) {
   gp_attention a = attention_of(&cases[0], true);
   CHECK(!gp_cudnn_attention_refusal(&a));
   a.dropout = 0.1;
+  CHECK(!gp_cudnn_attention_refusal(&a));
+  a.dropout = 1;
   CHECK(gp_cudnn_attention_refusal(&a));
   a.dropout = 0, a.dtype = GP_F32;
   CHECK(gp_cudnn_attention_refusal(&a));

@@ -130,6 +130,10 @@ gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a,
                                   const gp_attention_value *to) {
   return (void)gpu, (void)a, (void)to, GP_OK;
 }
+gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
+                                  const gp_attention_words *words, void *to) {
+  return (void)gpu, (void)a, (void)words, (void)to, GP_OK;
+}
 gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a) {
   return (void)gpu, (void)a, GP_OK;
 }

@@ -53,7 +53,7 @@ static bool asks_for_own(void) {
 const char *gp_cudnn_attention_refusal(const gp_attention *a) {
   if (asks_for_own()) return "GPIPE_ATTENTION=own";
   if (a->dtype != GP_BF16 && a->dtype != GP_F16) return "cuDNN's attention takes bf16 and f16";
-  if (a->dropout > 0) return "cuDNN's attention draws other numbers for dropout than the CPU";
+  if (a->dropout >= 1) return "all probabilities are dropped";
   if (a->width % 8 != 0) return "cuDNN's attention takes heads of a multiple of 8 channels";
   if (a->batches < 1 || a->groups < 1 || a->queries < 1 || a->keys < 1 || a->width < 1)
     return "there is nothing to compute";
@@ -159,6 +159,13 @@ static node stored_mask(const sketch *s) {
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
+/* What dropout keeps: 1 or 0 for each pair, in memory. */
+static node stored_kept(const sketch *s) {
+  gp_cudnn_tensor t = shaped(s, s->half, queries_of(s->a), s->a->keys);
+  t.id = GP_CUDNN_KEPT, t.storage = GP_CUDNN_STORED;
+  return gp_cudnn_add_tensor(s->graph, &t);
+}
+
 static node scalar(const sketch *s, int64_t id) {
   const gp_cudnn_tensor t = {.type = CUDNN_DATA_FLOAT,
                              .rank = 4,
@@ -232,6 +239,29 @@ static node masked_scores(const sketch *s, node q, node k_transposed, node scale
   return s->a->causal ? hide(s, x) : x;
 }
 
+/* ---- dropout ------------------------------------------------------------------------------- */
+
+/* The numbers that the CPU would draw, not the library's: so they come from memory. */
+typedef struct dropout {
+  node kept, keep; /* NULL: there is none */
+} dropout;
+
+static dropout dropout_of(const sketch *s) {
+  if (!(s->a->dropout > 0)) return (dropout){NULL, NULL};
+  return (dropout){stored_kept(s), scalar(s, GP_CUDNN_KEEP)};
+}
+
+/* f32 values of pairs; y receives them. */
+static node drop(const sketch *s, const dropout *d, node x, node y) {
+  x = combine(s, CUDNN_POINTWISE_MUL, x, d->kept, scores(s, CUDNN_DATA_FLOAT));
+  return combine(s, CUDNN_POINTWISE_MUL, x, d->keep, y);
+}
+
+/* The type of probabilities between operations: dropout takes them in f32. */
+static cudnnDataType_t probability(const sketch *s) {
+  return s->a->dropout > 0 ? CUDNN_DATA_FLOAT : s->half;
+}
+
 /* ---- forward ------------------------------------------------------------------------------- */
 
 static void describe_forward(const sketch *s) {
@@ -245,7 +275,9 @@ static void describe_forward(const sketch *s) {
   node sum = reduce(s, CUDNN_REDUCE_TENSOR_ADD, e);
   node log = map(s, CUDNN_POINTWISE_LOG, sum, per_query(s));
   combine(s, CUDNN_POINTWISE_ADD, top, log, stored_per_query(s, GP_CUDNN_LSE, &a->lse));
-  node p = combine(s, CUDNN_POINTWISE_DIV, e, sum, scores(s, s->half));
+  node p = combine(s, CUDNN_POINTWISE_DIV, e, sum, scores(s, probability(s)));
+  const dropout d = dropout_of(s);
+  if (d.kept) p = drop(s, &d, p, scores(s, s->half));
   multiply(s, p, v, stored(s, GP_CUDNN_O, &a->o));
 }
 
@@ -261,10 +293,12 @@ static node rowsum(const sketch *s, node d_o) {
                  scalar(s, GP_CUDNN_ONE), stored_per_query(s, GP_CUDNN_ROWSUM, NULL));
 }
 
-/* p (do v^T - rowsum) scale: the gradient of the scores. */
-static node score_gradients(const sketch *s, node d_o, node p, node sum, node scale) {
+/* p (do v^T - rowsum) scale: the gradient of the scores. What was dropped has none of do v^T. */
+static node score_gradients(const sketch *s, const dropout *d, node d_o, node p, node sum,
+                            node scale) {
   node v = stored_transposed(s, GP_CUDNN_V, &s->a->v);
   node x = multiply(s, d_o, v, scores(s, CUDNN_DATA_FLOAT));
+  if (d->kept) x = drop(s, d, x, scores(s, CUDNN_DATA_FLOAT));
   x = combine(s, CUDNN_POINTWISE_SUB, x, sum, scores(s, CUDNN_DATA_FLOAT));
   x = combine(s, CUDNN_POINTWISE_MUL, x, p, scores(s, CUDNN_DATA_FLOAT));
   return combine(s, CUDNN_POINTWISE_MUL, x, scale, scores(s, s->half));
@@ -277,9 +311,11 @@ static void describe_backward(const sketch *s) {
   node lse = stored_per_query(s, GP_CUDNN_LSE, &a->lse), sum = rowsum(s, d_o);
   node x = masked_scores(s, q, k, scale);
   x = combine(s, CUDNN_POINTWISE_SUB, x, lse, scores(s, CUDNN_DATA_FLOAT));
-  node p = map(s, CUDNN_POINTWISE_EXP, x, scores(s, s->half));
-  multiply(s, transpose(s, p), d_o, stored_gradient(s, GP_CUDNN_D_V, &a->d_v));
-  node ds = score_gradients(s, d_o, p, sum, scale);
+  node p = map(s, CUDNN_POINTWISE_EXP, x, scores(s, probability(s))), used = p;
+  const dropout d = dropout_of(s);
+  if (d.kept) used = drop(s, &d, p, scores(s, s->half));
+  multiply(s, transpose(s, used), d_o, stored_gradient(s, GP_CUDNN_D_V, &a->d_v));
+  node ds = score_gradients(s, &d, d_o, p, sum, scale);
   multiply(s, transpose(s, ds), q, stored_gradient(s, GP_CUDNN_D_K, &a->d_k));
   node k_plain = between(s, s->half, keys_of(a), a->width);
   gp_cudnn_add_reshape(s->graph, k, k_plain);

@@ -21,7 +21,9 @@ typedef enum gp_cudnn_attention_id {
   GP_CUDNN_ROWSUM, /* of do * o, f32 [B, H, Tq]: scratch, backward */
   GP_CUDNN_SCALE,  /* scalar, f32 */
   GP_CUDNN_UNSEEN, /* scalar, f32: minus infinity, causal */
-  GP_CUDNN_ONE     /* scalar, f32: 1, backward */
+  GP_CUDNN_ONE,    /* scalar, f32: 1, backward */
+  GP_CUDNN_KEPT,   /* 1 or 0 for each pair, of the operands' type: scratch, dropout */
+  GP_CUDNN_KEEP    /* scalar, f32: what is kept is multiplied by, dropout */
 } gp_cudnn_attention_id;
 
 /* Why cuDNN cannot take it, as far as can be said without asking; NULL: it might. Addresses may be

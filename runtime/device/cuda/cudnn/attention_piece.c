@@ -1,8 +1,9 @@
 /* device/cuda/cudnn/attention_piece.c - see attention_piece.h.
  *
  * A deterministic backward plan keeps all scores of the heads that it works on: two bytes for each
- * pair of a query and a key. So it takes as many of the batch's heads at once as fit a bound, in
- * equal pieces, one after the other in the same scratch. */
+ * pair of a query and a key; dropout takes as many for what is kept, forward too. So as many of the
+ * batch's heads as fit a bound are taken at once, in equal pieces, one after the other in the same
+ * scratch. */
 #include "device/cuda/cudnn/attention_piece.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int64_t stage(const gp_attention *a, gp_attention_value *to) {
 gp_attention gp_cudnn_first_piece(const gp_attention *a) {
   gp_attention piece = *a;
   if (a->masked) piece.mask_size = stage(a, &piece.mask), piece.mask_dtype = GP_F32;
-  if (!a->backward) return piece;
+  if (!a->backward && !(a->dropout > 0)) return piece;
   const double head = 2 * (double)a->queries * (double)a->keys, most = most_scores();
   piece.batches = largest_divisor(a->batches, most / (head * (double)a->heads));
   if (piece.batches > 1) return piece;
@@ -85,6 +86,7 @@ gp_cudnn_scratch gp_cudnn_lay_out(const gp_attention *piece) {
   const int64_t heads = piece->batches * piece->heads;
   gp_cudnn_scratch at = {0};
   if (piece->masked) take(&at, piece->mask_size);
+  if (piece->dropout > 0) at.kept = take(&at, heads * piece->queries * ((piece->keys + 1) / 2));
   if (piece->backward) at.rowsum = take(&at, heads * piece->queries);
   if (!gp_attention_adds_heads(piece)) return at;
   at.d_k = take(&at, heads * piece->keys * piece->width);

@@ -7,7 +7,7 @@
 
 /* Where things lie in the scratch of an application, in bytes from its start, where the mask is. */
 typedef struct gp_cudnn_scratch {
-  size_t rowsum, d_k, d_v, workspace; /* the library's workspace is the rest */
+  size_t kept, rowsum, d_k, d_v, workspace; /* the library's workspace is the rest */
 } gp_cudnn_scratch;
 
 /* Heads that share keys and values. */

@@ -23,9 +23,9 @@ static int add_strides(int64_t *field, const gp_attention_value *v) {
 static gp_cudnn_key key_of(const gp_attention *a) {
   const gp_attention_value *values[] = {&a->q,   &a->k,   &a->v,   &a->o,   &a->lse,
                                         &a->d_o, &a->d_q, &a->d_k, &a->d_v, &a->mask};
-  gp_cudnn_key key = {{KEY_ATTENTION, a->backward, a->causal, a->masked, a->dtype, a->batches,
-                       a->heads, a->groups, a->queries, a->keys, a->width}};
-  int n = 11;
+  gp_cudnn_key key = {{KEY_ATTENTION, a->backward, a->causal, a->masked, a->dropout > 0, a->dtype,
+                       a->batches, a->heads, a->groups, a->queries, a->keys, a->width}};
+  int n = 12;
   for (int i = 0; i < 10; i++) n += add_strides(&key.field[n], values[i]);
   return key;
 }
@@ -53,7 +53,7 @@ gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t 
 /* ---- running ------------------------------------------------------------------------------- */
 
 typedef struct scalars {
-  float scale, unseen, one;
+  float scale, unseen, one, keep;
 } scalars;
 
 static int add_operands(gp_cudnn_operand *list, const gp_cudnn_operand *more, int count) {
@@ -61,9 +61,15 @@ static int add_operands(gp_cudnn_operand *list, const gp_cudnn_operand *more, in
   return count;
 }
 
+static void *in_scratch(const gp_attention *a, size_t at) {
+  char *scratch = a->scratch;
+  return scratch ? scratch + at : NULL;
+}
+
 /* What the graph of a piece names: some in both directions, some in one. */
-static int list_operands(const gp_attention *a, const scalars *s, void *rowsum,
+static int list_operands(const gp_attention *a, const scalars *s, const gp_cudnn_scratch *at,
                          gp_cudnn_operand *list) {
+  void *rowsum = in_scratch(a, at->rowsum);
   const gp_cudnn_operand always[] = {{GP_CUDNN_Q, a->q.data},     {GP_CUDNN_K, a->k.data},
                                      {GP_CUDNN_V, a->v.data},     {GP_CUDNN_O, a->o.data},
                                      {GP_CUDNN_LSE, a->lse.data}, {GP_CUDNN_SCALE, &s->scale}};
@@ -74,24 +80,35 @@ static int list_operands(const gp_attention *a, const scalars *s, void *rowsum,
   if (a->backward) n += add_operands(list + n, backward, 6);
   if (a->causal) list[n++] = (gp_cudnn_operand){GP_CUDNN_UNSEEN, &s->unseen};
   if (a->masked) list[n++] = (gp_cudnn_operand){GP_CUDNN_MASK, a->mask.data};
+  if (!(a->dropout > 0)) return n;
+  list[n++] = (gp_cudnn_operand){GP_CUDNN_KEPT, in_scratch(a, at->kept)};
+  list[n++] = (gp_cudnn_operand){GP_CUDNN_KEEP, &s->keep};
   return n;
 }
 
 /* A plan that wants no workspace ignores where it lies. */
 static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attention *piece,
                            const char **why) {
-  const scalars s = {(float)piece->scale, -INFINITY, 1};
+  const scalars s = {(float)piece->scale, -INFINITY, 1, (float)(1 / (1 - piece->dropout))};
   const gp_cudnn_scratch at = gp_cudnn_lay_out(piece);
   const gp_attention graph = gp_cudnn_graph_of(piece, &at);
-  char *scratch = piece->scratch;
   gp_cudnn_operand list[GP_CUDNN_OPERANDS];
-  const int count = list_operands(&graph, &s, scratch ? scratch + at.rowsum : NULL, list);
-  void *workspace = scratch ? scratch + at.workspace : NULL;
-  const gp_cudnn_work work = {list, count, workspace, "attention"};
+  const int count = list_operands(&graph, &s, &at, list);
+  const gp_cudnn_work work = {list, count, in_scratch(piece, at.workspace), "attention"};
   GP_GPU_TRY(gp_cudnn_run(gpu, key, &work, why));
   if (*why || !gp_attention_adds_heads(piece)) return GP_OK;
   const float *const by_head[] = {graph.d_k.data, graph.d_v.data};
   return gp_attention_add_heads(gpu, piece, by_head);
+}
+
+/* A piece has the words of its own heads, one after the other. */
+static gp_status write_kept(gp_gpu *gpu, const gp_attention *a, const gp_attention *piece,
+                            int64_t batch, int64_t group) {
+  const gp_cudnn_scratch at = gp_cudnn_lay_out(piece);
+  const int64_t pairs = a->queries * a->keys, head = group * gp_attention_sharers(a);
+  const gp_attention_words words = {(batch * a->heads + head) * pairs,
+                                    piece->batches * piece->heads * pairs};
+  return gp_attention_write_kept(gpu, a, &words, in_scratch(piece, at.kept));
 }
 
 /* All pieces have the shape of the first one, so one plan and one scratch serve them in turn. */
@@ -100,6 +117,7 @@ static gp_status run_pieces(gp_gpu *gpu, const gp_cudnn_key *key, const gp_atten
   for (int64_t b = 0; b < a->batches; b += first->batches)
     for (int64_t g = 0; g < a->groups; g += first->groups) {
       const gp_attention piece = gp_cudnn_piece_at(first, b, g);
+      if (a->dropout > 0) GP_GPU_TRY(write_kept(gpu, a, &piece, b, g));
       GP_GPU_TRY(run_piece(gpu, key, &piece, why));
       if (*why) return GP_OK;
     }

@@ -25,9 +25,9 @@ void gp_cudnn_close(gp_gpu *gpu); /* NULL in gpu->cudnn is fine */
 /* The library's version, or why there is none. */
 void gp_cudnn_describe(gp_gpu_library *library);
 
-/* Attention: halves, no dropout, heads of a multiple of 8; masks and shared heads. *why says why
- * there is no plan (borrowed for the device's life); NULL: there is one, and *scratch its bytes.
- * Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
+/* Attention: halves, heads of a multiple of 8; masks, shared heads, dropout with our bits. *why
+ * says why there is no plan (borrowed for the device's life); NULL: there is one, and *scratch its
+ * bytes. Errors: GP_ENOMEM. Cost: a plan takes about a second to make. */
 gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch,
                                      const char **why);
 /* Enqueue it, where there is a plan; *done says whether that was so. *why: NULL, or why the library
