@@ -295,18 +295,27 @@ const gp_gpu_kernel gp_gpu_layer_norm_dx = {run_dx, NULL};
  * weight. */
 template <typename T, int SUMS> struct weight_terms {
   typedef gp_compute<T> sum;
-  static const int count = gp_pack<T>::count, sums = SUMS;
+  struct terms {
+    gp_pack<T> dy, x;
+    sum mean, rstd;
+  };
+  static const int count = gp_pack<T>::count, sums = SUMS, ahead = 4;
   const T *dy, *x;
   const void *mean, *rstd;
   gp_dtype stats;
-  __device__ void add(sum *to, int64_t, int64_t row, const gp_column_group &group) const {
-    const gp_pack<T> dys = gp_columns_read(dy + row * group.width, group);
-    const gp_pack<T> xs = gp_columns_read(x + row * group.width, group);
-    const sum m = gp_get<sum>(mean, stats, row), r = gp_get<sum>(rstd, stats, row);
+
+  bool packed(void) const { return gp_is_packed(dy) && gp_is_packed(x); }
+  template <bool PACKED>
+  __device__ terms read(int64_t, int64_t row, const gp_column_group &group) const {
+    return {gp_columns_load<PACKED>(dy + row * group.width, group),
+            gp_columns_load<PACKED>(x + row * group.width, group), gp_get<sum>(mean, stats, row),
+            gp_get<sum>(rstd, stats, row)};
+  }
+  __device__ void add(sum *to, const terms &t) const {
 #pragma unroll
     for (int k = 0; k < count; k++) {
-      const sum d = gp_load(dys.at[k]);
-      to[k] = gp_plus(to[k], d * ((gp_load(xs.at[k]) - m) * r));
+      const sum d = gp_load(t.dy.at[k]);
+      to[k] = gp_plus(to[k], d * ((gp_load(t.x.at[k]) - t.mean) * t.rstd));
       if constexpr (SUMS == 2) to[count + k] = gp_plus(to[count + k], d);
     }
   }

@@ -5,7 +5,11 @@
  * deep, thread y adding rows y, y + depth, .. of the segment, and are then added as a tree. Where
  * there are several segments their sums go to scratch and are rows again, for a second pass. Tiles
  * and segments depend on the shapes only. What a term is, is the source's: an element of x, or dy
- * (x - mean) rstd. */
+ * (x - mean) rstd.
+ *
+ * Memory is the bound, so a thread reads several rows before it adds the first: an H200 has 25 KB
+ * under way per multiprocessor at 4.8 TB/s and 700 ns; three blocks whose threads wait for 64 bytes
+ * each have 48. */
 #ifndef GP_OPS_REDUCE_COLUMNS_CUH
 #define GP_OPS_REDUCE_COLUMNS_CUH
 
@@ -13,8 +17,11 @@
 
 enum {
   GP_COLUMNS_THREADS = 256,
-  GP_COLUMNS_LOADS = 8, /* rows a thread adds at least before it pays to cut into more segments */
-  GP_COLUMNS_BLOCKS = 1024 /* enough for every GPU; more would only make more partial sums */
+  GP_COLUMNS_LOADS = 8, /* rows a thread adds at least: more segments are more partial sums */
+  /* At most, where rows are long: several times what a GPU runs at once, so that those which run
+   * last keep few multiprocessors waiting. */
+  GP_COLUMNS_BLOCKS = 4096,
+  GP_COLUMNS_JOINED = 64 /* threads that stand behind one another in the second pass, at most */
 };
 
 /* `outer` times [rows, width] -> [width]. */
@@ -23,22 +30,41 @@ struct gp_columns {
   int64_t tiles, segments, per_segment; /* per_segment: rows */
   int wide, deep;                       /* threads: each has a group of `count` columns */
   bool spread; /* the columns of a group lie `wide` apart, since width is no multiple of count */
+  int lists;   /* of results, each with a sink of its own: the outer dim is all of them */
 };
+
+/* Threads of a block: as wide as a warp or the groups, the rest behind one another. */
+static inline void gp_columns_stand(gp_columns *p, int count, int widest) {
+  const int64_t groups = (p->width + count - 1) / count;
+  for (p->wide = 1; p->wide < widest && p->wide < groups;) p->wide *= 2;
+  p->deep = GP_COLUMNS_THREADS / p->wide;
+  p->spread = p->width % count != 0;
+  p->tiles = (groups + p->wide - 1) / p->wide;
+}
 
 /* count: columns of a group, one access where they are neighbours. */
 static inline gp_columns gp_columns_plan(int64_t outer, int64_t rows, int64_t width, int count) {
   gp_columns p = {};
-  p.outer = outer, p.rows = rows, p.width = width;
-  const int64_t groups = (width + count - 1) / count;
-  for (p.wide = 1; p.wide < GP_WARP && p.wide < groups;) p.wide *= 2;
-  p.deep = GP_COLUMNS_THREADS / p.wide;
-  p.spread = width % count != 0;
-  p.tiles = (groups + p.wide - 1) / p.wide;
+  p.outer = outer, p.rows = rows, p.width = width, p.lists = 1;
+  gp_columns_stand(&p, count, GP_WARP);
   const int64_t most = rows / (p.deep * GP_COLUMNS_LOADS), across = outer * p.tiles;
   const int64_t wanted = across > 0 ? (GP_COLUMNS_BLOCKS + across - 1) / across : 1;
   p.segments = most < 1 ? 1 : most < wanted ? most : wanted;
   p.per_segment = (rows + p.segments - 1) / p.segments;
   if (p.per_segment > 0) p.segments = (rows + p.per_segment - 1) / p.per_segment;
+  return p;
+}
+
+/* The second pass, of `lists` sums: few columns a block and many threads deep, so that all
+ * multiprocessors take part and a thread reads few rows. */
+static inline gp_columns gp_columns_join_plan(const gp_columns *first, int lists, int count) {
+  gp_columns p = {};
+  int deep = GP_COLUMNS_THREADS / GP_WARP;
+  while (deep < GP_COLUMNS_JOINED && deep * GP_COLUMNS_LOADS < first->segments) deep *= 2;
+  p.outer = lists * first->outer, p.rows = first->segments, p.width = first->width;
+  p.lists = lists;
+  gp_columns_stand(&p, count, GP_COLUMNS_THREADS / deep);
+  p.segments = 1, p.per_segment = p.rows;
   return p;
 }
 
@@ -63,16 +89,23 @@ static __device__ inline gp_column_group gp_column_group_of(const gp_columns &p,
   return {base + (int64_t)threadIdx.x * COUNT, 1, p.width, true};
 }
 
-/* Columns of `from`, by one access where they and the address allow it; 0 past the last one. */
-template <typename T>
-static __device__ inline gp_pack<T> gp_columns_read(const T *from, const gp_column_group &group) {
+/* Columns of `from`, by one access or one by one; 0 past the last one. */
+template <bool PACKED, typename T>
+static __device__ inline gp_pack<T> gp_columns_load(const T *from, const gp_column_group &group) {
   gp_pack<T> x;
-  if (group.packed && ((uintptr_t)(from + group.first) & 15) == 0 && group.first < group.width)
-    return *reinterpret_cast<const gp_pack<T> *>(from + group.first);
+  if (PACKED) return *reinterpret_cast<const gp_pack<T> *>(from + group.first);
 #pragma unroll
   for (int k = 0; k < gp_pack<T>::count; k++)
     x.at[k] = group.at(k) < group.width ? from[group.at(k)] : T();
   return x;
+}
+
+/* The same by what the address at hand allows. */
+template <typename T>
+static __device__ inline gp_pack<T> gp_columns_read(const T *from, const gp_column_group &group) {
+  const bool aligned = ((uintptr_t)(from + group.first) & 15) == 0;
+  return group.packed && aligned && group.first < group.width ? gp_columns_load<true>(from, group)
+                                                              : gp_columns_load<false>(from, group);
 }
 
 /* Add the threads that stand behind one another; those of depth 0 have the sums. */
@@ -94,29 +127,41 @@ template <typename A, int COUNT> static __device__ inline void gp_columns_fold(A
 template <int SUMS> struct gp_column_sinks { gp_sink of[SUMS]; };
 
 /* A source has `sum` (the type of sums), `count` (columns of a group), `sums` (of each column:
- * those of a group stand behind one another) and add(sums, outer, row, group). */
-template <typename Source>
-static __global__ void gp_columns_kernel(Source source, gp_columns p,
-                                         gp_column_sinks<Source::sums> out) {
+ * those of a group stand behind one another), `terms` (what is read of a row), `ahead` (rows that a
+ * thread reads before it adds them), read<PACKED>(outer, row, group), add(sums, terms), and, on the
+ * host, packed(): all rows can be read by packs. The rows ahead of the end are the last one once
+ * more, so that no read waits for a condition. */
+template <typename Source, bool PACKED, int SINKS>
+static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
+    gp_columns_kernel(Source source, gp_columns p, gp_column_sinks<SINKS> out) {
   typedef typename Source::sum A;
   const int64_t tile = blockIdx.x % p.tiles, rest = blockIdx.x / p.tiles;
   const int64_t segment = rest % p.segments, outer = rest / p.segments;
   const int64_t begin = segment * p.per_segment;
   const int64_t end = begin + p.per_segment < p.rows ? begin + p.per_segment : p.rows;
   const gp_column_group group = gp_column_group_of<Source::count>(p, tile);
+  const int ahead = Source::ahead;
   A sum[Source::sums * Source::count] = {};
-#pragma unroll 4
-  for (int64_t top = begin; top < end; top += blockDim.y) { /* all lanes of a warp stay together */
-    const int64_t row = top + threadIdx.y;
-    if (row < end && group.first < p.width) source.add(sum, outer, row, group);
+  const int64_t first = group.first < p.width ? begin : end; /* past the last column: nothing */
+  for (int64_t row = first + threadIdx.y; row < end; row += ahead * blockDim.y) {
+    typename Source::terms terms[ahead];
+#pragma unroll
+    for (int u = 0; u < ahead; u++) {
+      const int64_t at = row + u * (int)blockDim.y;
+      terms[u] = source.template read<PACKED>(outer, at < end ? at : end - 1, group);
+    }
+#pragma unroll
+    for (int u = 0; u < ahead; u++)
+      if (row + u * (int)blockDim.y < end) source.add(sum, terms[u]);
   }
   gp_columns_fold(sum);
   if (threadIdx.y > 0) return;
-  const int64_t row = (outer * p.segments + segment) * p.width;
+  const int64_t each = p.outer / p.lists, list = p.lists > 1 ? outer / each : 0;
+  const int64_t to = ((outer - list * each) * p.segments + segment) * p.width;
   for (int s = 0; s < Source::sums; s++)
     for (int k = 0; k < Source::count; k++)
       if (group.at(k) < p.width)
-        gp_sink_put(out.of[s], row + group.at(k), sum[s * Source::count + k]);
+        gp_sink_put(out.of[list + s], to + group.at(k), sum[s * Source::count + k]);
 }
 
 /* ---- sums of elements ------------------------------------------------------------------------ */
@@ -124,12 +169,22 @@ static __global__ void gp_columns_kernel(Source source, gp_columns p,
 /* x of any layout whose columns are neighbours. */
 template <typename T> struct gp_plain_columns {
   typedef typename gp_sum_of<T>::type sum;
-  static const int count = gp_pack<T>::count, sums = 1;
+  typedef gp_pack<T> terms;
+  static const int count = gp_pack<T>::count, sums = 1, ahead = 4;
   const T *x;
   gp_strides outer, rows;
-  __device__ void add(sum *to, int64_t o, int64_t row, const gp_column_group &group) const {
-    const gp_pack<T> x_group =
-        gp_columns_read(x + gp_offset_of(outer, o) + gp_offset_of(rows, row), group);
+
+  bool packed(void) const {
+    bool all = gp_is_packed(x);
+    for (const gp_strides *list : {&outer, &rows})
+      for (int d = 0; d < list->rank; d++) all = all && list->stride[d] % count == 0;
+    return all;
+  }
+  template <bool PACKED>
+  __device__ terms read(int64_t o, int64_t row, const gp_column_group &group) const {
+    return gp_columns_load<PACKED>(x + gp_offset_of(outer, o) + gp_offset_of(rows, row), group);
+  }
+  __device__ void add(sum *to, const terms &x_group) const {
 #pragma unroll
     for (int k = 0; k < count; k++) to[k] = gp_plus(to[k], (sum)gp_load(x_group.at[k]));
   }
@@ -137,25 +192,30 @@ template <typename T> struct gp_plain_columns {
 
 /* ---- launching ------------------------------------------------------------------------------ */
 
-template <typename Source>
+template <typename Source, int SINKS>
 static gp_status gp_columns_launch(gp_gpu *gpu, const Source &source, const gp_columns &p,
-                                   const gp_column_sinks<Source::sums> &out) {
+                                   const gp_column_sinks<SINKS> &out) {
   const size_t values = Source::sums * Source::count * GP_COLUMNS_THREADS;
+  const size_t shared = values * sizeof(typename Source::sum);
   const int64_t blocks = p.outer * p.tiles * p.segments;
   if (blocks == 0) return GP_OK;
-  return GP_LAUNCH(gpu, gp_columns_kernel<Source>, dim3((unsigned)blocks), dim3(p.wide, p.deep),
-                   values * sizeof(typename Source::sum), source, p, out);
+  const dim3 grid((unsigned)blocks), block(p.wide, p.deep);
+  if (!p.spread && source.packed())
+    return GP_LAUNCH(gpu, (gp_columns_kernel<Source, true, SINKS>), grid, block, shared, source, p,
+                     out);
+  return GP_LAUNCH(gpu, (gp_columns_kernel<Source, false, SINKS>), grid, block, shared, source, p,
+                   out);
 }
 
-/* The second pass of one of the sums. */
-template <typename A>
-static gp_status gp_columns_join(gp_gpu *gpu, const A *parts, const gp_columns &p, gp_sink out) {
+/* The second pass: [lists, outer, segments, width] in scratch. */
+template <typename A, int SUMS>
+static gp_status gp_columns_join(gp_gpu *gpu, const A *parts, const gp_columns &p,
+                                 const gp_column_sinks<SUMS> &out) {
   gp_plain_columns<A> again = {parts, {}, {}};
-  gp_strides_push(&again.outer, p.outer, p.segments * p.width);
+  const gp_columns second = gp_columns_join_plan(&p, SUMS, gp_pack<A>::count);
+  gp_strides_push(&again.outer, second.outer, p.segments * p.width);
   gp_strides_push(&again.rows, p.segments, p.width);
-  gp_columns second = gp_columns_plan(p.outer, p.segments, p.width, gp_pack<A>::count);
-  second.segments = 1, second.per_segment = p.segments;
-  return gp_columns_launch(gpu, again, second, gp_column_sinks<1>{{out}});
+  return gp_columns_launch(gpu, again, second, out);
 }
 
 /* Both passes. scratch: of all sums. */
@@ -169,9 +229,7 @@ static gp_status gp_columns_run_all(gp_gpu *gpu, const Source &source, const gp_
   for (int s = 0; s < Source::sums; s++)
     first.of[s] = {(A *)scratch + s * parts, gp_sum_dtype(A()), false};
   GP_GPU_TRY(gp_columns_launch(gpu, source, p, first));
-  for (int s = 0; s < Source::sums; s++)
-    GP_GPU_TRY(gp_columns_join(gpu, (const A *)first.of[s].data, p, out.of[s]));
-  return GP_OK;
+  return gp_columns_join(gpu, (const A *)scratch, p, out);
 }
 
 /* The same for one sum. */
