@@ -19,8 +19,10 @@ static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count
     bool own = gp_lua_flag_field(L, device, "own");
     int64_t scratch = gp_lua_int_field(L, device, "scratch", 0);
     luaL_argcheck(L, scratch >= 0, list, "expected scratch of 0 bytes or more");
-    devices[d] = (gp_plan_device_spec){
-        .space = own ? d + 1 : 0, .packs = !own, .scratch = own ? (size_t)scratch : 0};
+    devices[d] = (gp_plan_device_spec){.space = own ? d + 1 : 0,
+                                       .packs = !own,
+                                       .parts = own,
+                                       .scratch = own ? (size_t)scratch : 0};
     lua_settop(L, device - 1);
   }
   return devices;

@@ -244,6 +244,7 @@ static gp_status describe_devices(gp_pipeline *p) {
     while (!gp_lane_shares(&p->workers[first].lane, lane)) first++;
     p->device_specs[d].space = lane->space ? first + 1 : 0;
     p->device_specs[d].packs = lane->ops->packs_weights;
+    p->device_specs[d].parts = lane->ops->sums_parts;
   }
   return GP_OK;
 }

@@ -19,6 +19,7 @@ typedef enum gp_plan_kind {
 typedef struct gp_plan_device_spec {
   int32_t space;  /* its memory: devices with the same number read each other's; 0: the host's */
   bool packs;     /* its products take packed weights */
+  bool parts;     /* it adds rows up by parts, on the way of what else they are read for */
   size_t scratch; /* bytes that its libraries want beside, at most, for one op */
 } gp_plan_device_spec;
 

@@ -143,6 +143,8 @@ gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
 /* Make one op of neighbours in a layer where that saves passes over memory (fuse.c). After the
  * gradient, before packing; refs of values that leave the graph stay. */
 gp_status gp_graph_fuse(gp_graph *graph);
+/* After fusing, where sums of rows by parts are wanted: see parts.c. Other bits. */
+gp_status gp_graph_split_norms(gp_graph *graph);
 
 /* What stays as it is while values are put into other orders. */
 typedef struct gp_arrange_spec {

@@ -86,6 +86,12 @@ static bool all_pack(const gp_plan_env *env) {
   return true;
 }
 
+static bool all_sum_parts(const gp_plan_env *env) {
+  for (int32_t d = 0; env->devices && d < env->device_count; d++)
+    if (!env->devices[d].parts) return false;
+  return env->devices != NULL;
+}
+
 /* What leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
   const gp_ref fixed[] = {s->shape->loss, s->shape->count, s->shape->output};
@@ -112,6 +118,7 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
   if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph));
+  if (s.env->fuse && all_sum_parts(s.env)) GP_TRY(gp_graph_split_norms(s.graph));
   GP_TRY(arrange(&s));
   if (all_pack(s.env)) GP_TRY(gp_graph_pack(s.graph));
   GP_TRY(cut_stages(&s));

@@ -232,6 +232,7 @@ static void close_lane(gp_lane *lane) {
 
 static const gp_lane_ops ops = {
     .close = close_lane,
+    .sums_parts = true,
     .reaches = reaches,
     .free_bytes = free_bytes,
     .set_precision = set_precision,

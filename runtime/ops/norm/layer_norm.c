@@ -12,6 +12,7 @@
 #include "ops/cut.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
+#include "ops/norm/parts.h"
 
 /* The squares of what these make of any number can be added up; what they make 0 does not count
  * beside squares that cannot. */
@@ -136,3 +137,48 @@ static gp_status run_bias_dw(const gp_call *call, gp_span span) {
 const gp_op_def gp_def_layer_norm_bias_dw = {GP_OP_ROW(layer_norm_bias_dw), .infer = infer_bias_dw,
                                              .cost = cost_bias_dw,
                                              .cpu = {.cut = gp_cut_columns, .run = run_bias_dw}};
+
+/* ---- gradients of all, for one pass over dy and x -------------------------------------------- */
+
+/* dy, x, w, mean, rstd, optional a as for layer_norm_dx -> dx [.., C], parts [2, P, C]. */
+static gp_status infer_parts(gp_sig *sig) {
+  GP_TRY(infer_dx(sig));
+  const gp_shape parts = {3,
+                          {2, gp_norm_parts(gp_meta_rows(sig->in[0])), gp_meta_width(sig->in[0])}};
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &parts);
+}
+
+static gp_cost cost_parts(const gp_sig *sig) {
+  return gp_cost_of(sig, 16 * (double)gp_meta_numel(sig->in[0]));
+}
+
+static gp_cut cut_parts(const gp_call *call) {
+  return (gp_cut){.units = gp_norm_parts(gp_meta_rows(call->in[0].meta)), .grain = 1};
+}
+
+GP_REAL_KERNEL(run_parts, part_gradients)
+
+const gp_op_def gp_def_layer_norm_parts_dx = {GP_OP_ROW(layer_norm_parts_dx), .infer = infer_parts,
+                                              .cost = cost_parts,
+                                              .cpu = {.cut = cut_parts, .run = run_parts}};
+
+/* parts -> dw [C], db [C]. */
+static gp_status infer_join(gp_sig *sig) {
+  const gp_shape *parts = &sig->in[0]->shape;
+  if (parts->rank != 3 || parts->dim[0] != 2)
+    return gp_fail(GP_ESHAPE, "parts is %s, expected 2 lists of rows",
+                   gp_shape_print(parts, (char[64]){0}, 64));
+  const gp_shape column = {1, {parts->dim[2]}};
+  GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, &column));
+  return gp_infer_out(sig, sig->in[0]->dtype, &column);
+}
+
+static gp_cost cost_join(const gp_sig *sig) {
+  return gp_cost_of(sig, (double)gp_meta_numel(sig->in[0]));
+}
+
+GP_REAL_KERNEL(run_join, join_parts)
+
+const gp_op_def gp_def_layer_norm_parts_dw = {GP_OP_ROW(layer_norm_parts_dw), .infer = infer_join,
+                                              .cost = cost_join,
+                                              .cpu = {.cut = gp_cut_columns, .run = run_join}};

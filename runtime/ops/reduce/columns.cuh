@@ -92,12 +92,15 @@ static __device__ inline gp_column_group gp_column_group_of(const gp_columns &p,
 /* Columns of `from`, by one access or one by one; 0 past the last one. */
 template <bool PACKED, typename T>
 static __device__ inline gp_pack<T> gp_columns_load(const T *from, const gp_column_group &group) {
-  gp_pack<T> x;
-  if (PACKED) return *reinterpret_cast<const gp_pack<T> *>(from + group.first);
+  if constexpr (PACKED) {
+    return *reinterpret_cast<const gp_pack<T> *>(from + group.first);
+  } else {
+    gp_pack<T> x;
 #pragma unroll
-  for (int k = 0; k < gp_pack<T>::count; k++)
-    x.at[k] = group.at(k) < group.width ? from[group.at(k)] : T();
-  return x;
+    for (int k = 0; k < gp_pack<T>::count; k++)
+      x.at[k] = group.at(k) < group.width ? from[group.at(k)] : T();
+    return x;
+  }
 }
 
 /* The same by what the address at hand allows. */

@@ -93,6 +93,33 @@ TEST(a_block_of_a_transformer_becomes_fewer_ops) {
   toy_free(&t);
 }
 
+/* The addend of the input's gradient moves it behind that of the parameters, whose sums it makes. */
+TEST(gradients_of_a_norm_read_its_rows_once_where_sums_go_by_parts) {
+  toy t = toy_new(3);
+  toy_layer(&t, 0);
+  toy_linear(&t);
+  gp_ref around = t.value;
+  layer_norm(&t);
+  add_of(&t, around);
+  layer_norm(&t);
+  differentiate(&t);
+  fuse(&t);
+  CHECK_PASS(&t, GP_BACKWARD,
+             "loss_seed mse_dx layer_norm_dx layer_norm_bias_dw layer_norm_bias_dw layer_norm_dx "
+             "linear_bias_dw");
+  CHECK_STATUS(gp_graph_split_norms(&t.trace->graph), GP_OK);
+  CHECK_PASS(&t, GP_BACKWARD,
+             "loss_seed mse_dx layer_norm_parts_dx layer_norm_parts_dw layer_norm_parts_dx "
+             "layer_norm_parts_dw linear_bias_dw");
+  const gp_graph *graph = toy_graph(&t);
+  for (int32_t n = 0; n < graph->node_count; n++) {
+    const gp_node *node = &graph->nodes[n];
+    for (int i = 0; i < node->n_in; i++) CHECK(graph->values[node->in[i]].node < n);
+    for (int k = 0; k < node->n_out; k++) CHECK(graph->values[node->out + k].node == n);
+  }
+  toy_free(&t);
+}
+
 /* The gradient reads the value before GELU, the next layer of the block what comes after it. */
 TEST(readers_find_both_values_of_a_linear_with_gelu) {
   toy t = toy_new(3);
@@ -331,7 +358,8 @@ TEST(nothing_to_fuse_changes_nothing) {
   toy_free(&t);
 }
 
-TEST_MAIN(a_block_of_a_transformer_becomes_fewer_ops,
+TEST_MAIN(gradients_of_a_norm_read_its_rows_once_where_sums_go_by_parts,
+          a_block_of_a_transformer_becomes_fewer_ops,
           readers_find_both_values_of_a_linear_with_gelu,
           sums_go_to_the_accumulators_that_they_went_to, an_addend_stands_before_the_bias,
           a_linear_without_a_bias_takes_an_addend_too, fused_linears_read_packed_weights,

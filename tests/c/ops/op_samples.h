@@ -112,6 +112,8 @@ static const sample samples[] = {
      NONE,
      {F2(150, 70), F2(150, 70), F1(70), F1(150), V('p', 1, 150), F2(150, 70)}},
     {GP_OP_layer_norm_dw, NONE, {F2(150, 200), F2(150, 200), F1(150), V('p', 1, 150)}},
+    {GP_OP_layer_norm_parts_dx, NONE, {F2(37, 200), F2(37, 200), F1(200), F1(37), V('p', 1, 37)}},
+    {GP_OP_layer_norm_parts_dw, NONE, {F3(2, 70, 200)}},
     {GP_OP_layer_norm_bias_dw, NONE, {F2(150, 200), F2(150, 200), F1(150), V('p', 1, 150)}},
     {GP_OP_softmax, NONE, {F2(150, 70)}},
     {GP_OP_softmax_dx, NONE, {F2(150, 70), F2(150, 70)}},

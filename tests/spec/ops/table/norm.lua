@@ -20,7 +20,7 @@ end
 
 local layer_norm = {
   op = "layer_norm", covers = { "layer_norm_dx", "layer_norm_dw", "layer_norm_bias_dw",
-    "sum_rows_dw" },
+    "layer_norm_parts_dx", "layer_norm_parts_dw", "sum_rows_dw" },
   tolerance = "norm", gradient = true,
   call = function(o, a, w, b) return core.layer_norm(a, w, b, o.eps or 1e-5) end,
   reference = function(o, a, w, b)
