@@ -387,8 +387,30 @@ static void check_plain(const application *a) {
   check_manner(a, &(manner){.name = "aligned", .over = -1});
 }
 
+/* Libraries choose products by alignment. */
+static bool is_product(gp_op op) {
+  static const gp_op products[] = {
+      GP_OP_matmul,    GP_OP_linear,         GP_OP_linear_gelu,   GP_OP_linear_add,
+      GP_OP_linear_dx, GP_OP_linear_gelu_dx, GP_OP_linear_dw,     GP_OP_linear_bias_dw,
+      GP_OP_attention, GP_OP_attention_dx,   GP_OP_attention_qkv, GP_OP_attention_qkv_dx};
+  for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+    if (products[i] == op) return true;
+  return false;
+}
+
+/* Packs where memory is aligned, single elements where it is not: the bits are the same. */
 static void check_shifted(const application *a) {
-  check_manner(a, &(manner){.name = "at any element", .shift = 1, .over = -1});
+  const manner aligned = {.name = "aligned", .over = -1};
+  const manner shifted = {.name = "at any element", .shift = 1, .over = -1};
+  gp_tensor *packs[GP_MAX_OUTPUTS], *elements[GP_MAX_OUTPUTS];
+  check_manner(a, &shifted);
+  run_on_gpu(a, &aligned, packs);
+  run_on_gpu(a, &shifted, elements);
+  for (int k = 0; k < a->sig.n_out; k++) {
+    if (!is_product(a->sample->op) && !same_bits(packs[k], elements[k]))
+      complain(a, &shifted, k, "its bits are not those of aligned memory");
+    gp_tensor_free(packs[k]), gp_tensor_free(elements[k]);
+  }
 }
 
 static void check_turned(const application *a) {

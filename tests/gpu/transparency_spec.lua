@@ -45,6 +45,22 @@ local function odd()
   }, { { 8 }, { 3, 5 }, { 1, 2, 5 }, { 2, 1, 2, 3 } }
 end
 
+-- Every kernel of a language model with rows of which no access of 16 bytes is a part.
+local function odd_gpt()
+  return models.setup {
+    steps = 2, model = function()
+      gp.seed(7)
+      return nn.Sequential {
+        nn.Embedding(models.V, 15),
+        nn.Residual(nn.Sequential { nn.LayerNorm(15), nn.CausalSelfAttention(15, 3) }),
+        nn.Residual(nn.Sequential { nn.LayerNorm(15), nn.Linear(15, 21), nn.GELU("tanh"),
+          nn.Linear(21, 15) }),
+        nn.Dropout(0.2), nn.LayerNorm(15), nn.Linear(15, models.V),
+      }
+    end,
+  }, { { 6 }, { 1, 2, 3 } }
+end
+
 -- A value that the last layer reads from the first; frozen biases.
 local function skip()
   return synchronous.regression { steps = 3 }, { { 8 }, { 4, 4 }, { 1, 5, 2 }, { 2, 2, 2, 2 } }
@@ -85,12 +101,13 @@ local ORDER = {
 -- ---- the same bits ------------------------------------------------------------------------------
 
 -- Every cut on every placement of GPUs of one size; whole models have one device.
-local function check_everywhere(made, cuts, checkpoint, chunks)
+local function check_everywhere(made, cuts, checkpoint, chunks, precision)
   for _, names in ipairs(placements.sizes()) do
     local list = {}
     for _, options in ipairs(training.combinations {
       balance = cuts, schedule = { "1f1b" }, checkpoint = { checkpoint }, chunks = chunks,
     }) do
+      options.precision = precision
       table.move(placements.each(names, options), 1, #names, #list + 1, list)
     end
     training.check_same(made, list)
@@ -111,6 +128,13 @@ describe("on GPUs the bits are the same", function()
         options.devices = placements.devices("same", #cuts[#cuts])
       end
       training.check_same(made, list)
+    end)
+  end
+
+  for _, precision in ipairs { "f32", "bf16", "f16" } do
+    on_gpu("of odd widths, in " .. precision, function()
+      local made, cuts = odd_gpt()
+      check_everywhere(made, cuts, "except_last", 3, precision)
     end)
   end
 

@@ -93,7 +93,7 @@ TEST(a_block_of_a_transformer_becomes_fewer_ops) {
   toy_free(&t);
 }
 
-/* The addend of the input's gradient moves it behind that of the parameters, whose sums it makes. */
+/* An addend moves the gradient of the input behind that of the parameters, which reads its sums. */
 TEST(gradients_of_a_norm_read_its_rows_once_where_sums_go_by_parts) {
   toy t = toy_new(3);
   toy_layer(&t, 0);
