@@ -69,7 +69,7 @@ describe("gpu-check", function()
     local last = 0
     for _, name in ipairs { "facts", "ceilings", "ops/attention", "gpt/default",
       "gpt/epilogues%-none", "gpt/tuned", "parts/sm_ids", "gpt/torch%-eager",
-      "ops/kernels%-bf16", "specs/random", "sanitizers/memcheck%-bf16%-own" } do
+      "ops/kernels%-bf16", "specs/streams", "sanitizers/memcheck%-bf16%-own" } do
       local at = all:find("\n" .. name .. " ") or all:find("^" .. name .. " ")
       assert.truthy(at and at >= last, name)
       last = at
