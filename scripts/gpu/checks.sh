@@ -38,7 +38,7 @@ list_checks() {
   check specs specs/digits 60 run_example digits --epochs 2
   for file in $tests; do check specs "specs/$file" 120 run_test "$file"; done
   for file in $(list_specs); do
-    check specs "specs/$(basename "$file" _spec.lua)" 150 run_spec "$file"
+    check specs "specs/$(basename "${file/spec\/cuda\//cuda-}" _spec.lua)" 150 run_spec "$file"
   done
   for file in memcheck racecheck synccheck initcheck; do
     check sanitizers "sanitizers/$file-f32" 120 sanitize "$file" f32
