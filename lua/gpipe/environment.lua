@@ -26,6 +26,7 @@ environment.variables = {
   GPIPE_GPU_PROFILE = { "0", "1" },     -- 1: the profile of a step of each pipeline
   GPIPE_LINK_PLUGIN = true,             -- the file of a library of links
   GPIPE_TRACEBACK = { "full", "short" }, -- full: frames of gpipe and C too
+  GPIPE_UPDATE_HALVES = { "0", "1" },   -- 0: casts of weights, not updates, write their halves
   GPIPE_WATCHDOG = true,                -- seconds without progress before a pass is given up
 }
 

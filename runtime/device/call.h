@@ -40,6 +40,8 @@ typedef struct gp_optim_slice {
   void *value;
   const void *grad;
   void *moment1, *moment2; /* may be NULL where they are not read; zero before step 1 */
+  void *half; /* receives the new values rounded to half_dtype; NULL: nobody reads them so */
+  gp_dtype half_dtype; /* bf16 or f16, of an f32 slice */
 } gp_optim_slice;
 
 #endif

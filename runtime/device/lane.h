@@ -34,6 +34,7 @@ typedef struct gp_lane_ops {
   /* Facts. reaches: fetch takes what lies with the other without a detour through the host. */
   bool packs_weights; /* products are faster from a packed copy of the weights */
   bool sums_parts;    /* rows are added up by parts, on the way of what else they are read for */
+  bool writes_halves; /* update writes a slice's halves, too */
   /* work is over when a call returns: done by threads of this process, which are pinned */
   bool at_once;
   bool (*reaches)(const gp_lane *lane, const gp_lane *other);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "base/thread.h"
+#include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/update/update.h"
 #include "gpipe/trace.h"
@@ -245,6 +246,7 @@ static gp_status describe_devices(gp_pipeline *p) {
     p->device_specs[d].space = lane->space ? first + 1 : 0;
     p->device_specs[d].packs = lane->ops->packs_weights;
     p->device_specs[d].parts = lane->ops->sums_parts;
+    p->device_specs[d].halves = lane->ops->writes_halves && gp_halves_wanted();
   }
   return GP_OK;
 }

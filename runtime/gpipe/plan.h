@@ -20,6 +20,7 @@ typedef struct gp_plan_device_spec {
   int32_t space;  /* its memory: devices with the same number read each other's; 0: the host's */
   bool packs;     /* its products take packed weights */
   bool parts;     /* it adds rows up by parts, on the way of what else they are read for */
+  bool halves;    /* its updates write halves of the weights beside them */
   size_t scratch; /* bytes that its libraries want beside, at most, for one op */
 } gp_plan_device_spec;
 

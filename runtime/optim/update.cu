@@ -2,7 +2,8 @@
  *
  * The operations of an element and their order are those of kernels.inc; factors are made on the
  * host, in double precision. One pass at the speed of memory, 16 bytes at a time, over many
- * parameters at once. */
+ * parameters at once. What is read in halves is rounded and written in the same pass: values are
+ * not read once more to be cast. */
 #include <math.h>
 
 #include "device/cuda/kernel/lanes.cuh"
@@ -85,11 +86,34 @@ template <typename T> struct slice {
   int64_t n;
   T *p;
   const T *g;
-  T *m, *v; /* NULL where the rule has no such moment */
+  T *m, *v;   /* NULL where the rule has no such moment */
+  void *half; /* receives p as H */
   bool packed;
 };
 
-template <typename Rule, typename T>
+/* No form beside the values' own. */
+struct nothing {};
+
+/* What is made of the values beside them, and how a pack of it is written. */
+template <typename H> struct beside {
+  template <typename T> static __device__ void write(void *half, int64_t i, const T *p) {
+    struct alignas(gp_pack<T>::count * sizeof(H)) group {
+      H at[gp_pack<T>::count];
+    } g;
+#pragma unroll
+    for (int k = 0; k < gp_pack<T>::count; k++) g.at[k] = gp_store<H>(p[k]);
+    *(group *)((H *)half + i) = g;
+  }
+  template <typename T> static __device__ void write_one(void *half, int64_t i, T p) {
+    ((H *)half)[i] = gp_store<H>(p);
+  }
+};
+template <> struct beside<nothing> {
+  template <typename T> static __device__ void write(void *, int64_t, const T *) {}
+  template <typename T> static __device__ void write_one(void *, int64_t, T) {}
+};
+
+template <typename Rule, typename T, typename H>
 static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
   typedef gp_pack<T> pack;
   int64_t number;
@@ -106,10 +130,13 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
     *(pack *)(s.p + i) = p;
     if (Rule::moments > 0) *(pack *)(s.m + i) = m;
     if (Rule::moments > 1) *(pack *)(s.v + i) = v;
+    beside<H>::write(s.half, i, p.at);
   }
-  for (int64_t i = tile.whole + threadIdx.x; i < tile.end; i += THREADS)
+  for (int64_t i = tile.whole + threadIdx.x; i < tile.end; i += THREADS) {
     Rule::apply(f, s.p + i, s.g[i], Rule::moments > 0 ? s.m + i : NULL,
                 Rule::moments > 1 ? s.v + i : NULL);
+    beside<H>::write_one(s.half, i, s.p[i]);
+  }
 }
 
 /* All that the rule touches must be aligned, or none is read by 16 bytes. */
@@ -117,32 +144,44 @@ template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_sli
   uintptr_t addresses = (uintptr_t)s->value | (uintptr_t)s->grad;
   if (Rule::moments > 0) addresses |= (uintptr_t)s->moment1;
   if (Rule::moments > 1) addresses |= (uintptr_t)s->moment2;
-  return {s->n,
-          (T *)s->value,
-          (const T *)s->grad,
-          (T *)s->moment1,
-          (T *)s->moment2,
-          (addresses & 15) == 0};
+  if (s->half) addresses |= 2 * (uintptr_t)s->half; /* written by 8 bytes */
+  return {s->n,    (T *)s->value,        (const T *)s->grad, (T *)s->moment1, (T *)s->moment2,
+          s->half, (addresses & 15) == 0};
 }
 
-template <typename Rule, typename T>
-static gp_status launch_update(gp_gpu *gpu, const factors<T> &f, const gp_optim_slice *slices,
-                               int count) {
+/* Slices of one T and one H. */
+template <typename Rule, typename H, typename T>
+static gp_status launch_list(gp_gpu *gpu, const factors<T> &f, const gp_optim_slice *slices,
+                             int count) {
   gp_batch<slice<T>> list;
   for (int i = 0; i < count; i++)
     list.push(slice_of<Rule, T>(&slices[i]), gp_batch_tiles<T>(slices[i].n));
   if (!list.blocks()) return GP_OK;
-  return GP_LAUNCH(gpu, (update_kernel<Rule, T>), list.blocks(), THREADS, 0, list, f);
+  return GP_LAUNCH(gpu, (update_kernel<Rule, T, H>), list.blocks(), THREADS, 0, list, f);
+}
+
+template <typename Rule>
+static gp_status launch_update(gp_gpu *gpu, const factors<double> &f, const gp_optim_slice *slices,
+                               int count) {
+  return launch_list<Rule, nothing>(gpu, f, slices, count);
+}
+
+template <typename Rule>
+static gp_status launch_update(gp_gpu *gpu, const factors<float> &f, const gp_optim_slice *slices,
+                               int count) {
+  if (!slices->half) return launch_list<Rule, nothing>(gpu, f, slices, count);
+  if (slices->half_dtype == GP_BF16) return launch_list<Rule, gp_bf16>(gpu, f, slices, count);
+  return launch_list<Rule, gp_f16>(gpu, f, slices, count);
 }
 
 template <typename T>
 static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
                         const gp_optim_slice *slices, int count) {
   const factors<T> f = make_factors<T>(hyper, step);
-  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam, T>(gpu, f, slices, count);
-  if (hyper->kind == GP_OPTIM_ADAMW) return launch_update<adamw, T>(gpu, f, slices, count);
-  if (hyper->momentum != 0) return launch_update<momentum, T>(gpu, f, slices, count);
-  return launch_update<sgd, T>(gpu, f, slices, count);
+  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam>(gpu, f, slices, count);
+  if (hyper->kind == GP_OPTIM_ADAMW) return launch_update<adamw>(gpu, f, slices, count);
+  if (hyper->momentum != 0) return launch_update<momentum>(gpu, f, slices, count);
+  return launch_update<sgd>(gpu, f, slices, count);
 }
 
 /* All of them before any is changed. */
@@ -155,12 +194,18 @@ static gp_status check_slices(const gp_optim_slice *slices, int count, int64_t s
   return gp_gpu_fail(GP_ERANGE, "optimizer: step %lld, expected 1 or more", (long long)step);
 }
 
+/* Are halves of both written alike? */
+static bool are_alike(const gp_optim_slice *a, const gp_optim_slice *b) {
+  return !a->half == !b->half && (!a->half || a->half_dtype == b->half_dtype);
+}
+
 /* Neighbours of one dtype share a launch. */
 gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
                              const gp_optim_slice *slices, int count) {
   gp_status status = check_slices(slices, count, step);
   for (int i = 0, n; i < count && !status; i += n) {
-    n = gp_batch_alike(slices + i, count - i);
+    const int most = gp_batch_alike(slices + i, count - i);
+    for (n = 1; n < most && are_alike(&slices[i], &slices[i + n]);) n++;
     status = slices[i].dtype == GP_F32 ? update<float>(gpu, hyper, step, slices + i, n)
                                        : update<double>(gpu, hyper, step, slices + i, n);
   }

@@ -46,6 +46,15 @@ static const gp_optim_hyper hypers[] = {
 
 enum { VALUE, GRAD, MOMENT1, MOMENT2, ARENAS };
 
+static gp_optim_slice there_slice(const gpu_value *there, gp_dtype dtype, int64_t n) {
+  return (gp_optim_slice){.dtype = dtype,
+                          .n = n,
+                          .value = there[VALUE].data,
+                          .grad = there[GRAD].data,
+                          .moment1 = there[MOMENT1].data,
+                          .moment2 = there[MOMENT2].data};
+}
+
 /* Three steps here and there, with the same gradient. */
 static void check_update(const gp_optim_hyper *hyper, gp_dtype dtype, int64_t n, int shift) {
   gp_tensor *here[ARENAS];
@@ -54,14 +63,13 @@ static void check_update(const gp_optim_hyper *hyper, gp_dtype dtype, int64_t n,
     here[k] = line(dtype, n, k < MOMENT1 ? -2 : 0, k < MOMENT1 ? 2 : 0);
     there[k] = gpu_value_of(here[k], shift, false);
   }
-  const gp_optim_slice cpu = {dtype,
-                              n,
-                              gp_tensor_data(here[VALUE]),
-                              gp_tensor_data(here[GRAD]),
-                              gp_tensor_data(here[MOMENT1]),
-                              gp_tensor_data(here[MOMENT2])};
-  const gp_optim_slice slice = {
-      dtype, n, there[VALUE].data, there[GRAD].data, there[MOMENT1].data, there[MOMENT2].data};
+  const gp_optim_slice cpu = {.dtype = dtype,
+                              .n = n,
+                              .value = gp_tensor_data(here[VALUE]),
+                              .grad = gp_tensor_data(here[GRAD]),
+                              .moment1 = gp_tensor_data(here[MOMENT1]),
+                              .moment2 = gp_tensor_data(here[MOMENT2])};
+  const gp_optim_slice slice = there_slice(there, dtype, n);
   for (int64_t step = 1; step <= 3; step++) {
     CHECK_STATUS(gp_optim_update(hyper, step, &cpu, 0, n), GP_OK);
     CHECK_STATUS(api->update(gpu, hyper, step, &slice, 1), GP_OK);
@@ -194,9 +202,7 @@ TEST(many_updates_are_those_of_the_cpu) {
       here[i][k] = line(dtype_of(i), length_of(i), k < MOMENT1 ? -2 : 0, k < MOMENT1 ? 2 : 0);
       there[i][k] = gpu_value_of(here[i][k], (i + k) % 2, false);
     }
-    slices[i] =
-        (gp_optim_slice){dtype_of(i),         length_of(i),           there[i][VALUE].data,
-                         there[i][GRAD].data, there[i][MOMENT1].data, there[i][MOMENT2].data};
+    slices[i] = there_slice(there[i], dtype_of(i), length_of(i));
   }
   CHECK_STATUS(api->update(gpu, &hypers[4], 1, slices, MANY), GP_OK);
   for (int i = 0; i < MANY; i++) {
@@ -209,6 +215,35 @@ TEST(many_updates_are_those_of_the_cpu) {
       CHECK(first_difference(got, here[i][k]) == -1);
       gp_tensor_free(got), gp_tensor_free(here[i][k]), gpu_drop(&there[i][k]);
     }
+  }
+}
+
+/* Of values that lie aligned and not, in launches with and without halves of both kinds. */
+TEST(halves_are_the_new_values_rounded) {
+  if (!open_gpu()) return;
+  gpu_value there[MANY][ARENAS], halves[MANY];
+  gp_optim_slice slices[MANY];
+  for (int i = 0; i < MANY; i++) {
+    for (int k = 0; k < ARENAS; k++) {
+      gp_tensor *from = line(GP_F32, length_of(i), k < MOMENT1 ? -2 : 0, k < MOMENT1 ? 2 : 0);
+      there[i][k] = gpu_value_of(from, i % 2, false);
+      gp_tensor_free(from);
+    }
+    slices[i] = there_slice(there[i], GP_F32, length_of(i));
+    slices[i].half_dtype = i / 5 % 2 ? GP_BF16 : GP_F16;
+    gp_tensor *room = line(slices[i].half_dtype, length_of(i), 0, 0);
+    halves[i] = gpu_value_of(room, i / 3 % 2, false);
+    if (i / 4 % 3) slices[i].half = halves[i].data;
+    gp_tensor_free(room);
+  }
+  CHECK_STATUS(api->update(gpu, &hypers[4], 1, slices, MANY), GP_OK);
+  for (int i = 0; i < MANY; i++) {
+    gp_tensor *values = gpu_fetch(&there[i][VALUE]), *got = gpu_fetch(&halves[i]);
+    gp_tensor *want = line(slices[i].half_dtype, length_of(i), 0, 0);
+    if (slices[i].half) CHECK_STATUS(gp_tensor_copy(want, values), GP_OK);
+    CHECK(same_bits(got, want));
+    gp_tensor_free(values), gp_tensor_free(got), gp_tensor_free(want), gpu_drop(&halves[i]);
+    for (int k = 0; k < ARENAS; k++) gpu_drop(&there[i][k]);
   }
 }
 
@@ -270,5 +305,5 @@ TEST(the_first_value_that_is_not_finite_is_found) {
 TEST_MAIN(updates_are_those_of_the_cpu, updates_refuse_halves_and_steps_before_the_first,
           arenas_are_added_and_scaled_as_on_the_cpu, squares_are_summed_in_one_order,
           many_tensors_are_worked_on_as_one_by_one, many_updates_are_those_of_the_cpu,
-          counts_of_a_mini_batch_are_settled_on_the_gpu,
+          halves_are_the_new_values_rounded, counts_of_a_mini_batch_are_settled_on_the_gpu,
           the_first_value_that_is_not_finite_is_found)

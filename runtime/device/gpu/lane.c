@@ -231,6 +231,7 @@ static void close_lane(gp_lane *lane) {
 }
 
 static const gp_lane_ops ops = {
+    .writes_halves = true,
     .close = close_lane,
     .sums_parts = true,
     .reaches = reaches,

@@ -131,6 +131,7 @@ void gp_arenas_free(gp_pipeline *p) {
     gp_pipeline_give(p, lane, a->received_grads, a->grad_bytes);
     gp_pipeline_give(p, lane, a->received_extras, a->extra_bytes);
     gp_pipeline_give(p, lane, a->packed, a->packed_bytes);
+    gp_pipeline_give(p, lane, a->halves, a->half_bytes);
     if (p->copy_count > 1) free_second_copy(p, s);
   }
   for (int32_t x = 0; x < p->extra_count; x++) {
@@ -216,11 +217,22 @@ static gp_status grow_packed(gp_pipeline *p, int32_t stage, size_t bytes) {
   return GP_OK;
 }
 
+/* All values of a stage, once and for ever: half as many bytes. */
+static gp_status make_halves(gp_pipeline *p, int32_t stage, const gp_layout_stage *wanted) {
+  gp_arena *a = &p->arenas[stage];
+  GP_TRY(gp_pipeline_take(p, gp_stage_lane(p, stage, 0), wanted->halves, (void **)&a->halves));
+  a->half_bytes = wanted->halves;
+  a->half = wanted->half;
+  a->halved = false;
+  return GP_OK;
+}
+
 gp_status gp_arenas_grow(gp_pipeline *p) {
   for (int32_t s = 0; s < p->stage_count; s++) {
     const gp_layout_stage *wanted = &p->layout.stages[s];
     if (wanted->extras > p->arenas[s].extra_bytes) GP_TRY(grow_extras(p, s, wanted->extras));
     if (wanted->packed > p->arenas[s].packed_bytes) GP_TRY(grow_packed(p, s, wanted->packed));
+    if (wanted->halves && !p->arenas[s].halves) GP_TRY(make_halves(p, s, wanted));
   }
   while ((size_t)p->extra_count < p->layout.extra_count)
     GP_TRY(add_extra(p, &p->layout.extras[p->extra_count]));

@@ -21,13 +21,17 @@ typedef struct gp_arena {
   char *values[2], *grads[2], *buffers[2];
   char *committed; /* buffers as they were before the run; with the first copy */
   char *extras[2]; /* per copy: accumulators beside the main ones */
-  char *packed; /* weights in the order that products want (graph/pack.c); all plans share them */
+  char *packed;  /* weights in the order that products want (graph/pack.c); all plans share them */
+  char *halves;  /* the values in halves (engine/memory/halves.h) */
+  gp_dtype half; /* which */
+  bool halved;   /* they are those of the values after so many writes of the script: */
+  uint64_t halved_writes;
   gp_gradients gradients; /* of the first copy: of the parameters that have some */
   gp_gradients clipped;   /* while a script clips: those of them that it asks for */
   /* Where the first copy's device takes in the second's gradients and extras; NULL where it reads
    * them. */
   char *received_grads, *received_extras;
-  size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes, packed_bytes;
+  size_t value_bytes, grad_bytes, buffer_bytes, extra_bytes, packed_bytes, half_bytes;
   int64_t updates;     /* of this run, the ones left out included; by the device that makes them */
   int64_t skipped;     /* of these left out, because the gradients were not finite */
   _Atomic int32_t row; /* left out one after the other until now, where the stage decides alone */
@@ -44,8 +48,8 @@ typedef struct gp_extra_slot {
 
 gp_status gp_arenas_new(gp_pipeline *pipeline);
 void gp_arenas_free(gp_pipeline *pipeline);
-/* Memory for what plans have asked for since: extra accumulators and packed weights. On failure
- * what was there stays. */
+/* Memory for what plans have asked for since: extra accumulators, packed weights, halves. On
+ * failure what was there stays. */
 gp_status gp_arenas_grow(gp_pipeline *pipeline);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
 #include "engine/update/update.h"
@@ -73,13 +74,16 @@ void gp_optimizer_set_steps(gp_optimizer *o, int64_t steps) { o->steps = steps; 
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-/* One parameter as the update kernel sees it. */
+/* One parameter of a stage as the update kernel sees it. */
 static gp_optim_slice slice_of(const gp_optimizer *o, const gp_optimizer_member *m,
-                               const gp_tensor *grad) {
+                               const gp_arena *arena, const gp_tensor *grad) {
   const gp_meta *meta = gp_param_meta(m->param);
+  void *value = (void *)gp_optimizer_value(m->param);
   return (gp_optim_slice){.dtype = meta->dtype,
                           .n = gp_meta_numel(meta),
-                          .value = (void *)gp_optimizer_value(m->param),
+                          .value = value,
+                          .half = meta->dtype == GP_F32 ? gp_halves_of(arena, value) : NULL,
+                          .half_dtype = arena->half,
                           .grad = gp_tensor_data(grad),
                           .moment1 = gp_moments_address(o, m, 0),
                           .moment2 = gp_moments_address(o, m, 1)};
@@ -97,7 +101,8 @@ static bool follows(const void *x, const void *y, const gp_optim_slice *slice) {
   return x && y ? after(x, slice) == y : x == y;
 }
 
-/* Append b to a when it follows a everywhere; the padding in between is zero and stays zero.
+/* Append b to a when it follows a everywhere (halves do where values do); the padding in between is
+ * zero and stays zero.
  * Moments lie in the order in which values lay when they were made, so they are asked too: a
  * parameter that was frozen since has moments between those of its neighbours. */
 static bool merge(gp_update_pass *a, const gp_update_pass *b) {
@@ -117,9 +122,11 @@ static void make_passes(gp_optimizer *o) {
     gp_tensor *grad;
     gp_param_grad(o->members[i].param, &grad);
     if (!grad) continue;
-    gp_update_pass next = {.slice = slice_of(o, &o->members[i], grad),
+    int32_t stage = gp_param_stage(o->members[i].param);
+    const gp_pipeline *owner = gp_param_owner(o->members[i].param);
+    gp_update_pass next = {.slice = slice_of(o, &o->members[i], &owner->arenas[stage], grad),
                            .group = o->members[i].group,
-                           .stage = gp_param_stage(o->members[i].param)};
+                           .stage = stage};
     gp_tensor_free(grad);
     if (!o->pass_count || !merge(&o->passes[o->pass_count - 1], &next))
       o->passes[o->pass_count++] = next;
@@ -154,10 +161,14 @@ static gp_status update_group(const gp_lane *lane, const update *u, int32_t stag
   return count ? update_slices(lane, u, group, slices, count) : GP_OK;
 }
 
-/* On a worker's own threads, or in its queue. */
+/* On a worker's own threads, or in its queue. Halves are of no values while it is under way. */
 static gp_status update_stage(gp_worker *worker, const update *u, int32_t stage) {
+  gp_arena *arena = &worker->pipeline->arenas[stage];
+  bool halved = arena->halved;
+  gp_halves_spoil(arena);
   for (int32_t g = 0; g < u->optimizer->group_count; g++)
     GP_TRY(update_group(&worker->lane, u, stage, g));
+  arena->halved = halved;
   return GP_OK;
 }
 

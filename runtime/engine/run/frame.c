@@ -49,6 +49,7 @@ static void bind_weights(gp_worker *worker, const gp_binding *binding, const gp_
         binding->stash[task->stage] + version % (size_t)(v->live - 1) * v->stash_bytes;
   frame[GP_BASE_INVARIANT] = invariant ? invariant + version % (size_t)v->live * bytes : NULL;
   frame[GP_BASE_PACKED] = own->packed;
+  frame[GP_BASE_HALF] = own->halves;
   frame[GP_BASE_REPLICA] = binding->replicas[2 * holder + task->shape];
   frame[GP_BASE_BUFFER] = own->buffers[task->copy];
   frame[GP_BASE_GRAD] = own->grads[task->copy];

@@ -10,6 +10,7 @@
 
 #include "base/thread.h"
 #include "engine/intake/intake.h"
+#include "engine/memory/halves.h"
 #include "engine/memory/replicas.h"
 #include "engine/pipeline.h"
 #include "engine/run/edge.h"
@@ -156,6 +157,7 @@ static gp_status begin_range(gp_worker *worker, gp_run *run, uint32_t step) {
   GP_TRY(begin_gradients(worker, run, step));
   GP_TRY(gp_update_copies(worker));
   GP_TRY(gp_replicas_refresh(worker, run->binding));
+  GP_TRY(gp_halves_refresh(worker));
   const gp_intake *intake = gp_intake_of(worker);
   return intake->begin ? intake->begin(worker, run, step) : GP_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "engine/memory/halves.h"
 #include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
 #include "engine/update/update.h"
@@ -201,6 +202,7 @@ static gp_status apply(gp_worker *worker, gp_run *run, const gp_task *task,
   arena->torn = status != GP_OK;
   GP_TRY(status);
   if (!worker->spoil || !arena->values[0]) return GP_OK;
+  gp_halves_spoil(arena);
   return gp_lane_fill(&worker->lane, arena->values[0], 0xff, arena->value_bytes);
 }
 

@@ -161,3 +161,15 @@ gp_status gp_layout_packed(gp_layout *l, const gp_layout_pack *pack, gp_place *p
   *place = (gp_place){GP_BASE_PACKED, (size_t)line * ALIGNMENT};
   return GP_OK;
 }
+
+bool gp_layout_half(gp_layout *l, const gp_param *param, int32_t stage, gp_dtype dtype,
+                    gp_place *place) {
+  int32_t i = gp_layout_find(l, param);
+  gp_layout_stage *own = &l->stages[stage];
+  if (i < 0 || l->at[i].stage != stage || l->at[i].region == GP_REGION_BUFFER) return false;
+  if (gp_param_meta(param)->dtype != GP_F32 || (own->halves && own->half != dtype)) return false;
+  own->halves = own->values / 2;
+  own->half = dtype;
+  *place = (gp_place){GP_BASE_HALF, l->at[i].offset / 2};
+  return own->halves > 0;
+}

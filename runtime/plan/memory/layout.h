@@ -2,9 +2,9 @@
  * areas of its stages.
  *
  * Each stage has one area for values, one for gradients, one for buffers, so that an update is one
- * pass and a version of the weights one copy; accumulators of parameters that other layers own and
- * packed weights have areas that grow as plans ask for them. All plans of a pipeline share one
- * layout; the engine gives the areas memory (engine/memory/arena.c).
+ * pass and a version of the weights one copy; accumulators of parameters that other layers own,
+ * packed weights and weights in halves have areas that grow as plans ask for them. All plans of a
+ * pipeline share one layout; the engine gives the areas memory (engine/memory/arena.c).
  */
 #ifndef GP_PLAN_MEMORY_LAYOUT_H
 #define GP_PLAN_MEMORY_LAYOUT_H
@@ -35,6 +35,8 @@ typedef struct gp_layout_extra {
 typedef struct gp_layout_stage {
   size_t values, grads, buffers;
   size_t extras, packed; /* so far */
+  size_t halves;         /* 0 until a plan reads weights in halves */
+  gp_dtype half;         /* which halves */
 } gp_layout_stage;
 
 typedef struct gp_layout {
@@ -70,5 +72,11 @@ typedef struct gp_layout_pack {
 } gp_layout_pack;
 /* Where it lies, added when missing; all plans share it. */
 gp_status gp_layout_packed(gp_layout *layout, const gp_layout_pack *pack, gp_place *place);
+
+/* Where the halves of a parameter of this stage lie, which every update makes anew: at half of its
+ * own offset, so that neighbours are neighbours there too. False where there can be none: of other
+ * parameters than f32 ones, those of other stages, buffers, and a second dtype. */
+bool gp_layout_half(gp_layout *layout, const gp_param *param, int32_t stage, gp_dtype dtype,
+                    gp_place *place);
 
 #endif

@@ -77,7 +77,27 @@ static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) 
   return gp_layout_packed(s->env->layout, &pack, &s->outside[node->out]);
 }
 
-/* Packed weights live in the pipeline; other invariant values in memory of this shape's own. */
+/* Weights that are read in halves live in the pipeline too, where updates write them, so that P
+ * makes none of them: the engine does, of all weights at once, when somebody else wrote to them.
+ * Not where weights have versions or two copies. */
+static bool place_half(const gp_shaper *s, int32_t stage, const gp_node *node, gp_place *place) {
+  const gp_schedule *schedule = s->schedule;
+  const gp_value *from = &s->graph->values[node->in[0]], *to = &s->graph->values[node->out];
+  bool halves = to->meta.dtype == GP_BF16 || to->meta.dtype == GP_F16;
+  if (node->op != GP_OP_cast || from->kind != GP_VALUE_PARAM || !halves) return false;
+  if (!s->env->devices || schedule->batch || schedule->copy_count > 1) return false;
+  if (!s->env->devices[schedule->placement[stage]].halves) return false;
+  if (!gp_meta_is_contiguous(&from->meta) || !gp_meta_is_contiguous(&to->meta)) return false;
+  return gp_layout_half(s->env->layout, s->graph->params[from->index], stage, to->meta.dtype,
+                        place);
+}
+
+bool gp_is_shared_half(const gp_shaper *s, const gp_node *node) {
+  return s->outside[node->out].base == GP_BASE_HALF;
+}
+
+/* Packed weights and halves live in the pipeline; other invariant values in memory of this shape's
+ * own. */
 gp_status gp_place_prepared(gp_shaper *s, int32_t stage) {
   const gp_node_list *list = &s->shape->stages->stages[stage].prepare;
   gp_stage_programs *out = &s->shape->programs[stage];
@@ -87,6 +107,7 @@ gp_status gp_place_prepared(gp_shaper *s, int32_t stage) {
       GP_TRY(place_packed(s, node, stage));
       continue;
     }
+    if (place_half(s, stage, node, &s->outside[node->out])) continue;
     for (gp_ref r = node->out; r < node->out + node->n_out; r++) {
       size_t size;
       if (s->graph->values[r].base != r) continue;

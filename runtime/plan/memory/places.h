@@ -50,5 +50,8 @@ void gp_shape_free_touched(gp_shape_plan *shape);
 gp_status gp_shape_add_programs(gp_shaper *s);
 
 bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node);
+/* Is what the node makes kept with the weights, so that no program makes it? Of nodes of P, once
+ * they are placed. */
+bool gp_is_shared_half(const gp_shaper *s, const gp_node *node);
 
 #endif

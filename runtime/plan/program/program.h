@@ -17,6 +17,7 @@ enum {
   GP_BASE_CARRIED,    /* slot of values that I made for W */
   GP_BASE_INVARIANT,  /* what P made of this version of the weights */
   GP_BASE_PACKED,     /* packed weights of the stage, which all plans share */
+  GP_BASE_HALF,       /* weights of the stage in halves, likewise */
   GP_BASE_REPLICA,    /* values of elsewhere that this stage reads: copies on its device */
   GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
   GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */

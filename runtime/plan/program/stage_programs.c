@@ -163,14 +163,16 @@ static bool is_packed_before(const gp_shaper *s, const gp_node *node) {
   return value >= 0 && gp_graph_find(graph, GP_FOUND_PACK, (uint64_t)value, node->layer) >= 0;
 }
 
-/* P: without the copies that the larger micro-batches' P makes. */
+/* P: without the copies that the larger micro-batches' P makes, and those kept with the weights. */
 static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
   gp_node_list list = {0};
   GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
-  for (int32_t i = 0; i < all->count; i++)
-    if (!is_packed_before(s, &s->graph->nodes[all->nodes[i]]))
+  for (int32_t i = 0; i < all->count; i++) {
+    const gp_node *node = &s->graph->nodes[all->nodes[i]];
+    if (!is_packed_before(s, node) && !gp_is_shared_half(s, node))
       list.nodes[list.count++] = all->nodes[i];
+  }
   reset_places(s, stage);
   gp_status status = build(s, &list, &s->shape->programs[stage].prepare);
   gp_free(list.nodes);
