@@ -13,6 +13,25 @@ enum { PIECE = 32768 }; /* elements that one thread looks at or scales at a time
 
 /* ---- making -------------------------------------------------------------------------------- */
 
+/* Lists that live as long as their pipeline have sums that come without a copy of their own. */
+static gp_status take_sums(gp_gradients *list, size_t count, bool stays) {
+  const gp_lane_ops *ops = list->lane->ops;
+  size_t bytes = count * sizeof *list->sums;
+  if (!stays || !ops->host_alloc)
+    return gp_alloc_array(count, sizeof *list->sums, (void **)&list->sums);
+  GP_TRY(ops->host_alloc(bytes, (void **)&list->sums));
+  memset(list->sums, 0, bytes);
+  list->pinned = true;
+  return GP_OK;
+}
+
+static void give_sums(gp_gradients *list) {
+  if (list->pinned)
+    list->lane->ops->host_free(list->sums);
+  else
+    gp_free(list->sums);
+}
+
 static gp_status take_scratch(gp_gradients *list) {
   size_t wanted = list->lane->ops->sum_scratch;
   if (!wanted || !list->count) return GP_OK;
@@ -20,12 +39,12 @@ static gp_status take_scratch(gp_gradients *list) {
   return gp_lane_alloc(list->lane, list->scratch_bytes, &list->scratch);
 }
 
-static gp_status make_list(const gp_lane *lane, int count, gp_gradients *list) {
+static gp_status make_list(const gp_lane *lane, int count, bool stays, gp_gradients *list) {
   size_t n = (size_t)count + 1;
   *list = (gp_gradients){.lane = lane};
   GP_TRY(gp_alloc_array(n, sizeof *list->runs, (void **)&list->runs));
   GP_TRY(gp_alloc_array(n, sizeof *list->first, (void **)&list->first));
-  return gp_alloc_array(n, sizeof *list->sums, (void **)&list->sums);
+  return take_sums(list, n, stays);
 }
 
 static void append(gp_gradients *list, const gp_lane_run *run) {
@@ -36,7 +55,7 @@ static void append(gp_gradients *list, const gp_lane_run *run) {
 
 gp_status gp_gradients_new(const gp_lane *lane, const gp_lane_run *runs, int count,
                            gp_gradients *list) {
-  gp_status status = make_list(lane, count, list);
+  gp_status status = make_list(lane, count, true, list);
   for (int i = 0; !status && i < count; i++) append(list, &runs[i]);
   if (!status) status = take_scratch(list);
   if (status) gp_gradients_free(list);
@@ -44,7 +63,7 @@ gp_status gp_gradients_new(const gp_lane *lane, const gp_lane_run *runs, int cou
 }
 
 gp_status gp_gradients_some(const gp_gradients *all, const bool *among, gp_gradients *some) {
-  gp_status status = make_list(all->lane, all->count, some);
+  gp_status status = make_list(all->lane, all->count, false, some);
   for (int i = 0; !status && i < all->count; i++)
     if (among[i]) append(some, &all->runs[i]);
   some->scratch = all->scratch;
@@ -60,7 +79,7 @@ void gp_gradients_free(gp_gradients *list) {
 void gp_gradients_free_some(gp_gradients *some) {
   gp_free(some->runs);
   gp_free(some->first);
-  gp_free(some->sums);
+  give_sums(some);
   *some = (gp_gradients){0};
 }
 

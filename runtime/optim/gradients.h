@@ -14,6 +14,7 @@ typedef struct gp_gradients {
   int count;
   int64_t *first; /* per tensor, and the total: pieces of the tensors before it */
   double *sums;   /* per tensor: what was found last */
+  bool pinned;    /* they lie where a GPU's copies hold nobody up */
   void *scratch;  /* on a GPU: its sums and what it needs for them */
   size_t scratch_bytes;
 } gp_gradients;

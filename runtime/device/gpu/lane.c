@@ -186,13 +186,13 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
   return api_of(lane)->update(gpu_of(lane), u->hyper, u->step, u->slices, u->count);
 }
 
-/* All sums come to the host at once. */
+/* All sums come to the host at once, with what was enqueued before. */
 static gp_status squares(const gp_lane *lane, const gp_lane_sweep *s) {
   double *there = (double *)((char *)s->scratch + GP_GPU_SUM_SCRATCH);
   if (!s->count) return GP_OK;
   GP_TRY(api_of(lane)->sum_squares(gpu_of(lane), s->runs, s->count, there, s->scratch));
-  GP_TRY(gp_lane_sync(lane));
-  return lane->space->read(lane->space, s->sums, there, (size_t)s->count * sizeof(double));
+  GP_TRY(gp_lane_copy(lane, s->sums, there, (size_t)s->count * sizeof(double)));
+  return gp_lane_sync(lane);
 }
 
 static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {

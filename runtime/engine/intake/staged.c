@@ -21,6 +21,7 @@ struct gp_staged {
   char *here;               /* the host's buffer, for all mini-batches under way */
   gp_lane_event **arrived;  /* per micro-batch: its rows have come */
   gp_lane_event **computed; /* per micro-batch: its output is made; where the plan has outputs */
+  bool fetched;             /* what the next collect takes in is on its way */
   int64_t sent, end;        /* micro-batches of the stream: sent so far, and known */
 };
 
@@ -119,6 +120,7 @@ static gp_status begin(gp_worker *worker, gp_run *run, uint32_t step) {
   memcpy(at.here + layout->fault, &none, sizeof none);
   GP_TRY(send(worker, &at, layout->blocks, blocks));
   GP_TRY(send(worker, &at, layout->fault, sizeof none));
+  staged_of(worker)->fetched = false;
   staged_of(worker)->sent = first;
   staged_of(worker)->end = first + plan->step_micros;
   return await_rows(worker, run, first);
@@ -250,8 +252,8 @@ static gp_status send_output(gp_worker *worker, const gp_run *run, const gp_task
                          (size_t)plan->shapes[task->shape].rows * batch->output.row_bytes);
 }
 
-/* Faults, losses and counts of what has run; then all outputs are here too. */
-static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
+/* Faults, losses and counts of what has run. */
+static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step) {
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
   const gp_staging *layout = layout_of(worker, plan);
@@ -260,8 +262,24 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
     GP_TRY(lane->ops->copy(lane, GP_STREAM_COMPUTE, at.here + layout->fault,
                            at.there + layout->fault, layout->output - layout->fault));
   }
+  return GP_OK;
+}
+
+static gp_status ahead(gp_worker *worker, const gp_run *run) {
+  gp_staged *device = staged_of(worker);
+  if (device->fetched) return GP_OK;
+  device->fetched = true;
+  return send_back(worker, run, 0);
+}
+
+/* They are here, and all outputs too. */
+static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
+  const gp_lane *lane = &worker->lane;
+  gp_staged *device = staged_of(worker);
+  if (!device->fetched) GP_TRY(send_back(worker, run, step));
+  device->fetched = false;
   GP_TRY(gp_lane_sync(lane));
-  return plan->shapes[0].output == GP_NONE ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
+  return run->plan->shapes[0].output == GP_NONE ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
 }
 
 /* Of a run that failed before every task nothing may be in the buffers, not even the empty fault
@@ -348,5 +366,6 @@ const gp_intake gp_intake_staged = {.open = open_intake,
                                     .begin = begin,
                                     .before = before,
                                     .after = after,
+                                    .ahead = ahead,
                                     .collect = collect,
                                     .end = end};

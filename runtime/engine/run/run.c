@@ -52,12 +52,20 @@ static bool is_skipped(gp_run *run, const gp_task_run *r) {
   return r->order > atomic_load_explicit(&run->failed_order, memory_order_acquire);
 }
 
+/* The host is about to wait for norms: with them come the faults that it has to see before an
+ * update. */
+static gp_status fetch_ahead(gp_worker *worker, const gp_run *run) {
+  const gp_intake *intake = gp_intake_of(worker);
+  return intake->ahead && run->binding->joined ? intake->ahead(worker, run) : GP_OK;
+}
+
 /* An interrupt ends what a fault does, and the task too unless it leads to an update that others
  * make. */
 static gp_status run_task(gp_worker *worker, gp_run *run, gp_task_run *r) {
   gp_status status = worker->pipeline->faults.count ? strike(worker, r) : GP_OK;
   if (status == GP_EINTERRUPT) status = is_skipped(run, r) ? status : GP_OK;
   if (status) return status;
+  if (r->task->op == GP_ACT_NORM) GP_TRY(fetch_ahead(worker, run));
   if (gp_act_ends(r->task->op)) return gp_update_task(worker, run, r->task, r->micro);
   return compute(worker, run, r);
 }
@@ -75,16 +83,22 @@ static void note_time(_Atomic int64_t *word, int64_t ns) {
 }
 
 /* Before other devices add up, update or read what this one made, it must have made it. A device
- * that fails says so before it arrives, so that nobody updates; it arrives all the same, or the
- * others would wait. */
+ * that fails says so before it arrives where it is decided whether to update, so that nobody does;
+ * it arrives all the same, or the others would wait. */
 static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const gp_task_span *span,
                                  const gp_task *task) {
   gp_task_span before = *span;
   before.end = (int32_t)(task - run->plan->tasks);
   const gp_intake *intake = gp_intake_of(worker);
-  gp_status status = intake->collect ? intake->collect(worker, run, &before) : GP_OK;
+  bool queued = run->binding->joined && !gp_update_decides(task->op);
+  gp_status status = GP_OK;
+  if (queued)
+    status = gp_join_arrive(worker);
+  else if (intake->collect)
+    status = intake->collect(worker, run, &before);
   if (status) gp_run_fail(run, 0, status, gp_error_text());
-  return gp_update_barrier(worker, run, task->op);
+  GP_TRY(gp_update_barrier(worker, run, task->op));
+  return queued ? gp_join_follow(worker) : GP_OK;
 }
 
 static void note_failure(gp_run *run, const gp_task_run *r, gp_status status) {

@@ -161,8 +161,7 @@ gp_status gp_update_barrier(gp_worker *worker, gp_run *run, gp_act before) {
     gp_worker_await(worker, &run->released, mine);
     return GP_OK;
   }
-  bool decides = before == GP_ACT_U || before == GP_ACT_CLIP;
-  gp_status status = decides ? settle(p, run) : GP_OK;
+  gp_status status = gp_update_decides(before) ? settle(p, run) : GP_OK;
   if (status) gp_run_fail(run, 0, status, gp_error_text());
   atomic_store(&run->released, mine);
   for (int32_t d = 0; d < p->device_count; d++) gp_worker_ring(&p->workers[d]);
