@@ -86,8 +86,10 @@ static gp_record sweep(const char *op, const gp_lane_sweep *s, int flop, int tim
 
 static gp_status squares(const gp_lane *lane, const gp_lane_sweep *s) {
   gp_record r = sweep("norm", s, 2, 1);
+  gp_lane plain = *lane; /* the copy of its sums is part of it, not an entry of its own */
+  plain.ops = of(lane)->plain;
   GP_TRY(gp_record_begin(of(lane), &r));
-  return end(lane, of(lane)->plain->squares(lane, s));
+  return end(lane, plain.ops->squares(&plain, s));
 }
 
 static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
@@ -103,7 +105,8 @@ static int flop_of(const gp_optim_hyper *h) {
   return 2 + decay + (h->momentum != 0 ? 2 : 0) + (h->nesterov ? 2 : 0);
 }
 
-/* The value is read and written, the gradient read, moments read and written where there are. */
+/* The value is read and written, the gradient read, moments read and written where there are;
+ * halves are written. */
 static gp_record update_of(const gp_lane_update *u) {
   static const char *const names[] = {
       [GP_OPTIM_SGD] = "sgd", [GP_OPTIM_ADAM] = "adam", [GP_OPTIM_ADAMW] = "adamw"};
@@ -115,6 +118,7 @@ static gp_record update_of(const gp_lane_update *u) {
     r.entry.dtype = s->dtype;
     r.entry.flop += flop_of(u->hyper) * (double)s->n;
     r.entry.bytes += times * (double)s->n * (double)gp_dtype_size(s->dtype);
+    if (s->half) r.entry.bytes += (double)s->n * (double)gp_dtype_size(s->half_dtype);
   }
   return r;
 }
@@ -127,11 +131,13 @@ static gp_status update(const gp_lane *lane, const gp_lane_update *u) {
 
 /* ---- ops ----------------------------------------------------------------------------------- */
 
-/* A queue takes whole ops. A capture that was refused is followed by the same ops once more: what
- * it had recorded did not run. */
+/* A queue takes whole ops. What the engine launches beside the programs (memory/halves.c) has no
+ * place for faults, and is no instruction. A capture that was refused is followed by the same ops
+ * once more: what it had recorded did not run. */
 static gp_status launch(const gp_lane *lane, const gp_lane_call *call) {
   gp_recorder *r = of(lane);
   const gp_binding *binding = r->worker->pipeline->run.binding;
+  if (!call->fault) return r->plain->launch(lane, call);
   gp_tag tag = gp_tag_read(binding, r->worker->device, call->tag);
   const gp_task *task = &binding->plan->tasks[tag.task];
   gp_record record = gp_record_of_instr(r->worker, task, &task->program->instrs[tag.instr]);

@@ -248,3 +248,18 @@ on_gpu("a weight of two stages is read as its update left it, wherever they lie"
     check(pipe, loss, tied)
   end
 end)
+
+-- ---- profiles ----------------------------------------------------------------------------------
+
+on_gpu("a profile counts every update where the script writes to weights in between", function()
+  local pipe <close> = pipeline(mlp)
+  pipe:use(optim.AdamW(pipe:parameters(), { lr = 0.01 }))
+  local weight = pipe:parameters()[1].value
+  local text = tostring(pipe:profile(function()
+    for _ = 1, 3 do
+      pipe:step(x, y)
+      weight:copy_(weight * 0.5)
+    end
+  end))
+  assert.are.equal("3", text:match "adamw%s+f32%s+(%d+)")
+end)
