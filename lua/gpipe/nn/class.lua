@@ -11,7 +11,8 @@ local errors = require "gpipe.errors"
 local class = {}
 
 -- Private keys of instances.
-class.ORDER = {} -- list of attribute names in order of first assignment; [name] = true
+class.ORDER = {} -- list of attribute names in order of first assignment
+class.KNOWN = {} -- [name] = true: those that are in that list
 class.PATHS = {} -- cache of nn/scope.lua: module -> its path from here
 class.MODE = {}  -- "train" or "eval"
 
@@ -74,9 +75,9 @@ local function assign(object, key, value)
     object[class.MODE] = value and "train" or "eval"
     return
   end
-  local order = object[class.ORDER]
-  if not order[key] then
-    order[#order + 1], order[key] = key, true
+  local order, known = object[class.ORDER], object[class.KNOWN]
+  if not known[key] then
+    order[#order + 1], known[key] = key, true
   end
   object[class.PATHS] = false
   rawset(object, key, value)
@@ -122,7 +123,7 @@ end
 local function construct(made, ...)
   check_arguments(of_class[made], (...))
   local object = {
-    [class.ORDER] = {}, [class.MODE] = "train", [class.PATHS] = false,
+    [class.ORDER] = {}, [class.KNOWN] = {}, [class.MODE] = "train", [class.PATHS] = false,
   }
   setmetatable(object, of_class[made].meta)
   if made.init then made.init(object, ...) end

@@ -58,4 +58,16 @@ describe("instances of users' classes", function()
     function Keep:init(t) self.t = t end
     assert.equal(x, Keep(x).t)
   end)
+
+  it("hold what is assigned to numbers beside what is assigned to words", function()
+    local Pair = nn.class "Pair"
+    function Pair:init()
+      self.scale = 2
+      self[1] = nn.Linear(2, 3)
+      self[2] = nn.Linear(2, 3)
+    end
+    local names = {}
+    for i, p in ipairs(Pair():parameters()) do names[i] = p.name end
+    assert.same({ "1.weight", "1.bias", "2.weight", "2.bias" }, names)
+  end)
 end)
