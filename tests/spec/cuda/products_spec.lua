@@ -30,7 +30,8 @@ local SCRIPT = [[
   local sorted = {}
   for way in pairs(ways) do sorted[#sorted + 1] = way end
   table.sort(sorted)
-  print(table.concat(sorted, "; "))
+  for _, way in ipairs(sorted) do io.write(way, "; ") end
+  print()
 ]]
 
 local function run(environment)
