@@ -15,6 +15,8 @@ class.ORDER = {} -- list of attribute names in order of first assignment
 class.KNOWN = {} -- [name] = true: those that are in that list
 class.PATHS = {} -- cache of nn/scope.lua: module -> its path from here
 class.MODE = {}  -- "train" or "eval"
+class.SKIPS = {} -- nn.Skips: what it stashes and pops; false for most
+class.SPACES = {} -- [name of a skip] = namespace, where isolate() gave it one
 
 -- What is known of each class and of each instance metatable.
 local of_class = setmetatable({}, { __mode = "k" }) ---@type table<table, nn.ClassInfo>
@@ -26,6 +28,7 @@ local of_meta = setmetatable({}, { __mode = "k" })  ---@type table<table, nn.Cla
 ---@field builtin boolean
 ---@field class table
 ---@field base? nn.ClassInfo
+---@field skips? nn.Skips what every instance stashes and pops
 ---@field meta table of the instances
 
 -- ---- what a class is -------------------------------------------------------------------------
@@ -124,6 +127,7 @@ local function construct(made, ...)
   check_arguments(of_class[made], (...))
   local object = {
     [class.ORDER] = {}, [class.KNOWN] = {}, [class.MODE] = "train", [class.PATHS] = false,
+    [class.SKIPS] = of_class[made].skips or false, [class.SPACES] = {},
   }
   setmetatable(object, of_class[made].meta)
   if made.init then made.init(object, ...) end
@@ -157,6 +161,7 @@ end
 function class.new(name, base, builtin)
   local shown = builtin and "nn." .. name or name
   local info = { name = name, shown = shown, builtin = builtin or false, base = class.info(base) }
+  info.skips = info.base and info.base.skips
   info.class, info.meta = {}, instance_meta(info)
   of_class[info.class], of_meta[info.meta] = info, info
   return setmetatable(info.class, {

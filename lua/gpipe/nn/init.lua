@@ -8,7 +8,9 @@ local class = require "gpipe.nn.class"
 local namespace = require "gpipe.namespace"
 local Module = require "gpipe.nn.module"
 local parameter = require "gpipe.nn.parameter"
+local declare = require "gpipe.nn.skip.declare"
 local scope = require "gpipe.nn.scope"
+local skip = require "gpipe.nn.skip.layers"
 
 local nn = {
   Module = Module,
@@ -28,8 +30,15 @@ local nn = {
   Tanh = activation.Tanh,
   Sigmoid = activation.Sigmoid,
   Softmax = require "gpipe.nn.layer.softmax",
-  Residual = require "gpipe.nn.layer.residual",
   Flatten = require "gpipe.nn.layer.flatten",
+
+  Residual = require "gpipe.nn.container.residual",
+  Concat = require "gpipe.nn.container.concat",
+  Sum = require "gpipe.nn.container.sum",
+  Parallel = require "gpipe.nn.container.parallel",
+  Stash = skip.Stash,
+  Pop = skip.Pop,
+  namespace = require "gpipe.nn.skip.namespace".new,
 
   Loss = require "gpipe.nn.loss.loss",
   CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy",
@@ -49,16 +58,22 @@ local nn = {
 --- local y = Gate(4)(gp.ones {2, 4})
 --- ```
 ---@param name string what messages and printouts call it
+--- With `stash` and `pop` it declares the skip connections that its forward begins and ends with
+--- self:stash(name, tensor) and self:pop(name): gp.pipeline checks that they match before anything
+--- runs.
 ---@param base? table a class; nn.Module
+---@param opts? {stash?: string[], pop?: string[]}
 ---@return table class
-function nn.class(name, base)
+function nn.class(name, base, opts)
   if type(name) ~= "string" or name == "" then
     errors.raise('nn.class: name is %s, expected a word such as "Gate"', errors.show(name))
   end
   if base ~= nil and not class.info(base) then
     errors.raise("nn.class: base is %s, expected a module class", errors.show(base))
   end
-  return class.new(name, base or Module)
+  local made = class.new(name, base or Module)
+  if opts ~= nil then declare.class(class.info(made), opts) end
+  return made
 end
 
 --- What a module is, in the words of error texts.

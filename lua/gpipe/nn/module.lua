@@ -8,11 +8,13 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local attributes = require "gpipe.nn.attributes"
 local class = require "gpipe.nn.class"
+local declare = require "gpipe.nn.skip.declare"
 local names = require "gpipe.nn.names"
 local print = require "gpipe.nn.print"
 local scope = require "gpipe.nn.scope"
 local state = require "gpipe.nn.state"
 local summary = require "gpipe.nn.summary"
+local values = require "gpipe.nn.skip.values"
 
 ---@class nn.Module
 ---@field training boolean whether dropout and its kin are active; follows train() and eval()
@@ -35,8 +37,8 @@ end
 
 function Module.__call(self, ...)
   local frame <close> = scope.enter(self)
-  if frame and frame.depth == 1 then return core.whole(self.forward, self, ...) end
-  return self:forward(...)
+  if frame and frame.depth == 1 then return core.whole(values.forward, self, ...) end
+  return values.forward(self, ...)
 end
 
 Module.__tostring = print.text
@@ -96,6 +98,12 @@ function Module:eval() return set_mode(self, "eval") end
 function Module:is_training()
   return (core.tracing() or self[class.MODE]) == "train"
 end
+
+-- ---- skip connections ------------------------------------------------------------------------
+
+Module.stash = values.stash
+Module.pop = values.pop
+Module.isolate = declare.isolate
 
 -- ---- names, state, views ---------------------------------------------------------------------
 

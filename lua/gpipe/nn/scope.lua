@@ -17,6 +17,8 @@ local scope = {}
 ---@field inner any the runtime's own scope
 ---@field depth integer
 ---@field thread thread the coroutine that runs it
+---@field used? table<string, boolean> the skips that it stashed or popped so far; nn/skip/values.lua
+---@field skips? table the values stashed in this run of the outermost module
 local Frame = {}
 
 local stack, depth = {}, 0 ---@type nn.Frame[], integer
@@ -89,6 +91,14 @@ function scope.enter(module)
   stack[depth] = frame
   return frame
 end
+
+--- The frame of the module that runs now; nil where none does.
+---@return nn.Frame?
+function scope.innermost() return stack[depth] end
+
+--- The frame of the module that the script itself called; nil where none runs.
+---@return nn.Frame?
+function scope.outermost() return stack[1] end
 
 --- What a module is, in words: "Linear 256 -> 10".
 ---@param module nn.Module

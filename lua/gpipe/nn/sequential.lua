@@ -9,6 +9,7 @@ local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local Module = require "gpipe.nn.module"
 local scope = require "gpipe.nn.scope"
+local values = require "gpipe.nn.skip.values"
 
 ---@class nn.Sequential: nn.Module
 local Sequential = class.new("Sequential", Module, true)
@@ -189,7 +190,7 @@ end
 
 local function run_layer(layer, ...)
   local _frame <close> = scope.enter(layer)
-  return check_outputs(layer, layer:forward(...))
+  return check_outputs(layer, values.forward(layer, ...))
 end
 
 local function run_from(self, i, last, ...)

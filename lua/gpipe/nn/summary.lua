@@ -12,6 +12,7 @@ local class = require "gpipe.nn.class"
 local options = require "gpipe.options"
 local random = require "gpipe.random"
 local scope = require "gpipe.nn.scope"
+local skips = require "gpipe.nn.skip.values"
 
 local summary = {}
 
@@ -63,20 +64,46 @@ local function layers_of(model)
   return layers
 end
 
--- core.trace_cost(fn, inputs) traces fn in evaluation mode on values of the given types:
--- inputs and outputs are lists of {shape, dtype}, flop is the cost of fn on all rows.
+-- What goes from layer to layer: {outputs = a list of {shape, dtype}, kept = skips on their way}.
+-- core.trace_cost(fn, inputs) traces fn in evaluation mode on values of the given types. Each layer
+-- has a trace of its own, so tensors on a skip go into it and out of it like the others.
+local function cost_of(run, flow)
+  local inputs, count = table.move(flow.outputs, 1, #flow.outputs, 1, {}), #flow.outputs
+  local tensors = {} -- positions in flow.kept of those that are tensors and not nil
+  for k, each in ipairs(flow.kept) do
+    if each.shape then
+      inputs[#inputs + 1], tensors[#tensors + 1] = each, k
+    end
+  end
+  local made
+  local cost = core.trace_cost(function(...)
+    local given = { ... }
+    for k, position in ipairs(tensors) do flow.kept[position].value = given[count + k] end
+    return skips.within(function()
+      local all = { run(table.unpack(given, 1, count)) }
+      count, made = #all, skips.kept()
+      for _, each in ipairs(made) do
+        if check.is_tensor(each.value) then
+          each.shape, each.dtype = each.value.shape, each.value.dtype
+          all[#all + 1] = each.value
+        end
+      end
+      return table.unpack(all)
+    end, flow.kept)
+  end, inputs)
+  return { outputs = table.move(cost.outputs, 1, count, 1, {}), kept = made, flop = cost.flop }
+end
+
 ---@return nn.SummaryRow[]
 local function rows_of(model, inputs, samples)
   local rows, counted = {}, {}
+  local flow = { outputs = inputs, kept = {} }
   for i, layer in ipairs(layers_of(model)) do
     local row = { name = layer.name, layer = scope.describe(layer.module) }
     row.parameters = count_parameters(layer.module, counted)
-    if core.trace_cost then
-      local _guard <close> = random.guard()
-      local cost = core.trace_cost(layer.run, inputs)
-      inputs = cost.outputs
-      row.shape, row.flop = cost.outputs[1].shape, cost.flop / samples
-    end
+    local _guard <close> = random.guard()
+    flow = cost_of(layer.run, flow)
+    row.shape, row.flop = flow.outputs[1].shape, flow.flop / samples
     rows[i] = row
   end
   return rows

@@ -7,6 +7,7 @@ local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
 local schedule = require "gpipe.schedule"
+local skips = require "gpipe.nn.skip.verify"
 
 local fields = {}
 
@@ -58,6 +59,7 @@ end
 function fields.check(who, model, opts, rules)
   check_model(who, model)
   local checked = options.check(who, opts, rules)
+  skips.model(who, model)
   class.refuse(who, "option 'loss'", checked.loss)
   checked.chunks = chunks_of(checked)
   return checked

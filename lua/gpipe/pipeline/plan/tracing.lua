@@ -9,6 +9,7 @@ local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
 local precision = require "gpipe.pipeline.plan.precision"
 local random = require "gpipe.random"
+local skips = require "gpipe.nn.skip.values"
 
 local tracing = {}
 
@@ -36,9 +37,10 @@ local function declare(trace, kind, tensors, rows)
   return values
 end
 
--- A loss function of the user's: sum and count, or a scalar that is the mean over its rows.
-local function function_terms(loss, output, targets, rows)
-  local sum, count = loss(output, table.unpack(targets))
+-- A loss function of the user's: sum and count, or a scalar that is the mean over its rows. It gets
+-- all outputs of the model, then all targets.
+local function function_terms(loss, values, rows)
+  local sum, count = loss(table.unpack(values))
   if not is_tensor(sum) or #sum.shape > 0 and sum:numel() ~= 1 then
     local what = is_tensor(sum) and "a tensor of " .. table.concat(sum.shape, "x")
       or errors.show(sum)
@@ -49,12 +51,14 @@ local function function_terms(loss, output, targets, rows)
   return sum, count
 end
 
-local function terms_of(loss, output, targets, rows)
+local function terms_of(loss, outputs, targets, rows)
+  local values = table.move(targets, 1, #targets, #outputs + 1,
+    table.move(outputs, 1, #outputs, 1, {}))
   if type(loss) == "table" and loss.terms then
-    local sum, count = loss:terms(output, table.unpack(targets))
+    local sum, count = loss:terms(table.unpack(values))
     return sum, count, count == nil
   end
-  return function_terms(loss, output, targets, rows)
+  return function_terms(loss, values, rows)
 end
 
 -- Counts as the plan wants them: a value of the trace, or an integer.
@@ -74,30 +78,30 @@ end
 
 -- What a model in halves returns, for a loss that computes in f32; cross entropy takes halves and
 -- does so itself.
-local function widen(trace, request, output)
+local function widen(trace, request, outputs)
   local half, loss = request.pipe.precision.half, request.with_loss and request.pipe.loss
-  if not half then return output end
+  if not half then return end
   core.trace_half(trace, "f32")
-  if loss and class.of(loss) == class.info(CrossEntropyLoss) then return output end
-  return precision.convert(output, half, "f32")
+  if loss and class.of(loss) == class.info(CrossEntropyLoss) then return end
+  for i, output in ipairs(outputs) do outputs[i] = precision.convert(output, half, "f32") end
 end
 
--- The plan that is being traced: what to do with the output.
+-- The plan that is being traced: what to do with the outputs. A loss gets all of them.
 local function finish(trace, request, shape, outputs, targets)
   local pipe = request.pipe
-  if #outputs > 1 then
-    errors.raise("the model returns %d values, expected one tensor (the last layer may join them)",
-      #outputs)
-  end
   core.trace_layer(trace, #pipe.model)
-  local output = widen(trace, request, outputs[1])
+  widen(trace, request, outputs)
   if not request.with_loss then
-    shape.output = output
+    if #outputs > 1 then
+      errors.raise("the model returns %d values, expected one tensor (the last layer may join "
+        .. "them; a loss gets all)", #outputs)
+    end
+    shape.output = outputs[1]
     return false
   end
   local _scope <close> = core.enter("loss",
     tostring(type(pipe.loss) == "table" and pipe.loss or ""))
-  local sum, count, is_sum = terms_of(pipe.loss, output, targets, shape.rows)
+  local sum, count, is_sum = terms_of(pipe.loss, outputs, targets, shape.rows)
   shape.loss_sum = sum
   set_count(shape, count)
   return is_sum
@@ -133,7 +137,7 @@ local function within(trace, f, handler)
   local outer = outer_of()
   active = { trace = trace, thread = coroutine.running() }
   core.trace_begin(trace)
-  local good, result = xpcall(core.whole, explain_yield(handler), f)
+  local good, result = xpcall(core.whole, explain_yield(handler), skips.within, f)
   active = outer
   if outer then core.trace_begin(outer.trace) else core.trace_end() end
   if not good then error(result, 0) end

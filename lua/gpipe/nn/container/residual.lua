@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/residual.lua - `nn.Residual`: y = x + body(x).
+-- lua/gpipe/nn/container/residual.lua - `nn.Residual`: y = x + body(x).
 -- Source: He et al. 2016.
 
 local errors = require "gpipe.errors"
