@@ -75,7 +75,7 @@ typedef enum gp_found {
   GP_FOUND_CONSTANT, /* tensor -> its value */
   GP_FOUND_SLOT,     /* (index of a parameter, layer) -> its accumulator */
   GP_FOUND_CAST,     /* (value of a parameter, layer) -> its cast */
-  GP_FOUND_PACK      /* (value of a parameter, layer) -> the packed one */
+  GP_FOUND_PACK      /* (gp_graph_pack_key, layer) -> the packed one */
 } gp_found;
 
 /* The number of a thing, or of a pair; -1 (of values: GP_NONE) where there is none. */
@@ -157,8 +157,11 @@ typedef struct gp_arrange_spec {
  * (arrange.c). After fusing, before packing; refs of values stay. */
 gp_status gp_graph_arrange(gp_graph *graph, const gp_arrange_spec *spec);
 
-/* Let every linear read its weight packed, made once per change of it (pack.c). Before the cut. */
+/* Let linears and convolutions read their weights packed, made once per change of them (pack.c).
+ * Before the cut. */
 gp_status gp_graph_pack(gp_graph *graph);
+/* Names what the op packs of a weight: the value of the parameter and the form. */
+uint64_t gp_graph_pack_key(gp_ref weight, gp_op op, const gp_attrs *attrs);
 
 /* What one node costs, from shapes alone. */
 gp_cost gp_node_cost(const gp_graph *graph, const gp_node *node);

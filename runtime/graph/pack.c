@@ -1,36 +1,62 @@
 /* graph/pack.c - weights in the order that their products want, once per change of them instead of
  * per product.
  *
- * Every forward `linear` whose weight is a parameter gets it packed instead: an opaque value that
- * pack_linear makes. It depends on parameters only, so the cut makes it once before the first
- * micro-batch (graph/stages.c); its memory is shared by all plans of a pipeline. The gradient still
- * names the parameter itself.
+ * Every forward `linear` whose weight is a parameter gets it packed instead, and so does every
+ * convolution, forward or not: an opaque value that pack_linear or pack_conv2d makes. It depends on
+ * parameters only, so the cut makes it once before the first micro-batch (graph/stages.c); its
+ * memory is shared by all plans of a pipeline. The gradient still names the parameter itself.
  */
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "graph/graph.h"
-
-/* The copy that an earlier linear of the same layer made; GP_NONE if there is none. */
-static gp_ref find_copy(const gp_graph *graph, gp_ref weight, int32_t layer) {
-  return gp_graph_find(graph, GP_FOUND_PACK, (uint64_t)weight, layer);
-}
-
-static gp_status make_copy(gp_graph *graph, const gp_node *linear, gp_ref *copy) {
-  gp_builder at = {.graph = graph, .layer = linear->layer, .label = linear->label};
-  GP_TRY(gp_build(&at, GP_OP_pack_linear, &(gp_attrs){0}, &linear->in[1], 1, copy));
-  return gp_graph_note(graph, GP_FOUND_PACK, (uint64_t)linear->in[1], linear->layer, *copy);
-}
 
 /* linear, or it and what follows it: graph/fuse.c. */
 static bool is_linear(gp_op op) {
   return op == GP_OP_linear || op == GP_OP_linear_gelu || op == GP_OP_linear_add;
 }
 
+static bool is_convolution(gp_op op) { return op == GP_OP_conv2d || op == GP_OP_conv_transpose2d; }
+
+/* The attribute that says what the weight was, of an op that takes packed ones. */
+static bool is_packed(const gp_node *node) {
+  if (node->op == GP_OP_conv2d) return node->attr.conv2d.packed.rank > 0;
+  if (node->op == GP_OP_conv_transpose2d) return node->attr.conv_transpose2d.packed.rank > 0;
+  return node->attr.linear.packed != 0;
+}
+
+static void set_packed(gp_node *node, const gp_shape *weight) {
+  if (node->op == GP_OP_conv2d)
+    node->attr.conv2d.packed = *weight;
+  else if (node->op == GP_OP_conv_transpose2d)
+    node->attr.conv_transpose2d.packed = *weight;
+  else
+    node->attr.linear.packed = weight->dim[0];
+}
+
+uint64_t gp_graph_pack_key(gp_ref weight, gp_op op, const gp_attrs *attrs) {
+  bool transposed = op == GP_OP_pack_conv2d && attrs->pack_conv2d.transposed;
+  return (uint64_t)weight << 1 | transposed;
+}
+
+/* The packed weight that an earlier node of the same layer reads too is made once. */
+static gp_status find_or_make(gp_graph *graph, const gp_node *reader, gp_ref *copy) {
+  gp_builder at = {.graph = graph, .layer = reader->layer, .label = reader->label};
+  gp_op op = is_convolution(reader->op) ? GP_OP_pack_conv2d : GP_OP_pack_linear;
+  gp_attrs attrs = {0};
+  if (reader->op == GP_OP_conv_transpose2d) attrs.pack_conv2d.transposed = true;
+  uint64_t key = gp_graph_pack_key(reader->in[1], op, &attrs);
+  *copy = gp_graph_find(graph, GP_FOUND_PACK, key, reader->layer);
+  if (*copy != GP_NONE) return GP_OK;
+  GP_TRY(gp_build(&at, op, &attrs, &reader->in[1], 1, copy));
+  return gp_graph_note(graph, GP_FOUND_PACK, key, reader->layer, *copy);
+}
+
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {
-  if (!is_linear(node->op) || node->phase != GP_FORWARD || node->attr.linear.packed) return false;
+  bool linear = is_linear(node->op) && node->phase == GP_FORWARD;
+  if (!(linear || is_convolution(node->op)) || is_packed(node)) return false;
   const gp_value *weight = &graph->values[node->in[1]];
   return weight->kind == GP_VALUE_PARAM && gp_meta_numel(&weight->meta) > 0 &&
-         !gp_param_is_buffer(graph->params[weight->index]);
+         gp_meta_is_contiguous(&weight->meta) && !gp_param_is_buffer(graph->params[weight->index]);
 }
 
 /* Move the nodes from `first` on to the front: they depend on parameters only, and every node
@@ -55,12 +81,12 @@ gp_status gp_graph_pack(gp_graph *graph) {
   int32_t count = graph->node_count;
   for (int32_t n = 0; n < count; n++) {
     if (!wants_copy(graph, &graph->nodes[n])) continue;
-    gp_node linear = graph->nodes[n]; /* a copy: the list may move */
-    const int64_t outputs = graph->values[linear.in[1]].meta.shape.dim[0];
-    gp_ref copy = find_copy(graph, linear.in[1], linear.layer);
-    if (copy == GP_NONE) GP_TRY(make_copy(graph, &linear, &copy));
+    gp_node reader = graph->nodes[n]; /* copies: the lists may move */
+    const gp_shape weight = graph->values[reader.in[1]].meta.shape;
+    gp_ref copy;
+    GP_TRY(find_or_make(graph, &reader, &copy));
     graph->nodes[n].in[1] = copy;
-    graph->nodes[n].attr.linear.packed = outputs;
+    set_packed(&graph->nodes[n], &weight);
   }
   return graph->node_count > count ? move_to_front(graph, count) : GP_OK;
 }

@@ -40,7 +40,7 @@ gp_copy gp_op_needs_copy(gp_op op, const gp_attrs *attrs, int input, const gp_me
   if (op == GP_OP_reshape)
     return input == 0 && reshape_needs_copy(&attrs->reshape.to, meta) ? GP_COPY_ROW_MAJOR
                                                                       : GP_COPY_NONE;
-  if (flags & GP_OP_CHANNELS_LAST && meta->shape.rank == 4)
+  if (flags & GP_OP_CHANNELS_LAST && meta->shape.rank == 4 && !gp_op_takes_packed(op, input))
     return gp_meta_is_channels_last(meta) ? GP_COPY_NONE : GP_COPY_CHANNELS_LAST;
   if (flags & (GP_OP_VIEW | GP_OP_STRIDED)) return GP_COPY_NONE;
   return gp_meta_is_contiguous(meta) ? GP_COPY_NONE : GP_COPY_ROW_MAJOR;

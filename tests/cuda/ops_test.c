@@ -144,14 +144,14 @@ static const sample edges[] = {
 /* Ops whose every element is rounded once, or not at all. */
 static bool is_exact(gp_op op) {
   static const gp_op exact[] = {
-      GP_OP_add,       GP_OP_sub,        GP_OP_mul,        GP_OP_div,
-      GP_OP_neg,       GP_OP_sqrt,       GP_OP_relu,       GP_OP_relu_dx,
-      GP_OP_eq,        GP_OP_ne,         GP_OP_lt,         GP_OP_le,
-      GP_OP_gt,        GP_OP_ge,         GP_OP_where,      GP_OP_dropout,
-      GP_OP_copy,      GP_OP_cast,       GP_OP_concat,     GP_OP_pad,
-      GP_OP_max,       GP_OP_max_dx,     GP_OP_argmax,     GP_OP_embedding,
-      GP_OP_loss_seed, GP_OP_accumulate, GP_OP_assign,     GP_OP_cross_entropy_count,
-      GP_OP_rand,      GP_OP_randn,      GP_OP_pack_linear};
+      GP_OP_add,       GP_OP_sub,        GP_OP_mul,         GP_OP_div,
+      GP_OP_neg,       GP_OP_sqrt,       GP_OP_relu,        GP_OP_relu_dx,
+      GP_OP_eq,        GP_OP_ne,         GP_OP_lt,          GP_OP_le,
+      GP_OP_gt,        GP_OP_ge,         GP_OP_where,       GP_OP_dropout,
+      GP_OP_copy,      GP_OP_cast,       GP_OP_concat,      GP_OP_pad,
+      GP_OP_max,       GP_OP_max_dx,     GP_OP_argmax,      GP_OP_embedding,
+      GP_OP_loss_seed, GP_OP_accumulate, GP_OP_assign,      GP_OP_cross_entropy_count,
+      GP_OP_rand,      GP_OP_randn,      GP_OP_pack_linear, GP_OP_pack_conv2d};
   for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
     if (exact[i] == op) return true;
   }

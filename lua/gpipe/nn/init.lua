@@ -5,6 +5,7 @@
 local errors = require "gpipe.errors"
 local activation = require "gpipe.nn.layer.activation"
 local class = require "gpipe.nn.class"
+local conv = require "gpipe.nn.layer.conv"
 local namespace = require "gpipe.namespace"
 local Module = require "gpipe.nn.module"
 local parameter = require "gpipe.nn.parameter"
@@ -20,6 +21,9 @@ local nn = {
   init = require "gpipe.nn.initial",
 
   Linear = require "gpipe.nn.layer.linear",
+  Conv1d = conv.Conv1d,
+  Conv2d = conv.Conv2d,
+  ConvTranspose2d = conv.ConvTranspose2d,
   Embedding = require "gpipe.nn.layer.embedding",
   LayerNorm = require "gpipe.nn.layer.layer_norm",
   CausalSelfAttention = require "gpipe.nn.layer.attention",

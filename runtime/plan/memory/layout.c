@@ -13,7 +13,7 @@
 enum { ALIGNMENT = GP_GRADIENT_ALIGNMENT };
 
 /* Kinds of keys in layout->found. */
-enum { PARAM, EXTRA, PACKED };
+enum { PARAM, EXTRA, PACKED }; /* and behind it its other forms */
 
 static gp_region region_of(const gp_param *param) {
   if (gp_param_is_buffer(param)) return GP_REGION_BUFFER;
@@ -148,7 +148,7 @@ gp_status gp_layout_slot(gp_layout *l, const gp_param *param, int32_t layer, gp_
 
 /* Stages run at once and each makes its own. Offsets are kept as numbers of cache lines. */
 gp_status gp_layout_packed(gp_layout *l, const gp_layout_pack *pack, gp_place *place) {
-  gp_map_key key = {(uintptr_t)pack->param, PACKED, pack->stage};
+  gp_map_key key = {(uintptr_t)pack->param, PACKED + pack->form, pack->stage};
   size_t bytes, *end = &l->stages[pack->stage].packed;
   int32_t line = gp_map_get(&l->found, key);
   if (line < 0) {

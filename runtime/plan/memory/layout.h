@@ -68,6 +68,7 @@ gp_status gp_layout_slot(gp_layout *layout, const gp_param *param, int32_t layer
 typedef struct gp_layout_pack {
   const gp_param *param;
   int32_t stage;
+  int32_t form; /* of several that one parameter may be packed in */
   size_t bytes;
 } gp_layout_pack;
 /* Where it lies, added when missing; all plans share it. */

@@ -72,7 +72,8 @@ bool gp_is_shared_pack(const gp_shaper *s, const gp_node *node) {
 
 /* In the pipeline: all plans share it. */
 static gp_status place_packed(gp_shaper *s, const gp_node *node, int32_t stage) {
-  gp_layout_pack pack = {gp_packed_param(s->graph, node), stage,
+  const int32_t form = (int32_t)(gp_graph_pack_key(0, node->op, &node->attr) & 1);
+  gp_layout_pack pack = {gp_packed_param(s->graph, node), stage, form,
                          gp_meta_bytes(&s->graph->values[node->out].meta)};
   return gp_layout_packed(s->env->layout, &pack, &s->outside[node->out]);
 }

@@ -160,7 +160,9 @@ static bool is_packed_before(const gp_shaper *s, const gp_node *node) {
   const gp_param *param = gp_packed_param(s->graph, node);
   int32_t index = gp_graph_find(graph, GP_FOUND_PARAM, (uintptr_t)param, 0);
   int32_t value = index < 0 ? -1 : gp_graph_find(graph, GP_FOUND_VALUE, (uint64_t)index, 0);
-  return value >= 0 && gp_graph_find(graph, GP_FOUND_PACK, (uint64_t)value, node->layer) >= 0;
+  if (value < 0) return false;
+  const uint64_t key = gp_graph_pack_key(value, node->op, &node->attr);
+  return gp_graph_find(graph, GP_FOUND_PACK, key, node->layer) >= 0;
 }
 
 /* P: without the copies that the larger micro-batches' P makes, and those kept with the weights. */

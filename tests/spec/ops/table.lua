@@ -20,7 +20,7 @@
 
 local FAMILIES = {
   "elementwise", "dropout", "random", "shape", "reduce", "dense", "norm", "fused", "attention",
-  "loss", "state",
+  "loss", "state", "image",
 }
 
 local rows = {}

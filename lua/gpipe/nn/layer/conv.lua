@@ -1,0 +1,241 @@
+-- lua/gpipe/nn/layer/conv.lua - `nn.Conv2d`, `nn.Conv1d`, `nn.ConvTranspose2d`: windows weighed by
+-- kernels.
+--
+-- Weights have PyTorch's layouts, so that its files fit. Users see N x C x H x W; in memory images
+-- lie channels-last.
+
+local core = require "gpipe.core"
+local Module = require "gpipe.nn.module"
+local check = require "gpipe.nn.check"
+local class = require "gpipe.nn.class"
+local errors = require "gpipe.errors"
+local initial = require "gpipe.nn.initial"
+local input = require "gpipe.nn.layer.input"
+local options = require "gpipe.options"
+local parameter = require "gpipe.nn.parameter"
+local scope = require "gpipe.nn.scope"
+local window = require "gpipe.nn.window"
+
+local conv = {}
+
+local OPTIONS = {
+  stride = { type = { "number", "table" }, default = 1 },
+  padding = { type = { "number", "table", "string" }, default = 0 },
+  dilation = { type = { "number", "table" }, default = 1 },
+  groups = { type = "number", default = 1 },
+  bias = { type = "boolean", default = true },
+  dtype = { choices = { "f32", "f64" }, default = "f32" },
+}
+
+local TRANSPOSED = { output_padding = { type = { "number", "table" }, default = 0 } }
+for name, option in pairs(OPTIONS) do TRANSPOSED[name] = option end
+
+---@class nn.ConvOptions
+---@field stride? integer|integer[] 1
+---@field padding? integer|integer[]|"same" 0
+---@field dilation? integer|integer[] 1
+---@field groups? integer 1
+---@field bias? boolean true
+---@field dtype? "f32"|"f64"
+
+---@class nn.ConvTransposeOptions: nn.ConvOptions
+---@field output_padding? integer|integer[] 0
+
+-- ---- what all of them have -------------------------------------------------------------------
+
+local function read_padding(self, who, value)
+  if type(value) ~= "string" then return window.padding(who, value, #self.kernel) end
+  if value ~= "same" then check.fail(who, "padding", value, 'numbers, or "same"') end
+  return window.same(who, self.kernel, self.stride, self.dilation)
+end
+
+local function read(self, who, kernel, opts)
+  local axes = self.axes
+  self.kernel = window.numbers(who, "kernel", kernel, axes, 1)
+  self.stride = window.numbers(who, "stride", opts.stride, axes, 1)
+  self.dilation = window.numbers(who, "dilation", opts.dilation, axes, 1)
+  self.padding = read_padding(self, who, opts.padding)
+  self.groups = check.size(who, "groups", opts.groups)
+end
+
+local function check_groups(who, name, channels, groups)
+  if channels % groups ~= 0 then
+    check.fail(who, name, channels, ("a multiple of the %d groups"):format(groups))
+  end
+end
+
+-- Weight and bias start uniform in +-1 / sqrt(of what one output is made of), as kaiming_uniform
+-- with a = sqrt(5) does.
+local function declare(self, opts, first, second, outputs)
+  local shape, taps = { first, second }, 1
+  for axis, size in ipairs(self.kernel) do shape[2 + axis], taps = size, taps * size end
+  local bound = 1 / math.sqrt(second * taps)
+  local init = initial.uniform(-bound, bound)
+  self.weight = parameter.Parameter(shape, init, { dtype = opts.dtype })
+  if opts.bias then self.bias = parameter.Parameter({ outputs }, init, { dtype = opts.dtype }) end
+end
+
+local function set_up(self, who, in_channels, out_channels, kernel, opts)
+  self.in_channels = check.size(who, "in_channels", in_channels)
+  self.out_channels = check.size(who, "out_channels", out_channels)
+  read(self, who, kernel, opts)
+  check_groups(who, "in_channels", self.in_channels, self.groups)
+  check_groups(who, "out_channels", self.out_channels, self.groups)
+end
+
+local function describe(self)
+  local text = ("%d -> %d, kernel %s"):format(self.in_channels, self.out_channels,
+    window.text(self.kernel))
+  if math.max(table.unpack(self.stride)) > 1 then
+    text = text .. ", stride " .. window.text(self.stride)
+  end
+  return self.groups > 1 and ("%s, %d groups"):format(text, self.groups) or text
+end
+
+-- ---- Conv2d ----------------------------------------------------------------------------------
+
+---@class nn.Conv2d: nn.Module
+---@field weight gpipe.Tensor [out, in / groups, kernel height, kernel width]
+---@field bias? gpipe.Tensor [out]
+local Conv2d = class.new("Conv2d", Module, true)
+Conv2d.axes = 2
+
+--- Convolution of images.
+---
+--- Shapes: [N, in, H, W] -> [N, out, OH, OW] with OH = (H + padding - dilation (kernel - 1) - 1) //
+--- stride + 1, padding on both sides counted. Kernel, stride, dilation: a number or {height,
+--- width}; padding also {top, bottom, left, right}, or "same" (of stride 1: OH = H). Weight and
+--- bias start uniform in +-1 / sqrt(in / groups * kernel height * kernel width).
+--- Errors: sizes that are no positive integers, channels that the groups do not divide; when
+--- called, other channels, and images that are smaller than the window.
+--- Source: PyTorch nn.Conv2d.
+--- ```lua
+--- local y = nn.Conv2d(3, 8, 3, {stride = 2, padding = 1})(gp.ones {1, 3, 32, 32})
+--- assert(y.shape[2] == 8 and y.shape[3] == 16)
+--- ```
+---@param in_channels integer
+---@param out_channels integer
+---@param kernel integer|integer[]
+---@param opts? nn.ConvOptions
+function Conv2d:init(in_channels, out_channels, kernel, opts)
+  opts = options.check("nn.Conv2d", opts, OPTIONS)
+  set_up(self, "nn.Conv2d", in_channels, out_channels, kernel, opts)
+  declare(self, opts, self.out_channels, self.in_channels // self.groups, self.out_channels)
+end
+
+local function attributes(self)
+  return {
+    stride = self.stride, padding = self.padding, dilation = self.dilation, groups = self.groups,
+  }
+end
+
+function Conv2d:forward(x)
+  return core.conv2d(input.tensor(self, x), self.weight, self.bias, attributes(self))
+end
+
+Conv2d.describe = describe
+
+-- ---- Conv1d ----------------------------------------------------------------------------------
+
+---@class nn.Conv1d: nn.Module
+---@field weight gpipe.Tensor [out, in / groups, kernel]
+---@field bias? gpipe.Tensor [out]
+local Conv1d = class.new("Conv1d", Module, true)
+Conv1d.axes = 1
+
+--- Convolution of sequences, as of images of height 1.
+---
+--- Shapes: [N, in, L] -> [N, out, OL] with OL = (L + 2 padding - dilation (kernel - 1) - 1) //
+--- stride + 1; padding may be "same". Errors and initial values: those of nn.Conv2d.
+--- Source: PyTorch nn.Conv1d.
+--- ```lua
+--- local y = nn.Conv1d(3, 8, 5, {padding = "same"})(gp.ones {2, 3, 20})
+--- assert(y.shape[2] == 8 and y.shape[3] == 20)
+--- ```
+---@param in_channels integer
+---@param out_channels integer
+---@param kernel integer
+---@param opts? nn.ConvOptions
+function Conv1d:init(in_channels, out_channels, kernel, opts)
+  opts = options.check("nn.Conv1d", opts, OPTIONS)
+  set_up(self, "nn.Conv1d", in_channels, out_channels, kernel, opts)
+  declare(self, opts, self.out_channels, self.in_channels // self.groups, self.out_channels)
+end
+
+-- [a, b, c] as [a, b, 1, c].
+local function raised(t) return t:reshape(t.shape[1], t.shape[2], 1, t.shape[3]) end
+
+function Conv1d:forward(x)
+  if #input.tensor(self, x).shape ~= 3 then
+    errors.raise("%s: input is %s, expected ?x%dx?", scope.label(self),
+      check.shape_text(x.shape), self.in_channels)
+  end
+  local y = core.conv2d(raised(x), raised(self.weight), self.bias, {
+    stride = window.as_image(self.stride, 1), padding = window.as_image(self.padding, { 0, 0 }),
+    dilation = window.as_image(self.dilation, 1), groups = self.groups,
+  })
+  return y:reshape(y.shape[1], y.shape[2], y.shape[4])
+end
+
+Conv1d.describe = describe
+
+-- ---- ConvTranspose2d -------------------------------------------------------------------------
+
+---@class nn.ConvTranspose2d: nn.Module
+---@field weight gpipe.Tensor [in, out / groups, kernel height, kernel width]
+---@field bias? gpipe.Tensor [out]
+local ConvTranspose2d = class.new("ConvTranspose2d", Module, true)
+ConvTranspose2d.axes = 2
+
+--- Transposed convolution of images: what nn.Conv2d does to sizes, turned round.
+---
+--- Shapes: [N, in, H, W] -> [N, out, OH, OW], OH = (H - 1) stride - padding + dilation
+--- (kernel - 1) + output_padding + 1, padding on both sides counted. output_padding, smaller than
+--- stride or dilation, chooses among the sizes that a convolution of this stride makes equal.
+--- Weight and bias start uniform in +-1 / sqrt(out / groups * kernel height * kernel width).
+--- Errors: as of nn.Conv2d; an output_padding that is too large.
+--- Source: PyTorch nn.ConvTranspose2d.
+--- ```lua
+--- local up = nn.ConvTranspose2d(8, 4, 3, {stride = 2, padding = 1, output_padding = 1})
+--- assert(up(gp.ones {1, 8, 5, 5}).shape[3] == 10)
+--- ```
+---@param in_channels integer
+---@param out_channels integer
+---@param kernel integer|integer[]
+---@param opts? nn.ConvTransposeOptions
+function ConvTranspose2d:init(in_channels, out_channels, kernel, opts)
+  local who = "nn.ConvTranspose2d"
+  opts = options.check(who, opts, TRANSPOSED)
+  if opts.padding == "same" then check.fail(who, "padding", "same", "numbers") end
+  set_up(self, who, in_channels, out_channels, kernel, opts)
+  self.output_padding = window.numbers(who, "output_padding", opts.output_padding, 2, 0)
+  for axis, more in ipairs(self.output_padding) do
+    local below = math.max(self.stride[axis], self.dilation[axis])
+    if more >= below then
+      check.fail(who, "output_padding", more,
+        ("less than the larger of stride and dilation, %d"):format(below))
+    end
+  end
+  declare(self, opts, self.in_channels, self.out_channels // self.groups, self.out_channels)
+end
+
+function ConvTranspose2d:forward(x)
+  local shape, attrs = input.tensor(self, x).shape, attributes(self)
+  if #shape ~= 4 then
+    errors.raise("%s: input is %s, expected ?x%dx?x?", scope.label(self), check.shape_text(shape),
+      self.in_channels)
+  end
+  attrs.size = {}
+  for axis = 1, 2 do
+    local padding = self.padding[2 * axis - 1] + self.padding[2 * axis]
+    local window_size = self.dilation[axis] * (self.kernel[axis] - 1) + 1
+    attrs.size[axis] = (shape[2 + axis] - 1) * self.stride[axis] - padding + window_size
+      + self.output_padding[axis]
+  end
+  return core.conv_transpose2d(x, self.weight, self.bias, attrs)
+end
+
+ConvTranspose2d.describe = describe
+
+conv.Conv1d, conv.Conv2d, conv.ConvTranspose2d = Conv1d, Conv2d, ConvTranspose2d
+return conv

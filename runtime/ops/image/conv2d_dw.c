@@ -1,0 +1,166 @@
+/* ops/image/conv2d_dw.c - the gradient of a convolution's weight, summed over all rows and
+ * positions.
+ *
+ * dw is cut by its columns, taps times input channels; a piece walks all positions, block by block
+ * in one order: what the block meets of the image is gathered, and dy^T times that is added to sums
+ * of the piece's own. They are added to dw at the end, once, since dw lies in another order. */
+#include <string.h>
+
+#include "ops/dense/dense.h"
+#include "ops/image/conv_walk.h"
+#include "ops/image/infer_conv.h"
+
+enum {
+  CHANNELS = 256, /* of a piece, at most */
+  COLUMNS = 64,   /* at least, where there are as many: fewer make slow products */
+  PIECES = 8      /* of a group's taps, about */
+};
+
+/* dy [N, O, OH, OW], x [N, I, H, W] -> dw [O, I / groups, kernel]. */
+static gp_status infer(gp_sig *sig) {
+  static const gp_shape image = {4, {GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM, GP_ANY_DIM}};
+  const gp_attr_conv2d_dw *a = &sig->attr->conv2d_dw;
+  const gp_conv_attrs attrs = GP_CONV_ATTRS(*a);
+  GP_TRY(gp_conv_check(attrs));
+  GP_TRY(gp_image_list(&a->kernel, "kernel", 2, 1));
+  if (a->kernel.count == 0) return gp_fail(GP_EINVAL, "kernel has 0 numbers, expected 2");
+  for (int i = 0; i < 2; i++) GP_TRY(gp_operand_shape(sig, GP_OP_conv2d_dw, i, &image, -1));
+  const gp_shape *dy = &sig->in[0]->shape, *x = &sig->in[1]->shape;
+  gp_shape want = {4, {x->dim[0], GP_ANY_DIM}};
+  for (int d = 0; d < 2; d++)
+    GP_TRY(gp_conv_places(attrs, d, x->dim[2 + d], a->kernel.at[d], &want.dim[2 + d]));
+  GP_TRY(gp_operand_shape(sig, GP_OP_conv2d_dw, 0, &want, 1));
+  if (dy->dim[1] % a->groups != 0 || x->dim[1] % a->groups != 0)
+    return gp_fail(GP_ESHAPE, "%lld and %lld channels in %lld groups, expected equal groups",
+                   (long long)dy->dim[1], (long long)x->dim[1], (long long)a->groups);
+  const gp_shape out = {4, {dy->dim[1], x->dim[1] / a->groups, a->kernel.at[0], a->kernel.at[1]}};
+  return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &out);
+}
+
+static gp_cost cost(const gp_sig *sig) {
+  return gp_conv_cost(sig, &sig->in[0]->shape, &sig->out[0].shape);
+}
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+/* How a group's columns are cut: so many taps, or a part of the channels of one tap. */
+typedef struct shares {
+  gp_conv c;
+  int64_t taps, channels, outputs;  /* of a group */
+  int64_t tap_share, channel_share; /* of a piece */
+  int64_t tap_pieces, channel_pieces;
+} shares;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static shares shares_of(const gp_call *call) {
+  shares s = {.c = gp_conv_dw(call)};
+  s.taps = s.c.h.kernel * s.c.w.kernel;
+  s.channels = s.c.image_c / s.c.groups, s.outputs = s.c.map_c / s.c.groups;
+  s.channel_share = s.channels < CHANNELS ? s.channels : CHANNELS;
+  if (s.channel_share < 1) s.channel_share = 1;
+  const int64_t enough = ceil_div(COLUMNS, s.channel_share), even = ceil_div(s.taps, PIECES);
+  s.tap_share = s.channels > CHANNELS ? 1 : enough > even ? enough : even;
+  if (s.tap_share > s.taps) s.tap_share = s.taps;
+  s.tap_pieces = ceil_div(s.taps, s.tap_share);
+  s.channel_pieces = ceil_div(s.channels, s.channel_share);
+  return s;
+}
+
+static gp_cut cut(const gp_call *call) {
+  const shares s = shares_of(call);
+  return (gp_cut){s.c.groups * s.tap_pieces * s.channel_pieces, 1};
+}
+
+static size_t scratch(const gp_call *call) {
+  const shares s = shares_of(call);
+  const int64_t columns = s.tap_share * s.channel_share;
+  return (size_t)((GP_CONV_BLOCK + s.outputs) * columns) * gp_dtype_size(call->out[0].meta->dtype);
+}
+
+/* One piece: its sums are [outputs, taps, channels] of scratch. */
+typedef struct piece {
+  const gp_call *call;
+  const shares *s;
+  gp_conv_lattice lattice;
+  gp_conv_part part;
+  int64_t group;
+  char *sums, *columns;
+} piece;
+
+static gp_status add_block(const piece *p, int64_t first, int64_t last) {
+  const gp_arg *dy = &p->call->in[0], *x = &p->call->in[1];
+  const int64_t n = p->part.taps * p->part.channels, depth = p->s->c.map_c;
+  const bool plain = gp_conv_is_plain(&p->lattice);
+  gp_conv_part part = p->part;
+  part.first = first, part.last = last;
+  if (!plain) gp_conv_gather(&p->lattice, part, x->data, p->columns);
+  const void *b =
+      plain ? gp_arg_at(x, first * part.depth + part.channel) : (const void *)p->columns;
+  gp_gemm g = {.transpose_a = true,
+               .m = p->s->outputs,
+               .n = n,
+               .k = last - first,
+               .lda = depth,
+               .ldb = plain ? part.depth : n,
+               .ldc = n,
+               .alpha = 1,
+               .beta = first > 0 ? 1 : 0};
+  return gp_multiply(dy->meta->dtype, g, gp_arg_at(dy, first * depth + p->group * p->s->outputs), b,
+                     p->sums);
+}
+
+/* The sums lie taps outermost, dw channels. Zeros that are added make a gradient that was zero. */
+#define ADD_SUMS(name, T)                                                                          \
+  static void name(const piece *p) {                                                               \
+    const shares *s = p->s;                                                                        \
+    const T *sum = (const T *)(const void *)p->sums;                                               \
+    for (int64_t o = 0; o < s->outputs; o++)                                                       \
+      for (int64_t t = 0; t < p->part.taps; t++)                                                   \
+        for (int64_t c = 0; c < p->part.channels; c++, sum++) {                                    \
+          const int64_t row = (p->group * s->outputs + o) * s->channels;                           \
+          const int64_t channel = p->part.channel - p->group * s->channels + c;                    \
+          T *to = (T *)p->call->out[0].data + (row + channel) * s->taps + p->part.tap + t;         \
+          *to = (p->call->accumulate ? *to : 0) + *sum;                                            \
+        }                                                                                          \
+  }
+ADD_SUMS(add_sums_f32, float)
+ADD_SUMS(add_sums_f64, double)
+
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static gp_status run_piece(const gp_call *call, const shares *s, int64_t unit, void *memory) {
+  const size_t item = gp_dtype_size(call->out[0].meta->dtype);
+  const int64_t tap = unit / s->channel_pieces % s->tap_pieces * s->tap_share;
+  const int64_t channel = unit % s->channel_pieces * s->channel_share;
+  piece p = {.call = call, .s = s, .lattice = gp_conv_map_lattice(&s->c)};
+  p.group = unit / s->channel_pieces / s->tap_pieces;
+  p.part = (gp_conv_part){.tap = tap,
+                          .taps = at_most(s->taps - tap, s->tap_share),
+                          .channel = p.group * s->channels + channel,
+                          .channels = at_most(s->channels - channel, s->channel_share),
+                          .depth = s->c.image_c,
+                          .item = item};
+  const int64_t columns = p.part.taps * p.part.channels;
+  const int64_t positions = gp_conv_positions(&s->c, &p.lattice);
+  const int64_t block = gp_conv_is_plain(&p.lattice) ? positions : GP_CONV_BLOCK;
+  p.sums = memory, p.columns = p.sums + (size_t)(s->outputs * columns) * item;
+  if (positions == 0) memset(p.sums, 0, (size_t)(s->outputs * columns) * item);
+  for (int64_t first = 0; first < positions; first += block)
+    GP_TRY(add_block(&p, first, at_most(positions, first + block)));
+  if (call->out[0].meta->dtype == GP_F32)
+    add_sums_f32(&p);
+  else
+    add_sums_f64(&p);
+  return GP_OK;
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  const shares s = shares_of(call);
+  for (int64_t unit = span.first; unit < span.last; unit++)
+    GP_TRY(run_piece(call, &s, unit, span.scratch));
+  return GP_OK;
+}
+
+const gp_op_def gp_def_conv2d_dw = {GP_OP_ROW(conv2d_dw), .infer = infer, .cost = cost,
+                                    .cpu = {.cut = cut, .run = run, .scratch = scratch}};

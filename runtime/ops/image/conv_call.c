@@ -1,0 +1,47 @@
+/* ops/image/conv_call.c - see conv_call.h. */
+#include "ops/image/conv_call.h"
+
+#include "base/tensor.h"
+
+enum { PIECES = 8 }; /* where each piece has to pack the weight for itself */
+
+gp_conv_job gp_conv_job_of(const gp_call *call, gp_conv c, bool transposed, bool packed) {
+  return (gp_conv_job){.c = c,
+                       .dtype = call->out[0].meta->dtype,
+                       .transposed = transposed,
+                       .source = call->in[0].data,
+                       .weight = packed ? call->in[1].data : NULL,
+                       .bias = call->n_in == 3 ? call->in[2].data : NULL,
+                       .result = call->out[0].data};
+}
+
+/* Metas tell packed weights: calls that are only cut have no addresses. */
+static bool is_packed(const gp_call *call) { return call->in[1].meta->dtype == GP_U8; }
+
+gp_cut gp_conv_cut(const gp_conv_job *job) {
+  const int64_t blocks = gp_conv_blocks(&job->c, job->transposed);
+  return (gp_cut){blocks, job->weight ? 1 : (blocks + PIECES - 1) / PIECES};
+}
+
+static size_t align_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Of blocks, and behind it a weight that is not packed yet. */
+size_t gp_conv_call_scratch(const gp_call *call, const gp_conv_job *job) {
+  const size_t bytes =
+      align_up(gp_conv_scratch(&job->c, job->transposed, gp_dtype_size(job->dtype)));
+  return is_packed(call) ? bytes : bytes + gp_meta_bytes(call->in[1].meta);
+}
+
+gp_status gp_conv_run(const gp_call *call, gp_conv_job *job, gp_span span) {
+  const size_t item = gp_dtype_size(job->dtype);
+  if (!job->weight && span.first < span.last) {
+    const gp_shape *w = &call->in[1].meta->shape;
+    void *packed = (char *)span.scratch + align_up(gp_conv_scratch(&job->c, job->transposed, item));
+    const int64_t rows = w->dim[2] * w->dim[3] * w->dim[job->transposed ? 0 : 1];
+    gp_conv_pack(w, job->transposed, item, call->in[1].data, packed, (gp_span){0, rows, NULL});
+    job->weight = packed;
+  }
+  for (int64_t unit = span.first; unit < span.last; unit++)
+    GP_TRY(gp_conv_run_block(job, unit, span.scratch));
+  return GP_OK;
+}

@@ -1,0 +1,93 @@
+/* ops/image/conv_transpose2d.c - the transposed convolution: what conv2d's input gets of a map.
+ *
+ * It is the gradient of conv2d's input and a layer of its own. One position of the result meets
+ * taps of one remainder by the stride only, so it is made lattice by lattice (conv_walk.h):
+ * nothing is multiplied with zeros between the elements of the map. */
+#include "base/tensor.h"
+#include "ops/cut.h"
+#include "ops/image/conv_call.h"
+#include "ops/image/infer_conv.h"
+
+/* The map of an image of the asked size must be in[0]. */
+static gp_status check_size(const gp_sig *sig, const gp_shape *w) {
+  const gp_attr_conv_transpose2d *a = &sig->attr->conv_transpose2d;
+  gp_shape want = {4, {GP_ANY_DIM, w->dim[0], 0, 0}};
+  GP_TRY(gp_image_list(&a->size, "size", 2, 0));
+  if (a->size.count == 0) return gp_fail(GP_EINVAL, "size has 0 numbers, expected 2");
+  for (int d = 0; d < 2; d++)
+    GP_TRY(gp_conv_places(GP_CONV_ATTRS(*a), d, a->size.at[d], w->dim[2 + d], &want.dim[2 + d]));
+  return gp_operand_shape(sig, GP_OP_conv_transpose2d, 0, &want, a->packed.rank ? -1 : 1);
+}
+
+/* x [N, O, h, w], w [O, I / groups, KH, KW] -> y [N, I, size]. */
+static gp_status infer(gp_sig *sig) {
+  const gp_attr_conv_transpose2d *a = &sig->attr->conv_transpose2d;
+  gp_shape w;
+  GP_TRY(gp_conv_check(GP_CONV_ATTRS(*a)));
+  GP_TRY(gp_conv_infer_weight(sig, GP_OP_conv_transpose2d, &a->packed, &w));
+  GP_TRY(check_size(sig, &w));
+  if (w.dim[0] % a->groups != 0)
+    return gp_fail(GP_ESHAPE, "%lld inputs in %lld groups, expected equal groups",
+                   (long long)w.dim[0], (long long)a->groups);
+  gp_shape out = {4,
+                  {sig->in[0]->shape.dim[0], w.dim[1] * a->groups, a->size.at[0], a->size.at[1]}};
+  if (sig->n_in == 3)
+    GP_TRY(gp_operand_shape(sig, GP_OP_conv_transpose2d, 2, &(gp_shape){1, {out.dim[1]}}, -1));
+  return gp_infer_channels_last(sig, sig->in[0]->dtype, &out);
+}
+
+/* conv2d turned round: its image is dy, its map x. */
+static gp_status vjp(gp_vjp *v) {
+  const gp_attr_conv_transpose2d *a = &v->attr->conv_transpose2d;
+  const gp_ref dy = v->dout[0];
+  if (dy == GP_NONE) return GP_OK;
+  const gp_shape w = gp_vjp_meta(v, v->in[1])->shape;
+  if (v->need[0]) {
+    const gp_attrs attrs = {.conv2d = {.stride = a->stride,
+                                       .padding = a->padding,
+                                       .dilation = a->dilation,
+                                       .groups = a->groups}};
+    GP_TRY(
+        gp_build(v->builder, GP_OP_conv2d, &attrs, (const gp_ref[]){dy, v->in[1]}, 2, &v->din[0]));
+  }
+  if (v->need[1]) {
+    const gp_attrs attrs = {.conv2d_dw = {.kernel = {2, {w.dim[2], w.dim[3]}},
+                                          .stride = a->stride,
+                                          .padding = a->padding,
+                                          .dilation = a->dilation,
+                                          .groups = a->groups}};
+    GP_TRY(gp_build(v->builder, GP_OP_conv2d_dw, &attrs, (const gp_ref[]){v->in[0], dy}, 2,
+                    &v->din[1]));
+  }
+  if (v->n_in == 3 && v->need[2]) GP_TRY(gp_conv_bias_gradient(v, dy, &v->din[2]));
+  return GP_OK;
+}
+
+static gp_cost cost(const gp_sig *sig) {
+  const gp_shape *packed = &sig->attr->conv_transpose2d.packed;
+  return gp_conv_cost(sig, &sig->in[0]->shape, packed->rank ? packed : &sig->in[1]->shape);
+}
+
+static gp_conv_job job_of(const gp_call *call) {
+  return gp_conv_job_of(call, gp_conv_transposed(call), true,
+                        call->attr->conv_transpose2d.packed.rank > 0);
+}
+
+static gp_cut cut(const gp_call *call) {
+  const gp_conv_job job = job_of(call);
+  return gp_conv_cut(&job);
+}
+
+static size_t scratch(const gp_call *call) {
+  const gp_conv_job job = job_of(call);
+  return gp_conv_call_scratch(call, &job);
+}
+
+static gp_status run(const gp_call *call, gp_span span) {
+  gp_conv_job job = job_of(call);
+  return gp_conv_run(call, &job, span);
+}
+
+const gp_op_def gp_def_conv_transpose2d = {GP_OP_ROW(conv_transpose2d), .infer = infer, .vjp = vjp,
+                                           .cost = cost,
+                                           .cpu = {.cut = cut, .run = run, .scratch = scratch}};

@@ -1,0 +1,78 @@
+/* ops/image/conv_walk.h - convolutions on CPUs as products of matrices: which positions are made
+ * together, and how what they read is gathered.
+ *
+ * A lattice is a set of positions of the result that meet the same taps: all positions of a map; of
+ * an image those with the same remainder by the stride. Its positions are made in blocks of a fixed
+ * size, one product for as many taps as fit: the gathered source [positions, taps, channels] times
+ * the packed weight. Blocks depend on the shapes only, so the bits do too. */
+#ifndef GP_OPS_IMAGE_CONV_WALK_H
+#define GP_OPS_IMAGE_CONV_WALK_H
+
+#include "ops/image/conv.h"
+
+enum {
+  GP_CONV_BLOCK = 128,   /* positions of a product: the library reads the weight once for them */
+  GP_CONV_COLUMNS = 1024 /* gathered for a product at most, unless one tap has more: 512 KiB of f32,
+                            well in L2 */
+};
+
+/* One axis of a lattice. Position i of it is `first + i * step` of the result, and meets
+ * i * pace + at + j * apart of the source at its j-th tap, which is tap + j * tap_step of the
+ * kernel. */
+typedef struct gp_conv_line {
+  int64_t first, step, count;
+  int64_t source, pace, at, apart;
+  int64_t tap, tap_step, taps;
+} gp_conv_line;
+
+typedef struct gp_conv_lattice {
+  gp_conv_line h, w;
+} gp_conv_lattice;
+
+/* Of a result that is a map: one lattice. */
+gp_conv_lattice gp_conv_map_lattice(const gp_conv *c);
+/* Of a result that is an image: number 0 .. gp_conv_phases - 1. */
+int64_t gp_conv_phases(const gp_conv *c);
+gp_conv_lattice gp_conv_image_lattice(const gp_conv *c, int64_t number);
+
+static inline int64_t gp_conv_positions(const gp_conv *c, const gp_conv_lattice *l) {
+  return c->rows * l->h.count * l->w.count;
+}
+
+/* What one gather reads: positions [first, last), taps [tap, tap + taps) and channels
+ * [channel, channel + channels) of a source with `depth` channels. */
+typedef struct gp_conv_part {
+  int64_t first, last, tap, taps, channel, channels, depth;
+  size_t item; /* bytes of an element */
+} gp_conv_part;
+
+/* Copy the part to [positions, taps, channels]; what lies outside of the source is zero. */
+void gp_conv_gather(const gp_conv_lattice *l, gp_conv_part part, const void *source, void *to);
+/* Does a gather copy whole rows of a source as they lie: one tap that meets every position? */
+bool gp_conv_is_plain(const gp_conv_lattice *l);
+/* Where position p of the lattice lies in a result of sizes height x width, in positions. */
+int64_t gp_conv_place(const gp_conv_lattice *l, int64_t p, int64_t height, int64_t width);
+
+/* ---- both products with a weight ------------------------------------------------------------ */
+
+/* A result of a convolution, map or image, and what it is made of. */
+typedef struct gp_conv_job {
+  gp_conv c;
+  gp_dtype dtype;
+  bool transposed;             /* the result is the image */
+  const void *source, *weight; /* weight: packed */
+  const void *bias;            /* or NULL */
+  void *result;
+} gp_conv_job;
+
+/* Blocks of all lattices. */
+int64_t gp_conv_blocks(const gp_conv *c, bool transposed);
+size_t gp_conv_scratch(const gp_conv *c, bool transposed, size_t item);
+gp_status gp_conv_run_block(const gp_conv_job *job, int64_t block, void *scratch);
+
+/* O x I x KH x KW to [KH KW, I, O], or to [KH KW, O, I] where transposed: rows [first, last) of
+ * what is written, counted in taps times the middle dim. */
+void gp_conv_pack(const gp_shape *weight, bool transposed, size_t item, const void *from, void *to,
+                  gp_span rows);
+
+#endif
