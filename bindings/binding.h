@@ -27,6 +27,7 @@
   X(tensor)                                                                                        \
   X(make)                                                                                          \
   X(param)                                                                                         \
+  X(gradient)                                                                                      \
   X(ops)                                                                                           \
   X(machine)                                                                                       \
   X(host)                                                                                          \
@@ -54,6 +55,7 @@ typedef struct gp_lua {
   gp_trace *trace;  /* retained; NULL while no layer is being traced */
   int depth;        /* module scopes that are open */
   bool labelled;    /* the label of the innermost one was put together */
+  bool no_grad;     /* ops are not noted for gradients: gp.no_grad */
   bool relabel;     /* the trace has the label of a module that was left, or none */
   size_t limit;     /* bytes held by the runtime beyond which garbage is collected */
   size_t collects;  /* how often that happened */
@@ -74,13 +76,16 @@ int gp_lua_push_hook(lua_State *L, const char *name);
 /* ---- the box ------------------------------------------------------------------------------- */
 
 /* A Lua tensor is one of: a real tensor, a parameter or buffer, a value of a trace. A freed one is
- * none. */
+ * none. A real one may come from ops that are noted for gradients, or be a leaf where they end. */
 typedef struct gp_box {
   const void *kind; /* tells boxes from other userdata: box.c */
   gp_tensor *tensor;
   gp_param *param;
   gp_trace *trace; /* with ref */
   gp_ref ref;
+  int output;          /* of the history */
+  gp_history *history; /* what made the tensor, where a gradient may be asked for */
+  gp_param *leaf;      /* of a tensor that was asked to have a gradient */
 } gp_box;
 
 /* Collect garbage when the runtime holds more than the adaptive limit: before what holds much of
@@ -105,6 +110,12 @@ const gp_meta *gp_box_meta(const gp_box *box);
 /* What an op applied now sees: of a parameter, maybe that of a model in halves. */
 gp_dtype gp_lua_dtype(lua_State *L, const gp_box *box);
 bool gp_meta_is_dense(const gp_meta *meta); /* row-major without gaps, whatever the offset */
+
+/* Whether a gradient may be asked for: of a leaf, of a parameter outside of pipelines, of what came
+ * from them. */
+bool gp_box_has_gradient(const gp_box *box);
+/* Errors: the box's elements may not be written in place: a gradient goes through them. */
+void gp_lua_check_writable(lua_State *L, const gp_box *box, const char *who);
 
 /* ---- errors -------------------------------------------------------------------------------- */
 

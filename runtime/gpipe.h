@@ -28,6 +28,7 @@
 #include "gpipe/contract.h"
 #include "gpipe/param.h"
 #include "gpipe/trace.h"
+#include "gpipe/history.h"
 #include "gpipe/schedule.h"
 #include "gpipe/simulation.h"
 #include "gpipe/pipeline.h"

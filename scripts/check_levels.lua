@@ -16,6 +16,7 @@ local subjects = {
   status = "base", tensor = "base", random = "base", process = "base", gather = "base",
   data = "io", archive = "io", device = "device", update = "device", op = "device",
   attrs = "device", contract = "device", param = "graph", trace = "graph",
+  history = "graph",
   schedule = "schedule", simulation = "schedule", plan = "plan",
   pipeline = "plan", run = "engine", profile = "engine", optimizer = "engine",
 }

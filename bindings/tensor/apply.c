@@ -15,17 +15,55 @@ static gp_status hold(gp_box *box, gp_tensor **tensor) {
   return GP_OK;
 }
 
+static bool is_noted(const gp_lua_call *use, gp_box *const *in) {
+  for (int i = 0; i < use->n_in; i++)
+    if (gp_box_has_gradient(in[i])) return true;
+  return false;
+}
+
+/* Let the outputs remember what they came from. */
+static gp_status note(gp_applied *a, gp_box *const *in, gp_tensor *const *inputs, int n_out,
+                      gp_box *const *out) {
+  gp_history_input from[GP_MAX_INPUTS];
+  gp_history *history;
+  for (int i = 0; i < a->n_in; i++) {
+    const bool ends = !in[i]->history && gp_box_has_gradient(in[i]);
+    from[i] = (gp_history_input){.tensor = inputs[i],
+                                 .leaf = !ends         ? NULL
+                                         : in[i]->leaf ? in[i]->leaf
+                                                       : in[i]->param,
+                                 .history = in[i]->history,
+                                 .output = in[i]->output};
+  }
+  a->inputs = from;
+  gp_status status = gp_history_record(a, &history);
+  for (int k = 0; !status && history && k < n_out && k < a->n_out; k++) {
+    if (!gp_dtype_is_float(gp_tensor_meta(a->outputs[k])->dtype)) continue;
+    out[k]->history = gp_history_retain(history);
+    out[k]->output = k;
+  }
+  if (!status) gp_history_free(history);
+  return status;
+}
+
 /* Make no Lua call between the first reference taken and the last one given back. */
-static gp_status run_eager(const gp_lua_call *use, gp_box *const *in, gp_box *const *out) {
+static gp_status run_eager(const gp_lua_call *use, bool noted, gp_box *const *in,
+                           gp_box *const *out) {
   gp_tensor *inputs[GP_MAX_INPUTS] = {0};
   gp_tensor *outputs[GP_MAX_OUTPUTS] = {0};
-  int n_outputs = 0;
+  gp_applied applied = {.op = use->op,
+                        .attrs = &use->attrs,
+                        .outputs = outputs,
+                        .n_in = use->n_in,
+                        .random = gp_eager_random()};
   gp_status status = GP_OK;
   for (int i = 0; i < use->n_in && status == GP_OK; i++) status = hold(in[i], &inputs[i]);
   if (status == GP_OK)
-    status = gp_eager_apply(use->op, &use->attrs, inputs, use->n_in, outputs, &n_outputs);
-  for (int i = 0; i < n_outputs && status == GP_OK; i++) {
-    if (i < use->n_out)
+    status = gp_eager_apply(use->op, &use->attrs, inputs, use->n_in, outputs, &applied.n_out);
+  if (status == GP_OK && noted && is_noted(use, in))
+    status = note(&applied, in, inputs, use->n_out, out);
+  for (int i = 0; i < applied.n_out; i++) {
+    if (i < use->n_out && status == GP_OK)
       out[i]->tensor = outputs[i];
     else
       gp_tensor_free(outputs[i]);
@@ -120,7 +158,8 @@ static gp_status apply_once(lua_State *L, const gp_lua_call *use, gp_trace *trac
   gp_box *in[GP_MAX_INPUTS];
   for (int i = 0; i < use->n_in; i++) in[i] = check_input(L, use, i);
   *recorded = is_recorded(L, use, in, trace);
-  return *recorded ? record(trace, use, in, out) : run_eager(use, in, out);
+  const bool noted = !trace && !gp_lua_state(L)->no_grad;
+  return *recorded ? record(trace, use, in, out) : run_eager(use, noted, in, out);
 }
 
 /* Where memory could not be had, garbage may hold it: collect and try once more. */

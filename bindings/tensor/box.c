@@ -62,6 +62,8 @@ void gp_box_clear(gp_box *box) {
   gp_tensor_free(held.tensor);
   gp_param_free(held.param);
   gp_trace_free(held.trace);
+  gp_history_free(held.history);
+  gp_param_free(held.leaf);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

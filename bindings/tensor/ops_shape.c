@@ -134,7 +134,7 @@ static gp_shape without_dim(const gp_shape *shape, int dim) {
 
 /* A view without one dimension; the op table has none that keeps gaps, so it is made here. The box
  * that holds the tensor for us takes the view instead. */
-static void select_view(lua_State *L, int index, int dim, int64_t at) {
+void gp_lua_select_view(lua_State *L, int index, int dim, int64_t at) {
   gp_tensor *tensor = gp_lua_check_tensor(L, index, "select");
   gp_box *box = gp_lua_to_box(L, -1);
   gp_meta meta = *gp_tensor_meta(tensor);
@@ -146,11 +146,13 @@ static void select_view(lua_State *L, int index, int dim, int64_t at) {
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
-/* Of a symbolic value the slice is narrowed, then reshaped (with a copy where it has gaps). */
+/* Of a symbolic value, and of one whose gradient may be asked for, the slice is narrowed, then
+ * reshaped (with a copy where it has gaps). */
 void gp_lua_select(lua_State *L, int index, int dim, int64_t at) {
   gp_box *box = gp_lua_check_box(L, index, "select");
-  if (box->tensor || (box->param && !gp_lua_trace(L))) {
-    select_view(L, index, dim, at);
+  const bool noted = gp_box_has_gradient(box) && !gp_lua_state(L)->no_grad;
+  if (!noted && (box->tensor || (box->param && !gp_lua_trace(L)))) {
+    gp_lua_select_view(L, index, dim, at);
     return;
   }
   gp_shape shape = without_dim(&gp_box_meta(box)->shape, dim);
@@ -201,7 +203,10 @@ static int move_to(lua_State *L, const char *device) {
   gp_box *made = gp_lua_new_box(L);
   gp_status status = gp_tensor_move(tensor, device, &made->tensor);
   if (status != GP_OK) return gp_lua_error(L, "to: %s", gp_error_text());
-  if (made->tensor == tensor) lua_settop(L, 1);
+  if (made->tensor == tensor) return lua_settop(L, 1), 1;
+  if (gp_box_has_gradient(gp_lua_to_box(L, 1)) && !gp_lua_state(L)->no_grad)
+    return gp_lua_error(L, "to: the tensor has a gradient, which does not go from device to device "
+                           "outside of pipelines, expected detach() first");
   return 1;
 }
 

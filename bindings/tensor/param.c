@@ -77,21 +77,11 @@ static int param_value(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* p:grad() -> gradient of the last step, or nil */
-static int param_grad(lua_State *L) {
-  lua_settop(L, 1);
-  gp_box *box = gp_lua_new_box(L);
-  gp_param_grad(check_param(L, "grad"), &box->tensor);
-  if (!box->tensor) lua_pushnil(L);
-  return 1;
-}
-
 static const luaL_Reg methods[] = {{"is_parameter", param_is_parameter},
                                    {"is_buffer", param_is_buffer},
                                    {"is_frozen", param_is_frozen},
                                    {"set_frozen", param_set_frozen},
                                    {"value", param_value},
-                                   {"grad", param_grad},
                                    {NULL, NULL}};
 
 void gp_methods_param(lua_State *L) { luaL_setfuncs(L, methods, 0); }

@@ -33,7 +33,7 @@ static int push_field(lua_State *L, const gp_box *box, const char *key) {
     lua_pushstring(L, tensor ? gp_tensor_device(tensor) : "traced");
     return 1;
   }
-  return 0;
+  return gp_lua_push_gradient_field(L, box, key);
 }
 
 /* Raise for a name that is neither: the Lua side knows how to suggest one. */
@@ -101,17 +101,20 @@ static int tensor_index(lua_State *L) {
 /* t[i] = v: a number, a tensor or a nested table; broadcast into the slice */
 static int tensor_newindex(lua_State *L) {
   gp_box *box = gp_lua_check_box(L, 1, "t[i] = v: t");
+  if (lua_type(L, 2) == LUA_TSTRING && gp_lua_set_gradient_field(L, lua_tostring(L, 2))) return 0;
   if (lua_type(L, 2) != LUA_TNUMBER)
-    gp_lua_bad_value(L, 2, "t[i] = v: i", "a position (fields cannot be assigned)");
+    gp_lua_bad_value(L, 2, "t[i] = v: i",
+                     "a position (fields cannot be assigned, but for requires_grad and grad)");
   if (box->trace || (box->param && gp_lua_trace(L)))
     gp_lua_error(L, "t[i] = v: nothing is written while a layer is being traced, expected copy_ "
                     "on an nn.Buffer");
+  gp_lua_check_writable(L, box, "t[i] = v");
   int64_t at = check_first(L, box, "t[i] = v: i");
   if (gp_box_meta(box)->shape.rank == 1 && !gp_lua_to_box(L, 3)) {
     gp_lua_store(L, 3, "t[i] = v: v", gp_lua_peek_tensor(L, 1, "t[i] = v: t"), at);
     return 0;
   }
-  gp_lua_select(L, 1, 0, at);
+  gp_lua_select_view(L, 1, 0, at);
   gp_lua_copy_into(L, gp_lua_to_box(L, -1)->tensor, 3, "t[i] = v");
   return 0;
 }
@@ -183,6 +186,7 @@ static void add_methods(lua_State *L) {
   gp_methods_shape(L);
   gp_methods_reduce(L);
   gp_methods_param(L);
+  gp_methods_gradient(L);
 }
 
 /* Push the function that ipairs returns, which indexes; nil where the host has no ipairs. */

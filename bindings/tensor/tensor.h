@@ -10,12 +10,20 @@ void gp_methods_ops(lua_State *L);
 void gp_methods_shape(lua_State *L);
 void gp_methods_reduce(lua_State *L);
 void gp_methods_param(lua_State *L);
+void gp_methods_gradient(lua_State *L);
 
 /* Push the value at `index` without dimension dim (0-based), taken at position `at` of it: a view
  * of a real tensor. */
 void gp_lua_select(lua_State *L, int index, int dim, int64_t at);
+/* The same of a real tensor or parameter, to write to: always its memory, without a history. */
+void gp_lua_select_view(lua_State *L, int index, int dim, int64_t at);
 /* Read a list of dims (number, table or nothing) into a mask; returns how many (0: all). */
 int gp_lua_check_dims(lua_State *L, int index, const char *who, int rank, int64_t *mask);
+
+/* Push t.requires_grad or t.grad of the box at position 1; 0 where the key is neither. */
+int gp_lua_push_gradient_field(lua_State *L, const gp_box *box, const char *key);
+/* t.requires_grad = v, t.grad = nil, with t at 1 and v at 3; false where the key is neither. */
+bool gp_lua_set_gradient_field(lua_State *L, const char *key);
 
 /* The Lua function core.concat. */
 int gp_lua_concat(lua_State *L);

@@ -132,6 +132,7 @@ static int values_copy(lua_State *L) {
     if (box->trace || box->param || (from && (from->trace || from->param)))
       return record_assign(L, box);
   }
+  gp_lua_check_writable(L, box, "copy_");
   gp_tensor *to = gp_lua_check_tensor(L, 1, "copy_");
   gp_lua_copy_into(L, to, 2, "copy_");
   lua_settop(L, 1);

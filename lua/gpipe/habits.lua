@@ -15,7 +15,7 @@ return {
   multiply = { "mul" }, divide = { "div" }, subtract = { "sub" }, negative = { "neg" },
   average = { "mean" }, amax = { "max" }, size = { "shape", "size" }, ndim = { "dim" },
   tolist = { "totable" }, numpy = { "totable" }, astype = { "to" }, type = { "dtype" },
-  cuda = { "to" }, cpu = { "to" }, copy = { "clone" }, detach = { "clone" },
+  cuda = { "to" }, cpu = { "to" }, copy = { "clone" },
   slice = { "narrow" }, index_select = { "select" },
   -- gp
   from_numpy = { "tensor" }, array = { "tensor" }, manual_seed = { "seed" }, range = { "arange" },

@@ -24,6 +24,9 @@ environment.check()
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
+---@field no_grad fun(fn: function, ...): any
+---@field grad fun(fn: function): function
+---@field gradcheck fun(fn: function, inputs: gpipe.Tensor[], opts: table?): boolean?, string?
 ---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
 local gp = {
   version = core.version,
@@ -55,6 +58,9 @@ local parts = {
   data = function() return require "gpipe.data" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
+  no_grad = function() return require("gpipe.gradient").no_grad end,
+  grad = function() return require("gpipe.gradient").grad end,
+  gradcheck = function() return require "gpipe.gradient.check" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
   on_stop = function() return require("gpipe.stop").on_stop end,
 }

@@ -28,5 +28,11 @@ gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inpu
 /* Seed of the random ops that the calling thread runs eagerly; each application of one advances
  * their clock. */
 void gp_eager_seed(uint64_t seed);
+/* Where the calling thread's random ops stand. */
+typedef struct gp_random_state {
+  uint64_t seed;
+  uint32_t clock;
+} gp_random_state;
+gp_random_state gp_eager_random(void);
 
 #endif

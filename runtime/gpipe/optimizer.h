@@ -5,7 +5,7 @@
 #include "gpipe/param.h"
 #include "gpipe/update.h"
 
-/* Moments and the number of steps, for parameters of one pipeline. */
+/* Moments and the number of steps, for parameters of one pipeline or of none. */
 typedef struct gp_optimizer gp_optimizer;
 
 /* Parameters that share hyper-parameters. */
@@ -21,7 +21,9 @@ void gp_optimizer_free(gp_optimizer *optimizer);
 /* Update every parameter that has a gradient; hyper[] has one entry per group. The workers of the
  * stages do it. Nothing is updated where gradients of the pipeline are not finite (gp_finite),
  * which *skipped receives, or the loss scale overflowed (gp_loss_scale).
- * Errors: GP_ESTATE where the parameters belong to no live pipeline or to two; GP_EINVAL for
+ * Parameters that no pipeline owns are updated by the calling thread, from the gradients that
+ * gp_history_backward left.
+ * Errors: GP_ESTATE where they belong to two pipelines, or no one has a gradient; GP_EINVAL for
  * hyper-parameters out of range; GP_EFINITE where gradients are not finite and that is refused, or
  * for too long.
  * Source: torch.optim.SGD (dampening 0), Adam and AdamW. */

@@ -62,6 +62,13 @@ gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index) {
   return GP_OK;
 }
 
+gp_status gp_graph_param_value(gp_graph *graph, int32_t index, gp_ref *ref) {
+  *ref = gp_graph_find(graph, GP_FOUND_VALUE, (uint64_t)index, 0);
+  if (*ref >= 0) return GP_OK;
+  GP_TRY(gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref));
+  return gp_graph_note(graph, GP_FOUND_VALUE, (uint64_t)index, 0, *ref);
+}
+
 /* Taken before anything else can fail: the graph frees its constants. */
 gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref) {
   int32_t index = graph->constant_count;

@@ -113,6 +113,8 @@ gp_status gp_graph_value(gp_graph *graph, gp_value_kind kind, const gp_meta *met
                          gp_ref *ref);
 gp_status gp_graph_label(gp_graph *graph, const char *text, int32_t *label);
 gp_status gp_graph_param(gp_graph *graph, gp_param *param, int32_t *index); /* retained, unique */
+/* The value of kind PARAM for params[index]; one each. */
+gp_status gp_graph_param_value(gp_graph *graph, int32_t index, gp_ref *ref);
 /* Append a constant; the graph takes the tensor, also on failure. */
 gp_status gp_graph_constant(gp_graph *graph, gp_tensor *tensor, gp_ref *ref);
 /* The accumulator of (param, layer), made when missing. */

@@ -51,6 +51,7 @@ void gp_param_free(gp_param *param) {
 const gp_meta *gp_param_meta(const gp_param *param) { return &param->meta; }
 bool gp_param_is_buffer(const gp_param *param) { return param->spec.buffer; }
 bool gp_param_is_frozen(const gp_param *param) { return param->spec.frozen; }
+bool gp_param_is_borrowed(const gp_param *param) { return param->spec.borrowed; }
 
 /* A pipeline has laid out gradients by then. */
 gp_status gp_param_set_frozen(gp_param *param, bool frozen) {
@@ -83,6 +84,16 @@ gp_status gp_param_move(gp_param *param, gp_tensor *to) {
   gp_tensor_free(param->value);
   param->value = gp_tensor_retain(to);
   return GP_OK;
+}
+
+void gp_param_hold(gp_param *param, gp_tensor *value) { param->value = gp_tensor_retain(value); }
+
+bool gp_param_has_gradient(const gp_param *param) {
+  return !param->spec.frozen && !param->spec.buffer && !param->owner;
+}
+
+void gp_param_clear_grad(gp_param *param) {
+  if (!param->owner) gp_param_set_grad(param, NULL);
 }
 
 void gp_param_grad(const gp_param *param, gp_tensor **grad) {

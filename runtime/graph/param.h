@@ -7,6 +7,8 @@
 /* Write the initial or current value into `to` (contiguous, same dtype and shape) and let the param
  * live there from now on. */
 gp_status gp_param_move(gp_param *param, gp_tensor *to);
+/* Let a parameter that was not drawn yet live in this tensor (retained) of its shape. */
+void gp_param_hold(gp_param *param, gp_tensor *value);
 void gp_param_set_grad(gp_param *param, gp_tensor *grad); /* retained; NULL: none */
 /* One owner at a time, and the stage of its that the parameter belongs to; owner NULL gives it
  * back.

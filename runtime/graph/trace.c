@@ -89,15 +89,6 @@ static gp_status room_for(gp_ref **table, int32_t *room, int32_t count) {
   return GP_OK;
 }
 
-/* The value of kind PARAM for params[index]. */
-static gp_status raw_param(gp_trace *trace, int32_t index, gp_ref *ref) {
-  gp_graph *graph = &trace->graph;
-  *ref = gp_graph_find(graph, GP_FOUND_VALUE, (uint64_t)index, 0);
-  if (*ref >= 0) return GP_OK;
-  GP_TRY(gp_graph_value(graph, GP_VALUE_PARAM, gp_param_meta(graph->params[index]), index, ref));
-  return gp_graph_note(graph, GP_FOUND_VALUE, (uint64_t)index, 0, *ref);
-}
-
 /* Buffers are state that a layer writes, which halves would not hold. */
 gp_dtype gp_trace_reads(const gp_trace *trace, const gp_param *param) {
   gp_dtype dtype = gp_param_meta(param)->dtype;
@@ -135,7 +126,7 @@ gp_status gp_trace_param(gp_trace *trace, gp_param *param, gp_ref *ref) {
   GP_TRY(gp_graph_param(&trace->graph, param, &index));
   GP_TRY(room_for(&trace->param_refs, &trace->param_refs_room, index + 1));
   if (trace->param_refs[index] == GP_NONE) {
-    GP_TRY(raw_param(trace, index, &value));
+    GP_TRY(gp_graph_param_value(&trace->graph, index, &value));
     trace->param_refs[index] = value;
     if (gp_param_is_buffer(param)) GP_TRY(take_snapshot(trace, index, value));
   }

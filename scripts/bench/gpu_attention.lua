@@ -42,7 +42,7 @@ local function results_of(values, target, precision)
   local one, results = gp.ones({ 1, 1, 1, 1 }, { dtype = dtype }), {}
   pipe:step(one, target:to(dtype))
   for i, name in ipairs { "q", "k", "v" } do
-    results[i + 1] = model[name]:grad():to "cpu":to "f64"
+    results[i + 1] = model[name].grad:to "cpu":to "f64"
   end
   results[1] = pipe:eval():forward(one):to "cpu":to "f64"
   return results

@@ -94,7 +94,7 @@ local Entry = {}
 
 function Entry.__index(entry, key)
   if key == "value" then return entry.param:value() end
-  if key == "grad" then return entry.param:grad() end
+  if key == "grad" then return entry.param.grad end
 end
 
 function Entry.__tostring(entry)

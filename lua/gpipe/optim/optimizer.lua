@@ -133,7 +133,7 @@ function methods:zero_grad()
   settle(fields[self])
   for _, group in ipairs(fields[self].groups) do
     for _, entry in ipairs(group.params) do
-      local grad = entry.param:grad()
+      local grad = entry.param.grad
       if grad then grad:copy_(0) end
     end
   end

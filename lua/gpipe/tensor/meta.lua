@@ -11,6 +11,8 @@
 ---@field shape integer[] a fresh table; {} for a scalar
 ---@field dtype gpipe.dtype
 ---@field device string "cpu"
+---@field requires_grad boolean whether gradients of what is computed from it reach it; settable
+---@field grad? gpipe.Tensor the gradient so far of a leaf or parameter; nil forgets it
 ---@operator add(gpipe.Tensor|number): gpipe.Tensor
 ---@operator sub(gpipe.Tensor|number): gpipe.Tensor
 ---@operator mul(gpipe.Tensor|number): gpipe.Tensor
@@ -197,8 +199,18 @@ function Tensor:set_frozen(frozen) end
 ---@return gpipe.Tensor
 function Tensor:value() end
 
---- The gradient of the last step, nil where there is none. `nn.Parameter({2}, 0):grad() == nil`
----@return gpipe.Tensor?
-function Tensor:grad() end
+-- ---- gradients -------------------------------------------------------------------------------
+--- Add the gradients of the tensor to `grad` of all that it was computed from and that requires
+--- one: leaves (`t.requires_grad = true`) and parameters of models that no pipeline owns. Going
+--- back twice adds twice. `gp.ones({1}).grad == nil`
+--- Errors: several elements and no seed; nothing requires a gradient; a value that is needed was
+--- written to since.
+---@param seed? gpipe.Tensor what the gradient starts from, of the tensor's shape and dtype; 1
+function Tensor:backward(seed) end
+
+--- The same elements, in the same memory, as if they had been computed from nothing.
+--- `not gp.ones({1}):detach().requires_grad`
+---@return gpipe.Tensor
+function Tensor:detach() end
 
 return Tensor

@@ -3,11 +3,12 @@
  *
  * Each device's own team or queue looks at what lies with it, all devices at once. The sums of
  * squares are one for each parameter and are added in the order in which the script gave the
- * parameters: the same bits for every cut and any number of threads. A parameter has a gradient
- * only while a pipeline owns it; parameters of several models may be clipped together.
+ * parameters: the same bits for every cut and any number of threads. Parameters of several models
+ * may be clipped together, and such as no pipeline owns.
  */
 #include <math.h>
 
+#include "engine/optimizer/optimizer.h"
 #include "engine/pipeline.h"
 #include "gpipe/optimizer.h"
 #include "graph/param.h"
@@ -115,10 +116,13 @@ static gp_status clip_all(clip *c, double max, double *norm) {
   double sum = 0;
   GP_TRY(for_owners(c, find_squares));
   for (int k = 0; k < c->count; k++)
-    if (owner_of(c, k)) sum += sum_of(owner_of(c, k), c->params[k]);
+    sum += owner_of(c, k) ? sum_of(owner_of(c, k), c->params[k]) : gp_alone_squares(c->params[k]);
   *norm = sqrt(sum);
   c->factor = max / (*norm + 1e-6);
-  return *norm > max ? for_owners(c, scale) : GP_OK;
+  if (!(*norm > max)) return GP_OK;
+  for (int k = 0; k < c->count; k++)
+    if (!owner_of(c, k)) gp_alone_scale(c->params[k], c->factor);
+  return for_owners(c, scale);
 }
 
 gp_status gp_clip_grad_norm(gp_param *const *params, int count, double max, double *norm) {

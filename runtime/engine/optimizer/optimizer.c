@@ -208,18 +208,16 @@ static gp_status update_device(gp_worker *worker, void *context) {
   return gp_lane_sync(&worker->lane);
 }
 
-/* The one live pipeline that owns every parameter; its workers do the updates. */
+/* The one live pipeline that owns every parameter, whose workers do the updates; NULL: none owns
+ * any of them. */
 static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
   *owner = o->member_count ? (gp_pipeline *)gp_param_owner(o->members[0].param) : NULL;
   for (int32_t i = 0; i < o->member_count; i++) {
     const gp_pipeline *other = gp_param_owner(o->members[i].param);
-    if (!other)
-      return gp_fail(GP_ESTATE,
-                     "optimizer: the parameters belong to no live pipeline, so they have "
-                     "no gradients");
-    if (other != *owner)
-      return gp_fail(GP_ESTATE, "optimizer: its parameters belong to two pipelines, expected one "
-                                "optimizer for each");
+    if (other == *owner) continue;
+    return gp_fail(GP_ESTATE,
+                   "optimizer: its parameters belong to %s, expected one optimizer for each",
+                   other && *owner ? "two pipelines" : "a pipeline and to none");
   }
   return GP_OK;
 }
@@ -244,6 +242,7 @@ gp_status gp_optimizer_step(gp_optimizer *o, const gp_optim_hyper *hyper, bool *
   *skipped = false;
   GP_TRY(find_owner(o, &p));
   GP_TRY(check_hyper(o, hyper));
+  if (!p && o->member_count) return gp_optimizer_step_alone(o, hyper, skipped);
   if (!p) return GP_OK; /* nothing to update */
   if (p->optimizer)
     return gp_fail(GP_ESTATE,

@@ -1,6 +1,7 @@
 /* engine/optimizer/optimizer.h - the parameters of an optimizer, and where their moments lie.
  *
  *   optimizer.c   its life, and updates of stages
+ *   alone.c       updates and clipping of parameters that no pipeline owns
  *   moments.c     memory beside the values, laid out like them, that follows them from device to
  *   device */
 #ifndef GP_ENGINE_OPTIMIZER_H
@@ -57,6 +58,14 @@ void gp_moments_free(gp_optimizer *optimizer);
 gp_status gp_moments_follow(gp_optimizer *optimizer);
 /* Address of a member's k-th moment; NULL where the kind keeps none. */
 void *gp_moments_address(const gp_optimizer *optimizer, const gp_optimizer_member *member, int k);
+
+/* As gp_optimizer_step, where no pipeline owns any of the parameters. Errors: GP_ESTATE where none
+ * has a gradient. */
+gp_status gp_optimizer_step_alone(gp_optimizer *optimizer, const gp_optim_hyper *hyper,
+                                  bool *skipped);
+/* Of the gradient of a parameter that no pipeline owns: its sum of squares; itself, scaled. */
+double gp_alone_squares(const gp_param *param);
+void gp_alone_scale(const gp_param *param, double factor);
 
 gp_status gp_optimizer_begin(gp_optimizer *optimizer);
 /* A pipeline holds it until its workers are done, and for ever where one of them is lost. */

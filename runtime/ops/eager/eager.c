@@ -10,15 +10,11 @@
 #include "ops/cut.h"
 #include "ops/eager/eager.h"
 
-static _Thread_local struct {
-  uint64_t seed;
-  uint32_t clock;
-} random_state;
+static _Thread_local gp_random_state random_state;
 
-void gp_eager_seed(uint64_t seed) {
-  random_state.seed = seed;
-  random_state.clock = 0;
-}
+void gp_eager_seed(uint64_t seed) { random_state = (gp_random_state){.seed = seed}; }
+gp_random_state gp_eager_random(void) { return random_state; }
+void gp_eager_set_random(gp_random_state state) { random_state = state; }
 
 /* Give back whatever is held: all of it after a failure, all but the outputs after success. */
 static void release(gp_application *a) {
@@ -26,8 +22,7 @@ static void release(gp_application *a) {
   for (int i = 0; i < GP_MAX_OUTPUTS; i++) gp_tensor_free(a->out[i]);
 }
 
-/* A new tensor that lies as the meta says, which is dense. */
-static gp_status new_dense(gp_space *space, const gp_meta *meta, gp_tensor **tensor) {
+gp_status gp_eager_new(gp_space *space, const gp_meta *meta, gp_tensor **tensor) {
   gp_tensor *flat;
   if (gp_meta_is_contiguous(meta))
     return gp_tensor_new_at(space, meta->dtype, &meta->shape, tensor);
@@ -43,7 +38,7 @@ static gp_status copy_for(gp_copy wish, const gp_tensor *from, gp_tensor **to) {
   gp_tensor *copy;
   GP_TRY(gp_meta_make(gp_tensor_meta(from)->dtype, &gp_tensor_meta(from)->shape, &meta));
   if (wish == GP_COPY_CHANNELS_LAST) gp_meta_set_channels_last(&meta);
-  GP_TRY(new_dense(gp_tensor_space(from), &meta, &copy));
+  GP_TRY(gp_eager_new(gp_tensor_space(from), &meta, &copy));
   gp_status status = gp_tensor_copy(copy, from);
   if (status) return gp_tensor_free(copy), status;
   *to = copy;
@@ -92,7 +87,7 @@ static gp_status make_outputs(gp_application *a) {
   int made = 0;
   if (a->def->flags & GP_OP_EFFECT) a->out[made++] = gp_tensor_retain(a->in[0]);
   for (; made < a->sig.n_out; made++) {
-    GP_TRY(new_dense(a->space, &a->sig.out[made], &a->out[made]));
+    GP_TRY(gp_eager_new(a->space, &a->sig.out[made], &a->out[made]));
   }
   return GP_OK;
 }

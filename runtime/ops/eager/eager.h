@@ -14,6 +14,8 @@ typedef struct gp_application {
   gp_space *space; /* where all of them lie; NULL: on the host */
 } gp_application;
 
+/* A new tensor that lies as the meta says, which is dense. */
+gp_status gp_eager_new(gp_space *space, const gp_meta *meta, gp_tensor **tensor);
 /* The kernel's view: raw addresses and metas, borrowed from the tensors. */
 gp_call gp_application_call(const gp_application *a, const gp_step_block *step);
 /* Run its CPU kernel. */
@@ -23,5 +25,8 @@ bool gp_eager_is_half(const gp_application *a);
 gp_status gp_eager_run_half(const gp_application *a, const gp_step_block *step);
 /* Run it on the GPU of its space and wait. */
 gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step);
+
+/* Let the calling thread's random ops draw from there on, the same numbers as then. */
+void gp_eager_set_random(gp_random_state state);
 
 #endif

@@ -19,11 +19,16 @@ bool gp_eager_is_half(const gp_application *a) {
   return any && !(a->def->flags & GP_OP_HALVES);
 }
 
-/* The same in f32, contiguous; anything else as it is. */
-static gp_status widen(gp_tensor *from, bool with_values, gp_tensor **to) {
+/* The same in f32, row-major or, for ops that want images so, channels-last; anything else as it
+ * is. */
+static gp_status widen(const gp_op_def *def, gp_tensor *from, bool with_values, gp_tensor **to) {
   if (!is_half(from)) return *to = gp_tensor_retain(from), GP_OK;
   gp_tensor *made;
-  GP_TRY(gp_tensor_new(GP_F32, &gp_tensor_meta(from)->shape, &made));
+  gp_meta meta;
+  GP_TRY(gp_meta_make(GP_F32, &gp_tensor_meta(from)->shape, &meta));
+  if (def->flags & GP_OP_CHANNELS_LAST && gp_meta_is_channels_last(gp_tensor_meta(from)))
+    gp_meta_set_channels_last(&meta);
+  GP_TRY(gp_eager_new(NULL, &meta, &made));
   gp_status status = with_values ? gp_tensor_copy(made, from) : GP_OK;
   if (status) return gp_tensor_free(made), status;
   *to = made;
@@ -33,7 +38,7 @@ static gp_status widen(gp_tensor *from, bool with_values, gp_tensor **to) {
 /* An op with an effect writes the memory of its first input. */
 static gp_status widen_all(const gp_application *a, gp_application *wide) {
   for (int i = 0; i < a->sig.n_in; i++) {
-    GP_TRY(widen(a->in[i], true, &wide->in[i]));
+    GP_TRY(widen(a->def, a->in[i], true, &wide->in[i]));
     wide->sig.in[i] = gp_tensor_meta(wide->in[i]);
   }
   for (int k = 0; k < a->sig.n_out; k++) {
@@ -41,7 +46,7 @@ static gp_status widen_all(const gp_application *a, gp_application *wide) {
     if (slot)
       wide->out[k] = gp_tensor_retain(wide->in[0]);
     else
-      GP_TRY(widen(a->out[k], false, &wide->out[k]));
+      GP_TRY(widen(a->def, a->out[k], false, &wide->out[k]));
   }
   return GP_OK;
 }

@@ -18,7 +18,7 @@ describe("a name from another library", function()
     { "reshape", function() return t:squeeze() end },
     { "matmul", function() return t:mm(t) end },
     { "totable", function() return t:tolist() end },
-    { "clone", function() return t:detach() end },
+    { "clone", function() return t:copy() end },
     { "concat", function() return gp.cat { t, t } end },
     { "concat", function() return gp.stack { t, t } end },
     { "seed", function() return gp.manual_seed(1) end },

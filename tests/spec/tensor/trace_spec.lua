@@ -111,7 +111,7 @@ describe("parameters", function()
     p:value()[1] = 0
     p[2][1] = 1
     assert.same({ { 0, 0 }, { 1, 3 } }, p:totable())
-    assert.is_nil(p:grad())
+    assert.is_nil(p.grad)
     assert.truthy(tostring(p):find("[f32 2x2 parameter]", 1, true))
   end)
 

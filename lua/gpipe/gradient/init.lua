@@ -1,0 +1,107 @@
+-- lua/gpipe/gradient/init.lua - gp.no_grad and gp.grad: gradients of what a script computes by
+-- itself.
+--
+-- Ops on tensors that require a gradient, and on parameters of models that no pipeline owns, are
+-- noted as they run; `loss:backward()` goes back through them. In a pipeline gradients are planned,
+-- and none of this is in the way.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+
+local gradient = {}
+
+local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
+
+local function check_function(who, fn)
+  local meta = type(fn) == "table" and getmetatable(fn)
+  if type(fn) == "function" or type(meta) == "table" and meta.__call then return end
+  errors.raise("%s: the first argument is %s, expected a function", who, errors.show(fn))
+end
+
+-- While the returned value is open, ops are noted or not.
+local Mode = { __close = function(mode) core.no_grad(mode.before) end }
+local function mode(off) return setmetatable({ before = core.no_grad(off) }, Mode) end
+
+--- Call a function whose ops leave nothing behind for gradients: evaluation, updates by hand.
+--- ```lua
+--- local w = gp.ones {2}
+--- w.requires_grad = true
+--- gp.no_grad(function() w:copy_(w * 2) end)
+--- assert(w[1] == 2)
+--- ```
+---@param fn function
+---@param ... any its arguments
+---@return any ... what it returns
+function gradient.no_grad(fn, ...)
+  check_function("gp.no_grad", fn)
+  local _mode <close> = mode(true)
+  return fn(...)
+end
+
+local FLOATS = { f32 = true, f64 = true, bf16 = true, f16 = true }
+
+-- Arguments as leaves of their own: what the script holds keeps its gradients.
+local function leaves_of(arguments)
+  local leaves = {}
+  for i = 1, arguments.n do
+    local value = arguments[i]
+    if is_tensor(value) and FLOATS[value.dtype] then
+      arguments[i] = value:detach()
+      arguments[i].requires_grad = true
+      leaves[#leaves + 1] = arguments[i]
+    end
+  end
+  return leaves
+end
+
+--- The function that returns what fn returns, and its gradients for each argument that is a tensor
+--- of floats, in order.
+---
+--- fn's first value is what is differentiated, a tensor of one element; of more, the gradient of
+--- their sum. Nothing is added to any `grad`. An argument that the value does not depend on has
+--- gradient zero.
+--- Errors: fn returns no tensor.
+--- ```lua
+--- local value, dx = gp.grad(function(x) return (x * x):sum() end)(gp.tensor {1, 2, 3})
+--- assert(value:item() == 14 and dx[3] == 6)
+--- ```
+---@param fn function
+---@return fun(...): gpipe.Tensor, gpipe.Tensor ...
+function gradient.grad(fn)
+  check_function("gp.grad", fn)
+  return function(...)
+    local arguments = table.pack(...)
+    local leaves = leaves_of(arguments)
+    if #leaves == 0 then
+      errors.raise("gp.grad: none of the %d arguments is a tensor of floats, expected one",
+        arguments.n)
+    end
+    local _mode <close> = mode(false)
+    local value = fn(table.unpack(arguments, 1, arguments.n))
+    if not is_tensor(value) then
+      errors.raise("gp.grad: the function returned %s, expected a tensor", errors.show(value))
+    end
+    local grads = gradient.of(value, leaves)
+    return value:detach(), table.unpack(grads)
+  end
+end
+
+--- The gradients of (the sum of) a value for each leaf; zeros where it does not depend on one.
+---@param value gpipe.Tensor
+---@param leaves gpipe.Tensor[]
+---@param seed? gpipe.Tensor
+---@return gpipe.Tensor[]
+function gradient.of(value, leaves, seed)
+  local create = require "gpipe.tensor.create"
+  local found = {}
+  if value.requires_grad then
+    seed = seed or create.ones(value.shape, { dtype = value.dtype, device = value.device })
+    found = core.gradients(value + 0, seed, leaves)
+  end
+  for i, leaf in ipairs(leaves) do
+    found[i] = found[i] or create.zeros(leaf.shape, { dtype = leaf.dtype, device = leaf.device })
+  end
+  return found
+end
+
+return gradient
