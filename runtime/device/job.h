@@ -20,7 +20,8 @@ typedef gp_gpu_run gp_lane_run;
 typedef struct gp_lane_call {
   gp_op op;
   const gp_call *call;
-  void *scratch;        /* as large as prepare asked for */
+  gp_stream stream;     /* GP_STREAM_COMPUTE or GP_STREAM_SIDE */
+  void *scratch;        /* as large as prepare asked for; of this stream's own */
   gp_lane_fault *fault; /* in the lane's memory */
   uint32_t tag;         /* names the call in *fault */
 } gp_lane_call;

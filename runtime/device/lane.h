@@ -66,7 +66,13 @@ typedef struct gp_lane_ops {
   gp_status (*seconds)(const gp_lane *lane, gp_lane_event *from, gp_lane_event *to,
                        double *seconds);
 
-  /* Work, in the order of the compute stream. prepare settles what a launch would have to look up,
+  /* A second queue of ops, GP_STREAM_SIDE, for jobs: open_side makes what it needs beside a stream,
+   * once. inner_event_new: one that is recorded and waited for in one run of a job, and that a
+   * replay keeps to. NULL: the lane has one queue. */
+  gp_status (*open_side)(const gp_lane *lane);
+  gp_status (*inner_event_new)(const gp_lane *lane, gp_lane_event **event);
+
+  /* Work, in the order of its stream. prepare settles what a launch would have to look up,
    * and gives the scratch that it needs. run: a job; with replay (optional) one whose addresses are
    * those of the last time. */
   gp_status (*prepare)(const gp_lane *lane, gp_op op, const gp_call *call, size_t *scratch);

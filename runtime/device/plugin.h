@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { GP_PLUGIN_VERSION = 4, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
+enum { GP_PLUGIN_VERSION = 5, GP_GPU_ALIGNMENT = 256 /* bytes, of every allocation */ };
 
 typedef struct gp_gpu gp_gpu;
 typedef struct gp_gpu_event gp_gpu_event;
@@ -37,6 +37,7 @@ typedef enum gp_stream {
   GP_STREAM_COMPUTE,
   GP_STREAM_SEND,
   GP_STREAM_RECEIVE,
+  GP_STREAM_SIDE, /* of ops beside the compute stream */
   GP_STREAMS
 } gp_stream;
 
@@ -60,6 +61,7 @@ typedef struct gp_gpu_fault {
  * too, which the host must not read). */
 typedef struct gp_gpu_call {
   gp_call op;
+  gp_stream stream;    /* GP_STREAM_COMPUTE, or GP_STREAM_SIDE after open_side */
   void *scratch;       /* as large as prepare asked for, aligned to 256 bytes */
   gp_gpu_fault *fault; /* device memory */
   uint32_t tag;        /* names this application in *fault */
@@ -106,8 +108,11 @@ typedef struct gp_gpu_api {
   gp_status (*sync)(gp_gpu *gpu, gp_stream stream);      /* waits */
 
   /* Events. wait: the stream waits for what the event was last recorded after; on any device.
-   * finish waits on the host; done asks. seconds: between two timed events that happened. */
+   * finish waits on the host; done asks. seconds: between two timed events that happened. An inner
+   * event orders the compute and the side stream: recorded before each wait, and where they are
+   * captured both times in the same capture, whose graph keeps the order. */
   gp_status (*event_new)(gp_gpu *gpu, bool timed, gp_gpu_event **event);
+  gp_status (*inner_event_new)(gp_gpu *gpu, gp_gpu_event **event);
   void (*event_free)(gp_gpu_event *event);
   gp_status (*record)(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
   gp_status (*wait)(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
@@ -115,9 +120,11 @@ typedef struct gp_gpu_api {
   gp_status (*done)(gp_gpu_event *event, bool *done);
   gp_status (*seconds)(gp_gpu_event *from, gp_gpu_event *to, double *seconds);
 
-  /* Ops, on the compute stream. prepare settles everything that run would have to look up (plans
-   * and algorithms of libraries) and the scratch it needs; its addresses may be NULL. */
+  /* Ops, on the compute stream or beside it. prepare settles everything that run would have to look
+   * up (plans and algorithms of libraries) and the scratch it needs; its addresses may be NULL.
+   * open_side makes what products of the side stream need, once: a workspace of their own. */
   gp_status (*prepare)(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
+  gp_status (*open_side)(gp_gpu *gpu);
   gp_status (*run)(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
   /* Lower fault->key where one of the values is not finite. */
   gp_status (*check_finite)(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);
@@ -134,7 +141,8 @@ typedef struct gp_gpu_api {
   gp_status (*sum_squares)(gp_gpu *gpu, const gp_gpu_run *runs, int count, double *sums,
                            void *scratch);
 
-  /* Graphs: what is enqueued on the compute stream between begin and end is not run but kept. end
+  /* Graphs: what is enqueued on the compute stream between begin and end, and on the side stream
+   * between two inner events of the compute stream, is not run but kept. end
    * gives NULL where this device cannot (the work then was lost: run it again). */
   gp_status (*capture_begin)(gp_gpu *gpu);
   gp_status (*capture_end)(gp_gpu *gpu, gp_gpu_graph **graph);

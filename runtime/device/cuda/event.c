@@ -2,21 +2,24 @@
  *
  * The host sleeps while it waits (blocking synchronisation): a spinning wait would take a core from
  * the stages that run on the CPU. In a captured stretch, events become nodes that mean "outside":
- * the graph then waits for, and records, what the event holds at each launch. */
+ * the graph then waits for, and records, what the event holds at each launch. Inner events are no
+ * nodes there: they become the graph's own edges. */
 #include <stdlib.h>
 
 #include "device/cuda/table.h"
 
 struct gp_gpu_event {
   cudaEvent_t event;
+  bool inner;
   gp_gpu_spec spec; /* where it is recorded: an event may be freed after its device was closed */
 };
 
-gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event) {
+static gp_status make(gp_gpu *gpu, bool timed, bool inner, gp_gpu_event **event) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   gp_gpu_event *made = malloc(sizeof *made);
   if (!made) return gp_gpu_fail(GP_ENOMEM, "cuda: no memory for an event");
   made->spec = gpu->spec;
+  made->inner = inner;
   unsigned flags = cudaEventBlockingSync | (timed ? 0 : (unsigned)cudaEventDisableTiming);
   gp_status status =
       gp_gpu_check(gpu, cudaEventCreateWithFlags(&made->event, flags), "making an event");
@@ -28,6 +31,14 @@ gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event) {
   return GP_OK;
 }
 
+gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event) {
+  return make(gpu, timed, false, event);
+}
+
+gp_status gp_cuda_inner_event_new(gp_gpu *gpu, gp_gpu_event **event) {
+  return make(gpu, false, true, event);
+}
+
 void gp_cuda_event_free(gp_gpu_event *event) {
   if (!event) return;
   (void)gp_cuda_switch(event->spec.ordinal);
@@ -37,20 +48,24 @@ void gp_cuda_event_free(gp_gpu_event *event) {
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-static bool is_captured(const gp_gpu *gpu, gp_stream stream) {
-  return gpu->capturing && stream == GP_STREAM_COMPUTE;
+/* Does the event mean something outside of the graph that is being captured? */
+static bool is_outside(const gp_gpu *gpu, gp_stream stream, const gp_gpu_event *event) {
+  const bool works = stream == GP_STREAM_COMPUTE || stream == GP_STREAM_SIDE;
+  return gpu->capturing && works && !event->inner;
 }
 
 gp_status gp_cuda_record(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event) {
   GP_GPU_TRY(gp_cuda_use(gpu));
-  unsigned flags = is_captured(gpu, stream) ? cudaEventRecordExternal : cudaEventRecordDefault;
+  const bool outside = is_outside(gpu, stream, event);
+  unsigned flags = outside ? cudaEventRecordExternal : cudaEventRecordDefault;
   cudaError_t error = cudaEventRecordWithFlags(event->event, gpu->streams[stream], flags);
   return gp_gpu_check(gpu, error, "recording an event");
 }
 
 gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event) {
   GP_GPU_TRY(gp_cuda_use(gpu));
-  unsigned flags = is_captured(gpu, stream) ? cudaEventWaitExternal : cudaEventWaitDefault;
+  const bool outside = is_outside(gpu, stream, event);
+  unsigned flags = outside ? cudaEventWaitExternal : cudaEventWaitDefault;
   cudaError_t error = cudaStreamWaitEvent(gpu->streams[stream], event->event, flags);
   return gp_gpu_check(gpu, error, "letting a stream wait for an event");
 }

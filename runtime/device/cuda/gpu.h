@@ -37,12 +37,17 @@ struct gp_gpu {
   cudaStream_t streams[GP_STREAMS];
   gp_gpu_math math;
   void *green;           /* CUgreenCtx of a part with SMs of its own; NULL */
+  gp_stream now;         /* that ops are enqueued on: the compute stream, but within gp_cuda_run */
   void *gemm_workspace;  /* of products on the compute stream; NULL until the first */
+  void *side_workspace;  /* likewise on the side stream; NULL until that is opened */
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
-  bool capturing;        /* the compute stream is being captured */
+  bool capturing;        /* the compute stream is being captured, and the side stream with it */
   bool spare;            /* what is prepared now is for a refusal: no report names it */
 };
+
+/* Where ops are enqueued now. */
+static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) { return gpu->streams[gpu->now]; }
 
 extern gp_plugin_host gp_host; /* handed over by the core */
 

@@ -42,12 +42,12 @@ int gp_cuda_current(void);
 
 /* ---- partition.c --------------------------------------------------------------------------- */
 
-/* Make the three streams of a part, on SMs of its own where the driver can; sets green, isolated
+/* Make the streams of a part, on SMs of its own where the driver can; sets green, isolated
  * and sm_count. On failure nothing is left. */
 gp_status gp_cuda_part_open(gp_gpu *gpu);
 /* Give back what part_open made but for the streams, which must be destroyed already. */
 void gp_cuda_part_close(gp_gpu *gpu);
-/* Three streams that share all SMs. On failure nothing is left. */
+/* Streams that share all SMs. On failure nothing is left. */
 gp_status gp_cuda_streams_open(gp_gpu *gpu);
 void gp_cuda_streams_close(gp_gpu *gpu);
 
@@ -72,6 +72,7 @@ gp_status gp_cuda_sync(gp_gpu *gpu, gp_stream stream);
 /* ---- event.c ------------------------------------------------------------------------------- */
 
 gp_status gp_cuda_event_new(gp_gpu *gpu, bool timed, gp_gpu_event **event);
+gp_status gp_cuda_inner_event_new(gp_gpu *gpu, gp_gpu_event **event);
 void gp_cuda_event_free(gp_gpu_event *event);
 gp_status gp_cuda_record(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
 gp_status gp_cuda_wait(gp_gpu *gpu, gp_stream stream, gp_gpu_event *event);
@@ -82,6 +83,7 @@ gp_status gp_cuda_seconds(gp_gpu_event *from, gp_gpu_event *to, double *seconds)
 /* ---- kernels.c ----------------------------------------------------------------------------- */
 
 gp_status gp_cuda_prepare(gp_gpu *gpu, gp_op op, const gp_call *call, size_t *scratch);
+gp_status gp_cuda_open_side(gp_gpu *gpu);
 gp_status gp_cuda_run(gp_gpu *gpu, gp_op op, const gp_gpu_call *call);
 /* The functions of work.h, with the GPU made current. */
 gp_status gp_cuda_check_finite(gp_gpu *gpu, const gp_arg *value, gp_gpu_fault *fault, uint32_t tag);

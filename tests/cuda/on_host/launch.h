@@ -51,7 +51,7 @@ inline void gp_host_enqueue(cudaStream_t stream, const char *name, const gp_host
   ([&]() -> gp_status {                                                                            \
     auto *gp_kernel = kernel;                                                                      \
     GP_GPU_TRY(gp_gpu_allow_shared(gpu, (const void *)gp_kernel, shared));                         \
-    gp_host_enqueue((gpu)->streams[GP_STREAM_COMPUTE], #kernel,                                    \
+    gp_host_enqueue(gp_gpu_stream(gpu), #kernel,                                                   \
                     gp_host_geometry{dim3(grid), dim3(block), (size_t)(shared)}, gp_kernel,        \
                     __VA_ARGS__);                                                                  \
     return gp_gpu_launched(gpu, #kernel);                                                          \

@@ -23,20 +23,28 @@ typedef struct entry {
 struct gp_cudnn_cache {
   const gp_cudnn_library *library; /* NULL: there is none */
   cudnnHandle_t handle;            /* NULL: there is none, because: */
+  cudaStream_t stream;             /* that it enqueues on */
   char missing[300];
   entry *entries;
 };
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* The handle enqueues on one stream: that of computing. The library may refuse the stream of a part
- * of a GPU; there is no other that keeps to the part. */
+/* Where ops go now. */
+static cudnnStatus_t set_stream(const gp_gpu *gpu, gp_cudnn_cache *cache) {
+  const cudnnStatus_t s = cache->library->cudnnSetStream(cache->handle, gp_gpu_stream(gpu));
+  cache->stream = s == CUDNN_STATUS_SUCCESS ? gp_gpu_stream(gpu) : NULL;
+  return s;
+}
+
+/* The handle enqueues on one stream at a time. The library may refuse the stream of a part of a
+ * GPU; there is no other that keeps to the part. */
 static cudnnStatus_t make_handle(gp_gpu *gpu, gp_cudnn_cache *cache, const char **call) {
   *call = "cudnnCreate";
   cudnnStatus_t s = cache->library->cudnnCreate(&cache->handle);
   if (s != CUDNN_STATUS_SUCCESS) return cache->handle = NULL, s;
   *call = "cudnnSetStream";
-  s = cache->library->cudnnSetStream(cache->handle, gpu->streams[GP_STREAM_COMPUTE]);
+  s = set_stream(gpu, cache);
   if (s == CUDNN_STATUS_SUCCESS) return s;
   cache->library->cudnnDestroy(cache->handle);
   cache->handle = NULL;
@@ -148,10 +156,14 @@ static void refuse(gp_gpu *gpu, entry *e, cudnnStatus_t status) {
 
 gp_status gp_cudnn_run(gp_gpu *gpu, const gp_cudnn_key *key, const gp_cudnn_work *work,
                        const char **why) {
-  entry *e = find(gpu->cudnn, key);
+  gp_cudnn_cache *cache = gpu->cudnn;
+  entry *e = find(cache, key);
+  cudnnStatus_t s = CUDNN_STATUS_SUCCESS;
+  if (cache->stream != gp_gpu_stream(gpu)) s = set_stream(gpu, cache);
   pthread_mutex_lock(&e->shared->running);
-  const cudnnStatus_t s = gp_cudnn_plan_run(&e->shared->plan, gpu->cudnn->handle, work->operands,
-                                            work->count, work->workspace);
+  if (s == CUDNN_STATUS_SUCCESS)
+    s = gp_cudnn_plan_run(&e->shared->plan, cache->handle, work->operands, work->count,
+                          work->workspace);
   pthread_mutex_unlock(&e->shared->running);
   *why = NULL;
   if (s == CUDNN_STATUS_SUCCESS) return GP_OK;

@@ -100,9 +100,17 @@ static gp_status open_gpu(gp_gpu *gpu) {
                       "workspace of matrix products");
 }
 
+/* Products that run at once share none. It is as large, so that the algorithms are the same. */
+gp_status gp_gemm_open_side(gp_gpu *gpu) {
+  if (gpu->side_workspace) return GP_OK;
+  return gp_gpu_check(gpu, cudaMalloc(&gpu->side_workspace, workspace_bytes(gpu)),
+                      "workspace of matrix products beside others");
+}
+
 void gp_gemm_close(gp_gpu *gpu) {
   if (gpu->gemm_workspace) cudaFree(gpu->gemm_workspace);
-  gpu->gemm_workspace = NULL;
+  if (gpu->side_workspace) cudaFree(gpu->side_workspace);
+  gpu->gemm_workspace = gpu->side_workspace = NULL;
 }
 
 /* 130100 is 13.1.0. */
@@ -177,8 +185,7 @@ static gp_status clear(gp_gpu *gpu, const gp_gpu_gemm *g) {
   const size_t width = (size_t)g->n * size, pitch = (size_t)g->ldd * size;
   for (int64_t i = 0; i < g->batch && !g->accumulate; i++) {
     char *d = (char *)g->d + (size_t)(i * g->stride_d) * size;
-    cudaError_t e =
-        cudaMemset2DAsync(d, pitch, 0, width, (size_t)g->m, gpu->streams[GP_STREAM_COMPUTE]);
+    cudaError_t e = cudaMemset2DAsync(d, pitch, 0, width, (size_t)g->m, gp_gpu_stream(gpu));
     GP_GPU_TRY(gp_gpu_check(gpu, e, "zeros for an empty product"));
   }
   return GP_OK;

@@ -48,7 +48,7 @@ typedef struct gp_gpu_gemm {
  * epilogue, a bias) must be done apart; a product alone always has a way. GP_ENOMEM; GP_EDEVICE.
  * Threads: any, of different gp_gpu. */
 gp_status gp_gemm_prepare(gp_gpu *gpu, const gp_gpu_gemm *gemm);
-/* Enqueue it on the compute stream. An empty D is no work; k = 0 gives zeros (no bias then).
+/* Enqueue it where ops go now. An empty D is no work; k = 0 gives zeros (no bias then).
  * Errors: as prepare. */
 gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
@@ -56,7 +56,9 @@ gp_status gp_gemm_run(gp_gpu *gpu, const gp_gpu_gemm *gemm);
  * runs meet. */
 bool gp_gemm_is_refused(gp_gpu *gpu, const gp_gpu_gemm *gemm);
 
-void gp_gemm_close(gp_gpu *gpu); /* give back its workspace; NULL is fine */
+/* Make a workspace for products on the side stream, once. Errors: GP_ENOMEM; GP_EDEVICE. */
+gp_status gp_gemm_open_side(gp_gpu *gpu);
+void gp_gemm_close(gp_gpu *gpu); /* give back its workspaces; NULL is fine */
 /* The library and its version. */
 void gp_gemm_describe(gp_gpu_library *library);
 /* Write what product it is: "bf16 512x768 by 768x3072, the right one stored transposed, to f32". */

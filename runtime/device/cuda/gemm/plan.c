@@ -46,7 +46,7 @@ gp_status gp_gemm_refuse(const gp_gpu *gpu, const gp_gpu_gemm *gemm) {
 /* The library has a runtime of its own, whose last error is not ours: the GPU is asked. While a
  * stream is captured only the capture may be asked after. */
 gp_status gp_gemm_alive(gp_gpu *gpu) {
-  cudaStream_t stream = gpu->streams[GP_STREAM_COMPUTE];
+  cudaStream_t stream = gp_gpu_stream(gpu);
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   const cudaError_t last = cudaGetLastError();
   const cudaError_t now =
@@ -196,8 +196,8 @@ cublasStatus_t gp_gemm_plan_try(gp_gpu *gpu, const gp_gemm_tools *tools, const g
   if (s != CUBLAS_STATUS_SUCCESS) return s;
   return cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
                         gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d, algorithm,
-                        gpu->gemm_workspace, tools->workspace_bytes,
-                        gpu->streams[GP_STREAM_COMPUTE]);
+                        gpu->now == GP_STREAM_SIDE ? gpu->side_workspace : gpu->gemm_workspace,
+                        tools->workspace_bytes, gp_gpu_stream(gpu));
 }
 
 /* Nothing is asked while a stream is captured: what is known decides. */

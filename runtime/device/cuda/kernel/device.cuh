@@ -19,14 +19,14 @@
 /* ---- launching ----------------------------------------------------------------------------- */
 
 #ifndef GP_CUDA_ON_HOST
-/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...): on the compute stream; a
+/* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...): where ops go now; a
  * gp_status.
  * A kernel with two template arguments stands in parentheses. */
 #define GP_LAUNCH(gpu, kernel, grid, block, shared, ...)                                           \
   ([&]() -> gp_status {                                                                            \
     auto *gp_kernel = kernel;                                                                      \
     GP_GPU_TRY(gp_gpu_allow_shared(gpu, (const void *)gp_kernel, shared));                         \
-    gp_kernel<<<grid, block, shared, (gpu)->streams[GP_STREAM_COMPUTE]>>>(__VA_ARGS__);            \
+    gp_kernel<<<grid, block, shared, gp_gpu_stream(gpu)>>>(__VA_ARGS__);                           \
     return gp_gpu_launched(gpu, #kernel);                                                          \
   }())
 
