@@ -17,11 +17,13 @@ typedef enum gp_plan_kind {
 
 /* A device as a plan sees it; it may not be there. */
 typedef struct gp_plan_device_spec {
-  int32_t space;  /* its memory: devices with the same number read each other's; 0: the host's */
-  bool packs;     /* its products take packed weights */
-  bool parts;     /* it adds rows up by parts, on the way of what else they are read for */
-  bool halves;    /* its updates write halves of the weights beside them */
-  size_t scratch; /* bytes that its libraries want beside, at most, for one op */
+  int32_t space;       /* its memory: devices with one number read each other's; 0: the host's */
+  bool packs;          /* its products take packed weights */
+  bool parts;          /* it adds rows up by parts, on the way of what else they are read for */
+  bool halves;         /* its updates write halves of the weights beside them */
+  bool side;           /* it has a second queue of ops, for gradients of parameters */
+  size_t scratch;      /* bytes that its libraries want beside, at most, for one op */
+  size_t side_scratch; /* the same for ops of its second queue */
 } gp_plan_device_spec;
 
 /* The traced model for micro-batches of `rows` rows; there are `micros` of them. */

@@ -3,7 +3,8 @@
  *
  * Random graphs with their gradients are run twice: every value in memory of its own, one op after
  * the other; and as a program, or as three of them, with groups, in-place results, temporary memory
- * and the pieces of each group last first.
+ * and the pieces of each group last first; or op by op on two queues, in any order that their waits
+ * allow.
  */
 #include <stdlib.h>
 
@@ -46,12 +47,7 @@ static void run_piece(const gp_program *p, int32_t n, int64_t piece, char *scrat
 }
 
 /* Pieces of a group may run in any order: the last one first finds what depends on it. */
-static void run_program(gp_program *p) {
-  void *temp = NULL, *scratch = NULL;
-  CHECK_STATUS(gp_alloc(p->temp_bytes + 1, &temp), GP_OK);
-  CHECK_STATUS(gp_alloc(p->scratch_bytes + 1, &scratch), GP_OK);
-  memset(temp, 0xff, p->temp_bytes);
-  bind(p, temp);
+static void run_groups(const gp_program *p, char *scratch) {
   for (int32_t g = 0; g < p->group_count; g++) {
     const gp_group *group = &p->groups[g];
     int32_t first = group->first, end = first + group->count;
@@ -62,6 +58,40 @@ static void run_program(gp_program *p) {
       for (int64_t piece = gp_instr_pieces(&p->instrs[n]) - 1; piece >= 0; piece--)
         run_piece(p, n, piece, scratch);
   }
+}
+
+/* The next instruction of a queue, from n on. */
+static int32_t next_of(const gp_program *p, bool side, int32_t n) {
+  while (n < p->instr_count && p->instrs[n].side != side) n++;
+  return n;
+}
+
+/* One queue runs ahead for as long as it may, or they take turns as drawn. */
+static void run_queues(const gp_program *p, char *scratch) {
+  int32_t next[2] = {next_of(p, false, 0), next_of(p, true, 0)};
+  uint32_t ahead = draw(3);
+  for (int32_t done = 0; done < p->instr_count; done++) {
+    bool side = ahead == 2 ? draw(2) : ahead;
+    int32_t n = next[side];
+    int32_t after = n < p->instr_count ? p->instrs[n].after : -1;
+    if (n == p->instr_count || (after >= 0 && next[!side] <= after)) n = next[side = !side];
+    CHECK(p->instrs[n].after < next[!side]);
+    for (int64_t piece = 0; piece < gp_instr_pieces(&p->instrs[n]); piece++)
+      run_piece(p, n, piece, scratch);
+    next[side] = next_of(p, side, n + 1);
+  }
+}
+
+static void run_program(gp_program *p) {
+  void *temp = NULL, *scratch = NULL;
+  CHECK_STATUS(gp_alloc(p->temp_bytes + 1, &temp), GP_OK);
+  CHECK_STATUS(gp_alloc(p->scratch_bytes + 1, &scratch), GP_OK);
+  memset(temp, 0xff, p->temp_bytes);
+  bind(p, temp);
+  if (p->last_side < 0)
+    run_groups(p, scratch);
+  else
+    run_queues(p, scratch);
   gp_free(temp);
   gp_free(scratch);
 }
@@ -241,17 +271,26 @@ static gp_node_list node_list(const gp_graph *graph, bool ordered) {
   return list;
 }
 
-static void run_graph(const gp_graph *graph, layout *l, bool own) {
+/* The device has a second queue. */
+static bool two_queues;
+
+static gp_program *build_graph(const gp_graph *graph, layout *l, bool own) {
   gp_node_list list = node_list(graph, !own);
   gp_program *program = NULL;
   gp_program_notes notes;
   CHECK_STATUS(gp_program_notes_new(graph, &notes), GP_OK);
-  gp_program_spec spec = {graph, list.nodes, list.count, l->places, &notes, own, false, NULL};
+  gp_program_spec spec = {graph, list.nodes, list.count, l->places,         &notes,
+                          own,   false,      NULL,       two_queues && !own};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
   gp_program_notes_free(&notes);
+  free(list.nodes);
+  return program;
+}
+
+static void run_graph(const gp_graph *graph, layout *l, bool own) {
+  gp_program *program = build_graph(graph, l, own);
   if (program) run_program(program);
   gp_program_free(program);
-  free(list.nodes);
 }
 
 /* Results and accumulators have the same bits in both layouts. What was kept from one program to
@@ -274,6 +313,7 @@ TEST(programs_give_the_bits_of_their_ops) {
   for (uint32_t seed = 1; seed <= 3000; seed++) {
     gp_ref results[2];
     state = seed;
+    two_queues = seed % 2;
     pool p = random_graph(&results[0]);
     const gp_graph *graph = toy_graph(&p.t);
     results[1] = p.values[draw((uint32_t)p.count)];
@@ -343,7 +383,8 @@ static int run_parts(const cut_list *c, layout *l) {
     gp_program *p = NULL;
     const bool *later = k == 1 ? c->read[2] : NULL;
     gp_program_spec spec = {
-        c->graph, c->parts[k].nodes, c->parts[k].count, l->places, &notes, false, k > 0, later};
+        c->graph, c->parts[k].nodes, c->parts[k].count, l->places, &notes, false, k > 0,
+        later,    two_queues};
     CHECK_STATUS(gp_program_build(&spec, &p), GP_OK);
     for (int32_t n = 0; k > 0 && n < p->instr_count; n++)
       taken += p->instrs[n].out[0].base == GP_BASE_SAVED;
@@ -360,6 +401,7 @@ TEST(kept_values_that_die_are_written_over_without_changing_bits) {
   for (uint32_t seed = 1; seed <= 3000; seed++) {
     gp_ref loss;
     state = seed;
+    two_queues = seed % 2;
     pool p = random_graph(&loss);
     const gp_graph *graph = toy_graph(&p.t);
     layout *apart = lay_out(graph, true, NULL, 0), *packed = lay_out(graph, false, &loss, 1);
@@ -384,6 +426,7 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
   for (uint32_t seed = 1; seed <= 3000; seed++) {
     gp_ref loss;
     state = seed;
+    two_queues = seed % 2;
     pool plain = random_graph(&loss);
     state = seed;
     pool fused = random_graph(&loss);
@@ -402,6 +445,37 @@ TEST(fused_graphs_give_the_bits_of_their_ops) {
     toy_free(&fused.t);
   }
   CHECK(saved > 1000); /* there was something to fuse */
+}
+
+static int32_t count_side(const gp_program *p) {
+  int32_t n = 0;
+  for (int32_t i = 0; i < p->instr_count; i++) n += p->instrs[i].side;
+  return n;
+}
+
+/* What the second queue reads stays alone longer only where the area has room for it. */
+TEST(a_second_queue_takes_no_temporary_memory) {
+  int32_t side = 0;
+  for (uint32_t seed = 1; seed <= 1000; seed++) {
+    gp_ref loss;
+    state = seed;
+    pool p = random_graph(&loss);
+    layout *packed = lay_out(toy_graph(&p.t), false, &loss, 1);
+    two_queues = false;
+    gp_program *one = build_graph(toy_graph(&p.t), packed, false);
+    two_queues = true;
+    gp_program *two = build_graph(toy_graph(&p.t), packed, false);
+    CHECK(count_side(one) == 0 && one->event_count == 0);
+    CHECK(one->temp_bytes == two->temp_bytes);
+    CHECK((two->last_side < 0) == (two->event_count == 0));
+    side += count_side(two);
+    gp_program_free(one);
+    gp_program_free(two);
+    lay_off(packed);
+    toy_free(&p.t);
+  }
+  two_queues = false;
+  CHECK(side > 1000);
 }
 
 static int32_t count_copies(const gp_graph *graph) {
@@ -456,8 +530,8 @@ static gp_program *program_of(const toy *t, bool separate, layout **l) {
   *l = lay_out(toy_graph(t), false, NULL, 0);
   gp_program_notes notes;
   CHECK_STATUS(gp_program_notes_new(toy_graph(t), &notes), GP_OK);
-  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places,
-                          &notes,       separate,   false,      NULL};
+  gp_program_spec spec = {toy_graph(t), list.nodes, list.count, (*l)->places, &notes,
+                          separate,     false,      NULL,       false};
   CHECK_STATUS(gp_program_build(&spec, &program), GP_OK);
   gp_program_notes_free(&notes);
   free(list.nodes);
@@ -568,4 +642,5 @@ TEST_MAIN(programs_give_the_bits_of_their_ops,
           spare_outputs_that_nobody_reads_are_not_made,
           row_wise_ops_run_as_one_chain_and_in_one_piece_of_memory,
           what_reads_other_rows_ends_a_chain, a_value_that_is_still_read_is_not_taken_over,
-          values_of_no_elements_have_places, thousands_of_values_find_their_places)
+          values_of_no_elements_have_places, thousands_of_values_find_their_places,
+          a_second_queue_takes_no_temporary_memory)
