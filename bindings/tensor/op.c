@@ -182,9 +182,7 @@ static int count_seen(const gp_contract *row) {
   return count;
 }
 
-/* core.<op>(..) -> its outputs but those that are kept for the gradient; upvalue 1 is the op */
-static int call_op(lua_State *L) {
-  gp_op op = (gp_op)lua_tointeger(L, lua_upvalueindex(1));
+int gp_lua_call_op(lua_State *L, gp_op op) {
   request r = {.row = gp_op_contract(op), .use = {.op = op}};
   gp_attrs_default(op, &r.use.attrs);
   luaL_checkstack(L, 2 * GP_MAX_INPUTS + GP_MAX_OUTPUTS, r.row->name);
@@ -203,6 +201,11 @@ static int call_op(lua_State *L) {
   r.use.n_out = count_seen(r.row);
   gp_lua_apply(L, &r.use);
   return r.use.n_out;
+}
+
+/* core.<op>(..) -> its outputs but those that are kept for the gradient; upvalue 1 is the op */
+static int call_op(lua_State *L) {
+  return gp_lua_call_op(L, (gp_op)lua_tointeger(L, lua_upvalueindex(1)));
 }
 
 /* ---- contracts, for scripts ------------------------------------------------------------------ */
@@ -269,16 +272,17 @@ static void push_attrs(lua_State *L, gp_op op) {
   }
 }
 
-/* core.contracts() -> the rows of ops.def, in order: {name, text, method, numbers, operands,
- * outputs, attributes} each */
+/* core.contracts() -> the rows of ops.def, in order: {name, text, method, in_place, numbers,
+ * operands, outputs, attributes} each */
 static int contracts(lua_State *L) {
   lua_createtable(L, GP_OP_COUNT, 0);
   for (int op = 0; op < GP_OP_COUNT; op++) {
     const gp_contract *row = gp_op_contract((gp_op)op);
-    lua_createtable(L, 0, 7);
+    lua_createtable(L, 0, 8);
     set_text(L, "name", row->name);
     set_text(L, "text", row->text);
     set_flag(L, "method", row->flags & GP_OP_METHOD);
+    set_flag(L, "in_place", (row->flags & GP_OP_UNARY) == GP_OP_UNARY);
     set_flag(L, "numbers", row->flags & GP_OP_NUMBERS);
     push_operands(L, row), lua_setfield(L, -2, "operands");
     push_outputs(L, row), lua_setfield(L, -2, "outputs");

@@ -183,6 +183,7 @@ static void add_methods(lua_State *L) {
   lua_setfield(L, -2, "free");
   gp_methods_values(L);
   gp_methods_ops(L);
+  gp_methods_in_place(L);
   gp_methods_shape(L);
   gp_methods_reduce(L);
   gp_methods_param(L);

@@ -7,6 +7,7 @@
 /* Each adds its methods to the table at the top of the stack. */
 void gp_methods_values(lua_State *L);
 void gp_methods_ops(lua_State *L);
+void gp_methods_in_place(lua_State *L);
 void gp_methods_shape(lua_State *L);
 void gp_methods_reduce(lua_State *L);
 void gp_methods_param(lua_State *L);
@@ -24,6 +25,13 @@ int gp_lua_check_dims(lua_State *L, int index, const char *who, int rank, int64_
 int gp_lua_push_gradient_field(lua_State *L, const gp_box *box, const char *key);
 /* t.requires_grad = v, t.grad = nil, with t at 1 and v at 3; false where the key is neither. */
 bool gp_lua_set_gradient_field(lua_State *L, const char *key);
+/* Apply an op to what its Lua function was called with; pushes its outputs, returns how many. */
+int gp_lua_call_op(lua_State *L, gp_op op);
+/* Raise where the tensor at index 1 cannot be written now: while a layer is traced only an
+ * nn.Buffer can. */
+void gp_lua_check_assignable(lua_State *L, const char *who);
+/* With the stack t, value: write the value into t, converted and broadcast, and push t. */
+int gp_lua_write(lua_State *L, const char *who);
 
 /* The Lua function core.concat. */
 int gp_lua_concat(lua_State *L);

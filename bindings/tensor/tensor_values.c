@@ -104,13 +104,26 @@ void gp_lua_copy_into(lua_State *L, gp_tensor *to, int from, const char *who) {
   if (status != GP_OK) gp_lua_fail(L, status);
 }
 
+/* Is it known now, and no part of the trace that is recorded? */
+static bool is_apart(const gp_box *box) { return !box || (!box->trace && !box->param); }
+
+static bool is_buffer(const gp_box *box) { return box->param && gp_param_is_buffer(box->param); }
+
+void gp_lua_check_assignable(lua_State *L, const char *who) {
+  const gp_box *box = gp_lua_check_box(L, 1, who);
+  if (box->trace || (gp_lua_trace(L) && !is_apart(box) && !is_buffer(box)))
+    gp_lua_error(L, "%s: only an nn.Buffer can be written while a layer is being traced", who);
+}
+
 /* Record `buffer = value`: the engine commits it when the step has succeeded. */
-static int record_assign(lua_State *L, const gp_box *box) {
-  if (!box->param || !gp_param_is_buffer(box->param))
-    return gp_lua_error(L, "copy_: only an nn.Buffer can be written while a layer is being traced");
+static int record_assign(lua_State *L, const gp_box *box, const char *who) {
+  if (!is_buffer(box))
+    return gp_lua_error(L, "%s: only an nn.Buffer can be written while a layer is being traced",
+                        who);
   gp_meta meta = *gp_param_meta(box->param);
-  gp_lua_promote(L, 2, "copy_: value", meta.dtype);
-  if (gp_lua_check_meta(L, 2, "copy_: value").dtype != meta.dtype) {
+  const char *value = lua_pushfstring(L, "%s: value", who);
+  gp_lua_promote(L, 2, value, meta.dtype);
+  if (gp_lua_check_meta(L, 2, value).dtype != meta.dtype) {
     gp_lua_call cast = {.op = GP_OP_cast, .n_in = 1, .in = {2}};
     cast.attrs.cast.dtype = meta.dtype;
     gp_lua_apply(L, &cast);
@@ -119,24 +132,44 @@ static int record_assign(lua_State *L, const gp_box *box) {
   lua_pushvalue(L, 2);
   expand_top(L, &meta.shape);
   gp_lua_apply2(L, GP_OP_assign, 1, -1);
-  lua_settop(L, 1);
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
+int gp_lua_write(lua_State *L, const char *who) {
+  lua_settop(L, 2);
+  const gp_box *box = gp_lua_check_box(L, 1, who);
+  if (box->trace || gp_lua_trace(L))
+    if (!is_apart(box) || !is_apart(gp_lua_to_box(L, 2))) return record_assign(L, box, who);
+  gp_lua_check_writable(L, box, who);
+  gp_tensor *to = gp_lua_check_tensor(L, 1, who);
+  gp_lua_copy_into(L, to, 2, who);
+  lua_pushvalue(L, 1);
   return 1;
 }
 
 /* t:copy_(other) -> t: elements of a tensor, number or nested table, converted and broadcast */
-static int values_copy(lua_State *L) {
+static int values_copy(lua_State *L) { return gp_lua_write(L, "copy_"); }
+
+/* t:fill_(value) -> t: every element a number or a scalar tensor */
+static int values_fill(lua_State *L) {
   lua_settop(L, 2);
-  gp_box *box = gp_lua_check_box(L, 1, "copy_");
-  if (box->trace || gp_lua_trace(L)) {
-    gp_box *from = gp_lua_to_box(L, 2);
-    if (box->trace || box->param || (from && (from->trace || from->param)))
-      return record_assign(L, box);
-  }
-  gp_lua_check_writable(L, box, "copy_");
-  gp_tensor *to = gp_lua_check_tensor(L, 1, "copy_");
-  gp_lua_copy_into(L, to, 2, "copy_");
+  gp_box *box = gp_lua_to_box(L, 2);
+  bool single = box ? gp_box_meta(box)->shape.rank == 0
+                    : lua_type(L, 2) == LUA_TNUMBER || lua_type(L, 2) == LUA_TBOOLEAN;
+  if (!single) gp_lua_bad_value(L, 2, "fill_: value", "a number or a scalar tensor");
+  return gp_lua_write(L, "fill_");
+}
+
+/* t:zero_() -> t */
+static int values_zero(lua_State *L) {
   lua_settop(L, 1);
-  return 1;
+  gp_dtype dtype = gp_lua_check_meta(L, 1, "zero_").dtype;
+  if (dtype == GP_BOOL)
+    lua_pushboolean(L, false);
+  else
+    lua_pushinteger(L, 0);
+  return gp_lua_write(L, "zero_");
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -149,6 +182,8 @@ static const luaL_Reg methods[] = {{"dim", values_dim},
                                    {"totable", values_totable},
                                    {"equal", values_equal},
                                    {"copy_", values_copy},
+                                   {"fill_", values_fill},
+                                   {"zero_", values_zero},
                                    {NULL, NULL}};
 
 void gp_methods_values(lua_State *L) { luaL_setfuncs(L, methods, 0); }

@@ -17,6 +17,8 @@ return {
   tolist = { "totable" }, numpy = { "totable" }, astype = { "to" }, type = { "dtype" },
   cuda = { "to" }, cpu = { "to" }, copy = { "clone" },
   slice = { "narrow" }, index_select = { "select" },
+  clip = { "clamp" }, clip_ = { "clamp_" }, absolute = { "abs" }, fmax = { "maximum" },
+  fmin = { "minimum" }, rint = { "round" },
   -- gp
   from_numpy = { "tensor" }, array = { "tensor" }, manual_seed = { "seed" }, range = { "arange" },
   normal = { "randn" }, uniform = { "rand" }, empty = { "zeros" }, Pipeline = { "pipeline" },
@@ -24,7 +26,8 @@ return {
   fit = { "step" }, train_step = { "step" }, predict = { "forward" }, learning_rate = { "lr" },
   wd = { "weight_decay" }, random_split = { "split" }, loader = { "batches" },
   -- layers
-  Swish = { "SiLU" }, Dense = { "Linear" }, MultiheadAttention = { "CausalSelfAttention" },
+  Swish = { "SiLU" }, View = { "Reshape" }, Dense = { "Linear" },
+  MultiheadAttention = { "CausalSelfAttention" },
   -- dtypes
   float = { "f32" }, float32 = { "f32" }, single = { "f32" }, float64 = { "f64" },
   double = { "f64" }, float16 = { "f16" }, half = { "f16" }, bfloat16 = { "bf16" },

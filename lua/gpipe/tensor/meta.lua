@@ -55,6 +55,28 @@ function Tensor:item() end
 ---@return gpipe.Tensor self
 function Tensor:copy_(other) end
 
+--- Write one number, or a scalar tensor, into every element. `gp.ones({2}):fill_(3)[2] == 3`
+---@param value number|boolean|gpipe.Tensor
+---@return gpipe.Tensor self
+function Tensor:fill_(value) end
+
+--- Write 0 into every element. `gp.ones({2}):zero_()[2] == 0`
+---@return gpipe.Tensor self
+function Tensor:zero_() end
+
+--- The elements, but value where the mask is true; broadcast.
+--- `gp.ones({2}):masked_fill(gp.tensor {true, false}, 5)[1] == 5`
+---@param mask gpipe.Tensor bool
+---@param value number|gpipe.Tensor
+---@return gpipe.Tensor
+function Tensor:masked_fill(mask, value) end
+
+--- The same in place. `gp.ones({2}):masked_fill_(gp.tensor {true, false}, 5)[2] == 1`
+---@param mask gpipe.Tensor bool
+---@param value number|gpipe.Tensor
+---@return gpipe.Tensor self
+function Tensor:masked_fill_(mask, value) end
+
 --- Same shape, dtype and every bit. `gp.ones({2}):equal(gp.ones {2})`
 ---@param other gpipe.Tensor
 ---@return boolean

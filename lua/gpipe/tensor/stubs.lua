@@ -58,6 +58,16 @@ local function stub(row)
   return table.concat(lines, "\n")
 end
 
+-- t:add_(o), which is t:copy_(t:add(o)). While a layer is traced only Buffers are written.
+local function stub_in_place(row)
+  local lines, names = parameters(row)
+  local example = row.text:match("`[^`]*`"):gsub(":" .. row.name .. "%(", ":" .. row.name .. "_(")
+  table.insert(lines, 1, ("--- %s in place; the shape stays. %s"):format(row.name, example))
+  lines[#lines + 1] = "---@return gpipe.Tensor self"
+  lines[#lines + 1] = ("function Tensor:%s_(%s) end\n"):format(row.name, names)
+  return table.concat(lines, "\n")
+end
+
 --- The text of a LuaCATS file with every method that is an op.
 ---@return string
 return function()
@@ -68,6 +78,7 @@ return function()
   }
   for _, row in ipairs(core.contracts()) do
     if row.method then parts[#parts + 1] = stub(row) end
+    if row.in_place then parts[#parts + 1] = stub_in_place(row) end
   end
   return table.concat(parts, "\n") .. "\nreturn Tensor\n"
 end
