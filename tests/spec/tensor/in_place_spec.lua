@@ -23,8 +23,8 @@ describe("methods that end in _", function()
   end)
 
   it("take attributes, dtypes and operands that broadcast", function()
-    assert.same({ -1, 1 }, gp.tensor({ -3, 2 }):clamp_({ min = -1, max = 1 }):totable())
-    assert.same({ 1, 2 }, gp.tensor({ 3, 2 }):clamp_(nil, 2):sub_(gp.tensor { 1, 0 }):totable())
+    assert.same({ 30 }, gp.tensor({ 30 }):softplus_({ threshold = 9 }):totable())
+    assert.same({ 0, 2 }, gp.tensor({ 1, 2 }):softplus_(1, 0.5):sub_(gp.tensor { 1, 0 }):totable())
     assert.same({ { 3, 4 }, { 3, 4 } },
       gp.ones({ 2, 2 }):add_(gp.tensor { 2, 3 }):totable())
     assert.same({ 4, 6 }, gp.tensor({ 2, 3 }, { dtype = "i64" }):mul_(2):totable())
@@ -72,6 +72,16 @@ describe("methods that end in _", function()
     fails_with("f32 and f64 differ", function() t:add_(gp.ones({ 3 }, { dtype = "f64" })) end)
     fails_with("exp: input is i64", function() gp.ones({ 2 }, { dtype = "i64" }):exp_() end)
     assert.same({ 1, 1, 1 }, t:totable())
+  end)
+
+  it("leave alone what a gradient goes through", function()
+    local w, one = nn.Parameter({ 2 }, 1), gp.ones { 2 }
+    fails_with("add_: a gradient may be asked for", function() one:add_(w) end)
+    fails_with("mul_: a gradient may be asked for", function() w:mul_(2) end)
+    fails_with("came from ops whose gradient", function() (w * 2):zero_() end)
+    gp.no_grad(function() w:mul_(2):add_(one) end)
+    assert.same({ 3, 3 }, w:totable())
+    assert.same({ 1, 1 }, one:totable())
   end)
 end)
 

@@ -1,6 +1,7 @@
 -- lua/gpipe/nn/layer/activation.lua - the layers that apply one function to every element.
 --
--- They hold nothing, so one table makes them all; GELU, which has two forms, stands below.
+-- They hold no parameters. Those without an argument are made by one function, those with numbers
+-- by another; GELU, which has two forms, stands below.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
@@ -47,6 +48,54 @@ activation.Tanh = elementwise("Tanh", "tanh")
 --- ```
 ---@class nn.Sigmoid: nn.Module
 activation.Sigmoid = elementwise("Sigmoid", "sigmoid")
+
+--- x * min(max(x + 3, 0), 6) / 6, a SiLU made of lines. Source: Howard et al. 2019 (MobileNetV3).
+--- ```lua
+--- assert(nn.Hardswish()(gp.tensor {-3, 3}):sum():item() == 3)
+--- ```
+---@class nn.Hardswish: nn.Module
+activation.Hardswish = elementwise("Hardswish", "hardswish")
+
+-- ---- with numbers ----------------------------------------------------------------------------
+
+-- A class whose forward is a tensor's method with the numbers that init took. fields: {name,
+-- default}, in the order of the method's arguments.
+local function parametric(name, method, fields)
+  local made = class.new(name, Module, true)
+  function made:init(...)
+    local given = table.pack(...)
+    for i, field in ipairs(fields) do
+      local value = given[i] == nil and field[2] or given[i]
+      self[field[1]] = check.number("nn." .. name, field[1], value)
+    end
+  end
+  local function values(self)
+    local list = {}
+    for i, field in ipairs(fields) do list[i] = self[field[1]] end
+    return table.unpack(list)
+  end
+  function made:forward(x)
+    local tensor = input.tensor(self, x)
+    return tensor[method](tensor, values(self))
+  end
+  function made:describe()
+    return (("%g, "):rep(#fields - 1) .. "%g"):format(values(self))
+  end
+  return made
+end
+
+--- `nn.Softplus(beta, threshold)`: log(1 + exp(beta x)) / beta, and x itself where beta x is above
+--- the threshold; 1 and 20 unless said.
+--- Errors: values that are no finite numbers. Source: Dugas et al. 2000.
+--- ```lua
+--- assert(nn.Softplus()(gp.full({1}, 30)):item() == 30)
+--- ```
+---@class nn.Softplus: nn.Module
+---@field beta number
+---@field threshold number
+activation.Softplus = parametric("Softplus", "softplus", { { "beta", 1 }, { "threshold", 20 } })
+
+-- ---- GELU ------------------------------------------------------------------------------------
 
 ---@class nn.GELU: nn.Module
 ---@field mode "erf"|"tanh"

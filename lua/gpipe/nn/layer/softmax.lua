@@ -20,8 +20,9 @@ local Softmax = class.new("Softmax", Module, true)
 --- ```
 ---@param dim? integer from 1, negative from the end; -1
 function Softmax:init(dim)
-  self.over = check.integer("nn.Softmax", "dim", dim == nil and -1 or dim)
-  if self.over == 0 then check.fail("nn.Softmax", "dim", 0, "1 or more, or negative") end
+  local who = class.of(self).shown
+  self.over = check.integer(who, "dim", dim == nil and -1 or dim)
+  if self.over == 0 then check.fail(who, "dim", 0, "1 or more, or negative") end
 end
 
 function Softmax:forward(x) return input.tensor(self, x):softmax(self.over) end

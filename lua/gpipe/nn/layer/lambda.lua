@@ -1,0 +1,36 @@
+-- lua/gpipe/nn/layer/lambda.lua - `nn.Lambda`: a function of tensors as a layer.
+
+local Module = require "gpipe.nn.module"
+local check = require "gpipe.nn.check"
+local class = require "gpipe.nn.class"
+
+---@class nn.Lambda: nn.Module
+---@field fn function
+local Lambda = class.new("Lambda", Module, true)
+
+--- A layer that calls a function of tensors. It is traced as any forward is: once for each shape,
+--- by tensor methods only. Parameters that the function reaches are not found: a class
+--- (`nn.class`) can own some.
+---
+--- Shapes: those of the function, which may take and return several tensors.
+--- Errors: something else than a function.
+--- ```lua
+--- local double = nn.Lambda(function(x) return x * 2 end)
+--- assert(double(gp.ones {2})[1] == 2)
+--- ```
+---@param fn fun(...: gpipe.Tensor): ...
+function Lambda:init(fn)
+  if type(fn) ~= "function" then check.fail("nn.Lambda", "fn", fn, "a function of tensors") end
+  self.fn = fn
+end
+
+function Lambda:forward(...) return self.fn(...) end
+
+-- Where the function stands: it has no name.
+function Lambda:describe()
+  local info = debug.getinfo(self.fn, "S")
+  if info.what == "C" then return "" end
+  return ("%s:%d"):format(info.short_src:match "[^/]*$", info.linedefined)
+end
+
+return Lambda
