@@ -54,6 +54,7 @@ local nn = {
   Loss = require "gpipe.nn.loss.loss",
   CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy",
   MSELoss = require "gpipe.nn.loss.mse",
+  KLDivLoss = require "gpipe.nn.loss.kl_div",
 }
 
 --- Make a module class; calling it makes an instance and runs its `init`.

@@ -69,7 +69,7 @@ local cases = {
     "nn.Dropout: p is 1.5 (float), expected a number from 0 to 1" },
   { function() nn.Dropout(0 / 0) end, "expected a number from 0 to 1" },
   { function() nn.GELU("tahn") end, 'nn.GELU: mode is "tahn" (string), expected "erf" or "tanh"' },
-  { function() nn.MSELoss { reduction = "none" } end, "nn.MSELoss: option 'reduction'" },
+  { function() nn.MSELoss { reduction = "mena" } end, "nn.MSELoss: option 'reduction'" },
   { function() nn.init.kaiming_normal { mod = "fan_in" } end,
     "nn.init.kaiming_normal: unknown option 'mod' (did you mean 'mode'?)" },
   { function() return nn.Linaer end, "nn: there is no 'Linaer' (did you mean 'Linear'?)" },
