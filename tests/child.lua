@@ -5,7 +5,8 @@
 -- GPIPE_TEST_SECONDS: builds that count lines are slow.
 local child = {
   program = os.getenv "GPIPE_LUA" or "build/gpipe-lua",
-  seconds = tonumber(os.getenv "GPIPE_TEST_SECONDS") or 60,
+  seconds = tonumber(os.getenv "GPIPE_TEST_SECONDS") -- the thread sanitizer takes its time
+    or os.getenv "GPIPE_SANITIZE" == "thread" and 1800 or 60,
 }
 
 -- Quote for the shell.
