@@ -166,6 +166,20 @@ static bool is_packed_before(const gp_shaper *s, const gp_node *node) {
   return gp_graph_find(graph, GP_FOUND_PACK, key, node->layer) >= 0;
 }
 
+/* Does an earlier node of P make this copy? Layers of a stage that share a weight each have a node
+ * for it, and the pipeline one place: two of them at once would write it together. */
+static bool is_packed_twice(const gp_shaper *s, const gp_node_list *before, const gp_node *node) {
+  if (!gp_is_shared_pack(s, node)) return false;
+  const gp_place *place = &s->outside[node->out];
+  for (int32_t i = 0; i < before->count; i++) {
+    const gp_node *other = &s->graph->nodes[before->nodes[i]];
+    const gp_place *its = &s->outside[other->out];
+    if (gp_is_shared_pack(s, other) && its->base == place->base && its->offset == place->offset)
+      return true;
+  }
+  return false;
+}
+
 /* P: without the copies that the larger micro-batches' P makes, and those kept with the weights. */
 static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   const gp_node_list *all = &s->shape->stages->stages[stage].prepare;
@@ -173,7 +187,8 @@ static gp_status build_prepare(gp_shaper *s, int32_t stage) {
   GP_TRY(gp_alloc_array((size_t)all->count + 1, sizeof(int32_t), (void **)&list.nodes));
   for (int32_t i = 0; i < all->count; i++) {
     const gp_node *node = &s->graph->nodes[all->nodes[i]];
-    if (!is_packed_before(s, node) && !gp_is_shared_half(s, node))
+    if (!is_packed_before(s, node) && !is_packed_twice(s, &list, node) &&
+        !gp_is_shared_half(s, node))
       list.nodes[list.count++] = all->nodes[i];
   }
   reset_places(s, stage);

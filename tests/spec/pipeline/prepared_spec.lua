@@ -67,4 +67,21 @@ describe("weights that were prepared", function()
     assert.has_error(function() pipe:evaluate(x, gp.zeros({ 6, 8 }, { dtype = "i64" })) end)
     assert.equal(loss, pipe:evaluate(x, y))
   end)
+
+  it("are prepared once where layers of a stage share one", function()
+    local function shared()
+      local m = nn.Sequential { nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.Linear(8, 8) }
+      m[3].weight = m[1].weight
+      return m
+    end
+    for _, cut in ipairs { { { 4 }, 2 }, { { 2, 2 }, 3 } } do -- each stage makes its own
+      local pipe <close> = gp.pipeline(shared(), { balance = cut[1], loss = nn.MSELoss(),
+        devices = { "cpu:0", "cpu:0" } })
+      local packs = 0
+      for _, row in ipairs(pipe:profile(x, y).rows) do
+        if row.op == "pack_linear" then packs = packs + row.count end
+      end
+      assert.equal(cut[2], packs)
+    end
+  end)
 end)
