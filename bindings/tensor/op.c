@@ -312,6 +312,8 @@ int gp_open_ops(lua_State *L) {
   set_ops(L, 0);
   lua_pushcfunction(L, gp_lua_concat);
   lua_setfield(L, -2, "concat");
+  lua_pushcfunction(L, gp_lua_every);
+  lua_setfield(L, -2, "every");
   lua_pushcfunction(L, contracts);
   lua_setfield(L, -2, "contracts");
   return 0;

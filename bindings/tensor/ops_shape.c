@@ -169,6 +169,48 @@ static int shape_select(lua_State *L) {
   return 1;
 }
 
+typedef struct steps {
+  int dim;
+  int64_t first, count, step;
+} steps;
+
+/* Each step-th position of the value at 1 by ops: the steps become a dimension of their own, of
+ * which the first position stays. */
+static void apply_steps(lua_State *L, gp_shape shape, const steps *s) {
+  const int64_t reach = (s->count - 1) * s->step + 1, full = s->count * s->step;
+  apply_narrow(L, 1, s->dim, (int64_t[2]){s->first, reach});
+  if (full > reach) {
+    gp_lua_call pad = {.op = GP_OP_pad, .n_in = 1, .in = {lua_gettop(L)}};
+    pad.attrs.pad = (gp_attr_pad){.dim = s->dim, .start = 0, .full = full};
+    gp_lua_apply(L, &pad);
+  }
+  for (int d = shape.rank++; d > s->dim + 1; d--) shape.dim[d] = shape.dim[d - 1];
+  shape.dim[s->dim] = s->count, shape.dim[s->dim + 1] = s->step;
+  gp_lua_reshape(L, -1, &shape);
+  gp_lua_select(L, lua_gettop(L), s->dim + 1, 0);
+}
+
+/* core.every(t, d, first, count, step): each step-th position of dimension d from `first` on: a
+ * view of a real tensor, else a copy. */
+int gp_lua_every(lua_State *L) {
+  gp_shape shape = gp_lua_check_meta(L, 1, "every").shape;
+  steps s = {.dim = gp_lua_check_dim(L, 2, "every: dim", shape.rank)};
+  const int64_t size = shape.dim[s.dim];
+  s.first = gp_lua_check_position(L, 3, "every: first", size);
+  s.step = gp_lua_check_int(L, 5, "every: step", 1, INT64_MAX);
+  s.count = gp_lua_check_int(L, 4, "every: count", 1, (size - s.first - 1) / s.step + 1);
+  const gp_box *box = gp_lua_check_box(L, 1, "every");
+  const bool noted = gp_box_has_gradient(box) && !gp_lua_state(L)->no_grad;
+  if (noted || box->trace || (box->param && gp_lua_trace(L))) return apply_steps(L, shape, &s), 1;
+  gp_tensor *tensor = gp_lua_check_tensor(L, 1, "every");
+  gp_meta meta = *gp_tensor_meta(tensor);
+  meta.offset += s.first * meta.stride[s.dim];
+  meta.stride[s.dim] *= s.step;
+  meta.shape.dim[s.dim] = s.count;
+  gp_status status = gp_tensor_view(tensor, &meta, &gp_lua_new_box(L)->tensor);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
 /* t:expand(shape): t repeated along dimensions of size 1, without a copy */
 static int shape_expand(lua_State *L) {
   gp_shape shape;

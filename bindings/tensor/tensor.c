@@ -82,6 +82,29 @@ static int index_position(lua_State *L, gp_box *box) {
   return 1;
 }
 
+static bool is_compound(lua_State *L, int index) {
+  return lua_istable(L, index) || gp_lua_to_box(L, index);
+}
+
+/* t[{..}], t[mask], t[positions]: the Lua side puts them together. */
+static int index_compound(lua_State *L) {
+  gp_lua_check_box(L, 1, "t[i]: t");
+  if (gp_lua_push_hook(L, "index") != LUA_TFUNCTION)
+    return gp_lua_error(L, "t[i]: lists and masks need the module gpipe");
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+static int newindex_compound(lua_State *L) {
+  if (gp_lua_push_hook(L, "newindex") != LUA_TFUNCTION)
+    return gp_lua_error(L, "t[i] = v: lists and masks need the module gpipe");
+  lua_insert(L, 1);
+  lua_call(L, 3, 0);
+  return 0;
+}
+
 /* Methods first: they are what is asked for most. */
 static int tensor_index(lua_State *L) {
   gp_box *box = gp_lua_to_box(L, 1);
@@ -93,8 +116,10 @@ static int tensor_index(lua_State *L) {
     gp_lua_check_box(L, 1, key);
     return push_field(L, box, key) ? 1 : missing(L, key);
   }
+  if (is_compound(L, 2)) return index_compound(L);
   if (lua_type(L, 2) != LUA_TNUMBER)
-    gp_lua_bad_value(L, 2, "t[i]: i", "a position or the name of a field");
+    gp_lua_bad_value(L, 2, "t[i]: i",
+                     "a position, a list of them and ranges, a mask or the name of a field");
   return index_position(L, gp_lua_check_box(L, 1, "t[i]: t"));
 }
 
@@ -102,6 +127,7 @@ static int tensor_index(lua_State *L) {
 static int tensor_newindex(lua_State *L) {
   gp_box *box = gp_lua_check_box(L, 1, "t[i] = v: t");
   if (lua_type(L, 2) == LUA_TSTRING && gp_lua_set_gradient_field(L, lua_tostring(L, 2))) return 0;
+  if (is_compound(L, 2)) return newindex_compound(L);
   if (lua_type(L, 2) != LUA_TNUMBER)
     gp_lua_bad_value(L, 2, "t[i] = v: i",
                      "a position (fields cannot be assigned, but for requires_grad and grad)");

@@ -33,7 +33,8 @@ void gp_lua_check_assignable(lua_State *L, const char *who);
 /* With the stack t, value: write the value into t, converted and broadcast, and push t. */
 int gp_lua_write(lua_State *L, const char *who);
 
-/* The Lua function core.concat. */
+/* The Lua functions core.concat and core.every. */
 int gp_lua_concat(lua_State *L);
+int gp_lua_every(lua_State *L);
 
 #endif

@@ -6,17 +6,16 @@
 
 return {
   -- tensors
-  t = { "transpose" }, T = { "transpose" }, mT = { "transpose" }, swapaxes = { "transpose" },
-  cat = { "concat" }, concatenate = { "concat" }, hstack = { "concat" }, vstack = { "concat" },
-  stack = { "concat" },
-  unsqueeze = { "reshape" }, squeeze = { "reshape" }, flatten = { "reshape" },
+  T = { "transpose" }, mT = { "transpose" }, swapaxes = { "transpose" },
+  concatenate = { "concat" }, hstack = { "concat" }, vstack = { "concat" },
+  flatten = { "reshape" },
   ravel = { "reshape" }, view_as = { "reshape" }, resize = { "reshape" },
   mm = { "matmul" }, bmm = { "matmul" }, dot = { "matmul" }, linear = { "matmul" },
   multiply = { "mul" }, divide = { "div" }, subtract = { "sub" }, negative = { "neg" },
   average = { "mean" }, amax = { "max" }, size = { "shape", "size" }, ndim = { "dim" },
   tolist = { "totable" }, numpy = { "totable" }, astype = { "to" }, type = { "dtype" },
   cuda = { "to" }, cpu = { "to" }, copy = { "clone" },
-  slice = { "narrow" }, index_select = { "select" },
+  slice = { "narrow" },
   clip = { "clamp" }, clip_ = { "clamp_" }, absolute = { "abs" }, fmax = { "maximum" },
   fmin = { "minimum" }, rint = { "round" },
   -- gp

@@ -11,6 +11,8 @@ local errors = require "gpipe.errors"
 local io = require "gpipe.io"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
+local more = require "gpipe.tensor.more"
+require "gpipe.tensor.methods"
 require "gpipe.tensor.print"
 
 core.hook("own_prefix", errors.own_prefix)
@@ -42,9 +44,19 @@ local gp = {
   rand = create.rand,
   randn = create.randn,
 
+  eye = more.eye,
+  linspace = more.linspace,
+  randint = more.randint,
+  randperm = more.randperm,
+  bernoulli = more.bernoulli,
+  one_hot = more.one_hot,
+
   attention = attention,
+  einsum = function(...) return require "gpipe.tensor.einsum"(...) end,
   where = core.where,
   concat = core.concat,
+  cat = core.concat,
+  stack = more.stack,
   equal = core.methods.equal,
 
   save = io.save,

@@ -192,6 +192,9 @@ describe("the documentation", function()
     local stubs = require "gpipe.tensor.stubs"()
     assert(load(stubs))
     text = text .. "\n" .. stubs
+    for _, part in ipairs { "shape", "reduce", "choose" } do
+      text = text .. "\n" .. source_of("gpipe.tensor.methods." .. part)
+    end
     for block in (text .. "\n"):gmatch("(.-\n)\n") do
       local name = block:match("function Tensor:([%w_]+)")
       if name then

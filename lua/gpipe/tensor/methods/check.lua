@@ -1,0 +1,62 @@
+-- lua/gpipe/tensor/methods/check.lua - dimensions and positions as methods take them.
+
+local errors = require "gpipe.errors"
+
+local check = {}
+
+--- A dimension from 1 on, of 1 .. rank or -rank .. -1. Errors name the range.
+---@return integer
+function check.dim(who, value, rank)
+  local d = math.type(value) and math.tointeger(value)
+  if d and d < 0 then d = rank + 1 + d end
+  if not d or d < 1 or d > rank then
+    errors.raise("%s: dim is %s, expected %s", who, errors.show(value),
+      rank == 0 and "none, the tensor is a scalar" or ("1..%d or -%d..-1"):format(rank, rank))
+  end
+  return d --[[@as integer]]
+end
+
+--- A position of 1 .. size or -size .. -1, from 1 on.
+---@return integer
+function check.position(who, value, size)
+  local at = math.type(value) and math.tointeger(value)
+  if at and at < 0 then at = size + 1 + at end
+  if not at or at < 1 or at > size then
+    errors.raise("%s is %s, expected a position in 1..%d or -%d..-1", who, errors.show(value), size,
+      size)
+  end
+  return at --[[@as integer]]
+end
+
+--- A whole number of at least `low`.
+---@return integer
+function check.count(who, value, low)
+  local n = math.type(value) and math.tointeger(value)
+  if not n or n < low then
+    errors.raise("%s is %s, expected an integer >= %d", who, errors.show(value), low)
+  end
+  return n --[[@as integer]]
+end
+
+--- A dimension, a list of them, or nothing (all): which are meant, by number, and how many elements
+--- they have together.
+---@return table<integer, boolean> meant
+---@return integer elements
+function check.dims(who, value, shape)
+  local meant, elements = {}, 1
+  local list = value
+  if value == nil then
+    list = {}
+    for d = 1, #shape do list[d] = d end
+  elseif type(value) ~= "table" then
+    list = { value }
+  end
+  for _, given in ipairs(list) do
+    local d = check.dim(who, given, #shape)
+    if meant[d] then errors.raise("%s: dimension %d is given twice", who, d) end
+    meant[d], elements = true, elements * shape[d]
+  end
+  return meant, elements
+end
+
+return check

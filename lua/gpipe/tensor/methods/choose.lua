@@ -1,0 +1,78 @@
+-- lua/gpipe/tensor/methods/choose.lua - methods that choose elements: by positions, by a mask, by
+-- where they stand in a matrix.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local check = require "gpipe.tensor.methods.check"
+
+local Tensor = {}
+
+local function check_positions(who, positions)
+  if type(positions) == "table" then return core.tensor(positions, "i64") end
+  if getmetatable(positions) ~= "gpipe.Tensor" or positions.dtype ~= "i64" then
+    errors.raise("%s: the positions are %s, expected an i64 tensor or a list", who,
+      getmetatable(positions) == "gpipe.Tensor" and positions.dtype or errors.show(positions))
+  end
+  if positions:dim() ~= 1 then
+    errors.raise("%s: the positions have %d dimensions, expected 1", who, positions:dim())
+  end
+  return positions
+end
+
+local FLOATS = { f32 = true, f64 = true, bf16 = true, f16 = true }
+
+-- Rows of floats by the op that reads embeddings, which has a gradient; others at once.
+local function rows(tensor, positions)
+  local shape = tensor.shape
+  if not FLOATS[tensor.dtype] then return core.gather_rows(tensor:contiguous(), positions) end
+  local rest = table.move(shape, 2, #shape, 2, { positions.shape[1] })
+  return core.embedding(positions - 1, tensor:reshape { shape[1], -1 }):reshape(rest)
+end
+
+--- The given positions of dimension d, in their order, also several times. A copy.
+--- `gp.tensor({5, 6, 7}):index_select(1, {3, 1})[1] == 7`
+--- Errors: a position outside 1 .. size.
+---@param d integer
+---@param positions gpipe.Tensor|integer[] i64, one dimension
+---@return gpipe.Tensor
+function Tensor:index_select(d, positions)
+  d = check.dim("index_select", d, self:dim())
+  positions = check_positions("index_select", positions)
+  if d == 1 then return rows(self, positions) end
+  return rows(self:transpose(1, d):contiguous(), positions):transpose(1, d)
+end
+
+-- 1 where column - row <= k, as a bool matrix of the last two dimensions.
+local function up_to(tensor, k)
+  local m, n = tensor:size(-2), tensor:size(-1)
+  local row = core.arange(1, math.max(m, 1), 1, "i64"):narrow(1, 1, m):reshape(m, 1)
+  local column = core.arange(1, math.max(n, 1), 1, "i64"):narrow(1, 1, n):reshape(1, n)
+  return (column - row):le(k)
+end
+
+local function check_matrix(who, tensor, k)
+  if tensor:dim() < 2 then
+    errors.raise("%s: the tensor has %d dimensions, expected at least 2", who, tensor:dim())
+  end
+  return k == nil and 0 or check.count(who .. ": k", k, math.mininteger)
+end
+
+--- The lower triangle of matrices, zero above diagonal k.
+--- `gp.ones({2, 2}):tril():sum():item() == 3`
+---@param k? integer 0 is the main diagonal, negative below it
+---@return gpipe.Tensor
+function Tensor:tril(k)
+  k = check_matrix("tril", self, k)
+  return core.where(up_to(self, k), self, 0)
+end
+
+--- The upper triangle of matrices, zero below diagonal k.
+--- `gp.ones({2, 2}):triu(1):sum():item() == 1`
+---@param k? integer 0 is the main diagonal, negative below it
+---@return gpipe.Tensor
+function Tensor:triu(k)
+  k = check_matrix("triu", self, k)
+  return core.where(up_to(self, k - 1), 0, self)
+end
+
+return Tensor

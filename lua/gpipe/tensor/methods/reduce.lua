@@ -1,0 +1,121 @@
+-- lua/gpipe/tensor/methods/reduce.lua - methods that make few elements of many, put together from
+-- sum, mean, max and elementwise ops.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local check = require "gpipe.tensor.methods.check"
+
+local Tensor = {}
+
+local function floats_only(who, tensor)
+  if tensor.dtype:find "^[fb]%d?f?%d" then return end
+  errors.raise('%s: the tensor is %s, expected a float one (convert with to("f32"))', who,
+    tensor.dtype)
+end
+
+--- Least values along a dimension, and their positions (i64; the first of equals); without a
+--- dimension only the least of all, of a list of dimensions only the values.
+--- `gp.tensor({4, 1, 2}):min():item() == 1`
+---@param dim? integer|integer[]
+---@param keep? boolean
+---@return gpipe.Tensor values
+---@return gpipe.Tensor? positions
+function Tensor:min(dim, keep)
+  floats_only("min", self)
+  local values, positions = (-self):max(dim, keep)
+  return -values, positions
+end
+
+--- Positions of the least values along a dimension, or among all elements (i64, from 1).
+--- `gp.tensor({4, 1, 2}):argmin():item() == 2`
+---@param dim? integer
+---@param keep? boolean
+---@return gpipe.Tensor
+function Tensor:argmin(dim, keep)
+  floats_only("argmin", self)
+  return (-self):argmax(dim, keep)
+end
+
+--- Variance over a dimension, a list of them, or all: the sum of squared distances from the mean by
+--- n - correction. `gp.tensor({1, 3}):var():item() == 2`
+---@param dim? integer|integer[]
+---@param opts? {correction?: number, keep?: boolean} correction: 1
+---@return gpipe.Tensor
+function Tensor:var(dim, opts)
+  local o = options.check("var", opts, {
+    correction = { type = "number", default = 1 }, keep = { type = "boolean", default = false },
+  })
+  floats_only("var", self)
+  local _, n = check.dims("var", dim, self.shape)
+  local away = self - self:mean(dim, true)
+  return (away * away):sum(dim, o.keep) / math.max(n - o.correction, 0)
+end
+
+--- Standard deviation, the root of var. `gp.tensor({1, 3}):std(1, {correction = 0}):item() == 1`
+---@param dim? integer|integer[]
+---@param opts? {correction?: number, keep?: boolean}
+---@return gpipe.Tensor
+function Tensor:std(dim, opts) return self:var(dim, opts):sqrt() end
+
+--- The p-norm over a dimension, a list of them, or all: p = 1, 2, any other number, math.huge for
+--- the greatest size. `gp.tensor({3, 4}):norm():item() == 5`
+---@param p? number 2 unless said
+---@param dim? integer|integer[]
+---@param keep? boolean
+---@return gpipe.Tensor
+function Tensor:norm(p, dim, keep)
+  p = p == nil and 2 or p
+  if not math.type(p) or p <= 0 then
+    errors.raise("norm: p is %s, expected a number above 0", errors.show(p))
+  end
+  floats_only("norm", self)
+  if p == 2 then return (self * self):sum(dim, keep):sqrt() end
+  local size = core.where(self:lt(0), -self, self)
+  if p == math.huge then return (size:max(dim, keep)) end
+  if p == 1 then return size:sum(dim, keep) end
+  return (size ^ p):sum(dim, keep) ^ (1 / p)
+end
+
+--- log(sum of exp(x)) over a dimension, a list of them, or all; large and small values are safe.
+--- `gp.zeros({1}):logsumexp():item() == 0`
+---@param dim? integer|integer[]
+---@param keep? boolean
+---@return gpipe.Tensor
+function Tensor:logsumexp(dim, keep)
+  floats_only("logsumexp", self)
+  local shape = self.shape
+  local meant = check.dims("logsumexp", dim, shape)
+  local list, kept = {}, {}
+  for d, size in ipairs(shape) do
+    if meant[d] then list[#list + 1] = d end
+    kept[d] = meant[d] and 1 or size
+  end
+  local top = self:max(list, true)
+  local huge = core.where(top:eq(math.huge), 1, core.where(top:eq(-math.huge), 1, 0))
+  top = core.where(huge:eq(1), 0, top)
+  local sum = (self - top):exp():sum(list, true):log() + top
+  if keep then return sum end
+  for d = #list, 1, -1 do table.remove(kept, list[d]) end
+  return sum:reshape(kept)
+end
+
+--- Whether any element (along dimensions) is not zero. `gp.tensor({0, 2}):any():item()`
+---@param dim? integer|integer[]
+---@param keep? boolean
+---@return gpipe.Tensor bool
+function Tensor:any(dim, keep) return self:ne(0):sum(dim, keep):gt(0) end
+
+--- Whether all elements (along dimensions) are not zero. `not gp.tensor({0, 2}):all():item()`
+---@param dim? integer|integer[]
+---@param keep? boolean
+---@return gpipe.Tensor bool
+function Tensor:all(dim, keep) return self:eq(0):sum(dim, keep):eq(0) end
+
+--- How many elements (along dimensions) are not zero, i64.
+--- `gp.tensor({0, 2}):count_nonzero():item() == 1`
+---@param dim? integer|integer[]
+---@return gpipe.Tensor
+function Tensor:count_nonzero(dim) return self:ne(0):sum(dim) end
+
+return Tensor

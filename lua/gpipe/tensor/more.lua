@@ -1,0 +1,134 @@
+-- lua/gpipe/tensor/more.lua - functions that make tensors, put together from those of create.lua.
+
+local core = require "gpipe.core"
+local create = require "gpipe.tensor.create"
+local errors = require "gpipe.errors"
+local random = require "gpipe.random"
+local check = require "gpipe.tensor.methods.check"
+
+local more = {}
+
+--- Tensors of one shape along a new dimension, the first unless said.
+--- ```lua
+--- assert(gp.stack({gp.ones {2}, gp.zeros {2}}).shape[1] == 2)
+--- ```
+---@param list gpipe.Tensor[]
+---@param d? integer
+---@return gpipe.Tensor
+function more.stack(list, d)
+  if type(list) ~= "table" or #list == 0 then
+    errors.raise("gp.stack: the tensors are %s, expected a list of at least one", errors.show(list))
+  end
+  local parts = {}
+  for i, t in ipairs(list) do
+    if getmetatable(t) ~= "gpipe.Tensor" then
+      errors.raise("gp.stack: element %d is %s, expected a tensor", i, errors.show(t))
+    end
+    local have, want = table.concat(t.shape, "x"), table.concat(list[1].shape, "x")
+    if have ~= want then
+      errors.raise("gp.stack: element %d is %s, expected %s as the first", i, have, want)
+    end
+  end
+  d = check.dim("gp.stack", d or 1, list[1]:dim() + 1)
+  for i, t in ipairs(list) do parts[i] = t:unsqueeze(d) end
+  return core.concat(parts, d)
+end
+
+--- The identity: ones where row and column are equal.
+--- ```lua
+--- assert(gp.eye(3):sum():item() == 3)
+--- ```
+---@param n integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor [n, n]
+function more.eye(n, opts)
+  n = check.count("gp.eye: n", n, 1)
+  local row = core.arange(1, n, 1, "i64")
+  local t = create.full({ n, n }, 0, opts)
+  return core.where(row:reshape(n, 1):eq(row), 1, t)
+end
+
+--- n numbers from a to b, both included, equally far apart.
+--- ```lua
+--- assert(gp.linspace(0, 1, 5)[2] == 0.25)
+--- ```
+---@param a number
+---@param b number
+---@param n integer
+---@param opts? gpipe.TensorOptions
+---@return gpipe.Tensor
+function more.linspace(a, b, n, opts)
+  n = check.count("gp.linspace: n", n, 1)
+  if not math.type(a) or not math.type(b) then
+    errors.raise("gp.linspace: the range is %s to %s, expected numbers", errors.show(a),
+      errors.show(b))
+  end
+  local values = {}
+  for i = 1, n do values[i] = n == 1 and a or a + (b - a) * ((i - 1) / (n - 1)) end
+  if n > 1 then values[n] = b end
+  return create.tensor(values, { dtype = opts and opts.dtype or "f32",
+    device = opts and opts.device })
+end
+
+--- Whole numbers from low to high - 1, each as likely, i64.
+--- ```lua
+--- assert(gp.randint(3, 4, {2})[1] == 3)
+--- ```
+---@param low integer
+---@param high integer excluded
+---@param shape integer[]
+---@param opts? {seed?: integer, device?: string}
+---@return gpipe.Tensor i64
+function more.randint(low, high, shape, opts)
+  low = check.count("gp.randint: low", low, math.mininteger)
+  high = check.count("gp.randint: high", high, low + 1)
+  local drawn = create.rand(shape, { dtype = "f64", seed = opts and opts.seed,
+    device = opts and opts.device })
+  return (drawn * (high - low)):to "i64" + low
+end
+
+--- The positions 1 .. n in random order, i64.
+--- ```lua
+--- assert(gp.randperm(4):sum():item() == 10)
+--- ```
+---@param n integer
+---@param opts? {seed?: integer}
+---@return gpipe.Tensor i64
+function more.randperm(n, opts)
+  return core.permutation(check.count("gp.randperm: n", n, 0), random.next(opts and opts.seed))
+end
+
+--- One with probability p, else zero.
+--- ```lua
+--- assert(gp.bernoulli(1, {3}):sum():item() == 3)
+--- ```
+---@param p number
+---@param shape integer[]
+---@param opts? {dtype?: gpipe.dtype, seed?: integer, device?: string}
+---@return gpipe.Tensor
+function more.bernoulli(p, shape, opts)
+  if not math.type(p) or not (p >= 0 and p <= 1) then -- NaN is neither
+    errors.raise("gp.bernoulli: p is %s, expected a number from 0 to 1", errors.show(p))
+  end
+  local drawn = create.rand(shape, { seed = opts and opts.seed, device = opts and opts.device })
+  return drawn:lt(p):to(opts and opts.dtype or "f32")
+end
+
+--- For ids (from 0) rows of n with a one where the id is; i64.
+--- ```lua
+--- local rows = gp.one_hot(gp.tensor({2, 0}, {dtype = "i64"}), 3)
+--- assert(rows[1][3] == 1 and rows[2][1] == 1)
+--- ```
+---@param ids gpipe.Tensor of integers
+---@param n integer
+---@return gpipe.Tensor i64 [.., n]
+function more.one_hot(ids, n)
+  if getmetatable(ids) ~= "gpipe.Tensor" then
+    errors.raise("gp.one_hot: the ids are %s, expected a tensor", errors.show(ids))
+  end
+  n = check.count("gp.one_hot: n", n, 1)
+  local range = core.arange(0, n - 1, 1, "i64")
+  return ids:to("i64"):unsqueeze(-1):eq(range):to "i64"
+end
+
+return more
