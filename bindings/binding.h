@@ -28,6 +28,7 @@
   X(make)                                                                                          \
   X(param)                                                                                         \
   X(gradient)                                                                                      \
+  X(values)                                                                                        \
   X(ops)                                                                                           \
   X(machine)                                                                                       \
   X(host)                                                                                          \

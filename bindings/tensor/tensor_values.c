@@ -3,6 +3,8 @@
  *
  * Reading is refused for values of a trace: a number that is not known yet cannot steer a
  * script. */
+#include <string.h>
+
 #include "tensor/tensor.h"
 
 /* ---- sizes --------------------------------------------------------------------------------- */
@@ -70,6 +72,50 @@ static int values_totable(lua_State *L) {
   int64_t at = 0;
   luaL_checkstack(L, GP_MAX_RANK + 2, "totable");
   push_nested(L, tensor, 0, &at);
+  return 1;
+}
+
+/* t:bytes() -> the elements in row-major order, as they lie in memory */
+static int values_bytes(lua_State *L) {
+  lua_settop(L, 1);
+  gp_lua_check_known(L, 1, "bytes");
+  if (!gp_tensor_is_contiguous(gp_lua_check_host_tensor(L, 1, "bytes")))
+    gp_lua_apply1(L, GP_OP_copy, 1);
+  const gp_tensor *tensor = gp_lua_check_host_tensor(L, -1, "bytes");
+  const size_t count = (size_t)gp_tensor_numel(tensor);
+  const size_t bytes = count * gp_dtype_size(gp_tensor_meta(tensor)->dtype);
+  lua_pushlstring(L, bytes ? gp_tensor_data(tensor) : "", bytes);
+  return 1;
+}
+
+/* core.frombytes(text, shape, dtype) -> what t:bytes() of such a tensor gave */
+static int from_bytes(lua_State *L) {
+  size_t length;
+  const char *text = luaL_checklstring(L, 1, &length);
+  gp_shape shape;
+  gp_lua_check_shape(L, 2, "frombytes: shape", 0, &shape);
+  const gp_dtype dtype = gp_lua_check_dtype(L, 3, "frombytes: dtype");
+  int64_t numel = 0;
+  gp_status status = gp_shape_numel(&shape, &numel);
+  if (status != GP_OK) return gp_lua_fail(L, status);
+  const size_t size = gp_dtype_size(dtype);
+  if (length % size || (int64_t)(length / size) != numel)
+    return gp_lua_error(L, "frombytes: there are %I bytes, expected %I elements of %I",
+                        (LUAI_UACINT)length, (LUAI_UACINT)numel, (LUAI_UACINT)size);
+  for (size_t i = 0; dtype == GP_BOOL && i < length; i++)
+    if (text[i] & ~1)
+      return gp_lua_error(L, "frombytes: byte %I is %d, which is no bool", (LUAI_UACINT)i + 1,
+                          (unsigned char)text[i]);
+  gp_box *box = gp_lua_new_box(L);
+  status = gp_tensor_new(dtype, &shape, &box->tensor);
+  if (status != GP_OK) return gp_lua_fail(L, status);
+  if (length) memcpy(gp_tensor_data(box->tensor), text, length);
+  return 1;
+}
+
+/* core.dtype_size(name) -> bytes of an element */
+static int dtype_size(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)gp_dtype_size(gp_lua_check_dtype(L, 1, "dtype_size")));
   return 1;
 }
 
@@ -174,16 +220,19 @@ static int values_zero(lua_State *L) {
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-static const luaL_Reg methods[] = {{"dim", values_dim},
-                                   {"numel", values_numel},
-                                   {"size", values_size},
-                                   {"is_contiguous", values_is_contiguous},
-                                   {"item", values_item},
-                                   {"totable", values_totable},
-                                   {"equal", values_equal},
-                                   {"copy_", values_copy},
-                                   {"fill_", values_fill},
-                                   {"zero_", values_zero},
-                                   {NULL, NULL}};
+static const luaL_Reg methods[] = {{"dim", values_dim},     {"numel", values_numel},
+                                   {"size", values_size},   {"is_contiguous", values_is_contiguous},
+                                   {"item", values_item},   {"totable", values_totable},
+                                   {"bytes", values_bytes}, {"equal", values_equal},
+                                   {"copy_", values_copy},  {"fill_", values_fill},
+                                   {"zero_", values_zero},  {NULL, NULL}};
+
+static const luaL_Reg functions[] = {
+    {"frombytes", from_bytes}, {"dtype_size", dtype_size}, {NULL, NULL}};
 
 void gp_methods_values(lua_State *L) { luaL_setfuncs(L, methods, 0); }
+
+int gp_open_values(lua_State *L) {
+  luaL_setfuncs(L, functions, 0);
+  return 0;
+}

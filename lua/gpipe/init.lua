@@ -50,6 +50,7 @@ local gp = {
   randperm = more.randperm,
   bernoulli = more.bernoulli,
   one_hot = more.one_hot,
+  frombytes = more.frombytes,
 
   attention = attention,
   einsum = function(...) return require "gpipe.tensor.einsum"(...) end,

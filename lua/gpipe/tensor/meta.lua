@@ -45,6 +45,11 @@ function Tensor:is_contiguous() end
 ---@return table|number|boolean
 function Tensor:totable() end
 
+--- The elements in row-major order as a string, as they lie in memory (little-endian); gp.frombytes
+--- takes it back. `#gp.ones({2, 3}):bytes() == 24`
+---@return string
+function Tensor:bytes() end
+
 --- The one element. `gp.ones({1}):item() == 1` Errors: more or fewer than one; while tracing.
 ---@return number|integer|boolean
 function Tensor:item() end

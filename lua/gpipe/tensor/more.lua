@@ -131,4 +131,22 @@ function more.one_hot(ids, n)
   return ids:to("i64"):unsqueeze(-1):eq(range):to "i64"
 end
 
+--- What `t:bytes()` of a tensor of this shape and dtype gave.
+---
+--- Errors: another number of bytes; a byte of bool that is neither 0 nor 1.
+--- ```lua
+--- local t = gp.randn {2, 3}
+--- assert(gp.equal(t, gp.frombytes(t:bytes(), {2, 3}, "f32")))
+--- ```
+---@param s string
+---@param shape integer[]
+---@param dtype gpipe.dtype
+---@return gpipe.Tensor
+function more.frombytes(s, shape, dtype)
+  if type(s) ~= "string" then
+    errors.raise("gp.frombytes: the first argument is %s, expected a string", errors.show(s))
+  end
+  return core.frombytes(s, shape, dtype)
+end
+
 return more

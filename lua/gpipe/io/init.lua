@@ -1,10 +1,12 @@
--- gpipe/io.lua - `gp.save` and `gp.load`: named tensors in a safetensors file.
+-- lua/gpipe/io/init.lua - `gp.save` and `gp.load`: named tensors in a safetensors file, or one in a
+-- .npy file.
 --
 -- Names are written in sorted order, so the same tensors make the same file, byte for byte. A file
 -- is written whole or not at all: the old one stays when anything fails.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local npy = require "gpipe.io.npy"
 
 local io = {}
 
@@ -61,20 +63,28 @@ local function check_metadata(metadata)
   return pairs_list
 end
 
---- Save named tensors as a safetensors file, whole or not at all.
+local function is_npy(path) return path:lower():sub(-4) == ".npy" end
+
+--- Save named tensors as a safetensors file, or one tensor as a .npy file where the path ends so;
+--- whole or not at all.
 --- Errors: raises for what cannot be saved; nil, message, code where the system refuses.
 --- ```lua
 --- local path = os.tmpname()
 --- assert(gp.save(path, {weight = gp.ones{2, 3}}, {note = "first try"}))
 --- ```
 ---@param path string
----@param tensors table<string, gpipe.Tensor>
+---@param tensors table<string, gpipe.Tensor>|gpipe.Tensor one tensor: "x.npy"
 ---@param metadata? table<string, string>
 ---@return boolean? true
 ---@return string? message
 ---@return string? code "io", "memory"
 function io.save(path, tensors, metadata)
   check_path("gp.save", path)
+  if getmetatable(tensors) == "gpipe.Tensor" then
+    if is_npy(path) then return npy.save(path, tensors) end
+    errors.raise('gp.save: one tensor goes into a file that ends in .npy, expected "%s.npy" or a '
+      .. "table {name = tensor}", path)
+  end
   local names, values = check_tensors(tensors)
   return core.archive_save(path, names, values, check_metadata(metadata or {}))
 end
@@ -88,7 +98,8 @@ local metadata_of_files = setmetatable({}, { __mode = "k" })
 ---@return boolean
 function io.is_metadata(value) return metadata_of_files[value] ~= nil end
 
---- Load the tensors of a safetensors file. The file is not trusted: everything is checked.
+--- Load the tensors of a safetensors file, or the one of a .npy file. The file is not trusted:
+--- everything is checked.
 --- Errors: nil, message, code.
 --- ```lua
 --- local path = os.tmpname()
@@ -97,11 +108,12 @@ function io.is_metadata(value) return metadata_of_files[value] ~= nil end
 --- assert(gp.equal(tensors.weight, gp.ones{2, 3}))
 --- ```
 ---@param path string
----@return table<string, gpipe.Tensor>? tensors
+---@return table<string, gpipe.Tensor>|gpipe.Tensor? tensors
 ---@return table<string, string>|string metadata or message
 ---@return string? code "io", "format", "memory"
 function io.load(path)
   check_path("gp.load", path)
+  if is_npy(path) then return npy.load(path) end
   local tensors, metadata, code = core.archive_load(path)
   if tensors then metadata_of_files[metadata] = true end
   return tensors, metadata, code
