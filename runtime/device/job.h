@@ -45,6 +45,7 @@ typedef struct gp_lane_update {
   int count;
   gp_status (*piece)(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                      int64_t first, int64_t last);
+  gp_steer by; /* of a queue: in its memory; without a verdict hyper and step say all */
 } gp_lane_update;
 
 /* Many tensors looked at or scaled at once: threads take the pieces of them, queues the tensors. */
@@ -53,10 +54,12 @@ typedef struct gp_lane_sweep {
   int count;
   int64_t pieces; /* those of all tensors */
   gp_piece piece;
-  void *context; /* of the pieces */
-  double factor; /* of scale */
-  double *sums;  /* of squares: receives one for each tensor, on the host */
+  void *context;             /* of the pieces */
+  double factor;             /* of scale */
+  const gp_verdict *verdict; /* of scale, in a queue's memory, in place of the factor; NULL */
+  double *sums;              /* of squares: receives one for each tensor, on the host */
   void *scratch; /* of squares: sum_scratch bytes and 8 for each tensor, in the lane's memory */
+  double *there; /* of squares: of a queue, in its memory: they stay there, not waited for; NULL */
 } gp_lane_sweep;
 
 #endif

@@ -9,7 +9,8 @@
 enum {
   THREADS = GP_BATCH_THREADS,
   SUM_BLOCKS = 1024, /* partial sums of one tensor, at most */
-  SUM_GROUPS = 4     /* 16-byte groups of a thread, at least */
+  SUM_GROUPS = 4,    /* 16-byte groups of a thread, at least */
+  SCALE_BLOCKS = 8   /* for a multiprocessor, where a verdict says whether to scale: they fill it */
 };
 static_assert(sizeof(double) * GP_BATCH * SUM_BLOCKS <= GP_GPU_SUM_SCRATCH,
               "scratch holds a batch");
@@ -23,27 +24,50 @@ template <typename T> struct change {
   bool packed;
 };
 
-/* to += from, or to *= factor. */
+/* to += from, or to *= first, then *= second. */
+template <typename T> struct rule {
+  gp_compute<T> first, second;
+
+  __device__ T add(T to, T from) const { return gp_store<T>(gp_load(to) + gp_load(from)); }
+  __device__ T scale(T to) const {
+    return gp_store<T>(gp_load(gp_store<T>(gp_load(to) * first)) * second);
+  }
+};
+
+/* One tile of a tensor. */
 template <typename T>
-static __global__ void change_kernel(gp_batch<change<T>> list, gp_compute<T> factor) {
+static __device__ void change_tile(const change<T> &c, int64_t number, const rule<T> &r) {
   typedef gp_pack<T> pack;
-  int64_t number;
-  const change<T> c = list.item[list.find(blockIdx.x, &number)];
   const gp_tile tile = gp_tile_of<T>(number, c.n, c.packed);
   for (int64_t i = tile.begin + (int64_t)threadIdx.x * pack::count; i < tile.whole;
        i += (int64_t)THREADS * pack::count) {
     pack x = *(pack *)(c.to + i), y = {};
     if (c.from) y = *(const pack *)(c.from + i);
 #pragma unroll
-    for (int k = 0; k < pack::count; k++) {
-      const gp_compute<T> value = gp_load(x.at[k]);
-      x.at[k] = gp_store<T>(c.from ? value + gp_load(y.at[k]) : value * factor);
-    }
+    for (int k = 0; k < pack::count; k++)
+      x.at[k] = c.from ? r.add(x.at[k], y.at[k]) : r.scale(x.at[k]);
     *(pack *)(c.to + i) = x;
   }
-  for (int64_t i = tile.whole + threadIdx.x; i < tile.end; i += THREADS) {
-    const gp_compute<T> value = gp_load(c.to[i]);
-    c.to[i] = gp_store<T>(c.from ? value + gp_load(c.from[i]) : value * factor);
+  for (int64_t i = tile.whole + threadIdx.x; i < tile.end; i += THREADS)
+    c.to[i] = c.from ? r.add(c.to[i], c.from[i]) : r.scale(c.to[i]);
+}
+
+template <typename T> static __global__ void change_kernel(gp_batch<change<T>> list, rule<T> r) {
+  int64_t number;
+  const int k = list.find(blockIdx.x, &number);
+  change_tile(list.item[k], number, r);
+}
+
+/* By a verdict in memory. Most steps have nothing to scale: few blocks look for it, and take the
+ * tiles by turns where there is. */
+template <typename T>
+static __global__ void scale_kernel(gp_batch<change<T>> list, const gp_verdict *verdict) {
+  const rule<T> r = {(gp_compute<T>)verdict->unscale, (gp_compute<T>)verdict->clip};
+  if (r.first == 1 && r.second == 1) return;
+  for (int block = blockIdx.x; block < list.blocks(); block += gridDim.x) {
+    int64_t number;
+    const int k = list.find(block, &number);
+    change_tile(list.item[k], number, r);
   }
 }
 
@@ -54,8 +78,9 @@ template <typename T> static change<T> change_of(void *to, const void *from, int
 
 template <typename T>
 static gp_status launch_change(gp_gpu *gpu, const gp_batch<change<T>> &list, double factor) {
+  const rule<T> r = {(gp_compute<T>)factor, 1};
   if (!list.blocks()) return GP_OK;
-  return GP_LAUNCH(gpu, change_kernel<T>, list.blocks(), THREADS, 0, list, (gp_compute<T>)factor);
+  return GP_LAUNCH(gpu, change_kernel<T>, list.blocks(), THREADS, 0, list, r);
 }
 
 template <typename T> static gp_status add(gp_gpu *gpu, int64_t n, void *to, const void *from) {
@@ -69,12 +94,18 @@ gp_status gp_gpu_work_add(gp_gpu *gpu, gp_dtype dtype, int64_t n, void *to, cons
   return GP_OK;
 }
 
+/* By a factor, or by a verdict. */
 template <typename T>
-static gp_status scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
+static gp_status scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor,
+                       const gp_verdict *verdict) {
   gp_batch<change<T>> list;
   for (int i = 0; i < count; i++)
     list.push(change_of<T>(runs[i].data, NULL, runs[i].n), gp_batch_tiles<T>(runs[i].n));
-  return launch_change(gpu, list, factor);
+  if (!verdict) return launch_change(gpu, list, factor);
+  const int most = gpu->info.sm_count * SCALE_BLOCKS;
+  const int blocks = list.blocks() < most ? list.blocks() : most;
+  if (!blocks) return GP_OK;
+  return GP_LAUNCH(gpu, scale_kernel<T>, blocks, THREADS, 0, list, verdict);
 }
 
 /* ---- sum of squares -------------------------------------------------------------------------- */
@@ -145,13 +176,23 @@ static gp_status sum_squares(gp_gpu *gpu, const gp_gpu_run *runs, int count, dou
 /* ---- lists of any length --------------------------------------------------------------------- */
 
 /* By launches of one dtype. */
-gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
+static gp_status scale_all(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor,
+                           const gp_verdict *verdict) {
   gp_status status = GP_OK;
   for (int i = 0, n; i < count && !status; i += n) {
     n = gp_batch_alike(runs + i, count - i);
-    GP_BY_FLOAT(runs[i].dtype, status = scale<T>(gpu, runs + i, n, factor));
+    GP_BY_FLOAT(runs[i].dtype, status = scale<T>(gpu, runs + i, n, factor, verdict));
   }
   return status;
+}
+
+gp_status gp_gpu_work_scale(gp_gpu *gpu, const gp_gpu_run *runs, int count, double factor) {
+  return scale_all(gpu, runs, count, factor, NULL);
+}
+
+gp_status gp_gpu_work_scale_by(gp_gpu *gpu, const gp_verdict *verdict, const gp_gpu_run *runs,
+                               int count) {
+  return scale_all(gpu, runs, count, 1, verdict);
 }
 
 /* One after the other on the stream: they share the scratch. */

@@ -33,8 +33,12 @@ void gp_gradients_free_some(gp_gradients *some);
 gp_status gp_gradients_squares(gp_gradients *list);
 /* The same question without the sum, in less time on a CPU: sums[i] is 0 or infinity. */
 gp_status gp_gradients_look(gp_gradients *list);
+/* The same of a queue, not waited for: the sums stay in its memory, where `sums` says. */
+gp_status gp_gradients_squares_at(const gp_gradients *list, double *sums);
 /* Multiply all by a factor: enqueued on a GPU. */
 gp_status gp_gradients_scale(const gp_gradients *list, double factor);
+/* Of a queue: by the factors of a verdict in its memory. */
+gp_status gp_gradients_scale_by(const gp_gradients *list, const gp_verdict *verdict);
 /* Are all sums finite numbers? */
 bool gp_gradients_are_finite(const gp_gradients *list);
 

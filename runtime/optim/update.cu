@@ -113,9 +113,18 @@ template <> struct beside<nothing> {
   template <typename T> static __device__ void write_one(void *, int64_t, T) {}
 };
 
+/* What a launch goes by: its own factors, or those in device memory, and a verdict there. */
+template <typename T> struct course {
+  factors<T> own;
+  const factors<T> *at;      /* NULL: own */
+  const gp_verdict *verdict; /* NULL: go */
+};
+
 template <typename Rule, typename T, typename H>
-static __global__ void update_kernel(gp_batch<slice<T>> list, factors<T> f) {
+static __global__ void update_kernel(gp_batch<slice<T>> list, course<T> by) {
   typedef gp_pack<T> pack;
+  if (by.verdict && !by.verdict->go) return;
+  const factors<T> f = by.at ? *by.at : by.own;
   int64_t number;
   const slice<T> s = list.item[list.find(blockIdx.x, &number)];
   const gp_tile tile = gp_tile_of<T>(number, s.n, s.packed);
@@ -151,45 +160,48 @@ template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_sli
 
 /* Slices of one T and one H. */
 template <typename Rule, typename H, typename T>
-static gp_status launch_list(gp_gpu *gpu, const factors<T> &f, const gp_optim_slice *slices,
+static gp_status launch_list(gp_gpu *gpu, const course<T> &by, const gp_optim_slice *slices,
                              int count) {
   gp_batch<slice<T>> list;
   for (int i = 0; i < count; i++)
     list.push(slice_of<Rule, T>(&slices[i]), gp_batch_tiles<T>(slices[i].n));
   if (!list.blocks()) return GP_OK;
-  return GP_LAUNCH(gpu, (update_kernel<Rule, T, H>), list.blocks(), THREADS, 0, list, f);
+  return GP_LAUNCH(gpu, (update_kernel<Rule, T, H>), list.blocks(), THREADS, 0, list, by);
 }
 
 template <typename Rule>
-static gp_status launch_update(gp_gpu *gpu, const factors<double> &f, const gp_optim_slice *slices,
+static gp_status launch_update(gp_gpu *gpu, const course<double> &by, const gp_optim_slice *slices,
                                int count) {
-  return launch_list<Rule, nothing>(gpu, f, slices, count);
+  return launch_list<Rule, nothing>(gpu, by, slices, count);
 }
 
 template <typename Rule>
-static gp_status launch_update(gp_gpu *gpu, const factors<float> &f, const gp_optim_slice *slices,
+static gp_status launch_update(gp_gpu *gpu, const course<float> &by, const gp_optim_slice *slices,
                                int count) {
-  if (!slices->half) return launch_list<Rule, nothing>(gpu, f, slices, count);
-  if (slices->half_dtype == GP_BF16) return launch_list<Rule, gp_bf16>(gpu, f, slices, count);
-  return launch_list<Rule, gp_f16>(gpu, f, slices, count);
+  if (!slices->half) return launch_list<Rule, nothing>(gpu, by, slices, count);
+  if (slices->half_dtype == GP_BF16) return launch_list<Rule, gp_bf16>(gpu, by, slices, count);
+  return launch_list<Rule, gp_f16>(gpu, by, slices, count);
 }
 
 template <typename T>
-static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
+static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
                         const gp_optim_slice *slices, int count) {
-  const factors<T> f = make_factors<T>(hyper, step);
-  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam>(gpu, f, slices, count);
-  if (hyper->kind == GP_OPTIM_ADAMW) return launch_update<adamw>(gpu, f, slices, count);
-  if (hyper->momentum != 0) return launch_update<momentum>(gpu, f, slices, count);
-  return launch_update<sgd>(gpu, f, slices, count);
+  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam>(gpu, by, slices, count);
+  if (hyper->kind == GP_OPTIM_ADAMW) return launch_update<adamw>(gpu, by, slices, count);
+  if (hyper->momentum != 0) return launch_update<momentum>(gpu, by, slices, count);
+  return launch_update<sgd>(gpu, by, slices, count);
 }
 
 /* All of them before any is changed. */
-static gp_status check_slices(const gp_optim_slice *slices, int count, int64_t step) {
+static gp_status check_slices(const gp_optim_slice *slices, int count) {
   for (int i = 0; i < count; i++)
     if (slices[i].dtype != GP_F32 && slices[i].dtype != GP_F64)
       return gp_gpu_fail(GP_EDTYPE, "optimizer: dtype %d, expected f32 or f64",
                          (int)slices[i].dtype);
+  return GP_OK;
+}
+
+static gp_status check_step(int64_t step) {
   if (step >= 1) return GP_OK;
   return gp_gpu_fail(GP_ERANGE, "optimizer: step %lld, expected 1 or more", (long long)step);
 }
@@ -199,15 +211,51 @@ static bool are_alike(const gp_optim_slice *a, const gp_optim_slice *b) {
   return !a->half == !b->half && (!a->half || a->half_dtype == b->half_dtype);
 }
 
+/* What all launches of a call go by, in both types. */
+struct both {
+  course<double> f64;
+  course<float> f32;
+};
+
 /* Neighbours of one dtype share a launch. */
-gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
-                             const gp_optim_slice *slices, int count) {
-  gp_status status = check_slices(slices, count, step);
+static gp_status update_all(gp_gpu *gpu, const gp_optim_hyper *hyper, const both &by,
+                            const gp_optim_slice *slices, int count) {
+  gp_status status = check_slices(slices, count);
   for (int i = 0, n; i < count && !status; i += n) {
     const int most = gp_batch_alike(slices + i, count - i);
     for (n = 1; n < most && are_alike(&slices[i], &slices[i + n]);) n++;
-    status = slices[i].dtype == GP_F32 ? update<float>(gpu, hyper, step, slices + i, n)
-                                       : update<double>(gpu, hyper, step, slices + i, n);
+    status = slices[i].dtype == GP_F32 ? update<float>(gpu, hyper, by.f32, slices + i, n)
+                                       : update<double>(gpu, hyper, by.f64, slices + i, n);
   }
   return status;
+}
+
+gp_status gp_gpu_work_update(gp_gpu *gpu, const gp_optim_hyper *hyper, int64_t step,
+                             const gp_optim_slice *slices, int count) {
+  GP_GPU_TRY(check_step(step));
+  const both by = {{make_factors<double>(hyper, step), NULL, NULL},
+                   {make_factors<float>(hyper, step), NULL, NULL}};
+  return update_all(gpu, hyper, by, slices, count);
+}
+
+/* ---- by what lies in device memory ----------------------------------------------------------- */
+
+/* Of one group, as write_factors makes them. */
+struct image {
+  factors<double> f64;
+  factors<float> f32;
+};
+static_assert(sizeof(image) <= GP_GPU_FACTORS, "the core reserves that much for each group");
+
+gp_status gp_gpu_work_factors(const gp_optim_hyper *hyper, int64_t step, void *to) {
+  GP_GPU_TRY(check_step(step));
+  *(image *)to = {make_factors<double>(hyper, step), make_factors<float>(hyper, step)};
+  return GP_OK;
+}
+
+gp_status gp_gpu_work_update_by(gp_gpu *gpu, const gp_steer *by, const gp_optim_hyper *hyper,
+                                const gp_optim_slice *slices, int count) {
+  const image *at = (const image *)by->factors;
+  const both all = {{{}, &at->f64, by->verdict}, {{}, &at->f32, by->verdict}};
+  return update_all(gpu, hyper, all, slices, count);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda/kernel/work.h"
 #include "device/cuda/table.h"
 #include "device/rows_version.h"
 
@@ -49,6 +50,10 @@ static const gp_gpu_api api = {
     .add = gp_cuda_add,
     .scale = gp_cuda_scale,
     .sum_squares = gp_cuda_sum_squares,
+    .decide = gp_cuda_decide,
+    .scale_by = gp_cuda_scale_by,
+    .write_factors = gp_gpu_work_factors,
+    .update_by = gp_cuda_update_by,
     .capture_begin = gp_cuda_capture_begin,
     .capture_end = gp_cuda_capture_end,
     .launch = gp_cuda_launch,

@@ -76,7 +76,10 @@ static void append(gp_host_queue *queue, gp_host_work *work) {
   queue->given++;
 }
 
+static atomic_int given; /* to all queues, since somebody asked */
+
 cudaError_t gp_queue_give(gp_host_queue *queue, gp_host_work *work) {
+  atomic_fetch_add(&given, 1);
   if (!gp_queue_is_lazy()) {
     const cudaError_t error = work->run(work);
     work->free(work);
@@ -122,6 +125,15 @@ int gp_queue_all_done(void *lua) {
     done = done && queue->done == queue->given;
   pthread_mutex_unlock(&lock);
   return done;
+}
+
+/* Likewise: gives back as many of its arguments as pieces of work (copies, kernels, graphs) were
+ * given to all streams since it was last called, which must not be more than there are. */
+__attribute__((visibility("default"))) int gp_queue_count(void *lua);
+
+int gp_queue_count(void *lua) {
+  (void)lua;
+  return atomic_exchange(&given, 0);
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
