@@ -17,7 +17,7 @@
 #include "engine/run/execute.h"
 #include "engine/run/frame.h"
 #include "engine/run/run.h"
-#include "engine/update/update.h"
+#include "engine/update/queued.h"
 #include "engine/worker/marks.h"
 #include "gpipe/process.h"
 #include "schedule/schedule.h"
@@ -56,7 +56,8 @@ static bool is_skipped(gp_run *run, const gp_task_run *r) {
  * update. */
 static gp_status fetch_ahead(gp_worker *worker, const gp_run *run) {
   const gp_intake *intake = gp_intake_of(worker);
-  return intake->ahead && run->binding->joined ? intake->ahead(worker, run) : GP_OK;
+  bool waits = run->binding->joined && !run->binding->queued;
+  return intake->ahead && waits ? intake->ahead(worker, run) : GP_OK;
 }
 
 /* An interrupt ends what a fault does, and the task too unless it leads to an update that others
@@ -82,23 +83,28 @@ static void note_time(_Atomic int64_t *word, int64_t ns) {
   atomic_store_explicit(word, ns, memory_order_relaxed);
 }
 
+/* Wait for the device, and note the faults of the tasks before this one. */
+static gp_status collect_before(gp_worker *worker, gp_run *run, const gp_task_span *span,
+                                const gp_task *task) {
+  const gp_intake *intake = gp_intake_of(worker);
+  gp_task_span before = *span;
+  before.end = (int32_t)(task - run->plan->tasks);
+  return intake->collect ? intake->collect(worker, run, &before) : GP_OK;
+}
+
 /* Before other devices add up, update or read what this one made, it must have made it. A device
  * that fails says so before it arrives where it is decided whether to update, so that nobody does;
  * it arrives all the same, or the others would wait. */
 static gp_status come_to_barrier(gp_worker *worker, gp_run *run, const gp_task_span *span,
                                  const gp_task *task) {
-  gp_task_span before = *span;
-  before.end = (int32_t)(task - run->plan->tasks);
-  const gp_intake *intake = gp_intake_of(worker);
-  bool queued = run->binding->joined && !gp_update_decides(task->op);
-  gp_status status = GP_OK;
-  if (queued)
-    status = gp_join_arrive(worker);
-  else if (intake->collect)
-    status = intake->collect(worker, run, &before);
+  bool decides = gp_update_decides(task->op), judges = decides && run->binding->queued;
+  bool queued = run->binding->joined && (!decides || judges);
+  gp_status status = judges ? gp_queued_offer(worker) : GP_OK;
+  if (!status) status = queued ? gp_join_arrive(worker) : collect_before(worker, run, span, task);
   if (status) gp_run_fail(run, 0, status, gp_error_text());
   GP_TRY(gp_update_barrier(worker, run, task->op));
-  return queued ? gp_join_follow(worker) : GP_OK;
+  if (queued) GP_TRY(gp_join_follow(worker));
+  return judges ? gp_queued_judge(worker) : GP_OK;
 }
 
 static void note_failure(gp_run *run, const gp_task_run *r, gp_status status) {
