@@ -7,8 +7,8 @@
 
 #include "field.h"
 
-/* {{own = its memory is its own, scratch = bytes that its libraries want beside}, ...}, one a
- * device. */
+/* {{own = its memory is its own, halves = its updates write halves of the weights, scratch = bytes
+ * that its libraries want beside}, ...}, one a device. */
 static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count) {
   luaL_checktype(L, list, LUA_TTABLE);
   gp_plan_device_spec *devices = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *devices, 0);
@@ -22,6 +22,7 @@ static const gp_plan_device_spec *push_devices(lua_State *L, int list, int count
     devices[d] = (gp_plan_device_spec){.space = own ? d + 1 : 0,
                                        .packs = !own,
                                        .parts = own,
+                                       .halves = gp_lua_flag_field(L, device, "halves"),
                                        .scratch = own ? (size_t)scratch : 0};
     lua_settop(L, device - 1);
   }

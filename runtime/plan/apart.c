@@ -17,6 +17,13 @@ static gp_status copy_placement(const gp_pipeline_spec *pipeline, int32_t **plac
   return GP_OK;
 }
 
+/* Updates write weights in halves beside the values, once for all plans: in the first copy of a
+ * stage. Its own plan would find them there. */
+static void note_asked(const gp_layout *layout, const int32_t *placement, gp_plan *plan) {
+  for (int32_t s = 0; s < plan->stage_count; s++)
+    plan->devices[placement[s * plan->copy_count]].asked += layout->stages[s].halves;
+}
+
 /* Traces are taken on every way out, as gp_plan_make does. */
 static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spec *devices,
                       int device, const gp_plan_spec *spec, const int32_t *placement,
@@ -30,6 +37,7 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
                      .device_count = pipeline->device_count,
                      .share = device + 1,
                      .remat = pipeline->remat,
+                     .scaled = pipeline->loss_scale.scale > 0,
                      .finite = pipeline->finite == GP_FINITE_RAISE,
                      .fuse = !pipeline->unfused};
   gp_status status = gp_layout_new(pipeline, placement, &layout);
@@ -38,6 +46,7 @@ static gp_status make(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
     return status;
   }
   status = gp_plan_make(&env, spec, plan);
+  if (!status) note_asked(&layout, placement, *plan);
   gp_layout_free(&layout);
   return status;
 }
@@ -57,7 +66,8 @@ gp_status gp_plan_new(const gp_pipeline_spec *pipeline, const gp_plan_device_spe
 /* Areas of other devices are counted too where an edge crosses to them, but that is not all of what
  * they need: so a share says nothing of them. */
 size_t gp_plan_bytes(const gp_plan *plan, int device) {
-  return gp_plan_has(plan, device) ? plan->devices[device].bytes : 0;
+  const gp_plan_device *own = &plan->devices[device];
+  return gp_plan_has(plan, device) ? own->bytes + own->asked : 0;
 }
 
 int gp_plan_task_count(const gp_plan *plan, int device) {

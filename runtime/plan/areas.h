@@ -77,6 +77,8 @@ typedef struct gp_plan_device {
   gp_area side_scratch; /* the same for its second queue */
   gp_staging staging;
   size_t bytes; /* everything that the plan wants of its memory */
+  /* What a plan without a pipeline asks of the one that it has not: the weights in halves. */
+  size_t asked;
 } gp_plan_device;
 
 #endif

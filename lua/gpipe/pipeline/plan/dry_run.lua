@@ -12,6 +12,7 @@ local errors = require "gpipe.errors"
 local fields = require "gpipe.pipeline.plan.fields"
 local options = require "gpipe.options"
 local plans = require "gpipe.pipeline.plan.plans"
+local precision = require "gpipe.pipeline.plan.precision"
 local sizes = require "gpipe.sizes"
 
 local WHO = "gp.dry_run"
@@ -20,6 +21,8 @@ local RULES = fields.rules {
   devices = { type = { "integer", "table" } },
   loss = { type = "callable", required = true },
   sample = { type = "table", required = true },
+  precision = precision.rule,
+  loss_scale = precision.scale_rule,
   fuse = { type = "boolean", default = true },
   device = { type = "integer", min = 0 },
 }
@@ -49,7 +52,7 @@ function DryRun:rows()
 end
 
 --- Bytes that the runs of a step would take of each device's memory, beside parameters and
---- gradients.
+--- gradients: the weights in halves are among them, which lie beside the parameters.
 ---@return integer[] bytes 0 where a device's share is not planned
 function DryRun:bytes()
   local bytes = {}
@@ -102,7 +105,9 @@ local function describe_devices(given, count)
   for d = 1, count do
     local one = type(given) == "table" and given[d]
     described[d] = one and options.check(WHO .. ": devices", one, DEVICE) or {}
-    names[d] = { name = "device " .. d - 1, threads = 1 }
+    described[d].halves = described[d].own and os.getenv "GPIPE_UPDATE_HALVES" ~= "0"
+    local kind = described[d].own and "cuda" or "cpu"
+    names[d] = { name = "device " .. d - 1, threads = 1, kind = kind }
   end
   return described, names
 end
@@ -113,12 +118,12 @@ local function check_device(device, count)
 end
 
 -- What plans.specify and describe read of a pipeline.
-local function as_pipeline(model, opts, list, made)
+local function as_pipeline(model, opts, list, made, computes)
   return setmetatable({
     model = model, balance = list, stages = #list, chunks = opts.chunks, copies = made.copies,
     asynchronous = made.batch > 0, schedule = fields.source_of(opts, made), asked = made.asked,
     built = made.batch == 0 and { [made.chunks] = made } or {}, schedule_name = made.name,
-    loss = opts.loss, precision = {}, core = true, plans = {},
+    loss = opts.loss, precision = computes, core = true, plans = {},
   }, DryRun)
 end
 
@@ -126,7 +131,8 @@ end
 ---
 --- Options are those of gp.pipeline, with these differences: `sample = {x, y}` and `loss` are
 --- needed; `devices` is their number, or a list of descriptions {own = true, scratch = 0}: whether
---- the device has memory of its own, and bytes that its libraries want beside; `device` (from 0)
+--- the device has memory of its own, as GPUs have, and bytes that its libraries want beside;
+--- `precision` "bf16" and "f16" want such devices; `device` (from 0)
 --- plans the share of one device of a synchronous schedule, in time and memory of that share.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
@@ -143,11 +149,13 @@ local function dry_run(model, opts)
   opts = fields.check(WHO, model, opts, RULES)
   local list, made = cut.arrange(model, opts, count_of(opts.devices), 1)
   check_device(opts.device, made.devices)
-  local dry = as_pipeline(model, opts, list, made)
   local described, names = describe_devices(opts.devices, made.devices)
+  local computes = precision.resolve(WHO, opts, names, made.batch > 0)
+  local dry = as_pipeline(model, opts, list, made, computes)
   local given = fields.of(model, list)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
+  given.loss_scale = computes.scale
   local inputs = batch.tensors(WHO, "sample's input", opts.sample[1])
   local targets = batch.tensors(WHO, "sample's target", opts.sample[2])
   batch.check_rows(WHO, inputs, targets)

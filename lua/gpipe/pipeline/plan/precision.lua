@@ -11,7 +11,6 @@ local options = require "gpipe.options"
 
 local precision = {}
 
-local WHO = "gp.pipeline"
 local HALVES = { bf16 = true, f16 = true }
 
 --- Rules of the two options for the checker.
@@ -26,18 +25,18 @@ local SCALE = {
   min = { type = "number", above = 0, default = 1 },
 }
 
-local function check_scale(opts)
+local function check_scale(who, opts)
   if opts.precision ~= "f16" then
     if opts.loss_scale then
-      errors.raise("%s: loss_scale is for precision 'f16', not for '%s': leave it out", WHO,
+      errors.raise("%s: loss_scale is for precision 'f16', not for '%s': leave it out", who,
         opts.precision)
     end
     return nil
   end
-  local o = options.check(WHO .. ": loss_scale", opts.loss_scale, SCALE)
+  local o = options.check(who .. ": loss_scale", opts.loss_scale, SCALE)
   if o.initial < o.min then
     errors.raise("%s: loss_scale.initial is %s and loss_scale.min %s, expected at least as much",
-      WHO, o.initial,
+      who, o.initial,
       o.min)
   end
   return { scale = o.initial, growth = o.growth, backoff = o.backoff, window = o.window,
@@ -45,29 +44,30 @@ local function check_scale(opts)
 end
 
 -- CPU kernels compute f32 and f64.
-local function check_devices(name, devices)
+local function check_devices(who, name, devices)
   for _, device in ipairs(devices) do
     if device.kind ~= "cuda" then
       errors.raise("%s: precision is '%s' and a stage lies on %s, which computes f32 and f64 only: "
         .. "expected GPUs "
-        .. "as devices, or precision 'f32'", WHO, name, device.name)
+        .. "as devices, or precision 'f32'", who, name, device.name)
     end
   end
 end
 
 --- What a pipeline on these devices computes in.
+---@param who string
 ---@param opts {precision: string, loss_scale: table?}
 ---@param devices {name: string}[]
 ---@param asynchronous boolean
 ---@return {name: string, half: string?, tf32: boolean, scale: table?}
-function precision.resolve(opts, devices, asynchronous)
+function precision.resolve(who, opts, devices, asynchronous)
   local name = opts.precision
-  local scale = check_scale(opts)
-  if HALVES[name] then check_devices(name, devices) end
+  local scale = check_scale(who, opts)
+  if HALVES[name] then check_devices(who, name, devices) end
   if scale and asynchronous then
     errors.raise("%s: precision 'f16' skips updates whose gradients overflow, for which all stages "
       .. "have to wait "
-      .. "for each other: expected a synchronous schedule, or precision 'bf16'", WHO)
+      .. "for each other: expected a synchronous schedule, or precision 'bf16'", who)
   end
   return { name = name, half = HALVES[name] and name or nil, tf32 = name == "tf32", scale = scale }
 end
