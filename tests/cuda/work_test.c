@@ -146,6 +146,27 @@ static double sum_on_gpu(gp_tensor *from, int shift) {
   return got;
 }
 
+/* From aligned memory by packs, from one element behind it one by one: the same bits. */
+static void check_paths(gp_dtype dtype, int64_t n) {
+  gp_tensor *a = line(dtype, n, -2, 2), *b = line(dtype, n, -2, 2), *got[2];
+  for (int shift = 0; shift < 2; shift++) {
+    gpu_value to = gpu_value_of(a, shift, false), from = gpu_value_of(b, shift, false);
+    CHECK_STATUS(api->add(gpu, dtype, n, to.data, from.data), GP_OK);
+    CHECK_STATUS(api->scale(gpu, &(gp_gpu_run){dtype, n, to.data}, 1, 0.3), GP_OK);
+    got[shift] = gpu_fetch(&to);
+    gpu_drop(&to), gpu_drop(&from);
+  }
+  CHECK(same_bits(got[0], got[1]));
+  CHECK(sum_on_gpu(a, 0) == sum_on_gpu(a, 1));
+  gp_tensor_free(a), gp_tensor_free(b), gp_tensor_free(got[0]), gp_tensor_free(got[1]);
+}
+
+TEST(packs_and_single_elements_leave_the_same_bits) {
+  if (!open_gpu()) return;
+  for (int i = 0; i < SIZES; i++)
+    for (gp_dtype dtype = GP_F32; dtype <= GP_F16; dtype++) check_paths(dtype, sizes[i]);
+}
+
 TEST(squares_are_summed_in_one_order) {
   if (!open_gpu()) return;
   for (int i = 0; i < SIZES; i++) {
@@ -303,7 +324,8 @@ TEST(the_first_value_that_is_not_finite_is_found) {
 }
 
 TEST_MAIN(updates_are_those_of_the_cpu, updates_refuse_halves_and_steps_before_the_first,
-          arenas_are_added_and_scaled_as_on_the_cpu, squares_are_summed_in_one_order,
-          many_tensors_are_worked_on_as_one_by_one, many_updates_are_those_of_the_cpu,
-          halves_are_the_new_values_rounded, counts_of_a_mini_batch_are_settled_on_the_gpu,
+          arenas_are_added_and_scaled_as_on_the_cpu, packs_and_single_elements_leave_the_same_bits,
+          squares_are_summed_in_one_order, many_tensors_are_worked_on_as_one_by_one,
+          many_updates_are_those_of_the_cpu, halves_are_the_new_values_rounded,
+          counts_of_a_mini_batch_are_settled_on_the_gpu,
           the_first_value_that_is_not_finite_is_found)
