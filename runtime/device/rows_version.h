@@ -1,12 +1,16 @@
-/* device/rows_version.h - a hash of what the rows of ops.def mean, which the core and its plugin
- * compare.
+/* device/rows_version.h - a hash of what the rows of ops.def mean, and of the structs that core and
+ * plugin hand each other, which the two compare.
  *
  * It is of the rows as the compiler sees them: comments, blanks and the texts for people do not
- * count, so that editing those refuses no plugin. Included only where it is compared. */
+ * count, so that editing those refuses no plugin. A struct that grows, or loses a field, changes it
+ * by its size; whoever changes the meaning of a field alone raises GP_PLUGIN_VERSION. Included only
+ * where it is compared. */
 #ifndef GP_DEVICE_ROWS_VERSION_H
 #define GP_DEVICE_ROWS_VERSION_H
 
 #include <stdint.h>
+
+#include "device/plugin.h"
 
 /* FNV-1a. */
 static inline uint64_t gp_rows_version(void) {
@@ -16,10 +20,21 @@ static inline uint64_t gp_rows_version(void) {
 #include "ops/rows.def"
 #undef GP_OP
   };
+  static const size_t sizes[] = {
+      sizeof(gp_gpu_api),     sizeof(gp_plugin_host), sizeof(gp_gpu_spec),
+      sizeof(gp_gpu_info),    sizeof(gp_gpu_fault),   sizeof(gp_gpu_call),
+      sizeof(gp_gpu_run),     sizeof(gp_call),        sizeof(gp_arg),
+      sizeof(gp_meta),        sizeof(gp_attrs),       sizeof(gp_step_block),
+      sizeof(gp_optim_hyper), sizeof(gp_optim_slice), sizeof(gp_verdict_terms),
+      sizeof(gp_verdict),     sizeof(gp_steer),       sizeof(gp_gpu_library),
+      sizeof(gp_work_path),   GP_GPU_FACTORS,
+  };
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
     for (const char *at = rows[i]; *at; at++)
       hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    hash = (hash ^ sizes[i]) * UINT64_C(0x100000001b3);
   return hash;
 }
 

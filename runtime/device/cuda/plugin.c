@@ -82,7 +82,7 @@ gp_status gp_cuda_plugin_open(const gp_plugin_host *host, const gp_gpu_api **out
         "from different builds",
         (int)GP_PLUGIN_VERSION, (unsigned)host->version);
   if (host->ops != gp_rows_version())
-    return gp_gpu_fail(GP_EUNSUPPORTED, "libgpipe_cuda.so was built with another table of ops than "
+    return gp_gpu_fail(GP_EUNSUPPORTED, "libgpipe_cuda.so was built with other ops or structs than "
                                         "this program: they come from different builds");
   widen_queues();
   *out = &api;

@@ -58,7 +58,7 @@ TEST(compares_versions_and_ops) {
   host.version = GP_PLUGIN_VERSION;
   host.ops ^= 1;
   CHECK_STATUS(open(&host, &found), GP_EUNSUPPORTED);
-  CHECK_TEXT(gp_error_text(), "another table of ops");
+  CHECK_TEXT(gp_error_text(), "other ops or structs");
   CHECK(found == NULL);
   host.ops ^= 1;
   CHECK_STATUS(open(&host, &api), GP_OK);
