@@ -1,4 +1,4 @@
-/* ops/elementwise/rsqrt.c - 1 / sqrt(x).
+/* ops/function/rsqrt.c - 1 / sqrt(x).
  *
  * A root and a division, rounded twice: the processors' approximate instructions are faster, but
  * they differ between makers, and bits are promised. */

@@ -1,4 +1,4 @@
-/* ops/elementwise/exp.cu - x -> e^x on a GPU.
+/* ops/function/exponential.cu - x -> e^x on a GPU.
  *
  * The accurate function of the CUDA library (2 units in the last place), not the fast one. */
 #include "ops/elementwise/map.cuh"

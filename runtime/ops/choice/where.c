@@ -1,4 +1,4 @@
-/* ops/elementwise/where.c - c ? a : b, for a and b of any one dtype.
+/* ops/choice/where.c - c ? a : b, for a and b of any one dtype.
  *
  * Only moves bits, so the loops know sizes, not types. Both sides are read and one is selected. */
 #include "ops/elementwise/loops.h"

@@ -1,4 +1,4 @@
-/* ops/elementwise/sqrt.cu - the square root on a GPU.
+/* ops/function/root.cu - the square root on a GPU.
  *
  * Correctly rounded (the default of nvcc), so the bits are those of the CPU. */
 #include "ops/elementwise/map.cuh"

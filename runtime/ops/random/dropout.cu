@@ -1,4 +1,4 @@
-/* ops/elementwise/dropout.cu - dropout on a GPU: the mask has the bits that it has on the CPU.
+/* ops/random/dropout.cu - dropout on a GPU: the mask has the bits that it has on the CPU.
  *
  * Random words come in blocks of four, for elements 16 apart (base/random/philox.h), so a thread
  * takes as many neighbouring blocks as make accesses of 16 bytes: four of them. Where elements do

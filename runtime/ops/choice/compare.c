@@ -1,4 +1,4 @@
-/* ops/elementwise/compare.c - eq ne lt le gt ge: two values of any one dtype -> bool.
+/* ops/choice/compare.c - eq ne lt le gt ge: two values of any one dtype -> bool.
  *
  * Every pair of (comparison, stored type) is a loop, so they are written by a macro; the half types
  * are compared as the floats they stand for. A comparison with NaN is false, except ne. */

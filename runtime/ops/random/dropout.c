@@ -1,4 +1,4 @@
-/* ops/elementwise/dropout.c - set elements to 0 with probability p and scale the others by 1/(1 -
+/* ops/random/dropout.c - set elements to 0 with probability p and scale the others by 1/(1 -
  * p).
  *
  * Whether an element is kept is a function of (seed, step, number of the op, global element index),

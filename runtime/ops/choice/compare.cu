@@ -1,4 +1,4 @@
-/* ops/elementwise/compare.cu - eq ne lt le gt ge on a GPU: two values of any one dtype -> bool.
+/* ops/choice/compare.cu - eq ne lt le gt ge on a GPU: two values of any one dtype -> bool.
  *
  * Halves are compared as the floats they stand for, as on the CPU. */
 #include "ops/elementwise/map.cuh"

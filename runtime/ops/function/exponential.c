@@ -1,4 +1,4 @@
-/* ops/elementwise/exp.c - x -> e^x.
+/* ops/function/exponential.c - x -> e^x.
  *
  * The gradient reads the output, so the input need not be kept for the backward pass. */
 #include "ops/elementwise/loops.h"

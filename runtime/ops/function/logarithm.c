@@ -1,4 +1,4 @@
-/* ops/elementwise/log.c - the natural logarithm of x.
+/* ops/function/logarithm.c - the natural logarithm of x.
  *
  * -inf at 0 and NaN below, as in libm: what a script then sees says what went wrong. */
 #include "ops/elementwise/loops.h"

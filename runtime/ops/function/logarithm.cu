@@ -1,4 +1,4 @@
-/* ops/elementwise/log.cu - the natural logarithm on a GPU.
+/* ops/function/logarithm.cu - the natural logarithm on a GPU.
  *
  * The accurate function of the CUDA library; -inf at 0 and NaN below. */
 #include "ops/elementwise/map.cuh"

@@ -1,4 +1,4 @@
-/* ops/elementwise/sqrt.c - the square root, correctly rounded.
+/* ops/function/root.c - the square root, correctly rounded.
  *
  * The gradient reads the output, so the input need not be kept; it is infinite at 0. */
 #include "ops/elementwise/loops.h"

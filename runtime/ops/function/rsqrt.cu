@@ -1,4 +1,4 @@
-/* ops/elementwise/rsqrt.cu - 1 / sqrt(x) on a GPU.
+/* ops/function/rsqrt.cu - 1 / sqrt(x) on a GPU.
  *
  * A root and a division, as on the CPU, instead of the approximate instruction: the same bits. */
 #include "ops/elementwise/map.cuh"
