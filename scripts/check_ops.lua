@@ -39,13 +39,16 @@ local function list_ops()
   return names
 end
 
--- Words of all kernels: gp_def_exp in full, or exp where a family's macro writes it.
+-- Words of all kernels: gp_def_exp in full, or exp where a family's macro writes it; one of them
+-- writes the gradient under a name of its own (ops/elementwise/unary.h).
 local function words_of_sources()
   local set = {}
   local pipe = assert(io.popen("find runtime/ops -name '*.c'"))
   for path in pipe:lines() do
     for line in io.lines(path) do
       for word in line:gmatch("[%w_]+") do set[word] = true end
+      local sloped = line:match "^GP_SLOPE%(([%w_]+)"
+      if sloped then set[sloped .. "_dx"] = true end
     end
   end
   pipe:close()

@@ -5,17 +5,9 @@
  * Source: Dugas et al., "Incorporating second-order functional knowledge" (2000), equation 4. */
 #include "ops/elementwise/loops.h"
 
-/* log(1 + e) for e in [0, 1], with the digits of a small e: u - 1 is e as the sum rounded it.
- * Source: Goldberg, "What every computer scientist should know about floating-point" (1991),
- * theorem 4. */
-static inline float log_one_plus(float e) {
-  const float u = 1.0f + e;
-  return u == 1.0f ? e : gp_logf(u) * e / (u - 1.0f);
-}
-
 static inline float softplus32(float x, float beta, float threshold) {
   const float z = x * beta;
-  const float y = (z > 0.0f ? z : 0.0f) + log_one_plus(gp_expf(-fabsf(z)));
+  const float y = (z > 0.0f ? z : 0.0f) + gp_log1pf(gp_expf(-fabsf(z)));
   return z > threshold ? x : y / beta;
 }
 

@@ -129,4 +129,24 @@ gp_cost gp_map_cost_heavy(const gp_sig *sig);
     }                                                                                              \
   }
 
+/* y[i] = expr of a = x[i], b = w[i] and c = v[i]; x, a gradient, may be one number. */
+#define GP_MAP3(name, T, TO, expr)                                                                 \
+  static void name(const gp_row_run *run) {                                                        \
+    const T *x = run->in[0], *w = run->in[1], *v = run->in[2];                                     \
+    TO *y = run->out;                                                                              \
+    const int64_t sx = run->step[0], sw = run->step[1], sv = run->step[2], sy = run->out_step;     \
+    if (sy == 1 && sx == 1 && sw == 1 && sv == 1) {                                                \
+      GP_MAP3_LOOP(T, TO, i, i, i, i, expr)                                                        \
+    } else if (sy == 1 && sx == 0 && sw == 1 && sv == 1) {                                         \
+      GP_MAP3_LOOP(T, TO, 0, i, i, i, expr)                                                        \
+    } else {                                                                                       \
+      GP_MAP3_LOOP(T, TO, i *sx, i *sw, i *sv, i *sy, expr)                                        \
+    }                                                                                              \
+  }
+#define GP_MAP3_LOOP(T, TO, ix, iw, iv, iy, expr)                                                  \
+  GP_MAP_LOOP {                                                                                    \
+    const T a = x[ix], b = w[iw], c = v[iv];                                                       \
+    y[iy] = (TO)(expr);                                                                            \
+  }
+
 #endif

@@ -142,6 +142,7 @@ static gp_status gp_map_same(gp_gpu *gpu, F f, const gp_gpu_call *call) {
   const gp_arg *out = &call->op.out[0], *in = call->op.in;
   if constexpr (N == 1) return gp_map<T, T>(gpu, f, out, in);
   if constexpr (N == 2) return gp_map<T, T, T>(gpu, f, out, in);
+  if constexpr (N == 3) return gp_map<T, T, T, T>(gpu, f, out, in);
 }
 
 /* An op with attributes, which stand in f, on f32, f64, bf16 and f16. */
@@ -162,6 +163,18 @@ template <int N, typename F> static gp_status gp_map_number(gp_gpu *gpu, const g
   if (dtype == GP_I64) return gp_map_same<N, uint64_t>(gpu, F(), call);
   if (dtype == GP_I32) return gp_map_same<N, uint32_t>(gpu, F(), call);
   return gp_map_float<N, F>(gpu, call);
+}
+
+/* The same where the sign counts, with attributes or without. */
+template <int N, typename F>
+static gp_status gp_map_signed_with(gp_gpu *gpu, F f, const gp_gpu_call *call) {
+  const gp_dtype dtype = call->op.out[0].meta->dtype;
+  if (dtype == GP_I64) return gp_map_same<N, int64_t>(gpu, f, call);
+  if (dtype == GP_I32) return gp_map_same<N, int32_t>(gpu, f, call);
+  return gp_map_float_with<N>(gpu, f, call);
+}
+template <int N, typename F> static gp_status gp_map_signed(gp_gpu *gpu, const gp_gpu_call *call) {
+  return gp_map_signed_with<N>(gpu, F(), call);
 }
 
 #endif

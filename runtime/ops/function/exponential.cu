@@ -1,10 +1,9 @@
-/* ops/function/exponential.cu - x -> e^x on a GPU.
+/* ops/function/exponential.cu - e^x and e^x - 1 on a GPU.
  *
- * The accurate function of the CUDA library (2 units in the last place), not the fast one. */
-#include "ops/elementwise/map.cuh"
+ * The accurate functions of the CUDA library (2 units in the last place), not the fast ones. */
+#include "ops/elementwise/unary.cuh"
 
-struct exponential {
-  template <typename C> __device__ C operator()(C a) const { return exp(a); }
-};
+GP_GPU_UNARY(exp, exp(a))
 
-const gp_gpu_kernel gp_gpu_exp = {gp_map_float<1, exponential>, NULL};
+GP_GPU_UNARY(expm1, expm1(a))
+GP_GPU_SLOPE(expm1, (a * (b + C(1))))

@@ -1,16 +1,14 @@
-/* ops/function/logarithm.c - the natural logarithm of x.
+/* ops/function/logarithm.c - the natural logarithm of x, and of 1 + x with the digits of a small x.
  *
  * -inf at 0 and NaN below, as in libm: what a script then sees says what went wrong. */
-#include "ops/elementwise/loops.h"
-
-GP_MAP1(log_f32, float, float, gp_logf(a))
-GP_MAP1(log_f64, double, double, log(a))
-
-GP_MAP_KERNEL(log, log_f32, log_f64)
+#include "ops/elementwise/unary.h"
 
 /* dx = dy / x. */
-static gp_status vjp(gp_vjp *v) {
+static gp_status log_vjp(gp_vjp *v) {
   return gp_vjp_op2(v, GP_OP_div, v->dout[0], v->in[0], &v->din[0]);
 }
 
-GP_MAP_OP(log, 1, .infer = gp_map_infer, .vjp = vjp, .cost = gp_map_cost_heavy)
+GP_UNARY(log, GP_NO_SET, gp_logf(a), log(a), heavy, .vjp = log_vjp)
+
+GP_SLOPE(log1p, GP_NO_SET, in, a / (b + 1), a / (b + 1), light)
+GP_UNARY(log1p, GP_NO_SET, gp_log1pf(a), log1p(a), heavy, .vjp = log1p_vjp)

@@ -1,10 +1,9 @@
-/* ops/function/logarithm.cu - the natural logarithm on a GPU.
+/* ops/function/logarithm.cu - the natural logarithms of x and 1 + x on a GPU.
  *
- * The accurate function of the CUDA library; -inf at 0 and NaN below. */
-#include "ops/elementwise/map.cuh"
+ * The accurate functions of the CUDA library; -inf at 0 and NaN below. */
+#include "ops/elementwise/unary.cuh"
 
-struct logarithm {
-  template <typename C> __device__ C operator()(C a) const { return log(a); }
-};
+GP_GPU_UNARY(log, log(a))
 
-const gp_gpu_kernel gp_gpu_log = {gp_map_float<1, logarithm>, NULL};
+GP_GPU_UNARY(log1p, log1p(a))
+GP_GPU_SLOPE(log1p, a / (b + C(1)))

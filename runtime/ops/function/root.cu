@@ -1,10 +1,8 @@
-/* ops/function/root.cu - the square root on a GPU.
+/* ops/function/root.cu - the square root and its inverse on a GPU.
  *
- * Correctly rounded (the default of nvcc), so the bits are those of the CPU. */
-#include "ops/elementwise/map.cuh"
+ * Correctly rounded (the default of nvcc), the inverse by a division instead of the approximate
+ * instruction: so the bits are those of the CPU. */
+#include "ops/elementwise/unary.cuh"
 
-struct root {
-  template <typename C> __device__ C operator()(C a) const { return sqrt(a); }
-};
-
-const gp_gpu_kernel gp_gpu_sqrt = {gp_map_float<1, root>, NULL};
+GP_GPU_UNARY(sqrt, sqrt(a))
+GP_GPU_UNARY(rsqrt, C(1) / sqrt(a))

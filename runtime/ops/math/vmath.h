@@ -1,5 +1,5 @@
-/* ops/math/vmath.h - exp, tanh, sigmoid, erf and log for float, written so that loops over them
- * vectorise.
+/* ops/math/vmath.h - exp, expm1, tanh, sigmoid, erf, log and log1p for float, written so that loops
+ * over them vectorise.
  *
  * libm's functions are calls, and a call per element is ten times slower than the arithmetic. These
  * are branch-free (selections only) and use no table. Where the instruction set has it, polynomials
@@ -61,6 +61,14 @@ static inline float gp_expm1_smallf(float x) {
   float r = gp_split_ln2f(x, &n);
   float scale = gp_pow2f(n);
   return GP_MADDF(scale, r + gp_exp_restf(r), scale - 1.0f);
+}
+
+/* exp(x) - 1: exact to the last places near 0, and the sign of zero kept. */
+static inline float gp_expm1f(float x) {
+  float small = x < -40.0f ? -40.0f : x; /* -1 from -17.4 on */
+  float near = gp_expm1_smallf(small > 40.0f ? 40.0f : small);
+  float y = x > 40.0f ? gp_expf(x) : near;
+  return x == 0.0f ? x : y;
 }
 
 /* tanh = e / (e + 2) with e = exp(2|x|) - 1. */
@@ -126,6 +134,16 @@ static inline float gp_logf(float x) {
   y = x == 0.0f ? -INFINITY : y;
   y = x < 0.0f ? NAN : y;
   return x < INFINITY ? y : x; /* infinity and NaN */
+}
+
+/* log(1 + x) with the digits of a small x: u - 1 is x as the sum rounded it. Above 2^24 the sum is
+ * the number next to x, and a product could overflow.
+ * Source: Goldberg, "What every computer scientist should know about floating-point" (1991),
+ * theorem 4. */
+static inline float gp_log1pf(float x) {
+  const float u = 1.0f + x;
+  const float y = gp_logf(u) * x / (u - 1.0f);
+  return u == 1.0f ? x : u > 16777216.0f ? gp_logf(u) : y;
 }
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "op_support.h"
 
-/* f: floats of both signs, p: positive ones, i: ids 0 .. 4, b: booleans. */
+/* f: floats of both signs, p: positive ones, s: shares of 1, i: ids 0 .. 4, b: booleans. */
 typedef struct input {
   char kind;
   gp_shape shape;
@@ -34,6 +34,7 @@ typedef struct sample {
 #define F3(a, b, c)    V('f', 3, a, b, c)
 #define F4(a, b, c, d) V('f', 4, a, b, c, d)
 #define P2(a, b)       V('p', 2, a, b)
+#define S2(a, b)       V('s', 2, a, b)
 #define I1(a)          V('i', 1, a)
 #define I2(a, b)       V('i', 2, a, b)
 #define B2(a, b)       V('b', 2, a, b)
@@ -50,6 +51,7 @@ static const sample samples[] = {
     {GP_OP_div, NONE, {F2(150, 6), P2(150, 6)}},
     {GP_OP_pow, NONE, {P2(150, 6), F2(150, 6)}},
     {GP_OP_log, NONE, {P2(150, 7)}},
+    {GP_OP_log1p, NONE, {P2(150, 7)}},
     {GP_OP_sqrt, NONE, {P2(150, 7)}},
     {GP_OP_rsqrt, NONE, {P2(150, 7)}},
     {GP_OP_eq, NONE, {I2(150, 7), I2(150, 7)}},
@@ -58,6 +60,13 @@ static const sample samples[] = {
     {GP_OP_le, NONE, {F2(150, 7), F0}},
     {GP_OP_gt, NONE, {B2(150, 7), B2(150, 7)}},
     {GP_OP_ge, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_logical_and, NONE, {I2(150, 7), I2(150, 7)}},
+    {GP_OP_logical_or, NONE, {F2(150, 7), F2(150, 7)}},
+    {GP_OP_logical_xor, NONE, {B2(150, 7), B2(150, 7)}},
+    {GP_OP_logical_not, NONE, {I2(150, 7)}},
+    {GP_OP_isnan, NONE, {F2(150, 7)}},
+    {GP_OP_isinf, NONE, {F2(150, 7)}},
+    {GP_OP_isfinite, NONE, {F2(150, 7)}},
     {GP_OP_where, NONE, {B2(150, 7), F2(150, 7), F2(150, 7)}},
     {GP_OP_where, NONE, {B2(150, 1), F2(150, 7), F0}},
     {GP_OP_dropout, {.random = 3, .dropout = {0.4}}, {F2(150, 40)}},

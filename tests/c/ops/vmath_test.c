@@ -31,6 +31,8 @@ TEST(errors_stay_below_their_bounds) {
   CHECK(worst(gp_sigmoidf, sigmoid) < 2.5);
   CHECK(worst(gp_erff, erf) < 3.2);
   CHECK(worst(gp_logf, log) < 1.0);
+  CHECK(worst(gp_expm1f, expm1) < 1.8);
+  CHECK(worst(gp_log1pf, log1p) < 2.5);
 }
 
 /* Both zeros, the ends of the ranges, denormals, infinities, NaN. */
@@ -45,6 +47,8 @@ TEST(special_values_are_libms) {
     CHECK(ulps(gp_sigmoidf(x), sigmoid((double)x)) < 2.5);
     CHECK(ulps(gp_erff(x), erf((double)x)) < 3.2);
     CHECK(ulps(gp_logf(x), log((double)x)) < 1.0);
+    CHECK(ulps(gp_expm1f(x), expm1((double)x)) < 1.8);
+    CHECK(ulps(gp_log1pf(x), log1p((double)x)) < 2.5);
   }
 }
 

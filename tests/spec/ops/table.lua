@@ -19,8 +19,8 @@
 -- tests/spec/ops/conformance_spec.lua expands it, scripts/check_ops.lua sees that it is complete.
 
 local FAMILIES = {
-  "elementwise", "dropout", "random", "shape", "reduce", "dense", "norm", "fused", "attention",
-  "loss", "state", "image",
+  "arithmetic", "function", "activation", "choice", "dropout", "random", "shape", "reduce", "dense",
+  "norm", "fused", "attention", "loss", "state", "image",
 }
 
 local rows = {}

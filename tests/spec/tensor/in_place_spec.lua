@@ -23,7 +23,8 @@ describe("methods that end in _", function()
   end)
 
   it("take attributes, dtypes and operands that broadcast", function()
-    assert.same({ 30 }, gp.tensor({ 30 }):softplus_({ threshold = 9 }):totable())
+    assert.same({ -1, 1 }, gp.tensor({ -3, 2 }):clamp_({ min = -1, max = 1 }):totable())
+    assert.same({ 1, 2 }, gp.tensor({ 3, 2 }):clamp_(nil, 2):sub_(gp.tensor { 1, 0 }):totable())
     assert.same({ 0, 2 }, gp.tensor({ 1, 2 }):softplus_(1, 0.5):sub_(gp.tensor { 1, 0 }):totable())
     assert.same({ { 3, 4 }, { 3, 4 } },
       gp.ones({ 2, 2 }):add_(gp.tensor { 2, 3 }):totable())

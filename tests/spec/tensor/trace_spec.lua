@@ -188,7 +188,7 @@ describe("the documentation", function()
 
   it("names every method, with an example that is true", function()
     local documented = {}
-    local text, env = source_of("gpipe.tensor.meta"), { gp = gp, nn = gp.nn }
+    local text, env = source_of("gpipe.tensor.meta"), { gp = gp, nn = gp.nn, math = math }
     local stubs = require "gpipe.tensor.stubs"()
     assert(load(stubs))
     text = text .. "\n" .. stubs
