@@ -49,6 +49,20 @@ activation.Tanh = elementwise("Tanh", "tanh")
 ---@class nn.Sigmoid: nn.Module
 activation.Sigmoid = elementwise("Sigmoid", "sigmoid")
 
+--- min(max(x, 0), 6). Source: Howard et al. 2017 (MobileNets).
+--- ```lua
+--- assert(nn.ReLU6()(gp.tensor {-1, 9}):sum():item() == 6)
+--- ```
+---@class nn.ReLU6: nn.Module
+activation.ReLU6 = elementwise("ReLU6", "relu6")
+
+--- min(max(x + 3, 0), 6) / 6, a sigmoid made of lines. Source: Howard et al. 2019 (MobileNetV3).
+--- ```lua
+--- assert(nn.Hardsigmoid()(gp.tensor {-3, 3}):sum():item() == 1)
+--- ```
+---@class nn.Hardsigmoid: nn.Module
+activation.Hardsigmoid = elementwise("Hardsigmoid", "hardsigmoid")
+
 --- x * min(max(x + 3, 0), 6) / 6, a SiLU made of lines. Source: Howard et al. 2019 (MobileNetV3).
 --- ```lua
 --- assert(nn.Hardswish()(gp.tensor {-3, 3}):sum():item() == 3)
@@ -83,6 +97,24 @@ local function parametric(name, method, fields)
   end
   return made
 end
+
+--- `nn.LeakyReLU(slope)`: x where it is above 0, else slope * x; 0.01 unless said.
+--- Errors: a slope that is no finite number. Source: Maas et al. 2013.
+--- ```lua
+--- assert(nn.LeakyReLU(0.5)(gp.tensor {-2, 3}):sum():item() == 2)
+--- ```
+---@class nn.LeakyReLU: nn.Module
+---@field slope number
+activation.LeakyReLU = parametric("LeakyReLU", "leaky_relu", { { "slope", 0.01 } })
+
+--- `nn.ELU(alpha)`: x where it is above 0, else alpha * (exp(x) - 1); 1 unless said.
+--- Errors: an alpha that is no finite number. Source: Clevert et al. 2015.
+--- ```lua
+--- assert(nn.ELU()(gp.tensor {0, 3}):sum():item() == 3)
+--- ```
+---@class nn.ELU: nn.Module
+---@field alpha number
+activation.ELU = parametric("ELU", "elu", { { "alpha", 1 } })
 
 --- `nn.Softplus(beta, threshold)`: log(1 + exp(beta x)) / beta, and x itself where beta x is above
 --- the threshold; 1 and 20 unless said.
