@@ -34,7 +34,7 @@ function halves.bound(name, dtype)
 end
 
 -- Statistics and sums of losses are f32 (ops.def): as good as f32's own.
-local WIDE = { cross_entropy = true, mse = true }
+local WIDE = { cross_entropy = true, nll = true, mse = true }
 
 --- The dtype that output k should have.
 function halves.result_dtype(case, k)

@@ -7,42 +7,20 @@
 #include "base/tensor.h"
 #include "ops/cut.h"
 #include "ops/gradient.h"
-#include "ops/ids.h"
 #include "ops/infer.h"
+#include "ops/loss/targets.h"
 
 /* What the attributes and operands say, read once a piece. */
 typedef struct targets {
-  const gp_call *call;
-  const gp_arg *ids;
-  int64_t classes, ignore;
-  bool flat_ids, has_ignore;
+  gp_targets ids;
+  int64_t classes;
   double smoothing;
 } targets;
 
 static targets describe(const gp_call *call) {
-  return (targets){.call = call,
-                   .ids = &call->in[1],
+  return (targets){.ids = gp_targets_of(call, call->attr->cross_entropy.ignore),
                    .classes = gp_meta_width(call->in[0].meta),
-                   .flat_ids = gp_meta_is_contiguous(call->in[1].meta),
-                   .has_ignore = call->attr->cross_entropy.ignore.given,
-                   .ignore = call->attr->cross_entropy.ignore.value,
                    .smoothing = call->attr->cross_entropy.smoothing};
-}
-
-static gp_ids_role role_of(const gp_call *call) {
-  return (gp_ids_role){1, "class", gp_meta_width(call->in[0].meta)};
-}
-
-/* The class of a row, or -1 where the row is ignored. Errors: GP_ERANGE. */
-static gp_status class_of(const targets *t, int64_t row, int64_t *class) {
-  int64_t id = gp_id_at(t->ids, t->flat_ids ? row : gp_meta_offset(t->ids->meta, row));
-  bool ignored = t->has_ignore && id == t->ignore;
-  if (!ignored && (id < 0 || id >= t->classes)) {
-    gp_ids_role role = role_of(t->call);
-    return gp_id_fail(t->call, &role, row);
-  }
-  *class = ignored ? -1 : id;
-  return GP_OK;
 }
 
 /* ---- forward ------------------------------------------------------------------------------- */
@@ -93,7 +71,7 @@ const gp_op_def gp_def_cross_entropy = {
     .vjp = vjp,
     .cost = cost,
     .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch},
-    .ids = role_of};
+    .ids = gp_targets_role};
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
@@ -117,7 +95,7 @@ const gp_op_def gp_def_cross_entropy_dx = {
     .infer = infer_dx,
     .cost = cost,
     .cpu = {.cut = gp_cut_whole_rows, .run = run_dx, .scratch = scratch},
-    .ids = role_of};
+    .ids = gp_targets_role};
 
 /* ---- count --------------------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
  *
  * Logits are the largest value of a language model: the forward pass reads them once, the backward
  * pass reads and writes them once. Loss and stats of half logits are f32. */
-#include "ops/ids.cuh"
 #include "ops/long_rows.cuh"
+#include "ops/loss/rows.cuh"
 #include "ops/short_rows.cuh"
 
 /* ---- forward ------------------------------------------------------------------------------- */
@@ -88,14 +88,6 @@ template <typename T> static __global__ void losses_long(losses<T> a) {
   if (threadIdx.x == 0) put_loss(a, row, o, below);
 }
 
-/* The ids with the one that attributes say is ignored. */
-static gp_ids targets_of(const gp_gpu_call *call) {
-  gp_ids ids = gp_ids_of(call, 1, gp_width_of(call->op.in[0].meta));
-  ids.has_ignore = call->op.attr->cross_entropy.ignore.given;
-  ids.ignore = call->op.attr->cross_entropy.ignore.value;
-  return ids;
-}
-
 template <typename T> static gp_status launch_losses(gp_gpu *gpu, const losses<T> &a) {
   if (a.n <= GP_SHORT_ROW)
     GP_BY_SHORT(a.n, return GP_LAUNCH(gpu, (losses_short<T, E>), gp_short_grid(a.rows),
@@ -107,7 +99,7 @@ template <typename T> static gp_status launch_losses(gp_gpu *gpu, const losses<T
 template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in, *out = call->op.out;
   losses<T> a = {};
-  a.x = (const T *)in[0].data, a.ids = targets_of(call);
+  a.x = (const T *)in[0].data, a.ids = gp_targets_of(call, call->op.attr->cross_entropy.ignore);
   a.loss = out[0].data, a.stats = out[1].data, a.dtype = out[0].meta->dtype;
   a.rows = gp_rows_of(in[0].meta), a.n = gp_width_of(in[0].meta);
   a.smoothing = call->op.attr->cross_entropy.smoothing;
@@ -126,27 +118,16 @@ const gp_gpu_kernel gp_gpu_cross_entropy = {run, NULL};
 
 /* ---- gradient of the logits ---------------------------------------------------------------- */
 
-/* What there is one or two of a row, of any layout. */
-struct row_values {
-  const void *data;
-  gp_dtype dtype;
-  gp_strides at;
-};
-
 template <typename T> struct gradients {
   const T *x;
   gp_strides x_rows;
   int64_t x_step; /* between the logits of a row */
   gp_ids ids;
-  row_values stats, dloss;
+  gp_row_values stats, dloss;
   T *dx;
   int64_t rows, n;
   double smoothing;
 };
-
-template <typename A> static __device__ A row_value(const row_values &v, int64_t i) {
-  return gp_get<A>(v.data, v.dtype, gp_offset_of(v.at, i));
-}
 
 /* A group of the row whose elements may lie x_step apart. */
 template <typename T>
@@ -171,8 +152,8 @@ template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   const int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= a.rows) return;
   const int64_t id = gp_id_check(a.ids, row, threadIdx.x == 0);
-  const A top = row_value<A>(a.stats, 2 * row), sum = row_value<A>(a.stats, 2 * row + 1);
-  const A d = row_value<A>(a.dloss, row), share = d / sum;
+  const A top = gp_row_value<A>(a.stats, 2 * row), sum = gp_row_value<A>(a.stats, 2 * row + 1);
+  const A d = gp_row_value<A>(a.dloss, row), share = d / sum;
   __syncwarp();
   const A smoothing = (A)a.smoothing, even = smoothing / (A)a.n;
   const A each = d * even, hit = d * (even + (1 - smoothing));
@@ -192,10 +173,6 @@ template <typename T> static __global__ void gradients_kernel(gradients<T> a) {
   }
 }
 
-static row_values row_values_of(const gp_arg *arg) {
-  return {arg->data, arg->meta->dtype, gp_strides_of(arg->meta, arg->meta->shape.rank)};
-}
-
 /* The logits of a gradient may be a view, of every position but the last, say; dx is row-major.
  * Which kernel runs depends on the width alone, as in the forward direction. */
 template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -205,7 +182,8 @@ template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *
   gradients<T> a = {};
   a.x = (const T *)in[0].data, a.x_rows = gp_strides_of(x, last);
   a.x_step = x->shape.dim[last] > 1 ? x->stride[last] : 1;
-  a.ids = targets_of(call), a.stats = row_values_of(&in[2]), a.dloss = row_values_of(&in[3]);
+  a.ids = gp_targets_of(call, call->op.attr->cross_entropy.ignore),
+  a.stats = gp_row_values_of(&in[2]), a.dloss = gp_row_values_of(&in[3]);
   a.dx = (T *)call->op.out[0].data;
   a.rows = gp_rows_of(x), a.n = gp_width_of(x),
   a.smoothing = call->op.attr->cross_entropy.smoothing;

@@ -5,6 +5,7 @@ local assert = require "luassert"
 local gp = require "gpipe"
 local core = require "gpipe.core"
 local array = require "tests.support.array"
+local elementwise = require "tests.support.elementwise"
 local inputs = require "tests.support.inputs"
 
 local nn = gp.nn
@@ -145,6 +146,95 @@ local mse = {
   },
 }
 
+-- ---- nll -------------------------------------------------------------------------------------
+
+local nll = {
+  op = "nll", covers = { "nll_dx" }, tolerance = "exact", gradient = true,
+  call = function(o, a, list) return core.nll(a, list, o.ignore) end,
+  reference = function(o, a, list)
+    return array.build(list.shape, function(i)
+      local id = array.at(list, i)
+      if id == o.ignore then return 0.0 end
+      local at = { table.unpack(i) }
+      at[#i + 1] = id + 1
+      return -array.at(a, at)
+    end)
+  end,
+  cases = {
+    { x { 3, 5 }, ids { 3, below = 5 } },
+    { x { 2, 3, 5 }, ids { 2, 3, below = 5, dtype = "i32" } },
+    { x { 5 }, ids { below = 5, dtype = "u8" } },
+    { x { 300, 3 }, ids { 300, below = 3 } },
+    { x { 0, 5 }, ids { 0, below = 5 } },
+    { x { 4, 3 }, ids { 4, values = { 2, -100, 0, -100 } }, o = { ignore = -100 } },
+    { x { 2, 0 }, ids { 2, values = { 7, 7 } }, o = { ignore = 7 } },
+    { x { 3, 5, layout = "transposed" }, ids { 3, below = 5, layout = "spaced" } },
+    { x { 3, 4, 5, layout = "expanded" }, ids { 3, 4, below = 5, layout = "transposed" } },
+  },
+  refuses = {
+    { x { 3, 5 }, ids { 3, values = { 0, 5, 1 } }, error = "class 5 at row 2 is outside 0..4" },
+    { x { 3, 5 }, ids { 4, below = 5 }, error = "nll: ids is 4, expected 3 (input is 3x5)" },
+    { x { 3, 5 }, x { 3 }, error = "nll: ids is f32, expected i64, i32 or u8" },
+    { x {}, ids { below = 5 }, error = "nll: input is scalar, expected at least 1 dimension" },
+  },
+}
+
+-- ---- binary cross-entropy --------------------------------------------------------------------
+
+local function bce(p, t)
+  local yes, no = math.max(math.log(p), -100), math.max(math.log(1 - p), -100)
+  return -(t * yes + (1 - t) * no)
+end
+
+local function bce_logits(v, t)
+  return math.max(v, 0) - v * t + math.log(1 + math.exp(-math.abs(v)))
+end
+
+local function binary(op, f, range, values)
+  local function spec(fields)
+    fields.low, fields.high = range[1], range[2]
+    return x(fields)
+  end
+  local function share(fields)
+    fields.low, fields.high = 0, 1
+    return x(fields)
+  end
+  return {
+    op = op, covers = { op .. "_dx" }, tolerance = "activation", gradient = true,
+    call = function(_, a, t) return core[op](a, t) end,
+    reference = function(_, a, t) return array.map(f, a, t) end,
+    cases = {
+      { spec { 3, 4 }, share { 3, 4 } },
+      { spec {}, share {} },
+      { spec { 0, 3 }, share { 0, 3 } },
+      { spec { 300 }, share { 300 } },
+      { spec { 3, 4, layout = "transposed" }, share { 3, 4, layout = "narrowed" } },
+      { spec { 3, 4, layout = "spaced" }, share { 3, 4, fixed = true } },
+      { x { #values, values = values, fixed = true },
+        x { #values, fixed = true, values = { 0.0, 1.0, 0.0, 1.0, 0.5, 0.25 } } },
+    },
+    refuses = {
+      { x { 3, 4 }, x { 4 }, error = op .. ": shapes 3x4 and 4 differ" },
+      { x { 3 }, x { 3, dtype = "f64" }, error = op .. ": target is f64, expected f32" },
+    },
+  }
+end
+
+local bce_row = binary("bce", bce, { 0.0625, 0.9375 }, { 0.0, 0.0, 1.0, 1.0, 0.5, 0.25 })
+local logits_row = binary("bce_logits", bce_logits, { -9, 9 }, { -90.0, -90.0, 90.0, 90.0, 0.0, 2.0 })
+logits_row.also = { { "keeps the digits of small losses, and has gradient p - t at 0", function()
+  for _, dtype in ipairs { "f32", "f64" } do
+    local scores, truth = gp.tensor({ 30, -30 }, { dtype = dtype }),
+      gp.tensor({ 1, 0 }, { dtype = dtype })
+    for _, loss in ipairs(core.bce_logits(scores, truth):totable()) do
+      assert.near(1, loss / math.exp(-30), 1e-5)
+    end
+  end
+  assert.same({ -0.5, 0.5 }, elementwise.slopes(function(t)
+    return core.bce_logits(t, gp.tensor({ 1, 0 }, { dtype = "f64" }))
+  end, { 0, 0 }, "f64"))
+end } }
+
 -- ---- loss_seed: where every gradient starts --------------------------------------------------
 
 -- The gradient of w where the model is w and the loss is what `loss` makes of it.
@@ -197,4 +287,4 @@ local seed = {
   },
 }
 
-return { cross_entropy, count, mse, seed }
+return { cross_entropy, count, mse, nll, bce_row, logits_row, seed }
