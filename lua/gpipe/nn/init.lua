@@ -4,8 +4,10 @@
 
 local errors = require "gpipe.errors"
 local activation = require "gpipe.nn.layer.activation"
+local bce = require "gpipe.nn.loss.bce"
 local class = require "gpipe.nn.class"
 local conv = require "gpipe.nn.layer.conv"
+local huber = require "gpipe.nn.loss.huber"
 local namespace = require "gpipe.namespace"
 local Module = require "gpipe.nn.module"
 local parameter = require "gpipe.nn.parameter"
@@ -57,7 +59,13 @@ local nn = {
 
   Loss = require "gpipe.nn.loss.loss",
   CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy",
+  NLLLoss = require "gpipe.nn.loss.nll",
   MSELoss = require "gpipe.nn.loss.mse",
+  L1Loss = require "gpipe.nn.loss.l1",
+  SmoothL1Loss = huber.SmoothL1Loss,
+  HuberLoss = huber.HuberLoss,
+  BCELoss = bce.BCELoss,
+  BCEWithLogitsLoss = bce.BCEWithLogitsLoss,
   KLDivLoss = require "gpipe.nn.loss.kl_div",
 }
 

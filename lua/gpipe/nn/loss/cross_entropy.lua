@@ -5,13 +5,10 @@
 -- ids.
 
 local core = require "gpipe.core"
-local errors = require "gpipe.errors"
 local Loss = require "gpipe.nn.loss.loss"
-local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
-local input = require "gpipe.nn.layer.input"
+local classes = require "gpipe.nn.loss.classes"
 local options = require "gpipe.options"
-local scope = require "gpipe.nn.scope"
 
 ---@class nn.CrossEntropyLoss: nn.Loss
 ---@field ignore_index? integer
@@ -42,33 +39,8 @@ function CrossEntropyLoss:init(opts)
   self.reduction = opts.reduction
 end
 
-local IDS = { i64 = true, i32 = true, u8 = true }
-
--- The target has the output's shape without the last dimension.
-local function check_shapes(self, output, target)
-  local scores, ids = output.shape, target.shape
-  local fits = #scores == #ids + 1
-  for d = 1, #ids do fits = fits and scores[d] == ids[d] end
-  if fits then return end
-  local wanted = #scores == 0 and "" or
-    (", expected a target of " .. check.shape_text(table.move(scores, 1, #scores - 1, 1, {})))
-  errors.raise_as("shape",
-    "%s: output is %s and target is %s%s (the class scores are the last dimension)",
-    scope.label(self), check.shape_text(scores), check.shape_text(ids), wanted)
-end
-
-local function check_types(self, output, target)
-  input.tensor(self, output, "output")
-  input.tensor(self, target, "target")
-  if not IDS[target.dtype] then
-    errors.raise('%s: target is %s, expected class ids of dtype i64, i32 or u8 (convert with '
-      .. 'target:to("i64"))', scope.label(self), target.dtype)
-  end
-end
-
 function CrossEntropyLoss:terms(output, target)
-  check_types(self, output, target)
-  check_shapes(self, output, target)
+  classes.check(self, output, target)
   local rows = core.cross_entropy(output, target, self.ignore_index, self.label_smoothing)
   local count = self.reduction == "mean" and core.cross_entropy_count(target, self.ignore_index)
   return rows:sum(), count or nil

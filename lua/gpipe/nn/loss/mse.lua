@@ -20,7 +20,7 @@ local MSELoss = class.new("MSELoss", ElementwiseLoss, true)
 ---@param opts? {reduction?: "mean"|"sum"|"none"}
 function MSELoss:init(opts) ElementwiseLoss.init(self, opts) end
 
-function MSELoss.each(_, output, target) return (output - target) ^ 2 end
+function MSELoss.each(_, output, target) return (output - target):square() end
 
 -- One op has the sum, and reads halves as they are.
 function MSELoss:terms(output, target)
