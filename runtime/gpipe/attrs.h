@@ -10,6 +10,15 @@
 #include "gpipe/tensor.h"
 
 typedef enum gp_gelu_mode { GP_GELU_ERF, GP_GELU_TANH } gp_gelu_mode;
+/* How an image becomes one of another size: windows (of pools), samples, padding. */
+typedef enum gp_resample_mode {
+  GP_RESAMPLE_WINDOW,
+  GP_RESAMPLE_ADAPTIVE,
+  GP_RESAMPLE_NEAREST,
+  GP_RESAMPLE_BILINEAR,
+  GP_RESAMPLE_ZERO,
+  GP_RESAMPLE_REFLECT
+} gp_resample_mode;
 
 /* An integer that may be absent. */
 typedef struct gp_maybe {

@@ -4,6 +4,7 @@
 local gp = require "gpipe"
 local array = require "tests.support.array"
 local convolution = require "tests.support.convolution"
+local resampling = require "tests.support.resampling"
 
 local nn = gp.nn
 
@@ -88,14 +89,82 @@ describe("nn.ConvTranspose2d", function()
   end)
 end)
 
+-- ---- pools, samples, padding -----------------------------------------------------------------
+
+-- {layer, input's shape, reference, its options}
+local function resized(mode, o)
+  o.mode = mode
+  return resampling.resample, o
+end
+
+local LAYERS = {
+  { "nn.MaxPool2d", function() return nn.MaxPool2d(3, { stride = 2, padding = 1 }) end, { 2, 3, 7, 6 },
+    resampling.largest, { kernel = { 3, 3 }, stride = { 2, 2 }, padding = { 1, 1, 1, 1 } } },
+  { "nn.MaxPool2d that ends late", function() return nn.MaxPool2d({ 2, 3 }, { ceil_mode = true }) end,
+    { 1, 2, 7, 7 }, resampling.largest, { kernel = { 2, 3 }, ceil = true } },
+  { "nn.AvgPool2d", function() return nn.AvgPool2d(3, { stride = 2, padding = 1 }) end, { 2, 3, 7, 6 },
+    resized("window", { kernel = { 3, 3 }, stride = { 2, 2 }, padding = { 1, 1, 1, 1 } }) },
+  { "nn.AvgPool2d without padding",
+    function() return nn.AvgPool2d(3, { padding = 1, count_include_pad = false }) end, { 2, 3, 7, 6 },
+    resized("window", { kernel = { 3, 3 }, padding = { 1, 1, 1, 1 }, inside = true }) },
+  { "nn.AdaptiveAvgPool2d", function() return nn.AdaptiveAvgPool2d { 3, 2 } end, { 2, 3, 7, 7 },
+    resized("adaptive", { size = { 3, 2 } }) },
+  { "nn.AdaptiveMaxPool2d", function() return nn.AdaptiveMaxPool2d(3) end, { 2, 3, 7, 8 },
+    resampling.largest, { mode = "adaptive", size = { 3, 3 } } },
+  { "nn.Upsample", function() return nn.Upsample { scale = { 2, 1.5 } } end, { 2, 3, 3, 4 },
+    resized("nearest", { size = { 6, 6 } }) },
+  { "nn.Upsample between elements",
+    function() return nn.Upsample { size = { 5, 8 }, mode = "bilinear" } end, { 2, 3, 3, 4 },
+    resized("bilinear", { size = { 5, 8 } }) },
+  { "nn.ZeroPad2d", function() return nn.ZeroPad2d { 1, 2, 3, 0 } end, { 2, 3, 3, 4 },
+    resized("zero", { padding = { 3, 0, 1, 2 } }) },
+  { "nn.ReflectionPad2d", function() return nn.ReflectionPad2d(2) end, { 2, 3, 3, 4 },
+    resized("reflect", { padding = { 2, 2, 2, 2 } }) },
+}
+
+describe("a layer that makes images of another size", function()
+  for _, row in ipairs(LAYERS) do
+    it("does what its reference does: " .. row[1], function()
+      local x = gp.randn(row[3], { seed = 4 })
+      near(row[4](row[5], array.of(x)), row[2]()(x))
+    end)
+  end
+
+  for name, make in pairs {
+    MaxPool1d = function(of2d) return of2d and nn.MaxPool2d({ 1, 3 }, { padding = { 0, 1 } })
+      or nn.MaxPool1d(3, { padding = 1 }) end,
+    AvgPool1d = function(of2d) return of2d and nn.AvgPool2d({ 1, 2 }) or nn.AvgPool1d(2) end,
+    AdaptiveAvgPool1d = function(of2d)
+      return of2d and nn.AdaptiveAvgPool2d { 1, 4 } or nn.AdaptiveAvgPool1d(4)
+    end,
+    AdaptiveMaxPool1d = function(of2d)
+      return of2d and nn.AdaptiveMaxPool2d { 1, 4 } or nn.AdaptiveMaxPool1d(4)
+    end,
+  } do
+    it(("takes sequences as images of height 1: nn.%s"):format(name), function()
+      local x = gp.randn { 2, 3, 9 }
+      local want = make(true)(x:reshape(2, 3, 1, 9))
+      assert(gp.equal(want:reshape(2, 3, want.shape[4]), make(false)(x)))
+    end)
+  end
+
+  it("names itself where its input is no image", function()
+    assert.has_error(function() nn.MaxPool2d(2)(gp.ones { 3, 5, 5 }) end,
+      "MaxPool2d kernel 2x2, stride 2x2: input is 3x5x5, expected ?x?x?x?")
+  end)
+end)
+
 -- ---- models ----------------------------------------------------------------------------------
 
 local function model()
   return nn.Sequential {
-    nn.Conv2d(3, 8, 3, { padding = 1 }), nn.ReLU(),
+    nn.Sequential { nn.ReflectionPad2d(1), nn.Conv2d(3, 8, 3), nn.ReLU() }, nn.MaxPool2d(3, { stride = 1 }),
     nn.Conv2d(8, 8, 3, { stride = 2, padding = 1, groups = 2 }), nn.Tanh(),
-    nn.Sequential { nn.ConvTranspose2d(8, 4, 2, { stride = 2 }), nn.ReLU() },
-    nn.Flatten(), nn.Linear(4 * 8 * 8, 5),
+    nn.Sequential {
+      nn.ConvTranspose2d(8, 4, 2, { stride = 2 }), nn.Upsample { size = 9, mode = "bilinear" },
+      nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(3),
+    },
+    nn.Flatten(), nn.Linear(4 * 9, 5),
   }
 end
 

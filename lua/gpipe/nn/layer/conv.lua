@@ -9,6 +9,7 @@ local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
+local image = require "gpipe.nn.image"
 local initial = require "gpipe.nn.initial"
 local input = require "gpipe.nn.layer.input"
 local options = require "gpipe.options"
@@ -162,19 +163,16 @@ function Conv1d:init(in_channels, out_channels, kernel, opts)
   declare(self, opts, self.out_channels, self.in_channels // self.groups, self.out_channels)
 end
 
--- [a, b, c] as [a, b, 1, c].
-local function raised(t) return t:reshape(t.shape[1], t.shape[2], 1, t.shape[3]) end
-
 function Conv1d:forward(x)
   if #input.tensor(self, x).shape ~= 3 then
     errors.raise("%s: input is %s, expected ?x%dx?", scope.label(self),
       check.shape_text(x.shape), self.in_channels)
   end
-  local y = core.conv2d(raised(x), raised(self.weight), self.bias, {
+  local y = core.conv2d(image.raised(x), image.raised(self.weight), self.bias, {
     stride = window.as_image(self.stride, 1), padding = window.as_image(self.padding, { 0, 0 }),
     dilation = window.as_image(self.dilation, 1), groups = self.groups,
   })
-  return y:reshape(y.shape[1], y.shape[2], y.shape[4])
+  return image.lowered(y)
 end
 
 Conv1d.describe = describe

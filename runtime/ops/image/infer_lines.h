@@ -1,0 +1,28 @@
+/* ops/image/infer_lines.h - sizes of images that are pooled, padded or sampled, with one wording
+ * for what is wrong. */
+#ifndef GP_OPS_IMAGE_INFER_LINES_H
+#define GP_OPS_IMAGE_INFER_LINES_H
+
+#include "ops/gradient.h"
+#include "ops/image/lines.h"
+#include "ops/infer.h"
+
+typedef struct gp_lines_wish {
+  gp_lines_attrs attrs;
+  const gp_list *size;
+  bool ceil;
+} gp_lines_wish;
+
+/* What of an N x C x H x W image is made. Errors: GP_EINVAL, GP_ERANGE, GP_ESHAPE. */
+gp_status gp_lines_infer(gp_lines_wish wish, const gp_shape *image, gp_shape *result);
+/* in[0] is the gradient of what is made of an image of these sizes: *shape receives that of the
+ * image. */
+gp_status gp_lines_infer_dx(const gp_sig *sig, gp_op op, gp_lines_wish wish, const gp_list *image,
+                            gp_shape *shape);
+/* in[0] is N x C x H x W. */
+gp_status gp_lines_check_image(const gp_sig *sig, gp_op op);
+
+/* Lines of the result, N x H of them. */
+gp_cut gp_lines_cut(const gp_call *call);
+
+#endif

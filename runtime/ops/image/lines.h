@@ -1,0 +1,168 @@
+/* ops/image/lines.h - which rows and columns of an image meet, and with which weight, where an
+ * image is pooled, padded or made larger: along each axis by itself, on every device.
+ *
+ * An element of the result is a sum of products: elements of the image, weights of the row, weights
+ * of the column. `made` is a position of the result, `read` one of the image. Both directions are
+ * asked by candidates, so that gradients gather too and nobody adds to what another one adds to. */
+#ifndef GP_OPS_IMAGE_LINES_H
+#define GP_OPS_IMAGE_LINES_H
+
+#include "ops/op.h"
+
+#ifdef __CUDACC__
+#define GP_LINES_CALL static __host__ __device__ inline
+#else
+#define GP_LINES_CALL static inline
+#endif
+
+typedef struct gp_lines {
+  gp_resample_mode mode;
+  int64_t image, result;                            /* sizes */
+  int64_t kernel, stride, before, behind, dilation; /* windows; before, behind: padding too */
+  int32_t inside;                                   /* an average counts no padding */
+} gp_lines;
+
+GP_LINES_CALL int64_t gp_lines_least(int64_t a, int64_t b) { return a < b ? a : b; }
+GP_LINES_CALL int64_t gp_lines_most(int64_t a, int64_t b) { return a > b ? a : b; }
+/* Rounded up; of numbers that are not negative. */
+GP_LINES_CALL int64_t gp_lines_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* ---- windows -------------------------------------------------------------------------------- */
+
+/* Where the window of `made` begins, padding counted as negative positions, and where it ends. */
+GP_LINES_CALL int64_t gp_lines_first(const gp_lines *l, int64_t made) {
+  return l->mode == GP_RESAMPLE_ADAPTIVE ? made * l->image / l->result
+                                         : made * l->stride - l->before;
+}
+
+GP_LINES_CALL int64_t gp_lines_end(const gp_lines *l, int64_t made) {
+  if (l->mode == GP_RESAMPLE_ADAPTIVE) return gp_lines_up((made + 1) * l->image, l->result);
+  return gp_lines_first(l, made) + l->dilation * (l->kernel - 1) + 1;
+}
+
+/* What an average over the window divides by along this axis. */
+GP_LINES_CALL int64_t gp_lines_divisor(const gp_lines *l, int64_t made) {
+  const int64_t first = gp_lines_first(l, made), end = gp_lines_end(l, made);
+  if (l->inside) return gp_lines_least(end, l->image) - gp_lines_most(first, 0);
+  return gp_lines_least(end, l->image + l->behind) - first;
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+/* Twice the place of `made` in the image times the size of the result, from the middle of its first
+ * element: whole numbers, so every device finds the same neighbours. */
+GP_LINES_CALL int64_t gp_lines_place(const gp_lines *l, int64_t made) {
+  return gp_lines_most((2 * made + 1) * l->image - l->result, 0);
+}
+
+/* The one element that is read where nothing is averaged; -1: none, a zero of the padding. */
+GP_LINES_CALL int64_t gp_lines_source(const gp_lines *l, int64_t made) {
+  const int64_t at = made - l->before;
+  if (l->mode == GP_RESAMPLE_NEAREST) return made * l->image / l->result;
+  if (at >= 0 && at < l->image) return at;
+  if (l->mode == GP_RESAMPLE_ZERO) return -1;
+  return at < 0 ? -at : 2 * (l->image - 1) - at;
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
+GP_LINES_CALL int32_t gp_lines_is_window(const gp_lines *l) {
+  return l->mode == GP_RESAMPLE_WINDOW || l->mode == GP_RESAMPLE_ADAPTIVE;
+}
+
+/* 0 where they do not meet. */
+GP_LINES_CALL double gp_lines_weight(const gp_lines *l, int64_t made, int64_t read) {
+  if (gp_lines_is_window(l)) {
+    const int64_t first = gp_lines_first(l, made), end = gp_lines_end(l, made);
+    if (read < first || read >= end || (read - first) % l->dilation != 0) return 0;
+    return 1.0 / (double)gp_lines_divisor(l, made);
+  }
+  if (l->mode != GP_RESAMPLE_BILINEAR) return gp_lines_source(l, made) == read;
+  const int64_t place = gp_lines_place(l, made), whole = 2 * l->result, at = place / whole;
+  const double share = (double)(place % whole) / (double)whole; /* of the next element */
+  const int64_t next = gp_lines_least(at + 1, l->image - 1);
+  return (read == at ? 1 - share : 0) + (read == next ? share : 0);
+}
+
+/* Positions [first, end) of the image that `made` may read, `step` apart. */
+typedef struct gp_lines_range {
+  int64_t first, end, step;
+} gp_lines_range;
+
+GP_LINES_CALL gp_lines_range gp_lines_read(const gp_lines *l, int64_t made) {
+  gp_lines_range r;
+  r.step = 1;
+  if (gp_lines_is_window(l)) {
+    const int64_t first = gp_lines_first(l, made);
+    r.step = l->dilation;
+    r.first = first < 0 ? first + gp_lines_up(-first, r.step) * r.step : first;
+    r.end = gp_lines_least(gp_lines_end(l, made), l->image);
+  } else if (l->mode == GP_RESAMPLE_BILINEAR) {
+    r.first = gp_lines_place(l, made) / (2 * l->result);
+    r.end = gp_lines_least(r.first + 2, l->image);
+  } else {
+    r.first = gp_lines_source(l, made);
+    r.end = r.first < 0 ? r.first : r.first + 1;
+  }
+  return r;
+}
+
+/* Positions [first, end) of the result that may read `read`: all but those of a reflection, which
+ * gp_lines_mirrored tells. */
+GP_LINES_CALL gp_lines_range gp_lines_made(const gp_lines *l, int64_t read) {
+  gp_lines_range r;
+  r.step = 1;
+  if (l->mode == GP_RESAMPLE_ADAPTIVE || l->mode == GP_RESAMPLE_NEAREST) {
+    const int32_t up = l->mode == GP_RESAMPLE_NEAREST;
+    r.first = (up ? gp_lines_up(read * l->result, l->image) : read * l->result / l->image);
+    r.end = gp_lines_up((read + 1) * l->result, l->image);
+  } else if (l->mode == GP_RESAMPLE_WINDOW) {
+    const int64_t late = read + l->before - l->dilation * (l->kernel - 1);
+    r.first = late <= 0 ? 0 : gp_lines_up(late, l->stride);
+    r.end = gp_lines_least((read + l->before) / l->stride + 1, l->result);
+  } else if (l->mode == GP_RESAMPLE_BILINEAR) {
+    r.first = gp_lines_most((read - 1) * l->result / l->image - 1, 0);
+    r.end = gp_lines_least((read + 2) * l->result / l->image + 2, l->result);
+  } else {
+    r.first = read + l->before;
+    r.end = r.first + 1;
+  }
+  return r;
+}
+
+/* The position of the result on the other side of the edge, 0: the first one, 1: the last one; -1:
+ * none. */
+GP_LINES_CALL int64_t gp_lines_mirrored(const gp_lines *l, int64_t read, int side) {
+  const int64_t at = side ? l->before + 2 * (l->image - 1) - read : l->before - read;
+  if (l->mode != GP_RESAMPLE_REFLECT || at < 0 || at >= l->result) return -1;
+  return (side ? read == l->image - 1 : read == 0) ? -1 : at;
+}
+
+/* ---- of calls ------------------------------------------------------------------------------- */
+
+typedef struct gp_lines_attrs {
+  gp_resample_mode mode;
+  const gp_list *kernel, *stride, *padding, *dilation; /* dilation: or NULL */
+  int32_t inside;
+} gp_lines_attrs;
+
+GP_LINES_CALL gp_lines gp_lines_of(gp_lines_attrs a, int axis, const gp_shape *image,
+                                   const gp_shape *result) {
+  gp_lines l;
+  l.mode = a.mode, l.inside = a.inside;
+  l.image = image->dim[2 + axis], l.result = result->dim[2 + axis];
+  l.kernel = axis < a.kernel->count ? a.kernel->at[axis] : 1;
+  l.stride = axis < a.stride->count ? a.stride->at[axis] : l.kernel;
+  l.before = 2 * axis < a.padding->count ? a.padding->at[2 * axis] : 0;
+  l.behind = 2 * axis + 1 < a.padding->count ? a.padding->at[2 * axis + 1] : 0;
+  l.dilation = a.dilation && axis < a.dilation->count ? a.dilation->at[axis] : 1;
+  return l;
+}
+
+/* Attributes of the same names in each op. */
+#define GP_RESAMPLE_ATTRS(a)                                                                       \
+  { (a).mode, &(a).kernel, &(a).stride, &(a).padding, NULL, (a).inside }
+#define GP_POOL_ATTRS(a)                                                                           \
+  { (a).mode, &(a).kernel, &(a).stride, &(a).padding, &(a).dilation, 0 }
+
+#endif
