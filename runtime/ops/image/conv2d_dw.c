@@ -11,9 +11,12 @@
 #include "ops/image/infer_conv.h"
 
 enum {
-  CHANNELS = 256, /* of a piece, at most */
-  COLUMNS = 64,   /* at least, where there are as many: fewer make slow products */
-  PIECES = 8      /* of a group's taps, about */
+  BLOCK = 512,    /* positions: what they meet is a megabyte, and sums are read once for them */
+  CHANNELS = 512, /* of a piece, at most */
+  COLUMNS = 256,  /* at least, where there are as many: fewer make slow products */
+  OUTPUTS = 64,   /* of a piece, at least */
+  TAP_PIECES = 4, /* at least, of kernels with as many columns */
+  PIECES = 2      /* in all, where there are as many outputs: teams are to be busy */
 };
 
 /* dy [N, O, OH, OW], x [N, I, H, W] -> dw [O, I / groups, kernel]. */
@@ -46,9 +49,9 @@ static gp_cost cost(const gp_sig *sig) {
 /* How a group's columns are cut: so many taps, or a part of the channels of one tap. */
 typedef struct shares {
   gp_conv c;
-  int64_t taps, channels, outputs;  /* of a group */
-  int64_t tap_share, channel_share; /* of a piece */
-  int64_t tap_pieces, channel_pieces;
+  int64_t taps, channels, outputs;                /* of a group */
+  int64_t tap_share, channel_share, output_share; /* of a piece */
+  int64_t tap_pieces, channel_pieces, output_pieces;
 } shares;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -59,23 +62,29 @@ static shares shares_of(const gp_call *call) {
   s.channels = s.c.image_c / s.c.groups, s.outputs = s.c.map_c / s.c.groups;
   s.channel_share = s.channels < CHANNELS ? s.channels : CHANNELS;
   if (s.channel_share < 1) s.channel_share = 1;
-  const int64_t enough = ceil_div(COLUMNS, s.channel_share), even = ceil_div(s.taps, PIECES);
+  const int64_t enough = ceil_div(COLUMNS, s.channel_share), even = ceil_div(s.taps, TAP_PIECES);
   s.tap_share = s.channels > CHANNELS ? 1 : enough > even ? enough : even;
   if (s.tap_share > s.taps) s.tap_share = s.taps;
   s.tap_pieces = ceil_div(s.taps, s.tap_share);
   s.channel_pieces = ceil_div(s.channels, s.channel_share);
+  const int64_t pieces = s.c.groups * s.tap_pieces * s.channel_pieces;
+  const int64_t wanted = pieces > 0 ? ceil_div(PIECES, pieces) : 1;
+  s.output_share = ceil_div(ceil_div(s.outputs, wanted), OUTPUTS) * OUTPUTS;
+  if (s.output_share > s.outputs) s.output_share = s.outputs;
+  if (s.output_share < 1) s.output_share = 1;
+  s.output_pieces = ceil_div(s.outputs, s.output_share);
   return s;
 }
 
 static gp_cut cut(const gp_call *call) {
   const shares s = shares_of(call);
-  return (gp_cut){s.c.groups * s.tap_pieces * s.channel_pieces, 1};
+  return (gp_cut){s.c.groups * s.tap_pieces * s.channel_pieces * s.output_pieces, 1};
 }
 
 static size_t scratch(const gp_call *call) {
   const shares s = shares_of(call);
   const int64_t columns = s.tap_share * s.channel_share;
-  return (size_t)((GP_CONV_BLOCK + s.outputs) * columns) * gp_dtype_size(call->out[0].meta->dtype);
+  return (size_t)((BLOCK + s.output_share) * columns) * gp_dtype_size(call->out[0].meta->dtype);
 }
 
 /* One piece: its sums are [outputs, taps, channels] of scratch. */
@@ -84,7 +93,7 @@ typedef struct piece {
   const shares *s;
   gp_conv_lattice lattice;
   gp_conv_part part;
-  int64_t group;
+  int64_t group, output, outputs; /* the first one among all, how many */
   char *sums, *columns;
 } piece;
 
@@ -98,7 +107,7 @@ static gp_status add_block(const piece *p, int64_t first, int64_t last) {
   const void *b =
       plain ? gp_arg_at(x, first * part.depth + part.channel) : (const void *)p->columns;
   gp_gemm g = {.transpose_a = true,
-               .m = p->s->outputs,
+               .m = p->outputs,
                .n = n,
                .k = last - first,
                .lda = depth,
@@ -106,23 +115,22 @@ static gp_status add_block(const piece *p, int64_t first, int64_t last) {
                .ldc = n,
                .alpha = 1,
                .beta = first > 0 ? 1 : 0};
-  return gp_multiply(dy->meta->dtype, g, gp_arg_at(dy, first * depth + p->group * p->s->outputs), b,
-                     p->sums);
+  return gp_multiply(dy->meta->dtype, g, gp_arg_at(dy, first * depth + p->output), b, p->sums);
 }
 
 /* The sums lie taps outermost, dw channels. Zeros that are added make a gradient that was zero. */
 #define ADD_SUMS(name, T)                                                                          \
   static void name(const piece *p) {                                                               \
-    const shares *s = p->s;                                                                        \
-    const T *sum = (const T *)(const void *)p->sums;                                               \
-    for (int64_t o = 0; o < s->outputs; o++)                                                       \
-      for (int64_t t = 0; t < p->part.taps; t++)                                                   \
-        for (int64_t c = 0; c < p->part.channels; c++, sum++) {                                    \
-          const int64_t row = (p->group * s->outputs + o) * s->channels;                           \
-          const int64_t channel = p->part.channel - p->group * s->channels + c;                    \
-          T *to = (T *)p->call->out[0].data + (row + channel) * s->taps + p->part.tap + t;         \
-          *to = (p->call->accumulate ? *to : 0) + *sum;                                            \
-        }                                                                                          \
+    const int64_t all = p->s->taps, taps = p->part.taps, channels = p->part.channels;              \
+    const int64_t channel = p->part.channel - p->group * p->s->channels;                           \
+    for (int64_t o = 0; o < p->outputs; o++) {                                                     \
+      const T *sums = (const T *)(const void *)p->sums + o * taps * channels;                      \
+      T *to = (T *)p->call->out[0].data + p->part.tap +                                            \
+              ((p->output + o) * p->s->channels + channel) * all;                                  \
+      for (int64_t c = 0; c < channels; c++, to += all)                                            \
+        for (int64_t t = 0; t < taps; t++)                                                         \
+          to[t] = (p->call->accumulate ? to[t] : 0) + sums[t * channels + c];                      \
+    }                                                                                              \
   }
 ADD_SUMS(add_sums_f32, float)
 ADD_SUMS(add_sums_f64, double)
@@ -131,10 +139,14 @@ static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static gp_status run_piece(const gp_call *call, const shares *s, int64_t unit, void *memory) {
   const size_t item = gp_dtype_size(call->out[0].meta->dtype);
+  const int64_t output = unit % s->output_pieces * s->output_share;
+  unit /= s->output_pieces;
   const int64_t tap = unit / s->channel_pieces % s->tap_pieces * s->tap_share;
   const int64_t channel = unit % s->channel_pieces * s->channel_share;
   piece p = {.call = call, .s = s, .lattice = gp_conv_map_lattice(&s->c)};
   p.group = unit / s->channel_pieces / s->tap_pieces;
+  p.output = p.group * s->outputs + output;
+  p.outputs = at_most(s->outputs - output, s->output_share);
   p.part = (gp_conv_part){.tap = tap,
                           .taps = at_most(s->taps - tap, s->tap_share),
                           .channel = p.group * s->channels + channel,
@@ -143,9 +155,9 @@ static gp_status run_piece(const gp_call *call, const shares *s, int64_t unit, v
                           .item = item};
   const int64_t columns = p.part.taps * p.part.channels;
   const int64_t positions = gp_conv_positions(&s->c, &p.lattice);
-  const int64_t block = gp_conv_is_plain(&p.lattice) ? positions : GP_CONV_BLOCK;
-  p.sums = memory, p.columns = p.sums + (size_t)(s->outputs * columns) * item;
-  if (positions == 0) memset(p.sums, 0, (size_t)(s->outputs * columns) * item);
+  const int64_t block = gp_conv_is_plain(&p.lattice) ? positions : BLOCK;
+  p.sums = memory, p.columns = p.sums + (size_t)(p.outputs * columns) * item;
+  if (positions == 0) memset(p.sums, 0, (size_t)(p.outputs * columns) * item);
   for (int64_t first = 0; first < positions; first += block)
     GP_TRY(add_block(&p, first, at_most(positions, first + block)));
   if (call->out[0].meta->dtype == GP_F32)

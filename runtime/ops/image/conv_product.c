@@ -7,19 +7,33 @@
 #include "ops/dense/dense.h"
 #include "ops/image/conv_walk.h"
 
+static char *element(const void *data, int64_t index, size_t item) {
+  return (char *)(uintptr_t)data + (size_t)index * item;
+}
+
 /* ---- the packed weight ---------------------------------------------------------------------- */
 
-void gp_conv_pack(const gp_shape *weight, bool transposed, size_t item, const void *from, void *to,
-                  gp_span rows) {
-  const int64_t taps = weight->dim[2] * weight->dim[3];
-  const int64_t middle = weight->dim[transposed ? 0 : 1], last = weight->dim[transposed ? 1 : 0];
-  const int64_t in = weight->dim[1] * taps; /* of one output */
+/* Rows [first, last) of one tap. */
+static void pack_rows(const gp_shape *w, bool transposed, gp_dtype dtype, const void *from,
+                      void *to, int64_t tap, int64_t first, int64_t last) {
+  const int64_t taps = w->dim[2] * w->dim[3], in = w->dim[1] * taps; /* in: of one output */
   const int64_t row_step = transposed ? in : taps, step = transposed ? taps : in;
-  for (int64_t r = rows.first; r < rows.last; r++) {
-    const char *source = (const char *)from + (size_t)(r / middle + r % middle * row_step) * item;
-    char *line = (char *)to + (size_t)(r * last) * item;
-    for (int64_t j = 0; j < last; j++)
-      memcpy(line + (size_t)j * item, source + (size_t)(j * step) * item, item);
+  const int64_t middle = w->dim[transposed ? 0 : 1], width = w->dim[transposed ? 1 : 0];
+  const size_t item = gp_dtype_size(dtype);
+  const gp_shape box = {2, {last - first, width}};
+  const gp_meta source = {dtype, box, {row_step, step}, 0}, made = {dtype, box, {width, 1}, 0};
+  gp_view_copy(&made, element(to, (tap * middle + first) * width, item), &source,
+               element(from, tap + first * row_step, item));
+}
+
+void gp_conv_pack(const gp_shape *weight, bool transposed, gp_dtype dtype, const void *from,
+                  void *to, gp_span rows) {
+  const int64_t middle = weight->dim[transposed ? 0 : 1];
+  for (int64_t row = rows.first; row < rows.last;) {
+    const int64_t tap = row / middle, end = (tap + 1) * middle;
+    const int64_t last = end < rows.last ? end : rows.last;
+    pack_rows(weight, transposed, dtype, from, to, tap, row - tap * middle, last - tap * middle);
+    row = last;
   }
 }
 
@@ -82,10 +96,6 @@ typedef struct block {
   void *columns, *made;
   int64_t ld;
 } block;
-
-static char *element(const void *data, int64_t index, size_t item) {
-  return (char *)(uintptr_t)data + (size_t)index * item;
-}
 
 /* Add the product of the taps [tap, tap + taps). */
 static gp_status add_taps(const block *b, int64_t tap, int64_t taps, bool first) {

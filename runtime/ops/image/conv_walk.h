@@ -72,7 +72,7 @@ gp_status gp_conv_run_block(const gp_conv_job *job, int64_t block, void *scratch
 
 /* O x I x KH x KW to [KH KW, I, O], or to [KH KW, O, I] where transposed: rows [first, last) of
  * what is written, counted in taps times the middle dim. */
-void gp_conv_pack(const gp_shape *weight, bool transposed, size_t item, const void *from, void *to,
-                  gp_span rows);
+void gp_conv_pack(const gp_shape *weight, bool transposed, gp_dtype dtype, const void *from,
+                  void *to, gp_span rows);
 
 #endif

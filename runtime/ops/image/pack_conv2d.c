@@ -21,8 +21,8 @@ static gp_cut cut(const gp_call *call) {
 
 static gp_status run(const gp_call *call, gp_span span) {
   const gp_meta *w = call->in[0].meta;
-  gp_conv_pack(&w->shape, call->attr->pack_conv2d.transposed, gp_dtype_size(w->dtype),
-               call->in[0].data, call->out[0].data, span);
+  gp_conv_pack(&w->shape, call->attr->pack_conv2d.transposed, w->dtype, call->in[0].data,
+               call->out[0].data, span);
   return GP_OK;
 }
 

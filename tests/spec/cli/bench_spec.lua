@@ -24,6 +24,7 @@ describe("a benchmark", function()
       "schedules%.time [%d.]+ s must <= 10: met" },
     { "pipeline", { "--rounds", "1", "--steps", "1" }, "pipeline%.[%a.]+ .*" },
     { "gemm", { "--rounds", "1", "--chunks", "1" }, "gemm%.%a+%.share .*" },
+    { "layers", { "--rounds", "1", "--rows", "1" }, "layers%.3x3_64.*" },
     { "gpu", {}, "gpu skipped: no CUDA device" }, -- hidden from specs; scripts/gpu-check runs it
   }
   for _, case in ipairs(cases) do
