@@ -111,6 +111,7 @@ gp_status gp_gpu_refused(const gp_gpu *gpu, const char *doing) {
 /* A bad launch shows at once; what a kernel does wrong, at a later call. */
 gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel) {
   cudaError_t error = cudaGetLastError();
+  gp_gpu_gave(gpu, error == cudaSuccess ? GP_GPU_KERNEL : GP_GPU_OTHER);
   if (error == cudaSuccess) return GP_OK;
   char doing[160];
   if (error == cudaErrorNoKernelImageForDevice)

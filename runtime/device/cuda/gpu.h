@@ -31,6 +31,13 @@ typedef struct gp_cudnn_cache gp_cudnn_cache; /* cudnn.c */
 
 typedef struct gp_noted_path gp_noted_path; /* paths.c */
 
+/* What a stream was given last, as far as the next kernel needs to know (kernel/overlap.cu). */
+typedef enum gp_gpu_last {
+  GP_GPU_OTHER,   /* a copy, an event, a graph, or nothing */
+  GP_GPU_LIBRARY, /* a call of a library, which ends with a kernel */
+  GP_GPU_KERNEL   /* a kernel of ours */
+} gp_gpu_last;
+
 struct gp_gpu {
   gp_gpu_spec spec;
   gp_gpu_info info;
@@ -43,11 +50,18 @@ struct gp_gpu {
   gp_cudnn_cache *cudnn; /* NULL until the first graph */
   gp_noted_path *paths;  /* NULL until the first note */
   bool capturing;        /* the compute stream is being captured, and the side stream with it */
+  gp_gpu_last last[GP_STREAMS];
+  gp_gpu_last overlaps;  /* a kernel may begin early after this, and what stands below it;
+                            GP_GPU_OTHER: after nothing */
+  bool captures_overlap; /* in captured work too */
   bool spare;            /* what is prepared now is for a refusal: no report names it */
 };
 
 /* Where ops are enqueued now. */
 static inline cudaStream_t gp_gpu_stream(const gp_gpu *gpu) { return gpu->streams[gpu->now]; }
+
+/* That stream was given this; the next kernel asks. */
+static inline void gp_gpu_gave(gp_gpu *gpu, gp_gpu_last what) { gpu->last[gpu->now] = what; }
 
 extern gp_plugin_host gp_host; /* handed over by the core */
 

@@ -5,6 +5,7 @@
  * caller runs the work as it always did. While a capture is spoilt, calls on the stream fail; end
  * must still be called. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/cuda/table.h"
 
@@ -13,6 +14,9 @@ struct gp_gpu_graph {
   gp_gpu_spec spec;
 };
 
+/* No kernel of a graph follows one outside of it, and the other way round. */
+static void forget_last(gp_gpu *gpu) { memset(gpu->last, 0, sizeof gpu->last); }
+
 /* Relaxed would let unsafe calls pass: thread-local mode refuses them on this thread alone. */
 gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
   GP_GPU_TRY(gp_cuda_use(gpu));
@@ -20,6 +24,7 @@ gp_status gp_cuda_capture_begin(gp_gpu *gpu) {
       cudaStreamBeginCapture(gpu->streams[GP_STREAM_COMPUTE], cudaStreamCaptureModeThreadLocal);
   GP_GPU_TRY(gp_gpu_check(gpu, error, "beginning to capture"));
   gpu->capturing = true;
+  forget_last(gpu);
   return GP_OK;
 }
 
@@ -78,6 +83,7 @@ void gp_cuda_capture_drop(gp_gpu *gpu) {
   }
   (void)cudaGetLastError();
   gpu->capturing = false;
+  forget_last(gpu);
 }
 
 /* *captured receives NULL for a refusal; either way the stream is out of its capture. */
@@ -88,6 +94,7 @@ static gp_status end(gp_gpu *gpu, cudaGraph_t *captured) {
   gp_status status = judge(gpu, error, "ending a capture", &refused);
   if (error != cudaSuccess) gp_cuda_capture_drop(gpu);
   gpu->capturing = false;
+  forget_last(gpu);
   return status;
 }
 
@@ -111,6 +118,7 @@ gp_status gp_cuda_capture_end(gp_gpu *gpu, gp_gpu_graph **graph) {
 gp_status gp_cuda_launch(gp_gpu *gpu, gp_gpu_graph *graph) {
   GP_GPU_TRY(gp_cuda_use(gpu));
   cudaError_t error = cudaGraphLaunch(graph->exec, gpu->streams[GP_STREAM_COMPUTE]);
+  forget_last(gpu);
   return gp_gpu_check(gpu, error, "launching a graph");
 }
 

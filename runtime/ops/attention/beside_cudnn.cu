@@ -24,6 +24,7 @@ struct mask_extent {
 /* A thread an element; blocks of one row are neighbours. */
 template <typename T>
 static __global__ void attention_stage_mask(gp_attention a, gp_attention_value to, mask_extent e) {
+  gp_kernel_begin();
   const int64_t per_row = (a.keys + THREADS - 1) / THREADS;
   const int64_t key = (int64_t)blockIdx.x % per_row * THREADS + threadIdx.x;
   const int64_t row = (int64_t)blockIdx.x / per_row, query = row % e.queries;
@@ -67,6 +68,7 @@ static __device__ inline void write_chunk(const gp_attention &a, const dropout<f
 
 template <typename T>
 static __global__ void attention_write_kept(gp_attention a, gp_attention_words w, T *to) {
+  gp_kernel_begin();
   const dropout<float> d = dropout_of<float>(a, 0, 0);
   const int64_t thread = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   const int64_t threads = (int64_t)gridDim.x * THREADS;
@@ -98,6 +100,7 @@ gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
 
 /* A warp a row. Only such rows have an lse anywhere near; cuDNN may compute it to other bits. */
 static __global__ void attention_clear_rows(gp_attention a) {
+  gp_kernel_begin();
   const int64_t row = (int64_t)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
   const int64_t lane = threadIdx.x % LANES;
   if (row >= a.batches * a.heads * a.queries) return;
@@ -140,6 +143,7 @@ static __device__ void add_pack(const float *from, int64_t head, int64_t count, 
 template <typename T>
 static __global__ void attention_add_heads(gp_attention a, gp_attention_value to,
                                            const float *by_head) {
+  gp_kernel_begin();
   const int64_t packs = a.width / PACK, head = a.keys * a.width, count = sharers(a);
   const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (i >= a.batches * a.groups * a.keys * packs) return;

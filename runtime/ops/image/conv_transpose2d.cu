@@ -27,6 +27,7 @@ static __device__ gp_compute<T> weigh(const transposed<T> &f, const gp_pixel &p)
 }
 
 template <typename T> static __global__ void conv_transpose2d_kernel(transposed<T> f, int64_t n) {
+  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
   for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
     f.y[at] = gp_store<T>(weigh(f, gp_pixel_at(at, f.c.h.image, f.c.w.image, f.c.image_c)));

@@ -60,6 +60,7 @@ static __device__ inline row_stats<A> stats_of(A mean, A variance, A eps, const 
  * order that E alone decides. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, E + 8) normalise_short(layer<T> a) {
+  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -123,6 +124,7 @@ static __device__ gp_compute<T> long_spread(const gp_long_row<T> &x, gp_compute<
 /* A row per block. `keep` says that there is shared memory for the row; else it is read three
  * times, from the cache as far as that holds it. */
 template <typename T> static __global__ void normalise_long(layer<T> a, bool keep) {
+  gp_kernel_begin();
   typedef gp_compute<T> A;
   GP_SHARED(gp_pack<T>, kept);
   const int64_t row = blockIdx.x, n = a.n;
@@ -187,6 +189,7 @@ const gp_gpu_kernel gp_gpu_layer_norm = {run, NULL};
  * it is. */
 template <typename T, int E>
 static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
+  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int64_t row = gp_short_row();
   if (row >= a.rows) return;
@@ -220,6 +223,7 @@ static __global__ void GP_SHORT_BOUNDS(T, 2 * E) gradient_short(layer<T> a) {
 /* The same with a block per row: the second pass makes the terms again from what shared memory
  * kept, which costs less than keeping them too. */
 template <typename T> static __global__ void gradient_long(layer<T> a, bool keep) {
+  gp_kernel_begin();
   typedef gp_compute<T> A;
   const int count = gp_pack<T>::count;
   GP_SHARED(gp_pack<T>, kept);

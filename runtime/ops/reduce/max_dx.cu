@@ -17,6 +17,7 @@ template <typename T> struct spread {
 /* Element (outer, i, j) of the result asks the position of (outer, j). Divisions of 32 bits where
  * they do. */
 template <typename T> static __global__ void spread_kernel(spread<T> s, int64_t n) {
+  gp_kernel_begin();
   const int64_t size = s.axis.size, inner = s.axis.inner;
   const bool small = n >> 32 == 0;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n;

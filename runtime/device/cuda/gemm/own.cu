@@ -50,6 +50,7 @@ static __device__ inline void store(const gp_gpu_gemm &g, int64_t matrix, int64_
 
 template <typename T, typename D>
 static __global__ void multiply(gp_gpu_gemm g, view a, view b, int64_t across, int64_t squares) {
+  gp_kernel_begin();
   typedef gp_compute<T> C;
   __shared__ C left[DEPTH][TILE + 1], right[DEPTH][TILE + 1];
   const int y = (int)threadIdx.x / SIDE, x = (int)threadIdx.x % SIDE;

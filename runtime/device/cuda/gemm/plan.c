@@ -194,6 +194,7 @@ cublasStatus_t gp_gemm_plan_try(gp_gpu *gpu, const gp_gemm_tools *tools, const g
   const void *c = gemm->c ? gemm->c : gemm->d;
   cublasStatus_t s = gp_gemm_epilogue_point(gemm, plan->product);
   if (s != CUBLAS_STATUS_SUCCESS) return s;
+  gp_gpu_gave(gpu, GP_GPU_LIBRARY);
   return cublasLtMatmul(tools->handle, plan->product, alpha, gemm->b, plan->a, gemm->a, plan->b,
                         gemm->accumulate ? alpha : beta, c, plan->d, gemm->d, plan->d, algorithm,
                         gpu->now == GP_STREAM_SIDE ? gpu->side_workspace : gpu->gemm_workspace,

@@ -100,6 +100,7 @@ static float time_runs(const timed *t) {
     if (i == WARM_UP && cudaEventRecord(t->bench->from, stream) != cudaSuccess) return INFINITY;
     if (!enqueue(t)) return INFINITY;
   }
+  gp_gpu_gave(t->gpu, GP_GPU_OTHER);
   if (cudaEventRecord(t->bench->to, stream) != cudaSuccess) return INFINITY;
   if (cudaEventSynchronize(t->bench->to) != cudaSuccess) return INFINITY;
   if (cudaEventElapsedTime(&milliseconds, t->bench->from, t->bench->to) != cudaSuccess)

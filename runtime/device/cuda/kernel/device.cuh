@@ -18,7 +18,35 @@
 
 /* ---- launching ----------------------------------------------------------------------------- */
 
+/* The first statement of every kernel: waits until the kernel before it in the stream has ended and
+ * what it wrote is visible, where this one was allowed to begin early (overlap.cu), and then lets
+ * the next one begin early. In this order: the next one could otherwise begin before the kernel
+ * before this one has ended. */
+static __device__ __forceinline__ void gp_kernel_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
 #ifndef GP_CUDA_ON_HOST
+template <typename T> struct gp_launch_given { typedef T type; };
+
+/* The kernel alone says what its parameters are; arguments are converted as in a call. */
+template <typename... P>
+static inline void gp_launch(gp_gpu *gpu, void (*kernel)(P...), dim3 grid, dim3 block,
+                             size_t shared, typename gp_launch_given<P>::type... arguments) {
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid, config.blockDim = block, config.dynamicSmemBytes = shared;
+  config.stream = gp_gpu_stream(gpu);
+  config.attrs = &early, config.numAttrs = gp_gpu_overlaps(gpu);
+  void *pointers[] = {&arguments...};
+  (void)cudaLaunchKernelExC(&config, (const void *)kernel, pointers); /* gp_gpu_launched asks */
+}
+
 /* GP_LAUNCH(gpu, kernel, grid, block, shared bytes, arguments...): where ops go now; a
  * gp_status.
  * A kernel with two template arguments stands in parentheses. */
@@ -26,7 +54,7 @@
   ([&]() -> gp_status {                                                                            \
     auto *gp_kernel = kernel;                                                                      \
     GP_GPU_TRY(gp_gpu_allow_shared(gpu, (const void *)gp_kernel, shared));                         \
-    gp_kernel<<<grid, block, shared, gp_gpu_stream(gpu)>>>(__VA_ARGS__);                           \
+    gp_launch(gpu, gp_kernel, grid, block, shared, __VA_ARGS__);                                   \
     return gp_gpu_launched(gpu, #kernel);                                                          \
   }())
 

@@ -6,6 +6,8 @@
  *   }
  *   const gp_gpu_kernel gp_gpu_exp = {run, NULL};
  *
+ * A kernel begins with gp_kernel_begin() (scripts/check_kernels.lua): what stands before it could
+ * run while the kernel before it still writes.
  * A launcher computes the grid, launches on the compute stream through GP_LAUNCH and returns its
  * status:
  * no allocation, no synchronisation, no other stream. Sums have a fixed order that depends on the
@@ -33,6 +35,14 @@ extern "C" {
 #define GP_OP(name, ...) extern const gp_gpu_kernel gp_gpu_##name;
 #include "ops/rows.def"
 #undef GP_OP
+
+/* Settle whether kernels on this GPU may begin while the one before them ends (overlap.cu). */
+void gp_gpu_overlap_open(gp_gpu *gpu);
+/* May the next one, where ops go now? */
+static inline bool gp_gpu_overlaps(const gp_gpu *gpu) {
+  return gpu->overlaps != GP_GPU_OTHER && gpu->last[gpu->now] >= gpu->overlaps &&
+         (!gpu->capturing || gpu->captures_overlap);
+}
 
 /* The status of the last launch of this thread; the text names the kernel. */
 gp_status gp_gpu_launched(gp_gpu *gpu, const char *kernel);
