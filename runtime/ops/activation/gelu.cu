@@ -17,8 +17,8 @@ static __device__ inline float normal(float x) {
 static __device__ inline double normal(double x) { return 0.5 * erfc(-x * GP_ROOT_HALF); }
 
 /* The sigmoid that stands for P(x) in the tanh form. */
-template <typename C> static __device__ inline C gate(C x) {
-  return gp_sigmoid(C(GP_TWICE_SLOPE) * (x + C(GP_GELU_CUBIC) * x * x * x));
+template <typename Gate, typename C> static __device__ inline C gate(C x) {
+  return Gate()(C(GP_TWICE_SLOPE) * (x + C(GP_GELU_CUBIC) * x * x * x));
 }
 
 /* A factor that does not make NaN of 0 times -infinity. */
@@ -29,8 +29,8 @@ template <typename C> static __device__ inline C low(C x) {
 struct erf_form {
   template <typename C> __device__ C operator()(C x) const { return low(x) * normal(x); }
 };
-struct tanh_form {
-  template <typename C> __device__ C operator()(C x) const { return low(x) * gate(x); }
+template <typename Gate> struct tanh_form {
+  template <typename C> __device__ C operator()(C x) const { return low(x) * gate<Gate>(x); }
 };
 
 /* dy (P(x) + x p(x)). */
@@ -42,19 +42,20 @@ struct erf_form_dx {
 };
 
 /* dy (s + x s (1 - s) d(2 u)/dx). */
-struct tanh_form_dx {
+template <typename Gate> struct tanh_form_dx {
   template <typename C> __device__ C operator()(C dy, C x) const {
     x = gp_bounded(x, gelu_bound(x));
-    const C s = gate(x);
+    const C s = gate<Gate>(x);
     return dy *
            (s + x * s * (C(1) - s) * C(GP_TWICE_SLOPE) * (C(1) + C(3) * C(GP_GELU_CUBIC) * x * x));
   }
 };
 
-template <int N, typename Erf, typename Tanh>
+template <int N, typename Erf, template <typename> class Tanh>
 static gp_status by_form(gp_gpu *gpu, const gp_gpu_call *call) {
-  return call->op.attr->gelu.mode == GP_GELU_TANH ? gp_map_float<N, Tanh>(gpu, call)
-                                                  : gp_map_float<N, Erf>(gpu, call);
+  return call->op.attr->gelu.mode == GP_GELU_TANH
+             ? gp_map_gated<N, Tanh<gp_gate>, Tanh<gp_half_gate>>(gpu, call)
+             : gp_map_float<N, Erf>(gpu, call);
 }
 
 const gp_gpu_kernel gp_gpu_gelu = {by_form<1, erf_form, tanh_form>, NULL};

@@ -8,19 +8,20 @@
 static __device__ inline float silu_bound(float) { return GP_SIGMOID_BOUND_F32; }
 static __device__ inline double silu_bound(double) { return GP_SIGMOID_BOUND_F64; }
 
-struct silu {
+template <typename Gate> struct silu {
   template <typename C> __device__ C operator()(C x) const {
-    return (x < -silu_bound(x) ? -silu_bound(x) : x) * gp_sigmoid(x);
+    return (x < -silu_bound(x) ? -silu_bound(x) : x) * Gate()(x);
   }
 };
 
 /* dy s (1 + x (1 - s)). */
-struct silu_dx {
+template <typename Gate> struct silu_dx {
   template <typename C> __device__ C operator()(C dy, C x) const {
-    const C s = gp_sigmoid(x);
+    const C s = Gate()(x);
     return dy * (s * (C(1) + gp_bounded(x, silu_bound(x)) * (C(1) - s)));
   }
 };
 
-const gp_gpu_kernel gp_gpu_silu = {gp_map_float<1, silu>, NULL};
-const gp_gpu_kernel gp_gpu_silu_dx = {gp_map_float<2, silu_dx>, NULL};
+const gp_gpu_kernel gp_gpu_silu = {gp_map_gated<1, silu<gp_gate>, silu<gp_half_gate>>, NULL};
+const gp_gpu_kernel gp_gpu_silu_dx = {gp_map_gated<2, silu_dx<gp_gate>, silu_dx<gp_half_gate>>,
+                                      NULL};
