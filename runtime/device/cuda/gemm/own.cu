@@ -48,8 +48,12 @@ static __device__ inline void store(const gp_gpu_gemm &g, int64_t matrix, int64_
   ((D *)g.d)[at] = gp_store<D>(sum);
 }
 
+/* Blocks that a multiprocessor is to hold: bounds the registers. */
+template <typename T> static constexpr int blocks_of() { return sizeof(T) > 4 ? 1 : 2; }
+
 template <typename T, typename D>
-static __global__ void multiply(gp_gpu_gemm g, view a, view b, int64_t across, int64_t squares) {
+static __global__ void __launch_bounds__(BLOCK, blocks_of<T>())
+    multiply(gp_gpu_gemm g, view a, view b, int64_t across, int64_t squares) {
   gp_kernel_begin();
   typedef gp_compute<T> C;
   __shared__ C left[DEPTH][TILE + 1], right[DEPTH][TILE + 1];
