@@ -31,6 +31,7 @@ template <typename T> static __device__ int64_t find_largest(const pool<T> &s, g
 }
 
 template <typename T> static __global__ void max_pool2d_kernel(pool<T> s, int64_t n) {
+  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
   for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step) {
     const gp_pixel p = gp_pixel_at(at, s.h.result, s.w.result, s.channels);
@@ -79,6 +80,7 @@ template <typename T> static __device__ gp_compute<T> collect(const pool<T> &s, 
 }
 
 template <typename T> static __global__ void max_pool2d_dx_kernel(pool<T> s, int64_t n) {
+  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
   for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
     s.to[at] = gp_store<T>(collect(s, gp_pixel_at(at, s.h.image, s.w.image, s.channels)));

@@ -33,6 +33,7 @@ template <typename T> static __device__ gp_compute<T> gather(const resample<T> &
 }
 
 template <typename T> static __global__ void resample2d_kernel(resample<T> s, int64_t n) {
+  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
   for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
     s.to[at] = gp_store<T>(gather(s, gp_pixel_at(at, s.h.result, s.w.result, s.channels)));
@@ -81,6 +82,7 @@ template <typename T> static __device__ gp_compute<T> give(const resample<T> &s,
 }
 
 template <typename T> static __global__ void resample2d_dx_kernel(resample<T> s, int64_t n) {
+  gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
   for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
     s.to[at] = gp_store<T>(give(s, gp_pixel_at(at, s.h.image, s.w.image, s.channels)));
