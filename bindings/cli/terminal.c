@@ -18,6 +18,7 @@
 #include <lauxlib.h>
 
 #include "cli.h"
+#include "embed.h"
 #include "interrupt.h"
 
 /* The part of libedit's readline interface that is used; in the userdata that is upvalue 1 of every
@@ -190,11 +191,23 @@ static int complain(lua_State *L) {
   return 0;
 }
 
+/* terminal.source(chunk) -> text | nil: an embedded module by the chunk name of its functions */
+static int source(lua_State *L) {
+  const char *chunk = luaL_checkstring(L, 1);
+  for (const gp_lua_source *s = gp_lua_sources; s->module; s++)
+    if (strcmp(s->chunk, chunk) == 0) {
+      lua_pushlstring(L, (const char *)s->text, *s->size);
+      return 1;
+    }
+  lua_pushnil(L);
+  return 1;
+}
+
 static int open_terminal(lua_State *L) {
-  static const luaL_Reg functions[] = {{"read", read_line},    {"remember", remember},
-                                       {"call", call},         {"interactive", interactive},
-                                       {"append", append},     {"make_folder", make_folder},
-                                       {"complain", complain}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"read", read_line},          {"remember", remember}, {"call", call},
+      {"interactive", interactive}, {"append", append},     {"make_folder", make_folder},
+      {"complain", complain},       {"source", source},     {NULL, NULL}};
   luaL_newlibtable(L, functions);
   line_editor *editor = lua_newuserdatauv(L, sizeof *editor, 0);
   *editor = (line_editor){0};

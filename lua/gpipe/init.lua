@@ -86,7 +86,7 @@ local function names()
   return all
 end
 
-local meta = { __name = "gpipe" }
+local meta = { __name = "gpipe", parts = parts } -- parts: looked up by the interactive mode
 
 function meta.__index(_, key)
   local part = parts[key]

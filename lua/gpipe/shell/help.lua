@@ -1,9 +1,13 @@
--- lua/gpipe/shell/help.lua - `help` of the interactive mode: where to begin.
+-- lua/gpipe/shell/help.lua - `help` of the interactive mode: where to begin; help(x) explains x.
+
+local documentation = require "gpipe.shell.documentation"
 
 local text = [[
 gp       tensors, data, files, pipelines; typed alone it lists its names, as nn and optim do
 nn       layers and losses                    optim    optimizers
-print(x) shows any value, typing it too; _ is the last one
+print(x) shows any value, typing it too; _ is the last one, _1 the first of the session
+?gp.pipeline or help(x) explains a name or function      who() lists your globals
+$ ls runs a command of the shell; _SLOW = 0.1 times what takes longer (1 second unless set)
 
   model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
   pipe = gp.pipeline(model, {balance = {2, 1}, chunks = 4, loss = nn.MSELoss()})
@@ -19,5 +23,8 @@ Ctrl-C stops what runs or drops the line, Ctrl-D leaves. Documents: README.md an
 return setmetatable({}, {
   __name = "help",
   __tostring = function() return text end,
-  __call = function() print(text) end,
+  __call = function(_, ...)
+    if select("#", ...) == 0 then return print(text) end
+    print(documentation.of((...)))
+  end,
 })

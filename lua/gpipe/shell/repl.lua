@@ -3,13 +3,20 @@
 --
 -- It follows lua's own: a line that is an expression prints its values, a chunk goes on to the next
 -- line only while it is incomplete. Beyond that, top-level locals survive their line, and `_` is
--- the last value. Reading and running (Ctrl-C, tracebacks) are C: module gpipe.terminal.
+-- the last value, `_1`, `_2` ... the values of the session in their order. Reading and running
+-- (Ctrl-C, tracebacks) are C: module gpipe.terminal.
 
+local commands = require "gpipe.shell.commands"
+local core = require "gpipe.core"
 local history = require "gpipe.shell.history"
 local show = require "gpipe.show"
+local startup = require "gpipe.shell.startup"
 local terminal = require "gpipe.terminal"
+local who = require "gpipe.shell.who"
 
 local repl = {}
+
+local SLOW = 1 -- seconds; a chunk that takes longer is timed
 
 local banner = [[
 Expressions print their values; _ is the last one. Locals typed here stay to the end (as globals).
@@ -63,6 +70,11 @@ end
 local function read_chunk(prompt, prompt2)
   local text = terminal.read(prompt)
   if not text then return text, false end
+  local command = commands.find(text)
+  if command then
+    remember(text)
+    return command
+  end
   while true do
     local chunk, message = compile(text)
     if chunk or not is_incomplete(message) then
@@ -78,11 +90,17 @@ end
 
 -- Printing --------------------------------------------------------------------------------------
 
+local printed = 0 -- values so far, the number of the last `_n`
+
 -- Print results as lua does, plain tables with their contents; an error in a __tostring or in print
 -- itself is only a message.
 local function print_results(results)
   if results.n < 2 then return end
   _G._ = results[2]
+  for i = 2, results.n do
+    printed = printed + 1
+    _G["_" .. printed] = results[i]
+  end
   local ok, message = terminal.call(function()
     for i = 2, results.n do
       if type(results[i]) == "table" then results[i] = show.value(results[i]) end
@@ -92,9 +110,19 @@ local function print_results(results)
   if not ok then terminal.complain(message) end
 end
 
-local function run_chunk(chunk)
+-- Say how long a chunk ran, where that is longer than the global `_SLOW` (seconds).
+local function say_time(seconds)
+  local least = rawget(_G, "_SLOW")
+  if seconds < (type(least) == "number" and least or SLOW) then return end
+  print(("(%.3g s)"):format(seconds))
+end
+
+local function run_chunk(chunk, typing)
+  local began = core.seconds()
   local results = table.pack(terminal.call(chunk, keep_locals))
+  local seconds = core.seconds() - began
   if results[1] then print_results(results) else terminal.complain(results[2]) end
+  if typing or rawget(_G, "_SLOW") then say_time(seconds) end
 end
 
 -- Starting --------------------------------------------------------------------------------------
@@ -110,6 +138,10 @@ local function set_globals()
   _G.gp, _G.nn = gp, gp.nn
   _G.optim = gp.optim
   if _G.help == nil then _G.help = require "gpipe.shell.help" end
+  if _G.who == nil then _G.who = who.print end
+  for _, name in ipairs { "exit", "quit" } do
+    if _G[name] == nil then _G[name] = commands.leave end
+  end
   return gp
 end
 
@@ -130,12 +162,16 @@ end
 function repl.run()
   local typing = terminal.interactive()
   greet(typing)
-  if typing then keep = history.open() end
+  who.begin()
+  if typing then
+    keep = history.open()
+    startup.run()
+  end
   while true do
     local prompt = typing and tostring(_PROMPT or "> ") or ""
     local prompt2 = typing and tostring(_PROMPT2 or ">> ") or ""
     local chunk, message = read_chunk(prompt, prompt2)
-    if chunk then run_chunk(chunk)
+    if chunk then run_chunk(chunk, typing)
     elseif message then terminal.complain(message)
     elseif chunk == nil then break
     end

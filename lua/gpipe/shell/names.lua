@@ -1,0 +1,88 @@
+-- lua/gpipe/shell/names.lua - what a name typed at the prompt stands for, and the names in a value.
+--
+-- Looking must run nothing of the user's: no metamethod is called. Where the __index of a userdata
+-- is a function, the names are those of the tables that the function holds.
+
+local names = {}
+
+local DEEP = 20 -- tables behind each other through __index
+
+local function each_held(index, see)
+  for i = 1, math.huge do
+    local name, held = debug.getupvalue(index, i)
+    if not name then return end
+    if type(held) == "table" and held ~= _G and see(held) then return end
+  end
+end
+
+-- Call see(table) for each table in which the fields of a value are looked up, nearest first.
+local function each_table(value, see)
+  for _ = 1, DEEP do
+    if type(value) == "table" and see(value) then return end
+    local meta = debug.getmetatable(value)
+    local index = meta and rawget(meta, "__index")
+    if type(value) == "userdata" and type(index) == "function" then
+      return each_held(index, see)
+    end
+    if type(index) ~= "table" then return end
+    value = index
+  end
+end
+
+-- What gp loads at its first use, by name.
+local function parts_of(value)
+  local meta = type(value) == "table" and debug.getmetatable(value)
+  return meta and rawget(meta, "__name") == "gpipe" and rawget(meta, "parts") or {}
+end
+
+--- A field of a value, nil where there is none.
+---@param value any
+---@param key any
+---@return any
+function names.field(value, key)
+  if parts_of(value)[key] then return value[key] end
+  local found
+  each_table(value, function(t)
+    found = rawget(t, key)
+    return found ~= nil
+  end)
+  return found
+end
+
+--- What a path such as `gp.nn.Linear` or `pipe:step` stands for.
+---@param path string
+---@return any value nil where there is no such thing
+function names.resolve(path)
+  local value = _G
+  for name in path:gmatch "[%a_][%w_]*" do
+    value = names.field(value, name)
+    if value == nil then return nil end
+  end
+  return value
+end
+
+--- The names of a value's fields that are words, sorted.
+---@param value any
+---@param methods? boolean only what can be called
+---@return string[]
+function names.list(value, methods)
+  local list, seen = {}, {}
+  each_table(value, function(t)
+    for key, held in next, t do
+      local callable = type(held) == "function" or debug.getmetatable(held)
+        and rawget(debug.getmetatable(held), "__call") ~= nil
+      if type(key) == "string" and key:find "^[%a_][%w_]*$" and not seen[key]
+        and (callable or not methods) then
+        seen[key] = true
+        list[#list + 1] = key
+      end
+    end
+  end)
+  for key in pairs(parts_of(value)) do
+    if not seen[key] then list[#list + 1] = key end
+  end
+  table.sort(list)
+  return list
+end
+
+return names

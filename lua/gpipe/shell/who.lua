@@ -1,0 +1,45 @@
+-- lua/gpipe/shell/who.lua - `who()` of the interactive mode: the user's own globals.
+
+local sizes = require "gpipe.sizes"
+
+local who = {}
+
+local BYTES = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, bf16 = 2, f16 = 2, u8 = 1, bool = 1 }
+
+local before = {} -- the globals that the session began with
+
+--- Take the globals that are there now for the program's own.
+function who.begin()
+  for name in next, _G do before[name] = true end
+end
+
+local function is_own(name)
+  return type(name) == "string" and not before[name] and not name:find "^_%d*$"
+end
+
+-- Kind, shape, bytes; the last two only of tensors.
+local function describe(value)
+  local meta = debug.getmetatable(value)
+  local kind = meta and rawget(meta, "__name")
+  if kind ~= "gpipe.Tensor" then return type(kind) == "string" and kind or type(value), "", 0 end
+  local shape = table.concat(value.shape, "x")
+  return value.dtype .. " tensor", shape == "" and "scalar" or shape,
+    value:numel() * BYTES[value.dtype]
+end
+
+--- Print one line for each of the user's own globals: name, kind, shape, bytes.
+function who.print()
+  local list = {}
+  for name in next, _G do
+    if is_own(name) then list[#list + 1] = name end
+  end
+  table.sort(list)
+  for _, name in ipairs(list) do
+    local kind, shape, bytes = describe(_G[name])
+    local line = ("%-12s %-12s %-10s %s"):format(name, kind, shape,
+      bytes > 0 and sizes.text(bytes) or "")
+    print((line:gsub("%s+$", "")))
+  end
+end
+
+return who
