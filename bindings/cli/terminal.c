@@ -4,6 +4,7 @@
  * Line editing comes from libedit when the machine has it; it is opened at run time, so that the
  * program does not need it. It decodes what is typed by the locale of its thread, which is "C" in a
  * Lua program: it gets a locale of its own, so that the script's is left alone. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +27,13 @@
 typedef struct line_editor {
   char *(*readline)(const char *prompt); /* receives a malloc'ed line */
   int (*add_history)(const char *line);
-  int (*bind_key)(int key, int (*function)(int count, int key));
-  int (*insert)(int count, int key);
-  locale_t locale; /* of what is typed; 0 where the machine has none for UTF-8 */
+  char **(**complete)(const char *text, int start, int end); /* rl_attempted_completion_function */
+  int *complete_over;    /* libedit adds no names of files of its own */
+  int *append_character; /* after a completed word */
+  const char **breaks;   /* what ends a word */
+  char **line;           /* what is typed */
+  int *point;            /* bytes of line before the cursor */
+  locale_t locale;       /* of what is typed; 0 where the machine has none for UTF-8 */
 } line_editor;
 
 static line_editor *get_editor(lua_State *L) { return lua_touserdata(L, lua_upvalueindex(1)); }
@@ -51,8 +56,12 @@ static void open_editor(line_editor *editor) {
   if (!library) return;
   find_function(library, "readline", &editor->readline);
   find_function(library, "add_history", &editor->add_history);
-  find_function(library, "rl_bind_key", &editor->bind_key);
-  find_function(library, "rl_insert", &editor->insert);
+  find_function(library, "rl_attempted_completion_function", &editor->complete);
+  find_function(library, "rl_attempted_completion_over", &editor->complete_over);
+  find_function(library, "rl_completion_append_character", &editor->append_character);
+  find_function(library, "rl_basic_word_break_characters", &editor->breaks);
+  find_function(library, "rl_line_buffer", &editor->line);
+  find_function(library, "rl_point", &editor->point);
   editor->locale = locale_of_terminal();
 }
 
@@ -91,23 +100,65 @@ static void leave_locale(locale_t before) {
   if (before) uselocale(before);
 }
 
-/* A malloc'ed line, or NULL. Tab stands for itself: libedit's own meaning, names of files, would
- * put some into code that is pasted. */
-static char *read_edited(line_editor *editor, const char *prompt) {
+/* The state that reads: libedit calls back without an argument. */
+static _Thread_local lua_State *reading;
+
+/* The list on top of the stack as libedit frees it; NULL where it is none or memory is short. */
+static char **to_matches(lua_State *L) {
+  lua_Unsigned count = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
+  char **matches = count > 0 ? calloc((size_t)count + 1, sizeof *matches) : NULL;
+  for (lua_Unsigned i = 0; matches && i < count; i++) {
+    lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    matches[i] = strdup(text);
+    lua_pop(L, 1);
+    if (!matches[i]) break;
+  }
+  return matches;
+}
+
+/* What Tab may put in the place of text: argument 2 of read_line knows. */
+static char **complete_word(const char *text, int start, int end) {
+  (void)start, (void)end;
+  lua_State *L = reading;
+  const line_editor *editor = get_editor(L);
+  *editor->complete_over = 1;
+  int top = lua_gettop(L);
+  lua_pushvalue(L, 2);
+  lua_pushlstring(L, *editor->line, (size_t)*editor->point);
+  lua_pushstring(L, text);
+  char **matches = lua_pcall(L, 2, 1, 0) == LUA_OK ? to_matches(L) : NULL;
+  lua_settop(L, top);
+  return matches;
+}
+
+static void prepare_completion(lua_State *L, line_editor *editor) {
+  if (!editor->complete || !editor->complete_over || !editor->append_character || !editor->breaks ||
+      !editor->line || !editor->point || !lua_isfunction(L, 2))
+    return;
+  *editor->complete = complete_word;
+  *editor->append_character = 0;
+  *editor->breaks = " \t\n\"\\'`~!@#$%^&*()-+=[]{}|;:<>,.?/";
+  reading = L;
+}
+
+/* A malloc'ed line, or NULL. */
+static char *read_edited(lua_State *L, line_editor *editor, const char *prompt) {
   locale_t before = enter_locale(editor);
-  if (editor->bind_key && editor->insert) editor->bind_key('\t', editor->insert);
+  prepare_completion(L, editor);
   char *line = editor->readline(prompt);
   leave_locale(before);
   return line;
 }
 
-/* terminal.read(prompt) -> line | nil at the end | false after Ctrl-C */
+/* terminal.read(prompt, complete) -> line | nil at the end | false after Ctrl-C. Tab asks
+ * complete(line up to the cursor, its last word) -> {common beginning, candidates ...} | nil. */
 static int read_line(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   line_editor *editor = get_editor(L);
   bool edit = editor->readline && isatty(STDIN_FILENO);
   gp_lua_interrupt_reset(L);
-  char *line = edit ? read_edited(editor, prompt) : read_plain(prompt);
+  char *line = edit ? read_edited(L, editor, prompt) : read_plain(prompt);
   if (gp_lua_interrupt_waiting()) {
     free(line);
     gp_lua_interrupt_reset(L);
@@ -150,6 +201,25 @@ static int make_folder(lua_State *L) {
     lua_pop(L, 1);
   }
   return push_outcome(L, mkdir(path, S_IRWXU) == 0 || errno == EEXIST);
+}
+
+/* terminal.list(path) -> names in a folder, folders with a "/" behind */
+static int list_folder(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  lua_newtable(L);
+  DIR *folder = opendir(path);
+  if (!folder) return 1;
+  lua_Integer count = 0;
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    struct stat about;
+    if (entry->d_name[0] == '.') continue;
+    bool is_folder =
+        fstatat(dirfd(folder), entry->d_name, &about, 0) == 0 && S_ISDIR(about.st_mode);
+    lua_pushfstring(L, "%s%s", entry->d_name, is_folder ? "/" : "");
+    lua_rawseti(L, 2, ++count);
+  }
+  closedir(folder);
+  return 1;
 }
 
 /* terminal.append(path, text) -> true | nil, why not; nobody else can read a file that is made */
@@ -204,10 +274,11 @@ static int source(lua_State *L) {
 }
 
 static int open_terminal(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"read", read_line},          {"remember", remember}, {"call", call},
-      {"interactive", interactive}, {"append", append},     {"make_folder", make_folder},
-      {"complain", complain},       {"source", source},     {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"read", read_line},    {"remember", remember},
+                                       {"call", call},         {"interactive", interactive},
+                                       {"append", append},     {"make_folder", make_folder},
+                                       {"complain", complain}, {"source", source},
+                                       {"list", list_folder},  {NULL, NULL}};
   luaL_newlibtable(L, functions);
   line_editor *editor = lua_newuserdatauv(L, sizeof *editor, 0);
   *editor = (line_editor){0};

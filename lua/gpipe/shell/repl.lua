@@ -7,6 +7,7 @@
 -- (Ctrl-C, tracebacks) are C: module gpipe.terminal.
 
 local commands = require "gpipe.shell.commands"
+local complete = require "gpipe.shell.complete"
 local core = require "gpipe.core"
 local history = require "gpipe.shell.history"
 local show = require "gpipe.show"
@@ -68,7 +69,7 @@ end
 -- Read lines until they make a chunk, or until it is clear that they will not.
 -- Returns the chunk, or nil and a message (false where there is nothing to say); nil at the end.
 local function read_chunk(prompt, prompt2)
-  local text = terminal.read(prompt)
+  local text = terminal.read(prompt, complete)
   if not text then return text, false end
   local command = commands.find(text)
   if command then
@@ -81,7 +82,7 @@ local function read_chunk(prompt, prompt2)
       if text:find("%S") then remember(text) end
       return chunk or false, message
     end
-    local more = terminal.read(prompt2)
+    local more = terminal.read(prompt2, complete)
     if more == false then return false, false end
     if not more then return false, message end
     text = text .. "\n" .. more

@@ -149,6 +149,27 @@ describe("on a terminal", function()
   end)
 end)
 
+describe("Tab", function()
+  local cases = {
+    { "completes a global", { "completed = 41", "compl\\t + 1" } },
+    { "completes a field", { "t = {inside = 42}", "t.ins\\t" } },
+    { "completes a method", { "x = gp.full({1}, 42)", "x:ite\\t()" } },
+    { "completes what gp loads at its first use", { "gp.pipel\\t and 42" } },
+    { "completes files inside a string", { "#io.open('tests/chil\\t'):read(0) + 42" } },
+  }
+  for _, case in ipairs(cases) do
+    terminal(case[1], function()
+      table.insert(case[2], "^D")
+      assert.matches("\n42[.0]*\n", (type_lines(case[2])))
+    end)
+  end
+
+  terminal("lists the candidates where there are several", function()
+    local screen = type_lines { "t = {alpha = 1, alpine = 2}", "t.al\\t\\t\\t", "^D" }
+    assert.matches("alpha%s+alpine", screen)
+  end)
+end)
+
 describe("the history", function()
   local path = state .. "/gpipe-lua/history"
   before_each(function() os.execute("rm -rf " .. state) end)
