@@ -107,7 +107,7 @@ describe("a device whose call fails before the updates", function()
   ]]
 
   -- The calls of the first step: those before the updates, at which nobody may be updated. Devices
-  -- that decide for themselves (update/queued.h) wait for nothing there.
+  -- that decide for themselves (engine/update/queued.h) wait for nothing there.
   for n = 15, 18 do
     it(("keeps nobody waiting, and nobody is updated: cudaStreamSynchronize:%d"):format(n),
       on_host_form(function()
