@@ -2,6 +2,7 @@
 -- in a run. Names of tests follow torchgpipe's behaviours.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
+local fails = require("tests.support.expect").failure
 local nn = gp.nn
 
 local x = gp.tensor { { -1, 2 }, { 3, -4 } }
@@ -10,12 +11,6 @@ local function class_of(skips, forward)
   local Layer = nn.class("Layer", nil, skips)
   Layer.forward = forward or function(_, input) return input end
   return Layer
-end
-
-local function fails(f, ...)
-  local good, text = pcall(f, ...)
-  assert.is_false(good)
-  return text
 end
 
 -- The faults of a model as gp.pipeline tells them.

@@ -2,18 +2,13 @@
 -- gp.grad, gradcheck, optimizers; values that were written to in between.
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
+local fails = require("tests.support.expect").failure
 local nn, optim = gp.nn, gp.optim
 
 local function leaf(values, dtype)
   local t = gp.tensor(values, { dtype = dtype })
   t.requires_grad = true
   return t
-end
-
-local function fails(f, ...)
-  local good, text = pcall(f, ...)
-  assert.is_false(good)
-  return text
 end
 
 describe("backward", function()
