@@ -335,8 +335,8 @@ TEST(threads_share_plans) {
   pthread_t threads[THREADS];
   gp_gpu gpus[THREADS] = {fresh()};
   expect(CALL_cudnnBackendFinalize, 0);
+  for (int i = 1; i < THREADS; i++) gpus[i] = gpus[0], gpus[i].cudnn = NULL;
   for (int i = 0; i < THREADS; i++) {
-    gpus[i] = gpus[0], gpus[i].cudnn = NULL;
     CHECK(pthread_create(&threads[i], NULL, train_many, &gpus[i]) == 0);
   }
   for (int i = 0; i < THREADS; i++) CHECK(pthread_join(threads[i], NULL) == 0);
