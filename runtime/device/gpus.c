@@ -123,7 +123,12 @@ gp_status gp_gpus_api(const gp_gpu_api **api) {
   return *api ? GP_OK : gp_fail_text(GP_EDEVICE, gpus.why);
 }
 
-bool gp_gpus_known(void) { return gpus.tried; }
+bool gp_gpus_known(void) {
+  pthread_mutex_lock(&gpus.lock);
+  const bool known = gpus.tried;
+  pthread_mutex_unlock(&gpus.lock);
+  return known;
+}
 
 gp_status gp_gpus_count(int *count) {
   const gp_gpu_api *api;

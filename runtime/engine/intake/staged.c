@@ -114,11 +114,11 @@ static gp_status begin(gp_worker *worker, gp_run *run, uint32_t step) {
   const gp_minibatch *batch = gp_run_minibatch_at(run, step);
   int64_t first = (int64_t)step * plan->step_micros;
   place at = place_of(worker, plan, first);
-  size_t blocks = (size_t)plan->step_micros * (size_t)plan->copy_count * sizeof(gp_step_block);
+  const int32_t count = plan->step_micros * plan->copy_count;
   gp_lane_fault none = {.key = GP_LANE_NO_FAULT};
-  memcpy(at.here + layout->blocks, batch->blocks, blocks);
+  gp_minibatch_copy_blocks(plan, batch, (gp_step_block *)(at.here + layout->blocks));
   memcpy(at.here + layout->fault, &none, sizeof none);
-  GP_TRY(send(worker, &at, layout->blocks, blocks));
+  GP_TRY(send(worker, &at, layout->blocks, (size_t)count * sizeof(gp_step_block)));
   GP_TRY(send(worker, &at, layout->fault, sizeof none));
   staged_of(worker)->fetched = false;
   staged_of(worker)->sent = first;
@@ -242,6 +242,11 @@ static uint32_t oldest(const gp_worker *worker, const gp_run *run, uint32_t step
   return step > lag ? step - lag : 0;
 }
 
+/* The script may be giving more meanwhile: what a range knows of that is its limit. */
+static bool is_given(const gp_plan *plan, uint32_t step, int64_t limit) {
+  return (int64_t)step * plan->step_micros < limit;
+}
+
 /* The rows of a task's output, as soon as it has run and while others run. */
 static gp_status send_output(gp_worker *worker, const gp_run *run, const gp_task *task,
                              int64_t micro) {
@@ -260,12 +265,13 @@ static gp_status send_output(gp_worker *worker, const gp_run *run, const gp_task
                          (size_t)plan->shapes[task->shape].rows * batch->output.row_bytes);
 }
 
-/* Faults, losses and counts of what has run. */
-static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step) {
+/* Faults, losses and counts of what has run: of mini-batches that are given, before micro-batch
+ * `limit`. */
+static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, int64_t limit) {
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
   const gp_staging *layout = layout_of(worker, plan);
-  for (uint32_t t = oldest(worker, run, step); t <= step && t < run->given; t++) {
+  for (uint32_t t = oldest(worker, run, step); t <= step && is_given(plan, t, limit); t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
     GP_TRY(lane->ops->copy(lane, GP_STREAM_COMPUTE, at.here + layout->fault,
                            at.there + layout->fault, layout->output - layout->fault));
@@ -277,14 +283,14 @@ static gp_status ahead(gp_worker *worker, const gp_run *run) {
   gp_staged *device = staged_of(worker);
   if (device->fetched) return GP_OK;
   device->fetched = true;
-  return send_back(worker, run, 0);
+  return send_back(worker, run, 0, INT64_MAX);
 }
 
 /* They are here, and all outputs too. */
-static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
+static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span *span) {
   const gp_lane *lane = &worker->lane;
   gp_staged *device = staged_of(worker);
-  if (!device->fetched) GP_TRY(send_back(worker, run, step));
+  if (!device->fetched) GP_TRY(send_back(worker, run, span->step, span->limit));
   device->fetched = false;
   GP_TRY(gp_lane_sync(lane));
   return run->plan->shapes[0].output == GP_NONE ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
@@ -295,8 +301,9 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, uint32_t step) {
 static gp_status collect(gp_worker *worker, gp_run *run, const gp_task_span *span) {
   const gp_plan *plan = run->plan;
   if (atomic_load(&run->failed_order) < 0) return gp_lane_sync(&worker->lane);
-  GP_TRY(fetch(worker, run, span->step));
-  for (uint32_t t = oldest(worker, run, span->step); t <= span->step && t < run->given; t++) {
+  GP_TRY(fetch(worker, run, span));
+  const uint32_t last = span->step;
+  for (uint32_t t = oldest(worker, run, last); t <= last && is_given(plan, t, span->limit); t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
     note_fault(worker, run, t, &at);
   }

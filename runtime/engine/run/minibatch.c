@@ -77,10 +77,14 @@ gp_status gp_minibatches_prepare(gp_pipeline *p, const gp_plan *plan) {
 
 /* ---- filling a place of the ring ------------------------------------------------------------- */
 
-/* The count is known here where the shapes decide it; else the last stage counts first. */
+/* Does the last stage count first? Else the shapes decide. */
+static bool is_counted(const gp_plan *plan) {
+  return plan->shapes[0].programs[plan->stage_count - 1].count != NULL;
+}
+
 static double constant_inverse(const gp_plan *plan, int32_t first, int32_t size) {
   int64_t count = 0;
-  if (plan->shapes[0].programs[plan->stage_count - 1].count) return 0;
+  if (is_counted(plan)) return 0;
   for (int32_t i = first; i < first + size; i++)
     count += plan->shapes[gp_plan_shape_of(plan, i)].constant_count;
   return count ? 1.0 / (double)count : 0;
@@ -105,6 +109,20 @@ static void set_blocks(gp_pipeline *p, const gp_run *run, gp_minibatch *batch, u
                           .first_row = batch->rows[i] - gp_plan_first_row(plan, first),
                           .inverse_count = inverse,
                           .scale = p->scaling.scale > 0 ? p->scaling.scale : 1};
+  }
+}
+
+void gp_minibatch_copy_blocks(const gp_plan *plan, const gp_minibatch *batch,
+                              gp_step_block *blocks) {
+  const bool counted = is_counted(plan);
+  for (int32_t i = 0; i < plan->step_micros * plan->copy_count; i++) {
+    const gp_step_block *from = &batch->blocks[i];
+    blocks[i] = (gp_step_block){.seed = from->seed,
+                                .step = from->step,
+                                .rows = from->rows,
+                                .first_row = from->first_row,
+                                .inverse_count = counted ? 0 : from->inverse_count,
+                                .scale = from->scale};
   }
 }
 

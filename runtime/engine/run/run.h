@@ -119,6 +119,10 @@ void gp_minibatches_free(gp_pipeline *pipeline);
  * kernels read of it; then let go of it. */
 void gp_minibatch_fill(gp_pipeline *pipeline, gp_minibatch *batch, const gp_run_args *args);
 void gp_minibatch_release(gp_minibatch *batch);
+/* blocks[of all copies and micro-batches]: as they were filled, whatever a device of the host has
+ * counted meanwhile. */
+void gp_minibatch_copy_blocks(const gp_plan *plan, const gp_minibatch *batch,
+                              gp_step_block *blocks);
 
 /* stream.c */
 /* Tell the script's thread that something went on. */

@@ -31,7 +31,8 @@ gp_status gp_join_new(gp_binding *b) {
   b->joined = !gp_plan_streams(plan); /* a stream has no end of a run to wait for */
   for (int32_t d = 0; plan->barrier_parties > 1 && b->joined && d < plan->device_count; d++) {
     const gp_lane *lane = &b->pipeline->workers[d].lane;
-    if (comes_to_barriers(plan, d)) GP_TRY(lane->ops->event_new(lane, false, &b->devices[d].made));
+    for (int turn = 0; turn < 2 && comes_to_barriers(plan, d); turn++)
+      GP_TRY(lane->ops->event_new(lane, false, &b->devices[d].made[turn]));
   }
   return GP_OK;
 }
@@ -39,21 +40,24 @@ gp_status gp_join_new(gp_binding *b) {
 void gp_join_free(gp_binding *b) {
   for (int32_t d = 0; b->devices && d < b->plan->device_count; d++) {
     const gp_lane *lane = &b->pipeline->workers[d].lane;
-    if (b->devices[d].made) lane->ops->event_free(lane, b->devices[d].made);
+    for (int turn = 0; turn < 2; turn++)
+      if (b->devices[d].made[turn]) lane->ops->event_free(lane, b->devices[d].made[turn]);
   }
 }
 
 gp_status gp_join_arrive(const gp_worker *worker) {
   const gp_lane *lane = &worker->lane;
-  gp_lane_event *made = worker->pipeline->run.binding->devices[worker->device].made;
+  const gp_bound_device *device = &worker->pipeline->run.binding->devices[worker->device];
+  gp_lane_event *made = device->made[worker->barriers & 1];
   return made ? lane->ops->record(lane, GP_STREAM_COMPUTE, made) : GP_OK;
 }
 
 gp_status gp_join_follow(const gp_worker *worker) {
   const gp_lane *lane = &worker->lane;
   const gp_binding *b = worker->pipeline->run.binding;
+  const int turn = (worker->barriers - 1) & 1; /* the barrier is counted already */
   for (int32_t d = 0; d < b->plan->device_count; d++)
-    if (d != worker->device && b->devices[d].made)
-      GP_TRY(lane->ops->wait(lane, GP_STREAM_COMPUTE, b->devices[d].made));
+    if (d != worker->device && b->devices[d].made[turn])
+      GP_TRY(lane->ops->wait(lane, GP_STREAM_COMPUTE, b->devices[d].made[turn]));
   return GP_OK;
 }
