@@ -122,25 +122,44 @@ static int pipeline_new(lua_State *L) {
 
 /* A value of the trace being planned, or none. A real tensor here means that the model ignored its
  * input, which only the one who traced it can correct. */
+static gp_ref check_ref(lua_State *L, const char *name, const gp_trace *trace) {
+  gp_box *box = gp_lua_check_box(L, lua_gettop(L), name);
+  if (!box->trace) gp_lua_error(L, "pipeline: the %s does not depend on the input", name);
+  if (box->trace != trace) gp_lua_error(L, "pipeline: the %s is of another trace", name);
+  return box->ref;
+}
+
 static gp_ref ref_field(lua_State *L, int index, const char *name, const gp_trace *trace) {
-  gp_ref ref = GP_NONE;
-  if (lua_getfield(L, index, name) != LUA_TNIL) {
-    gp_box *box = gp_lua_check_box(L, lua_gettop(L), name);
-    if (!box->trace) gp_lua_error(L, "pipeline: the %s does not depend on the input", name);
-    if (box->trace != trace) gp_lua_error(L, "pipeline: the %s is of another trace", name);
-    ref = box->ref;
-  }
+  bool given = lua_getfield(L, index, name) != LUA_TNIL;
+  gp_ref ref = given ? check_ref(L, name, trace) : GP_NONE;
   lua_pop(L, 1);
   return ref;
 }
 
-/* {trace, rows, micros, output, loss_sum, loss_count, constant_count} */
+/* The values of a field's list. */
+static int refs_field(lua_State *L, int index, const char *name, const gp_trace *trace,
+                      gp_ref *refs) {
+  int type = lua_getfield(L, index, name), list = lua_gettop(L);
+  int n = type == LUA_TTABLE ? (int)lua_rawlen(L, list) : 0;
+  if (n > GP_MAX_BATCH_TENSORS)
+    gp_lua_error(L, "pipeline: the model returns %d values, expected at most %d", n,
+                 GP_MAX_BATCH_TENSORS);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, list, k + 1);
+    refs[k] = check_ref(L, "output", trace);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return n;
+}
+
+/* {trace, rows, micros, outputs, loss_sum, loss_count, constant_count} */
 static void check_plan_shape(lua_State *L, int index, gp_traced_shape *shape) {
   lua_getfield(L, index, "trace");
   const gp_trace *trace = gp_lua_check_trace(L, lua_gettop(L));
   shape->rows = gp_lua_range_field(L, index, "rows", 0, 1, INT32_MAX);
   shape->micros = gp_lua_range_field(L, index, "micros", 0, 1, MOST_STAGES);
-  shape->output = ref_field(L, index, "output", trace);
+  shape->output_count = refs_field(L, index, "outputs", trace, shape->outputs);
   shape->loss_sum = ref_field(L, index, "loss_sum", trace);
   shape->loss_count = ref_field(L, index, "loss_count", trace);
   shape->constant_count = gp_lua_int_field(L, index, "constant_count", 0);
@@ -242,9 +261,11 @@ static int pipeline_drop(lua_State *L) {
   return 0;
 }
 
-/* p:output_shape(plan) -> shape of one larger micro-batch's output, dtype */
+/* p:output_shape(plan, k) -> shape of one larger micro-batch's k-th output, dtype; nothing where
+ * there is no such output */
 static int pipeline_output_shape(lua_State *L) {
-  const gp_meta *found = gp_plan_output_meta(gp_lua_check_plan(L, 2));
+  int k = (int)gp_lua_check_int(L, 3, "output_shape: output", 1, INT32_MAX);
+  const gp_meta *found = gp_plan_output_meta(gp_lua_check_plan(L, 2), k - 1);
   if (!found) return 0;
   gp_meta meta = *found;
   lua_createtable(L, meta.shape.rank, 0);

@@ -22,16 +22,11 @@ static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **
   return n;
 }
 
-/* One tensor, which stays on the stack too, or NULL. */
-static gp_tensor *tensor_field(lua_State *L, int index, const char *name, const char *who) {
-  if (lua_getfield(L, index, name) == LUA_TNIL) return NULL;
-  return gp_lua_check_tensor(L, -1, who);
-}
-
-/* What a run is given: {inputs, targets, output, out_grad, accumulate, hyper}. hyper has a table
- * per group of the optimizer in use. */
+/* What a run is given: {inputs, targets, outputs or out_grads, accumulate, hyper}. hyper has a
+ * table per group of the optimizer in use. */
 typedef struct arguments {
   gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS];
+  gp_tensor *outputs[GP_MAX_BATCH_TENSORS], *out_grads[GP_MAX_BATCH_TENSORS];
   gp_run_args args;
 } arguments;
 
@@ -40,8 +35,11 @@ static void check_arguments(lua_State *L, int index, arguments *a) {
   a->args = (gp_run_args){.inputs = a->inputs,
                           .targets = a->targets,
                           .accumulate = gp_lua_flag_field(L, index, "accumulate")};
-  a->args.output = tensor_field(L, index, "output", "pipeline: the output");
-  a->args.out_grad = tensor_field(L, index, "out_grad", "backward: the gradient");
+  int outputs = tensors_field(L, index, "outputs", a->outputs);
+  int grads = tensors_field(L, index, "out_grads", a->out_grads);
+  a->args.outputs = outputs ? a->outputs : NULL;
+  a->args.out_grads = grads ? a->out_grads : NULL;
+  a->args.output_count = grads ? grads : outputs;
   a->args.input_count = tensors_field(L, index, "inputs", a->inputs);
   a->args.target_count = tensors_field(L, index, "targets", a->targets);
   if (lua_getfield(L, index, "hyper") == LUA_TNIL) return;

@@ -176,9 +176,9 @@ bool gp_pipeline_has_plan(const gp_pipeline *p, const gp_plan *plan) {
 }
 
 /* Of one larger micro-batch: the binding to Lua scales the rows. */
-const gp_meta *gp_plan_output_meta(const gp_plan *plan) {
+const gp_meta *gp_plan_output_meta(const gp_plan *plan, int k) {
   const gp_shape_plan *shape = &plan->shapes[0];
-  return shape->output == GP_NONE ? NULL : &shape->trace->graph.values[shape->output].meta;
+  return k < shape->output_count ? &shape->trace->graph.values[shape->outputs[k]].meta : NULL;
 }
 
 /* ---- new and close ------------------------------------------------------------------------- */

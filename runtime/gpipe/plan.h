@@ -31,7 +31,8 @@ typedef struct gp_traced_shape {
   gp_trace *trace; /* taken */
   int64_t rows;
   int micros;
-  gp_ref output;          /* what the model returns; GP_NONE in plans with a loss */
+  gp_ref outputs[GP_MAX_BATCH_TENSORS]; /* what the model returns, in plans without a loss */
+  int output_count;
   gp_ref loss_sum;        /* scalar; GP_NONE in plans without a loss */
   gp_ref loss_count;      /* integer scalar that depends on the targets alone, or GP_NONE */
   int64_t constant_count; /* of this micro-batch, where loss_count is GP_NONE */
@@ -101,7 +102,7 @@ void gp_plan_stage_info(const gp_plan *plan, int stage, int copy, gp_stage_info 
  * of the larger micro-batches; zero where the plan does not run it. */
 void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, double *bytes);
 
-/* Of the output of one larger micro-batch, borrowed from the plan; NULL where it has none. */
-const gp_meta *gp_plan_output_meta(const gp_plan *plan);
+/* Of the k-th output of one larger micro-batch, borrowed from the plan; NULL: it has no such. */
+const gp_meta *gp_plan_output_meta(const gp_plan *plan, int k);
 
 #endif

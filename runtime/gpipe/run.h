@@ -9,8 +9,10 @@
 typedef struct gp_run_args {
   gp_tensor *const *inputs, *const *targets; /* whole mini-batch [N, ..], contiguous */
   int input_count, target_count;             /* as many as were traced */
-  gp_tensor *output;   /* receives the rows of all micro-batches (FORWARD, SPLIT); contiguous */
-  gp_tensor *out_grad; /* GP_PLAN_SPLIT: not NULL runs the backward half; like output */
+  /* Receive the rows of all micro-batches (FORWARD, SPLIT), as many as were traced; contiguous. */
+  gp_tensor *const *outputs;
+  int output_count;
+  gp_tensor *const *out_grads; /* GP_PLAN_SPLIT: not NULL runs the backward half; like outputs */
   const gp_optim_hyper *hyper; /* per group of the optimizer in use; NULL without one */
   bool accumulate;             /* add to the gradients that are there */
 } gp_run_args;

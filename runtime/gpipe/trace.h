@@ -8,7 +8,7 @@
 /* The straight-line record of one forward pass for one input shape. Reference-counted. */
 typedef struct gp_trace gp_trace;
 typedef enum gp_input_kind { GP_INPUT_BATCH, GP_INPUT_TARGET } gp_input_kind;
-enum { GP_MAX_BATCH_TENSORS = 8 }; /* inputs, and targets, that a mini-batch may have */
+enum { GP_MAX_BATCH_TENSORS = 8 }; /* inputs, targets and outputs that a mini-batch may have */
 
 /* training: what dropout and its kin are to do; the tracer asks for it. */
 gp_status gp_trace_new(bool training, gp_trace **trace);

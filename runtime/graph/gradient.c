@@ -186,8 +186,8 @@ static gp_status scale(gradient *g, gp_ref *grad) {
   return gp_build(&g->builder, GP_OP_mul, &none, in, 2, grad);
 }
 
-/* The gradient that everything starts from. */
-static gp_status seed(gradient *g, gp_gradient_root *root) {
+/* The gradient that root `index` starts from. */
+static gp_status seed(gradient *g, gp_gradient_root *root, int index) {
   gp_graph *graph = g->graph;
   const gp_value value = graph->values[root->value];
   gp_ref grad;
@@ -198,7 +198,7 @@ static gp_status seed(gradient *g, gp_gradient_root *root) {
   } else {
     gp_meta dense;
     GP_TRY(gp_meta_make(value.meta.dtype, &value.meta.shape, &dense));
-    GP_TRY(gp_graph_value(graph, GP_VALUE_OUT_GRAD, &dense, 0, &grad));
+    GP_TRY(gp_graph_value(graph, GP_VALUE_OUT_GRAD, &dense, index, &grad));
     root->out_grad = grad;
     if (graph->scaled) GP_TRY(scale(g, &grad));
   }
@@ -206,24 +206,29 @@ static gp_status seed(gradient *g, gp_gradient_root *root) {
 }
 
 /* Nodes in reverse: every reader has sent before a value is folded. */
-static gp_status run(gradient *g, gp_gradient_root *root) {
+static gp_status run(gradient *g, gp_gradient_root *roots, int count) {
   int32_t nodes = g->graph->node_count;
+  bool any = false;
   mark(g, nodes);
-  if (!g->needs[root->value]) return GP_OK; /* nothing to train */
-  GP_TRY(seed(g, root));
+  for (int k = 0; k < count; k++) {
+    if (!g->needs[roots[k].value]) continue; /* nothing to train */
+    GP_TRY(seed(g, &roots[k], k));
+    any = true;
+  }
+  if (!any) return GP_OK;
   for (int32_t n = nodes - 1; n >= 0; n--) GP_TRY(visit(g, n));
   return GP_OK;
 }
 
-gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root) {
+gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *roots, int count) {
   gradient g = {.graph = graph, .builder = {.graph = graph, .phase = GP_BACKWARD}};
   size_t values = (size_t)graph->value_count;
-  root->out_grad = GP_NONE;
+  for (int k = 0; k < count; k++) roots[k].out_grad = GP_NONE;
   gp_status status = gp_alloc_array(values, sizeof(bool), (void **)&g.needs);
   if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&g.first);
   if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&g.last);
   for (size_t v = 0; !status && v < values; v++) g.first[v] = g.last[v] = -1;
-  if (!status) status = run(&g, root);
+  if (!status) status = run(&g, roots, count);
   gp_free(g.needs);
   gp_free(g.first);
   gp_free(g.last);

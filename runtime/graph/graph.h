@@ -16,7 +16,7 @@ typedef enum gp_value_kind {
   GP_VALUE_NODE,     /* output of a node */
   GP_VALUE_INPUT,    /* index: which input of the micro-batch */
   GP_VALUE_TARGET,   /* index: which target of the micro-batch */
-  GP_VALUE_OUT_GRAD, /* gradient of the output, given to pipe:backward */
+  GP_VALUE_OUT_GRAD, /* gradient of an output, given to pipe:backward */
   GP_VALUE_PARAM,    /* index into params */
   GP_VALUE_CONST,    /* index into constants */
   GP_VALUE_SLOT      /* gradient accumulator of (params[index], layer) */
@@ -134,13 +134,13 @@ typedef struct gp_gradient_root {
   int32_t layer; /* that the seed belongs to: the loss's own, whose stage knows the count */
   bool is_loss;
   double factor;   /* loss without a count: its constant weight (0: use the step's 1 / count) */
-  gp_ref out_grad; /* receives the GP_VALUE_OUT_GRAD value when !is_loss */
+  gp_ref out_grad; /* receives the GP_VALUE_OUT_GRAD value when !is_loss; GP_NONE: unneeded */
 } gp_gradient_root;
 
-/* Append the gradient of root with respect to every parameter that is not frozen. Contributions are
- * folded per (value, reading layer), layers descending; parameters accumulate per (param,
- * layer). */
-gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *root);
+/* Append the gradient of all roots together with respect to every parameter that is not frozen.
+ * Contributions are folded per (value, reading layer), layers descending; parameters accumulate per
+ * (param, layer). */
+gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *roots, int count);
 
 /* Make one op of neighbours in a layer where that saves passes over memory (fuse.c). After the
  * gradient, before packing; refs of values that leave the graph stay. */

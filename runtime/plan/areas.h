@@ -59,11 +59,14 @@ static inline size_t gp_plan_padded(size_t bytes) {
  * Offsets in bytes. */
 typedef struct gp_staging {
   size_t blocks; /* step blocks: per copy and micro-batch */
-  size_t input[GP_MAX_BATCH_TENSORS], target[GP_MAX_BATCH_TENSORS], out_grad;
-  size_t fault, losses, counts, output; /* losses: 8 bytes each; counts: per copy and micro-batch */
-  size_t bytes;                         /* of one mini-batch; 0: it reads the host's */
-  uint32_t inputs, targets;             /* bit k: the device reads the k-th */
-  gp_area area;                         /* `room` mini-batches */
+  size_t input[GP_MAX_BATCH_TENSORS], target[GP_MAX_BATCH_TENSORS];
+  size_t out_grad[GP_MAX_BATCH_TENSORS];
+  size_t fault, losses, counts; /* losses: 8 bytes each; counts: per copy and micro-batch */
+  size_t output[GP_MAX_BATCH_TENSORS];
+  size_t results;                      /* where they end: what lies behind are outputs */
+  size_t bytes;                        /* of one mini-batch; 0: it reads the host's */
+  uint32_t inputs, targets, out_grads; /* bit k: the device reads the k-th */
+  gp_area area;                        /* `room` mini-batches */
 } gp_staging;
 
 /* One device's part. */

@@ -64,10 +64,10 @@ int64_t gp_plan_micro_at(const gp_plan *plan, int32_t edge, int64_t turn) {
 
 /* Micro-batches of an output are put together along the first dimension: it must follow the
  * rows. */
-static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) {
+static gp_status check_output(const gp_shape_plan *shape, int k, const gp_meta **meta) {
   *meta = NULL;
-  if (shape->output == GP_NONE || !shape->trace) return GP_OK;
-  *meta = &shape->trace->graph.values[shape->output].meta;
+  if (k >= shape->output_count || !shape->trace) return GP_OK;
+  *meta = &shape->trace->graph.values[shape->outputs[k]].meta;
   if ((*meta)->shape.rank > 0 && (*meta)->shape.dim[0] % shape->rows == 0) return GP_OK;
   return gp_fail(
       GP_ESHAPE,
@@ -77,10 +77,10 @@ static gp_status check_output(const gp_shape_plan *shape, const gp_meta **meta) 
 }
 
 /* Both sizes of micro-batches write into one tensor. */
-static gp_status check_outputs(const gp_plan *plan) {
+static gp_status check_sizes(const gp_plan *plan, int k) {
   const gp_meta *large, *small;
-  GP_TRY(check_output(&plan->shapes[0], &large));
-  GP_TRY(check_output(&plan->shapes[1], &small));
+  GP_TRY(check_output(&plan->shapes[0], k, &large));
+  GP_TRY(check_output(&plan->shapes[1], k, &small));
   if (!large || !small) return GP_OK;
   gp_meta scaled = *small;
   scaled.shape.dim[0] = small->shape.dim[0] / plan->shapes[1].rows * plan->shapes[0].rows;
@@ -90,6 +90,11 @@ static gp_status check_outputs(const gp_plan *plan) {
       "forward: the model makes %s of %d rows but %s of %d: chunks must divide the batch",
       gp_meta_print(large, (char[96]){0}, 96), (int)plan->shapes[0].rows,
       gp_meta_print(small, (char[96]){0}, 96), (int)plan->shapes[1].rows);
+}
+
+static gp_status check_outputs(const gp_plan *plan) {
+  for (int k = 0; k < plan->shapes[0].output_count; k++) GP_TRY(check_sizes(plan, k));
+  return GP_OK;
 }
 
 /* Sums are added and counts are settled the same way for all micro-batches. */

@@ -40,13 +40,15 @@ static gp_status check_loss(const gp_shaper *s) {
 /* Training plans only; the others end here with the forward pass. */
 static gp_status differentiate(gp_shaper *s, const gp_plan_spec *spec,
                                const gp_traced_shape *from) {
-  gp_gradient_root root = {.value = from->loss_sum,
-                           .layer = s->env->layer_count,
-                           .is_loss = true,
-                           .factor = spec->sum_loss ? 1 : 0};
-  if (spec->kind == GP_PLAN_SPLIT) root.value = from->output, root.is_loss = false;
+  gp_gradient_root roots[GP_MAX_BATCH_TENSORS] = {{.value = from->loss_sum,
+                                                   .layer = s->env->layer_count,
+                                                   .is_loss = true,
+                                                   .factor = spec->sum_loss ? 1 : 0}};
   if (!gp_plan_trains(spec->kind)) return GP_OK;
-  return gp_graph_gradient(s->graph, &root);
+  if (spec->kind != GP_PLAN_SPLIT) return gp_graph_gradient(s->graph, roots, 1);
+  for (int k = 0; k < from->output_count; k++)
+    roots[k] = (gp_gradient_root){.value = from->outputs[k], .layer = s->env->layer_count};
+  return gp_graph_gradient(s->graph, roots, from->output_count);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -65,13 +67,14 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
 
 /* Exports keep alive what leads to them. */
 static gp_status cut_stages(gp_shaper *s) {
-  gp_ref exports[2];
+  gp_ref exports[1 + GP_MAX_BATCH_TENSORS];
   gp_cut_spec cut = {.graph = s->graph,
                      .stage_of = s->env->stage_of,
                      .stage_count = s->env->stage_count,
                      .exports = exports};
   if (s->shape->loss != GP_NONE) exports[cut.export_count++] = s->shape->loss;
-  if (s->shape->output != GP_NONE) exports[cut.export_count++] = s->shape->output;
+  for (int k = 0; k < s->shape->output_count; k++)
+    exports[cut.export_count++] = s->shape->outputs[k];
   GP_TRY(gp_stages_build(&cut, &s->shape->stages));
   const gp_shape_plan *larger = s->shape->larger;
   s->shape->own_edges = larger && !same_edges(larger->stages, s->shape->stages);
@@ -94,8 +97,9 @@ static bool all_sum_parts(const gp_plan_env *env) {
 
 /* What leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
-  const gp_ref fixed[] = {s->shape->loss, s->shape->count, s->shape->output};
-  const gp_arrange_spec spec = {s->env->stage_of, fixed, sizeof fixed / sizeof *fixed};
+  gp_ref fixed[2 + GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
+  for (int k = 0; k < s->shape->output_count; k++) fixed[2 + k] = s->shape->outputs[k];
+  const gp_arrange_spec spec = {s->env->stage_of, fixed, 2 + s->shape->output_count};
   return gp_graph_arrange(s->graph, &spec);
 }
 
@@ -114,7 +118,9 @@ gp_status gp_shape_build(const gp_shape_spec *spec, const gp_traced_shape *from,
   if (shape->larger) shape->first_constant = shape->larger->trace->graph.constant_count;
   GP_TRY(export_copy(&s, from->loss_sum, &shape->loss));
   GP_TRY(export_copy(&s, from->loss_count, &shape->count));
-  GP_TRY(export_copy(&s, from->output, &shape->output));
+  for (; shape->output_count < from->output_count; shape->output_count++)
+    GP_TRY(
+        export_copy(&s, from->outputs[shape->output_count], &shape->outputs[shape->output_count]));
   GP_TRY(check_loss(&s));
   GP_TRY(differentiate(&s, spec->plan, from));
   if (s.env->fuse) GP_TRY(gp_graph_fuse(s.graph));

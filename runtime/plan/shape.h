@@ -7,8 +7,6 @@
 #include "gpipe/schedule.h"
 #include "plan/program/program.h"
 
-enum { GP_EXPORT_LOSS, GP_EXPORT_COUNT, GP_EXPORT_OUTPUT };
-
 /* A parameter of another device, or a constant where the device works in memory of its own. */
 typedef struct gp_replica {
   gp_ref value;
@@ -52,9 +50,11 @@ typedef struct gp_shape_plan {
   const struct gp_shape_plan *larger; /* whose packed weights serve this one too; or NULL */
   bool own_edges;                     /* not those of the larger micro-batches */
   bool tied;                          /* a parameter has accumulators beside its main one */
-  int32_t first_edge;         /* number of its first edge: 0, or behind those of the larger ones */
-  int32_t first_constant;     /* the same of its constants */
-  gp_ref loss, count, output; /* copies that are exported; GP_NONE */
+  int32_t first_edge;     /* number of its first edge: 0, or behind those of the larger ones */
+  int32_t first_constant; /* the same of its constants */
+  gp_ref loss, count;     /* copies that are exported; GP_NONE */
+  gp_ref outputs[GP_MAX_BATCH_TENSORS]; /* the same; of plans without a loss */
+  int output_count;
   int64_t constant_count;
 } gp_shape_plan;
 

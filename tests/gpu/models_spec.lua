@@ -6,6 +6,7 @@
 -- luacheck: ignore 212/self
 local gp = require "gpipe"
 local gpu = require "tests.support.gpu"
+local models = require "tests.support.models"
 local synchronous = require "tests.support.synchronous"
 local training = require "tests.support.training"
 local nn = gp.nn
@@ -164,4 +165,31 @@ describe("on GPUs, one or several logical ones,", function()
     on_gpu("trains to the same bits, near the CPU's: " .. title, function() check(made, LISTS) end)
     on_gpu("trains to the same bits on two GPUs: " .. title, function() check(made, ON_TWO) end, 2)
   end
+end)
+
+-- ---- several outputs ----------------------------------------------------------------------------
+
+local heads, rows, seeds = models.heads()
+
+local function pass(devices)
+  local pipe <close> = gp.pipeline(heads(), { chunks = 3, devices = devices, seed = 2,
+    balance = synchronous.cut(4, #devices) })
+  local got = { pipe:forward(rows) }
+  pipe:backward(seeds)
+  for name, grad in pairs(training.gradients(pipe)) do got[name] = grad end
+  return got
+end
+
+describe("a model of several outputs", function()
+  on_gpu("has the same bits on one GPU and on two logical ones, gradients too", function()
+    local one, two = pass { "cuda:0" }, pass { "cuda:0", "cuda:0" }
+    for name, value in pairs(one) do assert.is_true(gp.equal(value, two[name]), name) end
+  end)
+
+  on_gpu("crosses between GPUs and the host", function()
+    local host = pass { "cpu:0" }
+    for _, devices in ipairs { { "cpu:0", "cuda:0" }, { "cuda:0", "cpu:0" } } do
+      assert.is_true(training.distance(pass(devices), host, 1e-5, 1e-6) <= 1)
+    end
+  end)
 end)

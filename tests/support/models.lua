@@ -156,4 +156,23 @@ function models.classifier()
   return model, pipe_of, x, gp.tensor({ 0, 1, 2, 0, 1, 2, 2 }, { dtype = "i64" })
 end
 
+-- Scores, twice as many rows of two halves, and the best class of each row.
+local Heads = nn.class("Heads")
+function Heads:init() self.score, self.half = nn.Linear(6, 3), nn.Linear(6, 4) end
+function Heads:forward(v)
+  local scores = self.score(v)
+  return scores, self.half(v):reshape { -1, 2 }, scores:argmax(2)
+end
+
+--- A model of several outputs, rows for it, and a gradient for each output.
+function models.heads()
+  local function model(dropout)
+    gp.seed(3)
+    return nn.Sequential { nn.Linear(4, 6), nn.Tanh(), nn.Dropout(dropout or 0.25), Heads() }
+  end
+  local gradients = { gp.randn({ 7, 3 }, { seed = 7 }), gp.randn({ 14, 2 }, { seed = 8 }),
+    gp.zeros({ 7 }, { dtype = "i64" }) }
+  return model, gp.randn({ 7, 4 }, { seed = 1 }), gradients
+end
+
 return models

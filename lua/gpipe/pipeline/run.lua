@@ -115,17 +115,21 @@ function methods:evaluate(x, y)
   return (self.core:run(plan.handle, { inputs = inputs, targets = targets }))
 end
 
--- An output tensor for all rows of the batch: what a micro-batch gives, as often as its rows go
--- into them.
-local function output_for(pipe, plan, rows)
-  local shape, dtype = pipe.core:output_shape(plan.handle)
-  shape[1] = shape[1] // plan.rows * rows
-  return create.zeros(shape, { dtype = dtype })
+-- Tensors for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
+local function outputs_for(pipe, plan, rows)
+  local outputs = {}
+  while true do
+    local shape, dtype = pipe.core:output_shape(plan.handle, #outputs + 1)
+    if not shape then return outputs end
+    shape[1] = shape[1] // plan.rows * rows
+    outputs[#outputs + 1] = create.zeros(shape, { dtype = dtype })
+  end
 end
 
---- The output for all rows. In training mode backward(grad) may follow; dropout follows the mode.
+--- The outputs for all rows, as many as the model returns. In training mode backward may follow;
+--- dropout follows the mode.
 ---@param x gpipe.Tensor|gpipe.Tensor[]
----@return gpipe.Tensor
+---@return gpipe.Tensor ...
 function methods:forward(x)
   quiet(self, "forward")
   stop.check()
@@ -133,25 +137,34 @@ function methods:forward(x)
   batch.check_rows("forward", inputs, {})
   self.pending = nil
   local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
-  local output = output_for(self, plan, inputs[1].shape[1])
-  self.core:run(plan.handle, { inputs = inputs, output = output })
-  if plan.kind == "split" then self.pending = { plan = plan, inputs = inputs, output = output } end
-  return output
+  local outputs = outputs_for(self, plan, inputs[1].shape[1])
+  self.core:run(plan.handle, { inputs = inputs, outputs = outputs })
+  if plan.kind == "split" then
+    self.pending = { plan = plan, inputs = inputs, outputs = outputs }
+  end
+  return table.unpack(outputs)
 end
 
-local function check_grad(grad, output)
-  if not batch.is_tensor(grad) then
-    errors.raise("backward: the gradient is %s, expected a tensor", errors.show(grad))
+-- A gradient per output of the last forward, without gaps.
+local function check_grads(grad, outputs)
+  local grads = batch.tensors("backward", "gradient", grad)
+  if #grads ~= #outputs then
+    errors.raise("backward: %d gradients, expected %d: one per output of the model", #grads,
+      #outputs)
   end
-  local have, want = table.concat(grad.shape, "x"), table.concat(output.shape, "x")
-  if have ~= want or grad.dtype ~= output.dtype then
-    errors.raise("backward: the gradient is %s %s, expected %s %s as forward returned", grad.dtype,
-      have, output.dtype, want)
+  for k, g in ipairs(grads) do
+    local have, want = table.concat(g.shape, "x"), table.concat(outputs[k].shape, "x")
+    if have ~= want or g.dtype ~= outputs[k].dtype then
+      errors.raise("backward: %s is %s %s, expected %s %s as forward returned",
+        #grads == 1 and "the gradient" or "gradient " .. k, g.dtype, have, outputs[k].dtype, want)
+    end
   end
+  return grads
 end
 
 --- Backward of the last forward, once, in training mode.
----@param grad gpipe.Tensor gradient of the output
+---@param grad gpipe.Tensor|gpipe.Tensor[] gradient of the output; of a model that returns several
+--- values a list with one for each (zeros where there is none)
 ---@param opts? {accumulate?: boolean}
 function methods:backward(grad, opts)
   live(self, "backward")
@@ -162,10 +175,10 @@ function methods:backward(grad, opts)
       .. "forward in "
       .. "training mode, with no step in between")
   end
-  check_grad(grad, pending.output)
+  local grads = check_grads(grad, pending.outputs)
   self.pending = nil
-  self.core:run(pending.plan.handle, { inputs = pending.inputs, output = pending.output,
-    out_grad = batch.dense(grad), accumulate = o.accumulate })
+  self.core:run(pending.plan.handle, { inputs = pending.inputs, out_grads = grads,
+    accumulate = o.accumulate })
 end
 
 --- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first

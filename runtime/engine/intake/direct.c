@@ -32,10 +32,12 @@ static void bind(gp_worker *worker, gp_task_run *r) {
   int64_t row = batch->rows[r->own];
   void **frame = worker->frame;
   r->block = gp_minibatch_block(worker->pipeline->run.plan, batch, r->own, r->task->copy);
-  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = &batch->results[r->own].loss;
-  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = &batch->results[r->own].count[r->task->copy];
-  if (batch->output.tensor) frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] = row_at(&batch->output, row);
-  if (batch->out_grad.tensor) frame[GP_BASE_OUT_GRAD] = row_at(&batch->out_grad, row);
+  frame[GP_BASE_LOSS] = &batch->results[r->own].loss;
+  frame[GP_BASE_COUNT] = &batch->results[r->own].count[r->task->copy];
+  for (int k = 0; k < worker->pipeline->run.plan->shapes[0].output_count; k++) {
+    if (batch->outputs[k].tensor) frame[GP_BASE_OUTPUT + k] = row_at(&batch->outputs[k], row);
+    if (batch->out_grads[k].tensor) frame[GP_BASE_OUT_GRAD + k] = row_at(&batch->out_grads[k], row);
+  }
   for (int i = 0; i < batch->input_count; i++)
     frame[GP_BASE_INPUT + i] = row_at(&batch->inputs[i], row);
   for (int i = 0; i < batch->target_count; i++)

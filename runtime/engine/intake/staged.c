@@ -20,7 +20,7 @@
 struct gp_staged {
   char *here;               /* the host's buffer, for all mini-batches under way */
   gp_lane_event **arrived;  /* per micro-batch: its rows have come */
-  gp_lane_event **computed; /* per micro-batch: its output is made; where the plan has outputs */
+  gp_lane_event **computed; /* per micro-batch: its outputs are made; where the plan has outputs */
   bool fetched;             /* what the next collect takes in is on its way */
   int64_t sent, end;        /* micro-batches of the stream: sent so far, and known */
 };
@@ -86,8 +86,9 @@ static gp_status send_micro(gp_worker *worker, const gp_run *run, int64_t number
   for (int k = 0; k < batch->target_count; k++)
     if (layout->targets >> k & 1)
       GP_TRY(send_rows(worker, plan, at, layout->target[k], &batch->targets[k], micro));
-  if (batch->out_grad.tensor)
-    GP_TRY(send_rows(worker, plan, at, layout->out_grad, &batch->out_grad, micro));
+  for (int k = 0; k < plan->shapes[0].output_count; k++)
+    if (layout->out_grads >> k & 1 && batch->out_grads[k].tensor)
+      GP_TRY(send_rows(worker, plan, at, layout->out_grad[k], &batch->out_grads[k], micro));
   return lane->ops->record(lane, GP_STREAM_RECEIVE, staged_of(worker)->arrived[micro]);
 }
 
@@ -149,13 +150,15 @@ static void bind(gp_worker *worker, gp_task_run *r) {
   void **frame = worker->frame;
   r->block = block(worker, micro, task->copy);
   r->fault = (gp_lane_fault *)(there + layout->fault);
-  frame[GP_BASE_EXPORT + GP_EXPORT_LOSS] = (double *)(there + layout->losses) + own;
-  frame[GP_BASE_EXPORT + GP_EXPORT_COUNT] = counts_at(there, layout, plan, task->copy) + own;
-  if (batch->output.tensor)
-    frame[GP_BASE_EXPORT + GP_EXPORT_OUTPUT] =
-        there + layout->output + micro_at(plan, &batch->output, own);
-  if (batch->out_grad.tensor)
-    frame[GP_BASE_OUT_GRAD] = there + layout->out_grad + micro_at(plan, &batch->out_grad, own);
+  frame[GP_BASE_LOSS] = (double *)(there + layout->losses) + own;
+  frame[GP_BASE_COUNT] = counts_at(there, layout, plan, task->copy) + own;
+  for (int k = 0; k < plan->shapes[0].output_count; k++) {
+    const gp_rows *output = &batch->outputs[k], *grad = &batch->out_grads[k];
+    if (output->tensor)
+      frame[GP_BASE_OUTPUT + k] = there + layout->output[k] + micro_at(plan, output, own);
+    if (grad->tensor)
+      frame[GP_BASE_OUT_GRAD + k] = there + layout->out_grad[k] + micro_at(plan, grad, own);
+  }
   for (int k = 0; k < batch->input_count; k++)
     frame[GP_BASE_INPUT + k] = there + layout->input[k] + micro_at(plan, &batch->inputs[k], own);
   for (int k = 0; k < batch->target_count; k++)
@@ -229,11 +232,13 @@ static void take_results(const gp_worker *worker, const gp_run *run, const gp_ta
     memcpy(&batch->results[own].loss, (double *)(here + layout->losses) + own, sizeof(double));
   if (task->op == GP_ACT_C)
     batch->results[own].count[task->copy] = counts_at(here, layout, plan, task->copy)[own];
-  const gp_rows *output = &batch->output;
-  if (!last || !output->tensor) return;
-  memcpy(output->data + (size_t)batch->rows[own] * output->row_bytes,
-         here + layout->output + micro_at(plan, output, own),
-         (size_t)plan->shapes[task->shape].rows * output->row_bytes);
+  for (int k = 0; last && k < plan->shapes[0].output_count; k++) {
+    const gp_rows *output = &batch->outputs[k];
+    if (!output->tensor) continue;
+    memcpy(output->data + (size_t)batch->rows[own] * output->row_bytes,
+           here + layout->output[k] + micro_at(plan, output, own),
+           (size_t)plan->shapes[task->shape].rows * output->row_bytes);
+  }
 }
 
 /* Mini-batches that this range has tasks of. */
@@ -247,22 +252,26 @@ static bool is_given(const gp_plan *plan, uint32_t step, int64_t limit) {
   return (int64_t)step * plan->step_micros < limit;
 }
 
-/* The rows of a task's output, as soon as it has run and while others run. */
-static gp_status send_output(gp_worker *worker, const gp_run *run, const gp_task *task,
-                             int64_t micro) {
+/* The rows of a task's outputs, as soon as it has run and while others run. */
+static gp_status send_outputs(gp_worker *worker, const gp_run *run, const gp_task *task,
+                              int64_t micro) {
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
   const gp_minibatch *batch = gp_run_minibatch(run, micro);
-  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !batch->output.tensor)
+  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !batch->outputs[0].tensor)
     return GP_OK;
   place at = place_of(worker, plan, micro);
   int64_t own = micro % plan->step_micros;
-  size_t offset = layout_of(worker, plan)->output + micro_at(plan, &batch->output, own);
   gp_lane_event *computed = staged_of(worker)->computed[own];
   GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, computed));
   GP_TRY(lane->ops->wait(lane, GP_STREAM_SEND, computed));
-  return lane->ops->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
-                         (size_t)plan->shapes[task->shape].rows * batch->output.row_bytes);
+  for (int k = 0; k < plan->shapes[0].output_count; k++) {
+    const gp_rows *output = &batch->outputs[k];
+    size_t offset = layout_of(worker, plan)->output[k] + micro_at(plan, output, own);
+    GP_TRY(lane->ops->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
+                           (size_t)plan->shapes[task->shape].rows * output->row_bytes));
+  }
+  return GP_OK;
 }
 
 /* Faults, losses and counts of what has run: of mini-batches that are given, before micro-batch
@@ -274,7 +283,7 @@ static gp_status send_back(gp_worker *worker, const gp_run *run, uint32_t step, 
   for (uint32_t t = oldest(worker, run, step); t <= step && is_given(plan, t, limit); t++) {
     place at = place_of(worker, plan, (int64_t)t * plan->step_micros);
     GP_TRY(lane->ops->copy(lane, GP_STREAM_COMPUTE, at.here + layout->fault,
-                           at.there + layout->fault, layout->output - layout->fault));
+                           at.there + layout->fault, layout->results - layout->fault));
   }
   return GP_OK;
 }
@@ -293,7 +302,7 @@ static gp_status fetch(gp_worker *worker, const gp_run *run, const gp_task_span 
   if (!device->fetched) GP_TRY(send_back(worker, run, span->step, span->limit));
   device->fetched = false;
   GP_TRY(gp_lane_sync(lane));
-  return run->plan->shapes[0].output == GP_NONE ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
+  return !run->plan->shapes[0].output_count ? GP_OK : lane->ops->sync(lane, GP_STREAM_SEND);
 }
 
 /* Of a run that failed before every task nothing may be in the buffers, not even the empty fault
@@ -323,7 +332,7 @@ static gp_status before(gp_worker *worker, const gp_task_run *r) {
 /* The rows of the next micro-batch are sent while this one is computed. */
 static gp_status after(gp_worker *worker, const gp_task_run *r) {
   gp_run *run = &worker->pipeline->run;
-  GP_TRY(send_output(worker, run, r->task, r->micro));
+  GP_TRY(send_outputs(worker, run, r->task, r->micro));
   GP_TRY(send_until(worker, run, staged_of(worker)->sent));
   if (r->task->op != GP_ACT_C || r->own < run->plan->step_micros - 1) return GP_OK;
   return settle(worker, run->plan, r->micro, r->task->copy);
@@ -356,7 +365,7 @@ static gp_status open_intake(gp_binding *b, int32_t d) {
   b->devices[d].staged = made;
   GP_TRY(lane->ops->host_alloc(plan->devices[d].staging.area.bytes, (void **)&made->here));
   GP_TRY(make_events(lane, plan->step_micros, &made->arrived));
-  if (plan->shapes[0].output == GP_NONE) return GP_OK;
+  if (!plan->shapes[0].output_count) return GP_OK;
   return make_events(lane, plan->step_micros, &made->computed);
 }
 

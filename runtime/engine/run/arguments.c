@@ -45,10 +45,14 @@ static gp_status check_inputs(const gp_plan *plan, const gp_run_args *args) {
 }
 
 gp_status gp_run_check_args(const gp_plan *plan, const gp_run_args *args) {
-  const gp_meta *output = gp_plan_output_meta(plan);
+  const int count = plan->shapes[0].output_count;
+  const bool backward = plan->kind == GP_PLAN_SPLIT && args->out_grads;
+  gp_tensor *const *tensors = backward ? args->out_grads : args->outputs;
   GP_TRY(check_inputs(plan, args));
-  if (!output) return GP_OK;
-  bool backward = plan->kind == GP_PLAN_SPLIT && args->out_grad;
-  if (backward) return check_tensor(plan, "gradient", 1, args->out_grad, output);
-  return check_tensor(plan, "output", 1, args->output, output);
+  if (args->output_count != count || (count && !tensors))
+    return gp_fail(GP_EINVAL, "run: %d outputs, expected %d", args->output_count, count);
+  for (int k = 0; k < count; k++)
+    GP_TRY(check_tensor(plan, backward ? "gradient" : "output", k + 1, tensors[k],
+                        gp_plan_output_meta(plan, k)));
+  return GP_OK;
 }

@@ -157,8 +157,11 @@ void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *a
     batch->inputs[i] = rows_of(run->plan, args->inputs[i]);
   for (int i = 0; i < args->target_count; i++)
     batch->targets[i] = rows_of(run->plan, args->targets[i]);
-  batch->output = rows_of(run->plan, args->output);
-  batch->out_grad = rows_of(run->plan, args->out_grad);
+  for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++) {
+    const bool given = k < args->output_count;
+    batch->outputs[k] = rows_of(run->plan, given && args->outputs ? args->outputs[k] : NULL);
+    batch->out_grads[k] = rows_of(run->plan, given && args->out_grads ? args->out_grads[k] : NULL);
+  }
   batch->accumulate = args->accumulate;
   if (p->optimizer && args->hyper)
     memcpy(batch->hyper, args->hyper,

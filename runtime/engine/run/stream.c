@@ -74,7 +74,7 @@ gp_status gp_pipeline_run(gp_pipeline *p, gp_plan *plan, const gp_run_args *args
   GP_TRY(check_ready(p));
   if (run->open) return gp_fail(GP_ESTATE, "a stream is open: drain it first");
   GP_TRY(gp_run_check_args(plan, args));
-  bool split = plan->kind == GP_PLAN_SPLIT, backward_half = split && args->out_grad;
+  bool split = plan->kind == GP_PLAN_SPLIT, backward_half = split && args->out_grads;
   if (backward_half) GP_TRY(gp_unchanged_check(p, args));
   GP_TRY(begin_run(p, plan, backward_half));
   GP_TRY(gp_queued_begin(p, args->hyper));

@@ -124,8 +124,10 @@ bool gp_watch_check(gp_pipeline *p) {
 static void keep_batches(gp_run *run) {
   for (uint32_t i = 0; i < run->given && i < (uint32_t)run->batch_room; i++) {
     const gp_minibatch *batch = &run->batches[i];
-    if (batch->output.tensor) gp_tensor_retain(batch->output.tensor);
-    if (batch->out_grad.tensor) gp_tensor_retain(batch->out_grad.tensor);
+    for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++) {
+      if (batch->outputs[k].tensor) gp_tensor_retain(batch->outputs[k].tensor);
+      if (batch->out_grads[k].tensor) gp_tensor_retain(batch->out_grads[k].tensor);
+    }
   }
 }
 

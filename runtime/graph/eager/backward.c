@@ -214,7 +214,7 @@ static gp_status run(pass *p, gp_history *history, int output, gp_tensor *seed) 
   GP_TRY(collect(p, history));
   for (int32_t n = 0; n < p->count; n++) GP_TRY(add_node(p, n));
   gp_gradient_root root = {.value = history->first + output};
-  GP_TRY(gp_graph_gradient(&p->graph, &root));
+  GP_TRY(gp_graph_gradient(&p->graph, &root, 1));
   GP_TRY(know_values(p));
   if (root.out_grad == GP_NONE) return GP_OK;
   p->made[root.out_grad] = gp_tensor_retain(seed);

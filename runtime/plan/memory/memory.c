@@ -167,15 +167,18 @@ static gp_status grow_shared(layout *l, const gp_program *program, int32_t devic
   return refuse_halves(program);
 }
 
-/* Inputs and targets that programs of the device read. */
+static void note_read(int32_t base, int32_t first, uint32_t *read) {
+  if (base >= first && base < first + GP_MAX_BATCH_TENSORS) *read |= 1u << (base - first);
+}
+
+/* What programs of the device read of the mini-batch. */
 static void note_reads(const gp_program *program, gp_staging *staging) {
   for (int32_t n = 0; program && n < program->instr_count; n++)
     for (int i = 0; i < program->instrs[n].call.n_in; i++) {
       int32_t base = program->instrs[n].in[i].base;
-      if (base >= GP_BASE_INPUT && base < GP_BASE_INPUT + GP_MAX_BATCH_TENSORS)
-        staging->inputs |= 1u << (base - GP_BASE_INPUT);
-      if (base >= GP_BASE_TARGET && base < GP_BASE_TARGET + GP_MAX_BATCH_TENSORS)
-        staging->targets |= 1u << (base - GP_BASE_TARGET);
+      note_read(base, GP_BASE_INPUT, &staging->inputs);
+      note_read(base, GP_BASE_TARGET, &staging->targets);
+      note_read(base, GP_BASE_OUT_GRAD, &staging->out_grads);
     }
 }
 
@@ -192,18 +195,28 @@ static void place_bytes(size_t bytes, size_t *offset, size_t *end) {
   *end += gp_plan_padded(bytes);
 }
 
-/* Inputs, targets and the gradient of the output that the device reads. */
+/* Inputs, targets and gradients of outputs that the device reads. */
 static gp_status place_read(const gp_plan *plan, gp_staging *staging) {
   const gp_graph *graph = &plan->shapes[0].trace->graph;
   for (gp_ref r = 0; r < graph->value_count; r++) {
     const gp_value *value = &graph->values[r];
-    if (value->kind == GP_VALUE_INPUT && staging->inputs >> value->index & 1)
-      GP_TRY(place_rows(plan, &value->meta, &staging->input[value->index], &staging->bytes));
-    if (value->kind == GP_VALUE_TARGET && staging->targets >> value->index & 1)
-      GP_TRY(place_rows(plan, &value->meta, &staging->target[value->index], &staging->bytes));
-    if (value->kind == GP_VALUE_OUT_GRAD)
-      GP_TRY(place_rows(plan, &value->meta, &staging->out_grad, &staging->bytes));
+    const int32_t k = value->index;
+    size_t *place = NULL;
+    if (value->kind == GP_VALUE_INPUT && staging->inputs >> k & 1) place = &staging->input[k];
+    if (value->kind == GP_VALUE_TARGET && staging->targets >> k & 1) place = &staging->target[k];
+    if (value->kind == GP_VALUE_OUT_GRAD && staging->out_grads >> k & 1)
+      place = &staging->out_grad[k];
+    if (place) GP_TRY(place_rows(plan, &value->meta, place, &staging->bytes));
   }
+  return GP_OK;
+}
+
+static gp_status place_outputs(const gp_plan *plan, gp_staging *staging) {
+  const gp_shape_plan *shape = &plan->shapes[0];
+  staging->results = staging->bytes;
+  for (int k = 0; k < shape->output_count; k++)
+    GP_TRY(place_rows(plan, &shape->trace->graph.values[shape->outputs[k]].meta,
+                      &staging->output[k], &staging->bytes));
   return GP_OK;
 }
 
@@ -212,7 +225,6 @@ static gp_status want_staging(layout *l, int32_t device) {
   gp_plan *plan = l->plan;
   gp_staging *staging = &plan->devices[device].staging;
   size_t cells = (size_t)plan->step_micros * (size_t)plan->copy_count;
-  gp_ref output = plan->shapes[0].output;
   if (gp_plan_on_host(plan, device)) return GP_OK;
   for (int32_t t = plan->first[device]; t < plan->first[device + 1]; t++)
     note_reads(plan->tasks[t].program, staging);
@@ -221,10 +233,7 @@ static gp_status want_staging(layout *l, int32_t device) {
   place_bytes(sizeof(int64_t[2]), &staging->fault, &staging->bytes);
   place_bytes((size_t)plan->step_micros * sizeof(double), &staging->losses, &staging->bytes);
   place_bytes(cells * sizeof(int64_t), &staging->counts, &staging->bytes);
-  staging->output = staging->bytes;
-  if (output != GP_NONE)
-    GP_TRY(place_rows(plan, &plan->shapes[0].trace->graph.values[output].meta, &staging->output,
-                      &staging->bytes));
+  GP_TRY(place_outputs(plan, staging));
   return want(l, device, (size_t)gp_plan_batch_room(plan), staging->bytes, &staging->area);
 }
 

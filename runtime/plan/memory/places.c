@@ -31,7 +31,7 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
   switch (value->kind) {
   case GP_VALUE_INPUT: place->base = GP_BASE_INPUT + value->index; break;
   case GP_VALUE_TARGET: place->base = GP_BASE_TARGET + value->index; break;
-  case GP_VALUE_OUT_GRAD: place->base = GP_BASE_OUT_GRAD; break;
+  case GP_VALUE_OUT_GRAD: place->base = GP_BASE_OUT_GRAD + value->index; break;
   case GP_VALUE_CONST:
     place->base = gp_base_of_constant(s->env->stage_count, s->shape->first_constant + value->index);
     break;
@@ -42,9 +42,10 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
     break;
   case GP_VALUE_NODE:
     if (edge >= 0) place->base = gp_base_of_edge(s->env->stage_count, s->shape->first_edge + edge);
-    if (r == s->shape->loss) place->base = GP_BASE_EXPORT + GP_EXPORT_LOSS;
-    if (r == s->shape->count) place->base = GP_BASE_EXPORT + GP_EXPORT_COUNT;
-    if (r == s->shape->output) place->base = GP_BASE_EXPORT + GP_EXPORT_OUTPUT;
+    if (r == s->shape->loss) place->base = GP_BASE_LOSS;
+    if (r == s->shape->count) place->base = GP_BASE_COUNT;
+    for (int k = 0; k < s->shape->output_count; k++)
+      if (r == s->shape->outputs[k]) place->base = GP_BASE_OUTPUT + k;
     break;
   }
   return GP_OK;

@@ -22,12 +22,14 @@ enum {
   GP_BASE_BUFFER,     /* buffers of the stage: of this copy of it */
   GP_BASE_GRAD,       /* gradients of the stage: of this copy of it */
   GP_BASE_EXTRA,      /* accumulators of parameters that another layer owns, likewise */
-  GP_BASE_OUT_GRAD,   /* gradient of the output, this micro-batch's rows */
-  GP_BASE_EXPORT,     /* + k: the k-th export */
-  GP_BASE_INPUT = GP_BASE_EXPORT + 4, /* + k: the k-th input of the micro-batch */
-  GP_BASE_TARGET = GP_BASE_INPUT + GP_MAX_BATCH_TENSORS, /* + k */
+  GP_BASE_LOSS,       /* of the micro-batch, for the script: the sum, and what it is divided by */
+  GP_BASE_COUNT,
+  GP_BASE_OUTPUT, /* + k: the k-th output of the model, this micro-batch's rows */
+  GP_BASE_INPUT = GP_BASE_OUTPUT + GP_MAX_BATCH_TENSORS,    /* + k: the k-th input, likewise */
+  GP_BASE_TARGET = GP_BASE_INPUT + GP_MAX_BATCH_TENSORS,    /* + k */
+  GP_BASE_OUT_GRAD = GP_BASE_TARGET + GP_MAX_BATCH_TENSORS, /* + k: gradient of the k-th output */
   GP_BASE_VALUE =
-      GP_BASE_TARGET +
+      GP_BASE_OUT_GRAD +
       GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then buffers of each
                             * stage; then the edges and the constants */
 };

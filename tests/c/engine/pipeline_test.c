@@ -58,7 +58,6 @@ static gp_status plan_tied(rig *r, gp_param *const *params, uint64_t n, gp_plan 
                        .shapes = {{.trace = t.trace,
                                    .rows = 4,
                                    .micros = MANY,
-                                   .output = GP_NONE,
                                    .loss_sum = loss,
                                    .loss_count = GP_NONE,
                                    .constant_count = 4}}};

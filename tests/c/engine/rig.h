@@ -59,7 +59,7 @@ static inline gp_status plan(rig *r, const gp_schedule *schedule) {
     spec.shapes[k] = (gp_traced_shape){.trace = k ? r->small.trace : r->large.trace,
                                        .rows = 3 - k,
                                        .micros = 1,
-                                       .output = GP_NONE,
+
                                        .loss_sum = r->loss[k],
                                        .loss_count = GP_NONE,
                                        .constant_count = 3 - k};

@@ -133,7 +133,7 @@ static bool runs_through(const toy *t, gp_op op) {
 static gp_ref differentiated(toy *t, int layers) {
   gp_ref loss = toy_loss(t, layers);
   gp_gradient_root root = {.value = loss, .layer = layers, .is_loss = true};
-  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root), GP_OK);
+  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root, 1), GP_OK);
   return loss;
 }
 

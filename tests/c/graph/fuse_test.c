@@ -64,7 +64,7 @@ static void add_of(toy *t, gp_ref around) { t->value = toy_op2(t, GP_OP_add, aro
 /* The whole model is layer 0; layer 1 has the loss. */
 static void differentiate(toy *t) {
   gp_gradient_root root = {.value = toy_loss(t, 1), .layer = 1, .is_loss = true};
-  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root), GP_OK);
+  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root, 1), GP_OK);
 }
 
 static void fuse(toy *t) {
@@ -342,7 +342,7 @@ TEST(gradients_of_other_layers_are_added_apart) {
   toy_layer(&t, 2);
   add_of(&t, around);
   gp_gradient_root root = {.value = toy_loss(&t, 3), .layer = 3, .is_loss = true};
-  CHECK_STATUS(gp_graph_gradient(&t.trace->graph, &root), GP_OK);
+  CHECK_STATUS(gp_graph_gradient(&t.trace->graph, &root, 1), GP_OK);
   fuse(&t);
   CHECK_PASS(&t, GP_BACKWARD,
              "loss_seed mse_dx layer_norm_dx layer_norm_bias_dw add linear_bias_dw");

@@ -18,7 +18,7 @@ static int32_t find_op(const toy *t, gp_op op, int k) {
 
 static void differentiate(toy *t, gp_ref loss, int layers) {
   gp_gradient_root root = {.value = loss, .layer = layers, .is_loss = true};
-  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root), GP_OK);
+  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root, 1), GP_OK);
 }
 
 static gp_stages *cut(const toy *t, const int32_t *stage_of, int stages, gp_ref export) {

@@ -22,7 +22,7 @@ static gp_ref finish(toy *t, int layers) {
   t->value = cast(t, t->value, GP_F32);
   gp_ref loss = toy_loss(t, layers);
   gp_gradient_root root = {.value = loss, .layer = layers, .is_loss = true};
-  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root), GP_OK);
+  CHECK_STATUS(gp_graph_gradient(&t->trace->graph, &root, 1), GP_OK);
   return loss;
 }
 
@@ -132,7 +132,7 @@ TEST(a_gradient_that_is_given_takes_the_loss_scale_where_all_do) {
     toy_linear(&t);
     t.value = cast(&t, t.value, GP_F32); /* as what forward returns */
     gp_gradient_root root = {.value = t.value, .layer = 1};
-    CHECK_STATUS(gp_graph_gradient(&t.trace->graph, &root), GP_OK);
+    CHECK_STATUS(gp_graph_gradient(&t.trace->graph, &root, 1), GP_OK);
     CHECK(count_ops(&t, GP_OP_loss_seed) == scaled && count_ops(&t, GP_OP_mul) == scaled);
     toy_free(&t);
   }

@@ -207,13 +207,10 @@ TEST(schedules_of_another_size_are_refused) {
   toy_space_set(&p.space, (int[]){1, 1}, 2);
   toy t = toy_tower(3, 2, &loss);
   gp_schedule *schedule = toy_order_of(GPIPE, 2, 4);
-  gp_plan_spec spec = {.schedule = schedule,
-                       .shapes = {{.trace = t.trace,
-                                   .rows = 3,
-                                   .micros = 3,
-                                   .output = GP_NONE,
-                                   .loss_sum = loss,
-                                   .loss_count = GP_NONE}}};
+  gp_plan_spec spec = {
+      .schedule = schedule,
+      .shapes = {
+          {.trace = t.trace, .rows = 3, .micros = 3, .loss_sum = loss, .loss_count = GP_NONE}}};
   toy_space_add(&p.space, &t);
   CHECK_STATUS(toy_space_plan(&p.space, &spec, &p.plan), GP_ESCHEDULE);
   CHECK_TEXT(gp_error_text(),
@@ -244,8 +241,12 @@ TEST(no_failed_allocation_leaks) {
     gp_plan_spec plan = {.schedule = schedule};
     toy_space_set(&p.space, layers, 2);
     for (int k = 0; k < 2; k++)
-      plan.shapes[k] =
-          (gp_traced_shape){models[k].trace, 3 - k, k ? 1 : 2, GP_NONE, loss[k], GP_NONE, 1};
+      plan.shapes[k] = (gp_traced_shape){.trace = models[k].trace,
+                                         .rows = 3 - k,
+                                         .micros = k ? 1 : 2,
+                                         .loss_sum = loss[k],
+                                         .loss_count = GP_NONE,
+                                         .constant_count = 1};
     p.plan = NULL;
     for (int k = 0; k < 2; k++) toy_space_add(&p.space, &models[k]);
     gp_memory_fail_at(n);

@@ -253,7 +253,7 @@ static pool random_graph(gp_ref *loss) {
   for (int k = 2; k <= 4 && k <= p.count; k++)
     *loss = toy_op2(&p.t, GP_OP_add, *loss, toy_op1(&p.t, GP_OP_sum, p.values[p.count - k]));
   gp_gradient_root root = {.value = *loss, .layer = 0, .is_loss = true};
-  CHECK_STATUS(gp_graph_gradient(&p.t.trace->graph, &root), GP_OK);
+  CHECK_STATUS(gp_graph_gradient(&p.t.trace->graph, &root, 1), GP_OK);
   return p;
 }
 

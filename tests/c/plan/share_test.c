@@ -107,7 +107,6 @@ static gp_status plan_apart(const toy_spec *spec, const toy *model, gp_ref loss,
   of.shapes[0] = (gp_traced_shape){.trace = model->trace,
                                    .rows = 3,
                                    .micros = spec->micros,
-                                   .output = GP_NONE,
                                    .loss_sum = loss,
                                    .loss_count = GP_NONE,
                                    .constant_count = 3};

@@ -120,7 +120,6 @@ static void make(const stream_spec *s, toy_planned *made, uint64_t n) {
     gp_traced_shape *shape = &plan.shapes[k];
     *shape = (gp_traced_shape){.rows = 3 - k,
                                .micros = k ? s->smaller : s->micros - s->smaller,
-                               .output = GP_NONE,
                                .loss_count = GP_NONE,
                                .constant_count = 3 - k};
     if (!shape->micros) continue;

@@ -44,7 +44,12 @@ static int32_t ties_of(const tie_spec *spec, gp_tie *tie, gp_op ops[2]) {
   space.env.added = spec->added;
   gp_schedule *schedule = toy_order_of(GPIPE, spec->stages, spec->micros);
   gp_plan_spec of = {.schedule = schedule};
-  of.shapes[0] = (gp_traced_shape){t.trace, 2, spec->micros, GP_NONE, loss, GP_NONE, 1};
+  of.shapes[0] = (gp_traced_shape){.trace = t.trace,
+                                   .rows = 2,
+                                   .micros = spec->micros,
+                                   .loss_sum = loss,
+                                   .loss_count = GP_NONE,
+                                   .constant_count = 1};
   CHECK_STATUS(toy_space_plan(&space, &of, &plan), GP_OK);
   t.trace = NULL;
   int32_t count = plan ? plan->tie_count : -1;

@@ -100,7 +100,6 @@ static inline void toy_plan(const toy_spec *spec, toy_planned *made) {
     gp_traced_shape *shape = &plan.shapes[k];
     *shape = (gp_traced_shape){.rows = 3 - k,
                                .micros = k ? spec->smaller : large,
-                               .output = GP_NONE,
                                .loss_count = GP_NONE,
                                .constant_count = 3 - k};
     if (!shape->micros) continue;

@@ -116,7 +116,7 @@ describe("a pipeline's core", function()
     rows:F(1, 1, 0)
     local schedule = assert(core.schedule(rows, { 0, 1 }, {}))
     assert.is_false(pcall(inner.plan, inner, { kind = "forward", schedule = schedule,
-      shapes = { { trace = trace, rows = 1, micros = 1, output = value } } }))
+      shapes = { { trace = trace, rows = 1, micros = 1, outputs = { value } } } }))
     for _, copies in ipairs { 0, -1, 3 } do
       assert.is_false(pcall(core.schedule, rows, { 0, 1 }, { copies = copies }))
     end

@@ -199,11 +199,6 @@ describe("forward refuses an output", function()
     fails_with("forward: the model makes f32 4 of 2 rows but f32 4 of 1", pipe.forward, pipe,
       gp.ones { 3, 4 })
   end)
-  it("of several values", function()
-    local pipe <close> = of(function(_, v) return v, v end)
-    fails_with("the model returns 2 values, expected one tensor", pipe.forward, pipe,
-      gp.ones { 5, 4 })
-  end)
 end)
 
 -- ---- values that are not finite -----------------------------------------------------------------

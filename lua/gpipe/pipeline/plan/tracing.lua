@@ -92,11 +92,7 @@ local function finish(trace, request, shape, outputs, targets)
   core.trace_layer(trace, #pipe.model)
   widen(trace, request, outputs)
   if not request.with_loss then
-    if #outputs > 1 then
-      errors.raise("the model returns %d values, expected one tensor (the last layer may join "
-        .. "them; a loss gets all)", #outputs)
-    end
-    shape.output = outputs[1]
+    shape.outputs = outputs
     return false
   end
   local _scope <close> = core.enter("loss",
