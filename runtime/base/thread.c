@@ -18,15 +18,15 @@
 #endif
 
 #include "base/machine/cores.h"
-#include "base/memory.h"
 
 /* ---- start ---- */
 
-/* What the new thread needs; it frees this itself, since the maker does not wait for it. */
+/* What the new thread needs, on the stack of the maker, who waits until it is copied. */
 typedef struct start {
   void *(*run)(void *);
   void *context;
   char name[16]; /* the kernel's limit */
+  _Atomic uint32_t copied;
 } start;
 
 static _Thread_local bool ours;
@@ -35,12 +35,14 @@ bool gp_thread_is_ours(void) { return ours; }
 
 /* First code of every thread: the state described above, then the caller's function. */
 static void *begin(void *argument) {
-  start s = *(start *)argument;
-  gp_free(argument);
+  start *s = argument;
+  void *(*run)(void *) = s->run, *context = s->context;
   ours = true;
   gp_float_mode_reset();
-  if (s.name[0]) pthread_setname_np(pthread_self(), s.name);
-  return s.run(s.context);
+  if (s->name[0]) pthread_setname_np(pthread_self(), s->name);
+  atomic_store(&s->copied, 1);
+  gp_wake_word(&s->copied, 1); /* by its address, which need not be there any more */
+  return run(context);
 }
 
 /* The new thread inherits the mask of the one that makes it. */
@@ -58,27 +60,23 @@ static gp_status create(pthread_t *thread, const pthread_attr_t *attr, start *s)
   int error = create_masked(thread, attr, s);
   if (error == 0) return GP_OK;
   const char *text = strerrordesc_np(error);
-  gp_status status = gp_fail(
+  return gp_fail(
       GP_ENOMEM, "thread %s: cannot start it: %s%s", s->name, text ? text : "unknown error",
       error == EAGAIN ? " (the limit of processes, ulimit -u, or no memory for its stack)" : "");
-  gp_free(s);
-  return status;
 }
 
 gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
                           void *context) {
   gp_cores cores;
   if (options->core_count > 0) GP_TRY(gp_cores_pick(options->cores, options->core_count, &cores));
-  void *memory;
-  GP_TRY(gp_alloc(sizeof(start), &memory));
-  start *s = memory;
-  *s = (start){.run = run, .context = context};
-  snprintf(s->name, sizeof s->name, "%s", options->name ? options->name : "");
+  start s = {.run = run, .context = context};
+  snprintf(s.name, sizeof s.name, "%s", options->name ? options->name : "");
   pthread_attr_t attr;
   pthread_attr_init(&attr);
   if (options->core_count > 0) gp_cores_apply(&cores, &attr);
-  gp_status status = create(thread, &attr, s);
+  gp_status status = create(thread, &attr, &s);
   pthread_attr_destroy(&attr);
+  while (!status && !atomic_load(&s.copied)) gp_wait_word(&s.copied, 0, -1);
   return status;
 }
 
