@@ -130,8 +130,12 @@ end
 --- dropout follows the mode.
 ---@param x gpipe.Tensor|gpipe.Tensor[]
 ---@return gpipe.Tensor ...
-function methods:forward(x)
+function methods:forward(x, ...)
   quiet(self, "forward")
+  if select("#", ...) > 0 then
+    errors.raise("forward: %d arguments, expected one: several inputs are a list",
+      1 + select("#", ...))
+  end
   stop.check()
   local inputs = batch.tensors("forward", "input", x)
   batch.check_rows("forward", inputs, {})
