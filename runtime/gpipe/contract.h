@@ -100,8 +100,8 @@ enum {
   GP_OP_ACCUMULATES = 16, /* honours call->accumulate */
   GP_OP_RANDOM = 32,      /* reads attr->random, the number of the random op in the trace */
   GP_OP_EFFECT = 64,      /* writes in[0]'s memory (accumulate, assign): never removed as dead */
-  /* The CPU's kernel takes bf16 and f16 as they are; others compute f32 and f64 there, so that
-   * halves have to be converted around it (ops/eager/half.c). On a GPU every op takes halves. */
+  /* The CPU's kernel takes bf16 and f16 as they are, also eagerly; around others halves are
+   * converted (ops/half, ops/eager/half.c). On a GPU every op takes halves. */
   GP_OP_HALVES = 128,
   GP_OP_SPARES = 256,   /* works without its last output where nobody reads it: n_out is one less */
   GP_OP_METHOD = 512,   /* a method of tensors, under its name */

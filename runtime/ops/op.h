@@ -86,6 +86,7 @@ typedef struct gp_cpu_kernel {
   size_t (*state)(const gp_call *call);                   /* NULL: no state */
   gp_status (*prepare)(const gp_call *call, void *state); /* 64-byte aligned, zeroed */
   void (*destroy)(void *state);                           /* NULL: prepare takes nothing */
+  bool halves; /* operands may be bf16 or f16 (ops/half/half.h); all are of ops with GP_OP_HALVES */
 } gp_cpu_kernel;
 
 /* Row-wise ops cut [.., N] values by rows of this many. One constant for all: consecutive row-wise

@@ -5,6 +5,7 @@
 -- values. An op in halves computes in f32 and rounds its result once; what is stored in between is
 -- named below.
 
+local gp = require "gpipe"
 local array = require "tests.support.array"
 local conformance = require "tests.support.conformance"
 local inputs = require "tests.support.inputs"
@@ -76,6 +77,49 @@ function halves.check(case, outputs, want)
     conformance.compare(("%s, output %d"):format(case.name, k), array.of(got), array.of(want[k]),
       bound, dtype)
   end
+end
+
+-- ---- gradients ---------------------------------------------------------------------------------
+
+--- Options of a pipeline in that precision on these devices, one stage each.
+function halves.on(precision, ...)
+  local names = { ... }
+  return {
+    devices = names, balance = names[2] and { 1, 1 }, checkpoint = names[2] and "always",
+    precision = precision,
+    loss_scale = precision == "f16" and { initial = 16 } or nil,
+  }
+end
+
+local function check_cut(case, device)
+  local one = conformance.gradients(halves.as(case, "f32", true),
+    halves.on(case.dtype, device), true)
+  local two = conformance.gradients(halves.as(case, "f32", true),
+    halves.on(case.dtype, device, device), true)
+  for i, grad in pairs(one) do
+    assert(gp.equal(grad:to("cpu"), two[i]:to("cpu")),
+      ("%s: the gradient of input %d depends on the cut"):format(case.name, i))
+  end
+end
+
+--- Whether a case has gradients in f64 to compare with.
+function halves.trains(row, number, case)
+  return conformance.applies(row, number, "f64")
+    and conformance.trains(halves.as(case, "f32", true))
+end
+
+--- Gradients of a pipeline in halves against f64's, and with the op on a stage of its own: the same
+--- bits.
+function halves.check_gradients(case, device)
+  local wide = conformance.gradients(halves.as(case, "f64"), { devices = { "cpu:0" } })
+  local got = conformance.gradients(halves.as(case, "f32", true), halves.on(case.dtype, device))
+  for i, grad in pairs(got) do
+    assert(grad.dtype == "f32", case.name .. ": the gradient is " .. grad.dtype)
+    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad),
+      array.of(wide[i]),
+      halves.bound("gradient", case.dtype), case.dtype)
+  end
+  check_cut(case, device)
 end
 
 return halves

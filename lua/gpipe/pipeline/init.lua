@@ -72,7 +72,7 @@ end
 local function pipeline(model, opts)
   opts = fields.check(WHO, model, opts, RULES)
   local list, chosen, made = cut.resolve(model, opts)
-  local computes = precision.resolve(WHO, opts, chosen, made.batch > 0)
+  local computes = precision.resolve(WHO, opts, made.batch > 0)
   local of, layer_of = fields.of(model, list)
   local inner = core.pipeline_new {
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,

@@ -13,6 +13,7 @@
 #include "engine/run/execute.h"
 #include "engine/watch/report.h"
 #include "gpipe/process.h"
+#include "ops/half/half.h"
 #include "schedule/schedule.h"
 
 /* One task's program as it runs. */
@@ -93,7 +94,10 @@ static gp_status run_instr(const execution *x, int32_t n, int64_t piece, int mem
   gp_span span = {.first = first,
                   .last = last < instr->cut.units ? last : instr->cut.units,
                   .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
-  gp_status status = gp_op_get(instr->op)->cpu.run(&x->calls[n], span);
+  const gp_op_def *def = gp_op_get(instr->op);
+  const gp_call *call = &x->calls[n];
+  gp_status status =
+      gp_half_widens(def, call) ? gp_half_run(def, call, span) : def->cpu.run(call, span);
   return status ? name_failure(x->program, instr, status) : GP_OK;
 }
 
@@ -124,8 +128,18 @@ static gp_status run_beside(void *context, int64_t piece, int member) {
 
 /* ---- finite = true ------------------------------------------------------------------------- */
 
-/* Integers are always finite; other dtypes than f32 and f64 do not compute. */
+/* Of halves: all bits of the exponent are set where they are not. */
+static bool halves_finite(const gp_arg *arg) {
+  const unsigned exponent = arg->meta->dtype == GP_BF16 ? 0x7f80u : 0x7c00u;
+  const uint16_t *bits = arg->data;
+  for (int64_t i = 0; i < gp_meta_numel(arg->meta); i++)
+    if ((bits[i] & exponent) == exponent) return false;
+  return true;
+}
+
+/* Integers are always finite. */
 static bool all_finite(const gp_arg *arg) {
+  if (gp_half_is(arg->meta->dtype)) return halves_finite(arg);
   int64_t n = gp_meta_numel(arg->meta);
   const float *f = arg->data;
   const double *d = arg->data;

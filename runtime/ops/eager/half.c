@@ -1,9 +1,9 @@
 /* ops/eager/half.c - an op on bf16 or f16 tensors of the host: converted to f32, computed,
  * converted back.
  *
- * CPU kernels compute f32 and f64 only. That is what a GPU does too, which loads halves, computes
- * in f32 and rounds once: so a script may look at the same numbers without a GPU. Pipelines do not
- * come here: a stage on a CPU device refuses halves. */
+ * That is what a GPU does too, which loads halves, computes in f32 and rounds once: so a script may
+ * look at the same numbers without a GPU. Pipelines have a way of their own, which converts a few
+ * rows at a time (ops/half). */
 #include "base/tensor.h"
 #include "ops/eager/eager.h"
 

@@ -31,7 +31,7 @@ typedef void (*gp_loop)(const gp_row_run *run);
 
 /* Call the loop for all runs of the units. */
 gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop);
-/* The loop for f32 or f64, as in[n_in - 1] has it. */
+/* The loop for f32 or f64, as in[n_in - 1] has it; for halves that of f32, a strip at a time. */
 gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f64);
 
 /* The loop for f32, f64, i64 or i32, in this order. */
@@ -40,7 +40,7 @@ gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4
 /* The state that all of these read: how broadcast and strided operands lie (walk.c). */
 size_t gp_map_state(const gp_call *call);
 gp_status gp_map_prepare(const gp_call *call, void *state);
-#define GP_MAP_STATE .state = gp_map_state, .prepare = gp_map_prepare
+#define GP_MAP_STATE .state = gp_map_state, .prepare = gp_map_prepare, .halves = true
 
 /* Inference: inputs that broadcast; the output has the dtype of the first. */
 gp_status gp_map_infer(gp_sig *sig);

@@ -3,8 +3,10 @@
  * A walk depends on shapes and strides alone. Contiguous operands of one shape are one run, which
  * is seen at once; where operands are broadcast or strided, the walk is an instruction's state: in
  * a plan it is worked out once, and not for every piece of every micro-batch. */
+#include "base/numbers/half.h"
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
+#include "ops/half/half.h"
 
 enum { OPERANDS = 1 + GP_MAP_INPUTS }; /* operand 0 is the output */
 
@@ -102,8 +104,70 @@ static void set_run(const walk *w, const int64_t *index, gp_row_run *run) {
     run->in[k - 1] = (const char *)call->in[k - 1].data + position(w, k, index);
 }
 
+/* ---- halves --------------------------------------------------------------------------------- */
+
+enum { STRIP = 512 }; /* elements: strips of all operands stay in the first-level cache */
+
+#define WIDEN(name)                                                                                \
+  static void widen_##name(const uint16_t *from, int64_t step, int64_t n, float *to) {             \
+    if (step == 1)                                                                                 \
+      for (int64_t i = 0; i < n; i++) to[i] = gp_##name##_widen(from[i]);                          \
+    else                                                                                           \
+      for (int64_t i = 0; i < n; i++) to[i] = gp_##name##_widen(from[i * step]);                   \
+  }                                                                                                \
+  static void narrow_##name(const float *from, int64_t n, int64_t step, uint16_t *to) {            \
+    if (step == 1)                                                                                 \
+      for (int64_t i = 0; i < n; i++) to[i] = gp_##name##_narrow(from[i]);                         \
+    else                                                                                           \
+      for (int64_t i = 0; i < n; i++) to[i * step] = gp_##name##_narrow(from[i]);                  \
+  }
+WIDEN(bf16)
+WIDEN(f16)
+
+/* Elements [at, at + n) of an input: in f32 in the buffer where they are halves, else where they
+ * are. One that is broadcast stays one. */
+static const void *input_strip(const gp_row_run *run, int k, int64_t at, int64_t n, float *buffer,
+                               int64_t *step) {
+  const gp_dtype dtype = run->call->in[k].meta->dtype;
+  const char *from = (const char *)run->in[k] + at * *step * (int64_t)gp_dtype_size(dtype);
+  if (!gp_half_is(dtype)) return from;
+  const uint16_t *halves = (const uint16_t *)(const void *)from;
+  (dtype == GP_BF16 ? widen_bf16 : widen_f16)(halves, *step, *step ? n : 1, buffer);
+  *step = *step ? 1 : 0;
+  return buffer;
+}
+
+/* A loop for f32 where operands are halves: it computes strips of them in f32, and each element is
+ * rounded once. */
+static void run_strips(const gp_row_run *run, gp_loop loop) {
+  float buffers[OPERANDS][STRIP];
+  const gp_dtype dtype = run->call->out[0].meta->dtype;
+  for (int64_t at = 0; at < run->n; at += STRIP) {
+    const int64_t n = run->n - at < STRIP ? run->n - at : STRIP;
+    char *out = (char *)run->out + at * run->out_step * (int64_t)gp_dtype_size(dtype);
+    gp_row_run strip = *run;
+    strip.at += at, strip.n = n, strip.out = out;
+    for (int k = 0; k < run->call->n_in; k++)
+      strip.in[k] = input_strip(run, k, at, n, buffers[k], &strip.step[k]);
+    if (gp_half_is(dtype)) strip.out = buffers[OPERANDS - 1], strip.out_step = 1;
+    loop(&strip);
+    uint16_t *halves = (uint16_t *)(void *)out;
+    if (dtype == GP_BF16) narrow_bf16(strip.out, n, run->out_step, halves);
+    if (dtype == GP_F16) narrow_f16(strip.out, n, run->out_step, halves);
+  }
+}
+
+static bool has_halves(const gp_call *call) {
+  bool any = gp_half_is(call->out[0].meta->dtype);
+  for (int i = 0; i < call->n_in; i++) any |= gp_half_is(call->in[i].meta->dtype);
+  return any;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
 /* Elements [first, last) in flat order: the rest of a line, whole lines, the beginning of one. */
-static void run_range(const walk *w, gp_row_run *run, int64_t first, int64_t last, gp_loop loop) {
+static void run_range(const walk *w, gp_row_run *run, int64_t first, int64_t last, gp_loop loop,
+                      bool strips) {
   int64_t index[GP_MAX_RANK];
   split_index(w, first, index);
   while (first < last) {
@@ -111,7 +175,7 @@ static void run_range(const walk *w, gp_row_run *run, int64_t first, int64_t las
     run->at = first;
     run->n = left < last - first ? left : last - first;
     set_run(w, index, run);
-    loop(run);
+    strips ? run_strips(run, loop) : loop(run);
     first += run->n;
     next_index(w, index);
   }
@@ -119,7 +183,7 @@ static void run_range(const walk *w, gp_row_run *run, int64_t first, int64_t las
 
 /* ---- what ops call -------------------------------------------------------------------------- */
 
-gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop) {
+static gp_status map(const gp_call *call, gp_span span, gp_loop loop, bool strips) {
   int64_t first, last;
   const gp_meta *out = call->out[0].meta;
   gp_rows_elements(gp_meta_numel(out), gp_rows_count(out), span, &first, &last);
@@ -129,8 +193,12 @@ gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop) {
   if (!call->state) plan_walk(&own, call);
   gp_row_run run = {.call = call, .out_step = w->stride[0][w->rank - 1]};
   for (int k = 1; k < w->operands; k++) run.step[k - 1] = w->stride[k][w->rank - 1];
-  run_range(w, &run, first, last, loop);
+  run_range(w, &run, first, last, loop, strips);
   return GP_OK;
+}
+
+gp_status gp_map(const gp_call *call, gp_span span, gp_loop loop) {
+  return map(call, span, loop, false);
 }
 
 size_t gp_map_state(const gp_call *call) { return is_flat(call) ? 0 : sizeof(walk); }
@@ -141,16 +209,13 @@ gp_status gp_map_prepare(const gp_call *call, void *state) {
 }
 
 gp_status gp_map_float(const gp_call *call, gp_span span, gp_loop f32, gp_loop f64) {
-  return gp_map(call, span, call->in[call->n_in - 1].meta->dtype == GP_F32 ? f32 : f64);
+  const bool wide = call->in[call->n_in - 1].meta->dtype == GP_F64;
+  return map(call, span, wide ? f64 : f32, has_halves(call));
 }
 
 gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4]) {
-  gp_dtype dtype = call->in[0].meta->dtype;
-  return gp_map(call, span,
-                loops[dtype == GP_F32   ? 0
-                      : dtype == GP_F64 ? 1
-                      : dtype == GP_I64 ? 2
-                                        : 3]);
+  static const int place[GP_DTYPE_COUNT] = {[GP_F64] = 1, [GP_I64] = 2, [GP_I32] = 3};
+  return map(call, span, loops[place[call->in[0].meta->dtype]], has_halves(call));
 }
 
 gp_status gp_map_infer(gp_sig *sig) {

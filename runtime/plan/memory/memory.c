@@ -136,26 +136,6 @@ static gp_status want_weights(layout *l, int32_t holder) {
 /* ---- what a device needs once
  * ------------------------------------------------------------------ */
 
-static bool is_half(const gp_meta *meta) { return meta->dtype == GP_BF16 || meta->dtype == GP_F16; }
-
-/* CPU kernels compute f32 and f64: what a model does with halves there is refused here, by name. */
-static gp_status refuse_halves(const gp_program *program) {
-  for (int32_t n = 0; n < program->instr_count; n++) {
-    const gp_instr *instr = &program->instrs[n];
-    const char *label = program->graph->labels[program->graph->nodes[instr->node].label];
-    bool half = false;
-    if (gp_op_get(instr->op)->flags & GP_OP_HALVES) continue;
-    for (int i = 0; i < instr->call.n_in; i++) half |= is_half(instr->call.in[i].meta);
-    if (!half) continue;
-    gp_fail(GP_EDTYPE,
-            "%s: input is %s, and CPU devices compute f32 and f64 only: convert it with "
-            ":to(\"f32\"), or place the stage on a GPU",
-            gp_op_name(instr->op), gp_dtype_name(instr->call.in[0].meta->dtype));
-    return gp_fail_prefix(GP_EDTYPE, label);
-  }
-  return GP_OK;
-}
-
 /* Tasks of a device run one after the other and share one temporary area and, where kernels of the
  * host run, each thread's scratch. */
 static gp_status grow_shared(layout *l, const gp_program *program, int32_t device, size_t *temp) {
@@ -164,7 +144,7 @@ static gp_status grow_shared(layout *l, const gp_program *program, int32_t devic
   if (program->temp_bytes > *temp) *temp = program->temp_bytes;
   if (!gp_plan_on_host(plan, device)) return GP_OK;
   if (program->scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = program->scratch_bytes;
-  return refuse_halves(program);
+  return GP_OK;
 }
 
 static void note_read(int32_t base, int32_t first, uint32_t *read) {

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/tensor.h"
 #include "ops/cut.h"
+#include "ops/half/half.h"
 
 /* ---- instructions -------------------------------------------------------------------------- */
 
@@ -42,7 +43,15 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
   for (int k = 0; k < instr->call.n_out; k++)
     instr->call.out[k].meta = &graph->values[node->out + k].meta;
   instr->cut = gp_op_cut(def, &instr->call);
-  if (def->cpu.state) instr->state.bytes = def->cpu.state(&instr->call);
+  if (def->cpu.state && !gp_half_widens(def, &instr->call))
+    instr->state.bytes = def->cpu.state(&instr->call);
+}
+
+/* Of a thread. */
+static size_t scratch_of(const gp_instr *instr) {
+  const gp_op_def *def = gp_op_get(instr->op);
+  if (gp_half_widens(def, &instr->call)) return gp_half_scratch(def, &instr->call);
+  return def->cpu.scratch ? def->cpu.scratch(&instr->call) : 0;
 }
 
 /* Scratch is for one instruction at a time: the largest counts. */
@@ -53,8 +62,7 @@ static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
   for (int32_t i = 0; i < spec->node_count; i++) {
     gp_instr *instr = &program->instrs[program->instr_count++];
     make_instr(spec, spec->nodes[i], instr);
-    size_t (*scratch)(const gp_call *) = gp_op_get(instr->op)->cpu.scratch;
-    size_t bytes = scratch ? scratch(&instr->call) : 0;
+    const size_t bytes = scratch_of(instr);
     if (bytes > program->scratch_bytes) program->scratch_bytes = bytes;
   }
   return GP_OK;

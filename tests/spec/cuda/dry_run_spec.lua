@@ -48,10 +48,3 @@ for _, precision in ipairs { "f32", "bf16", "f16" } do
     assert.are.same(taken(options), planned(options, { OWN }))
   end, 2)
 end
-
-on_gpu("a dry run refuses halves where a device has no memory of its own", function()
-  local good, message = pcall(planned, { balance = { 3, 3 }, chunks = 2, loss = nn.MSELoss(),
-    precision = "bf16" }, { {}, { own = false } })
-  assert.is_true(not good and message:find("bf16", 1, true) and message:find("device 1", 1, true)
-    ~= nil)
-end)

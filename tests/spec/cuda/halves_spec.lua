@@ -46,44 +46,6 @@ local function check_results(case)
   end
 end
 
--- ---- gradients ---------------------------------------------------------------------------------
-
-local function on(precision, ...)
-  local names = { ... }
-  return {
-    devices = names, balance = names[2] and { 1, 1 }, checkpoint = names[2] and "always",
-    precision = precision,
-    loss_scale = precision == "f16" and { initial = 16 } or nil,
-  }
-end
-
-local function check_gradients(case)
-  local wide = conformance.gradients(halves.as(case, "f64"), { devices = { "cpu:0" } })
-  local got = conformance.gradients(halves.as(case, "f32", true), on(case.dtype, "cuda:0"))
-  for i, grad in pairs(got) do
-    assert(grad.dtype == "f32", case.name .. ": the gradient is " .. grad.dtype)
-    conformance.compare(("%s, gradient of input %d"):format(case.name, i), array.of(grad),
-      array.of(wide[i]),
-      halves.bound("gradient", case.dtype), case.dtype)
-  end
-end
-
-local function check_cut(case)
-  local one = conformance.gradients(halves.as(case, "f32", true), on(case.dtype, "cuda:0"), true)
-  local two = conformance.gradients(halves.as(case, "f32", true),
-    on(case.dtype, "cuda:0", "cuda:0"), true)
-  for i, grad in pairs(one) do
-    assert(gp.equal(grad:to("cpu"), two[i]:to("cpu")),
-      ("%s: the gradient of input %d depends on the cut"):format(
-      case.name, i))
-  end
-end
-
-local function trains(row, number, case)
-  return conformance.applies(row, number, "f64")
-    and conformance.trains(halves.as(case, "f32", true))
-end
-
 -- ---- the table ---------------------------------------------------------------------------------
 
 local function each_case(row, dtype, f)
@@ -100,9 +62,7 @@ for _, row in ipairs(rows) do
       if row.gradient then
         on_gpu("has the CPU's gradients for parameters read in " .. dtype, function()
           each_case(row, dtype, function(case, number)
-            if not trains(row, number, case) then return end
-            check_gradients(case)
-            check_cut(case)
+            if halves.trains(row, number, case) then halves.check_gradients(case, "cuda:0") end
           end)
         end)
       end
@@ -132,7 +92,7 @@ end
 local function check_dropped(number, dtype)
   local case = conformance.case(row_of "attention", number, dtype, DROPPED)
   local here = conformance.gradients(halves.as(case, "f64"), { devices = { "cpu:0" }, seed = 12 })
-  local opts = on(dtype, "cuda:0")
+  local opts = halves.on(dtype, "cuda:0")
   opts.seed = 12
   local there = conformance.gradients(halves.as(case, "f32", true), opts)
   for i, grad in pairs(there) do

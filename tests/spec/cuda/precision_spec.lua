@@ -247,14 +247,6 @@ local function refusal(options)
 end
 
 describe("precision", function()
-  it("wants GPUs for halves, and names the device that is none", function()
-    for _, precision in ipairs { "bf16", "f16" } do
-      assert.matches(("precision is '%s' and a stage lies on cpu:0, which computes f32 and f64 "
-        .. "only"):format(precision),
-        refusal { devices = { "cpu:0" }, precision = precision })
-    end
-  end)
-
   it("may be tf32 on CPU devices, where it changes nothing", function()
     local pipe <close> = gp.pipeline(mlp(),
       { devices = { "cpu:0" }, precision = "tf32", loss = nn.MSELoss() })

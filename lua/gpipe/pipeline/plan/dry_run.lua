@@ -132,7 +132,7 @@ end
 --- Options are those of gp.pipeline, with these differences: `sample = {x, y}` and `loss` are
 --- needed; `devices` is their number, or a list of descriptions {own = true, scratch = 0}: whether
 --- the device has memory of its own, as GPUs have, and bytes that its libraries want beside;
---- `precision` "bf16" and "f16" want such devices; `device` (from 0)
+--- `device` (from 0)
 --- plans the share of one device of a synchronous schedule, in time and memory of that share.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
@@ -150,7 +150,7 @@ local function dry_run(model, opts)
   local list, made = cut.arrange(model, opts, count_of(opts.devices), 1)
   check_device(opts.device, made.devices)
   local described, names = describe_devices(opts.devices, made.devices)
-  local computes = precision.resolve(WHO, opts, names, made.batch > 0)
+  local computes = precision.resolve(WHO, opts, made.batch > 0)
   local dry = as_pipeline(model, opts, list, made, computes)
   local given = fields.of(model, list)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies

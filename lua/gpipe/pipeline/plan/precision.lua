@@ -43,27 +43,14 @@ local function check_scale(who, opts)
     min = o.min }
 end
 
--- CPU kernels compute f32 and f64.
-local function check_devices(who, name, devices)
-  for _, device in ipairs(devices) do
-    if device.kind ~= "cuda" then
-      errors.raise("%s: precision is '%s' and a stage lies on %s, which computes f32 and f64 only: "
-        .. "expected GPUs "
-        .. "as devices, or precision 'f32'", who, name, device.name)
-    end
-  end
-end
-
---- What a pipeline on these devices computes in.
+--- What a pipeline computes in.
 ---@param who string
 ---@param opts {precision: string, loss_scale: table?}
----@param devices {name: string}[]
 ---@param asynchronous boolean
 ---@return {name: string, half: string?, tf32: boolean, scale: table?}
-function precision.resolve(who, opts, devices, asynchronous)
+function precision.resolve(who, opts, asynchronous)
   local name = opts.precision
   local scale = check_scale(who, opts)
-  if HALVES[name] then check_devices(who, name, devices) end
   if scale and asynchronous then
     errors.raise("%s: precision 'f16' skips updates whose gradients overflow, for which all stages "
       .. "have to wait "

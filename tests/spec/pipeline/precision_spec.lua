@@ -1,0 +1,91 @@
+-- tests/spec/pipeline/precision_spec.lua - pipelines on CPU devices in bf16 and f16: near f32, and
+-- the same bits for every cut, schedule, mode and number of threads.
+
+local gp = require "gpipe"
+local inside = require "gpipe.pipeline.object".inside
+local models = require "tests.support.models"
+local training = require "tests.support.training"
+local nn = gp.nn
+
+local HALVES = { "bf16", "f16" }
+
+-- How far losses (relative) and first gradients (relative plus absolute) may be from f32's after
+-- three steps: what 8 and 11 bits in every value leave.
+local NEAR = { bf16 = { 1e-2, 6e-2 }, f16 = { 2e-3, 1e-2 } }
+
+-- A GPT of four blocks, whose products are larger than one tile and do not divide into tiles.
+local function gpt()
+  gp.seed(7)
+  local layers = { nn.Embedding(models.V, 40) }
+  for _ = 1, 4 do
+    layers[#layers + 1] = nn.Sequential {
+      nn.Residual(nn.Sequential { nn.LayerNorm(40), nn.CausalSelfAttention(40, 2) }),
+      nn.Residual(nn.Sequential { nn.LayerNorm(40), nn.Linear(40, 104), nn.GELU("tanh"),
+        nn.Linear(104, 40) }),
+    }
+  end
+  layers[#layers + 1] = nn.LayerNorm(40)
+  layers[#layers + 1] = nn.Linear(40, models.V, { bias = false })
+  return nn.Sequential(layers)
+end
+
+local function setup(steps)
+  return { model = gpt, x = models.ids(14, 13), y = models.ids(14, 13),
+    loss = nn.CrossEntropyLoss(), steps = steps, lr = 1e-3 }
+end
+
+local function options(balance, schedule, checkpoint, threads, precision)
+  if #balance == 1 then schedule = "gpipe" end
+  return { balance = balance, schedule = schedule, checkpoint = checkpoint, chunks = 3,
+    devices = training.devices(#balance, threads), precision = precision }
+end
+
+for _, precision in ipairs(HALVES) do
+  describe("a pipeline on CPU devices in " .. precision, function()
+    it("has nearly the losses and gradients of f32", function()
+      local run = function(p) return training.run(setup(3), options({ 7 }, nil, "never", 1, p)) end
+      local wide, narrow, bounds = run("f32"), run(precision), NEAR[precision]
+      for step, loss in ipairs(wide.losses) do
+        assert(math.abs(narrow.losses[step] - loss) <= bounds[1] * loss,
+          ("loss %d is %.9g, in f32 %.9g"):format(step, narrow.losses[step], loss))
+      end
+      local distance = training.distance(narrow.first, wide.first, bounds[2], bounds[2] / 10)
+      assert(distance <= 1, ("gradients are %.3g times as far as allowed"):format(distance))
+    end)
+
+    it("gives the same bits for every cut, schedule, mode and number of threads", function()
+      local list = { options({ 7 }, nil, "never", 1, precision),
+        options({ 7 }, nil, "always", 2, precision) }
+      for _, balance in ipairs { { 3, 4 }, { 2, 3, 2 } } do
+        for _, schedule in ipairs { "gpipe", "1f1b", "zb_h1" } do
+          for _, checkpoint in ipairs { "always", "except_last", "never" } do
+            list[#list + 1] = options({ table.unpack(balance) }, schedule, checkpoint, 2, precision)
+          end
+        end
+      end
+      training.check_same(setup(2), list)
+    end)
+
+    it("keeps parameters, gradients and outputs in f32, and sends halves", function()
+      local pipe <close> = gp.pipeline(models.with()(), { devices = { "cpu:0", "cpu:1" },
+        balance = { 2, 1 }, precision = precision, loss = nn.MSELoss() })
+      pipe:step(models.rows_of(4, 6), models.rows_of(4, 3))
+      for _, p in ipairs(pipe:parameters()) do
+        assert.are.same({ "f32", "f32" }, { p.value.dtype, p.grad.dtype })
+      end
+      local _, plan = next(pipe.plans)
+      for _, edge in ipairs(inside(pipe).core:edges(plan.handle)) do
+        assert.are.equal(4 * 8 * 2, edge.bytes)
+      end
+    end)
+
+    it("names the layer that made a value that is not finite", function()
+      local pipe <close> = gp.pipeline(models.with()(), { devices = { "cpu:0" }, finite = true,
+        precision = precision, loss = nn.MSELoss() })
+      pipe:parameters()[1].value:fill_(precision == "f16" and 6e4 or 3e38) -- six of them are not
+      local good, message = pcall(pipe.step, pipe, gp.ones { 4, 6 }, models.rows_of(4, 3))
+      assert.is_false(good)
+      assert.matches("1 %(Linear 6 %-> 8%)", message)
+    end)
+  end)
+end
