@@ -5,7 +5,7 @@
 #include "device/cuda/kernel/lanes.cuh"
 #include "ops/image/conv.cuh"
 
-enum { ELEMENTS = GP_CONV_THREADS / GP_WARP }; /* of a block */
+enum { ELEMENTS = 8 }; /* of a block, a warp each */
 
 template <typename T> struct weights {
   gp_conv c;

@@ -2,45 +2,34 @@
  * element. */
 #include "ops/image/conv.cuh"
 
-template <typename T> struct transposed {
+template <typename T> struct conv_transpose2d_element {
   gp_conv c;
   const T *x, *w, *bias;
   T *y;
+
+  /* Taps outermost, then the channels of the map in its group. */
+  __device__ void operator()(int64_t at, const gp_pixel &p) const {
+    const int64_t made = c.image_c / c.groups, read = c.map_c / c.groups;
+    const int64_t taps = c.h.kernel * c.w.kernel, first = p.c / made * read;
+    const T *own = w + (first * made + p.c % made) * taps;
+    gp_compute<T> sum = bias ? gp_load(bias[p.c]) : (gp_compute<T>)0;
+    for (int64_t t = 0; t < taps; t++) {
+      const int64_t line = gp_conv_met(c.h, p.y, t / c.w.kernel);
+      const int64_t column = gp_conv_met(c.w, p.x, t % c.w.kernel);
+      if (line < 0 || column < 0) continue;
+      const T *from = x + ((p.row * c.h.map + line) * c.w.map + column) * c.map_c + first;
+      for (int64_t o = 0; o < read; o++)
+        sum += gp_load(from[o]) * gp_load(own[o * made * taps + t]);
+    }
+    y[at] = gp_store<T>(sum);
+  }
 };
 
-/* One element: taps outermost, then the channels of the map in its group. */
-template <typename T>
-static __device__ gp_compute<T> weigh(const transposed<T> &f, const gp_pixel &p) {
-  const gp_conv &c = f.c;
-  const int64_t made = c.image_c / c.groups, read = c.map_c / c.groups;
-  const int64_t taps = c.h.kernel * c.w.kernel, first = p.c / made * read;
-  const T *w = f.w + (first * made + p.c % made) * taps;
-  gp_compute<T> sum = f.bias ? gp_load(f.bias[p.c]) : (gp_compute<T>)0;
-  for (int64_t t = 0; t < taps; t++) {
-    const int64_t y = gp_conv_met(c.h, p.y, t / c.w.kernel);
-    const int64_t x = gp_conv_met(c.w, p.x, t % c.w.kernel);
-    if (y < 0 || x < 0) continue;
-    const T *from = f.x + ((p.row * c.h.map + y) * c.w.map + x) * c.map_c + first;
-    for (int64_t o = 0; o < read; o++) sum += gp_load(from[o]) * gp_load(w[o * made * taps + t]);
-  }
-  return sum;
-}
-
-template <typename T> static __global__ void conv_transpose2d_kernel(transposed<T> f, int64_t n) {
-  gp_kernel_begin();
-  const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
-  for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
-    f.y[at] = gp_store<T>(weigh(f, gp_pixel_at(at, f.c.h.image, f.c.w.image, f.c.image_c)));
-}
-
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
-  const int64_t n = gp_numel_of(call->out[0].meta);
-  const transposed<T> f = {
+  const conv_transpose2d_element<T> f = {
       gp_conv_transposed(call), (const T *)call->in[0].data, (const T *)call->in[1].data,
       call->n_in == 3 ? (const T *)call->in[2].data : NULL, (T *)call->out[0].data};
-  if (n == 0) return GP_OK;
-  return GP_LAUNCH(gpu, conv_transpose2d_kernel<T>, gp_blocks(n, GP_CONV_THREADS), GP_CONV_THREADS,
-                   0, f, n);
+  return gp_each_pixel(gpu, f, call->out[0].meta);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {

@@ -2,8 +2,8 @@
  * gradient, element by element. */
 #include <math.h>
 
-#include "ops/image/conv.cuh"
 #include "ops/image/lines.h"
+#include "ops/image/pixels.cuh"
 
 template <typename T> struct pool {
   gp_lines h, w;
@@ -30,31 +30,27 @@ template <typename T> static __device__ int64_t find_largest(const pool<T> &s, g
   return found;
 }
 
-template <typename T> static __global__ void max_pool2d_kernel(pool<T> s, int64_t n) {
-  gp_kernel_begin();
-  const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
-  for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step) {
-    const gp_pixel p = gp_pixel_at(at, s.h.result, s.w.result, s.channels);
+template <typename T> struct max_pool2d_element {
+  pool<T> s;
+
+  __device__ void operator()(int64_t at, const gp_pixel &p) const {
     const int64_t found = find_largest(s, p);
     const int64_t from = (p.row * s.h.image * s.w.image + found) * s.channels + p.c;
     s.to[at] = found < 0 ? gp_store<T>((gp_compute<T>)-INFINITY) : s.from[from];
     s.positions[at] = found;
   }
-}
+};
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
   const gp_lines_attrs a = GP_POOL_ATTRS(call->attr->max_pool2d);
   const gp_shape *image = &call->in[0].meta->shape, *result = &call->out[0].meta->shape;
-  const int64_t n = gp_numel_of(call->out[0].meta);
   const pool<T> s = {gp_lines_of(a, 0, image, result),
                      gp_lines_of(a, 1, image, result),
                      image->dim[1],
                      (const T *)call->in[0].data,
                      (T *)call->out[0].data,
                      (int64_t *)call->out[1].data};
-  if (n == 0) return GP_OK;
-  return GP_LAUNCH(gpu, max_pool2d_kernel<T>, gp_blocks(n, GP_CONV_THREADS), GP_CONV_THREADS, 0, s,
-                   n);
+  return gp_each_pixel(gpu, max_pool2d_element<T>{s}, call->out[0].meta);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -79,26 +75,24 @@ template <typename T> static __device__ gp_compute<T> collect(const pool<T> &s, 
   return sum;
 }
 
-template <typename T> static __global__ void max_pool2d_dx_kernel(pool<T> s, int64_t n) {
-  gp_kernel_begin();
-  const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
-  for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
-    s.to[at] = gp_store<T>(collect(s, gp_pixel_at(at, s.h.image, s.w.image, s.channels)));
-}
+template <typename T> struct max_pool2d_dx_element {
+  pool<T> s;
+
+  __device__ void operator()(int64_t at, const gp_pixel &p) const {
+    s.to[at] = gp_store<T>(collect(s, p));
+  }
+};
 
 template <typename T> static gp_status launch_dx(gp_gpu *gpu, const gp_call *call) {
   const gp_lines_attrs a = GP_POOL_ATTRS(call->attr->max_pool2d_dx);
   const gp_shape *image = &call->out[0].meta->shape, *result = &call->in[0].meta->shape;
-  const int64_t n = gp_numel_of(call->out[0].meta);
   const pool<T> s = {gp_lines_of(a, 0, image, result),
                      gp_lines_of(a, 1, image, result),
                      image->dim[1],
                      (const T *)call->in[0].data,
                      (T *)call->out[0].data,
                      (int64_t *)call->in[1].data};
-  if (n == 0) return GP_OK;
-  return GP_LAUNCH(gpu, max_pool2d_dx_kernel<T>, gp_blocks(n, GP_CONV_THREADS), GP_CONV_THREADS, 0,
-                   s, n);
+  return gp_each_pixel(gpu, max_pool2d_dx_element<T>{s}, call->out[0].meta);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {

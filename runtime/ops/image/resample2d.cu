@@ -1,7 +1,7 @@
 /* ops/image/resample2d.cu - see resample2d.c: averages, samples and padding of images on a GPU, and
  * their gradient, element by element. */
-#include "ops/image/conv.cuh"
 #include "ops/image/lines.h"
+#include "ops/image/pixels.cuh"
 
 template <typename T> struct resample {
   gp_lines h, w;
@@ -32,21 +32,19 @@ template <typename T> static __device__ gp_compute<T> gather(const resample<T> &
   return sum;
 }
 
-template <typename T> static __global__ void resample2d_kernel(resample<T> s, int64_t n) {
-  gp_kernel_begin();
-  const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
-  for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
-    s.to[at] = gp_store<T>(gather(s, gp_pixel_at(at, s.h.result, s.w.result, s.channels)));
-}
+template <typename T> struct resample2d_element {
+  resample<T> s;
+
+  __device__ void operator()(int64_t at, const gp_pixel &p) const {
+    s.to[at] = gp_store<T>(gather(s, p));
+  }
+};
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
   const gp_lines_attrs a = GP_RESAMPLE_ATTRS(call->attr->resample2d);
-  const int64_t n = gp_numel_of(call->out[0].meta);
   const resample<T> s =
       resample_of<T>(call, a, &call->in[0].meta->shape, &call->out[0].meta->shape);
-  if (n == 0) return GP_OK;
-  return GP_LAUNCH(gpu, resample2d_kernel<T>, gp_blocks(n, GP_CONV_THREADS), GP_CONV_THREADS, 0, s,
-                   n);
+  return gp_each_pixel(gpu, resample2d_element<T>{s}, call->out[0].meta);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -81,21 +79,19 @@ template <typename T> static __device__ gp_compute<T> give(const resample<T> &s,
   return behind >= 0 ? sum + give_row(s, p, behind) : sum;
 }
 
-template <typename T> static __global__ void resample2d_dx_kernel(resample<T> s, int64_t n) {
-  gp_kernel_begin();
-  const int64_t step = (int64_t)gridDim.x * GP_CONV_THREADS;
-  for (int64_t at = (int64_t)blockIdx.x * GP_CONV_THREADS + threadIdx.x; at < n; at += step)
-    s.to[at] = gp_store<T>(give(s, gp_pixel_at(at, s.h.image, s.w.image, s.channels)));
-}
+template <typename T> struct resample2d_dx_element {
+  resample<T> s;
+
+  __device__ void operator()(int64_t at, const gp_pixel &p) const {
+    s.to[at] = gp_store<T>(give(s, p));
+  }
+};
 
 template <typename T> static gp_status launch_dx(gp_gpu *gpu, const gp_call *call) {
   const gp_lines_attrs a = GP_RESAMPLE_ATTRS(call->attr->resample2d_dx);
-  const int64_t n = gp_numel_of(call->out[0].meta);
   const resample<T> s =
       resample_of<T>(call, a, &call->out[0].meta->shape, &call->in[0].meta->shape);
-  if (n == 0) return GP_OK;
-  return GP_LAUNCH(gpu, resample2d_dx_kernel<T>, gp_blocks(n, GP_CONV_THREADS), GP_CONV_THREADS, 0,
-                   s, n);
+  return gp_each_pixel(gpu, resample2d_dx_element<T>{s}, call->out[0].meta);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
