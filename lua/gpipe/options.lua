@@ -5,6 +5,7 @@
 -- them through `check`; the defaults then live beside the names.
 
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 
 local options = {}
 
@@ -22,7 +23,7 @@ local types = {
     local meta = type(v) == "table" and getmetatable(v)
     if type(v) == "function" or (type(meta) == "table" and meta.__call) then return v end
   end,
-  tensor = function(v) return getmetatable(v) == "gpipe.Tensor" and v or nil end,
+  tensor = function(v) return is_tensor(v) and v or nil end,
 }
 types["function"] = function(v) return type(v) == "function" and v or nil end
 

@@ -4,6 +4,7 @@
 -- The text is bounded, whatever the table holds: so many entries of each table, so deep, and one
 -- that holds itself is shown once. It looks like the constructor that would make the table.
 
+local is_tensor = require "gpipe.tensor.is"
 local screen = require "gpipe.screen"
 
 local show = {}
@@ -32,7 +33,7 @@ end
 -- What is no plain table: one line.
 local function leaf(value)
   if type(value) == "string" then return quoted(value) end
-  if getmetatable(value) == "gpipe.Tensor" then
+  if is_tensor(value) then
     local shape = table.concat(value.shape, "x")
     return ("tensor %s %s"):format(value.dtype, shape == "" and "scalar" or shape)
   end

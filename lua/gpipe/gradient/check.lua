@@ -6,9 +6,8 @@
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local gradient = require "gpipe.gradient"
+local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
-
-local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
 
 local RULES = {
   eps = { type = "number", above = 0, default = 1e-6 },

@@ -7,10 +7,9 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 
 local gradient = {}
-
-local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
 
 local function check_function(who, fn)
   local meta = type(fn) == "table" and getmetatable(fn)

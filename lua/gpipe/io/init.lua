@@ -6,6 +6,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 local npy = require "gpipe.io.npy"
 
 local io = {}
@@ -80,7 +81,7 @@ local function is_npy(path) return path:lower():sub(-4) == ".npy" end
 ---@return string? code "io", "memory"
 function io.save(path, tensors, metadata)
   check_path("gp.save", path)
-  if getmetatable(tensors) == "gpipe.Tensor" then
+  if is_tensor(tensors) then
     if is_npy(path) then return npy.save(path, tensors) end
     errors.raise('gp.save: one tensor goes into a file that ends in .npy, expected "%s.npy" or a '
       .. "table {name = tensor}", path)

@@ -6,13 +6,14 @@
 
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 
 local check = {}
 
 --- Whether a value is a tensor, symbolic ones included.
 ---@param value any
 ---@return boolean
-function check.is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
+check.is_tensor = is_tensor
 
 --- A shape as all messages show it: "32x128", "scalar".
 ---@param shape integer[]

@@ -7,6 +7,7 @@
 -- ours.
 
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 
 local class = {}
 
@@ -116,7 +117,7 @@ end
 
 -- nn.ReLU(x) would make a layer and leave x: none of our classes is made from a tensor.
 local function check_arguments(info, first)
-  if info.builtin and getmetatable(first) == "gpipe.Tensor" then
+  if info.builtin and is_tensor(first) then
     errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to "
       .. "be "
       .. "called, %s(...)(x)", info.shown, info.shown, info.shown)

@@ -3,11 +3,10 @@
 -- What comes out are groups of entries {name, param}, without frozen ones, no parameter twice.
 
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
 
 local params = {}
-
-local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
 
 -- ---- one entry -------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 -- The number of steps is a scalar i64 tensor among them: what `gp.save` takes is the whole state.
 
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 local nn_state = require "gpipe.nn.state"
 local create = require "gpipe.tensor.create"
 
@@ -39,7 +40,7 @@ end
 local MOST_STEPS = 1 << 53
 
 local function is_outside(step)
-  return getmetatable(step) == "gpipe.Tensor" and step:numel() == 1
+  return is_tensor(step) and step:numel() == 1
     and (step:item() < 0 or step:item() > MOST_STEPS)
 end
 

@@ -2,13 +2,9 @@
 -- other, and in the host's memory, from where every stage takes what it reads.
 
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 
 local batch = {}
-
-local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
-
---- Whether a value is a tensor.
-batch.is_tensor = is_tensor
 
 --- Contiguous, on the host.
 ---@param t gpipe.Tensor

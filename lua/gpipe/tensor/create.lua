@@ -5,6 +5,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
 local random = require "gpipe.random"
 
@@ -56,7 +57,7 @@ end
 ---@return gpipe.Tensor
 function create.tensor(x, opts)
   local o = options.check("gp.tensor", opts, taken)
-  if getmetatable(x) == "gpipe.Tensor" then
+  if is_tensor(x) then
     local copy = x:clone()
     return placed(o.dtype and copy:to(o.dtype) or copy, o)
   end

@@ -7,13 +7,12 @@ local core = require "gpipe.core"
 local CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 local precision = require "gpipe.pipeline.plan.precision"
 local random = require "gpipe.random"
 local skips = require "gpipe.nn.skip.values"
 
 local tracing = {}
-
-local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
 
 -- Run the layers one by one; several values may pass between them.
 local function run_layers(trace, model, i, ...)

@@ -4,6 +4,7 @@
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.tensor.methods.check"
+local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
@@ -11,7 +12,7 @@ local function check_positions(who, positions)
   if type(positions) == "table" then return core.tensor(positions, "i64") end
   if getmetatable(positions) ~= "gpipe.Tensor" or positions.dtype ~= "i64" then
     errors.raise("%s: the positions are %s, expected an i64 tensor or a list", who,
-      getmetatable(positions) == "gpipe.Tensor" and positions.dtype or errors.show(positions))
+      is_tensor(positions) and positions.dtype or errors.show(positions))
   end
   if positions:dim() ~= 1 then
     errors.raise("%s: the positions have %d dimensions, expected 1", who, positions:dim())

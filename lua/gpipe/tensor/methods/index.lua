@@ -7,8 +7,7 @@
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.tensor.methods.check"
-
-local function is_tensor(value) return getmetatable(value) == "gpipe.Tensor" end
+local is_tensor = require "gpipe.tensor.is"
 
 -- {first, last, step} of one dimension -> a view.
 local function range(tensor, d, entry, who)
