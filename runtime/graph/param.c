@@ -24,9 +24,10 @@ struct gp_param {
 gp_status gp_param_new(const gp_param_spec *spec, gp_param **param) {
   gp_param *made;
   gp_meta meta;
-  if (!gp_dtype_is_float(spec->dtype))
-    return gp_fail(GP_EDTYPE, "parameter: dtype is %s, expected a float dtype",
-                   gp_dtype_name(spec->dtype));
+  const bool counts = spec->buffer && spec->dtype == GP_I64;
+  if (!gp_dtype_is_float(spec->dtype) && !counts)
+    return gp_fail(GP_EDTYPE, "parameter: dtype is %s, expected a float dtype%s",
+                   gp_dtype_name(spec->dtype), spec->buffer ? ", or i64" : "");
   GP_TRY(gp_meta_make(spec->dtype, &spec->shape, &meta));
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   made->references = 1;

@@ -183,15 +183,16 @@ static bool is_kept_wide(const gp_graph *graph, gp_ref ref) {
   return true;
 }
 
-/* Beside halves, constants and buffers of f32 are read as halves, as parameters are. Masks of
- * attention may be f32, in which more than f16 has hides a key. */
+/* Beside halves, constants and buffers of f32 are read as halves, as parameters are;
+ * not where the op wants statistics. Masks of attention may be f32, in which more than f16 has
+ * hides a key. */
 static gp_status narrow_beside_halves(gp_trace *trace, gp_op op, gp_ref *in, int n) {
   gp_attrs attrs = {.cast = {.dtype = trace->half}};
   bool half = false;
   if (trace->half == GP_F32 || op == GP_OP_attention || op == GP_OP_assign) return GP_OK;
   for (int i = 0; i < n; i++) half |= gp_graph_at(&trace->graph, in[i])->meta.dtype == trace->half;
   for (int i = 0; half && i < n; i++)
-    if (is_kept_wide(&trace->graph, in[i]))
+    if (is_kept_wide(&trace->graph, in[i]) && !gp_op_takes_wide(op, i))
       GP_TRY(gp_build(&trace->at, GP_OP_cast, &attrs, &in[i], 1, &in[i]));
   return GP_OK;
 }

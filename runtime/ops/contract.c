@@ -258,4 +258,8 @@ bool gp_op_takes_packed(gp_op op, int i) {
   return operand_at(&contracts[op], i)->kind == GP_KIND_PACKABLE;
 }
 
+bool gp_op_takes_wide(gp_op op, int i) {
+  return operand_at(&contracts[op], i)->kind == GP_KIND_WIDE;
+}
+
 const char *gp_op_role(gp_op op, int i) { return operand_at(&contracts[op], i)->role; }

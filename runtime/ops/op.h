@@ -144,6 +144,8 @@ const gp_op_def *gp_op_get(gp_op op);
 /* Is what the op makes opaque (GP_KIND_PACKED)? And may input i be such a value? */
 bool gp_op_packs(gp_op op);
 bool gp_op_takes_packed(gp_op op, int i);
+/* Is input i f32 beside halves (GP_KIND_WIDE)? */
+bool gp_op_takes_wide(gp_op op, int i);
 /* Check the number of inputs and infer. Errors: the op's own, prefixed by its name. */
 gp_status gp_op_infer(gp_op op, gp_sig *sig);
 /* Which copy of this input whoever applies the op must give instead: ops without GP_OP_STRIDED read

@@ -4,6 +4,7 @@
 
 local errors = require "gpipe.errors"
 local activation = require "gpipe.nn.layer.activation"
+local batch_norm = require "gpipe.nn.layer.batch_norm"
 local bce = require "gpipe.nn.loss.bce"
 local class = require "gpipe.nn.class"
 local conv = require "gpipe.nn.layer.conv"
@@ -41,6 +42,11 @@ local nn = {
   ReflectionPad2d = resize.ReflectionPad2d,
   Embedding = require "gpipe.nn.layer.embedding",
   LayerNorm = require "gpipe.nn.layer.layer_norm",
+  RMSNorm = require "gpipe.nn.layer.rms_norm",
+  BatchNorm1d = batch_norm.BatchNorm1d,
+  BatchNorm2d = batch_norm.BatchNorm2d,
+  InstanceNorm2d = batch_norm.InstanceNorm2d,
+  GroupNorm = require "gpipe.nn.layer.group_norm",
   CausalSelfAttention = require "gpipe.nn.layer.attention",
   Dropout = require "gpipe.nn.layer.dropout",
   ReLU = activation.ReLU,

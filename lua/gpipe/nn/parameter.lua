@@ -52,6 +52,9 @@ end
 
 local DTYPE = { choices = { "f32", "f64" }, default = "f32" }
 
+-- Buffers count, too.
+local STATE = { choices = { "f32", "f64", "i64" }, default = "f32" }
+
 --- Declare a parameter: a tensor that training changes.
 ---
 --- Its first value is a function of the seed at this moment and of how many were declared since.
@@ -78,10 +81,10 @@ end
 --- ```
 ---@param shape integer[]
 ---@param init? nn.Initializer|number|gpipe.Tensor zeros
----@param opts? {dtype?: "f32"|"f64"}
+---@param opts? {dtype?: "f32"|"f64"|"i64"}
 ---@return gpipe.Tensor
 function parameter.Buffer(shape, init, opts)
-  opts = options.check("nn.Buffer", opts, { dtype = DTYPE })
+  opts = options.check("nn.Buffer", opts, { dtype = STATE })
   opts.buffer = true
   return declare("nn.Buffer", shape, init == nil and 0 or init, opts)
 end

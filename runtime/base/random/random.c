@@ -76,6 +76,7 @@ static void draw_block(const gp_random_stream *stream, const gp_init *init, gp_d
 
 static gp_status check_draw(const gp_draw *draw) {
   const gp_init *init = &draw->init;
+  if (draw->dtype == GP_I64 && init->kind == GP_INIT_CONSTANT) return GP_OK;
   if (draw->dtype != GP_F32 && draw->dtype != GP_F64)
     return gp_fail(GP_EDTYPE, "random: dtype is %s, expected f32 or f64",
                    gp_dtype_name(draw->dtype));
@@ -101,6 +102,8 @@ void gp_random_values(const gp_random_stream *stream, const gp_init *init, gp_dt
       int64_t place = start + i - skipped;
       if (dtype == GP_F32)
         ((float *)out)[place] = (float)values[i];
+      else if (dtype == GP_I64)
+        ((int64_t *)out)[place] = (int64_t)values[i];
       else
         ((double *)out)[place] = values[i];
     }

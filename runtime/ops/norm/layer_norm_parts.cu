@@ -87,17 +87,6 @@ static __device__ void read_more(const layer<T> &a, int64_t row, int64_t end,
   }
 }
 
-template <typename T, bool PACKED>
-static __device__ void write_columns(T *to, const gp_pack<T> &x, const gp_column_group &group) {
-  if (PACKED && group.first < group.width) {
-    *reinterpret_cast<gp_pack<T> *>(to + group.first) = x;
-    return;
-  }
-#pragma unroll
-  for (int k = 0; k < gp_pack<T>::count; k++)
-    if (group.at(k) < group.width) to[group.at(k)] = x.at[k];
-}
-
 /* The compiler forgets what it made of a pack: 64 numbers more would not fit the registers until
  * they are wanted again. */
 static __device__ inline void forget(words *w) {
@@ -131,7 +120,7 @@ static __device__ void write_rows(const layer<T> &a, int64_t row, int64_t end,
       const A to = r.rstd[u] * (gp_load(dy.at[k]) * w[k] - mean_g - h * mean_gh);
       out.at[k] = gp_store<T>(a.more ? gp_load(more.at[k]) + to : to);
     }
-    write_columns<T, PACKED>(a.to + (row + u) * a.n, out, group);
+    gp_columns_store<PACKED>(a.to + (row + u) * a.n, out, group);
   }
 }
 

@@ -103,6 +103,18 @@ static __device__ inline gp_pack<T> gp_columns_load(const T *from, const gp_colu
   }
 }
 
+template <bool PACKED, typename T>
+static __device__ inline void gp_columns_store(T *to, const gp_pack<T> &x,
+                                               const gp_column_group &group) {
+  if (PACKED && group.first < group.width) {
+    *reinterpret_cast<gp_pack<T> *>(to + group.first) = x;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < gp_pack<T>::count; k++)
+    if (group.at(k) < group.width) to[group.at(k)] = x.at[k];
+}
+
 /* The same by what the address at hand allows. */
 template <typename T>
 static __device__ inline gp_pack<T> gp_columns_read(const T *from, const gp_column_group &group) {

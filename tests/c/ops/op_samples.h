@@ -33,6 +33,7 @@ typedef struct sample {
 #define F2(a, b)       V('f', 2, a, b)
 #define F3(a, b, c)    V('f', 3, a, b, c)
 #define F4(a, b, c, d) V('f', 4, a, b, c, d)
+#define P1(a)          V('p', 1, a)
 #define P2(a, b)       V('p', 2, a, b)
 #define S2(a, b)       V('s', 2, a, b)
 #define I1(a)          V('i', 1, a)
@@ -210,6 +211,27 @@ static const sample samples[] = {
     {GP_OP_max_pool2d_dx,
      {.max_pool2d_dx = {.kernel = {2, {1, 5}}, .image = {2, {1, 5}}}},
      {F4(30, 5, 1, 1), V('i', 4, 30, 5, 1, 1)}},
+    {GP_OP_rms_norm, {.rms_norm = {1e-6}}, {F2(150, 7), F1(7)}},
+    {GP_OP_rms_norm_dx, NONE, {F2(150, 7), F2(150, 7), F1(7), P1(150)}},
+    {GP_OP_rms_norm_dw, NONE, {F2(150, 70), F2(150, 70), P1(150)}},
+    {GP_OP_channel_stats, NONE, {F4(3, 70, 9, 7)}},
+    {GP_OP_channel_stats, {.channel_stats = {true}}, {F4(3, 5, 9, 15)}},
+    {GP_OP_channel_stats_join,
+     {.channel_stats_join = {.sets = 3, .rows = 135, .groups = 10}},
+     {F3(2, 9, 20)}},
+    {GP_OP_channel_norm, {.channel_norm = {.eps = 1e-5}}, {F4(3, 70, 9, 7), F2(1, 70), P2(1, 70)}},
+    {GP_OP_channel_norm,
+     {.channel_norm = {.eps = 1e-5}},
+     {F4(3, 6, 9, 15), F2(3, 2), P2(3, 2), F1(6), F1(6)}},
+    {GP_OP_channel_norm_sums,
+     {.channel_norm_sums = {1e-5}},
+     {F4(3, 70, 9, 7), F4(3, 70, 9, 7), F2(1, 70), P2(1, 70)}},
+    {GP_OP_channel_norm_dx,
+     {.channel_norm_dx = {.eps = 1e-5}},
+     {F4(3, 6, 9, 15), F4(3, 6, 9, 15), F2(3, 2), P2(3, 2), F3(2, 3, 6), F1(6)}},
+    {GP_OP_merge_stats,
+     {.merge_stats = {.rows = 40}},
+     {P2(5, 150), F2(1, 150), P2(1, 150), F1(150), P1(150)}},
     {GP_OP_loss_seed, {.loss_seed = {GP_F32, true, 0}}, {V(0, 0, 0)}},
     {GP_OP_accumulate, NONE, {F2(150, 7), F2(150, 7)}},
     {GP_OP_assign, NONE, {F2(150, 7), F2(150, 7)}},

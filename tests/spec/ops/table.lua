@@ -20,7 +20,7 @@
 
 local FAMILIES = {
   "arithmetic", "function", "activation", "choice", "dropout", "random", "shape", "reduce", "dense",
-  "norm", "fused", "attention", "loss", "state", "image",
+  "norm", "channels", "fused", "attention", "loss", "state", "image",
 }
 
 local rows = {}

@@ -1,0 +1,73 @@
+-- lua/gpipe/nn/channels.lua - what the layers that normalise channels share: an image's statistics
+-- and how it is divided by them.
+--
+-- Ops see images. Sequences are images of width 1, and rows of features images of one position.
+
+local check = require "gpipe.nn.check"
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local initial = require "gpipe.nn.initial"
+local input = require "gpipe.nn.layer.input"
+local parameter = require "gpipe.nn.parameter"
+local scope = require "gpipe.nn.scope"
+
+local channels = {}
+
+local WANTED = { [2] = "?x%d", [3] = "?x%dx?", [4] = "?x%dx?x?" }
+
+--- Declare weight and bias, of 1 and 0, unless the layer has none.
+---@param layer nn.Module
+---@param opts {affine: boolean, dtype: string}
+function channels.declare(layer, opts)
+  if not opts.affine then return end
+  local shape, dtype = { layer.channels }, { dtype = opts.dtype }
+  layer.weight = parameter.Parameter(shape, initial.ones(), dtype)
+  layer.bias = parameter.Parameter(shape, initial.zeros(), dtype)
+end
+
+--- The input as N x C x H x W. Errors: another rank than the layer's, other channels.
+---@param layer nn.Module its `channels`
+---@param x any
+---@param least integer the ranks that the layer takes
+---@param most integer
+---@return gpipe.Tensor
+function channels.image(layer, x, least, most)
+  local shape = input.tensor(layer, x).shape
+  local rank = #shape
+  if rank < least or rank > most or shape[2] ~= layer.channels then
+    local wanted = {}
+    for r = least, most do wanted[#wanted + 1] = WANTED[r]:format(layer.channels) end
+    errors.raise("%s: input is %s, expected %s", scope.label(layer), check.shape_text(shape),
+      table.concat(wanted, " or "))
+  end
+  return rank == 4 and x or x:reshape(shape[1], shape[2], shape[3] or 1, 1)
+end
+
+--- Means and variances (biased) over positions.
+---@param image gpipe.Tensor N x C x H x W
+---@param samples boolean of each sample, else of all together
+---@param groups integer that the channels are taken in
+---@return gpipe.Tensor mean [1 or N, groups]
+---@return gpipe.Tensor variance
+---@return integer rows positions that each was made of, in one channel
+function channels.stats(image, samples, groups)
+  local shape = image.shape
+  local rows = (samples and 1 or shape[1]) * shape[3] * shape[4]
+  local mean, variance = core.channel_stats_join(core.channel_stats(image, { samples = samples }),
+    { sets = samples and shape[1] or 1, rows = rows, groups = groups })
+  return mean, variance, rows
+end
+
+--- Normalise by statistics, and scale and shift where the layer does.
+---@param layer nn.Module its `eps`, `weight`, `bias`
+---@param x gpipe.Tensor of the shape of the result
+---@param image gpipe.Tensor the same as N x C x H x W
+---@param given? boolean they are constants to gradients
+---@return gpipe.Tensor
+function channels.normalise(layer, x, image, mean, variance, given)
+  local y = core.channel_norm(image, mean, variance, layer.weight, layer.bias,
+    { eps = layer.eps, given = given or false })
+  return #x.shape == 4 and y or y:reshape(x.shape)
+end
+
+return channels

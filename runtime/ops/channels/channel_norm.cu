@@ -1,0 +1,211 @@
+/* ops/channels/channel_norm.cu - see channel_norm.c: channels normalised on a GPU, and the
+ * gradients. */
+#include "ops/channels/channels.cuh"
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+template <typename T> struct normal {
+  const T *x, *w, *b; /* w, b: NULL where there is none */
+  T *to;
+  gp_channel_stats<T> stats;
+};
+
+template <typename T, bool PACKED>
+static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
+    normalise_kernel(normal<T> a, gp_columns p) {
+  gp_kernel_begin();
+  typedef gp_compute<T> A;
+  const int count = gp_pack<T>::count;
+  const gp_channel_place at = gp_channel_place_of<count>(p);
+  if (at.group.first >= p.width) return;
+  A mean[count], scale[count], shift[count];
+  gp_channel_stats_read(a.stats, at, mean, scale);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    const int64_t c = at.group.at(k) < p.width ? at.group.at(k) : 0;
+    if (a.w) scale[k] *= gp_load(a.w[c]);
+    shift[k] = a.b ? gp_load(a.b[c]) : A(0);
+  }
+#pragma unroll 4
+  for (int64_t row = at.first + threadIdx.y; row < at.end; row += blockDim.y) {
+    gp_pack<T> x = gp_columns_load<PACKED>(a.x + row * p.width, at.group);
+#pragma unroll
+    for (int k = 0; k < count; k++)
+      x.at[k] = gp_store<T>((gp_load(x.at[k]) - mean[k]) * scale[k] + shift[k]);
+    gp_columns_store<PACKED>(a.to + row * p.width, x, at.group);
+  }
+}
+
+/* The channels of in[image] and of the statistics in[mean]. */
+static gp_channels channels_of(const gp_call *call, int image, int mean) {
+  const gp_shape *m = &call->in[mean].meta->shape;
+  return gp_channels_of(&call->in[image].meta->shape, m->dim[0], m->dim[1]);
+}
+
+template <typename T> static gp_status forward(gp_gpu *gpu, const gp_call *call) {
+  const gp_channels c = channels_of(call, 0, 1);
+  const gp_columns p = gp_channels_columns(c, gp_pack<T>::count);
+  const normal<T> a = {(const T *)call->in[0].data,
+                       call->n_in > 3 ? (const T *)call->in[3].data : NULL,
+                       call->n_in > 4 ? (const T *)call->in[4].data : NULL, (T *)call->out[0].data,
+                       gp_channel_stats_of<T>(call->in + 1, call->attr->channel_norm.eps, c)};
+  GP_LAUNCH_PARTS(gpu, normalise_kernel, p, 0, gp_is_packed(a.x) && gp_is_packed(a.to), a);
+}
+
+static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.in[0].meta->dtype, return forward<T>(gpu, &call->op));
+  return GP_OK;
+}
+
+const gp_gpu_kernel gp_gpu_channel_norm = {run, NULL};
+
+/* ---- sums of the backward pass --------------------------------------------------------------- */
+
+template <typename T> struct backward {
+  const T *dy, *x, *w;
+  T *to;
+  const gp_compute<T> *means; /* [2, S, G]: of g and of g h in each group; NULL: given statistics */
+  gp_channel_stats<T> stats;
+};
+
+template <typename T>
+static backward<T> backward_of(const gp_call *call, const gp_channels &c, double eps) {
+  backward<T> a = {};
+  a.dy = (const T *)call->in[0].data, a.x = (const T *)call->in[1].data;
+  a.w = call->n_in > 5 ? (const T *)call->in[5].data : NULL;
+  a.stats = gp_channel_stats_of<T>(call->in + 2, eps, c);
+  return a;
+}
+
+template <typename T, bool PACKED>
+static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
+    part_sums_kernel(backward<T> a, gp_compute<T> *to, gp_columns p) {
+  gp_kernel_begin();
+  typedef gp_compute<T> A;
+  const int count = gp_pack<T>::count;
+  const gp_channel_place at = gp_channel_place_of<count>(p);
+  const int64_t last = at.group.first < p.width ? at.end : at.first;
+  A mean[count], rstd[count], sums[2 * count] = {};
+  gp_channel_stats_read(a.stats, at, mean, rstd);
+#pragma unroll 4
+  for (int64_t row = at.first + threadIdx.y; row < last; row += blockDim.y) {
+    const gp_pack<T> dys = gp_columns_load<PACKED>(a.dy + row * p.width, at.group);
+    const gp_pack<T> xs = gp_columns_load<PACKED>(a.x + row * p.width, at.group);
+#pragma unroll
+    for (int k = 0; k < count; k++) {
+      const A dy = gp_load(dys.at[k]);
+      sums[k] = gp_plus(sums[k], dy);
+      sums[count + k] = gp_plus(sums[count + k], dy * (gp_load(xs.at[k]) - mean[k]));
+    }
+  }
+  gp_columns_fold(sums);
+  if (threadIdx.y > 0) return;
+#pragma unroll
+  for (int k = 0; k < count; k++) sums[count + k] *= rstd[k];
+  gp_channels_put(to + at.part * p.width, at.group, sums, count);
+  gp_channels_put(to + (p.outer * p.segments + at.part) * p.width, at.group, sums + count, count);
+}
+
+template <typename T> static gp_status sums(gp_gpu *gpu, const gp_call *call) {
+  const gp_channels c = channels_of(call, 1, 2);
+  const gp_columns p = gp_channels_columns(c, gp_pack<T>::count);
+  const backward<T> a = backward_of<T>(call, c, call->attr->channel_norm_sums.eps);
+  const size_t shared = 2 * gp_pack<T>::count * GP_COLUMNS_THREADS * sizeof(gp_compute<T>);
+  GP_LAUNCH_PARTS(gpu, part_sums_kernel, p, shared, gp_is_packed(a.dy) && gp_is_packed(a.x), a,
+                  (gp_compute<T> *)call->out[0].data);
+}
+
+static gp_status run_sums(gp_gpu *gpu, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.in[0].meta->dtype, return sums<T>(gpu, &call->op));
+  return GP_OK;
+}
+
+const gp_gpu_kernel gp_gpu_channel_norm_sums = {run_sums, NULL};
+
+/* ---- gradient of the input ------------------------------------------------------------------- */
+
+/* A warp for each group of a set: the means of dy w, and of dy w h, from the sums [2, S, C]. */
+template <typename T>
+static __global__ void group_means_kernel(const gp_compute<T> *sums, const T *w, gp_channels c,
+                                          gp_compute<T> *means) {
+  gp_kernel_begin();
+  typedef gp_compute<T> A;
+  const int64_t units = c.sets * c.groups;
+  const int64_t unit = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+  if (unit >= units) return;
+  const int64_t set = unit / c.groups, first = unit % c.groups * c.each;
+  const A n = (A)c.rows * (A)c.each;
+  A g = 0, gh = 0;
+  for (int64_t i = first + threadIdx.x; i < first + c.each; i += GP_WARP) {
+    const A by = w ? gp_load(w[i]) : A(1);
+    g = gp_plus(g, by * sums[set * c.channels + i]);
+    gh = gp_plus(gh, by * sums[(c.sets + set) * c.channels + i]);
+  }
+  g = gp_warp_sum(g), gh = gp_warp_sum(gh);
+  if (threadIdx.x == 0) means[unit] = g / n, means[units + unit] = gh / n;
+}
+
+/* dx = rstd (g - mean_g - h mean_gh), or rstd g where the statistics were given. */
+template <typename T, bool PACKED>
+static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
+    input_gradient_kernel(backward<T> a, gp_columns p) {
+  gp_kernel_begin();
+  typedef gp_compute<T> A;
+  const int count = gp_pack<T>::count;
+  const gp_channel_place at = gp_channel_place_of<count>(p);
+  if (at.group.first >= p.width) return;
+  A mean[count], rstd[count], w[count], mean_g[count], mean_gh[count];
+  gp_channel_stats_read(a.stats, at, mean, rstd);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    const int64_t c = at.group.at(k) < p.width ? at.group.at(k) : 0;
+    const int64_t unit = at.set * a.stats.groups + (a.stats.each == 1 ? c : c / a.stats.each);
+    w[k] = a.w ? gp_load(a.w[c]) : A(1);
+    mean_g[k] = a.means ? a.means[unit] : A(0);
+    mean_gh[k] = a.means ? a.means[p.outer * a.stats.groups + unit] * rstd[k] : A(0);
+  }
+#pragma unroll 4
+  for (int64_t row = at.first + threadIdx.y; row < at.end; row += blockDim.y) {
+    const gp_pack<T> xs = gp_columns_load<PACKED>(a.x + row * p.width, at.group);
+    gp_pack<T> dys = gp_columns_load<PACKED>(a.dy + row * p.width, at.group);
+#pragma unroll
+    for (int k = 0; k < count; k++) {
+      const A h = (gp_load(xs.at[k]) - mean[k]) * mean_gh[k];
+      dys.at[k] = gp_store<T>(rstd[k] * (gp_load(dys.at[k]) * w[k] - mean_g[k] - h));
+    }
+    gp_columns_store<PACKED>(a.to + row * p.width, dys, at.group);
+  }
+}
+
+enum { WARPS = 4 }; /* of a block that makes the means of groups */
+
+template <typename T>
+static gp_status input_gradient(gp_gpu *gpu, const gp_call *call, void *scratch) {
+  typedef gp_compute<T> A;
+  const gp_attr_channel_norm_dx *attr = &call->attr->channel_norm_dx;
+  const gp_channels c = channels_of(call, 1, 2);
+  const gp_columns p = gp_channels_columns(c, gp_pack<T>::count);
+  const int64_t units = c.sets * c.groups;
+  backward<T> a = backward_of<T>(call, c, attr->eps);
+  a.to = (T *)call->out[0].data, a.means = attr->given ? NULL : (const A *)scratch;
+  if (!attr->given && units > 0)
+    GP_GPU_TRY(GP_LAUNCH(gpu, group_means_kernel<T>, dim3((unsigned)((units + WARPS - 1) / WARPS)),
+                         dim3(GP_WARP, WARPS), 0, (const A *)call->in[4].data, a.w, c,
+                         (A *)scratch));
+  GP_LAUNCH_PARTS(gpu, input_gradient_kernel, p, 0,
+                  gp_is_packed(a.dy) && gp_is_packed(a.x) && gp_is_packed(a.to), a);
+}
+
+static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {
+  GP_BY_FLOAT(call->op.in[0].meta->dtype, return input_gradient<T>(gpu, &call->op, call->scratch));
+  return GP_OK;
+}
+
+static gp_status prepare_dx(gp_gpu *gpu, const gp_call *call, size_t *scratch) {
+  (void)gpu;
+  const gp_shape *mean = &call->in[2].meta->shape;
+  *scratch = (size_t)(2 * mean->dim[0] * mean->dim[1]) * gp_sum_bytes(call->in[0].meta->dtype);
+  return GP_OK;
+}
+
+const gp_gpu_kernel gp_gpu_channel_norm_dx = {run_dx, prepare_dx};

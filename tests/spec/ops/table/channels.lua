@@ -1,0 +1,150 @@
+-- tests/spec/ops/table/channels.lua - statistics of channels, and channels normalised by them;
+-- rms_norm.
+
+local core = require "gpipe.core"
+local array = require "tests.support.array"
+local inputs = require "tests.support.inputs"
+local norms = require "tests.support.norms"
+
+local x, ids = inputs.float, inputs.ids
+
+-- Statistics of halves are f32.
+local function wide(dtype) return dtype == "f64" and "f64" or "f32" end
+
+-- ---- rms_norm --------------------------------------------------------------------------------
+
+local rms_norm = {
+  op = "rms_norm", covers = { "rms_norm_dx", "rms_norm_dw" }, tolerance = "norm", gradient = true,
+  call = function(o, a, w) return core.rms_norm(a, w, o.eps or 1e-6) end,
+  reference = function(o, a, w)
+    return array.map(function(h, p) return h * p end,
+      array.lines(a, norms.root_mean_square(o.eps or 1e-6)), w)
+  end,
+  cases = {
+    { x { 3, 5 }, x { 5 } },
+    { x { 3, 5 }, x { 5 }, o = { eps = 0.5 } },
+    { x { 7 }, x { 7 } },
+    { x { 2, 3, 4 }, x { 4 } },
+    { x { 1, 1, low = 1 }, x { 1 } },
+    { x { 33, 7 }, x { 7 } },
+    { x { 2, 130 }, x { 130 } },
+    { x { 0, 3 }, x { 3 } },
+    { x { 3, 0 }, x { 0 } },
+    { x { 3, 5, layout = "transposed" }, x { 5, layout = "spaced" } },
+    { x { 3, 5, fixed = true }, x { 5 } },
+    { x { 3, 5 }, x { 5, fixed = true } },
+  },
+  refuses = {
+    { x { 3, 5 }, x { 4 }, error = "rms_norm: weight is 4, expected 5 (input is 3x5)" },
+    { x {}, x { 1 }, error = "rms_norm: input is scalar, expected at least 1 dimension" },
+    { ids { 3, 5, below = 2 }, x { 5 }, error = "rms_norm: input is i64, expected f32 or f64" },
+  },
+}
+
+-- ---- statistics ------------------------------------------------------------------------------
+
+local function stats(o, a)
+  local shape = a.shape
+  return core.channel_stats_join(core.channel_stats(a, { samples = o.samples or false }), {
+    sets = o.samples and shape[1] or 1, groups = o.groups or 0,
+    rows = (o.samples and 1 or shape[1]) * shape[3] * shape[4],
+  })
+end
+
+local channel_stats = {
+  op = "channel_stats_join", gradient = false, tolerance = "norm", call = stats,
+  reference = norms.stats, result = { wide, wide },
+  cases = {
+    { x { 2, 3, 4, 5 } },
+    { x { 1, 1, 1, 1 } },
+    { x { 7, 33, 1, 1 } },
+    { x { 2, 5, 9, 15 } },
+    { x { 2, 6, 9, 15 }, o = { samples = true } },
+    { x { 2, 6, 3, 3 }, o = { samples = true, groups = 2 } },
+    { x { 3, 6, 3, 3 }, o = { groups = 1 } },
+    { x { 2, 3, 8, 8, low = 999, high = 1001 } },
+    { x { 2, 3, 4, 4, layout = "transposed" } },
+    { x { 2, 3, 4, 4, layout = "expanded" } },
+    { x { 0, 3, 4, 4 } },
+    { x { 2, 0, 4, 4 } },
+  },
+  refuses = {
+    { x { 2, 6, 3, 3 }, o = { groups = 4 },
+      error = "channel_stats_join: 6 channels in 4 groups, expected as many in each" },
+  },
+}
+
+-- ---- channel_norm ----------------------------------------------------------------------------
+
+local function normalise(o, a, w, b, mean, variance)
+  local attributes = { eps = o.eps or 1e-5, given = mean ~= nil }
+  if mean then
+    mean = mean:reshape(1, mean.shape[1]):to(wide(a.dtype))
+    variance = variance:reshape(1, variance.shape[1]):to(wide(a.dtype))
+  else
+    mean, variance = stats(o, a)
+  end
+  return core.channel_norm(a, mean, variance, w, b, attributes)
+end
+
+local channel_norm = {
+  op = "channel_norm", covers = { "channel_stats", "channel_norm_sums", "channel_norm_dx" },
+  tolerance = "norm", gradient = true, call = normalise, reference = norms.channels,
+  cases = {
+    { x { 2, 3, 4, 5 }, x { 3 }, x { 3 } },
+    { x { 2, 3, 4, 5 } },
+    { x { 2, 3, 4, 5 }, x { 3 } },
+    { x { 7, 5, 1, 1 }, x { 5 }, x { 5 }, o = { eps = 0.1 } },
+    { x { 1, 1, 1, 1 }, x { 1 }, x { 1 }, o = { eps = 0.1 } },
+    { x { 2, 2, 9, 15 }, x { 2 }, x { 2 } },
+    { x { 3, 70, 2, 1 }, x { 70 }, x { 70 }, o = { eps = 0.1 }, dtypes = "f32" },
+    { x { 1, 33, 7, 7 }, x { 33 }, x { 33 }, dtypes = "f32" },
+    { x { 2, 4, 3, 3 }, x { 4 }, x { 4 }, o = { samples = true } },
+    { x { 2, 3, 9, 8 }, o = { samples = true } },
+    { x { 2, 6, 3, 3 }, x { 6 }, x { 6 }, o = { samples = true, groups = 2 } },
+    { x { 2, 4, 3, 3 }, x { 4 }, x { 4 }, o = { samples = true, groups = 1 } },
+    { x { 2, 3, 4, 5 }, x { 3 }, x { 3 }, x { 3, fixed = true }, x { 3, low = 0.5, fixed = true } },
+    { x { 2, 3, 4, 4, layout = "transposed" }, x { 3, layout = "spaced" }, x { 3 } },
+    { x { 2, 3, 4, 4, layout = "narrowed" }, x { 3, layout = "narrowed" }, x { 3 } },
+    { x { 2, 3, 4, 4, fixed = true }, x { 3 }, x { 3 } },
+    { x { 2, 3, 4, 4 }, x { 3, fixed = true }, x { 3, fixed = true } },
+    { x { 0, 3, 4, 4 }, x { 3 }, x { 3 } },
+    { x { 2, 0, 4, 4 }, x { 0 }, x { 0 } },
+  },
+  refuses = {
+    { x { 2, 3, 4, 4 }, x { 4 }, error = "channel_norm: weight is 4, expected 3" },
+    { x { 2, 3, 4, 4 }, x { 3 }, x { 3 }, x { 2 }, x { 2 },
+      error = "channel_norm: 3 channels in 2 groups, expected as many in each" },
+    { x { 2, 3, 4, 4 }, x { 3 }, x { 3 }, x { 3 }, x { 1 },
+      error = "channel_norm: variance is 1x1, expected 1x3" },
+  },
+}
+
+-- ---- merge_stats -----------------------------------------------------------------------------
+
+-- Outside of a pipeline every batch is the first of its mini-batch.
+local merge_stats = {
+  op = "merge_stats", gradient = false, tolerance = "norm", result = { "like", "i64" },
+  call = function(_, pending, mean, variance, running_mean, running_variance)
+    return core.merge_stats(pending, mean, variance, running_mean, running_variance, 6)
+  end,
+  reference = function(_, pending, mean, variance, running_mean, running_variance)
+    local rows = { function() return 6 end, function(c) return mean[c] end,
+      function(c) return variance[c] * 6 end, function(c) return running_mean[c] end,
+      function(c) return running_variance[c] end }
+    return array.build(pending.shape, function(i) return rows[i[1]](i[2]) end), array.scalar(1)
+  end,
+  cases = {
+    { x { 5, 3 }, x { 1, 3 }, x { 1, 3, low = 0 }, x { 3 }, x { 3, low = 0 } },
+    { x { 5, 1 }, x { 1, 1 }, x { 1, 1, low = 0 }, x { 1 }, x { 1, low = 0 } },
+    { x { 5, 33 }, x { 1, 33 }, x { 1, 33, low = 0 }, x { 33 }, x { 33, low = 0 } },
+  },
+  refuses = {
+    { x { 4, 3 }, x { 1, 3 }, x { 1, 3 }, x { 3 }, x { 3 },
+      error = "merge_stats: pending is 4x3, expected 5x?" },
+    { x { 5, 3 }, x { 1, 2 }, x { 1, 3 }, x { 3 }, x { 3 },
+      error = "merge_stats: mean is 1x2, expected 1x3" },
+  },
+}
+
+return { rms_norm, channel_stats, channel_norm, merge_stats }
