@@ -28,6 +28,7 @@ environment.check()
 ---@field on_stop fun(handler: function?)
 ---@field no_grad fun(fn: function, ...): any
 ---@field grad fun(fn: function): function
+---@field compile fun(fn: function, example_inputs: gpipe.Tensor[], opts: table?): gpipe.Compiled
 ---@field gradcheck fun(fn: function, inputs: gpipe.Tensor[], opts: table?): boolean?, string?
 ---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
 local gp = {
@@ -74,6 +75,7 @@ local parts = {
   no_grad = function() return require("gpipe.gradient").no_grad end,
   grad = function() return require("gpipe.gradient").grad end,
   gradcheck = function() return require "gpipe.gradient.check" end,
+  compile = function() return require "gpipe.compile" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
   on_stop = function() return require("gpipe.stop").on_stop end,
 }

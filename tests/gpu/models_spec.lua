@@ -193,3 +193,14 @@ describe("a model of several outputs", function()
     end
   end)
 end)
+
+-- ---- compiled functions -------------------------------------------------------------------------
+
+describe("a compiled function", function()
+  on_gpu("runs on a GPU, near what the host computes", function()
+    local function fn(a, b) return (a:matmul(b) + 1):gelu(), a:sum() end
+    local a, b = normal({ 5, 7 }, 1), normal({ 7, 3 }, 2)
+    local compiled <close> = gp.compile(fn, { a, b }, { device = "cuda:0" })
+    assert.is_true(training.distance({ compiled(a, b) }, { fn(a, b) }, 1e-5, 1e-6) <= 1)
+  end)
+end)

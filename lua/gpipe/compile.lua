@@ -1,0 +1,156 @@
+-- lua/gpipe/compile.lua - `gp.compile`: a function of tensors, recorded and planned.
+--
+-- What runs is the forward pass of a pipeline of one stage. Tensors pass through it as its only
+-- row, so that shapes of any rank, scalars too, go in and out.
+
+local class = require "gpipe.nn.class"
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
+local options = require "gpipe.options"
+
+-- ---- the only row -------------------------------------------------------------------------------
+
+-- The shape of a tensor without its first dimension, which is 1.
+local function inner(tensor)
+  local shape = tensor.shape
+  table.remove(shape, 1)
+  return tensor:reshape(shape)
+end
+
+local function as_row(tensor)
+  local shape = tensor.shape
+  table.insert(shape, 1, 1)
+  return tensor:reshape(shape)
+end
+
+local function each(fn, values, n)
+  local made = {}
+  for i = 1, n do made[i] = fn(values[i]) end
+  return made
+end
+
+local function check_outputs(outputs)
+  if outputs.n == 0 then
+    errors.raise("gp.compile: the function returned nothing, expected a tensor (or several)")
+  end
+  for i = 1, outputs.n do
+    if not is_tensor(outputs[i]) then
+      errors.raise("gp.compile: the function returned %s as value %d, expected a tensor",
+        errors.show(outputs[i]), i)
+    end
+  end
+end
+
+local Recorded = class.new("Recorded", require "gpipe.nn.module")
+function Recorded:init(fn) self.fn = fn end
+function Recorded:forward(...)
+  local inputs = table.pack(...)
+  local outputs = table.pack(self.fn(table.unpack(each(inner, inputs, inputs.n))))
+  check_outputs(outputs)
+  return table.unpack(each(as_row, outputs, outputs.n))
+end
+
+-- ---- calls --------------------------------------------------------------------------------------
+
+local function takes_gradients()
+  local off = core.no_grad(true)
+  core.no_grad(off)
+  return not off
+end
+
+local function check_inputs(inputs, who, wanted)
+  if inputs.n ~= wanted then
+    errors.raise("%s: %d tensors, expected %d", who, inputs.n, wanted)
+  end
+  for i = 1, inputs.n do
+    if not is_tensor(inputs[i]) then
+      errors.raise("%s: argument %d is %s, expected a tensor", who, i, errors.show(inputs[i]))
+    end
+    if inputs[i].requires_grad and takes_gradients() then
+      errors.raise("%s: argument %d requires a gradient, which a compiled function does not give: "
+        .. "pass t:detach(), or call it within gp.no_grad", who, i)
+    end
+  end
+end
+
+---@class gpipe.Compiled
+local Compiled = { __name = "gpipe.Compiled" }
+Compiled.__index = Compiled
+
+function Compiled:__call(...)
+  local inputs = table.pack(...)
+  if not self.pipe then errors.raise("compiled function: it was closed") end
+  check_inputs(inputs, "compiled function", self.count)
+  return table.unpack(each(inner, { self.pipe:forward(each(as_row, inputs, inputs.n)) },
+    self.outputs))
+end
+
+--- Give its memory back; also at the end of a `<close>` scope and at collection.
+function Compiled:close()
+  if self.pipe then self.pipe:close() end
+  self.pipe = nil
+end
+Compiled.__close = Compiled.close
+
+local function text_of(tensors)
+  local parts = {}
+  for i, t in ipairs(tensors) do
+    local shape = table.concat(t.shape, "x")
+    parts[i] = t.dtype .. " " .. (shape == "" and "scalar" or shape)
+  end
+  return table.concat(parts, ", ")
+end
+
+function Compiled:__tostring()
+  return ("compiled function: %s%s"):format(self.text, self.pipe and "" or " (closed)")
+end
+
+local OPTIONS = { device = { type = "string", default = "cpu" } }
+
+--- The recorded, planned version of a function of tensors: the function runs once for each set of
+--- shapes, on symbolic tensors; calls then run the plan, fused and in memory that is taken once.
+--- The same bits as the function itself in f32 and f64.
+---
+--- fn: a function, or a module (`nn`), which is compiled as it evaluates: without dropout, buffers
+--- are not written. It may not branch on values. Other tensors that it reads are constants.
+--- example_inputs: one tensor, or a list of up to eight; calls with other shapes plan anew, and the
+--- plans of the six sets of shapes that were used last are kept.
+--- opts: `device = "cpu"` (or `"cuda:0"`): where it runs; results come back to the host.
+--- Returns a callable with `close()`. It gives no gradients.
+--- Errors: what fn raises, with its line; arguments that are no tensors, or require a gradient.
+--- ```lua
+--- local norm <close> = gp.compile(function(x) return (x * x):sum():sqrt() end, gp.ones {2})
+--- assert(norm(gp.tensor {3, 4}):item() == 5)
+--- assert(norm(gp.tensor {1, 2, 2}):item() == 3) -- planned anew: other shapes
+--- ```
+---@param fn function|nn.Module
+---@param example_inputs gpipe.Tensor|gpipe.Tensor[]
+---@param opts? {device?: string}
+---@return gpipe.Compiled
+return function(fn, example_inputs, opts)
+  local o = options.check("gp.compile", opts, OPTIONS)
+  local meta = getmetatable(fn)
+  if type(fn) ~= "function" and not (type(meta) == "table" and meta.__call) then
+    errors.raise("gp.compile: the first argument is %s, expected a function or a module",
+      errors.show(fn))
+  end
+  local list = is_tensor(example_inputs) and { example_inputs } or example_inputs
+  if type(list) ~= "table" or #list == 0 then
+    errors.raise("gp.compile: example_inputs is %s, expected a tensor, or a list of tensors",
+      errors.show(example_inputs))
+  end
+  check_inputs({ n = #list, table.unpack(list) }, "gp.compile", #list)
+  local pipe = require "gpipe.pipeline" (require "gpipe.nn".Sequential { Recorded(fn) },
+    { devices = { o.device } }):eval()
+  local made <const> = setmetatable({ pipe = pipe, count = #list }, Compiled)
+  local good, outputs = pcall(function() return { pipe:forward(each(as_row, list, #list)) } end)
+  if not good then
+    made:close()
+    error(outputs, 0)
+  end
+  made.outputs = #outputs
+  made.text = ("(%s) -> (%s) on %s"):format(text_of(list),
+    text_of(each(inner, outputs, #outputs)), o.device)
+  return made
+end
