@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#if __has_include(<oneapi/dnnl/dnnl.h>)
+#if defined(GPIPE_BENCH_DNNL)
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
