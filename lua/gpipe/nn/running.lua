@@ -3,7 +3,15 @@
 -- Forward writes buffers once for every micro-batch, in the order of the micro-batches, whatever
 -- the schedule; recomputation reads what was there and writes nothing (graph/trace.c). A step that
 -- fails leaves them as they were.
+--
+-- A pipeline with deferred_batch_norm moves them once for every mini-batch. What its micro-batches
+-- have given so far lies in a buffer of the layer that is not saved with it: the first micro-batch
+-- begins anew. Every micro-batch writes the running statistics as if it were the last one, from
+-- those before the mini-batch, so no count of micro-batches can get out of step.
+-- Source: torchgpipe's DeferredBatchNorm, whose variance is biased and cancels.
 
+local class = require "gpipe.nn.class"
+local core = require "gpipe.core"
 local gradient = require "gpipe.gradient"
 local parameter = require "gpipe.nn.parameter"
 
@@ -33,16 +41,32 @@ local function share_of(layer, batches)
   return 1 / batches:to(layer.running_mean.dtype)
 end
 
-local function move_all(layer, mean, variance, rows)
-  local batches = layer.num_batches_tracked + 1
-  local share, unbiased = share_of(layer, batches), rows / math.max(rows - 1, 1)
-  local function move(buffer, to)
-    buffer:copy_(buffer + (to:mean(1) - buffer) * share)
-  end
-  move(layer.running_mean, mean)
-  move(layer.running_var, variance * unbiased)
+-- Write both as `share` of the way from where they were to a batch's.
+local function move(layer, share, mean, variance, mean_before, variance_before)
+  layer.running_mean:copy_(mean_before + (mean - mean_before) * share)
+  layer.running_var:copy_(variance_before + (variance - variance_before) * share)
+end
+
+local function move_now(layer, mean, variance, rows)
+  local batches, unbiased = layer.num_batches_tracked + 1, rows / math.max(rows - 1, 1)
+  move(layer, share_of(layer, batches), mean:mean(1), variance:mean(1) * unbiased,
+    layer.running_mean, layer.running_var)
   layer.num_batches_tracked:copy_(batches)
 end
+
+local function move_deferred(layer, mean, variance, rows)
+  local merged, first = core.merge_stats(layer.pending, mean, variance, layer.running_mean,
+    layer.running_var, rows)
+  local batches, list = layer.num_batches_tracked + first, {}
+  for k = 1, 5 do list[k] = merged:narrow(1, k, 1):reshape(layer.channels) end
+  local count, merged_mean, spread, mean_before, variance_before = table.unpack(list)
+  layer.pending:copy_(merged)
+  move(layer, share_of(layer, batches), merged_mean, spread / (count - 1):maximum(1),
+    mean_before, variance_before)
+  layer.num_batches_tracked:copy_(batches)
+end
+
+local deferring = false -- of the trace that is being made
 
 --- Move the running statistics towards those of a batch.
 ---@param layer nn.Module
@@ -50,7 +74,47 @@ end
 ---@param variance gpipe.Tensor [S, C] biased
 ---@param rows integer that they were made of
 function running.note(layer, mean, variance, rows)
-  gradient.no_grad(move_all, layer, mean, variance, rows)
+  gradient.no_grad(deferring and layer.pending and move_deferred or move_now, layer, mean, variance,
+    rows)
+end
+
+-- ---- what pipelines ask ----------------------------------------------------------------------
+
+--- The layers of a model that move running statistics of batches, with the names of the layers.
+---@param model nn.Module
+---@return {name: string, module: nn.Module}[]
+function running.layers(model)
+  local found = {}
+  for name, module in model:modules() do
+    local of = class.of(module).class
+    if of.defers and module.track then found[#found + 1] = { name = name, module = module } end
+  end
+  return found
+end
+
+--- The buffers in which a model's layers keep what is pending: [5, C] each, no part of its state.
+---@param model nn.Module
+---@return {param: gpipe.Tensor}[]
+function running.pending(model)
+  local list = {}
+  for i, layer in ipairs(running.layers(model)) do
+    local of = layer.module
+    of.pending = of.pending or core.parameter {
+      shape = { 5, of.channels }, dtype = of.running_mean.dtype, kind = "constant", a = 0, b = 0,
+      seed = 0, number = 0, buffer = true,
+    }
+    list[i] = { param = of.pending }
+  end
+  return list
+end
+
+--- Whether layers that are traced from now on defer; returns what it was.
+---@param flag boolean
+---@return boolean
+function running.defer(flag)
+  local before = deferring
+  deferring = flag
+  return before
 end
 
 return running

@@ -1,7 +1,9 @@
 -- lua/gpipe/pipeline/advice.lua - what is worth saying about a pipeline that is no mistake: devices
--- that nothing runs on, and devices that will mostly wait.
+-- that nothing runs on, devices that will mostly wait, and running statistics of micro-batches.
 --
 -- It goes to standard error, each text once: a sweep makes a thousand pipelines.
+
+local running = require "gpipe.nn.running"
 
 local advice = {}
 
@@ -68,6 +70,20 @@ function advice.idle_devices(made)
   say("the devices will be idle for %.0f %% of the time: schedule '%s' has %d micro-batch%s for %d "
     .. "devices; %s",
     100 * bubble, made.name, made.chunks, made.chunks == 1 and "" or "es", made.devices, helps)
+end
+
+-- ---- batch norm ------------------------------------------------------------------------------
+
+--- Say that running statistics follow micro-batches, which are smaller than the batch that was
+--- asked for.
+---@param model nn.Module
+---@param chunks integer
+function advice.batch_norm(model, chunks)
+  local layers = chunks > 1 and running.layers(model) or {}
+  if #layers == 0 then return end
+  say("%d batch norm%s (first: layer %s) will move running statistics %d times a mini-batch, once "
+    .. "for each micro-batch; deferred_batch_norm = true moves them once, by those of all of it",
+    #layers, #layers == 1 and "" or "s", layers[1].name, chunks)
 end
 
 return advice

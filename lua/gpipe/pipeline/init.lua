@@ -3,6 +3,7 @@
 -- This file checks what the user asked for and makes the object; running is in run.lua, tracing and
 -- plans in files of their own.
 
+local advice = require "gpipe.pipeline.advice"
 local core = require "gpipe.core"
 local cut = require "gpipe.pipeline.plan.cut"
 local fields = require "gpipe.pipeline.plan.fields"
@@ -73,7 +74,7 @@ local function pipeline(model, opts)
   opts = fields.check(WHO, model, opts, RULES)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
-  local of, layer_of = fields.of(model, list)
+  local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
   local inner = core.pipeline_new {
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,
     devices = chosen, placement = made.device_list, copies = made.copies,
@@ -84,6 +85,7 @@ local function pipeline(model, opts)
     unfused = not fuses(opts.fuse), added = os.getenv "GPIPE_ASSIGN" == "0",
   }
   note_faults(inner)
+  if not opts.deferred_batch_norm then advice.batch_norm(model, opts.chunks) end
   local pipe = Pipeline.new {
     core = inner, model = model, balance = list, devices = chosen, stages = #list,
     stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks,
@@ -91,7 +93,7 @@ local function pipeline(model, opts)
     schedule_name = made.name, asked = made.asked,
     built = made.batch == 0 and { [made.chunks] = made } or {},
     schedule = fields.source_of(opts, made), checkpoint = opts.checkpoint, loss = opts.loss,
-    precision = computes,
+    precision = computes, deferred = opts.deferred_batch_norm,
   }
   if opts.sample then plan_for_sample(pipe, opts.sample) end
   return pipe

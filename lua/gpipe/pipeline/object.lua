@@ -21,7 +21,7 @@ local MAYBE = {
 local OPTIONS = {
   balance = true, devices = true, chunks = true, schedule = true, checkpoint = true, loss = true,
   sample = true, precision = true, loss_scale = true, finite = true, fuse = true, seed = true,
-  watchdog = true,
+  watchdog = true, deferred_batch_norm = true,
 }
 
 -- What belongs to something else: what to write there.

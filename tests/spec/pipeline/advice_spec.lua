@@ -130,3 +130,24 @@ describe("the memory of CPUs", function()
     assert.is_true(machine.available <= machine.memory)
   end)
 end)
+
+describe("batch norm with several micro-batches", function()
+  local function norms(options)
+    return said(([[
+      for i = 1, 2 do
+        local m = nn.Sequential {nn.Linear(2, 2), nn.Sequential {nn.BatchNorm1d(2)}}
+        local pipe <close> = gp.pipeline(m, {loss = nn.MSELoss(), %s})
+      end]]):format(options))
+  end
+
+  it("is said once, with the layer and what helps", function()
+    local text = norms "chunks = 4"
+    assert.matches("layer 2%.1[^\n]*4 times[^\n]*deferred_batch_norm = true", text)
+    assert.equal(1, lines(text))
+  end)
+
+  it("is no matter of one micro-batch, or where it is deferred", function()
+    assert.equal("", norms "chunks = 1")
+    assert.equal("", norms "chunks = 4, deferred_batch_norm = true")
+  end)
+end)

@@ -72,6 +72,7 @@ end
 ---@field running_var? gpipe.Tensor [n], unbiased
 ---@field num_batches_tracked? gpipe.Tensor scalar, i64
 local BatchNorm1d = class.new("BatchNorm1d", Module, true)
+BatchNorm1d.defers = true
 
 --- Normalise each feature over the batch (and over the sequence) to mean 0 and variance 1, then
 --- scale and shift; in evaluation by the running statistics.
@@ -104,6 +105,7 @@ BatchNorm1d.describe = describe
 ---@field running_var? gpipe.Tensor [n], unbiased
 ---@field num_batches_tracked? gpipe.Tensor scalar, i64
 local BatchNorm2d = class.new("BatchNorm2d", Module, true)
+BatchNorm2d.defers = true
 
 --- Normalise each channel over batch, height and width, then scale and shift; in evaluation by the
 --- running statistics.

@@ -124,6 +124,7 @@ local function as_pipeline(model, opts, list, made, computes)
     asynchronous = made.batch > 0, schedule = fields.source_of(opts, made), asked = made.asked,
     built = made.batch == 0 and { [made.chunks] = made } or {}, schedule_name = made.name,
     loss = opts.loss, precision = computes, core = true, plans = {},
+    deferred = opts.deferred_batch_norm,
   }, DryRun)
 end
 
@@ -152,7 +153,7 @@ local function dry_run(model, opts)
   local described, names = describe_devices(opts.devices, made.devices)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
   local dry = as_pipeline(model, opts, list, made, computes)
-  local given = fields.of(model, list)
+  local given = fields.of(model, list, opts.deferred_batch_norm)
   given.devices, given.placement, given.copies = names, made.device_list, made.copies
   given.checkpoint, given.finite, given.unfused = opts.checkpoint, "skip", not opts.fuse
   given.loss_scale = computes.scale

@@ -6,6 +6,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
+local running = require "gpipe.nn.running"
 local schedule = require "gpipe.schedule"
 local skips = require "gpipe.nn.skip.verify"
 
@@ -19,6 +20,7 @@ local COMMON = {
   checkpoint = { choices = core.checkpoints, default = "except_last" },
   loss = { type = "callable" },
   sample = { type = "table" },
+  deferred_batch_norm = { type = "boolean", default = false },
 }
 
 --- The rules of these options and of more, which may replace some.
@@ -83,11 +85,16 @@ local function stages_of(list)
   return stage_of
 end
 
+-- Parameters and buffers of a module, as lists; `deferred`: and what its batch norms keep pending.
+local function state_of(module, deferred)
+  return { module:parameters(), module:buffers(), deferred and running.pending(module) or {} }
+end
+
 -- Per parameter or buffer the layer (from 0) that declares it first.
-local function owners(model)
+local function owners(model, deferred)
   local layer_of = {}
   for i = 1, #model do
-    for _, list in ipairs { model[i]:parameters(), model[i]:buffers() } do
+    for _, list in ipairs(state_of(model[i], deferred)) do
       for _, entry in ipairs(list) do
         layer_of[entry.param] = layer_of[entry.param] or i - 1
       end
@@ -97,9 +104,9 @@ local function owners(model)
 end
 
 -- Parameters and buffers of the model with their layers.
-local function inventory(model, layer_of)
+local function inventory(model, deferred, layer_of)
   local boxes, layers = {}, {}
-  for _, list in ipairs { model:parameters(), model:buffers() } do
+  for _, list in ipairs(state_of(model, deferred)) do
     for _, entry in ipairs(list) do
       boxes[#boxes + 1] = entry.param
       layers[#layers + 1] = layer_of[entry.param] or 0
@@ -111,11 +118,12 @@ end
 --- The model in stages of so many layers: what the runtime indexes its parameters by.
 ---@param model nn.Sequential
 ---@param balance integer[]
+---@param deferred boolean option deferred_batch_norm
 ---@return table {stages, stage_of, params, param_layer} for core
 ---@return table<any, integer> layer_of per parameter
-function fields.of(model, balance)
-  local layer_of = owners(model)
-  local boxes, layers = inventory(model, layer_of)
+function fields.of(model, balance, deferred)
+  local layer_of = owners(model, deferred)
+  local boxes, layers = inventory(model, deferred, layer_of)
   return {
     stages = #balance, stage_of = stages_of(balance), params = boxes, param_layer = layers,
   }, layer_of

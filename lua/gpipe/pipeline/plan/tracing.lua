@@ -10,6 +10,7 @@ local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local precision = require "gpipe.pipeline.plan.precision"
 local random = require "gpipe.random"
+local running = require "gpipe.nn.running"
 local skips = require "gpipe.nn.skip.values"
 
 local tracing = {}
@@ -127,13 +128,15 @@ end
 
 -- Call f with this trace active. A layer's forward may run another pipeline: its trace is put
 -- aside.
-local function within(trace, f, handler)
+local function within(trace, request, f)
+  local handler, before = request.handler, running.defer(request.pipe.deferred or false)
   local _guard <close> = random.guard()
   local outer = outer_of()
   active = { trace = trace, thread = coroutine.running() }
   core.trace_begin(trace)
   local good, result = xpcall(core.whole, explain_yield(handler), skips.within, f)
   active = outer
+  running.defer(before)
   if outer then core.trace_begin(outer.trace) else core.trace_end() end
   if not good then error(result, 0) end
   return result
@@ -159,11 +162,11 @@ function tracing.run(request, rows, micros)
   local shape = { trace = trace, rows = rows, micros = micros }
   local inputs = declare(trace, "batch", request.inputs, rows)
   local targets = declare(trace, "target", request.targets, rows)
-  local sum_loss = within(trace, function()
+  local sum_loss = within(trace, request, function()
     set_precision(trace, request.pipe.precision, inputs)
     local outputs = { run_layers(trace, request.pipe.model, 1, table.unpack(inputs)) }
     return finish(trace, request, shape, outputs, targets)
-  end, request.handler)
+  end)
   return shape, sum_loss
 end
 
