@@ -57,6 +57,7 @@ typedef struct gp_lua {
   int depth;        /* module scopes that are open */
   bool labelled;    /* the label of the innermost one was put together */
   bool no_grad;     /* ops are not noted for gradients: gp.no_grad */
+  bool listing;     /* new boxes are listed: gp.scope */
   bool relabel;     /* the trace has the label of a module that was left, or none */
   size_t limit;     /* bytes held by the runtime beyond which garbage is collected */
   size_t collects;  /* how often that happened */
@@ -97,6 +98,8 @@ void gp_lua_collect_when_due(lua_State *L);
 void gp_lua_push_type(lua_State *L, const char *name, lua_CFunction clear);
 /* Push the metatable of boxes: before the first of them is made. */
 void gp_lua_new_class(lua_State *L);
+/* Add list_made to the table on top. */
+void gp_lua_open_boxes(lua_State *L);
 /* Push an empty box, to be filled by the next call into the runtime: what it makes cannot leak.
  * Collects garbage first when the runtime holds more than the adaptive limit. */
 gp_box *gp_lua_new_box(lua_State *L);

@@ -36,6 +36,41 @@ void gp_lua_collect_when_due(lua_State *L) {
 static const char class_key = 0;
 static const gp_box empty = {.kind = &class_key, .ref = GP_NONE};
 
+/* Its address is the key of the list of boxes that are made while gp.scope is open. */
+static const char made_key = 0;
+
+static void list_box(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &made_key);
+  lua_pushvalue(L, -2);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
+/* core.list_made(list or nil) -> what was before: a table whose keys are the boxes made from now */
+static int list_made(lua_State *L) {
+  lua_settop(L, 1);
+  gp_lua_state(L)->listing = lua_istable(L, 1);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &made_key);
+  lua_insert(L, 1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &made_key);
+  return 1;
+}
+
+/* core.is_plain(t) -> whether it is a real tensor, no parameter and no value of a trace */
+static int is_plain(lua_State *L) {
+  const gp_box *box = gp_lua_to_box(L, 1);
+  lua_pushboolean(L, box && box->tensor != NULL);
+  return 1;
+}
+
+void gp_lua_open_boxes(lua_State *L) {
+  lua_pushcfunction(L, is_plain);
+  lua_setfield(L, -2, "is_plain");
+  lua_pushcfunction(L, list_made);
+  lua_setfield(L, -2, "list_made");
+}
+
 void gp_lua_new_class(lua_State *L) {
   luaL_newmetatable(L, GP_LUA_TENSOR);
   lua_pushvalue(L, -1);
@@ -43,12 +78,13 @@ void gp_lua_new_class(lua_State *L) {
 }
 
 gp_box *gp_lua_new_box(lua_State *L) {
-  luaL_checkstack(L, 4, "too many tensors");
+  luaL_checkstack(L, 5, "too many tensors");
   gp_lua_collect_when_due(L);
   gp_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = empty;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &class_key);
   lua_setmetatable(L, -2);
+  if (gp_lua_state(L)->listing) list_box(L);
   return box;
 }
 

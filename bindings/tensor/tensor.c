@@ -225,6 +225,7 @@ static void push_ipairs_step(lua_State *L) {
 
 /* The class is complete before the first box exists: a __gc added later would be ignored. */
 int gp_open_tensor(lua_State *L) {
+  gp_lua_open_boxes(L);
   gp_lua_new_class(L);
   luaL_setfuncs(L, metamethods, 0);
   lua_pushliteral(L, GP_LUA_TENSOR);

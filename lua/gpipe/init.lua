@@ -26,6 +26,7 @@ environment.check()
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
+---@field scope fun(fn: function, ...): any
 ---@field no_grad fun(fn: function, ...): any
 ---@field grad fun(fn: function): function
 ---@field compile fun(fn: function, example_inputs: gpipe.Tensor[], opts: table?): gpipe.Compiled
@@ -76,6 +77,7 @@ local parts = {
   grad = function() return require("gpipe.gradient").grad end,
   gradcheck = function() return require "gpipe.gradient.check" end,
   compile = function() return require "gpipe.compile" end,
+  scope = function() return require "gpipe.scope" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
   on_stop = function() return require("gpipe.stop").on_stop end,
 }
