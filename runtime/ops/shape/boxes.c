@@ -98,6 +98,37 @@ void gp_copy_units(const gp_call *call, gp_span span, const gp_arg *from) {
   }
 }
 
+/* ---- cut --------------------------------------------------------------------------------------- */
+
+/* Steps of a block: those of gp_view_copy's tiles are no longer. Of a dim of a few steps (colours)
+ * each line is as well copied by itself. */
+enum { TILE = 64, FEW = 16 };
+
+/* The dim whose neighbours lie side by side; -1: none. */
+static int dense_dim(const gp_meta *meta) {
+  for (int d = meta->shape.rank - 1; d >= 0; d--)
+    if (meta->stride[d] == 1 && meta->shape.dim[d] > 1) return d;
+  return -1;
+}
+
+/* Rows in a block of steps of dim d. */
+static int64_t rows_of_steps(const gp_shape *shape, int d) {
+  if (d < 0 || d >= shape->rank - 1 || shape->dim[d] < FEW) return 1;
+  int64_t rows = shape->dim[d] < TILE ? shape->dim[d] : TILE;
+  for (int inner = d + 1; inner < shape->rank - 1; inner++) rows *= shape->dim[inner];
+  return rows;
+}
+
+gp_cut gp_copy_cut(const gp_call *call) {
+  const gp_meta *to = call->out[0].meta, *from = call->in[0].meta;
+  gp_cut cut = gp_cut_rows(call);
+  if (to->shape.rank != from->shape.rank || dense_dim(to) == dense_dim(from)) return cut;
+  const int64_t a = rows_of_steps(&to->shape, dense_dim(to));
+  const int64_t b = rows_of_steps(&to->shape, dense_dim(from)), most = a > b ? a : b;
+  if (cut.grain < most) cut.grain = most;
+  return cut;
+}
+
 gp_status gp_copy_run(const gp_call *call, gp_span span) {
   gp_copy_units(call, span, &call->in[0]);
   return GP_OK;

@@ -17,5 +17,5 @@ static gp_status vjp(gp_vjp *v) {
 
 const gp_op_def gp_def_copy = {
     GP_OP_ROW(copy), .row_inputs = 1,      .infer = infer,
-    .vjp = vjp,      .cost = gp_cost_copy, .cpu = {.cut = gp_cut_rows, .run = gp_copy_run},
+    .vjp = vjp,      .cost = gp_cost_copy, .cpu = {.cut = gp_copy_cut, .run = gp_copy_run},
 };
