@@ -98,7 +98,7 @@ void gp_copy_units(const gp_call *call, gp_span span, const gp_arg *from) {
   }
 }
 
-/* ---- cut --------------------------------------------------------------------------------------- */
+/* ---- cut ------------------------------------------------------------------------------------ */
 
 /* Steps of a block: those of gp_view_copy's tiles are no longer. Of a dim of a few steps (colours)
  * each line is as well copied by itself. */
