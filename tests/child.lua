@@ -55,6 +55,26 @@ function child.run(arguments, options)
   return child.shell(table.concat(words, " "), options.input)
 end
 
+-- Type lines on a terminal (needs `script`). "^C" and "^D" are keys, and what ends in "^C" is no
+-- whole line; the pauses let the program come to its prompt. Returns the screen and the exit code.
+function child.type_lines(lines, environment)
+  local keys, words = { "sleep 2" }, {}
+  for _, line in ipairs(lines) do
+    local key = line == "^C" and "\\003" or line == "^D" and "\\004" or line .. "\\n"
+    if line:find ".%^C$" then key = line:sub(1, -3) .. "\\003" end
+    keys[#keys + 1] = ("printf %s; sleep 0.7"):format(child.quote(key:gsub("%%", "%%%%")))
+  end
+  for name, value in pairs(environment or {}) do
+    words[#words + 1] = name .. "=" .. child.quote(value)
+  end
+  -- exec: a shell that stayed between would get the Ctrl-C too, and some (dash) then end with 130.
+  local script = ("(%s) | env SHELL=/bin/sh TERM=dumb LC_ALL=C %s script -qec %s /dev/null")
+    :format(table.concat(keys, "; "), table.concat(words, " "),
+      child.quote("exec " .. child.program))
+  local out, err, code = child.shell(script)
+  return out:gsub("\r", "") .. err, code
+end
+
 -- Lua text that lets the program that runs it get SIGINT after each of the pauses (in seconds); the
 -- pipe is kept, because the collector would wait for its end.
 function child.presses(...)

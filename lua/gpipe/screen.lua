@@ -35,4 +35,38 @@ function screen.is_bounded()
   return core.terminal_size(io.stdout) ~= nil or os.getenv "COLUMNS" ~= nil
 end
 
+--- Whether what is written to a file may have colours: it is a terminal that knows them, and
+--- NO_COLOR does not forbid.
+---@param file file*
+---@return boolean
+function screen.has_colours(file)
+  local refused = os.getenv "NO_COLOR"
+  return not (refused and refused ~= "") and os.getenv "TERM" ~= "dumb" and core.is_terminal(file)
+end
+
+-- One line broken between words.
+local function fold_line(line, columns)
+  local lines, at = {}, line:match "^%s*"
+  for word in line:gmatch "%S+" do
+    local longer = at:find "%S" and at .. " " .. word or at .. word
+    if #longer > columns and at:find "%S" then
+      lines[#lines + 1] = at
+      longer = word
+    end
+    at = longer
+  end
+  lines[#lines + 1] = at
+  return table.concat(lines, "\n")
+end
+
+--- A text whose lines fit the terminal: longer ones are broken between words.
+---@param text string
+---@return string
+function screen.fold(text)
+  local columns = screen.columns()
+  return (text:gsub("[^\n]+", function(line)
+    return #line > columns and fold_line(line, columns) or nil
+  end))
+end
+
 return screen

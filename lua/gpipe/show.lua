@@ -24,7 +24,8 @@ end
 local ESCAPES = { ["\n"] = "\\n", ['"'] = '\\"', ["\\"] = "\\\\" }
 
 local function quoted(text)
-  local cut = #text > TEXT and text:sub(1, TEXT) .. "..." or text
+  local room = math.min(TEXT, screen.columns() - 2)
+  local cut = #text > room and text:sub(1, room) .. "..." or text
   return '"' .. cut:gsub('[%c"\\]', function(c)
     return ESCAPES[c] or ("\\%d"):format(c:byte())
   end) .. '"'

@@ -2,11 +2,12 @@
 -- `$ command`, and `exit` or `quit` typed alone.
 
 local documentation = require "gpipe.shell.documentation"
+local screen = require "gpipe.screen"
 
 local commands = {}
 
 local function explain(name)
-  return function() print(documentation.of_name(name)) end
+  return function() print(screen.fold(documentation.of_name(name))) end
 end
 
 -- The command writes to the terminal itself; its exit code is said where it is not 0.

@@ -1,6 +1,7 @@
 -- lua/gpipe/shell/help.lua - `help` of the interactive mode: where to begin; help(x) explains x.
 
 local documentation = require "gpipe.shell.documentation"
+local screen = require "gpipe.screen"
 
 local text = [[
 gp       tensors, data, files, pipelines; typed alone it lists its names, as nn and optim do
@@ -22,9 +23,9 @@ Ctrl-C stops what runs or drops the line, Ctrl-D leaves. Documents: README.md an
 
 return setmetatable({}, {
   __name = "help",
-  __tostring = function() return text end,
+  __tostring = function() return screen.fold(text) end,
   __call = function(_, ...)
-    if select("#", ...) == 0 then return print(text) end
-    print(documentation.of((...)))
+    if select("#", ...) == 0 then return print(screen.fold(text)) end
+    print(screen.fold(documentation.of((...))))
   end,
 })

@@ -10,6 +10,9 @@ local commands = require "gpipe.shell.commands"
 local complete = require "gpipe.shell.complete"
 local core = require "gpipe.core"
 local history = require "gpipe.shell.history"
+local mistakes = require "gpipe.shell.mistakes"
+local paint = require "gpipe.shell.paint"
+local screen = require "gpipe.screen"
 local show = require "gpipe.show"
 local startup = require "gpipe.shell.startup"
 local terminal = require "gpipe.terminal"
@@ -44,15 +47,22 @@ local function without_close(text)
   return (text:gsub("^(%s*local%s+[%a_][%w_]*%s*)<%s*close%s*>", "%1"))
 end
 
--- Compile text as an expression, else as statements. The chunk is called with keep_locals, which a
--- statement added to the text calls (the ";" keeps it from being the arguments of what is before).
+-- Say what went wrong.
+local function complain(message)
+  terminal.complain(screen.has_colours(io.stderr) and paint.error(message) or message)
+end
+
+-- Compile text as an expression, else as statements; its lines are those of the session. The chunk
+-- is called with keep_locals, by a statement added to the text (the ";" keeps it from being
+-- the arguments of what is before).
 local function compile(text)
+  local before = ("\n"):rep(mistakes.count())
   local expression = text:gsub("^%s*=", "")
-  local chunk = load("return " .. expression, "=stdin", "t")
+  local chunk = load(before .. "return " .. expression, "=stdin", "t")
   if chunk then return chunk end
-  local plain, message = load(text, "=stdin", "t")
+  local plain, message = load(before .. text, "=stdin", "t")
   if not plain then return nil, message end
-  return load(without_close(text) .. "\n;(...)()", "=stdin", "t") or plain
+  return load(before .. without_close(text) .. "\n;(...)()", "=stdin", "t") or plain
 end
 
 -- Keep a text for the next sessions too. What cannot be kept is said once.
@@ -63,24 +73,27 @@ local function remember(text)
   local good, why = keep(text)
   if good then return end
   keep = nil
-  terminal.complain("the history cannot be written: " .. why)
+  complain("the history cannot be written: " .. why)
 end
 
 -- Read lines until they make a chunk, or until it is clear that they will not.
--- Returns the chunk, or nil and a message (false where there is nothing to say); nil at the end.
+-- Returns the chunk and its text, or nil and a message (false where there is nothing to say); nil
+-- at the end.
 local function read_chunk(prompt, prompt2)
   local text = terminal.read(prompt, complete)
   if not text then return text, false end
   local command = commands.find(text)
   if command then
+    mistakes.note(text)
     remember(text)
-    return command
+    return command, text
   end
   while true do
     local chunk, message = compile(text)
     if chunk or not is_incomplete(message) then
+      mistakes.note(text)
       if text:find("%S") then remember(text) end
-      return chunk or false, message
+      return chunk or false, chunk and text or message
     end
     local more = terminal.read(prompt2, complete)
     if more == false then return false, false end
@@ -93,22 +106,31 @@ end
 
 local printed = 0 -- values so far, the number of the last `_n`
 
--- Print results as lua does, plain tables with their contents; an error in a __tostring or in print
--- itself is only a message.
-local function print_results(results)
+-- What is printed of values: plain tables with their contents, all in colours on a terminal.
+local function texts_of(results)
+  local coloured, texts = screen.has_colours(io.stdout), {}
+  for i = 2, results.n do
+    local value = results[i]
+    if coloured then value = paint.value(value)
+    elseif type(value) == "table" then value = show.value(value)
+    end
+    texts[i - 1] = value
+  end
+  return table.unpack(texts, 1, results.n - 1)
+end
+
+-- Print results as lua does; an error in a __tostring or in print itself is only a message.
+local function print_results(results, text)
   if results.n < 2 then return end
   _G._ = results[2]
   for i = 2, results.n do
     printed = printed + 1
     _G["_" .. printed] = results[i]
   end
-  local ok, message = terminal.call(function()
-    for i = 2, results.n do
-      if type(results[i]) == "table" then results[i] = show.value(results[i]) end
-    end
-    print(table.unpack(results, 2, results.n))
-  end)
-  if not ok then terminal.complain(message) end
+  local ok, message = terminal.call(function() print(texts_of(results)) end)
+  if not ok then complain(message) end
+  local near = results.n == 2 and results[2] == nil and mistakes.nothing(text)
+  if near then complain(near) end
 end
 
 -- Say how long a chunk ran, where that is longer than the global `_SLOW` (seconds).
@@ -118,11 +140,11 @@ local function say_time(seconds)
   print(("(%.3g s)"):format(seconds))
 end
 
-local function run_chunk(chunk, typing)
+local function run_chunk(chunk, text, typing)
   local began = core.seconds()
   local results = table.pack(terminal.call(chunk, keep_locals))
   local seconds = core.seconds() - began
-  if results[1] then print_results(results) else terminal.complain(results[2]) end
+  if results[1] then print_results(results, text) else complain(mistakes.explain(results[2])) end
   if typing or rawget(_G, "_SLOW") then say_time(seconds) end
 end
 
@@ -150,11 +172,11 @@ end
 -- and the mode goes on: it is still Lua.
 local function greet(typing)
   local ok, gp = terminal.call(set_globals)
-  if not ok then return terminal.complain(gp) end
+  if not ok then return complain(gp) end
   if not typing then return end
   local found, devices = terminal.call(describe_devices, gp)
   print(("gpipe-lua %s (%s)%s"):format(gp.version, _VERSION, found and ", " .. devices or ""))
-  print(banner)
+  print(screen.fold(banner))
 end
 
 ---Read and run chunks until the end of the input. Errors are printed and do not end it.
@@ -172,8 +194,8 @@ function repl.run()
     local prompt = typing and tostring(_PROMPT or "> ") or ""
     local prompt2 = typing and tostring(_PROMPT2 or ">> ") or ""
     local chunk, message = read_chunk(prompt, prompt2)
-    if chunk then run_chunk(chunk, typing)
-    elseif message then terminal.complain(message)
+    if chunk then run_chunk(chunk, message, typing)
+    elseif message then complain(message)
     elseif chunk == nil then break
     end
   end

@@ -1,5 +1,6 @@
 -- lua/gpipe/shell/who.lua - `who()` of the interactive mode: the user's own globals.
 
+local screen = require "gpipe.screen"
 local sizes = require "gpipe.sizes"
 
 local who = {}
@@ -38,7 +39,7 @@ function who.print()
     local kind, shape, bytes = describe(_G[name])
     local line = ("%-12s %-12s %-10s %s"):format(name, kind, shape,
       bytes > 0 and sizes.text(bytes) or "")
-    print((line:gsub("%s+$", "")))
+    print(screen.fold((line:gsub("%s+$", ""))))
   end
 end
 

@@ -90,10 +90,18 @@ local function cell_width(blocks, format)
   return width
 end
 
+-- The cells that fit a line too narrow for both ends of a row: the first ones, and a gap.
+local function fit_beginning(cells, capacity)
+  local kept = table.move(cells, 1, math.max(1, capacity - 1), 1, {})
+  kept[#kept] = kept[#kept] .. " .."
+  return kept
+end
+
 -- Drop cells from the middle of a row until it fits.
 local function fit(cells, capacity)
   if #cells <= capacity then return cells end
-  local edge = math.max(1, (capacity - 1) // 2)
+  if capacity < 3 then return fit_beginning(cells, capacity) end
+  local edge = (capacity - 1) // 2
   local kept = {}
   for i = 1, edge do kept[i] = cells[i] end
   kept[#kept + 1] = "..."
@@ -106,7 +114,7 @@ local function row_text(row, width)
   if row == GAP then return " ..." end
   local cells = fit(row, (screen.columns() - 1) // (width + 2))
   for i, cell in ipairs(cells) do
-    cells[i] = (" "):rep(width + 1 - #cell) .. cell
+    cells[i] = (" "):rep(width + 1 - #cell:match "^%S*") .. cell
   end
   return table.concat(cells, " ")
 end

@@ -89,19 +89,8 @@ end)
 local state = os.tmpname() -- the folder of the history
 os.remove(state)
 
--- Type lines on a terminal. "^C" and "^D" are keys; the pauses let the program come to its prompt.
 local function type_lines(lines, locale)
-  local keys = { "sleep 2" }
-  for _, line in ipairs(lines) do
-    local key = line == "^C" and "\\003" or line == "^D" and "\\004" or line .. "\\n"
-    keys[#keys + 1] = ("printf %s; sleep 0.7"):format(child.quote(key:gsub("%%", "%%%%")))
-  end
-  -- exec: a shell that stayed between would get the Ctrl-C too, and some (dash) then end with 130.
-  local environment = ("XDG_STATE_HOME=%s LC_ALL=%s"):format(state, locale or "C")
-  local script = ("(%s) | SHELL=/bin/sh TERM=dumb %s script -qec %s /dev/null")
-    :format(table.concat(keys, "; "), environment, child.quote("exec " .. child.program))
-  local out, err, code = child.shell(script)
-  return out:gsub("\r", "") .. err, code
+  return child.type_lines(lines, { XDG_STATE_HOME = state, LC_ALL = locale })
 end
 
 local terminal = child.has "script" and it or pending

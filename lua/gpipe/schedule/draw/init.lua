@@ -41,12 +41,6 @@ local svg_spec = spec_with {
 local html_spec = spec_with { title = { type = "string" } }
 local trace_spec = spec_with {}
 
-local function wants_colour()
-  local refused = os.getenv "NO_COLOR"
-  return not (refused and refused ~= "") and os.getenv "TERM" ~= "dumb"
-    and core.is_terminal(io.stdout)
-end
-
 -- A timeline under another name: all else is shared, rows that are made on demand too.
 local function renamed(given, name)
   return type(given) == "table" and setmetatable({ name = name }, { __index = given }) or given
@@ -80,7 +74,7 @@ function draw.text(given, opts, who)
   who = who or "draw.text"
   local o = options.check(who, opts, text_spec)
   o.width = o.width or screen.columns()
-  if o.colour == nil then o.colour = wants_colour() end
+  if o.colour == nil then o.colour = screen.has_colours(io.stdout) end
   return require("gpipe.schedule.draw.text").render(views_of(who, given, o, o.height), o)
 end
 
