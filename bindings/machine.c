@@ -109,6 +109,15 @@ static int device_check(lua_State *L) {
   return 2;
 }
 
+/* core.bf16_path() -> how CPU devices multiply bf16, and what faster ways lack or nil. The first
+ * call tries them. */
+static int bf16_path(lua_State *L) {
+  const char *why, *name = gp_bf16_path_name(&why);
+  lua_pushstring(L, name);
+  lua_pushstring(L, *why ? why : NULL);
+  return 2;
+}
+
 static const luaL_Reg functions[] = {{"memory", memory},
                                      {"memory_fail_at", memory_fail_at},
                                      {"machine", machine},
@@ -116,6 +125,7 @@ static const luaL_Reg functions[] = {{"memory", memory},
                                      {"device_check", device_check},
                                      {"device", device},
                                      {"gpu_libraries", gpu_libraries},
+                                     {"bf16_path", bf16_path},
                                      {NULL, NULL}};
 
 int gp_open_machine(lua_State *L) {

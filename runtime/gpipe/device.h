@@ -69,5 +69,8 @@ void gp_gpus_close(void);
 /* "oneDNN 2.6.3", or "" when none is loadable; loads the library. why (optional) receives the
  * loader's reason. */
 const char *gp_gemm_library(const char **why);
+/* How products of bf16 run on CPU devices: "amx_bf16", "avx512_bf16" or "emulated". *why: what the
+ * faster paths lack, or "". The first call of the process tries them. */
+const char *gp_bf16_path_name(const char **why);
 
 #endif

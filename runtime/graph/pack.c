@@ -1,10 +1,12 @@
 /* graph/pack.c - weights in the order that their products want, once per change of them instead of
  * per product.
  *
- * Every forward `linear` whose weight is a parameter gets it packed instead, and so does every
- * convolution, forward or not: an opaque value that pack_linear or pack_conv2d makes. It depends on
- * parameters only, so the cut makes it once before the first micro-batch (graph/stages.c); its
- * memory is shared by all plans of a pipeline. The gradient still names the parameter itself.
+ * Every forward `linear` whose weight is a parameter gets it packed instead, in bf16 every
+ * `linear_dx` too, and so does every convolution, forward or not: an opaque value that pack_linear
+ * or pack_conv2d makes. It depends on parameters only, so the cut makes it once before the first
+ * micro-batch (graph/stages.c); its memory is shared by all plans of a pipeline. The gradient still
+ * names the parameter itself, and so does what packs a weight that is read as bf16: nothing else
+ * needs the cast then.
  */
 #include "base/memory.h"
 #include "base/tensor.h"
@@ -14,6 +16,8 @@
 static bool is_linear(gp_op op) {
   return op == GP_OP_linear || op == GP_OP_linear_gelu || op == GP_OP_linear_add;
 }
+
+static bool is_linear_dx(gp_op op) { return op == GP_OP_linear_dx || op == GP_OP_linear_gelu_dx; }
 
 static bool is_convolution(gp_op op) { return op == GP_OP_conv2d || op == GP_OP_conv_transpose2d; }
 
@@ -30,12 +34,27 @@ static void set_packed(gp_node *node, const gp_shape *weight) {
   else if (node->op == GP_OP_conv_transpose2d)
     node->attr.conv_transpose2d.packed = *weight;
   else
-    node->attr.linear.packed = weight->dim[0];
+    node->attr.linear.packed = weight->dim[is_linear_dx(node->op) ? 1 : 0];
 }
 
 uint64_t gp_graph_pack_key(gp_ref weight, gp_op op, const gp_attrs *attrs) {
-  bool transposed = op == GP_OP_pack_conv2d && attrs->pack_conv2d.transposed;
+  bool transposed =
+      op == GP_OP_pack_conv2d ? attrs->pack_conv2d.transposed : attrs->pack_linear.transposed;
   return (uint64_t)weight << 1 | transposed;
+}
+
+/* The parameter that a node reads as its weight, be it as bf16, or GP_NONE. */
+static gp_ref weight_of(const gp_graph *graph, const gp_node *node) {
+  gp_ref ref = node->in[1];
+  const gp_value *value = &graph->values[ref];
+  if (value->kind == GP_VALUE_NODE && value->meta.dtype == GP_BF16 && value->node >= 0 &&
+      graph->nodes[value->node].master)
+    ref = graph->nodes[value->node].in[0];
+  return graph->values[ref].kind == GP_VALUE_PARAM ? ref : GP_NONE;
+}
+
+static bool reads_bf16(const gp_graph *graph, const gp_node *node) {
+  return graph->values[node->in[0]].meta.dtype == GP_BF16;
 }
 
 /* The packed weight that an earlier node of the same layer reads too is made once. */
@@ -43,20 +62,28 @@ static gp_status find_or_make(gp_graph *graph, const gp_node *reader, gp_ref *co
   gp_builder at = {.graph = graph, .layer = reader->layer, .label = reader->label};
   gp_op op = is_convolution(reader->op) ? GP_OP_pack_conv2d : GP_OP_pack_linear;
   gp_attrs attrs = {0};
+  gp_ref weight = weight_of(graph, reader);
   if (reader->op == GP_OP_conv_transpose2d) attrs.pack_conv2d.transposed = true;
-  uint64_t key = gp_graph_pack_key(reader->in[1], op, &attrs);
+  if (op == GP_OP_pack_linear) attrs.pack_linear.transposed = is_linear_dx(reader->op);
+  if (op == GP_OP_pack_linear) attrs.pack_linear.half = reads_bf16(graph, reader);
+  uint64_t key = gp_graph_pack_key(weight, op, &attrs);
   *copy = gp_graph_find(graph, GP_FOUND_PACK, key, reader->layer);
   if (*copy != GP_NONE) return GP_OK;
-  GP_TRY(gp_build(&at, op, &attrs, &reader->in[1], 1, copy));
+  GP_TRY(gp_build(&at, op, &attrs, &weight, 1, copy));
   return gp_graph_note(graph, GP_FOUND_PACK, key, reader->layer, *copy);
 }
 
+/* Products of bf16 want the weight in panels for dx, too; f16 has none of its own. */
 static bool wants_copy(const gp_graph *graph, const gp_node *node) {
-  bool linear = is_linear(node->op) && node->phase == GP_FORWARD;
+  const bool half = is_linear(node->op) || is_linear_dx(node->op) ? reads_bf16(graph, node) : false;
+  bool linear =
+      (is_linear(node->op) && node->phase == GP_FORWARD) || (is_linear_dx(node->op) && half);
   if (!(linear || is_convolution(node->op)) || is_packed(node)) return false;
-  const gp_value *weight = &graph->values[node->in[1]];
-  return weight->kind == GP_VALUE_PARAM && gp_meta_numel(&weight->meta) > 0 &&
-         gp_meta_is_contiguous(&weight->meta) && !gp_param_is_buffer(graph->params[weight->index]);
+  const gp_ref weight = weight_of(graph, node);
+  if (weight == GP_NONE || (weight != node->in[1] && !half)) return false;
+  const gp_value *value = &graph->values[weight];
+  return gp_meta_numel(&value->meta) > 0 && gp_meta_is_contiguous(&value->meta) &&
+         !gp_param_is_buffer(graph->params[value->index]);
 }
 
 /* Move the nodes from `first` on to the front: they depend on parameters only, and every node
@@ -82,7 +109,7 @@ gp_status gp_graph_pack(gp_graph *graph) {
   for (int32_t n = 0; n < count; n++) {
     if (!wants_copy(graph, &graph->nodes[n])) continue;
     gp_node reader = graph->nodes[n]; /* copies: the lists may move */
-    const gp_shape weight = graph->values[reader.in[1]].meta.shape;
+    const gp_shape weight = graph->values[weight_of(graph, &reader)].meta.shape;
     gp_ref copy;
     GP_TRY(find_or_make(graph, &reader, &copy));
     graph->nodes[n].in[1] = copy;

@@ -86,8 +86,12 @@ typedef struct gp_cpu_kernel {
   size_t (*state)(const gp_call *call);                   /* NULL: no state */
   gp_status (*prepare)(const gp_call *call, void *state); /* 64-byte aligned, zeroed */
   void (*destroy)(void *state);                           /* NULL: prepare takes nothing */
-  bool halves; /* operands may be bf16 or f16 (ops/half/half.h); all are of ops with GP_OP_HALVES */
+  /* Bit d: operands of dtype d, bf16 or f16, are read and written as they are (ops/half/half.h).
+   * Those of ops with GP_OP_HALVES are in any case. */
+  unsigned halves;
 } gp_cpu_kernel;
+
+enum { GP_ALL_HALVES = 1u << GP_BF16 | 1u << GP_F16 };
 
 /* Row-wise ops cut [.., N] values by rows of this many. One constant for all: consecutive row-wise
  * ops can then be run block by block while a block is in the cache, and the bits do not depend on

@@ -4,6 +4,7 @@
 -- here. Paths are settled when a batch shape is planned, so a pipeline that has planned nothing
 -- has none.
 
+local core = require "gpipe.core"
 local machine = require "gpipe.machine"
 
 ---@class gpipe.Path
@@ -38,6 +39,20 @@ end
 
 local meta = { __name = "gpipe.Description", __tostring = function(self) return self.text end }
 
+--- The paths of a device. On CPU devices products of bf16 have ways of their own.
+---@param pipe table
+---@param d integer
+---@return table[]
+local function paths_of(pipe, d)
+  local list = pipe.core:paths(d - 1)
+  if pipe.devices[d].kind ~= "cpu" or pipe.precision.half ~= "bf16" then return list end
+  local path, lacks = core.bf16_path()
+  for _, row in ipairs(list) do
+    if row.kind == "product" then row.path, row.why = path, lacks end
+  end
+  return list
+end
+
 --- What the pipeline runs on: stages, and per device by which path each kind of work is done
 --- (attention, products), how often, and why a faster path was not taken; then the libraries of
 --- GPUs. A table, which prints as text.
@@ -53,7 +68,7 @@ local meta = { __name = "gpipe.Description", __tostring = function(self) return 
 local function describe(pipe, header)
   local description, on_gpu = { devices = {}, libraries = {} }, false
   for d, device in ipairs(pipe.devices) do
-    local paths = pipe.core:paths(d - 1)
+    local paths = paths_of(pipe, d)
     description.devices[d] = { name = device.name, paths = paths }
     on_gpu = on_gpu or device.kind == "cuda"
   end
@@ -62,4 +77,4 @@ local function describe(pipe, header)
   return setmetatable(description, meta)
 end
 
-return { describe = describe }
+return { describe = describe, of = paths_of }

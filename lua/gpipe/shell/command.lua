@@ -20,12 +20,14 @@ local function describe(device)
   return ("%-10s %s"):format(device.name, table.concat(facts, ", "))
 end
 
----Print one line per device: what it has, or why it is not there; then the libraries that GPUs
----work with.
+---Print one line per device: what it has, or why it is not there; then how CPU devices multiply
+---bf16, and the libraries that GPUs work with.
 function command.list_devices()
   local gp = require "gpipe"
   local machine = require "gpipe.machine"
+  local path, lacks = require("gpipe.core").bf16_path()
   for _, device in ipairs(gp.devices { why = true }) do print(describe(device)) end
+  print("           bf16 on CPU devices: " .. path .. (lacks and (" (%s)"):format(lacks) or ""))
   for _, library in ipairs(machine.libraries()) do
     print("           " .. machine.library_text(library))
   end

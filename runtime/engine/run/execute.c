@@ -94,10 +94,7 @@ static gp_status run_instr(const execution *x, int32_t n, int64_t piece, int mem
   gp_span span = {.first = first,
                   .last = last < instr->cut.units ? last : instr->cut.units,
                   .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
-  const gp_op_def *def = gp_op_get(instr->op);
-  const gp_call *call = &x->calls[n];
-  gp_status status =
-      gp_half_widens(def, call) ? gp_half_run(def, call, span) : def->cpu.run(call, span);
+  gp_status status = gp_half_run(gp_op_get(instr->op), &x->calls[n], span);
   return status ? name_failure(x->program, instr, status) : GP_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "base/tensor.h"
 #include "device/cpu/gemm.h"
 #include "ops/cut.h"
+#include "ops/half/product.h"
 #include "ops/infer.h"
 
 static inline int64_t gp_at_least_one(int64_t stride) { return stride > 0 ? stride : 1; }

@@ -7,7 +7,7 @@
  * A product with a transposed weight transposes it anew for every 64 rows, a tenth of the time of a
  * training step. So y is always computed from w stored as [K, N]: a plan packs every weight so,
  * once for every change of it (pack_linear, graph/pack.c); a weight that is not packed is turned
- * here, part by part. */
+ * here, part by part. Products of bf16 are those of ops/half/product.h. */
 #include "ops/dense/dense.h"
 
 #include "base/memory.h"
@@ -24,6 +24,9 @@ static gp_status check_packed(const gp_sig *sig) {
   if (sig->attr->linear.packed < 0)
     return gp_fail(GP_ERANGE, "packed is %lld, expected the outputs of the weight, or 0",
                    (long long)sig->attr->linear.packed);
+  const gp_shape weight = {2, {sig->attr->linear.packed, gp_meta_width(x)}};
+  if (x->dtype == GP_BF16)
+    return gp_operand_packed(sig, GP_OP_linear, 1, gp_half_packed_bytes(&weight, false));
   GP_TRY(gp_size_mul((size_t)sig->attr->linear.packed, (size_t)gp_meta_width(x), &bytes));
   GP_TRY(gp_size_mul(bytes, gp_dtype_size(x->dtype), &bytes));
   return gp_operand_packed(sig, GP_OP_linear, 1, bytes);
@@ -114,6 +117,7 @@ static factor factor_of(const gp_call *call, gp_span part) {
 
 static gp_status run_linear(const gp_call *call, gp_span span) {
   int64_t n = gp_meta_width(call->out[0].meta);
+  if (gp_half_multiplies(call)) return gp_half_linear(call, span);
   if (call->n_in == 3) fill_rows(&call->out[0], &call->in[2], span, n);
   for (int64_t first = 0; first < n; first += PART) {
     gp_span part = {first, n - first < PART ? n : first + PART, span.scratch};
@@ -126,23 +130,43 @@ static gp_status run_linear(const gp_call *call, gp_span span) {
 
 static size_t scratch_linear(const gp_call *call) {
   const gp_shape *w = &call->in[1].meta->shape;
+  if (gp_half_multiplies(call)) return gp_half_linear_scratch(call);
   if (call->attr->linear.packed) return 0;
   int64_t n = w->dim[0] < PART ? w->dim[0] : PART;
   return (size_t)(n * w->dim[1]) * gp_dtype_size(call->in[1].meta->dtype);
 }
 
-const gp_op_def gp_def_linear = {
-    GP_OP_ROW(linear),
-    .row_inputs = 1,
-    .infer = infer_linear,
-    .vjp = vjp_linear,
-    .cost = cost_linear,
-    .cpu = {.cut = gp_cut_whole_rows, .run = run_linear, .scratch = scratch_linear}};
+const gp_op_def gp_def_linear = {GP_OP_ROW(linear),
+                                 .row_inputs = 1,
+                                 .infer = infer_linear,
+                                 .vjp = vjp_linear,
+                                 .cost = cost_linear,
+                                 .cpu = {.cut = gp_cut_whole_rows,
+                                         .run = run_linear,
+                                         .scratch = scratch_linear,
+                                         .halves = GP_HALF_PRODUCTS}};
 
 /* ---- gradient of the input ----------------------------------------------------------------- */
 
-/* dy [.., N], w [N, K] -> dx [.., K] = dy w. */
+/* Packed in bf16, and for linear_dx: the attribute says K, dy N. */
+static gp_status infer_packed_dx(gp_sig *sig) {
+  const gp_meta *dy = sig->in[0];
+  const int64_t packed = sig->attr->linear_dx.packed;
+  GP_TRY(gp_operand_rank(sig, GP_OP_linear_dx, 0, 1));
+  if (packed < 0 || dy->dtype != GP_BF16)
+    return gp_fail(GP_ERANGE,
+                   "packed is %lld and the gradient %s, expected 0, or the inputs of a "
+                   "weight and bf16",
+                   (long long)packed, gp_dtype_name(dy->dtype));
+  const gp_shape w = {2, {gp_meta_width(dy), packed}}, out = gp_shape_with_last(&dy->shape, packed);
+  GP_TRY(gp_operand_packed(sig, GP_OP_linear_dx, 1, gp_half_packed_bytes(&w, true)));
+  return gp_infer_out(sig, dy->dtype, &out);
+}
+
+/* dy [.., N], w [N, K] or packed -> dx [.., K] = dy w. */
 static gp_status infer_linear_dx(gp_sig *sig) {
+  if (sig->attr->linear_dx.packed) return infer_packed_dx(sig);
+  GP_TRY(gp_operand_plain(sig, GP_OP_linear_dx, 1));
   GP_TRY(gp_operand_shape(sig, GP_OP_linear_dx, 1, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
   GP_TRY(gp_operand_rank(sig, GP_OP_linear_dx, 0, 1));
   const gp_shape *dy = &sig->in[0]->shape, *w = &sig->in[1]->shape;
@@ -153,7 +177,7 @@ static gp_status infer_linear_dx(gp_sig *sig) {
 
 static gp_cost cost_linear_dx(const gp_sig *sig) {
   double dy = (double)gp_meta_numel(sig->in[0]);
-  return gp_cost_of(sig, 2 * dy * (double)gp_meta_width(sig->in[1]));
+  return gp_cost_of(sig, 2 * dy * (double)gp_meta_width(&sig->out[0]));
 }
 
 static gp_status run_rows_dx(const gp_call *call, gp_span rows) {
@@ -166,14 +190,22 @@ static gp_status run_rows_dx(const gp_call *call, gp_span rows) {
 }
 
 static gp_status run_linear_dx(const gp_call *call, gp_span span) {
+  if (gp_half_multiplies(call)) return gp_half_linear_dx(call, span);
   for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
     GP_TRY(run_rows_dx(call, gp_piece_at(span, r, GP_ROW_BLOCK)));
   return GP_OK;
 }
 
+static size_t scratch_linear_dx(const gp_call *call) {
+  return gp_half_multiplies(call) ? gp_half_linear_dx_scratch(call) : 0;
+}
+
 const gp_op_def gp_def_linear_dx = {GP_OP_ROW(linear_dx), .row_inputs = 1, .infer = infer_linear_dx,
                                     .cost = cost_linear_dx,
-                                    .cpu = {.cut = gp_cut_whole_rows, .run = run_linear_dx}};
+                                    .cpu = {.cut = gp_cut_whole_rows,
+                                            .run = run_linear_dx,
+                                            .scratch = scratch_linear_dx,
+                                            .halves = GP_HALF_PRODUCTS}};
 
 /* ---- gradient of the weight ---------------------------------------------------------------- */
 
@@ -195,6 +227,7 @@ static gp_cost cost_linear_dw(const gp_sig *sig) {
 /* About eight pieces, so that a team stays busy; 64 rows or more each, where the product is
  * fast. */
 static gp_cut cut_linear_dw(const gp_call *call) {
+  if (gp_half_multiplies(call)) return gp_half_linear_dw_cut(call);
   int64_t n = call->out[0].meta->shape.dim[0];
   int64_t grain = ((n + 7) / 8 + 63) / 64 * 64;
   return (gp_cut){n, grain > 0 ? grain : 1};
@@ -221,12 +254,20 @@ static gp_status run_outputs(const gp_call *call, gp_span part) {
 }
 
 static gp_status run_linear_dw(const gp_call *call, gp_span span) {
+  if (gp_half_multiplies(call)) return gp_half_linear_dw(call, span);
   int64_t grain = cut_linear_dw(call).grain;
   for (int64_t first = span.first; first < span.last; first += grain)
     GP_TRY(run_outputs(call, gp_piece_at(span, first, grain)));
   return GP_OK;
 }
 
+static size_t scratch_linear_dw(const gp_call *call) {
+  return gp_half_multiplies(call) ? gp_half_linear_dw_scratch(call) : 0;
+}
+
 const gp_op_def gp_def_linear_dw = {GP_OP_ROW(linear_dw), .infer = infer_linear_dw,
                                     .cost = cost_linear_dw,
-                                    .cpu = {.cut = cut_linear_dw, .run = run_linear_dw}};
+                                    .cpu = {.cut = cut_linear_dw,
+                                            .run = run_linear_dw,
+                                            .scratch = scratch_linear_dw,
+                                            .halves = GP_HALF_PRODUCTS}};

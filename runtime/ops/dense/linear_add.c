@@ -49,4 +49,4 @@ static size_t scratch(const gp_call *call) {
 
 const gp_op_def gp_def_linear_add = {
     GP_OP_ROW(linear_add), .row_inputs = 1 | 4, .infer = infer, .cost = cost,
-    .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch}};
+    .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch, .halves = GP_HALF_PRODUCTS}};

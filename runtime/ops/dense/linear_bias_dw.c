@@ -44,20 +44,24 @@ static gp_cut cut(const gp_call *call) {
   return (gp_cut){units, 1};
 }
 
-static gp_status run_piece(const gp_op_def *op, const gp_call *call, int64_t piece) {
+static gp_status run_piece(const gp_op_def *op, const gp_call *call, int64_t piece, void *scratch) {
   gp_cut cut = op->cpu.cut(call);
   int64_t first = piece * cut.grain, left = cut.units - first;
-  return op->cpu.run(call, (gp_span){first, first + (left < cut.grain ? left : cut.grain), NULL});
+  return op->cpu.run(call,
+                     (gp_span){first, first + (left < cut.grain ? left : cut.grain), scratch});
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
   gp_call weight = weight_call(call), bias = bias_call(call);
   int64_t pieces = pieces_of(gp_def_linear_dw.cpu.cut(&weight));
   for (int64_t unit = span.first; unit < span.last; unit++)
-    GP_TRY(unit < pieces ? run_piece(&gp_def_linear_dw, &weight, unit)
-                         : run_piece(&gp_def_sum_rows_dw, &bias, unit - pieces));
+    GP_TRY(unit < pieces ? run_piece(&gp_def_linear_dw, &weight, unit, span.scratch)
+                         : run_piece(&gp_def_sum_rows_dw, &bias, unit - pieces, NULL));
   return GP_OK;
 }
 
-const gp_op_def gp_def_linear_bias_dw = {GP_OP_ROW(linear_bias_dw), .infer = infer, .cost = cost,
-                                         .cpu = {.cut = cut, .run = run}};
+static size_t scratch(const gp_call *call) { return gp_def_linear_dw.cpu.scratch(call); }
+
+const gp_op_def gp_def_linear_bias_dw = {
+    GP_OP_ROW(linear_bias_dw), .infer = infer, .cost = cost,
+    .cpu = {.cut = cut, .run = run, .scratch = scratch, .halves = GP_HALF_PRODUCTS}};

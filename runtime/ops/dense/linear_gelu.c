@@ -40,7 +40,7 @@ static size_t scratch(const gp_call *call) { return gp_def_linear.cpu.scratch(ca
 
 const gp_op_def gp_def_linear_gelu = {
     GP_OP_ROW(linear_gelu), .row_inputs = 1, .infer = infer, .cost = cost,
-    .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch}};
+    .cpu = {.cut = gp_cut_whole_rows, .run = run, .scratch = scratch, .halves = GP_HALF_PRODUCTS}};
 
 /* ---- gradient of the input ------------------------------------------------------------------ */
 
@@ -74,6 +74,11 @@ static gp_status run_dx(const gp_call *call, gp_span span) {
   return gp_follow_rows(&gp_def_gelu_dx, slope, span);
 }
 
+static size_t scratch_dx(const gp_call *call) { return gp_def_linear_dx.cpu.scratch(call); }
+
 const gp_op_def gp_def_linear_gelu_dx = {GP_OP_ROW(linear_gelu_dx), .row_inputs = 1 | 4,
                                          .infer = infer_dx, .cost = cost_dx,
-                                         .cpu = {.cut = gp_cut_whole_rows, .run = run_dx}};
+                                         .cpu = {.cut = gp_cut_whole_rows,
+                                                 .run = run_dx,
+                                                 .scratch = scratch_dx,
+                                                 .halves = GP_HALF_PRODUCTS}};

@@ -6,8 +6,16 @@
 #include "ops/dense/dense.h"
 #include "ops/shape/boxes.h"
 
+/* Panels for the products of bf16, see device/cpu/bf16/bf16.h. */
+static bool makes_panels(gp_dtype weight, const gp_attrs *attr) {
+  return weight == GP_BF16 || attr->pack_linear.half;
+}
+
 static gp_status infer(gp_sig *sig) {
+  const bool transposed = sig->attr->pack_linear.transposed;
   GP_TRY(gp_operand_shape(sig, GP_OP_pack_linear, 0, &(gp_shape){2, {GP_ANY_DIM, GP_ANY_DIM}}, -1));
+  if (makes_panels(sig->in[0]->dtype, sig->attr))
+    return gp_infer_packed(sig, gp_half_packed_bytes(&sig->in[0]->shape, transposed));
   return gp_infer_packed(sig, gp_meta_bytes(sig->in[0]));
 }
 
@@ -29,12 +37,14 @@ static void make_turn(const gp_call *call, turn *t) {
 
 static gp_cut cut(const gp_call *call) {
   turn t;
+  if (makes_panels(call->in[0].meta->dtype, call->attr)) return gp_half_pack_cut(call);
   make_turn(call, &t);
   return gp_cut_rows(&t.call);
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
   turn t;
+  if (makes_panels(call->in[0].meta->dtype, call->attr)) return gp_half_pack(call, span);
   make_turn(call, &t);
   return gp_copy_run(&t.call, span);
 }

@@ -7,6 +7,8 @@
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_meta *w = call->op.in[0].meta;
+  if (call->op.attr->pack_linear.half || call->op.attr->pack_linear.transposed)
+    return gp_gpu_fail(GP_EUNSUPPORTED, "pack_linear: bf16 is packed for CPU devices only");
   const int64_t n = w->shape.dim[0], k = w->shape.dim[1];
   const gp_meta to = gp_rows_meta(w->dtype, k, n, n);
   gp_meta from = to;

@@ -40,7 +40,7 @@ gp_status gp_map_number(const gp_call *call, gp_span span, const gp_loop loops[4
 /* The state that all of these read: how broadcast and strided operands lie (walk.c). */
 size_t gp_map_state(const gp_call *call);
 gp_status gp_map_prepare(const gp_call *call, void *state);
-#define GP_MAP_STATE .state = gp_map_state, .prepare = gp_map_prepare, .halves = true
+#define GP_MAP_STATE .state = gp_map_state, .prepare = gp_map_prepare, .halves = GP_ALL_HALVES
 
 /* Inference: inputs that broadcast; the output has the dtype of the first. */
 gp_status gp_map_infer(gp_sig *sig);

@@ -32,11 +32,11 @@ typedef struct layout {
 } layout;
 
 bool gp_half_widens(const gp_op_def *def, const gp_call *call) {
-  bool any = false;
-  if (def->flags & GP_OP_HALVES || def->cpu.halves) return false;
-  for (int i = 0; i < call->n_in; i++) any |= gp_half_is(call->in[i].meta->dtype);
-  for (int k = 0; k < call->n_out; k++) any |= gp_half_is(call->out[k].meta->dtype);
-  return any;
+  unsigned met = 0; /* dtypes, as bits */
+  if (def->flags & GP_OP_HALVES) return false;
+  for (int i = 0; i < call->n_in; i++) met |= 1u << call->in[i].meta->dtype;
+  for (int k = 0; k < call->n_out; k++) met |= 1u << call->out[k].meta->dtype;
+  return met & GP_ALL_HALVES & ~def->cpu.halves;
 }
 
 bool gp_half_is_whole(const gp_op_def *def, const gp_call *call) {
@@ -111,6 +111,7 @@ static void lay_out(layout *l, const gp_op_def *def, const gp_call *call) {
 
 size_t gp_half_scratch(const gp_op_def *def, const gp_call *call) {
   layout l;
+  if (!gp_half_widens(def, call)) return def->cpu.scratch ? def->cpu.scratch(call) : 0;
   lay_out(&l, def, call);
   return l.bytes;
 }
@@ -200,6 +201,7 @@ static gp_status run_whole(const gp_op_def *def, const layout *l, const gp_call 
 
 gp_status gp_half_run(const gp_op_def *def, const gp_call *call, gp_span span) {
   layout l;
+  if (!gp_half_widens(def, call)) return def->cpu.run(call, span);
   lay_out(&l, def, call);
   return (l.rows ? run_rows : run_whole)(def, &l, call, span);
 }

@@ -13,9 +13,10 @@ static inline bool gp_half_is(gp_dtype dtype) { return dtype == GP_BF16 || dtype
 
 /* Has the call operands that its kernel cannot read or write? */
 bool gp_half_widens(const gp_op_def *def, const gp_call *call);
-/* Of such a call: whether its kernel wants all operands at once, and so runs as one unit; the
- * scratch of a thread; and a piece. */
+/* Of such a call: whether its kernel wants all operands at once, and so runs as one unit. */
 bool gp_half_is_whole(const gp_op_def *def, const gp_call *call);
+
+/* Any call of a CPU kernel, be it converted or not: the scratch of a thread, and a piece. */
 size_t gp_half_scratch(const gp_op_def *def, const gp_call *call);
 gp_status gp_half_run(const gp_op_def *def, const gp_call *call, gp_span span);
 

@@ -5,6 +5,7 @@
  * give the bits of their rows added in one go. */
 #include <string.h>
 
+#include "base/numbers/half.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/gradient.h"
@@ -24,29 +25,36 @@ static gp_cut cut(const gp_call *call) {
 }
 
 /* sum[j] += x[row, j] for n <= COLUMNS columns; x points to the first of them. */
-#define SUM_ROWS(name, T)                                                                          \
+#define SUM_ROWS(name, T, E, WIDE)                                                                 \
   static void name(const gp_call *call, int64_t first, int64_t n) {                                \
     T *out = (T *)call->out[0].data + first, sum[COLUMNS] = {0};                                   \
-    const T *x = (const T *)call->in[0].data + first;                                              \
+    const E *x = (const E *)call->in[0].data + first;                                              \
     int64_t rows = gp_meta_rows(call->in[0].meta), width = gp_meta_width(call->in[0].meta);        \
     if (call->accumulate) memcpy(sum, out, (size_t)n * sizeof *out);                               \
     if (n == COLUMNS)                                                                              \
       for (int64_t r = 0; r < rows; r++, x += width)                                               \
-        for (int64_t j = 0; j < COLUMNS; j++) sum[j] += x[j];                                      \
+        for (int64_t j = 0; j < COLUMNS; j++) sum[j] += WIDE(x[j]);                                \
     else                                                                                           \
       for (int64_t r = 0; r < rows; r++, x += width)                                               \
-        for (int64_t j = 0; j < n; j++) sum[j] += x[j];                                            \
+        for (int64_t j = 0; j < n; j++) sum[j] += WIDE(x[j]);                                      \
     memcpy(out, sum, (size_t)n * sizeof *out);                                                     \
   }
 
-SUM_ROWS(sum_rows_f32, float)
-SUM_ROWS(sum_rows_f64, double)
+#define AS_IT_IS(x) (x)
+SUM_ROWS(sum_rows_f32, float, float, AS_IT_IS)
+SUM_ROWS(sum_rows_f64, double, double, AS_IT_IS)
+SUM_ROWS(sum_rows_bf16, float, uint16_t, gp_bf16_widen)
+SUM_ROWS(sum_rows_f16, float, uint16_t, gp_f16_widen)
 
 static gp_status run(const gp_call *call, gp_span span) {
-  bool f32 = call->out[0].meta->dtype == GP_F32;
+  static void (*const sums[GP_DTYPE_COUNT])(const gp_call *, int64_t,
+                                            int64_t) = {[GP_F32] = sum_rows_f32,
+                                                        [GP_F64] = sum_rows_f64,
+                                                        [GP_BF16] = sum_rows_bf16,
+                                                        [GP_F16] = sum_rows_f16};
   for (int64_t at = span.first; at < span.last; at += COLUMNS) {
     int64_t n = span.last - at < COLUMNS ? span.last - at : COLUMNS;
-    (f32 ? sum_rows_f32 : sum_rows_f64)(call, at, n);
+    sums[call->in[0].meta->dtype](call, at, n);
   }
   return GP_OK;
 }
@@ -64,6 +72,9 @@ static gp_status vjp(gp_vjp *v) {
 }
 
 const gp_op_def gp_def_sum_rows_dw = {
-    GP_OP_ROW(sum_rows_dw),          .infer = infer, .vjp = vjp, .cost = cost,
-    .cpu = {.cut = cut, .run = run},
+    GP_OP_ROW(sum_rows_dw),
+    .infer = infer,
+    .vjp = vjp,
+    .cost = cost,
+    .cpu = {.cut = cut, .run = run, .halves = GP_ALL_HALVES},
 };

@@ -47,13 +47,6 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
     instr->state.bytes = def->cpu.state(&instr->call);
 }
 
-/* Of a thread. */
-static size_t scratch_of(const gp_instr *instr) {
-  const gp_op_def *def = gp_op_get(instr->op);
-  if (gp_half_widens(def, &instr->call)) return gp_half_scratch(def, &instr->call);
-  return def->cpu.scratch ? def->cpu.scratch(&instr->call) : 0;
-}
-
 /* Scratch is for one instruction at a time: the largest counts. */
 static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
   size_t room = (size_t)spec->node_count + 1;
@@ -62,7 +55,7 @@ static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
   for (int32_t i = 0; i < spec->node_count; i++) {
     gp_instr *instr = &program->instrs[program->instr_count++];
     make_instr(spec, spec->nodes[i], instr);
-    const size_t bytes = scratch_of(instr);
+    const size_t bytes = gp_half_scratch(gp_op_get(instr->op), &instr->call);
     if (bytes > program->scratch_bytes) program->scratch_bytes = bytes;
   }
   return GP_OK;

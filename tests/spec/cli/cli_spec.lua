@@ -102,6 +102,12 @@ describe("our switches", function()
     assert.equal(0, code)
   end)
 
+  it("--list-devices names the path of bf16 on CPU devices, and GPIPE_CPU_BF16 chooses it", function()
+    assert.matches("bf16 on CPU devices: [aex]%w+", (run { "--list-devices" }))
+    local out = child.run({ "--list-devices" }, { environment = { GPIPE_CPU_BF16 = "emulate" } })
+    assert.matches("bf16 on CPU devices: emulated %(GPIPE_CPU_BF16 asks for it%)", out)
+  end)
+
   it("without a plugin --list-devices and --version say what makes one", function()
     local alone = os.tmpname() -- a copy has no plugin beside it
     os.execute(("cp -p --remove-destination %s %s"):format(child.quote(child.program), alone))

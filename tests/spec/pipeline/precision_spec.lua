@@ -2,6 +2,7 @@
 -- the same bits for every cut, schedule, mode and number of threads.
 
 local gp = require "gpipe"
+local core = require "gpipe.core"
 local inside = require "gpipe.pipeline.object".inside
 local models = require "tests.support.models"
 local training = require "tests.support.training"
@@ -39,6 +40,13 @@ local function options(balance, schedule, checkpoint, threads, precision)
   return { balance = balance, schedule = schedule, checkpoint = checkpoint, chunks = 3,
     devices = training.devices(#balance, threads), precision = precision }
 end
+
+it("pipe:describe names how a CPU device multiplies bf16", function()
+  local pipe <close> = gp.pipeline(models.with()(), { devices = { "cpu:0" }, precision = "bf16",
+    loss = nn.MSELoss() })
+  pipe:step(models.rows_of(4, 6), models.rows_of(4, 3))
+  assert.are.equal((core.bf16_path()), pipe:describe().devices[1].paths[1].path)
+end)
 
 for _, precision in ipairs(HALVES) do
   describe("a pipeline on CPU devices in " .. precision, function()

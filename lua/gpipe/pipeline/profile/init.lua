@@ -9,6 +9,7 @@ local errors = require "gpipe.errors"
 local batch = require "gpipe.pipeline.batch"
 local ceilings = require "gpipe.pipeline.profile.ceilings"
 local options = require "gpipe.options"
+local paths = require "gpipe.pipeline.paths"
 local stream = require "gpipe.pipeline.stream"
 local text = require "gpipe.pipeline.profile.text"
 
@@ -42,15 +43,15 @@ local BY = {
 
 -- The paths that a device takes for each kind of work, "cuDNN", "cuBLASLt / own kernels".
 local function paths_of(pipe, d)
-  local paths, seen = {}, {}
-  for _, p in ipairs(pipe.core:paths(d - 1)) do
+  local found, seen = {}, {}
+  for _, p in ipairs(paths.of(pipe, d)) do
     local key = p.kind .. p.path
     if not seen[key] then
-      paths[p.kind] = paths[p.kind] and paths[p.kind] .. " / " .. p.path or p.path
+      found[p.kind] = found[p.kind] and found[p.kind] .. " / " .. p.path or p.path
     end
     seen[key] = true
   end
-  return paths
+  return found
 end
 
 local function kind_of(op)
@@ -60,7 +61,7 @@ local function kind_of(op)
 end
 
 -- Entries of a device that have phase, name and dtype in common.
-local function rows_of(device, place, entries, name_of, paths)
+local function rows_of(device, place, entries, name_of, known)
   local rows, found = {}, {}
   for _, e in ipairs(entries) do
     local name = name_of(e)
@@ -69,7 +70,7 @@ local function rows_of(device, place, entries, name_of, paths)
     if not row then
       local kind = name == e.op and kind_of(name)
       row = { device = device, place = place, phase = e.phase, op = name, dtype = e.dtype,
-        path = kind and paths[kind] or nil, count = 0, seconds = 0, bytes = 0, flop = 0 }
+        path = kind and known[kind] or nil, count = 0, seconds = 0, bytes = 0, flop = 0 }
       found[key], rows[#rows + 1] = row, row
     end
     row.count, row.seconds = row.count + 1, row.seconds + e.seconds

@@ -1,0 +1,112 @@
+/* device/cpu/bf16/bf16.c - which path products take, and what is the same for all: panels, and
+ * blocks of k that stay in the cache. */
+#include "device/cpu/bf16/bf16.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/numbers/half.h"
+#include "device/cpu/bf16/tiles.h"
+#include "device/cpu/bf16/trial.h"
+
+enum { DEPTH = 1024 }; /* rows of a panel that are multiplied at once: 96 KiB of it */
+
+/* ---- the path ------------------------------------------------------------------------------ */
+
+static const struct {
+  const char *name, *wish, *lack;
+  gp_bf16_tiles *tiles;
+} paths[GP_BF16_PATHS] = {
+    {"emulated", "emulate", "", gp_bf16_emulated},
+    {"avx512_bf16", "avx512", "the processor lacks AVX512_BF16", gp_bf16_avx512},
+    {"amx_bf16", "amx", "AMX is missing, or did not run in a child process", gp_bf16_amx},
+};
+
+static struct {
+  gp_bf16_path path;
+  const char *why;
+} chosen;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool runs(gp_bf16_path path) {
+  if (path == GP_BF16_AVX512) return gp_bf16_has_avx512();
+  if (path == GP_BF16_AMX) return gp_bf16_has_amx() && gp_bf16_try(gp_bf16_amx);
+  return true;
+}
+
+/* Down from the best one, or from the one that is asked for, to one that runs. What is said is why
+ * the path below the best one of AVX512_BF16 and AMX is taken. */
+static void choose(void) {
+  const char *wish = getenv("GPIPE_CPU_BF16");
+  int path = GP_BF16_PATHS - 1;
+  chosen.why = "";
+  for (int p = 0; wish && p < GP_BF16_PATHS; p++)
+    if (strcmp(wish, paths[p].wish) == 0) path = p;
+  bool asked = wish && strcmp(wish, paths[path].wish) == 0;
+  for (; !runs((gp_bf16_path)path); path--)
+    if (asked || path == GP_BF16_AVX512) chosen.why = paths[path].lack;
+  if (asked && path == GP_BF16_EMULATED && !*chosen.why) chosen.why = "GPIPE_CPU_BF16 asks for it";
+  chosen.path = (gp_bf16_path)path;
+}
+
+gp_bf16_path gp_bf16_path_now(void) {
+  pthread_once(&once, choose);
+  return chosen.path;
+}
+
+const char *gp_bf16_path_name(const char **why) {
+  const gp_bf16_path path = gp_bf16_path_now();
+  *why = chosen.why;
+  return paths[path].name;
+}
+
+/* ---- panels -------------------------------------------------------------------------------- */
+
+size_t gp_bf16_packed_bytes(int64_t k, int64_t n) {
+  const size_t panels = (size_t)((n + GP_BF16_COLUMNS - 1) / GP_BF16_COLUMNS);
+  return panels * gp_bf16_panel_bytes(k);
+}
+
+/* One column after the other: elements of a column lie close to each other or the columns do. */
+#define PACK(name, T, ROUNDED)                                                                     \
+  static void name(const gp_bf16_source *from, int64_t k, int64_t count, uint32_t *to) {           \
+    const T *b = from->data;                                                                       \
+    const int64_t row = from->row, column = from->column;                                          \
+    for (int64_t p = 0; p < k / 2; p++, b += 2 * row, to += GP_BF16_COLUMNS) {                     \
+      if (column == 1 && count == GP_BF16_COLUMNS)                                                 \
+        for (int64_t j = 0; j < GP_BF16_COLUMNS; j++)                                              \
+          to[j] = (uint32_t)ROUNDED(b[j]) | (uint32_t)ROUNDED(b[j + row]) << 16;                   \
+      else                                                                                         \
+        for (int64_t j = 0; j < count; j++)                                                        \
+          to[j] = (uint32_t)ROUNDED(b[j * column]) | (uint32_t)ROUNDED(b[j * column + row]) << 16; \
+      for (int64_t j = count; j < GP_BF16_COLUMNS; j++) to[j] = 0;                                 \
+    }                                                                                              \
+    for (int64_t j = 0; k % 2 && j < GP_BF16_COLUMNS; j++)                                         \
+      to[j] = j < count ? ROUNDED(b[j * column]) : 0;                                              \
+  }
+#define AS_IT_IS(x) (x)
+PACK(pack_f32, float, gp_bf16_narrow)
+PACK(pack_bf16, uint16_t, AS_IT_IS)
+
+void gp_bf16_pack(const gp_bf16_source *from, int64_t k, int64_t first, int64_t count,
+                  void *panel) {
+  gp_bf16_source part = *from;
+  const size_t size = from->f32 ? sizeof(float) : sizeof(uint16_t);
+  part.data = (const char *)from->data + (size_t)(first * from->column) * size;
+  (from->f32 ? pack_f32 : pack_bf16)(&part, k, count, panel);
+}
+
+/* ---- products ------------------------------------------------------------------------------ */
+
+void gp_bf16_multiply(const gp_bf16_rows *rows, int64_t k, const void *panel,
+                      float out[GP_BF16_ROWS][GP_BF16_COLUMNS]) {
+  gp_bf16_tiles *tiles = paths[gp_bf16_path_now()].tiles;
+  for (int64_t first = 0; first < k; first += DEPTH) {
+    gp_bf16_rows part = *rows;
+    part.a = (const char *)rows->a + first / 2 * rows->pair_bytes;
+    const void *below = (const char *)panel + first / 2 * GP_BF16_COLUMNS * 4;
+    tiles(&part, k - first < DEPTH ? k - first : DEPTH, below, out);
+  }
+}

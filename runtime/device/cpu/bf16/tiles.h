@@ -1,0 +1,25 @@
+/* device/cpu/bf16/tiles.h - the inner loop of each path: m <= 64 rows of A times a panel, added to
+ * out. */
+#ifndef GP_DEVICE_CPU_BF16_TILES_H
+#define GP_DEVICE_CPU_BF16_TILES_H
+
+#include "device/cpu/bf16/bf16.h"
+
+typedef void gp_bf16_tiles(const gp_bf16_rows *rows, int64_t k, const void *panel,
+                           float out[GP_BF16_ROWS][GP_BF16_COLUMNS]);
+
+gp_bf16_tiles gp_bf16_emulated;
+/* Only where the processor runs them; without code on others than x86. */
+gp_bf16_tiles gp_bf16_avx512, gp_bf16_amx;
+bool gp_bf16_has_avx512(void);
+/* Does the processor say that it has AMX, and the system that this process may use it? */
+bool gp_bf16_has_amx(void);
+
+/* Pair p of a row; the last one of an odd k alone. */
+static inline uint32_t gp_bf16_pair(const char *at, bool both) {
+  uint32_t pair = 0;
+  __builtin_memcpy(&pair, at, both ? 4 : 2);
+  return pair;
+}
+
+#endif
