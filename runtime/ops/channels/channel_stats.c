@@ -79,7 +79,14 @@ static gp_cut cut_join(const gp_call *call) {
   return (gp_cut){.units = gp_meta_numel(call->out[0].meta), .grain = UNITS};
 }
 
-GP_REAL_KERNEL(run_join, join_stats)
+static gp_status run_join(const gp_call *call, gp_span span) {
+  const gp_attr_channel_stats_join *a = &call->attr->channel_stats_join;
+  gp_channels c = {.sets = a->sets, .rows = a->rows, .parts = gp_channel_parts(a->rows)};
+  c.channels = call->in[0].meta->shape.dim[2], c.groups = call->out[0].meta->shape.dim[1];
+  c.each = c.channels / c.groups; /* a span has units, so there are groups */
+  GP_BY_REAL(call->in[0].meta->dtype, join_stats)(call, span, &c);
+  return GP_OK;
+}
 
 const gp_op_def gp_def_channel_stats_join = {GP_OP_ROW(channel_stats_join), .infer = infer_join,
                                              .cost = cost_join,
