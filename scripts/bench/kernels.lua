@@ -35,6 +35,12 @@ end
 
 local function apply(work) return function() return Apply(work) end end
 
+-- The rows of the batch as positions, the width as channels.
+local Norm = nn.class("Norm")
+function Norm:init() self.norm = nn.BatchNorm1d(opt.width) end
+function Norm:forward(x) return self.norm(x:reshape(opt.rows, opt.width)):reshape(x.shape) end
+local function apply_norm() return Norm() end
+
 -- forward, backward: times that each reads or writes the elements (bytes / 4), or FLOP where
 -- `flop`.
 local kernels = {
@@ -45,6 +51,9 @@ local kernels = {
     backward = 3 },
   { name = "layer_norm", make = function() return nn.LayerNorm(opt.width) end, forward = 2,
     backward = 3 },
+  { name = "rms_norm", make = function() return nn.RMSNorm(opt.width) end, forward = 2,
+    backward = 3 },
+  { name = "batch_norm", make = apply_norm, forward = 3, backward = 5 }, -- two passes each
   { name = "dropout", make = function() return nn.Dropout(0.1) end, forward = 2, backward = 2 },
   {
     name = "linear", make = function() return nn.Linear(opt.width, opt.width) end, flop = true,
