@@ -1,0 +1,93 @@
+-- tests/spec/nn/golden_spec.lua - every layer and loss computes what PyTorch computes: outputs and
+-- gradients, on the same numbers. tests/golden/layers.py wrote what is wanted.
+
+local gp = require "gpipe"
+local array = require "tests.support.array"
+local golden = require "tests.golden.layers"
+
+local nn = gp.nn
+
+local TOLERANCE = 1e-5 -- f32 against f32, sums of up to some hundred terms of order 1
+
+-- ---- numbers that both sides make ------------------------------------------------------------
+
+local function elements(k, shape, number)
+  local count, list = 1, {}
+  for _, size in ipairs(shape) do count = count * size end
+  for i = 0, count - 1 do list[i + 1] = number(31 * i * i + 7919 * i + 104729 * k) end
+  return list, count
+end
+
+local SCALE = { wide = 4 }
+
+local function make(k, spec)
+  local positive = spec.kind == "positive" or spec.kind == "share"
+  local list = elements(k, spec.shape, function(n)
+    if spec.kind == "ids" then return n % spec.below end
+    local share = n % 1009 / 1009
+    return (SCALE[spec.kind] or 1) * (positive and share or 2 * share - 1)
+  end)
+  local t = gp.tensor(list, { dtype = spec.kind == "ids" and "i64" or "f32" })
+  if spec.kind == "positive" then t = t * 0.9 + 0.05 end
+  return t:reshape(spec.shape)
+end
+
+-- Parameters get numbers of tensors 100, 101, ... in order of declaration.
+local function fill(layer)
+  local values = {}
+  for i, p in ipairs(layer:parameters()) do
+    values[p.name] = make(99 + i, { shape = p.param.shape }) * 0.5
+  end
+  if next(values) then layer:load_state_dict(values, { strict = false }) end
+end
+
+-- ---- comparing -------------------------------------------------------------------------------
+
+local function near(what, want, have)
+  local got = array.of(have)
+  assert.are.same(want.shape, got.shape, what)
+  for i = 1, #want do
+    local v = got[(i - 1) * want.every + 1]
+    assert(math.abs(want[i] - v) <= TOLERANCE * (1 + math.abs(want[i])),
+      ("%s: element %d is %.9g, expected %.9g"):format(what, (i - 1) * want.every, v, want[i]))
+  end
+end
+
+local function run(case)
+  local layer = assert(load("local nn = ... return " .. case.layer))(nn)
+  fill(layer)
+  local inputs, leaves = {}, {}
+  for i, spec in ipairs(case.inputs) do
+    inputs[i] = make(i, spec)
+    if spec.kind == "numbers" or spec.kind == "wide" or spec.kind == "positive" then
+      inputs[i] = inputs[i]:detach()
+      inputs[i].requires_grad = true
+      leaves[#leaves + 1] = inputs[i]
+    end
+  end
+  local outputs = { layer(table.unpack(inputs)) }
+  local total = 0
+  for i, y in ipairs(outputs) do total = total + (y * make(49 + i, { shape = y.shape })):sum() end
+  total:backward()
+  return layer, outputs, leaves
+end
+
+describe("what PyTorch computes", function()
+  for _, case in ipairs(golden) do
+    it("is computed by " .. case.layer, function()
+      local layer, outputs, leaves = run(case)
+      assert.equal(#case.outputs, #outputs)
+      for i, want in ipairs(case.outputs) do near("output " .. i, want, outputs[i]) end
+      for i, want in ipairs(case.gradients) do
+        near("gradient of input " .. i, want, leaves[i].grad)
+      end
+      local parameters = layer:parameters()
+      assert.equal(#case.parameters, #parameters)
+      for i, want in ipairs(case.parameters) do
+        assert.equal(want.name, parameters[i].name)
+        assert.are.same(want.shape, parameters[i].param.shape)
+        near("gradient of " .. want.name, want.gradient, parameters[i].grad)
+      end
+    end)
+  end
+end)
