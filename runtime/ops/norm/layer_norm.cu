@@ -4,8 +4,8 @@
  * read once. Statistics of halves are f32. The gradient of the weight is a sum over rows
  * (columns.cuh) whose terms are made as they are read; layer_norm_parts.cu has all gradients in
  * one pass. */
-#include "ops/long_rows.cuh"
 #include "ops/norm/layer_norm.cuh"
+#include "ops/norm/rows.cuh"
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
@@ -152,17 +152,6 @@ template <typename T> static __global__ void normalise_long(layer<T> a, bool kee
   if (threadIdx.x == 0) put_stats(a, row, stats.mean, stats.rstd);
 }
 
-/* One of the two kernels for all rows; the width alone chooses, so that bits do not depend on how
- * many rows a micro-batch has. SHORT and LONG are kernels of T; `kept` rows are kept. */
-#define LAUNCH_ROWS(gpu, a, SHORT, LONG, kept_rows)                                                \
-  if (a.rows == 0) return GP_OK;                                                                   \
-  if (a.n <= GP_SHORT_ROW)                                                                         \
-    GP_BY_SHORT(                                                                                   \
-        a.n, return GP_LAUNCH(gpu, (SHORT<T, E>), gp_short_grid(a.rows), gp_short_block(), 0, a)); \
-  const size_t shared = gp_long_shared(a.n, sizeof(T), kept_rows);                                 \
-  return GP_LAUNCH(gpu, LONG<T>, dim3((unsigned)a.rows), gp_long_threads(a.n, sizeof(T)), shared,  \
-                   a, shared > 0);
-
 template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *call) {
   const gp_arg *in = call->op.in, *out = call->op.out;
   layer<T> a = {};
@@ -173,7 +162,7 @@ template <typename T> static gp_status forward(gp_gpu *gpu, const gp_gpu_call *c
   a.eps = call->op.attr->layer_norm.eps;
   a.paired = gp_is_paired<T>(a.x, a.n) && gp_is_paired<T>(a.w, a.n) && gp_is_paired<T>(a.b, a.n) &&
              gp_is_paired<T>(a.to, a.n);
-  LAUNCH_ROWS(gpu, a, normalise_short, normalise_long, 1);
+  GP_LAUNCH_ROWS(gpu, a, normalise_short, normalise_long, 1);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -262,7 +251,7 @@ template <typename T> static __global__ void gradient_long(layer<T> a, bool keep
 
 template <typename T> static gp_status backward(gp_gpu *gpu, const gp_gpu_call *call) {
   const layer<T> a = gp_layer_norm_backward<T>(call);
-  LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
+  GP_LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
 }
 
 /* The sixth operand is the gradient that goes around the layer, where graph/fuse.c joined it. */

@@ -3,9 +3,8 @@
  *
  * Short rows are a warp's and stay in its registers, long ones a block's in shared memory. The
  * gradient of the weight is a sum over rows (columns.cuh). */
-#include "ops/long_rows.cuh"
+#include "ops/norm/rows.cuh"
 #include "ops/reduce/columns.cuh"
-#include "ops/short_rows.cuh"
 
 /* dy is NULL in the forward direction. */
 template <typename T> struct rms {
@@ -104,13 +103,7 @@ template <typename T> static rms<T> rms_of(const gp_call *call, int x) {
 template <typename T> static gp_status forward(gp_gpu *gpu, const gp_call *call) {
   rms<T> a = rms_of<T>(call, 0);
   a.eps = (gp_compute<T>)call->attr->rms_norm.eps;
-  if (a.rows == 0) return GP_OK;
-  if (a.n <= GP_SHORT_ROW)
-    GP_BY_SHORT(a.n, return GP_LAUNCH(gpu, (normalise_short<T, E>), gp_short_grid(a.rows),
-                                      gp_short_block(), 0, a));
-  const size_t shared = gp_long_shared(a.n, sizeof(T), 1);
-  return GP_LAUNCH(gpu, normalise_long<T>, dim3((unsigned)a.rows), gp_long_threads(a.n, sizeof(T)),
-                   shared, a, shared > 0);
+  GP_LAUNCH_ROWS(gpu, a, normalise_short, normalise_long, 1);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
@@ -181,13 +174,7 @@ template <typename T> static __global__ void gradient_long(rms<T> a, bool keep) 
 
 template <typename T> static gp_status backward(gp_gpu *gpu, const gp_call *call) {
   const rms<T> a = rms_of<T>(call, 1);
-  if (a.rows == 0) return GP_OK;
-  if (a.n <= GP_SHORT_ROW)
-    GP_BY_SHORT(a.n, return GP_LAUNCH(gpu, (gradient_short<T, E>), gp_short_grid(a.rows),
-                                      gp_short_block(), 0, a));
-  const size_t shared = gp_long_shared(a.n, sizeof(T), 2);
-  return GP_LAUNCH(gpu, gradient_long<T>, dim3((unsigned)a.rows), gp_long_threads(a.n, sizeof(T)),
-                   shared, a, shared > 0);
+  GP_LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
 }
 
 static gp_status run_dx(gp_gpu *gpu, const gp_gpu_call *call) {

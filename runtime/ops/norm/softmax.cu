@@ -3,8 +3,7 @@
  * A short row stays in the registers of a warp. Of a long one the largest value and the sum of
  * exponentials are found in one pass; the second pass reads what the first one kept. Results may be
  * written over an input: a thread writes only elements that it has read for the last time. */
-#include "ops/long_rows.cuh"
-#include "ops/short_rows.cuh"
+#include "ops/norm/rows.cuh"
 #include "device/cuda/kernel/meta.cuh"
 
 /* dy is NULL in the forward direction, where x is the input; else x is the output. */
@@ -140,23 +139,11 @@ template <typename T> static soft<T> describe(const gp_gpu_call *call, bool log)
 }
 
 template <typename T> static gp_status forward(gp_gpu *gpu, const soft<T> &a) {
-  if (a.rows == 0) return GP_OK;
-  if (a.n <= GP_SHORT_ROW)
-    GP_BY_SHORT(a.n, return GP_LAUNCH(gpu, (softmax_short<T, E>), gp_short_grid(a.rows),
-                                      gp_short_block(), 0, a));
-  const size_t shared = gp_long_shared(a.n, sizeof(T), 1);
-  return GP_LAUNCH(gpu, softmax_long<T>, dim3((unsigned)a.rows), gp_long_threads(a.n, sizeof(T)),
-                   shared, a, shared > 0);
+  GP_LAUNCH_ROWS(gpu, a, softmax_short, softmax_long, 1);
 }
 
 template <typename T> static gp_status backward(gp_gpu *gpu, const soft<T> &a) {
-  if (a.rows == 0) return GP_OK;
-  if (a.n <= GP_SHORT_ROW)
-    GP_BY_SHORT(a.n, return GP_LAUNCH(gpu, (gradient_short<T, E>), gp_short_grid(a.rows),
-                                      gp_short_block(), 0, a));
-  const size_t shared = gp_long_shared(a.n, sizeof(T), 2);
-  return GP_LAUNCH(gpu, gradient_long<T>, dim3((unsigned)a.rows), gp_long_threads(a.n, sizeof(T)),
-                   shared, a, shared > 0);
+  GP_LAUNCH_ROWS(gpu, a, gradient_short, gradient_long, 2);
 }
 
 static gp_status run(gp_gpu *gpu, const gp_gpu_call *call, bool log) {
