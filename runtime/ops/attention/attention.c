@@ -135,13 +135,13 @@ static gp_flash_mask mask_of(const gp_call *call, int i) {
 
 /* All but the operands. */
 static gp_flash describe_shape(const gp_call *call, const gp_shape *q, const gp_shape *k) {
-  gp_flash f = {.dtype = call->out[0].meta->dtype,
-                .batches = q->dim[0],
+  gp_flash f = {.batches = q->dim[0],
                 .heads = q->dim[1],
                 .groups = k->dim[1],
                 .queries = q->dim[2],
                 .keys = k->dim[2],
                 .width = q->dim[3]};
+  gp_flash_set_dtype(&f, call->out[0].meta->dtype);
   gp_flash_set_attrs(&f, call);
   return f;
 }
@@ -171,9 +171,10 @@ static gp_flash describe_dx(const gp_call *call) {
 GP_FLASH_KERNEL(, describe)
 GP_FLASH_KERNEL(_dx, describe_dx)
 
-const gp_op_def gp_def_attention = {GP_OP_ROW(attention), .infer = infer, .vjp = vjp, .cost = cost,
-                                    .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+const gp_op_def gp_def_attention = {
+    GP_OP_ROW(attention), .infer = infer, .vjp = vjp, .cost = cost,
+    .cpu = {.cut = cut, .run = run, .scratch = scratch, .halves = GP_ALL_HALVES}};
 
 const gp_op_def gp_def_attention_dx = {
     GP_OP_ROW(attention_dx), .infer = infer_dx, .cost = cost_dx,
-    .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};
+    .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx, .halves = GP_ALL_HALVES}};

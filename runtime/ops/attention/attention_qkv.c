@@ -88,7 +88,7 @@ static gp_cost cost_dx(const gp_sig *sig) { return cost_of(sig, &sig->in[1]->sha
 /* Heads in a value [B, T, row], from element `first` of each row on. */
 static gp_heads heads(const gp_flash *f, const gp_arg *arg, int64_t first) {
   int64_t row = gp_meta_width(arg->meta);
-  char *data = (char *)arg->data + (size_t)first * gp_dtype_size(f->dtype);
+  char *data = (char *)arg->data + (size_t)first * gp_dtype_size(arg->meta->dtype);
   return (gp_heads){data, f->queries * row, f->width, row, 1};
 }
 
@@ -101,13 +101,13 @@ static gp_heads lse_heads(const gp_flash *f, const gp_arg *arg) {
 static gp_flash describe_qkv(const gp_call *call, const gp_arg *qkv) {
   const gp_shape *s = &qkv->meta->shape;
   const gp_qkv p = gp_qkv_of(call->attr, s->dim[2]);
-  gp_flash f = {.dtype = qkv->meta->dtype,
-                .batches = s->dim[0],
+  gp_flash f = {.batches = s->dim[0],
                 .heads = p.heads,
                 .groups = p.groups,
                 .queries = s->dim[1],
                 .keys = s->dim[1],
                 .width = p.width};
+  gp_flash_set_dtype(&f, qkv->meta->dtype);
   gp_flash_set_attrs(&f, call);
   f.in[GP_FLASH_Q] = heads(&f, qkv, 0);
   f.in[GP_FLASH_K] = heads(&f, qkv, p.heads * p.width);
@@ -139,10 +139,10 @@ static gp_flash describe_dx(const gp_call *call) {
 GP_FLASH_KERNEL(, describe)
 GP_FLASH_KERNEL(_dx, describe_dx)
 
-const gp_op_def gp_def_attention_qkv = {GP_OP_ROW(attention_qkv), .infer = infer, .vjp = vjp,
-                                        .cost = cost,
-                                        .cpu = {.cut = cut, .run = run, .scratch = scratch}};
+const gp_op_def gp_def_attention_qkv = {
+    GP_OP_ROW(attention_qkv), .infer = infer, .vjp = vjp, .cost = cost,
+    .cpu = {.cut = cut, .run = run, .scratch = scratch, .halves = GP_ALL_HALVES}};
 
 const gp_op_def gp_def_attention_qkv_dx = {
     GP_OP_ROW(attention_qkv_dx), .infer = infer_dx, .cost = cost_dx,
-    .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx}};
+    .cpu = {.cut = cut_dx, .run = run_dx, .scratch = scratch_dx, .halves = GP_ALL_HALVES}};

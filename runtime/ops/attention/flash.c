@@ -5,10 +5,17 @@
 #include <string.h>
 
 #include "base/random/philox.h"
+#include "base/numbers/half.h"
 #include "ops/constants.h"
 #include "ops/elements.h"
+#include "ops/half/half.h"
 
 /* ---- description --------------------------------------------------------------------------- */
+
+void gp_flash_set_dtype(gp_flash *f, gp_dtype dtype) {
+  f->dtype = gp_half_is(dtype) ? GP_F32 : dtype;
+  f->half = gp_half_is(dtype) ? dtype : GP_F32;
+}
 
 void gp_flash_set_attrs(gp_flash *f, const gp_call *call) {
   f->call = call;
@@ -44,7 +51,8 @@ gp_cut gp_flash_cut(const gp_flash *f) {
 /* Where things lie in the scratch of a thread, in bytes from its start. */
 typedef struct layout {
   size_t scores, score_gradients, row_values, words, packed[GP_FLASH_OPERANDS], bytes;
-  int64_t stride; /* elements between rows of scores */
+  size_t dq, dk, dv; /* of halves: in f32 until a head, or a unit, is done */
+  int64_t stride;    /* elements between rows of scores */
 } layout;
 
 static size_t take(layout *l, size_t bytes) {
@@ -60,11 +68,12 @@ static int64_t rows_of(const gp_flash *f, int operand) {
   return is_shared(operand) ? f->keys : f->queries;
 }
 
-/* A matrix product wants adjacent elements in a row and rows that do not overlap. */
+/* A matrix product wants adjacent elements in a row and rows that do not overlap, and f32. What the
+ * forward pass writes lies in f32 first where it is to be halves. */
 static bool needs_packing(const gp_flash *f, int operand) {
   const gp_heads *h = &f->in[operand];
-  if (operand == GP_FLASH_O) return false;
-  return h->column != 1 || h->row < f->width;
+  if (operand == GP_FLASH_O) return gp_half_is(f->half) && !f->backward;
+  return gp_half_is(f->half) || h->column != 1 || h->row < f->width;
 }
 
 /* Rows are 16 elements further apart than their length: power-of-two distances would make the
@@ -76,9 +85,13 @@ static layout lay_out(const gp_flash *f) {
   if (f->backward) l.score_gradients = take(&l, block);
   l.row_values = take(&l, GP_FLASH_QUERIES * size);
   if (f->dropout > 0) l.words = take(&l, (size_t)f->keys * sizeof(uint32_t));
-  int operands = f->backward ? GP_FLASH_OPERANDS : GP_FLASH_O;
+  int operands = f->backward ? GP_FLASH_OPERANDS : GP_FLASH_O + 1;
   for (int i = 0; i < operands; i++)
     if (needs_packing(f, i)) l.packed[i] = take(&l, (size_t)(rows_of(f, i) * f->width) * size);
+  if (!f->backward || !gp_half_is(f->half)) return l;
+  l.dq = take(&l, (size_t)(f->queries * f->width) * size);
+  l.dk = take(&l, (size_t)(f->keys * f->width) * size);
+  l.dv = take(&l, (size_t)(f->keys * f->width) * size);
   return l;
 }
 
@@ -101,6 +114,23 @@ static block block_at(const gp_flash *f, int64_t first) {
 /* Keys that query i of a block sees. */
 static int64_t keys_seen(const gp_flash *f, const block *b, int64_t i) {
   return f->causal && b->first + i + 1 < b->keys ? b->first + i + 1 : b->keys;
+}
+
+/* ---- halves -------------------------------------------------------------------------------- */
+
+/* Between a head of halves and [rows, width] of f32. */
+static void move_halves(const gp_flash *f, const gp_heads *h, int64_t b, int64_t head, int64_t rows,
+                        float *wide, bool back) {
+  uint16_t *at = (uint16_t *)h->data + b * h->batch + head * h->head;
+  for (int64_t i = 0; i < rows; i++, at += h->row, wide += f->width)
+    if (back)
+      gp_half_narrow(f->half, wide, f->width, h->column, at);
+    else
+      gp_half_widen(f->half, at, h->column, f->width, wide);
+}
+
+static float widen(gp_dtype half, uint16_t bits) {
+  return half == GP_BF16 ? gp_bf16_widen(bits) : gp_f16_widen(bits);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */

@@ -32,7 +32,8 @@ enum { GP_FLASH_Q, GP_FLASH_K, GP_FLASH_V, GP_FLASH_O, GP_FLASH_DO, GP_FLASH_OPE
 /* One application. Of o, lse and the gradients the rows of D are adjacent elements in memory. */
 typedef struct gp_flash {
   const gp_call *call; /* seed, step and number of the random op */
-  gp_dtype dtype;
+  gp_dtype dtype;      /* of the arithmetic */
+  gp_dtype half; /* of the operands and gradients where that is not dtype: bf16 or f16; else f32 */
   bool backward, causal;
   int64_t batches, heads, groups; /* B, H, G: k and v have G heads, head h uses h / (H / G) */
   int64_t queries, keys, width;   /* Tq, Tk, D */
@@ -43,6 +44,8 @@ typedef struct gp_flash {
   gp_heads dq, dk, dv;            /* backward only */
 } gp_flash;
 
+/* By the dtype of the operands: halves are computed in f32. */
+void gp_flash_set_dtype(gp_flash *f, gp_dtype dtype);
 /* Fill in what the attributes say; the other fields stay. width must be set. */
 void gp_flash_set_attrs(gp_flash *f, const gp_call *call);
 /* Whether this many heads of queries can share this many of keys and values. */

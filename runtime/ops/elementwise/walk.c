@@ -3,7 +3,6 @@
  * A walk depends on shapes and strides alone. Contiguous operands of one shape are one run, which
  * is seen at once; where operands are broadcast or strided, the walk is an instruction's state: in
  * a plan it is worked out once, and not for every piece of every micro-batch. */
-#include "base/numbers/half.h"
 #include "base/tensor.h"
 #include "ops/elementwise/loops.h"
 #include "ops/half/half.h"
@@ -108,22 +107,6 @@ static void set_run(const walk *w, const int64_t *index, gp_row_run *run) {
 
 enum { STRIP = 512 }; /* elements: strips of all operands stay in the first-level cache */
 
-#define WIDEN(name)                                                                                \
-  static void widen_##name(const uint16_t *from, int64_t step, int64_t n, float *to) {             \
-    if (step == 1)                                                                                 \
-      for (int64_t i = 0; i < n; i++) to[i] = gp_##name##_widen(from[i]);                          \
-    else                                                                                           \
-      for (int64_t i = 0; i < n; i++) to[i] = gp_##name##_widen(from[i * step]);                   \
-  }                                                                                                \
-  static void narrow_##name(const float *from, int64_t n, int64_t step, uint16_t *to) {            \
-    if (step == 1)                                                                                 \
-      for (int64_t i = 0; i < n; i++) to[i] = gp_##name##_narrow(from[i]);                         \
-    else                                                                                           \
-      for (int64_t i = 0; i < n; i++) to[i * step] = gp_##name##_narrow(from[i]);                  \
-  }
-WIDEN(bf16)
-WIDEN(f16)
-
 /* Elements [at, at + n) of an input: in f32 in the buffer where they are halves, else where they
  * are. One that is broadcast stays one. */
 static const void *input_strip(const gp_row_run *run, int k, int64_t at, int64_t n, float *buffer,
@@ -132,7 +115,7 @@ static const void *input_strip(const gp_row_run *run, int k, int64_t at, int64_t
   const char *from = (const char *)run->in[k] + at * *step * (int64_t)gp_dtype_size(dtype);
   if (!gp_half_is(dtype)) return from;
   const uint16_t *halves = (const uint16_t *)(const void *)from;
-  (dtype == GP_BF16 ? widen_bf16 : widen_f16)(halves, *step, *step ? n : 1, buffer);
+  gp_half_widen(dtype, halves, *step, *step ? n : 1, buffer);
   *step = *step ? 1 : 0;
   return buffer;
 }
@@ -152,8 +135,7 @@ static void run_strips(const gp_row_run *run, gp_loop loop) {
     if (gp_half_is(dtype)) strip.out = buffers[OPERANDS - 1], strip.out_step = 1;
     loop(&strip);
     uint16_t *halves = (uint16_t *)(void *)out;
-    if (dtype == GP_BF16) narrow_bf16(strip.out, n, run->out_step, halves);
-    if (dtype == GP_F16) narrow_f16(strip.out, n, run->out_step, halves);
+    if (gp_half_is(dtype)) gp_half_narrow(dtype, buffers[OPERANDS - 1], n, run->out_step, halves);
   }
 }
 

@@ -120,12 +120,12 @@ size_t gp_half_scratch(const gp_op_def *def, const gp_call *call) {
 
 /* Elements [first, first + n) of dense values. */
 static void convert(const operand *o, char *scratch, int64_t first, int64_t n, bool back) {
-  const gp_meta wide = {GP_F32, {1, {n}}, {1}, 0}, half = {o->from->meta->dtype, {1, {n}}, {1}, 0};
-  char *at = (char *)o->from->data + (size_t)first * gp_dtype_size(half.dtype);
+  uint16_t *at = (uint16_t *)o->from->data + first;
+  float *wide = (float *)(void *)(scratch + o->offset);
   if (back)
-    gp_view_copy(&half, at, &wide, scratch + o->offset);
+    gp_half_narrow(o->from->meta->dtype, wide, n, 1, at);
   else
-    gp_view_copy(&wide, scratch + o->offset, &half, at);
+    gp_half_widen(o->from->meta->dtype, at, 1, n, wide);
 }
 
 static void convert_whole(const operand *o, char *scratch, bool back) {

@@ -11,6 +11,10 @@
 
 static inline bool gp_half_is(gp_dtype dtype) { return dtype == GP_BF16 || dtype == GP_F16; }
 
+/* A line of n halves of this dtype, `step` elements apart, to floats, and back: rounded once. */
+void gp_half_widen(gp_dtype half, const uint16_t *from, int64_t step, int64_t n, float *to);
+void gp_half_narrow(gp_dtype half, const float *from, int64_t n, int64_t step, uint16_t *to);
+
 /* Has the call operands that its kernel cannot read or write? */
 bool gp_half_widens(const gp_op_def *def, const gp_call *call);
 /* Of such a call: whether its kernel wants all operands at once, and so runs as one unit. */

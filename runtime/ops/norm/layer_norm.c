@@ -7,6 +7,7 @@
  * is sum_rows_dw. */
 #include <string.h>
 
+#include "base/numbers/half.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/cut.h"
@@ -106,11 +107,38 @@ static gp_cost cost_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 4 * (double)gp_meta_numel(sig->in[0]));
 }
 
-GP_REAL_KERNEL(run_dw, weight_gradient)
+/* dw[j] += dy h of rows of halves, in the order of weight_gradient. */
+#define HALF_WEIGHT_GRADIENT(half)                                                                 \
+  static void weight_gradient_##half(const gp_call *call, gp_span span) {                          \
+    const int64_t c = gp_meta_width(call->in[0].meta), rows = gp_meta_rows(call->in[0].meta);      \
+    const float *means = call->in[2].data, *rstds = call->in[3].data;                              \
+    const uint16_t *dy = (const uint16_t *)call->in[0].data + span.first;                          \
+    const uint16_t *x = (const uint16_t *)call->in[1].data + span.first;                           \
+    float *restrict dw = (float *)call->out[0].data + span.first;                                  \
+    const int64_t width = span.last - span.first;                                                  \
+    if (!call->accumulate) memset(dw, 0, (size_t)width * sizeof *dw);                              \
+    for (int64_t r = 0; r < rows; r++, dy += c, x += c) {                                          \
+      const float mean = means[r], rstd = rstds[r];                                                \
+      for (int64_t j = 0; j < width; j++)                                                          \
+        dw[j] += gp_##half##_widen(dy[j]) * ((gp_##half##_widen(x[j]) - mean) * rstd);             \
+    }                                                                                              \
+  }
+HALF_WEIGHT_GRADIENT(bf16)
+HALF_WEIGHT_GRADIENT(f16)
 
-const gp_op_def gp_def_layer_norm_dw = {GP_OP_ROW(layer_norm_dw), .infer = infer_dw,
-                                        .cost = cost_dw,
-                                        .cpu = {.cut = gp_cut_columns, .run = run_dw}};
+static gp_status run_dw(const gp_call *call, gp_span span) {
+  static void (*const gradients[GP_DTYPE_COUNT])(const gp_call *,
+                                                 gp_span) = {[GP_F32] = weight_gradient_f32,
+                                                             [GP_F64] = weight_gradient_f64,
+                                                             [GP_BF16] = weight_gradient_bf16,
+                                                             [GP_F16] = weight_gradient_f16};
+  gradients[call->in[0].meta->dtype](call, span);
+  return GP_OK;
+}
+
+const gp_op_def gp_def_layer_norm_dw = {
+    GP_OP_ROW(layer_norm_dw), .infer = infer_dw, .cost = cost_dw,
+    .cpu = {.cut = gp_cut_columns, .run = run_dw, .halves = GP_ALL_HALVES}};
 
 /* ---- gradients of weight and bias ------------------------------------------------------------ */
 
@@ -134,9 +162,9 @@ static gp_status run_bias_dw(const gp_call *call, gp_span span) {
   return gp_def_sum_rows_dw.cpu.run(&bias, span);
 }
 
-const gp_op_def gp_def_layer_norm_bias_dw = {GP_OP_ROW(layer_norm_bias_dw), .infer = infer_bias_dw,
-                                             .cost = cost_bias_dw,
-                                             .cpu = {.cut = gp_cut_columns, .run = run_bias_dw}};
+const gp_op_def gp_def_layer_norm_bias_dw = {
+    GP_OP_ROW(layer_norm_bias_dw), .infer = infer_bias_dw, .cost = cost_bias_dw,
+    .cpu = {.cut = gp_cut_columns, .run = run_bias_dw, .halves = GP_ALL_HALVES}};
 
 /* ---- gradients of all, for one pass over dy and x -------------------------------------------- */
 
