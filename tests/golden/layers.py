@@ -141,8 +141,68 @@ def recurrent():
          [(3, 7, 3)], lambda m, x: m(x)[0])
 
 
+class Grouped(nn.Module):
+    """Attention with fewer heads of keys and rotary embedding, from PyTorch's functions."""
+
+    def __init__(self, dim, heads, kv_heads, style):
+        super().__init__()
+        self.heads, self.kv_heads, self.style, self.size = heads, kv_heads, style, dim // heads
+        rows = (heads + 2 * kv_heads) * self.size
+        self.in_proj_weight = nn.Parameter(torch.empty(rows, dim))
+        self.in_proj_bias = nn.Parameter(torch.empty(rows))
+        self.out_proj = nn.Linear(dim, dim)
+
+    def turn(self, x):
+        """x [B, H, T, D]; a pair of coordinates is a complex number."""
+        length, half = x.shape[2], self.size // 2
+        angles = torch.outer(torch.arange(length), 10000.0 ** (-2 * torch.arange(half) / self.size))
+        wide = x.unflatten(3, (half, 2)) if self.style == "pairs" else torch.stack(x.split(half, 3), -1)
+        turned = torch.view_as_real(torch.view_as_complex(wide.contiguous()) * torch.polar(torch.ones_like(angles), angles))
+        return turned.flatten(3) if self.style == "pairs" else torch.cat((turned[..., 0], turned[..., 1]), 3)
+
+    def forward(self, x):
+        all = F.linear(x, self.in_proj_weight, self.in_proj_bias).unflatten(2, (-1, self.size)).transpose(1, 2)
+        q, k, v = all.split((self.heads, self.kv_heads, self.kv_heads), 1)
+        if self.style:
+            q, k = self.turn(q), self.turn(k)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return self.out_proj(y.transpose(1, 2).flatten(2))
+
+
+def causal(length):
+    return torch.ones(length, length).triu(1).bool()
+
+
+def attention():
+    def made(**options):
+        return nn.MultiheadAttention(8, 2, batch_first=True, **options)
+    case("nn.MultiheadAttention(8, 2)", made(), [(2, 5, 8)], lambda m, x: m(x, x, x)[0])
+    case("nn.MultiheadAttention(8, 2, {causal = true})", made(), [(2, 5, 8)],
+         lambda m, x: m(x, x, x, attn_mask=causal(5))[0])
+    case("nn.MultiheadAttention(8, 2, {bias = false})", made(bias=False), [(2, 3, 8), (2, 5, 8), (2, 5, 8)],
+         lambda m, q, k, v: m(q, k, v)[0])
+    case("called(nn.MultiheadAttention(8, 2), function(m, q, k, mask) return m(q, k, nil, mask) end)", made(),
+         [(2, 3, 8), (2, 5, 8), ("fixed", (3, 5))], lambda m, q, k, mask: m(q, k, k, attn_mask=mask)[0])
+    case("called(nn.MultiheadAttention(8, 2), function(m, x, mask) return m(x, nil, nil, mask:gt(-0.5)) end)", made(),
+         [(2, 5, 8), ("fixed", (5, 5))], lambda m, x, mask: m(x, x, x, attn_mask=mask <= -0.5)[0])
+    case("nn.MultiheadAttention(12, 6, {kv_heads = 2, causal = true})", Grouped(12, 6, 2, None), [(2, 5, 12)])
+    for style in ["halves", "pairs"]:
+        case(f'nn.MultiheadAttention(12, 3, {{kv_heads = 1, causal = true, rotary = {{style = "{style}"}}}})',
+             Grouped(12, 3, 1, style), [(2, 5, 12)])
+    case("nn.TransformerEncoderLayer(8, 2, 7, {dropout = 0})",
+         nn.TransformerEncoderLayer(8, 2, 7, 0.0, batch_first=True), [(2, 5, 8)])
+    case('nn.TransformerEncoderLayer(8, 2, 7, {dropout = 0, norm_first = true, activation = "gelu", causal = true})',
+         nn.TransformerEncoderLayer(8, 2, 7, 0.0, "gelu", batch_first=True, norm_first=True), [(2, 5, 8)],
+         lambda m, x: m(x, causal(5)))
+    case("nn.TransformerDecoderLayer(8, 2, 7, {dropout = 0, causal = true})",
+         nn.TransformerDecoderLayer(8, 2, 7, 0.0, batch_first=True), [(2, 3, 8), (2, 5, 8)],
+         lambda m, x, memory: m(x, memory, causal(3)))
+    case('nn.TransformerDecoderLayer(8, 2, 7, {dropout = 0, norm_first = true, activation = "gelu"})',
+         nn.TransformerDecoderLayer(8, 2, 7, 0.0, "gelu", batch_first=True, norm_first=True), [(2, 3, 8), (2, 5, 8)])
+
+
 def make_cases():
-    for group in [linear, convolutions, pools, norms, activations, losses, recurrent]:
+    for group in [linear, convolutions, pools, norms, activations, losses, recurrent, attention]:
         group()
 
 
@@ -203,7 +263,7 @@ def text(value):
     if isinstance(value, torch.Tensor):
         return sample(value)
     if isinstance(value, str):
-        return "'" + value + "'"
+        return "[[" + value + "]]"
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{k} = {text(v)}" for k, v in value.items()) + " }"
     if isinstance(value, (list, tuple)):

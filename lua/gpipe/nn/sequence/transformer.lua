@@ -1,0 +1,240 @@
+-- lua/gpipe/nn/sequence/transformer.lua - `nn.TransformerEncoderLayer`,
+-- `nn.TransformerDecoderLayer` and stacks of them.
+--
+-- Parameters have PyTorch's names, layouts and order, so that its files fit. Source: Vaswani et al.
+-- 2017; norms in front: Xiong et al. 2020.
+
+local Dropout = require "gpipe.nn.layer.dropout"
+local LayerNorm = require "gpipe.nn.layer.layer_norm"
+local Linear = require "gpipe.nn.layer.linear"
+local Module = require "gpipe.nn.module"
+local MultiheadAttention = require "gpipe.nn.sequence.multihead"
+local Sequential = require "gpipe.nn.sequential"
+local check = require "gpipe.nn.check"
+local class = require "gpipe.nn.class"
+local input = require "gpipe.nn.layer.input"
+local options = require "gpipe.options"
+
+local transformer = {}
+
+local OPTIONS = {
+  dropout = { type = "number", default = 0.1, min = 0, max = 1 },
+  activation = { choices = { "relu", "gelu" }, default = "relu" },
+  norm_first = { type = "boolean", default = false },
+  causal = { type = "boolean", default = false },
+  kv_heads = { type = "integer", min = 1 },
+  rotary = { type = { "boolean", "table" } },
+  bias = { type = "boolean", default = true },
+  eps = { type = "number", default = 1e-5, above = 0 },
+  dtype = { choices = { "f32", "f64" }, default = "f32" },
+}
+
+local DECODER = { carry = { type = "boolean", default = false } }
+for name, option in pairs(OPTIONS) do DECODER[name] = option end
+
+---@class nn.TransformerOptions
+---@field dropout? number 0.1; of the attention weights and behind every part, in training mode only
+---@field activation? "relu"|"gelu" "relu"
+---@field norm_first? boolean false; true: each part normalises what it reads, not the sum
+---@field causal? boolean false; self-attention sees no later position
+---@field kv_heads? integer as of nn.MultiheadAttention, of both attentions
+---@field rotary? boolean|nn.Rotary as of nn.MultiheadAttention, of self-attention
+---@field bias? boolean true; false: Linears and projections have none
+---@field eps? number 1e-5, of the norms
+---@field dtype? "f32"|"f64"
+
+-- ---- what both layers have -------------------------------------------------------------------
+
+local FEED_FORWARD = 2048 -- PyTorch's default
+
+local function new_attention(self, opts, more)
+  return MultiheadAttention(self.dim, self.heads, {
+    kv_heads = opts.kv_heads, dropout = opts.dropout, bias = opts.bias, dtype = opts.dtype,
+    causal = more.causal, rotary = more.rotary,
+  })
+end
+
+local function set_up(self, who, dim, heads, ff, opts)
+  self.dim, self.heads = check.size(who, "dim", dim), check.size(who, "heads", heads)
+  self.ff = check.size(who, "ff", ff == nil and FEED_FORWARD or ff)
+  self.norm_first, self.activation = opts.norm_first, opts.activation
+  self.self_attn = new_attention(self, opts, opts)
+end
+
+-- Linears and norms come behind the attentions, in PyTorch's order.
+local function add_parts(self, opts, norms)
+  local linear = { bias = opts.bias, dtype = opts.dtype }
+  self.linear1 = Linear(self.dim, self.ff, linear)
+  self.linear2 = Linear(self.ff, self.dim, linear)
+  for i = 1, norms do
+    self["norm" .. i] = LayerNorm(self.dim, { eps = opts.eps, dtype = opts.dtype })
+  end
+  self.dropout = Dropout(opts.dropout)
+end
+
+local function feed_forward(self, x)
+  local hidden = self.linear1(x)
+  hidden = self.activation == "gelu" and hidden:gelu("erf") or hidden:relu()
+  return self.linear2(self.dropout(hidden))
+end
+
+-- x + part(x), normalised in front of the part or behind the sum.
+local function residual(self, norm, x, part)
+  if self.norm_first then return x + self.dropout(part(norm(x))) end
+  return norm(x + self.dropout(part(x)))
+end
+
+local function describe(self)
+  return ("%d, %d heads, %d%s"):format(self.dim, self.heads, self.ff,
+    self.norm_first and ", norm first" or "")
+end
+
+-- ---- encoder ---------------------------------------------------------------------------------
+
+---@class nn.TransformerEncoderLayer: nn.Module
+---@field self_attn nn.MultiheadAttention
+---@field linear1 nn.Linear dim -> ff
+---@field linear2 nn.Linear ff -> dim
+---@field norm1 nn.LayerNorm of self-attention
+---@field norm2 nn.LayerNorm of the feed-forward part
+local Encoder = class.new("TransformerEncoderLayer", Module, true)
+
+--- Self-attention and a feed-forward part of two Linears, each added to what it read.
+---
+--- Shapes: [B, T, dim] -> [B, T, dim]. Called with (x, mask); the mask is as of
+--- nn.MultiheadAttention. Without mask and with `causal` it is a layer of GPT.
+--- Errors: as of nn.MultiheadAttention; sizes that are no positive integers.
+--- Source: PyTorch nn.TransformerEncoderLayer with batch_first.
+--- ```lua
+--- local layer = nn.TransformerEncoderLayer(16, 4, 32, {norm_first = true, activation = "gelu"})
+--- local y = layer(gp.randn {2, 5, 16})
+--- ```
+---@param dim integer
+---@param heads integer divides dim
+---@param ff? integer width between the two Linears; 2048
+---@param opts? nn.TransformerOptions
+function Encoder:init(dim, heads, ff, opts)
+  local who = "nn.TransformerEncoderLayer"
+  opts = options.check(who, opts, OPTIONS)
+  set_up(self, who, dim, heads, ff, opts)
+  add_parts(self, opts, 2)
+end
+
+function Encoder:forward(x, mask)
+  input.tensor(self, x)
+  x = residual(self, self.norm1, x, function(y) return self.self_attn(y, nil, nil, mask) end)
+  return residual(self, self.norm2, x, function(y) return feed_forward(self, y) end)
+end
+
+Encoder.describe = describe
+
+-- ---- decoder ---------------------------------------------------------------------------------
+
+---@class nn.TransformerDecoderLayer: nn.Module
+---@field self_attn nn.MultiheadAttention
+---@field multihead_attn nn.MultiheadAttention of the memory
+---@field linear1 nn.Linear dim -> ff
+---@field linear2 nn.Linear ff -> dim
+---@field norm1 nn.LayerNorm of self-attention
+---@field norm2 nn.LayerNorm of the attention to the memory
+---@field norm3 nn.LayerNorm of the feed-forward part
+local Decoder = class.new("TransformerDecoderLayer", Module, true)
+
+--- Self-attention, attention to the memory of an encoder, and a feed-forward part.
+---
+--- Shapes: x [B, T, dim], memory [B, S, dim] -> [B, T, dim]. Called with (x, memory, mask,
+--- memory_mask), masks as of nn.MultiheadAttention. Self-attention sees later positions unless
+--- `causal` is set, as in PyTorch. With `carry` it returns the memory too, for the next layer of a
+--- Sequential.
+--- Errors: as of nn.TransformerEncoderLayer; no memory.
+--- Source: PyTorch nn.TransformerDecoderLayer with batch_first.
+--- ```lua
+--- local layer = nn.TransformerDecoderLayer(16, 4, 32, {causal = true})
+--- local y = layer(gp.randn {2, 5, 16}, gp.randn {2, 7, 16})
+--- ```
+---@param dim integer
+---@param heads integer divides dim
+---@param ff? integer width between the two Linears; 2048
+---@param opts? nn.TransformerOptions|{carry?: boolean}
+function Decoder:init(dim, heads, ff, opts)
+  local who = "nn.TransformerDecoderLayer"
+  opts = options.check(who, opts, DECODER)
+  set_up(self, who, dim, heads, ff, opts)
+  self.carry = opts.carry
+  self.multihead_attn = new_attention(self, opts, {})
+  add_parts(self, opts, 3)
+end
+
+function Decoder:forward(x, memory, mask, memory_mask)
+  input.tensor(self, x)
+  input.tensor(self, memory, "memory")
+  x = residual(self, self.norm1, x, function(y) return self.self_attn(y, nil, nil, mask) end)
+  x = residual(self, self.norm2, x, function(y)
+    return self.multihead_attn(y, memory, nil, memory_mask)
+  end)
+  x = residual(self, self.norm3, x, function(y) return feed_forward(self, y) end)
+  if self.carry then return x, memory end
+  return x
+end
+
+Decoder.describe = describe
+
+-- ---- stacks ----------------------------------------------------------------------------------
+
+-- Layers of one kind; where norms are in front, one more is behind the last layer.
+local function stack(who, count, make, dim, opts)
+  local layers = {}
+  for i = 1, check.size(who, "count", count) do layers[i] = make(i) end
+  if opts and opts.norm_first then
+    layers[#layers + 1] = LayerNorm(dim, { eps = opts.eps, dtype = opts.dtype })
+  end
+  return Sequential(layers)
+end
+
+--- A stack of nn.TransformerEncoderLayer: an nn.Sequential that can be cut between any two layers.
+--- With `norm_first` an nn.LayerNorm comes last.
+---
+--- Shapes: [B, T, dim] -> [B, T, dim].
+--- Errors: as of nn.TransformerEncoderLayer; a count that is no positive integer.
+--- ```lua
+--- local encoder = nn.TransformerEncoder(6, 16, 4, 32, {norm_first = true})
+--- assert(#encoder == 7 and encoder(gp.randn {2, 5, 16}).shape[3] == 16)
+--- ```
+---@param count integer layers
+---@param dim integer
+---@param heads integer divides dim
+---@param ff? integer 2048
+---@param opts? nn.TransformerOptions
+---@return nn.Sequential
+function transformer.TransformerEncoder(count, dim, heads, ff, opts)
+  return stack("nn.TransformerEncoder", count, function() return Encoder(dim, heads, ff, opts) end,
+    dim, opts)
+end
+
+--- A stack of nn.TransformerDecoderLayer: an nn.Sequential that can be cut between any two layers.
+--- Its layers pass the memory on, the last one returns x alone; with `norm_first` an nn.LayerNorm
+--- comes last.
+---
+--- Shapes: x [B, T, dim], memory [B, S, dim] -> [B, T, dim].
+--- Errors: as of nn.TransformerDecoderLayer; a count that is no positive integer.
+--- ```lua
+--- local decoder = nn.TransformerDecoder(2, 16, 4, 32, {causal = true})
+--- local y = decoder(gp.randn {2, 5, 16}, gp.randn {2, 7, 16})
+--- ```
+---@param count integer layers
+---@param dim integer
+---@param heads integer divides dim
+---@param ff? integer 2048
+---@param opts? nn.TransformerOptions
+---@return nn.Sequential
+function transformer.TransformerDecoder(count, dim, heads, ff, opts)
+  local who = "nn.TransformerDecoder"
+  local carrying = options.check(who, opts, OPTIONS)
+  return stack(who, count, function(i)
+    carrying.carry = i < count
+    return Decoder(dim, heads, ff, carrying)
+  end, dim, opts)
+end
+
+transformer.TransformerEncoderLayer, transformer.TransformerDecoderLayer = Encoder, Decoder
+return transformer
