@@ -88,6 +88,17 @@ describe("nn.RMSNorm", function()
 end)
 
 describe("norms", function()
+  it("have the gradients that differences show", function()
+    local f64 = { dtype = "f64" }
+    for _, layer in ipairs {
+      nn.BatchNorm1d(4, f64), nn.GroupNorm(2, 4, f64), nn.RMSNorm(3, f64),
+      nn.BatchNorm1d(4, { dtype = "f64", track = false }):eval(), nn.BatchNorm1d(4, f64):eval(),
+    } do
+      local x = gp.randn({ 3, 4, 3 }, { dtype = "f64" })
+      assert(gp.gradcheck(function(a) return (layer(a) ^ 3):sum() end, { x }))
+    end
+  end)
+
   local function refuses(f, text)
     local ok, err = pcall(f)
     assert(not ok and tostring(err):find(text, 1, true), tostring(err))

@@ -43,6 +43,7 @@ local function track(options, steps)
 end
 
 local function near(a, b, bound)
+  a, b = a:to "f64", b:to "f64"
   local off = ((a - b):abs() / (b:abs() + 1)):max():item()
   assert.is_true(off <= bound, ("off by %g, allowed %g"):format(off, bound))
 end
@@ -117,6 +118,25 @@ describe("deferred batch norm", function()
         near(state["1.running_mean"], wanted["1.running_mean"], 1e-6)
         near(state["1.running_var"], wanted["1.running_var"], 1e-6)
         assert.are.equal(3, state["5.2.num_batches_tracked"]:item())
+      end
+    end
+  end)
+
+  -- torchgpipe's data: channels of three scales, samples ever farther away.
+  it("has the full batch's statistics of samples that lie far apart", function()
+    local x = gp.randn({ 16, 3, 8, 8 }, { seed = 51 }) * gp.tensor { 1, 10, 100 }:reshape(3, 1, 1)
+    for i = 1, 16 do x[i]:copy_(x[i] + 2 ^ (i - 1)) end
+    for _, momentum in ipairs { 0.1, false } do
+      local norms = {}
+      for k, chunks in ipairs { 1, 4 } do
+        norms[k] = nn.Sequential { nn.BatchNorm2d(3, { momentum = momentum }) }
+        local pipe <close> = gp.pipeline(norms[k], {
+          chunks = chunks, deferred_batch_norm = true, loss = nn.MSELoss(),
+        })
+        for _ = 1, 2 do pipe:step(x, x) end
+      end
+      for name, value in pairs(norms[1]:state_dict()) do
+        near(norms[2]:state_dict()[name], value, 1e-6)
       end
     end
   end)
