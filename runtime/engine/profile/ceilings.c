@@ -37,7 +37,6 @@ typedef struct ceiling {
   int32_t device;
   bool product;
   gp_dtype dtype; /* of the product */
-  gp_op op;
   int64_t size;
   size_t bytes; /* of each of the blocks */
   char *blocks[3];
@@ -67,7 +66,7 @@ static gp_status multiply_piece(void *context, int64_t index, int member) {
   gp_span span = {.first = first,
                   .last = last < c->cut.units ? last : c->cut.units,
                   .scratch = (char *)c->scratch + (size_t)member * c->scratch_bytes};
-  return gp_half_run(gp_op_get(c->op), &c->call, span);
+  return gp_half_run(gp_op_get(GP_OP_matmul), &c->call, span);
 }
 
 static gp_status turn_of_threads(const gp_lane *lane, ceiling *c) {
@@ -78,7 +77,7 @@ static gp_status turn_of_threads(const gp_lane *lane, ceiling *c) {
 
 static gp_status turn_of_queue(const gp_lane *lane, const ceiling *c) {
   if (!c->product) return gp_lane_copy(lane, c->blocks[1], c->blocks[0], c->bytes);
-  gp_lane_call call = {.op = c->op, .call = &c->call, .scratch = c->scratch};
+  gp_lane_call call = {.op = GP_OP_matmul, .call = &c->call, .scratch = c->scratch};
   return lane->ops->launch(lane, &call);
 }
 
@@ -128,10 +127,8 @@ static gp_status measure(gp_worker *worker, void *context) {
 /* A thread's scratch, or what the queue asks for. */
 static gp_status scratch_of(const gp_worker *worker, ceiling *c, size_t *bytes) {
   const gp_lane *lane = &worker->lane;
-  /* On CPUs the fast product of bf16 is that of linear layers. */
-  c->op = lane->ops->at_once && c->dtype == GP_BF16 ? GP_OP_linear : GP_OP_matmul;
-  if (!lane->ops->at_once) return lane->ops->prepare(lane, c->op, &c->call, bytes);
-  const gp_op_def *def = gp_op_get(c->op);
+  const gp_op_def *def = gp_op_get(GP_OP_matmul);
+  if (!lane->ops->at_once) return lane->ops->prepare(lane, GP_OP_matmul, &c->call, bytes);
   c->cut = gp_op_cut(def, &c->call);
   size_t wanted = gp_half_scratch(def, &c->call);
   GP_TRY(gp_size_align(wanted, 64, &c->scratch_bytes));

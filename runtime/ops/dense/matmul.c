@@ -133,12 +133,21 @@ static gp_cost cost(const gp_sig *sig) {
 
 static int64_t blocks_of(const stack *s) { return (s->m + GP_ROW_BLOCK - 1) / GP_ROW_BLOCK; }
 
+/* Each piece of bf16 packs what it multiplies with: no more than eight pieces, where they are not
+ * too long. */
+static int64_t half_grain(int64_t units) {
+  const int64_t most = GP_HALF_MATRIX_ROWS / GP_ROW_BLOCK, eighth = (units + 7) / 8;
+  return eighth < most ? eighth : most;
+}
+
 /* Units are row blocks; small ones are handed out in bunches of about a million operations. */
 static gp_cut cut(const gp_call *call) {
   stack s = describe_call(call);
   double rows = (double)(s.m < GP_ROW_BLOCK ? s.m : GP_ROW_BLOCK);
   double flop = 2 * rows * (double)s.n * (double)s.k;
   int64_t grain = flop < 1e6 ? (int64_t)(1e6 / (flop < 1 ? 1 : flop)) : 1;
+  const int64_t other = half_grain(s.batch * blocks_of(&s));
+  if (gp_half_multiplies(call) && grain < other) grain = other;
   return (gp_cut){s.batch * blocks_of(&s), grain < 1 ? 1 : grain};
 }
 
@@ -177,11 +186,49 @@ static gp_status run_block(const gp_call *call, const stack *s, int64_t unit) {
                      gp_arg_at(b, first_b), gp_arg_at(out, (batch * s->m + row) * s->n));
 }
 
+/* The matrices that block `unit` belongs to. */
+static gp_half_matrices half_matrices(const gp_call *call, const stack *s, int64_t unit) {
+  const gp_meta *a = call->in[0].meta, *b = call->in[1].meta, *out = call->out[0].meta;
+  const int64_t batch = unit / blocks_of(s);
+  const int64_t of_a = s->folded ? 0 : matrix_of(a, out, batch) * s->m * s->k;
+  const int64_t of_b = s->folded ? 0 : matrix_of(b, out, batch) * s->n * s->k;
+  return (gp_half_matrices){.a = (const uint16_t *)call->in[0].data + of_a,
+                            .b = (const uint16_t *)call->in[1].data + of_b,
+                            .out = (uint16_t *)call->out[0].data + batch * s->m * s->n,
+                            .ta = s->ta,
+                            .tb = s->tb,
+                            .m = s->m,
+                            .n = s->n,
+                            .k = s->k};
+}
+
+static size_t scratch(const gp_call *call) {
+  const stack s = describe_call(call);
+  const gp_half_matrices x = {.ta = s.ta, .m = s.m, .n = s.n, .k = s.k};
+  return gp_half_multiplies(call) ? gp_half_multiply_scratch(&x) : 0;
+}
+
+/* Blocks of one matrix at a time. */
+static void run_halves(const gp_call *call, const stack *s, gp_span span) {
+  const int64_t most = GP_HALF_MATRIX_ROWS / GP_ROW_BLOCK;
+  for (int64_t unit = span.first, next; unit < span.last; unit = next) {
+    const gp_half_matrices x = half_matrices(call, s, unit);
+    const int64_t block = unit % blocks_of(s), first = block * GP_ROW_BLOCK;
+    next = unit + blocks_of(s) - block;
+    if (next > span.last) next = span.last;
+    if (next > unit + most) next = unit + most;
+    const int64_t last = first + (next - unit) * GP_ROW_BLOCK;
+    gp_half_multiply(&x, first, last < s->m ? last : s->m, span.scratch);
+  }
+}
+
 static gp_status run(const gp_call *call, gp_span span) {
   stack s = describe_call(call);
+  if (gp_half_multiplies(call)) return run_halves(call, &s, span), GP_OK;
   for (int64_t unit = span.first; unit < span.last; unit++) GP_TRY(run_block(call, &s, unit));
   return GP_OK;
 }
 
-const gp_op_def gp_def_matmul = {GP_OP_ROW(matmul), .infer = infer, .vjp = vjp, .cost = cost,
-                                 .cpu = {.cut = cut, .run = run}};
+const gp_op_def gp_def_matmul = {
+    GP_OP_ROW(matmul), .infer = infer, .vjp = vjp, .cost = cost,
+    .cpu = {.cut = cut, .run = run, .scratch = scratch, .halves = GP_HALF_PRODUCTS}};

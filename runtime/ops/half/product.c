@@ -164,6 +164,41 @@ gp_status gp_half_linear_dw(const gp_call *call, gp_span span) {
   return GP_OK;
 }
 
+/* ---- matrices ------------------------------------------------------------------------------ */
+
+/* A panel of b; and, where a is stored transposed, panels of its columns. */
+size_t gp_half_multiply_scratch(const gp_half_matrices *x) {
+  const int64_t rows = x->ta ? smaller(x->m, GP_HALF_MATRIX_ROWS) : 0;
+  return (size_t)(1 + panels_of(rows)) * gp_bf16_panel_bytes(x->k);
+}
+
+void gp_half_multiply(const gp_half_matrices *x, int64_t first, int64_t last, void *scratch) {
+  const weight right = {.source = {x->b, .row = x->tb ? 1 : x->n, .column = x->tb ? x->k : 1},
+                        .k = x->k,
+                        .n = x->n,
+                        .scratch = scratch};
+  const gp_bf16_source turned = {x->a, false, x->m, 1};
+  const size_t bytes = gp_bf16_panel_bytes(x->k);
+  char *left = (char *)scratch + bytes;
+  sums s;
+  for (int64_t r = first; x->ta && r < last; r += COLUMNS)
+    gp_bf16_pack(&turned, x->k, r, smaller(COLUMNS, last - r),
+                 left + (size_t)((r - first) / COLUMNS) * bytes);
+  for (int64_t j = 0; j < panels_of(x->n); j++) {
+    const void *panel = panel_at(&right, j);
+    const int64_t at = j * COLUMNS, count = smaller(COLUMNS, x->n - at);
+    for (int64_t r = first; r < last; r += COLUMNS) {
+      const int64_t rows = smaller(COLUMNS, last - r);
+      const gp_bf16_rows plain = {x->a + r * x->k, rows, 2 * x->k, 4};
+      const gp_bf16_rows packed = {left + (size_t)((r - first) / COLUMNS) * bytes, rows, 4,
+                                   4 * COLUMNS};
+      start(s, rows, NULL, at, count);
+      gp_bf16_multiply(x->ta ? &packed : &plain, x->k, panel, s);
+      round_sums(s, rows, x->out + r * x->n + at, x->n, count);
+    }
+  }
+}
+
 /* ---- packing ------------------------------------------------------------------------------- */
 
 /* What a product reads of w [N, K]: [rows, columns]. */

@@ -26,6 +26,18 @@ gp_cut gp_half_linear_dw_cut(const gp_call *call);
 gp_status gp_half_linear_dw(const gp_call *call, gp_span span);
 size_t gp_half_linear_dw_scratch(const gp_call *call);
 
+/* matmul: rows [first, last), 512 at most, of one a b, both of bf16 and dense; ta, tb: stored
+ * transposed. */
+typedef struct gp_half_matrices {
+  const uint16_t *a, *b;
+  uint16_t *out;
+  bool ta, tb;
+  int64_t m, n, k;
+} gp_half_matrices;
+enum { GP_HALF_MATRIX_ROWS = 512 };
+void gp_half_multiply(const gp_half_matrices *x, int64_t first, int64_t last, void *scratch);
+size_t gp_half_multiply_scratch(const gp_half_matrices *x);
+
 /* pack_linear: w [N, K] of f32 or bf16 -> panels, of w^T for linear, of w for linear_dx. Units are
  * panels. */
 size_t gp_half_packed_bytes(const gp_shape *weight, bool transposed);
