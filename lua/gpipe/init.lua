@@ -55,7 +55,6 @@ local gp = {
   frombytes = more.frombytes,
 
   attention = attention,
-  einsum = function(...) return require "gpipe.tensor.einsum"(...) end,
   where = core.where,
   concat = core.concat,
   cat = core.concat,
@@ -76,6 +75,7 @@ local parts = {
   no_grad = function() return require("gpipe.gradient").no_grad end,
   grad = function() return require("gpipe.gradient").grad end,
   gradcheck = function() return require "gpipe.gradient.check" end,
+  einsum = function() return require "gpipe.tensor.einsum" end,
   compile = function() return require "gpipe.compile" end,
   scope = function() return require "gpipe.scope" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,

@@ -10,8 +10,8 @@ local batches = require "gpipe.data.batches"
 local random = require "gpipe.random"
 
 ---@class gpipe.Dataset
-local Dataset = { __name = "gpipe.Dataset" }
-local methods = {}
+local Dataset = { __name = "gpipe.Dataset", methods = {} }
+local methods = Dataset.methods
 
 -- The object's own fields, apart from what users index.
 local fields = setmetatable({}, { __mode = "k" }) ---@type table<gpipe.Dataset, table>

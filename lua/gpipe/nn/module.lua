@@ -16,6 +16,14 @@ local state = require "gpipe.nn.state"
 local summary = require "gpipe.nn.summary"
 local values = require "gpipe.nn.skip.values"
 
+--- What all layers and models are: parameters, buffers and modules under names, and `forward`.
+--- nn.class makes more of them.
+--- ```lua
+--- local Scale = nn.class("Scale")
+--- function Scale:init() self.factor = nn.Parameter({1}, 1) end
+--- function Scale:forward(x) return x * self.factor end
+--- assert(Scale()(gp.ones {2}).shape[1] == 2)
+--- ```
 ---@class nn.Module
 ---@field training boolean whether dropout and its kin are active; follows train() and eval()
 local Module = class.new("Module", nil, true)

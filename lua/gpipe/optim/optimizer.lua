@@ -60,7 +60,7 @@ end
 
 -- ---- the object ------------------------------------------------------------------------------
 
-local Optimizer = { __name = "gpipe.Optimizer" }
+local Optimizer = { __name = "gpipe.Optimizer", methods = methods }
 
 function Optimizer.__index(opt, key)
   local f = fields[opt]

@@ -98,7 +98,7 @@ end
 function object.class(methods, computed, text)
   local public = {}
   for name, method in pairs(methods) do public[name] = wrap(name, method) end
-  local meta = { __name = "gpipe.Pipeline", __close = public.close }
+  local meta = { __name = "gpipe.Pipeline", __close = public.close, methods = public }
   meta.__index = reader(public, computed)
   function meta.__newindex(_, key) refuse_write(key) end
   function meta.__tostring(pipe) return text(rawget(pipe, INNER)) end

@@ -194,8 +194,29 @@ function methods:prepare(x, y)
   plans.get(self, self.loss and "step" or "split", inputs, targets)
 end
 
+--- Let `forward` train: dropout drops, batch norms take the batch's own figures. `step` does so
+--- always.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Dropout(0.5)}, {})
+--- pipe:train():forward(gp.ones {2, 2})
+--- ```
+---@return gpipe.Pipeline self
 function methods:train() self.mode = "train" return self end
+
+--- Let `forward` evaluate: nothing is dropped, batch norms take their running figures.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Dropout(0.5)}, {})
+--- assert(pipe:eval():forward(gp.ones {2, 2}):sum():item() == 4)
+--- ```
+---@return gpipe.Pipeline self
 function methods:eval() self.mode = "eval" return self end
+
+--- Set the gradients of all stages to zero. `step` starts from zero by itself, unless it
+--- accumulates.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(2, 1)}, {})
+--- pipe:zero_grad()
+--- ```
 function methods:zero_grad()
   quiet(self, "zero_grad")
   self.core:zero_grad()
@@ -218,11 +239,27 @@ function methods:parameters(pattern)
   return list
 end
 
+--- Copies of all parameters and buffers by name: model:state_dict() after what is under way.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {})
+--- assert(pipe:state_dict()["1.weight"].shape[1] == 2)
+--- ```
+---@return table<string, gpipe.Tensor>
 function methods:state_dict()
   if self.core then stream.settle(self) end
   return self.model:state_dict()
 end
 
+--- Copy named tensors into the parameters and buffers of that name, whatever the cut that they are
+--- from. Optimizer state stays.
+--- Errors: all faults (missing, unexpected, wrong shape or dtype) in one text; nothing is changed.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {})
+--- pipe:load_state_dict(pipe:state_dict())
+--- ```
+---@param t table<string, gpipe.Tensor>
+---@param opts? {strict?: boolean} false: names that only one side has are skipped
+---@return gpipe.Pipeline self
 function methods:load_state_dict(t, opts)
   quiet(self, "load_state_dict")
   nn_state.set(self.model, t, opts)
@@ -295,9 +332,10 @@ function methods:post_mortem()
 end
 
 for _, name in ipairs { "lowered", "timeline", "costs", "draw", "svg", "html", "trace" } do
+  local method = describe[name]
   methods[name] = function(self, ...)
     quiet(self, name)
-    return describe[name](self, ...)
+    return method(self, ...)
   end
 end
 

@@ -157,18 +157,6 @@ function schedule.takes(wanted, option)
   return entry ~= nil and entry.options ~= nil and entry.options[option] ~= nil
 end
 
---- Read a schedule from CSV text, a line per device, as torch.distributed.pipelining writes it:
---- compute alone or with sends and receives. Devices, stages, micro-batches and placement follow
---- from the text; empty cells are kept. old_letters reads files from before October 2024, where B
---- was what is I now, and BW was B.
---- Errors: a cell that is no action, with its line.
---- ```lua
---- local s = gp.schedule.parse("0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1,\n")
---- assert(s:verify() and s.devices == 2 and s.chunks == 2)
---- ```
----@param text string
----@param opts? {name: string?, old_letters: boolean?, batch: integer?} batch: micro-batches per update
----@return gpipe.Schedule
 schedule.parse = csv.parser(Schedule)
 
 schedule.compare = require "gpipe.schedule.compare"

@@ -20,6 +20,8 @@ local function each_table(value, see)
   for _ = 1, DEEP do
     if type(value) == "table" and see(value) then return end
     local meta = debug.getmetatable(value)
+    local methods = meta and rawget(meta, "methods") -- those of pipelines, optimizers, data sets
+    if type(value) == "table" and type(methods) == "table" and see(methods) then return end
     local index = meta and rawget(meta, "__index")
     if type(value) == "userdata" and type(index) == "function" then
       return each_held(index, see)

@@ -3,7 +3,7 @@
 --
 -- meta.lua has the methods with forms of their own; the others say all there is in their row, so
 -- that a new op is known to editors, to readers and to the test of examples without another edit.
--- scripts/op_stubs.lua writes the text to a file.
+-- scripts/reference.lua writes the text to a file.
 
 local core = require "gpipe.core"
 
@@ -73,7 +73,7 @@ end
 return function()
   local parts = {
     "---@meta gpipe.Tensor.ops\n",
-    "-- Made from the rows of runtime/ops/ops.def by scripts/op_stubs.lua.\n",
+    "-- Made from the rows of runtime/ops/ops.def by scripts/reference.lua.\n",
     "---@class gpipe.Tensor\nlocal Tensor = {}\n",
   }
   for _, row in ipairs(core.contracts()) do

@@ -9,6 +9,13 @@ local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"
 local class = require "gpipe.nn.class"
 
+--- What all losses are: `terms` gives a sum and a count, the call their quotient. A loss of one's
+--- own is a class over it.
+--- ```lua
+--- local Absolute = nn.class("Absolute", nn.Loss)
+--- function Absolute:terms(output, target) return (output - target):abs():sum(), target:numel() end
+--- assert(Absolute()(gp.ones {2}, gp.zeros {2}):item() == 1)
+--- ```
 ---@class nn.Loss: nn.Module
 ---@field reduction "mean"|"sum"
 local Loss = class.new("Loss", Module, true)

@@ -1,0 +1,194 @@
+-- lua/gpipe/shell/catalog.lua - every public name by subject: what the reference, the definitions
+-- for editors and the test of their completeness walk over.
+--
+-- Names are found by looking, so a new one needs a comment and nothing here. The sections of layers
+-- are the files that they stand in.
+
+local comments = require "gpipe.shell.comments"
+local documentation = require "gpipe.shell.documentation"
+local names = require "gpipe.shell.names"
+
+local catalog = {}
+
+---@class gpipe.DocName
+---@field name string "zeros"
+---@field path string as it is looked up: "gp.zeros", "nn.Linear", "pipe:step", "t:matmul"
+---@field class? string of a method: "gpipe.Pipeline"
+---@field section string
+---@field entry? gpipe.DocEntry nil where nothing is written
+
+-- ---- sections ----------------------------------------------------------------------------------
+
+local TITLES = { -- of files
+  activation = "Activations", softmax = "Activations", log_softmax = "Activations",
+  pool = "Windows of images and sequences", conv = "Windows of images and sequences",
+  resize = "Windows of images and sequences", attention = "Attention",
+  batch_norm = "Normalization", group_norm = "Normalization", layer_norm = "Normalization",
+  rms_norm = "Normalization", initial = "Initial values", module = "Modules", class = "Modules",
+  parameter = "Modules", sequential = "Containers", recurrent = "Recurrent layers",
+  create = "Making tensors", more = "Making tensors", random = "Random numbers",
+  machine = "The machine", io = "Files", npy = "Files",
+}
+local FOLDERS = {
+  loss = "Losses", container = "Containers", skip = "Skip connections", layer = "Other layers",
+  gradient = "Gradients",
+}
+
+-- A function of a value, whose source tells where the value is from.
+local function function_of(value)
+  if type(value) ~= "table" then return value end
+  for _, held in next, value do
+    if type(held) == "function" then return held end
+  end
+end
+
+local function section_of(value, otherwise)
+  local f = function_of(value)
+  local path = f and debug.getinfo(f, "S").source or ""
+  local folder, file = path:match "([%w_]*)/([%w_]+)%.lua$"
+  if file == "init" then folder, file = folder, folder end
+  return TITLES[file] or FOLDERS[folder] or otherwise
+end
+
+-- ---- names -------------------------------------------------------------------------------------
+
+local function is_named(value)
+  return type(value) == "function" or require("gpipe.nn.class").info(value) ~= nil
+end
+
+-- The functions and classes of a table of names; `only` chooses.
+local function of_table(prefix, place, otherwise, only)
+  local list = {}
+  for _, name in ipairs(names.list(place)) do
+    local value = place[name]
+    local section = is_named(value) and section_of(value, otherwise)
+    if section and (not only or only(name, value)) then
+      list[#list + 1] = { name = name, path = prefix .. name, section = section,
+        entry = documentation.entry(value) }
+    end
+  end
+  return list
+end
+
+-- What is written of a method, without the object itself.
+local function entry_of_method(value)
+  local entry = documentation.entry(value)
+  if not entry or entry.colon then return entry end
+  local object = entry.signature:match "%(([%w_]+)"
+  local lines = {}
+  for _, line in ipairs(entry.comment) do
+    if line:match "^%-%-%-@param ([%w_]+)" ~= object then lines[#lines + 1] = line end
+  end
+  return { signature = entry.signature:gsub("%([%w_]+,? ?", "("), comment = lines, colon = true }
+end
+
+-- The methods of an object or class: `hidden` are those that are not the user's to call.
+local function of_methods(prefix, place, section, class, hidden)
+  local list = {}
+  for _, name in ipairs(names.list(place, true)) do
+    local value = names.field(place, name)
+    local public = not name:find "^__" and not (hidden and hidden[name])
+    if public and type(value) == "function" then
+      list[#list + 1] = { name = name, path = prefix .. name, section = section, class = class,
+        entry = entry_of_method(value) }
+    end
+  end
+  return list
+end
+
+local function of_tensors()
+  local list, written = {}, comments.of_tensors()
+  for _, name in ipairs(names.list(require("gpipe.core").methods, true)) do
+    local entry = written[name]
+    list[#list + 1] = { name = name, path = "t:" .. name, class = "gpipe.Tensor", entry = entry,
+      section = "Methods: " .. (entry and entry.section or "others") }
+  end
+  return list
+end
+
+local function join(...)
+  local all = {}
+  for _, list in ipairs { ... } do table.move(list, 1, #list, #all + 1, all) end
+  return all
+end
+
+-- ---- pages -------------------------------------------------------------------------------------
+
+local MODULE = { init = true, attribute_name = true } -- of these the first is the class itself
+
+local OF_GP = { -- that stand on pages of their own; the others are about tensors
+  pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", on_stop = "machine",
+  devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
+}
+
+local function on_page(page)
+  return function(name) return (OF_GP[name] or "tensors") == page end
+end
+
+local function of_layers(gp)
+  return join(of_table("nn.", gp.nn, "Modules"), of_table("nn.init.", gp.nn.init, "Initial values"),
+    of_methods("m:", gp.nn.Module, "Methods of modules", "nn.Module", MODULE))
+end
+
+local function of_pipelines(gp)
+  local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(1, 1) }, {})
+  return join(of_table("gp.", gp, "Making pipelines", on_page "pipeline"),
+    of_methods("pipe:", pipe, "Methods of pipelines", "gpipe.Pipeline"))
+end
+
+local function of_optimizers(gp)
+  local layer = gp.nn.Linear(1, 1)
+  local opt = gp.optim.SGD(layer:parameters(), { lr = 1 })
+  return join(of_table("optim.", gp.optim, "Optimizers"),
+    of_methods("opt:", opt, "Methods of optimizers", "gpipe.Optimizer"),
+    of_table("optim.schedule.", gp.optim.schedule, "Learning rates"))
+end
+
+local function of_data(gp)
+  local d = gp.data.tensors(gp.ones { 2 }, gp.ones { 2 })
+  return join(of_table("gp.data.", gp.data, "Data sets"),
+    of_methods("d:", d, "Methods of data sets", "gpipe.Dataset"))
+end
+
+local function of_schedules(gp)
+  local s = gp.schedule.build("gpipe", { devices = 1, chunks = 1 })
+  return join(of_table("gp.schedule.", gp.schedule, "Schedules"),
+    of_methods("s:", getmetatable(s), "Methods of schedules", "gpipe.Schedule",
+      { new = true, is = true, parsed = true }))
+end
+
+local pages
+--- The pages of the reference: {file, title, list of gpipe.DocName}.
+---@return {file: string, title: string, names: gpipe.DocName[]}[]
+function catalog.pages()
+  if pages then return pages end
+  local gp = require "gpipe"
+  pages = {
+    { file = "tensors", title = "Tensors",
+      names = join(of_table("gp.", gp, "Functions of tensors", on_page "tensors"), of_tensors()) },
+    { file = "layers", title = "Layers, losses and models", names = of_layers(gp) },
+    { file = "pipeline", title = "Pipelines", names = of_pipelines(gp) },
+    { file = "optim", title = "Optimizers", names = of_optimizers(gp) },
+    { file = "data", title = "Data", names = of_data(gp) },
+    { file = "schedule", title = "Schedules", names = of_schedules(gp) },
+    { file = "machine", title = "The machine, memory and files",
+      names = of_table("gp.", gp, "The machine", on_page "machine") },
+  }
+  return pages
+end
+
+--- What is written of a name: as it is looked up, else the first of that name.
+---@param path string "pipe:step" or "step"
+---@return gpipe.DocEntry?
+function catalog.find(path)
+  local first
+  for _, page in ipairs(catalog.pages()) do
+    for _, known in ipairs(page.names) do
+      if known.path == path then return known.entry end
+      if known.name == path then first = first or known.entry end
+    end
+  end
+  return first
+end
+
+return catalog
