@@ -179,29 +179,13 @@ describe("memory", function()
 end)
 
 describe("the documentation", function()
-  local function source_of(module)
-    local file = assert(io.open(assert(package.searchpath(module, "lua/?.lua"))))
-    local text = file:read("a")
-    file:close()
-    return text
-  end
-
   it("names every method, with an example that is true", function()
-    local documented = {}
-    local text, env = source_of("gpipe.tensor.meta"), { gp = gp, nn = gp.nn, math = math }
-    local stubs = require "gpipe.tensor.stubs"()
-    assert(load(stubs))
-    text = text .. "\n" .. stubs
-    for _, part in ipairs { "shape", "reduce", "choose" } do
-      text = text .. "\n" .. source_of("gpipe.tensor.methods." .. part)
-    end
-    for block in (text .. "\n"):gmatch("(.-\n)\n") do
-      local name = block:match("function Tensor:([%w_]+)")
-      if name then
-        documented[name] = true
-        local example = assert(block:match("`([^`]*%f[%w][gn][pn]%.[^`]+)`"), name)
-        assert.is_true(assert(load("return " .. example, name, "t", env))(), name)
-      end
+    local documented, env = {}, { gp = gp, nn = gp.nn, math = math }
+    for name, entry in pairs(require("gpipe.shell.comments").of_tensors()) do
+      documented[name] = true
+      local text = table.concat(entry.comment, "\n")
+      local example = assert(text:match("`([^`]*%f[%w][gn][pn]%.[^`]+)`"), name)
+      assert.is_true(assert(load("return " .. example:gsub("\n%-%-%-", " "), name, "t", env))(), name)
     end
     for name in pairs(core.methods) do assert.truthy(documented[name], name) end
   end)

@@ -84,7 +84,7 @@ end
 --- "replicate" (those at the border) or "circular" (those of the other side).
 --- Errors: pads that are no pairs, or more than there are dimensions or positions to show.
 --- Source: PyTorch torch.nn.functional.pad, and its order.
---- `gp.tensor({1, 2, 3}):pad({2, 1}, "reflect"):totable() -- 3 2 1 2 3 2`
+--- `gp.tensor({1, 2, 3}):pad({2, 1}, "reflect")[1] == 3`
 ---@param pads integer[]
 ---@param mode? "constant"|"reflect"|"replicate"|"circular"
 ---@param value? number
