@@ -1,5 +1,5 @@
--- tests/spec/nn/recurrent_spec.lua - nn.LSTM, nn.GRU, nn.RNN: gradients, states, cuts, errors. What
--- they compute is compared with PyTorch in golden_spec.lua.
+-- tests/spec/nn/sequence/recurrent_spec.lua - nn.LSTM, nn.GRU, nn.RNN: gradients, states, cuts,
+-- errors. What they compute is compared with PyTorch in golden_spec.lua.
 
 local gp = require "gpipe"
 local check_gradients = require "tests.support.layer_gradients"

@@ -1,5 +1,6 @@
--- tests/spec/nn/transformer_spec.lua - nn.MultiheadAttention and the Transformer's layers: gradients,
--- masks, stacks, cuts, errors. What they compute is compared with PyTorch in golden_spec.lua.
+-- tests/spec/nn/sequence/transformer_spec.lua - nn.MultiheadAttention and the Transformer's layers:
+-- gradients, masks, stacks, cuts, errors. What they compute is compared with PyTorch in
+-- golden_spec.lua.
 -- luacheck: ignore 212/self
 
 local gp = require "gpipe"
