@@ -1,13 +1,16 @@
 -- tests/spec/nn/golden_spec.lua - every layer and loss computes what PyTorch computes: outputs and
--- gradients, on the same numbers. tests/golden/layers.py wrote what is wanted.
+-- gradients, on the same numbers, and models end where they end in PyTorch. What is wanted was
+-- written by tests/golden/layers.py and training.py.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
 local golden = require "tests.golden.layers"
+local trained = require "tests.golden.training"
 
 local nn = gp.nn
 
 local TOLERANCE = 1e-5 -- f32 against f32, sums of up to some hundred terms of order 1
+local TRAINED = 1e-4   -- the same after 20 steps, each from what the one before left
 
 -- ---- numbers that both sides make ------------------------------------------------------------
 
@@ -43,12 +46,12 @@ end
 
 -- ---- comparing -------------------------------------------------------------------------------
 
-local function near(what, want, have)
+local function near(what, want, have, tolerance)
   local got = array.of(have)
   assert.are.same(want.shape, got.shape, what)
   for i = 1, #want do
     local v = got[(i - 1) * want.every + 1]
-    assert(math.abs(want[i] - v) <= TOLERANCE * (1 + math.abs(want[i])),
+    assert(math.abs(want[i] - v) <= (tolerance or TOLERANCE) * (1 + math.abs(want[i])),
       ("%s: element %d is %.9g, expected %.9g"):format(what, (i - 1) * want.every, v, want[i]))
   end
 end
@@ -94,6 +97,38 @@ describe("what PyTorch computes", function()
         assert.equal(want.name, parameters[i].name)
         assert.are.same(want.shape, parameters[i].param.shape)
         near("gradient of " .. want.name, want.gradient, parameters[i].grad)
+      end
+    end)
+  end
+end)
+
+-- ---- training --------------------------------------------------------------------------------
+
+-- What a text of Lua says of models, losses, optimizers and their options.
+local function evaluate(text)
+  return assert(load("local nn, optim = ... return " .. text))(nn, gp.optim)
+end
+
+describe("20 steps of training", function()
+  for _, case in ipairs(trained) do
+    local kind = case.optimizer:match "%w+$"
+    it(("end where PyTorch ends, in two stages: %s, %s"):format(case.model:sub(1, 40), kind),
+      function()
+      local model = evaluate(case.model)
+      fill(model)
+      local pipe <close> = gp.pipeline(model, { loss = evaluate(case.loss),
+        balance = { 1, #model - 1 }, devices = { "cpu:0", "cpu:1" } })
+      local opt = evaluate(case.optimizer)(pipe:parameters(), evaluate(case.options))
+      local x, y = make(1, case.inputs[1]), make(2, case.inputs[2])
+      for step, want in ipairs(case.losses) do
+        local loss = pipe:step(x, y)
+        assert(math.abs(loss - want) <= TRAINED * want, ("loss of step %d"):format(step))
+        opt:step()
+      end
+      local parameters = pipe:parameters()
+      assert.equal(#case.parameters, #parameters)
+      for i, want in ipairs(case.parameters) do
+        near(parameters[i].name, want, parameters[i].value, TRAINED)
       end
     end)
   end
