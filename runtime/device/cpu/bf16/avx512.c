@@ -21,6 +21,8 @@ bool gp_bf16_has_avx512(void) {
          __builtin_cpu_supports("avx512bf16");
 }
 
+bool gp_bf16_likes_avx512(void) { return __builtin_cpu_is("amd"); }
+
 /* One pair of rows of B. */
 TARGET static inline __attribute__((always_inline)) void
 add_pair(const char *a, int64_t row_bytes, bool both, const char *panel, __m512 *sum, int count) {
@@ -62,6 +64,7 @@ TARGET void gp_bf16_avx512(const gp_bf16_rows *rows, int64_t k, const void *pane
 #else
 
 bool gp_bf16_has_avx512(void) { return false; }
+bool gp_bf16_likes_avx512(void) { return false; }
 
 void gp_bf16_avx512(const gp_bf16_rows *rows, int64_t k, const void *panel,
                     float out[GP_BF16_ROWS][GP_BF16_COLUMNS]) {

@@ -15,12 +15,12 @@ enum { DEPTH = 1024 }; /* rows of a panel that are multiplied at once: 96 KiB of
 /* ---- the path ------------------------------------------------------------------------------ */
 
 static const struct {
-  const char *name, *wish, *lack;
+  const char *name, *wish;
   gp_bf16_tiles *tiles;
 } paths[GP_BF16_PATHS] = {
-    {"emulated", "emulate", "", gp_bf16_emulated},
-    {"avx512_bf16", "avx512", "the processor lacks AVX512_BF16", gp_bf16_avx512},
-    {"amx_bf16", "amx", "AMX is missing, or did not run in a child process", gp_bf16_amx},
+    {"emulated", "emulate", gp_bf16_emulated},
+    {"avx512_bf16", "avx512", gp_bf16_avx512},
+    {"amx_bf16", "amx", gp_bf16_amx},
 };
 
 static struct {
@@ -30,24 +30,30 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static bool runs(gp_bf16_path path) {
-  if (path == GP_BF16_AVX512) return gp_bf16_has_avx512();
-  if (path == GP_BF16_AMX) return gp_bf16_has_amx() && gp_bf16_try(gp_bf16_amx);
-  return true;
+/* Why a path is not taken; NULL: it is. The choice is a matter of the make of the processor, never
+ * of the clock: it decides on bits. */
+static const char *objection(gp_bf16_path path, bool asked) {
+  if (path == GP_BF16_AMX && !(gp_bf16_has_amx() && gp_bf16_try(gp_bf16_amx)))
+    return "AMX is missing, or did not run in a child process";
+  if (path == GP_BF16_AVX512 && !gp_bf16_has_avx512()) return "the processor lacks AVX512_BF16";
+  if (path == GP_BF16_AVX512 && !asked && !gp_bf16_likes_avx512())
+    return "AVX512_BF16 has half of f32's rate on this make of processor";
+  return NULL;
 }
 
-/* Down from the best one, or from the one that is asked for, to one that runs. What is said is why
- * the path below the best one of AVX512_BF16 and AMX is taken. */
+/* Down from the best path, or from the one that is asked for, to one that is taken. That AMX is
+ * not there is said where it is asked for. */
 static void choose(void) {
-  const char *wish = getenv("GPIPE_CPU_BF16");
-  int path = GP_BF16_PATHS - 1;
+  const char *wish = getenv("GPIPE_CPU_BF16"), *why;
+  int path = GP_BF16_AMX;
+  bool asked = false;
   chosen.why = "";
   for (int p = 0; wish && p < GP_BF16_PATHS; p++)
-    if (strcmp(wish, paths[p].wish) == 0) path = p;
-  bool asked = wish && strcmp(wish, paths[path].wish) == 0;
-  for (; !runs((gp_bf16_path)path); path--)
-    if (asked || path == GP_BF16_AVX512) chosen.why = paths[path].lack;
-  if (asked && path == GP_BF16_EMULATED && !*chosen.why) chosen.why = "GPIPE_CPU_BF16 asks for it";
+    if (strcmp(wish, paths[p].wish) == 0) path = p, asked = true;
+  if (asked && path == GP_BF16_EMULATED) chosen.why = "GPIPE_CPU_BF16 asks for it";
+  const int first = path;
+  for (; (why = objection((gp_bf16_path)path, asked && path == first)) != NULL; path--)
+    if (asked || path == GP_BF16_AVX512) chosen.why = why;
   chosen.path = (gp_bf16_path)path;
 }
 
