@@ -123,7 +123,7 @@ static gp_status infer_sums(gp_sig *sig) {
   GP_TRY(check_gradient(sig, GP_OP_channel_norm_sums));
   const gp_shape *mean = &sig->in[2]->shape;
   const gp_channels c = gp_channels_of(&sig->in[1]->shape, mean->dim[0], mean->dim[1]);
-  const gp_shape parts = gp_channels_parts_shape(&c);
+  const gp_shape parts = gp_channels_parts_shape(&c, 2);
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &parts);
 }
 

@@ -1,7 +1,8 @@
 /* ops/channels/channel_stats.c - means and variances of the channels of an image.
  *
  * Two ops: statistics of neighbouring positions, which threads make side by side, and those of all
- * of them, merged in double and in the order of the parts.
+ * of them, merged in double and in the order of the parts. The mean of a part stays apart from the
+ * element it is counted from: their sum would be rounded like the large numbers it may be.
  * Source: Chan, Golub, LeVeque, "Algorithms for computing the sample variance" (1983). */
 #include "base/status.h"
 #include "base/tensor.h"
@@ -18,14 +19,14 @@ static gp_channels channels_of(const gp_shape *image, bool samples) {
   return gp_channels_of(image, samples ? image->dim[0] : 1, image->dim[1]);
 }
 
-gp_shape gp_channels_parts_shape(const gp_channels *c) {
-  return (gp_shape){3, {2, c->sets * c->parts, c->channels}};
+gp_shape gp_channels_parts_shape(const gp_channels *c, int64_t lists) {
+  return (gp_shape){3, {lists, c->sets * c->parts, c->channels}};
 }
 
 static gp_status infer(gp_sig *sig) {
   GP_TRY(gp_channels_check_image(sig, GP_OP_channel_stats, 0));
   const gp_channels c = channels_of(&sig->in[0]->shape, sig->attr->channel_stats.samples);
-  const gp_shape parts = gp_channels_parts_shape(&c);
+  const gp_shape parts = gp_channels_parts_shape(&c, 3);
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &parts);
 }
 
@@ -60,7 +61,7 @@ static gp_status infer_join(gp_sig *sig) {
   if (a->sets < 0 || a->rows < 0)
     return gp_fail(GP_ERANGE, "%lld sets of %lld rows, expected none or more", (long long)a->sets,
                    (long long)a->rows);
-  const gp_shape expected = {3, {2, a->sets * gp_channel_parts(a->rows), GP_ANY_DIM}};
+  const gp_shape expected = {3, {3, a->sets * gp_channel_parts(a->rows), GP_ANY_DIM}};
   GP_TRY(gp_operand_shape(sig, GP_OP_channel_stats_join, 0, &expected, -1));
   const int64_t channels = parts->dim[2], groups = a->groups ? a->groups : channels;
   if (groups < 0 || (groups > 0 && channels % groups))

@@ -27,14 +27,17 @@ static __global__ void __launch_bounds__(GP_COLUMNS_THREADS)
   }
   gp_columns_fold(sums);
   if (threadIdx.y > 0) return;
-  A mean[count], spread[count];
+  A origin[count], mean[count], spread[count];
 #pragma unroll
   for (int k = 0; k < count; k++) {
     const A d = sums[k] / (A)(at.end - at.first), rest = sums[count + k] - sums[k] * d;
-    mean[k] = gp_load(zero.at[k]) + d, spread[k] = rest < 0 ? A(0) : rest;
+    origin[k] = gp_load(zero.at[k]), mean[k] = d, spread[k] = rest < 0 ? A(0) : rest;
   }
-  gp_channels_put(to + at.part * p.width, at.group, mean, count);
-  gp_channels_put(to + (p.outer * p.segments + at.part) * p.width, at.group, spread, count);
+  const int64_t list = p.outer * p.segments * p.width;
+  to += at.part * p.width;
+  gp_channels_put(to, at.group, origin, count);
+  gp_channels_put(to + list, at.group, mean, count);
+  gp_channels_put(to + 2 * list, at.group, spread, count);
 }
 
 template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) {
@@ -61,7 +64,7 @@ const gp_gpu_kernel gp_gpu_channel_stats = {run, NULL};
 enum { UNITS = 8, DEEP = 64 };
 
 template <typename T> struct joined {
-  const T *mean, *spread; /* of the parts */
+  const T *origin, *mean, *spread; /* of the parts */
   T *to_mean, *to_variance;
   int64_t units, groups, each, rows, parts, channels;
 };
@@ -95,7 +98,8 @@ static __global__ void __launch_bounds__(UNITS *DEEP) join_kernel(joined<T> a) {
     const int64_t p = a.each == 1 ? i : i / a.each, rest = a.rows - p * GP_CHANNEL_ROWS;
     const double count =
         (double)(rest < (int64_t)GP_CHANNEL_ROWS ? rest : (int64_t)GP_CHANNEL_ROWS);
-    mean += count * (double)gp_load(a.mean[first + p * a.channels + (i - p * a.each)]);
+    const int64_t at = first + p * a.channels + (i - p * a.each);
+    mean += count * ((double)gp_load(a.origin[at]) + (double)gp_load(a.mean[at]));
   }
   mean = sum_deep(mean, kept);
   mean = n > 0 ? mean / n : 0;
@@ -105,7 +109,7 @@ static __global__ void __launch_bounds__(UNITS *DEEP) join_kernel(joined<T> a) {
     const double count =
         (double)(rest < (int64_t)GP_CHANNEL_ROWS ? rest : (int64_t)GP_CHANNEL_ROWS);
     const int64_t at = first + p * a.channels + (i - p * a.each);
-    const double d = (double)gp_load(a.mean[at]) - mean;
+    const double d = (double)gp_load(a.origin[at]) - mean + (double)gp_load(a.mean[at]);
     spread += (double)gp_load(a.spread[at]) + count * d * d;
   }
   spread = sum_deep(spread, kept);
@@ -123,7 +127,8 @@ template <typename T> static gp_status join(gp_gpu *gpu, const gp_call *call) {
   a.units = out->dim[0] * a.groups;
   if (a.units == 0) return GP_OK;
   a.each = a.channels / a.groups;
-  a.mean = (const T *)call->in[0].data, a.spread = a.mean + attr->sets * a.parts * a.channels;
+  const int64_t list = attr->sets * a.parts * a.channels;
+  a.origin = (const T *)call->in[0].data, a.mean = a.origin + list, a.spread = a.mean + list;
   a.to_mean = (T *)call->out[0].data, a.to_variance = (T *)call->out[1].data;
   const dim3 grid((unsigned)((a.units + UNITS - 1) / UNITS)), block(UNITS, DEEP);
   return GP_LAUNCH(gpu, join_kernel<T>, grid, block, 0, a);

@@ -15,8 +15,8 @@ static inline gp_status gp_channels_check_image(const gp_sig *sig, gp_op op, int
 /* The image in[image] with the statistics in[mean], [S, G]. Errors: GP_ESHAPE. */
 gp_status gp_channels_check(const gp_sig *sig, gp_op op, int image, int mean);
 gp_channels gp_channels_of_call(const gp_call *call, int image, int mean);
-/* [2, S P, C] */
-gp_shape gp_channels_parts_shape(const gp_channels *c);
+/* [lists, S P, C] */
+gp_shape gp_channels_parts_shape(const gp_channels *c, int64_t lists);
 
 /* Units are the parts of all sets. */
 static inline gp_cut gp_channels_cut(const gp_channels *c) {

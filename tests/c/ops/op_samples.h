@@ -218,7 +218,7 @@ static const sample samples[] = {
     {GP_OP_channel_stats, {.channel_stats = {true}}, {F4(3, 5, 9, 15)}},
     {GP_OP_channel_stats_join,
      {.channel_stats_join = {.sets = 3, .rows = 135, .groups = 10}},
-     {F3(2, 9, 20)}},
+     {F3(3, 9, 20)}},
     {GP_OP_channel_norm, {.channel_norm = {.eps = 1e-5}}, {F4(3, 70, 9, 7), F2(1, 70), P2(1, 70)}},
     {GP_OP_channel_norm,
      {.channel_norm = {.eps = 1e-5}},

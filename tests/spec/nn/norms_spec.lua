@@ -16,6 +16,18 @@ describe("nn.BatchNorm", function()
     near(y:square():mean(2), gp.ones { 3 }, 1e-4)
   end)
 
+  it("has variances in f32 that are those in f64, however far the mean is", function()
+    for _, mean in ipairs { 0, 1e3, 1e5 } do
+      local x, var = gp.randn({ 8, 4, 9, 9 }, { seed = 3 }) + mean, {}
+      for k, dtype in ipairs { "f32", "f64" } do
+        local layer = nn.BatchNorm2d(4, { momentum = 1, dtype = dtype })
+        layer(x:to(dtype))
+        var[k] = layer.running_var:value():to "f64"
+      end
+      near(var[1], var[2], 1e-6)
+    end
+  end)
+
   it("moves running statistics by its momentum, with the unbiased variance", function()
     local layer, x = nn.BatchNorm1d(2, { momentum = 0.25 }), gp.tensor { { 1.0, 2 }, { 3, 6 } }
     layer(x)
