@@ -23,6 +23,7 @@ environment.check()
 ---@field nn table layers and losses
 ---@field optim table optimizers and learning-rate schedules
 ---@field data table files as batches
+---@field models table networks of the field
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
@@ -70,6 +71,7 @@ local parts = {
   nn = function() return require "gpipe.nn" end,
   optim = function() return require "gpipe.optim" end,
   data = function() return require "gpipe.data" end,
+  models = function() return require "gpipe.models" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
   no_grad = function() return require("gpipe.gradient").no_grad end,

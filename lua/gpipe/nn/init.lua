@@ -59,6 +59,7 @@ local nn = {
   GRU = recurrent.GRU,
   RNN = recurrent.RNN,
   Dropout = require "gpipe.nn.layer.dropout",
+  Dropout2d = require "gpipe.nn.layer.dropout2d",
   ReLU = activation.ReLU,
   GELU = activation.GELU,
   SiLU = activation.SiLU,
