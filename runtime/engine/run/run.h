@@ -53,14 +53,15 @@ typedef struct gp_run {
   const gp_plan *plan;   /* the binding's */
   gp_minibatch *batches; /* ring: mini-batch t is batches[t % batch_room] */
   int32_t batch_room, batch_micros, batch_groups; /* room of the ring and of each batch */
-  bool backward_half, open;                       /* open: more may be given */
-  bool prepared;                                  /* P has nothing to do */
-  uint64_t weights;                               /* their state when the run began: prepared.c */
-  uint32_t given;                                 /* mini-batches given to step */
-  int64_t known, told;          /* losses that are known, and that the script took */
-  uint32_t first_step;          /* the pipeline's step counter when the stream began */
-  int64_t first_update;         /* updates of the optimizer before */
-  _Atomic uint32_t gate;        /* mini-batches that may be run; GP_GATE_END: no more will come */
+  bool backward_half;
+  _Atomic bool open;     /* more may be given; a run that is lost closes it while workers ask */
+  bool prepared;         /* P has nothing to do */
+  uint64_t weights;      /* their state when the run began: prepared.c */
+  uint32_t given;        /* mini-batches given to step */
+  int64_t known, told;   /* losses that are known, and that the script took */
+  uint32_t first_step;   /* the pipeline's step counter when the stream began */
+  int64_t first_update;  /* updates of the optimizer before */
+  _Atomic uint32_t gate; /* mini-batches that may be run; GP_GATE_END: no more will come */
   _Atomic int64_t failed_order; /* INT64_MAX: none */
   bool committed; /* under the lock: stages are being updated, so an interrupt has to wait */
   int64_t spoilt; /* under the lock: mini-batch whose failure a GPU told late; INT64_MAX: none */
