@@ -16,6 +16,43 @@ local function read(path)
   return file:read "a"
 end
 
+-- ---- types ---------------------------------------------------------------------------------------
+
+-- Call see(block) for each block of comments in the sources: a list of lines.
+local function each_block(see)
+  for path in io.popen("find lua -name '*.lua' | sort"):lines() do
+    local block = {}
+    for line in (read(path) .. "\n"):gmatch "(.-)\n" do
+      if line:find "^%-%-%-" then block[#block + 1] = line
+      elseif #block > 0 then
+        if not path:find "meta%.lua$" then see(block) end
+        block = {}
+      end
+    end
+  end
+end
+
+local declared = {} -- blocks that declare a type
+local fields = {}   -- of a type's name: {lines "name type what", base = another one's name}
+each_block(function(block)
+  local at
+  for _, line in ipairs(block) do
+    local name, base = line:match "^%-%-%-@class ([%w_.]+):?%s*([%w_.]*)"
+    if name then
+      fields[name] = fields[name] or { base = base }
+      at = fields[name]
+    end
+    local field = line:match "^%-%-%-@field (.*)$"
+    if field and at then at[#at + 1] = field
+    elseif at and #at > 0 and not line:find "^%-%-%-%s*@" then -- goes on
+      at[#at] = at[#at] .. line:gsub("^%-%-%-", "")
+    end
+    if (name or line:find "^%-%-%-@alias") and declared[#declared] ~= block then
+      declared[#declared + 1] = block
+    end
+  end
+end)
+
 -- ---- pages ---------------------------------------------------------------------------------------
 
 -- `gp.zeros(shape, opts)`: the path, with the arguments of the signature.
@@ -32,6 +69,15 @@ local function item(rest)
   return ("- `%s` (`%s`)%s"):format(name, kind, text == "" and "" or ": " .. text)
 end
 
+-- The fields of a table of options, below the item that takes one.
+local function add_fields(lines, rest)
+  local name = rest:match "^%S+%s+(nn%.%w*Options)" or rest:match "^%S+%s+(gpipe%.%w*Options)"
+  while fields[name] do
+    for _, field in ipairs(fields[name]) do lines[#lines + 1] = "  " .. item(field) end
+    name = fields[name].base
+  end
+end
+
 -- What is meant by a line of a comment: text, or an item of a list. What follows an item goes on
 -- with it.
 local function add_entry(lines, known)
@@ -45,7 +91,9 @@ local function add_entry(lines, known)
   lines[#lines + 1] = ""
   for _, line in ipairs(known.entry.comment) do
     local word, rest = line:match "^%-%-%-%s*@(%a+)%s*(.*)$"
-    if word == "param" or word == "field" then add(item(rest), true)
+    if word == "param" or word == "field" then
+      add(item(rest), true)
+      add_fields(lines, rest)
     elseif word == "return" then add("- returns `" .. rest .. "`", true)
     elseif not word then
       local text = line:gsub("^%-%-%- ?", "")
@@ -103,25 +151,6 @@ end
 
 -- ---- definitions ---------------------------------------------------------------------------------
 
--- The blocks of comments that declare types, as they stand in the sources.
-local function add_types(lines)
-  for path in io.popen("find lua -name '*.lua' | sort"):lines() do
-    local block, declares = {}, false
-    for line in (read(path) .. "\n"):gmatch "(.-)\n" do
-      if line:find "^%-%-%-" then
-        block[#block + 1] = line
-        declares = declares or line:find "^%-%-%-@class" or line:find "^%-%-%-@alias"
-      else
-        if declares and not path:find "meta%.lua$" then
-          table.move(block, 1, #block, #lines + 1, lines)
-          lines[#lines + 1] = ""
-        end
-        block, declares = {}, false
-      end
-    end
-  end
-end
-
 local OBJECTS = { -- classes whose methods are listed, and the variables that stand for them
   { "nn.Module", "Module" }, { "gpipe.Pipeline", "Pipeline" }, { "gpipe.Optimizer", "Optimizer" },
   { "gpipe.Dataset", "Dataset" }, { "gpipe.Schedule", "Schedule" },
@@ -154,7 +183,10 @@ end
 local function definition_lines(pages)
   local lines = { "---@meta gpipe", "-- Made from the comments of the sources by scripts/reference.lua.",
     "" }
-  add_types(lines)
+  for _, block in ipairs(declared) do
+    table.move(block, 1, #block, #lines + 1, lines)
+    lines[#lines + 1] = ""
+  end
   add_heads(lines)
   for _, page in ipairs(pages) do
     for _, known in ipairs(page.names) do
