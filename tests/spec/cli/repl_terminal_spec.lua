@@ -59,6 +59,13 @@ describe("20 columns", function()
   end
 end)
 
+terminal("a terminal that becomes narrower is printed on as it is then", function()
+  local screen = type_lines { "gp.zeros {1, 40}", "$ stty cols 24", "gp.ones {1, 40}", "^D" }
+  assert.matches("0%s+0%s+0%s+0%s+0%s+0", screen)
+  assert.is_nil(screen:find "1%s+1%s+1%s+1%s+1%s+1")
+  assert.matches("1%s+%.%.%.%s+1", screen)
+end)
+
 describe("an entry of several lines", function()
   terminal("comes back from the history as one, and can be changed", function()
     local up, left = "\\033[A", "\\033[D"
@@ -101,8 +108,9 @@ describe("Ctrl-C", function()
   with_signals("leads back to the prompt from whatever runs", function()
     local screen, code = type_lines { "half typ^C", "'half', 1", "while true do end", "^C",
       "'loop', 2", "coroutine.wrap(function() while true do end end)()", "^C", "'coroutine', 3",
-      "while true do pcall(gp.zeros, {1}) end", "^C", "^C", "'caught', 4", "^D" }
-    for _, result in ipairs { "half\t1", "loop\t2", "coroutine\t3", "caught\t4" } do
+      "while true do pcall(gp.zeros, {1}) end", "^C", "^C", "'caught', 4", "$ sleep 30", "^C",
+      "'shell', 5", "^D" }
+    for _, result in ipairs { "half\t1", "loop\t2", "coroutine\t3", "caught\t4", "shell\t5" } do
       assert.is_truthy(screen:find("\n" .. result .. "\n", 1, true), screen)
     end
     assert.equal(0, code)
