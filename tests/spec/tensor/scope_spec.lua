@@ -7,6 +7,22 @@ local function live() return gp.memory().cpu.live end
 local function big() return gp.ones { 1000, 1000 } end
 local function is_freed(t) return not pcall(t.numel, t) end
 
+describe("tensors that nobody holds", function()
+  it("are collected in time, though Lua's collector sees 50 bytes of each", function()
+    collectgarbage()
+    collectgarbage()
+    local before, most, collects = live(), 0, gp.memory().cpu.collects
+    local size = 32 << 20
+    for _ = 1, 40 do
+      local t = gp.zeros({ size }, { dtype = "u8" })
+      most = math.max(most, live() - before)
+      assert.equal(size, t:numel())
+    end
+    assert.is_true(most <= (256 << 20) + 2 * size + before, tostring(most)) -- of 1,280 MiB
+    assert.is_true(gp.memory().cpu.collects > collects)
+  end)
+end)
+
 describe("gp.scope", function()
   before_each(function()
     collectgarbage()
