@@ -159,6 +159,8 @@ double gp_lua_check_number(lua_State *L, int index, const char *who);
 /* 1-based or negative position among `size` -> 0-based. */
 int64_t gp_lua_check_position(lua_State *L, int index, const char *who, int64_t size);
 int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank);
+/* Refuse a list that has fields with names. */
+void gp_lua_check_no_names(lua_State *L, int index, const char *who, const char *wanted);
 /* A table of sizes, or sizes as arguments from `index` on; each >= low (0, or -1 for "infer"). */
 void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, gp_shape *shape);
 gp_dtype gp_lua_check_dtype(lua_State *L, int index, const char *who);

@@ -117,11 +117,23 @@ int gp_lua_check_dim(lua_State *L, int index, const char *who, int rank) {
 
 /* ---- shapes, dtypes, strings --------------------------------------------------------------- */
 
+/* `gp.zeros {dtype = "f64"}` would be a scalar: options stand in a table of their own. */
+void gp_lua_check_no_names(lua_State *L, int index, const char *who, const char *wanted) {
+  index = lua_absindex(L, index);
+  lua_pushnil(L);
+  while (lua_next(L, index)) {
+    lua_pop(L, 1);
+    if (lua_type(L, -1) == LUA_TSTRING)
+      gp_lua_error(L, "%s has a field '%s', expected %s", who, lua_tostring(L, -1), wanted);
+  }
+}
+
 /* lua_geti, not rawgeti: a shape may be a table with __index. */
 void gp_lua_check_shape(lua_State *L, int index, const char *who, int64_t low, gp_shape *shape) {
   bool table = lua_type(L, index) == LUA_TTABLE;
   if (!table && lua_type(L, index) != LUA_TNUMBER)
     gp_lua_bad_value(L, index, who, "a shape like {32, 128}");
+  if (table) gp_lua_check_no_names(L, index, who, "sizes alone, like {32, 128}");
   int64_t rank = table ? (int64_t)lua_rawlen(L, index) : lua_gettop(L) - index + 1;
   if (rank > GP_MAX_RANK)
     gp_lua_error(L, "%s has %I dimensions, expected at most %d", who, (LUAI_UACINT)rank,

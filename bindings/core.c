@@ -56,8 +56,8 @@ int gp_lua_push_hook(lua_State *L, const char *name) {
 }
 
 /* core.hook(name, value): "tostring" (t -> text), "missing" (key, names -> hint), "dtype" (word ->
- * the dtype that is called so elsewhere), "own_prefix" (of the sources whose lines errors do not
- * name), "post_mortem" (text). */
+ * the dtype that is called so elsewhere), "option" (word, "a, b" -> one of them), "own_prefix" (of
+ * the sources whose lines errors do not name), "post_mortem" (text). */
 static int hook(lua_State *L) {
   luaL_checkstring(L, 1);
   luaL_checkany(L, 2);

@@ -64,6 +64,7 @@ static int read_choice(lua_State *L, int index, const char *who, const gp_attr *
 static gp_list read_list(lua_State *L, int index, const char *who) {
   gp_list list = {0};
   if (!lua_istable(L, index)) gp_lua_bad_value(L, index, who, "a list of integers");
+  gp_lua_check_no_names(L, index, who, "integers alone");
   if (lua_rawlen(L, index) > GP_MAX_RANK)
     gp_lua_error(L, "%s has %I numbers, expected at most %d", who,
                  (LUAI_UACINT)lua_rawlen(L, index), GP_MAX_RANK);
@@ -149,14 +150,24 @@ static const char *push_options(lua_State *L, const request *r) {
   return *between ? lua_tostring(L, -1) : "none";
 }
 
+/* Push what is added to the error about an unknown option: the name that may be meant, or "". */
+static const char *push_near(lua_State *L, const char *name, const char *options) {
+  if (gp_lua_push_hook(L, "option") != LUA_TFUNCTION) return "";
+  lua_pushstring(L, name);
+  lua_pushstring(L, options);
+  lua_call(L, 2, 1);
+  return lua_isstring(L, -1) ? lua_pushfstring(L, " (did you mean '%s'?)", lua_tostring(L, -1))
+                             : "";
+}
+
 static void check_names(lua_State *L, const request *r) {
   lua_pushnil(L);
   while (lua_next(L, r->options)) {
     lua_pop(L, 1);
     if (lua_type(L, -1) == LUA_TSTRING && is_option(r, lua_tostring(L, -1))) continue;
-    const char *name = luaL_tolstring(L, -1, NULL);
-    gp_lua_error(L, "%s: there is no option %s, expected one of: %s", r->row->name, name,
-                 push_options(L, r));
+    const char *name = luaL_tolstring(L, -1, NULL), *options = push_options(L, r);
+    gp_lua_error(L, "%s: there is no option %s, expected one of: %s%s", r->row->name, name, options,
+                 push_near(L, name, options));
   }
 }
 

@@ -17,6 +17,7 @@ int gp_lua_check_dims(lua_State *L, int index, const char *who, int rank, int64_
     return 1;
   }
   int count = (int)lua_rawlen(L, index);
+  gp_lua_check_no_names(L, index, who, "dimensions alone");
   if (count == 0) gp_lua_error(L, "%s is an empty list, expected dimensions", who);
   for (int i = 1; i <= count; i++) {
     lua_rawgeti(L, index, i);

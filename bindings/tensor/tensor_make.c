@@ -39,6 +39,7 @@ static void find_shape(lua_State *L, table_walk *walk) {
       gp_lua_error(L, "%s: the table is nested deeper than %d levels, expected at most as many",
                    walk->who, (int)GP_MAX_RANK);
     int64_t size = (int64_t)lua_rawlen(L, -1);
+    if (size == 0) gp_lua_check_no_names(L, -1, walk->who, "values alone");
     walk->shape.dim[walk->shape.rank++] = size;
     lua_rawgeti(L, -1, 1);
     lua_replace(L, -2);

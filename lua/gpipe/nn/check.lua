@@ -5,6 +5,7 @@
 -- line.
 
 local class = require "gpipe.nn.class"
+local lists = require "gpipe.tensor.methods.check"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 
@@ -78,6 +79,7 @@ function check.shape(who, name, value)
   if type(value) ~= "table" then
     check.fail(who, name, value, "a list of sizes such as {32, 128}")
   end
+  lists.no_names(("%s: %s"):format(who, name), value)
   local shape = {}
   for i = 1, #value do shape[i] = check.size(who, ("%s[%d]"):format(name, i), value[i]) end
   return shape

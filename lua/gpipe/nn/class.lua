@@ -115,12 +115,16 @@ local function index(info)
   end
 end
 
--- nn.ReLU(x) would make a layer and leave x: none of our classes is made from a tensor.
+-- nn.ReLU(x) would make a layer and leave x: none of our classes is made from a tensor. What has no
+-- init takes nothing.
 local function check_arguments(info, first)
   if info.builtin and is_tensor(first) then
     errors.raise("%s: the first argument is a tensor, but %s is a class: expected an instance to "
       .. "be "
       .. "called, %s(...)(x)", info.shown, info.shown, info.shown)
+  end
+  if info.builtin and first ~= nil and not info.class.init then
+    errors.raise("%s: the first argument is %s, expected none", info.shown, errors.show(first))
   end
 end
 

@@ -8,6 +8,7 @@
 local core = require "gpipe.core"
 local attributes = require "gpipe.nn.attributes"
 local class = require "gpipe.nn.class"
+local errors = require "gpipe.errors"
 
 local scope = {}
 
@@ -105,6 +106,9 @@ function scope.outermost() return stack[1] end
 ---@return string
 function scope.describe(module)
   class.refuse("nn.describe", "the module", module)
+  if not class.of(module) then
+    errors.raise("nn.describe: the module is %s, expected a module", errors.show(module))
+  end
   local name, extra = class.of(module).name, module:describe()
   return extra == "" and name or name .. " " .. extra
 end

@@ -28,6 +28,8 @@ local common = {
   device = { type = "string", default = "cpu", check = check_device },
 }
 local drawn = { dtype = common.dtype, device = common.device, seed = { type = "integer" } }
+--- Options of functions that are put together from these: of all, and of what is drawn.
+create.rules = { common = common, drawn = drawn }
 local taken = { dtype = { type = "string", choices = DTYPES }, device = common.device }
 
 ---@alias gpipe.dtype "f32"|"f64"|"bf16"|"f16"|"i64"|"i32"|"u8"|"bool"

@@ -3,10 +3,14 @@
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
+local options = require "gpipe.options"
 local random = require "gpipe.random"
 local check = require "gpipe.tensor.methods.check"
 
 local more = {}
+
+local common, drawn_rules = create.rules.common, create.rules.drawn
+local integers = { device = drawn_rules.device, seed = drawn_rules.seed }
 
 --- Tensors of one shape along a new dimension, the first unless said.
 --- ```lua
@@ -43,8 +47,9 @@ end
 ---@return gpipe.Tensor [n, n]
 function more.eye(n, opts)
   n = check.count("gp.eye: n", n, 1)
+  local o = options.check("gp.eye", opts, common)
   local row = core.arange(1, n, 1, "i64")
-  local t = create.full({ n, n }, 0, opts)
+  local t = create.full({ n, n }, 0, o)
   return core.where(row:reshape(n, 1):eq(row), 1, t)
 end
 
@@ -59,6 +64,7 @@ end
 ---@return gpipe.Tensor
 function more.linspace(a, b, n, opts)
   n = check.count("gp.linspace: n", n, 1)
+  local o = options.check("gp.linspace", opts, common)
   if not math.type(a) or not math.type(b) then
     errors.raise("gp.linspace: the range is %s to %s, expected numbers", errors.show(a),
       errors.show(b))
@@ -66,8 +72,7 @@ function more.linspace(a, b, n, opts)
   local values = {}
   for i = 1, n do values[i] = n == 1 and a or a + (b - a) * ((i - 1) / (n - 1)) end
   if n > 1 then values[n] = b end
-  return create.tensor(values, { dtype = opts and opts.dtype or "f32",
-    device = opts and opts.device })
+  return create.tensor(values, o)
 end
 
 --- Whole numbers from low to high - 1, each as likely, i64.
@@ -82,8 +87,8 @@ end
 function more.randint(low, high, shape, opts)
   low = check.count("gp.randint: low", low, math.mininteger)
   high = check.count("gp.randint: high", high, low + 1)
-  local drawn = create.rand(shape, { dtype = "f64", seed = opts and opts.seed,
-    device = opts and opts.device })
+  local o = options.check("gp.randint", opts, integers)
+  local drawn = create.rand(shape, { dtype = "f64", seed = o.seed, device = o.device })
   return (drawn * (high - low)):to "i64" + low
 end
 
@@ -95,7 +100,9 @@ end
 ---@param opts? {seed?: integer}
 ---@return gpipe.Tensor i64
 function more.randperm(n, opts)
-  return core.permutation(check.count("gp.randperm: n", n, 0), random.next(opts and opts.seed))
+  n = check.count("gp.randperm: n", n, 0)
+  local o = options.check("gp.randperm", opts, { seed = drawn_rules.seed })
+  return core.permutation(n, random.next(o.seed))
 end
 
 --- One with probability p, else zero.
@@ -110,8 +117,9 @@ function more.bernoulli(p, shape, opts)
   if not math.type(p) or not (p >= 0 and p <= 1) then -- NaN is neither
     errors.raise("gp.bernoulli: p is %s, expected a number from 0 to 1", errors.show(p))
   end
-  local drawn = create.rand(shape, { seed = opts and opts.seed, device = opts and opts.device })
-  return drawn:lt(p):to(opts and opts.dtype or "f32")
+  local o = options.check("gp.bernoulli", opts, drawn_rules)
+  local drawn = create.rand(shape, { seed = o.seed, device = o.device })
+  return drawn:lt(p):to(o.dtype)
 end
 
 --- For ids (from 0) rows of n with a one where the id is; i64.

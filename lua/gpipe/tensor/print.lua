@@ -216,6 +216,11 @@ end
 local DTYPES = { "f32", "f64", "bf16", "f16", "i64", "i32", "u8", "bool" }
 
 core.hook("dtype", function(word) return errors.suggest(word, DTYPES) end)
+core.hook("option", function(word, options)
+  local names = {}
+  for name in options:gmatch "[%w_]+" do names[#names + 1] = name end
+  return errors.suggest(word, names)
+end)
 core.hook("tostring", text_of)
 core.hook("missing", missing)
 

@@ -5,6 +5,7 @@ local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local input = require "gpipe.nn.layer.input"
+local lists = require "gpipe.tensor.methods.check"
 local scope = require "gpipe.nn.scope"
 
 ---@class nn.Reshape: nn.Module
@@ -14,6 +15,7 @@ local Reshape = class.new("Reshape", Module, true)
 -- {3, -1} or 3, -1 -> a list of positive sizes with at most one -1.
 local function check_sizes(first, ...)
   local list = type(first) == "table" and first or { first, ... }
+  lists.no_names("nn.Reshape: shape", list)
   local sizes, open = {}, 0
   for i = 1, #list do
     local size = check.integer("nn.Reshape", ("shape[%d]"):format(i), list[i])

@@ -38,6 +38,15 @@ function check.count(who, value, low)
   return n --[[@as integer]]
 end
 
+--- Refuse a list that has fields with names: options stand in a table of their own.
+function check.no_names(who, list)
+  for key in pairs(list) do
+    if type(key) == "string" then
+      errors.raise("%s has a field '%s', expected numbers alone", who, key)
+    end
+  end
+end
+
 --- A dimension, a list of them, or nothing (all): which are meant, by number, and how many elements
 --- they have together.
 ---@return table<integer, boolean> meant
@@ -50,6 +59,8 @@ function check.dims(who, value, shape)
     for d = 1, #shape do list[d] = d end
   elseif type(value) ~= "table" then
     list = { value }
+  else
+    check.no_names(who, value)
   end
   for _, given in ipairs(list) do
     local d = check.dim(who, given, #shape)

@@ -23,6 +23,7 @@ end
 ---@return gpipe.Tensor? positions
 function Tensor:min(dim, keep)
   floats_only("min", self)
+  check.dims("min", dim, self.shape)
   local values, positions = (-self):max(dim, keep)
   return -values, positions
 end
@@ -34,7 +35,18 @@ end
 ---@return gpipe.Tensor
 function Tensor:argmin(dim, keep)
   floats_only("argmin", self)
+  if dim ~= nil then check.dim("argmin", dim, self:dim()) end
   return (-self):argmax(dim, keep)
+end
+
+local function variance(who, self, dim, opts)
+  local o = options.check(who, opts, {
+    correction = { type = "number", default = 1 }, keep = { type = "boolean", default = false },
+  })
+  floats_only(who, self)
+  local _, n = check.dims(who, dim, self.shape)
+  local away = self - self:mean(dim, true)
+  return (away * away):sum(dim, o.keep) / math.max(n - o.correction, 0)
 end
 
 --- Variance over a dimension, a list of them, or all: the sum of squared distances from the mean by
@@ -42,21 +54,13 @@ end
 ---@param dim? integer|integer[]
 ---@param opts? {correction?: number, keep?: boolean} correction: 1
 ---@return gpipe.Tensor
-function Tensor:var(dim, opts)
-  local o = options.check("var", opts, {
-    correction = { type = "number", default = 1 }, keep = { type = "boolean", default = false },
-  })
-  floats_only("var", self)
-  local _, n = check.dims("var", dim, self.shape)
-  local away = self - self:mean(dim, true)
-  return (away * away):sum(dim, o.keep) / math.max(n - o.correction, 0)
-end
+function Tensor:var(dim, opts) return variance("var", self, dim, opts) end
 
 --- Standard deviation, the root of var. `gp.tensor({1, 3}):std(1, {correction = 0}):item() == 1`
 ---@param dim? integer|integer[]
 ---@param opts? {correction?: number, keep?: boolean}
 ---@return gpipe.Tensor
-function Tensor:std(dim, opts) return self:var(dim, opts):sqrt() end
+function Tensor:std(dim, opts) return variance("std", self, dim, opts):sqrt() end
 
 --- The p-norm over a dimension, a list of them, or all: p = 1, 2, any other number, math.huge for
 --- the greatest size. `gp.tensor({3, 4}):norm():item() == 5`
@@ -104,18 +108,27 @@ end
 ---@param dim? integer|integer[]
 ---@param keep? boolean
 ---@return gpipe.Tensor bool
-function Tensor:any(dim, keep) return self:ne(0):sum(dim, keep):gt(0) end
+function Tensor:any(dim, keep)
+  check.dims("any", dim, self.shape)
+  return self:ne(0):sum(dim, keep):gt(0)
+end
 
 --- Whether all elements (along dimensions) are not zero. `not gp.tensor({0, 2}):all():item()`
 ---@param dim? integer|integer[]
 ---@param keep? boolean
 ---@return gpipe.Tensor bool
-function Tensor:all(dim, keep) return self:eq(0):sum(dim, keep):eq(0) end
+function Tensor:all(dim, keep)
+  check.dims("all", dim, self.shape)
+  return self:eq(0):sum(dim, keep):eq(0)
+end
 
 --- How many elements (along dimensions) are not zero, i64.
 --- `gp.tensor({0, 2}):count_nonzero():item() == 1`
 ---@param dim? integer|integer[]
 ---@return gpipe.Tensor
-function Tensor:count_nonzero(dim) return self:ne(0):sum(dim) end
+function Tensor:count_nonzero(dim)
+  check.dims("count_nonzero", dim, self.shape)
+  return self:ne(0):sum(dim)
+end
 
 return Tensor

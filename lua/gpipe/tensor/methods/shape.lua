@@ -51,6 +51,7 @@ end
 ---@return gpipe.Tensor
 function Tensor:tile(counts, ...)
   if type(counts) ~= "table" then counts = { counts, ... } end
+  check.no_names("tile", counts)
   local result = self
   while result:dim() < #counts do result = result:unsqueeze(1) end
   local before = result:dim() - #counts
