@@ -124,3 +124,46 @@ describe("gp.attention", function()
       x, x, { scale = 0 })
   end)
 end)
+
+describe("gp.attention with values of another width or with a bias", function()
+  local OPTIONS = { dtype = "f64" }
+  local q, k, v = gp.randn({ 2, 4, 3, 2 }, OPTIONS), gp.randn({ 2, 2, 5, 2 }, OPTIONS),
+    gp.randn({ 2, 2, 5, 2 }, OPTIONS)
+  local seen = gp.tensor { { 1, 0, 1, 1, 1 }, { 0, 0, 0, 0, 0 }, { 1, 1, 0, 1, 0 } }:gt(0)
+    :reshape { 1, 1, 3, 5 }
+  local numbers = gp.where(seen, gp.randn({ 1, 1, 3, 5 }, OPTIONS), -math.huge)
+
+  it("computes what the fused op computes", function()
+    local more = gp.concat({ v, v * 2, v:exp() }, 4)
+    for _, o in ipairs { {}, { causal = true }, { mask = seen }, { mask = numbers, scale = 2 },
+      { mask = seen, causal = true } } do
+      local want = gp.attention(q, k, v, o)
+      local wide = gp.attention(q, k, more, o)
+      assert.same({ 2, 4, 3, 6 }, wide.shape)
+      assert.is_true((wide:narrow(4, 1, 2) - want):abs():max():item() < 1e-12)
+      o.bias = gp.zeros({ 3, 5 }, OPTIONS)
+      assert.is_true((gp.attention(q, k, v, o) - want):abs():max():item() < 1e-12)
+    end
+  end)
+
+  it("has the gradients of all, of the bias too", function()
+    for _, o in ipairs { {}, { mask = seen, causal = true }, { mask = numbers } } do
+      local good, report = gp.gradcheck(function(a, b, c, bias)
+        return gp.attention(a, b, c, { mask = o.mask, causal = o.causal, bias = bias })
+      end, { q, k, gp.concat({ v, v:exp() }, 4), gp.randn({ 4, 3, 5 }, OPTIONS) })
+      assert(good, report)
+    end
+  end)
+
+  it("refuses shapes that do not fit", function()
+    local bias = gp.zeros({ 3, 5 }, OPTIONS)
+    for _, case in ipairs {
+      { q, k:narrow(4, 1, 1), v, bias, "key is 2x2x5x1, expected 2xG (a divisor of 4)x?x2" },
+      { q, k, v:narrow(3, 1, 4), bias, "value is 2x2x4x2, expected 2x2x5x?" },
+      { q:select(1, 1), k, v, bias, "query is 4x3x2, expected ?x?x?x?" },
+      { q, k, v, gp.zeros({ 3, 2, 4, 3, 5 }, OPTIONS), "bias and mask is 3x2x4x3x5" },
+    } do
+      expect.fails_with(case[5], gp.attention, case[1], case[2], case[3], { bias = case[4] })
+    end
+  end)
+end)
