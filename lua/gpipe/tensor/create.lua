@@ -44,6 +44,14 @@ local function check_shape(who, shape)
   errors.raise("%s: shape is %s, expected a table like {32, 128}", who, errors.show(shape))
 end
 
+-- Sizes may come one by one, then options: gp.zeros(2, 3, {dtype = "f64"}).
+local function read_sizes(shape, opts, ...)
+  if not (math.type(shape) and math.type(opts)) then return shape, opts end
+  local sizes = { shape, opts, ... }
+  local last = type(sizes[#sizes]) == "table" and table.remove(sizes) or nil
+  return sizes, last
+end
+
 -- ---- from values -----------------------------------------------------------------------------
 
 --- Make a tensor of a number or of nested tables; a tensor is copied.
@@ -86,12 +94,13 @@ end
 
 --- Make a tensor of zeros.
 --- ```lua
---- local z = gp.zeros {2, 3}
+--- local z = gp.zeros {2, 3}              -- or gp.zeros(2, 3)
 --- ```
----@param shape integer[]|integer
----@param opts? gpipe.TensorOptions
+---@param shape integer[]|integer a list, or sizes one by one
+---@param opts? gpipe.TensorOptions after the sizes
 ---@return gpipe.Tensor
-function create.zeros(shape, opts)
+function create.zeros(shape, opts, ...)
+  shape, opts = read_sizes(shape, opts, ...)
   local o = options.check("gp.zeros", opts, common)
   return placed(core.full("gp.zeros", check_shape("gp.zeros", shape), 0, o.dtype), o)
 end
@@ -100,25 +109,31 @@ end
 --- ```lua
 --- local o = gp.ones({2, 3}, {dtype = "f64"})
 --- ```
----@param shape integer[]|integer
----@param opts? gpipe.TensorOptions
+---@param shape integer[]|integer a list, or sizes one by one
+---@param opts? gpipe.TensorOptions after the sizes
 ---@return gpipe.Tensor
-function create.ones(shape, opts)
+function create.ones(shape, opts, ...)
+  shape, opts = read_sizes(shape, opts, ...)
   local o = options.check("gp.ones", opts, common)
   return placed(core.full("gp.ones", check_shape("gp.ones", shape), 1, o.dtype), o)
 end
 
---- Make the row first, first + step, ... up to and with `last` (where the steps meet it).
+--- Make the row first, first + step, ... up to and with `last` (where the steps meet it); of one
+--- number n the row 1, 2, ... n.
 --- ```lua
 --- local t = gp.arange(1, 10)             -- 1, 2, ... 10
 --- local u = gp.arange(0, 1, 0.25)        -- 0, 0.25, 0.5, 0.75, 1
 --- ```
 ---@param first number
----@param last number
+---@param last? number left out: from 1 to the number that is given
 ---@param step? number 1 unless given; not 0
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
 function create.arange(first, last, step, opts)
+  local alone = step == nil and opts == nil and (last == nil or type(last) == "table")
+  if alone and math.type(first) then
+    first, last, opts = 1, first, last
+  end
   if type(step) == "table" and opts == nil then step, opts = nil, step end
   local o = options.check("gp.arange", opts, common)
   return placed(core.arange(first, last, step == nil and 1 or step, o.dtype), o)
@@ -149,19 +164,23 @@ end
 --- ```lua
 --- local x = gp.rand({2, 3}, {seed = 1})
 --- ```
----@param shape integer[]|integer
+---@param shape integer[]|integer a list, or sizes one by one
 ---@param opts? {dtype?: gpipe.dtype, device?: string, seed?: integer} seed: else gp.seed's
 ---@return gpipe.Tensor
-function create.rand(shape, opts) return draw("gp.rand", "uniform", shape, opts) end
+function create.rand(shape, opts, ...)
+  return draw("gp.rand", "uniform", read_sizes(shape, opts, ...))
+end
 
 --- Draw from the normal distribution with mean 0 and deviation 1. In a layer's forward it draws
 --- anew in every step, as gp.rand does.
 --- ```lua
 --- local x = 0.02 * gp.randn {128, 128}
 --- ```
----@param shape integer[]|integer
+---@param shape integer[]|integer a list, or sizes one by one
 ---@param opts? {dtype?: gpipe.dtype, device?: string, seed?: integer}
 ---@return gpipe.Tensor
-function create.randn(shape, opts) return draw("gp.randn", "normal", shape, opts) end
+function create.randn(shape, opts, ...)
+  return draw("gp.randn", "normal", read_sizes(shape, opts, ...))
+end
 
 return create

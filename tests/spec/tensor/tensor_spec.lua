@@ -76,6 +76,26 @@ describe("constructors", function()
     assert.equal(-1, gp.full({}, -1):item())
   end)
 
+  it("takes sizes one by one, and options after them", function()
+    for _, make in ipairs { gp.zeros, gp.ones, gp.rand, gp.randn } do
+      assert.same({ 2, 3 }, make(2, 3).shape)
+      assert.same({ 3 }, make(3, { dtype = "f64" }).shape)
+      local t = make(2, 3, 4, { dtype = "f64" })
+      assert.same({ 2, 3, 4 }, t.shape)
+      assert.equal("f64", t.dtype)
+    end
+    assert.is_true(gp.rand({ 2, 3 }, { seed = 1 }):equal(gp.rand(2, 3, { seed = 1 })))
+    fails_with('gp.zeros: shape is "x" (string)', gp.zeros, 2, 3, "x")
+    fails_with("(did you mean 'dtype'?)", gp.ones, 2, 3, { dtpe = "f32" })
+  end)
+
+  it("arange of one number counts from 1", function()
+    assert.same({ 1, 2, 3 }, gp.arange(3):totable())
+    assert.equal("i64", gp.arange(3, { dtype = "i64" }).dtype)
+    assert.same({ 0 }, gp.arange(0).shape)
+    fails_with("gp.arange: first is nil", gp.arange)
+  end)
+
   it("arange includes its last", function()
     assert.same({ 1, 2, 3, 4 }, gp.arange(1, 4):totable())
     assert.same({ 0, 0.25, 0.5, 0.75, 1 }, gp.arange(0, 1, 0.25):totable())
