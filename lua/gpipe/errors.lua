@@ -121,6 +121,15 @@ function errors.suggest(word, names)
   return best or by_beginning(word, names)
 end
 
+--- Refuse a name that is not there and is nearly one that is; others are nil as in any table.
+---@param who string
+---@param key any
+---@param names string[]
+function errors.refuse_near(who, key, names)
+  local near = type(key) == "string" and #key > 3 and errors.suggest(key, names)
+  if near then errors.raise("%s: there is no '%s' (did you mean '%s'?)", who, key, near) end
+end
+
 --- What to say after an unknown name: " (did you mean 'kernel'?)", or the list of what there is.
 ---@param word any
 ---@param names string[]

@@ -101,10 +101,7 @@ local function missing(info, object, key)
     at = at.base
   end
   table.sort(methods)
-  local near = #key > 3 and errors.suggest(key, methods)
-  if near then
-    errors.raise("%s: there is no '%s' (did you mean '%s'?)", info.shown, key, near)
-  end
+  errors.refuse_near(info.shown, key, methods)
 end
 
 local function index(info)

@@ -43,6 +43,14 @@ local function set(who, settings, spec, key, value)
   settings[key] = options.argument(who, key, value, rule)
 end
 
+-- What is read by a name that is neither setting nor method: nil, but for a slip of the pen.
+local function missing(f, key, more)
+  local names = table.move(more, 1, #more, 1, {})
+  for name in pairs(f.spec) do names[#names + 1] = name end
+  table.sort(names)
+  errors.refuse_near(f.who, key, names)
+end
+
 local Group = { __name = "gpipe.OptimizerGroup" }
 
 function Group.__index(group, key)
@@ -50,7 +58,8 @@ function Group.__index(group, key)
   if key == "params" then return f.entries end
   local own = f.own[key]
   if own ~= nil then return own end
-  return f.defaults[key]
+  if f.defaults[key] ~= nil or f.spec[key] then return f.defaults[key] end
+  return missing(f, key, { "params" })
 end
 
 function Group.__newindex(group, key, value)
@@ -66,7 +75,10 @@ function Optimizer.__index(opt, key)
   local f = fields[opt]
   if methods[key] then return methods[key] end
   if key == "groups" then return f.groups end
-  return f.defaults[key]
+  if f.defaults[key] ~= nil or f.spec[key] then return f.defaults[key] end
+  local names = { "groups" }
+  for name in pairs(methods) do names[#names + 1] = name end
+  return missing(f, key, names)
 end
 
 function Optimizer.__newindex(opt, key, value)

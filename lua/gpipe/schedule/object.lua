@@ -23,6 +23,12 @@ local screen = require "gpipe.screen"
 local Schedule = {}
 Schedule.__index = Schedule
 Schedule.__name = "gpipe.Schedule"
+setmetatable(Schedule, { __index = function(_, key)
+  local names = {}
+  for name in next, Schedule do names[#names + 1] = name end
+  table.sort(names)
+  errors.refuse_near("schedule", key, names)
+end })
 
 -- ---- rows --------------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 -- tests/spec/nn/wrong_calls_spec.lua - no wrong call passes in silence, whatever is called.
 --
 -- The names are those that are bound, so a new layer or function is tried without an edit here: with
--- values that mean nothing anywhere, and with each of its options misspelt and of a wrong type. What
--- takes such a value by intention is listed with its reason; so is how to call what has options,
--- where 4 for each argument will not do.
+-- values that mean nothing anywhere, and with each of its options misspelt and of a wrong type;
+-- arguments that are no sizes are tried on every layer. What takes such a value by intention is
+-- listed with its reason; so is how to call what has options, where 4 for each argument will not do.
 local gp = require "gpipe"
 local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
@@ -98,6 +98,43 @@ describe("a value that means nothing", function()
             or message:find "there is no", message)
         end)
       end
+    end
+  end
+end)
+
+-- ---- positions ---------------------------------------------------------------------------------
+
+-- What no layer takes in any place; sizes are tried by what they are called.
+local NOWHERE = { coroutine.create(print), 0 / 0, false }
+local NO_SIZES = { -7, 2.5, "4", {} }
+local SIZES = {}
+for name in ([[in_features out_features in_channels out_channels n dim heads input_size hidden_size
+  groups ff]]):gmatch "%S+" do
+  SIZES[name] = true
+end
+
+describe("an argument", function()
+  local function refused(each, count, at, name, wrong)
+    it(("is refused by %s: %s is %s"):format(each.name, name, tostring(wrong):gsub(": .*", "")),
+      function()
+        local arguments = {}
+        for k = 1, count do arguments[k] = 4 end
+        arguments[at] = wrong
+        local good, message = pcall(each.call, table.unpack(arguments, 1, count))
+        assert.is_false(good)
+        assert.is_truthy(message:find(each.name, 1, true), message)
+        assert.is_truthy(message:find("expected", 1, true) or message:find("nan", 1, true), message)
+      end)
+  end
+  for _, each in ipairs(callables()) do
+    local init = class.info(each.call) and rawget(each.call, "init")
+    local count = init and debug.getinfo(init, "u").nparams - 1 or 0
+    if init and debug.getlocal(init, count + 1) == "opts" then count = count - 1 end
+    for at = 1, count do
+      local name = debug.getlocal(init, at + 1)
+      for _, wrong in ipairs(NOWHERE) do refused(each, count, at, name, wrong) end
+      local sizes = SIZES[name] and not each.name:find "Softmax" and not each.name:find "Concat"
+      for _, wrong in ipairs(sizes and NO_SIZES or {}) do refused(each, count, at, name, wrong) end
     end
   end
 end)
@@ -207,4 +244,40 @@ describe("an option", function()
       end)
     end
   end
+end)
+
+-- ---- names ---------------------------------------------------------------------------------------
+
+describe("a misspelt name is refused, with the right one:", function()
+  local function objects()
+    local pipe = gp.pipeline(nn.Sequential { nn.Linear(2, 2) }, { loss = nn.MSELoss() })
+    local opt = optim.AdamW(pipe:parameters(), { lr = 0.1 })
+    return pipe, opt
+  end
+  local pipe, opt = objects()
+  for _, case in ipairs {
+    { gp, "zerso", "zeros" }, { nn, "Liner", "Linear" }, { nn.init, "nomral", "normal" },
+    { optim, "Admw", "AdamW" }, { optim.schedule, "cosin", "cosine" },
+    { gp.data, "tesnors", "tensors" }, { gp.schedule, "bulid", "build" },
+    { x, "resahpe", "reshape" }, { nn.ReLU(), "paramters", "parameters" },
+    { pipe, "evalaute", "evaluate" }, { opt, "zero_gard", "zero_grad" },
+    { opt, "wieght_decay", "weight_decay" }, { opt.groups[1], "wieght_decay", "weight_decay" },
+    { gp.data.tensors(x, x), "shufle", "shuffle" },
+    { gp.schedule.build("1f1b", { devices = 2, chunks = 2 }), "simulat", "simulate" },
+  } do
+    it(case[2], function()
+      local good, message = pcall(function() return case[1][case[2]] end)
+      assert.is_false(good)
+      assert.is_truthy(message:find(("'%s'"):format(case[2]), 1, true), message)
+      assert.is_truthy(message:find(("did you mean '%s'?"):format(case[3]), 1, true), message)
+    end)
+  end
+
+  it("a name that is near to none is nil, where scripts may ask", function()
+    assert.is_nil(opt.xyzzy)
+    assert.is_nil(opt.groups[1].xyzzy)
+    assert.is_nil(opt.momentum)
+    assert.is_nil(nn.ReLU().xyzzy)
+  end)
+  teardown(function() pipe:close() end)
 end)
