@@ -16,6 +16,7 @@ local precision = require "gpipe.pipeline.plan.precision"
 local progress = require "gpipe.pipeline.progress"
 local stop = require "gpipe.stop"
 local stream = require "gpipe.pipeline.stream"
+local text_of = require "gpipe.pipeline.text"
 local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
 
@@ -361,32 +362,6 @@ local function stats_of(pipe)
   stats.skipped = pipe.core:skipped()
   if scale then stats.loss_scale, stats.skipped = scale.scale, scale.skipped + stats.skipped end
   return stats
-end
-
--- "stage 0 on cpu:0 (1 thread): layers 1-3, 1,234 parameters"
-local function stage_line(pipe, stage, first)
-  local count = 0
-  for i = first, first + pipe.balance[stage] - 1 do
-    for _, entry in ipairs(pipe.model[i]:parameters()) do count = count + entry.param:numel() end
-  end
-  local device = pipe.devices[pipe.placement[(stage - 1) * pipe.copies + 1] + 1]
-  return ("  stage %d on %s (%d %s): layers %d-%d, %d parameters"):format(stage - 1, device.name,
-    device.threads, device.threads == 1 and "thread" or "threads", first,
-    first + pipe.balance[stage] - 1, count)
-end
-
-local function text_of(pipe)
-  local name = type(pipe.schedule) == "table" and (pipe.schedule.name or pipe.schedule[1])
-    or pipe.schedule
-  local lines, first = {
-    ("pipeline%s: %d stages, chunks %d, schedule %s, checkpoint %s"):format(
-      pipe.core and "" or " (closed)", pipe.stages, pipe.chunks, name, pipe.checkpoint),
-  }, 1
-  for stage = 1, pipe.stages do
-    lines[#lines + 1] = stage_line(pipe, stage, first)
-    first = first + pipe.balance[stage]
-  end
-  return table.concat(lines, "\n")
 end
 
 --- What the pipeline runs on, and by which paths: see gpipe.pipeline.paths.
