@@ -87,7 +87,8 @@ local function pipeline(model, opts)
   note_faults(inner)
   if not opts.deferred_batch_norm then advice.batch_norm(model, opts.chunks) end
   local pipe = Pipeline.new {
-    core = inner, model = model, balance = list, devices = chosen, stages = #list,
+    core = inner, model = model, made_of = { table.unpack(model) },
+    balance = list, devices = chosen, stages = #list,
     stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks,
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,
     schedule_name = made.name, asked = made.asked,

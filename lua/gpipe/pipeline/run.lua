@@ -7,6 +7,7 @@
 local errors = require "gpipe.errors"
 local batch = require "gpipe.pipeline.batch"
 local describe = require "gpipe.pipeline.describe"
+local fields = require "gpipe.pipeline.plan.fields"
 local nn_state = require "gpipe.nn.state"
 local object = require "gpipe.pipeline.object"
 local options = require "gpipe.options"
@@ -35,6 +36,7 @@ local function live(pipe, who)
     errors.raise("%s: the pipeline is lost, a device did not come back from an action: close it",
       who)
   end
+  fields.check_layers(who, pipe.model, pipe.made_of)
 end
 
 local function need_loss(pipe, who)
@@ -373,13 +375,13 @@ end
 local wrap = object.class(methods, { stats = stats_of }, text_of)
 
 --- Make a pipeline of what gp.pipeline has put together.
----@param fields table
+---@param facts table
 ---@return gpipe.Pipeline
-local function new(fields)
-  fields.plans, fields.plan_count, fields.clock = {}, 0, 0
-  fields.mode, fields.missing, fields.skips = "train", {}, 0
-  fields.automatic = os.getenv "GPIPE_GPU_PROFILE" == "1" and { steps = 0 } or nil
-  return wrap(fields)
+local function new(facts)
+  facts.plans, facts.plan_count, facts.clock = {}, 0, 0
+  facts.mode, facts.missing, facts.skips = "train", {}, 0
+  facts.automatic = os.getenv "GPIPE_GPU_PROFILE" == "1" and { steps = 0 } or nil
+  return wrap(facts)
 end
 
 return { new = new }

@@ -161,6 +161,21 @@ describe("a step refuses", function()
     end)
   end
 
+  it("a model in which a layer was replaced, and names the layer", function()
+    local own = nn.Sequential { nn.Linear(2, 2), nn.Linear(2, 2) }
+    local pipe = gp.pipeline(own, { loss = nn.MSELoss() })
+    local data, layer = gp.ones { 2, 2 }, own[2]
+    local loss = pipe:step(data, data)
+    own[2] = nn.Linear(2, 2)
+    for _, name in ipairs { "step", "evaluate", "forward" } do
+      fails_with(name .. ": layer 2 of the model is another one", pipe[name], pipe, data, data)
+    end
+    own[2] = layer
+    assert.equal(loss, pipe:step(data, data))
+    own[1] = nn.Tanh()
+    pipe:close()
+  end)
+
   it("an input of the wrong width, and names the layer", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 4), { "fc", nn.Linear(4, 2) } },
       { loss = nn.MSELoss() })

@@ -129,4 +129,18 @@ function fields.of(model, balance, deferred)
   }, layer_of
 end
 
+--- Refuse a model in which a layer was replaced since: parameters and their stages are settled when
+--- the pipeline is made.
+---@param who string
+---@param model nn.Sequential
+---@param layers nn.Module[] those that it was made of
+function fields.check_layers(who, model, layers)
+  for i, layer in ipairs(layers) do
+    if rawget(model, i) ~= layer then
+      errors.raise("%s: layer %d of the model is another one than when the pipeline was made, "
+        .. "expected the same: close the pipeline and make another", who, i)
+    end
+  end
+end
+
 return fields
