@@ -41,6 +41,59 @@ local function options(balance, schedule, checkpoint, threads, precision)
     devices = training.devices(#balance, threads), precision = precision }
 end
 
+-- ---- products ------------------------------------------------------------------------------------
+
+-- A linear layer whose weight is made anew from its parameter, so that no plan packs it.
+local Unpacked = nn.class("Unpacked")
+function Unpacked:init(k, n) self.linear = nn.Linear(k, n) end
+function Unpacked:forward(x)
+  return core.linear(x, self.linear.weight * 1, self.linear.bias)
+end
+
+-- The output of a layer behind another one and gradients in bf16, but for that of its weight, which
+-- on its way through the product is bf16.
+local function products(layer, checked)
+  gp.seed(4)
+  local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(5, 97), layer },
+    { devices = training.devices(1, 2), precision = "bf16", chunks = 1 })
+  local out = pipe:forward(models.rows_of(131, 5))
+  pipe:backward(models.rows_of(131, checked))
+  local list = { out }
+  for i, p in ipairs(pipe:parameters()) do if i ~= 3 then list[#list + 1] = p.grad:clone() end end
+  return list
+end
+
+it("a linear layer in bf16 has the same bits packed or not, of sizes that no tile divides", function()
+  gp.seed(3)
+  local packed = products(nn.Linear(97, 101), 101)
+  gp.seed(3)
+  local plain = products(Unpacked(97, 101), 101)
+  for i, tensor in ipairs(packed) do assert.is_true(gp.equal(tensor, plain[i]), "tensor " .. i) end
+end)
+
+-- Rows beyond one piece, both operands in each order.
+it("products of stacks of bf16 matrices are those of f64, rounded", function()
+  for _, turned in ipairs { { false, false }, { true, false }, { false, true }, { true, true } } do
+    local function operand(rows, columns, seed, transposed)
+      local shape = transposed and { 2, columns, rows } or { 2, rows, columns }
+      return gp.randn(shape, { seed = seed }):to("bf16"):to("f32"), transposed
+    end
+    local a, b = operand(600, 77, 1, turned[1]), operand(77, 50, 2, turned[2])
+    local function product(x, y)
+      if turned[1] then x = x:transpose(2, 3) end
+      if turned[2] then y = y:transpose(2, 3) end
+      return x:matmul(y)
+    end
+    local Product = nn.class("Product")
+    function Product:forward(x, y) return product(x, y) end -- luacheck: ignore 212/self
+    local pipe <close> = gp.pipeline(nn.Sequential { Product() },
+      { devices = training.devices(1, 2), precision = "bf16" })
+    local want = product(a:to("f64"), b:to("f64"))
+    local gap = (pipe:forward { a, b }:to("f64") - want):abs()
+    assert.is_true((gap / (want:abs() + 1)):max():item() <= 1.01 * 2 ^ -8)
+  end
+end)
+
 it("pipe:describe names how a CPU device multiplies bf16", function()
   local pipe <close> = gp.pipeline(models.with()(), { devices = { "cpu:0" }, precision = "bf16",
     loss = nn.MSELoss() })
