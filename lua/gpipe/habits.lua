@@ -26,7 +26,9 @@ return {
   wd = { "weight_decay" }, random_split = { "split" }, loader = { "batches" },
   -- layers
   Swish = { "SiLU" }, View = { "Reshape" }, Dense = { "Linear" },
-  MultiheadAttention = { "CausalSelfAttention" },
+  MultiHeadAttention = { "MultiheadAttention" }, num_layers = { "layers" },
+  nhead = { "heads" }, is_causal = { "causal" },
+  num_kv_heads = { "kv_heads" }, rope = { "rotary" },
   -- dtypes
   float = { "f32" }, float32 = { "f32" }, single = { "f32" }, float64 = { "f64" },
   double = { "f64" }, float16 = { "f16" }, half = { "f16" }, bfloat16 = { "bf16" },

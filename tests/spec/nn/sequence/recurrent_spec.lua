@@ -58,6 +58,7 @@ describe("recurrent layers", function()
       { function() nn.GRU(3, 2.5) end, "nn.GRU: hidden_size is 2.5" },
       { function() nn.RNN(3, 5, { nonlinearity = "elu" }) end, "nn.RNN: option 'nonlinearity' is" },
       { function() nn.LSTM(3, 5, { layres = 2 }) end, "did you mean 'layers'" },
+      { function() nn.LSTM(3, 5, { num_layers = 2 }) end, "did you mean 'layers'" },
       { function() nn.LSTM(3, 5, { dropout = 2 }) end, "nn.LSTM: option 'dropout' is 2" },
       { function() nn.LSTM(3, 5, { layers = 0 }) end, "nn.LSTM: option 'layers' is 0" },
       { function() nn.Sequential { nn.LSTM(4, 5) } (x) end,
