@@ -5,15 +5,17 @@ local errors = require "gpipe.errors"
 
 local NAMES = { "amoebanetd", "resnet", "unet", "vgg" }
 
-local meta = { __name = "gpipe.models" }
+local parts = {}
+for _, name in ipairs(NAMES) do
+  parts[name] = function() return require("gpipe.models." .. name) end
+end
+
+local meta = { __name = "gpipe.models", parts = parts } -- parts: looked up by the interactive mode
 
 function meta.__index(models, name)
-  for _, known in ipairs(NAMES) do
-    if name == known then
-      local made = require("gpipe.models." .. name)
-      rawset(models, name, made)
-      return made
-    end
+  if parts[name] then
+    rawset(models, name, parts[name]())
+    return rawget(models, name)
   end
   if type(name) ~= "string" then return nil end
   local near = errors.suggest(name, NAMES)

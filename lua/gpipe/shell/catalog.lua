@@ -31,7 +31,7 @@ local TITLES = { -- of files
 }
 local FOLDERS = {
   loss = "Losses", container = "Containers", skip = "Skip connections", layer = "Other layers",
-  gradient = "Gradients",
+  gradient = "Gradients", models = "Models",
 }
 
 -- A function of a value, whose source tells where the value is from.
@@ -127,6 +127,7 @@ end
 
 local function of_layers(gp)
   return join(of_table("nn.", gp.nn, "Modules"), of_table("nn.init.", gp.nn.init, "Initial values"),
+    of_table("gp.models.", gp.models, "Models"),
     of_methods("m:", gp.nn.Module, "Methods of modules", "nn.Module", MODULE))
 end
 

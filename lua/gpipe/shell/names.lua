@@ -34,7 +34,8 @@ end
 -- What gp loads at its first use, by name.
 local function parts_of(value)
   local meta = type(value) == "table" and debug.getmetatable(value)
-  return meta and rawget(meta, "__name") == "gpipe" and rawget(meta, "parts") or {}
+  local own = meta and tostring(rawget(meta, "__name")):match "^gpipe[%l.]*$"
+  return own and rawget(meta, "parts") or {}
 end
 
 --- A field of a value, nil where there is none.
