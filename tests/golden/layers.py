@@ -163,6 +163,26 @@ class Grouped(nn.Module):
         return self.out_proj(y.transpose(1, 2).flatten(2))
 
 
+class Named(nn.Module):
+    """The same with the names that nn.CausalSelfAttention has."""
+
+    NAMES = {"in_proj_weight": "qkv.weight", "in_proj_bias": "qkv.bias",
+             "out_proj.weight": "proj.weight", "out_proj.bias": "proj.bias"}
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def named_parameters(self):
+        return [(self.NAMES[name], p) for name, p in self.layer.named_parameters()]
+
+    def parameters(self):
+        return self.layer.parameters()
+
+    def forward(self, x):
+        return self.layer(x)
+
+
 def causal(length):
     return torch.ones(length, length).triu(1).bool()
 
@@ -183,6 +203,7 @@ def attention():
     for style in ["halves", "pairs"]:
         case(f'nn.MultiheadAttention(12, 3, {{kv_heads = 1, causal = true, rotary = {{style = "{style}"}}}})',
              Grouped(12, 3, 1, style), [(2, 5, 12)])
+    case("nn.CausalSelfAttention(12, 6, {kv_heads = 2})", Named(Grouped(12, 6, 2, None)), [(2, 5, 12)])
     case("nn.TransformerEncoderLayer(8, 2, 7, {dropout = 0})",
          nn.TransformerEncoderLayer(8, 2, 7, 0.0, batch_first=True), [(2, 5, 8)])
     case('nn.TransformerEncoderLayer(8, 2, 7, {dropout = 0, norm_first = true, activation = "gelu", causal = true})',

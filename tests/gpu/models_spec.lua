@@ -128,6 +128,20 @@ MODELS["a vocabulary of one"] = { x = ids(5, 1, 1), y = ids(5, 1, 1), loss = CE,
   return { nn.Embedding(1, 5), nn.Linear(5, 5), nn.CausalSelfAttention(5, 1), nn.Linear(5, 1) }
 end }
 
+MODELS["recurrent layers and a Transformer's"] = {
+  x = normal { 7, 5, 3 }, y = normal({ 7, 5, 2 }, 3), loss = MSE,
+  make = function()
+    local options = { causal = true, kv_heads = 1, rotary = true, dropout = 0.1 }
+    return {
+      nn.LSTM(3, 4, { layers = 2, bidirectional = true, dropout = 0.1 }),
+      nn.TransformerEncoderLayer(8, 2, 12, options),
+      layer(function(_, x) return x, x:narrow(2, 1, 3) end),
+      nn.TransformerDecoderLayer(8, 2, 12, { norm_first = true, activation = "gelu" }),
+      nn.GRU(8, 4), nn.RNN(4, 2),
+    }
+  end,
+}
+
 MODELS["constants and slices"] = { x = normal { 7, 6 }, y = normal({ 7, 2 }, 3), loss = MSE,
   make = function()
   local steps, mask = gp.arange(1, 6):to "f32", gp.tensor { true, false, true, false, true, true }
