@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/tensor.h"
-#include "ops/image/infer_conv.h"
+#include "ops/convolution/infer_conv.h"
 
 enum { GRAIN = 4 }; /* lines: of wide images a megabyte */
 

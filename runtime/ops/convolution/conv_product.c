@@ -1,11 +1,11 @@
-/* ops/image/conv_product.c - blocks of a convolution's result, map or image; see conv_walk.h.
+/* ops/convolution/conv_product.c - blocks of a convolution's result, map or image; see conv_walk.h.
  *
  * Both directions are one thing: the source is gathered by the lattice and multiplied with the
  * weight, packed so that the channels of the result lie side by side. */
 #include <string.h>
 
 #include "ops/dense/dense.h"
-#include "ops/image/conv_walk.h"
+#include "ops/convolution/conv_walk.h"
 
 static char *element(const void *data, int64_t index, size_t item) {
   return (char *)(uintptr_t)data + (size_t)index * item;

@@ -1,6 +1,6 @@
-/* ops/image/conv_transpose2d.cu - see conv_transpose2d.c: an image of a map on a GPU, element by
- * element. */
-#include "ops/image/conv.cuh"
+/* ops/convolution/conv_transpose2d.cu - see conv_transpose2d.c: an image of a map on a GPU,
+ * element by element. */
+#include "ops/convolution/conv.cuh"
 
 template <typename T> struct conv_transpose2d_element {
   gp_conv c;

@@ -1,5 +1,5 @@
-/* ops/image/conv_walk.c - lattices and gathers; see conv_walk.h. */
-#include "ops/image/conv_walk.h"
+/* ops/convolution/conv_walk.c - lattices and gathers; see conv_walk.h. */
+#include "ops/convolution/conv_walk.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* ops/image/pack_conv2d.cu - O x I x KH x KW -> [KH KW, I, O], or [KH KW, O, I] where transposed.
+/* ops/convolution/pack_conv2d.cu - O x I x KH x KW -> [KH KW, I, O], or [KH KW, O, I] where
+ * transposed.
  *
  * No plan of a GPU packs weights; the op means the same all the same. Elements are only moved. */
 #include "device/cuda/kernel/meta.cuh"

@@ -1,11 +1,11 @@
-/* ops/image/conv.h - where the elements of a convolution meet: the one description that all of its
- * ops go by, on every device.
+/* ops/convolution/conv.h - where the elements of a convolution meet: the one description that all
+ * of its ops go by, on every device.
  *
  * A convolution joins an image (the input of conv2d) and a map (its output). Position m of the map
  * meets position m * stride - before + k * dilation of the image at tap k of the kernel. conv2d
  * reads the image, conv_transpose2d the map, conv2d_dw both. */
-#ifndef GP_OPS_IMAGE_CONV_H
-#define GP_OPS_IMAGE_CONV_H
+#ifndef GP_OPS_CONVOLUTION_CONV_H
+#define GP_OPS_CONVOLUTION_CONV_H
 
 #include "ops/op.h"
 

@@ -1,10 +1,10 @@
-/* ops/image/infer_conv.h - what the ops of a convolution are asked for: checks of attributes and
- * sizes with one wording. */
-#ifndef GP_OPS_IMAGE_INFER_CONV_H
-#define GP_OPS_IMAGE_INFER_CONV_H
+/* ops/convolution/infer_conv.h - what the ops of a convolution are asked for: checks of attributes
+ * and sizes with one wording. */
+#ifndef GP_OPS_CONVOLUTION_INFER_CONV_H
+#define GP_OPS_CONVOLUTION_INFER_CONV_H
 
 #include "ops/gradient.h"
-#include "ops/image/conv.h"
+#include "ops/convolution/conv.h"
 #include "ops/infer.h"
 
 /* A list attribute has no numbers, or `count` of them that are at least `least`. Errors: GP_EINVAL,

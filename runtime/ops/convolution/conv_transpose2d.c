@@ -1,12 +1,13 @@
-/* ops/image/conv_transpose2d.c - the transposed convolution: what conv2d's input gets of a map.
+/* ops/convolution/conv_transpose2d.c - the transposed convolution: what conv2d's input gets of a
+ * map.
  *
  * It is the gradient of conv2d's input and a layer of its own. One position of the result meets
  * taps of one remainder by the stride only, so it is made lattice by lattice (conv_walk.h):
  * nothing is multiplied with zeros between the elements of the map. */
 #include "base/tensor.h"
 #include "ops/cut.h"
-#include "ops/image/conv_call.h"
-#include "ops/image/infer_conv.h"
+#include "ops/convolution/conv_call.h"
+#include "ops/convolution/infer_conv.h"
 
 /* The map of an image of the asked size must be in[0]. */
 static gp_status check_size(const gp_sig *sig, const gp_shape *w) {

@@ -1,4 +1,4 @@
-/* ops/image/conv2d_dw.c - the gradient of a convolution's weight, summed over all rows and
+/* ops/convolution/conv2d_dw.c - the gradient of a convolution's weight, summed over all rows and
  * positions.
  *
  * dw is cut by its columns, taps times input channels; a piece walks all positions, block by block
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "ops/dense/dense.h"
-#include "ops/image/conv_walk.h"
-#include "ops/image/infer_conv.h"
+#include "ops/convolution/conv_walk.h"
+#include "ops/convolution/infer_conv.h"
 
 enum {
   BLOCK = 512,    /* positions: what they meet is a megabyte, and sums are read once for them */

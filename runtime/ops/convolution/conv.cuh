@@ -1,11 +1,11 @@
-/* ops/image/conv.cuh - convolutions on a GPU, direct: a thread makes an element, and meets what it
- * is made of in one order.
+/* ops/convolution/conv.cuh - convolutions on a GPU, direct: a thread makes an element, and meets
+ * what it is made of in one order.
  *
  * No product of matrices and no library: what runs where nothing faster does. */
-#ifndef GP_OPS_IMAGE_CONV_CUH
-#define GP_OPS_IMAGE_CONV_CUH
+#ifndef GP_OPS_CONVOLUTION_CONV_CUH
+#define GP_OPS_CONVOLUTION_CONV_CUH
 
-#include "ops/image/conv.h"
+#include "ops/convolution/conv.h"
 #include "ops/image/pixels.cuh"
 
 /* Which position of the map meets `at` of an image at tap k; -1: none. */

@@ -1,5 +1,5 @@
-/* ops/image/conv2d.cu - see conv2d.c: y = x * w + b on a GPU, element by element. */
-#include "ops/image/conv.cuh"
+/* ops/convolution/conv2d.cu - see conv2d.c: y = x * w + b on a GPU, element by element. */
+#include "ops/convolution/conv.cuh"
 
 template <typename T> struct conv2d_element {
   gp_conv c;

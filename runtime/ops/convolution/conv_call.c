@@ -1,5 +1,5 @@
-/* ops/image/conv_call.c - see conv_call.h. */
-#include "ops/image/conv_call.h"
+/* ops/convolution/conv_call.c - see conv_call.h. */
+#include "ops/convolution/conv_call.h"
 
 #include "base/tensor.h"
 

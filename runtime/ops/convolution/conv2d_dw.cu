@@ -1,9 +1,9 @@
-/* ops/image/conv2d_dw.cu - see conv2d_dw.c: the gradient of a convolution's weight on a GPU.
+/* ops/convolution/conv2d_dw.cu - see conv2d_dw.c: the gradient of a convolution's weight on a GPU.
  *
  * A warp makes an element: each lane sums every 32nd position, then the lanes are added as a tree.
  * One order for every grid. */
 #include "device/cuda/kernel/lanes.cuh"
-#include "ops/image/conv.cuh"
+#include "ops/convolution/conv.cuh"
 
 enum { ELEMENTS = 8 }; /* of a block, a warp each */
 

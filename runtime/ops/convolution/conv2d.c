@@ -1,11 +1,11 @@
-/* ops/image/conv2d.c - y = x * w + b: windows of an image weighed by a kernel.
+/* ops/convolution/conv2d.c - y = x * w + b: windows of an image weighed by a kernel.
  *
  * Blocks of positions of the map, each a few products (conv_walk.h). A plan packs the weight once
  * for every change of it; one that is not packed is turned here, by each piece of the work. */
 #include "base/tensor.h"
 #include "ops/cut.h"
-#include "ops/image/conv_call.h"
-#include "ops/image/infer_conv.h"
+#include "ops/convolution/conv_call.h"
+#include "ops/convolution/infer_conv.h"
 
 /* x [N, I, H, W], w [O, I / groups, KH, KW] -> y [N, O, OH, OW]. */
 static gp_status infer(gp_sig *sig) {

@@ -1,14 +1,14 @@
-/* ops/image/conv_walk.h - convolutions on CPUs as products of matrices: which positions are made
- * together, and how what they read is gathered.
+/* ops/convolution/conv_walk.h - convolutions on CPUs as products of matrices: which positions are
+ * made together, and how what they read is gathered.
  *
  * A lattice is a set of positions of the result that meet the same taps: all positions of a map; of
  * an image those with the same remainder by the stride. Its positions are made in blocks of a fixed
  * size, one product for as many taps as fit: the gathered source [positions, taps, channels] times
  * the packed weight. Blocks depend on the shapes only, so the bits do too. */
-#ifndef GP_OPS_IMAGE_CONV_WALK_H
-#define GP_OPS_IMAGE_CONV_WALK_H
+#ifndef GP_OPS_CONVOLUTION_CONV_WALK_H
+#define GP_OPS_CONVOLUTION_CONV_WALK_H
 
-#include "ops/image/conv.h"
+#include "ops/convolution/conv.h"
 
 enum {
   GP_CONV_BLOCK = 128,   /* positions of a product: the library reads the weight once for them */

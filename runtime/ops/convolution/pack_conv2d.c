@@ -1,10 +1,10 @@
-/* ops/image/pack_conv2d.c - a convolution's weight in the order that its products want.
+/* ops/convolution/pack_conv2d.c - a convolution's weight in the order that its products want.
  *
  * conv2d reads [KH KW, I, O], conv_transpose2d [KH KW, O, I]: taps outermost, and the channels of
  * what is made side by side. Groups and strides make no difference. */
 #include "base/tensor.h"
 #include "ops/cut.h"
-#include "ops/image/conv_walk.h"
+#include "ops/convolution/conv_walk.h"
 #include "ops/infer.h"
 
 static gp_status infer(gp_sig *sig) {

@@ -1,5 +1,5 @@
-/* ops/image/infer_conv.c - see infer_conv.h. */
-#include "ops/image/infer_conv.h"
+/* ops/convolution/infer_conv.c - see infer_conv.h. */
+#include "ops/convolution/infer_conv.h"
 
 #include "base/memory.h"
 #include "base/status.h"
