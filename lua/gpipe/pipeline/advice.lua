@@ -3,7 +3,7 @@
 --
 -- It goes to standard error, each text once: a sweep makes a thousand pipelines.
 
-local running = require "gpipe.nn.running"
+local running = require "gpipe.nn.layer.norm.running"
 
 local advice = {}
 

@@ -31,6 +31,7 @@ local TITLES = { -- of files
 }
 local FOLDERS = {
   loss = "Losses", container = "Containers", skip = "Skip connections", layer = "Other layers",
+  shape = "Other layers",
   gradient = "Gradients", models = "Models",
 }
 

@@ -5,7 +5,7 @@
 -- 2017; norms in front: Xiong et al. 2020.
 
 local Dropout = require "gpipe.nn.layer.dropout"
-local LayerNorm = require "gpipe.nn.layer.layer_norm"
+local LayerNorm = require "gpipe.nn.layer.norm.layer_norm"
 local Linear = require "gpipe.nn.layer.linear"
 local Module = require "gpipe.nn.module"
 local MultiheadAttention = require "gpipe.nn.sequence.multihead"

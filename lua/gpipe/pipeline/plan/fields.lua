@@ -6,7 +6,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
-local running = require "gpipe.nn.running"
+local running = require "gpipe.nn.layer.norm.running"
 local schedule = require "gpipe.schedule"
 local skips = require "gpipe.nn.skip.verify"
 

@@ -10,7 +10,7 @@ local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local precision = require "gpipe.pipeline.plan.precision"
 local random = require "gpipe.random"
-local running = require "gpipe.nn.running"
+local running = require "gpipe.nn.layer.norm.running"
 local skips = require "gpipe.nn.skip.values"
 
 local tracing = {}

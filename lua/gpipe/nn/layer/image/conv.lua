@@ -1,5 +1,5 @@
--- lua/gpipe/nn/layer/conv.lua - `nn.Conv2d`, `nn.Conv1d`, `nn.ConvTranspose2d`: windows weighed by
--- kernels.
+-- lua/gpipe/nn/layer/image/conv.lua - `nn.Conv2d`, `nn.Conv1d`, `nn.ConvTranspose2d`: windows
+-- weighed by kernels.
 --
 -- Weights have PyTorch's layouts, so that its files fit. Users see N x C x H x W; in memory images
 -- lie channels-last.
@@ -9,13 +9,13 @@ local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
-local image = require "gpipe.nn.image"
+local image = require "gpipe.nn.layer.image"
 local initial = require "gpipe.nn.initial"
 local input = require "gpipe.nn.layer.input"
 local options = require "gpipe.options"
 local parameter = require "gpipe.nn.parameter"
 local scope = require "gpipe.nn.scope"
-local window = require "gpipe.nn.window"
+local window = require "gpipe.nn.layer.image.window"
 
 local conv = {}
 

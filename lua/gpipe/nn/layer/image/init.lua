@@ -1,5 +1,5 @@
--- lua/gpipe/nn/image.lua - layers of images and of sequences over one kind of op: a sequence is an
--- image of height 1.
+-- lua/gpipe/nn/layer/image/init.lua - layers of images and of sequences over one kind of op: a
+-- sequence is an image of height 1.
 
 local check = require "gpipe.nn.check"
 local errors = require "gpipe.errors"

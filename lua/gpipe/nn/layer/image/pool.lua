@@ -1,12 +1,12 @@
--- lua/gpipe/nn/layer/pool.lua - `nn.MaxPool2d`, `nn.AvgPool2d` and their kin: one number of each
--- window of an image or a sequence.
+-- lua/gpipe/nn/layer/image/pool.lua - `nn.MaxPool2d`, `nn.AvgPool2d` and their kin: one number of
+-- each window of an image or a sequence.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
 local class = require "gpipe.nn.class"
-local image = require "gpipe.nn.image"
+local image = require "gpipe.nn.layer.image"
 local options = require "gpipe.options"
-local window = require "gpipe.nn.window"
+local window = require "gpipe.nn.layer.image.window"
 
 local SIZES = { type = { "number", "table" } }
 local ONE = { type = { "number", "table" }, default = 1 }

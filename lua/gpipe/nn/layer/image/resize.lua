@@ -1,16 +1,16 @@
--- lua/gpipe/nn/layer/resize.lua - `nn.Upsample`, `nn.ZeroPad2d`, `nn.ReflectionPad2d`: images of
--- another size.
+-- lua/gpipe/nn/layer/image/resize.lua - `nn.Upsample`, `nn.ZeroPad2d`, `nn.ReflectionPad2d`: images
+-- of another size.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
-local image = require "gpipe.nn.image"
+local image = require "gpipe.nn.layer.image"
 local input = require "gpipe.nn.layer.input"
 local options = require "gpipe.options"
 local scope = require "gpipe.nn.scope"
-local window = require "gpipe.nn.window"
+local window = require "gpipe.nn.layer.image.window"
 
 -- ---- Upsample --------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
--- lua/gpipe/nn/window.lua - what layers with windows are told: kernels, strides, paddings,
--- dilations.
+-- lua/gpipe/nn/layer/image/window.lua - what layers with windows are told: kernels, strides,
+-- paddings, dilations.
 --
 -- One number for all axes, or a list of one an axis. Images have two axes, height and width, lines
 -- one; ops know images only, so that a line is an image of height 1.

@@ -1,16 +1,16 @@
--- lua/gpipe/nn/layer/batch_norm.lua - `nn.BatchNorm1d`, `nn.BatchNorm2d`, `nn.InstanceNorm2d`:
+-- lua/gpipe/nn/layer/norm/batch_norm.lua - `nn.BatchNorm1d`, `nn.BatchNorm2d`, `nn.InstanceNorm2d`:
 -- channels normalised by their own statistics, and by running ones in evaluation.
 --
 -- Source: Ioffe, Szegedy, "Batch normalization" (2015); Ulyanov and others, "Instance
 -- normalization" (2016). Names, defaults and what runs are PyTorch's.
 
 local Module = require "gpipe.nn.module"
-local channels = require "gpipe.nn.channels"
+local channels = require "gpipe.nn.layer.norm.channels"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
-local running = require "gpipe.nn.running"
+local running = require "gpipe.nn.layer.norm.running"
 local scope = require "gpipe.nn.scope"
 
 local batch_norm = {}

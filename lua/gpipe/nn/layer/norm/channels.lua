@@ -1,5 +1,5 @@
--- lua/gpipe/nn/channels.lua - what the layers that normalise channels share: an image's statistics
--- and how it is divided by them.
+-- lua/gpipe/nn/layer/norm/channels.lua - what the layers that normalise channels share: an image's
+-- statistics and how it is divided by them.
 --
 -- Ops see images. Sequences are images of width 1, and rows of features images of one position.
 

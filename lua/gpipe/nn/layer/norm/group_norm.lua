@@ -1,9 +1,9 @@
--- lua/gpipe/nn/layer/group_norm.lua - `nn.GroupNorm`: channels normalised in groups, sample by
+-- lua/gpipe/nn/layer/norm/group_norm.lua - `nn.GroupNorm`: channels normalised in groups, sample by
 -- sample.
 -- Source: Wu, He, "Group normalization" (2018).
 
 local Module = require "gpipe.nn.module"
-local channels = require "gpipe.nn.channels"
+local channels = require "gpipe.nn.layer.norm.channels"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
 local options = require "gpipe.options"

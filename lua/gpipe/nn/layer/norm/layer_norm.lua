@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/layer_norm.lua - `nn.LayerNorm` over the last dimension.
+-- lua/gpipe/nn/layer/norm/layer_norm.lua - `nn.LayerNorm` over the last dimension.
 -- Source: Ba, Kiros, Hinton 2016.
 
 local core = require "gpipe.core"

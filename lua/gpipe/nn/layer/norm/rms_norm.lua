@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/rms_norm.lua - `nn.RMSNorm` over the last dimension.
+-- lua/gpipe/nn/layer/norm/rms_norm.lua - `nn.RMSNorm` over the last dimension.
 -- Source: Zhang, Sennrich, "Root mean square layer normalization" (2019).
 
 local core = require "gpipe.core"

@@ -1,4 +1,5 @@
--- lua/gpipe/nn/running.lua - running statistics of a layer: the buffers, and how batches move them.
+-- lua/gpipe/nn/layer/norm/running.lua - running statistics of a layer: the buffers, and how batches
+-- move them.
 --
 -- Forward writes buffers once for every micro-batch, in the order of the micro-batches, whatever
 -- the schedule; recomputation reads what was there and writes nothing (graph/trace.c). A step that

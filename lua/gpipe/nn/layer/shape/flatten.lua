@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/flatten.lua - `nn.Flatten`: make one dimension of several.
+-- lua/gpipe/nn/layer/shape/flatten.lua - `nn.Flatten`: make one dimension of several.
 
 local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"

@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/identity.lua - `nn.Identity`: what comes in goes out.
+-- lua/gpipe/nn/layer/shape/identity.lua - `nn.Identity`: what comes in goes out.
 
 local Module = require "gpipe.nn.module"
 local class = require "gpipe.nn.class"

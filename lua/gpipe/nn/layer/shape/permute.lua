@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/permute.lua - `nn.Permute`: dimensions in another order.
+-- lua/gpipe/nn/layer/shape/permute.lua - `nn.Permute`: dimensions in another order.
 
 local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"

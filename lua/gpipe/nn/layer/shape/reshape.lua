@@ -1,4 +1,4 @@
--- lua/gpipe/nn/layer/reshape.lua - `nn.Reshape`: another shape for the elements of each row.
+-- lua/gpipe/nn/layer/shape/reshape.lua - `nn.Reshape`: another shape for the elements of each row.
 
 local errors = require "gpipe.errors"
 local Module = require "gpipe.nn.module"
