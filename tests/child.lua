@@ -55,14 +55,22 @@ function child.run(arguments, options)
   return child.shell(table.concat(words, " "), options.input)
 end
 
+-- Seconds to wait before a line: text is taken as it comes, but keys want the prompt; Ctrl-D most of
+-- all, which a terminal without an editor takes for the end of a line.
+local function pause_before(line)
+  if not line or line == "^D" then return 1 end
+  return (line:find "%^C$" or line:find "\\" or line:find "^%$") and 0.7 or 0.2
+end
+
 -- Type lines on a terminal (needs `script`). "^C" and "^D" are keys, and what ends in "^C" is no
 -- whole line; the pauses let the program come to its prompt. Returns the screen and the exit code.
 function child.type_lines(lines, environment)
-  local keys, words = { "sleep 2" }, {}
-  for _, line in ipairs(lines) do
+  local keys, words = { "sleep " .. (os.getenv "GPIPE_SANITIZE" and 2 or 1) }, {}
+  for i, line in ipairs(lines) do
     local key = line == "^C" and "\\003" or line == "^D" and "\\004" or line .. "\\n"
     if line:find ".%^C$" then key = line:sub(1, -3) .. "\\003" end
-    keys[#keys + 1] = ("printf %s; sleep 0.7"):format(child.quote(key:gsub("%%", "%%%%")))
+    keys[#keys + 1] = ("printf %s; sleep %g"):format(child.quote(key:gsub("%%", "%%%%")),
+      pause_before(lines[i + 1]))
   end
   for name, value in pairs(environment or {}) do
     words[#words + 1] = name .. "=" .. child.quote(value)

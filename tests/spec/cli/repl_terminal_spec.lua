@@ -135,7 +135,7 @@ function same() for name, v in pairs(a.model:state_dict()) do
     local file = child.file(setup)
     local screen = type_lines { ("dofile '%s'"):format(file), "while true do step(a) end", "^C",
       "n = a.pipe:progress().steps", "k = 0 repeat k = k + 1 step(b) until same() or k > n + 1",
-      "'same', same(), n > 0", "'loss', step(a) == step(b), same()", "^D" }
+      "'same', same(), n > 0", "'loss', step(a) == step(b), same()", "\\b", "\\b", "^D" }
     os.remove(file)
     assert.matches("interrupted!", screen)
     assert.matches("\nsame\ttrue\ttrue\n", screen)
