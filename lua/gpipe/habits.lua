@@ -8,9 +8,9 @@ return {
   -- tensors
   T = { "transpose" }, mT = { "transpose" }, swapaxes = { "transpose" },
   concatenate = { "concat" }, hstack = { "concat" }, vstack = { "concat" },
-  flatten = { "reshape" },
+  broadcast_to = { "expand" },
   ravel = { "reshape" }, view_as = { "reshape" }, resize = { "reshape" },
-  mm = { "matmul" }, bmm = { "matmul" }, dot = { "matmul" }, linear = { "matmul" },
+  mm = { "matmul" }, bmm = { "matmul" }, linear = { "matmul" },
   multiply = { "mul" }, divide = { "div" }, subtract = { "sub" }, negative = { "neg" },
   average = { "mean" }, amax = { "max" }, size = { "shape", "size" }, ndim = { "dim" },
   tolist = { "totable" }, numpy = { "totable" }, astype = { "to" }, type = { "dtype" },

@@ -54,6 +54,7 @@ local gp = {
   bernoulli = more.bernoulli,
   one_hot = more.one_hot,
   frombytes = more.frombytes,
+  meshgrid = more.meshgrid,
 
   attention = attention,
   where = core.where,

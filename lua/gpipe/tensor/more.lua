@@ -6,6 +6,7 @@ local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local random = require "gpipe.random"
 local check = require "gpipe.tensor.methods.check"
+local is_tensor = require "gpipe.tensor.is"
 
 local more = {}
 
@@ -155,6 +156,40 @@ function more.frombytes(s, shape, dtype)
     errors.raise("gp.frombytes: the first argument is %s, expected a string", errors.show(s))
   end
   return core.frombytes(s, shape, dtype)
+end
+
+--- The coordinates of the points of a grid: for n vectors n tensors of n dimensions, of which the
+--- k-th has vector k along dimension k. `indexing = "xy"` exchanges the first two dimensions.
+--- Views.
+--- ```lua
+--- local y, x = gp.meshgrid(gp.arange(1, 2), gp.arange(1, 3))
+--- assert(y[2][3] == 2 and x[2][3] == 3)
+--- ```
+---@param first gpipe.Tensor of one dimension, as the others
+---@param ... gpipe.Tensor|{indexing?: "ij"|"xy"} options come last
+---@return gpipe.Tensor ...
+function more.meshgrid(first, ...)
+  local list = { first, ... }
+  local opts = type(list[#list]) == "table" and table.remove(list) or nil
+  local o = options.check("gp.meshgrid", opts, {
+    indexing = { type = "string", default = "ij", choices = { "ij", "xy" } },
+  })
+  local shape = {}
+  for d, t in ipairs(list) do
+    if not is_tensor(t) or t:dim() ~= 1 then
+      errors.raise("gp.meshgrid: argument %d is %s, expected a tensor of one dimension", d,
+        is_tensor(t) and ("one of %d dimensions"):format(t:dim()) or errors.show(t))
+    end
+    shape[d] = t:numel()
+  end
+  if #list == 0 then errors.raise "gp.meshgrid: there are no tensors, expected at least one" end
+  for d, t in ipairs(list) do
+    local line = {}
+    for i = 1, #shape do line[i] = i == d and shape[d] or 1 end
+    list[d] = t:reshape(line):expand(shape)
+    if o.indexing == "xy" and #shape > 1 then list[d] = list[d]:transpose(1, 2) end
+  end
+  return table.unpack(list)
 end
 
 return more

@@ -14,7 +14,7 @@ local function meant(f) return failure(f):match "did you mean '([^']+)'" end
 describe("a name from another library", function()
   local cases = {
     { "transpose", function() return t:swapaxes(1, 2) end },
-    { "reshape", function() return t:flatten() end },
+    { "expand", function() return t:broadcast_to { 2, 3 } end },
     { "reshape", function() return t:ravel() end },
     { "matmul", function() return t:mm(t) end },
     { "totable", function() return t:tolist() end },

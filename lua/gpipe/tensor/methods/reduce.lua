@@ -131,4 +131,24 @@ function Tensor:count_nonzero(dim)
   return self:ne(0):sum(dim)
 end
 
+--- Whether every element is as close to the other's as |a - b| <= atol + rtol |b|; infinities are
+--- where they are equal, NaN only with equal_nan. Both have one dtype; shapes broadcast.
+--- `gp.tensor({1, 2}):allclose(gp.tensor {1, 2 + 1e-6})` Errors: while tracing.
+---@param other gpipe.Tensor
+---@param opts? {rtol?: number, atol?: number, equal_nan?: boolean} 1e-5, 1e-8, false
+---@return boolean
+function Tensor:allclose(other, opts)
+  local o = options.check("allclose", opts, {
+    rtol = { type = "number", default = 1e-5 }, atol = { type = "number", default = 1e-8 },
+    equal_nan = { type = "boolean", default = false },
+  })
+  local near = self:eq(other)
+  local a, b = self:to "f64", other:to "f64"
+  local finite = a:isfinite():logical_and(b:isfinite())
+  local within = (a - b):abs():le(b:abs() * o.rtol + o.atol)
+  near = near:logical_or(finite:logical_and(within))
+  if o.equal_nan then near = near:logical_or(a:isnan():logical_and(b:isnan())) end
+  return near:all():item()
+end
+
 return Tensor

@@ -4,6 +4,7 @@
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.tensor.methods.check"
+local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
@@ -136,6 +137,106 @@ function Tensor:flip(d)
     result = result:index_select(dim, core.arange(shape[dim], 1, -1, "i64"))
   end
   return result
+end
+
+--- Dimensions first .. last as one; all of them unless said. A view where possible.
+--- `gp.ones({2, 3, 4}):flatten(2).shape[2] == 12`
+---@param first? integer 1 unless said
+---@param last? integer -1 unless said
+---@return gpipe.Tensor
+function Tensor:flatten(first, last)
+  local shape, size, flat = self.shape, 1, {}
+  if #shape == 0 and first == nil and last == nil then return self:reshape { 1 } end
+  first = check.dim("flatten: first", first or 1, #shape)
+  last = check.dim("flatten: last", last or -1, #shape)
+  if last < first then
+    errors.raise("flatten: last is dimension %d, expected at least %d, the first", last, first)
+  end
+  for d = first, last do size = size * shape[d] end
+  table.move(shape, 1, first - 1, 1, flat)
+  flat[first] = size
+  return self:reshape(table.move(shape, last + 1, #shape, first + 1, flat))
+end
+
+--- As expand, to the shape of another tensor. A view.
+--- `gp.ones({1, 2}):expand_as(gp.zeros {3, 2}).shape[1] == 3`
+---@param other gpipe.Tensor
+---@return gpipe.Tensor
+function Tensor:expand_as(other)
+  if not is_tensor(other) then
+    errors.raise("expand_as: the argument is %s, expected a tensor", errors.show(other))
+  end
+  return self:expand(other.shape)
+end
+
+local function roll_one(tensor, shift, d)
+  local size = tensor:size(d)
+  local back = size == 0 and 0 or shift % size
+  if back == 0 then return tensor end
+  return core.concat({ tensor:narrow(d, size - back + 1, back), tensor:narrow(d, 1, size - back) },
+    d)
+end
+
+--- With the elements moved by `shift` positions along dimension d; what leaves at one end comes in
+--- at the other. Lists give a shift for each of several dimensions; without d the elements move in
+--- row-major order. `gp.tensor({1, 2, 3}):roll(1)[1] == 3`
+---@param shift integer|integer[] negative: towards the front
+---@param d? integer|integer[]
+---@return gpipe.Tensor
+function Tensor:roll(shift, d)
+  if d == nil then
+    local flat = self:reshape { self:numel() }
+    return roll_one(flat, check.count("roll: shift", shift, math.mininteger), 1)
+      :reshape(self.shape)
+  end
+  local shifts = type(shift) == "table" and shift or { shift }
+  local dims = type(d) == "table" and d or { d }
+  if #shifts ~= #dims then
+    errors.raise("roll: there are %d shifts and %d dimensions, expected as many", #shifts, #dims)
+  end
+  local result = self
+  for i, by in ipairs(shifts) do
+    result = roll_one(result, check.count("roll: shift", by, math.mininteger),
+      check.dim("roll", dims[i], self:dim()))
+  end
+  return result
+end
+
+-- Each position as often as its count says.
+local function repeated(counts, size)
+  if #counts ~= size then
+    errors.raise("repeat_interleave: there are %d counts, expected %d, one for each position",
+      #counts, size)
+  end
+  local positions = {}
+  for i, n in ipairs(counts) do
+    for _ = 1, check.count(("repeat_interleave: count %d"):format(i), n, 0) do
+      positions[#positions + 1] = i
+    end
+  end
+  return positions
+end
+
+--- Each position of dimension d n times, one after the other; or as often as a list says for it.
+--- Without d the elements in row-major order. A copy.
+--- `gp.tensor({5, 6}):repeat_interleave(2)[2] == 5`,
+--- `gp.tensor({5, 6}):repeat_interleave({1, 2})[3] == 6`
+---@param n integer|integer[]
+---@param d? integer
+---@return gpipe.Tensor
+function Tensor:repeat_interleave(n, d)
+  if d == nil then return self:reshape { self:numel() }:repeat_interleave(n, 1) end
+  d = check.dim("repeat_interleave", d, self:dim())
+  if type(n) == "table" then
+    local positions = repeated(n, self:size(d))
+    if #positions == 0 then return self:narrow(d, 1, 0) end
+    return self:index_select(d, positions)
+  end
+  n = check.count("repeat_interleave: n", n, 0)
+  local wide = self.shape
+  if n == 0 then return self:narrow(d, 1, 0) end
+  table.insert(wide, d + 1, n)
+  return self:unsqueeze(d + 1):expand(wide):flatten(d, d + 1)
 end
 
 return Tensor
