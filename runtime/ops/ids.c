@@ -27,22 +27,22 @@ int64_t gp_id_at(const gp_arg *ids, int64_t offset) {
   }
 }
 
-/* Rows and positions count from 1, as everywhere in Lua: that ids do not is worth saying. */
-#define COUNT " (ids count from 0)"
-
-/* An op sees one micro-batch: the step block tells where that lies in the mini-batch. */
+/* An op sees one micro-batch: the step block tells where that lies in the mini-batch. Rows count
+ * from 1, as everywhere in Lua: that ids do not is worth saying. */
 static gp_status fail_at(const gp_call *call, const gp_ids_role *role, int64_t index, int64_t id) {
   const gp_meta *meta = call->in[role->input].meta;
+  const char *note = role->first == 0 ? " (ids count from 0)" : "";
   int64_t rows = meta->shape.rank > 0 ? meta->shape.dim[0] : 1;
   int64_t width = rows > 0 ? gp_meta_numel(meta) / rows : 1; /* ids in a row */
-  int64_t row = call->step->first_row + index / width + 1;
+  int64_t row = call->step->first_row + index / width + 1, last = role->first + role->count - 1;
   if (meta->shape.rank < 2)
-    return gp_fail(GP_ERANGE, "%s %" PRId64 " at row %" PRId64 " is outside 0..%" PRId64 COUNT,
-                   role->what, id, row, role->count - 1);
+    return gp_fail(GP_ERANGE,
+                   "%s %" PRId64 " at row %" PRId64 " is outside %" PRId64 "..%" PRId64 "%s",
+                   role->what, id, row, role->first, last, note);
   return gp_fail(GP_ERANGE,
-                 "%s %" PRId64 " at row %" PRId64 ", position %" PRId64
-                 " is outside 0..%" PRId64 COUNT,
-                 role->what, id, row, index % width + 1, role->count - 1);
+                 "%s %" PRId64 " at row %" PRId64 ", position %" PRId64 " is outside %" PRId64
+                 "..%" PRId64 "%s",
+                 role->what, id, row, index % width + 1, role->first, last, note);
 }
 
 /* For a kernel that has the ids at hand; gp_id_fault is for one that only reported what it read. */

@@ -100,11 +100,12 @@ enum { GP_ROW_BLOCK = 64 };
 
 /* ---- definition ---------------------------------------------------------------------------- */
 
-/* Which input holds ids, what they are called, and how many there are. */
+/* Which input holds ids, what they are called, how many there are, and which is the first. */
 typedef struct gp_ids_role {
   int input;
-  const char *what; /* "id", "class" */
+  const char *what; /* "id", "class", "position" */
   int64_t count;
+  int64_t first; /* 0, or 1 of positions */
 } gp_ids_role;
 
 /* GP_OP_ROW(name) gives the first four fields, which the row of ops.def says. */

@@ -39,7 +39,7 @@ static gp_cut cut(const gp_call *call) {
 }
 
 static gp_ids_role role_of(const gp_call *call) {
-  return (gp_ids_role){0, "id", call->in[1].meta->shape.dim[0]};
+  return (gp_ids_role){0, "id", call->in[1].meta->shape.dim[0], 0};
 }
 
 static gp_status run(const gp_call *call, gp_span span) {
@@ -76,7 +76,7 @@ static gp_cost cost_dw(const gp_sig *sig) {
 }
 
 static gp_ids_role dw_role(const gp_call *call) {
-  return (gp_ids_role){1, "id", call->attr->embedding_dw.rows};
+  return (gp_ids_role){1, "id", call->attr->embedding_dw.rows, 0};
 }
 
 #define GP_REAL_SOURCE "ops/dense/embedding_dw.inc"

@@ -25,7 +25,7 @@ static inline gp_targets gp_targets_of(const gp_call *call, gp_maybe ignore) {
 }
 
 static inline gp_ids_role gp_targets_role(const gp_call *call) {
-  return (gp_ids_role){1, "class", gp_meta_width(call->in[0].meta)};
+  return (gp_ids_role){1, "class", gp_meta_width(call->in[0].meta), 0};
 }
 
 /* The class of a row, or -1 where the row is ignored. Errors: GP_ERANGE. */

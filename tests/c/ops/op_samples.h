@@ -10,7 +10,8 @@
 
 #include "op_support.h"
 
-/* f: floats of both signs, p: positive ones, s: shares of 1, i: ids 0 .. 4, b: booleans. */
+/* f: floats of both signs, p: positive ones, s: shares of 1, i: ids 0 .. 4, n: positions 1 .. 5,
+ * b: booleans. */
 typedef struct input {
   char kind;
   gp_shape shape;
@@ -38,6 +39,8 @@ typedef struct sample {
 #define S2(a, b)       V('s', 2, a, b)
 #define I1(a)          V('i', 1, a)
 #define I2(a, b)       V('i', 2, a, b)
+#define N2(a, b)       V('n', 2, a, b)
+#define N3(a, b, c)    V('n', 3, a, b, c)
 #define B2(a, b)       V('b', 2, a, b)
 #define B4(a, b, c, d) V('b', 4, a, b, c, d)
 #define NONE                                                                                       \
@@ -95,6 +98,18 @@ static const sample samples[] = {
     {GP_OP_max_dx, {.max_dx = {1, false, 5}}, {F1(150), I1(150)}},
     {GP_OP_max_dx, {.max_dx = {0, true, 5}}, {F2(1, 150), I2(1, 150)}},
     {GP_OP_argmax, {.argmax = {1}}, {F2(300, 130)}},
+    {GP_OP_gather, {.gather = {1}}, {F2(150, 5), N2(150, 9)}},
+    {GP_OP_gather, {.gather = {1}}, {F3(3, 5, 70), N3(3, 9, 70)}},
+    {GP_OP_scatter_sum, {.scatter_sum = {1, 5}}, {F2(150, 9), N2(150, 9)}},
+    {GP_OP_scatter_sum, {.scatter_sum = {0, 5}}, {F2(9, 150), N2(9, 150)}},
+    {GP_OP_sort, {.sort = {1}}, {F2(150, 300)}},
+    {GP_OP_sort, {.sort = {1, true}}, {F3(3, 33, 70)}},
+    {GP_OP_cumsum, {.cumsum = {1}}, {F2(150, 70)}},
+    {GP_OP_cumsum, {.cumsum = {1, true}}, {F3(3, 33, 70)}},
+    {GP_OP_prod, {.prod = {1}}, {P2(150, 20)}},
+    {GP_OP_prod, {.prod = {1, true}}, {V('p', 3, 3, 20, 70)}},
+    {GP_OP_prod_dx, {.prod_dx = {1}}, {F2(150, 1), P2(150, 20)}},
+    {GP_OP_prod_dx, {.prod_dx = {1}}, {F3(3, 1, 70), V('p', 3, 3, 20, 70)}},
     {GP_OP_sum_rows_dw, NONE, {F2(150, 200)}},
     {GP_OP_matmul, {.random = 0}, {F2(150, 9), F2(9, 40)}},
     {GP_OP_matmul, {.matmul = {true, false}}, {F3(3, 90, 150), F3(3, 90, 40)}},

@@ -19,7 +19,7 @@
 -- tests/spec/ops/conformance_spec.lua expands it, scripts/check_ops.lua sees that it is complete.
 
 local FAMILIES = {
-  "arithmetic", "function", "activation", "choice", "dropout", "random", "shape", "reduce", "dense",
+  "arithmetic", "function", "activation", "choice", "dropout", "random", "shape", "reduce", "index", "dense",
   "norm", "channels", "fused", "attention", "loss", "state", "image",
 }
 

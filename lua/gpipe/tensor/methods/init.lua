@@ -5,7 +5,7 @@
 
 local core = require "gpipe.core"
 
-for _, part in ipairs { "shape", "reduce", "choose", "pad", "matrix", "find" } do
+for _, part in ipairs { "shape", "reduce", "choose", "order", "pad", "matrix", "find" } do
   for name, method in pairs(require("gpipe.tensor.methods." .. part)) do
     core.methods[name] = method
   end
