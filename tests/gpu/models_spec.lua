@@ -218,3 +218,29 @@ describe("a compiled function", function()
     assert.is_true(training.distance({ compiled(a, b) }, { fn(a, b) }, 1e-5, 1e-6) <= 1)
   end)
 end)
+
+-- ---- methods that compute with constants --------------------------------------------------------
+
+describe("a tensor on a GPU", function()
+  local METHODS = {
+    pad = function(x) return x:pad({ 1, 2 }, "constant", 3) end,
+    reflect = function(x) return x:pad({ 1, 2, -1, 1 }, "reflect") end,
+    flip = function(x) return x:flip { 1, 2 } end,
+    tril = function(x) return x:tril(1) end,
+    triu = function(x) return x:triu() end,
+    diagonal = function(x) return x:diag(1) end,
+    spread = function(x) return x[1]:diag(-1) end,
+    roll = function(x) return x:roll(1, 2) end,
+    sort = function(x) return (x:sort(2)) end,
+    cumsum = function(x) return x:cumsum(1) end,
+    split = function(x) return x:split(2, 2)[2] end,
+  }
+  for name, method in pairs(METHODS) do
+    on_gpu("has the method that the host's has: " .. name, function()
+      local x = normal { 4, 5 }
+      local got = method(x:to "cuda:0")
+      assert.equal("cuda:0", got.device)
+      assert.is_true(training.distance({ got }, { method(x) }, 1e-6, 1e-7) <= 1)
+    end)
+  end
+end)

@@ -54,9 +54,9 @@ describe("a variable GPIPE_…", function()
   end)
 
   it("is in the table where the sources read one", function()
-    local list = io.popen "grep -rhoE 'getenv[ (]*\"GPIPE_[A-Z_]+' runtime bindings lua"
+    local list = io.popen "grep -rhoE 'getenv[ (]*\"GPIPE_[A-Z0-9_]+' runtime bindings lua"
     for line in list:lines() do
-      local name = line:match "GPIPE_[A-Z_]+"
+      local name = line:match "GPIPE_[A-Z0-9_]+"
       assert.is_truthy(environment.variables[name], name)
     end
     list:close()

@@ -1,6 +1,7 @@
 -- lua/gpipe/tensor/methods/choose.lua - methods that choose elements: by positions, by a mask, by
 -- where they stand in a matrix.
 
+local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.tensor.methods.check"
@@ -48,7 +49,7 @@ local function up_to(tensor, k)
   local m, n = tensor:size(-2), tensor:size(-1)
   local row = core.arange(1, math.max(m, 1), 1, "i64"):narrow(1, 1, m):reshape(m, 1)
   local column = core.arange(1, math.max(n, 1), 1, "i64"):narrow(1, 1, n):reshape(1, n)
-  return (column - row):le(k)
+  return beside(tensor, (column - row):le(k))
 end
 
 local function check_matrix(who, tensor, k)

@@ -1,5 +1,6 @@
 -- lua/gpipe/tensor/methods/matrix.lua - products of vectors, and the diagonals of matrices.
 
+local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.tensor.methods.check"
@@ -57,11 +58,12 @@ end
 local function spread(vector, k)
   local n = vector:size(1) + math.abs(k)
   if k ~= 0 then
-    vector = core.concat({ vector, core.full("diag", { math.abs(k) }, 0, vector.dtype) }, 1)
+    local pad = beside(vector, core.full("diag", { math.abs(k) }, 0, vector.dtype))
+    vector = core.concat({ vector, pad }, 1)
   end
   local at = core.arange(1, math.max(n, 1), 1, "i64"):narrow(1, 1, n)
   local is_diagonal = (at:reshape { 1, n } - at:reshape { n, 1 }):eq(k)
-  return core.where(is_diagonal, vector:reshape(k < 0 and { 1, n } or { n, 1 }), 0)
+  return core.where(beside(vector, is_diagonal), vector:reshape(k < 0 and { 1, n } or { n, 1 }), 0)
 end
 
 --- Diagonal k of a matrix, a vector; of a vector the square matrix that has it there and zeros

@@ -1,5 +1,6 @@
 -- lua/gpipe/tensor/methods/pad.lua - `t:pad`: elements around a tensor, or fewer of them.
 
+local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
@@ -56,7 +57,9 @@ local function surround(x, d, before, behind, value)
   local function add(place, n)
     local shape = x.shape
     shape[d] = n
-    if n > 0 then table.insert(parts, place, create.full(shape, value, { dtype = x.dtype })) end
+    if n > 0 then
+      table.insert(parts, place, beside(x, create.full(shape, value, { dtype = x.dtype })))
+    end
   end
   add(1, before)
   add(#parts + 1, behind)
@@ -73,7 +76,7 @@ local function show_own(x, d, before, behind, mode)
   for i = 1 - before, n + behind do
     positions[#positions + 1] = (i < 1 or i > n) and SHOWN[mode](i, n) or i
   end
-  return x:index_select(d, create.tensor(positions, { dtype = "i64" }))
+  return x:index_select(d, beside(x, create.tensor(positions, { dtype = "i64" })))
 end
 
 --- With more positions around the last dimensions: pads = {before, behind} of the last one, then of

@@ -1,6 +1,7 @@
 -- lua/gpipe/tensor/methods/shape.lua - methods that change the shape of a tensor: views where the
 -- name promises none.
 
+local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.tensor.methods.check"
@@ -134,7 +135,7 @@ end
 function Tensor:flip(d)
   local shape, result = self.shape, self
   for dim in pairs((check.dims("flip", d, shape))) do
-    result = result:index_select(dim, core.arange(shape[dim], 1, -1, "i64"))
+    result = result:index_select(dim, beside(result, core.arange(shape[dim], 1, -1, "i64")))
   end
   return result
 end
