@@ -5,6 +5,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local check = require "gpipe.tensor.methods.check"
+local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
@@ -142,6 +143,9 @@ function Tensor:allclose(other, opts)
     rtol = { type = "number", default = 1e-5 }, atol = { type = "number", default = 1e-8 },
     equal_nan = { type = "boolean", default = false },
   })
+  if not is_tensor(other) then
+    errors.raise("allclose: the other is %s, expected a tensor", errors.show(other))
+  end
   local near = self:eq(other)
   local a, b = self:to "f64", other:to "f64"
   local finite = a:isfinite():logical_and(b:isfinite())
