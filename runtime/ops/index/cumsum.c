@@ -25,7 +25,7 @@ static gp_cut cut(const gp_call *call) {
 
 /* A: what is added in. */
 #define CUMSUM(name, T, A)                                                                         \
-  static void name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                     \
+  static gp_status name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                \
     const int64_t first = gp_lines_offset(axis, &lines);                                           \
     const T *x = (const T *)call->in[0].data + first;                                              \
     T *y = (T *)call->out[0].data + first;                                                         \
@@ -37,6 +37,7 @@ static gp_cut cut(const gp_call *call) {
         y[at + j] = (T)sum[j];                                                                     \
       }                                                                                            \
     }                                                                                              \
+    return GP_OK;                                                                                  \
   }
 
 CUMSUM(cumsum_f32, float, double)
@@ -45,17 +46,9 @@ CUMSUM(cumsum_i64, uint64_t, uint64_t)
 CUMSUM(cumsum_i32, uint32_t, uint32_t)
 
 static gp_status run(const gp_call *call, gp_span span) {
-  const gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->cumsum.dim);
-  const gp_dtype dtype = call->in[0].meta->dtype;
-  for (int64_t r = span.first; r < span.last;) {
-    const gp_lines lines = gp_lines_at(axis.inner, r, span.last);
-    (dtype == GP_F32   ? cumsum_f32
-     : dtype == GP_F64 ? cumsum_f64
-     : dtype == GP_I64 ? cumsum_i64
-                       : cumsum_i32)(call, &axis, lines);
-    r += lines.n;
-  }
-  return GP_OK;
+  static const gp_lines_kernels by = {cumsum_f32, cumsum_f64, cumsum_i64, cumsum_i32};
+  return gp_lines_run_by(call, gp_axis_of(&call->in[0].meta->shape, call->attr->cumsum.dim), span,
+                         &by);
 }
 
 const gp_op_def gp_def_cumsum = {GP_OP_ROW(cumsum), .infer = infer, .vjp = vjp, .cost = cost,

@@ -52,14 +52,12 @@ static gp_ids_role role_of(const gp_call *call) {
 
 /* Elements are moved and not looked at, so the loops know sizes only. */
 #define GATHER(name, T)                                                                            \
-  static gp_status name(const gp_call *call, gp_lines lines) {                                     \
-    const int64_t dim = call->attr->gather.dim;                                                    \
-    const gp_axis from = gp_axis_of(&call->in[0].meta->shape, dim);                                \
-    const gp_axis to = gp_axis_of(&call->out[0].meta->shape, dim);                                 \
+  static gp_status name(const gp_call *call, const gp_axis *to, gp_lines lines) {                  \
+    const gp_axis from = gp_axis_of(&call->in[0].meta->shape, call->attr->gather.dim);             \
     const T *x = (const T *)call->in[0].data + gp_lines_offset(&from, &lines);                     \
-    const int64_t first = gp_lines_offset(&to, &lines), *at = call->in[1].data;                    \
-    for (int64_t i = 0; i < to.size; i++)                                                          \
-      for (int64_t j = 0, k = first + i * to.inner; j < lines.n; j++, k++) {                       \
+    const int64_t first = gp_lines_offset(to, &lines), *at = call->in[1].data;                     \
+    for (int64_t i = 0; i < to->size; i++)                                                         \
+      for (int64_t j = 0, k = first + i * to->inner; j < lines.n; j++, k++) {                      \
         const gp_ids_role role = role_of(call);                                                    \
         if (at[k] < 1 || at[k] > from.size) return gp_id_fail(call, &role, k);                     \
         ((T *)call->out[0].data)[k] = x[(at[k] - 1) * from.inner + j];                             \
@@ -73,17 +71,12 @@ GATHER(gather_4, uint32_t)
 GATHER(gather_8, uint64_t)
 
 static gp_status run(const gp_call *call, gp_span span) {
-  const int64_t inner = gp_axis_of(&call->out[0].meta->shape, call->attr->gather.dim).inner;
   const size_t item = gp_dtype_size(call->out[0].meta->dtype);
-  for (int64_t r = span.first; r < span.last;) {
-    const gp_lines lines = gp_lines_at(inner, r, span.last);
-    GP_TRY((item == 1   ? gather_1
-            : item == 2 ? gather_2
-            : item == 4 ? gather_4
-                        : gather_8)(call, lines));
-    r += lines.n;
-  }
-  return GP_OK;
+  return gp_lines_run(call, gp_axis_of(&call->out[0].meta->shape, call->attr->gather.dim), span,
+                      item == 1   ? gather_1
+                      : item == 2 ? gather_2
+                      : item == 4 ? gather_4
+                                  : gather_8);
 }
 
 const gp_op_def gp_def_gather = {GP_OP_ROW(gather), .infer = infer,
@@ -124,17 +117,15 @@ static gp_ids_role role_of_sum(const gp_call *call) {
 
 /* Integers add modulo 2^N, as unsigned ones. */
 #define SCATTER(name, T)                                                                           \
-  static gp_status name(const gp_call *call, gp_lines lines) {                                     \
-    const int64_t dim = call->attr->scatter_sum.dim;                                               \
-    const gp_axis from = gp_axis_of(&call->in[0].meta->shape, dim);                                \
-    const gp_axis to = gp_axis_of(&call->out[0].meta->shape, dim);                                 \
+  static gp_status name(const gp_call *call, const gp_axis *from, gp_lines lines) {                \
+    const gp_axis to = gp_axis_of(&call->out[0].meta->shape, call->attr->scatter_sum.dim);         \
     const T *source = call->in[0].data;                                                            \
-    const int64_t first = gp_lines_offset(&from, &lines), *at = call->in[1].data;                  \
+    const int64_t first = gp_lines_offset(from, &lines), *at = call->in[1].data;                   \
     T *y = (T *)call->out[0].data + gp_lines_offset(&to, &lines);                                  \
     for (int64_t i = 0; i < to.size; i++)                                                          \
       for (int64_t j = 0; j < lines.n; j++) y[i * to.inner + j] = 0;                               \
-    for (int64_t i = 0; i < from.size; i++)                                                        \
-      for (int64_t j = 0, k = first + i * from.inner; j < lines.n; j++, k++) {                     \
+    for (int64_t i = 0; i < from->size; i++)                                                       \
+      for (int64_t j = 0, k = first + i * from->inner; j < lines.n; j++, k++) {                    \
         const gp_ids_role role = role_of_sum(call);                                                \
         if (at[k] < 1 || at[k] > to.size) return gp_id_fail(call, &role, k);                       \
         y[(at[k] - 1) * to.inner + j] += source[k];                                                \
@@ -148,17 +139,9 @@ SCATTER(scatter_i64, uint64_t)
 SCATTER(scatter_i32, uint32_t)
 
 static gp_status run_sum(const gp_call *call, gp_span span) {
-  const int64_t inner = gp_axis_of(&call->in[0].meta->shape, call->attr->scatter_sum.dim).inner;
-  const gp_dtype dtype = call->in[0].meta->dtype;
-  for (int64_t r = span.first; r < span.last;) {
-    const gp_lines lines = gp_lines_at(inner, r, span.last);
-    GP_TRY((dtype == GP_F32   ? scatter_f32
-            : dtype == GP_F64 ? scatter_f64
-            : dtype == GP_I64 ? scatter_i64
-                              : scatter_i32)(call, lines));
-    r += lines.n;
-  }
-  return GP_OK;
+  static const gp_lines_kernels by = {scatter_f32, scatter_f64, scatter_i64, scatter_i32};
+  return gp_lines_run_by(call, gp_axis_of(&call->in[0].meta->shape, call->attr->scatter_sum.dim),
+                         span, &by);
 }
 
 const gp_op_def gp_def_scatter_sum = {

@@ -35,4 +35,33 @@ static inline gp_cut gp_cut_lines(const gp_meta *meta, int64_t dim) {
   return (gp_cut){.units = axis.outer * axis.inner, .grain = grain > GP_LINES ? grain : GP_LINES};
 }
 
+/* What walks some neighbouring lines of a call. */
+typedef gp_status gp_lines_kernel(const gp_call *call, const gp_axis *axis, gp_lines lines);
+
+/* All lines of a span, those of `axis`. */
+static inline gp_status gp_lines_run(const gp_call *call, gp_axis axis, gp_span span,
+                                     gp_lines_kernel *kernel) {
+  for (int64_t r = span.first; r < span.last;) {
+    const gp_lines lines = gp_lines_at(axis.inner, r, span.last);
+    GP_TRY(kernel(call, &axis, lines));
+    r += lines.n;
+  }
+  return GP_OK;
+}
+
+/* One for each dtype of in[0]; NULL: the op has no such. */
+typedef struct gp_lines_kernels {
+  gp_lines_kernel *f32, *f64, *i64, *i32;
+} gp_lines_kernels;
+
+static inline gp_status gp_lines_run_by(const gp_call *call, gp_axis axis, gp_span span,
+                                        const gp_lines_kernels *by) {
+  const gp_dtype dtype = call->in[0].meta->dtype;
+  return gp_lines_run(call, axis, span,
+                      dtype == GP_F32   ? by->f32
+                      : dtype == GP_F64 ? by->f64
+                      : dtype == GP_I64 ? by->i64
+                                        : by->i32);
+}
+
 #endif

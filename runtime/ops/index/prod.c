@@ -37,7 +37,7 @@ static gp_cut cut(const gp_call *call) {
 
 /* A: what is multiplied in. */
 #define PROD(name, T, A)                                                                           \
-  static void name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                     \
+  static gp_status name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                \
     const T *x = (const T *)call->in[0].data + gp_lines_offset(axis, &lines);                      \
     T *y = (T *)call->out[0].data + lines.outer * axis->inner + lines.column;                      \
     A product[GP_LINES];                                                                           \
@@ -45,6 +45,7 @@ static gp_cut cut(const gp_call *call) {
     for (int64_t i = 0; i < axis->size; i++)                                                       \
       for (int64_t j = 0; j < lines.n; j++) product[j] *= (A)x[i * axis->inner + j];               \
     for (int64_t j = 0; j < lines.n; j++) y[j] = (T)product[j];                                    \
+    return GP_OK;                                                                                  \
   }
 
 PROD(prod_f32, float, double)
@@ -53,17 +54,9 @@ PROD(prod_i64, uint64_t, uint64_t)
 PROD(prod_i32, uint32_t, uint32_t)
 
 static gp_status run(const gp_call *call, gp_span span) {
-  const gp_axis axis = gp_axis_of(&call->in[0].meta->shape, call->attr->prod.dim);
-  const gp_dtype dtype = call->in[0].meta->dtype;
-  for (int64_t r = span.first; r < span.last;) {
-    const gp_lines lines = gp_lines_at(axis.inner, r, span.last);
-    (dtype == GP_F32   ? prod_f32
-     : dtype == GP_F64 ? prod_f64
-     : dtype == GP_I64 ? prod_i64
-                       : prod_i32)(call, &axis, lines);
-    r += lines.n;
-  }
-  return GP_OK;
+  static const gp_lines_kernels by = {prod_f32, prod_f64, prod_i64, prod_i32};
+  return gp_lines_run_by(call, gp_axis_of(&call->in[0].meta->shape, call->attr->prod.dim), span,
+                         &by);
 }
 
 const gp_op_def gp_def_prod = {GP_OP_ROW(prod), .infer = infer, .vjp = vjp, .cost = cost,
@@ -86,7 +79,7 @@ static gp_cut cut_dx(const gp_call *call) {
 }
 
 #define PROD_DX(name, T)                                                                           \
-  static void name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                     \
+  static gp_status name(const gp_call *call, const gp_axis *axis, gp_lines lines) {                \
     const int64_t first = gp_lines_offset(axis, &lines), inner = axis->inner;                      \
     const T *dy = (const T *)call->in[0].data + lines.outer * inner + lines.column;                \
     const T *x = (const T *)call->in[1].data + first;                                              \
@@ -103,20 +96,16 @@ static gp_cut cut_dx(const gp_call *call) {
         dx[i * inner + j] *= others[j];                                                            \
         others[j] *= x[i * inner + j];                                                             \
       }                                                                                            \
+    return GP_OK;                                                                                  \
   }
 
 PROD_DX(prod_dx_f32, float)
 PROD_DX(prod_dx_f64, double)
 
 static gp_status run_dx(const gp_call *call, gp_span span) {
-  const gp_axis axis = gp_axis_of(&call->out[0].meta->shape, call->attr->prod_dx.dim);
-  const bool wide = call->out[0].meta->dtype == GP_F64;
-  for (int64_t r = span.first; r < span.last;) {
-    const gp_lines lines = gp_lines_at(axis.inner, r, span.last);
-    (wide ? prod_dx_f64 : prod_dx_f32)(call, &axis, lines);
-    r += lines.n;
-  }
-  return GP_OK;
+  static const gp_lines_kernels by = {.f32 = prod_dx_f32, .f64 = prod_dx_f64};
+  return gp_lines_run_by(call, gp_axis_of(&call->out[0].meta->shape, call->attr->prod_dx.dim), span,
+                         &by);
 }
 
 const gp_op_def gp_def_prod_dx = {GP_OP_ROW(prod_dx), .infer = infer_dx, .cost = cost_dx,
