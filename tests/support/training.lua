@@ -43,8 +43,8 @@ function training.run(setup, options)
   return run
 end
 
--- The first name under which two tables of tensors differ, or nil.
-local function differing(a, b)
+--- The first name under which two tables of tensors differ, or nil.
+function training.differing(a, b)
   for name, tensor in pairs(a) do
     if not b[name] or not gp.equal(tensor, b[name]) then return name end
   end
@@ -64,7 +64,7 @@ function training.difference(a, b)
     return ("the evaluated loss: %.17g and %.17g"):format(a.evaluated, b.evaluated)
   end
   for _, what in ipairs { "first", "gradients", "state" } do
-    local name = differing(a[what], b[what])
+    local name = training.differing(a[what], b[what])
     if name then return what .. " " .. name end
   end
 end

@@ -7,14 +7,8 @@
 local class = require "gpipe.nn.class"
 local lists = require "gpipe.tensor.methods.check"
 local errors = require "gpipe.errors"
-local is_tensor = require "gpipe.tensor.is"
 
 local check = {}
-
---- Whether a value is a tensor, symbolic ones included.
----@param value any
----@return boolean
-check.is_tensor = is_tensor
 
 --- A shape as all messages show it: "32x128", "scalar".
 ---@param shape integer[]

@@ -7,6 +7,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.nn.check"
 local initial = require "gpipe.nn.initial"
+local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
 local random = require "gpipe.nn.random"
 
@@ -18,7 +19,7 @@ local kinds = setmetatable({}, { __mode = "k" }) ---@type table<userdata, "param
 ---@param value any
 ---@return "parameter"|"buffer"|nil
 function parameter.kind(value)
-  return check.is_tensor(value) and kinds[value] or nil
+  return is_tensor(value) and kinds[value] or nil
 end
 
 -- ---- declaration -----------------------------------------------------------------------------
@@ -27,7 +28,7 @@ end
 local function recipe(who, init)
   if initial.is(init) then return init end
   if math.type(init) then return initial.constant(init) end
-  if check.is_tensor(init) then return initial.zeros() end
+  if is_tensor(init) then return initial.zeros() end
   check.fail(who, "init", init, "an initialiser such as nn.init.normal(0, 0.02)")
 end
 
@@ -45,7 +46,7 @@ local function declare(who, shape, init, opts)
     shape = shape, dtype = opts.dtype, kind = kind, a = a, b = b, seed = seed, number = number,
     buffer = opts.buffer, frozen = opts.frozen,
   }
-  if check.is_tensor(init) then copy_in(who, box, init) end
+  if is_tensor(init) then copy_in(who, box, init) end
   kinds[box] = opts.buffer and "buffer" or "parameter"
   return box
 end

@@ -7,6 +7,7 @@
 local errors = require "gpipe.errors"
 local check = require "gpipe.nn.check"
 local io = require "gpipe.io"
+local is_tensor = require "gpipe.tensor.is"
 local names = require "gpipe.nn.names"
 local options = require "gpipe.options"
 
@@ -31,7 +32,7 @@ local function type_text(tensor) return tensor.dtype .. " " .. check.shape_text(
 
 -- What is wrong with one given value, or nil.
 local function fault_of(entry, given)
-  if not check.is_tensor(given) then
+  if not is_tensor(given) then
     return ("wrong: %s is %s, expected a tensor"):format(entry.name, errors.show(given))
   end
   local have, want = type_text(given), type_text(entry.value)

@@ -9,6 +9,7 @@ local errors = require "gpipe.errors"
 local attributes = require "gpipe.nn.attributes"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
+local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
 local random = require "gpipe.random"
 local scope = require "gpipe.nn.scope"
@@ -83,7 +84,7 @@ local function cost_of(run, flow)
       local all = { run(table.unpack(given, 1, count)) }
       count, made = #all, skips.kept()
       for _, each in ipairs(made) do
-        if check.is_tensor(each.value) then
+        if is_tensor(each.value) then
           each.shape, each.dtype = each.value.shape, each.value.dtype
           all[#all + 1] = each.value
         end

@@ -2,6 +2,7 @@
 -- list, under the names "1", "2", ...
 
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
@@ -30,7 +31,7 @@ end
 ---@return gpipe.Tensor
 function Branches:single(i, ...)
   local outputs = table.pack(self[i](...))
-  if outputs.n ~= 1 or not check.is_tensor(outputs[1]) then
+  if outputs.n ~= 1 or not is_tensor(outputs[1]) then
     local shown = outputs.n == 1 and errors.show(outputs[1]) or outputs.n .. " values"
     errors.raise("%s: module %d (%s) returned %s, expected one tensor", scope.label(self), i,
       scope.describe(self[i]), shown)

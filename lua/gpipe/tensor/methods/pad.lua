@@ -94,14 +94,14 @@ end
 ---@return gpipe.Tensor
 function Tensor:pad(pads, mode, value)
   local list, rank, result = check_pads(pads, self:dim()), self:dim(), self
-  check_mode(mode or "constant", value or 0)
+  mode, value = mode or "constant", value or 0
+  check_mode(mode, value)
   for i = 1, #list, 2 do
     local d, before, behind = rank - i // 2, list[i], list[i + 1]
     result = crop(result, d, before, behind)
     before, behind = math.max(before, 0), math.max(behind, 0)
     if before + behind > 0 then
-      result = (mode or "constant") == "constant"
-        and surround(result, d, before, behind, value or 0)
+      result = mode == "constant" and surround(result, d, before, behind, value)
         or show_own(result, d, before, behind, mode)
     end
   end
