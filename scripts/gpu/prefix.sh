@@ -30,7 +30,7 @@ use_prefix() {
   add_to PKG_CONFIG_PATH "$libraries/pkgconfig"
   LUA_PATH="$1/usr/share/lua/5.4/?.lua;$1/usr/share/lua/5.4/?/init.lua;${LUA_PATH:-;}"
   LUA_CPATH="$libraries/lua/5.4/?.so;${LUA_CPATH:-;}"
-  link_missing "$libraries"/lib*.so.[0-9]
+  link_missing "$libraries"/lib*.so.[0-9] "$libraries"/lib*.so.[0-9][0-9]
 }
 
 # Libraries that the loader does not know, in a folder that it looks in.
