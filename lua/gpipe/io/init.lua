@@ -1,5 +1,5 @@
--- lua/gpipe/io/init.lua - `gp.save` and `gp.load`: named tensors in a safetensors file, or one in a
--- .npy file.
+-- lua/gpipe/io/init.lua - `gp.save` and `gp.load`: named tensors in a safetensors file, with Lua
+-- tables beside them, or one tensor in a .npy file.
 --
 -- Names are written in sorted order, so the same tensors make the same file, byte for byte. A file
 -- is written whole or not at all: the old one stays when anything fails.
@@ -8,6 +8,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local npy = require "gpipe.io.npy"
+local tables = require "gpipe.io.tables"
 
 local io = {}
 
@@ -30,20 +31,15 @@ local function check_path(who, path)
   end
 end
 
-local function check_tensors(tensors)
-  if type(tensors) ~= "table" then
-    errors.raise("gp.save: tensors is %s, expected a table {name = tensor}", errors.show(tensors))
+-- Names in sorted order, their tensors, and the text of what are no tensors.
+local function check_tensors(given)
+  if type(given) ~= "table" or getmetatable(given) ~= nil then
+    errors.raise("gp.save: tensors is %s, expected a table {name = tensor}", errors.show(given))
   end
+  local tensors, text = tables.encode(given)
   local names, values = sorted_keys("gp.save", "tensors", tensors), {}
-  for i, name in ipairs(names) do
-    local value = tensors[name]
-    if getmetatable(value) ~= "gpipe.Tensor" then
-      errors.raise("gp.save: '%s' is %s, expected a tensor%s", name, errors.show(value),
-        type(value) == "table" and " (gp.tensor(x) makes one)" or "")
-    end
-    values[i] = value
-  end
-  return names, values
+  for i, name in ipairs(names) do values[i] = tensors[name] end
+  return names, values, text
 end
 
 -- A flat list: key, value, key, value.
@@ -58,6 +54,9 @@ local function check_metadata(metadata)
       errors.raise("gp.save: metadata '%s' is %s, expected a string%s", key, errors.show(value),
         type(value) == "number" and " (tostring(x) makes one)" or "")
     end
+    if key == tables.KEY then
+      errors.raise("gp.save: metadata '%s' is the place of tables, expected another name", key)
+    end
     pairs_list[#pairs_list + 1] = key
     pairs_list[#pairs_list + 1] = value
   end
@@ -68,13 +67,20 @@ local function is_npy(path) return path:lower():sub(-4) == ".npy" end
 
 --- Save named tensors as a safetensors file, or one tensor as a .npy file where the path ends so;
 --- whole or not at all.
---- Errors: raises for what cannot be saved; nil, message, code where the system refuses.
+---
+--- Beside the tensors may stand strings, numbers, booleans and tables of all these at any depth;
+--- gp.load gives back the same. A table that is in two places comes back as two. They lie as a
+--- text in the metadata of the file (`gpipe.tables`).
+--- Errors: raises for what cannot be saved, by its place; nil, message, code where the system
+--- refuses.
 --- ```lua
 --- local path = os.tmpname()
 --- assert(gp.save(path, {weight = gp.ones{2, 3}}, {note = "first try"}))
+--- assert(gp.save(path, {model = {weight = gp.ones{2, 3}}, config = {widths = {2, 3}}, epoch = 7}))
+--- assert(gp.load(path).config.widths[2] == 3)
 --- ```
 ---@param path string
----@param tensors table<string, gpipe.Tensor>|gpipe.Tensor one tensor: "x.npy"
+---@param tensors table|gpipe.Tensor one tensor: "x.npy"
 ---@param metadata? table<string, string>
 ---@return boolean? true
 ---@return string? message
@@ -86,8 +92,13 @@ function io.save(path, tensors, metadata)
     errors.raise('gp.save: one tensor goes into a file that ends in .npy, expected "%s.npy" or a '
       .. "table {name = tensor}", path)
   end
-  local names, values = check_tensors(tensors)
-  return core.archive_save(path, names, values, check_metadata(metadata or {}))
+  local names, values, text = check_tensors(tensors)
+  local texts = check_metadata(metadata or {})
+  if text then
+    texts[#texts + 1] = tables.KEY
+    texts[#texts + 1] = text
+  end
+  return core.archive_save(path, names, values, texts)
 end
 
 -- The metadata tables that gp.load returned.
@@ -99,8 +110,8 @@ local metadata_of_files = setmetatable({}, { __mode = "k" })
 ---@return boolean
 function io.is_metadata(value) return metadata_of_files[value] ~= nil end
 
---- Load the tensors of a safetensors file, or the one of a .npy file. The file is not trusted:
---- everything is checked.
+--- Load the tensors of a safetensors file and what was saved beside them, or the one tensor of a
+--- .npy file. The file is not trusted: everything is checked.
 --- Errors: nil, message, code.
 --- ```lua
 --- local path = os.tmpname()
@@ -109,15 +120,21 @@ function io.is_metadata(value) return metadata_of_files[value] ~= nil end
 --- assert(gp.equal(tensors.weight, gp.ones{2, 3}))
 --- ```
 ---@param path string
----@return table<string, gpipe.Tensor>|gpipe.Tensor? tensors
+---@return table|gpipe.Tensor? tensors
 ---@return table<string, string>|string metadata or message
 ---@return string? code "io", "format", "memory"
 function io.load(path)
   check_path("gp.load", path)
   if is_npy(path) then return npy.load(path) end
   local tensors, metadata, code = core.archive_load(path)
-  if tensors then metadata_of_files[metadata] = true end
-  return tensors, metadata, code
+  if not tensors then return nil, metadata, code end
+  metadata_of_files[metadata] = true
+  local text = metadata[tables.KEY]
+  if not text then return tensors, metadata end
+  metadata[tables.KEY] = nil
+  local whole, reason = tables.decode(text, tensors)
+  if not whole then return nil, ("%s: %s"):format(path, reason), "format" end
+  return whole, metadata
 end
 
 return io
