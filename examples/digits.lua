@@ -45,12 +45,8 @@ print(model)
 
 -- ---- training --------------------------------------------------------------------------------
 
--- those of the machine, or that `gpipe-lua --devices cuda:0,cuda:1` names
-local gpus, devices = {}, {}
-for _, d in ipairs(gp.devices()) do gpus[#gpus + 1] = d.kind == "cuda" and d.name or nil end
-for i = 1, opt.stages do devices[i] = gpus[1] and gpus[(i - 1) % #gpus + 1] or "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
-  devices = devices, chunks = opt.chunks, loss = nn.CrossEntropyLoss(),
+  devices = opt.stages, chunks = opt.chunks, loss = nn.CrossEntropyLoss(),
 })
 local adam = optim.AdamW(pipe:parameters(), { lr = opt.lr })
 local line = progress.new { steps = opt.epochs, quiet = opt.quiet }

@@ -82,12 +82,8 @@ local model = nn.Sequential(layers)
 
 -- ---- the pipeline ----------------------------------------------------------------------------
 
--- those of the machine, or that `gpipe-lua --devices cuda:0,cuda:1` names
-local gpus, devices = {}, {}
-for _, d in ipairs(gp.devices()) do gpus[#gpus + 1] = d.kind == "cuda" and d.name or nil end
-for i = 1, opt.stages do devices[i] = gpus[1] and gpus[(i - 1) % #gpus + 1] or "cpu:" .. i - 1 end
 local pipe <close> = gp.pipeline(model, {
-  devices = devices, chunks = opt.chunks, schedule = opt.schedule,
+  devices = opt.stages, chunks = opt.chunks, schedule = opt.schedule,
   checkpoint = opt.checkpoint, loss = nn.CrossEntropyLoss(),
 })
 local parameters = pipe:parameters()

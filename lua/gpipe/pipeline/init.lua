@@ -15,7 +15,10 @@ local watchdog = require "gpipe.pipeline.watchdog"
 local WHO = "gp.pipeline"
 
 local RULES = fields.rules {
-  devices = { type = "table" },
+  devices = {
+    type = { "integer", "table" },
+    check = function(v) return math.type(v) and v < 1 and "at least 1" or nil end,
+  },
   precision = precision.rule,
   loss_scale = precision.scale_rule,
   finite = {

@@ -39,6 +39,8 @@ describe("gp.pipeline refuses", function()
     { { chunks = 2.5 }, "option 'chunks' is 2.5 (float), expected an integer >= 1" },
     { { chnks = 2 }, "unknown option 'chnks' (did you mean 'chunks'?)" },
     { { devices = {} }, "devices is empty, expected at least one" },
+    { { devices = 0 }, "option 'devices' is 0, expected at least 1" },
+    { { devices = 1.5 }, "option 'devices' is 1.5 (float), expected an integer or a table" },
     { { devices = { "gpu" } },
       "device 'gpu' cannot be used: there is no device 'gpu', expected cpu:0, cuda:0, or a part of a GPU such as "
         .. "cuda:0/1of4" },
@@ -87,6 +89,8 @@ describe("gp.pipeline refuses", function()
       1, true))
     local two <close> = gp.pipeline(model(), { devices = { "cpu:0", "cpu:1" } })
     assert.truthy(tostring(two):find("2 stages", 1, true))
+    local number <close> = gp.pipeline(model(), { devices = 3 })
+    assert.truthy(tostring(number):find("3 stages", 1, true))
     local more <close> = gp.pipeline(model(), { balance = { 3 }, devices = { "cpu:0", "cpu:1" } })
     assert.truthy(tostring(more):find("1 stages", 1, true))
   end)

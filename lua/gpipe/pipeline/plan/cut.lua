@@ -105,12 +105,13 @@ end
 
 --- The same on devices of this machine.
 ---@param model nn.Sequential
----@param opts {balance: integer[]?, devices: table?, schedule: any, chunks: integer}
+---@param opts {balance: integer[]?, devices: integer|table|nil, schedule: any, chunks: integer}
 ---@return integer[] balance layers per stage
 ---@return {name: string, threads: integer}[] devices
 ---@return gpipe.Schedule
 function cut.resolve(model, opts)
   local named = opts.devices or machine.configured()
+  if type(named) == "number" then named = devices.spread(named) end
   local list, made = cut.arrange(model, opts, named and #named, #machine.gpus())
   local chosen = devices.resolve(named, made.devices)
   advice.unused_devices(named, made)

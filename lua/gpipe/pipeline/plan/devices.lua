@@ -1,7 +1,7 @@
 -- lua/gpipe/pipeline/plan/devices.lua - the devices of a pipeline: names, threads, defaults.
 --
 -- A device is a name, or {name, threads = n}. CPU devices share the cores evenly unless told
--- otherwise; a name given twice makes two devices.
+-- otherwise; a name given twice makes two devices. A number asks for so many of what is there.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -55,12 +55,15 @@ local function share_cores(list)
   return list
 end
 
--- The GPUs, neighbouring stages on the same one where there are more stages; else CPU devices.
-local function defaults(wanted)
-  local gpus, list = machine.gpus(), {}
+--- So many of what the command line named, else of the GPUs: neighbouring stages on the same one
+--- where there are too few. Without any, CPU devices.
+---@param wanted integer
+---@return (string|table)[]
+function devices.spread(wanted)
+  local named = machine.configured()
+  local all, list = named and #named > 0 and named or machine.gpus(), {}
   for i = 1, wanted do
-    local name = #gpus > 0 and gpus[(i - 1) * math.min(#gpus, wanted) // wanted + 1]
-    list[i] = core.device(name or "cpu:" .. i - 1)
+    list[i] = all[(i - 1) * math.min(#all, wanted) // wanted + 1] or "cpu:" .. i - 1
   end
   return list
 end
@@ -81,7 +84,7 @@ function devices.resolve(given, wanted)
     end
     for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end
   else
-    list = defaults(wanted or 1)
+    for i, entry in ipairs(devices.spread(wanted or 1)) do list[i] = parse(entry) end
   end
   return share_cores(list)
 end
