@@ -1,20 +1,6 @@
--- tests/spec/docs/examples_spec.lua - the examples run as a user runs them, in a process of their
--- own.
+-- tests/spec/examples/scripts_spec.lua - the examples of one file.
 
--- The interpreter that runs this file.
-local function interpreter()
-  local first = 0
-  while arg[first - 1] do first = first - 1 end
-  return arg[first]
-end
-
--- Run an example; returns its output and exit code.
-local function run(line)
-  local pipe = io.popen(("%s examples/%s 2>&1"):format(interpreter(), line))
-  local text = pipe:read "a"
-  local _, _, code = pipe:close()
-  return text, code
-end
+local run = require "tests.support.example".run
 
 describe("examples/digits.lua", function()
   it("tells at least 97 % of the held-out digits apart", function()
