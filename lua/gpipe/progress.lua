@@ -14,6 +14,7 @@ local screen = require "gpipe.screen"
 ---@field terminal boolean
 ---@field every integer steps between two lines where there is no terminal
 ---@field quiet boolean
+---@field unit string what is counted a second
 ---@field width integer of the last line on the terminal
 local Progress = {}
 Progress.__index = Progress
@@ -77,18 +78,19 @@ end
 --- for step = 1, 10 do line:update(step, {loss = 1 / step}) end
 --- line:finish()
 --- ```
----@param opts {steps: integer, every?: integer, quiet?: boolean} every: steps between two lines where
----  there is no terminal; default: twenty lines in all
+---@param opts {steps: integer, every?: integer, quiet?: boolean, unit?: string} every: steps between
+---  two lines where there is no terminal; default: twenty lines in all; unit: of rates, "tok"
 ---@return gpipe.Progress
 function progress.new(opts)
   opts = options.check("progress.new", opts, {
     steps = { type = "integer", min = 1, required = true },
     every = { type = "integer", min = 1 },
     quiet = { type = "boolean", default = false },
+    unit = { type = "string", default = "tok" },
   })
   return setmetatable({
     steps = opts.steps, every = opts.every or math.max(1, opts.steps // 20), quiet = opts.quiet,
-    started = progress.now(), terminal = on_terminal(), width = 0,
+    unit = opts.unit, started = progress.now(), terminal = on_terminal(), width = 0,
   }, Progress)
 end
 
@@ -101,7 +103,7 @@ local function text_of(self, step, facts)
   local function add(form, value) parts[#parts + 1] = value and form:format(value) end
   add("loss %.3f", facts.loss)
   add("val %.3f", facts.val)
-  add("%s tok/s", facts.rate and progress.short(facts.rate))
+  add("%s", facts.rate and ("%s %s/s"):format(progress.short(facts.rate), self.unit))
   add("bubble %.0f%%", facts.bubble)
   add("eta %s", progress.clock(self:elapsed() / step * (self.steps - step)))
   return table.concat(parts, " | ")
@@ -109,7 +111,7 @@ end
 
 --- Show where the run is. Facts left out are not shown.
 ---@param step integer from 1
----@param facts {loss?: number, val?: number, rate?: number, bubble?: number} rate: tokens/s; bubble: %
+---@param facts {loss?: number, val?: number, rate?: number, bubble?: number} rate: a second; bubble: %
 function Progress:update(step, facts)
   if self.quiet then return end
   if not self.terminal and step % self.every ~= 0 and step ~= self.steps then return end

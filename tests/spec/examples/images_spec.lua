@@ -1,0 +1,36 @@
+-- tests/spec/examples/images_spec.lua - the examples that look at images, on what they generate.
+local run = require "tests.support.example".run
+
+-- Command, and a pattern of the last line with the number that must be at least so much.
+local EXAMPLES = {
+  { "resnet101/train.lua --synthetic --size 32 --depth 18 --steps 2",
+    "([%d.]+) %% of 48 held%-out images are right", 0 },
+  { "unet/train.lua --synthetic", "union on 16 held%-out images: ([%d.]+)", 0.8 },
+  { "mnist/train.lua --synthetic", "([%d.]+) %% of 359 test images are right", 90 },
+  { "cifar10/train.lua --synthetic", "([%d.]+) %% of 128 test images are right", 90 },
+}
+
+describe("with --synthetic", function()
+  for _, example in ipairs(EXAMPLES) do
+    it("examples/" .. example[1]:match "%S+", function()
+      local text, code = run(example[1] .. " --quiet")
+      assert.are.equal(0, code, text)
+      assert.is_true(tonumber(text:match(example[2])) >= example[3], text)
+    end)
+  end
+end)
+
+describe("without data, a line says where it is from:", function()
+  for name, from in pairs {
+    resnet101 = "image-net.org", unet = "carvana", mnist = "mnist",
+    cifar10 = "cs.toronto.edu",
+  } do
+    it("examples/" .. name, function()
+      local text, code = run(name .. "/train.lua")
+      assert.are.equal(1, code, text)
+      assert.is_truthy(text:find(from, 1, true), text)
+      assert.is_truthy(text:find("or try --synthetic", 1, true), text)
+      assert.are.equal(1, select(2, text:gsub("\n", "")), text)
+    end)
+  end
+end)
