@@ -13,7 +13,8 @@ typedef struct optimizer_box {
 
 /* ---- check --------------------------------------------------------------------------------- */
 
-/* {lr, weight_decay, momentum, nesterov, beta1, beta2, eps}; what is absent is 0 */
+/* {lr, weight_decay, momentum, nesterov, centered, beta1, beta2, eps, lr_decay}; what is absent is
+ * 0 */
 static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
   luaL_checktype(L, index, LUA_TTABLE);
   return (gp_optim_hyper){.kind = kind,
@@ -23,7 +24,9 @@ static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
                           .beta1 = gp_lua_number_field(L, index, "beta1"),
                           .beta2 = gp_lua_number_field(L, index, "beta2"),
                           .eps = gp_lua_number_field(L, index, "eps"),
-                          .nesterov = gp_lua_flag_field(L, index, "nesterov")};
+                          .lr_decay = gp_lua_number_field(L, index, "lr_decay"),
+                          .nesterov = gp_lua_flag_field(L, index, "nesterov"),
+                          .centered = gp_lua_flag_field(L, index, "centered")};
 }
 
 /* ---- methods ------------------------------------------------------------------------------- */
@@ -74,10 +77,10 @@ static int optimizer_set_steps(lua_State *L) {
   return 0;
 }
 
-/* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k is 1 or
- * 2 */
+/* o:moment(parameter, k) -> a tensor with the same memory, or nil where there is none; k counts
+ * from 1 */
 static int optimizer_moment(lua_State *L) {
-  int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, 2);
+  int k = (int)gp_lua_check_int(L, 3, "moment: k", 1, GP_OPTIM_MOMENTS);
   gp_box *moment = gp_lua_new_box(L);
   gp_param *param = gp_lua_check_param(L, 2, "moment: the parameter");
   gp_optimizer *optimizer = gp_lua_check_optimizer(L, 1);
@@ -98,12 +101,15 @@ static int optimizer_free(lua_State *L) {
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-/* core.optimizer_new(kind, {{parameter, ...}, ...}) -> optimizer; kind "sgd", "adam", "adamw" */
+/* core.optimizer_new(kind, {{parameter, ...}, ...}, moments) -> optimizer; moments: the most that
+ * the settings of any group read */
 static int optimizer_new(lua_State *L) {
-  static const char *const kinds[] = {
-      [GP_OPTIM_SGD] = "sgd", [GP_OPTIM_ADAM] = "adam", [GP_OPTIM_ADAMW] = "adamw", NULL};
+  static const char *const kinds[GP_OPTIM_KINDS + 1] = {
+      [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",       [GP_OPTIM_ADAMW] = "adamw",
+      [GP_OPTIM_RMSPROP] = "rmsprop", [GP_OPTIM_ADAGRAD] = "adagrad", [GP_OPTIM_LION] = "lion"};
   gp_optim_kind kind = (gp_optim_kind)luaL_checkoption(L, 1, NULL, kinds);
   luaL_checktype(L, 2, LUA_TTABLE);
+  int moments = (int)gp_lua_check_int(L, 3, "optimizer: moments", 0, GP_OPTIM_MOMENTS);
   int count = (int)lua_rawlen(L, 2);
   luaL_checkstack(L, 2 * count + 8, "too many groups"); /* a list and its array each */
   gp_optim_group *groups = lua_newuserdatauv(L, (size_t)count * sizeof *groups + 1, 0);
@@ -115,7 +121,7 @@ static int optimizer_new(lua_State *L) {
   optimizer_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (optimizer_box){.kind = kind, .groups = count};
   luaL_setmetatable(L, OPTIMIZER);
-  gp_status status = gp_optimizer_new(kind, groups, count, &box->optimizer);
+  gp_status status = gp_optimizer_new(moments, groups, count, &box->optimizer);
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 

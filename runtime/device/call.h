@@ -6,6 +6,7 @@
 #define GP_DEVICE_CALL_H
 
 #include "gpipe/op.h"
+#include "gpipe/update.h"
 
 typedef struct gp_arg {
   void *data;          /* address of element 0: meta->offset is applied already */
@@ -39,7 +40,7 @@ typedef struct gp_optim_slice {
   int64_t n;
   void *value;
   const void *grad;
-  void *moment1, *moment2; /* may be NULL where they are not read; zero before step 1 */
+  void *moments[GP_OPTIM_MOMENTS]; /* may be NULL where they are not read; zero before step 1 */
   void *half; /* receives the new values rounded to half_dtype; NULL: nobody reads them so */
   gp_dtype half_dtype; /* bf16 or f16, of an f32 slice */
 } gp_optim_slice;

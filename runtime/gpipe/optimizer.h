@@ -14,8 +14,9 @@ typedef struct gp_optim_group {
   int count;
 } gp_optim_group;
 
-/* Make one with moments of zero. */
-gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
+/* Make one with moments of zero: as many for each element as the settings of any of its groups read
+ * (moments, 0 to GP_OPTIM_MOMENTS). Errors: GP_ENOMEM. */
+gp_status gp_optimizer_new(int moments, const gp_optim_group *groups, int group_count,
                            gp_optimizer **optimizer);
 void gp_optimizer_free(gp_optimizer *optimizer);
 /* Update every parameter that has a gradient; hyper[] has one entry per group. The workers of the
@@ -24,9 +25,9 @@ void gp_optimizer_free(gp_optimizer *optimizer);
  * Parameters that no pipeline owns are updated by the calling thread, from the gradients that
  * gp_history_backward left.
  * Errors: GP_ESTATE where they belong to two pipelines, or no one has a gradient; GP_EINVAL for
- * hyper-parameters out of range; GP_EFINITE where gradients are not finite and that is refused, or
- * for too long.
- * Source: torch.optim.SGD (dampening 0), Adam and AdamW. */
+ * hyper-parameters out of range or of a rule that reads more moments than there are; GP_EFINITE
+ * where gradients are not finite and that is refused, or for too long.
+ * Source: optim/optim.h. */
 gp_status gp_optimizer_step(gp_optimizer *optimizer, const gp_optim_hyper *hyper, bool *skipped);
 /* Updates so far: Adam's bias correction depends on it. */
 int64_t gp_optimizer_steps(const gp_optimizer *optimizer);

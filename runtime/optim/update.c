@@ -3,6 +3,7 @@
  * A parameter's update reads and writes one element alone, so slices may be cut anywhere and handed
  * to any thread: no bit depends on it. */
 #include "optim/optim.h"
+#include "optim/rate.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,20 +41,28 @@ enum {
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
-/* By kind alone: the arenas are laid out before the first settings are known. */
-int gp_optim_moments(gp_optim_kind kind) { return kind == GP_OPTIM_SGD ? 1 : 2; }
+int gp_optim_moments(const gp_optim_hyper *h) {
+  switch (h->kind) {
+  case GP_OPTIM_SGD: return h->momentum != 0;
+  case GP_OPTIM_ADAM:
+  case GP_OPTIM_ADAMW: return 2;
+  case GP_OPTIM_RMSPROP: return 1 + (h->momentum != 0) + h->centered;
+  case GP_OPTIM_ADAGRAD:
+  case GP_OPTIM_LION: return 1;
+  }
+  return GP_OPTIM_MOMENTS;
+}
 
 /* Hyperparameters that would turn every value into NaN, or that torch refuses. */
 static gp_status check_hyper(const gp_optim_hyper *h) {
   if (!(h->lr >= 0) || !(h->weight_decay >= 0) || !isfinite(h->lr) || !isfinite(h->weight_decay))
     return gp_fail(GP_EINVAL, "optimizer: lr is %g and weight_decay %g, expected finite and >= 0",
                    h->lr, h->weight_decay);
-  if (h->kind == GP_OPTIM_SGD) {
-    if (!(h->momentum >= 0) || (h->nesterov && h->momentum == 0))
-      return gp_fail(GP_EINVAL, "optimizer: momentum is %g, expected %s", h->momentum,
-                     h->nesterov ? "> 0 for Nesterov" : ">= 0");
-    return GP_OK;
-  }
+  if (!(h->momentum >= 0) || (h->nesterov && h->momentum == 0))
+    return gp_fail(GP_EINVAL, "optimizer: momentum is %g, expected %s", h->momentum,
+                   h->nesterov ? "> 0 for Nesterov" : ">= 0");
+  if (!(h->lr_decay >= 0) || !isfinite(h->lr_decay))
+    return gp_fail(GP_EINVAL, "optimizer: lr_decay is %g, expected finite and >= 0", h->lr_decay);
   if (!(h->beta1 >= 0 && h->beta1 < 1) || !(h->beta2 >= 0 && h->beta2 < 1) || !(h->eps >= 0))
     return gp_fail(GP_EINVAL,
                    "optimizer: betas are %g and %g, eps %g, expected betas in [0, 1) and eps >= 0",
@@ -61,14 +70,19 @@ static gp_status check_hyper(const gp_optim_hyper *h) {
   return GP_OK;
 }
 
+static bool has_moments(const gp_optim_slice *s, int count) {
+  for (int k = 0; k < count; k++)
+    if (!s->moments[k]) return false;
+  return true;
+}
+
 /* Moments are asked for only where the kind and its settings read them. */
 static gp_status check_slice(const gp_optim_hyper *hyper, const gp_optim_slice *s) {
-  int moments = hyper->kind != GP_OPTIM_SGD ? 2 : hyper->momentum != 0;
+  int moments = gp_optim_moments(hyper);
   if (s->dtype != GP_F32 && s->dtype != GP_F64)
     return gp_fail(GP_EDTYPE, "optimizer: values are %s, expected f32 or f64",
                    gp_dtype_name(s->dtype));
-  if (s->n &&
-      (!s->value || !s->grad || (moments > 0 && !s->moment1) || (moments > 1 && !s->moment2)))
+  if (s->n && (!s->value || !s->grad || !has_moments(s, moments)))
     return gp_fail(GP_EINVAL, "optimizer: a slice lacks its values, gradients or moments (%d)",
                    moments);
   return GP_OK;

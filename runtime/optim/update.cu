@@ -9,6 +9,7 @@
 #include "device/cuda/kernel/lanes.cuh"
 #include "device/cuda/kernel/work.h"
 #include "optim/batch.cuh"
+#include "optim/rate.h"
 
 enum { THREADS = GP_BATCH_THREADS };
 
@@ -17,7 +18,7 @@ enum { THREADS = GP_BATCH_THREADS };
 /* Factors of one update, rounded to the element type where they are used. */
 template <typename T> struct factors {
   T lr, weight_decay, keep; /* keep: 1 - lr weight_decay */
-  T momentum, weight1, beta2, weight2;
+  T momentum, beta1, weight1, beta2, weight2;
   T step_size, correction2, eps;
   bool far1, decay, first, nesterov; /* far1: weight1 >= 0.5 */
 };
@@ -28,8 +29,9 @@ template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, in
   f.lr = (T)h->lr, f.weight_decay = (T)h->weight_decay;
   f.keep = (T)(1.0 - h->lr * h->weight_decay);
   f.momentum = (T)h->momentum;
-  f.weight1 = (T)(1.0 - h->beta1), f.beta2 = (T)h->beta2, f.weight2 = (T)(1.0 - h->beta2);
-  f.step_size = (T)(h->lr / (1.0 - pow(h->beta1, (double)step)));
+  f.beta1 = (T)h->beta1, f.weight1 = (T)(1.0 - h->beta1);
+  f.beta2 = (T)h->beta2, f.weight2 = (T)(1.0 - h->beta2);
+  f.step_size = (T)gp_optim_rate(h, step);
   f.correction2 = (T)sqrt(1.0 - pow(h->beta2, (double)step));
   f.eps = (T)h->eps;
   f.far1 = 1.0 - h->beta1 >= 0.5;
@@ -39,44 +41,97 @@ template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, in
   return f;
 }
 
-/* A rule updates one element: value p, gradient g, moments m and v as far as `moments` says. */
+/* The gradient to use: with decay, which is added to it. */
+template <typename T> static __device__ T gradient(const factors<T> &f, T p, T g) {
+  return f.decay ? g + f.weight_decay * p : g;
+}
+
+/* A rule updates one element: value p, gradient g, as many moments m as `moments` says. */
 struct sgd {
   static const int moments = 0;
-  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *, T *) {
-    *p -= f.lr * (f.decay ? g + f.weight_decay * *p : g);
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *) {
+    *p -= f.lr * gradient(f, *p, g);
   }
 };
 
 /* The first step takes the gradient itself, as torch does. */
 struct momentum {
   static const int moments = 1;
-  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *) {
-    const T d = f.decay ? g + f.weight_decay * *p : g;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    const T d = gradient(f, *p, g);
     *m = f.first ? d : f.momentum * *m + d;
     *p -= f.lr * (f.nesterov ? d + f.momentum * *m : *m);
   }
 };
 
-/* What Adam and AdamW share; d is the gradient to use. The first moment is a lerp, computed from
- * the nearer end. */
-template <typename T> static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m, T *v) {
-  *m = f.far1 ? d - (d - *m) * (1 - f.weight1) : *m + f.weight1 * (d - *m);
-  *v = f.beta2 * *v + f.weight2 * d * d;
-  *p -= f.step_size * *m / (gp_sqrt(*v) / f.correction2 + f.eps);
+/* A mean that moves towards d: a lerp, computed from the nearer end. */
+template <typename T> static __device__ T lerp(const factors<T> &f, T m, T d) {
+  return f.far1 ? d - (d - m) * (1 - f.weight1) : m + f.weight1 * (d - m);
+}
+
+/* What Adam and AdamW share; d is the gradient to use. */
+template <typename T> static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m) {
+  m[0] = lerp(f, m[0], d);
+  m[1] = f.beta2 * m[1] + f.weight2 * d * d;
+  *p -= f.step_size * m[0] / (gp_sqrt(m[1]) / f.correction2 + f.eps);
 }
 
 struct adam {
   static const int moments = 2;
-  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *v) {
-    adam_core(f, p, f.decay ? g + f.weight_decay * *p : g, m, v);
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    adam_core(f, p, gradient(f, *p, g), m);
   }
 };
 
 struct adamw {
   static const int moments = 2;
-  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m, T *v) {
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
     if (f.decay) *p *= f.keep;
-    adam_core(f, p, g, m, v);
+    adam_core(f, p, g, m);
+  }
+};
+
+/* m: mean of squares; the velocity, then the mean of gradients follow where there are such. */
+template <bool Moves, bool Centered> struct rmsprop {
+  static const int moments = 1 + Moves + Centered;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    const T d = gradient(f, *p, g);
+    m[0] = f.beta2 * m[0] + f.weight2 * d * d;
+    T size = m[0];
+    if (Centered) {
+      T *mean = m + moments - 1;
+      *mean = lerp(f, *mean, d);
+      size = size - *mean * *mean;
+    }
+    size = gp_sqrt(size) + f.eps;
+    if (Moves) {
+      T *velocity = m + (moments > 1);
+      *velocity = f.momentum * *velocity + d / size;
+      *p -= f.lr * *velocity;
+    } else {
+      *p -= f.lr * d / size;
+    }
+  }
+};
+
+/* m: sum of squares. */
+struct adagrad {
+  static const int moments = 1;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    const T d = gradient(f, *p, g);
+    *m += d * d;
+    *p -= f.step_size * d / (gp_sqrt(*m) + f.eps);
+  }
+};
+
+/* m: mean of gradients. It steps by the sign of one that is nearer to the last gradient. */
+struct lion {
+  static const int moments = 1;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    if (f.decay) *p *= f.keep;
+    const T d = f.beta1 * *m + f.weight1 * g;
+    *p -= f.lr * (T)((d > 0) - (d < 0));
+    *m = f.beta2 * *m + f.weight2 * g;
   }
 };
 
@@ -86,8 +141,8 @@ template <typename T> struct slice {
   int64_t n;
   T *p;
   const T *g;
-  T *m, *v;   /* NULL where the rule has no such moment */
-  void *half; /* receives p as H */
+  T *m[GP_OPTIM_MOMENTS]; /* as many as the rule has */
+  void *half;             /* receives p as H */
   bool packed;
 };
 
@@ -131,20 +186,31 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, course<T> by) {
   const gp_tile tile = gp_tile_of<T>(number, s.n, s.packed);
   for (int64_t i = tile.begin + (int64_t)threadIdx.x * pack::count; i < tile.whole;
        i += (int64_t)THREADS * pack::count) {
-    pack p = *(pack *)(s.p + i), m = {}, v = {};
+    pack p = *(pack *)(s.p + i), m[GP_OPTIM_MOMENTS];
     const pack g = *(const pack *)(s.g + i);
-    if (Rule::moments > 0) m = *(pack *)(s.m + i);
-    if (Rule::moments > 1) v = *(pack *)(s.v + i);
 #pragma unroll
-    for (int k = 0; k < pack::count; k++) Rule::apply(f, &p.at[k], g.at[k], &m.at[k], &v.at[k]);
+    for (int j = 0; j < Rule::moments; j++) m[j] = *(pack *)(s.m[j] + i);
+#pragma unroll
+    for (int k = 0; k < pack::count; k++) {
+      T one[GP_OPTIM_MOMENTS];
+#pragma unroll
+      for (int j = 0; j < Rule::moments; j++) one[j] = m[j].at[k];
+      Rule::apply(f, &p.at[k], g.at[k], one);
+#pragma unroll
+      for (int j = 0; j < Rule::moments; j++) m[j].at[k] = one[j];
+    }
     *(pack *)(s.p + i) = p;
-    if (Rule::moments > 0) *(pack *)(s.m + i) = m;
-    if (Rule::moments > 1) *(pack *)(s.v + i) = v;
+#pragma unroll
+    for (int j = 0; j < Rule::moments; j++) *(pack *)(s.m[j] + i) = m[j];
     beside<H>::write(s.half, i, p.at);
   }
   for (int64_t i = tile.whole + threadIdx.x; i < tile.end; i += THREADS) {
-    Rule::apply(f, s.p + i, s.g[i], Rule::moments > 0 ? s.m + i : NULL,
-                Rule::moments > 1 ? s.v + i : NULL);
+    T m[GP_OPTIM_MOMENTS];
+#pragma unroll
+    for (int j = 0; j < Rule::moments; j++) m[j] = s.m[j][i];
+    Rule::apply(f, s.p + i, s.g[i], m);
+#pragma unroll
+    for (int j = 0; j < Rule::moments; j++) s.m[j][i] = m[j];
     beside<H>::write_one(s.half, i, s.p[i]);
   }
 }
@@ -152,11 +218,14 @@ static __global__ void update_kernel(gp_batch<slice<T>> list, course<T> by) {
 /* All that the rule touches must be aligned, or none is read by 16 bytes. */
 template <typename Rule, typename T> static slice<T> slice_of(const gp_optim_slice *s) {
   uintptr_t addresses = (uintptr_t)s->value | (uintptr_t)s->grad;
-  if (Rule::moments > 0) addresses |= (uintptr_t)s->moment1;
-  if (Rule::moments > 1) addresses |= (uintptr_t)s->moment2;
   if (s->half) addresses |= 2 * (uintptr_t)s->half; /* written by 8 bytes */
-  return {s->n,    (T *)s->value,        (const T *)s->grad, (T *)s->moment1, (T *)s->moment2,
-          s->half, (addresses & 15) == 0};
+  slice<T> made = {s->n, (T *)s->value, (const T *)s->grad, {}, s->half, false};
+  for (int k = 0; k < Rule::moments; k++) {
+    made.m[k] = (T *)s->moments[k];
+    addresses |= (uintptr_t)s->moments[k];
+  }
+  made.packed = (addresses & 15) == 0;
+  return made;
 }
 
 /* Slices of one T and one H. */
@@ -184,13 +253,29 @@ static gp_status launch_update(gp_gpu *gpu, const course<float> &by, const gp_op
   return launch_list<Rule, gp_f16>(gpu, by, slices, count);
 }
 
+template <bool Moves, typename T>
+static gp_status update_rmsprop(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
+                                const gp_optim_slice *slices, int count) {
+  if (hyper->centered) return launch_update<rmsprop<Moves, true>>(gpu, by, slices, count);
+  return launch_update<rmsprop<Moves, false>>(gpu, by, slices, count);
+}
+
 template <typename T>
 static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
                         const gp_optim_slice *slices, int count) {
-  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam>(gpu, by, slices, count);
-  if (hyper->kind == GP_OPTIM_ADAMW) return launch_update<adamw>(gpu, by, slices, count);
-  if (hyper->momentum != 0) return launch_update<momentum>(gpu, by, slices, count);
-  return launch_update<sgd>(gpu, by, slices, count);
+  const bool moves = hyper->momentum != 0;
+  switch (hyper->kind) {
+  case GP_OPTIM_ADAM: return launch_update<adam>(gpu, by, slices, count);
+  case GP_OPTIM_ADAMW: return launch_update<adamw>(gpu, by, slices, count);
+  case GP_OPTIM_ADAGRAD: return launch_update<adagrad>(gpu, by, slices, count);
+  case GP_OPTIM_LION: return launch_update<lion>(gpu, by, slices, count);
+  case GP_OPTIM_RMSPROP:
+    return moves ? update_rmsprop<true>(gpu, hyper, by, slices, count)
+                 : update_rmsprop<false>(gpu, hyper, by, slices, count);
+  default:
+    return moves ? launch_update<momentum>(gpu, by, slices, count)
+                 : launch_update<sgd>(gpu, by, slices, count);
+  }
 }
 
 /* All of them before any is changed. */

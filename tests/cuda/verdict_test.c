@@ -93,7 +93,7 @@ TEST(a_gpu_decides_as_the_host_does) {
 
 /* ---- what goes by them ----------------------------------------------------------------------- */
 
-enum { VALUE, GRAD, MOMENT1, MOMENT2, HALF, ARENAS };
+enum { VALUE, GRAD, MOMENT1, MOMENT2, MOMENT3, HALF, ARENAS };
 
 static const int64_t sizes[] = {0, 1, 7, 1000, 5003};
 enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -151,6 +151,9 @@ static const gp_optim_hyper hypers[] = {
     {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9, .nesterov = true},
     {GP_OPTIM_ADAM, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1},
     {GP_OPTIM_ADAMW, .lr = 0.01, .beta1 = 0.4, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1},
+    {GP_OPTIM_RMSPROP, .lr = 0.01, .beta1 = 0.4, .beta2 = 0.4, .eps = 0.1, .centered = true},
+    {GP_OPTIM_ADAGRAD, .lr = 0.1, .lr_decay = 0.1, .eps = 1e-10},
+    {GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1},
 };
 
 static gp_optim_slice slice_of(const gpu_value *there, gp_dtype dtype, gp_dtype half, int64_t n) {
@@ -158,8 +161,7 @@ static gp_optim_slice slice_of(const gpu_value *there, gp_dtype dtype, gp_dtype 
                           n,
                           there[VALUE].data,
                           there[GRAD].data,
-                          there[MOMENT1].data,
-                          there[MOMENT2].data,
+                          {there[MOMENT1].data, there[MOMENT2].data, there[MOMENT3].data},
                           dtype == GP_F32 ? there[HALF].data : NULL,
                           half};
 }

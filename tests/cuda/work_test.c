@@ -42,17 +42,40 @@ static const gp_optim_hyper hypers[] = {
      .eps = 1e-8,
      .weight_decay = 0.1},
     {.kind = GP_OPTIM_ADAMW, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8},
+    {.kind = GP_OPTIM_RMSPROP, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8},
+    {.kind = GP_OPTIM_RMSPROP,
+     .lr = 0.01,
+     .beta1 = 0.9,
+     .beta2 = 0.9,
+     .eps = 1e-3,
+     .momentum = 0.9,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_RMSPROP,
+     .lr = 0.01,
+     .beta1 = 0.9,
+     .beta2 = 0.9,
+     .eps = 0.1,
+     .centered = true},
+    {.kind = GP_OPTIM_RMSPROP,
+     .lr = 0.01,
+     .beta1 = 0.4,
+     .beta2 = 0.4,
+     .eps = 0.1,
+     .momentum = 0.9,
+     .centered = true},
+    {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-3, .lr_decay = 0.1, .weight_decay = 0.1},
+    {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1},
 };
 
-enum { VALUE, GRAD, MOMENT1, MOMENT2, ARENAS };
+enum { VALUE, GRAD, MOMENT1, MOMENT2, MOMENT3, ARENAS };
 
 static gp_optim_slice there_slice(const gpu_value *there, gp_dtype dtype, int64_t n) {
-  return (gp_optim_slice){.dtype = dtype,
-                          .n = n,
-                          .value = there[VALUE].data,
-                          .grad = there[GRAD].data,
-                          .moment1 = there[MOMENT1].data,
-                          .moment2 = there[MOMENT2].data};
+  return (gp_optim_slice){
+      .dtype = dtype,
+      .n = n,
+      .value = there[VALUE].data,
+      .grad = there[GRAD].data,
+      .moments = {there[MOMENT1].data, there[MOMENT2].data, there[MOMENT3].data}};
 }
 
 /* Three steps here and there, with the same gradient. */
@@ -67,8 +90,9 @@ static void check_update(const gp_optim_hyper *hyper, gp_dtype dtype, int64_t n,
                               .n = n,
                               .value = gp_tensor_data(here[VALUE]),
                               .grad = gp_tensor_data(here[GRAD]),
-                              .moment1 = gp_tensor_data(here[MOMENT1]),
-                              .moment2 = gp_tensor_data(here[MOMENT2])};
+                              .moments = {gp_tensor_data(here[MOMENT1]),
+                                          gp_tensor_data(here[MOMENT2]),
+                                          gp_tensor_data(here[MOMENT3])}};
   const gp_optim_slice slice = there_slice(there, dtype, n);
   for (int64_t step = 1; step <= 3; step++) {
     CHECK_STATUS(gp_optim_update(hyper, step, &cpu, 0, n), GP_OK);
@@ -229,7 +253,8 @@ TEST(many_updates_are_those_of_the_cpu) {
   for (int i = 0; i < MANY; i++) {
     gp_optim_slice cpu = slices[i];
     cpu.value = gp_tensor_data(here[i][VALUE]), cpu.grad = gp_tensor_data(here[i][GRAD]);
-    cpu.moment1 = gp_tensor_data(here[i][MOMENT1]), cpu.moment2 = gp_tensor_data(here[i][MOMENT2]);
+    for (int k = 0; k < GP_OPTIM_MOMENTS; k++)
+      cpu.moments[k] = gp_tensor_data(here[i][MOMENT1 + k]);
     CHECK_STATUS(gp_optim_update(&hypers[4], 1, &cpu, 0, cpu.n), GP_OK);
     for (int k = 0; k < ARENAS; k++) {
       gp_tensor *got = gpu_fetch(&there[i][k]);

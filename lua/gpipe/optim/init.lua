@@ -3,9 +3,12 @@
 -- An optimizer here is option checks and names; the updates are fused passes in C over the arenas
 -- of each stage, on the stage's device. Formulas and their order of operations are PyTorch's.
 
+local adagrad = require "gpipe.optim.adagrad"
 local adam = require "gpipe.optim.adam"
 local clip = require "gpipe.optim.clip"
+local lion = require "gpipe.optim.lion"
 local namespace = require "gpipe.namespace"
+local rmsprop = require "gpipe.optim.rmsprop"
 local schedule = require "gpipe.optim.schedule"
 local sgd = require "gpipe.optim.sgd"
 
@@ -13,6 +16,10 @@ return namespace("gp.optim", {
   SGD = sgd.SGD,
   Adam = adam.Adam,
   AdamW = adam.AdamW,
+  RMSprop = rmsprop.RMSprop,
+  Adagrad = adagrad.Adagrad,
+  Lion = lion.Lion,
   schedule = schedule,
   clip_grad_norm = clip.clip_grad_norm,
+  clip_grad_value = clip.clip_grad_value,
 })

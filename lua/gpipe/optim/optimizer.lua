@@ -1,4 +1,4 @@
--- gpipe/optim/optimizer.lua - what SGD, Adam and AdamW have in common: groups, settings, steps.
+-- gpipe/optim/optimizer.lua - what all optimizers have in common: groups, settings, steps.
 --
 -- A setting is looked up in the group, then in the optimizer: `opt.lr = x` moves every group that
 -- has no learning rate of its own. Settings are checked when they are set, so that a step cannot
@@ -97,10 +97,11 @@ end
 
 -- What the C side takes for one group.
 local function hyper(group)
-  local betas = group.betas or {}
+  local betas = group.betas or { group.alpha, group.alpha }
   return {
     lr = group.lr, weight_decay = group.weight_decay, momentum = group.momentum,
     nesterov = group.nesterov, beta1 = betas[1], beta2 = betas[2], eps = group.eps,
+    lr_decay = group.lr_decay, centered = group.centered,
   }
 end
 
@@ -151,8 +152,9 @@ function methods:zero_grad()
   end
 end
 
---- Copy the state: the moments as `NAME.moment1` and `NAME.moment2`, and `step`, all tensors, ready
---- for `gp.save`. The settings are not in it: they belong to the script.
+--- Copy the state: the moments as `NAME.moment1`, `NAME.moment2` and so on, as many as the rule
+--- keeps, and `step`, all tensors, ready for `gp.save`. The settings are not in it: they belong to
+--- the script.
 --- ```lua
 --- local opt = gp.optim.Adam(nn.Linear(4, 2):parameters(), {lr = 0.1})
 --- assert(gp.save(os.tmpname(), opt:state_dict()))
@@ -201,12 +203,27 @@ local function boxes_of(groups)
   return boxes
 end
 
+-- The object behind, with as many moments as any group needs.
+local function make_handle(kind, groups)
+  local moments = 0
+  for _, group in ipairs(groups) do moments = math.max(moments, kind.moments(group)) end
+  local handle = core.optimizer_new(kind.kind, boxes_of(groups), moments)
+  for _, group in ipairs(kind.first and groups or {}) do
+    local first = kind.first(group)
+    for _, entry in ipairs(first ~= 0 and group.params or {}) do
+      handle:moment(entry.param, 1):copy_(first)
+    end
+  end
+  return handle
+end
+
 ---@class gpipe.OptimizerKind
 ---@field who string "optim.AdamW"
----@field kind string "sgd", "adam" or "adamw"
+---@field kind string "sgd", "adam" and so on, as core.optimizer_new has them
 ---@field spec table<string, gpipe.OptionRule>
 ---@field check? fun(who: string, group: table) for settings that depend on one another
----@field moments fun(group: table): integer moments that are part of the state
+---@field moments fun(group: table): integer how many the rule keeps by the group's settings
+---@field first? fun(group: table): number what the first moment begins with; 0
 
 --- What pipe:use needs: the object behind an optimizer and what gives its settings of now.
 ---@param opt any
@@ -236,7 +253,7 @@ function optimizer.new(kind, given, opts)
   local opt = {}
   fields[opt] = {
     who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
-    handle = core.optimizer_new(kind.kind, boxes_of(groups)),
+    handle = make_handle(kind, groups),
   }
   return setmetatable(opt, Optimizer)
 end

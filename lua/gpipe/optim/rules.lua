@@ -37,6 +37,13 @@ function rules.betas(first, second)
   return { type = "table", check = betas, default = { first, second } }
 end
 
+--- The weight of a mean's past: in [0, 1).
+---@param default number
+---@return gpipe.OptionRule
+function rules.weight(default)
+  return { type = "number", min = 0, below = 1, default = default }
+end
+
 --- The same rules without their defaults: what a group leaves out it has from the optimizer.
 ---@param spec table<string, gpipe.OptionRule>
 ---@return table<string, gpipe.OptionRule>

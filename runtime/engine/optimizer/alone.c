@@ -17,12 +17,12 @@ static bool find_gradient(gp_param *param, gp_tensor **value, gp_tensor **grad) 
 
 static gp_optim_slice slice_of(const gp_optimizer *o, const gp_optimizer_member *m,
                                gp_tensor *value, gp_tensor *grad) {
-  return (gp_optim_slice){.dtype = gp_param_meta(m->param)->dtype,
+  gp_optim_slice slice = {.dtype = gp_param_meta(m->param)->dtype,
                           .n = gp_tensor_numel(value),
                           .value = gp_tensor_data(value),
-                          .grad = gp_tensor_data(grad),
-                          .moment1 = gp_moments_address(o, m, 0),
-                          .moment2 = gp_moments_address(o, m, 1)};
+                          .grad = gp_tensor_data(grad)};
+  gp_moments_point(o, m, &slice);
+  return slice;
 }
 
 /* One parameter: looked at, or updated. */

@@ -71,31 +71,31 @@ static gp_status lay_out(gp_optimizer *o) {
 gp_status gp_moments_make(gp_optimizer *o) {
   GP_TRY(lay_out(o));
   for (int32_t b = 0; b < o->block_count; b++)
-    for (int k = 0; k < gp_optim_moments(o->kind); k++)
+    for (int k = 0; k < o->moments; k++)
       GP_TRY(gp_block_new(o->blocks[b].space, o->blocks[b].bytes, &o->blocks[b].moments[k]));
   return GP_OK;
 }
 
 /* Views that a script holds keep their memory. */
 static void free_blocks(gp_moment_block *blocks, int32_t count) {
-  for (int32_t b = 0; b < count; b++) {
-    gp_tensor_free(blocks[b].moments[0]);
-    gp_tensor_free(blocks[b].moments[1]);
-  }
+  for (int32_t b = 0; b < count; b++)
+    for (int k = 0; k < GP_OPTIM_MOMENTS; k++) gp_tensor_free(blocks[b].moments[k]);
   gp_free(blocks);
 }
 
 void gp_moments_free(gp_optimizer *o) { free_blocks(o->blocks, o->block_count); }
 
-void *gp_moments_address(const gp_optimizer *o, const gp_optimizer_member *m, int k) {
-  gp_tensor *memory = o->blocks[m->block].moments[k];
-  return memory ? (char *)gp_tensor_data(memory) + m->offset : NULL;
+void gp_moments_point(const gp_optimizer *o, const gp_optimizer_member *m, gp_optim_slice *slice) {
+  for (int k = 0; k < GP_OPTIM_MOMENTS; k++) {
+    gp_tensor *memory = o->blocks[m->block].moments[k];
+    slice->moments[k] = memory ? (char *)gp_tensor_data(memory) + m->offset : NULL;
+  }
 }
 
-/* The k-th moment of a member as a tensor; NULL where the kind keeps none. */
+/* The k-th moment of a member as a tensor; NULL where none is kept. */
 static gp_status view_moment(const gp_optimizer *o, const gp_optimizer_member *m, int k,
                              gp_tensor **moment) {
-  gp_tensor *memory = k < 2 ? o->blocks[m->block].moments[k] : NULL;
+  gp_tensor *memory = k < o->moments ? o->blocks[m->block].moments[k] : NULL;
   *moment = NULL;
   return memory ? gp_block_view(memory, m->offset, m->param, moment) : GP_OK;
 }
@@ -120,7 +120,7 @@ static bool are_in_space(const gp_optimizer *o) {
 /* From where they were, of the same parameter. */
 static gp_status bring_moments(const gp_optimizer *old, const gp_optimizer *o) {
   for (int32_t i = 0; i < old->member_count; i++)
-    for (int k = 0; k < gp_optim_moments(o->kind); k++) {
+    for (int k = 0; k < o->moments; k++) {
       gp_tensor *from = NULL, *to = NULL;
       gp_status status = view_moment(old, &old->members[i], k, &from);
       if (!status) status = gp_optimizer_moment(o, old->members[i].param, k, &to);

@@ -39,11 +39,11 @@ static gp_status collect(gp_optimizer *o, const gp_optim_group *groups, int grou
   return GP_OK;
 }
 
-gp_status gp_optimizer_new(gp_optim_kind kind, const gp_optim_group *groups, int group_count,
+gp_status gp_optimizer_new(int moments, const gp_optim_group *groups, int group_count,
                            gp_optimizer **optimizer) {
   gp_optimizer *o;
   GP_TRY(gp_alloc(sizeof *o, (void **)&o));
-  o->kind = kind;
+  o->moments = moments;
   o->users = 1;
   gp_status status = collect(o, groups, group_count);
   if (!status) status = gp_moments_make(o);
@@ -78,14 +78,14 @@ static gp_optim_slice slice_of(const gp_optimizer *o, const gp_optimizer_member 
                                const gp_arena *arena, const gp_tensor *grad) {
   const gp_meta *meta = gp_param_meta(m->param);
   void *value = (void *)gp_optimizer_value(m->param);
-  return (gp_optim_slice){.dtype = meta->dtype,
+  gp_optim_slice slice = {.dtype = meta->dtype,
                           .n = gp_meta_numel(meta),
                           .value = value,
                           .half = meta->dtype == GP_F32 ? gp_halves_of(arena, value) : NULL,
                           .half_dtype = arena->half,
-                          .grad = gp_tensor_data(grad),
-                          .moment1 = gp_moments_address(o, m, 0),
-                          .moment2 = gp_moments_address(o, m, 1)};
+                          .grad = gp_tensor_data(grad)};
+  gp_moments_point(o, m, &slice);
+  return slice;
 }
 
 /* Where the next parameter of an arena begins. */
@@ -108,7 +108,8 @@ static bool merge(gp_update_pass *a, const gp_update_pass *b) {
   const gp_optim_slice *x = &a->slice, *y = &b->slice;
   if (a->group != b->group || a->stage != b->stage || x->dtype != y->dtype) return false;
   if (!follows(x->value, y->value, x) || !follows(x->grad, y->grad, x)) return false;
-  if (!follows(x->moment1, y->moment1, x) || !follows(x->moment2, y->moment2, x)) return false;
+  for (int k = 0; k < GP_OPTIM_MOMENTS; k++)
+    if (!follows(x->moments[k], y->moments[k], x)) return false;
   size_t step = (size_t)((const char *)y->value - (const char *)x->value);
   a->slice.n = (int64_t)(step / gp_dtype_size(x->dtype)) + y->n;
   return true;
@@ -227,14 +228,14 @@ static gp_status find_owner(const gp_optimizer *o, gp_pipeline **owner) {
 /* Every group before any parameter changes: an update of no elements checks its
  * hyper-parameters. */
 static gp_status check_hyper(const gp_optimizer *o, const gp_optim_hyper *hyper) {
-  float nothing = 0;
-  gp_optim_slice empty = {.dtype = GP_F32,
-                          .value = &nothing,
-                          .grad = &nothing,
-                          .moment1 = &nothing,
-                          .moment2 = &nothing};
-  for (int32_t g = 0; g < o->group_count; g++)
+  const gp_optim_slice empty = {.dtype = GP_F32};
+  for (int32_t g = 0; g < o->group_count; g++) {
     GP_TRY(gp_optim_update(&hyper[g], o->steps + 1, &empty, 0, 0));
+    if (gp_optim_moments(&hyper[g]) > o->moments)
+      return gp_fail(GP_EINVAL,
+                     "optimizer: group %d reads %d moments, expected at most the %d kept", g + 1,
+                     gp_optim_moments(&hyper[g]), o->moments);
+  }
   return GP_OK;
 }
 
@@ -283,11 +284,11 @@ uint64_t gp_optimizer_signature(const gp_optimizer *o) {
   for (int32_t i = 0; i < o->pass_count; i++) {
     const gp_update_pass *pass = &o->passes[i];
     const gp_optim_slice *s = &pass->slice;
-    const uint64_t words[] = {(uint64_t)s->dtype,   (uint64_t)s->n,          (uintptr_t)s->value,
-                              (uintptr_t)s->grad,   (uintptr_t)s->moment1,   (uintptr_t)s->moment2,
-                              (uintptr_t)s->half,   (uint64_t)s->half_dtype, (uint64_t)pass->group,
-                              (uint64_t)pass->stage};
+    const uint64_t words[] = {(uint64_t)s->dtype,    (uint64_t)s->n,       (uintptr_t)s->value,
+                              (uintptr_t)s->grad,    (uintptr_t)s->half,   (uint64_t)s->half_dtype,
+                              (uint64_t)pass->group, (uint64_t)pass->stage};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++) hash = mix(hash, words[k]);
+    for (int k = 0; k < GP_OPTIM_MOMENTS; k++) hash = mix(hash, (uintptr_t)s->moments[k]);
   }
   return hash;
 }

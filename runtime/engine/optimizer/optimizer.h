@@ -22,7 +22,7 @@ typedef struct gp_optimizer_member {
 typedef struct gp_moment_block {
   gp_space *space; /* NULL: the host's */
   size_t bytes;
-  gp_tensor *moments[2]; /* laid out like the members; NULL where the kind has none */
+  gp_tensor *moments[GP_OPTIM_MOMENTS]; /* laid out like the members; NULL where none is kept */
 } gp_moment_block;
 
 /* One fused pass over neighbours of a stage. */
@@ -32,7 +32,7 @@ typedef struct gp_update_pass {
 } gp_update_pass;
 
 struct gp_optimizer {
-  gp_optim_kind kind;
+  int moments;                  /* kept for each element */
   gp_optimizer_member *members; /* ordered by address of their values: the order of the arenas */
   gp_param **listed;            /* as they were given; borrowed from the members */
   int32_t member_count, group_count;
@@ -56,8 +56,9 @@ void gp_moments_free(gp_optimizer *optimizer);
 /* Take the moments to where the values are: a pipeline that was made after the optimizer may have
  * moved those. */
 gp_status gp_moments_follow(gp_optimizer *optimizer);
-/* Address of a member's k-th moment; NULL where the kind keeps none. */
-void *gp_moments_address(const gp_optimizer *optimizer, const gp_optimizer_member *member, int k);
+/* Write where a member's moments lie: NULL for those that are not kept. */
+void gp_moments_point(const gp_optimizer *optimizer, const gp_optimizer_member *member,
+                      gp_optim_slice *slice);
 
 /* As gp_optimizer_step, where no pipeline owns any of the parameters. Errors: GP_ESTATE where none
  * has a gradient. */

@@ -8,6 +8,7 @@
 #include "engine/pipeline.h"
 #include "engine/profile/recorder.h"
 #include "engine/run/execute.h"
+#include "optim/optim.h"
 
 static gp_recorder *of(const gp_lane *lane) { return lane->recorder; }
 
@@ -100,21 +101,23 @@ static gp_status scale(const gp_lane *lane, const gp_lane_sweep *s) {
 
 /* Operations on one element: those of the rule as torch writes it. */
 static int flop_of(const gp_optim_hyper *h) {
-  int decay = h->weight_decay != 0 ? 2 : 0;
-  if (h->kind != GP_OPTIM_SGD) return 12 + decay;
-  return 2 + decay + (h->momentum != 0 ? 2 : 0) + (h->nesterov ? 2 : 0);
+  static const int plain[GP_OPTIM_KINDS] = {
+      [GP_OPTIM_SGD] = 2,     [GP_OPTIM_ADAM] = 12,   [GP_OPTIM_ADAMW] = 12,
+      [GP_OPTIM_RMSPROP] = 9, [GP_OPTIM_ADAGRAD] = 7, [GP_OPTIM_LION] = 9};
+  return plain[h->kind] + (h->weight_decay != 0 ? 2 : 0) + (h->momentum != 0 ? 2 : 0) +
+         (h->nesterov ? 2 : 0) + (h->centered ? 5 : 0);
 }
 
 /* The value is read and written, the gradient read, moments read and written where there are;
  * halves are written. */
 static gp_record update_of(const gp_lane_update *u) {
-  static const char *const names[] = {
-      [GP_OPTIM_SGD] = "sgd", [GP_OPTIM_ADAM] = "adam", [GP_OPTIM_ADAMW] = "adamw"};
+  static const char *const names[GP_OPTIM_KINDS] = {
+      [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",       [GP_OPTIM_ADAMW] = "adamw",
+      [GP_OPTIM_RMSPROP] = "rmsprop", [GP_OPTIM_ADAGRAD] = "adagrad", [GP_OPTIM_LION] = "lion"};
   gp_record r = work(GP_PROFILE_UPDATE, names[u->hyper->kind], 0);
-  bool moments = u->hyper->kind != GP_OPTIM_SGD || u->hyper->momentum != 0;
+  const int times = 3 + 2 * gp_optim_moments(u->hyper);
   for (int i = 0; i < u->count; i++) {
     const gp_optim_slice *s = &u->slices[i];
-    int times = 3 + (moments && s->moment1 ? 2 : 0) + (moments && s->moment2 ? 2 : 0);
     r.entry.dtype = s->dtype;
     r.entry.flop += flop_of(u->hyper) * (double)s->n;
     r.entry.bytes += times * (double)s->n * (double)gp_dtype_size(s->dtype);

@@ -11,7 +11,7 @@ enum { N = 1003, STEPS = 7 }; /* N: 62 blocks of 16 and a rest */
 /* ---- the formulas, as torch documents them -------------------------------------------------- */
 
 typedef struct element {
-  double p, g, m, v;
+  double p, g, m, v, w;
 } element;
 
 static void naive_sgd(const gp_optim_hyper *h, int step, element *e) {
@@ -35,11 +35,36 @@ static void naive_adam(const gp_optim_hyper *h, int step, element *e) {
   e->p -= h->lr * m / (sqrt(v) + h->eps);
 }
 
+static void naive_rmsprop(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g + h->weight_decay * e->p, alpha = h->beta2;
+  (void)step;
+  e->v = alpha * e->v + (1 - alpha) * d * d;
+  e->w = alpha * e->w + (1 - alpha) * d;
+  double size = sqrt(e->v - (h->centered ? e->w * e->w : 0)) + h->eps;
+  e->m = h->momentum * e->m + d / size;
+  e->p -= h->lr * e->m;
+}
+
+static void naive_adagrad(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g + h->weight_decay * e->p;
+  e->v += d * d;
+  e->p -= h->lr / (1 + (step - 1) * h->lr_decay) * d / (sqrt(e->v) + h->eps);
+}
+
+static void naive_lion(const gp_optim_hyper *h, int step, element *e) {
+  double d = h->beta1 * e->m + (1 - h->beta1) * e->g;
+  (void)step;
+  e->p -= h->lr * h->weight_decay * e->p;
+  e->p -= h->lr * (d > 0 ? 1 : d < 0 ? -1 : 0);
+  e->m = h->beta2 * e->m + (1 - h->beta2) * e->g;
+}
+
 static void naive(const gp_optim_hyper *h, int step, element *e) {
-  if (h->kind == GP_OPTIM_SGD)
-    naive_sgd(h, step, e);
-  else
-    naive_adam(h, step, e);
+  static void (*const rules[GP_OPTIM_KINDS])(const gp_optim_hyper *, int, element *) = {
+      [GP_OPTIM_SGD] = naive_sgd,         [GP_OPTIM_ADAM] = naive_adam,
+      [GP_OPTIM_ADAMW] = naive_adam,      [GP_OPTIM_RMSPROP] = naive_rmsprop,
+      [GP_OPTIM_ADAGRAD] = naive_adagrad, [GP_OPTIM_LION] = naive_lion};
+  rules[h->kind](h, step, e);
 }
 
 /* ---- the kernels ---------------------------------------------------------------------------- */
@@ -61,16 +86,13 @@ static double get(gp_dtype dtype, const void *array, int i) {
 }
 
 typedef struct arenas {
-  double p[N], g[N], m[N], v[N]; /* room for either type */
+  double p[N], g[N], m[GP_OPTIM_MOMENTS][N]; /* room for either type */
 } arenas;
 
 static gp_optim_slice slice_of(gp_dtype dtype, arenas *a, int moments) {
-  return (gp_optim_slice){.dtype = dtype,
-                          .n = N,
-                          .value = a->p,
-                          .grad = a->g,
-                          .moment1 = moments > 0 ? a->m : NULL,
-                          .moment2 = moments > 1 ? a->v : NULL};
+  gp_optim_slice slice = {.dtype = dtype, .n = N, .value = a->p, .grad = a->g};
+  for (int k = 0; k < moments; k++) slice.moments[k] = a->m[k];
+  return slice;
 }
 
 static const gp_optim_hyper hypers[] = {
@@ -93,6 +115,31 @@ static const gp_optim_hyper hypers[] = {
      .eps = 1e-8,
      .weight_decay = 0.1},
     {.kind = GP_OPTIM_ADAMW, .lr = 1e-2, .beta1 = 0, .beta2 = 0, .eps = 1e-8},
+    {.kind = GP_OPTIM_RMSPROP, .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-8},
+    {.kind = GP_OPTIM_RMSPROP,
+     .lr = 1e-3,
+     .beta1 = 0.9,
+     .beta2 = 0.9,
+     .eps = 1e-3,
+     .momentum = 0.9,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_RMSPROP,
+     .lr = 1e-3,
+     .beta1 = 0.9,
+     .beta2 = 0.9,
+     .eps = 0.1,
+     .centered = true},
+    {.kind = GP_OPTIM_RMSPROP,
+     .lr = 1e-3,
+     .beta1 = 0.4,
+     .beta2 = 0.4,
+     .eps = 0.1,
+     .momentum = 0.5,
+     .centered = true},
+    {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-10},
+    {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-3, .lr_decay = 0.1, .weight_decay = 0.1},
+    {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99},
+    {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.5, .beta2 = 0.7, .weight_decay = 0.1},
 };
 enum { HYPERS = sizeof hypers / sizeof *hypers };
 
@@ -105,7 +152,7 @@ static void compare(gp_dtype dtype, const gp_optim_hyper *h, double tolerance) {
     put(dtype, a.p, i, random_value(&state));
     e[i] = (element){.p = get(dtype, a.p, i)};
   }
-  gp_optim_slice slice = slice_of(dtype, &a, gp_optim_moments(h->kind));
+  gp_optim_slice slice = slice_of(dtype, &a, gp_optim_moments(h));
   for (int step = 1; step <= STEPS; step++) {
     for (int i = 0; i < N; i++) put(dtype, a.g, i, random_value(&state));
     for (int i = 0; i < N; i++) e[i].g = get(dtype, a.g, i);
@@ -132,8 +179,8 @@ static void compare_cuts(gp_dtype dtype, const gp_optim_hyper *h) {
   for (int i = 0; i < N; i++) put(dtype, whole.p, i, random_value(&state));
   for (int i = 0; i < N; i++) put(dtype, whole.g, i, random_value(&state));
   cut = whole;
-  gp_optim_slice a = slice_of(dtype, &whole, gp_optim_moments(h->kind));
-  gp_optim_slice b = slice_of(dtype, &cut, gp_optim_moments(h->kind));
+  gp_optim_slice a = slice_of(dtype, &whole, gp_optim_moments(h));
+  gp_optim_slice b = slice_of(dtype, &cut, gp_optim_moments(h));
   static const int edges[] = {0, 1, 17, 17, 100, 511, 512, 1002, N};
   for (int step = 1; step <= 3; step++) {
     CHECK_STATUS(gp_optim_update(h, step, &a, 0, N), GP_OK);

@@ -66,6 +66,9 @@ local SCRIPT = [[
       if i == 5 then opt:load_state_dict(opt:state_dict()) end
     end },
     { "no barrier", AdamW, devices = two, use = { barrier = false } },
+    { "RMSprop", { "RMSprop", { centered = true, momentum = 0.9, eps = 0.01 } }, devices = two },
+    { "Adagrad", { "Adagrad", { lr_decay = 0.1 } }, devices = two },
+    { "Lion", { "Lion", { lr = 0.01 } }, devices = two },
   }
 
   local function optimizer(case, pipe)

@@ -60,6 +60,8 @@ end
 local OPTIMIZERS = {
   { "SGD", "SGD", { lr = 0.1 } }, { "momentum", "SGD", { lr = 0.1, momentum = 0.9 } },
   { "Adam", "Adam", { lr = 0.01 } }, { "AdamW", "AdamW", { lr = 0.01 } },
+  { "RMSprop", "RMSprop", { momentum = 0.9 } }, { "Adagrad", "Adagrad", {} },
+  { "Lion", "Lion", { lr = 0.01 } },
 }
 
 for _, optimizer in ipairs(OPTIMIZERS) do
