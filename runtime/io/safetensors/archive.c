@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "io/text/json.h"
+#include "io/text/utf8.h"
 #include "io/safetensors/names.h"
 
 struct gp_archive {

@@ -14,6 +14,7 @@
 #include "io/safetensors/archive.h"
 #include "io/safetensors/foreign.h"
 #include "io/text/json.h"
+#include "io/text/utf8.h"
 #include "io/file/reader.h"
 
 /* What the header says about one tensor. */

@@ -186,25 +186,123 @@ gp_status gp_json_key(gp_json *json, const char **key) {
   return gp_json_expect(json, ':');
 }
 
-/* ---- UTF-8 --------------------------------------------------------------------------------- */
+/* ---- other values -------------------------------------------------------------------------- */
 
-/* Bytes of the well-formed sequence at p (of n > 0 bytes), 0 if there is none. */
-static size_t utf8_length(const unsigned char *p, size_t n) {
-  if (p[0] < 0x80) return 1;
-  size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-  if (p[0] < 0xc2 || p[0] > 0xf4 || n < length) return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((p[i] & 0xc0) != 0x80) return 0;
-  bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-  bool outside = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
-  return overlong || outside ? 0 : length;
+char gp_json_peek(gp_json *json) {
+  skip_space(json);
+  return json->at < json->size ? json->text[json->at] : '\0';
 }
 
-bool gp_utf8_valid(const char *text, size_t size) {
-  for (size_t at = 0; at < size;) {
-    size_t length = utf8_length((const unsigned char *)text + at, size - at);
-    if (!length) return false;
-    at += length;
-  }
+bool gp_json_word(gp_json *json, const char *word) {
+  skip_space(json);
+  size_t length = strlen(word);
+  if (json->size - json->at < length || memcmp(json->text + json->at, word, length) != 0)
+    return false;
+  json->at += length;
   return true;
+}
+
+gp_status gp_json_bool(gp_json *json, bool *value) {
+  *value = gp_json_word(json, "true");
+  return *value || gp_json_word(json, "false") ? GP_OK : unexpected(json, "true or false");
+}
+
+/* Digits after the cursor, at least one. */
+static gp_status skip_digits(gp_json *json) {
+  if (!is_digit(json)) return unexpected(json, "a digit");
+  while (is_digit(json)) json->at++;
+  return GP_OK;
+}
+
+static bool skip_one_of(gp_json *json, const char *set) {
+  bool found_one = json->at < json->size && json->text[json->at] != '\0' &&
+                   strchr(set, json->text[json->at]) != NULL;
+  json->at += found_one;
+  return found_one;
+}
+
+gp_status gp_json_number(gp_json *json, const char **text, size_t *length, bool *whole) {
+  skip_space(json);
+  size_t start = json->at;
+  skip_one_of(json, "-");
+  size_t digits = json->at;
+  if (!is_digit(json)) return unexpected(json, "a value");
+  GP_TRY(skip_digits(json));
+  if (json->text[digits] == '0' && json->at > digits + 1)
+    return gp_fail(GP_EFORMAT, "JSON byte %zu: a number must not start with 0", digits);
+  *whole = true;
+  if (skip_one_of(json, ".")) {
+    *whole = false;
+    GP_TRY(skip_digits(json));
+  }
+  if (skip_one_of(json, "eE")) {
+    *whole = false;
+    skip_one_of(json, "+-");
+    GP_TRY(skip_digits(json));
+  }
+  *text = json->text + start;
+  *length = json->at - start;
+  return GP_OK;
+}
+
+static gp_status skip_scalar(gp_json *json) {
+  const char *text;
+  size_t length;
+  bool whole;
+  if (gp_json_peek(json) == '"') return gp_json_string(json, &text);
+  if (gp_json_word(json, "true") || gp_json_word(json, "false") || gp_json_word(json, "null"))
+    return GP_OK;
+  return gp_json_number(json, &text, &length, &whole);
+}
+
+/* An own stack of closing characters in place of recursion: its size is the limit on depth. */
+gp_status gp_json_skip(gp_json *json) {
+  char close[GP_JSON_DEPTH];
+  int depth = 0;
+  bool first = true;
+  do {
+    bool more = true;
+    if (depth) GP_TRY(gp_json_more(json, first, close[depth - 1], &more));
+    first = false;
+    if (!more) {
+      depth--;
+      continue;
+    }
+    const char *key;
+    if (depth && close[depth - 1] == '}') GP_TRY(gp_json_key(json, &key));
+    char open = gp_json_peek(json);
+    if (open != '{' && open != '[') {
+      GP_TRY(skip_scalar(json));
+      continue;
+    }
+    if (depth == GP_JSON_DEPTH)
+      return gp_fail(GP_EFORMAT, "JSON byte %zu: values lie deeper than %d levels", json->at,
+                     GP_JSON_DEPTH);
+    close[depth++] = open == '{' ? '}' : ']';
+    json->at++;
+    first = true;
+  } while (depth);
+  return GP_OK;
+}
+
+gp_status gp_json_object(gp_json *json, const gp_json_field *fields, size_t count, void *context) {
+  GP_TRY(gp_json_expect(json, '{'));
+  for (bool first = true, more;; first = false) {
+    GP_TRY(gp_json_more(json, first, '}', &more));
+    if (!more) return GP_OK;
+    const char *key;
+    GP_TRY(gp_json_key(json, &key));
+    size_t i = 0;
+    while (i < count && strcmp(fields[i].key, key) != 0) i++;
+    GP_TRY(i < count ? fields[i].read(json, context) : gp_json_skip(json));
+  }
+}
+
+gp_status gp_json_array(gp_json *json, gp_status (*read)(gp_json *, void *), void *context) {
+  GP_TRY(gp_json_expect(json, '['));
+  for (bool first = true, more;; first = false) {
+    GP_TRY(gp_json_more(json, first, ']', &more));
+    if (!more) return GP_OK;
+    GP_TRY(read(json, context));
+  }
 }

@@ -29,7 +29,26 @@ gp_status gp_json_uint(gp_json *json, uint64_t *value);
 /* Nothing but white space may be left. */
 gp_status gp_json_end(gp_json *json);
 
-/* Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
-bool gp_utf8_valid(const char *text, size_t size);
+/* The character that the next value begins with; 0 at the end. */
+char gp_json_peek(gp_json *json);
+/* Consume true, false or null where it stands next. */
+bool gp_json_word(gp_json *json, const char *word);
+gp_status gp_json_bool(gp_json *json, bool *value);
+/* The text of any number; whole: it has neither fraction nor exponent. */
+gp_status gp_json_number(gp_json *json, const char **text, size_t *length, bool *whole);
+/* Any value, checked and left out. Errors: also one that is nested deeper than GP_JSON_DEPTH. */
+enum { GP_JSON_DEPTH = 100 };
+gp_status gp_json_skip(gp_json *json);
+
+/* What reads the value of a key. */
+typedef struct gp_json_field {
+  const char *key;
+  gp_status (*read)(gp_json *json, void *context);
+} gp_json_field;
+
+/* A whole object: the fields with these keys are read, others skipped. */
+gp_status gp_json_object(gp_json *json, const gp_json_field *fields, size_t count, void *context);
+/* A whole array, each element by `read`. */
+gp_status gp_json_array(gp_json *json, gp_status (*read)(gp_json *, void *), void *context);
 
 #endif
