@@ -41,6 +41,7 @@
   X(pipeline)                                                                                      \
   X(archive)                                                                                       \
   X(gather)                                                                                        \
+  X(tokenizer)                                                                                     \
   X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);

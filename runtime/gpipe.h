@@ -23,6 +23,7 @@
 #include "gpipe/tensor.h"
 #include "gpipe/random.h"
 #include "gpipe/data.h"
+#include "gpipe/tokenizer.h"
 #include "gpipe/gather.h"
 #include "gpipe/op.h"
 #include "gpipe/contract.h"

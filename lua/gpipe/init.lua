@@ -24,6 +24,7 @@ environment.check()
 ---@field optim table optimizers and learning-rate schedules
 ---@field data table files as batches
 ---@field models table networks of the field
+---@field tokenizer fun(path: string, opts: table?): gpipe.Tokenizer?, string?, string?
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
@@ -81,6 +82,7 @@ local parts = {
   einsum = function() return require "gpipe.tensor.einsum" end,
   compile = function() return require "gpipe.compile" end,
   scope = function() return require "gpipe.scope" end,
+  tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
   on_stop = function() return require("gpipe.stop").on_stop end,
 }

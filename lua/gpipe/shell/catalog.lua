@@ -120,6 +120,7 @@ local MODULE = { init = true, attribute_name = true } -- of these the first is t
 local OF_GP = { -- that stand on pages of their own; the others are about tensors
   pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", on_stop = "machine",
   devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
+  tokenizer = "data",
 }
 
 local function on_page(page)
@@ -149,7 +150,10 @@ end
 local function of_data(gp)
   local d = gp.data.tensors(gp.ones { 2 }, gp.ones { 2 })
   return join(of_table("gp.data.", gp.data, "Data sets"),
-    of_methods("d:", d, "Methods of data sets", "gpipe.Dataset"))
+    of_methods("d:", d, "Methods of data sets", "gpipe.Dataset"),
+    of_table("gp.", gp, "Texts", on_page "data"),
+    of_methods("tok:", require("gpipe.tokenizer.class").methods, "Methods of tokenizers",
+      "gpipe.Tokenizer"))
 end
 
 local function of_schedules(gp)

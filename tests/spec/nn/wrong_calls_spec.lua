@@ -146,6 +146,7 @@ local function square(a) return a * a end
 
 -- Arguments before the options.
 local BEFORE = {
+  ["gp.tokenizer"] = { "examples/data/tokenizer" },
   ["optim.SGD"] = { model:parameters() }, ["optim.Adam"] = { model:parameters() },
   ["optim.AdamW"] = { model:parameters() }, ["optim.clip_grad_norm"] = { model:parameters(), 1 },
   ["gp.pipeline"] = { model }, ["gp.dry_run"] = { model }, ["gp.gradcheck"] = { square, { x } },
