@@ -1,5 +1,5 @@
 """tests/golden/layers.py - writes tests/golden/layers.lua: what PyTorch computes for every layer and
-loss, for tests/spec/nn/golden_spec.lua (the other norms are in norms.py).
+loss, for tests/spec/nn/golden_spec.lua (the other norms are in norms.py, options in options.py).
 
     python tests/golden/layers.py > tests/golden/layers.lua
 
@@ -286,9 +286,9 @@ def text(value):
     return "%.9g" % value
 
 
-def main():
+def main(name="layers"):
     make_cases()
-    print("-- tests/golden/layers.lua - written by tests/golden/layers.py with PyTorch "
+    print(f"-- tests/golden/{name}.lua - written by tests/golden/{name}.py with PyTorch "
           + torch.__version__.split("+")[0] + "; not edited.\n-- luacheck: no max line length\n\nreturn {")
     for lua, module, inputs, call in CASES:
         torch.manual_seed(0)

@@ -2,9 +2,32 @@
 
 local core = require "gpipe.core"
 local ElementwiseLoss = require "gpipe.nn.loss.elementwise"
+local beside = require "gpipe.tensor.methods.beside"
 local class = require "gpipe.nn.class"
+local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 
 local bce = {}
+
+local NUMBERS = { type = { "tensor", "table", "number" } }
+
+-- A tensor of what may be a number or a list; nil stays nil. Errors: numbers below 0.
+local function constant(who, name, given)
+  if given == nil then return nil end
+  local t = is_tensor(given) and given or core.tensor(given, "f64")
+  if t:ge(0):all():item() then return t end
+  errors.raise("%s: %s has numbers that are negative or NaN, expected >= 0", who, name)
+end
+
+-- Each loss times a weight, which broadcasts over the rows.
+local function weighed(self, output, losses)
+  if not self.weight then return losses end
+  return losses * beside(output, self.weight:to(losses.dtype))
+end
+
+---@class nn.BCEOptions
+---@field weight? gpipe.Tensor|number[]|number of each element's loss, broadcast over the rows
+---@field reduction? "mean"|"sum"|"none"
 
 ---@class nn.BCELoss: nn.ElementwiseLoss
 local BCELoss = class.new("BCELoss", ElementwiseLoss, true)
@@ -21,14 +44,22 @@ bce.BCELoss = BCELoss
 --- local loss = nn.BCELoss()(gp.full({2}, 0.5), gp.tensor {0, 1})
 --- assert(math.abs(loss:item() - math.log(2)) < 1e-6)
 --- ```
----@param opts? {reduction?: "mean"|"sum"|"none"}
-function BCELoss:init(opts) ElementwiseLoss.init(self, opts) end
+---@param opts? nn.BCEOptions
+function BCELoss:init(opts)
+  ElementwiseLoss.init(self, opts, { weight = NUMBERS })
+  self.weight = constant("nn.BCELoss", "weight", self.weight)
+end
 
-function BCELoss.each(_, output, target) return core.bce(output, target) end
+function BCELoss:each(output, target) return weighed(self, output, core.bce(output, target)) end
 
 ---@class nn.BCEWithLogitsLoss: nn.ElementwiseLoss
 local BCEWithLogitsLoss = class.new("BCEWithLogitsLoss", ElementwiseLoss, true)
 bce.BCEWithLogitsLoss = BCEWithLogitsLoss
+
+---@class nn.BCEWithLogitsOptions
+---@field weight? gpipe.Tensor|number[]|number of each element's loss, broadcast over the rows
+---@field pos_weight? gpipe.Tensor|number[]|number of the part of targets that are 1, likewise
+---@field reduction? "mean"|"sum"|"none"
 
 --- nn.BCELoss of sigmoid(output), computed of the scores themselves: exact for large ones too.
 ---
@@ -39,9 +70,20 @@ bce.BCEWithLogitsLoss = BCEWithLogitsLoss
 --- local loss = nn.BCEWithLogitsLoss()(gp.zeros {2}, gp.tensor {0, 1})
 --- assert(math.abs(loss:item() - math.log(2)) < 1e-6)
 --- ```
----@param opts? {reduction?: "mean"|"sum"|"none"}
-function BCEWithLogitsLoss:init(opts) ElementwiseLoss.init(self, opts) end
+---@param opts? nn.BCEWithLogitsOptions
+function BCEWithLogitsLoss:init(opts)
+  ElementwiseLoss.init(self, opts, { weight = NUMBERS, pos_weight = NUMBERS })
+  self.weight = constant("nn.BCEWithLogitsLoss", "weight", self.weight)
+  self.pos_weight = constant("nn.BCEWithLogitsLoss", "pos_weight", self.pos_weight)
+end
 
-function BCEWithLogitsLoss.each(_, output, target) return core.bce_logits(output, target) end
+function BCEWithLogitsLoss:each(output, target)
+  local losses = core.bce_logits(output, target)
+  if self.pos_weight then
+    local more = beside(output, self.pos_weight:to(output.dtype) - 1)
+    losses = losses + target * more * core.bce_logits(output, target * 0 + 1)
+  end
+  return weighed(self, output, losses)
+end
 
 return bce

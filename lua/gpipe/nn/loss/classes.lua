@@ -1,9 +1,14 @@
 -- lua/gpipe/nn/loss/classes.lua - what losses of class ids check: [.., V] against ids [..].
 
+local Loss = require "gpipe.nn.loss.loss"
 local check = require "gpipe.nn.check"
+local class = require "gpipe.nn.class"
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local input = require "gpipe.nn.layer.input"
+local options = require "gpipe.options"
 local scope = require "gpipe.nn.scope"
+local weights = require "gpipe.nn.loss.weights"
 
 local classes = {}
 
@@ -31,13 +36,80 @@ local function check_types(self, output, target)
   end
 end
 
---- Raise unless output and target are tensors that fit: [.., V] and integers [..].
----@param loss nn.Loss
----@param output gpipe.Tensor
----@param target gpipe.Tensor
-function classes.check(loss, output, target)
-  check_types(loss, output, target)
-  check_shapes(loss, output, target)
+local function check_weights(self, output)
+  local number = self.weights and self.weights.number
+  local scores = output.shape[#output.shape]
+  if number and number ~= scores then
+    errors.raise_as("shape", "%s: there are weights of %d classes, expected %d as the output has",
+      scope.label(self), number, scores)
+  end
+end
+
+-- ---- what such losses share ------------------------------------------------------------------
+
+--- A loss of class ids. It defines `losses`: the loss of each row, not weighted.
+---@class nn.ClassLoss: nn.Loss
+---@field ignore_index? integer
+---@field weights? gpipe.ClassWeights
+local ClassLoss = class.new("ClassLoss", Loss, true)
+classes.Loss = ClassLoss
+
+local OPTIONS = {
+  weight = { type = { "tensor", "table" } },
+  ignore_index = { type = "integer" },
+  reduction = { choices = { "mean", "sum", "none" }, default = "mean" },
+}
+
+-- more: options that only this loss has.
+function ClassLoss:init(opts, more)
+  local who, spec = class.of(self).shown, {}
+  for name, rule in pairs(OPTIONS) do spec[name] = rule end
+  for name, rule in pairs(more or {}) do spec[name] = rule end
+  opts = options.check(who, opts, spec)
+  self.weights = weights.new(who, opts.weight)
+  opts.weight = nil
+  for name, value in pairs(opts) do self[name] = value end
+end
+
+--- The loss of each row; weighted by units where a mean is to be made of them.
+function ClassLoss:rows(output, target)
+  check_types(self, output, target)
+  check_shapes(self, output, target)
+  check_weights(self, output)
+  local losses = self:losses(output, target)
+  if not self.weights then return losses end
+  return self:weigh(losses, output, target, self.reduction == "mean")
+end
+
+function ClassLoss:weigh(losses, _, target, in_units)
+  return losses * self.weights:of_rows(target, self.ignore_index, losses, in_units)
+end
+
+function ClassLoss:terms(output, target)
+  if self.reduction == "none" then
+    errors.raise('%s: reduction is "none", expected "mean" or "sum" where a loss is one number',
+      scope.label(self))
+  end
+  local sum = self:rows(output, target):sum()
+  if self.reduction == "sum" then return sum, nil end
+  if self.weights then return sum, self.weights:count(target, self.ignore_index) end
+  return sum, core.cross_entropy_count(target, self.ignore_index)
+end
+
+function ClassLoss:forward(output, target)
+  if self.reduction == "none" then return self:rows(output, target) end
+  return Loss.forward(self, output, target)
+end
+
+function ClassLoss:describe()
+  local parts = {}
+  if self.weights then parts[1] = ("weights of %d classes"):format(self.weights.number) end
+  if self.ignore_index then parts[#parts + 1] = ("ignore %d"):format(self.ignore_index) end
+  if (self.label_smoothing or 0) > 0 then
+    parts[#parts + 1] = ("smoothing %g"):format(self.label_smoothing)
+  end
+  if self.reduction ~= "mean" then parts[#parts + 1] = self.reduction end
+  return table.concat(parts, ", ")
 end
 
 return classes

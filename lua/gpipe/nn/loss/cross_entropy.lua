@@ -1,30 +1,32 @@
 -- lua/gpipe/nn/loss/cross_entropy.lua - `nn.CrossEntropyLoss`: scores against class ids.
 --
 -- The class scores are the last dimension, so [B, T, V] goes with ids [B, T] and no reshaping.
--- Source: PyTorch nn.CrossEntropyLoss for ignore_index, label_smoothing and the mean over valid
--- ids.
+-- Source: PyTorch nn.CrossEntropyLoss for ignore_index, label_smoothing, weight and the mean over
+-- valid ids.
 
-local core = require "gpipe.core"
-local Loss = require "gpipe.nn.loss.loss"
+local beside = require "gpipe.tensor.methods.beside"
 local class = require "gpipe.nn.class"
 local classes = require "gpipe.nn.loss.classes"
-local options = require "gpipe.options"
+local core = require "gpipe.core"
 
----@class nn.CrossEntropyLoss: nn.Loss
----@field ignore_index? integer
+---@class nn.CrossEntropyLoss: nn.ClassLoss
 ---@field label_smoothing number
-local CrossEntropyLoss = class.new("CrossEntropyLoss", Loss, true)
+local CrossEntropyLoss = class.new("CrossEntropyLoss", classes.Loss, true)
 
-local OPTIONS = {
-  ignore_index = { type = "integer" },
-  label_smoothing = { type = "number", default = 0, min = 0, max = 1 },
-  reduction = { choices = { "mean", "sum" }, default = "mean" },
-}
+local OPTIONS = { label_smoothing = { type = "number", default = 0, min = 0, max = 1 } }
+
+---@class nn.CrossEntropyOptions
+---@field weight? gpipe.Tensor|number[] a number for each class
+---@field ignore_index? integer
+---@field label_smoothing? number 0
+---@field reduction? "mean"|"sum"|"none"
 
 --- Minus the log of the probability that softmax(output) gives to the target id.
 ---
 --- Shapes: output [.., V] (f32 or f64), target [..] (i64, i32 or u8; ids from 0) -> scalar.
---- Units: nats. The mean is over the ids that are not ignored; none of them gives 0.
+--- Units: nats. The mean is over the ids that are not ignored; none of them gives 0. With `weight`,
+--- a number for each class, it divides by the sum of the weights of all these ids. "none"
+--- gives the losses one by one, which is for eager use.
 --- Errors: shapes that do not fit; a target that is not of an integer dtype; an id outside 0 ..
 --- V-1.
 --- ```lua
@@ -32,28 +34,25 @@ local OPTIONS = {
 --- local value = loss(gp.zeros {2, 10}, gp.tensor({3, 9}, {dtype = "i64"}))
 --- assert(math.abs(value:item() - math.log(10)) < 1e-5)
 --- ```
----@param opts? {ignore_index?: integer, label_smoothing?: number, reduction?: "mean"|"sum"}
-function CrossEntropyLoss:init(opts)
-  opts = options.check("nn.CrossEntropyLoss", opts, OPTIONS)
-  self.ignore_index, self.label_smoothing = opts.ignore_index, opts.label_smoothing
-  self.reduction = opts.reduction
+---@param opts? nn.CrossEntropyOptions
+function CrossEntropyLoss:init(opts) classes.Loss.init(self, opts, OPTIONS) end
+
+-- Weighted, what is spread over the classes is apart: each class of it has its own weight.
+function CrossEntropyLoss:losses(output, target)
+  local smoothing = self.weights and 0 or self.label_smoothing
+  return core.cross_entropy(output, target, self.ignore_index, smoothing)
 end
 
-function CrossEntropyLoss:terms(output, target)
-  classes.check(self, output, target)
-  local rows = core.cross_entropy(output, target, self.ignore_index, self.label_smoothing)
-  local count = self.reduction == "mean" and core.cross_entropy_count(target, self.ignore_index)
-  return rows:sum(), count or nil
-end
-
-function CrossEntropyLoss:describe()
-  local parts = {}
-  if self.ignore_index then parts[1] = ("ignore %d"):format(self.ignore_index) end
-  if self.label_smoothing > 0 then
-    parts[#parts + 1] = ("smoothing %g"):format(self.label_smoothing)
+function CrossEntropyLoss:weigh(losses, output, target, in_units)
+  local weighed = classes.Loss.weigh(self, losses, output, target, in_units)
+  if self.label_smoothing == 0 then return weighed end
+  local of_classes = self.weights[in_units and "units" or "plain"]:to(losses.dtype)
+  local spread = -(output:to(losses.dtype):log_softmax(-1) * beside(output, of_classes)):sum(-1)
+  if self.ignore_index then
+    spread = core.where(target:to("i64"):eq(self.ignore_index), 0, spread)
   end
-  if self.reduction ~= "mean" then parts[#parts + 1] = self.reduction end
-  return table.concat(parts, ", ")
+  return weighed * (1 - self.label_smoothing)
+    + spread * (self.label_smoothing / self.weights.number)
 end
 
 return CrossEntropyLoss
