@@ -192,13 +192,25 @@ static int tensor_free(lua_State *L) {
   return 0;
 }
 
+/* a % b and a // b, in Lua: formulas of several ops. */
+static int by_hook(lua_State *L, const char *name) {
+  lua_settop(L, 2);
+  gp_lua_push_hook(L, name);
+  lua_insert(L, 1);
+  lua_call(L, 2, 1);
+  return 1;
+}
+static int tensor_mod(lua_State *L) { return by_hook(L, "mod"); }
+static int tensor_idiv(lua_State *L) { return by_hook(L, "idiv"); }
+
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static const luaL_Reg metamethods[] = {
     {"__len", tensor_len},           {"__tostring", tensor_tostring},
     {"__gc", tensor_free},           {"__close", tensor_free},
     {"__newindex", tensor_newindex}, {"__lt", tensor_order},
-    {"__le", tensor_order},          {NULL, NULL}};
+    {"__le", tensor_order},          {"__mod", tensor_mod},
+    {"__idiv", tensor_idiv},         {NULL, NULL}};
 
 /* Operators are the methods of the same meaning. */
 static const char *const operators[][2] = {{"__add", "add"}, {"__sub", "sub"}, {"__mul", "mul"},

@@ -9,6 +9,7 @@ local create = require "gpipe.tensor.create"
 local environment = require "gpipe.environment"
 local errors = require "gpipe.errors"
 local io = require "gpipe.io"
+local like = require "gpipe.tensor.like"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
 local more = require "gpipe.tensor.more"
@@ -56,6 +57,16 @@ local gp = {
   one_hot = more.one_hot,
   frombytes = more.frombytes,
   meshgrid = more.meshgrid,
+  zeros_like = like.zeros_like,
+  ones_like = like.ones_like,
+  full_like = like.full_like,
+  rand_like = like.rand_like,
+  randn_like = like.randn_like,
+  normal = like.normal,
+  logspace = like.logspace,
+  cdist = like.cdist,
+  block_diag = like.block_diag,
+  searchsorted = like.searchsorted,
 
   attention = attention,
   where = core.where,
@@ -105,6 +116,9 @@ function meta.__index(_, key)
     return value
   end
   if type(key) ~= "string" then return nil end
+  if core.methods[key] then
+    errors.raise("gp: there is no '%s' (it is a method of tensors: t:%s(...))", key, key)
+  end
   local near = errors.suggest(key, names())
   errors.raise("gp: there is no '%s'%s", key,
     near and (" (did you mean '%s'?)"):format(near) or "")

@@ -18,6 +18,8 @@
 ---@operator mul(gpipe.Tensor|number): gpipe.Tensor
 ---@operator div(gpipe.Tensor|number): gpipe.Tensor
 ---@operator pow(gpipe.Tensor|number): gpipe.Tensor
+---@operator mod(gpipe.Tensor|number): gpipe.Tensor
+---@operator idiv(gpipe.Tensor|number): gpipe.Tensor
 ---@operator unm: gpipe.Tensor
 ---@operator len: integer
 local Tensor = {}

@@ -148,7 +148,9 @@ local function square(a) return a * a end
 local BEFORE = {
   ["gp.tokenizer"] = { "examples/data/tokenizer" },
   ["optim.SGD"] = { model:parameters() }, ["optim.Adam"] = { model:parameters() },
-  ["optim.AdamW"] = { model:parameters() }, ["optim.clip_grad_norm"] = { model:parameters(), 1 },
+  ["optim.AdamW"] = { model:parameters() }, ["optim.RMSprop"] = { model:parameters() },
+  ["optim.Adagrad"] = { model:parameters() }, ["optim.Lion"] = { model:parameters() },
+  ["optim.clip_grad_norm"] = { model:parameters(), 1 },
   ["gp.pipeline"] = { model }, ["gp.dry_run"] = { model }, ["gp.gradcheck"] = { square, { x } },
   ["gp.compile"] = { square, { x } }, ["gp.tensor"] = { { 1 } }, ["gp.stack"] = { { x } },
   ["gp.zeros"] = { { 2 } }, ["gp.ones"] = { { 2 } }, ["gp.rand"] = { { 2 } },
@@ -156,6 +158,12 @@ local BEFORE = {
   ["gp.randint"] = { 1, 4, { 2 } },
   ["gp.schedule.parse"] = { "0F0,0B0" },
   ["nn.Stash"] = { "skip" }, ["nn.Pop"] = { "skip", "add" }, ["t:var"] = { 1 }, ["t:std"] = { 1 },
+  ["t:isclose"] = { x }, ["t:addcmul"] = { x, x }, ["t:addcdiv"] = { x, x },
+  ["t:normal_"] = { 0, 1 }, ["t:uniform_"] = { 0, 1 }, ["t:bernoulli_"] = { 0.5 },
+  ["t:exponential_"] = { 1 }, ["t:quantile"] = { 0.5, 1 }, ["t:multinomial"] = { 1 },
+  ["gp.zeros_like"] = { x }, ["gp.ones_like"] = { x }, ["gp.rand_like"] = { x },
+  ["gp.randn_like"] = { x }, ["gp.full_like"] = { x, 1 }, ["gp.normal"] = { 0, 1, { 2 } },
+  ["gp.searchsorted"] = { gp.ones { 2 }, x },
   ["t:allclose"] = { x }, ["t:argsort"] = { 1 }, ["t:sort"] = { 1 }, ["t:topk"] = { 1, 1 },
   ["t:bincount"] = {}, ["t:unique"] = {}, ["gp.bernoulli"] = { 0.5, { 2 } }, ["gp.attention"] = {
     gp.ones { 1, 2, 4 }, gp.ones { 1, 2, 4 }, gp.ones { 1, 2, 4 } },

@@ -52,8 +52,8 @@ describe("a name that is not there", function()
   local cases = {
     { "gp.stak", function() return gp.stak end },
     { "gp.nothing_like_it", function() return gp.nothing_like_it end },
-    { "optim.RMSprop", function() return gp.optim.RMSprop end },
-    { "optim.schedule.plateau", function() return gp.optim.schedule.plateau end },
+    { "optim.LBFGS", function() return gp.optim.LBFGS end },
+    { "optim.schedule.lambda", function() return gp.optim.schedule.lambda end },
     { "data:map", function() return gp.data.tensors(t, t):map(print) end },
     { "gp.data.mnist", function() return gp.data.mnist end },
     { "gp.schedule.make", function() return gp.schedule.make end },

@@ -23,12 +23,25 @@ end
 
 local FLOATS = { f32 = true, f64 = true, bf16 = true, f16 = true }
 
+-- The op that reads embeddings speaks of ids: here they are positions.
+local function check_range(positions, size)
+  if core.tracing() then return end
+  for row, at in ipairs(positions:totable()) do
+    if at < 1 or at > size then
+      errors.raise("index_select: position %d at row %d is outside 1..%d", at, row, size)
+    end
+  end
+end
+
 -- Rows of floats by the op that reads embeddings, which has a gradient; others at once.
 local function rows(tensor, positions)
   local shape = tensor.shape
   if not FLOATS[tensor.dtype] then return core.gather_rows(tensor:contiguous(), positions) end
   local rest = table.move(shape, 2, #shape, 2, { positions.shape[1] })
-  return core.embedding(positions - 1, tensor:reshape { shape[1], -1 }):reshape(rest)
+  local good, y = pcall(core.embedding, positions - 1, tensor:reshape { shape[1], -1 })
+  if good then return y:reshape(rest) end
+  if errors.code_of(y) == "range" then check_range(positions, shape[1]) end
+  error(y, 0)
 end
 
 --- The given positions of dimension d, in their order, also several times. A copy.

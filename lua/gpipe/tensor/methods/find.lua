@@ -55,20 +55,6 @@ function Tensor:masked_select(mask)
   return self[mask:expand(self.shape)]
 end
 
--- Which of two values comes first: numbers ascend, NaN is after all of them.
-local function comes_before(a, b) return a < b or (a == a and b ~= b) end
-
--- The positions of elements in the order of their values, equal ones in their own.
-local function in_order(list)
-  local order = {}
-  for i in ipairs(list) do order[i] = i end
-  table.sort(order, function(i, j)
-    if comes_before(list[i], list[j]) then return true end
-    return not comes_before(list[j], list[i]) and i < j
-  end)
-  return order
-end
-
 --- The different elements, ascending; every NaN is one of its own. With `inverse` also where each
 --- element of the tensor is among them (from 1), with `counts` also how often each occurs.
 --- `gp.tensor({3, 1, 3}):unique()[2] == 3` Errors: while tracing.
@@ -81,14 +67,15 @@ function Tensor:unique(opts)
     inverse = { type = "boolean", default = false }, counts = { type = "boolean", default = false },
   })
   local list, firsts, inverse, counts = numbers(self), {}, {}, {}
-  for _, i in ipairs(in_order(list)) do
+  local flat = self:reshape { self:numel() }
+  local _, order = core.sort(flat, 1)
+  for _, i in ipairs(order:totable()) do
     local before = firsts[#firsts]
     if not before or list[before] ~= list[i] then
       firsts[#firsts + 1], counts[#counts + 1] = i, 0
     end
     inverse[i], counts[#counts] = #firsts, counts[#counts] + 1
   end
-  local flat = self:reshape { self:numel() }
   local results = { #firsts == 0 and flat or flat:index_select(1, firsts) }
   if o.inverse then results[2] = positions_of(inverse, self.shape) end
   if o.counts then results[#results + 1] = positions_of(counts, { #counts }) end

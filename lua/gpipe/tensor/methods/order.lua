@@ -28,6 +28,9 @@ local function check_positions(who, tensor, positions)
   end
 end
 
+-- Names the method before errors of its op; in a trace the layer's name stands there.
+local function named(who) return not core.tracing() and core.enter(who, "") or nil end
+
 -- The first positions of each dimension but `dim`, as many as `shape` says.
 local function cut(who, tensor, shape, dim)
   local have = tensor.shape
@@ -53,6 +56,7 @@ end
 function Tensor:gather(d, positions)
   d = check.dim("gather", d, self:dim())
   check_positions("gather", self, positions)
+  local _scope <close> = named "gather"
   return core.gather(cut("gather", self, positions.shape, d), positions, d)
 end
 
@@ -78,6 +82,7 @@ function Tensor:scatter_add(d, positions, source)
   source = cut("scatter_add", source, positions.shape)
   local shape, sizes = self.shape, positions.shape
   cut("scatter_add", self, sizes, d)
+  local _scope <close> = named "scatter_add"
   local sums = core.scatter_sum(source, positions, d, shape[d])
   for i, size in ipairs(shape) do
     if i ~= d and sizes[i] < size then sums = core.pad(sums, i, 0, size) end

@@ -139,20 +139,13 @@ end
 ---@param opts? {rtol?: number, atol?: number, equal_nan?: boolean} 1e-5, 1e-8, false
 ---@return boolean
 function Tensor:allclose(other, opts)
-  local o = options.check("allclose", opts, {
-    rtol = { type = "number", default = 1e-5 }, atol = { type = "number", default = 1e-8 },
-    equal_nan = { type = "boolean", default = false },
+  options.check("allclose", opts, {
+    rtol = { type = "number" }, atol = { type = "number" }, equal_nan = { type = "boolean" },
   })
   if not is_tensor(other) then
     errors.raise("allclose: the other is %s, expected a tensor", errors.show(other))
   end
-  local near = self:eq(other)
-  local a, b = self:to "f64", other:to "f64"
-  local finite = a:isfinite():logical_and(b:isfinite())
-  local within = (a - b):abs():le(b:abs() * o.rtol + o.atol)
-  near = near:logical_or(finite:logical_and(within))
-  if o.equal_nan then near = near:logical_or(a:isnan():logical_and(b:isnan())) end
-  return near:all():item()
+  return self:isclose(other, opts):all():item()
 end
 
 return Tensor
