@@ -16,6 +16,7 @@ environment.variables = {
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
   GPIPE_ATTENTION = { "own" },          -- attention by our own kernels where cuDNN could
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
+  GPIPE_CONVOLUTION = { "own" },        -- convolutions by our own kernels where cuDNN could
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs
   GPIPE_CUDA_PLUGIN = true,             -- the file of the CUDA plugin
   GPIPE_FAULT = true,                   -- failures on request, for tests

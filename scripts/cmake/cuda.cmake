@@ -64,11 +64,11 @@ endif()
 
 file(GLOB_RECURSE CUDA_SOURCES CONFIGURE_DEPENDS runtime/*.cu runtime/device/cuda/*.c)
 # cuDNN is opened when the first graph is made; only its headers are needed here. Without them
-# attention runs by kernels of our own.
+# attention and convolutions run by kernels of our own.
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_PATH PATH_SUFFIXES include)
 mark_as_advanced(CUDNN_INCLUDE_DIR)
 if(NOT CUDNN_INCLUDE_DIR)
-  list(FILTER CUDA_SOURCES EXCLUDE REGEX "/cudnn/[^/]*\\.c$")
+  list(FILTER CUDA_SOURCES EXCLUDE REGEX "/cudnn/.*\\.c$")
   list(APPEND CUDA_SOURCES runtime/device/cuda/cudnn/missing.c)
 endif()
 add_library(gpipe_cuda MODULE ${CUDA_SOURCES})

@@ -31,7 +31,7 @@ endforeach()
 # cuBLASLt has a stand-in in tests/cuda; of cuDNN the plugin has one itself, for builds without its
 # headers.
 file(GLOB_RECURSE PLUGIN_FILES CONFIGURE_DEPENDS runtime/device/cuda/*.c)
-list(FILTER PLUGIN_FILES EXCLUDE REGEX "/cudnn/[^/]*\\.c$")
+list(FILTER PLUGIN_FILES EXCLUDE REGEX "/cudnn/.*\\.c$")
 list(APPEND PLUGIN_FILES runtime/device/cuda/cudnn/missing.c)
 file(GLOB LIBRARIES CONFIGURE_DEPENDS tests/cuda/libraries/*.cpp)
 file(GLOB MACHINE CONFIGURE_DEPENDS tests/cuda/context.c tests/cuda/fibers.cpp tests/cuda/block.cpp tests/cuda/meet.cpp tests/cuda/cudart/*.c)

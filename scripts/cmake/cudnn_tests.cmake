@@ -16,7 +16,7 @@ set(PLANS ${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda/plans)
 
 # The stand-in takes the place of library.c, and of what needs a runtime of CUDA.
 if(GPIPE_CUDNN_HEADERS)
-  file(GLOB REFUSED CONFIGURE_DEPENDS runtime/device/cuda/cudnn/*.c)
+  file(GLOB_RECURSE REFUSED CONFIGURE_DEPENDS runtime/device/cuda/cudnn/*.c)
   list(FILTER REFUSED EXCLUDE REGEX "/library\\.c$")
   add_executable(cudnn_refusals_test ${PLANS}/cudnn_refusals_test.c ${REFUSED})
   target_compile_definitions(cudnn_refusals_test PRIVATE GP_HAVE_CUDNN=1)
@@ -47,13 +47,15 @@ set_target_properties(fake_driver PROPERTIES C_VISIBILITY_PRESET default PREFIX 
 # The files that describe graphs need no runtime of CUDA.
 set(CUDNN_SOURCES runtime/device/cuda/cudnn/library.c runtime/device/cuda/cudnn/graph.c
   runtime/device/cuda/cudnn/plan.c runtime/device/cuda/cudnn/attention.c
-  runtime/device/cuda/cudnn/attention_piece.c)
-add_executable(cudnn_plans_test ${PLANS}/cudnn_plans_test.c ${CUDNN_SOURCES})
-target_include_directories(cudnn_plans_test PRIVATE runtime tests/c)
-target_include_directories(cudnn_plans_test SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})
-target_link_libraries(cudnn_plans_test PRIVATE gpipe_runtime m ${CMAKE_DL_LIBS})
-add_dependencies(cudnn_plans_test fake_driver)
+  runtime/device/cuda/cudnn/attention_piece.c runtime/device/cuda/cudnn/convolution/graph.c)
 get_filename_component(CUDNN_FOLDER ${GPIPE_CUDNN_LIBRARY} DIRECTORY)
-add_test(NAME cuda/cudnn_plans_test COMMAND cudnn_plans_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-set_tests_properties(cuda/cudnn_plans_test PROPERTIES TIMEOUT ${C_LIMIT}
-  ENVIRONMENT "LD_LIBRARY_PATH=${FAKE_DRIVER}:${CUDNN_FOLDER}")
+foreach(name cudnn_plans_test convolution_plans_test)
+  add_executable(${name} ${PLANS}/${name}.c ${CUDNN_SOURCES})
+  target_include_directories(${name} PRIVATE runtime tests/c)
+  target_include_directories(${name} SYSTEM PRIVATE ${GPIPE_CUDNN_HEADERS})
+  target_link_libraries(${name} PRIVATE gpipe_runtime m ${CMAKE_DL_LIBS})
+  add_dependencies(${name} fake_driver)
+  add_test(NAME cuda/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(cuda/${name} PROPERTIES TIMEOUT ${C_LIMIT}
+    ENVIRONMENT "LD_LIBRARY_PATH=${FAKE_DRIVER}:${CUDNN_FOLDER}")
+endforeach()

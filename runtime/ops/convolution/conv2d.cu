@@ -1,5 +1,6 @@
-/* ops/convolution/conv2d.cu - see conv2d.c: y = x * w + b on a GPU, element by element. */
-#include "ops/convolution/conv.cuh"
+/* ops/convolution/conv2d.cu - see conv2d.c: y = x * w + b on a GPU, by cuDNN or element by
+ * element. */
+#include "ops/convolution/library/library.cuh"
 
 template <typename T> struct conv2d_element {
   gp_conv c;
@@ -32,9 +33,10 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
 }
 
 /* Plans of GPUs pack no weights. */
-static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  GP_BY_FLOAT(call->op.out[0].meta->dtype, return launch<T>(gpu, &call->op));
-  return GP_OK;
+static gp_convolution describe(const gp_call *call) {
+  const gp_conv_values values = {&call->in[0], &call->out[0], &call->in[1],
+                                 call->n_in == 3 ? &call->in[2] : NULL};
+  return gp_convolution_of(GP_CONVOLUTION_MAP, gp_conv_forward(call), values, call);
 }
 
-const gp_gpu_kernel gp_gpu_conv2d = {run, NULL};
+GP_CONVOLUTION_KERNEL(conv2d, describe)

@@ -1,9 +1,9 @@
 /* ops/convolution/conv2d_dw.cu - see conv2d_dw.c: the gradient of a convolution's weight on a GPU.
  *
- * A warp makes an element: each lane sums every 32nd position, then the lanes are added as a tree.
- * One order for every grid. */
+ * By cuDNN, or here: a warp makes an element, each lane sums every 32nd position, then the lanes
+ * are added as a tree. One order for every grid. */
 #include "device/cuda/kernel/lanes.cuh"
-#include "ops/convolution/conv.cuh"
+#include "ops/convolution/library/library.cuh"
 
 enum { ELEMENTS = 8 }; /* of a block, a warp each */
 
@@ -60,9 +60,9 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
                    n);
 }
 
-static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  GP_BY_FLOAT(call->op.in[0].meta->dtype, return launch<T>(gpu, &call->op));
-  return GP_OK;
+static gp_convolution describe(const gp_call *call) {
+  const gp_conv_values values = {&call->in[1], &call->in[0], &call->out[0], NULL};
+  return gp_convolution_of(GP_CONVOLUTION_WEIGHT, gp_conv_dw(call), values, call);
 }
 
-const gp_gpu_kernel gp_gpu_conv2d_dw = {run, NULL};
+GP_CONVOLUTION_KERNEL(conv2d_dw, describe)

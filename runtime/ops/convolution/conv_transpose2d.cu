@@ -1,6 +1,6 @@
-/* ops/convolution/conv_transpose2d.cu - see conv_transpose2d.c: an image of a map on a GPU,
- * element by element. */
-#include "ops/convolution/conv.cuh"
+/* ops/convolution/conv_transpose2d.cu - see conv_transpose2d.c: an image of a map on a GPU, by
+ * cuDNN or element by element. */
+#include "ops/convolution/library/library.cuh"
 
 template <typename T> struct conv_transpose2d_element {
   gp_conv c;
@@ -32,9 +32,10 @@ template <typename T> static gp_status launch(gp_gpu *gpu, const gp_call *call) 
   return gp_each_pixel(gpu, f, call->out[0].meta);
 }
 
-static gp_status run(gp_gpu *gpu, const gp_gpu_call *call) {
-  GP_BY_FLOAT(call->op.out[0].meta->dtype, return launch<T>(gpu, &call->op));
-  return GP_OK;
+static gp_convolution describe(const gp_call *call) {
+  const gp_conv_values values = {&call->out[0], &call->in[0], &call->in[1],
+                                 call->n_in == 3 ? &call->in[2] : NULL};
+  return gp_convolution_of(GP_CONVOLUTION_IMAGE, gp_conv_transposed(call), values, call);
 }
 
-const gp_gpu_kernel gp_gpu_conv_transpose2d = {run, NULL};
+GP_CONVOLUTION_KERNEL(conv_transpose2d, describe)

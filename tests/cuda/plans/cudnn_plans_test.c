@@ -9,42 +9,10 @@
 #include "device/cuda/cudnn/attention.h"
 #include "device/cuda/cudnn/attention_piece.h"
 #include "device/cuda/cudnn/plan.h"
+#include "described_gpu.h"
 #include "test.h"
 
-/* ---- devices ------------------------------------------------------------------------------- */
-
-/* What cuDNN wants to know of a GPU; what plans depend on is filled in. */
-static const char description[] =
-    "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],\"cudaDeviceId\":0,"
-    "\"deviceVer\":%d,\"regsPerBlock\":65536,\"multiProcessorCount\":%d,\"driverVer\":13000,"
-    "\"warpSize\":32,\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":%d,"
-    "\"reservedSharedMemoryPerBlock\":1024,\"maxSharedMemoryPerSM\":%d,\"maxRegistersPerSM\":65536,"
-    "\"maxCtasPerSM\":32,\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,"
-    "\"isTccDriver\":0,\"supportCoopLaunch\":1,\"smClockRateKHz\":1980000,\"memClockRateKHz\":"
-    "3201000,"
-    "\"l2CacheSize\":62914560,\"totalGlobalMem\":85899345920,\"deviceName\":\"%s\"}";
-
-typedef struct gpu_kind {
-  const char *name;
-  int version, sms, shared; /* compute capability, multiprocessors, bytes of shared memory of one */
-} gpu_kind;
-
-static const gpu_kind ampere = {"NVIDIA A100", 800, 108, 167936};
-static const gpu_kind hopper = {"NVIDIA H200", 900, 132, 233472};
-
 static gp_cudnn_library library;
-
-static gp_cudnn_node properties_of(const gpu_kind *kind) {
-  char text[2048];
-  gp_cudnn_node node = NULL;
-  int length = snprintf(text, sizeof text, description, kind->version, kind->sms,
-                        kind->shared - 1024, kind->shared, kind->name);
-  CHECK(!library.cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &node));
-  CHECK(!library.cudnnBackendSetAttribute(node, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-                                          CUDNN_TYPE_CHAR, length, text));
-  CHECK(!library.cudnnBackendFinalize(node));
-  return node;
-}
 
 /* ---- attention ----------------------------------------------------------------------------- */
 
@@ -152,7 +120,7 @@ static void check_attention(const gpu_kind *kind, const gp_cudnn_target *target,
 }
 
 static void check_cases(const gpu_kind *kind, int32_t sm_count) {
-  gp_cudnn_target target = {.properties = properties_of(kind), .sm_count = sm_count};
+  gp_cudnn_target target = {.properties = properties_of(&library, kind), .sm_count = sm_count};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (int backward = 0; backward < 2; backward++) {
       const gp_attention a = attention_of(&cases[i], backward != 0);
@@ -167,7 +135,7 @@ TEST(attention_has_plans_on_sm_80) { check_cases(&ampere, 0); }
 TEST(attention_has_plans_on_sm_90) { check_cases(&hopper, 0); }
 
 TEST(attention_has_plans_for_a_part_of_a_gpu) {
-  gp_cudnn_target target = {.properties = properties_of(&hopper), .sm_count = 32};
+  gp_cudnn_target target = {.properties = properties_of(&library, &hopper), .sm_count = 32};
   for (int backward = 0; backward < 2; backward++) {
     const gp_attention a = attention_of(&cases[0], backward != 0);
     check_attention(&hopper, &target, &a);

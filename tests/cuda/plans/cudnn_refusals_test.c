@@ -10,112 +10,8 @@
 #include <string.h>
 
 #include "device/cuda/cudnn/cudnn.h"
-#include "device/cuda/cudnn/library.h"
+#include "stand_in.h"
 #include "test.h"
-
-/* ---- the stand-in -------------------------------------------------------------------------- */
-
-#define NAME_OF(name) CALL_##name,
-typedef enum call { GP_CUDNN_FUNCTIONS(NAME_OF) CALLS } call;
-
-#define TEXT_OF(name) #name,
-static const char *const names[] = {GP_CUDNN_FUNCTIONS(TEXT_OF)};
-
-static struct {
-  atomic_int count[CALLS];
-  atomic_int live;    /* descriptors */
-  atomic_int handles; /* open ones */
-  call refused;
-  int nth; /* from 1; 0: nothing is refused */
-  bool lost, missing;
-} stand_in;
-
-static cudnnStatus_t come(call c) {
-  const int n = ++stand_in.count[c];
-  return c == stand_in.refused && n == stand_in.nth ? CUDNN_STATUS_NOT_SUPPORTED
-                                                    : CUDNN_STATUS_SUCCESS;
-}
-
-static size_t get_version(void) { return 91900; }
-static const char *error_string(cudnnStatus_t status) { return status ? "refused" : "fine"; }
-static void last_error(char *text, size_t size) { snprintf(text, size, "on request\nand more"); }
-
-static cudnnStatus_t create(cudnnHandle_t *handle) {
-  const cudnnStatus_t s = come(CALL_cudnnCreate);
-  if (s) return s;
-  *handle = malloc(1), stand_in.handles++;
-  return s;
-}
-
-static cudnnStatus_t destroy(cudnnHandle_t handle) {
-  free(handle), stand_in.handles--;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-static cudnnStatus_t set_stream(cudnnHandle_t handle, cudaStream_t stream) {
-  (void)handle, (void)stream;
-  return come(CALL_cudnnSetStream);
-}
-
-static cudnnStatus_t make_descriptor(cudnnBackendDescriptorType_t type,
-                                     cudnnBackendDescriptor_t *made) {
-  (void)type;
-  const cudnnStatus_t s = come(CALL_cudnnBackendCreateDescriptor);
-  if (s) return s;
-  *made = malloc(1), stand_in.live++;
-  return s;
-}
-
-static cudnnStatus_t destroy_descriptor(cudnnBackendDescriptor_t d) {
-  free(d), stand_in.live--;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                                   cudnnBackendAttributeType_t type, int64_t count,
-                                   const void *value) {
-  (void)d, (void)name, (void)type, (void)count, (void)value;
-  return come(CALL_cudnnBackendSetAttribute);
-}
-
-/* One engine, without notes, that wants 64 bytes. */
-static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
-                                   cudnnBackendAttributeType_t type, int64_t most, int64_t *count,
-                                   void *value) {
-  (void)d, (void)type, (void)most;
-  *count = name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE ? 0 : 1;
-  if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) *(int64_t *)value = 64;
-  return come(CALL_cudnnBackendGetAttribute);
-}
-
-static cudnnStatus_t finalize(cudnnBackendDescriptor_t d) {
-  (void)d;
-  return come(CALL_cudnnBackendFinalize);
-}
-
-static cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
-                             cudnnBackendDescriptor_t pack) {
-  (void)handle, (void)plan, (void)pack;
-  return come(CALL_cudnnBackendExecute);
-}
-
-/* In place of library.c. */
-const gp_cudnn_library *gp_cudnn_library_get(const char **why) {
-  static const gp_cudnn_library library = {.cudnnGetVersion = get_version,
-                                           .cudnnGetErrorString = error_string,
-                                           .cudnnGetLastErrorString = last_error,
-                                           .cudnnCreate = create,
-                                           .cudnnDestroy = destroy,
-                                           .cudnnSetStream = set_stream,
-                                           .cudnnBackendCreateDescriptor = make_descriptor,
-                                           .cudnnBackendDestroyDescriptor = destroy_descriptor,
-                                           .cudnnBackendSetAttribute = set_attribute,
-                                           .cudnnBackendGetAttribute = get_attribute,
-                                           .cudnnBackendFinalize = finalize,
-                                           .cudnnBackendExecute = execute};
-  *why = "it is not there";
-  return stand_in.missing ? NULL : &library;
-}
 
 /* ---- the rest of the plugin ---------------------------------------------------------------- */
 
@@ -139,6 +35,16 @@ gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a) {
 }
 gp_status gp_attention_add_heads(gp_gpu *gpu, const gp_attention *a, const float *const sums[2]) {
   return (void)gpu, (void)a, (void)sums, GP_OK;
+}
+
+gp_status gp_convolution_turn(gp_gpu *gpu, const gp_convolution *c, void *to) {
+  return (void)gpu, (void)c, (void)to, GP_OK;
+}
+gp_status gp_convolution_turn_back(gp_gpu *gpu, const gp_convolution *c, const void *from) {
+  return (void)gpu, (void)c, (void)from, GP_OK;
+}
+gp_status gp_convolution_add_bias(gp_gpu *gpu, const gp_convolution *c) {
+  return (void)gpu, (void)c, stand_in.biases++, GP_OK;
 }
 
 /* ---- training ------------------------------------------------------------------------------ */
@@ -170,17 +76,65 @@ static gp_attention attention_of(int64_t batches, bool backward) {
                         .scratch = data};
 }
 
-/* Prepare, then run three times; how often cuDNN did it. Whatever happens is no error. */
-static int train(gp_gpu *gpu, int64_t batches, bool backward, const char **reason) {
-  const gp_attention a = attention_of(batches, backward);
-  const char *why;
+/* B x 8 channels of 9 x 9, windows of 3 x 3. */
+static gp_convolution convolution_of(int64_t rows, gp_convolution_pass pass, bool biased) {
+  static char memory[64];
+  void *data = (void *)(((uintptr_t)memory + 15) / 16 * 16);
+  const gp_convolution_axis axis = {9, 9, 3, 1, 1, 1};
+  return (gp_convolution){.pass = pass,
+                          .dtype = GP_BF16,
+                          .biased = biased,
+                          .rows = rows,
+                          .groups = 1,
+                          .image_c = 8,
+                          .map_c = 16,
+                          .h = axis,
+                          .w = axis,
+                          .image = data,
+                          .map = data,
+                          .weight = data,
+                          .bias = biased ? data : NULL,
+                          .weight_dtype = GP_F32,
+                          .scratch = data};
+}
+
+/* What is computed: attention and its gradient, the passes of a convolution, the first two of them
+ * with a bias. */
+enum { FORWARD, BACKWARD, MAP, IMAGE, WEIGHT, MAP_BIAS, IMAGE_BIAS, KINDS };
+
+static gp_convolution convolution_as(int64_t rows, int kind) {
+  const bool biased = kind >= MAP_BIAS;
+  return convolution_of(rows, (gp_convolution_pass)(kind - (biased ? MAP_BIAS : MAP)), biased);
+}
+
+static gp_status prepare(gp_gpu *gpu, int64_t batches, int kind, const char **why) {
   size_t scratch;
+  if (kind <= BACKWARD) {
+    const gp_attention a = attention_of(batches, kind == BACKWARD);
+    return gp_cudnn_attention_prepare(gpu, &a, &scratch, why);
+  }
+  const gp_convolution c = convolution_as(batches, kind);
+  return gp_cudnn_convolution_prepare(gpu, &c, &scratch, why);
+}
+
+static gp_status run(gp_gpu *gpu, int64_t batches, int kind, bool *ran, const char **why) {
+  if (kind <= BACKWARD) {
+    const gp_attention a = attention_of(batches, kind == BACKWARD);
+    return gp_cudnn_attention_run(gpu, &a, ran, why);
+  }
+  const gp_convolution c = convolution_as(batches, kind);
+  return gp_cudnn_convolution_run(gpu, &c, ran, why);
+}
+
+/* Prepare, then run three times; how often cuDNN did it. Whatever happens is no error. */
+static int train(gp_gpu *gpu, int64_t batches, int kind, const char **reason) {
+  const char *why;
   int done = 0;
-  CHECK(gp_cudnn_attention_prepare(gpu, &a, &scratch, &why) == GP_OK);
+  CHECK(prepare(gpu, batches, kind, &why) == GP_OK);
   *reason = why;
   for (int i = 0; i < 3; i++) {
     bool ran;
-    CHECK(gp_cudnn_attention_run(gpu, &a, &ran, &why) == GP_OK);
+    CHECK(run(gpu, batches, kind, &ran, &why) == GP_OK);
     CHECK(!(ran && why));
     if (why) CHECK(!*reason), *reason = why;
     done += ran;
@@ -202,29 +156,29 @@ static void expect(call refused, int nth) {
 /* ---- tests --------------------------------------------------------------------------------- */
 
 /* Every call that training makes, at its first, a middle and its last time. */
-static void refuse_each(call c, bool backward) {
+static void refuse_each(call c, int kind) {
   const char *why;
   gp_gpu healthy = fresh();
   expect(c, 0);
-  CHECK(train(&healthy, 2, backward, &why) == 3 && !why);
+  CHECK(train(&healthy, 2, kind, &why) == 3 && !why);
   gp_cudnn_close(&healthy);
   const int calls = stand_in.count[c];
   for (int i = 0; i < 3; i++) {
     const int nth = i == 0 ? 1 : i == 1 ? calls / 2 + 1 : calls, handles = stand_in.handles;
     gp_gpu gpu = fresh();
     expect(c, nth);
-    const int done = train(&gpu, 2, backward, &why);
+    const int done = train(&gpu, 2, kind, &why);
     if (done == 3) /* another engine, or another form of the same question, was taken */
       CHECK(!why);
     else
       CHECK(why && *why && !strchr(why, '\n'));
     const int again = stand_in.count[c];
     const char *same;
-    if (done < 3 && why) CHECK(train(&gpu, 2, backward, &same) == 0 && strcmp(same, why) == 0);
+    if (done < 3 && why) CHECK(train(&gpu, 2, kind, &same) == 0 && strcmp(same, why) == 0);
     if (done < 3 && c == CALL_cudnnBackendFinalize) CHECK(stand_in.count[c] == again);
     gp_cudnn_close(&gpu);
     CHECK(stand_in.handles <= handles + 1); /* that which plans are made with stays */
-    if (test_failures) printf("%s:%d backward %d\n", names[c], nth, backward);
+    if (test_failures) printf("%s:%d kind %d\n", call_names[c], nth, kind);
     if (test_failures) return;
   }
 }
@@ -238,7 +192,27 @@ TEST(no_refusal_ends_training) {
                                CALL_cudnnBackendFinalize,
                                CALL_cudnnBackendExecute};
   for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
-    for (int backward = 0; backward < 2; backward++) refuse_each(asked[i], backward != 0);
+    for (int kind = 0; kind < KINDS; kind++) refuse_each(asked[i], kind);
+}
+
+/* The graph that was prepared is the one whose scratch there is. */
+TEST(a_bias_is_added_by_the_graph_or_by_us) {
+  const char *why;
+  gp_gpu gpu = fresh();
+  expect(CALL_cudnnBackendFinalize, 0);
+  stand_in.biases = 0;
+  CHECK(train(&gpu, 2, MAP_BIAS, &why) == 3 && !why && stand_in.biases == 0);
+  CHECK(train(&gpu, 2, IMAGE_BIAS, &why) == 3 && !why && stand_in.biases == 3);
+  gp_cudnn_close(&gpu), gpu = fresh();
+  expect(CALL_cudnnBackendCreateDescriptor, 1); /* the first graph is refused */
+  CHECK(train(&gpu, 2, MAP_BIAS, &why) == 3 && !why && stand_in.biases == 6);
+  gp_cudnn_close(&gpu), gpu = fresh();
+  expect(CALL_cudnnBackendExecute, 2); /* it does not run: no other graph takes its place */
+  CHECK(train(&gpu, 2, MAP, &why) == 1 && train(&gpu, 3, MAP, &why) == 3);
+  expect(CALL_cudnnBackendExecute, 2);
+  CHECK(train(&gpu, 3, MAP_BIAS, &why) == 1 && why);
+  CHECK(train(&gpu, 3, MAP_BIAS, &why) == 0 && why && stand_in.biases == 6);
+  gp_cudnn_close(&gpu);
 }
 
 TEST(a_refusal_to_run_is_remembered_by_the_process) {
@@ -279,16 +253,21 @@ TEST(without_the_library_there_is_a_reason) {
   gp_cudnn_close(&gpu);
 }
 
-TEST(our_own_kernels_may_be_asked_for) {
+static void ask_for_own(const char *variable, int kind) {
   const char *why;
   gp_gpu gpu = fresh();
   expect(CALL_cudnnCreate, 0);
-  setenv("GPIPE_ATTENTION", "own", 1);
-  CHECK(train(&gpu, 2, false, &why) == 0 && why && strstr(why, "GPIPE_ATTENTION"));
+  setenv(variable, "own", 1);
+  CHECK(train(&gpu, 2, kind, &why) == 0 && why && strstr(why, variable));
   CHECK(stand_in.count[CALL_cudnnCreate] == 0);
-  setenv("GPIPE_ATTENTION", "", 1);
-  CHECK(train(&gpu, 2, false, &why) == 3 && !why);
+  setenv(variable, "", 1);
+  CHECK(train(&gpu, 2, kind, &why) == 3 && !why);
   gp_cudnn_close(&gpu);
+}
+
+TEST(our_own_kernels_may_be_asked_for) {
+  ask_for_own("GPIPE_ATTENTION", FORWARD);
+  ask_for_own("GPIPE_CONVOLUTION", WEIGHT);
 }
 
 TEST(a_plan_is_made_once_for_a_gpu_a_size_and_a_shape) {
@@ -326,7 +305,7 @@ TEST(plans_that_nobody_holds_are_bounded) {
 
 static void *train_many(void *gpu) {
   const char *why;
-  for (int64_t b = 1; b <= 20; b++) CHECK(train(gpu, b, b % 2 != 0, &why) == 3);
+  for (int64_t b = 1; b <= 20; b++) CHECK(train(gpu, b, (int)b % KINDS, &why) == 3);
   return NULL;
 }
 
@@ -343,7 +322,8 @@ TEST(threads_share_plans) {
   for (int i = 0; i < THREADS; i++) gp_cudnn_close(&gpus[i]);
 }
 
-TEST_MAIN(no_refusal_ends_training, a_refusal_to_run_is_remembered_by_the_process,
-          a_gpu_that_is_lost_is_an_error, without_the_library_there_is_a_reason,
-          our_own_kernels_may_be_asked_for, a_plan_is_made_once_for_a_gpu_a_size_and_a_shape,
-          plans_that_nobody_holds_are_bounded, threads_share_plans)
+TEST_MAIN(no_refusal_ends_training, a_bias_is_added_by_the_graph_or_by_us,
+          a_refusal_to_run_is_remembered_by_the_process, a_gpu_that_is_lost_is_an_error,
+          without_the_library_there_is_a_reason, our_own_kernels_may_be_asked_for,
+          a_plan_is_made_once_for_a_gpu_a_size_and_a_shape, plans_that_nobody_holds_are_bounded,
+          threads_share_plans)

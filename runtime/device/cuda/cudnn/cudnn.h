@@ -7,14 +7,16 @@
  *   plan.c           an engine for a graph, and running it
  *   shared.c         the plans of the process
  *   cudnn.c          those that a device uses
- *   attention.c      graphs of attention (convolution, pooling, batch norm: beside it)
+ *   attention.c      graphs of attention
  *   attention_piece.c  how much of it at once, and its scratch
  *   attention_run.c  attention
+ *   convolution/     graphs of convolutions, and running them
  *   missing.c        all of it, where the plugin is built without cuDNN's headers */
 #ifndef GP_DEVICE_CUDA_CUDNN_H
 #define GP_DEVICE_CUDA_CUDNN_H
 
 #include "device/cuda/attention.h"
+#include "device/cuda/convolution.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +36,12 @@ gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t 
  * refused to run the plan, which it is not asked for again: *done is false then, and the outputs
  * are still to be written. Errors: GP_EDEVICE where the GPU is lost. */
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why);
+
+/* Likewise: convolutions in f32, bf16 and f16. */
+gp_status gp_cudnn_convolution_prepare(gp_gpu *gpu, const gp_convolution *c, size_t *scratch,
+                                       const char **why);
+gp_status gp_cudnn_convolution_run(gp_gpu *gpu, const gp_convolution *c, bool *done,
+                                   const char **why);
 
 #ifdef __cplusplus
 }

@@ -60,7 +60,8 @@ gp_cudnn_node gp_cudnn_add_tensor(gp_cudnn_graph *g, const gp_cudnn_tensor *t) {
   const bool is_virtual = t->storage == GP_CUDNN_VIRTUAL, by_value = t->storage == GP_CUDNN_SCALAR;
   /* Virtual ones want ids too: from far beyond those that a graph gives. */
   const int64_t id = t->id ? t->id : 1000 + g->n_nodes;
-  const int64_t alignment = t->type == CUDNN_DATA_FLOAT ? 4 : 16;
+  const int64_t usual = t->type == CUDNN_DATA_FLOAT ? 4 : 16;
+  const int64_t alignment = t->alignment ? t->alignment : usual;
   gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   gp_cudnn_set(g, node, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, &t->type);
   gp_cudnn_set_ints(g, node, CUDNN_ATTR_TENSOR_DIMENSIONS, t->rank, t->dim);
@@ -128,5 +129,60 @@ void gp_cudnn_add_reshape(gp_cudnn_graph *g, gp_cudnn_node x, gp_cudnn_node y) {
   gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
   gp_cudnn_set_node(g, node, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x);
   gp_cudnn_set_node(g, node, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y);
+  gp_cudnn_finish_op(g, node);
+}
+
+/* ---- convolutions -------------------------------------------------------------------------- */
+
+static gp_cudnn_node make_windows(gp_cudnn_graph *g, const gp_cudnn_convolve *op) {
+  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+  const int64_t dimensions = 2;
+  gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  gp_cudnn_set_ints(g, node, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 1, &dimensions);
+  gp_cudnn_set(g, node, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, &computed_in);
+  gp_cudnn_set(g, node, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, &mode);
+  gp_cudnn_set_ints(g, node, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 2, op->stride);
+  gp_cudnn_set_ints(g, node, CUDNN_ATTR_CONVOLUTION_DILATIONS, 2, op->dilation);
+  gp_cudnn_set_ints(g, node, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 2, op->before);
+  gp_cudnn_set_ints(g, node, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 2, op->behind);
+  gp_cudnn_finish(g, node);
+  return node;
+}
+
+/* What the passes call the same things. */
+typedef struct names {
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t x, w, y, windows, alpha, beta;
+} names;
+
+#define NAMES(operation, pass, X, W, Y)                                                            \
+  {                                                                                                \
+    CUDNN_BACKEND_OPERATION_CONVOLUTION_##operation##_DESCRIPTOR,                                  \
+        CUDNN_ATTR_OPERATION_CONVOLUTION_##pass##_##X,                                             \
+        CUDNN_ATTR_OPERATION_CONVOLUTION_##pass##_##W,                                             \
+        CUDNN_ATTR_OPERATION_CONVOLUTION_##pass##_##Y,                                             \
+        CUDNN_ATTR_OPERATION_CONVOLUTION_##pass##_CONV_DESC,                                       \
+        CUDNN_ATTR_OPERATION_CONVOLUTION_##pass##_ALPHA,                                           \
+        CUDNN_ATTR_OPERATION_CONVOLUTION_##pass##_BETA                                             \
+  }
+
+static const names passes[] = {
+    [GP_CUDNN_CONVOLVE] = NAMES(FORWARD, FORWARD, X, W, Y),
+    [GP_CUDNN_CONVOLVE_DX] = NAMES(BACKWARD_DATA, BWD_DATA, DX, W, DY),
+    [GP_CUDNN_CONVOLVE_DW] = NAMES(BACKWARD_FILTER, BWD_FILTER, X, DW, DY),
+};
+#undef NAMES
+
+void gp_cudnn_add_convolve(gp_cudnn_graph *g, const gp_cudnn_convolve *op) {
+  const names *of = &passes[op->pass];
+  const float one = 1, zero = 0;
+  gp_cudnn_node windows = make_windows(g, op);
+  gp_cudnn_node node = gp_cudnn_make(g, of->type);
+  gp_cudnn_set_node(g, node, of->windows, windows);
+  gp_cudnn_set_node(g, node, of->x, op->x);
+  gp_cudnn_set_node(g, node, of->w, op->w);
+  gp_cudnn_set_node(g, node, of->y, op->y);
+  gp_cudnn_set(g, node, of->alpha, CUDNN_TYPE_FLOAT, &one);
+  gp_cudnn_set(g, node, of->beta, CUDNN_TYPE_FLOAT, &zero);
   gp_cudnn_finish_op(g, node);
 }

@@ -39,7 +39,7 @@ void gp_cudnn_release(gp_cudnn_graph *graph, int mark);
 /* ---- values -------------------------------------------------------------------------------- */
 
 typedef enum gp_cudnn_storage {
-  GP_CUDNN_STORED,  /* in memory, under an id; halves are aligned to 16 bytes */
+  GP_CUDNN_STORED,  /* in memory, under an id */
   GP_CUDNN_VIRTUAL, /* between operations */
   GP_CUDNN_SCALAR   /* a number on the host, under an id */
 } gp_cudnn_storage;
@@ -49,6 +49,7 @@ typedef struct gp_cudnn_tensor {
   int rank;
   int64_t dim[GP_CUDNN_RANK], stride[GP_CUDNN_RANK]; /* elements */
   int64_t id;                                        /* of one graph; 0 for virtual ones */
+  int64_t alignment;                                 /* bytes; 0: 16, 4 for f32 */
   gp_cudnn_storage storage;
 } gp_cudnn_tensor;
 
@@ -70,5 +71,20 @@ void gp_cudnn_add_reduction(gp_cudnn_graph *graph, cudnnReduceTensorOp_t op, gp_
                             gp_cudnn_node y);
 /* The same elements under other dimensions and strides. */
 void gp_cudnn_add_reshape(gp_cudnn_graph *graph, gp_cudnn_node x, gp_cudnn_node y);
+
+/* y = x * w in two dimensions, or a gradient: x of y and w, w of x and y. */
+typedef enum gp_cudnn_convolving {
+  GP_CUDNN_CONVOLVE,
+  GP_CUDNN_CONVOLVE_DX,
+  GP_CUDNN_CONVOLVE_DW
+} gp_cudnn_convolving;
+
+typedef struct gp_cudnn_convolve {
+  gp_cudnn_convolving pass;
+  gp_cudnn_node x, w, y;                                /* or their gradients */
+  int64_t stride[2], dilation[2], before[2], behind[2]; /* of the height and the width */
+} gp_cudnn_convolve;
+
+void gp_cudnn_add_convolve(gp_cudnn_graph *graph, const gp_cudnn_convolve *op);
 
 #endif

@@ -1,7 +1,6 @@
 /* device/cuda/cudnn/missing.c - cudnn.h where the plugin is built without cuDNN's headers.
  *
- * Takes the place of the other cudnn files, and is empty beside them: attention uses our own
- * kernels. */
+ * Takes the place of the other cudnn files, and is empty beside them: our own kernels compute. */
 #include "device/cuda/cudnn/cudnn.h"
 
 #ifndef GP_HAVE_CUDNN
@@ -25,6 +24,20 @@ gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t 
 
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why) {
   (void)gpu, (void)a;
+  *done = false, *why = NULL;
+  return GP_OK;
+}
+
+gp_status gp_cudnn_convolution_prepare(gp_gpu *gpu, const gp_convolution *c, size_t *scratch,
+                                       const char **why) {
+  (void)gpu, (void)c, (void)scratch;
+  *why = missing;
+  return GP_OK;
+}
+
+gp_status gp_cudnn_convolution_run(gp_gpu *gpu, const gp_convolution *c, bool *done,
+                                   const char **why) {
+  (void)gpu, (void)c;
   *done = false, *why = NULL;
   return GP_OK;
 }

@@ -2,7 +2,7 @@
  *
  * The library offers engines; whether one accepts a graph shows only when its plan is finalized, so
  * they are tried one after the other. Engines that say of themselves that their sums have no fixed
- * order are passed over. */
+ * order are passed over, and those beyond the limits of the plan. */
 #include "device/cuda/cudnn/plan.h"
 
 enum { ENGINES = 24 };
@@ -50,8 +50,8 @@ static int64_t list_engines(gp_cudnn_graph *g, gp_cudnn_node heuristic, gp_cudnn
   return g->status == CUDNN_STATUS_SUCCESS ? (count < ENGINES ? count : ENGINES) : 0;
 }
 
-/* Engines say so in their notes: those that add with atomics are passed over. */
-static bool is_deterministic(gp_cudnn_graph *g, gp_cudnn_node configuration) {
+/* Engines say in their notes how they compute; those that add with atomics never will do. */
+static bool is_wanted(gp_cudnn_graph *g, gp_cudnn_node configuration, uint32_t unwanted) {
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
   int64_t count = 0;
   gp_cudnn_node engine = gp_cudnn_make(g, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -64,7 +64,7 @@ static bool is_deterministic(gp_cudnn_graph *g, gp_cudnn_node configuration) {
         engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
         CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes);
   for (int64_t i = 0; i < count && g->status == CUDNN_STATUS_SUCCESS; i++)
-    if (notes[i] == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) g->status = CUDNN_STATUS_NOT_SUPPORTED;
+    if (unwanted >> notes[i] & 1) g->status = CUDNN_STATUS_NOT_SUPPORTED;
   return g->status == CUDNN_STATUS_SUCCESS;
 }
 
@@ -72,7 +72,9 @@ static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration,
                        const gp_cudnn_target *target) {
   gp_cudnn_graph *g = &plan->graph;
   int64_t count, bytes = 0;
-  if (!is_deterministic(g, configuration)) return false;
+  const gp_cudnn_limits *limits = &plan->limits;
+  if (!is_wanted(g, configuration, limits->notes | 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
+    return false;
   gp_cudnn_node node = gp_cudnn_make(g, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   set_target(g, node, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target);
   gp_cudnn_set_node(g, node, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
@@ -81,6 +83,8 @@ static bool try_engine(gp_cudnn_plan *plan, gp_cudnn_node configuration,
   if (g->status == CUDNN_STATUS_SUCCESS)
     g->status = g->library->cudnnBackendGetAttribute(node, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                                      CUDNN_TYPE_INT64, 1, &count, &bytes);
+  if (limits->workspace && (size_t)bytes > limits->workspace)
+    g->status = CUDNN_STATUS_NOT_SUPPORTED;
   if (g->status != CUDNN_STATUS_SUCCESS) return false;
   plan->node = node;
   plan->workspace = (size_t)bytes;

@@ -11,13 +11,20 @@ typedef struct gp_cudnn_target {
   int32_t sm_count;         /* of a part of a GPU; 0: all */
 } gp_cudnn_target;
 
+/* Which engines will do, besides that they are deterministic; zeros: any. */
+typedef struct gp_cudnn_limits {
+  uint32_t notes;   /* bits of cudnnBackendNumericalNote_t: engines that say one are passed over */
+  size_t workspace; /* bytes at most */
+} gp_cudnn_limits;
+
 typedef struct gp_cudnn_plan {
   gp_cudnn_graph graph; /* what the plan was made of, for as long as it lives */
-  gp_cudnn_node node;   /* borrowed from there; NULL: no engine takes the graph */
-  size_t workspace;     /* bytes */
+  gp_cudnn_limits limits;
+  gp_cudnn_node node; /* borrowed from there; NULL: no engine takes the graph */
+  size_t workspace;   /* bytes */
 } gp_cudnn_plan;
 
-/* Take the first engine that is deterministic and accepts plan->graph, in the library's order of
+/* Take the first engine within the limits that accepts plan->graph, in the library's order of
  * expected speed. False where there is none: plan->graph.status and the library's last error say
  * why. */
 bool gp_cudnn_plan_build(gp_cudnn_plan *plan, const gp_cudnn_target *target);

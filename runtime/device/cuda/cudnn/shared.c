@@ -43,6 +43,7 @@ static void make_plan(gp_cudnn_shared *s, const gp_cudnn_library *library,
   }
   const gp_cudnn_target target = {.handle = *maker, .sm_count = s->sm_count};
   s->plan.graph.library = library;
+  s->plan.limits = request->limits;
   request->describe(&s->plan.graph, request->what);
   if (gp_cudnn_plan_build(&s->plan, &target)) return;
   write_refusal(s, library);

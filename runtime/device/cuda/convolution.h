@@ -1,0 +1,53 @@
+/* device/cuda/convolution.h - one pass of a convolution: what graphs of cuDNN take of it
+ * (cudnn/convolution), and what they leave to us (ops/convolution/library).
+ *
+ * Images and maps are N x H x W x C in memory, weights O x I / groups x KH x KW. Position m of the
+ * map meets position m * stride - before + k * dilation of the image at tap k of the kernel. */
+#ifndef GP_DEVICE_CUDA_CONVOLUTION_H
+#define GP_DEVICE_CUDA_CONVOLUTION_H
+
+#include "device/cuda/gpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum gp_convolution_pass {
+  GP_CONVOLUTION_MAP,   /* map = image * weight + bias */
+  GP_CONVOLUTION_IMAGE, /* image = map * weight transposed + bias: also the gradient of the image */
+  GP_CONVOLUTION_WEIGHT /* weight = the gradient of it, of image and gradient of the map */
+} gp_convolution_pass;
+
+typedef struct gp_convolution_axis {
+  int64_t image, map, kernel; /* sizes */
+  int64_t stride, before, dilation;
+} gp_convolution_axis;
+
+typedef struct gp_convolution {
+  gp_convolution_pass pass;
+  gp_dtype dtype;         /* of image and map, and of the weight where that is read */
+  bool biased;            /* never of GP_CONVOLUTION_WEIGHT */
+  int64_t rows, groups;   /* N */
+  int64_t image_c, map_c; /* channels of all groups */
+  gp_convolution_axis h, w;
+  void *image, *map, *weight; /* NULL in prepare */
+  const void *bias;           /* of the channels that are made */
+  gp_dtype weight_dtype;      /* of a weight that is made */
+  bool accumulate;            /* it is added to */
+  void *scratch;              /* device memory */
+} gp_convolution;
+
+/* ---- what graphs of cuDNN leave to us (ops/convolution/library/beside_cudnn.cu) ------------- */
+
+/* Write the weight as O x KH x KW x I / groups. */
+gp_status gp_convolution_turn(gp_gpu *gpu, const gp_convolution *c, void *to);
+/* Write or add to the weight what lies so in `from`, of c->dtype. */
+gp_status gp_convolution_turn_back(gp_gpu *gpu, const gp_convolution *c, const void *from);
+/* Add the bias to what was made. */
+gp_status gp_convolution_add_bias(gp_gpu *gpu, const gp_convolution *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,114 @@
+/* tests/cuda/plans/stand_in.h - a cuDNN whose calls do nothing but count, and refuse on request. */
+#ifndef GP_TESTS_STAND_IN_H
+#define GP_TESTS_STAND_IN_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device/cuda/cudnn/library.h"
+
+#define NAME_OF(name) CALL_##name,
+typedef enum call { GP_CUDNN_FUNCTIONS(NAME_OF) CALLS } call;
+
+#define TEXT_OF(name) #name,
+static const char *const call_names[] = {GP_CUDNN_FUNCTIONS(TEXT_OF)};
+
+static struct {
+  atomic_int count[CALLS];
+  atomic_int live;    /* descriptors */
+  atomic_int handles; /* open ones */
+  call refused;
+  int nth; /* from 1; 0: nothing is refused */
+  bool lost, missing;
+  int biases; /* added by a kernel of ours */
+} stand_in;
+
+static cudnnStatus_t come(call c) {
+  const int n = ++stand_in.count[c];
+  return c == stand_in.refused && n == stand_in.nth ? CUDNN_STATUS_NOT_SUPPORTED
+                                                    : CUDNN_STATUS_SUCCESS;
+}
+
+static size_t get_version(void) { return 91900; }
+static const char *error_string(cudnnStatus_t status) { return status ? "refused" : "fine"; }
+static void last_error(char *text, size_t size) { snprintf(text, size, "on request\nand more"); }
+
+static cudnnStatus_t create(cudnnHandle_t *handle) {
+  const cudnnStatus_t s = come(CALL_cudnnCreate);
+  if (s) return s;
+  *handle = malloc(1), stand_in.handles++;
+  return s;
+}
+
+static cudnnStatus_t destroy(cudnnHandle_t handle) {
+  free(handle), stand_in.handles--;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t set_stream(cudnnHandle_t handle, cudaStream_t stream) {
+  (void)handle, (void)stream;
+  return come(CALL_cudnnSetStream);
+}
+
+static cudnnStatus_t make_descriptor(cudnnBackendDescriptorType_t type,
+                                     cudnnBackendDescriptor_t *made) {
+  (void)type;
+  const cudnnStatus_t s = come(CALL_cudnnBackendCreateDescriptor);
+  if (s) return s;
+  *made = malloc(1), stand_in.live++;
+  return s;
+}
+
+static cudnnStatus_t destroy_descriptor(cudnnBackendDescriptor_t d) {
+  free(d), stand_in.live--;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                   cudnnBackendAttributeType_t type, int64_t count,
+                                   const void *value) {
+  (void)d, (void)name, (void)type, (void)count, (void)value;
+  return come(CALL_cudnnBackendSetAttribute);
+}
+
+/* One engine, without notes, that wants 64 bytes. */
+static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                                   cudnnBackendAttributeType_t type, int64_t most, int64_t *count,
+                                   void *value) {
+  (void)d, (void)type, (void)most;
+  *count = name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE ? 0 : 1;
+  if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) *(int64_t *)value = 64;
+  return come(CALL_cudnnBackendGetAttribute);
+}
+
+static cudnnStatus_t finalize(cudnnBackendDescriptor_t d) {
+  (void)d;
+  return come(CALL_cudnnBackendFinalize);
+}
+
+static cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                             cudnnBackendDescriptor_t pack) {
+  (void)handle, (void)plan, (void)pack;
+  return come(CALL_cudnnBackendExecute);
+}
+
+/* In place of library.c. */
+const gp_cudnn_library *gp_cudnn_library_get(const char **why) {
+  static const gp_cudnn_library library = {.cudnnGetVersion = get_version,
+                                           .cudnnGetErrorString = error_string,
+                                           .cudnnGetLastErrorString = last_error,
+                                           .cudnnCreate = create,
+                                           .cudnnDestroy = destroy,
+                                           .cudnnSetStream = set_stream,
+                                           .cudnnBackendCreateDescriptor = make_descriptor,
+                                           .cudnnBackendDestroyDescriptor = destroy_descriptor,
+                                           .cudnnBackendSetAttribute = set_attribute,
+                                           .cudnnBackendGetAttribute = get_attribute,
+                                           .cudnnBackendFinalize = finalize,
+                                           .cudnnBackendExecute = execute};
+  *why = "it is not there";
+  return stand_in.missing ? NULL : &library;
+}
+
+#endif
