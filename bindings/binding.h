@@ -42,6 +42,7 @@
   X(archive)                                                                                       \
   X(gather)                                                                                        \
   X(tokenizer)                                                                                     \
+  X(corpus)                                                                                        \
   X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);
@@ -138,6 +139,9 @@ int gp_lua_error(lua_State *L, const char *format, ...);
 int gp_lua_bad_value(lua_State *L, int index, const char *who, const char *wanted);
 /* The same for a name that is no dtype, with the one that other libraries call so. */
 int gp_lua_bad_dtype(lua_State *L, int index, const char *who, const char *wanted);
+
+/* The tokenizer of an object of core.tokenizer_load. Errors: another value. */
+gp_tokenizer *gp_lua_check_tokenizer(lua_State *L, int index);
 
 /* ---- checks: `who` is "function: parameter" ------------------------------------------------- */
 

@@ -24,6 +24,7 @@
 #include "gpipe/random.h"
 #include "gpipe/data.h"
 #include "gpipe/tokenizer.h"
+#include "gpipe/corpus.h"
 #include "gpipe/gather.h"
 #include "gpipe/op.h"
 #include "gpipe/contract.h"

@@ -138,6 +138,20 @@ static int file_read(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_return_failure(L, status);
 }
 
+/* core.file_map(path) -> u8 tensor | nil, message, code */
+static int file_map(lua_State *L) {
+  const char *path = gp_lua_check_string(L, 1, "map: the path");
+  gp_status status = gp_file_map(path, &gp_lua_new_box(L)->tensor);
+  return status == GP_OK ? 1 : gp_lua_return_failure(L, status);
+}
+
+/* core.file_unchanged(path, bytes): raises where the file has become shorter */
+static int file_unchanged(lua_State *L) {
+  const char *path = gp_lua_check_string(L, 1, "unchanged: the path");
+  gp_status status = gp_file_unchanged(path, luaL_checkinteger(L, 2));
+  return status == GP_OK ? 0 : gp_lua_fail(L, status);
+}
+
 /* core.file_write(path, text) -> true | nil, message, code */
 static int file_write(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "write: the path");
@@ -184,6 +198,8 @@ static int csv_read(lua_State *L) {
 static const luaL_Reg functions[] = {{"archive_save", archive_save},
                                      {"archive_load", archive_load},
                                      {"file_read", file_read},
+                                     {"file_map", file_map},
+                                     {"file_unchanged", file_unchanged},
                                      {"file_write", file_write},
                                      {"file_list", file_list},
                                      {"csv_read", csv_read},

@@ -49,14 +49,15 @@ static int gather_rows(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
-/* core.gather_windows(bytes, starts, context) -> x, y (i64 [n, context]): bytes start .. start +
- * context - 1, and the same one further */
+/* core.gather_windows(bytes, starts, context, width) -> x, y (i64 [n, context]): ids of `width`
+ * bytes (1), start .. start + context - 1, and the same one further */
 static int gather_windows(lua_State *L) {
-  gp_tensor *bytes = gp_lua_check_host_tensor(L, 1, "gather_windows: the data");
+  int64_t width = lua_isnoneornil(L, 4) ? 1 : gp_lua_check_int(L, 4, "gather_windows: width", 1, 4);
   int64_t context = gp_lua_check_int(L, 3, "gather_windows: context", 1, INT64_MAX);
-  gp_tensor *starts = check_positions(L, 2, "gather_windows", first_dim(bytes) - context);
+  gp_tensor *bytes = gp_lua_check_host_tensor(L, 1, "gather_windows: the data");
+  gp_tensor *starts = check_positions(L, 2, "gather_windows", first_dim(bytes) / width - context);
   gp_box *x = gp_lua_new_box(L), *y = gp_lua_new_box(L);
-  gp_status status = gp_data_windows(bytes, starts, context, &x->tensor, &y->tensor);
+  gp_status status = gp_data_windows(bytes, (int)width, starts, context, &x->tensor, &y->tensor);
   return status == GP_OK ? 2 : gp_lua_fail(L, status);
 }
 

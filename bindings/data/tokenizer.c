@@ -19,8 +19,8 @@ static int tokenizer_clear(lua_State *L) {
   return 0;
 }
 
-static gp_tokenizer *check_tokenizer(lua_State *L) {
-  tokenizer_box *box = luaL_checkudata(L, 1, TOKENIZER);
+gp_tokenizer *gp_lua_check_tokenizer(lua_State *L, int index) {
+  tokenizer_box *box = luaL_checkudata(L, index, TOKENIZER);
   if (!box->tokenizer) gp_lua_error(L, "tokenizer: it was not loaded");
   return box->tokenizer;
 }
@@ -61,7 +61,7 @@ static int tokenizer_load(lua_State *L) {
 
 /* core.tokenizer_encode(tokenizer, text, specials_as_text, no_bounds) -> i64 [n] */
 static int tokenizer_encode(lua_State *L) {
-  gp_tokenizer *tokenizer = check_tokenizer(L);
+  gp_tokenizer *tokenizer = gp_lua_check_tokenizer(L, 1);
   size_t size;
   const char *text = luaL_checklstring(L, 2, &size);
   gp_encode_options options = {lua_toboolean(L, 3), lua_toboolean(L, 4)};
@@ -72,7 +72,7 @@ static int tokenizer_encode(lua_State *L) {
 
 /* core.tokenizer_decode(tokenizer, ids (contiguous i64 [n]), skip_specials) -> text */
 static int tokenizer_decode(lua_State *L) {
-  gp_tokenizer *tokenizer = check_tokenizer(L);
+  gp_tokenizer *tokenizer = gp_lua_check_tokenizer(L, 1);
   gp_tensor *ids = gp_lua_check_host_tensor(L, 2, "decode: the ids");
   char *text;
   size_t size;
@@ -88,7 +88,7 @@ static int tokenizer_decode(lua_State *L) {
 
 /* core.tokenizer_count(tokenizer) -> one more than the highest id */
 static int tokenizer_count(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)gp_tokenizer_count(check_tokenizer(L)));
+  lua_pushinteger(L, (lua_Integer)gp_tokenizer_count(gp_lua_check_tokenizer(L, 1)));
   return 1;
 }
 
@@ -96,7 +96,7 @@ static int tokenizer_count(lua_State *L) {
 static int tokenizer_token(lua_State *L) {
   const char *bytes;
   size_t size;
-  if (gp_tokenizer_token(check_tokenizer(L), luaL_checkinteger(L, 2), &bytes, &size))
+  if (gp_tokenizer_token(gp_lua_check_tokenizer(L, 1), luaL_checkinteger(L, 2), &bytes, &size))
     lua_pushlstring(L, bytes, size);
   else
     lua_pushnil(L);
@@ -107,7 +107,7 @@ static int tokenizer_token(lua_State *L) {
 static int tokenizer_find(lua_State *L) {
   int64_t id;
   size_t size;
-  gp_tokenizer *tokenizer = check_tokenizer(L);
+  gp_tokenizer *tokenizer = gp_lua_check_tokenizer(L, 1);
   const char *bytes = luaL_checklstring(L, 2, &size);
   if (gp_tokenizer_find(tokenizer, bytes, size, &id))
     lua_pushinteger(L, id);
@@ -118,7 +118,7 @@ static int tokenizer_find(lua_State *L) {
 
 /* core.tokenizer_special(tokenizer) -> {text = id} of the special tokens */
 static int tokenizer_special(lua_State *L) {
-  gp_tokenizer *tokenizer = check_tokenizer(L);
+  gp_tokenizer *tokenizer = gp_lua_check_tokenizer(L, 1);
   const char *text;
   int64_t id;
   bool special;

@@ -44,9 +44,19 @@ gp_status gp_data_rows(const gp_tensor *tensor, const gp_tensor *positions, gp_t
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
-/* Bytes become ids: the widening loop is all the work there is, and vectorises. */
-static void copy_ids(int64_t *to, const unsigned char *from, int64_t count) {
-  for (int64_t i = 0; i < count; i++) to[i] = from[i];
+/* Bytes become ids: the widening loop is all the work there is, and vectorises. Those of several
+ * bytes may lie at odd addresses. */
+static void copy_ids(int64_t *to, const unsigned char *from, int width, int64_t count) {
+  if (width == 1)
+    for (int64_t i = 0; i < count; i++) to[i] = from[i];
+  if (width == 2)
+    for (int64_t i = 0; i < count; i++) to[i] = from[2 * i] | from[2 * i + 1] << 8;
+  if (width == 4)
+    for (int64_t i = 0; i < count; i++) {
+      const unsigned char *id = from + 4 * i;
+      to[i] = (int64_t)((uint32_t)id[0] | (uint32_t)id[1] << 8 | (uint32_t)id[2] << 16 |
+                        (uint32_t)id[3] << 24);
+    }
 }
 
 /* Both tensors or none. */
@@ -61,24 +71,27 @@ static gp_status make_pair(const gp_shape *shape, gp_tensor **x, gp_tensor **y) 
   return status;
 }
 
-/* y is x moved on by one byte, the next-token target: bytes [start, start + context] serve both. */
-gp_status gp_data_windows(const gp_tensor *bytes, const gp_tensor *starts, int64_t context,
-                          gp_tensor **x, gp_tensor **y) {
+/* y is x moved on by one id, the next-token target: ids [start, start + context] serve both. */
+gp_status gp_data_windows(const gp_tensor *bytes, int width, const gp_tensor *starts,
+                          int64_t context, gp_tensor **x, gp_tensor **y) {
   const gp_meta *meta = gp_tensor_meta(bytes);
   if (meta->dtype != GP_U8 || meta->shape.rank != 1 || !gp_meta_is_contiguous(meta))
     return gp_fail(GP_ESHAPE, "windows: the data is not a contiguous u8 tensor of one dimension");
-  if (context < 1 || context >= meta->shape.dim[0])
+  if (width != 1 && width != 2 && width != 4)
+    return gp_fail(GP_ERANGE, "windows: ids of %d bytes, expected 1, 2 or 4", width);
+  int64_t ids = meta->shape.dim[0] / width;
+  if (context < 1 || context >= ids)
     return gp_fail(GP_ERANGE, "windows: context is %lld, expected 1 to %lld", (long long)context,
-                   (long long)meta->shape.dim[0] - 1);
-  GP_TRY(check_positions("windows", starts, meta->shape.dim[0] - context - 1));
+                   (long long)ids - 1);
+  GP_TRY(check_positions("windows", starts, ids - context - 1));
   gp_shape shape = {.rank = 2, .dim = {gp_tensor_numel(starts), context}};
   GP_TRY(make_pair(&shape, x, y));
   const int64_t *at = gp_tensor_data(starts);
   const unsigned char *from = gp_tensor_data(bytes);
   int64_t *inputs = gp_tensor_data(*x), *targets = gp_tensor_data(*y);
   for (int64_t i = 0; i < shape.dim[0]; i++) {
-    copy_ids(inputs + i * context, from + at[i], context);
-    copy_ids(targets + i * context, from + at[i] + 1, context);
+    copy_ids(inputs + i * context, from + at[i] * width, width, context);
+    copy_ids(targets + i * context, from + (at[i] + 1) * width, width, context);
   }
   return GP_OK;
 }

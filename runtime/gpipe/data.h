@@ -6,6 +6,10 @@
 
 /* Read a whole file into a u8 tensor of one dimension. Errors: GP_EIO. */
 gp_status gp_file_read(const char *path, gp_tensor **bytes);
+/* The same without reading it: pages come when they are touched. Errors: GP_EIO. */
+gp_status gp_file_map(const char *path, gp_tensor **bytes);
+/* Whether the file is still as long as it was: before mapped bytes are used. Errors: GP_EIO. */
+gp_status gp_file_unchanged(const char *path, int64_t bytes);
 /* Write bytes as a file, whole or not at all: the old one stays on any failure. Errors: GP_EIO. */
 gp_status gp_file_write(const char *path, const void *data, size_t bytes);
 /* names[count] receives the paths of the regular files below path (itself if a file), sorted by

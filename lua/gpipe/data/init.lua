@@ -5,9 +5,14 @@
 
 local bytes = require "gpipe.data.bytes"
 local csv = require "gpipe.data.csv"
+local jsonl = require "gpipe.data.jsonl"
 local namespace = require "gpipe.namespace"
+local squad = require "gpipe.data.squad"
 local tensors = require "gpipe.data.tensors"
+local text = require "gpipe.data.text"
+local tokens = require "gpipe.data.tokens"
 
 return namespace("gp.data", {
-  bytes = bytes.open, csv = csv.open, tensors = tensors.open,
+  bytes = bytes.open, csv = csv.open, jsonl = jsonl.open, squad = squad.open,
+  tensors = tensors.open, text = text.open, tokens = tokens.open,
 })

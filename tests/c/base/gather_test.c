@@ -12,7 +12,7 @@ static gp_tensor *vector(gp_dtype dtype, int64_t n, const int64_t *values) {
 TEST(windows_shift_targets_by_one) {
   gp_tensor *bytes = vector(GP_U8, 6, (int64_t[]){10, 11, 12, 13, 14, 250});
   gp_tensor *starts = vector(GP_I64, 2, (int64_t[]){2, 0}), *x = NULL, *y = NULL;
-  CHECK_STATUS(gp_data_windows(bytes, starts, 3, &x, &y), GP_OK);
+  CHECK_STATUS(gp_data_windows(bytes, 1, starts, 3, &x, &y), GP_OK);
   static const int64_t inputs[] = {12, 13, 14, 10, 11, 12}, targets[] = {13, 14, 250, 11, 12, 13};
   for (int i = 0; i < 6; i++) {
     CHECK(gp_tensor_get_int(x, i) == inputs[i]);
@@ -20,9 +20,10 @@ TEST(windows_shift_targets_by_one) {
   }
   gp_tensor_free(x);
   gp_tensor_free(y);
-  CHECK_STATUS(gp_data_windows(bytes, starts, 4, &x, &y), GP_ERANGE);
-  CHECK_STATUS(gp_data_windows(bytes, starts, 6, &x, &y), GP_ERANGE);
-  CHECK_STATUS(gp_data_windows(starts, starts, 1, &x, &y), GP_ESHAPE);
+  CHECK_STATUS(gp_data_windows(bytes, 1, starts, 4, &x, &y), GP_ERANGE);
+  CHECK_STATUS(gp_data_windows(bytes, 1, starts, 6, &x, &y), GP_ERANGE);
+  CHECK_STATUS(gp_data_windows(starts, 1, starts, 1, &x, &y), GP_ESHAPE);
+  CHECK_STATUS(gp_data_windows(bytes, 3, starts, 1, &x, &y), GP_ERANGE);
   gp_tensor_free(bytes);
   gp_tensor_free(starts);
 }
@@ -63,7 +64,7 @@ TEST(what_cannot_be_gathered_is_refused) {
   CHECK_STATUS(gp_tensor_new(GP_F32, &(gp_shape){0}, &scalar), GP_OK);
   CHECK_STATUS(gp_data_rows(scalar, at, &rows), GP_ESHAPE);
   CHECK_STATUS(gp_data_rows(numbers, numbers, &rows), GP_ESHAPE); /* positions that are no i64 */
-  CHECK_STATUS(gp_data_windows(numbers, at, 1, &x, &y), GP_ESHAPE);
+  CHECK_STATUS(gp_data_windows(numbers, 1, at, 1, &x, &y), GP_ESHAPE);
   CHECK_STATUS(gp_data_join(&numbers, 1, &rows), GP_EDTYPE);
   CHECK(!rows && !x && !y);
   gp_tensor_free(numbers);
@@ -81,7 +82,7 @@ TEST(every_failing_allocation_is_reported) {
     for (uint64_t n = 1; status == GP_ENOMEM && n < 20; n++) {
       gp_memory_fail_at(n);
       status = what == 0   ? gp_data_rows(bytes, at, &x)
-               : what == 1 ? gp_data_windows(bytes, at, 1, &x, &y)
+               : what == 1 ? gp_data_windows(bytes, 1, at, 1, &x, &y)
                            : gp_data_join(&bytes, 1, &x);
       gp_memory_fail_at(0);
       if (status) CHECK(gp_memory().live == live);

@@ -1,0 +1,54 @@
+-- lua/gpipe/data/windows.lua - ids that follow one another as windows of context + 1, for models
+-- that predict the next one.
+--
+-- Window i begins at id (i - 1) * stride; its targets are its ids moved by one. The ids are bytes
+-- of a tensor, often a mapped file, `width` bytes each.
+
+local core = require "gpipe.core"
+local dataset = require "gpipe.data.dataset"
+
+local windows = {}
+
+local Source = {}
+Source.__index = Source
+
+function Source:gather(positions)
+  if self.path then core.file_unchanged(self.path, self.ids:numel()) end
+  local starts = {}
+  for i, position in ipairs(positions) do starts[i] = (position - 1) * self.stride + 1 end
+  return core.gather_windows(self.ids, starts, self.context, self.width)
+end
+
+function Source:describe() return ("%d %s"):format(self.context, self.unit) end
+
+---@class gpipe.WindowsSpec
+---@field ids gpipe.Tensor u8 [size]
+---@field width integer bytes of an id
+---@field context integer
+---@field stride? integer
+---@field unit string what an id is: "bytes"
+---@field path? string the file that the ids are mapped from
+---@field name string for messages
+---@field files integer how many there are, for messages
+
+--- A dataset of windows; nil, message, code where there is not even one.
+---@param spec gpipe.WindowsSpec
+---@return gpipe.Dataset?
+---@return string? message
+---@return string? code
+function windows.new(spec)
+  local stride = spec.stride or spec.context
+  local total = spec.ids:numel() // spec.width
+  if total <= spec.context then
+    return nil, ("%s: %d %s in %d file%s, expected at least context + 1 = %d"):format(spec.name,
+      total, spec.unit, spec.files, spec.files == 1 and "" or "s", spec.context + 1), "format"
+  end
+  return dataset(setmetatable({
+    ids = spec.ids, width = spec.width, context = spec.context, stride = stride, unit = spec.unit,
+    path = spec.path, count = (total - spec.context - 1) // stride + 1,
+    -- The next window that shares no target with the last one of the part before.
+    gap = (spec.context + stride - 1) // stride - 1,
+  }, Source))
+end
+
+return windows
