@@ -42,6 +42,9 @@ return {
   fit = { "step" }, train_step = { "step" }, predict = { "forward" }, learning_rate = { "lr" },
   wd = { "weight_decay" }, random_split = { "split" }, loader = { "batches" },
   -- layers
+  UpsamplingNearest2d = { "Upsample" }, UpsamplingBilinear2d = { "Upsample" },
+  LSTMCell = { "LSTM" }, GRUCell = { "GRU" }, Softmax2d = { "Softmax" }, scale_factor = { "scale" },
+  Dropout3d = { "Dropout2d" }, TransformerEncoderBlock = { "TransformerEncoderLayer" },
   Swish = { "SiLU" }, View = { "Reshape" }, Dense = { "Linear" },
   MultiHeadAttention = { "MultiheadAttention" }, num_layers = { "layers" },
   nhead = { "heads" }, is_causal = { "causal" },

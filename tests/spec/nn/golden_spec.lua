@@ -65,7 +65,7 @@ function Called:parameters() return self.layer:parameters() end
 function Called:load_state_dict(...) return self.layer:load_state_dict(...) end
 
 local function run(case)
-  local layer = assert(load("local nn, called = ... return " .. case.layer))(nn, Called)
+  local layer = assert(load("local nn, called, gp = ... return " .. case.layer))(nn, Called, gp)
   fill(layer)
   local inputs, leaves = {}, {}
   for i, spec in ipairs(case.inputs) do

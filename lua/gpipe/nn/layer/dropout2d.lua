@@ -1,4 +1,5 @@
--- lua/gpipe/nn/layer/dropout2d.lua - `nn.Dropout2d`: forget whole channels while training.
+-- lua/gpipe/nn/layer/dropout2d.lua - `nn.Dropout2d`, `nn.Dropout1d`: forget whole channels while
+-- training; `nn.AlphaDropout`: forget so that mean and variance stay.
 --
 -- Neighbouring pixels say much the same, so that dropping single ones would drop little. Source:
 -- Tompson et al. 2015.
@@ -45,4 +46,50 @@ end
 
 function Dropout2d:describe() return ("%g"):format(self.p) end
 
-return Dropout2d
+-- ---- Dropout1d, AlphaDropout -----------------------------------------------------------------
+
+---@class nn.Dropout1d: nn.Dropout2d
+local Dropout1d = class.new("Dropout1d", Dropout2d, true)
+
+--- nn.Dropout2d of sequences: whole channels are forgotten.
+---
+--- Shapes: [N, C, L], the same. Errors: p outside 0 .. 1; fewer than two dimensions.
+--- ```lua
+--- local y = nn.Dropout1d(0.5)(gp.ones {2, 8, 3})
+--- assert(y[1][1][1] == y[1][1][3])
+--- ```
+---@param p? number 0.5
+function Dropout1d:init(p)
+  self.p = check.fraction("nn.Dropout1d", "p", p == nil and 0.5 or p)
+end
+
+---@class nn.AlphaDropout: nn.Module
+---@field p number
+local AlphaDropout = class.new("AlphaDropout", Module, true)
+AlphaDropout.describe = Dropout2d.describe
+
+local LOWEST = -1.7580993408473766 -- what nn.SELU comes to for x far below 0
+
+--- Set each element to what nn.SELU is at least with probability p, then scale and shift all, so
+--- that mean 0 and variance 1 stay, in training mode; in evaluation mode the input passes
+--- unchanged. Source: Klambauer et al. 2017.
+---
+--- Shapes: any. Errors: p outside 0 .. 1.
+--- ```lua
+--- local y = nn.AlphaDropout(0.2)(gp.randn {4, 4})
+--- ```
+---@param p? number 0.5
+function AlphaDropout:init(p)
+  self.p = check.fraction("nn.AlphaDropout", "p", p == nil and 0.5 or p)
+end
+
+function AlphaDropout:forward(x)
+  input.tensor(self, x)
+  if self.p == 0 or not self:is_training() then return x end
+  if self.p == 1 then return x * 0 end
+  local keep = core.dropout(x:isnan():to(x.dtype) * 0 + 1, self.p) * (1 - self.p)
+  local scale = ((1 - self.p) * (1 + self.p * LOWEST ^ 2)) ^ -0.5
+  return (x * keep + (1 - keep) * LOWEST) * scale - scale * LOWEST * self.p
+end
+
+return { Dropout2d = Dropout2d, Dropout1d = Dropout1d, AlphaDropout = AlphaDropout }

@@ -44,8 +44,8 @@ local function at_least_one(count, dtype)
   return count:to(dtype) + zero
 end
 
-function Loss:forward(output, target)
-  local sum, count = self:terms(output, target)
+function Loss:forward(...)
+  local sum, count = self:terms(...)
   if count == nil then return sum end
   if math.type(count) then return sum / math.max(count, 1) end
   return sum / at_least_one(count, sum.dtype)

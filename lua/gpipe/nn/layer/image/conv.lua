@@ -1,5 +1,5 @@
--- lua/gpipe/nn/layer/image/conv.lua - `nn.Conv2d`, `nn.Conv1d`, `nn.ConvTranspose2d`: windows
--- weighed by kernels.
+-- lua/gpipe/nn/layer/image/conv.lua - `nn.Conv2d`, `nn.Conv1d`, `nn.ConvTranspose2d`,
+-- `nn.ConvTranspose1d`: windows weighed by kernels.
 --
 -- Weights have PyTorch's layouts, so that its files fit. Users see N x C x H x W; in memory images
 -- lie channels-last.
@@ -33,7 +33,7 @@ for name, option in pairs(OPTIONS) do TRANSPOSED[name] = option end
 
 ---@class nn.ConvOptions
 ---@field stride? integer|integer[] 1
----@field padding? integer|integer[]|"same" 0
+---@field padding? integer|integer[]|"same"|"valid" 0
 ---@field dilation? integer|integer[] 1
 ---@field groups? integer 1
 ---@field bias? boolean true
@@ -45,8 +45,9 @@ for name, option in pairs(OPTIONS) do TRANSPOSED[name] = option end
 -- ---- what all of them have -------------------------------------------------------------------
 
 local function read_padding(self, who, value)
+  if value == "valid" then value = 0 end
   if type(value) ~= "string" then return window.padding(who, value, #self.kernel) end
-  if value ~= "same" then check.fail(who, "padding", value, 'numbers, or "same"') end
+  if value ~= "same" then check.fail(who, "padding", value, 'numbers, "same" or "valid"') end
   return window.same(who, self.kernel, self.stride, self.dilation)
 end
 
@@ -105,8 +106,8 @@ Conv2d.axes = 2
 ---
 --- Shapes: [N, in, H, W] -> [N, out, OH, OW] with OH = (H + padding - dilation (kernel - 1) - 1) //
 --- stride + 1, padding on both sides counted. Kernel, stride, dilation: a number or {height,
---- width}; padding also {top, bottom, left, right}, or "same" (of stride 1: OH = H). Weight and
---- bias start uniform in +-1 / sqrt(in / groups * kernel height * kernel width).
+--- width}; padding also {top, bottom, left, right}, "same" (of stride 1: OH = H) or "valid", 0.
+--- Weight and bias start uniform in +-1 / sqrt(in / groups * kernel height * kernel width).
 --- Errors: sizes that are no positive integers, channels that the groups do not divide; when
 --- called, other channels, and images that are smaller than the window.
 --- Source: PyTorch nn.Conv2d.
@@ -179,6 +180,28 @@ Conv1d.describe = describe
 
 -- ---- ConvTranspose2d -------------------------------------------------------------------------
 
+local function set_up_transposed(self, who, in_channels, out_channels, kernel, opts)
+  opts = options.check(who, opts, TRANSPOSED)
+  if type(opts.padding) == "string" then check.fail(who, "padding", opts.padding, "numbers") end
+  set_up(self, who, in_channels, out_channels, kernel, opts)
+  self.output_padding = window.numbers(who, "output_padding", opts.output_padding, self.axes, 0)
+  for axis, more in ipairs(self.output_padding) do
+    if more >= self.stride[axis] then
+      check.fail(who, "output_padding", more,
+        ("less than the stride, %d"):format(self.stride[axis]))
+    end
+  end
+  declare(self, opts, self.in_channels, self.out_channels // self.groups, self.out_channels)
+end
+
+-- The size that an axis comes to.
+local function transposed_size(self, shape, axis)
+  local padding = self.padding[2 * axis - 1] + self.padding[2 * axis]
+  local window_size = self.dilation[axis] * (self.kernel[axis] - 1) + 1
+  return (shape[2 + axis] - 1) * self.stride[axis] - padding + window_size
+    + self.output_padding[axis]
+end
+
 ---@class nn.ConvTranspose2d: nn.Module
 ---@field weight gpipe.Tensor [in, out / groups, kernel height, kernel width]
 ---@field bias? gpipe.Tensor [out]
@@ -189,7 +212,7 @@ ConvTranspose2d.axes = 2
 ---
 --- Shapes: [N, in, H, W] -> [N, out, OH, OW], OH = (H - 1) stride - padding + dilation
 --- (kernel - 1) + output_padding + 1, padding on both sides counted. output_padding, smaller than
---- stride or dilation, chooses among the sizes that a convolution of this stride makes equal.
+--- the stride, chooses among the sizes that a convolution of this stride makes equal.
 --- Weight and bias start uniform in +-1 / sqrt(out / groups * kernel height * kernel width).
 --- Errors: as of nn.Conv2d; an output_padding that is too large.
 --- Source: PyTorch nn.ConvTranspose2d.
@@ -202,19 +225,7 @@ ConvTranspose2d.axes = 2
 ---@param kernel integer|integer[]
 ---@param opts? nn.ConvTransposeOptions
 function ConvTranspose2d:init(in_channels, out_channels, kernel, opts)
-  local who = "nn.ConvTranspose2d"
-  opts = options.check(who, opts, TRANSPOSED)
-  if opts.padding == "same" then check.fail(who, "padding", "same", "numbers") end
-  set_up(self, who, in_channels, out_channels, kernel, opts)
-  self.output_padding = window.numbers(who, "output_padding", opts.output_padding, 2, 0)
-  for axis, more in ipairs(self.output_padding) do
-    local below = math.max(self.stride[axis], self.dilation[axis])
-    if more >= below then
-      check.fail(who, "output_padding", more,
-        ("less than the larger of stride and dilation, %d"):format(below))
-    end
-  end
-  declare(self, opts, self.in_channels, self.out_channels // self.groups, self.out_channels)
+  set_up_transposed(self, "nn.ConvTranspose2d", in_channels, out_channels, kernel, opts)
 end
 
 function ConvTranspose2d:forward(x)
@@ -223,17 +234,51 @@ function ConvTranspose2d:forward(x)
     errors.raise("%s: input is %s, expected ?x%dx?x?", scope.label(self), check.shape_text(shape),
       self.in_channels)
   end
-  attrs.size = {}
-  for axis = 1, 2 do
-    local padding = self.padding[2 * axis - 1] + self.padding[2 * axis]
-    local window_size = self.dilation[axis] * (self.kernel[axis] - 1) + 1
-    attrs.size[axis] = (shape[2 + axis] - 1) * self.stride[axis] - padding + window_size
-      + self.output_padding[axis]
-  end
+  attrs.size = { transposed_size(self, shape, 1), transposed_size(self, shape, 2) }
   return core.conv_transpose2d(x, self.weight, self.bias, attrs)
 end
 
 ConvTranspose2d.describe = describe
 
-conv.Conv1d, conv.Conv2d, conv.ConvTranspose2d = Conv1d, Conv2d, ConvTranspose2d
+-- ---- ConvTranspose1d -------------------------------------------------------------------------
+
+---@class nn.ConvTranspose1d: nn.Module
+---@field weight gpipe.Tensor [in, out / groups, kernel]
+---@field bias? gpipe.Tensor [out]
+local ConvTranspose1d = class.new("ConvTranspose1d", Module, true)
+ConvTranspose1d.axes = 1
+
+--- Transposed convolution of sequences: nn.ConvTranspose2d of images of height 1.
+---
+--- Shapes: [N, in, L] -> [N, out, OL]. Errors and initial values: those of nn.ConvTranspose2d.
+--- Source: PyTorch nn.ConvTranspose1d.
+--- ```lua
+--- assert(nn.ConvTranspose1d(8, 4, 2, {stride = 2})(gp.ones {1, 8, 5}).shape[3] == 10)
+--- ```
+---@param in_channels integer
+---@param out_channels integer
+---@param kernel integer
+---@param opts? nn.ConvTransposeOptions
+function ConvTranspose1d:init(in_channels, out_channels, kernel, opts)
+  set_up_transposed(self, "nn.ConvTranspose1d", in_channels, out_channels, kernel, opts)
+end
+
+function ConvTranspose1d:forward(x)
+  local shape = input.tensor(self, x).shape
+  if #shape ~= 3 then
+    errors.raise("%s: input is %s, expected ?x%dx?", scope.label(self), check.shape_text(shape),
+      self.in_channels)
+  end
+  local y = core.conv_transpose2d(image.raised(x), image.raised(self.weight), self.bias, {
+    stride = window.as_image(self.stride, 1), padding = window.as_image(self.padding, { 0, 0 }),
+    dilation = window.as_image(self.dilation, 1), groups = self.groups,
+    size = { 1, transposed_size(self, shape, 1) },
+  })
+  return image.lowered(y)
+end
+
+ConvTranspose1d.describe = describe
+
+conv.Conv1d, conv.Conv2d = Conv1d, Conv2d
+conv.ConvTranspose1d, conv.ConvTranspose2d = ConvTranspose1d, ConvTranspose2d
 return conv

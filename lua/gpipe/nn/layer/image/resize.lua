@@ -1,6 +1,7 @@
 -- lua/gpipe/nn/layer/image/resize.lua - `nn.Upsample`, `nn.ZeroPad2d`, `nn.ReflectionPad2d`: images
 -- of another size.
 
+local beside = require "gpipe.tensor.methods.beside"
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
@@ -14,6 +15,12 @@ local window = require "gpipe.nn.layer.image.window"
 
 -- ---- Upsample --------------------------------------------------------------------------------
 
+---@class nn.UpsampleOptions
+---@field scale? number|number[]
+---@field size? integer|integer[]
+---@field mode? "nearest"|"bilinear"
+---@field align_corners? boolean
+
 ---@class nn.Upsample: nn.Module
 local Upsample = class.new("Upsample", Module, true)
 Upsample.axes = 2
@@ -22,6 +29,7 @@ local OPTIONS = {
   scale = { type = { "number", "table" } },
   size = { type = { "number", "table" } },
   mode = { choices = { "nearest", "bilinear" }, default = "nearest" },
+  align_corners = { type = "boolean", default = false },
 }
 
 local function read_scale(value)
@@ -35,24 +43,85 @@ local function read_scale(value)
   return { list[1], list[2] }
 end
 
+-- Where the new points of a line of n lie among the old ones, from 0: corners on corners, or apart
+-- by 1 / scale. (Where the sizes are multiples of one another the op does it.)
+local function places_of(self, axis, n, new)
+  local places = {}
+  for i = 1, new do
+    local at
+    if self.align_corners then
+      at = new > 1 and (i - 1) * (n - 1) / (new - 1) or 0
+    elseif self.mode == "nearest" then
+      at = math.floor((i - 1) / self.scale[axis])
+    else
+      at = math.max((i - 0.5) / self.scale[axis] - 0.5, 0)
+    end
+    places[i] = math.min(at, n - 1)
+  end
+  return places
+end
+
+-- What every new point is made of, [new, old]: two neighbours.
+local function weights(places, n)
+  local rows = {}
+  for i, at in ipairs(places) do
+    local row, low = {}, math.floor(at)
+    for k = 1, n do row[k] = 0 end
+    row[low + 1] = 1 - (at - low)
+    if at > low then row[low + 2] = at - low end
+    rows[i] = row
+  end
+  return core.tensor(rows, "f64")
+end
+
+-- Both axes are products with such matrices, or chosen one by one.
+local function by_places(self, x, size)
+  local lines = {}
+  for axis = 1, 2 do lines[axis] = places_of(self, axis, x:size(2 + axis), size[axis]) end
+  if self.mode == "nearest" then
+    for axis, places in ipairs(lines) do
+      for i, at in ipairs(places) do places[i] = math.tointeger(at) + 1 end
+      x = x:index_select(2 + axis, beside(x, core.tensor(places, "i64")))
+    end
+    return x
+  end
+  local high = beside(x, weights(lines[1], x:size(3)):to(x.dtype))
+  local wide = beside(x, weights(lines[2], x:size(4)):to(x.dtype))
+  return high:matmul(x:matmul(wide:transpose(1, 2)))
+end
+
+-- Does the op, which goes by the sizes alone, have these places?
+local function is_by_sizes(self, shape, size)
+  if self.align_corners then return false end
+  for axis = 1, 2 do
+    if self.scale and shape[2 + axis] * self.scale[axis] ~= size[axis] then return false end
+  end
+  return true
+end
+
 --- Images of another size: of the nearest elements, or weighed between the four around.
 ---
 --- Shapes: [N, C, H, W] -> [N, C, size], or [N, C, floor(H scale), floor(W scale)]. Elements are
---- squares and the corners of both images meet (PyTorch's align_corners = false).
---- Errors: neither or both of scale and size; numbers that are not positive.
+--- squares and the corners of both images meet; with align_corners they are points, and those at
+--- the corners of both images are the same ones (bilinear alone).
+--- Errors: neither or both of scale and size; numbers that are not positive; align_corners with
+--- mode "nearest".
 --- Source: PyTorch nn.Upsample.
 --- ```lua
 --- local y = nn.Upsample{scale = 2, mode = "bilinear"}(gp.ones {1, 2, 4, 5})
 --- assert(y.shape[3] == 8 and y.shape[4] == 10)
 --- ```
----@param opts {scale?: number|number[], size?: integer|integer[], mode?: "nearest"|"bilinear"}
+---@param opts nn.UpsampleOptions
 function Upsample:init(opts)
   opts = options.check("nn.Upsample", opts, OPTIONS)
   if (opts.scale == nil) == (opts.size == nil) then
     errors.raise("nn.Upsample: %s of scale and size, expected one",
       opts.scale and "both" or "neither")
   end
-  self.mode = opts.mode
+  self.mode, self.align_corners = opts.mode, opts.align_corners
+  if self.align_corners and self.mode ~= "bilinear" then
+    check.fail("nn.Upsample", "align_corners", true, 'false where mode is "nearest"')
+  end
   if opts.scale then self.scale = read_scale(opts.scale) end
   if opts.size then self.size = window.numbers("nn.Upsample", "size", opts.size, 2, 1) end
 end
@@ -66,6 +135,7 @@ function Upsample:forward(x)
         scope.label(self), check.shape_text(shape))
     end
   end
+  if #shape == 4 and not is_by_sizes(self, shape, size) then return by_places(self, x, size) end
   return image.apply(self, core.resample2d, x, { mode = self.mode, size = size })
 end
 

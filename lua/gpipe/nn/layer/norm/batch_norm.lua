@@ -153,6 +153,27 @@ function InstanceNorm2d:forward(x) return forward(self, x, channels.image(self, 
 
 InstanceNorm2d.describe = describe
 
+---@class nn.InstanceNorm1d: nn.Module
+---@field weight? gpipe.Tensor [n]
+---@field bias? gpipe.Tensor [n]
+---@field running_mean? gpipe.Tensor [n]
+---@field running_var? gpipe.Tensor [n], unbiased
+---@field num_batches_tracked? gpipe.Tensor scalar, i64
+local InstanceNorm1d = class.new("InstanceNorm1d", Module, true)
+InstanceNorm1d.describe = describe
+
+--- nn.InstanceNorm2d of sequences: [N, n, L], the same out.
+--- Source: PyTorch nn.InstanceNorm1d.
+--- ```lua
+--- local y = nn.InstanceNorm1d(3)(gp.randn {2, 3, 5})
+--- ```
+---@param n integer channels
+---@param opts? nn.BatchNormOptions affine and track are false
+function InstanceNorm1d:init(n, opts) set_up(self, "nn.InstanceNorm1d", n, opts, INSTANCE) end
+
+function InstanceNorm1d:forward(x) return forward(self, x, channels.image(self, x, 3, 3), true) end
+
+batch_norm.InstanceNorm1d = InstanceNorm1d
 batch_norm.BatchNorm1d, batch_norm.BatchNorm2d = BatchNorm1d, BatchNorm2d
 batch_norm.InstanceNorm2d = InstanceNorm2d
 return batch_norm
