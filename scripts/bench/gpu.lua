@@ -1,5 +1,5 @@
--- scripts/bench/gpu.lua - what a GPU reaches: copies and products, GPT-2 124M, single kernels,
--- parts of the GPU as a pipeline; and how exact attention in halves is.
+-- scripts/bench/gpu.lua - what a GPU reaches: copies and products, GPT-2 124M, ResNet-50, single
+-- kernels, parts of the GPU as a pipeline; and how exact attention in halves and convolutions are.
 --
 -- Ratios within one run on the same GPU. A section that breaks says so and the others go on; the
 -- exit code is 1 then. scripts/gpu-check runs one at a time, and PyTorch's figures of the same
@@ -12,7 +12,8 @@ local flags = require "gpipe.flags"
 
 local opt = flags.parse("Measure a GPU.", {
   { "--only NAME", "",
-    "a section: ceilings, attention, gpt, fused, kernels, parts2, parts4, parts8" },
+    "a section: ceilings, attention, convolution, gpt, fused, resnet, kernels, parts2, parts4, "
+      .. "parts8" },
   { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" },
   { "--heads N", 12, "heads" },
   { "--context N", 1024, "tokens in a sequence" },
@@ -23,6 +24,9 @@ local opt = flags.parse("Measure a GPU.", {
   { "--kernels NAME", "f32", "the dtype of the kernels: f32, bf16 or f16" },
   { "--product N", 8192, "rows and columns of the products' second factor" },
   { "--tokens N", 1024, "keys and queries of the attention that is compared with f64" },
+  { "--side N", 224, "pixels of a side of ResNet's images; an eighth in single convolutions" },
+  { "--images N", 32, "images in a step of ResNet" },
+  { "--depth N", 50, "layers of it" },
   { "--precision NAME", "", "of the products (bf16 where pipelines have it, else f32)" },
 }, arg)
 
@@ -58,6 +62,13 @@ section("ceilings", function()
   require("gpu_ceilings").run { rows = opt.rows, width = opt.product, rounds = opt.rounds }
 end)
 section("attention", function() require("gpu_attention").run(opt.tokens) end)
+section("convolution", function() require("gpu_convolution").compare(opt.side // 8) end)
+section("resnet", function()
+  require("gpu_convolution").train {
+    depth = opt.depth, images = opt.images, side = opt.side, steps = opt.steps,
+    precision = precision,
+  }
+end)
 section("gpt", function() require("gpu_gpt").run(opt, precision) end)
 section("fused", function() require("gpu_gpt").compare_fused(opt, precision) end)
 section("kernels", function() require("gpu_kernels").run(kernels) end)

@@ -31,6 +31,7 @@ list_checks() {
   check gpt gpt/torch-compiled 150 run_torch compiled
   check ops ops/kernels-f32 60 bench_gpu kernels --kernels f32
   check ops ops/kernels-bf16 60 bench_gpu kernels --kernels bf16
+  list_convolutions
   list_switches 2
   check gpt gpt/again 60 train_gpt
   for file in $parts; do check parts "parts/$file" 60 bench_gpu "parts$file"; done
@@ -45,6 +46,18 @@ list_checks() {
     check sanitizers "sanitizers/$file-bf16" 120 sanitize "$file" bf16
     check sanitizers "sanitizers/$file-bf16-own" 120 sanitize "$file" bf16 own
   done
+}
+
+# Path against path, and speed; our own kernels are slow, on the host too slow for a rehearsal.
+list_convolutions() {
+  local precision
+  [ -z "$rehearse" ] || return 0
+  check conv conv/exact 90 bench_gpu convolution
+  check conv conv/exact-own 90 with GPIPE_CONVOLUTION=own bench_gpu convolution
+  for precision in bf16 tf32 f32; do
+    check conv "conv/resnet-$precision" 90 bench_gpu resnet --precision "$precision"
+  done
+  check conv conv/resnet-bf16-own 180 with GPIPE_CONVOLUTION=own bench_gpu resnet --precision bf16 --steps 2
 }
 
 # All of them; in rehearsals one that is quick everywhere.
@@ -106,6 +119,8 @@ bench_gpu() { # SECTION OPTIONS...
   local section=$1; shift
   "$program" scripts/bench/gpu.lua --only "$section" "$@" ${rehearse:+$small}
 }
+
+with() { (export "$1" && shift && "$@"); } # VARIABLE=VALUE COMMAND...
 
 train_gpt() { # SETTINGS OPTIONS...: words VARIABLE=VALUE come first
   local settings=()

@@ -80,6 +80,11 @@ describe("gpu-check", function()
     assert.falsy(parts:find "gpt/default")
   end)
 
+  it("lists what is too slow for rehearsals", function()
+    local text = child.shell("scripts/gpu-check --list --only conv --out " .. out)
+    assert.matches("conv/exact .*conv/resnet%-bf16 .*conv/resnet%-bf16%-own ", text)
+  end)
+
   it("without a GPU says so and ends with 77", function()
     local text, report, code = run(out, "--only gpt", "GPIPE_CUDA_PLUGIN=/nowhere.so ")
     assert.equal(77, code)
@@ -134,7 +139,7 @@ describe("gpu-check", function()
   end)
 
   it("compares each switch that docs/gpu-log.md expects something of", function()
-    local switches, expected = read "scripts/gpu/switches", 0
+    local switches, expected = read "scripts/gpu/switches" .. read "scripts/gpu/checks.sh", 0
     local section = read("docs/gpu-log.md"):match "\n## Expected, to be confirmed\n(.*)"
     for row in section:gmatch "\n(| [^\n]*)" do
       local switch = row:match "^|[^|]*|([^|]*)|"
