@@ -91,4 +91,53 @@ function attributes.walk(module, visit)
   walk(module, path, 1, visit)
 end
 
+-- ---- what was replaced -----------------------------------------------------------------------
+
+-- Notes the place of a value, and of what a plain table holds.
+local function note(slots, holder, key, name, seen)
+  local value = rawget(holder, key)
+  local kind = kind_of(value)
+  if kind then
+    slots[#slots + 1] = { holder = holder, key = key, value = value, name = name, kind = kind }
+  elseif type(value) == "table" and getmetatable(value) == nil and not seen[value] then
+    seen[value] = true
+    for _, inner in ipairs(table_keys(value)) do
+      note(slots, value, inner, name .. "." .. inner, seen)
+    end
+  end
+end
+
+local function note_module(slots, module, prefix, seen)
+  local first = #slots + 1
+  for _, key in ipairs(module[class.ORDER]) do
+    note(slots, module, key, prefix .. module:attribute_name(key), seen)
+  end
+  for i = first, #slots do
+    local slot = slots[i]
+    if slot.kind == "module" and not seen[slot.value] then
+      seen[slot.value] = true
+      note_module(slots, slot.value, slot.name .. ".", seen)
+    end
+  end
+end
+
+--- Where everything below a module is held, for attributes.replaced.
+---@param module nn.Module
+---@return table[]
+function attributes.places(module)
+  local slots = {}
+  note_module(slots, module, "", { [module] = true })
+  return slots
+end
+
+--- The first of the places that holds another thing than it did. Looking costs a table access each.
+---@param slots table[]
+---@return string? name
+---@return nn.Kind? kind
+function attributes.replaced(slots)
+  for _, slot in ipairs(slots) do
+    if rawget(slot.holder, slot.key) ~= slot.value then return slot.name, slot.kind end
+  end
+end
+
 return attributes

@@ -4,6 +4,7 @@
 -- plans in files of their own.
 
 local advice = require "gpipe.pipeline.advice"
+local attributes = require "gpipe.nn.attributes"
 local core = require "gpipe.core"
 local cut = require "gpipe.pipeline.plan.cut"
 local fields = require "gpipe.pipeline.plan.fields"
@@ -90,7 +91,7 @@ local function pipeline(model, opts)
   note_faults(inner)
   if not opts.deferred_batch_norm then advice.batch_norm(model, opts.chunks) end
   local pipe = Pipeline.new {
-    core = inner, model = model, made_of = { table.unpack(model) },
+    core = inner, model = model, made_of = attributes.places(model),
     balance = list, devices = chosen, stages = #list,
     stage_of = of.stage_of, layer_of = layer_of, chunks = opts.chunks,
     placement = made.device_list, copies = made.copies, asynchronous = made.batch > 0,

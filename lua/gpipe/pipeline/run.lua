@@ -36,7 +36,7 @@ local function live(pipe, who)
     errors.raise("%s: the pipeline is lost, a device did not come back from an action: close it",
       who)
   end
-  fields.check_layers(who, pipe.model, pipe.made_of)
+  fields.check_layers(who, pipe.made_of)
 end
 
 local function need_loss(pipe, who)

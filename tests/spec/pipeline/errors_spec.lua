@@ -180,6 +180,28 @@ describe("a step refuses", function()
     pipe:close()
   end)
 
+  it("a model in which something inside of a layer was replaced, and names it", function()
+    local Two = nn.class("Two")
+    function Two:init() self.parts = { nn.Linear(2, 2), list = { nn.Tanh() } } end
+    function Two:forward(given) return self.parts.list[1](self.parts[1](given)) end
+    local own = nn.Sequential { { "in", nn.Residual(nn.Linear(2, 2)) }, Two() }
+    local pipe <close> = gp.pipeline(own, { loss = nn.MSELoss() })
+    local data = gp.ones { 2, 2 }
+    local loss = pipe:step(data, data)
+    for _, case in ipairs {
+      { "layer in.body", own[1], "body", nn.Linear(2, 2) },
+      { "parameter in.body.weight", own[1].body, "weight", nn.Linear(2, 2).weight },
+      { "layer 2.parts.1", own[2].parts, 1, nn.Linear(2, 2) },
+      { "layer 2.parts.list.1", own[2].parts.list, 1, nn.ReLU() },
+    } do
+      local before = case[2][case[3]]
+      case[2][case[3]] = case[4]
+      fails_with("step: " .. case[1] .. " of the model is another one", pipe.step, pipe, data, data)
+      case[2][case[3]] = before
+      assert.equal(loss, pipe:step(data, data))
+    end
+  end)
+
   it("an input of the wrong width, and names the layer", function()
     local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 4), { "fc", nn.Linear(4, 2) } },
       { loss = nn.MSELoss() })

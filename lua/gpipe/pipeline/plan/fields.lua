@@ -3,6 +3,7 @@
 
 local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
+local attributes = require "gpipe.nn.attributes"
 local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local options = require "gpipe.options"
@@ -129,18 +130,16 @@ function fields.of(model, balance, deferred)
   }, layer_of
 end
 
---- Refuse a model in which a layer was replaced since: parameters and their stages are settled when
---- the pipeline is made.
+--- Refuse a model in which a layer or parameter was replaced since, at any depth: parameters and
+--- their stages are settled when the pipeline is made.
 ---@param who string
----@param model nn.Sequential
----@param layers nn.Module[] those that it was made of
-function fields.check_layers(who, model, layers)
-  for i, layer in ipairs(layers) do
-    if rawget(model, i) ~= layer then
-      errors.raise("%s: layer %d of the model is another one than when the pipeline was made, "
-        .. "expected the same: close the pipeline and make another", who, i)
-    end
-  end
+---@param made_of table[] places of the model
+function fields.check_layers(who, made_of)
+  local name, kind = attributes.replaced(made_of)
+  if not name then return end
+  errors.raise("%s: %s %s of the model is another one than when the pipeline was made, expected "
+    .. "the same: close the pipeline and make another",
+    who, kind == "module" and "layer" or kind, name)
 end
 
 return fields
