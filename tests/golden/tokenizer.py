@@ -131,6 +131,7 @@ CASES = [
          add=[END, added(3000, "<|begin_of_text|>")] + [added(3001 + i, f"<|reserved_{i}|>") for i in range(40)]),
     case("o200k", sequence(split(O200K), byte_level(regex=False))),
     case("deepseek", sequence(split(r"\p{N}{1,3}"), split("[一-龥぀-ゟ゠-ヿ]+"), split(DEEPSEEK), byte_level(regex=False))),
+    case("bloom", sequence(split(r" ?[^(\s|[.,!?…。，、।۔،])]+"), byte_level(regex=False))),
     case("starcoder", sequence({"type": "Digits", "individual_digits": True}, byte_level())),
     case("digits", sequence({"type": "Digits", "individual_digits": False}, byte_level(prefix=True))),
     case("flags", byte_level(), add=[

@@ -182,16 +182,35 @@ static gp_status put_escape(translator *t) {
 
 /* ---- classes, groups, intervals ------------------------------------------------------------ */
 
+/* A class in a class adds its items to it, so it needs no brackets of its own; one of what is not
+ * in it, the end of a range, and classes of names like [:alpha:] are another matter. */
+static gp_status open_inner(translator *t, int *depth) {
+  const char *p = t->pattern + t->at;
+  if (strchr("^:]", p[1]) || p[-1] == '-') return unsupported(t, t->at, p[1] ? 2 : 1);
+  ++*depth;
+  t->at++;
+  return GP_OK;
+}
+
 static gp_status put_class(translator *t) {
   size_t start = t->at;
+  int depth = 0;
   t->in_class = true;
   GP_TRY(copy(t, t->pattern[t->at + 1] == '^' ? 2 : 1));
   if (t->pattern[t->at] == ']') return unsupported(t, start, t->at + 1 - start);
-  while (t->pattern[t->at] != ']') {
+  while (t->pattern[t->at] != ']' || depth) {
     const char *p = t->pattern + t->at;
     if (!*p) return unsupported(t, start, t->at - start);
-    if (*p == '[' || (p[0] == '&' && p[1] == '&')) return unsupported(t, t->at, 2);
-    GP_TRY(*p == '\\' ? put_escape(t) : copy(t, 1));
+    if (p[0] == '&' && p[1] == '&') return unsupported(t, t->at, 2);
+    if (*p == ']') {
+      depth--;
+      if (*++p == '-') return unsupported(t, t->at, 2);
+      t->at++;
+    } else if (*p == '[') {
+      GP_TRY(open_inner(t, &depth));
+    } else {
+      GP_TRY(*p == '\\' ? put_escape(t) : copy(t, 1));
+    }
   }
   t->in_class = false;
   return copy(t, 1);

@@ -6,6 +6,7 @@
 #include "io/bpe/word.h"
 
 #include "base/memory.h"
+#include "io/grow.h"
 
 enum { LONGEST_WORD = 1 << 24 }; /* bytes; with its symbols and candidates some 600 MB */
 
@@ -16,9 +17,7 @@ static bool sooner(const gp_candidate *a, const gp_candidate *b) {
 }
 
 static gp_status push(gp_word *w, const gp_candidate *candidate) {
-  void *heap = w->heap;
-  GP_TRY(gp_grow_array(w->heaped, &w->heap_room, sizeof *w->heap, &heap));
-  w->heap = heap;
+  GP_GROW(w->heap, w->heaped, w->heap_room);
   size_t at = w->heaped++;
   while (at && sooner(candidate, &w->heap[(at - 1) / 2])) {
     w->heap[at] = w->heap[(at - 1) / 2];
@@ -96,9 +95,7 @@ static gp_status merge(gp_word *w, const gp_merges *m, const gp_candidate *c) {
 static gp_status keep_ids(gp_word *w) {
   w->ids = 0;
   for (int32_t at = 0; at >= 0; at = w->symbol[at].after) {
-    void *id = w->id;
-    GP_TRY(gp_grow_array(w->ids, &w->id_room, sizeof *w->id, &id));
-    w->id = id;
+    GP_GROW(w->id, w->ids, w->id_room);
     w->id[w->ids++] = w->symbol[at].id;
   }
   return GP_OK;

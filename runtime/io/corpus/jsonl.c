@@ -11,6 +11,7 @@
 #include "base/tensor.h"
 #include "gpipe/corpus.h"
 #include "gpipe/data.h"
+#include "io/grow.h"
 #include "io/text/json.h"
 
 typedef struct field {
@@ -77,10 +78,10 @@ static gp_status read_element(gp_json *json, void *context) {
   gp_jsonl *f = r->file;
   gp_jsonl_value element;
   GP_TRY(read_number(json, f, &element));
-  void *list = f->list;
-  if (f->loaded) GP_TRY(gp_grow_array(f->listed, &f->list_room, sizeof *f->list, &list));
-  f->list = list;
-  if (f->loaded) f->list[f->listed++] = element.number;
+  if (f->loaded) {
+    GP_GROW(f->list, f->listed, f->list_room);
+    f->list[f->listed++] = element.number;
+  }
   r->value[r->at].count++;
   bool exact = element.kind == GP_JSONL_INTEGER && element.integer < (1LL << 53) &&
                element.integer > -(1LL << 53);

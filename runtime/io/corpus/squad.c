@@ -9,6 +9,7 @@
 #include "base/tensor.h"
 #include "gpipe/corpus.h"
 #include "gpipe/data.h"
+#include "io/grow.h"
 #include "io/safetensors/foreign.h"
 #include "io/text/json.h"
 #include "io/text/utf8.h"
@@ -42,13 +43,6 @@ struct gp_squad {
 
 /* ---- growing ------------------------------------------------------------------------------- */
 
-#define GROW(array, count, room)                                                                   \
-  do {                                                                                             \
-    void *grown = (array);                                                                         \
-    GP_TRY(gp_grow_array((count), &(room), sizeof *(array), &grown));                              \
-    (array) = grown;                                                                               \
-  } while (0)
-
 static gp_status read_text(gp_json *json, gp_squad *s, uint32_t *at) {
   const char *text;
   GP_TRY(gp_json_string(json, &text));
@@ -81,7 +75,7 @@ static gp_status read_answer(gp_json *json, void *context) {
   static const gp_json_field fields[] = {{"text", read_answer_text}, {"answer_start", read_start}};
   gp_squad *s = context;
   size_t at = json->at;
-  GROW(s->answer, s->answers, s->answer_room);
+  GP_GROW(s->answer, s->answers, s->answer_room);
   s->answer[s->answers] = (answer){0};
   GP_TRY(gp_json_object(json, fields, 2, s));
   if (!s->answer[s->answers].text) return missing(at, "an answer without text");
@@ -120,7 +114,7 @@ static gp_status read_question(gp_json *json, void *context) {
                                          {"answers", read_answers}};
   gp_squad *s = context;
   size_t at = json->at;
-  GROW(s->question, s->questions, s->question_room);
+  GP_GROW(s->question, s->questions, s->question_room);
   s->question[s->questions] = (question){.paragraph = (uint32_t)s->paragraphs,
                                          .first_answer = (uint32_t)s->answers & 0x7fffffff};
   GP_TRY(gp_json_object(json, fields, 4, s));
@@ -144,7 +138,7 @@ static gp_status read_paragraph(gp_json *json, void *context) {
   static const gp_json_field fields[] = {{"context", read_context}, {"qas", read_questions}};
   gp_squad *s = context;
   size_t at = json->at, first = s->answers;
-  GROW(s->paragraph, s->paragraphs, s->paragraph_room);
+  GP_GROW(s->paragraph, s->paragraphs, s->paragraph_room);
   s->paragraph[s->paragraphs] = (paragraph){.title = s->title};
   GP_TRY(gp_json_object(json, fields, 2, s));
   if (!s->paragraph[s->paragraphs].context) return missing(at, "a paragraph without context");
@@ -201,7 +195,7 @@ static gp_status read_file(gp_squad *s) {
   GP_TRY(gp_json_object(&json, fields, 1, s));
   GP_TRY(gp_json_end(&json));
   if (!s->data) return missing(0, "there is no \"data\", expected SQuAD's JSON");
-  GROW(s->question, s->questions, s->question_room);
+  GP_GROW(s->question, s->questions, s->question_room);
   s->question[s->questions] = (question){.first_answer = (uint32_t)s->answers & 0x7fffffff};
   return GP_OK;
 }

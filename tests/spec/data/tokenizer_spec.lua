@@ -205,7 +205,9 @@ local UNSUPPORTED = {
     "ByteLevel" },
 }
 -- Patterns whose meaning is not the same in both libraries.
-for pattern in ([==[\\h+ a{2}+ (?<n>a) [a[b]] [a&&b] \\X \\b a{2}? (?i)a \\p{ \\1 (*FAIL)]==]):gmatch "%S+" do
+local PATTERNS = [==[\\h+ a{2}+ (?<n>a) [a[^b]] [a-[b]] [[b]-c] [a[:alpha:]] [a&&b] \\X \\b a{2}?
+  (?i)a \\p{ \\1 (*FAIL)]==]
+for pattern in PATTERNS:gmatch "%S+" do
   UNSUPPORTED[#UNSUPPORTED + 1] = { '{"type": "ByteLevel", "add_prefix_space": false}',
     '{"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "' .. pattern
     .. '"}, "behavior": "Isolated"}, {"type": "ByteLevel"}]}', "pattern" }

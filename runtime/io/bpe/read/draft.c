@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "io/file/reader.h"
+#include "io/grow.h"
 #include "io/safetensors/foreign.h"
 #include "io/text/utf8.h"
 
@@ -54,28 +55,21 @@ uint32_t gp_draft_offset(const gp_draft *draft, const char *string) {
 
 /* ---- growing ------------------------------------------------------------------------------- */
 
-#define GROW(array, count, room)                                                                   \
-  do {                                                                                             \
-    void *grown = (array);                                                                         \
-    GP_TRY(gp_grow_array((count), &(room), sizeof *(array), &grown));                              \
-    (array) = grown;                                                                               \
-  } while (0)
-
 gp_status gp_draft_add_token(gp_draft *draft, const char *string, uint32_t id) {
-  GROW(draft->token, draft->tokens, draft->token_room);
+  GP_GROW(draft->token, draft->tokens, draft->token_room);
   draft->token[draft->tokens++] = (gp_draft_token){gp_draft_offset(draft, string), id};
   return GP_OK;
 }
 
 gp_status gp_draft_add_merge(gp_draft *draft, const char *left, const char *right) {
-  GROW(draft->merge, draft->merges, draft->merge_room);
+  GP_GROW(draft->merge, draft->merges, draft->merge_room);
   draft->merge[draft->merges++] =
       (gp_draft_merge){gp_draft_offset(draft, left), gp_draft_offset(draft, right)};
   return GP_OK;
 }
 
 gp_status gp_draft_add_added(gp_draft *draft, const gp_added *added) {
-  GROW(draft->added, draft->addeds, draft->added_room);
+  GP_GROW(draft->added, draft->addeds, draft->added_room);
   draft->added[draft->addeds++] = *added;
   return GP_OK;
 }

@@ -1,0 +1,16 @@
+/* io/grow.h - arrays that grow while a file is read. */
+#ifndef GP_IO_GROW_H
+#define GP_IO_GROW_H
+
+#include "base/memory.h"
+
+/* Make room for element `count` of `array`, which has room for `room` of them (both are changed
+ * when it grows); returns from the calling function on failure. */
+#define GP_GROW(array, count, room)                                                                \
+  do {                                                                                             \
+    void *gp_grown_ = (array);                                                                     \
+    GP_TRY(gp_grow_array((count), &(room), sizeof *(array), &gp_grown_));                          \
+    (array) = gp_grown_;                                                                           \
+  } while (0)
+
+#endif
