@@ -44,20 +44,20 @@ uint32_t gp_vocabulary_find(const gp_vocabulary *v, gp_token_kind kind, const ch
 void gp_vocabulary_close(gp_vocabulary *v);
 
 typedef struct gp_merge {
-  uint32_t left, right, into; /* ids */
+  uint32_t left, right; /* ids; of a draft, offsets of their strings */
 } gp_merge;
 
 typedef struct gp_merges {
-  gp_merge *merge; /* [count] by rank: the lower, the earlier it is applied */
+  gp_merge *merge; /* [count] by rank: the lower, the earlier it is applied; owned */
+  uint32_t *into;  /* [count] ids of what they make */
   size_t count;
   uint32_t *slot; /* [slots]: rank + 1 by the hash of the pair; 0 is empty */
   size_t slots;
 } gp_merges;
 
-/* Room for count pairs. */
-gp_status gp_merges_open(gp_merges *m, size_t count);
-/* Add the pair of the next rank; one that is there already takes it. */
-void gp_merges_add(gp_merges *m, const gp_merge *merge);
+/* Make the slots of merge[count] and into[count]; of a pair that comes twice the later rank
+ * counts. */
+gp_status gp_merges_index(gp_merges *m);
 /* The rank of a pair; GP_NO_TOKEN. */
 uint32_t gp_merges_find(const gp_merges *m, uint32_t left, uint32_t right);
 void gp_merges_close(gp_merges *m);

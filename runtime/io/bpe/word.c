@@ -72,14 +72,14 @@ static gp_status consider(gp_word *w, const gp_merges *m, int32_t at) {
   if (left->after < 0) return GP_OK;
   uint32_t rank = gp_merges_find(m, left->id, w->symbol[left->after].id);
   if (rank == GP_NO_TOKEN) return GP_OK;
-  return push(w, &(gp_candidate){rank, m->merge[rank].into, at});
+  return push(w, &(gp_candidate){rank, m->into[rank], at});
 }
 
 static bool still_merges(const gp_word *w, const gp_merges *m, const gp_candidate *c) {
   const gp_symbol *left = &w->symbol[c->at];
   if (left->gone || left->after < 0) return false;
   uint32_t rank = gp_merges_find(m, left->id, w->symbol[left->after].id);
-  return rank != GP_NO_TOKEN && m->merge[rank].into == c->into;
+  return rank != GP_NO_TOKEN && m->into[rank] == c->into;
 }
 
 static gp_status merge(gp_word *w, const gp_merges *m, const gp_candidate *c) {

@@ -64,7 +64,7 @@ gp_status gp_draft_add_token(gp_draft *draft, const char *string, uint32_t id) {
 gp_status gp_draft_add_merge(gp_draft *draft, const char *left, const char *right) {
   GP_GROW(draft->merge, draft->merges, draft->merge_room);
   draft->merge[draft->merges++] =
-      (gp_draft_merge){gp_draft_offset(draft, left), gp_draft_offset(draft, right)};
+      (gp_merge){gp_draft_offset(draft, left), gp_draft_offset(draft, right)};
   return GP_OK;
 }
 

@@ -13,10 +13,6 @@ typedef struct gp_draft_token {
   uint32_t at, id;
 } gp_draft_token;
 
-typedef struct gp_draft_merge {
-  uint32_t left, right; /* offsets of the two strings */
-} gp_draft_merge;
-
 /* A special token before or after every text; `at` 0 is the text itself. */
 typedef struct gp_draft_bound {
   uint32_t at, id;
@@ -30,7 +26,7 @@ typedef struct gp_draft {
   size_t size, room;
   gp_draft_token *token;
   size_t tokens, token_room;
-  gp_draft_merge *merge;
+  gp_merge *merge; /* offsets of the two strings */
   size_t merges, merge_room;
   gp_added *added; /* texts point into `text` */
   size_t addeds, added_room;
@@ -66,6 +62,7 @@ gp_status gp_draft_read_vocabulary(gp_draft *draft, const char *path); /* vocab.
 gp_status gp_draft_read_folder(gp_draft *draft, const char *folder,
                                const gp_tokenizer_options *options);
 
+/* Takes what the draft has; the text and the added tokens stay until it is cleared. */
 gp_status gp_draft_finish(gp_draft *draft);
 void gp_draft_clear(gp_draft *draft);
 

@@ -46,12 +46,14 @@ static size_t room_for(const gp_draft *d) {
   return sum + 2 * longest + 2;
 }
 
-static gp_status make_tokens(const gp_draft *d, gp_vocabulary *v) {
+static gp_status make_tokens(gp_draft *d, gp_vocabulary *v) {
   size_t count = 0;
   GP_TRY(check_ids(d, &count));
   GP_TRY(gp_vocabulary_open(v, count, d->tokens + d->addeds, room_for(d)));
   for (size_t i = 0; i < d->tokens; i++)
     GP_TRY(gp_vocabulary_add(v, d->token[i].id, d->text + d->token[i].at, false));
+  gp_free(d->token);
+  d->token = NULL;
   return GP_OK;
 }
 
@@ -71,39 +73,40 @@ static gp_status add_to_tokens(const gp_draft *d, gp_vocabulary *v) {
 
 /* ---- merges -------------------------------------------------------------------------------- */
 
-/* The id of left and right put together, in `joined`, which has room for both. */
-static gp_status merge_ids(const gp_draft *d, const gp_vocabulary *v, const gp_draft_merge *from,
-                           char *joined, gp_merge *merge) {
-  const char *left = d->text + from->left, *right = d->text + from->right;
+/* The offsets of a merge become ids; `joined` has room for both strings. */
+static gp_status merge_ids(const gp_draft *d, const gp_vocabulary *v, size_t i, char *joined,
+                           gp_merges *m) {
+  const char *left = d->text + m->merge[i].left, *right = d->text + m->merge[i].right;
   size_t size = strlen(left);
-  merge->left = gp_vocabulary_string(v, left);
-  merge->right = gp_vocabulary_string(v, right);
-  const char *missing = merge->left == GP_NO_TOKEN ? left : right;
-  if (merge->left != GP_NO_TOKEN && merge->right != GP_NO_TOKEN && *left && *right) {
+  gp_merge ids = {gp_vocabulary_string(v, left), gp_vocabulary_string(v, right)};
+  const char *missing = ids.left == GP_NO_TOKEN ? left : right;
+  if (ids.left != GP_NO_TOKEN && ids.right != GP_NO_TOKEN && *left && *right) {
     memcpy(joined, left, size);
     memcpy(joined + size, right, strlen(right) + 1);
-    merge->into = gp_vocabulary_string(v, joined);
-    if (merge->into != GP_NO_TOKEN) return GP_OK;
+    m->into[i] = gp_vocabulary_string(v, joined);
+    m->merge[i] = ids;
+    if (m->into[i] != GP_NO_TOKEN) return GP_OK;
     missing = joined;
   }
   return gp_fail(GP_EFORMAT,
-                 "merge %zu ('%.40s' and '%.40s'): '%.40s' is no token of the vocabulary",
-                 (size_t)(from - d->merge) + 1, left, right, missing);
+                 "merge %zu ('%.40s' and '%.40s'): '%.40s' is no token of the vocabulary", i + 1,
+                 left, right, missing);
 }
 
-static gp_status make_merges(const gp_draft *d, const gp_vocabulary *v, gp_merges *m) {
-  void *joined = NULL;
-  GP_TRY(gp_merges_open(m, d->merges));
+/* The pairs stay where they were read: a list of them is a third of the file. */
+static gp_status make_merges(gp_draft *d, const gp_vocabulary *v, gp_merges *m) {
+  void *joined = NULL, *into = NULL;
+  m->merge = d->merge;
+  m->count = d->merges;
+  d->merge = NULL;
+  GP_TRY(gp_alloc_array(m->count, sizeof *m->into, &into));
+  m->into = into;
   size_t longest = v->room - v->used; /* at least twice the longest token */
   GP_TRY(gp_alloc(longest + 2, &joined));
   gp_status status = GP_OK;
-  for (size_t i = 0; i < d->merges && !status; i++) {
-    gp_merge merge;
-    status = merge_ids(d, v, &d->merge[i], joined, &merge);
-    if (!status) gp_merges_add(m, &merge);
-  }
+  for (size_t i = 0; i < m->count && !status; i++) status = merge_ids(d, v, i, joined, m);
   gp_free(joined);
-  return status;
+  return status ? status : gp_merges_index(m);
 }
 
 /* ---- added tokens, bounds ------------------------------------------------------------------ */
