@@ -234,6 +234,27 @@ describe("a tensor on a GPU", function()
     sort = function(x) return (x:sort(2)) end,
     cumsum = function(x) return x:cumsum(1) end,
     split = function(x) return x:split(2, 2)[2] end,
+    remainder = function(x) return x % 0.7 end,
+    cumprod = function(x) return x:cumprod(2) end,
+    cummax = function(x) return (x:cummax(2)) end,
+    quantile = function(x) return x:quantile({ 0.3, 0.8 }, 1) end,
+    diag_embed = function(x) return x:diag_embed(1) end,
+    index_select = function(x) return x:index_select(2, { 5, 1 }) end,
+    index_add = function(x) return x:index_add(1, { 1, 1, 4, 2 }, x) end,
+    index_fill = function(x) return x:index_fill(2, { 2 }, 7) end,
+    multinomial = function(x) return x:abs():multinomial(3, { seed = 1 }) end,
+    unique = function(x) return (x:round():unique()) end,
+    histc = function(x) return x:histc(3) end,
+    normal_ = function(x) return x:clone():normal_(1, 2, { seed = 1 }) end,
+    aligned = function(x)
+      local up = nn.Upsample { scale = 2, mode = "bilinear", align_corners = true }
+      return up(x:reshape(1, 1, 4, 5))
+    end,
+    resized = function(x) return nn.Upsample { scale = 1.7 }(x:reshape(1, 1, 4, 5)) end,
+    weighed = function(x)
+      local classes = gp.tensor({ 0, 4, 2, 1 }, { dtype = "i64" }):to(x.device)
+      return nn.CrossEntropyLoss { weight = { 1, 2, 3, 4, 5 } }(x, classes)
+    end,
   }
   for name, method in pairs(METHODS) do
     on_gpu("has the method that the host's has: " .. name, function()

@@ -9,8 +9,8 @@ local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
-local function check_positions(who, positions)
-  if type(positions) == "table" then return core.tensor(positions, "i64") end
+local function check_positions(who, tensor, positions)
+  if type(positions) == "table" then return beside(tensor, core.tensor(positions, "i64")) end
   if getmetatable(positions) ~= "gpipe.Tensor" or positions.dtype ~= "i64" then
     errors.raise("%s: the positions are %s, expected an i64 tensor or a list", who,
       is_tensor(positions) and positions.dtype or errors.show(positions))
@@ -52,7 +52,7 @@ end
 ---@return gpipe.Tensor
 function Tensor:index_select(d, positions)
   d = check.dim("index_select", d, self:dim())
-  positions = check_positions("index_select", positions)
+  positions = check_positions("index_select", self, positions)
   if d == 1 then return rows(self, positions) end
   return rows(self:transpose(1, d):contiguous(), positions):transpose(1, d)
 end

@@ -114,22 +114,25 @@ function Tensor:multinomial(n, opts)
   end
   local shape = self.shape
   if not o.replacement then -- the first of exponential times at these rates
-    local times = (-create.rand(shape, { dtype = "f64", seed = o.seed })):log1p() / -p
+    local numbers = beside(p, create.rand(shape, { dtype = "f64", seed = o.seed }))
+    local times = (-numbers):log1p() / -p
     local _, positions = times:topk(n, -1, { largest = false })
     return positions
   end
   shape[rank] = n
-  local at = create.rand(shape, { dtype = "f64", seed = o.seed }) * sums
+  local at = beside(p, create.rand(shape, { dtype = "f64", seed = o.seed })) * sums
   local below = p:cumsum(-1):unsqueeze(-2):le(at:unsqueeze(-1)):sum(-1)
-  local last = core.where(p:gt(0), core.arange(0, size - 1, 1, "i64"), 0):amax(-1, true)
+  local last = core.where(p:gt(0), beside(p, core.arange(0, size - 1, 1, "i64")), 0)
+    :amax(-1, true)
   return below:minimum(last) + 1
 end
 
 -- ---- by position -----------------------------------------------------------------------------
 
--- Positions of dimension d, a vector, for every element of a tensor like `like`.
-local function spread(who, positions, d, like)
-  if type(positions) == "table" then positions = core.tensor(positions, "i64") end
+-- Positions of dimension d, a vector, for every element of a tensor of its size there.
+local function spread(who, tensor, d, positions)
+  local like = tensor.shape
+  if type(positions) == "table" then positions = beside(tensor, core.tensor(positions, "i64")) end
   if not is_tensor(positions) or positions.dtype ~= "i64" or positions:dim() ~= 1 then
     errors.raise("%s: the positions are %s, expected a vector of i64 or a list", who,
       is_tensor(positions) and ("%s of %d dimensions"):format(positions.dtype, positions:dim())
@@ -149,7 +152,7 @@ end
 ---@return gpipe.Tensor
 function Tensor:index_add(d, positions, source)
   d = check.dim("index_add", d, self:dim())
-  return self:scatter_add(d, spread("index_add", positions, d, self.shape), source)
+  return self:scatter_add(d, spread("index_add", self, d, positions), source)
 end
 
 -- Where positions are, as bool of the tensor's shape.
@@ -168,7 +171,7 @@ function Tensor:index_fill(d, positions, value)
   d = check.dim("index_fill", d, self:dim())
   local number = options.argument("index_fill", "value", value,
     { type = "number", required = true })
-  local at = spread("index_fill", positions, d, self.shape)
+  local at = spread("index_fill", self, d, positions)
   return core.where(hit(self, d, at):gt(0), number, self)
 end
 
