@@ -43,6 +43,7 @@
   X(gather)                                                                                        \
   X(tokenizer)                                                                                     \
   X(corpus)                                                                                        \
+  X(json)                                                                                          \
   X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);

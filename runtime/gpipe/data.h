@@ -17,6 +17,26 @@ gp_status gp_file_write(const char *path, const void *data, size_t bytes);
 gp_status gp_file_list(const char *path, char ***names, size_t *count);
 void gp_file_list_free(char **names, size_t count);
 
+typedef enum gp_json_event {
+  GP_JSON_OBJECT, /* begins; its keys and values follow, then GP_JSON_CLOSE */
+  GP_JSON_ARRAY,
+  GP_JSON_CLOSE,
+  GP_JSON_KEY,    /* text */
+  GP_JSON_STRING, /* text */
+  GP_JSON_NUMBER, /* text[bytes], not terminated */
+  GP_JSON_TRUE,
+  GP_JSON_FALSE,
+  GP_JSON_NULL,
+} gp_json_event;
+
+/* Gets what stands in a text, in its order; another status than GP_OK ends the walk. */
+typedef gp_status (*gp_json_see)(void *context, gp_json_event event, const char *text,
+                                 size_t bytes);
+
+/* Walk over a JSON text, whose strings are decoded in place. Allocates nothing. Errors: GP_EFORMAT
+ * with the byte, and what `see` returns. */
+gp_status gp_json_walk(char *text, size_t bytes, gp_json_see see, void *context);
+
 typedef struct gp_csv_options {
   bool header;    /* the first line names the columns */
   char separator; /* ',' or another ASCII character */
