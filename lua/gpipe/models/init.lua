@@ -3,7 +3,7 @@
 
 local errors = require "gpipe.errors"
 
-local NAMES = { "amoebanetd", "resnet", "unet", "vgg" }
+local NAMES = { "amoebanetd", "gpt2", "resnet", "unet", "vgg" }
 
 local parts = {}
 for _, name in ipairs(NAMES) do

@@ -32,7 +32,7 @@ local TITLES = { -- of files
 local FOLDERS = {
   loss = "Losses", container = "Containers", skip = "Skip connections", layer = "Other layers",
   shape = "Other layers",
-  gradient = "Gradients", models = "Models",
+  gradient = "Gradients", models = "Models", gpt2 = "Models",
 }
 
 -- A function of a value, whose source tells where the value is from.
@@ -53,6 +53,12 @@ end
 
 -- ---- names -------------------------------------------------------------------------------------
 
+-- What is written of: a table that is called, as gp.models.gpt2, names its function `call`.
+local function callee(value)
+  local meta = type(value) == "table" and getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "call") or value
+end
+
 local function is_named(value)
   return type(value) == "function" or require("gpipe.nn.class").info(value) ~= nil
 end
@@ -61,7 +67,7 @@ end
 local function of_table(prefix, place, otherwise, only)
   local list = {}
   for _, name in ipairs(names.list(place)) do
-    local value = place[name]
+    local value = callee(place[name])
     local section = is_named(value) and section_of(value, otherwise)
     if section and (not only or only(name, value)) then
       list[#list + 1] = { name = name, path = prefix .. name, section = section,
@@ -130,6 +136,7 @@ end
 local function of_layers(gp)
   return join(of_table("nn.", gp.nn, "Modules"), of_table("nn.init.", gp.nn.init, "Initial values"),
     of_table("gp.models.", gp.models, "Models"),
+    of_table("gp.models.gpt2.", gp.models.gpt2, "Models"),
     of_methods("m:", gp.nn.Module, "Methods of modules", "nn.Module", MODULE))
 end
 

@@ -31,6 +31,8 @@ end
 
 -- What is written of a value, or nil.
 local function entry_of(value)
+  local meta = type(value) == "table" and getmetatable(value)
+  if type(meta) == "table" and rawget(meta, "call") then value = meta.call end -- gp.models.gpt2
   if type(value) == "table" then return comments.of_class(value) end
   if type(value) ~= "function" then return nil end
   local entry = comments.of_function(value)
