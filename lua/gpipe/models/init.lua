@@ -3,7 +3,8 @@
 
 local errors = require "gpipe.errors"
 
-local NAMES = { "amoebanetd", "gpt2", "resnet", "unet", "vgg" }
+local NAMES = { "amoebanetd", "generate", "gpt2", "mlp_mixer", "resnet", "transformer",
+  "transformer_lm", "unet", "vgg", "vit" }
 
 local parts = {}
 for _, name in ipairs(NAMES) do
