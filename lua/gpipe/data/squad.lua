@@ -28,7 +28,7 @@ end
 -- its prompt, or where there is none, its end.
 local function ids_of(self, i)
   local prompt, answer = self.text(core.squad_question(self.squad, i))
-  local opts = { special = self.special, frame = false }
+  local opts = { special = self.special, add_special = false }
   local ids = self.tokenizer:encode(check_text(prompt, "the text"), opts):totable()
   local asked = 0
   if answer ~= nil then

@@ -36,7 +36,8 @@ end
 -- ---- ids ---------------------------------------------------------------------------------------
 
 local ENCODE = {
-  special = { type = "boolean", default = true }, frame = { type = "boolean", default = true },
+  special = { type = "boolean", default = true },
+  add_special = { type = "boolean", default = true },
 }
 
 --- The ids of a text, i64 [n]. The text may hold any bytes: what is no UTF-8 becomes ids too, so
@@ -45,7 +46,7 @@ local ENCODE = {
 --- original does.
 ---
 --- opts: `special = false`: special tokens in the text are text like any other (of texts that are
---- not trusted); `frame = false`: nothing is put before and after.
+--- not trusted); `add_special = false`: nothing is put before and after.
 --- Errors: a byte that the vocabulary lacks.
 --- ```lua
 --- local tok = assert(gp.tokenizer "examples/data/tokenizer")
@@ -54,12 +55,12 @@ local ENCODE = {
 --- assert(tok:encode("<|endoftext|>", {special = false}):numel() > 1)
 --- ```
 ---@param text string
----@param opts? {special?: boolean, frame?: boolean}
+---@param opts? {special?: boolean, add_special?: boolean}
 ---@return gpipe.Tensor
 function methods:encode(text, opts)
   text = options.argument("encode", "text", text, { type = "string", required = true })
   local o = options.check("encode", opts, ENCODE)
-  return core.tokenizer_encode(cores[self], text, not o.special, not o.frame)
+  return core.tokenizer_encode(cores[self], text, not o.special, not o.add_special)
 end
 
 -- A list of ids or a tensor of integers as i64 [n].

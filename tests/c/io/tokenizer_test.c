@@ -94,7 +94,7 @@ TEST(a_failed_allocation_loses_nothing) {
 
 /* ---- tokens --------------------------------------------------------------------------------- */
 
-TEST(texts_are_framed_and_come_back) {
+TEST(special_tokens_stand_around_texts) {
   static const struct {
     const char *text;
     gp_encode_options options;
@@ -124,4 +124,4 @@ TEST(texts_are_framed_and_come_back) {
 }
 
 TEST_MAIN(threads_share_a_tokenizer, a_failed_allocation_loses_nothing,
-          texts_are_framed_and_come_back)
+          special_tokens_stand_around_texts)

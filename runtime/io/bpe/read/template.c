@@ -1,5 +1,5 @@
-/* io/bpe/read/frame.c - the post_processor of tokenizer.json: which tokens stand before and after
- * every text.
+/* io/bpe/read/template.c - the post_processor of tokenizer.json: which tokens stand before and
+ * after every text.
  *
  * Only the form for one text is of interest, not that for a pair. The names in a template are
  * looked up in its own table of special tokens, which may come after it. */
@@ -10,7 +10,7 @@
 
 enum { SPECIALS_MOST = GP_BOUNDS_MOST };
 
-typedef struct frame {
+typedef struct template {
   gp_draft *draft;
   int depth;
   const char *type;
@@ -22,7 +22,8 @@ typedef struct frame {
   gp_draft_bound piece[GP_BOUNDS_MOST]; /* of the template for one text */
   size_t pieces;
   gp_draft_bound sep, cls;
-} frame;
+}
+template;
 
 static gp_status too_many(void) {
   return gp_fail(GP_EUNSUPPORTED, "post_processor: more than %d tokens", GP_BOUNDS_MOST);
@@ -31,7 +32,7 @@ static gp_status too_many(void) {
 /* ---- TemplateProcessing -------------------------------------------------------------------- */
 
 static gp_status read_name(gp_json *json, void *context) {
-  frame *f = context;
+  template *f = context;
   const char *name;
   GP_TRY(gp_json_string(json, &name));
   f->piece[f->pieces].at = gp_draft_offset(f->draft, name);
@@ -40,7 +41,7 @@ static gp_status read_name(gp_json *json, void *context) {
 
 static gp_status read_special_piece(gp_json *json, void *context) {
   static const gp_json_field fields[] = {{"id", read_name}};
-  frame *f = context;
+  template *f = context;
   if (f->pieces == GP_BOUNDS_MOST) return too_many();
   f->piece[f->pieces] = (gp_draft_bound){0};
   GP_TRY(gp_json_object(json, fields, 1, f));
@@ -52,7 +53,7 @@ static gp_status read_special_piece(gp_json *json, void *context) {
 
 /* The text itself: "A" is the only one that a template for one text has. */
 static gp_status read_text_piece(gp_json *json, void *context) {
-  frame *f = context;
+  template *f = context;
   if (f->pieces == GP_BOUNDS_MOST) return too_many();
   f->piece[f->pieces++] = (gp_draft_bound){0};
   return gp_json_skip(json);
@@ -69,7 +70,7 @@ static gp_status read_single(gp_json *json, void *context) {
 }
 
 static gp_status read_id(gp_json *json, void *context) {
-  frame *f = context;
+  template *f = context;
   uint64_t id;
   if (f->ids == SPECIALS_MOST) return too_many();
   GP_TRY(gp_json_uint(json, &id));
@@ -84,7 +85,7 @@ static gp_status read_ids(gp_json *json, void *context) {
 /* {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}, ...} */
 static gp_status read_specials(gp_json *json, void *context) {
   static const gp_json_field fields[] = {{"ids", read_ids}};
-  frame *f = context;
+  template *f = context;
   GP_TRY(gp_json_expect(json, '{'));
   for (bool first = true, more;; first = false) {
     const char *name;
@@ -99,7 +100,7 @@ static gp_status read_specials(gp_json *json, void *context) {
   }
 }
 
-static gp_status add_piece(const frame *f, const gp_draft_bound *piece) {
+static gp_status add_piece(const template *f, const gp_draft_bound *piece) {
   if (!piece->at) return gp_draft_add_bound(f->draft, piece);
   const char *name = f->draft->text + piece->at;
   for (size_t i = 0; i < f->specials; i++) {
@@ -130,18 +131,18 @@ static gp_status read_pair(gp_json *json, gp_draft *draft, gp_draft_bound *bound
 }
 
 static gp_status read_sep(gp_json *json, void *context) {
-  frame *f = context;
+  template *f = context;
   return read_pair(json, f->draft, &f->sep);
 }
 
 static gp_status read_cls(gp_json *json, void *context) {
-  frame *f = context;
+  template *f = context;
   return read_pair(json, f->draft, &f->cls);
 }
 
 /* ---- types --------------------------------------------------------------------------------- */
 
-static gp_status finish(const frame *f) {
+static gp_status finish(const template *f) {
   const char *type = f->type ? f->type : "an object without a type";
   if (!strcmp(type, "ByteLevel") || !strcmp(type, "Sequence")) return GP_OK; /* offsets only */
   bool around = !strcmp(type, "RobertaProcessing") || !strcmp(type, "BertProcessing");
@@ -156,24 +157,24 @@ static gp_status finish(const frame *f) {
   return GP_OK;
 }
 
-static gp_status read_frame(gp_json *json, void *context);
+static gp_status read_template(gp_json *json, void *context);
 
 static gp_status read_type(gp_json *json, void *context) {
-  return gp_json_string(json, &((frame *)context)->type);
+  return gp_json_string(json, &((template *)context)->type);
 }
 
 static gp_status read_processors(gp_json *json, void *context) {
-  return gp_json_array(json, read_frame, context);
+  return gp_json_array(json, read_template, context);
 }
 
-static gp_status read_frame(gp_json *json, void *context) {
+static gp_status read_template(gp_json *json, void *context) {
   static const gp_json_field fields[] = {
       {"type", read_type},     {"processors", read_processors},
       {"single", read_single}, {"special_tokens", read_specials},
       {"sep", read_sep},       {"cls", read_cls},
   };
-  const frame *outer = context;
-  frame inner = {.draft = outer->draft, .depth = outer->depth + 1};
+  const template *outer = context;
+  template inner = {.draft = outer->draft, .depth = outer->depth + 1};
   if (inner.depth > GP_SPLITS_MOST)
     return gp_fail(GP_EUNSUPPORTED, "post_processor: sequences lie deeper than %d levels",
                    GP_SPLITS_MOST);
@@ -182,6 +183,6 @@ static gp_status read_frame(gp_json *json, void *context) {
 }
 
 gp_status gp_draft_read_post_processor(gp_json *json, void *draft) {
-  frame top = {.draft = draft};
-  return gp_json_word(json, "null") ? GP_OK : read_frame(json, &top);
+  template top = {.draft = draft};
+  return gp_json_word(json, "null") ? GP_OK : read_template(json, &top);
 }
