@@ -2,21 +2,24 @@
  * positions.
  *
  * dw is cut by its columns, taps times input channels; a piece walks all positions, block by block
- * in one order: what the block meets of the image is gathered, and dy^T times that is added to sums
- * of the piece's own. They are added to dw at the end, once, since dw lies in another order. */
+ * in one order: dy^T times what the block meets of the image is added to sums of the piece's own.
+ * The image is read where it lies where channels fill vectors of f32, else it is gathered. The sums
+ * are added to dw at the end, once, since dw lies in another order. */
 #include <string.h>
 
+#include "device/cpu/scattered.h"
 #include "ops/dense/dense.h"
 #include "ops/convolution/conv_walk.h"
 #include "ops/convolution/infer_conv.h"
 
 enum {
-  BLOCK = 512,    /* positions: what they meet is a megabyte, and sums are read once for them */
-  CHANNELS = 512, /* of a piece, at most */
-  COLUMNS = 256,  /* at least, where there are as many: fewer make slow products */
-  OUTPUTS = 64,   /* of a piece, at least */
-  TAP_PIECES = 4, /* at least, of kernels with as many columns */
-  PIECES = 2      /* in all, where there are as many outputs: teams are to be busy */
+  BLOCK = 512,        /* positions: what they meet is a megabyte, and sums are read once for them */
+  DIRECT_BLOCK = 256, /* of those that are read where they lie */
+  CHANNELS = 512,     /* of a piece, at most */
+  COLUMNS = 256,      /* at least, where there are as many: fewer make slow products */
+  OUTPUTS = 64,       /* of a piece, at least */
+  TAP_PIECES = 4,     /* at least, of kernels with as many columns */
+  PIECES = 2          /* in all, where there are as many outputs: teams are to be busy */
 };
 
 /* dy [N, O, OH, OW], x [N, I, H, W] -> dw [O, I / groups, kernel]. */
@@ -76,6 +79,12 @@ static shares shares_of(const gp_call *call) {
   return s;
 }
 
+/* A rule of the whole call: the last piece of the channels may have fewer. */
+static bool is_direct(const gp_call *call, const shares *s) {
+  return call->out[0].meta->dtype == GP_F32 && gp_scattered_fits(s->channels) &&
+         gp_scattered_fits(s->channel_share);
+}
+
 static gp_cut cut(const gp_call *call) {
   const shares s = shares_of(call);
   return (gp_cut){s.c.groups * s.tap_pieces * s.channel_pieces * s.output_pieces, 1};
@@ -97,7 +106,7 @@ typedef struct piece {
   char *sums, *columns;
 } piece;
 
-static gp_status add_block(const piece *p, int64_t first, int64_t last) {
+static gp_status add_gathered(const piece *p, int64_t first, int64_t last) {
   const gp_arg *dy = &p->call->in[0], *x = &p->call->in[1];
   const int64_t n = p->part.taps * p->part.channels, depth = p->s->c.map_c;
   const bool plain = gp_conv_is_plain(&p->lattice);
@@ -116,6 +125,32 @@ static gp_status add_block(const piece *p, int64_t first, int64_t last) {
                .alpha = 1,
                .beta = first > 0 ? 1 : 0};
   return gp_multiply(dy->meta->dtype, g, gp_arg_at(dy, first * depth + p->output), b, p->sums);
+}
+
+/* Reads both where they lie: only positions that meet the tap count, in their order. */
+static void add_direct(const piece *p, int64_t first, int64_t last) {
+  const gp_arg *dy = &p->call->in[0], *x = &p->call->in[1];
+  const int64_t columns = p->part.taps * p->part.channels, depth = p->s->c.map_c;
+  const float *left[DIRECT_BLOCK], *right[DIRECT_BLOCK];
+  gp_scattered_outer sums = {.left = left,
+                             .right = right,
+                             .left_at = p->output,
+                             .rows = p->outputs,
+                             .columns = p->part.channels,
+                             .ld = columns,
+                             .add = first > 0};
+  gp_conv_part part = p->part;
+  part.first = first, part.last = last;
+  for (int64_t t = 0; t < p->part.taps; t++, part.tap++) {
+    gp_conv_point(&p->lattice, &part, x->data, NULL, right);
+    sums.places = 0;
+    for (int64_t r = 0; r < last - first; r++) {
+      left[sums.places] = (const float *)dy->data + (first + r) * depth;
+      right[sums.places] = right[r];
+      sums.places += right[r] != NULL;
+    }
+    gp_scattered_outer_multiply(&sums, (float *)(void *)p->sums + t * p->part.channels);
+  }
 }
 
 /* The sums lie taps outermost, dw channels. Zeros that are added make a gradient that was zero. */
@@ -155,11 +190,17 @@ static gp_status run_piece(const gp_call *call, const shares *s, int64_t unit, v
                           .item = item};
   const int64_t columns = p.part.taps * p.part.channels;
   const int64_t positions = gp_conv_positions(&s->c, &p.lattice);
-  const int64_t block = gp_conv_is_plain(&p.lattice) ? positions : BLOCK;
+  const bool direct = is_direct(call, s);
+  const int64_t block = direct ? DIRECT_BLOCK : gp_conv_is_plain(&p.lattice) ? positions : BLOCK;
   p.sums = memory, p.columns = p.sums + (size_t)(p.outputs * columns) * item;
   if (positions == 0) memset(p.sums, 0, (size_t)(p.outputs * columns) * item);
-  for (int64_t first = 0; first < positions; first += block)
-    GP_TRY(add_block(&p, first, at_most(positions, first + block)));
+  for (int64_t first = 0; first < positions; first += block) {
+    const int64_t last = at_most(positions, first + block);
+    if (direct)
+      add_direct(&p, first, last);
+    else
+      GP_TRY(add_gathered(&p, first, last));
+  }
   if (call->out[0].meta->dtype == GP_F32)
     add_sums_f32(&p);
   else

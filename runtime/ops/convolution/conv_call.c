@@ -27,16 +27,14 @@ static size_t align_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Of blocks, and behind it a weight that is not packed yet. */
 size_t gp_conv_call_scratch(const gp_call *call, const gp_conv_job *job) {
-  const size_t bytes =
-      align_up(gp_conv_scratch(&job->c, job->transposed, gp_dtype_size(job->dtype)));
+  const size_t bytes = align_up(gp_conv_scratch(job));
   return is_packed(call) ? bytes : bytes + gp_meta_bytes(call->in[1].meta);
 }
 
 gp_status gp_conv_run(const gp_call *call, gp_conv_job *job, gp_span span) {
-  const size_t item = gp_dtype_size(job->dtype);
   if (!job->weight && span.first < span.last) {
     const gp_shape *w = &call->in[1].meta->shape;
-    void *packed = (char *)span.scratch + align_up(gp_conv_scratch(&job->c, job->transposed, item));
+    void *packed = (char *)span.scratch + align_up(gp_conv_scratch(job));
     const int64_t rows = w->dim[2] * w->dim[3] * w->dim[job->transposed ? 0 : 1];
     gp_conv_pack(w, job->transposed, job->dtype, call->in[1].data, packed,
                  (gp_span){0, rows, NULL});

@@ -119,3 +119,31 @@ void gp_conv_gather(const gp_conv_lattice *l, gp_conv_part part, const void *sou
   if (part.channels == 0) return;
   for (int64_t p = part.first; p < part.last; p++) at = gather_position(l, &part, source, p, at);
 }
+
+/* Positions of one line that a tap meets inside of the source are neighbours: [first, last). */
+static void inside_of(const gp_conv_line *w, int64_t x0, int64_t *first, int64_t *last) {
+  const int64_t room = w->source - x0; /* j * pace < room */
+  *first = x0 < 0 ? (w->pace - 1 - x0) / w->pace : 0;
+  *last = room > 0 ? (room + w->pace - 1) / w->pace : 0;
+}
+
+void gp_conv_point(const gp_conv_lattice *l, const gp_conv_part *part, const void *source,
+                   const float *outside, const float **to) {
+  const int64_t y0 = l->h.at + part->tap / l->w.taps * l->h.apart,
+                x0 = l->w.at + part->tap % l->w.taps * l->w.apart;
+  int64_t j = part->first % l->w.count, i = part->first / l->w.count % l->h.count;
+  int64_t row = part->first / l->w.count / l->h.count, first, last;
+  inside_of(&l->w, x0, &first, &last);
+  for (int64_t p = part->first; p < part->last; j = 0) {
+    const int64_t y = i * l->h.pace + y0, end = j + part->last - p;
+    const int64_t count = end < l->w.count ? end : l->w.count;
+    const bool beside = y < 0 || y >= l->h.source;
+    const int64_t line = ((row * l->h.source + y) * l->w.source + x0) * part->depth + part->channel;
+    p += count - j;
+    for (; j < count && (beside || j < first); j++) *to++ = outside;
+    for (; j < count && j < last; j++)
+      *to++ = (const float *)source + line + j * l->w.pace * part->depth;
+    for (; j < count; j++) *to++ = outside;
+    if (++i == l->h.count) i = 0, row++;
+  }
+}

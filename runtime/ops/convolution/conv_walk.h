@@ -3,15 +3,17 @@
  *
  * A lattice is a set of positions of the result that meet the same taps: all positions of a map; of
  * an image those with the same remainder by the stride. Its positions are made in blocks of a fixed
- * size, one product for as many taps as fit: the gathered source [positions, taps, channels] times
- * the packed weight. Blocks depend on the shapes only, so the bits do too. */
+ * size. Where the channels fill vectors of f32 (gp_scattered_fits) a block reads the source where
+ * it lies (conv_direct.c); else it is one product for as many taps as fit: the gathered source
+ * [positions, taps, channels] times the packed weight. Blocks depend on the shapes only, so the
+ * bits do too. */
 #ifndef GP_OPS_CONVOLUTION_CONV_WALK_H
 #define GP_OPS_CONVOLUTION_CONV_WALK_H
 
 #include "ops/convolution/conv.h"
 
 enum {
-  GP_CONV_BLOCK = 128,   /* positions of a product: the library reads the weight once for them */
+  GP_CONV_BLOCK = 96,    /* positions made together: the weight is read once for them */
   GP_CONV_COLUMNS = 1024 /* gathered for a product at most, unless one tap has more: 512 KiB of f32,
                             well in L2 */
 };
@@ -48,6 +50,10 @@ typedef struct gp_conv_part {
 
 /* Copy the part to [positions, taps, channels]; what lies outside of the source is zero. */
 void gp_conv_gather(const gp_conv_lattice *l, gp_conv_part part, const void *source, void *to);
+/* The addresses of channel part->channel of an f32 source where the positions of the part meet tap
+ * part->tap; `outside` where there is nothing. */
+void gp_conv_point(const gp_conv_lattice *l, const gp_conv_part *part, const void *source,
+                   const float *outside, const float **to);
 /* Does a gather copy whole rows of a source as they lie: one tap that meets every position? */
 bool gp_conv_is_plain(const gp_conv_lattice *l);
 /* Where position p of the lattice lies in a result of sizes height x width, in positions. */
@@ -67,12 +73,54 @@ typedef struct gp_conv_job {
 
 /* Blocks of all lattices. */
 int64_t gp_conv_blocks(const gp_conv *c, bool transposed);
-size_t gp_conv_scratch(const gp_conv *c, bool transposed, size_t item);
+size_t gp_conv_scratch(const gp_conv_job *job);
 gp_status gp_conv_run_block(const gp_conv_job *job, int64_t block, void *scratch);
 
-/* O x I x KH x KW to [KH KW, I, O], or to [KH KW, O, I] where transposed: rows [first, last) of
- * what is written, counted in taps times the middle dim. */
+/* One block of one group: what both ways of making it share. */
+typedef struct gp_conv_block {
+  const gp_conv_job *job;
+  gp_conv_lattice lattice;
+  int64_t first, last, group; /* positions */
+  void *scratch;
+} gp_conv_block;
+
+/* Channels of a group of what is read, and of what is made. */
+static inline int64_t gp_conv_read(const gp_conv_job *job) {
+  return (job->transposed ? job->c.map_c : job->c.image_c) / job->c.groups;
+}
+
+static inline int64_t gp_conv_made(const gp_conv_job *job) {
+  return (job->transposed ? job->c.image_c : job->c.map_c) / job->c.groups;
+}
+
+/* Number in the kernel of tap t of a lattice. */
+static inline int64_t gp_conv_tap(const gp_conv_block *b, int64_t t) {
+  const gp_conv_line *h = &b->lattice.h, *w = &b->lattice.w;
+  return (h->tap + t / w->taps * h->tap_step) * b->job->c.w.kernel + w->tap +
+         t % w->taps * w->tap_step;
+}
+
+/* Blocks that read the source where it lies. */
+bool gp_conv_is_direct(const gp_conv_job *job);
+size_t gp_conv_direct_scratch(const gp_conv_job *job);
+void gp_conv_run_direct(const gp_conv_block *b);
+
+/* ---- the packed weight ---------------------------------------------------------------------- */
+
+/* O x I x KH x KW to panels of columns, each [KH KW, I, columns], of O; or of I, each
+ * [KH KW, O, columns], where transposed. Rows [first, last) of all panels, counted in taps times
+ * the middle dim. */
 void gp_conv_pack(const gp_shape *weight, bool transposed, gp_dtype dtype, const void *from,
                   void *to, gp_span rows);
+
+/* Where a product finds the weight of the block's group: for rows from `channel` of a tap of the
+ * kernel on, and columns from `column` of the group on, as many as the panel still has. */
+typedef struct gp_conv_weight_part {
+  const void *data;
+  int64_t columns, ld;
+} gp_conv_weight_part;
+
+gp_conv_weight_part gp_conv_weight_at(const gp_conv_block *b, int64_t tap, int64_t channel,
+                                      int64_t column);
 
 #endif

@@ -1,7 +1,8 @@
 /* ops/convolution/pack_conv2d.c - a convolution's weight in the order that its products want.
  *
  * conv2d reads [KH KW, I, O], conv_transpose2d [KH KW, O, I]: taps outermost, and the channels of
- * what is made side by side. Groups and strides make no difference. */
+ * what is made side by side, in panels where they are read so (conv_product.c). Groups and strides
+ * make no difference. */
 #include "base/tensor.h"
 #include "ops/cut.h"
 #include "ops/convolution/conv_walk.h"
