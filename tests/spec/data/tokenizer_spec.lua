@@ -196,6 +196,8 @@ local UNSUPPORTED = {
   { '"dropout": null', '"end_of_word_suffix": "</w>"', "end_of_word_suffix" },
   { '"dropout": null', '"continuing_subword_prefix": "##"', "continuing_subword_prefix" },
   { '"version": "1.0"', '"version": "2.0"', "2.0" },
+  { '"version": "1.0"', '"truncation": {"max_length": 8}', "truncation" },
+  { '"version": "1.0"', '"padding": {"pad_id": 0}', "padding" },
   { '"type": "ByteLevel", "add', '"type": "Metaspace", "add', "Metaspace" },
   { '"decoder": {"type": "ByteLevel"}', '"decoder": {"type": "WordPiece"}', "WordPiece" },
   { '"post_processor": null', '"post_processor": {"type": "Odd"}', "Odd" },
@@ -267,6 +269,7 @@ describe("a tokenizer.json", function()
       { '"post_processor": null', '"post_processor": {"processors": [], "type": "Sequence"}' },
       { '["a b"]', '[["a", "b"]]' },
       { '"version": "1.0", ', "" },
+      { '"version": "1.0"', '"truncation": null, "padding": null' },
     } do
       assert(gp.tokenizer(write(put(SMALL, change[1], change[2]))))
     end

@@ -168,9 +168,27 @@ static gp_status read_version(gp_json *json, void *context) {
              : gp_fail(GP_EUNSUPPORTED, "version: '%.20s', expected 1.0", version);
 }
 
+/* Ids cut off, or padded, in every call: a choice for training that some files have kept. */
+static gp_status read_none(gp_json *json, const char *what) {
+  if (gp_json_word(json, "null")) return GP_OK;
+  return gp_fail(GP_EUNSUPPORTED, "%s: it is set, expected null (remove it from the file)", what);
+}
+
+static gp_status read_truncation(gp_json *json, void *context) {
+  (void)context;
+  return read_none(json, "truncation");
+}
+
+static gp_status read_padding(gp_json *json, void *context) {
+  (void)context;
+  return read_none(json, "padding");
+}
+
 gp_status gp_draft_read_tokenizer(gp_draft *draft, const char *path) {
   static const gp_json_field fields[] = {
       {"version", read_version},
+      {"truncation", read_truncation},
+      {"padding", read_padding},
       {"added_tokens", read_addeds},
       {"normalizer", gp_draft_read_normalizer},
       {"pre_tokenizer", gp_draft_read_pre_tokenizer},
