@@ -1,5 +1,5 @@
 /* device/cuda/convolution.h - one pass of a convolution: what graphs of cuDNN take of it
- * (cudnn/convolution), and what they leave to us (ops/convolution/library).
+ * (cudnn/convolution), and what they leave to us (ops/convolution/beside_cudnn.cu).
  *
  * Images and maps are N x H x W x C in memory, weights O x I / groups x KH x KW. Position m of the
  * map meets position m * stride - before + k * dilation of the image at tap k of the kernel. */
@@ -37,14 +37,14 @@ typedef struct gp_convolution {
   void *scratch;              /* device memory */
 } gp_convolution;
 
-/* ---- what graphs of cuDNN leave to us (ops/convolution/library/beside_cudnn.cu) ------------- */
+/* ---- what graphs of cuDNN leave to us (ops/convolution/beside_cudnn.cu) ------------- */
 
 /* Write the weight as O x KH x KW x I / groups. */
 gp_status gp_convolution_turn(gp_gpu *gpu, const gp_convolution *c, void *to);
 /* Write or add to the weight what lies so in `from`, of c->dtype. */
 gp_status gp_convolution_turn_back(gp_gpu *gpu, const gp_convolution *c, const void *from);
-/* Add the bias to what was made. */
-gp_status gp_convolution_add_bias(gp_gpu *gpu, const gp_convolution *c);
+/* Write the bias where the result goes. */
+gp_status gp_convolution_write_bias(gp_gpu *gpu, const gp_convolution *c);
 
 #ifdef __cplusplus
 }

@@ -45,9 +45,8 @@ static gp_convolution convolution_of(const sizes *s, gp_dtype dtype, gp_convolut
 
 static const sizes *const last = &cases[CASES];
 
-static void print_refusal(const gpu_kind *kind, const gp_cudnn_convolution *what,
+static void print_refusal(const gpu_kind *kind, const gp_convolution *c,
                           const gp_cudnn_plan *plan) {
-  const gp_convolution *c = &what->c;
   char why[512] = "";
   library.cudnnGetLastErrorString(why, sizeof why);
   fprintf(stderr, "%s: convolution, pass %d, dtype %d, %lld x %lld x %lld: %s (%s)\n", kind->name,
@@ -55,28 +54,27 @@ static void print_refusal(const gpu_kind *kind, const gp_cudnn_convolution *what
           library.cudnnGetErrorString(plan->graph.status), why);
 }
 
-static void check_plan(const gpu_kind *kind, const gp_cudnn_convolution *what, bool tf32) {
-  const gp_cudnn_limits limits = gp_cudnn_convolution_limits(&what->c, tf32);
+static void check_plan(const gpu_kind *kind, const gp_convolution *c, bool tf32) {
+  const gp_cudnn_limits limits = gp_cudnn_convolution_limits(c, tf32);
   gp_cudnn_plan plan = {.graph = {.library = &library}, .limits = limits};
   const gp_cudnn_target target = {.properties = properties_of(&library, kind)};
-  CHECK(!gp_cudnn_convolution_refusal(&what->c));
-  gp_cudnn_convolution_describe(&plan.graph, what);
+  CHECK(!gp_cudnn_convolution_refusal(c));
+  gp_cudnn_convolution_describe(&plan.graph, c);
   const bool built = gp_cudnn_plan_build(&plan, &target);
-  if (!built) print_refusal(kind, what, &plan);
+  if (!built) print_refusal(kind, c, &plan);
   CHECK(built && plan.workspace <= limits.workspace);
   gp_cudnn_plan_close(&plan);
   library.cudnnBackendDestroyDescriptor(target.properties);
 }
 
-/* All passes, and that of the map with a bias in its graph. */
+/* All passes; those that may have a bias with it, too. */
 static void check_passes(const gpu_kind *kind, gp_dtype dtype, bool tf32) {
   for (const sizes *s = cases; s < last; s++)
     for (int pass = GP_CONVOLUTION_MAP; pass <= GP_CONVOLUTION_WEIGHT; pass++) {
-      gp_cudnn_convolution what = {convolution_of(s, dtype, (gp_convolution_pass)pass), false};
-      check_plan(kind, &what, tf32);
-      if (pass != GP_CONVOLUTION_MAP) continue;
-      what.c.biased = what.adds_bias = true;
-      check_plan(kind, &what, tf32);
+      gp_convolution c = convolution_of(s, dtype, (gp_convolution_pass)pass);
+      check_plan(kind, &c, tf32);
+      c.biased = pass != GP_CONVOLUTION_WEIGHT;
+      if (c.biased) check_plan(kind, &c, tf32);
     }
 }
 

@@ -21,7 +21,7 @@ static struct {
   call refused;
   int nth; /* from 1; 0: nothing is refused */
   bool lost, missing;
-  int biases; /* added by a kernel of ours */
+  int biases; /* written by a kernel of ours */
 } stand_in;
 
 static cudnnStatus_t come(call c) {

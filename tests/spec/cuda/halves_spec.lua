@@ -28,7 +28,10 @@ end
 -- ---- results -----------------------------------------------------------------------------------
 
 -- Whose kernels the libraries choose by alignment, too.
-local PRODUCTS = { matmul = true, linear = true, attention = true, attention_qkv = true }
+local PRODUCTS = {
+  matmul = true, linear = true, attention = true, attention_qkv = true, conv2d = true,
+  conv_transpose2d = true, conv2d_dw = true,
+}
 
 local function check_results(case)
   local want, first = conformance.eager(halves.as(case, "f64")), nil

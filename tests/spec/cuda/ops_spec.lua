@@ -57,7 +57,10 @@ local function check_output(name, case, k, got, want)
 end
 
 -- Whose kernels the libraries choose by alignment, too.
-local PRODUCTS = { matmul = true, linear = true, attention = true, attention_qkv = true }
+local PRODUCTS = {
+  matmul = true, linear = true, attention = true, attention_qkv = true, conv2d = true,
+  conv_transpose2d = true, conv2d_dw = true,
+}
 
 -- Packs and single elements: what a kernel reads by makes no difference.
 local function check_places(row, case, first, got)

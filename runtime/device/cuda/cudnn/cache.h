@@ -24,7 +24,6 @@ typedef struct gp_cudnn_request {
 typedef struct gp_cudnn_answer {
   const char *why;  /* NULL: there is a plan; else why there is none, for the device's life */
   size_t workspace; /* bytes */
-  bool refused;     /* there was a plan, but a run of it was refused */
 } gp_cudnn_answer;
 
 /* Find the plan, or make it. A library that is missing or refuses is an answer, and kept. Errors:

@@ -130,7 +130,6 @@ gp_status gp_cudnn_prepare(gp_gpu *gpu, const gp_cudnn_request *request, gp_cudn
   if (!find(gpu->cudnn, &request->key)) GP_GPU_TRY(add(gpu, request));
   const entry *e = find(gpu->cudnn, &request->key);
   answer->why = e->usable ? NULL : e->why;
-  answer->refused = !e->usable && e->shared->plan.node;
   answer->workspace = e->usable ? e->shared->plan.workspace : 0;
   return GP_OK;
 }

@@ -175,7 +175,7 @@ static const names passes[] = {
 
 void gp_cudnn_add_convolve(gp_cudnn_graph *g, const gp_cudnn_convolve *op) {
   const names *of = &passes[op->pass];
-  const float one = 1, zero = 0;
+  const float one = 1, kept = op->adds ? 1 : 0;
   gp_cudnn_node windows = make_windows(g, op);
   gp_cudnn_node node = gp_cudnn_make(g, of->type);
   gp_cudnn_set_node(g, node, of->windows, windows);
@@ -183,6 +183,6 @@ void gp_cudnn_add_convolve(gp_cudnn_graph *g, const gp_cudnn_convolve *op) {
   gp_cudnn_set_node(g, node, of->w, op->w);
   gp_cudnn_set_node(g, node, of->y, op->y);
   gp_cudnn_set(g, node, of->alpha, CUDNN_TYPE_FLOAT, &one);
-  gp_cudnn_set(g, node, of->beta, CUDNN_TYPE_FLOAT, &zero);
+  gp_cudnn_set(g, node, of->beta, CUDNN_TYPE_FLOAT, &kept);
   gp_cudnn_finish_op(g, node);
 }

@@ -83,6 +83,7 @@ typedef struct gp_cudnn_convolve {
   gp_cudnn_convolving pass;
   gp_cudnn_node x, w, y;                                /* or their gradients */
   int64_t stride[2], dilation[2], before[2], behind[2]; /* of the height and the width */
+  bool adds;                                            /* to what lies where the result goes */
 } gp_cudnn_convolve;
 
 void gp_cudnn_add_convolve(gp_cudnn_graph *graph, const gp_cudnn_convolve *op);

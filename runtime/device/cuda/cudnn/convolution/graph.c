@@ -1,5 +1,5 @@
-/* device/cuda/cudnn/convolution/graph.c - the passes of a convolution as graphs of cuDNN: one
- * operation, and a sum where a bias fits in.
+/* device/cuda/cudnn/convolution/graph.c - the passes of a convolution as graphs of cuDNN of one
+ * operation.
  *
  * All values lie channels last, the weight too: engines of tensor cores take nothing else. Groups
  * are not said: the library sees them by the channels of image and weight.
@@ -107,25 +107,14 @@ static gp_cudnn_tensor weight_of(const gp_convolution *c) {
 
 /* ---- operations ---------------------------------------------------------------------------- */
 
-/* map + bias, rounded once. */
-static void add_bias(gp_cudnn_graph *graph, const gp_convolution *c, node sum) {
-  const gp_cudnn_tensor bias = channels_last(GP_CUDNN_BIAS, c->dtype, 1, c->map_c, 1, 1);
-  const gp_cudnn_tensor map = map_of(c);
-  const gp_cudnn_pointwise op = {.mode = CUDNN_POINTWISE_ADD,
-                                 .x = sum,
-                                 .b = gp_cudnn_add_tensor(graph, &bias),
-                                 .y = gp_cudnn_add_tensor(graph, &map)};
-  gp_cudnn_add_pointwise(graph, &op);
-}
-
-void gp_cudnn_convolution_describe(gp_cudnn_graph *graph, const gp_cudnn_convolution *what) {
+/* A bias lies in the result before: engines take that for every shape, and round the sum once. */
+void gp_cudnn_convolution_describe(gp_cudnn_graph *graph, const gp_convolution *c) {
   static const gp_cudnn_convolving passes[] = {[GP_CONVOLUTION_MAP] = GP_CUDNN_CONVOLVE,
                                                [GP_CONVOLUTION_IMAGE] = GP_CUDNN_CONVOLVE_DX,
                                                [GP_CONVOLUTION_WEIGHT] = GP_CUDNN_CONVOLVE_DW};
-  const gp_convolution *c = &what->c;
-  gp_cudnn_tensor image = image_of(c), map = map_of(c), weight = weight_of(c);
-  if (what->adds_bias) map.type = CUDNN_DATA_FLOAT, map.id = 0, map.storage = GP_CUDNN_VIRTUAL;
+  const gp_cudnn_tensor image = image_of(c), map = map_of(c), weight = weight_of(c);
   const gp_cudnn_convolve op = {
+      .adds = c->biased,
       .pass = passes[c->pass],
       .x = gp_cudnn_add_tensor(graph, &image),
       .w = gp_cudnn_add_tensor(graph, &weight),
@@ -136,5 +125,4 @@ void gp_cudnn_convolution_describe(gp_cudnn_graph *graph, const gp_cudnn_convolu
       .behind = {behind(&c->h), behind(&c->w)},
   };
   gp_cudnn_add_convolve(graph, &op);
-  if (what->adds_bias) add_bias(graph, c, op.y);
 }

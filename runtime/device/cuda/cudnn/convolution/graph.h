@@ -10,25 +10,15 @@
 typedef enum gp_cudnn_convolution_id {
   GP_CUDNN_IMAGE = 1,
   GP_CUDNN_MAP,
-  GP_CUDNN_WEIGHT, /* O x KH x KW x I / groups */
-  GP_CUDNN_BIAS
+  GP_CUDNN_WEIGHT /* O x KH x KW x I / groups */
 } gp_cudnn_convolution_id;
-
-/* A graph of a pass. adds_bias: it does, else a kernel of ours. */
-typedef struct gp_cudnn_convolution {
-  gp_convolution c;
-  bool adds_bias;
-} gp_cudnn_convolution;
 
 /* Why cuDNN cannot take it, as far as can be said without asking; NULL: it might. Addresses may be
  * NULL. */
 const char *gp_cudnn_convolution_refusal(const gp_convolution *c);
-/* May a graph add its bias? */
-static inline bool gp_cudnn_may_add_bias(const gp_convolution *c) {
-  return c->biased && c->pass == GP_CONVOLUTION_MAP;
-}
-/* Add its operations. Addresses are not looked at. */
-void gp_cudnn_convolution_describe(gp_cudnn_graph *graph, const gp_cudnn_convolution *what);
+/* Add its operation. Where there is a bias, it adds to what lies where the result goes. Addresses
+ * are not looked at. */
+void gp_cudnn_convolution_describe(gp_cudnn_graph *graph, const gp_convolution *c);
 /* Which engines may compute it: their workspace, and how exact they are. tf32: of f32 alone. */
 gp_cudnn_limits gp_cudnn_convolution_limits(const gp_convolution *c, bool tf32);
 

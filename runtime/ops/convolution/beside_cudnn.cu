@@ -1,4 +1,4 @@
-/* ops/convolution/library/beside_cudnn.cu - what cuDNN's convolutions leave to us, see
+/* ops/convolution/beside_cudnn.cu - what cuDNN's convolutions leave to us, see
  * device/cuda/convolution.h. */
 #include "device/cuda/convolution.h"
 #include "ops/image/pixels.cuh"
@@ -66,23 +66,23 @@ gp_status gp_convolution_turn_back(gp_gpu *gpu, const gp_convolution *c, const v
 /* ---- bias ---------------------------------------------------------------------------------- */
 
 template <typename T>
-static __global__ void convolution_add_bias(T *to, const T *bias, int64_t channels, int64_t n) {
+static __global__ void convolution_write_bias(T *to, const T *bias, int64_t channels, int64_t n) {
   gp_kernel_begin();
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n; at += step)
-    to[at] = gp_store<T>(gp_load(to[at]) + gp_load(bias[at % channels]));
+    to[at] = bias[at % channels];
 }
 
-template <typename T> static gp_status add_bias(gp_gpu *gpu, const gp_convolution *c) {
+template <typename T> static gp_status write_bias(gp_gpu *gpu, const gp_convolution *c) {
   const bool map = c->pass == GP_CONVOLUTION_MAP;
   const int64_t channels = map ? c->map_c : c->image_c;
   const int64_t lines = map ? c->h.map * c->w.map : c->h.image * c->w.image;
   const int64_t n = c->rows * lines * channels;
-  return GP_LAUNCH(gpu, convolution_add_bias<T>, gp_blocks(n, THREADS), THREADS, 0,
+  return GP_LAUNCH(gpu, convolution_write_bias<T>, gp_blocks(n, THREADS), THREADS, 0,
                    (T *)(map ? c->map : c->image), (const T *)c->bias, channels, n);
 }
 
-gp_status gp_convolution_add_bias(gp_gpu *gpu, const gp_convolution *c) {
-  if (c->dtype == GP_F32) return add_bias<float>(gpu, c);
-  return c->dtype == GP_F16 ? add_bias<gp_f16>(gpu, c) : add_bias<gp_bf16>(gpu, c);
+/* Elements are only moved. */
+gp_status gp_convolution_write_bias(gp_gpu *gpu, const gp_convolution *c) {
+  return gp_item_of(c->dtype) == 4 ? write_bias<uint32_t>(gpu, c) : write_bias<uint16_t>(gpu, c);
 }
