@@ -44,7 +44,7 @@ list_checks() {
   for file in memcheck racecheck synccheck initcheck; do
     check sanitizers "sanitizers/$file-f32" 120 sanitize "$file" f32
     check sanitizers "sanitizers/$file-bf16" 120 sanitize "$file" bf16
-    check sanitizers "sanitizers/$file-bf16-own" 120 sanitize "$file" bf16 own
+    check sanitizers "sanitizers/$file-bf16-own" 120 with GPIPE_CONVOLUTION=own sanitize "$file" bf16 own
   done
 }
 

@@ -3,7 +3,8 @@
 --
 -- scripts/gpu-check runs it under compute-sanitizer. Sizes are no multiples of anything, so that
 -- the edges of kernels are reached; steps are launched, captured and replayed. In halves attention
--- is cuDNN's where that is there; with `own` it drops, which our own kernels do.
+-- is cuDNN's where that is there; with `own` it drops, which our own kernels do. Convolutions are
+-- cuDNN's, too, but with GPIPE_CONVOLUTION=own.
 package.path = "./?.lua;" .. package.path
 local gp = require "gpipe"
 local models = require "tests.support.models"
@@ -21,3 +22,14 @@ for _, devices in ipairs { { "cuda:0" }, { "cuda:0", "cuda:0" } } do
   for _ = 1, 3 do print(precision, table.concat(devices, " "), pipe:step(x, y)) end
   print("evaluated", pipe:evaluate(x, y))
 end
+
+-- Images of 3 channels, 9 x 7: with and without bias, strided, grouped, padded behind, transposed.
+local nn = gp.nn
+local pipe <close> = gp.pipeline(nn.Sequential {
+  nn.Conv2d(3, 10, 3, { padding = 1 }), nn.BatchNorm2d(10), nn.ReLU(),
+  nn.Conv2d(10, 6, 3, { stride = 2, groups = 2, padding = { 1, 2, 1, 2 }, bias = false }),
+  nn.ConvTranspose2d(6, 5, 2, { stride = 2 }), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1),
+  nn.Flatten(), nn.Linear(5, 3),
+}, { devices = { "cuda:0" }, chunks = 3, precision = precision, loss = nn.MSELoss() })
+local images, wanted = gp.randn({ 7, 3, 9, 7 }, { seed = 1 }), gp.ones { 7, 3 }
+for _ = 1, 3 do print(precision, "images", pipe:step(images, wanted)) end
