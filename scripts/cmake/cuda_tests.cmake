@@ -77,14 +77,16 @@ endif()
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-add_executable(fibers_test tests/cuda/fibers_test.cpp $<TARGET_OBJECTS:gpipe_on_host>)
-gpipe_on_host(fibers_test)
-target_include_directories(fibers_test PRIVATE tests/c)
-target_link_libraries(fibers_test PRIVATE gpipe_runtime)
 # As the C tests: what test.h defines for sanitizers must be seen.
-set_target_properties(fibers_test PROPERTIES CXX_VISIBILITY_PRESET default)
-add_test(NAME cuda/fibers_test COMMAND fibers_test WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-set_tests_properties(cuda/fibers_test PROPERTIES TIMEOUT ${C_LIMIT})
+foreach(name fibers_test beside_cudnn_test)
+  add_executable(${name} tests/cuda/${name}.cpp $<TARGET_OBJECTS:gpipe_on_host>)
+  gpipe_on_host(${name})
+  target_include_directories(${name} PRIVATE tests/c)
+  target_link_libraries(${name} PRIVATE gpipe_runtime)
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default)
+  add_test(NAME cuda/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(cuda/${name} PROPERTIES TIMEOUT ${C_LIMIT})
+endforeach()
 
 # Tests of the plugin's table take it as the core does.
 set(HOST_PLUGIN "GPIPE_CUDA_PLUGIN=$<TARGET_FILE:gpipe_cuda_host>")
