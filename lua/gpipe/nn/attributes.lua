@@ -93,41 +93,53 @@ end
 
 -- ---- what was replaced -----------------------------------------------------------------------
 
--- Notes the place of a value, and of what a plain table holds.
-local function note(slots, holder, key, name, seen)
+-- Notes the place of a value, and of what a plain table holds; inside: the place of the module.
+local function note(slots, inside, holder, key, name, seen)
   local value = rawget(holder, key)
   local kind = kind_of(value)
   if kind then
-    slots[#slots + 1] = { holder = holder, key = key, value = value, name = name, kind = kind }
+    slots[#slots + 1] = {
+      holder = holder, key = key, value = value, name = name, kind = kind, inside = inside,
+    }
   elseif type(value) == "table" and getmetatable(value) == nil and not seen[value] then
     seen[value] = true
     for _, inner in ipairs(table_keys(value)) do
-      note(slots, value, inner, name .. "." .. inner, seen)
+      note(slots, inside, value, inner, name .. "." .. inner, seen)
     end
   end
 end
 
-local function note_module(slots, module, prefix, seen)
+local function note_module(slots, module, inside, seen)
   local first = #slots + 1
   for _, key in ipairs(module[class.ORDER]) do
-    note(slots, module, key, prefix .. module:attribute_name(key), seen)
+    note(slots, inside, module, key, module:attribute_name(key), seen)
   end
   for i = first, #slots do
     local slot = slots[i]
     if slot.kind == "module" and not seen[slot.value] then
       seen[slot.value] = true
-      note_module(slots, slot.value, slot.name .. ".", seen)
+      note_module(slots, slot.value, slot, seen)
     end
   end
 end
 
---- Where everything below a module is held, for attributes.replaced.
+--- Where everything below a module is held, for attributes.replaced. Names are put together where
+--- they are asked for, so that places cost what the module holds however deeply it is nested.
 ---@param module nn.Module
 ---@return table[]
 function attributes.places(module)
   local slots = {}
-  note_module(slots, module, "", { [module] = true })
+  note_module(slots, module, nil, { [module] = true })
   return slots
+end
+
+local function path_of(slot)
+  local names = {}
+  while slot do
+    table.insert(names, 1, slot.name)
+    slot = slot.inside
+  end
+  return table.concat(names, ".")
 end
 
 --- The first of the places that holds another thing than it did. Looking costs a table access each.
@@ -136,7 +148,7 @@ end
 ---@return nn.Kind? kind
 function attributes.replaced(slots)
   for _, slot in ipairs(slots) do
-    if rawget(slot.holder, slot.key) ~= slot.value then return slot.name, slot.kind end
+    if rawget(slot.holder, slot.key) ~= slot.value then return path_of(slot), slot.kind end
   end
 end
 

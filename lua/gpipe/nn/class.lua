@@ -92,6 +92,8 @@ end
 local function missing(info, object, key)
   if key == "training" then return object:is_training() end
   if not info.builtin or type(key) ~= "string" then return nil end
+  local way = require("gpipe.elsewhere")[key]
+  if way then errors.raise("%s: there is no '%s' (%s)", info.shown, key, way) end
   local methods = {}
   local at = info
   while at do

@@ -85,3 +85,21 @@ describe("tables of names", function()
     assert.is_truthy(tostring(gp):find("pipeline", 1, true))
   end)
 end)
+
+describe("a method of PyTorch's modules", function()
+  for word, way in pairs(require "gpipe.elsewhere") do
+    it("that is not there leads to what does the same: " .. word, function()
+      local model = nn.Sequential { nn.Linear(2, 2) }
+      local text = failure(function() return model[word](model) end)
+      assert.is_truthy(text:find("there is no '" .. word .. "'", 1, true), text)
+      assert.is_truthy(text:find(way, 1, true), text)
+    end)
+  end
+
+  it("may be one of a user's class", function()
+    local Own = nn.class("Own")
+    assert.is_nil(Own().cuda)
+    function Own.to(_, x) return x end
+    assert.equal(3, Own():to(3))
+  end)
+end)

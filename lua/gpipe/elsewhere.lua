@@ -1,0 +1,26 @@
+-- lua/gpipe/elsewhere.lua - methods of PyTorch's modules that have no counterpart of one name here:
+-- what does the same.
+
+local ways = {}
+
+local WAYS = {
+  { "to cuda cpu", "the devices of a model are an option of gp.pipeline" },
+  { "float double half bfloat16 type",
+    "dtype is an option of layers, precision one of gp.pipeline" },
+  { "zero_grad", "optimizers and pipelines have it" },
+  { "requires_grad_", "model:freeze(pattern) and model:unfreeze(pattern)" },
+  { "named_parameters", "model:parameters() gives names and values" },
+  { "children named_children named_modules",
+    "the layers of a Sequential are model[1] to model[#model]; print(model) shows all" },
+  { "register_buffer register_parameter",
+    "assign nn.Buffer(shape, init) or nn.Parameter(shape, init) to a name of the module" },
+  { "add_module append", "nn.Sequential {a, b, c} takes all layers" },
+  { "register_forward_hook", "a layer of one's own calls the other and looks at what it gives" },
+  { "compile", "gp.compile takes a function; pipelines compile by themselves" },
+}
+
+for _, way in ipairs(WAYS) do
+  for word in way[1]:gmatch "%S+" do ways[word] = way[2] end
+end
+
+return ways
