@@ -52,7 +52,7 @@ local function check_comments(path)
   local is_lua, number = path:find "%.lua$" ~= nil, 0
   for line in io.lines(path) do
     number = number + 1
-    for name, suffix in (comment_of(line, is_lua) or ""):gmatch "([%w_][%w_/]*%.(%l+))%f[^%w_]" do
+    for name, suffix in (comment_of(line, is_lua) or ""):gmatch "([%w_][%w_/-]*%.(%l+))%f[^%w_]" do
       local ours = suffixes[suffix] and (name:find("/", 1, true) or suffix == "c" or suffix == "cu")
       local root = name:match "^(%w+)/"
       if ours and not is_there(name, path) and root ~= "oneapi" and root ~= "build" then

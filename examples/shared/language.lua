@@ -1,0 +1,84 @@
+-- examples/shared/language.lua - the loop of the examples that learn texts: steps, a line every few
+-- of them, and the loss on what was held out.
+local classify = require "classify"
+local gp = require "gpipe"
+local progress = require "gpipe.progress"
+
+local language = {}
+
+--- Train for opt.steps steps, epoch after epoch.
+---@param pipe gpipe.Pipeline with an optimizer that it uses
+---@param data gpipe.Dataset
+---@param opt table steps, batch, seed, log (steps between two lines), quiet
+---@param rate? fun(step: integer) sets the learning rate
+function language.train(pipe, data, opt, rate)
+  local started, step, ids = progress.now(), 0, 0
+  while step < opt.steps do
+    for x, y in data:shuffle(opt.seed * 1000 + step):batches(opt.batch) do
+      step, ids = step + 1, ids + x:numel()
+      if rate then rate(step) end
+      local loss = pipe:step(x, y)
+      if not opt.quiet and (step % opt.log == 0 or step == opt.steps) then
+        print(("step %4d of %d  loss %.3f  %s ids/s  bubble %.0f %%"):format(step, opt.steps, loss,
+          progress.short(ids / (progress.now() - started)), progress.bubble(pipe.stats)))
+      end
+      if step == opt.steps then break end
+    end
+  end
+end
+
+--- The mean loss in nats over at most `batches` batches that were held out.
+---@return number
+function language.loss(pipe, data, batch, batches)
+  local sum, count = 0, 0
+  for x, y in data:batches(batch) do
+    sum, count = sum + pipe:evaluate(x, y), count + 1
+    if count == batches then break end
+  end
+  return sum / count
+end
+
+--- Print a text that the model continues, without control characters.
+---@param pipe gpipe.Pipeline
+---@param ids gpipe.Tensor of the beginning, i64 [T]
+---@param opts table of gp.models.generate
+---@param decode fun(ids: gpipe.Tensor): string
+function language.sample(pipe, ids, opts, decode)
+  local text = decode(gp.models.generate(pipe, ids, opts)):gsub("[^%g%s\128-\255]", "?")
+  print("---- a sample\n" .. text .. "\n----")
+end
+
+--- A pseudo-random text of simple sentences, for those who have no data at hand.
+---@param count integer sentences
+---@return string[]
+function language.sentences(count)
+  local who = { "The fox", "A small boat", "The old teacher", "My neighbour", "Every engine" }
+  local does = { "crosses", "follows", "remembers", "paints", "waits for" }
+  local what = { "the river", "a narrow road", "the blue house", "two of the children",
+    "the train" }
+  local when = { "at night", "in May", "after the rain", "without a word", "on Mondays" }
+  local list, state = {}, 1
+  local function pick(words)
+    state = state * 1103515245 + 12345 & 0x7fffffff
+    return words[(state >> 16) % #words + 1]
+  end
+  for i = 1, count do
+    list[i] = ("%s %s %s %s."):format(pick(who), pick(does), pick(what), pick(when))
+  end
+  return list
+end
+
+--- Write a text to a file of its own. Remove it when it has been read.
+---@param text string
+---@return string path
+function language.temporary(text)
+  local path = os.tmpname()
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write(text))
+  return path
+end
+
+-- As for images: a balance of a command line, and what to do where there is no data.
+language.balance, language.missing = classify.balance, classify.missing
+
+return language
