@@ -2,16 +2,18 @@
 -- says.
 --
 -- An example that does not run is worse than none. Each block between --- ```lua and --- ``` in the
--- Lua sources is loaded with gp, nn and optim at hand and run; those of docs/schedules.md also
--- print the text block below them. The pictures there are those that their script draws.
+-- Lua sources and in docs/models.md is loaded with gp, nn and optim at hand and run; those of
+-- docs/schedules.md also print the text block below them. The pictures there are those that their
+-- script draws.
 local gp = require "gpipe"
 
--- The examples of a source file: { line, text }.
+-- The examples of a source file, or of a page: { line, text }.
 local function examples_of(path)
+  local is_page = path:find "%.md$"
   local found, open, number = {}, nil, 0
   for line in io.lines(path) do
     number = number + 1
-    local comment = line:match("^%s*%-%-%- ?(.*)$")
+    local comment = is_page and line or line:match("^%s*%-%-%- ?(.*)$")
     if comment == "```lua" then
       open = { line = number, lines = {} }
     elseif comment == "```" and open then
@@ -25,7 +27,7 @@ local function examples_of(path)
 end
 
 local function sources()
-  local found = {}
+  local found = { "docs/models.md" }
   for path in io.popen("find lua -name '*.lua' | sort"):lines() do found[#found + 1] = path end
   return found
 end
