@@ -175,6 +175,28 @@ describe("the table that embedding and head share over stages", function()
     end
   end)
 
+  it("counts once where the pipeline clips, wherever its updates are", function()
+    local function run(options)
+      local pipe <close> = pipeline(options)
+      local opt = optim.AdamW(pipe:parameters(), { lr = 1e-2 })
+      pipe:use(opt, { clip_norm = 0.1 })
+      for _ = 1, 3 do pipe:step(ids, targets) end
+      local kept = {}
+      for name, value in pairs(opt:state_dict()) do
+        if getmetatable(value) == "gpipe.Tensor" then kept[name] = value end
+      end
+      return pipe:state_dict(), kept
+    end
+    local whole, state = run { chunks = 2 }
+    for _, balance in ipairs { { 2, 2 }, { 1, 1, 1, 1 } } do
+      local cut, cut_state = run { chunks = 2, balance = balance }
+      assert.is_nil(training.differing(whole, cut))
+      assert.is_nil(training.differing(state, cut_state))
+    end
+    assert.is_truthy(next(state))
+    for name in pairs(state) do assert.is_nil(name:find("head.out", 1, true)) end
+  end)
+
   it("stays one when a cut model's state goes into another cut", function()
     local _, _, state = trained({ balance = { 1, 1, 1, 1 } }, 1)
     local model = gpt2 { layers = 2, width = 8, heads = 2, context = 10, vocabulary = 61 }

@@ -16,12 +16,16 @@ local function callables()
   local list = {}
   local function walk(prefix, names, ...)
     for name, value in pairs(names) do
+      local meta = type(value) == "table" and getmetatable(value)
+      value = type(meta) == "table" and rawget(meta, "call") or value -- gp.models.gpt2
       if type(value) == "function" or class.info(value) then
         list[#list + 1] = { name = prefix .. name, call = value, before = { ... } }
       end
     end
   end
-  for name in pairs(getmetatable(gp).parts) do assert(gp[name]) end
+  for _, place in ipairs { gp, gp.models } do
+    for name in pairs(getmetatable(place).parts) do assert(place[name]) end
+  end
   walk("gp.", gp)
   walk("nn.", nn)
   walk("nn.init.", nn.init)
@@ -29,6 +33,8 @@ local function callables()
   walk("optim.schedule.", optim.schedule)
   walk("gp.data.", gp.data)
   walk("gp.schedule.", gp.schedule)
+  walk("gp.models.", gp.models)
+  walk("gp.models.gpt2.", gp.models.gpt2)
   walk("t:", core.methods, x)
   table.sort(list, function(a, b) return a.name < b.name end)
   return list
@@ -174,6 +180,8 @@ local BEFORE = {
   ["t:bincount"] = {}, ["t:unique"] = {}, ["gp.bernoulli"] = { 0.5, { 2 } }, ["gp.attention"] = {
     gp.ones { 1, 2, 4 }, gp.ones { 1, 2, 4 }, gp.ones { 1, 2, 4 } },
   ["nn.Parameter"] = { { 2 }, 0 }, ["nn.Buffer"] = { { 2 }, 0 }, ["nn.class"] = { "Mine", nn.Module },
+  ["gp.models.resnet"] = { 18 }, ["gp.models.vgg"] = { 11 }, ["gp.models.gpt2"] = { "small" },
+  ["gp.models.generate"] = { model, gp.ones({ 2 }, { dtype = "i64" }) },
   ["gp.data.tensors"] = { x, x }, ["gp.schedule.build"] = { "1f1b" },
 }
 

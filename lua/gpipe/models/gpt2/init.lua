@@ -39,7 +39,7 @@ local function merge(a, b)
   return both
 end
 
-local gpt2 = {}
+local models = {} -- so that the function bears the name that users call
 
 --- GPT-2: an embedding with learned positions, `layers` blocks and a head whose matrix is the
 --- embedding's table, as an nn.Sequential of layers + 2 entries that can be cut between any two.
@@ -58,7 +58,7 @@ local gpt2 = {}
 ---@param opts? {layers?: integer, width?: integer, heads?: integer, context?: integer,
 ---  vocabulary?: integer, dropout?: number} dropout: 0.1, of embedding, attention and residuals
 ---@return nn.Sequential
-function gpt2.new(size, opts)
+function models.gpt2(size, opts)
   local o = options.check(WHO, merge(choose(size), opts), OPTIONS)
   if o.width % o.heads ~= 0 then
     errors.raise("%s: width is %d and heads is %d, expected heads to divide width", WHO, o.width,
@@ -71,11 +71,9 @@ function gpt2.new(size, opts)
   }
 end
 
-gpt2.load, gpt2.save = files.load, files.save
-
 -- What scripts see: a table that is called to make a model; `call` is for the documentation.
-return setmetatable({ load = gpt2.load, save = gpt2.save }, {
-  __name = WHO, call = gpt2.new, __call = function(_, ...) return gpt2.new(...) end,
+return setmetatable({ load = files.load, save = files.save }, {
+  __name = WHO, call = models.gpt2, __call = function(_, ...) return models.gpt2(...) end,
   __index = function(_, key)
     if type(key) ~= "string" then return nil end
     errors.raise("%s: there is no '%s'%s", WHO, key, errors.hint(key, { "load", "save" }, "names"))
