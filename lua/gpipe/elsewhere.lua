@@ -8,6 +8,7 @@ local WAYS = {
   { "float double half bfloat16 type",
     "dtype is an option of layers, precision one of gp.pipeline" },
   { "zero_grad", "optimizers and pipelines have it" },
+  { "minimize", "pipe:step(x, y), then opt:step()" },
   { "requires_grad_", "model:freeze(pattern) and model:unfreeze(pattern)" },
   { "named_parameters", "model:parameters() gives names and values" },
   { "children named_children named_modules",

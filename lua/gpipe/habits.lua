@@ -32,7 +32,8 @@ return {
   normal = { "randn" }, uniform = { "rand" }, empty = { "zeros" }, Pipeline = { "pipeline" },
   empty_like = { "zeros_like" }, scalar_tensor = { "tensor" }, as_tensor = { "tensor" },
   -- pipelines, optimizers, data
-  gamma = { "factor" }, max_lr = { "max" }, total_steps = { "steps" }, T_max = { "steps" },
+  param_groups = { "groups" }, initial_lr = { "lr" }, gamma = { "factor" }, max_lr = { "max" },
+  total_steps = { "steps" }, T_max = { "steps" },
   eta_min = { "min" }, min_lr = { "min" }, pct_start = { "rise" }, anneal_strategy = { "shape" },
   three_phase = { "three_phases" }, step_size = { "every" }, num_warmup_steps = { "warmup" },
   ReduceLROnPlateau = { "plateau" }, OneCycleLR = { "one_cycle" },

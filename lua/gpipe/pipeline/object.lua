@@ -85,8 +85,9 @@ local function reader(public, computed)
     if key ~= "core" then value = inner[key] end -- what runs below is not the script's to call
     if value ~= nil or MAYBE[key] or OPTIONS[key] or type(key) ~= "string" then return value end
     local near = errors.suggest(key, names_of(public, computed))
+    local way = require("gpipe.elsewhere")[key]
     errors.raise("pipeline: there is no '%s'%s", key,
-      near and (" (did you mean '%s'?)"):format(near) or "")
+      near and (" (did you mean '%s'?)"):format(near) or way and (" (%s)"):format(way) or "")
   end
 end
 

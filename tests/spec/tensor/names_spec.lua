@@ -96,6 +96,13 @@ describe("a method of PyTorch's modules", function()
     end)
   end
 
+  it("is told of pipelines too", function()
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(2, 2) }, { loss = nn.MSELoss() })
+    assert.matches("option of gp.pipeline", failure(function() return pipe:cuda() end))
+    local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
+    assert.equal("groups", meant(function() return opt.param_groups end))
+  end)
+
   it("may be one of a user's class", function()
     local Own = nn.class("Own")
     assert.is_nil(Own().cuda)
