@@ -41,6 +41,7 @@
   X(pipeline)                                                                                      \
   X(archive)                                                                                       \
   X(gather)                                                                                        \
+  X(items)                                                                                         \
   X(tokenizer)                                                                                     \
   X(corpus)                                                                                        \
   X(json)                                                                                          \

@@ -26,6 +26,7 @@
 #include "gpipe/tokenizer.h"
 #include "gpipe/corpus.h"
 #include "gpipe/gather.h"
+#include "gpipe/items.h"
 #include "gpipe/op.h"
 #include "gpipe/contract.h"
 #include "gpipe/param.h"

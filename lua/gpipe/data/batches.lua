@@ -1,46 +1,166 @@
 -- gpipe/data/batches.lua - walking over items some at a time, with the generic `for`.
 --
 -- `for x, y in b do` calls b(nil, control): a nil control begins anew, so a walk that was left
--- early can be begun again. Where the next batch begins is remembered per control value, so two
--- loops over the same object do not disturb one another.
+-- early can be begun again. Each control value belongs to a walk, so two loops over the same object
+-- do not disturb one another. A walk over items that are made in C has threads of its own; they end
+-- with the loop, with close, or with the collector.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
 
 ---@class gpipe.Batches
 local Batches = { __name = "gpipe.Batches" }
 Batches.__index = Batches
 
----@param count integer items
----@param size integer items in a batch
----@param gather fun(first: integer, count: integer): gpipe.Tensor, gpipe.Tensor
+---@class gpipe.BatchesSpec
+---@field count integer items
+---@field size integer items in a batch
+---@field gather fun(first: integer, count: integer): any, any
+---@field mark fun(): integer tells the order of the items from others
+---@field loader? fun(first: integer): any threads that make the batches from item `first` on
+
+---@param spec gpipe.BatchesSpec
 ---@return gpipe.Batches
-local function new(count, size, gather)
+local function new(spec)
   return setmetatable({
-    count = count, size = size, gather = gather,
-    after = setmetatable({}, { __mode = "k" }), -- [x] = first item of the batch that follows x
-    last = nil, -- x of the batch that a call without arguments returned
+    spec = spec, count = spec.count, size = spec.size,
+    after = setmetatable({}, { __mode = "k" }), -- [x] = the walk that gave x, and what follows
+    walk = nil, -- the last walk that was begun
+    start = 1, -- first item of the next walk
+    pulled = nil, -- the walk of calls without arguments
   }, Batches)
 end
 
-local function batch_at(self, first)
-  if not first or first > self.count then return nil end
-  local n = math.min(self.size, self.count - first + 1)
-  local x, y = self.gather(first, n)
-  self.after[x] = first + n
+-- ---- walks -------------------------------------------------------------------------------------
+
+local function stop(walk)
+  if walk and walk.loader then
+    core.loader_close(walk.loader)
+    walk.loader = nil
+  end
+end
+
+local function begin(self, first)
+  local walk = { next = first }
+  self.walk = walk
+  return walk
+end
+
+local function make(self, walk, n)
+  local spec = self.spec
+  if not spec.loader then return spec.gather(walk.next, n) end
+  walk.loader = walk.loader or spec.loader(walk.next)
+  return core.loader_next(walk.loader)
+end
+
+local function step(self, walk)
+  if walk.next > self.count then
+    stop(walk)
+    return nil
+  end
+  local n = math.min(self.size, self.count - walk.next + 1)
+  local x, y = make(self, walk, n)
+  if x == nil then return nil end -- closed
+  walk.next = walk.next + n
+  if type(x) == "table" or type(x) == "userdata" then
+    self.after[x] = { walk = walk, next = walk.next }
+  end
   return x, y
+end
+
+local function first_item(self)
+  local first = self.start
+  self.start = 1
+  return first
+end
+
+-- The walk to go on with after x. One that went further meanwhile is left alone.
+local function walk_after(self, x)
+  local place = self.after[x]
+  if not place then return nil end
+  if place.walk.next == place.next then return place.walk end
+  return begin(self, place.next)
 end
 
 --- The batch after x; the first one where x is nil. Without arguments: the next one of a walk of
 --- its own, which begins anew after its end.
----@return gpipe.Tensor? x
----@return gpipe.Tensor? y
+---@return any x
+---@return any y
 function Batches.__call(self, ...)
   if select("#", ...) > 0 then
     local _, control = ...
-    return batch_at(self, control == nil and 1 or self.after[control])
+    local walk = control ~= nil and walk_after(self, control)
+    if control == nil then walk = begin(self, first_item(self)) end
+    if walk then return step(self, walk) end
+    return nil
   end
-  local x, y = batch_at(self, self.last and self.after[self.last] or 1)
-  self.last = x
+  self.pulled = self.pulled or begin(self, first_item(self))
+  local x, y = step(self, self.pulled)
+  if x == nil then self.pulled = nil end
   return x, y
 end
+
+-- ---- position ----------------------------------------------------------------------------------
+
+--- Where the walk that was begun last stands, as a table of numbers that can be saved: what was
+--- handed out counts, what threads made ahead does not.
+--- ```lua
+--- local d = gp.data.tensors(gp.arange(1, 10), gp.ones{10})
+--- local it = d:shuffle(1):batches(4)
+--- local a = it()
+--- local again = d:shuffle(1):batches(4)
+--- again:restore(it:state())
+--- assert(gp.equal(it(), again()))
+--- ```
+---@return table
+function Batches:state()
+  local at = self.walk and self.walk.next or self.start
+  if self.start > 1 then at = self.start end
+  return { next = at, count = self.count, size = self.size, order = self.spec.mark() }
+end
+
+local STATE = {
+  next = { type = "integer", min = 1, required = true },
+  count = { type = "integer", required = true }, size = { type = "integer", required = true },
+  order = { type = "integer", required = true },
+}
+
+--- Begin the next walk where a state was taken: the same batches follow, whatever the number of
+--- workers then and now. The end of an epoch is a place too: the next walk is empty then.
+--- Errors: a state of other data, of another batch size or of another order of the items (shuffle
+--- with a seed, so that the order can be made again).
+---@param state table of state()
+---@return gpipe.Batches self
+function Batches:restore(state)
+  state = options.check("batches:restore", state, STATE)
+  for _, name in ipairs { "count", "size" } do
+    if state[name] ~= self[name] then
+      errors.raise("batches:restore: the state has %s = %d, expected %d as here", name, state[name],
+        self[name])
+    end
+  end
+  if state.next > self.count + 1 then
+    errors.raise("batches:restore: next is %d, expected at most %d", state.next, self.count + 1)
+  end
+  if state.order ~= self.spec.mark() then
+    errors.raise("batches:restore: the state is of another order of the items, expected the same "
+      .. "data shuffled with the same seed")
+  end
+  self:close()
+  self.start, self.pulled = state.next, nil
+  return self
+end
+
+--- End the threads of the walk that was begun last. Where a loop `for x, y in d:batches(n) do` is
+--- left, this happens by itself.
+function Batches:close()
+  stop(self.walk)
+  stop(self.pulled)
+  self.pulled = nil
+end
+
+Batches.__close = Batches.close
 
 function Batches.__len(self) return (self.count + self.size - 1) // self.size end
 

@@ -4,8 +4,10 @@
 -- in some order; batches walk over a Dataset. A new kind of data is a new source.
 
 local bytes = require "gpipe.data.bytes"
+local cifar = require "gpipe.data.image.cifar"
 local csv = require "gpipe.data.csv"
 local jsonl = require "gpipe.data.jsonl"
+local mnist = require "gpipe.data.image.mnist"
 local namespace = require "gpipe.namespace"
 local squad = require "gpipe.data.squad"
 local tensors = require "gpipe.data.tensors"
@@ -13,6 +15,7 @@ local text = require "gpipe.data.text"
 local tokens = require "gpipe.data.tokens"
 
 return namespace("gp.data", {
-  bytes = bytes.open, csv = csv.open, jsonl = jsonl.open, squad = squad.open,
+  bytes = bytes.open, cifar10 = cifar.open10, cifar100 = cifar.open100, csv = csv.open,
+  jsonl = jsonl.open, mnist = mnist.open, squad = squad.open,
   tensors = tensors.open, text = text.open, tokens = tokens.open,
 })

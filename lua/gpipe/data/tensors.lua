@@ -13,6 +13,8 @@ function Source:gather(positions)
   return core.gather_rows(self.x, positions), core.gather_rows(self.y, positions)
 end
 
+function Source:open_items() return core.items_rows(self.x, self.y) end
+
 function Source:describe()
   return ("%s [%s]"):format(self.x.dtype, table.concat(self.x.shape, "x", 2))
 end

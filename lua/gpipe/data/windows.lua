@@ -19,6 +19,10 @@ function Source:gather(positions)
   return core.gather_windows(self.ids, starts, self.context, self.width)
 end
 
+function Source:open_items()
+  return core.items_windows(self.ids, self.width, self.context, self.stride, self.count, self.path)
+end
+
 function Source:describe() return ("%d %s"):format(self.context, self.unit) end
 
 ---@class gpipe.WindowsSpec

@@ -11,6 +11,7 @@
 #include "gpipe/random.h"
 
 enum gp_random_domain {
+  GP_RANDOM_ITEMS = 1,      /* augmentation of data: gp_items_words */
   GP_RANDOM_FILL = 2,       /* initial values: gp_tensor_fill */
   GP_RANDOM_PERMUTATION = 3 /* gp_random_permutation */
 };

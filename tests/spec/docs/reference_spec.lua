@@ -66,6 +66,6 @@ end)
 
 it("names are found by themselves too, and what is not there is not", function()
   assert.matches("^step%(x, y, opts%)\n", documentation.of_name "pipe:step")
-  assert.matches("^shuffle%(seed%)\n", documentation.of_name "shuffle")
+  assert.matches("^shuffle%(seed, epoch%)\n", documentation.of_name "shuffle")
   assert.matches("no 'shufle'.*shuffle", documentation.of_name "shufle")
 end)
