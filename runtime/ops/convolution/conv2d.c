@@ -4,7 +4,7 @@
  * for every change of it; one that is not packed is turned here, by each piece of the work. */
 #include "base/tensor.h"
 #include "ops/cut.h"
-#include "ops/convolution/conv_call.h"
+#include "ops/convolution/walk/conv_call.h"
 #include "ops/convolution/infer_conv.h"
 
 /* x [N, I, H, W], w [O, I / groups, KH, KW] -> y [N, O, OH, OW]. */

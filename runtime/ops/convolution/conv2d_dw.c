@@ -9,7 +9,7 @@
 
 #include "device/cpu/scattered.h"
 #include "ops/dense/dense.h"
-#include "ops/convolution/conv_walk.h"
+#include "ops/convolution/walk/conv_walk.h"
 #include "ops/convolution/infer_conv.h"
 
 enum {

@@ -6,7 +6,7 @@
  * nothing is multiplied with zeros between the elements of the map. */
 #include "base/tensor.h"
 #include "ops/cut.h"
-#include "ops/convolution/conv_call.h"
+#include "ops/convolution/walk/conv_call.h"
 #include "ops/convolution/infer_conv.h"
 
 /* The map of an image of the asked size must be in[0]. */

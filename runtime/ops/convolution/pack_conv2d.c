@@ -5,7 +5,7 @@
  * make no difference. */
 #include "base/tensor.h"
 #include "ops/cut.h"
-#include "ops/convolution/conv_walk.h"
+#include "ops/convolution/walk/conv_walk.h"
 #include "ops/infer.h"
 
 static gp_status infer(gp_sig *sig) {

@@ -1,4 +1,4 @@
-/* ops/convolution/conv_direct.c - blocks of a convolution's result that read the source where it
+/* ops/convolution/walk/conv_direct.c - blocks of a convolution's result that read the source where it
  * lies; see conv_walk.h.
  *
  * For each tap a table says where every position finds its channels, or zeros outside of the
@@ -8,7 +8,7 @@
 
 #include "base/tensor.h"
 #include "device/cpu/scattered.h"
-#include "ops/convolution/conv_walk.h"
+#include "ops/convolution/walk/conv_walk.h"
 
 enum { DEPTH = 576 }; /* taps times channels of a pass, at most: 144 KiB of a panel */
 

@@ -1,5 +1,5 @@
-/* ops/convolution/conv_call.c - see conv_call.h. */
-#include "ops/convolution/conv_call.h"
+/* ops/convolution/walk/conv_call.c - see conv_call.h. */
+#include "ops/convolution/walk/conv_call.h"
 
 #include "base/tensor.h"
 

@@ -1,5 +1,5 @@
-/* ops/convolution/conv_walk.c - lattices and gathers; see conv_walk.h. */
-#include "ops/convolution/conv_walk.h"
+/* ops/convolution/walk/conv_walk.c - lattices and gathers; see conv_walk.h. */
+#include "ops/convolution/walk/conv_walk.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* ops/convolution/conv_product.c - the packed weight, and blocks of a convolution's result, map or
- * image, as products of gathered rows; see conv_walk.h.
+/* ops/convolution/walk/conv_product.c - the packed weight, and blocks of a convolution's result, map
+ * or image, as products of gathered rows; see conv_walk.h.
  *
  * Both directions are one thing: the source is gathered by the lattice and multiplied with the
  * weight, packed so that the channels of the result lie side by side. */
@@ -7,7 +7,7 @@
 
 #include "device/cpu/scattered.h"
 #include "ops/dense/dense.h"
-#include "ops/convolution/conv_walk.h"
+#include "ops/convolution/walk/conv_walk.h"
 
 static char *element(const void *data, int64_t index, size_t item) {
   return (char *)(uintptr_t)data + (size_t)index * item;

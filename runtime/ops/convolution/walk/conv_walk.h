@@ -1,5 +1,5 @@
-/* ops/convolution/conv_walk.h - convolutions on CPUs as products of matrices: which positions are
- * made together, and how what they read is gathered.
+/* ops/convolution/walk/conv_walk.h - convolutions on CPUs as products of matrices: which positions
+ * are made together, and how what they read is gathered.
  *
  * A lattice is a set of positions of the result that meet the same taps: all positions of a map; of
  * an image those with the same remainder by the stride. Its positions are made in blocks of a fixed
@@ -7,8 +7,8 @@
  * it lies (conv_direct.c); else it is one product for as many taps as fit: the gathered source
  * [positions, taps, channels] times the packed weight. Blocks depend on the shapes only, so the
  * bits do too. */
-#ifndef GP_OPS_CONVOLUTION_CONV_WALK_H
-#define GP_OPS_CONVOLUTION_CONV_WALK_H
+#ifndef GP_OPS_CONVOLUTION_WALK_CONV_WALK_H
+#define GP_OPS_CONVOLUTION_WALK_CONV_WALK_H
 
 #include "ops/convolution/conv.h"
 
