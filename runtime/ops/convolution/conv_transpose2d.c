@@ -69,25 +69,11 @@ static gp_cost cost(const gp_sig *sig) {
   return gp_conv_cost(sig, &sig->in[0]->shape, packed->rank ? packed : &sig->in[1]->shape);
 }
 
-static gp_conv_job job_of(const gp_call *call) {
-  return gp_conv_job_of(call, gp_conv_transposed(call), true,
-                        call->attr->conv_transpose2d.packed.rank > 0);
-}
+static gp_cut cut(const gp_call *call) { return gp_conv_cut(call, true); }
 
-static gp_cut cut(const gp_call *call) {
-  const gp_conv_job job = job_of(call);
-  return gp_conv_cut(&job);
-}
+static size_t scratch(const gp_call *call) { return gp_conv_call_scratch(call, true); }
 
-static size_t scratch(const gp_call *call) {
-  const gp_conv_job job = job_of(call);
-  return gp_conv_call_scratch(call, &job);
-}
-
-static gp_status run(const gp_call *call, gp_span span) {
-  gp_conv_job job = job_of(call);
-  return gp_conv_run(call, &job, span);
-}
+static gp_status run(const gp_call *call, gp_span span) { return gp_conv_run(call, true, span); }
 
 const gp_op_def gp_def_conv_transpose2d = {GP_OP_ROW(conv_transpose2d), .infer = infer, .vjp = vjp,
                                            .cost = cost,

@@ -1,5 +1,5 @@
-/* ops/convolution/walk/conv_direct.c - blocks of a convolution's result that read the source where it
- * lies; see conv_walk.h.
+/* ops/convolution/walk/conv_direct.c - blocks of a convolution's result that read the source where
+ * it lies; see conv_walk.h.
  *
  * For each tap a table says where every position finds its channels, or zeros outside of the
  * source. The result is summed in passes over parts of the depth, each small enough that its panel

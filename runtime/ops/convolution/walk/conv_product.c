@@ -1,5 +1,5 @@
-/* ops/convolution/walk/conv_product.c - the packed weight, and blocks of a convolution's result, map
- * or image, as products of gathered rows; see conv_walk.h.
+/* ops/convolution/walk/conv_product.c - the packed weight, and blocks of a convolution's result,
+ * map or image, as products of gathered rows; see conv_walk.h.
  *
  * Both directions are one thing: the source is gathered by the lattice and multiplied with the
  * weight, packed so that the channels of the result lie side by side. */
