@@ -135,6 +135,27 @@ static int items_pixels(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
+/* core.items_files({path, ...}, y, rule) -> items */
+static int items_files(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  gp_image_rule rule = check_rule(L, 3);
+  lua_settop(L, 3);
+  items_box *box = push_items(L);
+  size_t count = lua_rawlen(L, 1);
+  const char **paths = lua_newuserdatauv(L, (count + 1) * sizeof *paths, 0);
+  gp_tensor *y = gp_lua_check_host_tensor(L, 2, "images: y");
+  if ((size_t)gp_tensor_numel(y) != count) gp_lua_error(L, "images: not a label for each path");
+  for (size_t i = 0; i < count; i++) { /* the list keeps them alive */
+    if (lua_rawgeti(L, 1, (lua_Integer)i + 1) != LUA_TSTRING)
+      gp_lua_error(L, "images: path %I is no string", (LUAI_UACINT)i + 1);
+    paths[i] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  gp_status status = gp_items_files(paths, y, &rule, &box->items);
+  lua_pushvalue(L, 4);
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
 /* core.items_windows(bytes, width, context, stride, count, path) -> items */
 static int items_windows(lua_State *L) {
   gp_windows rule = {
@@ -236,17 +257,11 @@ static int order_mark(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {{"idx_read", idx_read},
-                                     {"cifar_read", cifar_read},
-                                     {"items_rows", items_rows},
-                                     {"items_pixels", items_pixels},
-                                     {"items_windows", items_windows},
-                                     {"items_batch", items_batch},
-                                     {"loader_new", loader_new},
-                                     {"loader_next", loader_next},
-                                     {"loader_close", loader_clear},
-                                     {"order_mark", order_mark},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"idx_read", idx_read},         {"cifar_read", cifar_read},   {"items_rows", items_rows},
+    {"items_pixels", items_pixels}, {"items_files", items_files}, {"items_windows", items_windows},
+    {"items_batch", items_batch},   {"loader_new", loader_new},   {"loader_next", loader_next},
+    {"loader_close", loader_clear}, {"order_mark", order_mark},   {NULL, NULL}};
 
 int gp_open_items(lua_State *L) {
   gp_lua_push_type(L, ITEMS, items_clear);

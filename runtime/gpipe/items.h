@@ -22,7 +22,10 @@ gp_status gp_cifar_read(const char *const *paths, size_t count, bool fine, gp_te
 /* Items by position, counted; nothing changes them, so any thread may make batches of them. */
 typedef struct gp_items gp_items;
 
-enum { GP_IMAGE_CHANNELS = 4 }; /* most channels of an image */
+enum {
+  GP_IMAGE_CHANNELS = 4, /* most channels of an image */
+  GP_IMAGE_SIDE = 4096   /* most pixels of a side of a decoded one */
+};
 
 /* How an image of bytes becomes f32: random crop after padding with zeros and random flip where the
  * image is drawn with a key, then (value / 255 - mean) / deviation. */
@@ -55,6 +58,11 @@ typedef struct gp_windows {
   const char *path; /* copied */
 } gp_windows;
 gp_status gp_items_windows(const gp_windows *windows, gp_items **items);
+
+/* Image files, PNG or JPEG, read for each batch. Shapes: y i64 [N] (retained), as many paths
+ * (copied); batches are f32 [n, 3, size, size]. Errors: GP_ESHAPE for the rule's size. */
+gp_status gp_items_files(const char *const *paths, gp_tensor *y, const gp_image_rule *rule,
+                         gp_items **items);
 
 void gp_items_free(gp_items *items); /* gives one reference back; NULL is fine */
 int64_t gp_items_count(const gp_items *items);

@@ -45,9 +45,9 @@ gp_status gp_items_batch(const gp_items *items, const gp_tensor *positions, gp_i
   return items->ops->make(items, &call, x, y);
 }
 
-/* A chunk of 64 elements of the stream belongs to each position; eight words of it are enough. */
-void gp_items_words(gp_items_key key, int64_t position, uint32_t word[8]) {
+/* A chunk of 64 elements of the stream belongs to each position. */
+void gp_items_words(gp_items_key key, int64_t position, int n, uint32_t *word) {
   uint32_t high = (uint32_t)(key.stream >> 32) & 0x3fffffffu;
   gp_philox_words(key.seed, (uint32_t)key.stream, high | (uint32_t)GP_RANDOM_ITEMS << 30,
-                  (uint64_t)position * 64, 8, word);
+                  (uint64_t)position * 64, n, word);
 }

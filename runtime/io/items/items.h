@@ -29,7 +29,7 @@ struct gp_items { /* the first field of every kind */
 /* Zeroed items of `bytes` with one reference. */
 gp_status gp_items_new(const gp_items_ops *ops, size_t bytes, int64_t count, gp_items **items);
 gp_items *gp_items_retain(gp_items *items);
-/* Eight random words of the item at `position`: a function of it and the key. */
-void gp_items_words(gp_items_key key, int64_t position, uint32_t word[8]);
+/* n random words, at most 64, of the item at `position`: a function of it and the key. */
+void gp_items_words(gp_items_key key, int64_t position, int n, uint32_t *word);
 
 #endif

@@ -25,8 +25,8 @@ typedef struct place {
 static place draw_place(const pixels *p, gp_items_key key, int64_t position) {
   place where = {0};
   if (!p->rule.crop && !p->rule.flip) return where;
-  uint32_t word[8];
-  gp_items_words(key, position, word);
+  uint32_t word[3];
+  gp_items_words(key, position, 3, word);
   uint64_t choices = 2 * (uint64_t)p->rule.crop + 1;
   where.top = (int64_t)(word[0] * choices >> 32) - p->rule.crop;
   where.left = (int64_t)(word[1] * choices >> 32) - p->rule.crop;

@@ -69,11 +69,16 @@ end
 ---@param spec gpipe.PixelsSpec
 ---@return gpipe.Dataset
 function pixels.new(spec)
-  return dataset(setmetatable({
+  return pixels.wrap {
     items = core.items_pixels(spec.x, spec.y, spec.rule), name = spec.name,
     classes = spec.classes, count = spec.x:size(1),
-  }, Source))
+  }
 end
+
+--- A dataset of items that were made in C.
+---@param spec {items: any, name: string, classes: string[]?, count: integer}
+---@return gpipe.Dataset
+function pixels.wrap(spec) return dataset(setmetatable(spec, Source)) end
 
 --- The first of these files that is there.
 ---@param folders string[]
