@@ -181,12 +181,16 @@ static int file_list(lua_State *L) {
   return 1;
 }
 
-/* core.csv_read(path, header, separator) -> f64 [rows, columns], {name, ...} | nil, message, code
+/* core.csv_read(path, header, separator, missing or nil) -> f64 [rows, columns], {name, ...} | nil,
+ * message, code
  * The separator is one character, which gpipe.data.csv has checked. */
 static int csv_read(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "csv: the path");
   const char *separator = gp_lua_check_string(L, 3, "csv: the separator");
-  gp_csv_options options = {.header = lua_toboolean(L, 2), .separator = separator[0]};
+  gp_csv_options options = {.header = lua_toboolean(L, 2),
+                            .separator = separator[0],
+                            .fills = !lua_isnoneornil(L, 4),
+                            .missing = lua_tonumber(L, 4)};
   names_box *names = push_names(L);
   gp_box *values = gp_lua_new_box(L);
   gp_status status = gp_csv_read(path, &options, &values->tensor, &names->names, &names->count);

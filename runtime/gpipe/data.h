@@ -40,6 +40,8 @@ gp_status gp_json_walk(char *text, size_t bytes, gp_json_see see, void *context)
 typedef struct gp_csv_options {
   bool header;    /* the first line names the columns */
   char separator; /* ',' or another ASCII character */
+  bool fills;     /* empty fields are `missing`, else they are errors */
+  double missing;
 } gp_csv_options;
 
 /* Read a file of numbers, one row a line. Quoted fields, CRLF, a byte order mark and blank lines

@@ -1,5 +1,5 @@
--- gpipe/data/csv.lua - a table of numbers as a dataset: one column is the target, the others are
--- the features.
+-- gpipe/data/csv.lua - a table of numbers as a dataset: some columns are the target, others the
+-- features.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -10,9 +10,9 @@ local csv = {}
 
 -- ---- the target column -----------------------------------------------------------------------
 
-local function named_column(names, target)
+local function named_column(names, target, what)
   if #names == 0 then
-    errors.raise("data.csv: target is %s, but the file has no header (a column number would do)",
+    errors.raise("data.csv: %s is %s, but the file has no header (a column number would do)", what,
       errors.show(target))
   end
   for i, name in ipairs(names) do
@@ -21,12 +21,39 @@ local function named_column(names, target)
   errors.raise("data.csv: there is no column '%s'%s", target, errors.hint(target, names, "columns"))
 end
 
-local function numbered_column(columns, target)
+local function numbered_column(columns, target, what)
   local at = target < 0 and columns + 1 + target or target
   if at < 1 or at > columns then
-    errors.raise("data.csv: target is column %d, the file has %d", target, columns)
+    errors.raise("data.csv: %s is column %d, the file has %d", what, target, columns)
   end
   return at
+end
+
+-- The column that a name or a number means.
+local function column_of(names, columns, given, what)
+  if type(given) == "string" then return named_column(names, given, what) end
+  local at = math.tointeger(given)
+  if not at then
+    errors.raise("data.csv: %s is %s, expected a column's name or number", what, errors.show(given))
+  end
+  return numbered_column(columns, at, what)
+end
+
+local function columns_of(names, columns, list, what)
+  if #list == 0 then errors.raise("data.csv: %s is an empty list, expected a column", what) end
+  local at = {}
+  for i, given in ipairs(list) do at[i] = column_of(names, columns, given, what) end
+  return at
+end
+
+-- All columns but these.
+local function others(columns, targets)
+  local taken, rest = {}, {}
+  for _, at in ipairs(targets) do taken[at] = true end
+  for at = 1, columns do
+    if not taken[at] then rest[#rest + 1] = at end
+  end
+  return rest
 end
 
 -- ---- the tensors -----------------------------------------------------------------------------
@@ -46,14 +73,19 @@ local function targets_of(values, column)
   return y:to("f32")
 end
 
-local function features_of(values, column)
-  local columns, pieces = values:size(2), {}
-  if column > 1 then pieces[1] = values:narrow(2, 1, column - 1) end
-  if column < columns then
-    pieces[#pieces + 1] = values:narrow(2, column + 1, columns - column)
+-- f32 [N, columns]: neighbours are taken together.
+local function matrix_of(values, columns)
+  local pieces, i = {}, 1
+  while i <= #columns do
+    local n = 1
+    while columns[i + n] == columns[i] + n do n = n + 1 end
+    pieces[#pieces + 1] = values:narrow(2, columns[i], n):to("f32")
+    i = i + n
   end
-  local x = #pieces == 1 and pieces[1] or core.concat(pieces, 2)
-  return x:to("f32"):contiguous()
+  if #pieces == 1 then return pieces[1]:contiguous() end
+  local x = core.concat(pieces, 2)
+  for _, piece in ipairs(pieces) do piece:free() end
+  return x
 end
 
 -- ---- reading ---------------------------------------------------------------------------------
@@ -69,9 +101,10 @@ end
 -- Values and the names of the columns, or nil, message, code. Where the script does not say whether
 -- the first line is a header, it is one unless it holds numbers only.
 local function read(opts)
-  local values, names, code = core.csv_read(opts.path, opts.header ~= false, opts.separator)
+  local values, names, code = core.csv_read(opts.path, opts.header ~= false, opts.separator,
+    opts.missing)
   if opts.header == nil and (not values or are_numbers(names)) then
-    local all, none = core.csv_read(opts.path, false, opts.separator)
+    local all, none = core.csv_read(opts.path, false, opts.separator, opts.missing)
     if all then return all, none end
   end
   return values, names, code
@@ -85,14 +118,19 @@ end
 
 local SPEC = {
   path = { type = "string", required = true },
-  target = { type = { "string", "integer" }, default = -1 },
+  target = { type = { "string", "integer", "table" }, default = -1 },
+  columns = { type = "table" },
+  missing = { type = "number" },
   header = { type = "boolean" },
   separator = { type = "string", default = ",", check = is_separator },
 }
 
 ---@class gpipe.CsvOptions
 ---@field path string
----@field target? string|integer a column's name or number; default -1, the last one
+---@field target? string|integer|table a column's name or number; default -1, the last one; a list
+--- of them: y is f32 [N, columns], {"price"} gives [N, 1] for regression
+---@field columns? table names or numbers of the features; default: all but the target
+---@field missing? number what an empty field is; left out: an error
 ---@field header? boolean whether the first line names the columns; left out: it does unless it
 --- holds numbers only
 ---@field separator? string between fields; default ","
@@ -114,13 +152,17 @@ function csv.open(opts)
   local values, names, code = read(opts)
   if not values then return nil, names, code end
   local columns = values:size(2)
-  local column = math.type(opts.target) and numbered_column(columns, opts.target)
-    or named_column(names, opts.target)
-  if columns < 2 then
-    return nil, ("%s: 1 column, expected features beside the target"):format(opts.path), "format"
+  local list = type(opts.target) == "table" and opts.target or { opts.target }
+  local targets = columns_of(names, columns, list, "target")
+  local features = opts.columns and columns_of(names, columns, opts.columns, "columns")
+    or others(columns, targets)
+  if #features == 0 then
+    return nil, ("%s: %d column%s, expected features beside the target"):format(opts.path, columns,
+      columns == 1 and "" or "s"), "format"
   end
-  local x = features_of(values, column)
-  return tensors.open(x, targets_of(values, column))
+  local x = matrix_of(values, features)
+  if list == opts.target then return tensors.open(x, matrix_of(values, targets)) end
+  return tensors.open(x, targets_of(values, targets[1]))
 end
 
 return csv

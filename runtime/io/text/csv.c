@@ -18,6 +18,8 @@ enum { SHOWN = 40 }; /* bytes of a field that a message shows */
 typedef struct csv {
   const char *path;
   char separator;
+  bool fills; /* empty fields are `missing` */
+  double missing;
   char *text;      /* owned, NUL after the last byte */
   size_t size, at; /* at: the next byte to read */
   long line;       /* of byte `at`, from 1 */
@@ -117,6 +119,10 @@ static gp_status not_a_number(const csv *c, long line, size_t column, const char
 static gp_status parse_number(csv *c, long line, size_t column, const char *field) {
   char *end;
   size_t length = strlen(field);
+  if (!length && c->fills) {
+    c->value[c->values++] = c->missing;
+    return GP_OK;
+  }
   if (!length || strspn(field, "+-.0123456789eE") != length)
     return not_a_number(c, line, column, field);
   double value = strtod_l(field, &end, c->locale);
@@ -203,7 +209,11 @@ static gp_status make_tensor(const csv *c, gp_tensor **values) {
 /* strtod_l instead of setlocale: the locale of a process belongs to the program around us. */
 gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
                       char ***names, size_t *count) {
-  csv c = {.path = path, .separator = options->separator, .line = 1};
+  csv c = {.path = path,
+           .separator = options->separator,
+           .fills = options->fills,
+           .missing = options->missing,
+           .line = 1};
   c.locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
   if (!c.locale) return gp_fail(GP_ENOMEM, "%s: cannot read: no memory for a locale", path);
   gp_status status = parse(&c, options->header);

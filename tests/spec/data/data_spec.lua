@@ -158,6 +158,26 @@ describe("gp.data.csv", function()
     end
   end)
 
+  it("takes several targets, chosen columns and missing cells", function()
+    local path = file_of("a,b,c,d\n1,2,3,4\n5,,7,8\n")
+    local d = assert(gp.data.csv { path = path, target = { "d", 1 }, missing = -1 })
+    for x, y in d:batches(2) do
+      assert.same({ { 2, 3 }, { -1, 7 } }, x:totable())
+      assert.same({ { 4, 1 }, { 8, 5 } }, y:totable())
+      assert.equal("f32", y.dtype)
+    end
+    d = assert(gp.data.csv { path = path, target = { "d" }, columns = { 3, "a" }, missing = 0 })
+    for x, y in d:batches(2) do
+      assert.same({ { 3, 1 }, { 7, 5 } }, x:totable())
+      assert.same({ { 4 }, { 8 } }, y:totable())
+    end
+    assert.is_nil((gp.data.csv { path = path, target = "d" }))
+    assert.truthy(raised(gp.data.csv, { path = path, missing = 0, columns = { "e" } })
+      :find("there is no column 'e'", 1, true))
+    assert.truthy(raised(gp.data.csv, { path = path, missing = 0, columns = { true } })
+      :find("columns is true", 1, true))
+  end)
+
   it("returns nil, message, code with file:line for what is no number", function()
     local path = file_of("a,b\n1,2\n\n3,four\n")
     local d, message, code = gp.data.csv { path = path }

@@ -121,6 +121,18 @@ describe("functions of items", function()
     assert.equal(8, (d:map(function(x, y) return x[2], y end):item(5)))
   end)
 
+  it("take items of a list and of a function", function()
+    local list = gp.data.from { { 5, 0 }, { 6, 1 }, { 7, 2 } }
+    assert.equal("5 6|7", walk(list:batches(2)))
+    assert.equal("7", walk(list:filter(function(_, y) return y > 1 end):batches(2)))
+    local made = gp.data.from(function(i) return gp.full({ i }, i) end, { count = 3 })
+    for x in made:batches(3, { pad = 0 }) do
+      assert.same({ { 1, 0, 0 }, { 2, 2, 0 }, { 3, 3, 3 } }, x:totable())
+    end
+    assert.truthy(raised(gp.data.from, print):find("'count' is missing", 1, true))
+    assert.truthy(raised(gp.data.from, {}):find("0 items", 1, true))
+  end)
+
   it("filter and shard", function()
     local d = numbers(300):filter(function(x) return x % 100 == 7 end)
     assert.equal("7 107 207", walk(d:batches(9)))

@@ -182,7 +182,8 @@ local BEFORE = {
   ["nn.Parameter"] = { { 2 }, 0 }, ["nn.Buffer"] = { { 2 }, 0 }, ["nn.class"] = { "Mine", nn.Module },
   ["gp.models.resnet"] = { 18 }, ["gp.models.vgg"] = { 11 }, ["gp.models.gpt2"] = { "small" },
   ["gp.models.generate"] = { model, gp.ones({ 2 }, { dtype = "i64" }) },
-  ["gp.data.tensors"] = { x, x }, ["gp.schedule.build"] = { "1f1b" },
+  ["gp.data.tensors"] = { x, x }, ["gp.data.from"] = { { { 1, 2 } } },
+  ["gp.schedule.build"] = { "1f1b" },
 }
 
 -- The arguments before a parameter that is called opts; nil where there is none.

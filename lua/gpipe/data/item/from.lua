@@ -1,0 +1,64 @@
+-- gpipe/data/item/from.lua - items of the script's own: a list of them, or a function that makes
+-- item i. They are made on the script's thread.
+
+local collate = require "gpipe.data.item.collate"
+local dataset = require "gpipe.data.dataset"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+local from = {}
+
+local Source = { gap = 0 }
+Source.__index = Source
+
+function Source:collate(pad, positions)
+  local inputs, targets = {}, {}
+  for i, at in ipairs(positions) do
+    local x, y = self.fetch(at)
+    if x == nil then
+      errors.raise("data.from: item %d is nil, expected an input (and its target)", at)
+    end
+    inputs[i], targets[i] = x, y
+  end
+  return collate.join(inputs, pad), collate.join(targets, pad)
+end
+
+function Source:gather(positions) return self:collate(nil, positions) end
+
+function Source.describe() return "Lua" end
+
+--- Items of the script's own. A list holds `{x, y}` for each; a function `fn(i)` returns input and
+--- target of item i, from 1 to `count`, and is called each time the item is used, on the script's
+--- thread. Batches are put together as those of `d:map`.
+--- Errors: wrong options raise.
+--- ```lua
+--- local list = gp.data.from{{gp.tensor{1, 2}, 0}, {gp.tensor{3, 4}, 1}}
+--- local made = gp.data.from(function(i) return gp.full({3}, i), i % 2 end, {count = 10})
+--- for x, y in made:shuffle(1):batches(5) do assert(x.shape[2] == 3 and y.dtype == "i64") end
+--- ```
+---@param source table|fun(i: integer): any, any
+---@param opts? {count: integer} items that the function can make
+---@return gpipe.Dataset
+function from.open(source, opts)
+  source = options.argument("data.from", "source", source, {
+    type = { "function", "table" }, required = true,
+  })
+  opts = options.check("data.from", opts, { count = { type = "integer", min = 1 } })
+  local list = type(source) == "table"
+  local count = opts.count or (list and #source)
+  if not count or count < 1 or (list and count > #source) then
+    errors.raise("data.from: %s, expected %s", list and ("%d items"):format(#source)
+      or "option 'count' is missing", list and "at least one" or "the number of items")
+  end
+  local fetch = source
+  if list then
+    fetch = function(i)
+      local item = source[i]
+      if type(item) ~= "table" then return item end
+      return item[1], item[2]
+    end
+  end
+  return dataset(setmetatable({ fetch = fetch, count = count }, Source))
+end
+
+return from
