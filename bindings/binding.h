@@ -40,6 +40,7 @@
   X(simulation)                                                                                    \
   X(pipeline)                                                                                      \
   X(archive)                                                                                       \
+  X(checkpoint)                                                                                    \
   X(gather)                                                                                        \
   X(items)                                                                                         \
   X(tokenizer)                                                                                     \

@@ -41,6 +41,7 @@
 #include "gpipe/update.h"
 #include "gpipe/optimizer.h"
 #include "gpipe/archive.h"
+#include "gpipe/checkpoint.h"
 #include "gpipe/device.h"
 #include "gpipe/process.h"
 /* clang-format on */

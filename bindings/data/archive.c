@@ -5,7 +5,7 @@
  * list of names live in boxes of their own while Lua functions that may raise are called. */
 #include <string.h>
 
-#include "binding.h"
+#include "data/archive.h"
 
 #define ARCHIVE "gpipe.Archive"
 #define NAMES   "gpipe.Names"
@@ -77,6 +77,20 @@ static void add_texts(lua_State *L, gp_archive *archive, int pairs) {
     if (status != GP_OK) gp_lua_fail(L, status);
     lua_settop(L, top);
   }
+}
+
+/* In a box while anything may raise; out of it at the end. */
+gp_archive *gp_lua_new_archive(lua_State *L, int names, int tensors) {
+  luaL_checktype(L, names, LUA_TTABLE);
+  luaL_checktype(L, tensors, LUA_TTABLE);
+  archive_box *box = push_archive(L);
+  gp_status status = gp_archive_new(&box->archive);
+  if (status != GP_OK) gp_lua_fail(L, status);
+  add_tensors(L, box->archive, names, tensors);
+  gp_archive *archive = box->archive;
+  box->archive = NULL;
+  lua_pop(L, 1);
+  return archive;
 }
 
 /* core.archive_save(path, names, tensors, pairs) -> true | nil, message, code
@@ -169,6 +183,13 @@ static void push_list(lua_State *L, const names_box *box) {
     lua_pushstring(L, box->names[i]);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
+}
+
+void gp_lua_push_names(lua_State *L, char **names, size_t count) {
+  names_box *box = push_names(L);
+  *box = (names_box){names, count};
+  push_list(L, box);
+  lua_remove(L, -2);
 }
 
 /* core.file_list(path) -> {path, ...} | nil, message, code */

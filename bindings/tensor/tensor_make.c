@@ -229,13 +229,21 @@ static int eager_seed(lua_State *L) {
   return 0;
 }
 
-static const luaL_Reg functions[] = {{"tensor", make_tensor},
-                                     {"full", make_full},
-                                     {"arange", make_arange},
-                                     {"random", make_random},
-                                     {"draw", record_draw},
-                                     {"eager_seed", eager_seed},
-                                     {NULL, NULL}};
+/* core.eager_clock([clock]) -> how often random ops ran at once since the seed was set; sets it */
+static int eager_clock(lua_State *L) {
+  gp_random_state state = gp_eager_random();
+  lua_Integer clock = state.clock;
+  if (!lua_isnoneornil(L, 1)) clock = gp_lua_check_int(L, 1, "eager_clock", 0, UINT32_MAX);
+  state.clock = (uint32_t)clock;
+  gp_eager_set_random(state);
+  lua_pushinteger(L, clock);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {{"tensor", make_tensor},      {"full", make_full},
+                                     {"arange", make_arange},      {"random", make_random},
+                                     {"draw", record_draw},        {"eager_seed", eager_seed},
+                                     {"eager_clock", eager_clock}, {NULL, NULL}};
 
 int gp_open_make(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -26,6 +26,7 @@ environment.check()
 ---@field data table files as batches
 ---@field models table networks of the field
 ---@field tokenizer fun(path: string, opts: table?): gpipe.Tokenizer?, string?, string?
+---@field checkpoint table the whole state of training in a folder
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
@@ -92,6 +93,7 @@ local parts = {
   gradcheck = function() return require "gpipe.gradient.check" end,
   einsum = function() return require "gpipe.tensor.einsum" end,
   compile = function() return require "gpipe.compile" end,
+  checkpoint = function() return require "gpipe.checkpoint" end,
   scope = function() return require "gpipe.scope" end,
   tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,

@@ -43,6 +43,32 @@ end
 ---@return integer
 function random.current() return seed end
 
+--- Where all streams stand, as a plain table of numbers: what a checkpoint holds.
+--- ```lua
+--- local random = require "gpipe.random"
+--- local before = random.state()
+--- local a = gp.rand {2}
+--- random.restore(before)
+--- assert(gp.equal(a, gp.rand {2}))
+--- ```
+---@return table
+function random.state()
+  local parameter_seed, declared = parameters.state()
+  return {
+    seed = seed, drawn = drawn, shuffled = shuffled, parameter_seed = parameter_seed,
+    declared = declared, clock = core.eager_clock(),
+  }
+end
+
+--- Go on from there.
+---@param s table of random.state()
+function random.restore(s)
+  random.seed(s.seed)
+  drawn, shuffled = s.drawn, s.shuffled
+  parameters.seed(s.parameter_seed, s.declared)
+  core.eager_clock(s.clock)
+end
+
 --- Seed and stream number of the next draw; with a seed of its own a draw is always the first one.
 ---@param own? integer
 ---@return integer seed

@@ -34,5 +34,7 @@ typedef struct gp_random_state {
   uint32_t clock;
 } gp_random_state;
 gp_random_state gp_eager_random(void);
+/* Let them draw from there on, the same numbers as then. */
+void gp_eager_set_random(gp_random_state state);
 
 #endif

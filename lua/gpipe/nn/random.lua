@@ -14,8 +14,9 @@ local seed, number = 0, 0
 --- require("gpipe.nn.random").seed(1)
 --- ```
 ---@param n integer
-function random.seed(n)
-  seed, number = n, 0
+---@param declared? integer parameters that count as declared since; 0
+function random.seed(n, declared)
+  seed, number = n, declared or 0
 end
 
 --- The state: what the next parameter will get.

@@ -65,12 +65,11 @@ local function faults_of(entries, given, strict)
   return faults
 end
 
---- Copy named tensors into the entries that bear their names.
---- Errors: all faults in one text, and nothing is changed.
+--- Raise where named tensors do not fit the entries that bear their names: all faults in one text.
 ---@param entries {name: string, value: gpipe.Tensor}[]
 ---@param given table<string, gpipe.Tensor>
 ---@param opts? {strict?: boolean} false: names that only one side has are skipped
-function state.load(entries, given, opts)
+function state.check(entries, given, opts)
   if opts ~= nil and io.is_metadata(opts) then opts = nil end
   opts = options.check("load_state_dict", opts, { strict = { type = "boolean", default = true } })
   if type(given) ~= "table" then
@@ -81,6 +80,15 @@ function state.load(entries, given, opts)
     errors.raise("load_state_dict: the state does not fit the model (%d %s)\n  %s", #faults,
       #faults == 1 and "fault" or "faults", table.concat(faults, "\n  "))
   end
+end
+
+--- Copy named tensors into the entries that bear their names.
+--- Errors: all faults in one text, and nothing is changed.
+---@param entries {name: string, value: gpipe.Tensor}[]
+---@param given table<string, gpipe.Tensor>
+---@param opts? {strict?: boolean} false: names that only one side has are skipped
+function state.load(entries, given, opts)
+  state.check(entries, given, opts)
   for _, entry in ipairs(entries) do
     local value = given[entry.name]
     if value ~= nil then entry.value:copy_(value) end

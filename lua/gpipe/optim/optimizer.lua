@@ -235,6 +235,49 @@ function optimizer.open(opt)
   return f.handle, function() return hypers_of(f) end
 end
 
+--- The moments of an optimizer as entries {name, param, value}, after what is under way: value
+--- shares its memory with the moment, param is the parameter's name.
+---@return table[]
+function optimizer.entries(opt)
+  settle(fields[opt])
+  return state.entries(fields[opt])
+end
+
+--- What beside the moments goes on where it was: the number of steps, and the settings that may
+--- change while training, as a plain table.
+---@return table
+function optimizer.settings(opt)
+  local f = fields[opt]
+  local settings = { kind = f.who, steps = f.handle:steps(), defaults = {}, groups = {} }
+  for key in pairs(mutable) do settings.defaults[key] = f.defaults[key] end
+  for i, group in ipairs(f.groups) do
+    settings.groups[i] = {}
+    for key in pairs(mutable) do settings.groups[i][key] = fields[group].own[key] end
+  end
+  return settings
+end
+
+--- Raise where settings are those of another optimizer.
+---@param who string
+---@param settings table of optimizer.settings()
+function optimizer.check(who, opt, settings)
+  local f = fields[opt]
+  if settings.kind ~= f.who or #settings.groups ~= #f.groups then
+    errors.raise("%s: the optimizer that was saved is %s with %d group(s), expected %s with %d",
+      who, settings.kind, #settings.groups, f.who, #f.groups)
+  end
+end
+
+--- Go on with such settings.
+function optimizer.restore(opt, settings)
+  local f = fields[opt]
+  f.handle:set_steps(settings.steps)
+  for key, value in pairs(settings.defaults) do opt[key] = value end
+  for i, own in ipairs(settings.groups) do
+    for key, value in pairs(own) do f.groups[i][key] = value end
+  end
+end
+
 --- Call `settle` before the state is read or set.
 function optimizer.attach(opt, settle_it) fields[opt].settle = settle_it end
 

@@ -10,15 +10,20 @@ local create = require "gpipe.tensor.create"
 
 local state = {}
 
--- {name, value}: value shares its memory with the moment.
-local function entries_of(optimizer)
+--- The moments as entries {name, param, value}: value shares its memory with the moment, param is
+--- the parameter's name.
+---@param optimizer table handle, groups, moments
+---@return table[]
+function state.entries(optimizer)
   local entries = {}
   for _, group in ipairs(optimizer.groups) do
     for _, entry in ipairs(group.params) do
       for k = 1, optimizer.moments(group) do
         local moment = optimizer.handle:moment(entry.param, k)
         if moment then
-          entries[#entries + 1] = { name = ("%s.moment%d"):format(entry.name, k), value = moment }
+          entries[#entries + 1] = {
+            name = ("%s.moment%d"):format(entry.name, k), param = entry.name, value = moment,
+          }
         end
       end
     end
@@ -31,7 +36,7 @@ local function step_tensor(n) return create.tensor(n, { dtype = "i64" }) end
 ---@param optimizer table handle, groups, moments
 ---@return table<string, gpipe.Tensor>
 function state.get(optimizer)
-  local copies = nn_state.copy(entries_of(optimizer))
+  local copies = nn_state.copy(state.entries(optimizer))
   copies.step = step_tensor(optimizer.handle:steps())
   return copies
 end
@@ -47,7 +52,7 @@ end
 ---@param optimizer table
 ---@param given table<string, gpipe.Tensor>
 function state.set(optimizer, given)
-  local entries, step = entries_of(optimizer), step_tensor(0)
+  local entries, step = state.entries(optimizer), step_tensor(0)
   entries[#entries + 1] = { name = "step", value = step }
   if type(given) == "table" and is_outside(given.step) then
     errors.raise("load_state_dict: step is %d, expected 0 to %d", given.step:item(), MOST_STEPS)

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/memory.h"
 
@@ -181,6 +182,7 @@ static gp_status write_all(gp_writer *writer, const char *data, size_t bytes) {
     if (done < 0 && errno == EINTR) continue;
     if (done == 0) errno = ENOSPC; /* nothing written and no reason given */
     if (done <= 0) return refused(writer, "write");
+    writer->crc32 = (uint32_t)crc32_z(writer->crc32, (const Bytef *)data, (size_t)done);
     data += done;
     bytes -= (size_t)done;
     writer->written += (uint64_t)done;

@@ -17,6 +17,7 @@ typedef struct gp_writer {
   char *buffer;
   size_t used;      /* bytes in the buffer */
   uint64_t written; /* bytes given to the system */
+  uint32_t crc32;   /* of those */
   int fd;           /* -1 when closed */
   bool guarded;     /* SIGXFSZ is blocked; signals holds the mask to restore */
   sigset_t signals;

@@ -124,7 +124,7 @@ static gp_status write_file(gp_writer *writer, const gp_archive *archive, const 
 
 /* All that can fail without touching the disk comes first; the writer replaces the file at the
  * end. */
-gp_status gp_archive_save(const gp_archive *archive, const char *path) {
+gp_status gp_archive_write(const gp_archive *archive, const char *path, gp_written *written) {
   void *offset = NULL;
   gp_text header = {0};
   GP_TRY(gp_alloc_array(gp_archive_count(archive) + 1, sizeof(uint64_t), &offset));
@@ -134,9 +134,15 @@ gp_status gp_archive_save(const gp_archive *archive, const char *path) {
     gp_writer writer;
     status = gp_writer_open(&writer, path);
     if (!status) status = write_file(&writer, archive, &header);
+    *written = (gp_written){writer.written, writer.crc32};
     gp_writer_close(&writer);
   }
   gp_text_clear(&header);
   gp_free(offset);
   return status;
+}
+
+gp_status gp_archive_save(const gp_archive *archive, const char *path) {
+  gp_written written;
+  return gp_archive_write(archive, path, &written);
 }

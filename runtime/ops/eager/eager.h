@@ -26,7 +26,4 @@ gp_status gp_eager_run_half(const gp_application *a, const gp_step_block *step);
 /* Run it on the GPU of its space and wait. */
 gp_status gp_eager_run_gpu(const gp_application *a, const gp_step_block *step);
 
-/* Let the calling thread's random ops draw from there on, the same numbers as then. */
-void gp_eager_set_random(gp_random_state state);
-
 #endif

@@ -54,8 +54,8 @@ describe("a name that is not there", function()
     { "gp.nothing_like_it", function() return gp.nothing_like_it end },
     { "optim.LBFGS", function() return gp.optim.LBFGS end },
     { "optim.schedule.lambda", function() return gp.optim.schedule.lambda end },
-    { "data:map", function() return gp.data.tensors(t, t):map(print) end },
-    { "gp.data.mnist", function() return gp.data.mnist end },
+    { "data:pipe", function() return gp.data.tensors(t, t):pipe(print) end },
+    { "gp.data.imagenet", function() return gp.data.imagenet end },
     { "gp.schedule.make", function() return gp.schedule.make end },
     { "nn.init.glorot", function() return nn.init.glorot end },
   }

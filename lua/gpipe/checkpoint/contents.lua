@@ -1,0 +1,98 @@
+-- gpipe/checkpoint/contents.lua - what a checkpoint holds: the tensors of each stage as entries,
+-- and all else as a plain table.
+--
+-- Names of tensors do not depend on the cut: "model.3.weight", "optimizer.3.weight.moment1". Which
+-- file they are in does, and does not matter.
+
+local core = require "gpipe.core"
+local names = require "gpipe.nn.names"
+local optimizer = require "gpipe.optim.optimizer"
+local random = require "gpipe.random"
+
+local contents = {}
+
+-- ---- tensors -----------------------------------------------------------------------------------
+
+local function model_entries(model)
+  local entries, buffers = names.parameters(model), names.buffers(model)
+  return table.move(buffers, 1, #buffers, #entries + 1, entries)
+end
+
+--- All tensors, as entries {name, stage, value}: value shares the memory of what it is.
+---@param of {pipe: gpipe.Pipeline?, model: nn.Module?, opt: gpipe.Optimizer?}
+---@return {name: string, stage: integer, value: gpipe.Tensor}[]
+function contents.entries(of)
+  local entries, stage_of = {}, {}
+  local function add(part, name, stage, value)
+    entries[#entries + 1] = { name = part .. "." .. name, stage = stage, value = value }
+  end
+  for _, entry in ipairs(model_entries(of.model)) do
+    local stage = of.pipe and of.pipe.stage_of[(of.pipe.layer_of[entry.param] or 0) + 1] or 0
+    stage_of[entry.name] = stage
+    add("model", entry.name, stage, entry.value)
+  end
+  for _, entry in ipairs(of.opt and optimizer.entries(of.opt) or {}) do
+    add("optimizer", entry.name, stage_of[entry.param] or 0, entry.value)
+  end
+  return entries
+end
+
+-- ---- the rest ----------------------------------------------------------------------------------
+
+local function first_line(path)
+  local file <close> = io.open(path)
+  return file and file:read "l" or nil
+end
+
+local function script()
+  local list = rawget(_G, "arg")
+  local path = type(list) == "table" and list[0] or nil
+  local file <close> = path and io.open(path, "rb")
+  local text = file and file:read "a"
+  local words = {}
+  for i = 1, type(list) == "table" and #list or 0 do words[i] = tostring(list[i]) end
+  return { path = path, text = text, arguments = words }
+end
+
+local function devices_of(pipe)
+  local list = {}
+  for i, device in ipairs(pipe.devices) do list[i] = device.name end
+  return list
+end
+
+--- All that is no tensor of the model or the optimizer. What a resumed run needs is under
+--- `progress`, `optimizer`, `random`, `data` and `extra`; the rest is for people.
+---@param of table
+---@return table
+function contents.state(of)
+  local machine = core.machine()
+  local state = {
+    version = core.version, random = random.state(), extra = of.extra, script = script(),
+    data = of.data and of.data:state(),
+    saved = os.date "!%Y-%m-%dT%H:%M:%SZ",
+    machine = { host = first_line "/proc/sys/kernel/hostname", model = machine.model,
+      cores = machine.cores, isa = machine.isa },
+  }
+  if of.pipe then
+    state.progress = of.pipe:progress()
+    state.pipeline = {
+      balance = of.pipe.balance, chunks = of.pipe.chunks, schedule = of.pipe.schedule_name,
+      checkpoint = of.pipe.checkpoint, precision = of.pipe.precision.name,
+      devices = devices_of(of.pipe),
+    }
+  end
+  if of.opt then state.optimizer = optimizer.settings(of.opt) end
+  return state
+end
+
+--- Set what contents.state has told, but for the tensors.
+---@param of table
+---@param state table
+function contents.restore(of, state)
+  if of.pipe then of.pipe:load_progress(state.progress) end
+  if of.opt then optimizer.restore(of.opt, state.optimizer) end
+  if of.data then of.data:restore(state.data) end
+  random.restore(state.random)
+end
+
+return contents

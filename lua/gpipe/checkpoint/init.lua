@@ -1,0 +1,274 @@
+-- lua/gpipe/checkpoint/init.lua - `gp.checkpoint`: all that training needs to go on with the same
+-- bits, in a folder that is there whole or not at all.
+--
+-- The folder has a safetensors file for each stage and MANIFEST.json, which lists them with sizes
+-- and checksums and holds the counters. It is written beside its place and put there in one step
+-- (runtime/io/checkpoint).
+
+local contents = require "gpipe.checkpoint.contents"
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local namespace = require "gpipe.namespace"
+local nn_state = require "gpipe.nn.state"
+local optimizer = require "gpipe.optim.optimizer"
+local options = require "gpipe.options"
+local tables = require "gpipe.io.tables"
+
+local checkpoint = {}
+
+local EXTRA = "extra.safetensors" -- tensors that the script gave
+
+local under_way ---@type userdata? the last save in the background
+
+-- ---- what belongs to it ------------------------------------------------------------------------
+
+local function has_methods(...)
+  local wanted = { ... }
+  return function(value)
+    for _, name in ipairs(wanted) do
+      local good, method = pcall(function() return value[name] end)
+      if not good or type(method) ~= "function" then
+        return ("an object with the methods %s"):format(table.concat(wanted, " and "))
+      end
+    end
+  end
+end
+
+local PARTS = {
+  pipe = { check = has_methods("load_progress", "state_dict") },
+  model = { check = has_methods("parameters", "load_state_dict") },
+  opt = { check = has_methods("state_dict", "load_state_dict") },
+  data = { check = has_methods("state", "restore") },
+}
+
+local function rules(more)
+  local all = {}
+  for key, rule in pairs(PARTS) do all[key] = rule end
+  for key, rule in pairs(more) do all[key] = rule end
+  return all
+end
+
+local SAVE = rules { extra = { type = "table" },
+  background = { type = "boolean", default = false } }
+local LOAD = rules {}
+
+local function check_folder(who, folder)
+  if type(folder) ~= "string" or folder == "" then
+    errors.raise("%s: folder is %s, expected a path", who, errors.show(folder))
+  end
+end
+
+-- The parts, of which the model is that of the pipeline.
+local function parts_of(who, opts, spec)
+  local of = options.check(who, opts, spec)
+  if of.pipe and of.model then
+    errors.raise("%s: pipe and model are given, expected one (a pipeline has a model)", who)
+  end
+  of.model = of.model or of.pipe and of.pipe.model
+  if not of.model then errors.raise("%s: missing option 'pipe' (or 'model')", who) end
+  return of
+end
+
+-- ---- saving ------------------------------------------------------------------------------------
+
+-- Copies on the host, so that training may go on while they are written.
+local function copy(entries)
+  for _, entry in ipairs(entries) do
+    local value = entry.value
+    entry.value = value.device == "cpu" and value:clone() or value:to "cpu"
+  end
+end
+
+-- The files: {name, names, tensors}, one for each stage that has something.
+local function files_of(entries, extra)
+  local files, by_stage = {}, {}
+  for _, entry in ipairs(entries) do
+    local file = by_stage[entry.stage]
+    if not file then
+      file = { ("stage-%d.safetensors"):format(entry.stage), {}, {} }
+      files[#files + 1], by_stage[entry.stage] = file, file
+    end
+    table.insert(file[2], entry.name)
+    table.insert(file[3], entry.value)
+  end
+  local more = { EXTRA, {}, {} }
+  for name in pairs(extra) do table.insert(more[2], name) end
+  table.sort(more[2])
+  for i, name in ipairs(more[2]) do more[3][i] = extra[name] end
+  if #more[2] > 0 then files[#files + 1] = more end
+  return files
+end
+
+---@class gpipe.CheckpointSave
+---@field pipe? gpipe.Pipeline or model
+---@field model? nn.Module
+---@field opt? gpipe.Optimizer
+---@field data? any what has state() and restore(): batches
+---@field extra? table of the script
+---@field background? boolean
+
+---@class gpipe.Saving a checkpoint that is being written in the background
+local Saving = {}
+Saving.__index = Saving
+Saving.__name = "gpipe.Saving"
+
+--- Whether it has ended; `finish` then says how.
+---@return boolean
+function Saving:done() return self.writer:is_done() end
+
+--- Wait for the end.
+---@return boolean? true
+---@return string? message where the system refused
+---@return string? code
+function Saving:finish() return self.writer:finish() end
+
+--- Save all that training needs to go on: parameters, buffers, moments, counters, learning rates,
+--- streams of random numbers, the position in the data, and what `extra` holds (as gp.save takes
+--- it), into a folder, whole or not at all. A checkpoint that is there is replaced when the new one
+--- is complete.
+---
+--- With `background = true` it returns as soon as the tensors are copied. What it returns has
+--- `:done()` and `:finish()`, which waits and tells how it went; the next save waits for it, too.
+--- Errors: raises for what cannot be saved; nil, message, code where the system refuses.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- local opt = gp.optim.AdamW(pipe:parameters(), {lr = 1e-3})
+--- local folder = os.tmpname()
+--- os.remove(folder)
+--- assert(gp.checkpoint.save(folder, {pipe = pipe, opt = opt, extra = {epoch = 3}}))
+--- assert(gp.checkpoint.load(folder, {pipe = pipe, opt = opt}).epoch == 3)
+--- ```
+---@param folder string
+---@param opts gpipe.CheckpointSave
+---@return boolean|gpipe.Saving|nil
+---@return string? message
+---@return string? code
+function checkpoint.save(folder, opts)
+  check_folder("gp.checkpoint.save", folder)
+  local of = parts_of("gp.checkpoint.save", opts, SAVE)
+  local state = contents.state(of) -- what is under way ends first
+  local tensors, text = tables.encode { state = state }
+  local entries = contents.entries(of)
+  if of.background then
+    copy(entries)
+    for name, tensor in pairs(tensors) do tensors[name] = tensor:clone() end
+  end
+  if under_way then under_way:finish() end -- an older one must not come after this one
+  local writer, message, code = core.checkpoint_save(folder, text, files_of(entries, tensors))
+  under_way = writer
+  if not writer then return nil, message, code end
+  if of.background then return setmetatable({ writer = writer }, Saving) end
+  return writer:finish()
+end
+
+-- ---- loading -----------------------------------------------------------------------------------
+
+-- All tensors of all files by name, and those that the script gave.
+local function read_files(paths)
+  local all, extra = {}, {}
+  for _, path in ipairs(paths) do
+    local tensors, message, code = core.archive_load(path)
+    if not tensors then return nil, message, code end
+    local into = path:sub(-#EXTRA - 1) == "/" .. EXTRA and extra or all
+    for name, tensor in pairs(tensors) do into[name] = tensor end
+  end
+  return all, extra
+end
+
+--- Read a checkpoint without setting anything: what it says, and its tensors by name
+--- ("model.3.weight", "optimizer.3.weight.moment1"). All of it is verified against the manifest.
+--- Errors: nil, message, code: a file that is missing or damaged is named.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local folder = os.tmpname()
+--- os.remove(folder)
+--- assert(gp.checkpoint.save(folder, {model = model}))
+--- local state, tensors = assert(gp.checkpoint.read(folder))
+--- print(state.saved, tensors["model.1.weight"])
+--- ```
+---@param folder string
+---@return table? state
+---@return table<string, gpipe.Tensor>|string tensors or message
+---@return string? code "io", "format", "memory"
+function checkpoint.read(folder)
+  check_folder("gp.checkpoint.read", folder)
+  local text, paths, code = core.checkpoint_read(folder)
+  if not text then return nil, paths, code end
+  local all, extra
+  all, extra, code = read_files(paths)
+  if not all then return nil, extra, code end
+  local whole, reason = tables.decode(text, extra)
+  if not whole or type(whole.state) ~= "table" then
+    return nil, ("%s/MANIFEST.json: %s"):format(folder, reason or "it has no state"), "format"
+  end
+  return whole.state, all
+end
+
+-- What each part that was asked for needs of the state, and its name in the text.
+local NEEDS = {
+  { part = "pipe", key = "progress", what = "progress of a pipeline" },
+  { part = "opt", key = "optimizer", what = "optimizer" },
+  { part = "data", key = "data", what = "position in the data" },
+}
+
+local function check_parts(folder, of, state)
+  for _, need in ipairs(NEEDS) do
+    if of[need.part] and state[need.key] == nil then
+      errors.raise("gp.checkpoint.load: %s has no %s, expected one for '%s'", folder, need.what,
+        need.part)
+    end
+  end
+end
+
+-- Those of one part, under their names in it.
+local function part(tensors, prefix)
+  local found = {}
+  for name, tensor in pairs(tensors) do
+    local own = name:match("^" .. prefix .. "%.(.*)")
+    if own then found[own] = tensor end
+  end
+  return found
+end
+
+-- Everything is compared before anything is set.
+local function put(of, state, tensors)
+  local model, moments = part(tensors, "model"), part(tensors, "optimizer")
+  if not of.opt then
+    for name in pairs(moments) do tensors["optimizer." .. name] = nil end
+  end
+  nn_state.check(contents.entries(of), tensors)
+  local owner = of.pipe or of.model
+  owner:load_state_dict(model)
+  if of.opt then nn_state.load(optimizer.entries(of.opt), moments) end
+  contents.restore(of, state)
+end
+
+--- Put a checkpoint back: with another balance, number of stages, schedule or kind of device too.
+--- Errors: what does not fit raises (all names, shapes and dtypes in one text) and changes nothing;
+--- nil, message, code for a folder that is missing or damaged, by file.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local folder = os.tmpname()
+--- os.remove(folder)
+--- assert(gp.checkpoint.save(folder, {model = model, extra = {best = 0.5}}))
+--- assert(gp.checkpoint.load(folder, {model = model}).best == 0.5)
+--- ```
+---@param folder string
+---@param opts {pipe: gpipe.Pipeline?, model: nn.Module?, opt: gpipe.Optimizer?, data: any}
+---@return table? extra what the script gave when it saved; empty where it gave nothing
+---@return string? message
+---@return string? code
+function checkpoint.load(folder, opts)
+  check_folder("gp.checkpoint.load", folder)
+  local of = parts_of("gp.checkpoint.load", opts, LOAD)
+  local state, tensors, code = checkpoint.read(folder)
+  if not state then return nil, tensors, code end
+  check_parts(folder, of, state)
+  if of.opt then optimizer.check("gp.checkpoint.load", of.opt, state.optimizer) end
+  if of.pipe then of.pipe:progress() end -- what is under way ends first
+  put(of, state, tensors)
+  return state.extra or {}
+end
+
+return namespace("gp.checkpoint",
+  { save = checkpoint.save, load = checkpoint.load, read = checkpoint.read })
