@@ -46,6 +46,9 @@
   X(tokenizer)                                                                                     \
   X(corpus)                                                                                        \
   X(json)                                                                                          \
+  X(database)                                                                                      \
+  X(heartbeat)                                                                                     \
+  X(process)                                                                                       \
   X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);

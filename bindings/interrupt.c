@@ -79,11 +79,15 @@ void gp_lua_interrupt_hand_over(lua_State *from, lua_State *to) {
   arm(to);
 }
 
-void gp_lua_interrupt_reset(lua_State *L) {
-  interrupt.current = NULL;
+void gp_lua_interrupt_calm(lua_State *L) {
   interrupt.presses = interrupt.waiting = 0;
   disarm(L);
   gp_interrupt_clear();
+}
+
+void gp_lua_interrupt_reset(lua_State *L) {
+  interrupt.current = NULL;
+  gp_lua_interrupt_calm(L);
 }
 
 /* ---- raising -------------------------------------------------------------------------------- */

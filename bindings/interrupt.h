@@ -24,6 +24,8 @@ int gp_lua_interrupt_request(void);
 bool gp_lua_interrupt_waiting(void);
 /* `from` stopped running before it noticed: `to` shall notice. */
 void gp_lua_interrupt_hand_over(lua_State *from, lua_State *to);
+/* Take back what was asked for and not raised, and forget the presses; what runs goes on. */
+void gp_lua_interrupt_calm(lua_State *L);
 /* Forget all of it: nothing runs. */
 void gp_lua_interrupt_reset(lua_State *L);
 

@@ -27,6 +27,7 @@ environment.check()
 ---@field models table networks of the field
 ---@field tokenizer fun(path: string, opts: table?): gpipe.Tokenizer?, string?, string?
 ---@field checkpoint table the whole state of training in a folder
+---@field sweep table|fun(opts: table): gpipe.Sweep
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
@@ -94,6 +95,7 @@ local parts = {
   einsum = function() return require "gpipe.tensor.einsum" end,
   compile = function() return require "gpipe.compile" end,
   checkpoint = function() return require "gpipe.checkpoint" end,
+  sweep = function() return require "gpipe.sweep" end,
   scope = function() return require "gpipe.scope" end,
   tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,

@@ -126,7 +126,7 @@ local MODULE = { init = true, attribute_name = true } -- of these the first is t
 local OF_GP = { -- that stand on pages of their own; the others are about tensors
   pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", on_stop = "machine",
   devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
-  tokenizer = "data",
+  tokenizer = "data", sweep = "sweep",
 }
 
 local function on_page(page)
@@ -170,6 +170,14 @@ local function of_schedules(gp)
       { new = true, is = true, parsed = true }))
 end
 
+local function of_sweeps(gp)
+  return join(of_table("gp.", gp, "Sweeps", on_page "sweep"),
+    of_table("gp.sweep.", gp.sweep, "What parameters are drawn from"),
+    of_methods("sweep:", require("gpipe.sweep.object").methods, "Methods of sweeps", "gpipe.Sweep",
+      { suggest = true }),
+    of_methods("trial:", require("gpipe.sweep.trial").methods, "Methods of trials", "gpipe.Trial"))
+end
+
 local pages
 --- The pages of the reference: {file, title, list of gpipe.DocName}.
 ---@return {file: string, title: string, names: gpipe.DocName[]}[]
@@ -184,6 +192,7 @@ function catalog.pages()
     { file = "optim", title = "Optimizers", names = of_optimizers(gp) },
     { file = "data", title = "Data", names = of_data(gp) },
     { file = "schedule", title = "Schedules", names = of_schedules(gp) },
+    { file = "sweep", title = "Sweeps", names = of_sweeps(gp) },
     { file = "machine", title = "The machine, memory and files",
       names = of_table("gp.", gp, "The machine", on_page "machine") },
   }

@@ -1,0 +1,109 @@
+-- lua/gpipe/sweep/init.lua - `gp.sweep`: search for the values with which training goes best.
+--
+-- A sweep is a file: who opens it by the same name goes on where it was, alone or beside others.
+-- What is drawn is a domain (domain.lua) of a space (space.lua); which values come next says a
+-- sampler (sampler/); which trials end early, a rule (stop/); trials run here or in processes of
+-- their own (run/).
+
+local domain = require "gpipe.sweep.domain"
+local errors = require "gpipe.errors"
+local object = require "gpipe.sweep.object"
+local options = require "gpipe.options"
+local space = require "gpipe.sweep.space"
+local store = require "gpipe.sweep.store"
+
+local WHO = "gp.sweep"
+local TRIALS = 50 -- where none are asked for and there is no grid
+
+-- ---- options -----------------------------------------------------------------------------------
+
+local SAMPLERS = { random = "gpipe.sweep.sampler.random", grid = "gpipe.sweep.sampler.grid" }
+
+local OPTIONS = {
+  name = { type = "string", required = true, check = function(name)
+    if not name:find "^[%w._-]+$" or name:find "^%.+$" then
+      return "letters, digits, '.', '_' and '-': it is the name of a file"
+    end
+  end },
+  dir = { type = "string", default = "sweeps" },
+  space = { type = "table", required = true },
+  trials = { type = "integer", min = 1 },
+  method = { choices = { "random", "grid" }, default = "random" },
+  points = { type = "integer", min = 1, default = 5 },
+  minimize = { type = "string" },
+  maximize = { type = "string" },
+  seed = { type = "integer", default = 1 },
+  timeout = { type = "number", above = 0 },
+  retries = { type = "integer", min = 0, default = 2 },
+  quiet = { type = "boolean", default = false },
+}
+
+-- What the sweep is for: "minimize val_loss".
+local function goal_of(o)
+  if o.minimize and o.maximize then
+    errors.raise("%s: minimize is '%s' and maximize is '%s', expected one of them", WHO, o.minimize,
+      o.maximize)
+  end
+  return o.maximize and "maximize" or "minimize", o.maximize or o.minimize or "value"
+end
+
+-- ---- making ------------------------------------------------------------------------------------
+
+local function make_folder(path)
+  if not os.execute(("mkdir -p '%s'"):format(path:gsub("'", "'\\''"))) then
+    errors.raise_as("io", "%s: %s: no such folder, and none can be made", WHO, path)
+  end
+end
+
+local sweep = {}
+
+--- A search for good values of the parameters of a function, kept in the file `dir/name.db`.
+---
+--- `space` names the parameters: domains (gp.sweep.uniform, log, int, int_log, choice), constants,
+--- and functions of the values so far that return a domain, a constant or nil (does not apply). A
+--- sweep that was ended goes on where it was; with more `trials` a finished one is extended. The
+--- same name with another space is an error that says what differs.
+--- Errors: unknown options and domains; a file that cannot be used (code "io", "format").
+--- ```lua
+--- local folder = os.tmpname()
+--- os.remove(folder)
+--- local s = gp.sweep {
+---   name = "digits", dir = folder, trials = 5, minimize = "val_loss", quiet = true,
+---   space = {lr = gp.sweep.log(1e-5, 1e-2), width = gp.sweep.choice {64, 128}},
+--- }
+--- s:run(function(params, trial) return params.lr * params.width end)
+--- print(s.best.value, s.best.params.lr)
+--- ```
+---@param opts {name: string, space: table, trials: integer?, dir: string?, method: string?,
+---  minimize: string?, maximize: string?, points: integer?, seed: integer?, timeout: number?,
+---  retries: integer?, quiet: boolean?} points: of a range in a grid; timeout: seconds of a trial;
+---  retries: how often a trial whose process died is run again; see docs/sweeps.md
+---@return gpipe.Sweep
+function sweep.sweep(opts)
+  local o = options.check(WHO, opts, OPTIONS)
+  local of = space.new(o.space)
+  local direction, objective = goal_of(o)
+  local self = {
+    name = o.name, path = ("%s/%s.db"):format(o.dir, o.name), options = o, space = of,
+    objective = objective, sign = direction == "minimize" and 1 or -1,
+  }
+  self.sampler = require(SAMPLERS[o.method]).new(of, o)
+  local size = self.sampler.size
+  self.most = math.min(o.trials or size or TRIALS, size or math.maxinteger)
+  make_folder(o.dir)
+  self.store = store.open(self.path, { name = o.name, words = of:words(),
+    goal = direction .. " " .. objective })
+  return object.new(self)
+end
+
+local names = { uniform = domain.uniform, log = domain.log, int = domain.int,
+  int_log = domain.int_log, choice = domain.choice }
+
+return setmetatable(names, {
+  __name = WHO, call = sweep.sweep, __call = function(_, opts) return sweep.sweep(opts) end,
+  __index = function(_, key)
+    if type(key) ~= "string" then return nil end
+    errors.raise("%s: there is no '%s'%s", WHO, key,
+      errors.hint(key, { "uniform", "log", "int", "int_log", "choice" }, "names"))
+  end,
+})

@@ -1,0 +1,45 @@
+-- lua/gpipe/sweep/run/here.lua - the trials of a sweep in this process, one after another, until
+-- none is left that it could take.
+
+local core = require "gpipe.core"
+local one = require "gpipe.sweep.run.one"
+
+local here = {}
+
+local WAIT, LONGEST = 0.02, 1 -- seconds between two looks at what other processes do
+
+local function leave(guard)
+  core.alarm(0)
+  guard.sweep.store:leave()
+end
+
+local Guard = { __close = leave }
+
+--- Run trials. `wait`: also until those of other processes have ended, one of which may die.
+---@param sweep gpipe.Sweep
+---@param f function
+---@param wait boolean
+---@param see fun(row: table?) called after each trial, and while it waits
+function here.run(sweep, f, wait, see)
+  local store, most, retries = sweep.store, sweep.most, sweep.options.retries
+  store:enter()
+  local guard <close> = setmetatable({ sweep = sweep }, Guard) -- luacheck: ignore guard
+  store:bury()
+  local pause = WAIT
+  while true do
+    local number = store:claim(most, retries)
+    if number then
+      see(one.run(sweep, number, f))
+      pause = WAIT
+    else
+      local left, running = store:left(most, retries)
+      if left + running == 0 or not wait then return end
+      core.sleep(pause)
+      pause = math.min(2 * pause, LONGEST)
+      store:bury()
+      see()
+    end
+  end
+end
+
+return here

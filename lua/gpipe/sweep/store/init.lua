@@ -1,0 +1,257 @@
+-- lua/gpipe/sweep/store/init.lua - a sweep in its file: trials, reports, who works on them.
+--
+-- Every process asks the file for the next trial and writes there what came of it, each in one
+-- transaction, so that no trial is given out twice and none is lost. A trial belongs to the process
+-- that runs it; when that one died without a word the trial is taken from it and may be run again.
+
+local core = require "gpipe.core"
+local database = require "gpipe.sweep.store.database"
+local errors = require "gpipe.errors"
+local space = require "gpipe.sweep.space"
+local text = require "gpipe.sweep.text"
+local worker = require "gpipe.sweep.store.worker"
+
+local store = {}
+
+local VERSION = 1
+local APPLICATION = 0x67707377 -- "gpsw": tells our files from others
+
+-- States of a trial: running; complete, stopped (by a rule), failed, timeout: settled; interrupted,
+-- killed, waiting (for a larger budget): to be run again.
+local TABLES = {
+  [[CREATE TABLE sweep (name TEXT NOT NULL, goal TEXT NOT NULL, space TEXT NOT NULL,
+    created REAL NOT NULL)]],
+  [[CREATE TABLE worker (id INTEGER PRIMARY KEY AUTOINCREMENT, machine TEXT NOT NULL,
+    host TEXT NOT NULL, pid INTEGER NOT NULL, started INTEGER NOT NULL, beat INTEGER NOT NULL,
+    ended INTEGER)]],
+  [[CREATE TABLE trial (number INTEGER PRIMARY KEY, state TEXT NOT NULL, params TEXT, value REAL,
+    more TEXT, step REAL, error TEXT, worker INTEGER, attempts INTEGER NOT NULL, rung INTEGER,
+    began REAL, seconds REAL, changed INTEGER NOT NULL)]],
+  "CREATE INDEX trial_changed ON trial (changed)",
+  "CREATE INDEX trial_state ON trial (state)",
+  [[CREATE TABLE report (trial INTEGER NOT NULL, step REAL NOT NULL, value REAL,
+    PRIMARY KEY (trial, step)) WITHOUT ROWID]],
+  [[CREATE TABLE rung (step REAL NOT NULL, trial INTEGER NOT NULL, value REAL NOT NULL,
+    PRIMARY KEY (step, trial)) WITHOUT ROWID]],
+}
+
+---@class gpipe.SweepStore
+---@field db gpipe.SweepDatabase
+---@field worker? {id: integer, beat: userdata} while this process runs trials
+---@field trials table<integer, table> what was read, by number
+---@field changed integer of what was read
+local Store = {}
+Store.__index = Store
+
+local CHANGED = "(SELECT coalesce(max(changed), 0) + 1 FROM trial)"
+
+-- ---- opening -----------------------------------------------------------------------------------
+
+local function make_tables(db, sweep)
+  for _, statement in ipairs(TABLES) do db:run(statement) end
+  db:run("INSERT INTO sweep (name, goal, space, created) VALUES (?, ?, ?, ?)", sweep.name,
+    sweep.goal, text.encode(sweep.words), core.seconds_since_1970())
+  db:run("PRAGMA application_id=" .. APPLICATION)
+  db:run("PRAGMA user_version=" .. VERSION)
+end
+
+local function check_kind(db)
+  local application, version = db:value "PRAGMA application_id", db:value "PRAGMA user_version"
+  if application ~= APPLICATION then
+    errors.raise_as("format", "gp.sweep: %s is another program's SQLite file, expected a sweep",
+      db.path)
+  end
+  if version ~= VERSION then
+    errors.raise_as("format", "gp.sweep: %s has version %d of the tables, expected %d", db.path,
+      version, VERSION)
+  end
+end
+
+-- The sweep of a name is one sweep: what it searches cannot change on the way.
+local function check_same(db, sweep)
+  local was = db:run("SELECT goal, space FROM sweep")[1]
+  if was.goal ~= sweep.goal then
+    errors.raise("gp.sweep: '%s' is to %s, and %s is to %s, expected the same (or another name)",
+      sweep.name, sweep.goal, db.path, was.goal)
+  end
+  local differs = space.difference(sweep.words, text.decode(was.space))
+  if differs then
+    errors.raise("gp.sweep: the space of '%s' is not that of %s: %s; expected the same (or another "
+      .. "name)", sweep.name, db.path, differs)
+  end
+end
+
+--- Open the file of a sweep, or make it.
+---@param path string
+---@param sweep {name: string, goal: string, words: table<string, string>}
+---@return gpipe.SweepStore
+function store.open(path, sweep)
+  local db = database.open(path)
+  db:transaction(function()
+    if db:value "SELECT count(*) FROM sqlite_schema" == 0 then return make_tables(db, sweep) end
+    check_kind(db)
+    check_same(db, sweep)
+  end)
+  return setmetatable({ db = db, trials = {}, changed = 0, seen = {} }, Store)
+end
+
+-- ---- reading -----------------------------------------------------------------------------------
+
+--- Read what changed since the last time; all trials by number are in `trials` then.
+---@return table<integer, table>
+function Store:refresh()
+  local rows = self.db:run("SELECT * FROM trial WHERE changed > ? ORDER BY changed", self.changed)
+  for _, row in ipairs(rows) do
+    row.params = text.decode(row.params)
+    row.values = text.decode(row.more)
+    self.trials[row.number], self.changed = row, row.changed
+  end
+  return self.trials
+end
+
+--- Steps and values that a trial reported, in the order of the steps.
+---@param number integer
+---@return {step: number, value: number?}[]
+function Store:reports(number)
+  return self.db:run("SELECT step, value FROM report WHERE trial = ? ORDER BY step", number)
+end
+
+--- How many trials there are in each state.
+---@return table<string, integer>
+function Store:counts()
+  local counts = {}
+  for _, row in ipairs(self.db:run "SELECT state, count(*) AS n FROM trial GROUP BY state") do
+    counts[row.state] = row.n
+  end
+  return counts
+end
+
+-- ---- claiming ----------------------------------------------------------------------------------
+
+-- Trials whose process is gone: killed.
+local function take_from_the_dead(self)
+  local rows = self.db:run([[SELECT DISTINCT worker.* FROM worker JOIN trial
+    ON trial.worker = worker.id WHERE trial.state = 'running' AND worker.id IS NOT ?]],
+    self.worker and self.worker.id)
+  for _, row in ipairs(rows) do
+    if not worker.is_alive(row, self.seen) then
+      self.db:run("UPDATE trial SET state = 'killed', error = ?, changed = " .. CHANGED
+        .. " WHERE worker = ? AND state = 'running'",
+        ("process %d on %s ended"):format(row.pid, row.host), row.id)
+    end
+  end
+end
+
+-- A trial that is to be run again, with the numbers of its attempts.
+local function take_again(self, retries)
+  local row = self.db:run([[SELECT number, attempts FROM trial WHERE state IN ('interrupted',
+    'waiting') OR (state = 'killed' AND attempts <= ?) ORDER BY number LIMIT 1]], retries)[1]
+  if not row then return nil end
+  self.db:run("UPDATE trial SET state = 'running', worker = ?, attempts = attempts + 1, "
+    .. "error = NULL, began = ?, changed = " .. CHANGED .. " WHERE number = ?", self.worker.id,
+    core.seconds_since_1970(), row.number)
+  return row.number
+end
+
+local function take_new(self, most)
+  local number = self.db:value "SELECT coalesce(max(number), 0) + 1 FROM trial"
+  if number > most then return nil end
+  self.db:run("INSERT INTO trial (number, state, worker, attempts, began, changed) VALUES (?, "
+    .. "'running', ?, 1, ?, " .. CHANGED .. ")", number, self.worker.id,
+    core.seconds_since_1970())
+  return number
+end
+
+--- Take the next trial: one that was broken off, else a new one up to `most`.
+---@param most integer
+---@param retries integer how often a trial whose process died is run again
+---@return integer? number nil where there is none to be had now
+function Store:claim(most, retries)
+  return self.db:transaction(function()
+    return take_again(self, retries) or take_new(self, most)
+  end)
+end
+
+--- Mark trials of processes that died as killed.
+function Store:bury()
+  self.db:transaction(function() take_from_the_dead(self) end)
+end
+
+--- How many trials can be taken now, and how many are being run.
+---@param most integer
+---@param retries integer
+---@return integer left
+---@return integer running
+function Store:left(most, retries)
+  local again = self.db:value([[SELECT count(*) FROM trial WHERE state IN ('interrupted', 'waiting')
+    OR (state = 'killed' AND attempts <= ?)]], retries)
+  local made = self.db:value "SELECT coalesce(max(number), 0) FROM trial"
+  return again + math.max(0, most - made),
+    self.db:value "SELECT count(*) FROM trial WHERE state = 'running'"
+end
+
+-- ---- writing -----------------------------------------------------------------------------------
+
+-- A trial that was taken away meanwhile is another process's: nothing is written then.
+local OWN = ", changed = " .. CHANGED .. " WHERE number = ? AND worker = ? AND state = 'running'"
+
+--- What a trial is run with.
+---@param number integer
+---@param params table<string, any>
+function Store:set_params(number, params)
+  self.db:run("UPDATE trial SET params = ?" .. OWN, text.encode(params), number, self.worker.id)
+end
+
+--- How a trial ended.
+---@param number integer
+---@param outcome {state: string, value: number?, values: table?, error: string?, seconds: number}
+function Store:finish(number, outcome)
+  self.db:run("UPDATE trial SET state = ?, value = ?, more = ?, error = ?, seconds = ?" .. OWN,
+    outcome.state, outcome.value, outcome.values and text.encode(outcome.values), outcome.error,
+    outcome.seconds, number, self.worker.id)
+end
+
+--- A value that a trial reported.
+---@param number integer
+---@param step number
+---@param value number? nil: not a number
+function Store:report(number, step, value)
+  self.db:run("INSERT OR REPLACE INTO report (trial, step, value) VALUES (?, ?, ?)", number, step,
+    value)
+end
+
+--- Forget what a trial reported before it was broken off.
+---@param number integer
+function Store:forget_reports(number)
+  self.db:run("DELETE FROM report WHERE trial = ?", number)
+  self.db:run("DELETE FROM rung WHERE trial = ?", number)
+end
+
+--- Enter a value of a trial at a rung, and list those of all trials there.
+---@param step number
+---@param number integer
+---@param value number
+---@return {trial: integer, value: number}[]
+function Store:rung(step, number, value)
+  return self.db:transaction(function()
+    self.db:run("INSERT OR REPLACE INTO rung (step, trial, value) VALUES (?, ?, ?)", step, number,
+      value)
+    return self.db:run("SELECT trial, value FROM rung WHERE step = ?", step)
+  end)
+end
+
+--- From now on this process runs trials.
+function Store:enter() self.worker = worker.enter(self.db) end
+
+--- It does no longer; a trial that it has not finished is for others.
+function Store:leave()
+  self.db:run("UPDATE trial SET state = 'interrupted', attempts = attempts - 1, changed = "
+    .. CHANGED .. " WHERE worker = ? AND state = 'running'", self.worker.id)
+  worker.leave(self.db, self.worker)
+  self.worker = nil
+end
+
+--- Close the file.
+function Store:close() self.db:close() end
+
+return store

@@ -1,0 +1,82 @@
+-- lua/gpipe/sweep/store/worker.lua - who works on a sweep: this process, and whether others live.
+--
+-- On the same machine a process is looked up by its number and the time it started (numbers are
+-- given again). Of another machine only the file is seen: there a thread of each process counts
+-- beats up, and who has not counted for a while, by our own clock, is dead. Clocks are never
+-- compared.
+
+local core = require "gpipe.core"
+
+local worker = {}
+
+local BEAT_SECONDS = 10
+local SILENT_SECONDS = 60 -- a busy network file system may hold up a beat or two
+
+local function read(path)
+  local file <close> = io.open(path)
+  return file and file:read "a" or ""
+end
+
+-- The moment a process started, in ticks since the machine did; nil where it is gone, or a zombie.
+-- The name, in parentheses, may hold anything.
+local function start_of(pid)
+  local fields = {}
+  local rest = read(("/proc/%s/stat"):format(pid)):match ".*%) (.*)$"
+  for field in (rest or ""):gmatch "%S+" do fields[#fields + 1] = field end
+  local state = fields[1]
+  return state and state ~= "Z" and state ~= "X" and math.tointeger(tonumber(fields[20])) or nil
+end
+
+local me
+
+--- What is written of this process.
+---@return {machine: string, host: string, pid: integer, started: integer}
+function worker.me()
+  if me then return me end
+  local host = read "/proc/sys/kernel/hostname":match "%S*"
+  local boot = read "/proc/sys/kernel/random/boot_id":match "%S*"
+  me = {
+    machine = host .. " " .. boot, host = host,
+    pid = math.tointeger(tonumber(read "/proc/self/stat":match "^%d+")) or 0,
+    started = start_of "self" or 0,
+  }
+  return me
+end
+
+--- Enter this process, and say that it lives until `leave`.
+---@param db gpipe.SweepDatabase
+---@return {id: integer, beat: userdata}
+function worker.enter(db)
+  local self = worker.me()
+  local id = db:transaction(function()
+    return db:value("INSERT INTO worker (machine, host, pid, started, beat) VALUES (?, ?, ?, ?, 0) "
+      .. "RETURNING id", self.machine, self.host, self.pid, self.started)
+  end)
+  local sql = ("UPDATE worker SET beat = beat + 1 WHERE id = %d"):format(id)
+  return { id = id, beat = core.heartbeat(db.path, sql, BEAT_SECONDS) }
+end
+
+--- The end of what this process does for the sweep.
+---@param db gpipe.SweepDatabase
+---@param entered {id: integer, beat: userdata}
+function worker.leave(db, entered)
+  if entered.beat then entered.beat:close() end
+  db:run("UPDATE worker SET ended = 1 WHERE id = ?", entered.id)
+end
+
+--- Whether the process of a row lives. `seen` remembers the beats of other machines.
+---@param row table of the table worker
+---@param seen table<integer, {beat: integer, at: number}>
+---@return boolean
+function worker.is_alive(row, seen)
+  if row.ended then return false end
+  if row.machine == worker.me().machine then return start_of(row.pid) == row.started end
+  local last = seen[row.id]
+  if not last or last.beat ~= row.beat then
+    seen[row.id] = { beat = row.beat, at = core.seconds() }
+    return true
+  end
+  return core.seconds() - last.at < SILENT_SECONDS
+end
+
+return worker
