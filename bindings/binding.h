@@ -41,6 +41,7 @@
   X(pipeline)                                                                                      \
   X(archive)                                                                                       \
   X(checkpoint)                                                                                    \
+  X(folder)                                                                                        \
   X(gather)                                                                                        \
   X(items)                                                                                         \
   X(tokenizer)                                                                                     \

@@ -49,7 +49,7 @@ gp_trace *gp_lua_trace(lua_State *L) { return gp_lua_state(L)->trace; }
 /* ---- hooks: what the Lua side does for the C side ------------------------------------------- */
 
 int gp_lua_push_hook(lua_State *L, const char *name) {
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &hooks_key);
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &hooks_key) != LUA_TTABLE) return LUA_TNIL; /* no core */
   int type = lua_getfield(L, -1, name);
   lua_remove(L, -2);
   return type;
@@ -57,7 +57,8 @@ int gp_lua_push_hook(lua_State *L, const char *name) {
 
 /* core.hook(name, value): "tostring" (t -> text), "missing" (key, names -> hint), "dtype" (word ->
  * the dtype that is called so elsewhere), "option" (word, "a, b" -> one of them), "own_prefix" (of
- * the sources whose lines errors do not name), "post_mortem" (text). */
+ * the sources whose lines errors do not name), "post_mortem" (text), "failed" (text: the error that
+ * ends a script). */
 static int hook(lua_State *L) {
   luaL_checkstring(L, 1);
   luaL_checkany(L, 2);

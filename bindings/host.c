@@ -59,9 +59,23 @@ static int terminal_size(lua_State *L) {
   return 2;
 }
 
-static const luaL_Reg functions[] = {
-    {"seconds", seconds},     {"is_terminal", is_terminal},     {"plain_numbers", plain_numbers},
-    {"variables", variables}, {"terminal_size", terminal_size}, {NULL, NULL}};
+/* core.process() -> the number of this process, the name of this host ("" where it has none) */
+static int process(lua_State *L) {
+  char host[HOST_NAME_MAX + 1] = "";
+  if (gethostname(host, sizeof host)) host[0] = '\0';
+  host[HOST_NAME_MAX] = '\0';
+  lua_pushinteger(L, getpid());
+  lua_pushstring(L, host);
+  return 2;
+}
+
+static const luaL_Reg functions[] = {{"process", process},
+                                     {"seconds", seconds},
+                                     {"is_terminal", is_terminal},
+                                     {"plain_numbers", plain_numbers},
+                                     {"variables", variables},
+                                     {"terminal_size", terminal_size},
+                                     {NULL, NULL}};
 
 int gp_open_host(lua_State *L) {
   luaL_setfuncs(L, functions, 0);

@@ -1,9 +1,10 @@
-/* bindings/stop.c - how SIGTERM and SIGHUP end a training run.
+/* bindings/stop.c - how signals end a training run.
  *
- * A batch system sends SIGTERM before it takes a machine away, a lost connection SIGHUP. By default
- * they end the process at once, after a line that says so. A script that asked for it (gp.on_stop)
- * finishes its step first: the signal is only remembered, and gpipe/stop.lua looks for it between
- * steps. A second signal ends the process at once. */
+ * A batch system sends SIGTERM before it takes a machine away (or SIGUSR1, as SLURM is asked to), a
+ * lost connection SIGHUP, a person SIGINT. By default the first and the third end the process at
+ * once, after a line that says so. A script that asked for it (gp.on_stop, gp.run) finishes its
+ * step first: the signal is only remembered, and gpipe/stop.lua looks for it between steps. A
+ * second signal does what it would have done had nobody asked. */
 #include "stop.h"
 
 #include <signal.h>
@@ -13,10 +14,21 @@
 
 #include "binding.h"
 
-/* A signal handler has no argument: this is the only way it can reach what was asked. */
-static volatile sig_atomic_t caught, asked;
+enum { SIGNALS = 4 };
 
-static const char *name_of(int number) { return number == SIGHUP ? "SIGHUP" : "SIGTERM"; }
+static const int numbers[SIGNALS] = {SIGTERM, SIGHUP, SIGINT, SIGUSR1};
+static const char *const names[SIGNALS + 1] = {"SIGTERM", "SIGHUP", "SIGINT", "SIGUSR1", NULL};
+
+/* A signal handler has no argument: this is the only way it can reach what was asked. */
+static volatile sig_atomic_t caught;         /* its number */
+static volatile sig_atomic_t asked[SIGNALS]; /* kept for the end of a step */
+static struct sigaction before[SIGNALS];     /* what a signal did before it was asked for */
+
+static int index_of(int number) {
+  int i = 0;
+  while (i < SIGNALS - 1 && numbers[i] != number) i++;
+  return i;
+}
 
 /* Only what a signal handler may call. */
 static void say(const char *text) {
@@ -24,44 +36,85 @@ static void say(const char *text) {
   (void)written;
 }
 
+static void tell(int number, const char *what) {
+  say("gpipe: ");
+  say(names[index_of(number)]);
+  say(what);
+}
+
 static void die(int number) {
   signal(number, SIG_DFL);
   raise(number); /* in a handler: delivered when it returns */
 }
 
-static void on_signal(int number) {
-  bool wait = asked && !caught;
+/* SIGTERM and SIGHUP that nobody asked for. */
+static void on_end(int number) {
   caught = number;
-  say("gpipe: ");
-  say(name_of(number));
-  say(wait ? ": ends before the next step\n" : ": ended\n");
-  if (!wait) die(number);
+  tell(number, ": ended\n");
+  die(number);
+}
+
+/* A signal that was asked for. The second one goes where it would have gone: Ctrl-C to the
+ * program's own handler, which stops the script. */
+static void on_asked(int number) {
+  int i = index_of(number);
+  if (!caught) {
+    caught = number;
+    tell(number, number == SIGINT ? ": ends after this step (again: now)\n"
+                                  : ": ends before the next step\n");
+    return;
+  }
+  if (number != SIGINT) {
+    tell(number, ": ended\n");
+    die(number);
+    return;
+  }
+  sigaction(number, &before[i], NULL);
+  raise(number);
 }
 
 /* What the process was started to ignore (nohup) stays ignored. SA_RESTART: the script goes on. */
-static void catch_signal(int number) {
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
+static void catch_signal(int number, void (*handler)(int), struct sigaction *old) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
-  if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+  if (sigaction(number, NULL, old) == 0 && old->sa_handler != SIG_IGN)
     sigaction(number, &action, NULL);
 }
 
 void gp_stop_install(void) {
-  catch_signal(SIGTERM);
-  catch_signal(SIGHUP);
+  struct sigaction old;
+  catch_signal(SIGTERM, on_end, &old);
+  catch_signal(SIGHUP, on_end, &old);
 }
 
-/* core.stop_ask(whether): from now on keep the first signal for the end of a step, or not */
+static void ask(int i, bool whether) {
+  if (asked[i] == whether) return;
+  asked[i] = whether;
+  if (whether)
+    catch_signal(numbers[i], on_asked, &before[i]);
+  else if (before[i].sa_handler != SIG_IGN)
+    sigaction(numbers[i], &before[i], NULL);
+}
+
+/* core.stop_ask({"SIGTERM", ...}): from now on keep the first of these signals, and no other, for
+ * the end of a step. What was caught and not acted upon is forgotten. */
 static int stop_ask(lua_State *L) {
-  asked = lua_toboolean(L, 1);
-  if (asked) gp_stop_install();
+  bool wanted[SIGNALS] = {false};
+  luaL_checktype(L, 1, LUA_TTABLE);
+  for (lua_Integer n = 1; n <= (lua_Integer)lua_rawlen(L, 1); n++) {
+    lua_rawgeti(L, 1, n);
+    wanted[luaL_checkoption(L, -1, NULL, names)] = true;
+    lua_pop(L, 1);
+  }
+  for (int i = 0; i < SIGNALS; i++) ask(i, wanted[i]);
+  caught = 0;
   return 0;
 }
 
-/* core.stop_caught() -> "SIGTERM" | "SIGHUP" | nil */
+/* core.stop_caught() -> "SIGTERM", ... | nil */
 static int stop_caught(lua_State *L) {
   if (!caught) return 0;
-  lua_pushstring(L, name_of(caught));
+  lua_pushstring(L, names[index_of(caught)]);
   return 1;
 }
 

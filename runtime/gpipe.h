@@ -42,6 +42,7 @@
 #include "gpipe/optimizer.h"
 #include "gpipe/archive.h"
 #include "gpipe/checkpoint.h"
+#include "gpipe/folder.h"
 #include "gpipe/device.h"
 #include "gpipe/process.h"
 /* clang-format on */

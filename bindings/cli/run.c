@@ -8,6 +8,7 @@
 #include <lauxlib.h>
 #include <lualib.h> /* LUA_VERSUFFIX */
 
+#include "binding.h"
 #include "cli.h"
 #include "interrupt.h"
 #include "load.h"
@@ -28,8 +29,18 @@ int gp_run_call(lua_State *L, int arguments, int results) {
   return status;
 }
 
+/* What a script's runs write down of its end; the error object stays on top. */
+static void tell_failure(lua_State *L) {
+  if (gp_lua_push_hook(L, "failed") == LUA_TFUNCTION) {
+    lua_pushvalue(L, -2);
+    if (lua_pcall(L, 1, 0, 0) == LUA_OK) return;
+  }
+  lua_pop(L, 1); /* what is no hook, or why it failed */
+}
+
 int gp_run_report(lua_State *L, int status) {
   if (status == LUA_OK) return GP_EXIT_OK;
+  tell_failure(L);
   size_t length = 0;
   const char *text = lua_tolstring(L, -1, &length);
   fflush(stdout); /* what the script printed comes before why it ended */

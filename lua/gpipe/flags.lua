@@ -13,6 +13,15 @@ local flags = {}
 ---@field [2] any default: its type is that of the option; nil is a string that may be left out
 ---@field [3] string what it is for
 ---@field min? number smallest value; 1 for integers, 0 for other numbers
+---@field number? boolean of an option that may be left out (no default): its value is a number
+
+-- What every script with a gp.run understands.
+local RUN = {
+  { "--run-dir DIR", nil, "keep records and checkpoints there, and go on from the newest" },
+  { "--resume", false, "there must be a checkpoint to go on from" },
+  { "--minutes T", nil, "stop after the step that ends before this time", number = true },
+  { "--dry-run", false, "say what a step would take of each device, and stop" },
+}
 
 -- "--steps N" -> "steps", "N"
 local function split(flag)
@@ -46,7 +55,7 @@ end
 
 -- The value of an option given as text, or nil and what was wanted.
 local function convert(flag, text)
-  local kind = math.type(flag[2])
+  local kind = flag.number and "float" or math.type(flag[2])
   if not kind then return text end
   local number = tonumber(text)
   if kind == "integer" then number = math.tointeger(number) end
@@ -109,6 +118,17 @@ function flags.read(spec, words)
   return values
 end
 
+-- The flags of a script, with those of gp.run behind them where it asks for these; one of its own
+-- of the same name stays.
+local function all_of(spec, opts)
+  if not (opts and opts.run) then return spec end
+  local all = table.move(spec, 1, #spec, 1, {})
+  for _, flag in ipairs(RUN) do
+    if not find(spec, (split(flag))) then all[#all + 1] = flag end
+  end
+  return all
+end
+
 --- Read the options of a script. `--help` prints the usage and ends it; a fault prints the usage on
 --- standard error and ends it with status 2.
 --- ```lua
@@ -117,8 +137,10 @@ end
 ---@param about string one line: what the script does
 ---@param spec gpipe.Flag[]
 ---@param words string[] Lua's own `arg`
+---@param opts? {run: boolean} run: also --run-dir, --resume, --minutes and --dry-run, for gp.run
 ---@return table<string, any> values by name
-function flags.parse(about, spec, words)
+function flags.parse(about, spec, words, opts)
+  spec = all_of(spec, opts)
   local script = words[0] or "script.lua"
   for _, word in ipairs(words) do
     if word == "--help" or word == "-h" then

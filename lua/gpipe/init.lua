@@ -28,6 +28,7 @@ environment.check()
 ---@field tokenizer fun(path: string, opts: table?): gpipe.Tokenizer?, string?, string?
 ---@field checkpoint table the whole state of training in a folder
 ---@field sweep table|fun(opts: table): gpipe.Sweep
+---@field run fun(name: string, opts: table?): gpipe.Run
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
@@ -96,6 +97,7 @@ local parts = {
   compile = function() return require "gpipe.compile" end,
   checkpoint = function() return require "gpipe.checkpoint" end,
   sweep = function() return require "gpipe.sweep" end,
+  run = function() return require "gpipe.run" end,
   scope = function() return require "gpipe.scope" end,
   tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,

@@ -14,4 +14,11 @@ function sizes.text(bytes)
   return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, UNITS[unit])
 end
 
+local WIDTHS = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, u8 = 1, bool = 1 }
+
+--- Bytes of the elements of a tensor.
+---@param tensor gpipe.Tensor
+---@return integer
+function sizes.of(tensor) return tensor:numel() * WIDTHS[tensor.dtype] end
+
 return sizes

@@ -23,7 +23,7 @@ function stop.on_stop(f)
     errors.raise("gp.on_stop: the handler is %s, expected a function or nil", errors.show(f))
   end
   handler = f
-  core.stop_ask(f ~= nil)
+  core.stop_ask(f and { "SIGTERM", "SIGHUP" } or {})
 end
 
 --- What a pass does before it begins: nothing, unless a signal was caught.

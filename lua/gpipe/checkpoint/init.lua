@@ -12,6 +12,7 @@ local namespace = require "gpipe.namespace"
 local nn_state = require "gpipe.nn.state"
 local optimizer = require "gpipe.optim.optimizer"
 local options = require "gpipe.options"
+local parts = require "gpipe.checkpoint.parts"
 local tables = require "gpipe.io.tables"
 
 local checkpoint = {}
@@ -22,28 +23,9 @@ local under_way ---@type userdata? the last save in the background
 
 -- ---- what belongs to it ------------------------------------------------------------------------
 
-local function has_methods(...)
-  local wanted = { ... }
-  return function(value)
-    for _, name in ipairs(wanted) do
-      local good, method = pcall(function() return value[name] end)
-      if not good or type(method) ~= "function" then
-        return ("an object with the methods %s"):format(table.concat(wanted, " and "))
-      end
-    end
-  end
-end
-
-local PARTS = {
-  pipe = { check = has_methods("load_progress", "state_dict") },
-  model = { check = has_methods("parameters", "load_state_dict") },
-  opt = { check = has_methods("state_dict", "load_state_dict") },
-  data = { check = has_methods("state", "restore") },
-}
-
 local function rules(more)
   local all = {}
-  for key, rule in pairs(PARTS) do all[key] = rule end
+  for key, rule in pairs(parts) do all[key] = rule end
   for key, rule in pairs(more) do all[key] = rule end
   return all
 end

@@ -6,6 +6,7 @@
 local bytes = require "gpipe.data.bytes"
 local cifar = require "gpipe.data.image.cifar"
 local csv = require "gpipe.data.csv"
+local epochs = require "gpipe.data.epochs"
 local from = require "gpipe.data.item.from"
 local images = require "gpipe.data.image.images"
 local jsonl = require "gpipe.data.jsonl"
@@ -18,7 +19,7 @@ local tokens = require "gpipe.data.tokens"
 
 return namespace("gp.data", {
   bytes = bytes.open, cifar10 = cifar.open10, cifar100 = cifar.open100, csv = csv.open,
-  from = from.open, images = images.open, jsonl = jsonl.open,
+  epochs = epochs, from = from.open, images = images.open, jsonl = jsonl.open,
   mnist = mnist.open, squad = squad.open,
   tensors = tensors.open, text = text.open, tokens = tokens.open,
 })

@@ -5,8 +5,6 @@ local sizes = require "gpipe.sizes"
 
 local who = {}
 
-local BYTES = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, bf16 = 2, f16 = 2, u8 = 1, bool = 1 }
-
 local before = {} -- the globals that the session began with
 
 --- Take the globals that are there now for the program's own.
@@ -24,8 +22,7 @@ local function describe(value)
   local kind = meta and rawget(meta, "__name")
   if kind ~= "gpipe.Tensor" then return type(kind) == "string" and kind or type(value), "", 0 end
   local shape = table.concat(value.shape, "x")
-  return value.dtype .. " tensor", shape == "" and "scalar" or shape,
-    value:numel() * BYTES[value.dtype]
+  return value.dtype .. " tensor", shape == "" and "scalar" or shape, sizes.of(value)
 end
 
 --- Print one line for each of the user's own globals: name, kind, shape, bytes.

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "gpipe/folder.h"
 
 enum { TRIES = 100 };
 
@@ -33,15 +34,8 @@ gp_status gp_folder_path(const char *folder, const char *file, char **path) {
 
 /* ---- removing ------------------------------------------------------------------------------ */
 
-/* A folder of files; anything else in it stays, and it with that. */
-static void remove_folder(const char *path) {
-  DIR *dir = opendir(path);
-  for (struct dirent *item; dir && (item = readdir(dir));)
-    if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0)
-      unlinkat(dirfd(dir), item->d_name, 0);
-  if (dir) closedir(dir);
-  rmdir(path);
-}
+/* What cannot be removed stays behind under a name that no reader looks for. */
+static void remove_folder(const char *path) { (void)gp_folder_remove(path); }
 
 static const char *name_in(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -83,18 +77,6 @@ static void remove_stale(const char *parent, const char *name) {
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* The folders on the way to `path`, where they are missing. */
-static gp_status make_parents(char *path) {
-  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-    *slash = '\0';
-    bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
-    gp_status status = made ? GP_OK : refused(path, "make the folder");
-    *slash = '/';
-    if (status) return status;
-  }
-  return GP_OK;
-}
-
 static gp_status check_target(const char *target) {
   struct stat info;
   if (stat(target, &info) != 0 || S_ISDIR(info.st_mode)) return GP_OK;
@@ -125,12 +107,12 @@ gp_status gp_folder_open(gp_folder *folder, const char *target) {
     return gp_fail(GP_EINVAL, "checkpoint: the folder is '%s', expected a name", target);
   GP_TRY(gp_copy_string(target, &folder->target));
   folder->target[length] = '\0';
-  GP_TRY(make_parents(folder->target));
   GP_TRY(check_target(folder->target));
   char *parent;
   GP_TRY(parent_of(folder->target, &parent));
-  remove_stale(parent, name_in(folder->target));
-  gp_status status = make_temporary(folder, parent);
+  gp_status status = gp_folder_make(parent);
+  if (!status) remove_stale(parent, name_in(folder->target));
+  if (!status) status = make_temporary(folder, parent);
   gp_free(parent);
   return status;
 }

@@ -1,0 +1,20 @@
+-- gpipe/checkpoint/parts.lua - the options that name what is saved and loaded, with their checks.
+
+local function has_methods(...)
+  local wanted = { ... }
+  return function(value)
+    for _, name in ipairs(wanted) do
+      local good, method = pcall(function() return value[name] end)
+      if not good or type(method) ~= "function" then
+        return ("an object with the methods %s"):format(table.concat(wanted, " and "))
+      end
+    end
+  end
+end
+
+return {
+  pipe = { check = has_methods("load_progress", "state_dict") },
+  model = { check = has_methods("parameters", "load_state_dict") },
+  opt = { check = has_methods("state_dict", "load_state_dict") },
+  data = { check = has_methods("state", "restore") },
+}

@@ -1,0 +1,378 @@
+-- lua/gpipe/run/init.lua - `gp.run`: a training run that can be left alone, and its folder.
+--
+-- The loop is the script's. A run keeps what belongs to it: the folder (folder.lua), the records
+-- (records.lua), the checkpoints (saves.lua, contents.lua), what a signal or the time ends
+-- (ending.lua), and the line of progress (measure.lua).
+
+local core = require "gpipe.core"
+local contents = require "gpipe.run.contents"
+local ending = require "gpipe.run.ending"
+local errors = require "gpipe.errors"
+local folder = require "gpipe.run.folder"
+local measure = require "gpipe.run.measure"
+local memory = require "gpipe.run.memory"
+local options = require "gpipe.options"
+local output = require "gpipe.run.output"
+local records = require "gpipe.run.records"
+local run_options = require "gpipe.run.options"
+local saves = require "gpipe.run.saves"
+local steps = require "gpipe.run.steps"
+
+local PAUSE = 2 -- seconds between two writes of state.json
+
+local open = setmetatable({}, { __mode = "k" }) ---@type table<gpipe.Run, true> those with a folder
+
+---@class gpipe.Run
+---@field name string
+---@field folder string? nil where nothing is kept
+---@field step integer the last one that is over
+---@field total integer? steps in all, where that is known
+---@field extra table what the script wants to find again after a resume
+---@field over string? why the loop should end, where there is no folder to go on from
+local Run = { __name = "gpipe.Run" }
+Run.__index = Run
+
+-- ---- making one --------------------------------------------------------------------------------
+
+local function open_folder(run, opts)
+  run.folder = opts.path or folder.path(run.name, opts.dir)
+  run.lock = folder.hold(run.folder)
+  run.records = records.new(run.folder)
+  if opts.pipe or opts.model then run.saves = saves.new(run.folder, opts.keep) end
+  run.before = folder.read(run.folder, "state.json") -- how it stood
+  run.copy = output.open(run.folder .. "/stdout.txt")
+  open[run] = true
+  ending.listen(true)
+end
+
+--- A training run with a folder of its own, that can be stopped at any moment and goes on with the
+--- same bits.
+---
+--- The folder is `dir/name` (a name with a slash is a path). It gets config.json, log.jsonl,
+--- timing.jsonl, state.json, stdout.txt, TensorBoard events and checkpoints; docs/training.md tells
+--- what is in them. `pipe` (or `model`), `opt`, `data` (batches, or gp.data.epochs) and `state`
+--- (named objects with state() and restore(), those of gp.train) are what checkpoints carry;
+--- `every` steps one is saved in the background (0: only at the end), the newest `keep` stay.
+---
+--- SIGTERM, SIGHUP, SIGUSR1, Ctrl-C and the end of `minutes` end the process after the step, with a
+--- checkpoint and exit code 75; the same command then goes on. `flags` takes --run-dir, --resume,
+--- --minutes and --dry-run of gpipe.flags; without --run-dir nothing is kept.
+---
+--- Errors: raises where another process trains in the folder, or the system refuses.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local pipe <close> = gp.pipeline(model, {loss = nn.MSELoss()})
+--- local opt = gp.optim.AdamW(pipe:parameters(), {lr = 1e-2})
+--- local data = gp.data.epochs(gp.data.tensors(gp.ones{8, 4}, gp.ones{8, 2}), {batch = 4})
+--- local dir = os.tmpname()
+--- os.remove(dir)
+--- local run <close> = gp.run("first", {
+---   dir = dir, pipe = pipe, opt = opt, data = data, steps = 4, quiet = true,
+--- })
+--- for step, x, y in run:steps() do
+---   local loss = pipe:step(x, y)
+---   opt:step()
+---   run:log(step, {loss = loss})
+--- end
+--- run:finish()
+--- ```
+---@param name string
+---@param opts? table
+---@return gpipe.Run
+local function new(name, opts)
+  opts = run_options.check(name, opts)
+  local run = setmetatable({
+    name = name, config = opts.config or {}, total = opts.steps, step = 0, extra = {}, best_of = {},
+    parts = run_options.parts_of(opts), state = opts.state, data = opts.data, every = opts.every,
+    background = opts.background, must_resume = opts.resume, unit = opts.unit, quiet = opts.quiet,
+    dry = opts.dry, started = core.seconds(), spent = 0, saved = 0, saving = 0, status = "new",
+  }, Run)
+  run.deadline = opts.minutes and run.started + 60 * opts.minutes
+  if not opts.nowhere then open_folder(run, opts) end
+  return run
+end
+
+-- ---- how it stands -----------------------------------------------------------------------------
+
+local function write_state(run, reason)
+  if not run.folder then return end
+  local pid, host = core.process()
+  run.state_at = core.seconds()
+  local loss = run.loss
+  if loss and (loss ~= loss or math.abs(loss) == math.huge) then loss = nil end
+  folder.write(run.folder, "state.json", {
+    state = run.status, step = run.step, steps = run.total, created = run.created,
+    updated = os.time(), seconds = measure.seconds(run), pid = pid, host = host, loss = loss,
+    best = run.best_last, rate = run.rate, unit = run.rate and run.unit .. "/s", reason = reason,
+  })
+end
+
+-- ---- going on ----------------------------------------------------------------------------------
+
+local function say(run, format, ...)
+  if run.quiet then return end
+  io.stderr:write(("gpipe: %s: " .. format .. "\n"):format(run.folder, ...))
+end
+
+-- config.json stays as it was first written; what this process was given instead is said.
+local function note_config(run)
+  local old = folder.read(run.folder, "config.json")
+  if not old or type(old.config) ~= "table" then
+    local own = folder.describe(run.name, run.config)
+    run.created = own.created
+    assert(folder.write(run.folder, "config.json", own))
+    return
+  end
+  run.created = old.created
+  local changes = folder.differences(old.config, run.config)
+  if #changes > 0 then say(run, "started with other settings: %s", table.concat(changes, ", ")) end
+end
+
+local function start(run, lengths)
+  note_config(run)
+  local warning = run.records:open(lengths)
+  if warning then say(run, "%s", warning) end
+  run.status = "running"
+  write_state(run)
+end
+
+--- Go on where the newest checkpoint that is whole was taken: model, optimizer, random streams,
+--- place in the data, records and `run.extra` are then as they were. Called by run:steps.
+--- Errors: what does not fit raises; a damaged checkpoint is named and an older one is taken.
+---@return integer step that is over: 0 for a new run
+function Run:resume()
+  if self.status ~= "new" then return self.step end
+  self.status = "running"
+  if not self.folder then return 0 end
+  local extra, step
+  if self.saves then extra, step = self.saves:load(self.parts) end
+  if not extra and self.must_resume then
+    errors.raise("gp.run: %s has no checkpoint to resume from", self.folder)
+  end
+  if extra and (type(extra.run) ~= "table" or type(extra.parts) ~= "table") then
+    errors.raise("gp.run: the checkpoint of step %d in %s was not saved by gp.run", step,
+      self.folder)
+  end
+  start(self, extra and contents.restore(self, extra, step))
+  if extra then say(self, "goes on after step %d", step) end
+  return self.step
+end
+
+-- ---- a step ------------------------------------------------------------------------------------
+
+-- Rows of a batch: those of its first tensor.
+local function rows_of(x)
+  if type(x) == "table" and getmetatable(x) == nil then x = x[1] end
+  local good, count = pcall(function() return x.shape[1] end)
+  return good and count or nil
+end
+
+--- The steps that are left: `for step, x, y in run:steps() do`, with a batch of `data` each. It
+--- resumes first, and sees between two steps to checkpoints, signals and the time. The loop ends
+--- with the data, with step `total`, or on break.
+---@param total? integer default: option `steps`, else those of the data
+---@return fun(): integer?, any, any
+function Run:steps(total) return steps(self, total) end
+
+--- Note a batch that run:steps gives; a dry run ends here.
+---@param x any
+---@param y any
+function Run:begin_step(x, y)
+  if self.dry then
+    print(memory.plan(self.parts.pipe, self.parts.opt, x, y))
+    os.exit(0, true)
+  end
+  self.began = core.seconds()
+  self.count = rows_of(x)
+end
+
+local function check_step(run, step)
+  if math.type(step) ~= "integer" or step < 1 then
+    errors.raise("run:log: step is %s, expected an integer >= 1", errors.show(step))
+  end
+  if run.status == "new" and run.folder then
+    if run.before then
+      errors.raise("run:log: %s holds a run at step %s, expected run:resume() first, or another "
+        .. "name", run.folder, errors.show(run.before.step))
+    end
+    run:resume()
+  end
+  if step < run.step then
+    errors.raise("run:log: step %d comes after step %d, expected steps in order", step, run.step)
+  end
+end
+
+--- Write a record: values by name, numbers or scalar tensors. In a loop without run:steps this is
+--- the end of a step too, where checkpoints are saved and a stopped run ends: call it once a step,
+--- last.
+--- Errors: raises for steps out of order and for values of other types.
+---@param step integer from 1
+---@param values table<string, any>
+---@param count? integer rows (or what `unit` says) of this step; run:steps knows those of its batch
+---@return string? over why the loop should end, where nothing is kept
+function Run:log(step, values, count)
+  check_step(self, step)
+  if type(values) ~= "table" then
+    errors.raise("run:log: values is %s, expected a table", errors.show(values))
+  end
+  values = records.values(values)
+  measure.remember(self, values)
+  local new_step = step > self.step
+  self.step = step
+  local measured = measure.step(self, count or new_step and self.count or nil)
+  if self.records then
+    self.records:log(step, values)
+    if new_step then self.records:time(step, measured) end
+  end
+  measure.show(self, step, measured)
+  if not self.iterates then self:end_step(step) end
+  return self.over
+end
+
+local function stop(run, reason)
+  if not run.folder then
+    run.over = reason
+    return
+  end
+  if run.saves and run.step > run.saved then run:checkpoint(run.step, { background = false }) end
+  run.status = "stopped"
+  run:close(reason)
+  ending.leave(("%s: stopped after step %d: %s; %s"):format(run.folder, run.step, reason,
+    run.saves and "saved, the same command goes on" or "nothing was saved"))
+end
+
+--- The end of a step: a checkpoint where one is due, the end where one was asked for. run:steps and
+--- run:log call it.
+---@param step integer
+function Run:end_step(step)
+  self.step = math.max(step, self.step)
+  local took = self.ended_at and core.seconds() - self.ended_at or 0
+  self.ended_at = core.seconds()
+  local reason = ending.reason(self.deadline, took + self.saving)
+  if reason then stop(self, reason) end
+  if not self.folder then return end
+  if self.saves then
+    self.saves:settle()
+    if self.every > 0 and step // self.every > self.saved // self.every then
+      self:checkpoint(step)
+    end
+  end
+  if core.seconds() - (self.state_at or 0) >= PAUSE then write_state(self) end
+end
+
+-- ---- checkpoints -------------------------------------------------------------------------------
+
+--- Save a checkpoint of this step now.
+--- Errors: raises when three in a row could not be saved; one that could not is said on standard
+--- error and tried again when the next is due.
+---@param step integer
+---@param opts? {background?: boolean} default: as gp.run was told
+---@return boolean? true
+function Run:checkpoint(step, opts)
+  if not self.folder then return nil end
+  check_step(self, step)
+  opts = options.check("run:checkpoint", opts, { background = { type = "boolean",
+    default = self.background } })
+  self.step = step
+  local began = core.seconds()
+  local good = self.saves and self.saves:save(step, contents.of(self, "run:checkpoint"),
+    opts.background)
+  self.saving = math.max(self.saving, core.seconds() - began)
+  if good then self.saved = step end
+  return good
+end
+
+--- Note a measure of the model; where it is the best so far the model is kept apart, in
+--- checkpoints/best-NAME.
+--- ```lua
+--- local run = gp.run("none", {flags = {}})
+--- assert(run:best("val_loss", 2) and not run:best("val_loss", 3))
+--- ```
+---@param name string
+---@param value number
+---@param mode? "min"|"max" what is better; default "min"
+---@return boolean better
+function Run:best(name, value, mode)
+  if type(name) ~= "string" then
+    errors.raise("run:best: name is %s, expected a word", errors.show(name))
+  end
+  if type(value) ~= "number" then
+    errors.raise("run:best: value of '%s' is %s, expected a number", name, errors.show(value))
+  end
+  mode = options.argument("run:best", "mode", mode, { choices = { "min", "max" },
+    default = "min" })
+  local old = self.best_of[name]
+  local better = value == value and (not old or mode == "max" and value > old.value
+    or mode == "min" and value < old.value)
+  if not better then return false end
+  self.best_of[name] = { name = name, value = value, step = self.step }
+  self.best_last = self.best_of[name]
+  if self.saves then
+    self.saves:best(name, contents.of(self, "run:best"), self.background)
+    write_state(self)
+  end
+  return true
+end
+
+-- ---- the end -----------------------------------------------------------------------------------
+
+-- Pictures of the last step; a run is not lost for them.
+local function draw(run)
+  local pipe = run.parts.pipe
+  if not pipe or not run.folder then return end
+  pcall(function() pipe:svg(run.folder .. "/timeline.svg") end)
+  local good, held = pcall(memory.held, pipe, run.parts.opt)
+  if good then folder.write(run.folder, "memory.json", held) end
+end
+
+--- Write how the run stands and give up its folder.
+---@param reason? string
+function Run:close(reason)
+  if self.closed then return end
+  self.closed = true
+  if self.line then self.line:finish() end
+  if not self.folder then return end
+  if self.saves then self.saves:settle(true) end
+  draw(self)
+  write_state(self, reason)
+  output.close(self.copy)
+  self.records:close()
+  ending.listen(false)
+  self.lock:free()
+end
+
+--- The run is over: its last checkpoint is saved, the folder is closed.
+function Run:finish()
+  if self.closed then return end
+  if self.saves and self.step > self.saved then
+    self:checkpoint(self.step, { background = false })
+  end
+  self.status = "finished"
+  self:close()
+end
+
+-- A loop that was left: by an error, or by a script that ended without run:finish().
+function Run:__close(failure)
+  if self.closed then return end
+  self.status = failure ~= nil and "failed" or "stopped"
+  self:close(failure ~= nil and tostring(failure) or "the script ended without run:finish()")
+end
+
+function Run:__gc()
+  if not self.closed and self.status == "running" then Run.__close(self) end
+end
+
+-- A script that fails says so in its runs, whether or not they are variables that are closed.
+core.hook("failed", function(text)
+  for run in pairs(open) do
+    if run.status == "running" then Run.__close(run, text) end
+  end
+end)
+
+function Run:__tostring()
+  return ("run %s: step %d%s, %s%s"):format(self.name, self.step,
+    self.total and " of " .. self.total or "", self.status,
+    self.folder and ", in " .. self.folder or "")
+end
+
+return new

@@ -1,0 +1,53 @@
+-- lua/gpipe/run/measure.lua - what the machine makes of the steps of a run, for timing.jsonl,
+-- state.json and the line of progress.
+
+local core = require "gpipe.core"
+local progress = require "gpipe.progress"
+
+local measure = {}
+
+--- Seconds that the run has taken, over all times it was started.
+---@param run gpipe.Run
+---@return number
+function measure.seconds(run) return run.spent + core.seconds() - run.started end
+
+--- What there is to say of a step that has ended.
+---@param run gpipe.Run
+---@param count? integer rows
+---@return table fields of a record of timing.jsonl
+function measure.step(run, count)
+  local now = core.seconds()
+  local since = run.measured_at or run.began or run.started
+  run.measured_at = now
+  local stats = run.parts.pipe and run.parts.pipe.stats or nil
+  local rate = count and now > since and count / (now - since) or nil
+  if rate then run.rate = run.rate and 0.9 * run.rate + 0.1 * rate or rate end
+  return {
+    time = os.time(), seconds = measure.seconds(run), rate = rate,
+    bubble = progress.bubble(stats or {}), memory = stats and stats.peak_bytes,
+  }
+end
+
+--- The line of progress.
+---@param run gpipe.Run
+---@param step integer
+---@param measured table of measure.step
+function measure.show(run, step, measured)
+  if not run.total or run.quiet then return end
+  run.line = run.line or progress.new { steps = run.total, unit = run.unit }
+  run.line:update(step, {
+    loss = run.loss, val = run.val, rate = run.rate, bubble = measured.bubble,
+  })
+end
+
+--- Keep the values that are shown: the loss, and what is measured on data that is held out.
+---@param run gpipe.Run
+---@param values table<string, any>
+function measure.remember(run, values)
+  if type(values.loss) == "number" then run.loss = values.loss end
+  for name, value in pairs(values) do
+    if name:find "^val" and type(value) == "number" then run.val = value end
+  end
+end
+
+return measure

@@ -1,0 +1,72 @@
+-- lua/gpipe/run/memory.lua - what the devices of a pipeline hold, and what a step would take: for
+-- memory.json and for --dry-run.
+
+local checkpoint = require "gpipe.checkpoint.contents"
+local dry_run = require "gpipe.pipeline.plan.dry_run"
+local object = require "gpipe.pipeline.object"
+local sizes = require "gpipe.sizes"
+
+local memory = {}
+
+-- The device (from 1) of a stage (from 0); the first one where it has several copies.
+local function device_of(pipe, stage)
+  local inner = object.inside(pipe)
+  return inner.placement[stage * inner.copies + 1] + 1
+end
+
+--- What lies on each device for good, and the most that steps have taken there so far.
+---@param pipe gpipe.Pipeline
+---@param opt? gpipe.Optimizer
+---@return {device: string, measured: integer?, parts: table<string, integer>}[]
+function memory.held(pipe, opt)
+  local list = {}
+  for d, device in ipairs(pipe.devices) do
+    list[d] = { device = device.name, parts = { model = 0, gradients = 0, optimizer = 0 },
+      measured = pipe.stats and pipe.stats.peak_bytes and pipe.stats.peak_bytes[d] }
+  end
+  for _, entry in ipairs(checkpoint.entries { pipe = pipe, model = pipe.model, opt = opt }) do
+    local parts = list[device_of(pipe, entry.stage)].parts
+    local part = entry.name:match "^%w+"
+    parts[part] = parts[part] + sizes.of(entry.value)
+  end
+  for _, entry in ipairs(pipe:parameters()) do
+    local parts = list[device_of(pipe, entry.stage)].parts
+    parts.gradients = parts.gradients + sizes.of(entry.value)
+  end
+  return list
+end
+
+-- The same pipeline, planned for a batch without taking memory for it.
+local function plan(pipe, x, y)
+  local inner, devices = object.inside(pipe), {}
+  for d, device in ipairs(pipe.devices) do devices[d] = { own = device.kind ~= "cpu" } end
+  return dry_run(pipe.model, {
+    balance = inner.balance, chunks = inner.chunks, schedule = inner.schedule,
+    checkpoint = inner.checkpoint, loss = inner.loss, precision = inner.precision.name,
+    deferred_batch_norm = inner.deferred, devices = devices, sample = { x, y },
+  })
+end
+
+--- What a step with this batch would run and hold, as text.
+---@param pipe gpipe.Pipeline
+---@param opt? gpipe.Optimizer
+---@param x any
+---@param y any
+---@return string
+function memory.plan(pipe, opt, x, y)
+  local dry = plan(pipe, x, y)
+  local lines = { tostring(pipe), tostring(dry) }
+  local form = "%-10s %12s %12s %12s %12s %12s"
+  lines[#lines + 1] = form:format("device", "model", "gradients", "optimizer", "a step", "in all")
+  local taken = dry:bytes()
+  for d, one in ipairs(memory.held(pipe, opt)) do
+    local parts = one.parts
+    local all = parts.model + parts.gradients + parts.optimizer + taken[d]
+    lines[#lines + 1] = form:format(one.device, sizes.text(parts.model),
+      sizes.text(parts.gradients), sizes.text(parts.optimizer), sizes.text(taken[d]),
+      sizes.text(all))
+  end
+  return table.concat(lines, "\n")
+end
+
+return memory

@@ -1,0 +1,59 @@
+-- lua/gpipe/run/output.lua - a copy of what a script prints, in the run's stdout.txt.
+--
+-- print and io.write are replaced while a run is open; what C writes, the progress line among it,
+-- is not copied.
+
+local output = {}
+
+local open = {} ---@type table<file*, true> the copies that are written
+
+local plain_print, plain_write = print, io.write
+
+local function copy(text)
+  for file in pairs(open) do file:write(text) end
+end
+
+local function print_and_copy(...)
+  plain_print(...)
+  local words = table.pack(...)
+  for i = 1, words.n do words[i] = tostring(words[i]) end
+  copy(table.concat(words, "\t") .. "\n")
+end
+
+local function write_and_copy(...)
+  if io.output() == io.stdout then
+    for _, word in ipairs { ... } do
+      if type(word) == "string" or type(word) == "number" then copy(tostring(word)) end
+    end
+  end
+  return plain_write(...)
+end
+
+--- Copy from now on.
+---@param path string appended to
+---@return file*? nil where it cannot be written: a run goes without
+function output.open(path)
+  local file = io.open(path, "ab")
+  if not file then return nil end
+  file:setvbuf "line"
+  if not next(open) then
+    plain_print, plain_write = print, io.write
+    rawset(_G, "print", print_and_copy)
+    rawset(io, "write", write_and_copy)
+  end
+  open[file] = true
+  return file
+end
+
+--- End a copy.
+---@param file? file*
+function output.close(file)
+  if not file or not open[file] then return end
+  open[file] = nil
+  file:close()
+  if next(open) then return end
+  if print == print_and_copy then rawset(_G, "print", plain_print) end
+  if io.write == write_and_copy then rawset(io, "write", plain_write) end
+end
+
+return output

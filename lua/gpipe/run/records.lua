@@ -1,0 +1,151 @@
+-- lua/gpipe/run/records.lua - the two logs of a run, one JSON object a line.
+--
+--   log.jsonl     what the script logged, and nothing else: the same bytes however often the run
+--                 was stopped and went on
+--   timing.jsonl  when it was, how fast, how much memory
+--
+-- A checkpoint holds the lengths of both; a run that goes on from it cuts them there, so that no
+-- step is in them twice. A disk that is full costs records, not the run: it is said once.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
+local json = require "gpipe.io.json"
+
+---@class gpipe.Records
+---@field path string of the folder
+---@field files table<string, file*>
+---@field bytes table<string, integer> lengths of the files
+local Records = {}
+Records.__index = Records
+
+local records = {}
+
+local NAMES = { "log.jsonl", "timing.jsonl" }
+
+---@param path string of the folder
+---@return gpipe.Records
+function records.new(path)
+  return setmetatable({ path = path, files = {}, bytes = {} }, Records)
+end
+
+-- ---- lengths -----------------------------------------------------------------------------------
+
+--- The lengths of both files, which are on the disk for good.
+---@return integer[]
+function Records:lengths()
+  local list = {}
+  for i, name in ipairs(NAMES) do
+    core.file_sync(self.path .. "/" .. name)
+    list[i] = self.bytes[name] or 0
+  end
+  return list
+end
+
+--- Cut both files to lengths that a checkpoint holds (0 without one) and open them.
+--- Errors: raises where the system refuses.
+---@param lengths? integer[]
+---@return string? warning where a file is shorter than it was
+function Records:open(lengths)
+  local warning
+  for i, name in ipairs(NAMES) do
+    local path = self.path .. "/" .. name
+    local file, message = io.open(path, "ab")
+    if not file then errors.raise("gp.run: %s", message) end
+    local wanted = lengths and lengths[i] or 0
+    local left, reason = core.file_cut(path, wanted)
+    if not left then errors.raise("gp.run: %s", reason) end
+    if left < wanted then
+      warning = ("%s has %d bytes, expected %d: records are missing"):format(path, left, wanted)
+    end
+    file:setvbuf "no" -- a record is one write: there whole, or not at all
+    self.files[name], self.bytes[name] = file, left
+  end
+  return warning
+end
+
+function Records:close()
+  for _, file in pairs(self.files) do file:close() end
+  self.files = {}
+end
+
+-- ---- records -----------------------------------------------------------------------------------
+
+local function warn_once(self, message)
+  if self.warned then return end
+  self.warned = true
+  io.stderr:write(("gpipe: %s: %s: records are lost, training goes on (said once)\n"):format(
+    self.path, message))
+end
+
+-- What was written of a record that did not fit is cut off again.
+local function append(self, name, line)
+  local good, message = self.files[name]:write(line .. "\n")
+  if good then
+    self.bytes[name] = self.bytes[name] + #line + 1
+    return
+  end
+  core.file_cut(self.path .. "/" .. name, self.bytes[name])
+  warn_once(self, message)
+end
+
+local function scalar(name, value)
+  if is_tensor(value) and value:numel() == 1 then value = value:item() end
+  local kind = type(value)
+  if kind == "number" or kind == "boolean" or kind == "string" then return value end
+  errors.raise("run:log: '%s' is %s, expected a number, a scalar tensor, a string or a boolean",
+    tostring(name), errors.show(value))
+end
+
+local function word(value)
+  return value ~= value and "nan" or value > 0 and "inf" or "-inf"
+end
+
+--- The values of a record as they are logged: scalars of tensors as numbers, empty lists (an
+--- asynchronous schedule that has no loss yet) left out, lists as their mean.
+---@param values table<string, any>
+---@return table<string, number|boolean|string>
+function records.values(values)
+  local found = {}
+  for name, value in pairs(values) do
+    if type(name) ~= "string" or name == "step" or name == "nonfinite" then
+      errors.raise("run:log: a value is named %s, expected a string other than 'step' and "
+        .. "'nonfinite'", errors.show(name))
+    end
+    if type(value) == "table" and not is_tensor(value) and getmetatable(value) == nil then
+      local sum = 0
+      for _, one in ipairs(value) do sum = sum + scalar(name, one) end
+      value = #value > 0 and sum / #value or nil
+    end
+    if value ~= nil then found[name] = scalar(name, value) end
+  end
+  return found
+end
+
+--- Append a record to the log.
+---@param step integer
+---@param values table<string, number|boolean|string> of records.values
+function Records:log(step, values)
+  local fields, bad = { step = step }, nil
+  for name, value in pairs(values) do
+    fields[name] = value
+    if type(value) == "number" and (value ~= value or math.abs(value) == math.huge) then
+      bad = bad or {}
+      bad[name] = word(value)
+      fields[name] = nil
+    end
+  end
+  for name in pairs(bad or {}) do fields[name] = 0 / 0 end -- null
+  fields.nonfinite = bad
+  append(self, "log.jsonl", json.line({ "step" }, fields))
+end
+
+--- Append what the machine made of a step.
+---@param step integer
+---@param fields table<string, any>
+function Records:time(step, fields)
+  fields.step = step
+  append(self, "timing.jsonl", json.line({ "step", "time" }, fields))
+end
+
+return records

@@ -1,0 +1,32 @@
+/* gpipe/folder.h - folders and files that a training run keeps. See gpipe.h for what holds
+ * everywhere. */
+#ifndef GP_PUBLIC_FOLDER_H
+#define GP_PUBLIC_FOLDER_H
+
+#include "gpipe/status.h"
+
+/* Make the folder and what is above it, where they are missing. Errors: GP_EIO. */
+gp_status gp_folder_make(const char *path);
+/* names[count] receives what is in a folder, sorted by bytes, hidden ones too. Ownership:
+ * gp_file_list_free. Errors: GP_EIO. */
+gp_status gp_folder_names(const char *path, char ***names, size_t *count);
+/* Remove a folder of files; anything else in it stays, and it with that. Errors: GP_EIO. */
+gp_status gp_folder_remove(const char *path);
+
+/* Make a file shorter, durably; one that has no more bytes stays. *left receives what it has.
+ * Errors: GP_EIO. */
+gp_status gp_file_cut(const char *path, uint64_t bytes, uint64_t *left);
+/* What was written to the file survives a power cut. Errors: GP_EIO. */
+gp_status gp_file_sync(const char *path);
+
+/* A file that one process holds at a time, until it is freed or the process ends, however it
+ * ends. */
+typedef struct gp_lock gp_lock;
+
+/* Take it and write `text` there for others. Where another one has it *lock is NULL and
+ * holder[size] receives its text. Errors: GP_EIO, GP_ENOMEM. Source: flock(2). */
+gp_status gp_lock_take(const char *path, const char *text, gp_lock **lock, char *holder,
+                       size_t size);
+void gp_lock_free(gp_lock *lock);
+
+#endif

@@ -1,0 +1,15 @@
+-- A training run that is killed at random moments ends as if it had been left alone: tests/soak/kill
+-- with few kills, or with 200 under --full.
+
+local child = require "tests.child"
+
+describe("a run that is killed again and again #process", function()
+  it("ends with the same bytes", function()
+    local count = os.getenv "GPIPE_TEST_FULL" and 200 or 20
+    local line = ("GPIPE_LUA=%s tests/soak/kill %d"):format(child.quote(child.program), count)
+    local out, err, code = child.shell(line)
+    assert.equal("", err)
+    assert.equal(0, code)
+    assert.matches(("killed %d times"):format(count), out)
+  end)
+end)
