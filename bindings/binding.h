@@ -50,6 +50,7 @@
   X(database)                                                                                      \
   X(heartbeat)                                                                                     \
   X(process)                                                                                       \
+  X(records)                                                                                       \
   X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);

@@ -25,6 +25,7 @@
 #include "gpipe/data.h"
 #include "gpipe/tokenizer.h"
 #include "gpipe/corpus.h"
+#include "gpipe/records.h"
 #include "gpipe/gather.h"
 #include "gpipe/items.h"
 #include "gpipe/op.h"

@@ -1,0 +1,51 @@
+/* io/records/records.h - the columns of a file of records, while lines are added to them. */
+#ifndef GP_IO_RECORDS_RECORDS_H
+#define GP_IO_RECORDS_RECORDS_H
+
+#include <locale.h>
+
+#include "gpipe/records.h"
+
+enum {
+  GP_RECORDS_COLUMNS = 4096,  /* a script that makes up names would fill the memory */
+  GP_RECORDS_LINE = 16 << 20, /* bytes of the longest line */
+  GP_RECORDS_ELEMENTS = 64,   /* of a list that become columns */
+  GP_RECORDS_TAIL = 64,       /* bytes before the end that tell whether the file is the same */
+  GP_RECORDS_DAMAGE = 256     /* bytes of the text about the first damaged line */
+};
+
+typedef struct gp_records_column_data {
+  char *name;
+  size_t length;        /* of the name */
+  double *step, *value; /* [count] */
+  size_t count, steps_room, values_room;
+} gp_records_column_data;
+
+/* A value of the line that is being read: it counts when the whole line was good. */
+typedef struct gp_records_pending {
+  size_t column;
+  double value;
+} gp_records_pending;
+
+struct gp_records {
+  char *path;
+  uint64_t offset; /* bytes that were read, all of whole lines */
+  char tail[GP_RECORDS_TAIL];
+  size_t tail_size; /* the last bytes before offset */
+  size_t lines, count, damaged;
+  char damage[GP_RECORDS_DAMAGE];
+  gp_records_column_data *column;
+  size_t columns, columns_room;
+  size_t guess; /* lines have the same names in the same order: the column that comes next */
+  gp_records_pending *pending;
+  size_t n_pending, pending_room;
+  locale_t locale; /* "C" */
+};
+
+/* line.c: add the values of one line without its newline; text is overwritten, and the byte after
+ * it is readable. Errors: GP_EFORMAT, nothing was added then. */
+gp_status gp_records_line(gp_records *records, char *text, size_t size);
+/* records.c: the column of a name, made where there is none. */
+gp_status gp_records_place(gp_records *records, const char *name, size_t length, size_t *column);
+
+#endif
