@@ -191,6 +191,34 @@ static int run_script(lua_State *L, char **argv, int script) {
   return gp_run_report(L, status == LUA_OK ? gp_run_call(L, count, 0) : status);
 }
 
+/* A word that stands where a script would. Its module, gpipe/command/<word>.lua, is a function that
+ * takes the words behind it and returns the exit code. A file of that name is run as ./word. */
+static int run_command(lua_State *L, char **argv, int at) {
+  lua_getglobal(L, "require");
+  lua_pushfstring(L, "gpipe.command.%s", argv[at]);
+  int status = gp_run_call(L, 1, 1);
+  if (status == LUA_OK) {
+    lua_newtable(L);
+    for (int i = at + 1; argv[i]; i++) {
+      lua_pushstring(L, argv[i]);
+      lua_rawseti(L, -2, i - at);
+    }
+    status = gp_run_call(L, 1, 1);
+  }
+  if (status != LUA_OK) return gp_run_report(L, status);
+  int code = (int)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return code;
+}
+
+static bool is_command(char **argv, int at) {
+  static const char *const words[] = {"runs"};
+  if (strcmp(argv[at - 1], "--") == 0) return false; /* then it is a file */
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(argv[at], words[i]) == 0) return true;
+  return false;
+}
+
 /* The interactive mode is a Lua module; it catches what goes wrong inside. */
 static int run_interactive(lua_State *L) {
   lua_getglobal(L, "require");
@@ -223,6 +251,7 @@ int gp_run_options(lua_State *L, char **argv, const gp_options *options) {
   if (code == GP_EXIT_OK) code = run_switches(L, argv);
   if (code != GP_EXIT_OK) return code;
   bool script = argv[options->script] != NULL;
+  if (script && is_command(argv, options->script)) return run_command(L, argv, options->script);
   if (script) code = run_script(L, argv, options->script);
   /* As in lua, -i goes on only after a script that ended well. */
   if (options->interactive) return code == GP_EXIT_OK ? run_interactive(L) : code;

@@ -104,16 +104,25 @@ end
 --- ```
 ---@param spec gpipe.Flag[]
 ---@param words string[]
+---@param operands? string[] receives the words that are no options, and all behind "--"; without it
+---  they are faults
 ---@return table<string, any>? values by name; nil where something is wrong
 ---@return string? fault
-function flags.read(spec, words)
+function flags.read(spec, words, operands)
   local values = {}
   for _, flag in ipairs(spec) do values[split(flag)] = flag[2] end
   local i = 1
   while i <= #words do
-    local name, value, after = read_one(spec, words, i)
-    if not name then return nil, value end
-    values[name], i = value, after
+    if operands and words[i] == "--" then
+      table.move(words, i + 1, #words, #operands + 1, operands)
+      return values
+    elseif operands and not words[i]:find "^%-." then
+      operands[#operands + 1], i = words[i], i + 1
+    else
+      local name, value, after = read_one(spec, words, i)
+      if not name then return nil, value end
+      values[name], i = value, after
+    end
   end
   return values
 end

@@ -38,6 +38,7 @@ environment.check()
 ---@field compile fun(fn: function, example_inputs: gpipe.Tensor[], opts: table?): gpipe.Compiled
 ---@field gradcheck fun(fn: function, inputs: gpipe.Tensor[], opts: table?): boolean?, string?
 ---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
+---@field runs fun(dir: string?): gpipe.Runs?, string?, string?
 local gp = {
   version = core.version,
   seed = random.seed,
@@ -101,6 +102,7 @@ local parts = {
   scope = function() return require "gpipe.scope" end,
   tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
+  runs = function() return require("gpipe.runs").open end,
   on_stop = function() return require("gpipe.stop").on_stop end,
 }
 

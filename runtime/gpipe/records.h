@@ -16,8 +16,8 @@ void gp_records_free(gp_records *records);
 /* Read what the file has beyond what was read before: whole lines, since a run that was killed, or
  * one that is writing, leaves half a line. *anew receives whether the file was cut or replaced, so
  * that all of it was read again. A file that is not there has no records. Lines that are no records
- * are left out and told by gp_records_damage. Errors: GP_EIO; GP_EFORMAT for a line beyond 16 MiB or
- * more than 4096 columns. Cost: 16 bytes a value. */
+ * are left out and told by gp_records_damage. Errors: GP_EIO; GP_EFORMAT for a line beyond 16 MiB
+ * or more than 4096 columns. Cost: 16 bytes a value. */
 gp_status gp_records_update(gp_records *records, bool *anew);
 
 /* Lines left out; *text receives which the first was and why. */
@@ -42,7 +42,7 @@ typedef struct gp_curve_point {
 } gp_curve_point;
 
 typedef struct gp_curve_rule {
-  const gp_records *clock; /* optional, with columns step and time: x is seconds since its start */
+  const gp_records *clock; /* optional: x is its "seconds", else its "time" since the first */
   size_t most;             /* points at most, at least 2 */
   double smoothing;        /* share of the past, from 0 and below 1 */
   bool positive;           /* for a logarithmic axis: what is not above 0 is left out */

@@ -57,10 +57,10 @@ end
 -- The first column gives way to the others, but not below this.
 local NARROW = 12
 
-local function fit(widths, indent)
+local function fit(widths, indent, most)
   local sum = #indent - 2
   for _, width in ipairs(widths) do sum = sum + width + 2 end
-  local spare = columns.width() - sum
+  local spare = most - sum
   if spare < 0 and widths[1] then
     widths[1] = math.max(math.min(NARROW, widths[1]), widths[1] + spare)
   end
@@ -80,12 +80,13 @@ end
 --- number `note`, where it has one, is free text to the end of the line.
 ---@param rows string[][]
 ---@param indent? string
+---@param most? integer characters of a line; those of the terminal where it is left out
 ---@return string
-function columns.text(rows, indent)
+function columns.text(rows, indent, most)
   local widths, lines = widths_of(rows), {}
-  indent = indent or ""
-  fit(widths, indent)
-  for r, row in ipairs(rows) do lines[r] = cut(indent .. line_of(row, widths), columns.width()) end
+  indent, most = indent or "", most or columns.width()
+  fit(widths, indent, most)
+  for r, row in ipairs(rows) do lines[r] = cut(indent .. line_of(row, widths), most) end
   return table.concat(lines, "\n")
 end
 

@@ -126,7 +126,7 @@ local MODULE = { init = true, attribute_name = true } -- of these the first is t
 local OF_GP = { -- that stand on pages of their own; the others are about tensors
   pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", on_stop = "machine",
   devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
-  tokenizer = "data", sweep = "sweep",
+  tokenizer = "data", sweep = "sweep", runs = "runs",
 }
 
 local function on_page(page)
@@ -178,6 +178,11 @@ local function of_sweeps(gp)
     of_methods("trial:", require("gpipe.sweep.trial").methods, "Methods of trials", "gpipe.Trial"))
 end
 
+local function of_runs(gp)
+  return join(of_table("gp.", gp, "Looking at runs", on_page "runs"),
+    of_methods("r:", require("gpipe.runs.folder").methods, "Methods of runs", "gpipe.RunFolder"))
+end
+
 local pages
 --- The pages of the reference: {file, title, list of gpipe.DocName}.
 ---@return {file: string, title: string, names: gpipe.DocName[]}[]
@@ -193,6 +198,7 @@ function catalog.pages()
     { file = "data", title = "Data", names = of_data(gp) },
     { file = "schedule", title = "Schedules", names = of_schedules(gp) },
     { file = "sweep", title = "Sweeps", names = of_sweeps(gp) },
+    { file = "runs", title = "Training runs", names = of_runs(gp) },
     { file = "machine", title = "The machine, memory and files",
       names = of_table("gp.", gp, "The machine", on_page "machine") },
   }

@@ -13,16 +13,19 @@
 typedef struct axis {
   const double *step, *time; /* of the clock, [count] */
   size_t count, at;
+  double zero; /* the time that is 0 */
 } axis;
 
 static gp_status open_axis(const gp_records *clock, axis *a) {
   size_t column;
   *a = (axis){0};
   if (!clock) return GP_OK;
-  if (!gp_records_find(clock, "time", &column))
-    return gp_fail(GP_EFORMAT, "%s: no record has a time", clock->path);
-  a->count = gp_records_column(clock, column, &a->step, &a->time);
-  return a->count ? GP_OK : gp_fail(GP_EFORMAT, "%s: no record has a time", clock->path);
+  bool spent = gp_records_find(clock, "seconds", &column);
+  if (spent || gp_records_find(clock, "time", &column))
+    a->count = gp_records_column(clock, column, &a->step, &a->time);
+  if (!a->count) return gp_fail(GP_EFORMAT, "%s: no record has a time", clock->path);
+  a->zero = spent ? 0 : a->time[0];
+  return GP_OK;
 }
 
 /* Between two records of the clock time passes evenly; outside it stands still. Steps ascend, so
@@ -36,7 +39,7 @@ static double place(axis *a, double step) {
     double share = since / (a->step[a->at + 1] - a->step[a->at]);
     from += share * (a->time[a->at + 1] - a->time[a->at]);
   }
-  return from - a->time[0];
+  return from - a->zero;
 }
 
 /* ---- smoothing ------------------------------------------------------------------------------ */

@@ -65,7 +65,7 @@ static bool is_blank(const char *text, size_t size) {
   return true;
 }
 
-/* A damaged line is counted and left out; only what the reader itself cannot do ends the reading. */
+/* A damaged line is counted and left out; what the reader itself cannot do ends the reading. */
 static gp_status take_line(gp_records *r, char *text, size_t size) {
   r->lines++;
   if (is_blank(text, size)) return GP_OK;

@@ -1,0 +1,132 @@
+-- lua/gpipe/runs/table.lua - runs as a table of text: one line a run.
+--
+-- In a narrow terminal the less important columns go first, then long names are cut; in a pipe
+-- nothing is left out. Names come from outside and may hold anything but what moves the cursor.
+
+local columns = require "gpipe.schedule.columns"
+local fit = require "gpipe.schedule.draw.fit"
+local progress = require "gpipe.progress"
+local screen = require "gpipe.screen"
+
+local runs_table = {}
+
+local UNBOUNDED = 10000 -- characters of a line that nobody's window cuts
+
+-- ---- words -------------------------------------------------------------------------------------
+
+local AGES = { { 86400, "d" }, { 3600, "h" }, { 60, "min" } }
+
+--- How long ago, in one unit: "3 min ago", "12 d ago". Clocks differ: what is to come is "now".
+---@param time number? seconds since 1970
+---@param now number
+---@return string
+function runs_table.age(time, now)
+  if not time then return "" end
+  local seconds = now - time
+  for _, unit in ipairs(AGES) do
+    if seconds >= unit[1] then return ("%d %s ago"):format(seconds // unit[1], unit[2]) end
+  end
+  return seconds < 5 and "now" or ("%d s ago"):format(seconds // 1)
+end
+
+local function step_text(run)
+  if not run.step then return "" end
+  return run.steps and ("%d/%d"):format(run.step, run.steps) or ("%d"):format(run.step)
+end
+
+local function best_text(run)
+  local best = run.best
+  return best and ("%s %s"):format(fit.clean(best.name), columns.number(best.value)) or ""
+end
+
+local function rate_text(run)
+  return run.rate and ("%s %s"):format(progress.short(run.rate), fit.clean(run.unit or "/s")) or ""
+end
+
+-- In the order of the table; `drop`: which goes first where there is no room (none: it stays).
+local COLUMNS = {
+  { title = "name", text = function(run) return fit.clean(run.name) end },
+  { title = "state", text = function(run) return run.state end },
+  { title = "step", drop = 5, text = step_text },
+  { title = "loss", drop = 4, text = function(run)
+    return run.loss and columns.number(run.loss) or ""
+  end },
+  { title = "best", drop = 2, text = best_text },
+  { title = "rate", drop = 1, text = rate_text },
+  { title = "when", drop = 3, text = function(run, now)
+    return runs_table.age(run.updated, now)
+  end },
+}
+
+-- ---- fitting -----------------------------------------------------------------------------------
+
+local LEAST_NAME = 8 -- characters of names that are kept before columns go
+
+local function rows_of(runs, chosen, now)
+  local rows = { {} }
+  for i, column in ipairs(chosen) do rows[1][i] = column.title end
+  for r, run in ipairs(runs) do
+    rows[r + 1] = {}
+    for i, column in ipairs(chosen) do rows[r + 1][i] = column.text(run, now) end
+  end
+  return rows
+end
+
+local function width_of(rows)
+  local sum = 0
+  for i = 1, #rows[1] do
+    local most = 0
+    for _, row in ipairs(rows) do most = math.max(most, utf8.len(row[i])) end
+    sum = sum + (i == 1 and math.min(most, LEAST_NAME) or most + 2)
+  end
+  return sum
+end
+
+-- All columns but the `dropped` that go first.
+local function choose(dropped)
+  local chosen = {}
+  for _, column in ipairs(COLUMNS) do
+    if not (column.drop and column.drop <= dropped) then chosen[#chosen + 1] = column end
+  end
+  return chosen
+end
+
+-- ---- colours -----------------------------------------------------------------------------------
+
+local COLOURS = { running = "\27[32m", finished = "\27[36m", stopped = "\27[33m",
+  killed = "\27[31m", failed = "\27[31m" }
+
+-- The states stand at the same columns in all lines: below the word of the header.
+local function paint(text)
+  local stop = select(2, text:find "^name%s+state")
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do
+    local byte = stop and utf8.offset(line, stop + 1)
+    local word = byte and line:sub(1, byte - 1):match "%a+$"
+    if word and COLOURS[word] then
+      line = line:sub(1, byte - 1 - #word) .. COLOURS[word] .. word .. "\27[0m" .. line:sub(byte)
+    end
+    lines[#lines + 1] = line
+  end
+  return table.concat(lines, "\n")
+end
+
+--- The table of a list of runs.
+---@param runs gpipe.RunFolder[]
+---@param opts? {width?: integer, colour?: boolean, now?: number} as wide as the terminal by default
+---@return string
+function runs_table.text(runs, opts)
+  opts = opts or {}
+  if #runs == 0 then return "no runs" end
+  local width = opts.width or screen.is_bounded() and screen.columns() or UNBOUNDED
+  local now, dropped = opts.now or os.time(), 0
+  local rows = rows_of(runs, COLUMNS, now)
+  while width_of(rows) > width and dropped < #COLUMNS do
+    dropped = dropped + 1
+    rows = rows_of(runs, choose(dropped), now)
+  end
+  local text = columns.text(rows, "", width)
+  return opts.colour and paint(text) or text
+end
+
+return runs_table
