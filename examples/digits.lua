@@ -1,12 +1,13 @@
 -- examples/digits.lua - tell handwritten digits apart: 1,797 images of 8 x 8 pixels.
 --
---   gpipe-lua examples/digits.lua            97 % and more of the digits it has never seen
+--   gpipe-lua examples/digits.lua                    97 % and more of digits it has never seen
+--   gpipe-lua examples/digits.lua --run-dir runs/a   kept there; the same line goes on after a stop
 --   gpipe-lua examples/digits.lua --help
 --
 -- Data: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
 -- Repository, 1998 (see examples/data/README.md).
 local gp = require "gpipe"
-local flags, progress = require "gpipe.flags", require "gpipe.progress"
+local flags = require "gpipe.flags"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Train a classifier of handwritten digits.", {
@@ -18,7 +19,7 @@ local opt = flags.parse("Train a classifier of handwritten digits.", {
   { "--chunks N", 2, "micro-batches in a step" },
   { "--seed N", 1, "of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- data: 64 pixels from 0 to 16 and the digit; a fifth is held out -------------------------
@@ -49,17 +50,15 @@ local pipe <close> = gp.pipeline(model, {
   devices = opt.stages, chunks = opt.chunks, loss = nn.CrossEntropyLoss(),
 })
 local adam = optim.AdamW(pipe:parameters(), { lr = opt.lr })
-local line = progress.new { steps = opt.epochs, quiet = opt.quiet }
+local data = gp.data.epochs(train, { batch = opt.batch, seed = opt.seed, epochs = opt.epochs })
+local run <close> = gp.run("digits", { flags = opt, pipe = pipe, opt = adam, data = data })
 
-for epoch = 1, opt.epochs do
-  local loss
-  for x, y in train:shuffle(epoch):batches(opt.batch) do
-    loss = pipe:step(x, y)
-    adam:step()
-  end
-  line:update(epoch, { loss = loss, bubble = progress.bubble(pipe.stats) })
+for step, x, y in run:steps() do
+  local loss = pipe:step(x, y)
+  adam:step()
+  run:log(step, { loss = loss })
 end
-line:finish()
+run:finish()
 
 -- ---- test ------------------------------------------------------------------------------------
 

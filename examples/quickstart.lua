@@ -2,6 +2,7 @@
 --
 --   gpipe-lua examples/quickstart.lua                     the text is this project's own source
 --   gpipe-lua examples/quickstart.lua --data book.txt     or yours: a file or a directory
+--   gpipe-lua examples/quickstart.lua --run-dir runs/a    kept; after a stop the same line goes on
 --   gpipe-lua examples/quickstart.lua --help
 local gp = require "gpipe"
 local flags, progress = require "gpipe.flags", require "gpipe.progress"
@@ -10,7 +11,8 @@ local nn, optim = gp.nn, gp.optim
 local opt = flags.parse("Train a byte-level GPT and let it write.", {
   { "--data PATH", nil, "text to learn: a file or a directory (this project's sources)" },
   { "--steps N", 400, "training steps" },
-  { "--minutes T", 2.7, "stop earlier when this time is over" },
+  { "--minutes T", nil, "stop earlier when this time is over (2.7 without --run-dir)",
+    number = true },
   { "--batch N", 32, "sequences in a step" },
   { "--context N", 128, "bytes in a sequence" },
   { "--layers N", 4, "transformer blocks" },
@@ -25,7 +27,7 @@ local opt = flags.parse("Train a byte-level GPT and let it write.", {
   { "--length N", 300, "bytes to write" },
   { "--seed N", 1, "of weights, order and sample", min = 0 },
   { "--quiet", false, "no progress line" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- the text --------------------------------------------------------------------------------
@@ -95,8 +97,6 @@ print(pipe)
 
 -- ---- training --------------------------------------------------------------------------------
 
-local line = progress.new { steps = opt.steps, quiet = opt.quiet }
-
 -- The mean loss over a few batches that are not trained on, in nats per byte.
 local function validate(batches)
   local sum, count = 0, 0
@@ -107,35 +107,22 @@ local function validate(batches)
   return sum / count
 end
 
-local step, bytes_seen, epoch, val = 0, 0, 0, nil
-
--- One step; returns true when it was the last.
-local function train_on(x, y)
-  step, bytes_seen = step + 1, bytes_seen + x:numel()
+local run <close> = gp.run("quickstart", {
+  flags = opt, pipe = pipe, opt = adam, steps = opt.steps, unit = "bytes",
+  minutes = opt.minutes or not opt["run-dir"] and 2.7 or nil,
+  data = gp.data.epochs(train, { batch = opt.batch, seed = opt.seed }),
+})
+for step, x, y in run:steps() do
   adam.lr = rate(step)
-  local loss = pipe:step(x, y)
+  local values = { loss = pipe:step(x, y), lr = adam.lr }
   optim.clip_grad_norm(parameters, 1)
   adam:step()
-  local last = step == opt.steps or line:elapsed() > 60 * opt.minutes
-  if step % 50 == 0 or last then val = validate(last and 16 or 4) end
-  line:update(step, {
-    loss = loss, val = val, rate = bytes_seen / line:elapsed(),
-    bubble = progress.bubble(pipe.stats),
-  })
-  return last
+  if step % 50 == 0 then values.val_loss = validate(4) end
+  run:log(step, values, x:numel())
 end
-
-local done = false
-while not done do
-  epoch = epoch + 1
-  for x, y in train:shuffle(epoch):batches(opt.batch) do
-    done = train_on(x, y)
-    if done then break end
-  end
-end
-line:finish()
-print(("validation loss %.3f nats per byte after %d steps in %s"):format(val, step,
-  progress.clock(line:elapsed())))
+run:finish()
+print(("validation loss %.3f nats per byte after %d steps in %s"):format(validate(16), run.step,
+  progress.clock(run:elapsed())))
 
 -- ---- writing ---------------------------------------------------------------------------------
 

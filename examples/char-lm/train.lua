@@ -27,7 +27,7 @@ local opt = flags.parse("Train a language model of bytes.", {
   { "--length N", 200, "bytes to write" },
   { "--seed N", 1, "of weights, order and sample", min = 0 },
   { "--quiet", false, "no line of progress" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- data -------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ pipe:use(adam, { clip_norm = 1 })
 local rate = optim.schedule.cosine {
   steps = opt.steps, warmup = math.min(100, opt.steps // 10), max = opt.lr, min = opt.lr / 10,
 }
-language.train(pipe, train, opt, function(step) adam.lr = rate(step) end)
+language.train("char-lm", pipe, adam, train, opt, rate)
 print(("validation loss %.3f nats per byte"):format(language.loss(pipe, valid, opt.batch, 16)))
 
 -- ---- a sample -----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ local opt = flags.parse("Train a residual network on CIFAR-10.", {
   { "--workers N", 2, "threads that prepare batches" },
   { "--seed N", 1, "of weights, crops and order", min = 0 },
   { "--quiet", false, "no progress line" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- data ------------------------------------------------------------------------------------
@@ -76,11 +76,11 @@ print(pipe)
 local sgd = optim.SGD(pipe:parameters(),
   { lr = opt.lr, momentum = 0.9, nesterov = true, weight_decay = 5e-4 })
 pipe:use(sgd)
-classify.train(pipe, train, {
-  epochs = opt.epochs, steps = opt.steps, batch = opt.batch, seed = opt.seed, quiet = opt.quiet,
-  workers = not opt.synthetic and opt.workers or nil,
+classify.train(pipe, sgd, train, {
+  name = "cifar10", flags = opt, epochs = opt.epochs, steps = opt.steps, batch = opt.batch,
+  seed = opt.seed, workers = not opt.synthetic and opt.workers or nil,
 }, function(step, total) -- up for a fifth, then down to zero
   local part = (step - 1) / total
-  sgd.lr = opt.lr * math.max(1e-3, part < 0.2 and part / 0.2 or (1 - part) / 0.8)
+  return opt.lr * math.max(1e-3, part < 0.2 and part / 0.2 or (1 - part) / 0.8)
 end)
 print(("%.1f %% of %d test images are right"):format(classify.accuracy(pipe, test, 128), #test))

@@ -33,7 +33,7 @@ local opt = flags.parse("Fine-tune GPT-2 on SQuAD's contexts.", {
   { "--save DIR", nil, "write the weights there, as transformers reads them" },
   { "--seed N", 1, "of weights, order and sample", min = 0 },
   { "--quiet", false, "no lines of steps" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- data -------------------------------------------------------------------------------------
@@ -81,12 +81,13 @@ local pipe <close> = gp.pipeline(model, {
   balance = language.balance(opt.balance), chunks = opt.chunks, loss = nn.CrossEntropyLoss(),
 })
 print(pipe)
-pipe:use(optim.Adam(pipe:parameters(), { lr = opt.lr }))
+local adam = optim.Adam(pipe:parameters(), { lr = opt.lr })
+pipe:use(adam)
 
 -- ---- training, then writing ---------------------------------------------------------------------
 
 local before = language.loss(pipe, valid, opt.batch, 8)
-language.train(pipe, train, opt)
+language.train("gpt2-squad", pipe, adam, train, opt)
 local after = language.loss(pipe, valid, opt.batch, 8)
 print(("validation loss %.3f, before %.3f"):format(after, before))
 if opt.save then

@@ -22,7 +22,7 @@ local opt = flags.parse("Train a classifier of MNIST's digits.", {
   { "--workers N", 1, "threads that prepare batches" },
   { "--seed N", 1, "of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- data ------------------------------------------------------------------------------------
@@ -64,10 +64,10 @@ print(pipe)
 local adam = optim.AdamW(pipe:parameters(), { lr = opt.lr })
 pipe:use(adam)
 
-classify.train(pipe, train, {
-  epochs = opt.epochs, steps = opt.steps, batch = opt.batch, seed = opt.seed, quiet = opt.quiet,
-  workers = not opt.synthetic and opt.workers or nil,
+classify.train(pipe, adam, train, {
+  name = "mnist", flags = opt, epochs = opt.epochs, steps = opt.steps, batch = opt.batch,
+  seed = opt.seed, workers = not opt.synthetic and opt.workers or nil,
 }, function(step, total)
-  adam.lr = opt.lr * math.min(1, 2 - 2 * (step - 1) / total) -- the second half falls to zero
+  return opt.lr * math.min(1, 2 - 2 * (step - 1) / total) -- the second half falls to zero
 end)
 print(("%.2f %% of %d test images are right"):format(classify.accuracy(pipe, test, 256), #test))

@@ -30,7 +30,7 @@ local opt = flags.parse("Train ResNet-101 over several devices.", {
   { "--workers N", 4, "threads that read images" },
   { "--seed N", 1, "of weights and order", min = 0 },
   { "--quiet", false, "no progress line" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- A number that may be left out, and what it is then.
@@ -74,13 +74,13 @@ pipe:use(sgd)
 local function rate(step, total)
   local part = step / total
   local warm = math.min(1, part * 90 / 5)
-  sgd.lr = base * warm * 0.1 ^ ((part > 30 / 90 and 1 or 0) + (part > 60 / 90 and 1 or 0)
+  return base * warm * 0.1 ^ ((part > 30 / 90 and 1 or 0) + (part > 60 / 90 and 1 or 0)
     + (part > 80 / 90 and 1 or 0))
 end
 
-classify.train(pipe, train, {
-  epochs = opt.epochs, steps = opt.steps, batch = batch, seed = opt.seed, quiet = opt.quiet,
-  workers = not opt.synthetic and opt.workers or nil,
+classify.train(pipe, sgd, train, {
+  name = "resnet101", flags = opt, epochs = opt.epochs, steps = opt.steps, batch = batch,
+  seed = opt.seed, workers = not opt.synthetic and opt.workers or nil,
 }, rate)
 if valid then
   print(("%.1f %% of %d held-out images are right")

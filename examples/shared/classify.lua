@@ -1,31 +1,30 @@
 -- examples/shared/classify.lua - the loop of the examples that tell images apart: epochs of steps,
 -- a line of progress, then the share of right answers on images that were held out.
-local progress = require "gpipe.progress"
+local gp = require "gpipe"
 
 local classify = {}
 
---- Train until `epochs` or `steps` are over.
----@param pipe gpipe.Pipeline with an optimizer that it uses
+--- Train until `epochs` or `steps` are over, in a run that --run-dir keeps.
+---@param pipe gpipe.Pipeline that uses the optimizer
+---@param optimizer gpipe.Optimizer
 ---@param data gpipe.Dataset
----@param opt table epochs, steps, batch, seed, quiet; workers: threads that prepare batches
----@param rate? fun(step: integer, total: integer) sets the learning rate
-function classify.train(pipe, data, opt, rate)
-  local total = math.min(opt.steps, opt.epochs * math.max(1, #data // opt.batch))
-  local line = progress.new { steps = total, quiet = opt.quiet, unit = "images" }
-  local step, images = 0, 0
-  while step < total do
-    local order = data:shuffle(opt.seed * 1000 + step)
-    for x, y in order:batches(opt.batch, { drop_last = #data >= opt.batch }) do
-      step, images = step + 1, images + x.shape[1]
-      if rate then rate(step, total) end
-      local loss = pipe:step(x, y)
-      line:update(step, {
-        loss = loss, rate = images / line:elapsed(), bubble = progress.bubble(pipe.stats),
-      })
-      if step == total then break end
-    end
+---@param opt table name, flags, epochs, steps, batch, seed; workers: threads that prepare batches
+---@param rate? fun(step: integer, total: integer): number the learning rate
+function classify.train(pipe, optimizer, data, opt, rate)
+  local epochs = gp.data.epochs(data, {
+    batch = opt.batch, seed = opt.seed, epochs = opt.epochs, workers = opt.workers,
+    drop_last = #data >= opt.batch,
+  })
+  local total = math.min(opt.steps, epochs:steps())
+  local run <close> = gp.run(opt.name, {
+    flags = opt.flags, pipe = pipe, opt = optimizer, data = epochs, steps = total, unit = "images",
+  })
+  for step, x, y in run:steps() do
+    if rate then optimizer.lr = rate(step, total) end
+    local loss = pipe:step(x, y)
+    run:log(step, { loss = loss, lr = optimizer.lr })
   end
-  line:finish()
+  run:finish()
 end
 
 --- Percent of the images that the model tells right.

@@ -6,25 +6,30 @@ local progress = require "gpipe.progress"
 
 local language = {}
 
---- Train for opt.steps steps, epoch after epoch.
----@param pipe gpipe.Pipeline with an optimizer that it uses
+--- Train for opt.steps steps, epoch after epoch, in a run that --run-dir keeps.
+---@param name string of the run
+---@param pipe gpipe.Pipeline that uses the optimizer
+---@param optimizer gpipe.Optimizer
 ---@param data gpipe.Dataset
----@param opt table steps, batch, seed, log (steps between two lines), quiet
----@param rate? fun(step: integer) sets the learning rate
-function language.train(pipe, data, opt, rate)
-  local started, step, ids = progress.now(), 0, 0
-  while step < opt.steps do
-    for x, y in data:shuffle(opt.seed * 1000 + step):batches(opt.batch) do
-      step, ids = step + 1, ids + x:numel()
-      if rate then rate(step) end
-      local loss = pipe:step(x, y)
-      if not opt.quiet and (step % opt.log == 0 or step == opt.steps) then
-        print(("step %4d of %d  loss %.3f  %s ids/s  bubble %.0f %%"):format(step, opt.steps, loss,
-          progress.short(ids / (progress.now() - started)), progress.bubble(pipe.stats)))
-      end
-      if step == opt.steps then break end
+---@param opt table the flags: steps, batch, seed, log (steps between two lines), quiet
+---@param rate? fun(step: integer): number the learning rate
+function language.train(name, pipe, optimizer, data, opt, rate)
+  local started, ids = progress.now(), 0
+  local run <close> = gp.run(name, {
+    flags = opt, pipe = pipe, opt = optimizer, steps = opt.steps, quiet = true, unit = "ids",
+    data = gp.data.epochs(data, { batch = opt.batch, seed = opt.seed }),
+  })
+  for step, x, y in run:steps() do
+    if rate then optimizer.lr = rate(step) end
+    local loss = pipe:step(x, y)
+    ids = ids + x:numel()
+    run:log(step, { loss = loss, lr = optimizer.lr }, x:numel())
+    if not opt.quiet and (step % opt.log == 0 or step == opt.steps) then
+      print(("step %4d of %d  loss %.3f  %s ids/s  bubble %.0f %%"):format(step, opt.steps, loss,
+        progress.short(ids / (progress.now() - started)), progress.bubble(pipe.stats)))
     end
   end
+  run:finish()
 end
 
 --- The mean loss in nats over at most `batches` batches that were held out.

@@ -32,7 +32,7 @@ local opt = flags.parse("Train a Transformer language model.", {
   { "--length N", 60, "tokens to write" },
   { "--seed N", 1, "of weights, order and sample", min = 0 },
   { "--quiet", false, "no line of progress" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- data -------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ pipe:use(adam, { clip_norm = 0.5 })
 local rate = optim.schedule.cosine {
   steps = opt.steps, warmup = math.min(100, opt.steps // 10), max = opt.lr, min = opt.lr / 20,
 }
-language.train(pipe, train, opt, function(step) adam.lr = rate(step) end)
+language.train("transformer-lm", pipe, adam, train, opt, rate)
 local loss = language.loss(pipe, valid, opt.batch, 16)
 print(("validation loss %.3f, perplexity %.2f"):format(loss, math.exp(loss)))
 

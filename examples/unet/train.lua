@@ -4,7 +4,7 @@
 --   gpipe-lua examples/unet/train.lua --synthetic           under a minute on two cores
 --   gpipe-lua examples/unet/train.lua --images x.npy --masks y.npy --channels 64 --convs 5
 local gp = require "gpipe"
-local flags, progress = require "gpipe.flags", require "gpipe.progress"
+local flags = require "gpipe.flags"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Train a U-Net over several devices.", {
@@ -24,7 +24,7 @@ local opt = flags.parse("Train a U-Net over several devices.", {
   { "--lr X", 2e-3, "learning rate of AdamW" },
   { "--seed N", 1, "of weights, images and order", min = 0 },
   { "--quiet", false, "no progress line" },
-}, arg)
+}, arg, { run = true })
 gp.seed(opt.seed)
 
 -- ---- data ------------------------------------------------------------------------------------
@@ -71,21 +71,17 @@ local pipe <close> = gp.pipeline(model, {
   checkpoint = opt.checkpoint, loss = nn.BCEWithLogitsLoss(),
 })
 print(pipe)
-pipe:use(optim.AdamW(pipe:parameters(), { lr = opt.lr }))
+local adam = optim.AdamW(pipe:parameters(), { lr = opt.lr })
+pipe:use(adam)
 
-local line = progress.new { steps = opt.steps, quiet = opt.quiet, unit = "images" }
-local step, images = 0, 0
-while step < opt.steps do
-  for a, b in train:shuffle(opt.seed * 1000 + step):batches(opt.batch) do
-    step, images = step + 1, images + a.shape[1]
-    local loss = pipe:step(a, b)
-    line:update(step, {
-      loss = loss, rate = images / line:elapsed(), bubble = progress.bubble(pipe.stats),
-    })
-    if step == opt.steps then break end
-  end
+local run <close> = gp.run("unet", {
+  flags = opt, pipe = pipe, opt = adam, steps = opt.steps, unit = "images",
+  data = gp.data.epochs(train, { batch = opt.batch, seed = opt.seed }),
+})
+for step, a, b in run:steps() do
+  run:log(step, { loss = pipe:step(a, b) })
 end
-line:finish()
+run:finish()
 
 -- ---- test: the intersection of what was found and what is there, over their union --------------
 

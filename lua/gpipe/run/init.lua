@@ -341,6 +341,10 @@ function Run:close(reason)
   self.lock:free()
 end
 
+--- Seconds that the run has taken, over all times it was started.
+---@return number
+function Run:elapsed() return measure.seconds(self) end
+
 --- The run is over: its last checkpoint is saved, the folder is closed.
 function Run:finish()
   if self.closed then return end

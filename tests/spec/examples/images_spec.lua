@@ -6,6 +6,8 @@ local EXAMPLES = {
   { "resnet101/train.lua --synthetic --size 32 --depth 18 --steps 2",
     "([%d.]+) %% of 48 held%-out images are right", 0 },
   { "unet/train.lua --synthetic", "union on 16 held%-out images: ([%d.]+)", 0.8 },
+  { "amoebanet/train.lua --synthetic --filters 16 --steps 2",
+    "([%d.]+) %% of 6 held%-out images are right", 0 },
   { "mnist/train.lua --synthetic", "([%d.]+) %% of 359 test images are right", 90 },
   { "cifar10/train.lua --synthetic", "([%d.]+) %% of 128 test images are right", 90 },
 }
@@ -23,7 +25,7 @@ end)
 describe("without data, a line says where it is from:", function()
   for name, from in pairs {
     resnet101 = "image-net.org", unet = "carvana", mnist = "mnist",
-    cifar10 = "cs.toronto.edu",
+    cifar10 = "cs.toronto.edu", amoebanet = "image-net.org",
   } do
     it("examples/" .. name, function()
       local text, code = run(name .. "/train.lua")
