@@ -2,6 +2,7 @@
  *
  * This file and isa.c are compiled for the oldest processor: they run before it is known that the
  * machine has the instructions that the rest was built with. */
+#include <signal.h>
 #include <stdio.h>
 
 #include <lauxlib.h>
@@ -38,6 +39,7 @@ static int program(lua_State *L) {
   gp_warning_install(L);
   gp_sigint_install(L);
   gp_stop_install();
+  signal(SIGXFSZ, SIG_IGN); /* a file at its limit is an error of write, not the end */
   gp_loaders_install(L);
   gp_lua_install(L);
   gp_terminal_install(L);

@@ -29,6 +29,13 @@ function records.new(path)
   return setmetatable({ path = path, files = {}, bytes = {} }, Records)
 end
 
+local function warn_once(self, message)
+  if self.warned then return end
+  self.warned = true
+  io.stderr:write(("gpipe: %s: %s: records are lost, training goes on (said once)\n"):format(
+    self.path, message))
+end
+
 -- ---- lengths -----------------------------------------------------------------------------------
 
 --- The lengths of both files, which are on the disk for good.
@@ -36,7 +43,8 @@ end
 function Records:lengths()
   local list = {}
   for i, name in ipairs(NAMES) do
-    core.file_sync(self.path .. "/" .. name)
+    local good, message = core.file_sync(self.path .. "/" .. name)
+    if not good then warn_once(self, message) end
     list[i] = self.bytes[name] or 0
   end
   return list
@@ -70,13 +78,6 @@ function Records:close()
 end
 
 -- ---- records -----------------------------------------------------------------------------------
-
-local function warn_once(self, message)
-  if self.warned then return end
-  self.warned = true
-  io.stderr:write(("gpipe: %s: %s: records are lost, training goes on (said once)\n"):format(
-    self.path, message))
-end
 
 -- What was written of a record that did not fit is cut off again.
 local function append(self, name, line)

@@ -1,0 +1,41 @@
+-- tests/spec/docs/training_spec.lua - the scripts of docs/training.md run, in an empty folder, and
+-- again in what they left there.
+
+local child = require "tests.child"
+
+local function blocks()
+  local found, open = {}, nil
+  for line in io.lines "docs/training.md" do
+    if line == "```lua" then
+      open = {}
+    elseif line == "```" and open then
+      found[#found + 1] = table.concat(open, "\n")
+      open = nil
+    elseif open then
+      open[#open + 1] = line
+    end
+  end
+  return found
+end
+
+describe("docs/training.md #process", function()
+  it("has scripts that run", function()
+    local place = os.tmpname()
+    os.remove(place)
+    assert(os.execute("mkdir " .. place))
+    local program = io.popen("readlink -f " .. child.quote(child.program)):read "l"
+    local found = blocks()
+    assert.is_true(#found >= 5)
+    for round = 1, 2 do
+      for i, text in ipairs(found) do
+        local script = child.file("local gp = require 'gpipe' local nn, optim = gp.nn, gp.optim\n"
+          .. text)
+        local out, err, code = child.shell(("cd %s && %s %s"):format(place, child.quote(program),
+          script))
+        os.remove(script)
+        assert.equal(0, code, ("block %d, round %d: %s%s"):format(i, round, out, err))
+      end
+    end
+    os.execute("rm -r " .. place)
+  end)
+end)
