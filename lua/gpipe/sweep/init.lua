@@ -17,7 +17,8 @@ local TRIALS = 50 -- where none are asked for and there is no grid
 
 -- ---- options -----------------------------------------------------------------------------------
 
-local SAMPLERS = { random = "gpipe.sweep.sampler.random", grid = "gpipe.sweep.sampler.grid" }
+local METHODS = { "tpe", "random", "grid" }
+local RULES = { "asha", "median", "halving" }
 
 local OPTIONS = {
   name = { type = "string", required = true, check = function(name)
@@ -28,7 +29,9 @@ local OPTIONS = {
   dir = { type = "string", default = "sweeps" },
   space = { type = "table", required = true },
   trials = { type = "integer", min = 1 },
-  method = { choices = { "random", "grid" }, default = "random" },
+  method = { choices = METHODS, default = "tpe" },
+  multivariate = { type = "boolean", default = true },
+  stop = { type = { "string", "table" } },
   points = { type = "integer", min = 1, default = 5 },
   minimize = { type = "string" },
   maximize = { type = "string" },
@@ -45,6 +48,13 @@ local function goal_of(o)
       o.maximize)
   end
   return o.maximize and "maximize" or "minimize", o.maximize or o.minimize or "value"
+end
+
+-- A rule by its name, or as a table with the name first: {"asha", reduction = 3}.
+local function rule_of(self, stop)
+  local given = type(stop) == "table" and stop or { stop }
+  options.check(WHO, { stop = given[1] }, { stop = { choices = RULES, required = true } })
+  return require("gpipe.sweep.stop." .. given[1]).new(self, given)
 end
 
 -- ---- making ------------------------------------------------------------------------------------
@@ -75,9 +85,11 @@ local sweep = {}
 --- print(s.best.value, s.best.params.lr)
 --- ```
 ---@param opts {name: string, space: table, trials: integer?, dir: string?, method: string?,
----  minimize: string?, maximize: string?, points: integer?, seed: integer?, timeout: number?,
----  retries: integer?, quiet: boolean?} points: of a range in a grid; timeout: seconds of a trial;
----  retries: how often a trial whose process died is run again; see docs/sweeps.md
+---  multivariate: boolean?, stop: string|table|nil, minimize: string?, maximize: string?,
+---  points: integer?, seed: integer?, timeout: number?, retries: integer?, quiet: boolean?} method:
+---  "tpe", "random" or "grid"; stop: "asha", "median", "halving"; points: of a range in a grid;
+---  timeout: seconds of a trial; retries: how often a trial whose process died is run again; see
+---  docs/sweeps.md
 ---@return gpipe.Sweep
 function sweep.sweep(opts)
   local o = options.check(WHO, opts, OPTIONS)
@@ -87,12 +99,13 @@ function sweep.sweep(opts)
     name = o.name, path = ("%s/%s.db"):format(o.dir, o.name), options = o, space = of,
     objective = objective, sign = direction == "minimize" and 1 or -1,
   }
-  self.sampler = require(SAMPLERS[o.method]).new(of, o)
+  self.sampler = require("gpipe.sweep.sampler." .. o.method).new(of, o, self.sign)
   local size = self.sampler.size
   self.most = math.min(o.trials or size or TRIALS, size or math.maxinteger)
   make_folder(o.dir)
   self.store = store.open(self.path, { name = o.name, words = of:words(),
     goal = direction .. " " .. objective })
+  self.rule = o.stop and rule_of(self, o.stop)
   return object.new(self)
 end
 

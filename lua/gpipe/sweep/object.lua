@@ -71,7 +71,9 @@ end
 --- The parameters of a trial.
 ---@param number integer
 ---@return table<string, any>
-function methods:suggest(number) return self.sampler:suggest(number) end
+function methods:suggest(number)
+  return self.sampler:suggest(number, self.store:refresh())
+end
 
 local NAMES = { "run", "best", "trials", "name", "path" }
 

@@ -27,7 +27,7 @@ function here.run(sweep, f, wait, see)
   store:bury()
   local pause = WAIT
   while true do
-    local number = store:claim(most, retries)
+    local number = store:claim(most, retries, sweep.rule)
     if number then
       see(one.run(sweep, number, f))
       pause = WAIT

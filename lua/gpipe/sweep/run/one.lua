@@ -81,8 +81,7 @@ function one.run(sweep, number, f)
   local outcome, interrupt = outcome_of(self, good, result, rang, opts.timeout)
   result = nil -- luacheck: ignore
   if interrupt then error(interrupt, 0) end
-  if sweep.rule and sweep.rule.ended then sweep.rule:ended(self, outcome) end
-  outcome.seconds = core.seconds() - began
+  outcome.seconds, outcome.step = core.seconds() - began, self.step
   store:finish(number, outcome)
   self = nil -- luacheck: ignore
   collect(live)

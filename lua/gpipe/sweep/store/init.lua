@@ -7,6 +7,7 @@
 local core = require "gpipe.core"
 local database = require "gpipe.sweep.store.database"
 local errors = require "gpipe.errors"
+local rungs = require "gpipe.sweep.store.rungs"
 local space = require "gpipe.sweep.space"
 local text = require "gpipe.sweep.text"
 local worker = require "gpipe.sweep.store.worker"
@@ -165,10 +166,13 @@ end
 --- Take the next trial: one that was broken off, else a new one up to `most`.
 ---@param most integer
 ---@param retries integer how often a trial whose process died is run again
+---@param rule? table that may give trials a larger budget where none is left
 ---@return integer? number nil where there is none to be had now
-function Store:claim(most, retries)
+function Store:claim(most, retries, rule)
   return self.db:transaction(function()
-    return take_again(self, retries) or take_new(self, most)
+    local number = take_again(self, retries) or take_new(self, most)
+    if number or not (rule and rule.promote and rule:promote(retries)) then return number end
+    return take_again(self, retries)
   end)
 end
 
@@ -204,11 +208,12 @@ end
 
 --- How a trial ended.
 ---@param number integer
----@param outcome {state: string, value: number?, values: table?, error: string?, seconds: number}
+---@param outcome {state: string, value: number?, values: table?, error: string?, seconds: number,
+---  step: number?}
 function Store:finish(number, outcome)
-  self.db:run("UPDATE trial SET state = ?, value = ?, more = ?, error = ?, seconds = ?" .. OWN,
-    outcome.state, outcome.value, outcome.values and text.encode(outcome.values), outcome.error,
-    outcome.seconds, number, self.worker.id)
+  self.db:run("UPDATE trial SET state = ?, value = ?, more = ?, error = ?, seconds = ?, step = ?"
+    .. OWN, outcome.state, outcome.value, outcome.values and text.encode(outcome.values),
+    outcome.error, outcome.seconds, outcome.step, number, self.worker.id)
 end
 
 --- A value that a trial reported.
@@ -227,19 +232,6 @@ function Store:forget_reports(number)
   self.db:run("DELETE FROM rung WHERE trial = ?", number)
 end
 
---- Enter a value of a trial at a rung, and list those of all trials there.
----@param step number
----@param number integer
----@param value number
----@return {trial: integer, value: number}[]
-function Store:rung(step, number, value)
-  return self.db:transaction(function()
-    self.db:run("INSERT OR REPLACE INTO rung (step, trial, value) VALUES (?, ?, ?)", step, number,
-      value)
-    return self.db:run("SELECT trial, value FROM rung WHERE step = ?", step)
-  end)
-end
-
 --- From now on this process runs trials.
 function Store:enter() self.worker = worker.enter(self.db) end
 
@@ -250,6 +242,8 @@ function Store:leave()
   worker.leave(self.db, self.worker)
   self.worker = nil
 end
+
+rungs.add(Store)
 
 --- Close the file.
 function Store:close() self.db:close() end

@@ -1,0 +1,60 @@
+-- lua/gpipe/sweep/stop/asha.lua - asynchronous successive halving.
+--
+-- Rungs lie at least, least * reduction, least * reduction^2, ... steps. A trial that comes to a
+-- rung goes on if its value is among the best 1 / reduction of those that came there so far, or
+-- the best of fewer; nobody waits for others. This is the stopping form: a trial is a call of a
+-- function that cannot be put aside and taken up, so one that was stopped is not promoted later.
+-- Source: L. Li et al., A system for massively parallel hyperparameter tuning, MLSys 2020,
+-- section 3.2, algorithm 2; the stopping form as in its section 3.3 on Ray Tune.
+
+local options = require "gpipe.options"
+
+local asha = {}
+
+local OPTIONS = {
+  { type = "string" },
+  least = { type = "number", above = 0, default = 1 },
+  reduction = { type = "number", above = 1, default = 4 },
+}
+
+local Asha = {}
+Asha.__index = Asha
+
+--- Before a trial runs: what it reported before it was broken off does not count.
+function Asha:begin(trial)
+  self.store:forget_reports(trial.number)
+  trial.next_rung = self.least
+end
+
+-- Whether the value is among those of a rung that go on.
+local function goes_on(rows, value, reduction)
+  local ahead = 0
+  for _, row in ipairs(rows) do
+    if row.value < value then ahead = ahead + 1 end
+  end
+  return ahead < math.max(1, #rows // reduction)
+end
+
+--- Whether the trial is to stop after a step. A value that is not a number never goes on.
+function Asha:judge(trial, step, value)
+  if value ~= value then return true end
+  while step >= trial.next_rung do
+    local rung = trial.next_rung
+    trial.next_rung = rung * self.reduction
+    -- a report that jumps over rungs counts at all of them
+    local rows = self.store:rung(rung, trial.number, self.sign * value)
+    if not goes_on(rows, self.sign * value, self.reduction) then return true end
+  end
+  return false
+end
+
+--- The rule of a sweep.
+---@param sweep gpipe.Sweep
+---@param opts table
+function asha.new(sweep, opts)
+  local o = options.check("gp.sweep: stop", opts, OPTIONS)
+  return setmetatable({ sign = sweep.sign, store = sweep.store, least = o.least,
+    reduction = o.reduction }, Asha)
+end
+
+return asha
