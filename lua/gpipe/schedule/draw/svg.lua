@@ -2,24 +2,20 @@
 --
 -- Rows per device, one bar in it per timeline; micro-batch numbers where they fit. The width
 -- follows the number of actions; what would be thinner than can be seen is drawn as its shares.
--- Attributes only, no style sheet: converters to PDF understand all of it. Nor is there a script: a
--- figure in a paper is looked at, the page of html.lua is explored.
+-- There is no script: a figure in a paper is looked at, the page of html.lua is explored.
 
 local cells = require "gpipe.schedule.draw.svg_cells"
 local colours = require "gpipe.schedule.draw.colours"
 local escape = require "gpipe.schedule.draw.escape"
 local raster = require "gpipe.schedule.draw.raster"
 local scale = require "gpipe.schedule.draw.scale"
+local sheet = require "gpipe.schedule.draw.sheet"
 local timeline = require "gpipe.schedule.draw.timeline"
 
 local svg = {}
 
-local xml, place = escape.xml, escape.place
-
-local FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-local INK, FAINT, GRID = "#1c1e21", "#5c636b", "#d5dae0"
-local MARGIN = 16
-local CHARACTER = 0.56 -- mean width of a character, in font sizes: nobody can measure text here
+local place, text, text_width = escape.place, sheet.text, sheet.text_width
+local INK, FAINT, GRID, MARGIN = sheet.INK, sheet.FAINT, sheet.GRID, sheet.MARGIN
 
 -- ---- layout -------------------------------------------------------------------------------------
 
@@ -51,9 +47,6 @@ local function plot_width(views, axis)
   if not short or short <= 0 then return 800 end
   return math.max(LEAST_PLOT, math.min(MOST_PLOT, axis.extent / short * CELL))
 end
-
--- What a converter's own font makes wider runs into the margin, not into the plot.
-local function text_width(text, size) return (utf8.len(text) or #text) * size * CHARACTER end
 
 -- Names of the rows, and of the bars within them where there are several timelines.
 local function gutter_width(views, shown)
@@ -119,11 +112,6 @@ local function title_of(page)
   local names = {}
   for i, view in ipairs(page.views) do names[i] = view.name end
   return page.opts.title or table.concat(names, " and ")
-end
-
-local function text(out, x, y, words, attributes)
-  out[#out + 1] = ('<text x="%s" y="%s"%s>%s</text>'):format(place(x), place(y),
-    attributes and " " .. attributes or "", xml(words))
 end
 
 local function heading(out, page)
@@ -273,13 +261,7 @@ function svg.render(views, opts)
   row_names(out, page)
   axis_line(out, page)
   local height = legend(out, page)
-  local head = ('<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s '
-    .. '%s" '
-    .. 'font-family="%s" role="img">\n<title>%s</title>\n'
-    .. '<rect width="100%%" height="100%%" fill="#ffffff"/>\n')
-    :format(place(page.width), place(height), place(page.width), place(height), FONT,
-      xml(title_of(page) .. ": " .. figures(views[1])))
-  return head .. table.concat(out, "\n") .. "\n</svg>\n"
+  return sheet.document(page.width, height, title_of(page) .. ": " .. figures(views[1]), out)
 end
 
 return svg
