@@ -165,6 +165,24 @@ function Run:column(name)
   return values, steps
 end
 
+--- The curves of the run as text for a terminal.
+--- Errors: raises for names that the run did not log.
+---
+--- ```lua
+--- for _, r in ipairs(gp.runs "runs" or {}) do
+---   print(r:plot())                                         -- the losses
+---   print(r:plot({"loss,val_loss", "lr"}, {smooth = 0.9}))  -- two pictures
+--- end
+--- ```
+---@param names? string|string[] a picture each; "loss,val_loss" is one of both
+---@param opts? {x?: "step"|"time", smooth?: number, log?: boolean, width?: integer, height?: integer,
+---  colour?: boolean, unicode?: boolean} smooth: share of the past in each point, below 1; log: of
+---  values; height: lines of a picture
+---@return string
+function Run:plot(names, opts)
+  return require("gpipe.runs.plot").text("run:plot", { self }, names, opts)
+end
+
 function Run:__tostring() return require("gpipe.runs.table").text { self } end
 
 --- The run in a folder.

@@ -3,11 +3,40 @@
 local core = require "gpipe.core"
 local find = require "gpipe.runs.find"
 local options = require "gpipe.options"
+local plot = require "gpipe.runs.plot"
 
 ---@class gpipe.Runs: gpipe.RunFolder[]
 ---@field dir string
 local Runs = {}
 Runs.__index, Runs.__name = Runs, "gpipe.Runs"
+
+--- The curves of all runs as text for a terminal, as r:plot for one.
+---
+--- ```lua
+--- local runs = gp.runs "runs" or {}
+--- if #runs > 0 then print(runs:plot("loss", {smooth = 0.9, log = true})) end
+--- ```
+---@param names? string|string[]
+---@param opts? table
+---@return string
+function Runs:plot(names, opts) return plot.text("runs:plot", self, names, opts) end
+
+--- Write the curves of all runs as an SVG figure. A file that is there is left as it is, unless
+--- `force` says otherwise.
+--- Errors: nil, message, code where it cannot be written ("io") or is there ("exists"); raises for
+--- names that no run logged.
+---
+--- ```lua
+--- local runs = gp.runs "runs" or {}
+--- if #runs > 0 then runs:svg("loss.svg", "loss", {x = "time", force = true}) end
+--- ```
+---@param path string
+---@param names? string|string[] as for r:plot
+---@param opts? {x?: "step"|"time", smooth?: number, log?: boolean, force?: boolean}
+---@return boolean? true
+---@return string? message
+---@return string? code
+function Runs:svg(path, names, opts) return plot.svg("runs:svg", self, path, names, opts) end
 
 function Runs:__tostring() return require("gpipe.runs.table").text(self) end
 
@@ -16,7 +45,8 @@ local runs = { methods = Runs }
 --- The training runs below a folder, as gp.run made them: a list whose text is a table. Each has
 --- name, path, state ("running", "killed", "finished", "stopped", "failed" or "unknown"), reason,
 --- step, steps, loss, best, rate, unit, seconds, created, updated, config and faults, and the
---- methods names, column and update. The one that wrote last comes first.
+--- methods names, column, plot and update; the list has plot and svg for all of them together. The
+--- one that wrote last comes first.
 --- Errors: nil, message, code where the folder cannot be read.
 ---
 --- ```lua

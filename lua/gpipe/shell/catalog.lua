@@ -180,6 +180,7 @@ end
 
 local function of_runs(gp)
   return join(of_table("gp.", gp, "Looking at runs", on_page "runs"),
+    of_methods("runs:", require("gpipe.runs").methods, "Methods of lists of runs", "gpipe.Runs"),
     of_methods("r:", require("gpipe.runs.folder").methods, "Methods of runs", "gpipe.RunFolder"))
 end
 

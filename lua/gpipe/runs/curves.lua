@@ -1,0 +1,154 @@
+-- lua/gpipe/runs/curves.lua - which curves a picture of runs has, and their points.
+--
+-- A picture is a list of panels, one above the other. A panel shows one name, or several that are
+-- joined by commas, of every run that logged it.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local folder = require "gpipe.runs.folder"
+
+local curves = {}
+
+---@class gpipe.Curve
+---@field run gpipe.RunFolder
+---@field name string
+---@field label string what tells it from the others of its panel
+---@field place integer in its panel
+---@field hue integer the same for a run in all panels; of one run that of the name
+---@field dash integer of its name among those of the panel, where there are several runs
+---@field x number[]
+---@field low number[] of what falls on the point
+---@field high number[]
+---@field mean number[]
+---@field smooth number[]
+---@field left_out integer values that are not finite, or not positive on a logarithmic axis
+
+---@class gpipe.Panel
+---@field title string
+---@field curves gpipe.Curve[]
+---@field x number[] the range: from, to
+---@field y number[]
+
+-- ---- names -------------------------------------------------------------------------------------
+
+--- The names that any of the runs logged, in alphabetical order.
+---@param runs gpipe.RunFolder[]
+---@return string[]
+function curves.names(runs)
+  local seen, list = {}, {}
+  for _, run in ipairs(runs) do
+    for _, name in ipairs(core.records_names(folder.log(run))) do
+      if not seen[name] then seen[name], list[#list + 1] = true, name end
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+-- The losses together, else the first name.
+local function default_panels(names)
+  local losses = {}
+  for _, name in ipairs(names) do
+    if name == "loss" or name:find "[_/.]loss$" then losses[#losses + 1] = name end
+  end
+  return { #losses > 0 and losses or { names[1] } }
+end
+
+-- A name may hold a comma itself: what is there as a whole is one name.
+local function split(text, known)
+  if known[text] then return { text } end
+  local parts = {}
+  for part in text:gmatch "[^,]+" do parts[#parts + 1] = part end
+  return parts
+end
+
+--- What panels show: lists of names. nil and the fault where no run has a name.
+---@param runs gpipe.RunFolder[]
+---@param wanted string[] "loss,val_loss" is one panel of two
+---@return string[][]?
+---@return string? fault
+function curves.panels(runs, wanted)
+  local names, known, panels = curves.names(runs), {}, {}
+  if #names == 0 then return nil, "nothing was logged yet" end
+  if #wanted == 0 then return default_panels(names) end
+  for _, name in ipairs(names) do known[name] = true end
+  for i, text in ipairs(wanted) do
+    panels[i] = split(text, known)
+    for _, name in ipairs(panels[i]) do
+      if not known[name] then
+        return nil, ("no run logged '%s'%s"):format(name, errors.hint(name, names, "names"))
+      end
+    end
+  end
+  return panels
+end
+
+-- ---- points ------------------------------------------------------------------------------------
+
+-- Names of runs are free: two of one name are told apart by their folders.
+local function labels_of(runs)
+  local count, labels = {}, {}
+  for _, run in ipairs(runs) do count[run.name] = (count[run.name] or 0) + 1 end
+  for i, run in ipairs(runs) do labels[i] = count[run.name] > 1 and run.path or run.name end
+  return labels
+end
+
+local function curve_of(run, name, opts)
+  local clock = opts.time and folder.timing(run) or nil
+  if clock and not core.records_last(clock, "time") then return nil end
+  local x, low, high, mean, smooth, left_out = core.records_curve(folder.log(run), name, opts.most,
+    opts.smooth or 0, clock, opts.log == true)
+  if not x or #x == 0 then return nil, left_out end
+  return { run = run, name = name, x = x, low = low, high = high, mean = mean, smooth = smooth,
+    left_out = left_out }
+end
+
+-- Widen range[1] .. range[2] by a list of numbers.
+local function cover(range, list)
+  for _, value in ipairs(list) do
+    range[1], range[2] = math.min(range[1], value), math.max(range[2], value)
+  end
+end
+
+local function panel_of(runs, names, labels, opts)
+  local panel = { title = table.concat(names, ", "), curves = {}, x = { math.huge, -math.huge },
+    y = { math.huge, -math.huge } }
+  for r, run in ipairs(runs) do
+    for n, name in ipairs(names) do
+      local curve = curve_of(run, name, opts)
+      if curve then
+        curve.label = #names == 1 and labels[r] or #runs == 1 and name or labels[r] .. " " .. name
+        curve.hue, curve.dash = #runs == 1 and n or r, #runs == 1 and 1 or n
+        panel.curves[#panel.curves + 1] = curve
+        curve.place = #panel.curves
+        cover(panel.x, curve.x)
+        cover(panel.y, curve.low)
+        cover(panel.y, curve.high)
+      end
+    end
+  end
+  return panel
+end
+
+--- The panels of a picture with their points; those without any are left out.
+---@param runs gpipe.RunFolder[]
+---@param panels string[][]
+---@param opts {most: integer, smooth?: number, time?: boolean, log?: boolean} most: points of a curve
+---@return gpipe.Panel[]
+function curves.gather(runs, panels, opts)
+  local list, labels = {}, labels_of(runs)
+  for _, names in ipairs(panels) do
+    local panel = panel_of(runs, names, labels, opts)
+    if #panel.curves > 0 then list[#list + 1] = panel end
+  end
+  return list
+end
+
+--- The last value of a curve, which is not one of its points.
+---@param curve gpipe.Curve
+---@return number
+function curves.last(curve)
+  return (core.records_last(folder.log(curve.run), curve.name))
+end
+
+return curves

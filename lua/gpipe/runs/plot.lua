@@ -1,0 +1,120 @@
+-- lua/gpipe/runs/plot.lua - pictures of runs: in the terminal, as a figure.
+
+local core = require "gpipe.core"
+local curves = require "gpipe.runs.curves"
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local screen = require "gpipe.screen"
+
+local plot = {}
+
+-- ---- options -----------------------------------------------------------------------------------
+
+local LEAST_WIDTH, LEAST_HEIGHT = 20, 4
+
+local FIGURE = {
+  x = { type = "string", choices = { "step", "time" }, default = "step" },
+  smooth = { type = "number", min = 0, below = 1, default = 0 },
+  log = { type = "boolean", default = false },
+}
+
+local function spec_with(more)
+  local spec = {}
+  for key, rule in pairs(FIGURE) do spec[key] = rule end
+  for key, rule in pairs(more) do spec[key] = rule end
+  return spec
+end
+
+local TEXT = spec_with {
+  width = { type = "integer", min = LEAST_WIDTH },
+  height = { type = "integer", min = LEAST_HEIGHT },
+  colour = { type = "boolean" },
+  unicode = { type = "boolean" },
+}
+local SVG = spec_with { force = { type = "boolean", default = false } }
+
+--- Whether the locale has the characters of braille.
+---@return boolean
+function plot.has_unicode()
+  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
+    local value = os.getenv(name)
+    if value and value ~= "" then return value:lower():find "utf%-?8" ~= nil end
+  end
+  return false
+end
+
+-- Names as the functions take them: nothing, one, or a list.
+local function names_of(who, names)
+  if names == nil then return {} end
+  if type(names) == "string" then return { names } end
+  options.argument(who, "names", names, { type = { "string", "table" } })
+  for i, name in ipairs(names) do
+    if type(name) ~= "string" then
+      errors.raise("%s: name %d is %s, expected a string", who, i, errors.show(name))
+    end
+  end
+  return names
+end
+
+local function gather(who, runs, names, o, most)
+  local panels, fault = curves.panels(runs, names_of(who, names))
+  if not panels then errors.raise("%s: %s", who, fault) end
+  o.time, o.most = o.x == "time", most
+  local list = curves.gather(runs, panels, o)
+  if #list == 0 then
+    errors.raise("%s: there is nothing to show%s", who,
+      o.time and " (no run has a timing.jsonl)" or "")
+  end
+  return list
+end
+
+-- ---- pictures ----------------------------------------------------------------------------------
+
+--- Curves as text for a terminal.
+---@param who string
+---@param runs gpipe.RunFolder[]
+---@param names? string|string[]
+---@param opts? table
+---@return string
+function plot.text(who, runs, names, opts)
+  local o = options.check(who, opts, TEXT)
+  o.width = o.width or screen.columns()
+  o.height = o.height or math.max(LEAST_HEIGHT, math.min(16, screen.rows() - 8))
+  if o.colour == nil then o.colour = screen.has_colours(io.stdout) end
+  if o.unicode == nil then o.unicode = plot.has_unicode() end
+  local text = require "gpipe.runs.text"
+  return core.plain_numbers(function()
+    return text.render(gather(who, runs, names, o, text.points(o.width)), o)
+  end)
+end
+
+-- A file that is there is somebody's.
+local function write(who, path, force, render)
+  options.argument(who, "path", path, { type = "string", required = true })
+  local there = not force and io.open(path, "rb")
+  if there then
+    there:close()
+    return nil, ("%s: is there already, and was left as it is (force replaces it)"):format(path),
+      "exists"
+  end
+  return core.file_write(path, core.plain_numbers(render))
+end
+
+--- Curves as an SVG figure in a file.
+---@param who string
+---@param runs gpipe.RunFolder[]
+---@param path string
+---@param names? string|string[]
+---@param opts? table
+---@return boolean? true
+---@return string? message
+---@return string? code "io"; "exists" where there is such a file and force was not given
+function plot.svg(who, runs, path, names, opts)
+  local o = options.check(who, opts, SVG)
+  return write(who, path, o.force, function()
+    local svg = require "gpipe.runs.svg"
+    return svg.render(gather(who, runs, names, o, svg.POINTS), o)
+  end)
+end
+
+return plot
