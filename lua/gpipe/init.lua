@@ -27,6 +27,7 @@ environment.check()
 ---@field models table networks of the field
 ---@field tokenizer fun(path: string, opts: table?): gpipe.Tokenizer?, string?, string?
 ---@field checkpoint table the whole state of training in a folder
+---@field train table parts that a training loop calls
 ---@field sweep table|fun(opts: table): gpipe.Sweep
 ---@field run fun(name: string, opts: table?): gpipe.Run
 ---@field schedule table pipeline schedules
@@ -99,6 +100,7 @@ local parts = {
   checkpoint = function() return require "gpipe.checkpoint" end,
   sweep = function() return require "gpipe.sweep" end,
   run = function() return require "gpipe.run" end,
+  train = function() return require "gpipe.train" end,
   scope = function() return require "gpipe.scope" end,
   tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,

@@ -184,6 +184,22 @@ local function of_runs(gp)
     of_methods("r:", require("gpipe.runs.folder").methods, "Methods of runs", "gpipe.RunFolder"))
 end
 
+local PARTS = { -- of a training loop, as they are called there
+  { "accumulate", "accumulate", "Accumulate" }, { "best", "best", "Best" },
+  { "divergence", "watch", "Divergence" }, { "early_stopping", "stop", "EarlyStopping" },
+  { "ema", "ema", "Ema" }, { "events", "events", "Events" }, { "every", "due", "Every" },
+  { "smooth", "smooth", "Smooth" },
+}
+
+local function of_training(gp)
+  local lists = { of_table("gp.train.", gp.train, "Parts of a training loop") }
+  for _, part in ipairs(PARTS) do
+    lists[#lists + 1] = of_methods(part[2] .. ":", require("gpipe.train." .. part[1]).methods,
+      "Methods of gp.train." .. part[1], "gpipe." .. part[3])
+  end
+  return join(table.unpack(lists))
+end
+
 local pages
 --- The pages of the reference: {file, title, list of gpipe.DocName}.
 ---@return {file: string, title: string, names: gpipe.DocName[]}[]
@@ -198,6 +214,7 @@ function catalog.pages()
     { file = "optim", title = "Optimizers", names = of_optimizers(gp) },
     { file = "data", title = "Data", names = of_data(gp) },
     { file = "schedule", title = "Schedules", names = of_schedules(gp) },
+    { file = "train", title = "Parts of a training loop", names = of_training(gp) },
     { file = "sweep", title = "Sweeps", names = of_sweeps(gp) },
     { file = "runs", title = "Training runs", names = of_runs(gp) },
     { file = "machine", title = "The machine, memory and files",

@@ -1,5 +1,5 @@
--- lua/gpipe/train/histogram.lua - how the elements of a tensor are spread, in buckets as TensorBoard
--- has them.
+-- lua/gpipe/train/histogram.lua - how the elements of a tensor are spread, in buckets as
+-- TensorBoard has them.
 --
 -- Their limits grow by a tenth from 1e-12 to 1e20 on both sides of zero, so that weights of any
 -- size have shape. Source: tensorflow/core/lib/histogram/histogram.cc.

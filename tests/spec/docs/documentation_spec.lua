@@ -2,7 +2,7 @@
 -- says.
 --
 -- An example that does not run is worse than none. Each block between --- ```lua and --- ``` in the
--- Lua sources and in docs/models.md is loaded with gp, nn and optim at hand and run; those of
+-- Lua sources and in these pages is loaded with gp, nn and optim at hand and run; those of
 -- docs/schedules.md also print the text block below them. The pictures there are those that their
 -- script draws.
 local gp = require "gpipe"
@@ -27,14 +27,14 @@ local function examples_of(path)
 end
 
 local function sources()
-  local found = { "docs/models.md" }
+  local found = { "docs/models.md", "docs/loop-parts.md" }
   for path in io.popen("find lua -name '*.lua' | sort"):lines() do found[#found + 1] = path end
   return found
 end
 
 -- What examples print goes nowhere.
 local function environment()
-  local env = { gp = gp, nn = gp.nn, optim = rawget(gp, "optim"), print = function() end }
+  local env = { gp = gp, nn = gp.nn, optim = gp.optim, print = function() end }
   env.flags = require "gpipe.flags"
   return setmetatable(env, { __index = _G })
 end

@@ -34,6 +34,7 @@ local function callables()
   walk("gp.data.", gp.data)
   walk("gp.schedule.", gp.schedule)
   walk("gp.sweep.", gp.sweep)
+  walk("gp.train.", gp.train)
   walk("gp.models.", gp.models)
   walk("gp.models.gpt2.", gp.models.gpt2)
   walk("t:", core.methods, x)
@@ -185,7 +186,8 @@ local BEFORE = {
   ["gp.models.generate"] = { model, gp.ones({ 2 }, { dtype = "i64" }) },
   ["gp.data.tensors"] = { x, x }, ["gp.data.from"] = { { { 1, 2 } } },
   ["gp.data.epochs"] = { gp.data.tensors(x, x) }, ["gp.run"] = { "wrong" },
-  ["gp.schedule.build"] = { "1f1b" },
+  ["gp.schedule.build"] = { "1f1b" }, ["gp.train.ema"] = { model },
+  ["gp.train.events"] = { "wrong.tfevents" },
 }
 
 -- The arguments before a parameter that is called opts; nil where there is none.

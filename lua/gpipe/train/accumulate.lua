@@ -1,0 +1,117 @@
+-- lua/gpipe/train/accumulate.lua - `gp.train.accumulate`: one update for several mini-batches.
+--
+-- pipe:step adds the gradients of each mini-batch's mean loss; after the last one they are divided
+-- by the number of mini-batches, so that they are those of the mean over all rows. A power of two
+-- divides without rounding, and micro-batches are added in their order: the same bits as one batch
+-- with all rows, cut into the same micro-batches.
+
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+local parameters = require "gpipe.train.parameters"
+local part = require "gpipe.train.part"
+
+---@class gpipe.Accumulate
+---@field count integer mini-batches since the last update
+local methods = {}
+
+local new = part.class {
+  who = "gp.train.accumulate", methods = methods, call = "step", fields = {},
+}
+
+-- What has a gradient, on the device where it is.
+local function each_gradient(acc, fn)
+  for _, entry in ipairs(acc.entries) do
+    local grad = entry.grad
+    if grad then fn(entry.name, grad) end
+  end
+end
+
+--- Forward and backward of one mini-batch; calling the object does the same. After the last of a
+--- round the gradients are ready for `opt:step()`, which the script calls then.
+--- Errors: as those of pipe:step.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- local accumulate = gp.train.accumulate(pipe, 2)
+--- assert(accumulate:step(gp.ones{8, 4}, gp.ones{8, 2}) == nil)
+--- assert(accumulate:step(gp.ones{8, 4}, gp.ones{8, 2}) ~= nil)
+--- ```
+---@param x gpipe.Tensor|gpipe.Tensor[]
+---@param y gpipe.Tensor|gpipe.Tensor[]
+---@return number? loss the mean over the round after its last mini-batch, else nil
+function methods:step(x, y)
+  local loss = self.pipe:step(x, y, { accumulate = self.count > 0 })
+  self.sum, self.count = self.sum + loss, self.count + 1
+  if self.count < self.n then return nil end
+  local mean = self.sum / self.n
+  if self.n > 1 then each_gradient(self, function(_, grad) grad:mul_(1 / self.n) end) end
+  self.sum, self.count = 0, 0
+  return mean
+end
+
+--- What it remembers, as a plain table: within a round the gradients so far too.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- local accumulate = gp.train.accumulate(pipe, 2)
+--- accumulate(gp.ones{8, 4}, gp.ones{8, 2})
+--- assert(accumulate:state().gradients["1.weight"])
+--- ```
+---@return {count: integer, sum: number, gradients: table<string, gpipe.Tensor>}
+function methods:state()
+  local gradients = {}
+  if self.count > 0 then
+    each_gradient(self, function(name, grad) gradients[name] = parameters.host_copy(grad) end)
+  end
+  return { count = self.count, sum = self.sum, gradients = gradients }
+end
+
+--- Go on from a state, made with any cut of the model.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- local accumulate = gp.train.accumulate(pipe, 2)
+--- accumulate:restore(accumulate:state())
+--- ```
+---@param state {count: integer, sum: number, gradients: table<string, gpipe.Tensor>}
+---@return gpipe.Accumulate self
+function methods:restore(state)
+  state = options.check("accumulate:restore", state, {
+    count = { type = "integer", min = 0, below = self.n, required = true },
+    sum = { type = "number", required = true }, gradients = { type = "table", required = true },
+  })
+  each_gradient(self, function(name, grad)
+    local kept = state.gradients[name]
+    if kept then grad:copy_(kept) end
+  end)
+  self.count, self.sum = state.count, state.sum
+  return self
+end
+
+--- Make one update of several mini-batches: a larger batch than the memory holds.
+---
+--- The gradients are those of the mean over the `n` mini-batches, which is the mean over all rows
+--- where all have as many (of a loss with an ignore index: as many tokens that count). They have
+--- the same bits as those of one mini-batch of all rows with n times the micro-batches where n is a
+--- power of two, and differ in the last bits for other n; batch norms still see one micro-batch,
+--- and dropout draws anew for each mini-batch.
+--- Errors: a pipeline that updates by itself (pipe:use), or an asynchronous one: pipe:step raises.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- local opt = gp.optim.SGD(pipe:parameters(), {lr = 0.1})
+--- local accumulate = gp.train.accumulate(pipe, 4)
+--- for _ = 1, 8 do
+---   local loss = accumulate(gp.ones{8, 4}, gp.ones{8, 2})
+---   if loss then opt:step() end -- every fourth time
+--- end
+--- ```
+---@param pipe gpipe.Pipeline
+---@param n integer mini-batches for an update
+---@return gpipe.Accumulate
+local function accumulate(pipe, n)
+  local who = "gp.train.accumulate"
+  if not parameters.is_pipeline(pipe) then
+    errors.raise("%s: the first argument is %s, expected a pipeline", who, errors.show(pipe))
+  end
+  n = options.argument(who, "n", n, { type = "integer", min = 1, required = true })
+  return new { pipe = pipe, n = n, entries = pipe:parameters(), count = 0, sum = 0 }
+end
+
+return { new = accumulate, methods = methods }

@@ -1,0 +1,137 @@
+-- lua/gpipe/train/divergence.lua - `gp.train.divergence`: notices a loss that is not finite, or
+-- that jumps.
+--
+-- A value is compared with the median of those before it, in units of their median deviation: one
+-- spike moves neither, and what is not finite never enters (in running sums a single NaN would stay
+-- for good and every later jump would pass).
+
+local options = require "gpipe.options"
+local part = require "gpipe.train.part"
+
+local LEAST = 10      -- values before a jump can be told
+local SCALE = 1.4826  -- median deviation to standard deviation of normal values
+local LEAST_SHARE = 1e-3 -- of the median: less than that is no jump, however quiet it was
+
+---@class gpipe.Divergence
+---@field nonfinite integer values in a row that were not finite
+---@field jumps integer values so far that jumped
+local methods = {}
+
+local new = part.class {
+  who = "gp.train.divergence", methods = methods, call = "update",
+  may = { window = true, z = true, factor = true },
+  fields = {
+    values = { type = "table", required = true }, at = part.COUNT, nonfinite = part.COUNT,
+    jumps = part.COUNT,
+  },
+}
+
+local Trouble = { __name = "gpipe.Trouble" }
+Trouble.__index = function() end
+function Trouble:__tostring() return self.text end
+
+-- ---- what was ----------------------------------------------------------------------------------
+
+local function median(sorted)
+  local n = #sorted
+  return (sorted[(n + 1) // 2] + sorted[n // 2 + 1]) / 2
+end
+
+-- The median of the window and the usual distance from it.
+local function usual(values)
+  local sorted = table.move(values, 1, #values, 1, {})
+  table.sort(sorted)
+  local middle = median(sorted)
+  for i, value in ipairs(sorted) do sorted[i] = math.abs(value - middle) end
+  table.sort(sorted)
+  return middle, math.max(SCALE * median(sorted), LEAST_SHARE * math.abs(middle))
+end
+
+-- ---- what is said ------------------------------------------------------------------------------
+
+local SUGGESTION = "go on from a checkpoint before it with a lower learning rate or more warmup, "
+  .. "or clip gradients"
+
+local function not_finite(self, step, value)
+  self.nonfinite = self.nonfinite + 1
+  return {
+    kind = "not finite", step = step, value = value,
+    suggestion = "option finite = true of gp.pipeline names the layer; " .. SUGGESTION,
+    text = ("step %d: the loss is %s (%d in a row)"):format(step,
+      value ~= value and "nan" or value, self.nonfinite),
+  }
+end
+
+local function jump(self, step, value)
+  local middle, spread = usual(self.values)
+  local z = (value - middle) / spread
+  if not (z > self.z and (not self.factor or value > self.factor * middle)) then return nil end
+  self.jumps = self.jumps + 1
+  return {
+    kind = "jump", step = step, value = value, usual = middle, z = z, suggestion = SUGGESTION,
+    text = ("step %d: the loss jumped to %.4g (%.4g before, %.3g times the usual distance)")
+      :format(step, value, middle, z),
+  }
+end
+
+--- Look at the loss of a step; calling the object does the same.
+--- ```lua
+--- local watch = gp.train.divergence()
+--- assert(watch:update(1, 2.5) == nil)
+--- assert(watch:update(2, 0 / 0).kind == "not finite")
+--- ```
+---@param step integer
+---@param value number the loss, or the norm of the gradients
+---@return gpipe.Trouble? trouble nil where all is well; prints as a sentence
+function methods:update(step, value)
+  local who = "gp.train.divergence"
+  step = options.argument(who, "step", step, { type = "integer", required = true })
+  part.number(who, "value", value)
+  local found
+  if not part.is_finite(value) then
+    found = not_finite(self, step, value)
+  else
+    self.nonfinite = 0
+    if #self.values >= LEAST then found = jump(self, step, value) end
+    self.at = self.at % self.window + 1
+    self.values[self.at] = value
+  end
+  if not found then return nil end
+  found.text = ("%s: %s"):format(found.text, found.suggestion)
+  return setmetatable(found, Trouble)
+end
+
+---@class gpipe.Trouble
+---@field kind "not finite"|"jump"
+---@field step integer
+---@field value number
+---@field usual number? the median before a jump
+---@field z number? how far it jumped, in usual distances
+---@field suggestion string
+---@field text string
+
+--- Notice a loss that is not finite, or that jumps: by more than `z` usual distances (1.48 times
+--- the median deviation) over the median of the last `window` values, from the tenth on; with
+--- `factor` only where it is also so many times the median. What to do is the script's to decide.
+--- Cost: 20 microseconds a step with a window of 100.
+--- Errors: unknown options, a value that is no number.
+--- ```lua
+--- local watch = gp.train.divergence {window = 50, z = 8}
+--- for step = 1, 20 do assert(not watch(step, 3 - step / 100)) end
+--- local trouble = watch(21, 9.5)
+--- assert(trouble.kind == "jump" and trouble.step == 21)
+--- print(trouble)
+--- ```
+---@param opts? {window?: integer, z?: number, factor?: number}
+---@return gpipe.Divergence
+local function divergence(opts)
+  opts = options.check("gp.train.divergence", opts, {
+    window = { type = "integer", min = LEAST, max = 100000, default = 100 },
+    z = { type = "number", above = 0, default = 6 },
+    factor = { type = "number", above = 1 },
+  })
+  return new { window = opts.window, z = opts.z, factor = opts.factor, values = {}, at = 0,
+    nonfinite = 0, jumps = 0 }
+end
+
+return { new = divergence, methods = methods }

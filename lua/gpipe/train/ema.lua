@@ -1,0 +1,185 @@
+-- lua/gpipe/train/ema.lua - `gp.train.ema`: the mean of the weights over the last steps.
+-- Source: Polyak and Juditsky 1992; the growing decay is that of TensorFlow's
+-- ExponentialMovingAverage (num_updates).
+--
+-- An average lies where its parameter lies, in the parameter's own type (f32 or f64, whatever the
+-- precision of the pipeline), and is updated there element by element: the same bits for every cut
+-- of the model into stages.
+
+local errors = require "gpipe.errors"
+local nn_state = require "gpipe.nn.state"
+local options = require "gpipe.options"
+local parameters = require "gpipe.train.parameters"
+local part = require "gpipe.train.part"
+
+---@class gpipe.Ema
+---@field updates integer how many there were
+---@field swapped boolean whether the model has the averages now
+local methods = {}
+
+local new = part.class { who = "gp.train.ema", methods = methods, fields = {} }
+
+-- The average of an entry, on the device where the values are: a model leaves a GPU when its
+-- pipeline is closed.
+local function average_of(ema, i, value)
+  local average = ema.averages[i]
+  if average.device ~= value.device then
+    average = average:to(value.device)
+    ema.averages[i] = average
+  end
+  return average
+end
+
+local function check_own(ema, name)
+  if ema.swapped then
+    errors.raise("ema:%s: the model has the averages, expected its own weights: call ema:swap() "
+      .. "first", name)
+  end
+end
+
+--- Take the weights in, after each update of them.
+--- Errors: while the model has the averages.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local ema = gp.train.ema(model, {decay = 0.9})
+--- ema:update()
+--- assert(ema.updates == 1)
+--- ```
+function methods:update()
+  check_own(self, "update")
+  self.settle()
+  self.updates = self.updates + 1
+  local n, decay = self.updates, self.decay
+  if self.warmup then decay = math.min(decay, (1 + n) / (10 + n)) end
+  for i, entry in ipairs(self.entries) do
+    local value = entry.value
+    local average = average_of(self, i, value)
+    average:add_((value - average):mul_(1 - decay))
+  end
+end
+
+--- Exchange the weights and their averages; once more puts them back, every bit. Buffers, such as
+--- the running figures of batch norms, stay as they are.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local ema = gp.train.ema(model)
+--- ema:swap()
+--- assert(gp.save(os.tmpname(), model:state_dict())) -- the averages
+--- ema:swap()
+--- ```
+function methods:swap()
+  self.settle()
+  for i, entry in ipairs(self.entries) do
+    local value = entry.value
+    local average, own = average_of(self, i, value), value:clone()
+    value:copy_(average)
+    average:copy_(own)
+  end
+  self.swapped = not self.swapped
+end
+
+--- Call a function while the model has the averages; they are exchanged again whatever happens in
+--- it.
+--- Errors: those of the function, after the model has its own weights again.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- local ema = gp.train.ema(pipe)
+--- local loss = ema:apply(function() return pipe:evaluate(gp.ones{8, 4}, gp.ones{8, 2}) end)
+--- ```
+---@param fn function
+---@param ... any its arguments
+---@return any ... what it returns
+function methods:apply(fn, ...)
+  if type(fn) ~= "function" then
+    errors.raise("ema:apply: the first argument is %s, expected a function", errors.show(fn))
+  end
+  check_own(self, "apply")
+  self:swap()
+  local _ <close> = setmetatable({}, { __close = function() self:swap() end })
+  return fn(...)
+end
+
+--- The averages by the names of the parameters, as copies on the host: what gp.save takes and
+--- `load_state_dict` of a model without buffers.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local ema = gp.train.ema(model)
+--- model:load_state_dict(ema:state_dict())
+--- ```
+---@return table<string, gpipe.Tensor>
+function methods:state_dict()
+  check_own(self, "state_dict")
+  local copies = {}
+  for i, entry in ipairs(self.entries) do
+    copies[entry.name] = parameters.host_copy(self.averages[i])
+  end
+  return copies
+end
+
+--- What it remembers, as a plain table with tensors: what a checkpoint of gp.run carries.
+--- ```lua
+--- local ema = gp.train.ema(nn.Sequential {nn.Linear(4, 2)})
+--- ema:restore(ema:state())
+--- ```
+---@return {updates: integer, averages: table<string, gpipe.Tensor>}
+function methods:state() return { updates = self.updates, averages = self:state_dict() } end
+
+--- Go on from a state, made with any cut of the model.
+--- Errors: averages that do not fit, all in one text; nothing is changed then.
+--- ```lua
+--- local ema = gp.train.ema(nn.Sequential {nn.Linear(4, 2)})
+--- local state = ema:state()
+--- ema:update()
+--- assert(ema:restore(state).updates == 0)
+--- ```
+---@param state {updates: integer, averages: table<string, gpipe.Tensor>}
+---@return gpipe.Ema self
+function methods:restore(state)
+  state = options.check("ema:restore", state,
+    { updates = part.COUNT, averages = { type = "table", required = true } })
+  check_own(self, "restore")
+  local entries = {}
+  for i, entry in ipairs(self.entries) do
+    entries[i] = { name = entry.name, value = self.averages[i] }
+  end
+  nn_state.load(entries, state.averages)
+  self.updates = state.updates
+  return self
+end
+
+--- Keep the exponential mean of the weights, which often evaluates better than the last ones: every
+--- update each average moves to its weight by the share 1 - decay. Call `ema:update()` after
+--- `opt:step()`, and evaluate with `ema:apply(function() ... end)`.
+---
+--- With `warmup = true` the n-th update has the decay min(decay, (1 + n) / (10 + n)), so that the
+--- averages do not drag the initial weights along. They are as large as the weights, lie on the
+--- same devices, and an update reads and writes them a few times: a few percent of a step. Of a
+--- pipeline with `barrier = false` each update waits for the steps under way.
+--- Errors: what has no parameters; a decay outside of [0, 1).
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
+--- local opt = gp.optim.SGD(pipe:parameters(), {lr = 0.1})
+--- local ema = gp.train.ema(pipe, {decay = 0.99, warmup = true})
+--- for _ = 1, 3 do
+---   pipe:step(gp.ones{8, 4}, gp.ones{8, 2})
+---   opt:step()
+---   ema:update()
+--- end
+--- ```
+---@param of gpipe.Pipeline|nn.Module|table a list such as pipe:parameters()
+---@param opts? {decay?: number, warmup?: boolean} decay: 0.999
+---@return gpipe.Ema
+local function ema(of, opts)
+  opts = options.check("gp.train.ema", opts, {
+    decay = { type = "number", min = 0, below = 1, default = 0.999 },
+    warmup = { type = "boolean", default = false },
+  })
+  local entries, settle = parameters.read("gp.train.ema", of)
+  settle()
+  local averages = {}
+  for i, entry in ipairs(entries) do averages[i] = entry.value:clone() end
+  return new { entries = entries, settle = settle, averages = averages, decay = opts.decay,
+    warmup = opts.warmup, updates = 0, swapped = false }
+end
+
+return { new = ema, methods = methods }
