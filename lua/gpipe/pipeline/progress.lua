@@ -14,32 +14,48 @@ local RULES = {
   steps = { type = "integer", min = 0, max = 0xffffffff, required = true },
   skipped = { type = "integer", min = 0, default = 0 },
   loss_scale = { type = "table" },
+  losses = { type = "table" },
 }
 
 ---@class gpipe.Progress
 ---@field steps integer training passes so far: the clock of dropout
 ---@field skipped integer updates that were left out so far, because gradients were not finite
 ---@field loss_scale gpipe.LossScale? in f16
+---@field losses number[]? of an asynchronous schedule: those that the next step returns too
 
----@param inner userdata
+---@param pipe table fields of a pipeline whose workers rest
 ---@return gpipe.Progress
-function progress.get(inner)
-  return { steps = inner:steps(), skipped = inner:skipped(), loss_scale = inner:loss_scale() }
+function progress.get(pipe)
+  local inner, owed = pipe.core, pipe.missing
+  return {
+    steps = inner:steps(), skipped = inner:skipped(), loss_scale = inner:loss_scale(),
+    losses = #owed > 0 and table.move(owed, 1, #owed, 1, {}) or nil,
+  }
+end
+
+local function check_losses(who, losses)
+  for _, loss in ipairs(losses) do
+    if type(loss) ~= "number" then
+      errors.raise("%s: a loss is %s, expected a number", who, errors.show(loss))
+    end
+  end
 end
 
 --- Nothing is set where anything is wrong.
----@param inner userdata
+---@param pipe table fields of a pipeline whose workers rest
 ---@param given gpipe.Progress
-function progress.set(inner, given)
+function progress.set(pipe, given)
   local who = "load_progress"
   if type(given) ~= "table" then
     errors.raise("%s: the progress is %s, expected a table as pipe:progress() returns", who,
       errors.show(given))
   end
-  local o = options.check(who, given, RULES)
+  local o, inner = options.check(who, given, RULES), pipe.core
+  check_losses(who, o.losses or {})
   if o.loss_scale then precision.loss_scale(inner, o.loss_scale) end
   inner:set_steps(o.steps)
   inner:set_skipped(o.skipped)
+  pipe.missing = table.move(o.losses or {}, 1, #(o.losses or {}), 1, {})
 end
 
 return progress

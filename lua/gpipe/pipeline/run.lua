@@ -274,14 +274,15 @@ end
 --- numbers.
 --- With all three, training goes on with the same bits as if it had never stopped.
 --- ```lua
---- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2), nn.Dropout(0.1)}, {loss =
---- nn.MSELoss()}) pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
+--- local model = nn.Sequential {nn.Linear(4, 2), nn.Dropout(0.1)}
+--- local pipe <close> = gp.pipeline(model, {loss = nn.MSELoss()})
+--- pipe:step(gp.ones {8, 4}, gp.ones {8, 2})
 --- assert(pipe:progress().steps == 1)
 --- ```
 ---@return gpipe.Progress
 function methods:progress()
   quiet(self, "progress")
-  return progress.get(self.core)
+  return progress.get(self)
 end
 
 --- Take back what progress() returned, for example of a run before this one.
@@ -295,7 +296,7 @@ end
 ---@return gpipe.Pipeline self
 function methods:load_progress(t)
   quiet(self, "load_progress")
-  progress.set(self.core, t)
+  progress.set(self, t)
   return self
 end
 

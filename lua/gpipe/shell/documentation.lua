@@ -20,10 +20,36 @@ local function readable(line)
   if word == "return" then return "  returns " .. rest end
 end
 
-local function text_of(entry)
+local WRAPPED = 70 -- characters: a line of prose that is longer goes on in the next one
+
+-- Whether a line goes on with the one before: a terminal has other columns than the sources.
+local function continues(before, line)
+  return #before >= WRAPPED and before:find "^%S" and line:find "^%S" and not line:find "^%u%a+: "
+    and not line:find "^```" and not line:find "^[-|*] "
+end
+
+-- The signature under the name that was asked for, where the sources call it by another one.
+local function signature_of(entry, path)
+  local own = entry.signature:match "^[%w_.:]*"
+  if not path or own:match "[%w_]*$" == path:match "[%w_]+$" then
+    return entry.signature
+  end
+  return path .. entry.signature:sub(#own + 1)
+end
+
+local function text_of(entry, path)
   if not entry then return nil end
-  local lines = { entry.signature }
-  for _, line in ipairs(entry.comment) do lines[#lines + 1] = readable(line) end
+  local lines, in_code = { signature_of(entry, path), "" }, false
+  for _, comment in ipairs(entry.comment) do
+    local line = readable(comment)
+    if line and line:find "^```" then in_code = not in_code end
+    if line and not in_code and continues(lines[#lines], line) then
+      lines[#lines] = lines[#lines] .. " " .. line
+    else
+      lines[#lines + 1] = line
+    end
+  end
+  table.remove(lines, 2)
   return table.concat(lines, "\n")
 end
 
@@ -43,7 +69,7 @@ local function entry_of(value)
   end
 end
 
-local function of_value(value) return text_of(entry_of(value)) end
+local function of_value(value, path) return text_of(entry_of(value), path) end
 
 -- Where a bare name is looked for.
 local function places()
@@ -67,7 +93,7 @@ end
 ---@return string text says what may be meant where there is none
 function documentation.of_name(path)
   local value = names.resolve(path)
-  local text = value ~= nil and of_value(value)
+  local text = value ~= nil and of_value(value, path)
   if text then return text end
   local last = path:match "([%a_][%w_]*)$" or path
   if last == path and value == nil then

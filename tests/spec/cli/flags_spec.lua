@@ -52,6 +52,34 @@ describe("flags.read", function()
   end
 end)
 
+describe("the flags of runs", function()
+  local words = { [0] = "a.lua", "--run-dir", "runs/a", "--minutes", "0.5", "--resume" }
+
+  it("are there where the script asks for them", function()
+    local got = flags.parse("Trains.", SPEC, words, { run = true })
+    assert.are.same({ "runs/a", 0.5, true, false },
+      { got["run-dir"], got.minutes, got.resume, got["dry-run"] })
+    assert.is_nil(flags.parse("Trains.", SPEC, { [0] = "a.lua" }, { run = true })["run-dir"])
+  end)
+
+  it("leave one of the same name to the script", function()
+    local spec = { { "--minutes T", 3, "of its own" } }
+    assert.are.equal(3, flags.parse("Trains.", spec, { [0] = "a" }, { run = true }).minutes)
+    assert.are.equal(1, #spec)
+  end)
+
+  it("are unknown to others", function()
+    assert.are.equal("unknown option '--run-dir'", fault_of("--run-dir", "a"))
+  end)
+
+  it("take numbers without a default as numbers", function()
+    local spec = { { "--minutes T", nil, "", number = true } }
+    assert.are.equal(2.5, flags.read(spec, { "--minutes", "2.5" }).minutes)
+    assert.are.equal("--minutes is 'x', expected a number of at least 0",
+      select(2, flags.read(spec, { "--minutes", "x" })))
+  end)
+end)
+
 describe("flags.usage", function()
   it("names every option, its use and its default", function()
     assert.are.equal([[

@@ -152,6 +152,34 @@ describe("gp.run", function()
     other:close()
   end)
 
+  it("does so under asynchronous schedules, whose losses come later", function()
+    local function stream(path, first, last)
+      gp.seed(7)
+      local model = nn.Sequential { nn.Linear(4, 8), nn.Linear(8, 2) }
+      local pipe = gp.pipeline(model, { devices = 2, schedule = "pipedream", loss = nn.MSELoss() })
+      local sgd = gp.optim.SGD(pipe:parameters(), { lr = 0.1, momentum = 0.9 })
+      pipe:use(sgd)
+      local x, y = gp.randn({ 20, 4 }, { seed = 1 }), gp.randn({ 20, 2 }, { seed = 2 })
+      local data = gp.data.epochs(gp.data.tensors(x, y), { batch = 5, seed = 3 })
+      local run = gp.run(path, { pipe = pipe, opt = sgd, data = data, every = 3, quiet = true })
+      assert.equal(first - 1, run:resume())
+      for step, bx, by in run:steps(last) do run:log(step, { loss = pipe:step(bx, by) }) end
+      return run, pipe
+    end
+    local whole, cut = place(), place()
+    local run, pipe = stream(whole, 1, 10)
+    run:finish()
+    local first, left = stream(cut, 1, 8)
+    first:close()
+    left:close()
+    local second, other = stream(cut, 7, 10)
+    second:finish()
+    assert.equal(weights(pipe), weights(other))
+    assert.equal(read(whole .. "/log.jsonl"), read(cut .. "/log.jsonl"))
+    pipe:close()
+    other:close()
+  end)
+
   it("carries named states and what the script keeps", function()
     local function counter()
       local c = { n = 0 }
