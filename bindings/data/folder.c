@@ -25,7 +25,7 @@ static int answer(lua_State *L, gp_status status) {
   return 1;
 }
 
-/* core.lock_take(path, text) -> lock | false, holder's text | nil, message, code */
+/* core.lock_take(path, text, seconds) -> lock | false, holder's text | nil, message, code */
 static int lock_take(lua_State *L) {
   const char *path = gp_lua_check_string(L, 1, "lock: the path");
   const char *text = gp_lua_check_string(L, 2, "lock: the text");
@@ -33,7 +33,8 @@ static int lock_take(lua_State *L) {
   lock_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (lock_box){0};
   luaL_setmetatable(L, LOCK);
-  gp_status status = gp_lock_take(path, text, &box->lock, holder, sizeof holder);
+  gp_status status =
+      gp_lock_take(path, text, luaL_checknumber(L, 3), &box->lock, holder, sizeof holder);
   if (status != GP_OK) return gp_lua_return_failure(L, status);
   if (box->lock) return 1;
   lua_pushboolean(L, 0);

@@ -23,10 +23,11 @@ gp_status gp_file_sync(const char *path);
  * ends. */
 typedef struct gp_lock gp_lock;
 
-/* Take it and write `text` there for others. Where another one has it *lock is NULL and
+/* Take it and write `text` there for others, after waiting up to `seconds`: a process that was
+ * killed holds it until its last write is over. Where another one has it *lock is NULL and
  * holder[size] receives its text. Errors: GP_EIO, GP_ENOMEM. Source: flock(2). */
-gp_status gp_lock_take(const char *path, const char *text, gp_lock **lock, char *holder,
-                       size_t size);
+gp_status gp_lock_take(const char *path, const char *text, double seconds, gp_lock **lock,
+                       char *holder, size_t size);
 void gp_lock_free(gp_lock *lock);
 
 #endif

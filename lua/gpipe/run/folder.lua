@@ -12,6 +12,8 @@ local json = require "gpipe.io.json"
 
 local folder = {}
 
+local PATIENCE = 3 -- seconds that a process which was killed may take to end
+
 --- The path of a run: `name` below `dir`; a name with a slash is a path itself.
 ---@param name string
 ---@param dir? string
@@ -31,7 +33,7 @@ function folder.hold(path)
   local made, message = core.folder_make(path)
   if not made then errors.raise("gp.run: %s", message) end
   local pid, host = core.process()
-  local lock, other = core.lock_take(path .. "/lock", ("pid %d on %s"):format(pid, host))
+  local lock, other = core.lock_take(path .. "/lock", ("pid %d on %s"):format(pid, host), PATIENCE)
   if lock then return lock end
   if lock == nil then errors.raise("gp.run: %s", other) end
   errors.raise("gp.run: %s is held by another process (%s), expected a folder that nobody trains "

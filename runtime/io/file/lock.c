@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "gpipe/folder.h"
+
+enum { TRIES = 50 }; /* a second */
 
 struct gp_lock {
   int fd;
@@ -30,8 +33,18 @@ static void write_holder(int fd, const char *text) {
   if (ftruncate(fd, 0) == 0) (void)!pwrite(fd, text, strlen(text), 0);
 }
 
-gp_status gp_lock_take(const char *path, const char *text, gp_lock **lock, char *holder,
-                       size_t size) {
+/* Errors are in errno. */
+static bool lock_within(int fd, double seconds) {
+  const struct timespec pause = {.tv_nsec = 1000000000 / TRIES};
+  for (int left = (int)(seconds * TRIES);; left--) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK || left <= 0) return false;
+    nanosleep(&pause, NULL);
+  }
+}
+
+gp_status gp_lock_take(const char *path, const char *text, double seconds, gp_lock **lock,
+                       char *holder, size_t size) {
   void *memory = NULL;
   *lock = NULL;
   GP_TRY(gp_alloc(sizeof **lock, &memory));
@@ -41,7 +54,7 @@ gp_status gp_lock_take(const char *path, const char *text, gp_lock **lock, char 
     gp_free(new);
     return refused(path, "open the lock");
   }
-  if (flock(new->fd, LOCK_EX | LOCK_NB) == 0) {
+  if (lock_within(new->fd, seconds)) {
     write_holder(new->fd, text);
     *lock = new;
     return GP_OK;
