@@ -28,6 +28,7 @@ typedef struct process_box {
 /* ---- how a child is started ---------------------------------------------------------------- */
 
 typedef struct launch {
+  const char *program;             /* its file */
   char **arguments, **environment; /* end with NULL */
   const char *output;              /* of both streams, appended to */
   cpu_set_t cores;
@@ -98,21 +99,21 @@ static void become(const launch *l, pid_t parent) {
   int in = open("/dev/null", O_RDONLY);
   int out = open(l->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(127);
-  execve(l->arguments[0], l->arguments, l->environment);
+  execve(l->program, l->arguments, l->environment);
   _exit(127);
 }
 
-/* core.spawn(arguments, variables, output, part, parts) -> process | nil, message, code
- * arguments[1] is the program's file. */
+/* core.spawn(program, arguments, variables, output, part, parts) -> process | nil, message, code
+ * arguments[1] is what the program is called. */
 static int spawn(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
   luaL_checktype(L, 2, LUA_TTABLE);
-  launch l = {.output = gp_lua_check_string(L, 3, "spawn: the output")};
-  int64_t parts = gp_lua_check_int(L, 5, "spawn: parts", 1, INT32_MAX);
-  choose_cores(&l, gp_lua_check_int(L, 4, "spawn: part", 0, parts - 1), parts);
-  l.arguments = push_strings(L, 1);
-  l.environment = push_environment(L, 2);
-  if (!l.arguments[0]) return gp_lua_error(L, "spawn: no program, expected its file");
+  luaL_checktype(L, 3, LUA_TTABLE);
+  launch l = {.program = gp_lua_check_string(L, 1, "spawn: the program"),
+              .output = gp_lua_check_string(L, 4, "spawn: the output")};
+  int64_t parts = gp_lua_check_int(L, 6, "spawn: parts", 1, INT32_MAX);
+  choose_cores(&l, gp_lua_check_int(L, 5, "spawn: part", 0, parts - 1), parts);
+  l.arguments = push_strings(L, 2);
+  l.environment = push_environment(L, 3);
   process_box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (process_box){0};
   luaL_setmetatable(L, PROCESS);
@@ -120,7 +121,7 @@ static int spawn(lua_State *L) {
   if (pid == 0) become(&l, parent);
   if (pid < 0) {
     lua_pushnil(L);
-    lua_pushfstring(L, "%s: no process: %s", l.arguments[0], strerror(errno));
+    lua_pushfstring(L, "%s: no process: %s", l.program, strerror(errno));
     lua_pushliteral(L, "io");
     return 3;
   }

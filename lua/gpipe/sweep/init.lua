@@ -5,6 +5,7 @@
 -- sampler (sampler/); which trials end early, a rule (stop/); trials run here or in processes of
 -- their own (run/).
 
+local core = require "gpipe.core"
 local domain = require "gpipe.sweep.domain"
 local errors = require "gpipe.errors"
 local object = require "gpipe.sweep.object"
@@ -38,6 +39,9 @@ local OPTIONS = {
   seed = { type = "integer", default = 1 },
   timeout = { type = "number", above = 0 },
   retries = { type = "integer", min = 0, default = 2 },
+  parallel = { type = "integer", min = 1, default = 1 },
+  devices = { type = "table" },
+  objective = { type = "callable" },
   quiet = { type = "boolean", default = false },
 }
 
@@ -60,9 +64,8 @@ end
 -- ---- making ------------------------------------------------------------------------------------
 
 local function make_folder(path)
-  if not os.execute(("mkdir -p '%s'"):format(path:gsub("'", "'\\''"))) then
-    errors.raise_as("io", "%s: %s: no such folder, and none can be made", WHO, path)
-  end
+  local made, message, code = core.folder_make(path)
+  if not made then errors.raise_as(code, "%s: %s", WHO, message) end
 end
 
 local sweep = {}
@@ -86,10 +89,11 @@ local sweep = {}
 --- ```
 ---@param opts {name: string, space: table, trials: integer?, dir: string?, method: string?,
 ---  multivariate: boolean?, stop: string|table|nil, minimize: string?, maximize: string?,
----  points: integer?, seed: integer?, timeout: number?, retries: integer?, quiet: boolean?} method:
----  "tpe", "random" or "grid"; stop: "asha", "median", "halving"; points: of a range in a grid;
----  timeout: seconds of a trial; retries: how often a trial whose process died is run again; see
----  docs/sweeps.md
+---  points: integer?, seed: integer?, timeout: number?, retries: integer?, parallel: integer?,
+---  devices: string[]?, objective: function?, quiet: boolean?} method: "tpe", "random" or "grid";
+---  stop: "asha", "median", "halving"; points: of a range in a grid; timeout: seconds of a trial;
+---  retries: how often a trial whose process died is run again; parallel: processes, among which
+---  devices are dealt out; objective: the function of sweep:run; see docs/sweeps.md
 ---@return gpipe.Sweep
 function sweep.sweep(opts)
   local o = options.check(WHO, opts, OPTIONS)

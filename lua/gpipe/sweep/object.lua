@@ -60,9 +60,11 @@ end
 --- s:run(function(params) return (params.x - 0.5) ^ 2 end)
 --- print(s.best.params.x)
 --- ```
----@param f fun(params: table<string, any>, trial: gpipe.Trial): number|table|nil
+---@param f? fun(params: table<string, any>, trial: gpipe.Trial): number|table|nil the option
+---  `objective` where it is left out
 ---@return gpipe.Sweep self
 function methods:run(f)
+  f = f or self.options.objective
   options.argument("sweep:run", "f", f, { type = "callable", required = true })
   require("gpipe.sweep.run").run(self, f)
   return self

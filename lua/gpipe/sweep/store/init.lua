@@ -99,13 +99,15 @@ end
 -- ---- reading -----------------------------------------------------------------------------------
 
 --- Read what changed since the last time; all trials by number are in `trials` then.
+---@param see? fun(row: table) called with each row that changed
 ---@return table<integer, table>
-function Store:refresh()
+function Store:refresh(see)
   local rows = self.db:run("SELECT * FROM trial WHERE changed > ? ORDER BY changed", self.changed)
   for _, row in ipairs(rows) do
     row.params = text.decode(row.params)
     row.values = text.decode(row.more)
     self.trials[row.number], self.changed = row, row.changed
+    if see then see(row) end
   end
   return self.trials
 end
@@ -179,6 +181,39 @@ end
 --- Mark trials of processes that died as killed.
 function Store:bury()
   self.db:transaction(function() take_from_the_dead(self) end)
+end
+
+--- How a process of this machine ended, for the trial that it ran; another one may have marked it.
+---@param pid integer
+---@param how string "signal 9"
+function Store:explain(pid, how)
+  self:bury()
+  self.db:run("UPDATE trial SET error = error || ?, changed = " .. CHANGED .. [[ WHERE state =
+    'killed' AND worker IN (SELECT id FROM worker WHERE pid = ? AND machine = ?)]],
+    (" (%s)"):format(how), pid, worker.me().machine)
+end
+
+--- Whether a process of this number entered.
+---@param pid integer
+---@return boolean
+function Store:has_entered(pid)
+  return self.db:value("SELECT count(*) FROM worker WHERE pid = ? AND machine = ?", pid,
+    worker.me().machine) > 0
+end
+
+--- The trials that run on this machine.
+---@return {number: integer, attempts: integer, pid: integer}[]
+function Store:running()
+  return self.db:run([[SELECT number, attempts, pid FROM trial JOIN worker ON trial.worker =
+    worker.id WHERE state = 'running' AND machine = ?]], worker.me().machine)
+end
+
+--- Give up a trial that runs too long, whoever runs it.
+---@param number integer
+---@param error string
+function Store:expire(number, error)
+  self.db:run("UPDATE trial SET state = 'timeout', error = ?, changed = " .. CHANGED
+    .. " WHERE number = ? AND state = 'running'", error, number)
 end
 
 --- How many trials can be taken now, and how many are being run.

@@ -50,6 +50,15 @@ function Store:promote(number, rung)
     changed = (SELECT max(changed) + 1 FROM trial) WHERE number = ?]], rung, number)
 end
 
+--- Whether a rule gives trials a larger budget now that none is left.
+---@param rule table?
+---@param retries integer
+---@return boolean
+function Store:promotes(rule, retries)
+  if not (rule and rule.promote) then return false end
+  return self.db:transaction(function() return rule:promote(retries) end)
+end
+
 --- Give a class these methods.
 ---@param class table
 function rungs.add(class)
