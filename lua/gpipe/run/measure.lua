@@ -33,10 +33,11 @@ end
 ---@param step integer
 ---@param measured table of measure.step
 function measure.show(run, step, measured)
-  if not run.total or run.quiet then return end
+  if run.quiet then return end
   run.line = run.line or progress.new { steps = run.total, unit = run.unit }
   run.line:update(step, {
-    loss = run.loss, val = run.val, rate = run.rate, bubble = measured.bubble,
+    loss = run.loss, val = run.val, lr = run.parts.opt and run.parts.opt.lr, rate = run.rate,
+    bubble = measured.bubble, memory = measured.memory,
   })
 end
 
