@@ -1,6 +1,7 @@
 -- tests/soak/kill.lua N here program - see tests/soak/kill.
 local gp = require "gpipe"
 local core = require "gpipe.core"
+local is_tensor = require "gpipe.tensor.is"
 
 local kills, here, program, keep = math.tointeger(tonumber(arg[1])), arg[2], arg[3], arg[4]
 if not kills or kills < 1 then
@@ -48,6 +49,7 @@ local function read(path)
 end
 
 local function same(a, b)
+  if is_tensor(a) then return a:bytes() == b:bytes() end
   if type(a) ~= "table" or type(b) ~= "table" then return a == b or (a ~= a and b ~= b) end
   for key, value in pairs(a) do if not same(value, b[key]) then return false end end
   for key in pairs(b) do if a[key] == nil then return false end end
@@ -59,7 +61,7 @@ local function facts(state)
   local run = state.extra.run
   return {
     state.progress, state.optimizer, state.random, state.data, state.extra.parts,
-    state.extra.script, run.best_of, run.step, run.loss, run.lengths[1], state.pipeline,
+    state.extra.script, run.best_of, run.step, run.loss, run.watcher, run.lengths[1], state.pipeline,
   }
 end
 

@@ -13,6 +13,7 @@ local function extra_of(run)
     run = {
       step = run.step, seconds = measure.seconds(run), lengths = run.records:lengths(),
       best_of = run.best_of, best_last = run.best_last, loss = run.loss, val = run.val,
+      watcher = run.watcher:state(),
     },
     parts = states, script = run.extra,
   }
@@ -37,6 +38,7 @@ function contents.restore(run, extra, step)
   for name, part in pairs(run.state) do part:restore(extra.parts[name]) end
   run.step, run.saved, run.spent = step, step, own.seconds
   run.loss, run.val = own.loss, own.val
+  run.watcher:restore(own.watcher)
   run.best_of, run.best_last = own.best_of, own.best_last
   run.extra = extra.script
   return own.lengths

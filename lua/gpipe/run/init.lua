@@ -6,9 +6,11 @@
 
 local core = require "gpipe.core"
 local contents = require "gpipe.run.contents"
+local divergence = require "gpipe.train.divergence"
 local ending = require "gpipe.run.ending"
 local errors = require "gpipe.errors"
 local folder = require "gpipe.run.folder"
+local json = require "gpipe.io.json"
 local measure = require "gpipe.run.measure"
 local memory = require "gpipe.run.memory"
 local options = require "gpipe.options"
@@ -86,6 +88,7 @@ local function new(name, opts)
     parts = run_options.parts_of(opts), state = opts.state, data = opts.data, every = opts.every,
     background = opts.background, must_resume = opts.resume, unit = opts.unit, quiet = opts.quiet,
     dry = opts.dry, started = core.seconds(), spent = 0, saved = 0, saving = 0, status = "new",
+    watcher = divergence.new { z = 10, factor = 2 }, said = 0,
   }, Run)
   run.deadline = opts.minutes and run.started + 60 * opts.minutes
   if not opts.nowhere then open_folder(run, opts) end
@@ -130,7 +133,8 @@ end
 
 local function start(run, lengths)
   note_config(run)
-  local warning = run.records:open(lengths)
+  local warning = run.records:open(run.step, lengths)
+  if run.step == 0 then run.records:describe(json.encode(run.config)) end
   if warning then say(run, "%s", warning) end
   run.status = "running"
   write_state(run)
@@ -224,6 +228,7 @@ function Run:log(step, values, count)
     self.records:log(step, values)
     if new_step then self.records:time(step, measured) end
   end
+  if new_step and type(values.loss) == "number" then measure.watch(self, step) end
   measure.show(self, step, measured)
   if not self.iterates then self:end_step(step) end
   return self.over

@@ -51,4 +51,17 @@ function measure.remember(run, values)
   end
 end
 
+local MOST_SAID = 3
+
+--- Say that the loss is not finite or jumps, the first few times.
+---@param run gpipe.Run
+---@param step integer
+function measure.watch(run, step)
+  local trouble = run.watcher:update(step, run.loss)
+  if not trouble or run.said >= MOST_SAID then return end
+  run.said = run.said + 1
+  io.stderr:write(("gpipe: %s: %s%s\n"):format(run.folder or run.name, tostring(trouble),
+    run.said == MOST_SAID and " (more are not said)" or ""))
+end
+
 return measure

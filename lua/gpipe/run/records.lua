@@ -1,8 +1,9 @@
--- lua/gpipe/run/records.lua - the two logs of a run, one JSON object a line.
+-- lua/gpipe/run/records.lua - the two logs of a run, one JSON object a line, and its events.
 --
 --   log.jsonl     what the script logged, and nothing else: the same bytes however often the run
 --                 was stopped and went on
 --   timing.jsonl  when it was, how fast, how much memory
+--   events.*      the values of the log for TensorBoard, a file for each process
 --
 -- A checkpoint holds the lengths of both; a run that goes on from it cuts them there, so that no
 -- step is in them twice. A disk that is full costs records, not the run: it is said once.
@@ -10,12 +11,14 @@
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
+local events = require "gpipe.train.events"
 local json = require "gpipe.io.json"
 
 ---@class gpipe.Records
 ---@field path string of the folder
 ---@field files table<string, file*>
 ---@field bytes table<string, integer> lengths of the files
+---@field events gpipe.Events?
 local Records = {}
 Records.__index = Records
 
@@ -52,9 +55,10 @@ end
 
 --- Cut both files to lengths that a checkpoint holds (0 without one) and open them.
 --- Errors: raises where the system refuses.
+---@param step integer that is over
 ---@param lengths? integer[]
 ---@return string? warning where a file is shorter than it was
-function Records:open(lengths)
+function Records:open(step, lengths)
   local warning
   for i, name in ipairs(NAMES) do
     local path = self.path .. "/" .. name
@@ -69,10 +73,14 @@ function Records:open(lengths)
     file:setvbuf "no" -- a record is one write: there whole, or not at all
     self.files[name], self.bytes[name] = file, left
   end
+  local reason
+  self.events, reason = events.new(self.path, { start = step + 1 })
+  if not self.events then warn_once(self, reason) end
   return warning
 end
 
 function Records:close()
+  if self.events then self.events:close() end
   for _, file in pairs(self.files) do file:close() end
   self.files = {}
 end
@@ -139,6 +147,18 @@ function Records:log(step, values)
   for name in pairs(bad or {}) do fields[name] = 0 / 0 end -- null
   fields.nonfinite = bad
   append(self, "log.jsonl", json.line({ "step" }, fields))
+  for name, value in pairs(self.events and values or {}) do
+    if type(value) == "number" then
+      local good, message = self.events:scalar(step, name, value)
+      if not good then warn_once(self, message) end
+    end
+  end
+end
+
+--- The settings, for those who look at the events.
+---@param text string
+function Records:describe(text)
+  if self.events then self.events:text(0, "config", "```\n" .. text .. "\n```") end
 end
 
 --- Append what the machine made of a step.

@@ -94,6 +94,43 @@ describe("gp.run", function()
     assert.matches("<svg", read(path .. "/timeline.svg"))
   end)
 
+  it("writes events for TensorBoard, a file for each process", function()
+    local path = place()
+    for last = 4, 8, 4 do
+      local run, pipe = train(path, last)
+      run:close()
+      pipe:close()
+    end
+    local found = {}
+    for _, name in ipairs(core.folder_names(path)) do
+      if name:find "tfevents" then found[#found + 1] = read(path .. "/" .. name) end
+    end
+    assert.equal(2, #found)
+    for _, text in ipairs(found) do
+      assert.is_truthy(text:find("brain.Event:2", 1, true))
+      assert.equal(4, select(2, text:gsub("loss", "")))
+    end
+    assert.is_truthy(found[1]:find("config", 1, true))
+  end)
+
+  it("says that the loss jumps or is not finite, three times at most", function()
+    local path = place()
+    local script = child.file(([[
+      local gp = require "gpipe"
+      local run = gp.run(%q, { quiet = true })
+      for step = 1, 20 do run:log(step, { loss = 3 - step / 100 }) end
+      run:log(21, { loss = 90 })
+      for step = 22, 30 do run:log(step, { loss = 0 / 0 }) end
+      run:finish()
+    ]]):format(path))
+    local _, err, code = child.run { script }
+    os.remove(script)
+    assert.equal(0, code)
+    assert.matches("step 21: the loss jumped to 90", err)
+    assert.matches("step 22: the loss is nan", err)
+    assert.equal(3, select(2, err:gsub("\n", "")))
+  end)
+
   it("keeps the newest checkpoints and the best", function()
     local path = place()
     local run, pipe = train(path, 12, { keep = 2 })
