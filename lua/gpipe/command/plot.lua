@@ -16,6 +16,7 @@ local command = {
     { "--smooth S", 0.0, "share of the past in each point, below 1" },
     { "--log", false, "logarithmic values" },
     { "--svg FILE", nil, "write a figure" },
+    { "--html FILE", nil, "write a page with all curves, zoom and the configs" },
     { "--force", false, "replace FILE where it is there" },
   },
 }
@@ -69,7 +70,7 @@ end
 -- Draw what was asked for; nil and the fault where a file cannot be written.
 local function draw(values, list, names)
   local figure = { x = values.x, smooth = values.smooth, log = values.log }
-  if not values.svg then
+  if not values.svg and not values.html then
     print(plot.text("plot", list, names, figure))
     return true
   end
@@ -78,6 +79,7 @@ local function draw(values, list, names)
     local good, message = plot.svg("plot", list, values.svg, names, figure)
     if not good then return nil, message end
   end
+  if values.html then return plot.html("plot", list, values.html, { force = values.force }) end
   return true
 end
 

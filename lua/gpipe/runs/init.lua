@@ -38,6 +38,22 @@ function Runs:plot(names, opts) return plot.text("runs:plot", self, names, opts)
 ---@return string? code
 function Runs:svg(path, names, opts) return plot.svg("runs:svg", self, path, names, opts) end
 
+--- Write all that the runs logged as one page that needs nothing else: curves with smoothing and
+--- zoom, a table of the configs, memory per device, the schedule of the last step. A file that is
+--- there is left as it is, unless `force` says otherwise.
+--- Errors: nil, message, code as runs:svg.
+---
+--- ```lua
+--- local runs = gp.runs "runs" or {}
+--- if #runs > 0 then runs:html("runs.html", {force = true}) end
+--- ```
+---@param path string
+---@param opts? {title?: string, force?: boolean}
+---@return boolean? true
+---@return string? message
+---@return string? code
+function Runs:html(path, opts) return plot.html("runs:html", self, path, opts) end
+
 function Runs:__tostring() return require("gpipe.runs.table").text(self) end
 
 local runs = { methods = Runs }
@@ -45,8 +61,8 @@ local runs = { methods = Runs }
 --- The training runs below a folder, as gp.run made them: a list whose text is a table. Each has
 --- name, path, state ("running", "killed", "finished", "stopped", "failed" or "unknown"), reason,
 --- step, steps, loss, best, rate, unit, seconds, created, updated, config and faults, and the
---- methods names, column, plot and update; the list has plot and svg for all of them together. The
---- one that wrote last comes first.
+--- methods names, column, plot and update; the list has plot, svg and html for all of them. The one
+--- that wrote last comes first.
 --- Errors: nil, message, code where the folder cannot be read.
 ---
 --- ```lua

@@ -20,6 +20,9 @@ local COLOURS = {
 -- Lengths of strokes and gaps of the second name of a run, and so on: SVG's and the canvas'.
 local DASHES = { "", "6 3", "2 3", "9 3 2 3" }
 
+--- How many there are; after them they come again, dashed.
+palette.count = #COLOURS
+
 local function entry_of(place) return COLOURS[(place - 1) % #COLOURS + 1] end
 
 --- The colour of the place-th curve on white.

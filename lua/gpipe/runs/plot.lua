@@ -1,4 +1,4 @@
--- lua/gpipe/runs/plot.lua - pictures of runs: in the terminal, as a figure.
+-- lua/gpipe/runs/plot.lua - pictures of runs: in the terminal, as a figure, as a page.
 
 local core = require "gpipe.core"
 local curves = require "gpipe.runs.curves"
@@ -32,6 +32,7 @@ local TEXT = spec_with {
   unicode = { type = "boolean" },
 }
 local SVG = spec_with { force = { type = "boolean", default = false } }
+local PAGE = { force = { type = "boolean", default = false }, title = { type = "string" } }
 
 --- Whether the locale has the characters of braille.
 ---@return boolean
@@ -114,6 +115,21 @@ function plot.svg(who, runs, path, names, opts)
   return write(who, path, o.force, function()
     local svg = require "gpipe.runs.svg"
     return svg.render(gather(who, runs, names, o, svg.POINTS), o)
+  end)
+end
+
+--- Runs as one page in a file.
+---@param who string
+---@param runs gpipe.RunFolder[]
+---@param path string
+---@param opts? table
+---@return boolean? true
+---@return string? message
+---@return string? code as plot.svg
+function plot.html(who, runs, path, opts)
+  local o = options.check(who, opts, PAGE)
+  return write(who, path, o.force, function()
+    return require("gpipe.runs.html").render(runs, o)
   end)
 end
 

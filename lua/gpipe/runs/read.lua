@@ -41,29 +41,29 @@ function read.object(path)
 end
 
 --- A field that is a finite number, else nil.
----@param object table?
+---@param object any a table, or what it is not
 ---@param name string|integer
 ---@return number?
 function read.number(object, name)
-  local value = object and object[name]
+  local value = type(object) == "table" and object[name]
   return math.type(value) and value == value and math.abs(value) < math.huge and value or nil
 end
 
 --- A field that is a text, else nil.
----@param object table?
+---@param object any a table, or what it is not
 ---@param name string|integer
 ---@return string?
 function read.string(object, name)
-  local value = object and object[name]
+  local value = type(object) == "table" and object[name]
   return type(value) == "string" and value or nil
 end
 
 --- A field that is a table, else nil.
----@param object table?
+---@param object any a table, or what it is not
 ---@param name string|integer
 ---@return table?
 function read.table(object, name)
-  local value = object and object[name]
+  local value = type(object) == "table" and object[name]
   return type(value) == "table" and value or nil
 end
 

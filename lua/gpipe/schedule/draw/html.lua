@@ -8,6 +8,7 @@
 local colours = require "gpipe.schedule.draw.colours"
 local escape = require "gpipe.schedule.draw.escape"
 local scale = require "gpipe.schedule.draw.scale"
+local shell = require "gpipe.schedule.draw.page.shell"
 local timeline = require "gpipe.schedule.draw.timeline"
 
 local html = {}
@@ -151,13 +152,13 @@ function html.render(views, opts)
   local data, present = data_json(views, axis)
   local names = {}
   for i, view in ipairs(views) do names[i] = view.name end
-  local parts = {
-    TITLE = xml(opts.title or table.concat(names, " and ")), NOTE = xml(axis.note or ""),
-    STYLE = require "gpipe.schedule.draw.page.style", LEGEND = legend(views, present),
-    OVERVIEW = overview(views), DEVICES = devices_table(views), DATA = data,
-    SCRIPT = require "gpipe.schedule.draw.page.script" .. require "gpipe.schedule.draw.page.events",
+  return shell.render {
+    title = opts.title or table.concat(names, " and "), data = data,
+    body = require "gpipe.schedule.draw.page.frame",
+    parts = { NOTE = xml(axis.note or ""), LEGEND = legend(views, present),
+      OVERVIEW = overview(views), DEVICES = devices_table(views) },
+    script = require "gpipe.schedule.draw.page.script" .. require "gpipe.schedule.draw.page.events",
   }
-  return (require("gpipe.schedule.draw.page.frame"):gsub("{{(%u+)}}", parts))
 end
 
 return html

@@ -1,23 +1,10 @@
 -- lua/gpipe/schedule/draw/page/frame.lua - the page of html.lua: what stands where.
 --
--- Words in braces are filled in. Everything is in the page itself: it can be mailed, archived, and
--- opened without a network. The figures stand below the drawing as tables too, for those who read
--- them with a screen reader or copy them; keys move and zoom as the mouse does. The order of the
--- parts matters: the script comes last and finds what it draws into.
+-- Words in braces are filled in; shell.lua has what is around. The figures stand below the drawing as
+-- tables too, for those who read them with a screen reader or copy them; keys move and zoom as the
+-- mouse does.
 
 return [==[
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{{TITLE}}</title>
-<style>
-{{STYLE}}
-</style>
-</head>
-<body>
 <header>
 <h1>{{TITLE}}</h1>
 <p class="faint">{{NOTE}}</p>
@@ -43,10 +30,4 @@ return [==[
 {{DEVICES}}
 </details>
 </section>
-<script id="data" type="application/json">{{DATA}}</script>
-<script>
-{{SCRIPT}}
-</script>
-</body>
-</html>
 ]==]

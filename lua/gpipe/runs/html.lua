@@ -1,0 +1,29 @@
+-- lua/gpipe/runs/html.lua - runs as one page: curves, configs, memory, timelines.
+--
+-- The page holds all that it shows and may load nothing from elsewhere (its own policy forbids it);
+-- the data stand in it as JSON and become texts, never markup.
+
+local data = require "gpipe.runs.data"
+local json = require "gpipe.io.json"
+local shell = require "gpipe.schedule.draw.page.shell"
+
+local html = {}
+
+local POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+  .. "img-src data:; connect-src 'self'"
+
+--- The page of runs.
+---@param runs gpipe.RunFolder[]
+---@param opts {title?: string, live?: boolean} live: it is served, and asks for what is new
+---@return string
+function html.render(runs, opts)
+  return shell.render {
+    title = opts.title or #runs == 1 and runs[1].name or "Training runs", policy = POLICY,
+    style = require "gpipe.runs.page.style", body = require "gpipe.runs.page.body",
+    data = json.encode(data.of(runs, opts.live == true)),
+    script = require "gpipe.runs.page.chart" .. require "gpipe.runs.page.tables"
+      .. require "gpipe.runs.page.main",
+  }
+end
+
+return html
