@@ -174,7 +174,7 @@ local function of_sweeps(gp)
   return join(of_table("gp.", gp, "Sweeps", on_page "sweep"),
     of_table("gp.sweep.", gp.sweep, "What parameters are drawn from"),
     of_methods("sweep:", require("gpipe.sweep.object").methods, "Methods of sweeps", "gpipe.Sweep",
-      { suggest = true }),
+      { suggest = true, goal = true, how = true }),
     of_methods("trial:", require("gpipe.sweep.trial").methods, "Methods of trials", "gpipe.Trial"))
 end
 

@@ -45,13 +45,13 @@ local OPTIONS = {
   quiet = { type = "boolean", default = false },
 }
 
--- What the sweep is for: "minimize val_loss".
+-- Whether less (1) or more (-1) is better, and of what.
 local function goal_of(o)
   if o.minimize and o.maximize then
     errors.raise("%s: minimize is '%s' and maximize is '%s', expected one of them", WHO, o.minimize,
       o.maximize)
   end
-  return o.maximize and "maximize" or "minimize", o.maximize or o.minimize or "value"
+  return o.maximize and -1 or 1, o.maximize or o.minimize or "value"
 end
 
 -- A rule by its name, or as a table with the name first: {"asha", reduction = 3}.
@@ -98,19 +98,19 @@ local sweep = {}
 function sweep.sweep(opts)
   local o = options.check(WHO, opts, OPTIONS)
   local of = space.new(o.space)
-  local direction, objective = goal_of(o)
+  local sign, objective = goal_of(o)
   local self = {
     name = o.name, path = ("%s/%s.db"):format(o.dir, o.name), options = o, space = of,
-    objective = objective, sign = direction == "minimize" and 1 or -1,
+    objective = objective, sign = sign,
   }
   self.sampler = require("gpipe.sweep.sampler." .. o.method).new(of, o, self.sign)
   local size = self.sampler.size
   self.most = math.min(o.trials or size or TRIALS, size or math.maxinteger)
   make_folder(o.dir)
-  self.store = store.open(self.path, { name = o.name, words = of:words(),
-    goal = direction .. " " .. objective })
+  object.new(self)
+  self.store = store.open(self.path, { name = o.name, words = of:words(), goal = self:goal() })
   self.rule = o.stop and rule_of(self, o.stop)
-  return object.new(self)
+  return self
 end
 
 local names = { uniform = domain.uniform, log = domain.log, int = domain.int,

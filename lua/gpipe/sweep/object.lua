@@ -70,6 +70,43 @@ function methods:run(f)
   return self
 end
 
+--- Write what is known as one page that needs nothing else: the best trials, how the search went,
+--- all parameters side by side, each of them against the objective, and which of them mattered.
+--- A file that is there is replaced only if it is a page of the same sweep.
+--- Errors: nil, message, "io" where the file cannot be written, or is something else.
+--- ```lua
+--- local folder = os.tmpname()
+--- os.remove(folder)
+--- local s = gp.sweep {name = "page", dir = folder, trials = 12, quiet = true,
+---   space = {x = gp.sweep.uniform(-1, 1)}, objective = function(params) return params.x ^ 2 end}
+--- print(assert(s:run():html()))
+--- print(s) -- the same as a table of text
+--- ```
+---@param path? string dir/name.html where it is left out
+---@param opts? {force: boolean?} force: replace whatever is there
+---@return string? path
+---@return string? message
+---@return string? code
+function methods:html(path, opts)
+  path = options.argument("sweep:html", "path", path, { type = "string",
+    default = self.path:gsub("%.db$", "") .. ".html" })
+  local o = options.check("sweep:html", opts, { force = { type = "boolean", default = false } })
+  return require("gpipe.sweep.report.html").write(self, path, o.force)
+end
+
+--- What is searched for: "minimize val_loss".
+---@return string
+function methods:goal()
+  return (self.sign > 0 and "minimize " or "maximize ") .. self.objective
+end
+
+--- How: "tpe, asha".
+---@return string
+function methods:how()
+  local stop = self.options.stop
+  return self.options.method .. (stop and ", " .. (type(stop) == "table" and stop[1] or stop) or "")
+end
+
 --- The parameters of a trial.
 ---@param number integer
 ---@return table<string, any>
@@ -77,7 +114,7 @@ function methods:suggest(number)
   return self.sampler:suggest(number, self.store:refresh())
 end
 
-local NAMES = { "run", "best", "trials", "name", "path" }
+local NAMES = { "run", "best", "trials", "html", "name", "path" }
 
 local Sweep = { __name = "gpipe.Sweep", methods = methods }
 
@@ -87,6 +124,8 @@ function Sweep.__index(self, key)
   if method == nil then errors.refuse_near("sweep", key, NAMES) end
   return method
 end
+
+function Sweep.__tostring(self) return require("gpipe.sweep.report.table").text(self) end
 
 --- Make a sweep of its parts.
 ---@param self table
