@@ -14,10 +14,16 @@ local SIGNALS = { "SIGTERM", "SIGHUP", "SIGINT", "SIGUSR1" }
 
 local function is_interactive() return rawget(package.loaded, "gpipe.shell.repl") ~= nil end
 
---- Keep signals for the end of a step from now on, or not any more.
+local listeners = 0 -- runs that are open
+
+--- Keep signals for the end of a step from now on, or not any more: until every run that asked for
+--- it is closed.
 ---@param whether boolean
 function ending.listen(whether)
-  if not is_interactive() then core.stop_ask(whether and SIGNALS or {}) end
+  local before = listeners
+  listeners = listeners + (whether and 1 or -1)
+  if is_interactive() or (before > 0) == (listeners > 0) then return end
+  core.stop_ask(listeners > 0 and SIGNALS or {})
 end
 
 --- Why a run should end now; nil where it should not.

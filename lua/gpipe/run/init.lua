@@ -190,19 +190,23 @@ function Run:begin_step(x, y)
   self.count = rows_of(x)
 end
 
-local function check_step(run, step)
+-- What writes to the folder begins the run, but never over another one.
+local function begin(run, who)
+  if run.status ~= "new" or not run.folder then return end
+  if run.before then
+    errors.raise("%s: %s holds a run at step %s, expected run:resume() first, or another name", who,
+      run.folder, errors.show(run.before.step))
+  end
+  run:resume()
+end
+
+local function check_step(run, who, step)
   if math.type(step) ~= "integer" or step < 1 then
-    errors.raise("run:log: step is %s, expected an integer >= 1", errors.show(step))
+    errors.raise("%s: step is %s, expected an integer >= 1", who, errors.show(step))
   end
-  if run.status == "new" and run.folder then
-    if run.before then
-      errors.raise("run:log: %s holds a run at step %s, expected run:resume() first, or another "
-        .. "name", run.folder, errors.show(run.before.step))
-    end
-    run:resume()
-  end
+  begin(run, who)
   if step < run.step then
-    errors.raise("run:log: step %d comes after step %d, expected steps in order", step, run.step)
+    errors.raise("%s: step %d comes after step %d, expected steps in order", who, step, run.step)
   end
 end
 
@@ -215,7 +219,7 @@ end
 ---@param count? integer rows (or what `unit` says) of this step; run:steps knows those of its batch
 ---@return string? over why the loop should end, where nothing is kept
 function Run:log(step, values, count)
-  check_step(self, step)
+  check_step(self, "run:log", step)
   if type(values) ~= "table" then
     errors.raise("run:log: values is %s, expected a table", errors.show(values))
   end
@@ -275,7 +279,7 @@ end
 ---@return boolean? true
 function Run:checkpoint(step, opts)
   if not self.folder then return nil end
-  check_step(self, step)
+  check_step(self, "run:checkpoint", step)
   opts = options.check("run:checkpoint", opts, { background = { type = "boolean",
     default = self.background } })
   self.step = step
@@ -304,6 +308,7 @@ function Run:best(name, value, mode)
   if type(value) ~= "number" then
     errors.raise("run:best: value of '%s' is %s, expected a number", name, errors.show(value))
   end
+  begin(self, "run:best")
   mode = options.argument("run:best", "mode", mode, { choices = { "min", "max" },
     default = "min" })
   local old = self.best_of[name]

@@ -308,6 +308,25 @@ describe("gp.run", function()
     other:close()
   end)
 
+  it("may be one of several, whose signals are kept until the last is closed", function()
+    local one, two = gp.run(place(), { quiet = true }), gp.run(place(), { quiet = true })
+    one:log(1, {})
+    one:finish()
+    os.execute("kill -USR1 " .. core.process()) -- would end the process
+    assert.equal("SIGUSR1", core.stop_caught())
+    two:close()
+    assert.is_nil(core.stop_caught())
+  end)
+
+  it("begins with run:best too", function()
+    local path = place()
+    local run, pipe = make(path)
+    assert.is_true(run:best("val_loss", 3))
+    run:close()
+    assert.same({ "best-val_loss" }, core.folder_names(path .. "/checkpoints"))
+    pipe:close()
+  end)
+
   it("keeps nothing without a folder", function()
     local run, pipe = make("none", { flags = {} })
     local count = 0
