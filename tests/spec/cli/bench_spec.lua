@@ -25,6 +25,8 @@ describe("a benchmark", function()
     { "pipeline", { "--rounds", "1", "--steps", "1" }, "pipeline%.[%a.]+ .*" },
     { "gemm", { "--rounds", "1", "--chunks", "1" }, "gemm%.%a+%.share .*" },
     { "layers", { "--rounds", "1", "--rows", "1" }, "layers%.3x3_64.*" },
+    { "sweep", { "--seeds", "1", "--trials", "12", "--overhead", "20" },
+      "sweep%.overhead%.tpe [%d.]+ ms must <= 5: %a+" },
     { "gpu", {}, "gpu skipped: no CUDA device" }, -- hidden from specs; scripts/gpu-check runs it
   }
   for _, case in ipairs(cases) do

@@ -10,6 +10,24 @@ describe("examples/digits.lua", function()
   end)
 end)
 
+describe("examples/sweep.lua", function()
+  it("searches in two processes, goes on, and writes its page", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    local line = "sweep.lua --dir %s --trials %d --epochs 3 --images 300 --quiet"
+    for _, trials in ipairs { 4, 6 } do
+      local text, code = run(line:format(folder, trials))
+      assert.are.equal(0, code, text)
+      assert.is_truthy(text:find(("of %d trials\n"):format(trials), 1, true), text)
+      local share = tonumber(text:match "([%d.]+) %% of the held%-out digits are right")
+      assert.is_true(share > 15, text)
+    end
+    local page <close> = assert(io.open(folder .. "/digits.html"))
+    assert.is_truthy(page:read "a":find("<svg", 1, true))
+    os.execute("rm -r " .. folder)
+  end)
+end)
+
 describe("examples/quickstart.lua", function()
   it("trains, validates, writes and says what next", function()
     local text, code = run(

@@ -23,6 +23,31 @@ function facts.ranked(sweep, trials)
   return list
 end
 
+local function further(a, b)
+  if a.step ~= b.step then return (a.step or 0) > (b.step or 0) end
+end
+
+--- Complete trials from the best on, then those that a rule stopped, by how far they came and by
+--- what they had reached.
+---@param sweep gpipe.Sweep
+---@param trials gpipe.SweepTrial[]
+---@return gpipe.SweepTrial[]
+function facts.settled(sweep, trials)
+  local list, stopped = facts.ranked(sweep, trials), {}
+  for _, trial in ipairs(trials) do
+    if trial.state == "stopped" and trial.value and math.abs(trial.value) < math.huge then
+      stopped[#stopped + 1] = trial
+    end
+  end
+  table.sort(stopped, function(a, b)
+    local first = further(a, b)
+    if first ~= nil then return first end
+    local x, y = sweep.sign * a.value, sweep.sign * b.value
+    return x < y or x == y and a.number < b.number
+  end)
+  return table.move(stopped, 1, #stopped, #list + 1, list)
+end
+
 --- Names of the parameters that differ between trials.
 ---@param trials gpipe.SweepTrial[]
 ---@return string[]
@@ -100,7 +125,7 @@ end
 --- How much of the order of the trials a parameter explains by itself, 0 to 1, the largest first.
 --- Nil with fewer than ten trials.
 --- Source: T. Kelley, An unbiased correlation ratio measure, PNAS 21, 1935.
----@param ranked gpipe.SweepTrial[]
+---@param ranked gpipe.SweepTrial[] as ranked or settled returns them
 ---@param names string[]
 ---@return {name: string, share: number}[]?
 function facts.importance(ranked, names)

@@ -11,7 +11,7 @@ local text = require "gpipe.sweep.text"
 local figure = {}
 
 local place, xml = escape.place, escape.xml
-local LOG_SPREAD = 50 -- from this quotient of largest and smallest value on an axis is logarithmic
+local LOG_SPREAD = 10 -- from this quotient of largest and smallest value on an axis is logarithmic
 local MARGIN = { left = 58, right = 16, top = 12, bottom = 40 }
 
 -- ---- axes --------------------------------------------------------------------------------------
@@ -22,12 +22,19 @@ local MARGIN = { left = 58, right = 16, top = 12, bottom = 40 }
 ---@field ticks {at: number, text: string}[] at: from 0 to 1
 
 local function numbers_axis(name, values, most, scale)
-  local low, high = math.huge, -math.huge
-  for _, value in ipairs(values) do low, high = math.min(low, value), math.max(high, value) end
+  local low, high, whole = math.huge, -math.huge, true
+  for _, value in ipairs(values) do
+    low, high = math.min(low, value), math.max(high, value)
+    whole = whole and math.type(value) == "integer"
+  end
   local log = low > 0 and (scale == "log" or not scale and high / low >= LOG_SPREAD)
   local made = axis.new(low, high, { most = most, log = log })
   local ticks = {}
-  for i, tick in ipairs(made.ticks) do ticks[i] = { at = made:place(tick.at), text = tick.text } end
+  for _, tick in ipairs(made.ticks) do
+    if not whole or math.abs(tick.at - math.floor(tick.at + 0.5)) < 1e-9 then
+      ticks[#ticks + 1] = { at = made:place(tick.at), text = tick.text }
+    end
+  end
   return { name = name, ticks = ticks, place = function(value) return made:place(value) end }
 end
 

@@ -12,8 +12,11 @@ local html = {}
 local xml, place = escape.xml, escape.place
 local BEST, MOST_LINES = 20, 1000 -- rows of the table; trials of the figures, the best of more
 
--- The class of the i-th best of n.
-local function class_of(i, n) return "q" .. math.min(9, 10 * (i - 1) // math.max(1, n)) end
+-- The class of the i-th best trial of n.
+local function class_of(trial, i, n)
+  local class = "q" .. math.min(9, 10 * (i - 1) // math.max(1, n))
+  return trial.state == "stopped" and class .. " early" or class
+end
 
 local function values_of(trials, get)
   local list = {}
@@ -54,18 +57,11 @@ end
 
 local function history(view)
   local points, rank = {}, {}
-  for i, trial in ipairs(view.ranked) do rank[trial.number] = i end
-  for _, trial in ipairs(view.trials) do
-    local shown = rank[trial.number]
-    local y = shown and view.y.place(trial.value)
-    if not shown and trial.state == "stopped" and trial.value then
-      y = math.max(0, math.min(1, view.y.place(trial.value)))
-    end
-    if y == y then -- not nan: outside of a logarithmic axis
-      points[#points + 1] = { trial = trial, x = trial.number, y = y or 0,
-        class = shown and class_of(shown, #view.ranked)
-          or trial.state == "stopped" and "stopped" or "failed" }
-    end
+  for i, trial in ipairs(view.settled) do rank[trial.number] = i end
+  for i, trial in ipairs(view.trials) do
+    local at = rank[trial.number]
+    points[i] = { trial = trial, x = trial.number, y = at and view.y.place(trial.value) or 0,
+      class = at and class_of(trial, at, #view.settled) or "failed" }
   end
   return figure.points { width = 760, height = 260, x = view.numbers, y = view.y, points = points,
     under = best_line(view), tip = view.tip }
@@ -78,7 +74,7 @@ local function against(view, name)
     local trial = view.shown[i]
     if trial.params[name] ~= nil then
       points[#points + 1] = { trial = trial, x = trial.params[name], y = view.y.place(trial.value),
-        class = class_of(i, #view.shown) }
+        class = class_of(trial, i, #view.shown) }
     end
   end
   return figure.points { width = 370, height = 230, x = x, y = view.y, points = points,
@@ -92,7 +88,7 @@ local function parallel(view)
   return figure.lines {
     width = math.max(760, 120 * #axes), height = 320, axes = axes, trials = view.shown,
     value = function(trial, name, i) return i == #axes and trial.value or trial.params[name] end,
-    class = function(i) return class_of(i, #view.shown) end, tip = view.tip,
+    class = function(i) return class_of(view.shown[i], i, #view.shown) end, tip = view.tip,
   }
 end
 
@@ -123,7 +119,7 @@ local function best_table(view)
 end
 
 local function importance(view)
-  local list = facts.importance(view.ranked, view.names)
+  local list = facts.importance(view.settled, view.names)
   if not list then return '<p class="faint">With ten trials or more.</p>' end
   local lines = {}
   for i, entry in ipairs(list) do
@@ -153,10 +149,12 @@ end
 local function view_of(sweep)
   local trials = sweep.trials
   local ranked = facts.ranked(sweep, trials)
-  local view = { sweep = sweep, trials = trials, ranked = ranked, names = facts.varying(ranked),
-    shown = table.move(ranked, 1, math.min(#ranked, MOST_LINES), 1, {}),
+  local settled = facts.settled(sweep, trials)
+  local view = { sweep = sweep, trials = trials, ranked = ranked, settled = settled,
+    names = facts.varying(settled),
+    shown = table.move(settled, 1, math.min(#settled, MOST_LINES), 1, {}),
     tip = function(trial) return figure.tip(sweep, trial) end }
-  view.y = #ranked > 0 and figure.axis(sweep.objective, values_of(ranked, objective), 6)
+  view.y = #ranked > 0 and figure.axis(sweep.objective, values_of(settled, objective), 6)
   view.numbers = #ranked > 0 and figure.axis("trial", { 1, math.max(2, #trials) }, 8, "linear")
   return view
 end

@@ -46,12 +46,13 @@ svg .halo { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 .best { fill: none; stroke: var(--ink); stroke-width: 1.2; opacity: 0.6; }
 circle.t { stroke: var(--paper); stroke-width: 0.7; }
 path.t { fill: none; stroke-width: 1.3; }
-.stopped { fill: none; stroke: var(--faint) !important; }
 .failed { fill: var(--bad); }
 .q0 { --c: var(--q0); } .q1 { --c: var(--q1); } .q2 { --c: var(--q2); } .q3 { --c: var(--q3); }
 .q4 { --c: var(--q4); } .q5 { --c: var(--q5); } .q6 { --c: var(--q6); } .q7 { --c: var(--q7); }
 .q8 { --c: var(--q8); } .q9 { --c: var(--q9); }
 circle[class*=" q"] { fill: var(--c); }
+circle.early { fill: var(--paper); stroke: var(--c); stroke-width: 1.4; }
+path.early { stroke-dasharray: 3 3; opacity: 0.6; }
 path[class*=" q"] { stroke: var(--c); }
 path.q0 { stroke-width: 2; }
 circle.on { fill: var(--mark); r: 6px; }

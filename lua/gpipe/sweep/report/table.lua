@@ -77,7 +77,7 @@ function sweep_table.text(sweep)
   if #ranked > 0 then
     lines[#lines + 1] = columns.text(rows_of(sweep, ranked, names, BEST), "", columns.width())
   end
-  lines[#lines + 1] = importance_line(ranked, names)
+  lines[#lines + 1] = importance_line(facts.settled(sweep, trials), names)
   table.move(failures(trials), 1, 3, #lines + 1, lines)
   return require("gpipe.screen").fold(table.concat(lines, "\n"))
 end
