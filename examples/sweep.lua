@@ -32,8 +32,9 @@ local BATCH = 64
 
 local sweep = gp.sweep
 local s = sweep {
-  name = "digits", dir = opt.dir, trials = opt.trials, seed = opt.seed, minimize = "val_loss",
-  stop = { "asha", least = 3, reduction = 3 }, parallel = opt.parallel, timeout = 300, quiet = opt.quiet,
+  name = "digits", dir = opt.dir, trials = opt.trials, seed = opt.seed, quiet = opt.quiet,
+  minimize = "val_loss", stop = { "asha", least = 3, reduction = 3 },
+  parallel = opt.parallel, timeout = 300,
   space = {
     lr = sweep.log(1e-4, 1e-1),
     width = sweep.int_log(16, 256),
