@@ -26,6 +26,8 @@ return {
   var_mean = { "var" }, requires_grad_ = { "requires_grad" }, data_ptr = { "bytes" },
   random_ = { "uniform_" }, nelement = { "numel" }, ndimension = { "dim" },
   clip = { "clamp" }, clip_ = { "clamp_" }, absolute = { "abs" }, fmax = { "maximum" },
+  arcsin = { "asin" }, arccos = { "acos" }, arctan = { "atan" }, arctan2 = { "atan2" },
+  arcsinh = { "asinh" }, arccosh = { "acosh" }, arctanh = { "atanh" },
   fmin = { "minimum" }, rint = { "round" },
   -- gp
   from_numpy = { "tensor" }, array = { "tensor" }, manual_seed = { "seed" }, range = { "arange" },

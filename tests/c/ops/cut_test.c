@@ -25,6 +25,7 @@ static const gp_step_block step = {
 static gp_tensor *draw(const input *in, gp_dtype dtype) {
   if (in->kind == 'f') return uniform(dtype, in->shape, -2, 2);
   if (in->kind == 'p') return uniform(dtype, in->shape, 0.25, 2);
+  if (in->kind == 'l') return uniform(dtype, in->shape, 1.25, 4);
   if (in->kind == 's') return uniform(dtype, in->shape, 0.0625, 0.9375);
   if (in->kind == 'n') return uniform(GP_I64, in->shape, 1, 6);
   gp_tensor *ids = uniform(GP_I64, in->shape, 0, in->kind == 'b' ? 2 : 5);

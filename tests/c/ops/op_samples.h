@@ -10,8 +10,8 @@
 
 #include "op_support.h"
 
-/* f: floats of both signs, p: positive ones, s: shares of 1, i: ids 0 .. 4, n: positions 1 .. 5,
- * b: booleans. */
+/* f: floats of both signs, p: positive ones, s: shares of 1, l: larger than 1, i: ids 0 .. 4,
+ * n: positions 1 .. 5, b: booleans. */
 typedef struct input {
   char kind;
   gp_shape shape;
@@ -37,6 +37,7 @@ typedef struct sample {
 #define P1(a)          V('p', 1, a)
 #define P2(a, b)       V('p', 2, a, b)
 #define S2(a, b)       V('s', 2, a, b)
+#define L2(a, b)       V('l', 2, a, b)
 #define I1(a)          V('i', 1, a)
 #define I2(a, b)       V('i', 2, a, b)
 #define N2(a, b)       V('n', 2, a, b)
@@ -56,6 +57,14 @@ static const sample samples[] = {
     {GP_OP_pow, NONE, {P2(150, 6), F2(150, 6)}},
     {GP_OP_log, NONE, {P2(150, 7)}},
     {GP_OP_log1p, NONE, {P2(150, 7)}},
+    {GP_OP_asin, NONE, {S2(150, 7)}},
+    {GP_OP_asin_dx, NONE, {F2(150, 7), S2(150, 7)}},
+    {GP_OP_acos, NONE, {S2(150, 7)}},
+    {GP_OP_acos_dx, NONE, {F2(150, 7), S2(150, 7)}},
+    {GP_OP_acosh, NONE, {L2(150, 7)}},
+    {GP_OP_acosh_dx, NONE, {F2(150, 7), L2(150, 7)}},
+    {GP_OP_atanh, NONE, {S2(150, 7)}},
+    {GP_OP_atanh_dx, NONE, {F2(150, 7), S2(150, 7)}},
     {GP_OP_sqrt, NONE, {P2(150, 7)}},
     {GP_OP_rsqrt, NONE, {P2(150, 7)}},
     {GP_OP_eq, NONE, {I2(150, 7), I2(150, 7)}},

@@ -102,14 +102,6 @@ function Tensor:exp2() return (floats("exp2", self) * math.log(2)):exp() end
 ---@return gpipe.Tensor
 function Tensor:tan() return floats("tan", self):sin() / self:cos() end
 
---- (e^x - e^-x) / 2. `gp.zeros({1}):sinh()[1] == 0`
----@return gpipe.Tensor
-function Tensor:sinh() return (floats("sinh", self):expm1() - (-self):expm1()) / 2 end
-
---- (e^x + e^-x) / 2. `gp.zeros({1}):cosh()[1] == 1`
----@return gpipe.Tensor
-function Tensor:cosh() return (floats("cosh", self):exp() + (-self):exp()) / 2 end
-
 --- 1 - erf(x). `gp.zeros({1}):erfc()[1] == 1`
 ---@return gpipe.Tensor
 function Tensor:erfc() return 1 - floats("erfc", self):erf() end

@@ -2,7 +2,9 @@
 
 local assert = require "luassert"
 local gp = require "gpipe"
+local array = require "tests.support.array"
 local elementwise = require "tests.support.elementwise"
+local inputs = require "tests.support.inputs"
 local special = require "tests.support.special"
 
 local formula, steps, unary = elementwise.formula, elementwise.steps, elementwise.unary
@@ -33,11 +35,41 @@ local function log1p(v)
   return math.abs(v) < 1e-5 and v - v * v / 2 + v ^ 3 / 3 or math.log(1 + v)
 end
 
+local function sinh(v)
+  if math.abs(v) < 1e-5 then return v + v ^ 3 / 6 end
+  return (math.exp(v) - math.exp(-v)) / 2
+end
+
+local function cosh(v) return (math.exp(v) + math.exp(-v)) / 2 end
+
+-- Of a small v by the series.
+local function asinh(v)
+  local size = math.abs(v)
+  if size < 1e-5 then return v end
+  if size == math.huge then return v end
+  local y = size > 1e9 and math.log(size) + math.log(2)
+    or log1p(size + size * size / (1 + math.sqrt(size * size + 1)))
+  return v < 0 and -y or y
+end
+
+local function acosh(v)
+  if v < 1 then return 0 / 0 end
+  if v > 1e9 then return math.log(v) + math.log(2) end
+  return math.log(v + math.sqrt(v * v - 1))
+end
+
+local function atanh(v)
+  return math.abs(v) < 1e-5 and v or (math.log(1 + v) - math.log(1 - v)) / 2
+end
+
 local function erf(v) return v ~= v and v or 1 - special.erfc(v) end
 
 -- ---- what numbers alone do not show ------------------------------------------------------------
 
-local ODD = { "floor", "ceil", "round", "sin", "erf", "expm1", "log1p", "reciprocal" }
+local ODD = {
+  "floor", "ceil", "round", "sin", "erf", "expm1", "log1p", "reciprocal", "asin", "atan", "sinh",
+  "asinh", "atanh",
+}
 
 local function check_zeros()
   for _, op in ipairs(ODD) do
@@ -57,6 +89,21 @@ local function check_flat_gradients()
   assert.same({ 1, 0, -1 }, elementwise.slopes(function(t) return t:abs() end, { 2, 0, -2 }, "f64"))
 end
 
+-- Points in all quadrants and on the axes.
+local atan2_row = elementwise.arithmetic("atan2", nil, "exponential", { signed = true })
+atan2_row.call = function(o, a, b) return a:atan2(o.right or b) end
+atan2_row.reference = function(o, a, b)
+  return array.map(math.atan, a, o.right and array.scalar(o.right) or b)
+end
+for i = #atan2_row.cases, 1, -1 do
+  if (atan2_row.cases[i].o or {}).left then table.remove(atan2_row.cases, i) end
+end
+table.insert(atan2_row.cases, {
+  inputs.float { 10, values = elementwise.BROKEN, fixed = true },
+  inputs.float { 10, 1, values = elementwise.BROKEN, fixed = true }, dtypes = "f32 f64",
+})
+elementwise.covering(atan2_row, "atan2_dx")
+
 local abs_row = formula("abs", math.abs, "exact", { signed = true })
 abs_row.also = {
   { "keeps the sign of zero where PyTorch does", check_zeros },
@@ -74,6 +121,15 @@ return {
   formula("reciprocal", function(v) return 1 / v end, "rounded", { signed = true }),
   formula("sin", math.sin, "exponential", { low = -9, high = 9 }),
   formula("cos", math.cos, "exponential", { low = -9, high = 9 }),
+  formula("asin", math.asin, "exponential", { low = -0.9, high = 0.9 }),
+  formula("acos", math.acos, "exponential", { low = -0.9, high = 0.9 }),
+  formula("atan", math.atan, "exponential", { low = -9, high = 9 }),
+  atan2_row,
+  formula("sinh", sinh, "exponential", { low = -4, high = 4 }),
+  formula("cosh", cosh, "exponential", { low = -4, high = 4 }),
+  formula("asinh", asinh, "exponential", { low = -9, high = 9 }),
+  formula("acosh", acosh, "exponential", { low = 1.25, high = 9 }),
+  formula("atanh", atanh, "exponential", { low = -0.9, high = 0.9 }),
   formula("erf", erf, "activation", { low = -4, high = 4 }),
   abs_row,
   steps("sign", sign),
