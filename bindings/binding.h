@@ -35,6 +35,7 @@
   X(stop)                                                                                          \
   X(trace)                                                                                         \
   X(trace_cost)                                                                                    \
+  X(linalg)                                                                                        \
   X(rows)                                                                                          \
   X(schedule)                                                                                      \
   X(simulation)                                                                                    \

@@ -27,6 +27,7 @@
 #include "gpipe/corpus.h"
 #include "gpipe/records.h"
 #include "gpipe/gather.h"
+#include "gpipe/linalg.h"
 #include "gpipe/items.h"
 #include "gpipe/op.h"
 #include "gpipe/contract.h"

@@ -30,6 +30,7 @@ environment.check()
 ---@field train table parts that a training loop calls
 ---@field sweep table|fun(opts: table): gpipe.Sweep
 ---@field run fun(name: string, opts: table?): gpipe.Run
+---@field linalg table linear algebra
 ---@field schedule table pipeline schedules
 ---@field pipeline fun(model: nn.Module, opts: table): gpipe.Pipeline
 ---@field on_stop fun(handler: function?)
@@ -92,6 +93,7 @@ local parts = {
   models = function() return require "gpipe.models" end,
   schedule = function() return require "gpipe.schedule" end,
   pipeline = function() return require "gpipe.pipeline" end,
+  linalg = function() return require "gpipe.linalg" end,
   no_grad = function() return require("gpipe.gradient").no_grad end,
   grad = function() return require("gpipe.gradient").grad end,
   gradcheck = function() return require "gpipe.gradient.check" end,

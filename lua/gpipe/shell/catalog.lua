@@ -208,7 +208,8 @@ function catalog.pages()
   local gp = require "gpipe"
   pages = {
     { file = "tensors", title = "Tensors",
-      names = join(of_table("gp.", gp, "Functions of tensors", on_page "tensors"), of_tensors()) },
+      names = join(of_table("gp.", gp, "Functions of tensors", on_page "tensors"), of_tensors(),
+        of_table("gp.linalg.", gp.linalg, "Linear algebra")) },
     { file = "layers", title = "Layers, losses and models", names = of_layers(gp) },
     { file = "pipeline", title = "Pipelines", names = of_pipelines(gp) },
     { file = "optim", title = "Optimizers", names = of_optimizers(gp) },
