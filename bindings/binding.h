@@ -43,6 +43,7 @@
   X(archive)                                                                                       \
   X(checkpoint)                                                                                    \
   X(folder)                                                                                        \
+  X(csv)                                                                                           \
   X(gather)                                                                                        \
   X(items)                                                                                         \
   X(tokenizer)                                                                                     \

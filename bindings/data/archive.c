@@ -1,5 +1,4 @@
-/* bindings/data/archive.c - files: archives of tensors, whole files, lists of files, tables of
- * numbers.
+/* bindings/data/archive.c - files: archives of tensors, whole files, lists of files.
  *
  * What the world refuses comes back as nil, message, code; wrong arguments raise. An archive and a
  * list of names live in boxes of their own while Lua functions that may raise are called. */
@@ -202,33 +201,11 @@ static int file_list(lua_State *L) {
   return 1;
 }
 
-/* core.csv_read(path, header, separator, missing or nil) -> f64 [rows, columns], {name, ...} | nil,
- * message, code
- * The separator is one character, which gpipe.data.csv has checked. */
-static int csv_read(lua_State *L) {
-  const char *path = gp_lua_check_string(L, 1, "csv: the path");
-  const char *separator = gp_lua_check_string(L, 3, "csv: the separator");
-  gp_csv_options options = {.header = lua_toboolean(L, 2),
-                            .separator = separator[0],
-                            .fills = !lua_isnoneornil(L, 4),
-                            .missing = lua_tonumber(L, 4)};
-  names_box *names = push_names(L);
-  gp_box *values = gp_lua_new_box(L);
-  gp_status status = gp_csv_read(path, &options, &values->tensor, &names->names, &names->count);
-  if (status != GP_OK) return gp_lua_return_failure(L, status);
-  push_list(L, names);
-  return 2;
-}
-
-static const luaL_Reg functions[] = {{"archive_save", archive_save},
-                                     {"archive_load", archive_load},
-                                     {"file_read", file_read},
-                                     {"file_map", file_map},
-                                     {"file_unchanged", file_unchanged},
-                                     {"file_write", file_write},
-                                     {"file_list", file_list},
-                                     {"csv_read", csv_read},
-                                     {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"archive_save", archive_save},     {"archive_load", archive_load},
+    {"file_read", file_read},           {"file_map", file_map},
+    {"file_unchanged", file_unchanged}, {"file_write", file_write},
+    {"file_list", file_list},           {NULL, NULL}};
 
 int gp_open_archive(lua_State *L) {
   gp_lua_push_type(L, ARCHIVE, archive_clear);

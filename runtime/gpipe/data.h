@@ -40,15 +40,36 @@ gp_status gp_json_walk(char *text, size_t bytes, gp_json_see see, void *context)
 typedef struct gp_csv_options {
   bool header;    /* the first line names the columns */
   char separator; /* ',' or another ASCII character */
-  bool fills;     /* empty fields are `missing`, else they are errors */
+  bool fills;     /* empty fields of numbers are `missing`, else they are errors */
   double missing;
 } gp_csv_options;
 
-/* Read a file of numbers, one row a line. Quoted fields, CRLF, a byte order mark and blank lines
- * are understood. Shapes: values is f64 [rows, columns]; names[count] is the header (NULL and 0
- * without one). Ownership: names with gp_file_list_free. Errors: GP_EIO; GP_EFORMAT with file:line
- * and column. Source: RFC 4180. */
-gp_status gp_csv_read(const char *path, const gp_csv_options *options, gp_tensor **values,
-                      char ***names, size_t *count);
+typedef enum gp_csv_part { GP_CSV_SKIP, GP_CSV_INPUT, GP_CSV_TARGET } gp_csv_part;
+
+typedef struct gp_csv_column {
+  gp_csv_part part;
+  int64_t place; /* among the columns of its part, from 0 */
+  bool words;    /* the numbers are ids of classes, from 0, in the order of the words' bytes */
+} gp_csv_column;
+
+/* Words of column i: words[i], with word_count[i] of them; the arrays are the caller's, [columns].
+ * Ownership: gp_tensor_free, gp_file_list_free for each column. */
+typedef struct gp_csv_table {
+  gp_tensor *x; /* f32 [rows, inputs] */
+  gp_tensor *y; /* [rows, targets] */
+  char ***words;
+  size_t *word_count;
+} gp_csv_table;
+
+/* The fields of the first line that is not blank and of the next one (none: NULL and 0). Ownership:
+ * gp_file_list_free. Errors: GP_EIO; GP_EFORMAT. */
+gp_status gp_csv_head(const char *path, char separator, char ***first, size_t *first_count,
+                      char ***second, size_t *second_count);
+/* Read a table, one row a line, every line with `count` columns. Quoted fields, CRLF, a byte order
+ * mark and blank lines are understood. ids: y is i64 where all targets are whole numbers; it is f32
+ * otherwise. The text is not held: memory is that of the tensors. Errors: GP_EIO; GP_EFORMAT with
+ * file:line and column. Source: RFC 4180. */
+gp_status gp_csv_read(const char *path, const gp_csv_options *options, const gp_csv_column *columns,
+                      size_t count, bool ids, gp_csv_table *table);
 
 #endif

@@ -56,58 +56,61 @@ local function others(columns, targets)
   return rest
 end
 
--- ---- the tensors -----------------------------------------------------------------------------
+-- ---- what the lines are ------------------------------------------------------------------------
 
--- Whole numbers become i64 ids, anything else f32. What a large table does not need any more is
--- freed at once: the collector would let it pile up to several times the file.
-local function targets_of(values, column)
-  local y = values:select(2, column):clone()
-  values:free()
-  local ids = y:to("i64")
-  local back <close> = ids:to("f64")
-  if core.methods.equal(back, y) then
-    y:free()
-    return ids
-  end
-  ids:free()
-  return y:to("f32")
+local function is_number(field)
+  return field:find "^%s*[+-]?[%d.]+[eE]?[+-]?%d*%s*$" ~= nil and tonumber(field) ~= nil
 end
 
--- f32 [N, columns]: neighbours are taken together.
-local function matrix_of(values, columns)
-  local pieces, i = {}, 1
-  while i <= #columns do
-    local n = 1
-    while columns[i + n] == columns[i] + n do n = n + 1 end
-    pieces[#pieces + 1] = values:narrow(2, columns[i], n):to("f32")
-    i = i + n
+local function are_numbers(fields, may_miss)
+  for _, field in ipairs(fields) do
+    if not is_number(field) and not (may_miss and field == "") then return false end
   end
-  if #pieces == 1 then return pieces[1]:contiguous() end
-  local x = core.concat(pieces, 2)
-  for _, piece in ipairs(pieces) do piece:free() end
-  return x
+  return #fields > 0
 end
 
--- ---- reading ---------------------------------------------------------------------------------
-
--- A header of numbers is none: it would be a row that is lost without a word.
-local function are_numbers(names)
-  for _, name in ipairs(names) do
-    if not name:find "^%s*[+-]?[%d.]+[eE]?[+-]?%d*%s*$" or not tonumber(name) then return false end
-  end
-  return #names > 0
+-- Whether the first line names the columns, its fields, and those of the first row. A header of
+-- numbers is none: it would be a row that is lost without a word.
+local function head_of(opts)
+  local first, second, code = core.csv_head(opts.path, opts.separator)
+  if not first then return nil, second, code end
+  local header = opts.header
+  if header == nil then header = not are_numbers(first, opts.missing) end
+  return header, first, header and second or first
 end
 
--- Values and the names of the columns, or nil, message, code. Where the script does not say whether
--- the first line is a header, it is one unless it holds numbers only.
-local function read(opts)
-  local values, names, code = core.csv_read(opts.path, opts.header ~= false, opts.separator,
-    opts.missing)
-  if opts.header == nil and (not values or are_numbers(names)) then
-    local all, none = core.csv_read(opts.path, false, opts.separator, opts.missing)
-    if all then return all, none end
+-- ---- columns -----------------------------------------------------------------------------------
+
+local INPUT, TARGET = 1, 2
+
+-- What core.csv_read wants of each column: its part, its place there, and whether it has words.
+local function layout(names, width, features, targets, words)
+  local flat = {}
+  for at = 1, width do
+    flat[3 * at - 2], flat[3 * at - 1], flat[3 * at] = 0, 0, words[at] and 1 or 0
   end
-  return values, names, code
+  for part, list in ipairs { features, targets } do
+    for place, at in ipairs(list) do
+      if flat[3 * at - 2] ~= 0 then
+        errors.raise("data.csv: column %d%s is named twice, expected it once as feature or target",
+          at, names[at] and (" (%s)"):format(names[at]) or "")
+      end
+      flat[3 * at - 2], flat[3 * at - 1] = part == 1 and INPUT or TARGET, place - 1
+    end
+  end
+  return flat
+end
+
+-- The columns whose words are classes: those that were named, and a single target whose first
+-- value is a word.
+local function words_of(opts, names, width, row, targets)
+  local words = {}
+  for _, at in ipairs(opts.words and columns_of(names, width, opts.words, "words") or {}) do
+    words[at] = true
+  end
+  local only = #targets == 1 and targets[1]
+  if only and row[only] and row[only] ~= "" and not is_number(row[only]) then words[only] = true end
+  return words
 end
 
 -- ---- opening ---------------------------------------------------------------------------------
@@ -120,6 +123,7 @@ local SPEC = {
   path = { type = "string", required = true },
   target = { type = { "string", "integer", "table" }, default = -1 },
   columns = { type = "table" },
+  words = { type = "table" },
   missing = { type = "number" },
   header = { type = "boolean" },
   separator = { type = "string", default = ",", check = is_separator },
@@ -130,13 +134,16 @@ local SPEC = {
 ---@field target? string|integer|table a column's name or number; default -1, the last one; a list
 --- of them: y is f32 [N, columns], {"price"} gives [N, 1] for regression
 ---@field columns? table names or numbers of the features; default: all but the target
+---@field words? table names or numbers of columns of words, which become numbers of classes
 ---@field missing? number what an empty field is; left out: an error
 ---@field header? boolean whether the first line names the columns; left out: it does unless it
 --- holds numbers only
 ---@field separator? string between fields; default ","
 
 --- Open a file of numbers separated by commas. x: f32, the columns but the target; y: the target,
---- as i64 ids where all its values are whole numbers, else f32.
+--- as i64 ids where all its values are whole numbers, else f32. A target of words is i64 ids, from
+--- 0 in the order of the words, which are `d.classes`. Other columns may hold anything. The file is
+--- read in pieces: four bytes a feature are what it takes.
 --- Errors: wrong options raise, also a target that is not in the file; nil, message, code for a
 --- file that cannot be read, with file:line and column for what is no number.
 --- ```lua
@@ -149,20 +156,23 @@ local SPEC = {
 ---@return string? code
 function csv.open(opts)
   opts = options.check("data.csv", opts, SPEC)
-  local values, names, code = read(opts)
-  if not values then return nil, names, code end
-  local columns = values:size(2)
+  local header, first, row = head_of(opts)
+  if header == nil then return nil, first, row end
+  local names, width = header and first or {}, #first
   local list = type(opts.target) == "table" and opts.target or { opts.target }
-  local targets = columns_of(names, columns, list, "target")
-  local features = opts.columns and columns_of(names, columns, opts.columns, "columns")
-    or others(columns, targets)
+  local targets = columns_of(names, width, list, "target")
+  local features = opts.columns and columns_of(names, width, opts.columns, "columns")
+    or others(width, targets)
   if #features == 0 then
-    return nil, ("%s: %d column%s, expected features beside the target"):format(opts.path, columns,
-      columns == 1 and "" or "s"), "format"
+    return nil, ("%s: %d column%s, expected features beside the target"):format(opts.path, width,
+      width == 1 and "" or "s"), "format"
   end
-  local x = matrix_of(values, features)
-  if list == opts.target then return tensors.open(x, matrix_of(values, targets)) end
-  return tensors.open(x, targets_of(values, targets[1]))
+  local words = words_of(opts, names, width, row or {}, targets)
+  local several = list == opts.target
+  local x, y, classes = core.csv_read(opts.path, header, opts.separator, opts.missing,
+    layout(names, width, features, targets, words), not several)
+  if not x then return nil, y, classes end
+  return tensors.open(x, several and y or y:select(2, 1), classes[targets[1]])
 end
 
 return csv

@@ -36,15 +36,16 @@ end
 --- ```
 ---@param x gpipe.Tensor [N, ...] inputs
 ---@param y gpipe.Tensor [N, ...] targets
+---@param classes? string[] the name of id 0, 1, ... of y
 ---@return gpipe.Dataset
-function tensors.open(x, y)
+function tensors.open(x, y, classes)
   x, y = check("x", x), check("y", y)
   local rows, targets = x:size(1), y:size(1)
   if rows ~= targets or rows == 0 then
     errors.raise("data.tensors: x has %d rows and y has %d, expected the same number, at least 1",
       rows, targets)
   end
-  return dataset(setmetatable({ x = x, y = y, count = rows }, Source))
+  return dataset(setmetatable({ x = x, y = y, count = rows, classes = classes }, Source))
 end
 
 return tensors

@@ -159,6 +159,8 @@ local LARGE = {
       if i % 1000 == 0 then collectgarbage() end
     end
     return d]] },
+  { "CSV", ("1,2,3,4,5,6,7,8,9\n"):rep(550000), [[return gp.data.csv {path = PATH}]] },
+  { "words of CSV", ("1,2,3,4,5,6,7,8,pear\n"):rep(500000), [[return gp.data.csv {path = PATH}]] },
   { "bytes", ("a"):rep(10000000), [[return gp.data.bytes {path = PATH, context = 64}]] },
   { "JSONL", line:rep(150000), [[return gp.data.jsonl {path = PATH, fields = {"text", "n"}}]] },
   { "SQuAD", '{"data": [{"title": "T", "paragraphs": [' .. (paragraph .. ","):rep(22000) .. paragraph

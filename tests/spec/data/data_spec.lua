@@ -178,6 +178,55 @@ describe("gp.data.csv", function()
       :find("columns is true", 1, true))
   end)
 
+  it("makes classes of a target of words", function()
+    local path = file_of("size,kind,name\n1,pear,x\n2,apple,y\n3,pear,z\n")
+    local d = assert(gp.data.csv { path = path, target = "kind", columns = { "size" } })
+    assert.same({ "apple", "pear" }, d.classes)
+    for x, y in d:batches(3) do
+      assert.same({ { 1 }, { 2 }, { 3 } }, x:totable())
+      assert.same({ 1, 0, 1 }, y:totable())
+      assert.equal("i64", y.dtype)
+    end
+    assert.same({ "apple", "pear" }, d:shuffle(1):split(0.5).classes)
+    local none, message = gp.data.csv { path = path, target = "kind" }
+    assert.is_nil(none)
+    assert.truthy(message:find(":2: column 3 (name) is 'x', expected a number", 1, true), message)
+    d = assert(gp.data.csv { path = path, target = "size", words = { "kind", 3 } })
+    for x, y in d:batches(3) do
+      assert.same({ { 1, 0 }, { 0, 1 }, { 1, 2 } }, x:totable())
+      assert.same({ 1, 2, 3 }, y:totable())
+    end
+  end)
+
+  it("refuses numbers among words, words among numbers, and empty words", function()
+    for text, wanted in pairs {
+      ["a,b\n1,x\n2,3\n"] = ":3: column 2 (b) is '3', expected a word as in other lines",
+      ["a,b\n1,3\n2,x\n"] = ":3: column 2 (b) is 'x', expected a number",
+      ["a,b\n1,x\n2,\n"] = ":3: column 2 (b) is empty, expected a word",
+    } do
+      local d, message = gp.data.csv { path = file_of(text) }
+      assert.is_nil(d)
+      assert.truthy(message:find(wanted, 1, true), message)
+    end
+    local many = { "a,b" }
+    for i = 1, 65537 do many[i + 1] = i .. ",w" .. i end
+    local d, message = gp.data.csv { path = file_of(table.concat(many, "\n")) }
+    assert.is_nil(d)
+    assert.truthy(message:find("more than 65536 different words", 1, true), message)
+  end)
+
+  it("names a column that is given twice", function()
+    local path = file_of("a,b\n1,2\n")
+    assert.truthy(raised(gp.data.csv, { path = path, columns = { "b" } })
+      :find("column 2 (b) is named twice", 1, true))
+  end)
+
+  it("keeps empty fields between tabs", function()
+    local path = file_of("1\t\t3\n4\t5\t6\n")
+    local d = assert(gp.data.csv { path = path, separator = "\t", missing = -1 })
+    assert.same({ 1, -1 }, (d:item(1)):totable())
+  end)
+
   it("returns nil, message, code with file:line for what is no number", function()
     local path = file_of("a,b\n1,2\n\n3,four\n")
     local d, message, code = gp.data.csv { path = path }
