@@ -169,13 +169,16 @@ static gp_status put_in_place(gp_folder *folder, const char *parent) {
 
 gp_status gp_folder_commit(gp_folder *folder) {
   char *parent;
-  GP_TRY(sync_folder(folder->temporary));
+  gp_status synced = sync_folder(folder->temporary);
+  if (synced) return gp_fail_prefix(synced, folder->target);
   GP_TRY(parent_of(folder->target, &parent));
   gp_status status = put_in_place(folder, parent);
   if (!status) {
     gp_free(folder->temporary); /* there is none any more */
     folder->temporary = NULL;
     status = sync_folder(parent);
+    if (status) status = gp_fail_prefix(status, "saved, but it may not survive a power cut");
+    if (status) status = gp_fail_prefix(status, folder->target);
   }
   gp_free(parent);
   return status;

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "gpipe/data.h"
 #include "io/file/reader.h"
+#include "io/file/writer.h"
 #include "io/text/json.h"
 #include "io/text/text.h"
 
@@ -66,10 +67,19 @@ static gp_status put_all(gp_text *text, const gp_manifest *manifest) {
   return gp_text_string(text, "}\n");
 }
 
+static gp_status write_text(const gp_text *text, const char *path) {
+  gp_writer writer;
+  gp_status status = gp_writer_open(&writer, path);
+  if (!status) status = gp_writer_put(&writer, text->data, text->size);
+  if (!status) status = gp_writer_place(&writer);
+  gp_writer_close(&writer);
+  return status;
+}
+
 gp_status gp_manifest_save(const gp_manifest *manifest, const char *path) {
   gp_text text = {0};
   gp_status status = put_all(&text, manifest);
-  if (!status) status = gp_file_write(path, text.data, text.size);
+  if (!status) status = write_text(&text, path);
   gp_text_clear(&text);
   return status;
 }

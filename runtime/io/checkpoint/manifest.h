@@ -27,7 +27,7 @@ typedef struct gp_manifest {
 
 /* Append a file; its name is copied. Errors: GP_EINVAL for a name that is a path or hidden. */
 gp_status gp_manifest_add(gp_manifest *manifest, const char *name, uint64_t bytes, uint64_t crc32);
-/* Errors: GP_EIO, GP_ENOMEM. */
+/* Its folder is synced by who made it. Errors: GP_EIO, GP_ENOMEM. */
 gp_status gp_manifest_save(const gp_manifest *manifest, const char *path);
 /* Errors: GP_EIO; GP_EFORMAT naming what is wrong. */
 gp_status gp_manifest_load(const char *path, gp_manifest *manifest);

@@ -14,7 +14,8 @@
 typedef struct shard {
   char *name, *path;
   gp_archive *archive;
-  gp_written written;
+  uint64_t bytes; /* of the file */
+  uint32_t crc32;
   pthread_t thread;
   bool started;
   gp_status status;
@@ -69,7 +70,13 @@ static void keep_reason(char **reason) {
 
 static void *write_shard(void *context) {
   shard *s = context;
-  s->status = gp_archive_write(s->archive, s->path, &s->written);
+  gp_writer writer;
+  s->status = gp_writer_open(&writer, s->path);
+  if (!s->status) s->status = gp_archive_put(s->archive, &writer);
+  if (!s->status) s->status = gp_writer_place(&writer);
+  s->bytes = writer.written;
+  s->crc32 = writer.crc32;
+  gp_writer_close(&writer);
   if (s->status) keep_reason(&s->reason);
   return NULL;
 }
@@ -107,7 +114,7 @@ static gp_status write_manifest(const gp_checkpoint *c, const gp_folder *folder)
   gp_status status = gp_copy_string(c->state, &manifest.state);
   for (size_t i = 0; i < c->count && !status; i++) {
     const shard *s = &c->shards[i];
-    status = gp_manifest_add(&manifest, s->name, s->written.bytes, s->written.crc32);
+    status = gp_manifest_add(&manifest, s->name, s->bytes, s->crc32);
   }
   if (!status) status = gp_folder_path(folder->temporary, GP_MANIFEST_NAME, &path);
   if (!status) status = gp_manifest_save(&manifest, path);
@@ -116,11 +123,18 @@ static gp_status write_manifest(const gp_checkpoint *c, const gp_folder *folder)
   return status;
 }
 
+/* The files of a failure are under a name that is gone when it is told: the text begins with the
+ * target's. */
+static gp_status fill(gp_checkpoint *c, const gp_folder *folder) {
+  gp_status status = write_shards(c, folder);
+  if (!status) status = write_manifest(c, folder);
+  return status ? gp_fail_prefix(status, c->target) : GP_OK;
+}
+
 static gp_status write_all(gp_checkpoint *c) {
   gp_folder folder = {0};
   gp_status status = gp_folder_open(&folder, c->target);
-  if (!status) status = write_shards(c, &folder);
-  if (!status) status = write_manifest(c, &folder);
+  if (!status) status = fill(c, &folder);
   if (!status) status = gp_folder_commit(&folder);
   gp_folder_close(&folder);
   return status;

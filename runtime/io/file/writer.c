@@ -238,11 +238,16 @@ static gp_status sync_folder(gp_writer *writer) {
                  writer->path, strerrordesc_np(reason));
 }
 
-gp_status gp_writer_commit(gp_writer *writer) {
+gp_status gp_writer_place(gp_writer *writer) {
   GP_TRY(settle(writer));
   if (rename(writer->temporary, writer->target)) return refused(writer, "put the file in place");
   gp_free(writer->temporary); /* there is none any more */
   writer->temporary = NULL;
+  return GP_OK;
+}
+
+gp_status gp_writer_commit(gp_writer *writer) {
+  GP_TRY(gp_writer_place(writer));
   return sync_folder(writer);
 }
 

@@ -30,6 +30,8 @@ gp_status gp_writer_put(gp_writer *writer, const void *data, size_t bytes);
 /* Flush, sync, rename, sync the folder. Errors: GP_EIO; the old file stays, but for the last step,
  * whose error text says that the new one is there and may not survive a power cut. */
 gp_status gp_writer_commit(gp_writer *writer);
+/* The same without the folder, for one that is synced when all of its files are there. */
+gp_status gp_writer_place(gp_writer *writer);
 void gp_writer_close(gp_writer *writer);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "gpipe/archive.h"
+#include "io/file/writer.h"
 
 #define GP_ARCHIVE_METADATA "__metadata__"
 
@@ -23,13 +24,7 @@ enum {
 const char *gp_archive_dtype_name(gp_dtype dtype);
 bool gp_archive_dtype_parse(const char *name, gp_dtype *dtype);
 
-/* What a file has become. */
-typedef struct gp_written {
-  uint64_t bytes;
-  uint32_t crc32;
-} gp_written;
-
-/* gp_archive_save, and what was written. */
-gp_status gp_archive_write(const gp_archive *archive, const char *path, gp_written *written);
+/* Write all of it into a file that was opened. Errors: as gp_archive_save. */
+gp_status gp_archive_put(const gp_archive *archive, gp_writer *writer);
 
 #endif

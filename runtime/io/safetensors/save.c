@@ -118,31 +118,27 @@ static gp_status write_file(gp_writer *writer, const gp_archive *archive, const 
   uint64_t size = header->size;
   GP_TRY(gp_writer_put(writer, &size, GP_ARCHIVE_PREFIX));
   GP_TRY(gp_writer_put(writer, header->data, header->size));
-  GP_TRY(write_data(writer, archive));
-  return gp_writer_commit(writer);
+  return write_data(writer, archive);
 }
 
-/* All that can fail without touching the disk comes first; the writer replaces the file at the
- * end. */
-gp_status gp_archive_write(const gp_archive *archive, const char *path, gp_written *written) {
+/* All that can fail without writing comes first. */
+gp_status gp_archive_put(const gp_archive *archive, gp_writer *writer) {
   void *offset = NULL;
   gp_text header = {0};
   GP_TRY(gp_alloc_array(gp_archive_count(archive) + 1, sizeof(uint64_t), &offset));
   gp_status status = lay_out(archive, offset);
   if (!status) status = write_header(&header, archive, offset);
-  if (!status) {
-    gp_writer writer;
-    status = gp_writer_open(&writer, path);
-    if (!status) status = write_file(&writer, archive, &header);
-    *written = (gp_written){writer.written, writer.crc32};
-    gp_writer_close(&writer);
-  }
+  if (!status) status = write_file(writer, archive, &header);
   gp_text_clear(&header);
   gp_free(offset);
   return status;
 }
 
 gp_status gp_archive_save(const gp_archive *archive, const char *path) {
-  gp_written written;
-  return gp_archive_write(archive, path, &written);
+  gp_writer writer;
+  gp_status status = gp_writer_open(&writer, path);
+  if (!status) status = gp_archive_put(archive, &writer);
+  if (!status) status = gp_writer_commit(&writer);
+  gp_writer_close(&writer);
+  return status;
 }
