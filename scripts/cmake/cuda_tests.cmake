@@ -78,7 +78,7 @@ endif()
 # ---- tests ---------------------------------------------------------------------------------------
 
 # As the C tests: what test.h defines for sanitizers must be seen.
-foreach(name fibers_test beside_cudnn_test)
+foreach(name fibers_test beside_cudnn_test staged_mask_test)
   add_executable(${name} tests/cuda/${name}.cpp $<TARGET_OBJECTS:gpipe_on_host>)
   gpipe_on_host(${name})
   target_include_directories(${name} PRIVATE tests/c)

@@ -35,6 +35,9 @@ typedef struct gp_attention {
   void *scratch;                         /* device memory */
 } gp_attention;
 
+/* Elements from one row of a staged mask to the next: a multiple of 32 bytes. */
+static inline int64_t gp_attention_mask_row(const gp_attention *a) { return (a->keys + 7) / 8 * 8; }
+
 /* ---- what graphs of cuDNN leave to us (ops/attention/beside_cudnn.cu) ----------------------- */
 
 /* Write the mask as what is added, f32 without infinities, at the distances of `to`. */

@@ -16,21 +16,23 @@ static int64_t blocks_for(int64_t n, int per_block) { return (n + per_block - 1)
 /* What there is one of along a dimension that the mask is the same for. */
 static int64_t count_of(int64_t distance, int64_t size) { return distance == 0 ? 1 : size; }
 
-/* The dimensions of a mask without what it is the same for. */
+/* The dimensions of a mask without what it is the same for; elements from one row to the next. */
 struct mask_extent {
-  int64_t batches, heads, queries;
+  int64_t batches, heads, queries, row;
 };
 
-/* A thread an element; blocks of one row are neighbours. */
+/* A thread an element; blocks of one row are neighbours. What lies between rows is hidden keys: the
+ * library may fetch it with the row. */
 template <typename T>
 static __global__ void attention_stage_mask(gp_attention a, gp_attention_value to, mask_extent e) {
   gp_kernel_begin();
-  const int64_t per_row = (a.keys + THREADS - 1) / THREADS;
+  const int64_t per_row = (e.row + THREADS - 1) / THREADS;
   const int64_t key = (int64_t)blockIdx.x % per_row * THREADS + threadIdx.x;
   const int64_t row = (int64_t)blockIdx.x / per_row, query = row % e.queries;
   const int64_t head = row / e.queries % e.heads, batch = row / e.queries / e.heads;
-  if (key >= a.keys) return;
-  const float bias = bias_of<T>(a, mask_of<T>(a, batch, head), query, key);
+  if (key >= e.row) return;
+  float bias = (float)GP_MASK_HIDDEN;
+  if (key < a.keys) bias = bias_of<T>(a, mask_of<T>(a, batch, head), query, key);
   float *line = (float *)to.data + batch * to.batch + head * to.head + query * to.row;
   line[key] = bias < (float)GP_MASK_HIDDEN ? (float)GP_MASK_HIDDEN : bias;
 }
@@ -38,8 +40,8 @@ static __global__ void attention_stage_mask(gp_attention a, gp_attention_value t
 gp_status gp_attention_stage_mask(gp_gpu *gpu, const gp_attention *a,
                                   const gp_attention_value *to) {
   const mask_extent e = {count_of(to->batch, a->batches), count_of(to->head, a->heads),
-                         count_of(to->row, a->queries)};
-  const int64_t blocks = e.batches * e.heads * e.queries * blocks_for(a->keys, THREADS);
+                         count_of(to->row, a->queries), gp_attention_mask_row(a)};
+  const int64_t blocks = e.batches * e.heads * e.queries * blocks_for(e.row, THREADS);
   if (blocks > INT32_MAX) return gp_flash_too_many(a);
   if (a->dtype == GP_F16)
     return GP_LAUNCH(gpu, attention_stage_mask<gp_f16>, (unsigned)blocks, THREADS, 0, *a, *to, e);

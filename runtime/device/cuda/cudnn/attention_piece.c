@@ -20,7 +20,7 @@ static double most_scores(void) {
   return (mib > 0 ? (double)mib : PIECE) * 1024 * 1024;
 }
 
-enum { ALIGNMENT = 256, ROW = 8 /* elements that rows of a mask are a multiple of */ };
+enum { ALIGNMENT = 256 };
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static int64_t largest_divisor(int64_t n, double most) {
 static int64_t stage(const gp_attention *a, gp_attention_value *to) {
   const int64_t count[] = {a->batches, a->heads, a->queries};
   const int64_t given[] = {a->mask.batch, a->mask.head, a->mask.row};
-  int64_t step[3], size = (a->keys + ROW - 1) / ROW * ROW;
+  int64_t step[3], size = gp_attention_mask_row(a);
   for (int d = 2; d >= 0; d--) {
     step[d] = given[d] != 0 ? size : 0;
     if (given[d] != 0) size *= count[d];
