@@ -51,6 +51,7 @@
   X(json)                                                                                          \
   X(database)                                                                                      \
   X(heartbeat)                                                                                     \
+  X(numbers)                                                                                       \
   X(process)                                                                                       \
   X(records)                                                                                       \
   X(optimizer)

@@ -1,21 +1,37 @@
 -- tests/spec/sweep/samplers_spec.lua - the Parzen estimator: its densities, what it finds.
+local core = require "gpipe.core"
 local draws = require "gpipe.sweep.draws"
 local gp = require "gpipe"
 local landscapes = require "tests.support.landscapes"
-local normal = require "gpipe.sweep.sampler.normal"
 local parzen = require "gpipe.sweep.sampler.parzen"
 local random = require "gpipe.sweep.sampler.random"
 local space = require "gpipe.sweep.space"
 local tpe = require "gpipe.sweep.sampler.tpe"
 local sweep = gp.sweep
 
-describe("the normal distribution", function()
-  it("has the known shares, in the tails too", function()
-    for _, case in ipairs { { 0, 0.5 }, { 1.959963985, 0.975 }, { -1.281551566, 0.1 },
-      { -6, 9.865876e-10 }, { -10, 7.619853e-24 } } do
-      assert.is_true(math.abs(normal.below(case[1]) / case[2] - 1) < 1e-6, case[1])
+describe("arrays of numbers", function()
+  local function share(a, b)
+    local n = core.numbers { 0 }
+    n:add_share(1, a, b, core.numbers { 0 }, core.numbers { 1 })
+    return math.exp(n:log_sum())
+  end
+
+  it("know the shares of the normal distribution, in the tails too", function()
+    for _, case in ipairs { { -40, 0, 0.5 }, { -40, 1.959963985, 0.975 },
+      { -1.281551566, 40, 0.9 }, { -40, -6, 9.865876e-10 }, { 10, 40, 7.619853e-24 },
+      { 6, 7, 9.853080e-10 }, { -7, 7, 1 } } do
+      assert.is_true(math.abs(share(case[1], case[2]) / case[3] - 1) < 1e-6, case[3])
     end
-    assert.is_true(math.abs(normal.between(6, 7) / 9.853080e-10 - 1) < 1e-5)
+  end)
+
+  it("add up, and refuse others than as many", function()
+    local n = core.numbers { 1, 2 }
+    n:add(core.numbers { 0.5, -2 })
+    n:add_logs(core.numbers { 1, math.exp(1) })
+    n:add_normal(3, core.numbers { 3, 1 }, core.numbers { 2, 1 })
+    assert.is_true(math.abs(n:copy():log_sum() - math.log(math.exp(1.5) + math.exp(-1))) < 1e-12)
+    assert.is_false(pcall(n.add, n, core.numbers { 1 }))
+    assert.is_false(pcall(n.add, n, {}))
   end)
 end)
 

@@ -8,6 +8,7 @@
 -- 4.2; S. Watanabe, Tree-structured Parzen estimator: understanding its algorithm components,
 -- arXiv:2304.11127, section 3.3 (bandwidths and weights as Optuna has them).
 
+local core = require "gpipe.core"
 local normal = require "gpipe.sweep.sampler.normal"
 
 local parzen = {}
@@ -38,34 +39,50 @@ local function weights_of(n)
   return weights
 end
 
--- As far as the farther neighbour; of the first and the last as far as the only one, so that they
--- are not blurred by a far end of the range.
-local function widths_of(means, low, high)
-  local order, widths = {}, {}
-  for i = 1, #means do order[i] = i end
-  table.sort(order, function(a, b) return means[a] < means[b] end)
-  for k, i in ipairs(order) do
-    local left = k > 1 and means[i] - means[order[k - 1]]
-    local right = k < #order and means[order[k + 1]] - means[i]
-    widths[i] = math.max(left or right or means[i] - low, right or left or high - means[i])
+-- Of sorted numbers, the width of each: as far as the farther neighbour; of the first and the last
+-- as far as the only one, so that they are not blurred by a far end of the range.
+local function widths_of_sorted(sorted, low, high)
+  local widths = {}
+  for k, x in ipairs(sorted) do
+    local left, right = sorted[k - 1] and x - sorted[k - 1], sorted[k + 1] and sorted[k + 1] - x
+    widths[k] = math.max(left or right or x - low, right or left or high - x)
   end
   return widths
 end
 
+-- The widths in the order of `means`: equal ones take theirs in turn. They are sorted without a
+-- comparison of ours, which would take most of the time of a suggestion.
+local function widths_of(means, low, high)
+  local sorted, first, widths = table.move(means, 1, #means, 1, {}), {}, {}
+  table.sort(sorted)
+  local by_place = widths_of_sorted(sorted, low, high)
+  for k = #sorted, 1, -1 do first[sorted[k]] = k end
+  for i, x in ipairs(means) do
+    widths[i] = by_place[first[x]]
+    first[x] = first[x] + 1
+  end
+  return widths
+end
+
+local HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
 local function number_part(domain, values)
   local low, high = domain:ends()
-  local range, means = high - low, {}
+  local range, means, scales = high - low, {}, {}
   for i, value in ipairs(values) do means[i] = domain:coordinate(value) end
-  local widths, masses = widths_of(means, low, high), {}
+  local widths = widths_of(means, low, high)
   local least = range / math.min(SHARPEST, #means + 2)
   for i = 1, #means do widths[i] = math.min(math.max(widths[i], least), range) end
   table.insert(means, (low + high) / 2) -- the prior
   table.insert(widths, range)
-  for i, mean in ipairs(means) do
-    masses[i] = math.log(normal.between((low - mean) / widths[i], (high - mean) / widths[i]))
-  end
-  return { domain = domain, low = low, high = high, means = means, widths = widths,
-    masses = masses, known = {} }
+  for i, width in ipairs(widths) do scales[i] = 1 / width end
+  return { domain = domain, low = low, high = high, means = means, widths = widths, known = {},
+    centres = core.numbers(means), scales = core.numbers(scales) }
+end
+
+-- Whether it is a number without steps, whose kernels have a density at every point.
+local function is_smooth(part)
+  return part.scales and (part.domain.kind == "uniform" or part.domain.kind == "log")
 end
 
 local function choice_part(domain, values)
@@ -90,23 +107,10 @@ local function draw_choice(part, kernel, stream)
   return choices[math.floor(stream:uniform() * #choices) + 1]
 end
 
-local HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-
--- The logarithm of every kernel at a value.
-local function logs_of_number(part, value, count)
-  local logs, from, to = {}, part.domain:interval(value)
-  from, to = math.max(from, part.low), math.min(to, part.high)
-  local means, widths, masses = part.means, part.widths, part.masses
-  for i = 1, count do
-    local width = widths[i]
-    if from == to then
-      local z = (from - means[i]) / width
-      logs[i] = -0.5 * z * z - math.log(width) - HALF_LOG_2PI - masses[i]
-    else
-      logs[i] = math.log(normal.between((from - means[i]) / width, (to - means[i]) / width))
-        - masses[i]
-    end
-  end
+-- The logarithm of every kernel's mass at an integer, without its cutting off at the ends.
+local function logs_of_integer(part, value, count)
+  local logs, from, to = core.numbers(count), part.domain:interval(value)
+  logs:add_share(1, math.max(from, part.low), math.min(to, part.high), part.centres, part.scales)
   return logs
 end
 
@@ -116,10 +120,29 @@ local function logs_of_choice(part, value, count)
   local other = math.log(part.mixed / part.sum)
   for i = 1, count do logs[i] = part.positions[i] == position and same or other end
   logs[count] = -math.log(#part.domain.choices) -- the prior
-  return logs
+  return core.numbers(logs)
 end
 
 -- ---- the density -------------------------------------------------------------------------------
+
+-- What does not depend on values: of each kernel the logarithm of its share of all weights, less
+-- what is cut off at the ends, and what makes a density of its smooth parts.
+local function constants_of(self)
+  local shares = {}
+  local smooth = 0
+  for _, part in ipairs(self.parts) do smooth = smooth + (is_smooth(part) and 1 or 0) end
+  for i, weight in ipairs(self.weights) do
+    shares[i] = math.log(weight / self.sum) - smooth * HALF_LOG_2PI
+  end
+  local constants = core.numbers(shares)
+  for _, part in ipairs(self.parts) do
+    if part.scales then
+      constants:add_share(-1, part.low, part.high, part.centres, part.scales)
+      if is_smooth(part) then constants:add_logs(part.scales) end
+    end
+  end
+  return constants
+end
 
 --- The density of parameters of trials, in the order of time.
 ---@param names string[]
@@ -129,13 +152,14 @@ end
 function parzen.new(names, domains, trials)
   local self = setmetatable({ names = names, domains = domains, count = #trials + 1, parts = {},
     weights = weights_of(#trials), sum = 0 }, Parzen)
-  for _, weight in ipairs(self.weights) do self.sum = self.sum + weight end
   for d, name in ipairs(names) do
     local values = {}
     for i, params in ipairs(trials) do values[i] = params[name] end
     self.parts[d] = domains[d]:is_choice() and choice_part(domains[d], values)
       or number_part(domains[d], values)
   end
+  for _, weight in ipairs(self.weights) do self.sum = self.sum + weight end
+  self.constants = constants_of(self)
   return self
 end
 
@@ -151,25 +175,30 @@ function Parzen:draw(stream)
   return values
 end
 
+-- The logarithms of a part's kernels at a value that has no density, of many the same.
+local function logs_at(part, value, count)
+  local logs = part.known[value]
+  if not logs then
+    logs = (part.positions and logs_of_choice or logs_of_integer)(part, value, count)
+    part.known[value] = logs
+  end
+  return logs
+end
+
 --- The logarithm of the density at values.
 ---@param values table<string, any>
 ---@return number
 function Parzen:log(values)
-  local count, sums, most = self.count, {}, -math.huge
-  for i = 1, count do sums[i] = 0 end
+  local sums = self.constants:copy()
   for d, part in ipairs(self.parts) do
     local value = values[self.names[d]]
-    local logs = part.known[value]
-    if not logs then
-      logs = (part.positions and logs_of_choice or logs_of_number)(part, value, count)
-      part.known[value] = logs
+    if is_smooth(part) then
+      sums:add_normal(part.domain:coordinate(value), part.centres, part.scales)
+    else
+      sums:add(logs_at(part, value, self.count))
     end
-    for i = 1, count do sums[i] = sums[i] + logs[i] end
   end
-  for i = 1, count do if sums[i] > most then most = sums[i] end end
-  local sum = 0
-  for i = 1, count do sum = sum + self.weights[i] * math.exp(sums[i] - most) end
-  return most + math.log(sum / self.sum)
+  return sums:log_sum()
 end
 
 return parzen

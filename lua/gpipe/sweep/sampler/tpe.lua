@@ -26,6 +26,7 @@ local CANDIDATES = 24
 ---@field space gpipe.SweepSpace
 ---@field seed integer
 ---@field multivariate boolean
+---@field better fun(a: table, b: table): boolean
 local Tpe = {}
 Tpe.__index = Tpe
 
@@ -44,53 +45,55 @@ local function better(sign)
   end
 end
 
--- Trials with parameters: the settled ones from the best on, and the others.
-local function sorted(trials, sign)
-  local settled, others = {}, {}
+-- Put a trial into the list of the best `most`, which is sorted; what falls out is dropped.
+local function keep(best, trial, most, is_better)
+  if #best == most and not is_better(trial, best[most]) then return end
+  local at = #best
+  while at > 0 and is_better(trial, best[at]) do at = at - 1 end
+  table.insert(best, at + 1, trial)
+  best[most + 1] = nil
+end
+
+-- Parameters of the good ones and of the others, each in the order of time; nil before there are
+-- enough. Sorting a thousand trials for each suggestion would take longer than all the rest.
+local function split(self, trials)
+  local last, settled = 0, 0
+  for number, trial in pairs(trials) do
+    last = math.max(last, number)
+    if RANKS[trial.state] then settled = settled + 1 end
+  end
+  if settled < FIRST then return nil end
+  local best, most = {}, math.min(math.ceil(GOOD * settled), MOST_GOOD)
   for _, trial in pairs(trials) do
-    if next(trial.params) then
-      table.insert(RANKS[trial.state] and settled or others, trial)
+    if RANKS[trial.state] then keep(best, trial, most, self.better) end
+  end
+  local is_good, good, others = {}, {}, {}
+  for _, trial in ipairs(best) do is_good[trial] = true end
+  for number = 1, last do
+    local trial = trials[number]
+    if trial and next(trial.params) then
+      local list = is_good[trial] and good or others
+      list[#list + 1] = trial.params
     end
   end
-  table.sort(settled, better(sign))
-  return settled, others
-end
-
-local function in_time(list)
-  table.sort(list, function(a, b) return a.number < b.number end)
-  return list
-end
-
--- The good ones and the others, each in the order of time.
-local function split(self, trials)
-  local settled, others = sorted(trials, self.sign)
-  if #settled < FIRST then return nil end
-  local count = math.min(math.ceil(GOOD * #settled), MOST_GOOD)
-  local good = {}
-  for i, trial in ipairs(settled) do table.insert(i <= count and good or others, trial) end
-  return in_time(good), in_time(others)
+  return good, others
 end
 
 -- ---- choosing ----------------------------------------------------------------------------------
 
--- The parameters of trials that have these names, with values that the domains may have.
-local function having(trials, names, domains)
-  local list = {}
-  for _, trial in ipairs(trials) do
-    local has = true
-    for d, name in ipairs(names) do
-      local value = trial.params[name]
-      has = has and value ~= nil and domains[d]:contains(value)
-    end
-    if has then list[#list + 1] = trial.params end
+-- The parameters of those that have a name, with a value that the domain may have.
+local function having(list, name, domain_of)
+  local found = {}
+  for _, params in ipairs(list) do
+    local value = params[name]
+    if value ~= nil and domain_of:contains(value) then found[#found + 1] = params end
   end
-  return list
+  return found
 end
 
--- Of the candidates the one with the largest l / g.
+-- Of the candidates the one with the largest l / g. `good` and `others` are lists of parameters.
 local function choose(names, domains, good, others, stream)
-  local l = parzen.new(names, domains, having(good, names, domains))
-  local g = parzen.new(names, domains, having(others, names, domains))
+  local l, g = parzen.new(names, domains, good), parzen.new(names, domains, others)
   local best, best_ratio
   for _ = 1, CANDIDATES do
     local values = l:draw(stream)
@@ -126,7 +129,8 @@ function Tpe:suggest(number, trials)
     if together[name] ~= nil then return together[name] end
     local stream = draws.new(self.seed, number, name)
     if not good then return from:draw(stream:uniform()) end
-    return choose({ name }, { from }, good, others, stream)[name]
+    return choose({ name }, { from }, having(good, name, from), having(others, name, from),
+      stream)[name]
   end)
 end
 
@@ -138,7 +142,7 @@ end
 function tpe.new(space, opts, sign)
   local names, domains = joint_of(space)
   return setmetatable({ space = space, seed = opts.seed, multivariate = opts.multivariate,
-    sign = sign, names = names, domains = domains }, Tpe)
+    better = better(sign), names = names, domains = domains }, Tpe)
 end
 
 return tpe

@@ -1,0 +1,136 @@
+/* bindings/sweep/numbers.c - arrays of numbers for densities of many kernels: a suggestion looks at
+ * each of a thousand kernels for every candidate and parameter, which in Lua takes milliseconds. */
+#include <math.h>
+#include <string.h>
+
+#include "binding.h"
+
+#define NUMBERS "gpipe.Numbers"
+#define FAR     6 /* deviations: beyond them lies less than 1e-8 */
+
+typedef struct numbers {
+  size_t count;
+  double at[];
+} numbers;
+
+static numbers *push_numbers(lua_State *L, size_t count) {
+  numbers *made = lua_newuserdatauv(L, sizeof *made + count * sizeof(double), 0);
+  made->count = count;
+  luaL_setmetatable(L, NUMBERS);
+  return made;
+}
+
+/* Another array of as many numbers as the one at position 1. */
+static const numbers *check_like(lua_State *L, int index, size_t count) {
+  const numbers *other = luaL_checkudata(L, index, NUMBERS);
+  if (other->count != count)
+    gp_lua_error(L, "numbers: there are %d, expected %d", (int)other->count, (int)count);
+  return other;
+}
+
+/* core.numbers(list) -> numbers; core.numbers(count) -> as many zeros */
+static int make(lua_State *L) {
+  bool zeros = lua_isinteger(L, 1);
+  if (!zeros) luaL_checktype(L, 1, LUA_TTABLE);
+  size_t count =
+      zeros ? (size_t)gp_lua_check_int(L, 1, "numbers: count", 0, INT32_MAX) : lua_rawlen(L, 1);
+  numbers *made = push_numbers(L, count);
+  if (zeros) memset(made->at, 0, count * sizeof(double));
+  for (size_t i = 0; i < count && !zeros; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    made->at[i] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
+/* n:copy() -> numbers */
+static int copy(lua_State *L) {
+  const numbers *from = luaL_checkudata(L, 1, NUMBERS);
+  numbers *made = push_numbers(L, from->count);
+  memcpy(made->at, from->at, from->count * sizeof(double));
+  return 1;
+}
+
+/* n:add(other): in place */
+static int add(lua_State *L) {
+  numbers *n = luaL_checkudata(L, 1, NUMBERS);
+  const numbers *other = check_like(L, 2, n->count);
+  for (size_t i = 0; i < n->count; i++) n->at[i] += other->at[i];
+  return 0;
+}
+
+/* n:add_logs(other): add the logarithms of the other's, in place */
+static int add_logs(lua_State *L) {
+  numbers *n = luaL_checkudata(L, 1, NUMBERS);
+  const numbers *other = check_like(L, 2, n->count);
+  for (size_t i = 0; i < n->count; i++) n->at[i] += log(other->at[i]);
+  return 0;
+}
+
+/* n:add_normal(x, means, scales): add -((x - mean) scale)^2 / 2, in place */
+static int add_normal(lua_State *L) {
+  numbers *n = luaL_checkudata(L, 1, NUMBERS);
+  double x = gp_lua_check_number(L, 2, "numbers: x");
+  const numbers *means = check_like(L, 3, n->count), *scales = check_like(L, 4, n->count);
+  for (size_t i = 0; i < n->count; i++) {
+    double z = (x - means->at[i]) * scales->at[i];
+    n->at[i] -= 0.5 * z * z;
+  }
+  return 0;
+}
+
+/* The logarithm of the share of the standard normal distribution between a and b >= a, with all its
+ * digits in the tails. */
+static double log_share(double a, double b) {
+  double low = a > 0 ? -b : a, high = a > 0 ? -a : b;
+  if (low < -FAR && high > FAR) return 0;
+  double share = 0.5 * (erfc(-high * M_SQRT1_2) - erfc(-low * M_SQRT1_2));
+  return log(fmax(share, 1e-300));
+}
+
+/* n:add_share(sign, from, to, means, scales): add sign times the logarithm of what a normal
+ * distribution has between two points, in place */
+static int add_share(lua_State *L) {
+  numbers *n = luaL_checkudata(L, 1, NUMBERS);
+  double sign = gp_lua_check_number(L, 2, "numbers: sign");
+  double from = gp_lua_check_number(L, 3, "numbers: from");
+  double to = gp_lua_check_number(L, 4, "numbers: to");
+  const numbers *means = check_like(L, 5, n->count), *scales = check_like(L, 6, n->count);
+  for (size_t i = 0; i < n->count; i++) {
+    double mean = means->at[i], scale = scales->at[i];
+    n->at[i] += sign * log_share((from - mean) * scale, (to - mean) * scale);
+  }
+  return 0;
+}
+
+/* n:log_sum() -> the logarithm of the sum of their exponentials */
+static int log_sum(lua_State *L) {
+  const numbers *n = luaL_checkudata(L, 1, NUMBERS);
+  double most = -INFINITY, sum = 0;
+  for (size_t i = 0; i < n->count; i++) most = fmax(most, n->at[i]);
+  for (size_t i = 0; i < n->count; i++) sum += exp(n->at[i] - most);
+  lua_pushnumber(L, most + log(sum));
+  return 1;
+}
+
+static const luaL_Reg methods[] = {{"copy", copy},
+                                   {"add", add},
+                                   {"add_logs", add_logs},
+                                   {"add_normal", add_normal},
+                                   {"add_share", add_share},
+                                   {"log_sum", log_sum},
+                                   {NULL, NULL}};
+
+int gp_open_numbers(lua_State *L) {
+  luaL_newmetatable(L, NUMBERS);
+  lua_newtable(L);
+  luaL_setfuncs(L, methods, 0);
+  lua_setfield(L, -2, "__index");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_pop(L, 1);
+  lua_pushcfunction(L, make);
+  lua_setfield(L, -2, "numbers");
+  return 0;
+}
