@@ -54,6 +54,7 @@
   X(numbers)                                                                                       \
   X(process)                                                                                       \
   X(records)                                                                                       \
+  X(server)                                                                                        \
   X(optimizer)
 
 #define GP_LUA_PART(name) int gp_open_##name(lua_State *L);

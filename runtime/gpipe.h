@@ -26,6 +26,7 @@
 #include "gpipe/tokenizer.h"
 #include "gpipe/corpus.h"
 #include "gpipe/records.h"
+#include "gpipe/serve.h"
 #include "gpipe/gather.h"
 #include "gpipe/linalg.h"
 #include "gpipe/items.h"

@@ -15,8 +15,7 @@ local levels = { base = 0, schedule = 1, io = 1, linalg = 1, device = 1, ops = 2
 local subjects = {
   status = "base", tensor = "base", random = "base", process = "base", gather = "base",
   linalg = "linalg", data = "io", items = "io", tokenizer = "io", corpus = "io", archive = "io",
-  records = "io",
-  checkpoint = "io", folder = "io", device = "device",
+  records = "io", serve = "io", checkpoint = "io", folder = "io", device = "device",
   update = "device", op = "device",
   attrs = "device", contract = "device", param = "graph", trace = "graph",
   history = "graph",

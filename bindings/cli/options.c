@@ -32,7 +32,7 @@ static const switch_name long_names[] = {{"--devices", GP_SWITCH_DEVICES, "a lis
 
 static const char usage[] =
     "usage: " GP_PROGRAM " [options] [script [args]]\n"
-    "       " GP_PROGRAM " runs [DIR] [options]   list training runs (--help)\n"
+    "       " GP_PROGRAM " runs|plot|watch [DIR] [options]   look at training runs (--help)\n"
     "       " GP_PROGRAM " sweep FILE... [options]   run hyper-parameter searches (--help)\n"
     "Lua's options:\n"
     "  -e stat         run the text 'stat'\n"

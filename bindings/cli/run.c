@@ -212,7 +212,7 @@ static int run_command(lua_State *L, char **argv, int at) {
 }
 
 static bool is_command(char **argv, int at) {
-  static const char *const words[] = {"plot", "runs", "sweep"};
+  static const char *const words[] = {"plot", "runs", "sweep", "watch"};
   if (strcmp(argv[at - 1], "--") == 0) return false; /* then it is a file */
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(argv[at], words[i]) == 0) return true;

@@ -2,7 +2,6 @@
 
 local fit = require "gpipe.schedule.draw.fit"
 local json = require "gpipe.io.json"
-local runs = require "gpipe.runs"
 local screen = require "gpipe.screen"
 local words = require "gpipe.command.words"
 
@@ -41,11 +40,8 @@ end
 return function(given)
   local values, operands = words.read(command, given)
   if not values then return operands end
-  if #operands > 1 then
-    return words.refuse(command, ("%d folders, expected one"):format(#operands))
-  end
-  local list, message = runs.open(operands[1])
-  if not list then return words.refuse(command, message) end
+  local list, code = words.runs(command, operands --[[@as string[] ]])
+  if not list then return code end
   if values.json then print_json(list) else print_table(list) end
   return 0
 end

@@ -3,6 +3,7 @@
 -- A module gpipe/command/<word>.lua returns a function that takes these words and returns the exit
 -- code: 0, 1 where the world refused, 2 where the words are wrong. bindings/cli/run.c calls it.
 
+local fit = require "gpipe.schedule.draw.fit"
 local flags = require "gpipe.flags"
 
 local words = {}
@@ -18,7 +19,7 @@ local words = {}
 ---@param fault string
 ---@return integer
 function words.refuse(command, fault)
-  io.stderr:write(("gpipe-lua %s: %s\n%s\n"):format(command.name, fault,
+  io.stderr:write(("gpipe-lua %s: %s\n%s\n"):format(command.name, fit.clean(fault),
     flags.usage(command.about, command.flags, command.usage)))
   return 2
 end
@@ -28,8 +29,23 @@ end
 ---@param fault string
 ---@return integer
 function words.fail(command, fault)
-  io.stderr:write(("gpipe-lua %s: %s\n"):format(command.name, fault))
+  io.stderr:write(("gpipe-lua %s: %s\n"):format(command.name, fit.clean(fault)))
   return 1
+end
+
+--- The runs below the one folder that the words name, or below `runs`. Where there is none, nil and
+--- the exit code.
+---@param command gpipe.Command
+---@param operands string[]
+---@return gpipe.Runs?
+---@return integer? code
+function words.runs(command, operands)
+  if #operands > 1 then
+    return nil, words.refuse(command, ("%d folders, expected one"):format(#operands))
+  end
+  local list, message = require("gpipe.runs").open(operands[1])
+  if not list then return nil, words.refuse(command, message) end
+  return list
 end
 
 --- Read the words. Where there is nothing to do any more, nil and the exit code.

@@ -122,8 +122,8 @@ local function panel_of(runs, names, labels, opts)
         panel.curves[#panel.curves + 1] = curve
         curve.place = #panel.curves
         cover(panel.x, curve.x)
-        cover(panel.y, curve.low)
-        cover(panel.y, curve.high)
+        cover(panel.y, opts.lines and curve.smooth or curve.low)
+        cover(panel.y, opts.lines and curve.smooth or curve.high)
       end
     end
   end
@@ -133,7 +133,8 @@ end
 --- The panels of a picture with their points; those without any are left out.
 ---@param runs gpipe.RunFolder[]
 ---@param panels string[][]
----@param opts {most: integer, smooth?: number, time?: boolean, log?: boolean} most: points of a curve
+---@param opts {most: integer, smooth?: number, time?: boolean, log?: boolean, lines?: boolean}
+---  most: points of a curve; lines: nothing but the smoothed lines is drawn
 ---@return gpipe.Panel[]
 function curves.gather(runs, panels, opts)
   local list, labels = {}, labels_of(runs)

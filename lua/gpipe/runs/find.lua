@@ -34,15 +34,19 @@ end
 
 --- The runs in a folder and below it, the one that wrote last first; the folder itself may be one.
 ---@param path string
+---@param known? table<string, gpipe.RunFolder> runs by path that are read on instead of anew
 ---@return gpipe.RunFolder[]? runs nil, message, code where the folder cannot be read
 ---@return string? message
 ---@return string? code
-function find.runs(path)
+function find.runs(path, known)
   local names, message, code = core.folder_names(path)
   if not names then return nil, message, code end
   local runs, found = {}, {}
   search(found, path, names, DEEPEST)
-  for i, place in ipairs(found) do runs[i] = folder.open(place) end
+  for i, place in ipairs(found) do
+    local old = known and known[place]
+    runs[i] = old and old:update() or folder.open(place)
+  end
   table.sort(runs, latest_first)
   return runs
 end

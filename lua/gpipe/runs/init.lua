@@ -10,6 +10,26 @@ local plot = require "gpipe.runs.plot"
 local Runs = {}
 Runs.__index, Runs.__name = Runs, "gpipe.Runs"
 
+--- Look at the folder again: what runs have written since, and which are new or gone. What was read
+--- before is kept, so this is quick for long logs too.
+--- Errors: nil, message, code where the folder cannot be read any more; the list stays as it was.
+---
+--- ```lua
+--- local runs = gp.runs "runs" or {}
+--- if #runs > 0 then print(runs:update()) end
+--- ```
+---@return gpipe.Runs? self
+---@return string? message
+---@return string? code "io"
+function Runs:update()
+  local known = {}
+  for _, run in ipairs(self) do known[run.path] = run end
+  local found, message, code = find.runs(self.dir, known)
+  if not found then return nil, message, code end
+  for i = 1, math.max(#self, #found) do self[i] = found[i] end
+  return self
+end
+
 --- The curves of all runs as text for a terminal, as r:plot for one.
 ---
 --- ```lua

@@ -83,6 +83,7 @@ function plot.text(who, runs, names, opts)
   o.height = o.height or math.max(LEAST_HEIGHT, math.min(16, screen.rows() - 8))
   if o.colour == nil then o.colour = screen.has_colours(io.stdout) end
   if o.unicode == nil then o.unicode = plot.has_unicode() end
+  o.lines = o.smooth > 0
   local text = require "gpipe.runs.text"
   return core.plain_numbers(function()
     return text.render(gather(who, runs, names, o, text.points(o.width)), o)

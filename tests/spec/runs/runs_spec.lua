@@ -186,7 +186,7 @@ describe("gpipe-lua runs", function()
   end
 
   it("has help for each command", function()
-    for _, word in ipairs { "runs" } do
+    for _, word in ipairs { "runs", "plot", "watch" } do
       local out, err, code = child.run { word, "--help" }
       assert.same({ "", 0 }, { err, code })
       assert.is_truthy(out:find("gpipe-lua " .. word, 1, true))

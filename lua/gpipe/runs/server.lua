@@ -1,0 +1,73 @@
+-- lua/gpipe/runs/server.lua - the page of runs for a browser on this machine, with what is new.
+--
+-- The page asks for data.json every two seconds, each window for itself; the text is made at most
+-- once a second, and only what runs have written since is read.
+
+local core = require "gpipe.core"
+local data = require "gpipe.runs.data"
+local html = require "gpipe.runs.html"
+local json = require "gpipe.io.json"
+
+---@class gpipe.RunsServer
+---@field port integer
+---@field runs gpipe.Runs
+---@field socket userdata
+---@field made? string the data as JSON
+---@field made_at? number
+local Server = {}
+Server.__index = Server
+
+local server = {}
+
+local FRESH = 1 -- seconds that the data are served as they are
+local WAIT = 500 -- milliseconds of a round without a request
+
+--- Start listening on 127.0.0.1.
+---@param runs gpipe.Runs
+---@param port integer 0: any that is free
+---@return gpipe.RunsServer?
+---@return string? message
+---@return string? code "io" where the port is taken
+function server.open(runs, port)
+  local socket, actual, code = core.server_open(port)
+  if not socket then return nil, actual, code end
+  return setmetatable({ socket = socket, port = actual, runs = runs }, Server)
+end
+
+-- A folder that is gone leaves what was seen last.
+local function current_data(self)
+  local now = core.seconds()
+  if not self.made or now - self.made_at >= FRESH then
+    self.runs:update()
+    self.made, self.made_at = json.encode(data.of(self.runs, true)), now
+  end
+  return self.made
+end
+
+local PAGES = {
+  ["/"] = { "text/html; charset=utf-8", function(self)
+    self.runs:update()
+    return html.render(self.runs, { live = true, title = self.runs.dir })
+  end },
+  ["/data.json"] = { "application/json", current_data },
+}
+
+--- Wait for a request for a while, and answer it.
+function Server:step()
+  local path, message = core.server_wait(self.socket, WAIT)
+  if path == nil then error(message, 0) end
+  if not path then return end
+  local page = PAGES[path]
+  if not page then
+    core.server_answer(self.socket, 404, "text/plain; charset=utf-8", "there is no such page\n")
+    return
+  end
+  core.server_answer(self.socket, 200, page[1], core.plain_numbers(function()
+    return page[2](self)
+  end))
+end
+
+--- Stop listening; connections are closed.
+function Server:close() core.server_close(self.socket) end
+
+return server
