@@ -39,19 +39,23 @@ local TARGETS = {
 
 local function path_of(target) return ("%s/%s"):format(place, target.name) end
 
--- The value that all elements have; nil where nothing is there, raises where it is damaged.
+local function names_in(folder)
+  local names = assert(core.folder_names(folder))
+  return table.concat(names, " ")
+end
+
+-- The value that all elements have; nil where nothing is there, fails where it is damaged. A folder
+-- that stepped aside is there: reading finds it.
 local function value_in(target)
-  if not os.rename(path_of(target), path_of(target)) then return nil end
+  local names = " " .. names_in(place) .. " "
+  local there = names:find(" " .. target.name .. " ", 1, true)
+    or names:find((" .%s.old "):format(target.name), 1, true)
+  if not there then return nil end
   local weight, message = target.read(path_of(target))
   if not weight then fail("%s is damaged: %s", target.name, message) end
   local least, most = weight:min():item(), weight:max():item()
   if least ~= most then fail("%s has values from %g to %g", target.name, least, most) end
   return least
-end
-
-local function names_in(folder)
-  local names = assert(core.folder_names(folder))
-  return table.concat(names, " ")
 end
 
 local function read(path)
@@ -76,8 +80,8 @@ end
 
 -- -D: the program keeps the number of the shell, by which its temporary files are called. strace
 -- may end after it; it holds the pipe until then.
-local function traced(kind, calls, fault, n)
-  local target, words = TARGETS[kind], {}
+local function traced(kind, calls, fault, n, also)
+  local target, words = TARGETS[kind], { also }
   for _, path in ipairs(target.paths) do
     path = path:gsub("NAME", target.name):gsub("PID", "$$")
     words[#words + 1] = ('-P "%s/%s"'):format(place, path)
@@ -97,6 +101,8 @@ end
 
 -- ---- faults ------------------------------------------------------------------------------------
 
+local NO_EXCHANGE = "-e inject=renameat2:error=EINVAL" -- as on NFS
+
 local FAULTS = {
   { "a full disk", "write", "error=ENOSPC" },
   { "a disk that fails", "fsync", "error=EIO" },
@@ -112,13 +118,19 @@ local FAULTS = {
   { "a kill", "close", "signal=KILL" },
   { "a kill", "mkdir", "signal=KILL", only = "folder" },
   { "a kill", "unlink,unlinkat,rmdir", "signal=KILL" },
+  { "no exchange of folders", "rename", "error=EACCES", only = "folder", also = NO_EXCHANGE },
+  { "no exchange of folders and a kill", "rename", "signal=KILL", only = "folder",
+    also = NO_EXCHANGE },
+  { "no exchange of folders and a kill", "unlinkat,rmdir", "signal=KILL", only = "folder",
+    also = NO_EXCHANGE },
 }
 
 local counts = { refused = 0, saved = 0, killed = 0 }
 
 -- Whether the new one has taken the place of the old one: then a failure is told all the same.
 local function is_in_place(log, target)
-  return log:find("rename[^\n]*" .. escaped(target.name) .. '"[^\n]*%) += 0\n') ~= nil
+  return log:find('rename[^\n]*%.tmp%.%d+%.%d+"[^"\n]*"[^"\n]*/' .. escaped(target.name)
+    .. '"[^"\n]*%) += 0\n') ~= nil
 end
 
 -- What holds after a save that met a fault.
@@ -150,8 +162,10 @@ local function sweep(kind, fault, old)
   for n = 1, full and 1000 or SOME do
     os.execute(("rm -rf %s; mkdir %s"):format(place, place))
     if old then save(kind, old) end
-    local code, log, err = traced(kind, fault[2], fault[3], n)
-    local hit = log:find("(INJECTED)", 1, true) or log:find "killed by SIGKILL"
+    local code, log, err = traced(kind, fault[2], fault[3], n, fault.also)
+    local hit = log:gsub("renameat2[^\n]*", ""):find("(INJECTED)", 1, true)
+      or log:find "killed by SIGKILL"
+    hit = hit or fault[2]:find "renameat2" and log:find("(INJECTED)", 1, true)
     if not hit then return end
     local what = ("%s at %s %d of a %s%s"):format(fault[1], fault[2], n, kind,
       old and "" or " that is new")

@@ -75,6 +75,60 @@ static void remove_stale(const char *parent, const char *name) {
   if (dir) closedir(dir);
 }
 
+/* ---- the one that stepped aside -------------------------------------------------------------- */
+
+/* Where the old folder is between two steps: ".NAME.old". Ownership: gp_free. */
+static gp_status aside_of(const char *target, const char *parent, char **aside) {
+  char name[NAME_MAX + 8];
+  snprintf(name, sizeof name, ".%.*s.old", NAME_MAX - 8, name_in(target));
+  return gp_folder_path(parent, name, aside);
+}
+
+static bool is_there(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0;
+}
+
+/* A process that was killed between the two steps has left nothing at the target: the old one goes
+ * back. One that was killed later has left the old one, which nobody needs. */
+static gp_status recover(const char *target, const char *parent) {
+  char *aside;
+  GP_TRY(aside_of(target, parent, &aside));
+  if (!is_there(target))
+    (void)rename(aside, target);
+  else if (is_there(aside))
+    remove_folder(aside);
+  gp_free(aside);
+  return GP_OK;
+}
+
+/* The target without slashes behind it. */
+static gp_status copy_target(const char *target, char **copy) {
+  size_t length = strlen(target);
+  while (length > 1 && target[length - 1] == '/') length--;
+  if (length == 0 || strcmp(target, "/") == 0)
+    return gp_fail(GP_EINVAL, "checkpoint: the folder is '%s', expected a name", target);
+  GP_TRY(gp_copy_string(target, copy));
+  (*copy)[length] = '\0';
+  return GP_OK;
+}
+
+gp_status gp_folder_find(const char *target, char **path) {
+  char *own, *parent = NULL, *aside = NULL;
+  GP_TRY(copy_target(target, &own));
+  gp_status status = parent_of(own, &parent);
+  if (!status) status = aside_of(own, parent, &aside);
+  if (!status) {
+    bool moved = !is_there(own) && is_there(aside);
+    *path = moved ? aside : own;
+    *(moved ? &aside : &own) = NULL;
+  }
+  gp_free(parent);
+  gp_free(aside);
+  gp_free(own);
+  return status;
+}
+
 /* ---- making -------------------------------------------------------------------------------- */
 
 static gp_status check_target(const char *target) {
@@ -101,17 +155,13 @@ static gp_status make_temporary(gp_folder *folder, const char *parent) {
 
 gp_status gp_folder_open(gp_folder *folder, const char *target) {
   *folder = (gp_folder){0};
-  size_t length = strlen(target);
-  while (length > 1 && target[length - 1] == '/') length--;
-  if (length == 0 || strcmp(target, "/") == 0)
-    return gp_fail(GP_EINVAL, "checkpoint: the folder is '%s', expected a name", target);
-  GP_TRY(gp_copy_string(target, &folder->target));
-  folder->target[length] = '\0';
+  GP_TRY(copy_target(target, &folder->target));
   GP_TRY(check_target(folder->target));
   char *parent;
   GP_TRY(parent_of(folder->target, &parent));
   gp_status status = gp_folder_make(parent);
   if (!status) remove_stale(parent, name_in(folder->target));
+  if (!status) status = recover(folder->target, parent);
   if (!status) status = make_temporary(folder, parent);
   gp_free(parent);
   return status;
@@ -131,12 +181,8 @@ static gp_status sync_folder(const char *path) {
   return failed ? refused(path, "sync the folder") : GP_OK;
 }
 
-/* A folder that steps aside: ".NAME.old". */
 static gp_status step_aside(const gp_folder *folder, const char *parent, char **aside) {
-  char name[NAME_MAX + 8];
-  snprintf(name, sizeof name, ".%.*s.old", NAME_MAX - 8, name_in(folder->target));
-  GP_TRY(gp_folder_path(parent, name, aside));
-  remove_folder(*aside);
+  GP_TRY(aside_of(folder->target, parent, aside));
   if (rename(folder->target, *aside) == 0) return GP_OK;
   return refused(folder->target, "put the old one aside");
 }

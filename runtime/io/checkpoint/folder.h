@@ -15,6 +15,9 @@ typedef struct gp_folder {
 /* Make the folder to be filled; what is above it is made too. Errors: GP_EIO where the system
  * refuses or the target is no folder. */
 gp_status gp_folder_open(gp_folder *folder, const char *target);
+/* Where to read what was put at `target`: there, or where it waits since a process was killed while
+ * it replaced it. Ownership: gp_free. */
+gp_status gp_folder_find(const char *target, char **path);
 /* "temporary/file". Ownership: gp_free. */
 gp_status gp_folder_path(const char *folder, const char *file, char **path);
 /* Put it in the target's place; what was there goes. Errors: GP_EIO; the old one is still there. */

@@ -62,7 +62,7 @@ static gp_status read_manifest(const char *folder, gp_manifest *manifest) {
   return status;
 }
 
-gp_status gp_checkpoint_read(const char *folder, char ***names, size_t *count, char **state) {
+static gp_status read_folder(const char *folder, char ***names, size_t *count, char **state) {
   gp_manifest manifest;
   GP_TRY(read_manifest(folder, &manifest));
   void *list = NULL;
@@ -77,6 +77,14 @@ gp_status gp_checkpoint_read(const char *folder, char ***names, size_t *count, c
     gp_file_list_free(list, manifest.count);
   }
   gp_manifest_clear(&manifest);
+  return status;
+}
+
+gp_status gp_checkpoint_read(const char *folder, char ***names, size_t *count, char **state) {
+  char *path;
+  GP_TRY(gp_folder_find(folder, &path));
+  gp_status status = read_folder(path, names, count, state);
+  gp_free(path);
   return status;
 }
 

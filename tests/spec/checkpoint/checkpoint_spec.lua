@@ -226,6 +226,20 @@ describe("gp.checkpoint.load", function()
     assert.is_truthy(message:find("MANIFEST.json: cannot read: No such file", 1, true), message)
   end)
 
+  it("finds the old one where a process was killed while it replaced it", function()
+    local aside = folder:gsub("([^/]+)$", ".%1.old")
+    local old, new = model(), model()
+    assert(gp.checkpoint.save(folder, { model = old }))
+    assert(os.rename(folder, aside)) -- between the two steps of a system without exchange
+    assert(gp.checkpoint.load(folder .. "/", { model = new }))
+    assert_same(old:state_dict(), new:state_dict())
+    assert(gp.checkpoint.save(folder, { model = new }))
+    assert.is_nil(os.rename(aside, aside))
+    assert(os.execute(("cp -r '%s' '%s'"):format(folder, aside))) -- killed while it was removed
+    assert(gp.checkpoint.save(folder, { model = new }))
+    assert.is_nil(os.rename(aside, aside))
+  end)
+
   it("sees every byte that changed and every file that is short, by name", function()
     local one = nn.Sequential { nn.Linear(2, 1) }
     assert(gp.checkpoint.save(folder, { model = one }))
