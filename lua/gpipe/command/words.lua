@@ -14,12 +14,15 @@ local words = {}
 ---@field about string what the command does, one line or more
 ---@field flags gpipe.Flag[]
 
+-- Names of runs and values may hold anything.
+local function clean(fault) return (fault:gsub("[^\n]+", fit.clean)) end
+
 --- Say what is wrong with the words; returns the exit code.
 ---@param command gpipe.Command
 ---@param fault string
 ---@return integer
 function words.refuse(command, fault)
-  io.stderr:write(("gpipe-lua %s: %s\n%s\n"):format(command.name, fit.clean(fault),
+  io.stderr:write(("gpipe-lua %s: %s\n%s\n"):format(command.name, clean(fault),
     flags.usage(command.about, command.flags, command.usage)))
   return 2
 end
@@ -29,7 +32,7 @@ end
 ---@param fault string
 ---@return integer
 function words.fail(command, fault)
-  io.stderr:write(("gpipe-lua %s: %s\n"):format(command.name, fit.clean(fault)))
+  io.stderr:write(("gpipe-lua %s: %s\n"):format(command.name, clean(fault)))
   return 1
 end
 

@@ -1,26 +1,13 @@
 -- tests/spec/docs/sweeps_spec.lua - the scripts of docs/sweeps.md run, in an empty folder, and leave
 -- what the page says.
 local child = dofile "tests/child.lua"
-
-local function blocks()
-  local list, open = {}, nil
-  for line in io.lines "docs/sweeps.md" do
-    if line == "```lua" then open = {}
-    elseif line == "```" and open then
-      list[#list + 1] = table.concat(open, "\n")
-      open = nil
-    elseif open then
-      open[#open + 1] = line
-    end
-  end
-  return list
-end
+local doc_blocks = require "tests.support.doc_blocks"
 
 describe("docs/sweeps.md", function()
   it("has scripts that run as they stand", function()
     local folder = os.tmpname()
     os.remove(folder)
-    local list = blocks()
+    local list = doc_blocks.of("docs/sweeps.md", "lua")
     assert.are.equal(2, #list)
     for i, block in ipairs(list) do
       local path = child.file('local gp = require "gpipe"\nlocal nn, optim = gp.nn, gp.optim\n' .. block)

@@ -2,21 +2,7 @@
 -- again in what they left there.
 
 local child = require "tests.child"
-
-local function blocks()
-  local found, open = {}, nil
-  for line in io.lines "docs/training.md" do
-    if line == "```lua" then
-      open = {}
-    elseif line == "```" and open then
-      found[#found + 1] = table.concat(open, "\n")
-      open = nil
-    elseif open then
-      open[#open + 1] = line
-    end
-  end
-  return found
-end
+local doc_blocks = require "tests.support.doc_blocks"
 
 describe("docs/training.md #process", function()
   it("has scripts that run", function()
@@ -24,7 +10,7 @@ describe("docs/training.md #process", function()
     os.remove(place)
     assert(os.execute("mkdir " .. place))
     local program = io.popen("readlink -f " .. child.quote(child.program)):read "l"
-    local found = blocks()
+    local found = doc_blocks.of("docs/training.md", "lua")
     assert.is_true(#found >= 5)
     for round = 1, 2 do
       for i, text in ipairs(found) do
