@@ -200,8 +200,7 @@ int gp_open_database(lua_State *L) {
   gp_lua_push_type(L, STATEMENT, statement_clear);
   lua_pop(L, 1);
   gp_lua_push_type(L, DATABASE, database_clear);
-  lua_newtable(L);
-  luaL_setfuncs(L, methods, 0);
+  luaL_newlib(L, methods);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   luaL_setfuncs(L, functions, 0);

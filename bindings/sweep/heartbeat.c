@@ -97,8 +97,7 @@ static const luaL_Reg functions[] = {{"heartbeat", heartbeat_start}, {NULL, NULL
 
 int gp_open_heartbeat(lua_State *L) {
   gp_lua_push_type(L, HEARTBEAT, heartbeat_clear);
-  lua_newtable(L);
-  luaL_setfuncs(L, methods, 0);
+  luaL_newlib(L, methods);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   luaL_setfuncs(L, functions, 0);

@@ -124,8 +124,7 @@ static const luaL_Reg methods[] = {{"copy", copy},
 
 int gp_open_numbers(lua_State *L) {
   luaL_newmetatable(L, NUMBERS);
-  lua_newtable(L);
-  luaL_setfuncs(L, methods, 0);
+  luaL_newlib(L, methods);
   lua_setfield(L, -2, "__index");
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");

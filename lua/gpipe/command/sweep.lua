@@ -43,11 +43,24 @@ local function settle(sweep, values)
   sweep.options.quiet = sweep.options.quiet or values.quiet
 end
 
+-- What the script returns; its `arg` is as if it had been run by itself, without arguments.
+local function run_script(path, chunk)
+  local before = arg
+  _G.arg = { [0] = path }
+  for i = -1, -math.huge, -1 do
+    if not before[i] then break end
+    _G.arg[i] = before[i]
+  end
+  local result = chunk(path)
+  _G.arg = before
+  return result
+end
+
 -- Run one file: 0, or the exit code.
 local function run(path, values)
   local chunk, message = loadfile(path)
   if not chunk then return words.fail(command, message) end
-  local sweep, f = parts_of(path, chunk())
+  local sweep, f = parts_of(path, run_script(path, chunk))
   if not sweep then return words.fail(command, f) end
   settle(sweep, values)
   local _, running = sweep.store:left(0, 0)

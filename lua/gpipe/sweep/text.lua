@@ -51,6 +51,17 @@ function text.encode(values)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
+local SPECIAL = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }
+
+--- Numbers of a text that may have held some that are not finite.
+---@param json string?
+---@return table<string, number>
+function text.decode_numbers(json)
+  local values = text.decode(json)
+  for name, value in pairs(values) do values[name] = SPECIAL[value] or value end
+  return values
+end
+
 --- The way back; an empty table for nil.
 ---@param json string?
 ---@return table<string, any>

@@ -109,4 +109,30 @@ describe("a sweep in two processes", function()
     for _, trial in ipairs(s.trials) do again = again + trial.attempts - 1 end
     assert.are.equal(1, again)
   end)
+
+  it("ends with Ctrl-C: its trials are for the next time, and no process stays", function()
+    local path = child.file(SCRIPT:format(folder, 6, 2, "",
+      "while not os.getenv 'GPIPE_TEST_GONE' do end"))
+    local line = "env --default-signal=INT %s %s >/dev/null & sleep 1.5; kill -INT $!; wait $!; "
+      .. "echo code $?; sleep 0.2; pgrep -f %s"
+    local out, err = child.shell(line:format(child.program, path, path .. "$"))
+    assert.are.equal("code 130\n", out, err)
+    assert.are.equal("interrupted interrupted", states(open()))
+    local _, text, code = child.run({ path }, { environment = { GPIPE_TEST_GONE = "1" } })
+    os.remove(path)
+    assert.are.equal(0, code, text)
+    assert.are.equal(("complete "):rep(6), states(open()) .. " ")
+  end)
+
+  it("shows the best trials in one place of a terminal", function()
+    if not child.has "script" then return pending "no script to make a terminal" end
+    local path = child.file(SCRIPT:format(folder, 6, 2, "", "os.execute('sleep 0.1')")
+      :gsub("quiet = true", "quiet = false"))
+    local out, err, code = child.shell(("env TERM=xterm COLUMNS=80 script -qec %s /dev/null"):format(
+      child.quote(child.program .. " " .. path)))
+    os.remove(path)
+    assert.are.equal(0, code, err)
+    assert.is_truthy(out:find("\27%[%d+A\r?\27%[J"), out)
+    assert.is_truthy(out:find("s: 6 complete of 6 trials", 1, true), out)
+  end)
 end)

@@ -157,6 +157,12 @@ describe("gpipe-lua sweep", function()
     assert.is_truthy(read(folder .. "/page.html"):find("<svg", 1, true))
   end)
 
+  it("gives the script its own name as arg[0], and no arguments", function()
+    local out, err, code = run("objective = function() return 1 end, minimize = arg[0] .. #arg,", "s")
+    assert.are.equal(0, code, err)
+    assert.is_truthy(out:find "minimize /[%w_/]+0,", out)
+  end)
+
   it("runs it in processes", function()
     local out, err, code = run("objective = function(p) return p.x end,", "s", "--parallel", "2")
     assert.are.equal(0, code, err)

@@ -7,8 +7,12 @@ local live = require "gpipe.sweep.run.live"
 
 local run = {}
 
--- A process that a sweep started runs the script up to this sweep, and no further.
+local working = false
+
+-- A process that a sweep started runs the script up to this sweep, and no further. Sweeps inside of
+-- its trials are none of the script's.
 local function work(sweep, f)
+  working = true
   local view <close> = live.new(sweep)
   here.run(sweep, f, true, function(row) view:see(row) end)
   os.exit(0, true)
@@ -19,8 +23,8 @@ end
 ---@param f function
 function run.run(sweep, f)
   local file = os.getenv "GPIPE_SWEEP_WORKER"
-  if file == sweep.path then return work(sweep, f) end
-  if file and file ~= "" then return end -- it works on another one of the script
+  if file == sweep.path and not working then return work(sweep, f) end
+  if file and file ~= "" and not working then return end -- another one of the script is its own
   local view <close> = live.new(sweep)
   local function see(row) view:see(row) end
   if sweep.options.parallel > 1 then return apart.run(sweep, see) end

@@ -71,6 +71,19 @@ end
 --- Close it; statements and locks are given back.
 function Database:close() self.handle:close() end
 
+local TRIES, PAUSE = 200, 0.05
+
+-- Set the mode of the file. SQLite does not wait for others that are just opening it, so this does;
+-- what is no database says so at once.
+local function set_mode(self, mode)
+  self:run "SELECT count(*) FROM sqlite_schema"
+  for _ = 1, TRIES do
+    if self.handle:run("PRAGMA journal_mode=" .. mode) then return end
+    core.sleep(PAUSE)
+  end
+  self:run("PRAGMA journal_mode=" .. mode) -- raises with what is wrong
+end
+
 local function folder_of(path) return path:match "^(.*)/[^/]*$" or "." end
 
 --- Open a file, or make it.
@@ -81,7 +94,7 @@ function database.open(path)
   if not handle then errors.raise_as(code, "gp.sweep: %s", message) end
   local self = setmetatable({ handle = handle, path = path }, Database)
   self.is_local = LOCAL[core.file_system(folder_of(path)) or 0] ~= nil
-  self:run("PRAGMA journal_mode=" .. (self.is_local and "WAL" or "DELETE"))
+  set_mode(self, self.is_local and "WAL" or "DELETE")
   self:run("PRAGMA synchronous=" .. (self.is_local and "NORMAL" or "FULL"))
   return self
 end

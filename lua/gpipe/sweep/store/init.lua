@@ -105,7 +105,7 @@ function Store:refresh(see)
   local rows = self.db:run("SELECT * FROM trial WHERE changed > ? ORDER BY changed", self.changed)
   for _, row in ipairs(rows) do
     row.params = text.decode(row.params)
-    row.values = text.decode(row.more)
+    row.values = text.decode_numbers(row.more)
     self.trials[row.number], self.changed = row, row.changed
     if see then see(row) end
   end
