@@ -2,6 +2,7 @@
 -- state.json and the line of progress.
 
 local core = require "gpipe.core"
+local object = require "gpipe.pipeline.object"
 local progress = require "gpipe.progress"
 
 local measure = {}
@@ -11,6 +12,13 @@ local measure = {}
 ---@return number
 function measure.seconds(run) return run.spent + core.seconds() - run.started end
 
+-- Of steps that run into one another (asynchronous schedules, no barrier) they would be waited for.
+local function stats_of(pipe)
+  if not pipe then return nil end
+  local inner = object.inside(pipe)
+  return not (inner.asynchronous or inner.free) and pipe.stats or nil
+end
+
 --- What there is to say of a step that has ended.
 ---@param run gpipe.Run
 ---@param count? integer rows
@@ -19,7 +27,7 @@ function measure.step(run, count)
   local now = core.seconds()
   local since = run.measured_at or run.began or run.started
   run.measured_at = now
-  local stats = run.parts.pipe and run.parts.pipe.stats or nil
+  local stats = stats_of(run.parts.pipe)
   local rate = count and now > since and count / (now - since) or nil
   if rate then run.rate = run.rate and 0.9 * run.rate + 0.1 * rate or rate end
   return {

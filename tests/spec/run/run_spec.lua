@@ -217,6 +217,20 @@ describe("gp.run", function()
     other:close()
   end)
 
+  it("does not wait for steps that run into one another", function()
+    local path = place()
+    local run, pipe, adam = make(path, { every = 0 })
+    pipe:use(adam, { barrier = false })
+    local core_of = require("gpipe.pipeline.object").inside(pipe).core
+    for step, x, y in run:steps() do
+      run:log(step, { loss = pipe:step(x, y) })
+      assert.is_truthy(core_of:stream())
+    end
+    run:finish()
+    assert.equal(12, #lines(path .. "/timing.jsonl"))
+    pipe:close()
+  end)
+
   it("carries named states and what the script keeps", function()
     local function counter()
       local c = { n = 0 }
