@@ -1,7 +1,8 @@
 -- lua/gpipe/runs/server.lua - the page of runs for a browser on this machine, with what is new.
 --
 -- The page asks for data.json every two seconds, each window for itself; the text is made at most
--- once a second, and only what runs have written since is read.
+-- once a second, and less often where there are so many runs that it takes long. Only what runs
+-- have written since is read.
 
 local core = require "gpipe.core"
 local data = require "gpipe.runs.data"
@@ -13,13 +14,14 @@ local json = require "gpipe.io.json"
 ---@field runs gpipe.Runs
 ---@field socket userdata
 ---@field made? string the data as JSON
----@field made_at? number
+---@field stale_at? number seconds of the clock: then the data are made anew
 local Server = {}
 Server.__index = Server
 
 local server = {}
 
-local FRESH = 1 -- seconds that the data are served as they are
+local FRESH = 1 -- seconds that the data are served as they are, at least
+local SHARE = 4 -- as many times as long as it took to make them, at least
 local WAIT = 500 -- milliseconds of a round without a request
 
 --- Start listening on 127.0.0.1.
@@ -36,10 +38,12 @@ end
 
 -- A folder that is gone leaves what was seen last.
 local function current_data(self)
-  local now = core.seconds()
-  if not self.made or now - self.made_at >= FRESH then
+  local begin = core.seconds()
+  if not self.made or begin >= self.stale_at then
     self.runs:update()
-    self.made, self.made_at = json.encode(data.of(self.runs, true)), now
+    self.made = json.encode(data.of(self.runs, true))
+    local now = core.seconds()
+    self.stale_at = now + math.max(FRESH, SHARE * (now - begin))
   end
   return self.made
 end

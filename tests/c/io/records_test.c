@@ -190,6 +190,13 @@ TEST(a_clock_gives_seconds) {
   size_t count, left_out;
   CHECK_STATUS(gp_records_curve(r, 0, &rule, points, &count, &left_out), GP_OK);
   CHECK(count == 3 && points[0].x == 0 && points[1].x == 2 && points[2].x == 4);
+  /* what the run has spent is better: pauses are not in it */
+  static const char spent[] = "{\"step\":10,\"time\":100,\"seconds\":5}\n"
+                              "{\"step\":20,\"time\":9000,\"seconds\":7}\n";
+  folder_write("timing.jsonl", spent, strlen(spent));
+  CHECK_STATUS(gp_records_update(clock, &anew), GP_OK);
+  CHECK_STATUS(gp_records_curve(r, 0, &rule, points, &count, &left_out), GP_OK);
+  CHECK(count == 3 && points[0].x == 5 && points[1].x == 6 && points[2].x == 7);
   rule.clock = r; /* has no times */
   CHECK_STATUS(gp_records_curve(r, 0, &rule, points, &count, &left_out), GP_EFORMAT);
   gp_records_free(r);

@@ -18,10 +18,10 @@ figcaption span { font-weight: 400; }
 #tip div { display: flex; gap: 6px; align-items: center; }
 #tip b { flex: none; width: 10px; height: 10px; border-radius: 5px; }
 td.text, th.text { text-align: left; }
-td { max-width: 340px; overflow-wrap: anywhere; }
+td { max-width: 340px; overflow-wrap: break-word; }
 tr.differs td { background: color-mix(in srgb, var(--mark) 9%, transparent); }
 tr.differs td:first-child { font-weight: 600; }
-.state { padding: 1px 7px; border-radius: 9px; border: 1px solid var(--line); font-size: 12px; }
+.state { white-space: nowrap; padding: 1px 7px; border-radius: 9px; border: 1px solid var(--line); font-size: 12px; }
 .state.running { color: var(--good); border-color: var(--good); }
 .state.failed, .state.killed { color: var(--mark); border-color: var(--mark); }
 :root { --good: #217a52; }

@@ -59,7 +59,7 @@ function runsTable() {
       + (run.best.step ? " @ " + run.best.step : "") : "";
     const line = row([run.name, make("span", run.state, "state " + run.state),
       (run.step ?? "") + (run.steps ? "/" + run.steps : ""), figureText(run.loss), best,
-      run.rate ? figureText(run.rate) + " " + (run.unit || "") : "", clockText(run.seconds),
+      run.rate ? numberText(+run.rate.toPrecision(4)) + " " + (run.unit || "") : "", clockText(run.seconds),
       ageText(run.updated), why]);
     line.lastChild.className = "text";
     table.append(line);
@@ -97,7 +97,8 @@ function configsTable() {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// A bar of the parts of a device, as long as its share of the largest device.
+// A bar of the parts of a device, as long as their share of the largest device. What no part names
+// (activations, where they were not told apart) is the rest of it.
 function partsBar(device, most) {
   const bar = make("div", undefined, "parts");
   Object.entries(device.parts || {}).forEach(([name, bytes], i) => {
@@ -112,8 +113,8 @@ function partsBar(device, most) {
 
 function memoryTable(run) {
   const table = make("table"), names = [...new Set(run.memory.flatMap(d => Object.keys(d.parts || {})))];
-  const most = Math.max(1, ...run.memory.map(d =>
-    Object.values(d.parts || {}).reduce((sum, bytes) => sum + bytes, 0)));
+  const most = Math.max(1, ...run.memory.map(d => Math.max(d.planned || 0, d.measured || 0,
+    Object.values(d.parts || {}).reduce((sum, bytes) => sum + bytes, 0))));
   const heads = names.map((name, i) => {
     const head = make("span", name);
     const mark = make("b", "\u25a0 ");
