@@ -1,12 +1,20 @@
 /* bindings/sweep/numbers.c - arrays of numbers for densities of many kernels: a suggestion looks at
  * each of a thousand kernels for every candidate and parameter, which in Lua takes milliseconds. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "binding.h"
 
 #define NUMBERS "gpipe.Numbers"
-#define FAR     6 /* deviations: beyond them lies less than 1e-8 */
+
+enum {
+  FAR = 6,   /* deviations: beyond them lies less than 1e-8 */
+  REMOTE = 9 /* deviations: beyond them lies less than 1e-18 */
+};
+
+static const double ROOT = 0.3989422804014327; /* 1 / sqrt(2 pi) */
+static const double SHORT = 0.2;               /* deviations */
 
 typedef struct numbers {
   size_t count;
@@ -41,6 +49,75 @@ static int make(lua_State *L) {
     made->at[i] = lua_tonumber(L, -1);
     lua_pop(L, 1);
   }
+  return 1;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+enum { SHARPEST = 100 }; /* kernels are no narrower than this part of the range */
+
+typedef struct place {
+  double at;
+  size_t kernel;
+} place;
+
+/* Equal values in the order of their kernels, so that the order is one whatever qsort does. */
+static int compare(const void *a, const void *b) {
+  const place *x = a, *y = b;
+  if (x->at != y->at) return x->at < y->at ? -1 : 1;
+  return x->kernel < y->kernel ? -1 : x->kernel > y->kernel;
+}
+
+/* The width of each: as far as the farther neighbour; of the first and the last as far as the only
+ * one, so that they are not blurred by a far end of the range. */
+static void find_widths(const place *sorted, size_t count, double low, double high,
+                        double *widths) {
+  double range = high - low, least = range / fmin(SHARPEST, (double)count + 2);
+  for (size_t k = 0; k < count; k++) {
+    double x = sorted[k].at;
+    double left = k > 0 ? x - sorted[k - 1].at : -1;
+    double right = k + 1 < count ? sorted[k + 1].at - x : -1;
+    if (count == 1) left = x - low, right = high - x;
+    widths[sorted[k].kernel] = fmin(fmax(fmax(left, right), least), range);
+  }
+}
+
+/* core.kernels(trials, name, is_log, low, high) -> means, widths, scales (1 / width): of a kernel
+ * around the value of each trial, and of one over the whole range behind them */
+static int kernels(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const char *name = gp_lua_check_string(L, 2, "kernels: name");
+  bool is_log = lua_toboolean(L, 3);
+  double low = gp_lua_check_number(L, 4, "kernels: low");
+  double high = gp_lua_check_number(L, 5, "kernels: high");
+  size_t count = lua_rawlen(L, 1);
+  numbers *means = push_numbers(L, count + 1);
+  numbers *widths = push_numbers(L, count + 1), *scales = push_numbers(L, count + 1);
+  place *sorted = lua_newuserdatauv(L, (count + 1) * sizeof *sorted, 0);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    lua_getfield(L, -1, name);
+    double value = lua_tonumber(L, -1);
+    lua_pop(L, 2);
+    means->at[i] = is_log ? log(value) : value;
+    sorted[i] = (place){means->at[i], i};
+  }
+  qsort(sorted, count, sizeof *sorted, compare);
+  find_widths(sorted, count, low, high, widths->at);
+  means->at[count] = (low + high) / 2;
+  widths->at[count] = high - low;
+  for (size_t i = 0; i <= count; i++) scales->at[i] = 1 / widths->at[i];
+  lua_pop(L, 1);
+  return 3;
+}
+
+/* ---- arithmetic ---------------------------------------------------------------------------- */
+
+/* n:get(i) -> its i-th, from 1 */
+static int get(lua_State *L) {
+  const numbers *n = luaL_checkudata(L, 1, NUMBERS);
+  int64_t i = gp_lua_check_int(L, 2, "numbers: i", 1, (int64_t)n->count);
+  lua_pushnumber(L, n->at[i - 1]);
   return 1;
 }
 
@@ -80,11 +157,17 @@ static int add_normal(lua_State *L) {
   return 0;
 }
 
-/* The logarithm of the share of the standard normal distribution between a and b >= a, with all its
- * digits in the tails. */
+/* The logarithm of the share of the standard normal distribution between a and b >= a. Most are
+ * short intervals: the density of the middle with the second term of its series. Far out it is the
+ * density of the near end over its distance, which is right to two digits, where nothing depends on
+ * more. */
 static double log_share(double a, double b) {
   double low = a > 0 ? -b : a, high = a > 0 ? -a : b;
+  double width = high - low, z = (low + high) / 2;
   if (low < -FAR && high > FAR) return 0;
+  if (width < SHORT && fabs(z) * width < SHORT)
+    return log(width * ROOT * (1 + (z * z - 1) * width * width / 24)) - z * z / 2;
+  if (high < -REMOTE) return log(ROOT / -high) - high * high / 2;
   double share = 0.5 * (erfc(-high * M_SQRT1_2) - erfc(-low * M_SQRT1_2));
   return log(fmax(share, 1e-300));
 }
@@ -115,12 +198,15 @@ static int log_sum(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {{"copy", copy},
+                                   {"get", get},
                                    {"add", add},
                                    {"add_logs", add_logs},
                                    {"add_normal", add_normal},
                                    {"add_share", add_share},
                                    {"log_sum", log_sum},
                                    {NULL, NULL}};
+
+static const luaL_Reg functions[] = {{"numbers", make}, {"kernels", kernels}, {NULL, NULL}};
 
 int gp_open_numbers(lua_State *L) {
   luaL_newmetatable(L, NUMBERS);
@@ -129,7 +215,6 @@ int gp_open_numbers(lua_State *L) {
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
-  lua_pushcfunction(L, make);
-  lua_setfield(L, -2, "numbers");
+  luaL_setfuncs(L, functions, 0);
   return 0;
 }

@@ -139,6 +139,10 @@ local function is_integer(d) return d.kind == "int" or d.kind == "int_log" end
 ---@return boolean
 function Domain:is_choice() return self.kind == "choice" end
 
+--- Whether the coordinate is the logarithm.
+---@return boolean
+function Domain:is_log() return is_log(self) end
+
 --- The ends of the coordinate.
 ---@return number low
 ---@return number high

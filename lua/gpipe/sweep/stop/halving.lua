@@ -29,7 +29,7 @@ end
 --- Before a trial runs. Its reports stay: a function may go on where it was.
 function Halving:begin(trial)
   trial.budget = budget_of(self, trial.row.rung or 0)
-  trial.step = self.store:last_step(trial.number)
+  trial.step = self.sweep.store:last_step(trial.number)
 end
 
 --- Whether its budget is spent; the last one is the whole training, which ends by itself.
@@ -53,7 +53,7 @@ end
 --- inside of a transaction.
 ---@return boolean whether there are trials now
 function Halving:promote(retries)
-  local rows = self.store:rungs(retries)
+  local rows = self.sweep.store:rungs(retries)
   for rung = 0, math.huge do
     local reached, stopped, open = at(rows, rung)
     if reached == 0 or open or budget_of(self, rung) >= self.most then return false end
@@ -63,7 +63,9 @@ function Halving:promote(retries)
       local x, y = self.sign * a.value, self.sign * b.value
       return x < y or x == y and a.number < b.number
     end)
-    for i = 1, math.tointeger(count // 1) do self.store:promote(stopped[i].number, rung + 1) end
+    for i = 1, math.tointeger(count // 1) do
+      self.sweep.store:promote(stopped[i].number, rung + 1)
+    end
     if count > 0 then return true end
   end
 end
@@ -77,7 +79,7 @@ function halving.new(sweep, opts)
     errors.raise("gp.sweep: stop: most is %g and least is %g, expected most >= least", o.most,
       o.least)
   end
-  return setmetatable({ sign = sweep.sign, store = sweep.store, least = o.least, most = o.most,
+  return setmetatable({ sign = sweep.sign, sweep = sweep, least = o.least, most = o.most,
     reduction = o.reduction }, Halving)
 end
 

@@ -17,7 +17,7 @@ local OPTIONS = {
 local Median = {}
 Median.__index = Median
 
-function Median:begin(trial) self.store:forget_reports(trial.number) end
+function Median:begin(trial) self.sweep.store:forget_reports(trial.number) end
 
 -- The middle of the rows, or the mean of the two in the middle.
 local function middle(rows)
@@ -30,7 +30,7 @@ function Median:judge(trial, step, value)
   if value ~= value then return true end
   trial.best = math.min(trial.best or math.huge, self.sign * value)
   if step <= self.least then return false end
-  local rows = self.store:means(step, self.sign)
+  local rows = self.sweep.store:means(step, self.sign)
   return #rows >= self.first and trial.best > middle(rows)
 end
 
@@ -39,7 +39,7 @@ end
 ---@param opts table
 function median.new(sweep, opts)
   local o = options.check("gp.sweep: stop", opts, OPTIONS)
-  return setmetatable({ sign = sweep.sign, store = sweep.store, least = o.least,
+  return setmetatable({ sign = sweep.sign, sweep = sweep, least = o.least,
     first = o.first }, Median)
 end
 
