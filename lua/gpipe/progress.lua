@@ -203,9 +203,33 @@ local function is_due(self, step)
   return SHARES * step // self.steps > SHARES * before // self.steps or since >= LONGEST
 end
 
+local on_screen ---@type gpipe.Progress? whose line stands on the terminal
+
 local function write_over(self, text)
   io.stderr:write("\r", text, (" "):rep(self.width - #text))
   self.width = #text
+  on_screen = #text > 0 and self or nil
+end
+
+--- Take the line off the terminal, so that something else can be printed there; it is drawn again
+--- with the next step.
+function progress.clear()
+  local line = on_screen
+  if not line then return end
+  write_over(line, "")
+  io.stderr:write "\r"
+  io.stderr:flush()
+  line.shown_at = nil
+end
+
+--- Say something on standard error, on a line of its own; the line of progress goes on below.
+--- ```lua
+--- require("gpipe.progress").say "the data is read again"
+--- ```
+---@param text string
+function progress.say(text)
+  progress.clear()
+  io.stderr:write(text, "\n")
 end
 
 local FACTS = {}
@@ -251,25 +275,12 @@ function Progress:update(step, facts)
   if due or step == self.steps then draw(self, step, facts) else self.latest = { step, facts } end
 end
 
---- Say something on a line of its own; the line of progress goes on below.
----@param text string
-function Progress:say(text)
-  if self.terminal then
-    if self.width > 0 then
-      write_over(self, "")
-      io.stderr:write "\r"
-    end
-    self.shown_at = nil -- drawn again with the next step
-  end
-  io.stderr:write(text, "\n")
-  io.stderr:flush()
-end
-
 --- End the line, with the last step, so that what is printed next starts on its own.
 function Progress:finish()
   if self.latest and self.terminal then draw(self, table.unpack(self.latest)) end
   if self.terminal and self.width > 0 then io.stderr:write("\n") end
   self.width, self.latest = 0, nil
+  if on_screen == self then on_screen = nil end
 end
 
 return progress

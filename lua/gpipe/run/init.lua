@@ -15,6 +15,7 @@ local measure = require "gpipe.run.measure"
 local memory = require "gpipe.run.memory"
 local options = require "gpipe.options"
 local output = require "gpipe.run.output"
+local progress = require "gpipe.progress"
 local records = require "gpipe.run.records"
 local run_options = require "gpipe.run.options"
 local saves = require "gpipe.run.saves"
@@ -114,7 +115,7 @@ end
 
 local function say(run, format, ...)
   if run.quiet then return end
-  io.stderr:write(("gpipe: %s: " .. format .. "\n"):format(run.folder, ...))
+  progress.say(("gpipe: %s: " .. format):format(run.folder, ...))
 end
 
 -- config.json stays as it was first written; what this process was given instead is said.

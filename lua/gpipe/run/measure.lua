@@ -68,7 +68,7 @@ function measure.watch(run, step)
   local trouble = run.watcher:update(step, run.loss)
   if not trouble or run.said >= MOST_SAID then return end
   run.said = run.said + 1
-  io.stderr:write(("gpipe: %s: %s%s\n"):format(run.folder or run.name, tostring(trouble),
+  progress.say(("gpipe: %s: %s%s"):format(run.folder or run.name, tostring(trouble),
     run.said == MOST_SAID and " (more are not said)" or ""))
 end
 

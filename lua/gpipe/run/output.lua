@@ -3,6 +3,8 @@
 -- print and io.write are replaced while a run is open; what C writes, the progress line among it,
 -- is not copied.
 
+local progress = require "gpipe.progress"
+
 local output = {}
 
 local open = {} ---@type table<file*, true> the copies that are written
@@ -14,6 +16,7 @@ local function copy(text)
 end
 
 local function print_and_copy(...)
+  progress.clear()
   plain_print(...)
   local words = table.pack(...)
   for i = 1, words.n do words[i] = tostring(words[i]) end
@@ -22,6 +25,7 @@ end
 
 local function write_and_copy(...)
   if io.output() == io.stdout then
+    progress.clear()
     for _, word in ipairs { ... } do
       if type(word) == "string" or type(word) == "number" then copy(tostring(word)) end
     end

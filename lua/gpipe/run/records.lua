@@ -13,6 +13,7 @@ local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local events = require "gpipe.train.events"
 local json = require "gpipe.io.json"
+local progress = require "gpipe.progress"
 
 ---@class gpipe.Records
 ---@field path string of the folder
@@ -35,7 +36,7 @@ end
 local function warn_once(self, message)
   if self.warned then return end
   self.warned = true
-  io.stderr:write(("gpipe: %s: %s: records are lost, training goes on (said once)\n"):format(
+  progress.say(("gpipe: %s: %s: records are lost, training goes on (said once)"):format(
     self.path, message))
 end
 

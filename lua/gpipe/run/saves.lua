@@ -6,6 +6,7 @@
 local checkpoint = require "gpipe.checkpoint"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local progress = require "gpipe.progress"
 
 ---@class gpipe.Saves
 ---@field path string of the folder of checkpoints
@@ -59,7 +60,7 @@ local function note(self, good, message)
     return
   end
   self.failed = self.failed + 1
-  io.stderr:write(("gpipe: the checkpoint was not saved: %s\n"):format(message))
+  progress.say(("gpipe: the checkpoint was not saved: %s"):format(message))
   if self.failed >= MOST_FAILURES then
     errors.raise("gp.run: %d checkpoints in a row could not be saved: %s", self.failed, message)
   end
@@ -116,7 +117,7 @@ function Saves:load(parts)
     local extra, message = checkpoint.load(self.path .. "/" .. name_of(step), parts)
     if extra then return extra, step end
     reasons[#reasons + 1] = message
-    io.stderr:write(("gpipe: %s; trying an older checkpoint\n"):format(message))
+    progress.say(("gpipe: %s; trying an older checkpoint"):format(message))
   end
   if #reasons > 0 then
     errors.raise("gp.run: no checkpoint in %s can be read: %s", self.path,

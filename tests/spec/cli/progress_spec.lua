@@ -134,10 +134,21 @@ describe("on a terminal", function()
   terminal("a message has a line of its own, and the line goes on below", function()
     local screen = drawn([[local line = progress.new {steps = 2}
       line:update(1, facts)
-      line:say "saved"
+      progress.say "saved"
       line:update(2, facts)
       line:finish()]], 80)
     assert.matches("\r +\rsaved\n\rstep 2/2[^\n]*\n$", screen)
+  end)
+  terminal("what the script of a run prints has a line of its own", function()
+    local place = os.tmpname()
+    os.remove(place)
+    local screen = drawn(([[local run = require "gpipe".run("line", {dir = %q, steps = 2})
+      run:log(1, {loss = 1})
+      print "hello"
+      run:log(2, {loss = 1})
+      run:finish()]]):format(place), 80)
+    os.execute("rm -r " .. place)
+    assert.matches("\rstep 1/2[^\n]*\r +\rhello\r?\n\rstep 2/2[^\n]*\n", screen)
   end)
   terminal("that is dumb plain lines are written", function()
     local screen = drawn(text, 80, { TERM = "dumb" })
