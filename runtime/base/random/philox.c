@@ -1,18 +1,101 @@
 /* base/random/philox.c - Philox4x32-10, sixteen blocks at a time.
  *
  * The element mapping of base/random/philox.h makes the 16 blocks of a chunk independent lanes:
- * each round is a loop over 16 counters that the compiler turns into vector code. Measured: 0.2-0.3
- * Gelem/s for one block after another, 0.7 so. (-O3 unrolls these loops and loses it again.)
+ * each round is a loop over 16 counters, in vectors where there are some. Measured on a core with
+ * AVX-512: 0.2-0.3 Gelem/s for one block after another, 1.5 for loops over 32-bit lanes (-O3
+ * unrolls these and loses it again), 3.5 in vectors.
  *
  * Source: Salmon et al. 2011, section 3.3 and table 2 (rounds, multipliers, Weyl constants). */
 #include "base/random/philox.h"
 
 #include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#include "base/loop.h"
 
 enum { ROUNDS = 10, LANES = 16, WORDS = 4, CHUNK = LANES * WORDS };
 
 static const uint32_t multiply_0 = 0xD2511F53u, multiply_1 = 0xCD9E8D57u;
 static const uint32_t weyl_0 = 0x9E3779B9u, weyl_1 = 0xBB67AE85u;
+
+void gp_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+  uint32_t c[WORDS], k[2] = {key[0], key[1]};
+  memcpy(c, counter, sizeof c);
+  for (int r = 0; r < ROUNDS; r++) {
+    uint64_t p0 = (uint64_t)multiply_0 * c[0], p1 = (uint64_t)multiply_1 * c[2];
+    c[0] = (uint32_t)(p1 >> 32) ^ c[1] ^ k[0];
+    c[1] = (uint32_t)p1;
+    c[2] = (uint32_t)(p0 >> 32) ^ c[3] ^ k[1];
+    c[3] = (uint32_t)p0;
+    k[0] += weyl_0;
+    k[1] += weyl_1;
+  }
+  memcpy(out, c, sizeof c);
+}
+
+/* ---- chunks --------------------------------------------------------------------------------- */
+
+#ifdef __AVX2__
+
+/* Blocks in lanes of 64 bits, of which the lower halves count: mul reads no more of them, so what
+ * products leave in the upper ones need not be cleared. */
+#ifdef __AVX512F__
+typedef __m512i vector;
+#define VECTOR_MUL(a, b)     _mm512_mul_epu32(a, b)
+#define VECTOR_UPPER(a)      _mm512_srli_epi64(a, 32)
+#define VECTOR_XOR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
+#define VECTOR_FILL(a)       _mm512_set1_epi64((long long)(a))
+#define VECTOR_LANES         _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0)
+#define VECTOR_COUNT(a)      _mm512_add_epi64(VECTOR_FILL(a), VECTOR_LANES)
+#define VECTOR_STORE(to, a)  _mm256_storeu_si256((__m256i *)(to), _mm512_cvtepi64_epi32(a))
+#else
+typedef __m256i vector;
+#define VECTOR_MUL(a, b)     _mm256_mul_epu32(a, b)
+#define VECTOR_UPPER(a)      _mm256_srli_epi64(a, 32)
+#define VECTOR_XOR3(a, b, c) _mm256_xor_si256(_mm256_xor_si256(a, b), c)
+#define VECTOR_FILL(a)       _mm256_set1_epi64x((long long)(a))
+#define VECTOR_COUNT(a)      _mm256_add_epi64(VECTOR_FILL(a), _mm256_set_epi64x(3, 2, 1, 0))
+#define VECTOR_STORE(to, a)                                                                        \
+  _mm_storeu_si128((__m128i *)(to), _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(            \
+                                        a, _mm256_set_epi32(7, 5, 3, 1, 6, 4, 2, 0))))
+#endif
+
+enum { WIDTH = sizeof(vector) / 8, PARTS = LANES / WIDTH };
+
+static inline void round_of_part(vector word[WORDS], vector key_0, vector key_1) {
+  vector p0 = VECTOR_MUL(word[0], VECTOR_FILL(multiply_0));
+  vector p1 = VECTOR_MUL(word[2], VECTOR_FILL(multiply_1));
+  word[0] = VECTOR_XOR3(VECTOR_UPPER(p1), word[1], key_0);
+  word[1] = p1;
+  word[2] = VECTOR_XOR3(VECTOR_UPPER(p0), word[3], key_1);
+  word[3] = p0;
+}
+
+/* The 64 words of chunk number `chunk`, in element order: word w of lane b is element 16 w + b. */
+static void chunk_words(const uint32_t key[2], const uint32_t stream[2], uint64_t chunk,
+                        uint32_t out[CHUNK]) {
+  vector word[PARTS][WORDS];
+  uint32_t key_0 = key[0], key_1 = key[1];
+  for (int p = 0; p < PARTS; p++) {
+    uint64_t first = chunk * LANES + (uint64_t)(p * WIDTH);
+    word[p][0] = VECTOR_COUNT(first);
+    word[p][1] = VECTOR_FILL(first >> 32);
+    word[p][2] = VECTOR_FILL(stream[0]);
+    word[p][3] = VECTOR_FILL(stream[1]);
+  }
+  for (int r = 0; r < ROUNDS; r++) {
+    const vector k0 = VECTOR_FILL(key_0), k1 = VECTOR_FILL(key_1);
+    GP_UNROLL(4) for (int p = 0; p < PARTS; p++) round_of_part(word[p], k0, k1);
+    key_0 += weyl_0;
+    key_1 += weyl_1;
+  }
+  for (int w = 0; w < WORDS; w++)
+    for (int p = 0; p < PARTS; p++) VECTOR_STORE(out + LANES * w + WIDTH * p, word[p][w]);
+}
+
+#else
 
 /* Counters of LANES blocks, word by word, and the key they share. */
 typedef struct lanes {
@@ -33,21 +116,6 @@ static void round_of_lanes(lanes *s) {
   s->key[1] += weyl_1;
 }
 
-void gp_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
-  uint32_t c[WORDS], k[2] = {key[0], key[1]};
-  memcpy(c, counter, sizeof c);
-  for (int r = 0; r < ROUNDS; r++) {
-    uint64_t p0 = (uint64_t)multiply_0 * c[0], p1 = (uint64_t)multiply_1 * c[2];
-    c[0] = (uint32_t)(p1 >> 32) ^ c[1] ^ k[0];
-    c[1] = (uint32_t)p1;
-    c[2] = (uint32_t)(p0 >> 32) ^ c[3] ^ k[1];
-    c[3] = (uint32_t)p0;
-    k[0] += weyl_0;
-    k[1] += weyl_1;
-  }
-  memcpy(out, c, sizeof c);
-}
-
 /* The 64 words of chunk number `chunk`, in element order: word w of lane b is element 16 w + b. */
 static void chunk_words(const uint32_t key[2], const uint32_t stream[2], uint64_t chunk,
                         uint32_t out[CHUNK]) {
@@ -62,6 +130,8 @@ static void chunk_words(const uint32_t key[2], const uint32_t stream[2], uint64_
   for (int r = 0; r < ROUNDS; r++) round_of_lanes(&s);
   memcpy(out, s.word, sizeof s.word);
 }
+
+#endif
 
 void gp_philox_words(uint64_t seed, uint32_t word2, uint32_t word3, uint64_t first, int64_t n,
                      uint32_t *out) {
