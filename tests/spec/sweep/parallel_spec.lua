@@ -42,6 +42,12 @@ local function read(path)
   return file:read "a"
 end
 
+-- Shell text that waits until so many trials wrote "began".
+local function wait_for(count)
+  return ('until [ "$(cat %s/*.txt 2>/dev/null | grep -o began | wc -l)" -ge %d ]; do sleep 0.05; done;')
+    :format(folder, count)
+end
+
 describe("a sweep in two processes", function()
   it("runs every trial once, with the values of one process, and the script goes on once", function()
     local text, code = run {}
@@ -55,6 +61,23 @@ describe("a sweep in two processes", function()
     end
     assert.is_truthy(read(folder .. "/s.worker-1.txt"):find("before\t1\tword", 1, true))
     assert.is_nil(read(folder .. "/s.worker-1.txt"):find("after", 1, true))
+  end)
+
+  it("deals out devices and shares of the cores", function()
+    local text, code = run { options = 'devices = {"cpu:0", "cpu:1"}',
+      body = [[print("has", gp.devices()[1].name, #gp.devices(), require "gpipe.core".machine().cores)
+        require "gpipe.core".sleep(0.1)]] }
+    assert.are.equal(0, code, text)
+    local cores = require "gpipe.core".machine().cores
+    local shares = 0
+    for worker = 1, 2 do
+      local printed = read(("%s/s.worker-%d.txt"):format(folder, worker))
+      local name, count, share = printed:match "has\t(%S+)\t(%d+)\t(%d+)"
+      assert.are.equal("cpu:" .. worker - 1, name, printed)
+      assert.are.equal("1", count)
+      shares = shares + math.tointeger(tonumber(share))
+    end
+    assert.are.equal(math.max(2, cores), shares)
   end)
 
   it("records a trial that dies with its signal, runs it again and goes on", function()
@@ -95,10 +118,10 @@ describe("a sweep in two processes", function()
 
   it("leaves no process behind when it is killed, and goes on", function()
     local path = child.file(SCRIPT:format(folder, 6, 2, "",
-      "if not gone and trial.number == 3 then os.execute('sleep 30') end"):gsub("gone",
-      "os.getenv 'GPIPE_TEST_GONE'"))
-    local line = "%s %s >/dev/null & sleep 1; kill -9 $!; sleep 0.3; pgrep -f %s"
-    local out = child.shell(line:format(child.program, path, path .. "$"))
+      "if not gone and trial.number == 3 then io.stderr:write 'began' os.execute('sleep 30') end")
+      :gsub("gone", "os.getenv 'GPIPE_TEST_GONE'"))
+    local line = "%s %s >/dev/null & %s kill -9 $!; sleep 0.3; pgrep -f %s"
+    local out = child.shell(line:format(child.program, path, wait_for(1), path .. "$"))
     assert.are.equal("", out)
     local _, err, code = child.run({ path }, { environment = { GPIPE_TEST_GONE = "1" } })
     os.remove(path)
@@ -107,15 +130,15 @@ describe("a sweep in two processes", function()
     assert.are.equal(("complete "):rep(6), states(s) .. " ")
     local again = 0
     for _, trial in ipairs(s.trials) do again = again + trial.attempts - 1 end
-    assert.are.equal(1, again)
+    assert.is_true(again == 1 or again == 2, again)
   end)
 
   it("ends with Ctrl-C: its trials are for the next time, and no process stays", function()
     local path = child.file(SCRIPT:format(folder, 6, 2, "",
-      "while not os.getenv 'GPIPE_TEST_GONE' do end"))
-    local line = "env --default-signal=INT %s %s >/dev/null & sleep 1.5; kill -INT $!; wait $!; "
+      "io.stderr:write 'began' while not os.getenv 'GPIPE_TEST_GONE' do end"))
+    local line = "env --default-signal=INT %s %s >/dev/null & %s kill -INT $!; wait $!; "
       .. "echo code $?; sleep 0.2; pgrep -f %s"
-    local out, err = child.shell(line:format(child.program, path, path .. "$"))
+    local out, err = child.shell(line:format(child.program, path, wait_for(2), path .. "$"))
     assert.are.equal("code 130\n", out, err)
     assert.are.equal("interrupted interrupted", states(open()))
     local _, text, code = child.run({ path }, { environment = { GPIPE_TEST_GONE = "1" } })
