@@ -171,6 +171,68 @@ describe("a sweep", function()
   end)
 end)
 
+describe("what a sweep holds", function()
+  local function files()
+    local pipe <close> = io.popen("ls /proc/" .. require "gpipe.core".process() .. "/fd | wc -l")
+    return pipe:read "n"
+  end
+
+  it("is given back: files, threads and statements", function()
+    new():run(parabola)
+    collectgarbage()
+    collectgarbage()
+    local before = files()
+    for _ = 1, 20 do new { trials = 9 }:run(parabola) end
+    collectgarbage()
+    collectgarbage()
+    assert.are.equal(before, files())
+  end)
+
+  it("is closed only once, and refuses to be used afterwards", function()
+    local db = assert(require "gpipe.core".database(folder .. ".db"))
+    assert(db:run "CREATE TABLE t (a)")
+    assert.is_false(pcall(db.run, db, "INSERT INTO t VALUES (?)", {}))
+    assert(db:run("INSERT INTO t VALUES (?)", "x"))
+    db:close()
+    db:close()
+    assert.is_false(pcall(db.run, db, "SELECT * FROM t"))
+    os.remove(folder .. ".db")
+  end)
+end)
+
+describe("a process of a sweep", function()
+  local core = require "gpipe.core"
+  local worker = require "gpipe.sweep.store.worker"
+
+  local function row(more)
+    local me = worker.me()
+    local of = { id = 1, machine = me.machine, host = me.host, pid = me.pid, started = me.started,
+      beat = 5 }
+    for key, value in pairs(more) do of[key] = value end
+    return of
+  end
+
+  it("lives while its number and its start are there", function()
+    assert.is_true(worker.is_alive(row {}, {}))
+    assert.is_false(worker.is_alive(row { started = 1 }, {})) -- the number was given again
+    assert.is_false(worker.is_alive(row { pid = 0 }, {}))
+    assert.is_false(worker.is_alive(row { ended = 1 }, {}))
+  end)
+
+  it("of another machine lives while it beats, by our own clock", function()
+    local real, now, seen = core.seconds, 1000, {}
+    core.seconds = function() return now end
+    local function lives_after(seconds, beat)
+      now = now + seconds
+      return worker.is_alive(row { machine = "elsewhere", beat = beat }, seen)
+    end
+    local said = { lives_after(0, 5), lives_after(59, 5), lives_after(2, 6), lives_after(59, 6),
+      lives_after(2, 6), lives_after(0, 7) }
+    core.seconds = real
+    assert.same({ true, true, true, true, false, true }, said)
+  end)
+end)
+
 describe("a sweep in a process", function()
   local SCRIPT = [[
     local gp = require "gpipe"
