@@ -13,8 +13,7 @@ typedef struct optimizer_box {
 
 /* ---- check --------------------------------------------------------------------------------- */
 
-/* {lr, weight_decay, momentum, nesterov, centered, beta1, beta2, eps, lr_decay}; what is absent is
- * 0 */
+/* The fields of gp_optim_hyper by their names; what is absent is 0. */
 static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
   luaL_checktype(L, index, LUA_TTABLE);
   return (gp_optim_hyper){.kind = kind,
@@ -25,8 +24,10 @@ static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
                           .beta2 = gp_lua_number_field(L, index, "beta2"),
                           .eps = gp_lua_number_field(L, index, "eps"),
                           .lr_decay = gp_lua_number_field(L, index, "lr_decay"),
+                          .momentum_decay = gp_lua_number_field(L, index, "momentum_decay"),
                           .nesterov = gp_lua_flag_field(L, index, "nesterov"),
-                          .centered = gp_lua_flag_field(L, index, "centered")};
+                          .centered = gp_lua_flag_field(L, index, "centered"),
+                          .decoupled = gp_lua_flag_field(L, index, "decoupled")};
 }
 
 /* ---- methods ------------------------------------------------------------------------------- */
@@ -105,8 +106,9 @@ static int optimizer_free(lua_State *L) {
  * the settings of any group read */
 static int optimizer_new(lua_State *L) {
   static const char *const kinds[GP_OPTIM_KINDS + 1] = {
-      [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",       [GP_OPTIM_ADAMW] = "adamw",
-      [GP_OPTIM_RMSPROP] = "rmsprop", [GP_OPTIM_ADAGRAD] = "adagrad", [GP_OPTIM_LION] = "lion"};
+      [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",         [GP_OPTIM_ADAMW] = "adamw",
+      [GP_OPTIM_RMSPROP] = "rmsprop", [GP_OPTIM_ADAGRAD] = "adagrad",   [GP_OPTIM_LION] = "lion",
+      [GP_OPTIM_ADAMAX] = "adamax",   [GP_OPTIM_ADADELTA] = "adadelta", [GP_OPTIM_NADAM] = "nadam"};
   gp_optim_kind kind = (gp_optim_kind)luaL_checkoption(L, 1, NULL, kinds);
   luaL_checktype(L, 2, LUA_TTABLE);
   int moments = (int)gp_lua_check_int(L, 3, "optimizer: moments", 0, GP_OPTIM_MOMENTS);

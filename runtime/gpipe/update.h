@@ -11,20 +11,25 @@ typedef enum gp_optim_kind {
   GP_OPTIM_ADAMW,
   GP_OPTIM_RMSPROP,
   GP_OPTIM_ADAGRAD,
-  GP_OPTIM_LION
+  GP_OPTIM_LION,
+  GP_OPTIM_ADAMAX,
+  GP_OPTIM_ADADELTA,
+  GP_OPTIM_NADAM
 } gp_optim_kind;
-enum { GP_OPTIM_KINDS = GP_OPTIM_LION + 1 };
+enum { GP_OPTIM_KINDS = GP_OPTIM_NADAM + 1 };
 
 /* Moments of one element at most: those of RMSprop that is centered and has momentum. */
 enum { GP_OPTIM_MOMENTS = 3 };
 
-/* Names and meaning as in torch.optim; what a kind does not use is ignored. RMSprop's alpha is both
- * betas. */
+/* Names and meaning as in torch.optim; what a kind does not use is ignored. RMSprop's alpha and
+ * Adadelta's rho are both betas. */
 typedef struct gp_optim_hyper {
   gp_optim_kind kind;
   double lr, weight_decay, momentum, beta1, beta2, eps;
-  double lr_decay; /* Adagrad: the rate is lr / (1 + lr_decay (step - 1)) */
+  double lr_decay;       /* Adagrad: the rate is lr / (1 + lr_decay (step - 1)) */
+  double momentum_decay; /* NAdam: its momentum is beta1 (1 - 0.96^(step momentum_decay) / 2) */
   bool nesterov, centered;
+  bool decoupled; /* NAdam: weight decay shrinks values, as AdamW's */
 } gp_optim_hyper;
 
 #endif

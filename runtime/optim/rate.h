@@ -7,8 +7,28 @@
 
 #include "gpipe/update.h"
 
+/* The momentum of a step of NAdam. */
+static inline double gp_optim_momentum_at(const gp_optim_hyper *h, int64_t step) {
+  return h->beta1 * (1.0 - 0.5 * pow(0.96, (double)step * h->momentum_decay));
+}
+
+/* 1 minus the product of those of all steps so far; what is below the rounding of 1 is left out. */
+static inline double gp_optim_momentum_left(const gp_optim_hyper *h, int64_t step) {
+  double product = 1;
+  for (int64_t i = 1; i <= step && product > 1e-18; i++) product *= gp_optim_momentum_at(h, i);
+  return 1.0 - product;
+}
+
+/* What NAdam multiplies the gradient by, beside the mean of gradients; 0 of others. */
+static inline double gp_optim_lead(const gp_optim_hyper *h, int64_t step) {
+  if (h->kind != GP_OPTIM_NADAM) return 0;
+  return h->lr * (1.0 - gp_optim_momentum_at(h, step)) / gp_optim_momentum_left(h, step);
+}
+
 /* The rate, corrected for Adam's start at zero or for the decay of Adagrad's rate. */
 static inline double gp_optim_rate(const gp_optim_hyper *h, int64_t step) {
+  if (h->kind == GP_OPTIM_NADAM)
+    return h->lr * gp_optim_momentum_at(h, step + 1) / gp_optim_momentum_left(h, step + 1);
   if (h->kind == GP_OPTIM_ADAGRAD) return h->lr / (1.0 + (double)(step - 1) * h->lr_decay);
   return h->lr / (1.0 - pow(h->beta1, (double)step));
 }

@@ -45,6 +45,9 @@ int gp_optim_moments(const gp_optim_hyper *h) {
   switch (h->kind) {
   case GP_OPTIM_SGD: return h->momentum != 0;
   case GP_OPTIM_ADAM:
+  case GP_OPTIM_ADAMAX:
+  case GP_OPTIM_ADADELTA:
+  case GP_OPTIM_NADAM:
   case GP_OPTIM_ADAMW: return 2;
   case GP_OPTIM_RMSPROP: return 1 + (h->momentum != 0) + h->centered;
   case GP_OPTIM_ADAGRAD:
@@ -63,6 +66,9 @@ static gp_status check_hyper(const gp_optim_hyper *h) {
                    h->nesterov ? "> 0 for Nesterov" : ">= 0");
   if (!(h->lr_decay >= 0) || !isfinite(h->lr_decay))
     return gp_fail(GP_EINVAL, "optimizer: lr_decay is %g, expected finite and >= 0", h->lr_decay);
+  if (!(h->momentum_decay >= 0) || !isfinite(h->momentum_decay))
+    return gp_fail(GP_EINVAL, "optimizer: momentum_decay is %g, expected finite and >= 0",
+                   h->momentum_decay);
   if (!(h->beta1 >= 0 && h->beta1 < 1) || !(h->beta2 >= 0 && h->beta2 < 1) || !(h->eps >= 0))
     return gp_fail(GP_EINVAL,
                    "optimizer: betas are %g and %g, eps %g, expected betas in [0, 1) and eps >= 0",

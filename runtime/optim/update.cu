@@ -19,8 +19,8 @@ enum { THREADS = GP_BATCH_THREADS };
 template <typename T> struct factors {
   T lr, weight_decay, keep; /* keep: 1 - lr weight_decay */
   T momentum, beta1, weight1, beta2, weight2;
-  T step_size, correction2, eps;
-  bool far1, decay, first, nesterov; /* far1: weight1 >= 0.5 */
+  T step_size, lead, correction2, eps;
+  bool far1, decay, first, nesterov, decoupled; /* far1: weight1 >= 0.5 */
 };
 
 /* In f64, rounded once: as the CPU makes them. */
@@ -32,12 +32,14 @@ template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, in
   f.beta1 = (T)h->beta1, f.weight1 = (T)(1.0 - h->beta1);
   f.beta2 = (T)h->beta2, f.weight2 = (T)(1.0 - h->beta2);
   f.step_size = (T)gp_optim_rate(h, step);
+  f.lead = (T)gp_optim_lead(h, step);
   f.correction2 = (T)sqrt(1.0 - pow(h->beta2, (double)step));
   f.eps = (T)h->eps;
   f.far1 = 1.0 - h->beta1 >= 0.5;
   f.decay = h->weight_decay != 0;
   f.first = step == 1;
   f.nesterov = h->nesterov;
+  f.decoupled = h->decoupled;
   return f;
 }
 
@@ -132,6 +134,44 @@ struct lion {
     const T d = f.beta1 * *m + f.weight1 * g;
     *p -= f.lr * (T)((d > 0) - (d < 0));
     *m = f.beta2 * *m + f.weight2 * g;
+  }
+};
+
+/* m: mean of gradients, and their greatest size, which shrinks. */
+struct adamax {
+  static const int moments = 2;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    const T d = gradient(f, *p, g);
+    m[0] = lerp(f, m[0], d);
+    const T before = f.beta2 * m[1], size = (d < 0 ? -d : d) + f.eps;
+    m[1] = before > size || !(before == before) ? before : size;
+    *p -= f.step_size * m[0] / m[1];
+  }
+};
+
+/* m: means of squared gradients, and of squared steps. */
+struct adadelta {
+  static const int moments = 2;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    T d = gradient(f, *p, g);
+    m[0] = f.beta2 * m[0] + f.weight2 * d * d;
+    d = gp_sqrt(m[1] + f.eps) / gp_sqrt(m[0] + f.eps) * d;
+    m[1] = f.beta2 * m[1] + f.weight2 * d * d;
+    *p -= f.lr * d;
+  }
+};
+
+/* Adam whose step is that of the next mean, as far as it is known. */
+struct nadam {
+  static const int moments = 2;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    if (f.decoupled && f.decay) *p *= f.keep;
+    const T d = f.decoupled ? g : gradient(f, *p, g);
+    m[0] = lerp(f, m[0], d);
+    m[1] = f.beta2 * m[1] + f.weight2 * d * d;
+    const T size = gp_sqrt(m[1]) / f.correction2 + f.eps;
+    *p -= f.lead * d / size;
+    *p -= f.step_size * m[0] / size;
   }
 };
 
@@ -269,6 +309,9 @@ static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T
   case GP_OPTIM_ADAMW: return launch_update<adamw>(gpu, by, slices, count);
   case GP_OPTIM_ADAGRAD: return launch_update<adagrad>(gpu, by, slices, count);
   case GP_OPTIM_LION: return launch_update<lion>(gpu, by, slices, count);
+  case GP_OPTIM_ADAMAX: return launch_update<adamax>(gpu, by, slices, count);
+  case GP_OPTIM_ADADELTA: return launch_update<adadelta>(gpu, by, slices, count);
+  case GP_OPTIM_NADAM: return launch_update<nadam>(gpu, by, slices, count);
   case GP_OPTIM_RMSPROP:
     return moves ? update_rmsprop<true>(gpu, hyper, by, slices, count)
                  : update_rmsprop<false>(gpu, hyper, by, slices, count);

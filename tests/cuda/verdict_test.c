@@ -154,6 +154,22 @@ static const gp_optim_hyper hypers[] = {
     {GP_OPTIM_RMSPROP, .lr = 0.01, .beta1 = 0.4, .beta2 = 0.4, .eps = 0.1, .centered = true},
     {GP_OPTIM_ADAGRAD, .lr = 0.1, .lr_decay = 0.1, .eps = 1e-10},
     {GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1},
+    {.kind = GP_OPTIM_ADAMAX, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8},
+    {.kind = GP_OPTIM_ADADELTA, .lr = 0.5, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-3},
+    {.kind = GP_OPTIM_NADAM,
+     .lr = 0.01,
+     .beta1 = 0.9,
+     .beta2 = 0.99,
+     .eps = 1e-8,
+     .momentum_decay = 0.004,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_NADAM,
+     .lr = 0.01,
+     .beta1 = 0.4,
+     .beta2 = 0.99,
+     .eps = 1e-8,
+     .weight_decay = 0.1,
+     .decoupled = true},
 };
 
 static gp_optim_slice slice_of(const gpu_value *there, gp_dtype dtype, gp_dtype half, int64_t n) {

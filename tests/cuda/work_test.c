@@ -65,6 +65,22 @@ static const gp_optim_hyper hypers[] = {
      .centered = true},
     {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-3, .lr_decay = 0.1, .weight_decay = 0.1},
     {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1},
+    {.kind = GP_OPTIM_ADAMAX, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8},
+    {.kind = GP_OPTIM_ADADELTA, .lr = 0.5, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-3},
+    {.kind = GP_OPTIM_NADAM,
+     .lr = 0.01,
+     .beta1 = 0.9,
+     .beta2 = 0.99,
+     .eps = 1e-8,
+     .momentum_decay = 0.004,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_NADAM,
+     .lr = 0.01,
+     .beta1 = 0.4,
+     .beta2 = 0.99,
+     .eps = 1e-8,
+     .weight_decay = 0.1,
+     .decoupled = true},
 };
 
 enum { VALUE, GRAD, MOMENT1, MOMENT2, MOMENT3, ARENAS };

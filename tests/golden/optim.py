@@ -55,7 +55,9 @@ def optimizer(name, **options):
         shown = []
         for step in range(1, STEPS + 1):
             p.grad = numbers(1 + step, (COUNT,), 0.3).to(dtype)
+            torch.set_default_dtype(dtype)  # of numbers that NAdam keeps beside its moments
             opt.step()
+            torch.set_default_dtype(torch.float32)
             if step in SHOWN:
                 shown.append("{" + ", ".join(form % v for v in p.tolist()) + "}")
         put("    {" + ", ".join(shown) + "},")
@@ -93,6 +95,13 @@ optimizer("Adagrad")
 optimizer("Adagrad", lr=0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5, eps=1e-6)
 optimizer("Lion")
 optimizer("Lion", lr=0.01, betas=(0.8, 0.6), weight_decay=0.1)
+optimizer("Adamax")
+optimizer("Adamax", lr=0.01, betas=(0.8, 0.9), weight_decay=0.1)
+optimizer("Adadelta")
+optimizer("Adadelta", lr=0.5, rho=0.8, eps=1e-3, weight_decay=0.1)
+optimizer("NAdam")
+optimizer("NAdam", lr=0.01, betas=(0.8, 0.99), momentum_decay=0.1, weight_decay=0.1)
+optimizer("NAdam", lr=0.01, weight_decay=0.1, decoupled_weight_decay=True)
 print("}, metrics = " + lua(tuple(METRICS)) + ", rates = {")
 rates("exponential{max = 0.5, factor = 0.9}", lambda o: S.ExponentialLR(o, 0.9), 10)
 rates("one_cycle{max = 0.5, steps = 20}", lambda o: S.OneCycleLR(o, 0.5, 20), 20)

@@ -1,17 +1,18 @@
--- gpipe/optim/adam.lua - Adam, and AdamW with decoupled weight decay.
--- Source: Kingma and Ba 2015 (Adam); Loshchilov and Hutter 2019 (AdamW); formulas as in PyTorch.
+-- gpipe/optim/adam.lua - Adam, Adamax, and AdamW with decoupled weight decay.
+-- Source: Kingma and Ba 2015 (Adam; Adamax: section 7.1); Loshchilov and Hutter 2019 (AdamW);
+-- formulas as in PyTorch.
 
 local new = require("gpipe.optim.optimizer").new
 local rules = require "gpipe.optim.rules"
 
 local adam = {}
 
-local function kind_of(name, weight_decay)
+local function kind_of(name, weight_decay, lr)
   return {
     who = "optim." .. name,
     kind = name:lower(),
     spec = {
-      lr = rules.amount(),
+      lr = rules.amount(lr),
       betas = rules.betas(0.9, 0.999),
       eps = rules.amount(1e-8),
       weight_decay = rules.amount(weight_decay),
@@ -21,6 +22,7 @@ local function kind_of(name, weight_decay)
 end
 
 local plain, decoupled = kind_of("Adam", 0), kind_of("AdamW", 0.01)
+local greatest = kind_of("Adamax", 0, 2e-3)
 
 --- Adam: means of the gradient and of its square, corrected for their start at zero. The weight
 --- decay is added to the gradient.
@@ -47,5 +49,17 @@ function adam.Adam(params, opts) return new(plain, params, opts) end
 ---@param opts {lr: number, betas?: number[], eps?: number, weight_decay?: number}
 ---@return gpipe.Optimizer
 function adam.AdamW(params, opts) return new(decoupled, params, opts) end
+
+--- Adamax: Adam that divides by the greatest size of a gradient, which shrinks by the second beta
+--- from step to step: u = max(b2 * u, |gradient| + eps).
+--- Errors: as Adam.
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2)}
+--- local opt = gp.optim.Adamax(model:parameters(), {lr = 1e-3})
+--- ```
+---@param params table `pipe:parameters()`, or groups {params = ..., lr = ...}
+---@param opts? {lr?: number, betas?: number[], eps?: number, weight_decay?: number} lr: 0.002
+---@return gpipe.Optimizer
+function adam.Adamax(params, opts) return new(greatest, params, opts) end
 
 return adam

@@ -3,11 +3,13 @@
 -- An optimizer here is option checks and names; the updates are fused passes in C over the arenas
 -- of each stage, on the stage's device. Formulas and their order of operations are PyTorch's.
 
+local adadelta = require "gpipe.optim.adadelta"
 local adagrad = require "gpipe.optim.adagrad"
 local adam = require "gpipe.optim.adam"
 local clip = require "gpipe.optim.clip"
 local lion = require "gpipe.optim.lion"
 local namespace = require "gpipe.namespace"
+local nadam = require "gpipe.optim.nadam"
 local rmsprop = require "gpipe.optim.rmsprop"
 local schedule = require "gpipe.optim.schedule"
 local sgd = require "gpipe.optim.sgd"
@@ -16,6 +18,9 @@ return namespace("gp.optim", {
   SGD = sgd.SGD,
   Adam = adam.Adam,
   AdamW = adam.AdamW,
+  Adamax = adam.Adamax,
+  NAdam = nadam.NAdam,
+  Adadelta = adadelta.Adadelta,
   RMSprop = rmsprop.RMSprop,
   Adagrad = adagrad.Adagrad,
   Lion = lion.Lion,

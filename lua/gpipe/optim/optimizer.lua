@@ -95,14 +95,15 @@ function Optimizer.__tostring(opt)
     f.handle:steps())
 end
 
--- What the C side takes for one group.
+-- What the C side takes for one group: of the settings those that the rule has.
 local function hyper(group)
-  local betas = group.betas or { group.alpha, group.alpha }
-  return {
-    lr = group.lr, weight_decay = group.weight_decay, momentum = group.momentum,
-    nesterov = group.nesterov, beta1 = betas[1], beta2 = betas[2], eps = group.eps,
-    lr_decay = group.lr_decay, centered = group.centered,
-  }
+  local spec, found = fields[group].spec, {}
+  for name in pairs(spec) do found[name] = group[name] end
+  local weight = found.alpha or found.rho
+  local betas = found.betas or { weight, weight }
+  found.beta1, found.beta2 = betas[1], betas[2]
+  found.decoupled = found.decoupled_weight_decay
+  return found
 end
 
 local function hypers_of(f)

@@ -59,11 +59,46 @@ static void naive_lion(const gp_optim_hyper *h, int step, element *e) {
   e->m = h->beta2 * e->m + (1 - h->beta2) * e->g;
 }
 
+static void naive_adamax(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g + h->weight_decay * e->p;
+  e->m = h->beta1 * e->m + (1 - h->beta1) * d;
+  e->v = fmax(h->beta2 * e->v, fabs(d) + h->eps);
+  e->p -= h->lr / (1 - pow(h->beta1, step)) * e->m / e->v;
+}
+
+static void naive_adadelta(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g + h->weight_decay * e->p, rho = h->beta2;
+  (void)step;
+  e->v = rho * e->v + (1 - rho) * d * d;
+  double change = sqrt((e->m + h->eps) / (e->v + h->eps)) * d;
+  e->m = rho * e->m + (1 - rho) * change * change;
+  e->p -= h->lr * change;
+}
+
+static void naive_nadam(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g, mu = 0, next = 0, product = 1;
+  if (h->decoupled)
+    e->p -= h->lr * h->weight_decay * e->p;
+  else
+    d += h->weight_decay * e->p;
+  for (int i = 1; i <= step; i++) {
+    mu = h->beta1 * (1 - pow(0.96, i * h->momentum_decay) / 2);
+    next = h->beta1 * (1 - pow(0.96, (i + 1) * h->momentum_decay) / 2);
+    product *= mu;
+  }
+  e->m = h->beta1 * e->m + (1 - h->beta1) * d;
+  e->v = h->beta2 * e->v + (1 - h->beta2) * d * d;
+  double size = sqrt(e->v / (1 - pow(h->beta2, step))) + h->eps;
+  e->p -= h->lr * ((1 - mu) / (1 - product) * d + next / (1 - product * next) * e->m) / size;
+}
+
 static void naive(const gp_optim_hyper *h, int step, element *e) {
   static void (*const rules[GP_OPTIM_KINDS])(const gp_optim_hyper *, int, element *) = {
       [GP_OPTIM_SGD] = naive_sgd,         [GP_OPTIM_ADAM] = naive_adam,
       [GP_OPTIM_ADAMW] = naive_adam,      [GP_OPTIM_RMSPROP] = naive_rmsprop,
-      [GP_OPTIM_ADAGRAD] = naive_adagrad, [GP_OPTIM_LION] = naive_lion};
+      [GP_OPTIM_ADAGRAD] = naive_adagrad, [GP_OPTIM_LION] = naive_lion,
+      [GP_OPTIM_ADAMAX] = naive_adamax,   [GP_OPTIM_ADADELTA] = naive_adadelta,
+      [GP_OPTIM_NADAM] = naive_nadam};
   rules[h->kind](h, step, e);
 }
 
@@ -140,6 +175,22 @@ static const gp_optim_hyper hypers[] = {
     {.kind = GP_OPTIM_ADAGRAD, .lr = 0.1, .eps = 1e-3, .lr_decay = 0.1, .weight_decay = 0.1},
     {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99},
     {.kind = GP_OPTIM_LION, .lr = 0.01, .beta1 = 0.5, .beta2 = 0.7, .weight_decay = 0.1},
+    {.kind = GP_OPTIM_ADAMAX, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8},
+    {.kind = GP_OPTIM_ADADELTA, .lr = 0.5, .beta1 = 0.9, .beta2 = 0.9, .eps = 1e-3},
+    {.kind = GP_OPTIM_NADAM,
+     .lr = 0.01,
+     .beta1 = 0.9,
+     .beta2 = 0.99,
+     .eps = 1e-8,
+     .momentum_decay = 0.004,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_NADAM,
+     .lr = 0.01,
+     .beta1 = 0.4,
+     .beta2 = 0.99,
+     .eps = 1e-8,
+     .weight_decay = 0.1,
+     .decoupled = true},
 };
 enum { HYPERS = sizeof hypers / sizeof *hypers };
 

@@ -69,6 +69,9 @@ local SCRIPT = [[
     { "RMSprop", { "RMSprop", { centered = true, momentum = 0.9, eps = 0.01 } }, devices = two },
     { "Adagrad", { "Adagrad", { lr_decay = 0.1 } }, devices = two },
     { "Lion", { "Lion", { lr = 0.01 } }, devices = two },
+    { "Adamax", { "Adamax", { lr = 0.01 } }, devices = two },
+    { "Adadelta", { "Adadelta", { lr = 0.5 } }, devices = two },
+    { "NAdam", { "NAdam", { lr = 0.01, weight_decay = 0.1, decoupled_weight_decay = true } }, devices = two },
   }
 
   local function optimizer(case, pipe)

@@ -61,7 +61,8 @@ local OPTIMIZERS = {
   { "SGD", "SGD", { lr = 0.1 } }, { "momentum", "SGD", { lr = 0.1, momentum = 0.9 } },
   { "Adam", "Adam", { lr = 0.01 } }, { "AdamW", "AdamW", { lr = 0.01 } },
   { "RMSprop", "RMSprop", { momentum = 0.9 } }, { "Adagrad", "Adagrad", {} },
-  { "Lion", "Lion", { lr = 0.01 } },
+  { "Lion", "Lion", { lr = 0.01 } }, { "Adamax", "Adamax", {} },
+  { "Adadelta", "Adadelta", { lr = 30 } }, { "NAdam", "NAdam", {} },
 }
 
 for _, optimizer in ipairs(OPTIMIZERS) do

@@ -164,6 +164,8 @@ local BEFORE = {
   ["gp.tokenizer"] = { "examples/data/tokenizer" },
   ["optim.SGD"] = { model:parameters() }, ["optim.Adam"] = { model:parameters() },
   ["optim.AdamW"] = { model:parameters() }, ["optim.RMSprop"] = { model:parameters() },
+  ["optim.Adamax"] = { model:parameters() }, ["optim.Adadelta"] = { model:parameters() },
+  ["optim.NAdam"] = { model:parameters() },
   ["optim.Adagrad"] = { model:parameters() }, ["optim.Lion"] = { model:parameters() },
   ["optim.clip_grad_norm"] = { model:parameters(), 1 },
   ["gp.pipeline"] = { model }, ["gp.dry_run"] = { model }, ["gp.gradcheck"] = { square, { x } },
