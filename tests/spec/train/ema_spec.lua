@@ -48,6 +48,16 @@ describe("averages of weights", function()
     assert.near(grown, warm:state_dict().weight:item(), 1e-6)
   end)
 
+  it("are the same for weights that are averaged in slices", function()
+    local layer = nn.Linear(300, 301, { bias = false })
+    local ema, weight = train.ema(layer, { decay = 0.75 }), layer:parameters()[1].value
+    local expected = weight:clone()
+    weight:copy_(gp.randn { 301, 300 })
+    ema:update()
+    expected = expected + (weight - expected) * 0.25
+    assert.is_true(expected:equal(ema:state_dict().weight))
+  end)
+
   it("have the same bits for every cut and schedule", function()
     local one = run(made({ 7 }), 6)
     for _, other in ipairs { { { 3, 4 } }, { { 1, 2, 4 } }, { { 1, 1, 1, 1, 1, 1, 1 } },

@@ -136,6 +136,29 @@ describe("divergence", function()
     assert.is_nil(watch(51, 2.01))
     assert.is_truthy(watch(52, 2.1))
   end)
+  it("is told by the median and its deviation, whatever the window", function()
+    local function median(list)
+      table.sort(list)
+      local n = #list
+      return (list[(n + 1) // 2] + list[n // 2 + 1]) / 2
+    end
+    for _, window in ipairs { 10, 11, 37 } do
+      local watch, seen = train.divergence { window = window, z = 2 }, {}
+      for step = 1, 200 do
+        local value = step % 3 == 0 and step % 5 or 3 + math.sin(step * step)
+        local trouble = watch(step, value)
+        if #seen >= 10 then
+          local part = table.move(seen, math.max(1, #seen - window + 1), #seen, 1, {})
+          local middle = median(part)
+          for i, other in ipairs(part) do part[i] = math.abs(other - middle) end
+          local z = (value - middle) / math.max(1.4826 * median(part), 1e-3 * middle)
+          assert.equal(z > 2, trouble ~= nil)
+          if trouble then assert.near(z, trouble.z, 1e-9) end
+        end
+        seen[#seen + 1] = value
+      end
+    end
+  end)
   it("wants the factor as well where there is one", function()
     local watch = train.divergence { factor = 2 }
     calm(watch, 20)
