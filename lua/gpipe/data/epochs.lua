@@ -48,14 +48,16 @@ end
 function Epochs:next()
   local batches = self.batches or open(self)
   local x, y = batches()
-  if x ~= nil then return x, y end
-  batches:close()
-  if #batches == 0 then
-    errors.raise("gp.data.epochs: the data has no batch of %d items", self.size)
+  if x == nil then
+    batches:close()
+    if self.opts.epochs and self.epoch >= self.opts.epochs then return nil end
+    self.epoch = self.epoch + 1
+    x, y = open(self)()
+    if x == nil then
+      errors.raise("gp.data.epochs: the data has no batch of %d items", self.size)
+    end
   end
-  if self.opts.epochs and self.epoch >= self.opts.epochs then return nil end
-  self.epoch = self.epoch + 1
-  return open(self)()
+  return x, y
 end
 
 function Epochs:__call() return self:next() end
@@ -64,6 +66,7 @@ function Epochs:__call() return self:next() end
 ---@return integer?
 function Epochs:steps()
   local batches = self.batches or open(self)
+  if batches.unknown then return nil end -- of a stream
   return self.opts.epochs and self.opts.epochs * #batches
 end
 

@@ -12,6 +12,7 @@ local images = require "gpipe.data.image.images"
 local jsonl = require "gpipe.data.jsonl"
 local mnist = require "gpipe.data.image.mnist"
 local namespace = require "gpipe.namespace"
+local stream = require "gpipe.data.stream"
 local squad = require "gpipe.data.squad"
 local tensors = require "gpipe.data.tensors"
 local text = require "gpipe.data.text"
@@ -20,6 +21,6 @@ local tokens = require "gpipe.data.tokens"
 return namespace("gp.data", {
   bytes = bytes.open, cifar10 = cifar.open10, cifar100 = cifar.open100, csv = csv.open,
   epochs = epochs, from = from.open, images = images.open, jsonl = jsonl.open,
-  mnist = mnist.open, squad = squad.open,
+  mnist = mnist.open, squad = squad.open, stream = stream,
   tensors = tensors.open, text = text.open, tokens = tokens.open,
 })

@@ -188,7 +188,7 @@ local BEFORE = {
   ["gp.models.resnet"] = { 18 }, ["gp.models.vgg"] = { 11 }, ["gp.models.gpt2"] = { "small" },
   ["gp.models.generate"] = { model, gp.ones({ 2 }, { dtype = "i64" }) },
   ["gp.data.tensors"] = { x, x }, ["gp.data.from"] = { { { 1, 2 } } },
-  ["gp.data.epochs"] = { gp.data.tensors(x, x) }, ["gp.run"] = { "wrong" },
+  ["gp.data.epochs"] = { gp.data.tensors(x, x) }, ["gp.data.stream"] = { function() end }, ["gp.run"] = { "wrong" },
   ["gp.schedule.build"] = { "1f1b" }, ["gp.train.ema"] = { model },
   ["gp.train.events"] = { "wrong.tfevents" },
 }
