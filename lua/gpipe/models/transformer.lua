@@ -1,7 +1,8 @@
 -- lua/gpipe/models/transformer.lua - the Transformer of encoder and decoder.
 --
 -- Source: Vaswani et al. 2017, figure 1; norms in front: Xiong et al. 2020. What one half does not
--- use is handed through it: target ids through the encoder, the memory through the decoder.
+-- use is handed through it: target ids through the encoder, the memory through the decoder, and the
+-- mask of a padded source through both.
 
 local Positions = require "gpipe.models.positions"
 local nn = require "gpipe.nn"
@@ -10,17 +11,48 @@ local options = require "gpipe.options"
 -- ---- layers -------------------------------------------------------------------------------------
 
 local Source = nn.class("TransformerSource")
-function Source:init(o) self.positions = Positions(o) end
-function Source:forward(source, target) return self.positions(source), target end
+function Source:init(o)
+  self.positions = Positions(o)
+  self.padding = o.padding
+end
 
--- A layer for the first of two values.
+local HIDDEN = -1e9 -- what exp makes 0 beside any score
+
+-- Added to the scores of attention: [B, 1, 1, S].
+local function mask_of(source, padding)
+  local rows, length = source.shape[1], source.shape[2]
+  return source:eq(padding):to("f32"):reshape { rows, 1, 1, length } * HIDDEN
+end
+
+function Source:forward(source, target)
+  if not self.padding then return self.positions(source), target end
+  return self.positions(source), target, mask_of(source, self.padding)
+end
+
+-- A layer for the first of two values; attention sees the mask.
 local Beside = nn.class("TransformerEncoding")
-function Beside:init(layer) self.layer = layer end
-function Beside:forward(x, target) return self.layer(x), target end
+function Beside:init(layer, is_norm) self.layer, self.is_norm = layer, is_norm end
+function Beside:forward(x, target, mask)
+  if mask == nil then return self.layer(x), target end
+  if self.is_norm then return self.layer(x), target, mask end
+  return self.layer(x, mask), target, mask
+end
 
 local Target = nn.class("TransformerTarget")
 function Target:init(o, table_of) self.positions = Positions(o, table_of) end
-function Target:forward(memory, target) return self.positions(target), memory end
+function Target:forward(memory, target, mask)
+  if mask == nil then return self.positions(target), memory end
+  return self.positions(target), memory, mask
+end
+
+-- A layer of the decoder that sees no padding of the memory.
+local Masked = nn.class("TransformerDecoding")
+function Masked:init(layer, is_last) self.layer, self.is_last = layer, is_last end
+function Masked:forward(x, memory, mask)
+  x = self.layer(x, memory, nil, mask)
+  if self.is_last then return x end
+  return x, memory, mask
+end
 
 -- ---- the model ----------------------------------------------------------------------------------
 
@@ -31,6 +63,7 @@ local OPTIONS = {
   ff = size(2048), context = size(1024),
   dropout = { type = "number", min = 0, max = 1, default = 0.1 },
   activation = { choices = { "relu", "gelu" }, default = "relu" },
+  padding = { type = "integer", min = 0 },
   norm_first = { type = "boolean", default = false }, tied = { type = "boolean", default = true },
 }
 
@@ -40,7 +73,9 @@ local OPTIONS = {
 --- in a pipeline as `pipe:step({source, target}, next_target)`. An nn.Sequential of
 --- encoder_layers + decoder_layers + 3 entries (with `norm_first` two norms more) that can be cut
 --- between any two. With `tied` the tables of source and target and the head's matrix are one
---- parameter. There is no mask for padding: a padded source is attended to like any other id.
+--- parameter. `padding` is an id that fills up sources of different lengths: no attention sees it.
+--- (Targets are padded behind, where causal attention does not look; `ignore_index` of the loss
+--- leaves them out.)
 --- Errors: no vocabulary, heads that do not divide width, an unknown option.
 --- ```lua
 --- local model = gp.models.transformer {vocabulary = 50, width = 16, heads = 2, ff = 32,
@@ -51,7 +86,7 @@ local OPTIONS = {
 --- ```
 ---@param opts {vocabulary: integer, encoder_layers?: integer, decoder_layers?: integer,
 ---  width?: integer, heads?: integer, ff?: integer, context?: integer, dropout?: number,
----  activation?: "relu"|"gelu", norm_first?: boolean, tied?: boolean}
+---  activation?: "relu"|"gelu", padding?: integer, norm_first?: boolean, tied?: boolean}
 ---@return nn.Sequential
 return function(opts)
   local o = options.check("gp.models.transformer", opts, OPTIONS)
@@ -63,12 +98,14 @@ return function(opts)
   for i = 1, o.encoder_layers do
     add("encoder_" .. i, Beside(nn.TransformerEncoderLayer(o.width, o.heads, o.ff, how)))
   end
-  if o.norm_first then add("encoder_norm", Beside(nn.LayerNorm(o.width))) end
+  if o.norm_first then add("encoder_norm", Beside(nn.LayerNorm(o.width), true)) end
   add("target", Target(o, shared))
   how.causal = true
   for i = 1, o.decoder_layers do
-    how.carry = i < o.decoder_layers
-    add("decoder_" .. i, nn.TransformerDecoderLayer(o.width, o.heads, o.ff, how))
+    local is_last = i == o.decoder_layers
+    how.carry = not is_last and not o.padding
+    local layer = nn.TransformerDecoderLayer(o.width, o.heads, o.ff, how)
+    add("decoder_" .. i, o.padding and Masked(layer, is_last) or layer)
   end
   if o.norm_first then add("decoder_norm", nn.LayerNorm(o.width)) end
   local head = nn.Linear(o.width, o.vocabulary)

@@ -99,6 +99,11 @@ local MODELS = {
       return models.transformer { vocabulary = 30, width = 16, heads = 2, ff = 32, tied = false,
         encoder_layers = 1, decoder_layers = 1, norm_first = true }
     end, { ids({ 4, 5 }, 30, 1), ids({ 4, 7 }, 30, 3) }, ids({ 4, 7 }, 30, 2) },
+  { "transformer whose sources are padded",
+    function()
+      return models.transformer { vocabulary = 30, width = 16, heads = 2, ff = 32, padding = 3,
+        encoder_layers = 2, decoder_layers = 2, norm_first = true }
+    end, { ids({ 4, 5 }, 30, 1), ids({ 4, 7 }, 30, 3) }, ids({ 4, 7 }, 30, 2) },
   { "vit", function() return models.vit(with { image = 8, patch = 4, classes = 5, dropout = 0.1 }) end,
     gp.randn({ 4, 3, 8, 8 }, { seed = 1 }), ids({ 4 }, 5, 2) },
   { "mlp_mixer",
@@ -107,6 +112,25 @@ local MODELS = {
         classes = 5 }
     end, gp.randn({ 4, 3, 8, 8 }, { seed = 1 }), ids({ 4 }, 5, 2) },
 }
+
+describe("a transformer with padding", function()
+  for _, norm_first in ipairs { false, true } do
+    it("gives the scores of the sources without it, norm_first " .. tostring(norm_first), function()
+      gp.seed(1)
+      local model = models.transformer { vocabulary = 30, width = 16, heads = 2, ff = 32,
+        padding = 0, encoder_layers = 2, decoder_layers = 2, norm_first = norm_first }
+      model:eval()
+      local target = ids({ 2, 4 }, 30, 2)
+      local source = gp.tensor({ { 5, 6, 7, 0, 0 }, { 8, 9, 10, 11, 12 } }, { dtype = "i64" })
+      local both = model(source, target)
+      local alone = model(gp.tensor({ { 5, 6, 7 } }, { dtype = "i64" }), target[{ { 1, 1 } }])
+      assert.is_true((both[1] - alone[1]):abs():max():item() < 1e-5)
+      local plain = models.transformer { vocabulary = 30, width = 16, heads = 2, ff = 32,
+        encoder_layers = 2, decoder_layers = 2, norm_first = norm_first }
+      assert.equal(#plain:parameters(), #model:parameters())
+    end)
+  end
+end)
 
 describe("the bits of a cut model are those of the whole one:", function()
   for _, case in ipairs(MODELS) do
