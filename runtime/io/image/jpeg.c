@@ -65,9 +65,11 @@ gp_status gp_jpeg_decode(const gp_picture_file *file, gp_picture *picture) {
   d.errors.error_exit = give_up;
   d.errors.emit_message = on_message;
   d.progress.progress_monitor = on_progress;
-  if (setjmp(d.back)) {
+  if (setjmp(d.back)) { /* how far the library has read tells where the damage is */
+    size_t left = d.jpeg.src ? d.jpeg.src->bytes_in_buffer : file->bytes;
     jpeg_destroy_decompress(&d.jpeg);
-    return gp_fail(GP_EFORMAT, "%s: damaged JPEG: %s", file->path, d.text);
+    return gp_fail(GP_EFORMAT, "%s: byte %zu: damaged JPEG: %s", file->path,
+                   left < file->bytes ? file->bytes - left : 0, d.text);
   }
   jpeg_create_decompress(&d.jpeg);
   d.jpeg.progress = &d.progress;

@@ -51,15 +51,17 @@ describe("gp.data.images", function()
         local x, message = image_of(name, text:sub(1, n))
         assert.is_nil(x)
         assert.truthy(message:find(folder .. "/a/" .. name, 1, true), message)
+        assert.is_true(n == 0 or message:find ": byte %d+: " ~= nil, message)
       end
     end)
 
     it("survives every flipped bit of " .. name, function()
       local text = bytes_of(name)
       for at = 1, #text do
-        local bit = at % 8
-        local byte = string.char(text:byte(at) ~ 1 << bit)
-        image_of(name, text:sub(1, at - 1) .. byte .. text:sub(at + 1))
+        for bit = 0, 7 do
+          local byte = string.char(text:byte(at) ~ 1 << bit)
+          image_of(name, text:sub(1, at - 1) .. byte .. text:sub(at + 1))
+        end
       end
     end)
   end
