@@ -8,10 +8,12 @@
 #include "base/numbers/half.h"
 #include "base/status.h"
 #include "base/tensor.h"
+#include "ops/cut.h"
 #include "ops/gradient.h"
 #include "ops/infer.h"
 
-enum { COLUMNS = 64 }; /* a unit's sums stay in registers */
+/* A unit's sums stay in registers; as many rows as a processor follows streams. */
+enum { COLUMNS = 64, ROWS = 8 };
 
 static gp_status infer(gp_sig *sig) {
   const gp_shape *shape = &sig->in[0]->shape;
@@ -20,22 +22,18 @@ static gp_status infer(gp_sig *sig) {
   return gp_infer_out(sig, gp_infer_wide(sig->in[0]->dtype), &columns);
 }
 
-static gp_cut cut(const gp_call *call) {
-  return (gp_cut){.units = gp_meta_numel(call->out[0].meta), .grain = COLUMNS};
-}
-
-/* sum[j] += x[row, j] for n <= COLUMNS columns; x points to the first of them. */
+/* out[j] += x[row, j] for the rows of a block and n <= COLUMNS columns, first the first of them. */
 #define SUM_ROWS(name, T, E, WIDE)                                                                 \
-  static void name(const gp_call *call, int64_t first, int64_t n) {                                \
-    T *out = (T *)call->out[0].data + first, sum[COLUMNS] = {0};                                   \
-    const E *x = (const E *)call->in[0].data + first;                                              \
-    int64_t rows = gp_meta_rows(call->in[0].meta), width = gp_meta_width(call->in[0].meta);        \
-    if (call->accumulate) memcpy(sum, out, (size_t)n * sizeof *out);                               \
+  static void name(const gp_call *call, gp_span rows, int64_t first, int64_t n) {                  \
+    T *out = (T *)call->out[0].data + first, sum[COLUMNS];                                         \
+    const int64_t width = gp_meta_width(call->in[0].meta);                                         \
+    const E *x = (const E *)call->in[0].data + rows.first * width + first;                         \
+    memcpy(sum, out, (size_t)n * sizeof *out);                                                     \
     if (n == COLUMNS)                                                                              \
-      for (int64_t r = 0; r < rows; r++, x += width)                                               \
+      for (int64_t r = rows.first; r < rows.last; r++, x += width)                                 \
         for (int64_t j = 0; j < COLUMNS; j++) sum[j] += WIDE(x[j]);                                \
     else                                                                                           \
-      for (int64_t r = 0; r < rows; r++, x += width)                                               \
+      for (int64_t r = rows.first; r < rows.last; r++, x += width)                                 \
         for (int64_t j = 0; j < n; j++) sum[j] += WIDE(x[j]);                                      \
     memcpy(out, sum, (size_t)n * sizeof *out);                                                     \
   }
@@ -46,15 +44,25 @@ SUM_ROWS(sum_rows_f64, double, double, AS_IT_IS)
 SUM_ROWS(sum_rows_bf16, float, uint16_t, gp_bf16_widen)
 SUM_ROWS(sum_rows_f16, float, uint16_t, gp_f16_widen)
 
+/* Of more columns than a unit's a few rows at a time, so that memory is read in long runs; each sum
+ * has the same order either way. */
 static gp_status run(const gp_call *call, gp_span span) {
-  static void (*const sums[GP_DTYPE_COUNT])(const gp_call *, int64_t,
+  static void (*const sums[GP_DTYPE_COUNT])(const gp_call *, gp_span, int64_t,
                                             int64_t) = {[GP_F32] = sum_rows_f32,
                                                         [GP_F64] = sum_rows_f64,
                                                         [GP_BF16] = sum_rows_bf16,
                                                         [GP_F16] = sum_rows_f16};
-  for (int64_t at = span.first; at < span.last; at += COLUMNS) {
-    int64_t n = span.last - at < COLUMNS ? span.last - at : COLUMNS;
-    sums[call->in[0].meta->dtype](call, at, n);
+  const int64_t columns = span.last - span.first, rows = gp_meta_rows(call->in[0].meta);
+  const int64_t block = columns <= COLUMNS ? rows : ROWS;
+  const size_t element = gp_dtype_size(call->out[0].meta->dtype);
+  if (!call->accumulate)
+    memset((char *)call->out[0].data + (size_t)span.first * element, 0, (size_t)columns * element);
+  for (int64_t r = 0; r < rows; r += block) {
+    const gp_span some = {.first = r, .last = rows - r < block ? rows : r + block};
+    for (int64_t at = span.first; at < span.last; at += COLUMNS) {
+      int64_t n = span.last - at < COLUMNS ? span.last - at : COLUMNS;
+      sums[call->in[0].meta->dtype](call, some, at, n);
+    }
   }
   return GP_OK;
 }
@@ -76,5 +84,5 @@ const gp_op_def gp_def_sum_rows_dw = {
     .infer = infer,
     .vjp = vjp,
     .cost = cost,
-    .cpu = {.cut = cut, .run = run, .halves = GP_ALL_HALVES},
+    .cpu = {.cut = gp_cut_columns, .run = run, .halves = GP_ALL_HALVES},
 };
