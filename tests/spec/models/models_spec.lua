@@ -108,6 +108,13 @@ describe("the bits of a cut model are those of the whole one:", function()
     })
   end)
 
+  it("ResNet-101 over four devices, as torchgpipe cut it", function()
+    local function make() return models.resnet(101, { classes = 4 }) end
+    check_cuts(make, gp.randn({ 4, 3, 32, 32 }, { seed = 2 }), ids, {
+      { balance = { 44, 92, 124, 110 } },
+    })
+  end)
+
   it("ResNet with statistics once a mini-batch", function()
     local function make() return models.resnet({ 1, 1, 1, 1 }, { classes = 4 }) end
     local x, y = gp.randn({ 4, 3, 32, 32 }, { seed = 2 }), ids
