@@ -7,6 +7,7 @@ local adadelta = require "gpipe.optim.adadelta"
 local adagrad = require "gpipe.optim.adagrad"
 local adam = require "gpipe.optim.adam"
 local clip = require "gpipe.optim.clip"
+local lbfgs = require "gpipe.optim.lbfgs"
 local lion = require "gpipe.optim.lion"
 local namespace = require "gpipe.namespace"
 local nadam = require "gpipe.optim.nadam"
@@ -24,6 +25,7 @@ return namespace("gp.optim", {
   RMSprop = rmsprop.RMSprop,
   Adagrad = adagrad.Adagrad,
   Lion = lion.Lion,
+  LBFGS = lbfgs,
   schedule = schedule,
   clip_grad_norm = clip.clip_grad_norm,
   clip_grad_value = clip.clip_grad_value,

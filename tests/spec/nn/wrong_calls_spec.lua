@@ -165,7 +165,7 @@ local BEFORE = {
   ["optim.SGD"] = { model:parameters() }, ["optim.Adam"] = { model:parameters() },
   ["optim.AdamW"] = { model:parameters() }, ["optim.RMSprop"] = { model:parameters() },
   ["optim.Adamax"] = { model:parameters() }, ["optim.Adadelta"] = { model:parameters() },
-  ["optim.NAdam"] = { model:parameters() },
+  ["optim.NAdam"] = { model:parameters() }, ["optim.LBFGS"] = { model:parameters() },
   ["optim.Adagrad"] = { model:parameters() }, ["optim.Lion"] = { model:parameters() },
   ["optim.clip_grad_norm"] = { model:parameters(), 1 },
   ["gp.pipeline"] = { model }, ["gp.dry_run"] = { model }, ["gp.gradcheck"] = { square, { x } },

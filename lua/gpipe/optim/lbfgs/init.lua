@@ -1,0 +1,212 @@
+-- gpipe/optim/lbfgs/init.lua - LBFGS: steps of Newton's kind, from the last changes of gradients.
+-- Source: Nocedal and Wright 2006, "Numerical Optimization", algorithms 7.4 and 7.5; formulas as in
+-- PyTorch.
+--
+-- Vectors are one line of all parameters, in f64 on the host: where a pipeline keeps its parameters
+-- changes no bit.
+
+local core = require "gpipe.core"
+local errors = require "gpipe.errors"
+local line_search = require "gpipe.optim.lbfgs.line_search"
+local options = require "gpipe.options"
+local params = require "gpipe.optim.params"
+local rules = require "gpipe.optim.rules"
+
+local WHO = "optim.LBFGS"
+local RULES = {
+  lr = rules.amount(1),
+  max_iter = { type = "integer", min = 1, default = 20 },
+  max_eval = { type = "integer", min = 1 },
+  tolerance_grad = rules.amount(1e-7),
+  tolerance_change = rules.amount(1e-9),
+  history_size = { type = "integer", min = 1, default = 100 },
+  line_search_fn = { choices = { "strong_wolfe" } },
+}
+
+---@class gpipe.LBFGSOptions
+---@field lr? number 1: of steps without a search, and the first that a search tries
+---@field max_iter? integer 20, of a step
+---@field max_eval? integer 5/4 of max_iter: no iteration begins after as many losses
+---@field tolerance_grad? number 1e-7: a step ends where no element of the gradient is larger
+---@field tolerance_change? number 1e-9: or the loss, or a value, changes by less
+---@field history_size? integer 100 changes of gradients, of the size of all parameters, are kept
+---@field line_search_fn? "strong_wolfe"
+
+---@class gpipe.LBFGS
+local LBFGS = {}
+LBFGS.__index = LBFGS
+LBFGS.__name = "gpipe.LBFGS"
+
+-- ---- all parameters as a line ------------------------------------------------------------------
+
+-- A copy: what the closure changes is no longer seen in it.
+local function flat(t) return t:detach():to("cpu"):to("f64"):clone():reshape { -1 } end
+
+local function read(self, of)
+  local parts = {}
+  for i, entry in ipairs(self.entries) do parts[i] = of(entry.param) end
+  return core.concat(parts, 1)
+end
+
+local function values(self) return read(self, flat) end
+
+local function gradients(self)
+  return read(self, function(param)
+    local grad = param.grad
+    return grad and flat(grad) or flat(param) * 0
+  end)
+end
+
+local function write(self, line)
+  local at = 1
+  for _, entry in ipairs(self.entries) do
+    local param = entry.param
+    local n = param:numel()
+    param:copy_(line:narrow(1, at, n):reshape(param.shape):to(param.dtype):to(param.device))
+    at = at + n
+  end
+end
+
+local function evaluate(self, closure)
+  local loss = closure()
+  if math.type(loss) == nil then
+    local good, number = pcall(function() return loss:item() end)
+    if not good then
+      errors.raise("%s: the closure returned %s, expected the loss", WHO, errors.show(loss))
+    end
+    loss = number
+  end
+  return loss + 0.0, gradients(self)
+end
+
+local function greatest(line) return line:abs():max():item() end
+
+-- ---- directions --------------------------------------------------------------------------------
+
+local function remember(self, change, moved)
+  local curve = change:dot(moved):item()
+  if curve <= 1e-10 then return end
+  if #self.history == self.settings.history_size then table.remove(self.history, 1) end
+  table.insert(self.history, { change = change, moved = moved, share = 1 / curve })
+  self.scale = curve / change:dot(change):item()
+end
+
+-- What the inverse of the second derivative, as far as it is known, makes of a gradient.
+local function direction(self, gradient)
+  local q, parts = -gradient, {}
+  for i = #self.history, 1, -1 do
+    local h = self.history[i]
+    parts[i] = h.moved:dot(q):item() * h.share
+    q = q - h.change * parts[i]
+  end
+  q = q * self.scale
+  for i, h in ipairs(self.history) do
+    q = q + h.moved * (parts[i] - h.change:dot(q):item() * h.share)
+  end
+  return q
+end
+
+local function next_direction(self, gradient)
+  if self.iterations == 1 then
+    self.history, self.scale = {}, 1
+    return -gradient
+  end
+  remember(self, gradient - self.gradient, self.direction * self.step_size)
+  return direction(self, gradient)
+end
+
+-- ---- steps -------------------------------------------------------------------------------------
+
+-- The loss and gradient behind a step along the direction, and how often they were computed. The
+-- last iteration of a step without a search needs none.
+local function move(self, closure, loss, gradient, t, slope, is_last)
+  local from, along = values(self), self.direction
+  if self.settings.line_search_fn then
+    local point, tried = line_search({
+      direction = along, size = greatest(along),
+      at = function(step)
+        write(self, from + along * step)
+        return evaluate(self, closure)
+      end,
+    }, { t = 0, f = loss, g = gradient, slope = slope }, t, self.settings.tolerance_change)
+    write(self, from + along * point.t)
+    return point.f, point.g, point.t, tried
+  end
+  write(self, from + along * t)
+  if is_last then return loss, gradient, t, 0 end
+  loss, gradient = evaluate(self, closure)
+  return loss, gradient, t, 1
+end
+
+local function is_over(self, before, loss, gradient, evaluations)
+  local o = self.settings
+  return evaluations >= (o.max_eval or o.max_iter * 5 // 4)
+    or greatest(gradient) <= o.tolerance_grad
+    or greatest(self.direction * self.step_size) <= o.tolerance_change
+    or math.abs(loss - before) < o.tolerance_change
+end
+
+--- Up to max_iter iterations. The closure makes the gradients (of `loss:backward()` behind
+--- `opt:zero_grad()`, or of `pipe:step`) and returns the loss; it is called at several points.
+---@param closure fun(): number|gpipe.Tensor
+---@return number loss the one at the start
+function LBFGS:step(closure)
+  options.argument("opt:step", "closure", closure, { type = "callable", required = true })
+  local o = self.settings
+  local loss, gradient = evaluate(self, closure)
+  local first, evaluations = loss, 1
+  if greatest(gradient) <= o.tolerance_grad then return first end
+  for i = 1, o.max_iter do
+    self.iterations = self.iterations + 1
+    self.direction = next_direction(self, gradient)
+    self.gradient = gradient
+    local t, slope = o.lr, gradient:dot(self.direction):item()
+    if self.iterations == 1 then t = math.min(1, 1 / gradient:abs():sum():item()) * o.lr end
+    self.step_size = t
+    if slope > -o.tolerance_change then break end
+    local before, tried = loss
+    loss, gradient, self.step_size, tried = move(self, closure, loss, gradient, t, slope,
+      i == o.max_iter)
+    evaluations = evaluations + tried
+    if is_over(self, before, loss, gradient, evaluations) then break end
+  end
+  return first
+end
+
+--- Set the gradients to zero.
+function LBFGS:zero_grad()
+  for _, entry in ipairs(self.entries) do
+    local grad = entry.param.grad
+    if grad then grad:copy_(0) end
+  end
+end
+
+--- LBFGS over all parameters as one vector, in f64 on the host: for small problems with exact
+--- gradients, whose losses are computed anew at several points of a step. With
+--- `line_search_fn = "strong_wolfe"` steps are searched along each direction, else they are lr.
+--- Errors: a negative or NaN setting, groups of parameters, a closure that returns no loss.
+--- ```lua
+--- local line = nn.Linear(1, 1)
+--- local x = gp.tensor {{0}, {1}, {2}}
+--- local opt = gp.optim.LBFGS(line:parameters(), {line_search_fn = "strong_wolfe"})
+--- opt:step(function()
+---   opt:zero_grad()
+---   local loss = (line(x) - (x * 2 + 1)):square():mean()
+---   loss:backward()
+---   return loss
+--- end)
+--- assert(math.abs(line.weight[1][1] - 2) < 1e-3)
+--- ```
+---@param list table `model:parameters()` or `pipe:parameters()`
+---@param opts? gpipe.LBFGSOptions
+---@return gpipe.LBFGS
+return function(list, opts)
+  local settings = options.check(WHO, opts, RULES)
+  local groups = params.read(WHO, list, {})
+  if #groups > 1 then
+    errors.raise("%s: there are %d groups, expected one list of parameters", WHO, #groups)
+  end
+  return setmetatable({
+    entries = groups[1].entries, settings = settings, iterations = 0, history = {}, scale = 1,
+  }, LBFGS)
+end
