@@ -188,7 +188,7 @@ function Run:begin_step(x, y)
     os.exit(0, true)
   end
   self.began = core.seconds()
-  self.count = rows_of(x)
+  self.count, self.batch = rows_of(x), { x, y }
 end
 
 -- What writes to the folder begins the run, but never over another one.
@@ -332,7 +332,8 @@ local function draw(run)
   local pipe = run.parts.pipe
   if not pipe or not run.folder then return end
   pcall(function() pipe:svg(run.folder .. "/timeline.svg") end)
-  local good, held = pcall(memory.held, pipe, run.parts.opt)
+  local good, held = pcall(memory.compare, pipe, run.parts.opt,
+    table.unpack(run.batch or {}))
   if good then folder.write(run.folder, "memory.json", held) end
 end
 

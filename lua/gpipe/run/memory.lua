@@ -8,6 +8,12 @@ local sizes = require "gpipe.sizes"
 
 local memory = {}
 
+---@class gpipe.HeldMemory bytes of a device
+---@field device string
+---@field parts table<string, integer> what lies there for good
+---@field measured integer? the most that steps have taken beside
+---@field planned integer? what a step was planned to take
+
 -- The device (from 1) of a stage (from 0); the first one where it has several copies.
 local function device_of(pipe, stage)
   local inner = object.inside(pipe)
@@ -17,7 +23,7 @@ end
 --- What lies on each device for good, and the most that steps have taken there so far.
 ---@param pipe gpipe.Pipeline
 ---@param opt? gpipe.Optimizer
----@return {device: string, measured: integer?, parts: table<string, integer>}[]
+---@return gpipe.HeldMemory[]
 function memory.held(pipe, opt)
   local list = {}
   for d, device in ipairs(pipe.devices) do
@@ -45,6 +51,19 @@ local function plan(pipe, x, y)
     checkpoint = inner.checkpoint, loss = inner.loss, precision = inner.precision.name,
     deferred_batch_norm = inner.deferred, devices = devices, sample = { x, y },
   })
+end
+
+--- The same, with what a step with this batch was planned to take.
+---@param pipe gpipe.Pipeline
+---@param opt? gpipe.Optimizer
+---@param x any
+---@param y any
+---@return gpipe.HeldMemory[]
+function memory.compare(pipe, opt, x, y)
+  local list = memory.held(pipe, opt)
+  local good, dry = pcall(plan, pipe, x, y) -- a pipeline without a loss has no step
+  for d, bytes in ipairs(good and dry:bytes() or {}) do list[d].planned = bytes end
+  return list
 end
 
 --- What a step with this batch would run and hold, as text.

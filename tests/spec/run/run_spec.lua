@@ -90,7 +90,12 @@ describe("gp.run", function()
       assert.is_number(log[step].loss)
       assert.is_nil(log[step].time) -- the same bytes whenever it runs
     end
-    assert.equal(2, #json.read(path .. "/memory.json"))
+    local memory = json.read(path .. "/memory.json")
+    assert.equal(2, #memory)
+    for _, device in ipairs(memory) do
+      assert.is_true(device.planned > 0 and device.measured >= device.planned)
+      assert.is_true(device.parts.optimizer == 2 * device.parts.model)
+    end
     assert.matches("<svg", read(path .. "/timeline.svg"))
   end)
 
