@@ -87,7 +87,7 @@ bool gp_lua_set_gradient_field(lua_State *L, const char *key) {
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-/* Push the seed: what was given at `index`, or 1 for a scalar. */
+/* Push the seed: what was given at `index`, or 1 for a scalar, where the tensor at 1 lies. */
 static gp_tensor *push_seed(lua_State *L, const gp_meta *meta, int index) {
   if (!lua_isnoneornil(L, index)) {
     gp_tensor *seed = gp_lua_check_tensor(L, index, "backward: the seed");
@@ -107,11 +107,14 @@ static gp_tensor *push_seed(lua_State *L, const gp_meta *meta, int index) {
                  "backward: the tensor has %I elements, expected one (a loss), or a seed of its "
                  "shape: backward(seed)",
                  (LUAI_UACINT)numel);
-  gp_box *box = gp_lua_new_box(L);
+  gp_box *box = gp_lua_new_box(L), *moved = gp_lua_new_box(L);
   if (status == GP_OK) status = gp_tensor_new(meta->dtype, &meta->shape, &box->tensor);
   if (status != GP_OK) gp_lua_fail(L, status);
   gp_tensor_set_double(box->tensor, 0, 1);
-  return box->tensor;
+  const gp_box *root = gp_lua_to_box(L, 1);
+  status = gp_tensor_move(box->tensor, gp_tensor_device(root->tensor), &moved->tensor);
+  if (status != GP_OK) gp_lua_fail(L, status);
+  return moved->tensor;
 }
 
 /* The box at index 1, whose gradient exists. */

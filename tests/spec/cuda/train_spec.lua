@@ -47,3 +47,14 @@ on_gpu("histograms are of values that lie on a GPU", function()
   local values = gp.randn({ 1000 }, { seed = 3 })
   assert.same(histogram(values), histogram(values:to "cuda:0"))
 end)
+
+on_gpu("a loss that lies on a GPU begins its gradients there", function()
+  local a = gp.randn({ 4, 3 }, { seed = 1 })
+  local here, there = a:clone(), a:to "cuda:0"
+  here.requires_grad, there.requires_grad = true, true
+  (here * here):sum():backward()
+  local loss = (there * there):sum()
+  loss:backward()
+  assert.equal("cuda:0", there.grad.device)
+  assert.is_true(there.grad:to "cpu":equal(here.grad))
+end)
