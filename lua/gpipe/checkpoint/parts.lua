@@ -16,5 +16,10 @@ return {
   pipe = { check = has_methods("load_progress", "state_dict") },
   model = { check = has_methods("parameters", "load_state_dict") },
   opt = { check = has_methods("state_dict", "load_state_dict") },
-  data = { check = has_methods("state", "restore") },
+  data = {
+    check = function(value)
+      return has_methods("state", "restore")(value)
+        and "batches, as gp.data.epochs or d:batches make them (methods state and restore)"
+    end,
+  },
 }

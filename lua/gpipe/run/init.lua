@@ -141,11 +141,17 @@ local function start(run, lengths)
   write_state(run)
 end
 
+local function check_open(run, who)
+  if not run.closed then return end
+  errors.raise("%s: the run is %s, expected one that is open", who, run.status)
+end
+
 --- Go on where the newest checkpoint that is whole was taken: model, optimizer, random streams,
 --- place in the data, records and `run.extra` are then as they were. Called by run:steps.
 --- Errors: what does not fit raises; a damaged checkpoint is named and an older one is taken.
 ---@return integer step that is over: 0 for a new run
 function Run:resume()
+  check_open(self, "run:resume")
   if self.status ~= "new" then return self.step end
   self.status = "running"
   if not self.folder then return 0 end
@@ -193,6 +199,7 @@ end
 
 -- What writes to the folder begins the run, but never over another one.
 local function begin(run, who)
+  check_open(run, who)
   if run.status ~= "new" or not run.folder then return end
   if run.before then
     errors.raise("%s: %s holds a run at step %s, expected run:resume() first, or another name", who,
@@ -279,6 +286,7 @@ end
 ---@param opts? {background?: boolean} default: as gp.run was told
 ---@return boolean? true
 function Run:checkpoint(step, opts)
+  check_open(self, "run:checkpoint")
   if not self.folder then return nil end
   check_step(self, "run:checkpoint", step)
   opts = options.check("run:checkpoint", opts, { background = { type = "boolean",

@@ -187,7 +187,7 @@ describe("gp.checkpoint.save", function()
     fails_with("missing option 'pipe' (or 'model')", gp.checkpoint.save, folder, {})
     fails_with("'bakground' (did you mean 'background'?)", gp.checkpoint.save, folder,
       { model = model(), bakground = true })
-    fails_with("the methods state and restore", gp.checkpoint.save, folder,
+    fails_with("methods state and restore", gp.checkpoint.save, folder,
       { model = model(), data = {} })
     fails_with("'state.extra.f' is", gp.checkpoint.save, folder,
       { model = model(), extra = { f = print } })

@@ -405,6 +405,22 @@ describe("run:log", function()
     run:close()
   end)
 
+  it("is refused when the run is over, as all that writes", function()
+    for _, path in ipairs { place(), false } do
+      local run = gp.run(path or "none", { quiet = true, flags = not path and {} or nil })
+      run:log(1, { a = 1 })
+      run:finish()
+      run:finish()
+      for _, call in ipairs {
+        function() run:log(2, { a = 2 }) end, function() run:checkpoint(2) end,
+        function() run:best("a", 1) end, function() run:resume() end,
+        function() run:steps() end,
+      } do
+        assert.matches("the run is finished", failure(call))
+      end
+    end
+  end)
+
   it("goes on where the disk is full, and says it once", function()
     local path = place()
     local run = gp.run(path, { quiet = true })
