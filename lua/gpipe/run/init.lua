@@ -39,6 +39,7 @@ Run.__index = Run
 
 local function open_folder(run, opts)
   run.folder = opts.path or folder.path(run.name, opts.dir)
+  run.name = run.folder:match "([^/]+)/*$" or run.name -- runs of one script are told apart by it
   run.lock = folder.hold(run.folder)
   run.records = records.new(run.folder)
   if opts.pipe or opts.model then run.saves = saves.new(run.folder, opts.keep) end
