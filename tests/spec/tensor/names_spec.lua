@@ -52,7 +52,7 @@ describe("a name that is not there", function()
   local cases = {
     { "gp.stak", function() return gp.stak end },
     { "gp.nothing_like_it", function() return gp.nothing_like_it end },
-    { "optim.LBFGS", function() return gp.optim.LBFGS end },
+    { "optim.SparseAdam", function() return gp.optim.SparseAdam end },
     { "optim.schedule.lambda", function() return gp.optim.schedule.lambda end },
     { "data:pipe", function() return gp.data.tensors(t, t):pipe(print) end },
     { "gp.data.imagenet", function() return gp.data.imagenet end },
