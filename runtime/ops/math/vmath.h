@@ -31,28 +31,37 @@ static inline float gp_pow2f(int32_t n) { return gp_float_of((uint32_t)(n + 127)
 static inline float gp_split_ln2f(float x, int32_t *n) {
   float shifted = GP_MADDF(x, 1.44269504f, 12582912.0f);
   float whole = shifted - 12582912.0f;
-  *n = (int32_t)((gp_float_bits(shifted) & 0x7fffffu) - 0x400000u);
+  *n = (int32_t)(gp_float_bits(shifted) - gp_float_bits(12582912.0f));
   return GP_MADDF(whole, 2.12194440e-4f, GP_MADDF(whole, -0.693359375f, x));
 }
 
-/* exp(r) - 1 - r for |r| <= ln 2 / 2. */
-static inline float gp_exp_restf(float r) {
+/* (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2. */
+static inline float gp_exp_curvef(float r) {
   float p = 1.394656374e-3f;
   p = GP_MADDF(p, r, 8.36664398e-3f);
   p = GP_MADDF(p, r, 4.166628047e-2f);
   p = GP_MADDF(p, r, 1.666654255e-1f);
-  p = GP_MADDF(p, r, 5.000000062e-1f);
-  return p * (r * r);
+  return GP_MADDF(p, r, 5.000000062e-1f);
+}
+
+/* exp(r) for |r| <= ln 2 / 2. */
+static inline float gp_exp_nearf(float r) {
+  return GP_MADDF(GP_MADDF(gp_exp_curvef(r), r, 1.0f), r, 1.0f);
+}
+
+/* exp(x) for x <= 89. What lies outside the range of the arithmetic is put right at the end: one
+ * bound before it and one behind it cost gcc's vectors less than two before it. */
+static inline float gp_exp_belowf(float x) {
+  int32_t n;
+  float r = gp_split_ln2f(x, &n);
+  int32_t half = n >> 1; /* in two steps, so that 2^n may be denormal or infinite */
+  float y = gp_exp_nearf(r) * gp_pow2f(half) * gp_pow2f(n - half);
+  return x < -104.0f ? 0.0f : y;
 }
 
 static inline float gp_expf(float x) {
-  int32_t n;
-  x = x < -104.0f ? -104.0f : x; /* below and above, the result is 0 and infinity; NaN passes */
-  x = x > 89.0f ? 89.0f : x;
-  float r = gp_split_ln2f(x, &n);
-  float y = 1.0f + (r + gp_exp_restf(r));
-  int32_t half = n >> 1; /* in two steps, so that 2^n may be denormal or infinite */
-  return y * gp_pow2f(half) * gp_pow2f(n - half);
+  float y = gp_exp_belowf(x);
+  return x > 89.0f ? INFINITY : y;
 }
 
 /* exp(x) - 1 for |x| <= 40 (NaN passes), exact to the last places near 0 too. */
@@ -60,7 +69,7 @@ static inline float gp_expm1_smallf(float x) {
   int32_t n;
   float r = gp_split_ln2f(x, &n);
   float scale = gp_pow2f(n);
-  return GP_MADDF(scale, r + gp_exp_restf(r), scale - 1.0f);
+  return GP_MADDF(scale, r + gp_exp_curvef(r) * (r * r), scale - 1.0f);
 }
 
 /* exp(x) - 1: exact to the last places near 0, and the sign of zero kept. */
@@ -81,7 +90,7 @@ static inline float gp_tanhf(float x) {
 
 /* 1 / (1 + exp(-x)), with exp of a negative number only: right down to the denormals. */
 static inline float gp_sigmoidf(float x) {
-  float e = gp_expf(-fabsf(x));
+  float e = gp_exp_belowf(-fabsf(x));
   float top = x < 0.0f ? e : 1.0f;
   return top / (1.0f + e);
 }
