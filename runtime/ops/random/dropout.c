@@ -5,6 +5,7 @@
  * so recomputation, any cut and any micro-batch size give the same mask, and the gradient applies
  * the same op to dy: no mask is saved. The test is on integers, word >= p 2^32: exact on every
  * device. */
+#include "base/prefetch.h"
 #include "base/random/philox.h"
 #include "base/tensor.h"
 #include "ops/constants.h"
@@ -44,6 +45,8 @@ static void draw(const gp_row_run *run, int64_t i, int64_t n, uint32_t *words) {
       const int64_t n = run->n - at < WORDS ? run->n - at : WORDS;                                 \
       const T *x = (const T *)run->in[0] + at * sx;                                                \
       T *y = (T *)run->out + at;                                                                   \
+      gp_prefetch_read(x, (size_t)(n * sx) * sizeof *x); /* while words are drawn */               \
+      gp_prefetch_write(y, (size_t)n * sizeof *y);                                                 \
       draw(run, at, n, words);                                                                     \
       if (sx == 1) {                                                                               \
         GP_INDEPENDENT for (int64_t i = 0; i < n; i++) y[i] =                                      \
