@@ -153,8 +153,15 @@ static gp_cost cost_bias_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 5 * (double)gp_meta_numel(sig->in[0]));
 }
 
-/* The columns of the span, while they are in the cache. */
+/* The columns of the span, while they are in the cache; of f32 and f64 row by row for both, unless
+ * one parameter is weight and bias: its sum has the weight's rows first. */
 static gp_status run_bias_dw(const gp_call *call, gp_span span) {
+  const gp_dtype dtype = call->in[0].meta->dtype;
+  const bool apart = call->out[0].data != call->out[1].data;
+  if (apart && (dtype == GP_F32 || dtype == GP_F64)) {
+    GP_BY_REAL(dtype, column_gradients)(call, span);
+    return GP_OK;
+  }
   gp_call weight = *call, bias = *call;
   weight.n_out = 1;
   bias.n_in = bias.n_out = 1, bias.out[0] = call->out[1];

@@ -7,6 +7,8 @@
 #include "ops/cut.h"
 #include "ops/infer.h"
 
+enum { AHEAD = 4096 }; /* bytes between what is written and what is asked for */
+
 #define GP_REAL_SOURCE "ops/norm/softmax.inc"
 #include "ops/math/real.h"
 
