@@ -4,6 +4,7 @@
  * of them, merged in double and in the order of the parts. The mean of a part stays apart from the
  * element it is counted from: their sum would be rounded like the large numbers it may be.
  * Source: Chan, Golub, LeVeque, "Algorithms for computing the sample variance" (1983). */
+#include "base/prefetch.h"
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/channels/infer.h"
