@@ -15,6 +15,7 @@ local nn = gp.nn
 local opt = flags.parse("Time single kernels.", {
   { "--rounds N", 9, "turns of each" }, { "--width N", 384, "width of a row" },
   { "--rows N", 256, "rows of a micro-batch" }, { "--layers N", 8, "layers of a stage" },
+  { "--only NAME", "", "this kernel alone" },
 }, arg)
 local ELEMENTS, HEAD = opt.rows * opt.width, 64
 
@@ -42,7 +43,8 @@ function Norm:forward(x) return self.norm(x:reshape(opt.rows, opt.width)):reshap
 local function apply_norm() return Norm() end
 
 -- forward, backward: times that each reads or writes the elements (bytes / 4), or FLOP where
--- `flop`.
+-- `flop`. Backward norms read twice what gradients of weights need: sums over rows have one order,
+-- so they are made column by column.
 local kernels = {
   { name = "add", make = apply(function(x) return x + x end), forward = 2, backward = 2 },
   { name = "relu", make = apply(function(x) return x:relu() end), forward = 2, backward = 3 },
@@ -50,10 +52,10 @@ local kernels = {
   { name = "softmax", make = apply(function(x) return x:softmax(-1) end), forward = 2,
     backward = 3 },
   { name = "layer_norm", make = function() return nn.LayerNorm(opt.width) end, forward = 2,
-    backward = 3 },
+    backward = 5 },
   { name = "rms_norm", make = function() return nn.RMSNorm(opt.width) end, forward = 2,
-    backward = 3 },
-  { name = "batch_norm", make = apply_norm, forward = 3, backward = 5 }, -- two passes each
+    backward = 5 },
+  { name = "batch_norm", make = apply_norm, forward = 3, backward = 5 },
   { name = "dropout", make = function() return nn.Dropout(0.1) end, forward = 2, backward = 2 },
   {
     name = "linear", make = function() return nn.Linear(opt.width, opt.width) end, flop = true,
@@ -67,10 +69,12 @@ local kernels = {
 
 -- ---- measuring -------------------------------------------------------------------------------
 
--- The first layer only makes gradients flow through those that have no parameters.
+-- The first layer only makes gradients flow through those that have no parameters, the last ones
+-- keep the batch's output, for which memory is had anew, from being as large as what is measured.
 local Gain = nn.class("Gain")
 function Gain:init() self.w = nn.Parameter({ 1 }, nn.init.ones()) end
 function Gain:forward(x) return x * self.w end
+local function total(x) return x:sum(-1) end
 
 local function stage_of(layers)
   return gp.pipeline(nn.Sequential(layers), {
@@ -93,37 +97,58 @@ local function passes(pipe)
   end
 end
 
--- Seconds per layer, forward and backward: what layers add to a stage that has only the first.
+-- A contender: seconds of a piece of work, the median of a few.
+local function turns_of(work)
+  return function()
+    local times = {}
+    for i = 1, 5 do times[i] = figure.seconds(work) end
+    return figure.median(times)
+  end
+end
+
+local function copying(elements)
+  local from, to = gp.randn { elements }, gp.zeros { elements }
+  return turns_of(function() to:copy_(from) end)
+end
+
+-- Per round: seconds of a layer's forward and backward, what layers add to a stage that has none,
+-- and of a copy.
 local function seconds_of(kernel)
   local layers = { Gain() }
   for i = 1, opt.layers do layers[i + 1] = kernel.make() end
+  table.move({ Gain(), Apply(total) }, 1, 2, #layers + 1, layers)
   local with <close> = stage_of(layers)
-  local without <close> = stage_of { Gain() }
-  local times = figure.alternate(opt.rounds, { with = passes(with), without = passes(without) },
-    { "with", "without" })
-  local added = { {}, {} }
+  local without <close> = stage_of { Gain(), Gain(), Apply(total) }
+  local times = figure.alternate(opt.rounds,
+    { with = passes(with), without = passes(without), copy = copying(ELEMENTS) },
+    { "with", "without", "copy" })
+  local added = { {}, {}, times.copy }
   for i = 1, opt.rounds do
     for pass = 1, 2 do
       added[pass][i] = (times.with[i][pass] - times.without[i][pass]) / opt.layers
     end
   end
-  return figure.median(added[1]), figure.median(added[2])
-end
-
--- Bytes per second of copying as much as an op touches, in the same cache.
-local function copy_speed()
-  local from, to, times = gp.randn { opt.rows, opt.width }, gp.zeros { opt.rows, opt.width }, {}
-  for i = 1, 200 do times[i] = figure.seconds(function() to:copy_(from) end) end
-  return 2 * 4 * ELEMENTS / figure.median(times)
+  return table.unpack(added)
 end
 
 -- ---- report ----------------------------------------------------------------------------------
 
--- What a rate is measured by: the speed of copying, of multiplying.
-local best = {}
+-- `words` of each element, as a share of what copying reaches in the same rounds.
+local function report_copy(name, words, seconds, copy)
+  local shares = {}
+  for i = 1, #seconds do shares[i] = 100 * words * copy[i] / (2 * seconds[i]) end
+  figure.print("kernels." .. name, figure.median(shares), "% of copy")
+end
 
-local function report(name, rate, kind)
-  figure.print("kernels." .. name, 100 * rate / best[kind], "% of " .. kind)
+local multiply -- FLOP per second of the linear layer
+
+local function report_flop(name, flop, seconds)
+  local rate = flop * ELEMENTS / figure.median(seconds)
+  if name == "linear.forward" then
+    multiply = rate
+    figure.print("kernels.linear", 1e-9 * multiply, "GF/s")
+  end
+  figure.print("kernels." .. name, 100 * rate / multiply, "% of linear")
 end
 
 -- AdamW reads value, gradient and two moments and writes three of them.
@@ -131,22 +156,24 @@ local function report_adamw()
   local n = 1 << 20
   local pipe <close> = stage_of { nn.Embedding(n // 64, 64) }
   local adam = gp.optim.AdamW(pipe:parameters(), { lr = 1e-3 })
-  local ids, times = gp.zeros({ 8 }, { dtype = "i64" }), {}
+  local ids = gp.zeros({ 8 }, { dtype = "i64" })
   pipe:backward(pipe:forward(ids))
-  for i = 1, 50 do times[i] = figure.seconds(function() adam:step() end) end
-  report("adamw", 7 * 4 * n / figure.median(times), "copy")
+  local times = figure.alternate(opt.rounds,
+    { update = turns_of(function() adam:step() end), copy = copying(n) }, { "update", "copy" })
+  report_copy("adamw", 7, times.update, times.copy)
 end
 
-best.copy = copy_speed()
-figure.print("kernels.copy", 1e-9 * best.copy, "GB/s")
-for _, kernel in ipairs(kernels) do
-  local forward, backward = seconds_of(kernel)
-  local work, kind = ELEMENTS * (kernel.flop and 1 or 4), kernel.flop and "linear" or "copy"
-  if kernel.name == "linear" then
-    best.linear = work * kernel.forward / forward
-    figure.print("kernels.linear", 1e-9 * best.linear, "GF/s")
-  end
-  report(kernel.name .. ".forward", work * kernel.forward / forward, kind)
-  report(kernel.name .. ".backward", work * kernel.backward / backward, kind)
+-- Attention is compared with the linear layer.
+local function wanted(name)
+  return opt.only == "" or opt.only == name or (opt.only == "attention" and name == "linear")
 end
-report_adamw()
+
+for _, kernel in ipairs(kernels) do
+  if wanted(kernel.name) then
+    local forward, backward, copy = seconds_of(kernel)
+    local report = kernel.flop and report_flop or report_copy
+    report(kernel.name .. ".forward", kernel.forward, forward, copy)
+    report(kernel.name .. ".backward", kernel.backward, backward, copy)
+  end
+end
+if wanted("adamw") then report_adamw() end
