@@ -16,7 +16,7 @@ static bool writes_nothing(const gp_call *call) {
 }
 
 gp_cut gp_op_cut(const gp_op_def *def, const gp_call *call) {
-  if (gp_half_widens(def, call) && gp_half_is_whole(def, call)) return gp_cut_once(call);
+  if (gp_half_has_phases(def, call)) return gp_cut_once(call);
   gp_cut cut = def->cpu.cut(call);
   if (cut.units > 1 && writes_nothing(call)) cut.units = 1;
   if (cut.grain < 1) cut.grain = 1;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/tensor.h"
 #include "engine/pipeline.h"
 #include "engine/profile/recorder.h"
@@ -210,9 +211,23 @@ static gp_status run_alone(void *context, int64_t index, int member) {
   return GP_OK;
 }
 
+/* The shared area lies behind the temporaries of the program. */
+static gp_status run_phases(const execution *x, int32_t n) {
+  const gp_instr *instr = &x->program->instrs[n];
+  const gp_worker *worker = x->worker;
+  size_t offset;
+  GP_TRY(look_for_interrupt(x));
+  GP_TRY(gp_size_align(x->program->temp_bytes, GP_SHARED_ALIGNMENT, &offset));
+  const gp_place shared = {.base = GP_BASE_TEMP, .offset = offset};
+  const gp_half_room room = {address(worker, shared), worker->scratch, worker->scratch_bytes};
+  gp_status status = gp_half_run_phases(gp_op_get(instr->op), &x->calls[n], &worker->lane, room);
+  return status ? name_failure(x->program, instr, status) : GP_OK;
+}
+
 static gp_status run_group(execution *x) {
   const gp_lane *lane = &x->worker->lane;
   const gp_op first = x->program->instrs[x->group->first].op;
+  if (x->program->instrs[x->group->first].phases) return run_phases(x, x->group->first);
   if (x->worker->threads == 1 && !(gp_op_get(first)->flags & GP_OP_ROWS))
     return lane->ops->pieces(lane, x->group->count, run_alone, x);
   gp_piece piece = x->group->side_by_side ? run_beside : run_chain;

@@ -3,15 +3,20 @@
  * Of row-wise ops a few rows are converted at a time, so that they stay in the cache: the kernel is
  * told the whole operand's shape and an address so far before the scratch that its rows come to
  * lie there. Operands that are not read by rows are converted once a piece. Ops of another cut get
- * everything at once, and run their own pieces one after the other: their bits are the same for
- * any number of threads. */
+ * everything at once: threads convert the operands, run the pieces that the kernel has in f32, and
+ * convert what it made. */
 #include "ops/half/half.h"
 
 #include "base/status.h"
 #include "base/tensor.h"
 #include "ops/cut.h"
 
-enum { OPERANDS = GP_MAX_INPUTS + GP_MAX_OUTPUTS, ROW_BYTES = 64 << 10, ALIGNMENT = 64 };
+enum {
+  OPERANDS = GP_MAX_INPUTS + GP_MAX_OUTPUTS,
+  ROW_BYTES = 64 << 10,
+  ALIGNMENT = 64,
+  PIECE = 32 << 10 /* elements that a thread converts at a time */
+};
 
 /* One operand of a call. */
 typedef struct operand {
@@ -27,8 +32,8 @@ typedef struct layout {
   operand list[OPERANDS];
   int count;
   int64_t rows; /* units converted at a time; 0: all */
-  size_t own;   /* scratch of the kernel itself, at the front */
-  size_t bytes;
+  size_t own;   /* scratch of the kernel itself: at the front, but for calls with phases */
+  size_t bytes; /* for each thread; with phases for all of them */
 } layout;
 
 bool gp_half_widens(const gp_op_def *def, const gp_call *call) {
@@ -39,12 +44,16 @@ bool gp_half_widens(const gp_op_def *def, const gp_call *call) {
   return met & GP_ALL_HALVES & ~def->cpu.halves;
 }
 
-bool gp_half_is_whole(const gp_op_def *def, const gp_call *call) {
+static bool is_whole(const gp_op_def *def, const gp_call *call) {
   if (!(def->flags & GP_OP_ROWS)) return true;
   const int64_t units = def->cpu.cut(call).units;
   for (int k = 0; k < call->n_out; k++)
     if (units < 1 || gp_meta_numel(call->out[k].meta) % units != 0) return true;
   return false;
+}
+
+bool gp_half_has_phases(const gp_op_def *def, const gp_call *call) {
+  return gp_half_widens(def, call) && is_whole(def, call);
 }
 
 /* ---- layout -------------------------------------------------------------------------------- */
@@ -94,7 +103,7 @@ static int64_t rows_at_once(const layout *l) {
 }
 
 static void lay_out(layout *l, const gp_op_def *def, const gp_call *call) {
-  const bool whole = gp_half_is_whole(def, call);
+  const bool whole = is_whole(def, call);
   const int64_t units = whole ? 0 : def->cpu.cut(call).units;
   *l = (layout){0};
   for (int i = 0; i < call->n_in; i++)
@@ -102,7 +111,8 @@ static void lay_out(layout *l, const gp_op_def *def, const gp_call *call) {
   for (int k = 0; k < call->n_out; k++) add_operand(l, def, &call->out[k], units);
   l->rows = whole ? 0 : rows_at_once(l);
   const gp_call wide = widen_call(l, call);
-  take(l, (int64_t)(((def->cpu.scratch ? def->cpu.scratch(&wide) : 0) + 3) / sizeof(float)));
+  l->own = def->cpu.scratch ? def->cpu.scratch(&wide) : 0;
+  if (!whole) take(l, (int64_t)((l->own + 3) / sizeof(float)));
   for (int i = 0; i < l->count; i++) {
     operand *o = &l->list[i];
     if (o->widened) o->offset = take(l, o->row ? o->row * l->rows : gp_meta_numel(&o->meta));
@@ -113,15 +123,25 @@ size_t gp_half_scratch(const gp_op_def *def, const gp_call *call) {
   layout l;
   if (!gp_half_widens(def, call)) return def->cpu.scratch ? def->cpu.scratch(call) : 0;
   lay_out(&l, def, call);
+  return l.rows ? l.bytes : l.own;
+}
+
+size_t gp_half_shared(const gp_op_def *def, const gp_call *call) {
+  layout l;
+  if (!gp_half_has_phases(def, call)) return 0;
+  lay_out(&l, def, call);
   return l.bytes;
 }
 
 /* ---- there and back -------------------------------------------------------------------------- */
 
-/* Elements [first, first + n) of dense values. */
-static void convert(const operand *o, char *scratch, int64_t first, int64_t n, bool back) {
+static float *wide_of(const operand *o, char *scratch) {
+  return (float *)(void *)(scratch + o->offset);
+}
+
+/* Elements [first, first + n) of dense values, which lie at `wide` in f32. */
+static void convert(const operand *o, float *wide, int64_t first, int64_t n, bool back) {
   uint16_t *at = (uint16_t *)o->from->data + first;
-  float *wide = (float *)(void *)(scratch + o->offset);
   if (back)
     gp_half_narrow(o->from->meta->dtype, wide, n, 1, at);
   else
@@ -132,22 +152,26 @@ static void convert_whole(const operand *o, char *scratch, bool back) {
   gp_meta half = *o->from->meta;
   half.offset = 0; /* the address has it */
   if (back)
-    gp_view_copy(&half, o->from->data, &o->meta, scratch + o->offset);
+    gp_view_copy(&half, o->from->data, &o->meta, wide_of(o, scratch));
   else
-    gp_view_copy(&o->meta, scratch + o->offset, &half, o->from->data);
+    gp_view_copy(&o->meta, wide_of(o, scratch), &half, o->from->data);
 }
 
-/* Inputs, and outputs that are added to; or back, outputs. by_row: operands of that kind. */
+/* Inputs, and outputs that are added to; or back, outputs. */
+static bool is_converted(const layout *l, const gp_call *call, int i, bool back) {
+  const bool output = i >= call->n_in;
+  return l->list[i].widened && (back ? output : !output || call->accumulate);
+}
+
+/* Operands that are read by rows, or those that are not. */
 static void convert_all(const layout *l, const gp_call *call, gp_span rows, bool by_row,
                         bool back) {
   char *scratch = rows.scratch;
   for (int i = 0; i < l->count; i++) {
     const operand *o = &l->list[i];
-    const bool output = i >= call->n_in;
-    if (!o->widened || (o->row > 0) != by_row) continue;
-    if (back ? !output : output && !call->accumulate) continue;
+    if (!is_converted(l, call, i, back) || (o->row > 0) != by_row) continue;
     if (by_row)
-      convert(o, scratch, rows.first * o->row, (rows.last - rows.first) * o->row, back);
+      convert(o, wide_of(o, scratch), rows.first * o->row, (rows.last - rows.first) * o->row, back);
     else
       convert_whole(o, scratch, back);
   }
@@ -184,24 +208,75 @@ static gp_status run_rows(const gp_op_def *def, const layout *l, const gp_call *
   return GP_OK;
 }
 
-static gp_status run_whole(const gp_op_def *def, const layout *l, const gp_call *call,
-                           gp_span span) {
-  gp_call wide = widen_call(l, call);
-  set_addresses(l, &wide, span.scratch, 0);
-  convert_all(l, call, span, false, false);
-  const gp_cut cut = def->cpu.cut(&wide);
-  const int64_t grain = cut.grain > 0 ? cut.grain : 1;
-  for (int64_t first = 0; first < cut.units; first += grain) {
-    const int64_t last = cut.units - first < grain ? cut.units : first + grain;
-    GP_TRY(def->cpu.run(&wide, (gp_span){first, last, span.scratch}));
-  }
-  convert_all(l, call, span, false, true);
-  return GP_OK;
-}
-
 gp_status gp_half_run(const gp_op_def *def, const gp_call *call, gp_span span) {
   layout l;
   if (!gp_half_widens(def, call)) return def->cpu.run(call, span);
   lay_out(&l, def, call);
-  return (l.rows ? run_rows : run_whole)(def, &l, call, span);
+  return run_rows(def, &l, call, span);
+}
+
+/* ---- in phases ----------------------------------------------------------------------------- */
+
+typedef struct phases {
+  const gp_op_def *def;
+  const layout *l;
+  const gp_call *call;
+  gp_call wide;
+  gp_cut cut;
+  gp_half_room room;
+  bool back;
+} phases;
+
+/* In the same order in both forms, so that pieces can be cut anywhere. */
+static bool is_dense(const operand *o) {
+  return gp_meta_is_contiguous(o->from->meta) ||
+         (gp_meta_is_channels_last(o->from->meta) && gp_meta_is_channels_last(&o->meta));
+}
+
+static int64_t pieces_of(const phases *p, int i) {
+  const operand *o = &p->l->list[i];
+  if (!is_converted(p->l, p->call, i, p->back)) return 0;
+  return is_dense(o) ? (gp_meta_numel(&o->meta) + PIECE - 1) / PIECE : 1;
+}
+
+static int64_t conversions(const phases *p) {
+  int64_t count = 0;
+  for (int i = 0; i < p->l->count; i++) count += pieces_of(p, i);
+  return count;
+}
+
+/* Pieces are numbered through the operands one after the other. */
+static gp_status convert_piece(void *context, int64_t piece, int member) {
+  const phases *p = context;
+  int i = 0;
+  (void)member;
+  for (; piece >= pieces_of(p, i); i++) piece -= pieces_of(p, i);
+  const operand *o = &p->l->list[i];
+  const int64_t first = piece * PIECE, left = gp_meta_numel(&o->meta) - first;
+  if (is_dense(o))
+    convert(o, wide_of(o, p->room.shared) + first, first, left < PIECE ? left : PIECE, p->back);
+  else
+    convert_whole(o, p->room.shared, p->back);
+  return GP_OK;
+}
+
+static gp_status run_piece(void *context, int64_t piece, int member) {
+  const phases *p = context;
+  const int64_t first = piece * p->cut.grain, last = first + p->cut.grain;
+  char *scratch = p->room.scratch ? p->room.scratch + (size_t)member * p->room.stride : NULL;
+  return p->def->cpu.run(&p->wide,
+                         (gp_span){first, last < p->cut.units ? last : p->cut.units, scratch});
+}
+
+gp_status gp_half_run_phases(const gp_op_def *def, const gp_call *call, const gp_lane *lane,
+                             gp_half_room room) {
+  layout l;
+  lay_out(&l, def, call);
+  phases p = {.def = def, .l = &l, .call = call, .wide = widen_call(&l, call), .room = room};
+  set_addresses(&l, &p.wide, room.shared, 0);
+  p.cut = gp_op_cut(def, &p.wide);
+  GP_TRY(lane->ops->pieces(lane, conversions(&p), convert_piece, &p));
+  GP_TRY(lane->ops->pieces(lane, (p.cut.units + p.cut.grain - 1) / p.cut.grain, run_piece, &p));
+  p.back = true;
+  return lane->ops->pieces(lane, conversions(&p), convert_piece, &p);
 }

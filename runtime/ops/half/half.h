@@ -7,6 +7,7 @@
 #ifndef GP_OPS_HALF_HALF_H
 #define GP_OPS_HALF_HALF_H
 
+#include "device/lane.h"
 #include "ops/op.h"
 
 static inline bool gp_half_is(gp_dtype dtype) { return dtype == GP_BF16 || dtype == GP_F16; }
@@ -17,11 +18,26 @@ void gp_half_narrow(gp_dtype half, const float *from, int64_t n, int64_t step, u
 
 /* Has the call operands that its kernel cannot read or write? */
 bool gp_half_widens(const gp_op_def *def, const gp_call *call);
-/* Of such a call: whether its kernel wants all operands at once, and so runs as one unit. */
-bool gp_half_is_whole(const gp_op_def *def, const gp_call *call);
 
-/* Any call of a CPU kernel, be it converted or not: the scratch of a thread, and a piece. */
+/* Any call of a CPU kernel, be it converted or not: the scratch of a thread; a piece of one that
+ * does not run in phases. */
 size_t gp_half_scratch(const gp_op_def *def, const gp_call *call);
 gp_status gp_half_run(const gp_op_def *def, const gp_call *call, gp_span span);
+
+/* ---- in phases ----------------------------------------------------------------------------- */
+
+/* Operands to f32, the kernel's pieces, and results back, each by all threads: so runs a call that
+ * converts and whose kernel wants all operands at once. */
+bool gp_half_has_phases(const gp_op_def *def, const gp_call *call);
+/* Bytes of the operands in f32, once for all threads; 0 for a call without phases. */
+size_t gp_half_shared(const gp_op_def *def, const gp_call *call);
+
+typedef struct gp_half_room {
+  char *shared;  /* gp_half_shared bytes */
+  char *scratch; /* of the first thread; NULL where none is wanted */
+  size_t stride; /* to the next thread's */
+} gp_half_room;
+gp_status gp_half_run_phases(const gp_op_def *def, const gp_call *call, const gp_lane *lane,
+                             gp_half_room room);
 
 #endif

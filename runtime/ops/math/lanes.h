@@ -36,15 +36,15 @@ enum { GP_LANES = 64 };
  * "unroll 1" keeps -O3 from taking such a row, one vector instruction, apart. */
 #define GP_LANE_SUM(T, result, n, i, term)                                                         \
   do {                                                                                             \
-    T gp_lane[4][16] = {{0}};                                                                      \
-    T *const gp_lane_flat = &gp_lane[0][0];                                                        \
+    T gp_lane_part[4][16] = {{0}};                                                                 \
+    T *const gp_lane_flat = &gp_lane_part[0][0];                                                   \
     const int64_t gp_lane_n = (n);                                                                 \
     int64_t gp_lane_at = 0;                                                                        \
     for (; gp_lane_at + GP_LANES <= gp_lane_n; gp_lane_at += GP_LANES)                             \
       GP_UNROLL(4) for (int gp_lane_v = 0; gp_lane_v < 4; gp_lane_v++) {                           \
         GP_UNROLL(1) for (int gp_lane_j = 0; gp_lane_j < 16; gp_lane_j++) {                        \
           const int64_t i = gp_lane_at + 16 * gp_lane_v + gp_lane_j;                               \
-          gp_lane[gp_lane_v][gp_lane_j] += (term);                                                 \
+          gp_lane_part[gp_lane_v][gp_lane_j] += (term);                                            \
         }                                                                                          \
       }                                                                                            \
     for (int gp_lane_j = 0; gp_lane_j < GP_LANES && gp_lane_at + gp_lane_j < gp_lane_n;            \

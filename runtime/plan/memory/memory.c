@@ -143,6 +143,12 @@ static gp_status grow_shared(layout *l, const gp_program *program, int32_t devic
   if (!program) return GP_OK;
   if (program->temp_bytes > *temp) *temp = program->temp_bytes;
   if (!gp_plan_on_host(plan, device)) return GP_OK;
+  if (program->shared_bytes) {
+    size_t bytes;
+    GP_TRY(gp_size_align(program->temp_bytes, GP_SHARED_ALIGNMENT, &bytes));
+    GP_TRY(gp_size_add(bytes, program->shared_bytes, &bytes));
+    if (bytes > *temp) *temp = bytes;
+  }
   if (program->scratch_bytes > plan->scratch_bytes) plan->scratch_bytes = program->scratch_bytes;
   return GP_OK;
 }

@@ -43,6 +43,7 @@ static void make_instr(const gp_program_spec *spec, int32_t index, gp_instr *ins
   for (int k = 0; k < instr->call.n_out; k++)
     instr->call.out[k].meta = &graph->values[node->out + k].meta;
   instr->cut = gp_op_cut(def, &instr->call);
+  instr->phases = gp_half_has_phases(def, &instr->call);
   if (def->cpu.state && !gp_half_widens(def, &instr->call))
     instr->state.bytes = def->cpu.state(&instr->call);
 }
@@ -55,8 +56,11 @@ static gp_status make_instrs(const gp_program_spec *spec, gp_program *program) {
   for (int32_t i = 0; i < spec->node_count; i++) {
     gp_instr *instr = &program->instrs[program->instr_count++];
     make_instr(spec, spec->nodes[i], instr);
-    const size_t bytes = gp_half_scratch(gp_op_get(instr->op), &instr->call);
+    const gp_op_def *def = gp_op_get(instr->op);
+    const size_t bytes = gp_half_scratch(def, &instr->call);
     if (bytes > program->scratch_bytes) program->scratch_bytes = bytes;
+    const size_t shared = instr->phases ? gp_half_shared(def, &instr->call) : 0;
+    if (shared > program->shared_bytes) program->shared_bytes = shared;
   }
   return GP_OK;
 }
@@ -130,11 +134,17 @@ int64_t gp_instr_pieces(const gp_instr *instr) {
   return (instr->cut.units + instr->cut.grain - 1) / instr->cut.grain;
 }
 
+/* An instruction with phases has a group of its own. */
+static gp_group *open_group(const gp_program *p, const gp_instr *instr) {
+  gp_group *last = p->group_count ? &p->groups[p->group_count - 1] : NULL;
+  return last && !instr->phases && !p->instrs[last->first].phases ? last : NULL;
+}
+
 /* Greedy and in order: an instruction joins the group before it or opens the next. */
 static void make_groups(gp_program *p, bool separate, int32_t *group_of) {
   grouping g = {.program = p, .group_of = group_of};
   for (int32_t i = 0; i < p->instr_count; i++) {
-    gp_group *last = p->group_count && !separate ? &p->groups[p->group_count - 1] : NULL;
+    gp_group *last = separate ? NULL : open_group(p, &p->instrs[i]);
     int64_t pieces = gp_instr_pieces(&p->instrs[i]);
     if (last && chains(&g, last, &p->instrs[i])) {
       last->count++;

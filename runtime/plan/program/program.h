@@ -72,9 +72,12 @@ typedef struct gp_instr {
   int32_t event; /* number of the event by which the other queue knows its end; -1: nobody asks */
   gp_instr_state state;
   gp_place in[GP_MAX_INPUTS], out[GP_MAX_OUTPUTS];
+  bool phases;  /* on CPU devices it converts its operands first (ops/half/half.h) */
   gp_call call; /* without addresses: those of a run are the worker's (engine/run/execute.c) */
   gp_cut cut;
 } gp_instr;
+
+enum { GP_SHARED_ALIGNMENT = 64 }; /* bytes: of where gp_program.shared_bytes begin */
 
 /* Instructions handed to the threads together. Chained: a piece is a block of rows that passes
  * through all of them. Side by side: they are independent, and the pieces of each follow those of
@@ -96,6 +99,7 @@ typedef struct gp_program {
   int32_t last_side;    /* its last instruction that may run on a second queue; -1: none */
   int32_t event_count;  /* that its two queues tell each other */
   size_t temp_bytes;    /* size of its temporary area */
+  size_t shared_bytes;  /* behind it, in the host's memory: for instructions with phases */
   size_t scratch_bytes; /* per thread */
 } gp_program;
 
