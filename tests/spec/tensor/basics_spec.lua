@@ -176,6 +176,22 @@ describe("wrong arguments of", function()
     { "rtol", function() vector():allclose(vector(), { rtol = "x" }) end },
   }
   for _, row in ipairs(WRONG) do
-    it("methods are told: " .. row[1], function() expect.fails_with(row[1], row[2]) end)
+    it("what promises a copy is one where nothing moves, and passes gradients on", function()
+  local same = {
+    function(t) return t:roll(0) end, function(t) return t:roll(4) end,
+    function(t) return t:roll(-4, 1) end, function(t) return t:tile(1) end,
+    function(t) return t:flip {} end,
+  }
+  for i, method in ipairs(same) do
+    local x = gp.arange(1, 4)
+    method(x):add_(1)
+    assert.is_true(gp.equal(gp.arange(1, 4), x), "method " .. i)
+    x.requires_grad = true
+    method(x):backward(gp.full({ 4 }, 3))
+    assert.is_true(gp.equal(gp.full({ 4 }, 3), x.grad), "method " .. i)
+  end
+end)
+
+it("methods are told: " .. row[1], function() expect.fails_with(row[1], row[2]) end)
   end
 end)

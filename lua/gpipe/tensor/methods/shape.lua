@@ -46,8 +46,11 @@ function Tensor:t()
   return self:transpose(1, 2)
 end
 
---- Repeated counts[d] times along each dimension; more counts than dimensions add some in front.
---- `gp.tensor({1, 2}):tile({2})[3] == 1`
+-- What a method promises to be a copy, where it came out as the tensor itself.
+local function copied(result, from) return result == from and from:clone() or result end
+
+--- Repeated counts[d] times along each dimension; more counts than dimensions add some in front. A
+--- copy. `gp.tensor({1, 2}):tile({2})[3] == 1`
 ---@param counts integer[]|integer
 ---@param ... integer
 ---@return gpipe.Tensor
@@ -62,7 +65,7 @@ function Tensor:tile(counts, ...)
     for i = 1, check.count(("tile: count %d"):format(d), n, 1) do copies[i] = result end
     if #copies > 1 then result = core.concat(copies, before + d) end
   end
-  return result
+  return copied(result, self)
 end
 
 local function parts(tensor, d, sizes)
@@ -137,7 +140,7 @@ function Tensor:flip(d)
   for dim in pairs((check.dims("flip", d, shape))) do
     result = result:index_select(dim, beside(result, core.arange(shape[dim], 1, -1, "i64")))
   end
-  return result
+  return copied(result, self)
 end
 
 --- Dimensions first .. last as one; all of them unless said. A view where possible.
@@ -180,15 +183,15 @@ end
 
 --- With the elements moved by `shift` positions along dimension d; what leaves at one end comes in
 --- at the other. Lists give a shift for each of several dimensions; without d the elements move in
---- row-major order. `gp.tensor({1, 2, 3}):roll(1)[1] == 3`
+--- row-major order. A copy. `gp.tensor({1, 2, 3}):roll(1)[1] == 3`
 ---@param shift integer|integer[] negative: towards the front
 ---@param d? integer|integer[]
 ---@return gpipe.Tensor
 function Tensor:roll(shift, d)
   if d == nil then
     local flat = self:reshape { self:numel() }
-    return roll_one(flat, check.count("roll: shift", shift, math.mininteger), 1)
-      :reshape(self.shape)
+    local moved = roll_one(flat, check.count("roll: shift", shift, math.mininteger), 1)
+    return copied(moved, flat):reshape(self.shape)
   end
   local shifts = type(shift) == "table" and shift or { shift }
   local dims = type(d) == "table" and d or { d }
@@ -200,7 +203,7 @@ function Tensor:roll(shift, d)
     result = roll_one(result, check.count("roll: shift", by, math.mininteger),
       check.dim("roll", dims[i], self:dim()))
   end
-  return result
+  return copied(result, self)
 end
 
 -- Each position as often as its count says.
