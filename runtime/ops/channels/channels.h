@@ -18,7 +18,7 @@ typedef struct gp_channels {
 } gp_channels;
 
 static inline int64_t gp_channel_parts(int64_t rows) {
-  return (rows + GP_CHANNEL_ROWS - 1) / GP_CHANNEL_ROWS;
+  return rows / GP_CHANNEL_ROWS + (rows % GP_CHANNEL_ROWS > 0);
 }
 
 /* sets: 1, or as many as the image has samples. */

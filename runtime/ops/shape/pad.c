@@ -13,8 +13,8 @@ static gp_status infer(gp_sig *sig) {
   gp_shape shape = sig->in[0]->shape;
   GP_TRY(gp_infer_dim(&shape, dim));
   if (start < 0 || full < 0 || start > full || shape.dim[dim] > full - start)
-    return gp_fail(GP_ERANGE, "%lld elements from %lld do not fit into %lld",
-                   (long long)shape.dim[dim], (long long)start + 1, (long long)full);
+    return gp_fail(GP_ERANGE, "%lld elements behind %lld others do not fit into %lld",
+                   (long long)shape.dim[dim], (long long)start, (long long)full);
   shape.dim[dim] = full;
   return gp_infer_out(sig, sig->in[0]->dtype, &shape);
 }

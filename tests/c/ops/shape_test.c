@@ -109,7 +109,7 @@ TEST(wrong_shapes_are_refused_with_the_numbers) {
   check_refused(GP_OP_expand, shape_attrs(SHAPE(2, 4)), new_tensor(GP_F32, shape), GP_ESHAPE,
                 "expand: shape 3x4 does not broadcast to 2x4");
   check_refused(GP_OP_pad, (gp_attrs){.pad = {0, 2, 4}}, new_tensor(GP_F32, shape), GP_ERANGE,
-                "pad: 3 elements from 3 do not fit into 4");
+                "pad: 3 elements behind 2 others do not fit into 4");
   check_refused(GP_OP_cast, (gp_attrs){.cast = {99}}, new_tensor(GP_F32, shape), GP_EDTYPE,
                 "dtype is number 99");
 }
