@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "device/cuda/cudnn/cudnn.h"
+#include "device/cuda/table.h"
 #include "stand_in.h"
 #include "test.h"
 
@@ -142,10 +143,13 @@ static int train(gp_gpu *gpu, int64_t batches, int kind, const char **reason) {
   return done;
 }
 
-/* GPUs of other numbers have not been seen by the cache of the process. */
+/* GPUs of other numbers, and parts of other sizes, have not been seen by the cache of the
+ * process. */
 static gp_gpu fresh(void) {
-  static int ordinal;
-  return (gp_gpu){.spec = {.ordinal = ordinal++, .parts = 1}, .info = {.sm_count = 132}};
+  static int count;
+  const int ordinal = count % GP_CUDA_MOST, round = count++ / GP_CUDA_MOST;
+  return (gp_gpu){.spec = {.ordinal = ordinal, .parts = round ? 2 : 1},
+                  .info = {.sm_count = 132 - round}};
 }
 
 static void expect(call refused, int nth) {

@@ -158,6 +158,27 @@ for _, precision in ipairs(HALVES) do
       end
     end)
 
+    it("gives convolutions of turned images the bits of turned copies", function()
+      local function turned(copied)
+        gp.seed(3)
+        local function turn() return nn.Lambda(function(x)
+          local y = x:transpose(3, 4)
+          return copied and y * 1 or y
+        end) end
+        local pipe <close> = gp.pipeline(nn.Sequential { nn.Conv2d(3, 4, 3), turn(),
+          nn.Conv2d(4, 5, 3), turn(), nn.BatchNorm2d(5), turn(), nn.MaxPool2d(2), nn.Flatten(),
+          nn.Linear(5 * 3 * 5, 3) }, { devices = training.devices(1, 2), precision = precision,
+          loss = nn.CrossEntropyLoss() })
+        local images, classes = gp.randn({ 6, 3, 15, 11 }, { seed = 1 }), gp.zeros({ 6 },
+          { dtype = "i64" })
+        return pipe:step(images, classes), training.gradients(pipe)
+      end
+      local loss, gradients = turned(false)
+      local same, copies = turned(true)
+      assert.are.equal(same, loss)
+      assert.is_nil(training.differing(gradients, copies))
+    end)
+
     -- A thread more takes the scratch of a thread: less than the images and the first layer's
     -- output of a micro-batch in f32, 3 x 11 x 48 x 48 numbers, which lie there once.
     it("keeps the converted operands of convolutions once for all threads", function()
