@@ -25,8 +25,9 @@ typedef struct gp_picture_file {
   size_t bytes;
 } gp_picture_file;
 
-/* Read a PNG or JPEG file. Grey becomes three equal channels; transparency is put on black. Errors:
- * GP_EIO; GP_EFORMAT, also for one that is cut off. */
+/* Read a PNG or JPEG file. Grey becomes three equal channels, 16 bits their high byte, CMYK its
+ * colours; transparency is left out. Errors: GP_EIO; GP_EFORMAT, also for one that is cut off.
+ * Source: Pillow's convert("RGB"). */
 gp_status gp_picture_read(const char *path, gp_picture *picture);
 void gp_picture_free(gp_picture *picture);
 

@@ -55,9 +55,9 @@ describe("gp.data.images", function()
       end
     end)
 
-    it("survives every flipped bit of " .. name, function()
+    it("survives flipped bits of " .. name, function()
       local text = bytes_of(name)
-      for at = 1, #text do
+      for at = 1, #text, #text > 800 and 7 or 1 do
         for bit = 0, 7 do
           local byte = string.char(text:byte(at) ~ 1 << bit)
           image_of(name, text:sub(1, at - 1) .. byte .. text:sub(at + 1))
@@ -65,6 +65,52 @@ describe("gp.data.images", function()
       end
     end)
   end
+
+  it("gives an image of 16 bits the values of its 8 bits, whatever its gamma says", function()
+    local seen = {}
+    for _, name in ipairs { "grey16.png", "grey16_gamma.png" } do
+      seen[#seen + 1] = assert(image_of(name, bytes_of(name))):bytes()
+    end
+    assert.equal(seen[1], seen[2])
+    local plain, gamma = image_of("a.png", bytes_of "rgb.png"), image_of("a.png", bytes_of "gamma.png")
+    assert.is_true(gp.equal(plain, gamma))
+  end)
+
+  -- A progressive JPEG of one component whose scans say that all blocks are empty.
+  local function empty_scans(side, scans)
+    local bits, blocks = {}, (side // 8) ^ 2
+    while blocks > 0 do -- the code 0 and 14 bits: a run of 2^14 + their value
+      bits[#bits + 1] = "0" .. ("1"):rep(14)
+      blocks = blocks - 32767
+    end
+    local data = table.concat(bits)
+    data = (data .. ("1"):rep(-#data % 8)):gsub(("."):rep(8), function(b)
+      local byte = string.char(tonumber(b, 2))
+      return byte == "\xff" and "\xff\0" or byte
+    end)
+    local scan = "\xff\xda\0\8\1\1\0\1\63\0" .. data
+    return "\xff\xd8" .. string.pack(">I2I2BI2I2BBBB", 0xffc2, 11, 8, side, side, 1, 1, 0x11, 0)
+      .. "\xff\xc4\0\20\16\1" .. ("\0"):rep(15) .. "\xe0"
+      .. "\xff\xdb\0\67\0" .. ("\1"):rep(64) .. scan:rep(scans) .. "\xff\xd9"
+  end
+
+  it("bounds what the scans of a progressive JPEG take together", function()
+    assert.truthy(image_of("x.jpg", empty_scans(64, 400)))
+    local x, message = image_of("x.jpg", empty_scans(64, 501))
+    assert.is_nil(x)
+    assert.truthy(message:find("more than 500 scans of 64 x 64", 1, true), message)
+    x, message = image_of("x.jpg", empty_scans(8192, 18) .. ("\0"):rep(9000))
+    assert.is_nil(x)
+    assert.truthy(message:find("more than 16 scans", 1, true), message)
+  end)
+
+  it("names a JPEG of two components", function()
+    local text = "\xff\xd8" .. string.pack(">I2I2BI2I2BBBBBBB", 0xffc0, 14, 8, 8, 8, 2, 1, 0x11, 0, 2,
+      0x11, 0) .. "\xff\xda\0\8\1\1\0\0\63\0\xff\xd9"
+    local x, message = image_of("x.jpg", text)
+    assert.is_nil(x)
+    assert.truthy(message:find("2 components, expected grey, colour or CMYK", 1, true), message)
+  end)
 
   it("numbers the classes by the names of their folders", function()
     write("b/1.png", bytes_of "rgb.png")
@@ -106,6 +152,15 @@ describe("gp.data.images", function()
     assert.is_nil(d)
     assert.equal("io", code)
     assert.truthy(message:find("no images", 1, true))
+  end)
+
+  it("refuses images of other kinds rather than leaving them out", function()
+    write("a/1.png", bytes_of "rgb.png")
+    write("b/2.WEBP", "RIFF")
+    local d, message, code = gp.data.images { path = folder }
+    assert.is_nil(d)
+    assert.equal("format", code)
+    assert.truthy(message:find("b/2.WEBP: an image of another kind", 1, true), message)
   end)
 
   it("raises for a damaged image at its batch", function()

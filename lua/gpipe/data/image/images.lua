@@ -9,12 +9,18 @@ local images = {}
 -- Of ImageNet, as they are usually given.
 local USUAL = { mean = { 0.485, 0.456, 0.406 }, deviation = { 0.229, 0.224, 0.225 } }
 local ENDINGS = { png = true, jpg = true, jpeg = true }
+-- Images that torchvision reads and this does not: to leave them out would be to lose data silently.
+local OTHERS = { bmp = true, pgm = true, ppm = true, tif = true, tiff = true, webp = true }
 
 local SPEC = {
   size = { type = "integer", min = 1, max = 4096, default = 224 },
   train = { type = "boolean", default = false },
 }
 for name, rule in pairs(pixels.SPEC) do SPEC[name] = rule end
+
+local function refuse(file)
+  return nil, ("%s: an image of another kind, expected .png and .jpg files"):format(file), "format"
+end
 
 -- The image files below a folder, and the name of the folder in which each lies, in the order of
 -- the names.
@@ -25,8 +31,9 @@ local function find(path)
   local classes = {}
   for _, file in ipairs(list) do
     local class = file:sub(#path + 1):match "^/*([^/]+)/"
-    local ending = file:match "%.(%w+)$"
-    if class and ending and ENDINGS[ending:lower()] then
+    local ending = (file:match "%.(%w+)$" or ""):lower()
+    if class and OTHERS[ending] then return refuse(file) end
+    if class and ENDINGS[ending] then
       files[#files + 1], names[#names + 1] = file, class
       if not seen[class] then classes[#classes + 1] = class end
       seen[class] = true
@@ -56,8 +63,9 @@ end
 --- cut out, and one image in two is mirrored, by the shuffle's seed and the image; otherwise the
 --- centre, 224 of 256 parts of the shorter side. Resized by a triangle filter (bilinear with
 --- antialias).
---- Errors: wrong options raise; nil, message, code for a folder that cannot be read or holds no
---- images. A damaged image raises at its batch, with its path.
+--- Errors: wrong options raise; nil, message, code for a folder that cannot be read, holds no
+--- images, or images of other kinds (.bmp, .tif, .webp, .ppm). A damaged image raises at its batch,
+--- with its path.
 --- ```lua
 --- local d, message = gp.data.images{path = "data/imagenet/train", size = 160, train = true}
 --- if d then print(#d, d.classes[1]) else print(message) end
