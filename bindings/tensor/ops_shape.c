@@ -272,35 +272,54 @@ static int shape_to(lua_State *L) {
 
 /* ---- concat -------------------------------------------------------------------------------- */
 
-/* Join the tensors at base .. base + count - 1, as many at a time as an op takes, level by
- * level. */
-static void concat_level(lua_State *L, int base, int64_t count, int dim) {
+/* Joins the tensors of the list at index LIST, as many at a time as an op takes, and replaces it
+ * by the list of what they became. The stack never holds more than one group, however long the
+ * list. */
+enum { LIST = 1, DIM = 2, FIRST = 3 };
+
+static void concat_level(lua_State *L, int64_t count, int dim) {
   int64_t groups = 0;
-  for (int64_t first = 0; first < count; first += GP_MAX_INPUTS) {
+  lua_newtable(L);
+  for (int64_t first = 1; first <= count; first += GP_MAX_INPUTS) {
     gp_lua_call use = {.op = GP_OP_concat, .attrs.concat.dim = dim};
-    for (int64_t i = first; i < count && use.n_in < GP_MAX_INPUTS; i++)
-      use.in[use.n_in++] = base + (int)i;
+    for (int64_t i = first; i <= count && use.n_in < GP_MAX_INPUTS; i++) {
+      lua_rawgeti(L, LIST, i);
+      use.in[use.n_in++] = lua_gettop(L);
+    }
     gp_lua_apply(L, &use);
-    lua_replace(L, base + (int)groups++);
+    lua_rawseti(L, FIRST, ++groups);
+    lua_settop(L, FIRST);
   }
-  lua_settop(L, base + (int)groups - 1);
+  lua_replace(L, LIST);
+}
+
+/* Raises where an element of the list is no tensor. */
+static void check_elements(lua_State *L, int64_t count) {
+  for (int64_t i = 1; i <= count; i++) {
+    lua_rawgeti(L, LIST, i);
+    gp_lua_check_box(L, FIRST, lua_pushfstring(L, "concat: element %I", (LUAI_UACINT)i));
+    lua_settop(L, DIM);
+  }
 }
 
 /* core.concat({a, b, ...}, d): along dimension d, the first by default */
 int gp_lua_concat(lua_State *L) {
-  lua_settop(L, 2);
-  if (lua_type(L, 1) != LUA_TTABLE) return gp_lua_bad_value(L, 1, "concat: tensors", "a list");
-  int64_t count = (int64_t)lua_rawlen(L, 1);
+  lua_settop(L, DIM);
+  if (lua_type(L, LIST) != LUA_TTABLE)
+    return gp_lua_bad_value(L, LIST, "concat: tensors", "a list");
+  int64_t count = (int64_t)lua_rawlen(L, LIST);
   if (count == 0) return gp_lua_error(L, "concat: the list is empty, expected tensors");
-  luaL_checkstack(L, count < 100000 ? (int)count + 8 : 100000, "concat: too many tensors");
-  for (int64_t i = 1; i <= count; i++) {
-    lua_rawgeti(L, 1, i);
-    gp_lua_check_box(L, 2 + (int)i, lua_pushfstring(L, "concat: element %I", (LUAI_UACINT)i));
-    lua_pop(L, 1);
-  }
-  int rank = gp_lua_check_meta(L, 3, "concat").shape.rank;
-  int dim = lua_isnil(L, 2) && rank > 0 ? 0 : gp_lua_check_dim(L, 2, "concat: dim", rank);
-  while (lua_gettop(L) > 3) concat_level(L, 3, lua_gettop(L) - 2, dim);
+  luaL_checkstack(L, GP_MAX_INPUTS + 8, "concat");
+  check_elements(L, count);
+  lua_rawgeti(L, LIST, 1);
+  int rank = gp_lua_check_meta(L, FIRST, "concat").shape.rank;
+  int dim = lua_isnil(L, DIM) && rank > 0 ? 0 : gp_lua_check_dim(L, DIM, "concat: dim", rank);
+  lua_settop(L, DIM);
+  do {
+    concat_level(L, count, dim);
+    count = (count + GP_MAX_INPUTS - 1) / GP_MAX_INPUTS;
+  } while (count > 1);
+  lua_rawgeti(L, LIST, 1);
   return 1;
 }
 

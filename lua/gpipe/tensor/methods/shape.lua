@@ -49,6 +49,40 @@ end
 -- What a method promises to be a copy, where it came out as the tensor itself.
 local function copied(result, from) return result == from and from:clone() or result end
 
+-- Shape with the counts, which must have as many: an error where its elements cannot be counted.
+local function check_size(shape, counts)
+  local elements = 1
+  for d, n in ipairs(counts) do
+    local size = shape[d] * n
+    if n ~= 0 and size // n ~= shape[d] or size ~= 0 and elements > math.maxinteger // size then
+      errors.raise("tile: count %d is %s of %d, the result has more than 2^63 elements", d, n,
+        shape[d])
+    end
+    elements = elements * size
+  end
+end
+
+local function product(list, first, last)
+  local n = 1
+  for i = first, last do n = n * list[i] end
+  return n
+end
+
+-- n times behind each other along dimension d. The first dimension stays by itself, as it may be
+-- the rows of a mini-batch.
+local function tiled(tensor, d, n)
+  local shape = tensor.shape
+  local front = d > 1 and { shape[1], product(shape, 2, d - 1) } or {}
+  local inner = product(shape, d, #shape)
+  local function with(count)
+    local list = table.move(front, 1, #front, 1, {})
+    list[#list + 1], list[#list + 2] = count, inner
+    return list
+  end
+  shape[d] = shape[d] * n
+  return tensor:reshape(with(1)):expand(with(n)):reshape(shape)
+end
+
 --- Repeated counts[d] times along each dimension; more counts than dimensions add some in front. A
 --- copy. `gp.tensor({1, 2}):tile({2})[3] == 1`
 ---@param counts integer[]|integer
@@ -57,15 +91,18 @@ local function copied(result, from) return result == from and from:clone() or re
 function Tensor:tile(counts, ...)
   if type(counts) ~= "table" then counts = { counts, ... } end
   check.no_names("tile", counts)
-  local result = self
-  while result:dim() < #counts do result = result:unsqueeze(1) end
-  local before = result:dim() - #counts
-  for d, n in ipairs(counts) do
-    local copies = {}
-    for i = 1, check.count(("tile: count %d"):format(d), n, 1) do copies[i] = result end
-    if #copies > 1 then result = core.concat(copies, before + d) end
+  local shape, all = self.shape, {}
+  while #shape < #counts do table.insert(shape, 1, 1) end
+  for d = 1, #shape do
+    local i = d - (#shape - #counts)
+    all[d] = i < 1 and 1 or check.count(("tile: count %d"):format(i), counts[i], 1)
   end
-  return copied(result, self)
+  check_size(shape, all)
+  local result, moved = self:reshape(shape), false
+  for d, n in ipairs(all) do
+    if n > 1 then result, moved = tiled(result, d, n), true end
+  end
+  return moved and result or result:clone()
 end
 
 local function parts(tensor, d, sizes)
