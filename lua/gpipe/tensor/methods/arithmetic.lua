@@ -24,57 +24,49 @@ end
 
 -- ---- division with whole results -------------------------------------------------------------
 
--- Both sides as f64 where they are integers, which are exact there up to 2^53; and what makes the
--- result theirs again.
-local function sides(who, a, b)
+local NARROW = { u8 = true, bool = true } -- no op divides them
+
+-- Apply one of the ops; integers divided by 0 raise where they are known.
+local function divide(who, op, a, b)
+  a, b = operand(who, a), operand(who, b)
   local dtype = is_tensor(a) and a.dtype or b.dtype
   if is_tensor(a) and is_tensor(b) and a.dtype ~= b.dtype then
     errors.raise("%s: the operands are %s and %s, expected the same (convert with to)", who,
       a.dtype, b.dtype)
   end
-  if not INTEGERS[dtype] then return a, b, function(y) return y end end
-  local function wide(x) return is_tensor(x) and x:to "f64" or x end
-  local divisor = wide(b)
-  if b == 0 or is_tensor(b) and not core.tracing() and divisor:eq(0):any():item() then
+  if not INTEGERS[dtype] then return op(a, b) end
+  if b == 0 or is_tensor(b) and not core.tracing() and b:to("bool"):logical_not():any():item() then
     errors.raise("%s: an integer is divided by 0, expected another divisor", who)
   end
-  return wide(a), divisor, function(y) return y:to(dtype) end
+  if not NARROW[dtype] then return op(a, b) end
+  local function wide(x) return is_tensor(x) and x:to "i64" or x end
+  return op(wide(a), wide(b)):to(dtype)
 end
 
-local function divide(who, a, b, round)
-  local x, y, back = sides(who, operand(who, a), operand(who, b))
-  return back(round(x / y))
-end
-
-local function floor(t) return t:floor() end
 local function truncate(t) return t:abs():floor() * t:sign() end
 
--- What is left of a: the gradient goes to it as it is.
-local function rest(who, a, b, round)
-  local x, y, back = sides(who, operand(who, a), operand(who, b))
-  return back(x - round(x / y) * y)
-end
-
 --- a divided by b and rounded down, the operator //. `gp.tensor({-7}):floor_divide(2)[1] == -4`
---- Errors: an integer divided by 0 (eager); integers are exact up to 2^53.
+--- Errors: an integer divided by 0; in a pipeline the result is 0 then.
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
-function Tensor:floor_divide(other) return divide("floor_divide", self, other, floor) end
+function Tensor:floor_divide(other)
+  return divide("floor_divide", core.floor_divide, self, other)
+end
 
---- a - b * floor(a / b), the operator %: it has the sign of b, as Lua's own.
+--- What floor division leaves, the operator %: it has the sign of b, as Lua's own, and is exact.
 --- `gp.tensor({-7}):remainder(3)[1] == 2` Errors: as floor_divide.
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
-function Tensor:remainder(other) return rest("remainder", self, other, floor) end
+function Tensor:remainder(other) return divide("remainder", core.remainder, self, other) end
 
 --- What division leaves with the sign of a, as C's fmod. `gp.tensor({-7}):fmod(3)[1] == -1`
 --- Errors: as floor_divide.
 ---@param other gpipe.Tensor|number
 ---@return gpipe.Tensor
-function Tensor:fmod(other) return rest("fmod", self, other, truncate) end
+function Tensor:fmod(other) return divide("fmod", core.fmod, self, other) end
 
-core.hook("idiv", function(a, b) return divide("//", a, b, floor) end)
-core.hook("mod", function(a, b) return rest("%%", a, b, floor) end)
+core.hook("idiv", function(a, b) return divide("//", core.floor_divide, a, b) end)
+core.hook("mod", function(a, b) return divide("%", core.remainder, a, b) end)
 
 --- Without what is behind the point. `gp.tensor({-1.5}):trunc()[1] == -1`
 ---@return gpipe.Tensor

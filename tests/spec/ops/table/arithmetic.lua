@@ -1,4 +1,4 @@
--- tests/spec/ops/table/arithmetic.lua - add, sub, mul, div, pow, neg.
+-- tests/spec/ops/table/arithmetic.lua - add, sub, mul, div, pow, neg; floor_divide, remainder, fmod.
 
 local elementwise = require "tests.support.elementwise"
 local inputs = require "tests.support.inputs"
@@ -25,7 +25,26 @@ for _, case in ipairs {
   table.insert(pow_row.cases, case)
 end
 
+-- Whole quotients and what they leave. Divisors are away from 0, and quotients from whole numbers,
+-- where differences for the gradient would jump; special values come without a gradient.
+local function quotient(op, f)
+  local row = arithmetic(op, f, "rounded", { low = 3.125, high = 3.875 }, { low = 1.0625, high = 1.5 })
+  row.call = function(_, a, b) return a[op](a, b) end
+  row.cases = elementwise.few_pairs(x, { low = 3.125, high = 3.875 }, { low = 1.0625, high = 1.5 })
+  row.gradient = op ~= "floor_divide"
+  row.refuses = { table.unpack(elementwise.MISMATCH, 1, 2) }
+  return row
+end
+
+local function remainder(a, b)
+  local left = math.fmod(a, b)
+  return left ~= 0 and (left < 0) ~= (b < 0) and left + b or left
+end
+
 return {
+  quotient("floor_divide", function(a, b) return a // b end),
+  quotient("remainder", remainder),
+  quotient("fmod", math.fmod),
   arithmetic("add", function(a, b) return a + b end, "rounded", {}),
   arithmetic("sub", function(a, b) return a - b end, "rounded", {}),
   arithmetic("mul", function(a, b) return a * b end, "rounded", {}),
