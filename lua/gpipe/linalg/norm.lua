@@ -1,27 +1,24 @@
 -- lua/gpipe/linalg/norm.lua - norms of vectors and matrices.
 
-local core = require "gpipe.core"
 local check = require "gpipe.tensor.methods.check"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local matrices = require "gpipe.linalg.matrices"
 local options = require "gpipe.options"
+local root = require "gpipe.tensor.methods.root"
 local spectrum = require "gpipe.linalg.spectrum"
 
 local who = "gp.linalg.norm"
 
-local function size_of(x) return core.where(x:lt(0), -x, x) end
+local function size_of(x) return x:abs() end
 
 -- ---- of vectors --------------------------------------------------------------------------------
 
 local function of_vectors(x, order, dims, keep)
-  if order == 2 then return (x * x):sum(dims, keep):sqrt() end
-  local size = size_of(x)
-  if order == math.huge then return (size:max(dims, keep)) end
-  if order == -math.huge then return (size:min(dims, keep)) end
+  if order > 0 then return root.norm(x, order, dims, keep) end
+  if order == -math.huge then return size_of(x):amin(dims, keep) end
   if order == 0 then return x:ne(0):to(x.dtype):sum(dims, keep) end
-  if order == 1 then return size:sum(dims, keep) end
-  return (size ^ order):sum(dims, keep) ^ (1 / order)
+  return (size_of(x) ^ order):sum(dims, keep) ^ (1 / order)
 end
 
 -- ---- of matrices -------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local check = require "gpipe.tensor.methods.check"
 local is_tensor = require "gpipe.tensor.is"
+local root = require "gpipe.tensor.methods.root"
 
 local Tensor = {}
 
@@ -61,10 +62,10 @@ function Tensor:var(dim, opts) return variance("var", self, dim, opts) end
 ---@param dim? integer|integer[]
 ---@param opts? {correction?: number, keep?: boolean}
 ---@return gpipe.Tensor
-function Tensor:std(dim, opts) return variance("std", self, dim, opts):sqrt() end
+function Tensor:std(dim, opts) return root.square(variance("std", self, dim, opts)) end
 
 --- The p-norm over a dimension, a list of them, or all: p = 1, 2, any other number, math.huge for
---- the greatest size. `gp.tensor({3, 4}):norm():item() == 5`
+--- the greatest size. `gp.tensor({3, 4}):norm():item() == 5` The gradient of a norm of 0 is 0.
 ---@param p? number 2 unless said
 ---@param dim? integer|integer[]
 ---@param keep? boolean
@@ -75,11 +76,7 @@ function Tensor:norm(p, dim, keep)
     errors.raise("norm: p is %s, expected a number above 0", errors.show(p))
   end
   floats_only("norm", self)
-  if p == 2 then return (self * self):sum(dim, keep):sqrt() end
-  local size = core.where(self:lt(0), -self, self)
-  if p == math.huge then return (size:max(dim, keep)) end
-  if p == 1 then return size:sum(dim, keep) end
-  return (size ^ p):sum(dim, keep) ^ (1 / p)
+  return root.norm(self, p, dim, keep)
 end
 
 --- log(sum of exp(x)) over a dimension, a list of them, or all; large and small values are safe.
