@@ -134,6 +134,12 @@ bool gp_meta_is_dense(const gp_meta *meta); /* row-major without gaps, whatever 
 bool gp_box_has_gradient(const gp_box *box);
 /* Errors: the box's elements may not be written in place: a gradient goes through them. */
 void gp_lua_check_writable(lua_State *L, const gp_box *box, const char *who);
+/* Whether writing the value (NULL: a number or a table) is an op of which a gradient may be asked:
+ * then t takes the value over (gp_lua_take_value) instead of being written over. */
+bool gp_lua_write_is_noted(lua_State *L, const gp_box *to, const gp_box *value);
+/* Let t be the value that was computed for it, of its shape and dtype. Errors: other tensors view
+ * t's memory. */
+void gp_lua_take_value(lua_State *L, int to_index, int from_index, const char *who);
 
 /* ---- errors -------------------------------------------------------------------------------- */
 

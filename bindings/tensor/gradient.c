@@ -8,20 +8,60 @@ bool gp_box_has_gradient(const gp_box *box) {
   return box->history || box->leaf || (box->param && gp_param_has_gradient(box->param));
 }
 
+/* ---- writing in place ---------------------------------------------------------------------- */
+
+/* The leaf that a box is, or is a view of. */
+static const gp_param *leaf_below(const gp_box *box) {
+  return box->history ? gp_history_viewed(box->history) : box->leaf;
+}
+
 /* A view of a leaf is as good as the leaf. Parameters may be written to at any time, as before a
  * gradient was thought of: backward() tells where it needs what they were. */
 void gp_lua_check_writable(lua_State *L, const gp_box *box, const char *who) {
-  const gp_param *leaf = box->history ? gp_history_viewed(box->history) : box->leaf;
-  if (box->history && !leaf)
-    gp_lua_error(L,
-                 "%s: the tensor came from ops whose gradient may be asked for, so it cannot be "
-                 "written in place, expected a clone() or detach()",
-                 who);
+  const gp_param *leaf = leaf_below(box);
   if (leaf && gp_param_is_borrowed(leaf) && !gp_lua_state(L)->no_grad)
     gp_lua_error(L,
                  "%s: the tensor requires a gradient, expected gp.no_grad(function .. end) around "
                  "what writes it in place",
                  who);
+}
+
+/* Parameters, and views of leaves, are written to without a gradient in mind. */
+bool gp_lua_write_is_noted(lua_State *L, const gp_box *to, const gp_box *value) {
+  if (gp_lua_state(L)->no_grad || gp_lua_trace(L) || !to->tensor || leaf_below(to)) return false;
+  return to->history || (value && gp_box_has_gradient(value));
+}
+
+/* Other tensors that view the memory would keep what was written before. Those that only wait for
+ * the collector do not count. */
+static void check_alone(lua_State *L, const gp_box *to, const char *who) {
+  if (gp_tensor_is_shared(to->tensor)) lua_gc(L, LUA_GCCOLLECT);
+  if (to->tensor && gp_tensor_is_shared(to->tensor))
+    gp_lua_error(L,
+                 "%s: a gradient may be asked for what is written, and other tensors are views of "
+                 "this memory, expected a tensor without views: t[{..}] = v on the whole one, or "
+                 "clone() it first",
+                 who);
+}
+
+/* What read the old value keeps it: the box gets the new value's memory, none is written over. */
+void gp_lua_take_value(lua_State *L, int to_index, int from_index, const char *who) {
+  gp_box *to = gp_lua_to_box(L, to_index), *from = gp_lua_to_box(L, from_index);
+  check_alone(L, to, who);
+  gp_tensor *old = to->tensor;
+  gp_history *before = to->history;
+  to->tensor = gp_tensor_retain(from->tensor);
+  to->history = from->history ? gp_history_retain(from->history) : NULL;
+  to->output = from->output;
+  gp_tensor_free(old);
+  gp_history_free(before);
+}
+
+/* core.write_is_noted(t, value) -> whether writing the value into t is an op with a gradient */
+static int write_is_noted(lua_State *L) {
+  const gp_box *to = gp_lua_check_box(L, 1, "write");
+  lua_pushboolean(L, gp_lua_write_is_noted(L, to, gp_lua_to_box(L, 2)));
+  return 1;
 }
 
 /* ---- fields -------------------------------------------------------------------------------- */
@@ -193,7 +233,10 @@ static int no_grad(lua_State *L) {
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static const luaL_Reg methods[] = {{"backward", backward}, {"detach", detach}, {NULL, NULL}};
-static const luaL_Reg functions[] = {{"gradients", gradients}, {"no_grad", no_grad}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"gradients", gradients},
+                                     {"no_grad", no_grad},
+                                     {"write_is_noted", write_is_noted},
+                                     {NULL, NULL}};
 
 void gp_methods_gradient(lua_State *L) { luaL_setfuncs(L, methods, 0); }
 

@@ -135,6 +135,7 @@ static int tensor_newindex(lua_State *L) {
     gp_lua_error(L, "t[i] = v: nothing is written while a layer is being traced, expected copy_ "
                     "on an nn.Buffer");
   gp_lua_check_writable(L, box, "t[i] = v");
+  if (gp_lua_write_is_noted(L, box, gp_lua_to_box(L, 3))) return newindex_compound(L);
   int64_t at = check_first(L, box, "t[i] = v: i");
   if (gp_box_meta(box)->shape.rank == 1 && !gp_lua_to_box(L, 3)) {
     gp_lua_store(L, 3, "t[i] = v: v", gp_lua_peek_tensor(L, 1, "t[i] = v: t"), at);

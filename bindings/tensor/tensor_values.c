@@ -182,12 +182,35 @@ static int record_assign(lua_State *L, const gp_box *box, const char *who) {
   return 1;
 }
 
+/* With the stack t, value: t becomes the value, converted and broadcast, with its gradient. */
+static int write_noted(lua_State *L, const char *who) {
+  const gp_meta meta = *gp_box_meta(gp_lua_to_box(L, 1));
+  if (!gp_lua_to_box(L, 2)) {
+    gp_lua_push_table(L, 2, who, meta.dtype);
+    lua_replace(L, 2);
+  }
+  gp_lua_check_tensor(L, 2, who);
+  if (gp_lua_dtype(L, gp_lua_to_box(L, 2)) != meta.dtype) {
+    gp_lua_call cast = {.op = GP_OP_cast, .n_in = 1, .in = {2}};
+    cast.attrs.cast.dtype = meta.dtype;
+    gp_lua_apply(L, &cast);
+    lua_replace(L, 2);
+  }
+  lua_pushvalue(L, 2);
+  expand_top(L, &meta.shape);
+  gp_lua_apply1(L, GP_OP_copy, -1);
+  gp_lua_take_value(L, 1, lua_gettop(L), who);
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 int gp_lua_write(lua_State *L, const char *who) {
   lua_settop(L, 2);
   const gp_box *box = gp_lua_check_box(L, 1, who);
   if (box->trace || gp_lua_trace(L))
     if (!is_apart(box) || !is_apart(gp_lua_to_box(L, 2))) return record_assign(L, box, who);
   gp_lua_check_writable(L, box, who);
+  if (gp_lua_write_is_noted(L, box, gp_lua_to_box(L, 2))) return write_noted(L, who);
   gp_tensor *to = gp_lua_check_tensor(L, 1, who);
   gp_lua_copy_into(L, to, 2, who);
   lua_pushvalue(L, 1);

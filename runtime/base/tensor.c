@@ -155,6 +155,10 @@ void gp_tensor_touch(gp_tensor *tensor) {
                         memory_order_relaxed);
 }
 
+bool gp_tensor_is_shared(const gp_tensor *tensor) {
+  return atomic_load(&tensor->storage->references) > 1;
+}
+
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b) { return a->storage == b->storage; }
 
 /* ---- elements ---- */

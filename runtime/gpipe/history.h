@@ -28,8 +28,7 @@ typedef struct gp_applied {
   gp_random_state random; /* as it was before */
 } gp_applied;
 
-/* *history receives NULL where no gradient can flow through: an op without a rule, outputs that are
- * integers. */
+/* *history receives NULL where the outputs are integers, through which no gradient can flow. */
 gp_status gp_history_record(const gp_applied *applied, gp_history **history);
 /* The leaf whose memory an output is a view of, through views alone; NULL where it was computed. */
 gp_param *gp_history_viewed(const gp_history *history);

@@ -81,6 +81,8 @@ gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **move
 bool gp_tensor_is_contiguous(const gp_tensor *tensor);
 size_t gp_tensor_bytes(const gp_tensor *tensor); /* bytes of the whole storage it keeps alive */
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b); /* same storage */
+/* Whether another tensor is a view of the same storage. */
+bool gp_tensor_is_shared(const gp_tensor *tensor);
 /* Shape, dtype, every bit; on the host. */
 bool gp_tensor_equal(const gp_tensor *a, const gp_tensor *b);
 

@@ -4,7 +4,7 @@ tensors that are put together from ops, for tests/spec/tensor/golden_methods_spe
     python tests/golden/methods.py > tests/golden/methods.lua
 
 Inputs are made by the formula of numbers() in layers.py, on both sides: x, y [3, 4], with equal
-elements and none near 0; p = positive x; v [4]; i, j integers. A case gives the output and, of
+elements and none near 0; p = positive x; v [4]; i, j integers; m is 0 in the first and last row. A case gives the output and, of
 floats, the gradients of sum(output * weights) for x and y.
 """
 import torch
@@ -15,7 +15,8 @@ from layers import ids, numbers, sample
 def inputs():
     x, y = numbers(1, (3, 4)) * 3 + 0.1, numbers(2, (3, 4)) * 2 + 0.05
     t = {"x": x, "y": y, "p": x.abs() / 4 + 0.05, "v": numbers(4, (4,)),
-         "i": ids(5, (3, 4), 9) - 4, "j": ids(6, (3, 4), 3) + 1, "r": torch.round(x)}
+         "i": ids(5, (3, 4), 9) - 4, "j": ids(6, (3, 4), 3) + 1, "r": torch.round(x),
+         "m": torch.tensor([[0.0], [1.0], [0.0]])}
     for name in "xypv":
         t[name] = t[name].clone().detach().requires_grad_()
     return t
@@ -57,6 +58,19 @@ CASES = [
     ("gp.searchsorted(r:reshape(12):sort(), r, {right = true}) - 1", "torch.searchsorted(r.reshape(12).sort()[0], r, right=True)"),
     ("x:isclose(x + 1e-7)", "x.isclose(x + 1e-7)"), ("gp.logspace(-1, 2, 4)", "torch.logspace(-1, 2, 4)"),
     ("gp.logspace(0, 3, 4, {base = 2})", "torch.logspace(0, 3, 4, 2)"),
+    # lengths of 0 pass no gradient on
+    ("(x * m):norm(2, 2)", "(x * m).norm(2, 1)"), ("(x * m):norm(1, 2)", "(x * m).norm(1, 1)"),
+    ("(x * m):norm(0.5, 2)", "(x * m).norm(0.5, 1)"), ("(x * m):norm(3, 2)", "(x * m).norm(3, 1)"),
+    ("(x * m):norm(math.huge, 2)", "(x * m).norm(inf, 1)"), ("gp.linalg.norm(x * m, 2, 2)", "torch.linalg.norm(x * m, 2, 1)"),
+    ("gp.linalg.norm(x * m, 1, 2)", "torch.linalg.norm(x * m, 1, 1)"), ("(x * m + 2):std(2)", "(x * m + 2).std(1)"),
+    ("gp.cdist(x, x)", "torch.cdist(x, x)"), ("x:dist(x * 1)", "x.dist(x * 1)"),
+    ("gp.nn.CosineSimilarity()(x * m, y + 5)", "torch.nn.CosineSimilarity()(x * m, y + 5)"),
+    # large quotients, infinities
+    ("(x * 1e10) % 3", "(x * 1e10) % 3"), ("(x * 1e16) % 10", "(x * 1e16) % 10"), ("p % inf", "p % inf"), ("(x * 1e10) % y", "(x * 1e10) % y"),
+    ("(x * 1e10):fmod(y)", "(x * 1e10).fmod(y)"), ("(x * 1e6) // y", "(x * 1e6).div(y, rounding_mode='floor')"), ("x // inf", "x.div(inf, rounding_mode='floor')"),
+    ("i * 1000000007000 % 13", "i * 1000000007000 % 13"), ("i * 1000000007000 // j", "i * 1000000007000 // j"),
+    ("x:sign() * x", "x.sign() * x"), ("x:floor() + x:ceil() + x:round()", "x.floor() + x.ceil() + x.round()"),
+    ("x:tile{2, 1, 3}", "x.tile(2, 1, 3)"), ("x:tile{1, 2}", "x.tile(1, 2)"),
 ]
 
 
@@ -65,7 +79,7 @@ def main():
     print("-- luacheck: no max line length\n\nreturn {")
     for lua, python in CASES:
         t = inputs()
-        y = eval(python, {"torch": torch, **t})
+        y = eval(python, {"torch": torch, "inf": inf, **t})
         eager = lua.startswith("!")
         print(f"  {{ [[{lua.lstrip('!')}]], eager = {str(eager).lower()}, output = {sample(y.double())},")
         if y.requires_grad and not eager:

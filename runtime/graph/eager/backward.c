@@ -196,6 +196,21 @@ static gp_status store(gp_param *leaf, gp_tensor *sum) {
   return status;
 }
 
+/* What the value came from through ops that let no gradient pass (sign, floor) has gradient 0. */
+static gp_status store_zero(gp_param *leaf) {
+  gp_tensor *value = NULL, *grad = NULL, *known = NULL;
+  gp_param_grad(leaf, &known);
+  gp_tensor_free(known);
+  if (known || !gp_param_has_gradient(leaf)) return GP_OK;
+  GP_TRY(gp_param_value(leaf, &value));
+  const gp_meta *meta = gp_tensor_meta(value);
+  gp_status status = gp_tensor_new_at(gp_tensor_space(value), meta->dtype, &meta->shape, &grad);
+  if (!status) gp_param_set_grad(leaf, grad);
+  gp_tensor_free(grad);
+  gp_tensor_free(value);
+  return status;
+}
+
 static gp_status deliver(pass *p, gp_param *const *leaves, int count, gp_tensor **grads) {
   for (gp_ref r = 0; r < p->values; r++) {
     const gp_value *value = &p->graph.values[r];
@@ -205,6 +220,8 @@ static gp_status deliver(pass *p, gp_param *const *leaves, int count, gp_tensor 
     for (int k = 0; k < count; k++)
       if (leaves[k] == leaf && !grads[k]) GP_TRY(copy_of(p->made[r], &grads[k]));
   }
+  for (int32_t i = 0; !leaves && i < p->graph.param_count; i++)
+    GP_TRY(store_zero(p->graph.params[i]));
   return GP_OK;
 }
 

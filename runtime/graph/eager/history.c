@@ -29,8 +29,7 @@ static void keep_input(gp_history *h, int i, const gp_history_input *input) {
 gp_status gp_history_record(const gp_applied *a, gp_history **history) {
   gp_history *made;
   *history = NULL;
-  if (!gp_op_get(a->op)->vjp || !gp_dtype_is_float(gp_tensor_meta(a->outputs[0])->dtype))
-    return GP_OK;
+  if (!gp_dtype_is_float(gp_tensor_meta(a->outputs[0])->dtype)) return GP_OK;
   GP_TRY(gp_alloc(sizeof *made, (void **)&made));
   *made = (gp_history){.references = 1,
                        .serial = atomic_fetch_add(&applications, 1),

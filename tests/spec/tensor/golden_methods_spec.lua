@@ -27,6 +27,7 @@ local function inputs()
   local t = {
     x = x, y = y, p = x:abs() / 4 + 0.05, v = numbers(4, { 4 }, 4), i = ids(5, 9) - 4,
     j = ids(6, 3) + 1, r = x:round(),
+    m = gp.tensor { { 0 }, { 1 }, { 0 } },
   }
   for _, name in ipairs { "x", "y", "p", "v" } do
     t[name] = t[name]:detach()
@@ -45,10 +46,10 @@ local function near(what, want, got)
   end
 end
 
-local NAMES = { "x", "y", "p", "v", "i", "j", "r" }
+local NAMES = { "x", "y", "p", "v", "i", "j", "r", "m" }
 
 local function compiled(text)
-  local code = ("local gp, x, y, p, v, i, j, r = ... return %s"):format(text)
+  local code = ("local gp, x, y, p, v, i, j, r, m = ... local inf = math.huge return %s"):format(text)
   return assert(load(code, "=" .. text))
 end
 

@@ -75,14 +75,122 @@ describe("methods that end in _", function()
     assert.same({ 1, 1, 1 }, t:totable())
   end)
 
-  it("leave alone what a gradient goes through", function()
+  it("write parameters only where no gradient is asked for", function()
     local w, one = nn.Parameter({ 2 }, 1), gp.ones { 2 }
-    fails_with("add_: a gradient may be asked for", function() one:add_(w) end)
-    fails_with("mul_: a gradient may be asked for", function() w:mul_(2) end)
-    fails_with("came from ops whose gradient", function() (w * 2):zero_() end)
     gp.no_grad(function() w:mul_(2):add_(one) end)
     assert.same({ 3, 3 }, w:totable())
     assert.same({ 1, 1 }, one:totable())
+  end)
+end)
+
+describe("writing where a gradient may be asked for", function()
+  local function leaf(list)
+    local t = gp.tensor(list, { dtype = "f64" })
+    t.requires_grad = true
+    return t
+  end
+
+  -- Gradients of x = {1, 2, 3} for the sum of what f returns.
+  local function slopes(f)
+    local x = leaf { 1, 2, 3 }
+    f(x):sum():backward()
+    return x.grad:totable()
+  end
+
+  local function zeros(...) return gp.zeros({ ... }, { dtype = "f64" }) end
+
+  it("a computed value becomes part of a plain tensor", function()
+    local ways = {
+      ["t[i] = v"] = function(s, v) s[1] = v end,
+      ["t[{..}] = v"] = function(s, v) s[{ 2, { 1, 3 } }] = v end,
+      ["t[{..}] = v, one by one"] = function(s, v)
+        for i = 1, 3 do s[{ 1, i }] = v[{ i }] end
+      end,
+      ["t[mask] = v"] = function(s, v)
+        s[gp.tensor { { false, false, false }, { true, true, true } }] = v
+      end,
+      ["t[positions] = v"] = function(s, v)
+        s[gp.tensor({ 2 }, { dtype = "i64" })] = v:reshape { 1, 3 }
+      end,
+      ["copy_"] = function(s, v) s:copy_(v:expand { 2, 3 } * 0.5) end,
+      ["add_"] = function(s, v) s:add_(v:expand { 2, 3 } * 0.5) end,
+    }
+    for name, write in pairs(ways) do
+      assert.same({ 3, 3, 3 }, slopes(function(x)
+        local s = zeros(2, 3)
+        write(s, x * 2)
+        return s:sum() + x:sum()
+      end), name)
+    end
+  end)
+
+  it("what is written over loses its gradient, the rest keeps it", function()
+    assert.same({ 0, 4, 6 }, slopes(function(x)
+      local c = x:clone()
+      c[1] = 0
+      return c * c
+    end))
+    assert.same({ 0, 0, 0 }, slopes(function(x)
+      local c = x * 2
+      c:zero_()
+      return c + x * 0
+    end))
+    assert.same({ 2, 0, 2 }, slopes(function(x)
+      local c = x * 2
+      c:masked_fill_(x:eq(2), 5)
+      return c
+    end))
+  end)
+
+  it("chains of writes have the gradient of what they compute", function()
+    assert.same({ 15, 27, 39 }, slopes(function(x) -- (2 x + 1) 3 x
+      return (x * 2):add_(1):mul_(3):relu_() * x
+    end))
+    assert.same({ 14, 128, 546 }, slopes(function(x)
+      local out, h = zeros(4, 3), x * 1
+      for t = 1, 4 do
+        h = h * x
+        out[t] = h
+      end
+      return out
+    end))
+  end)
+
+  it("what an earlier op needs stays as it was", function()
+    local e = math.exp(1)
+    local got = slopes(function(x)
+      local y = x:exp()
+      local z = y * y -- needs y as it is now
+      y:add_(1)
+      return y + z
+    end)
+    assert.is_true(math.abs(got[1] - (e + 2 * e * e)) < 1e-9)
+  end)
+
+  it("is refused where views of the memory would keep the old value", function()
+    local x, s = leaf { 1, 2, 3 }, zeros(2, 3)
+    local row = s[2]
+    fails_with("other tensors are views of this memory", function() s[1] = x * 2 end)
+    fails_with("other tensors are views of this memory", function() row:copy_(x * 2) end)
+    assert.same({ 0, 0, 0 }, row:totable())
+    row = nil -- luacheck: ignore 311
+    s[1] = x * 2
+    assert.same({ { 2, 4, 6 }, { 0, 0, 0 } }, s:totable())
+  end)
+
+  it("is refused for a tensor that requires a gradient itself", function()
+    local x = leaf { 1, 2, 3 }
+    fails_with("add_: the tensor requires a gradient", function() x:add_(1) end)
+    fails_with("the tensor requires a gradient", function() x[1] = 0 end)
+  end)
+
+  it("is only a write under gp.no_grad", function()
+    local x = leaf { 1, 2, 3 }
+    local y = x * 2
+    gp.no_grad(function() y:add_(x) end)
+    assert.same({ 3, 6, 9 }, y:totable())
+    y:sum():backward()
+    assert.same({ 2, 2, 2 }, x.grad:totable())
   end)
 end)
 

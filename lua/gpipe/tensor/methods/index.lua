@@ -6,6 +6,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.tensor.methods.check"
 local is_tensor = require "gpipe.tensor.is"
 
@@ -89,6 +90,22 @@ end)
 
 -- ---- writing -----------------------------------------------------------------------------------
 
+-- A value for the elements at an index, where a gradient may be asked for it or for the tensor: the
+-- tensor becomes a copy of itself with those elements.
+local function write_noted(tensor, index, value)
+  local places = beside(tensor, core.arange(1, tensor:numel(), 1, "i64")):reshape(tensor.shape)
+  local at = math.type(index) and places:narrow(1, check.position("t[i] = v: i", index, #places), 1)
+    or is_tensor(index) and by_tensor(places, index) or by_entries(places, index)
+  if at:numel() == 0 then return end
+  local shape = at.shape
+  if math.type(index) then table.remove(shape, 1) end
+  if not is_tensor(value) then value = beside(tensor, core.tensor(value, tensor.dtype)) end
+  if is_tensor(index) and index.dtype == "bool" then value = value:reshape(-1) end
+  value = value:to(tensor.dtype):expand(shape):reshape(-1)
+  local whole = tensor:clone():reshape(-1):scatter(1, at:reshape(-1), value)
+  tensor:copy_(whole:reshape(tensor.shape))
+end
+
 -- Where the mask is true: a number, or as many values as there are such elements.
 local function write_mask(tensor, mask, value)
   if not is_tensor(value) then
@@ -113,7 +130,10 @@ local function write_rows(tensor, positions, value)
 end
 
 core.hook("newindex", function(tensor, index, value)
-  if not is_tensor(index) then
+  local noted = core.write_is_noted(tensor, value)
+  if noted and not (is_tensor(index) and index.dtype == "i64") then
+    write_noted(tensor, index, value)
+  elseif not is_tensor(index) then
     by_entries(tensor, index):copy_(value)
   elseif index.dtype == "bool" then
     write_mask(tensor, index, value)
