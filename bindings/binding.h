@@ -44,6 +44,7 @@
   X(checkpoint)                                                                                    \
   X(folder)                                                                                        \
   X(csv)                                                                                           \
+  X(elements)                                                                                      \
   X(gather)                                                                                        \
   X(items)                                                                                         \
   X(tokenizer)                                                                                     \

@@ -11,6 +11,9 @@ local own_prefix = debug.getinfo(1, "S").source:match("^(.*)errors%.lua$") or "@
 errors.own_prefix = own_prefix
 
 local QUOTED = 40 -- characters of a string value that an error text shows
+local LISTED = 200 -- names of a list
+local PATH = 300 -- characters of a path, beyond what people type
+local COMPARED = 2000 -- names that a misspelt one is compared with
 
 -- ---- raising -------------------------------------------------------------------------------
 
@@ -83,9 +86,11 @@ end
 
 -- What the word means elsewhere, where the names have it.
 local function by_habit(word, names)
+  local meant = require("gpipe.habits")[word]
+  if not meant then return nil end
   local has = {}
   for _, name in ipairs(names) do has[name] = true end
-  for _, name in ipairs(require("gpipe.habits")[word] or {}) do
+  for _, name in ipairs(meant) do
     if has[name] then return name end
   end
 end
@@ -110,10 +115,12 @@ end
 function errors.suggest(word, names)
   local meant = by_habit(word, names)
   if meant then return meant end
-  local best, best_distance = nil, 3
+  if #word > QUOTED then return nil end
+  local best, best_distance, left = nil, 3, COMPARED
   for _, name in ipairs(names) do
     local allowed = #name <= 2 and 0 or #name <= 5 and 1 or 2
-    if math.abs(#name - #word) <= allowed then
+    if math.abs(#name - #word) <= allowed and left > 0 then
+      left = left - 1
       local d = distance(word:lower(), name:lower())
       if d <= allowed and d < best_distance then best, best_distance = name, d end
     end
@@ -127,19 +134,49 @@ end
 ---@param names string[]
 function errors.refuse_near(who, key, names)
   local near = type(key) == "string" and #key > 3 and errors.suggest(key, names)
-  if near then errors.raise("%s: there is no '%s' (did you mean '%s'?)", who, key, near) end
+  if near then
+    errors.raise("%s: there is no '%s' (did you mean '%s'?)", who, errors.name(key), near)
+  end
+end
+
+--- A name as an error text shows it between its own quotes: without control characters, cut where
+--- it is long.
+---@param text string
+---@param most? integer characters
+---@return string
+function errors.name(text, most)
+  most = most or QUOTED
+  return (#text > most and text:sub(1, most) .. "..." or text):gsub("%c", "?") .. ""
+end
+
+--- A path, which is cut where no system would take it.
+---@param path string
+---@return string
+function errors.path(path) return errors.name(path, PATH) end
+
+--- Names with commas between, the first ones of many.
+---@param names string[]
+---@param most? integer
+---@return string
+function errors.list(names, most)
+  most = most or LISTED
+  local shown = {}
+  for i = 1, math.min(#names, most) do shown[i] = errors.name(tostring(names[i])) end
+  local rest = #names - #shown
+  return table.concat(shown, ", ") .. (rest > 0 and (" and %d more"):format(rest) or "")
 end
 
 --- What to say after an unknown name: " (did you mean 'kernel'?)", or the list of what there is.
 ---@param word any
 ---@param names string[]
 ---@param plural string what the names are: "options", "schedules"
+---@param most? integer names that are listed
 ---@return string
-function errors.hint(word, names, plural)
+function errors.hint(word, names, plural, most)
   local near = type(word) == "string" and errors.suggest(word, names)
   if near then return (" (did you mean '%s'?)"):format(near) end
   if #names == 0 then return (" (there are no %s)"):format(plural) end
-  return (" (%s are %s)"):format(plural, table.concat(names, ", "))
+  return (" (%s are %s)"):format(plural, errors.list(names, most))
 end
 
 --- A value as an error text shows it: `"same" (string)`, `3.5 (float)`, `a table`.
@@ -148,8 +185,7 @@ end
 function errors.show(value)
   local kind = math.type(value) or type(value)
   if kind == "string" then
-    local text = #value > QUOTED and value:sub(1, QUOTED) .. "..." or value
-    return ('"%s" (string)'):format(text:gsub("%c", "?"))
+    return ('"%s" (string)'):format(errors.name(value))
   end
   if kind == "integer" then return tostring(value) end
   if kind == "float" then

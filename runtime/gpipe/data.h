@@ -17,6 +17,20 @@ gp_status gp_file_write(const char *path, const void *data, size_t bytes);
 gp_status gp_file_list(const char *path, char ***names, size_t *count);
 void gp_file_list_free(char **names, size_t count);
 
+/* A number as a foreign file has it. */
+typedef struct gp_element {
+  char kind; /* 'b' truth, 'i' and 'u' integers with and without a sign, 'f' floats */
+  int bytes; /* 1, 2, 4 or 8 */
+  bool big;  /* the highest byte comes first */
+} gp_element;
+
+/* Whether there is a dtype that holds all values of the form, and which. */
+bool gp_element_known(gp_element form, gp_dtype *dtype);
+/* Make a tensor of the elements that fill `bytes` from `offset` on. Shapes: bytes u8 [size].
+ * Errors: GP_EFORMAT for another number of bytes, a bool that is none, a u64 of 2^63 or more. */
+gp_status gp_elements_read(const gp_tensor *bytes, int64_t offset, gp_element form,
+                           const gp_shape *shape, gp_tensor **values);
+
 typedef enum gp_json_event {
   GP_JSON_OBJECT, /* begins; its keys and values follow, then GP_JSON_CLOSE */
   GP_JSON_ARRAY,

@@ -63,7 +63,22 @@ local function check_metadata(metadata)
   return pairs_list
 end
 
-local function is_npy(path) return path:lower():sub(-4) == ".npy" end
+local function ending(path) return path:lower():match "%.%w+$" end
+
+-- Endings under which other programs expect another format than safetensors.
+local FOREIGN = {
+  [".npy"] = "one tensor", [".npz"] = "a zip archive of arrays", [".csv"] = "a table as text",
+  [".json"] = "JSON text", [".pkl"] = "a pickle", [".h5"] = "HDF5",
+}
+
+-- Errors: a table for a path whose ending promises something else.
+local function check_ending(path)
+  local holds = FOREIGN[ending(path)]
+  if not holds then return end
+  errors.raise("gp.save: a file that ends in %s holds %s, expected %s", ending(path), holds,
+    ending(path) == ".npy" and "a tensor, or another ending (.safetensors) for a table of them"
+    or "another ending (.safetensors)")
+end
 
 --- Save named tensors as a safetensors file, or one tensor as a .npy file where the path ends so;
 --- whole or not at all.
@@ -71,8 +86,8 @@ local function is_npy(path) return path:lower():sub(-4) == ".npy" end
 --- Beside the tensors may stand strings, numbers, booleans and tables of all these at any depth;
 --- gp.load gives back the same. A table that is in two places comes back as two. They lie as a
 --- text in the metadata of the file (`gpipe.tables`).
---- Errors: raises for what cannot be saved, by its place; nil, message, code where the system
---- refuses.
+--- Errors: raises for what cannot be saved, by its place, and for a table under an ending that
+--- promises another format (.npy, .npz, .json); nil, message, code where the system refuses.
 --- ```lua
 --- local path = os.tmpname()
 --- assert(gp.save(path, {weight = gp.ones{2, 3}}, {note = "first try"}))
@@ -88,10 +103,11 @@ local function is_npy(path) return path:lower():sub(-4) == ".npy" end
 function io.save(path, tensors, metadata)
   check_path("gp.save", path)
   if is_tensor(tensors) then
-    if is_npy(path) then return npy.save(path, tensors) end
+    if ending(path) == ".npy" then return npy.save(path, tensors) end
     errors.raise('gp.save: one tensor goes into a file that ends in .npy, expected "%s.npy" or a '
-      .. "table {name = tensor}", path)
+      .. "table {name = tensor}", errors.name(path))
   end
+  check_ending(path)
   local names, values, text = check_tensors(tensors)
   local texts = check_metadata(metadata or {})
   if text then
@@ -111,7 +127,8 @@ local metadata_of_files = setmetatable({}, { __mode = "k" })
 function io.is_metadata(value) return metadata_of_files[value] ~= nil end
 
 --- Load the tensors of a safetensors file and what was saved beside them, or the one tensor of a
---- .npy file. The file is not trusted: everything is checked.
+--- .npy file. The file is not trusted: everything is checked. Numbers of a .npy file that no dtype
+--- is are converted: i1, i2, u2 to i32, u4 and u8 to i64, also where the highest byte comes first.
 --- Errors: nil, message, code.
 --- ```lua
 --- local path = os.tmpname()
@@ -125,7 +142,7 @@ function io.is_metadata(value) return metadata_of_files[value] ~= nil end
 ---@return string? code "io", "format", "memory"
 function io.load(path)
   check_path("gp.load", path)
-  if is_npy(path) then return npy.load(path) end
+  if ending(path) == ".npy" then return npy.load(path) end
   local tensors, metadata, code = core.archive_load(path)
   if not tensors then return nil, metadata, code end
   metadata_of_files[metadata] = true

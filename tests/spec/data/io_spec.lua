@@ -105,6 +105,9 @@ describe("gp.save and gp.load", function()
     { { "x", {}, { step = 7 } },
       "metadata 'step' is 7, expected a string (tostring(x) makes one)" },
     { { "x", {}, "note" }, "gp.save: metadata is \"note\" (string), expected a table of strings" },
+    { { "x.npy", { a = gp.ones { 1 } } }, "a file that ends in .npy holds one tensor, expected a "
+      .. "tensor, or another ending (.safetensors) for a table of them" },
+    { { "x.NPZ", {} }, "a file that ends in .npz holds a zip archive of arrays, expected another" },
     { { "x\0y", {} }, "is \"x\\0y\" (string), expected a text without zeros" },
     { { "x", { __metadata__ = gp.ones { 1 } } }, "the name '__metadata__' belongs to the format" },
   }

@@ -62,7 +62,8 @@ describe("a .npy file", function()
       local text = COLUMNS:gsub(from, (to:gsub("%%", "%%%%")))
       return select(2, npy.decode(text))
     end
-    assert.matches("'>f4', which no dtype", with("<f4", ">f4"))
+    assert.matches("the type \"<f3\" %(string%), which no dtype here is", with("<f4", "<f3"))
+    assert.matches("complex numbers", with("<f4", "<c8"))
     assert.matches("16 bytes of elements, expected 36", with("%(2, 2%)", "(3, 3)"))
     assert.matches("expected", with("%(2, 2%)", "(9999999999999999999, 2)"))
     assert.matches("expected", with("%(2, 2%)", "(3000000000, 3000000000, 3000000000)"))
@@ -70,6 +71,40 @@ describe("a .npy file", function()
     assert.matches("lacks", with("'shape'", "'shame'"))
     assert.matches("does not begin", npy.decode "<!DOCTYPE html>" and "" or
       select(2, npy.decode "<!DOCTYPE html>"))
+  end)
+
+  it("is converted where NumPy wrote another width or order of bytes", function()
+    local samples = dofile "tests/golden/npy.lua"
+    for _, sample in ipairs(samples.read) do
+      local t = assert(npy.decode((sample.data:gsub("..", function(h)
+        return string.char(tonumber(h, 16))
+      end))))
+      assert.equal(sample.dtype, t.dtype, sample.name)
+      assert.same(sample.shape, t.shape, sample.name)
+      assert.same(sample.values, t:reshape { -1 }:totable(), sample.name)
+    end
+    for _, sample in ipairs(samples.refused) do
+      local t, why = npy.decode((sample.data:gsub("..", function(h)
+        return string.char(tonumber(h, 16))
+      end)))
+      assert.is_nil(t, sample.name)
+      assert.truthy(why:find(sample.why, 1, true), sample.name .. ": " .. why)
+    end
+  end)
+
+  it("with a header beyond 10,000 bytes is refused at once, as NumPy does", function()
+    for _, text in ipairs { "'shape':(", "{'descr':", "(", "[", "'", "1," } do
+      local header = text:rep(9999 // #text)
+      local tensor, why = npy.decode("\x93NUMPY\1\0" .. string.pack("<s2", header))
+      assert.is_nil(tensor)
+      assert.is_true(#why < 200, why)
+      header = text:rep(100000)
+      tensor, why = npy.decode("\x93NUMPY\2\0" .. string.pack("<s4", header))
+      assert.is_nil(tensor)
+      assert.matches("expected at most 10000", why)
+    end
+    local _, why = npy.decode(COLUMNS:gsub("%(2, 2%)", "(" .. ("2,"):rep(3000) .. ")"))
+    assert.is_true(#why < 200, why)
   end)
 
   it("with any one bit flipped is read or told, never more", function()

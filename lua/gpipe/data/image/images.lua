@@ -9,7 +9,7 @@ local images = {}
 -- Of ImageNet, as they are usually given.
 local USUAL = { mean = { 0.485, 0.456, 0.406 }, deviation = { 0.229, 0.224, 0.225 } }
 local ENDINGS = { png = true, jpg = true, jpeg = true }
--- Images that torchvision reads and this does not: to leave them out would be to lose data silently.
+-- Images that torchvision reads and this does not: leaving them out would lose data silently.
 local OTHERS = { bmp = true, pgm = true, ppm = true, tif = true, tiff = true, webp = true }
 
 local SPEC = {
