@@ -19,7 +19,8 @@ return function(title, t)
   local meta = { __name = title }
   function meta.__index(_, key)
     if type(key) ~= "string" then return nil end
-    errors.raise("%s: there is no '%s'%s", title, key, errors.hint(key, names_of(t), "names"))
+    errors.raise("%s: there is no '%s'%s", title, errors.name(key),
+      errors.hint(key, names_of(t), "names"))
   end
   function meta.__tostring() return show.names(title, names_of(t)) end
   return setmetatable(t, meta)

@@ -136,7 +136,7 @@ function options.check(who, opts, spec)
   for key, value in pairs(opts or checked) do
     local rule = spec[key] or (math.type(key) == "integer" and spec["..."])
     if not rule or key == "..." then
-      local shown = type(key) == "string" and key or errors.show(key)
+      local shown = type(key) == "string" and errors.name(key) or errors.show(key)
       errors.raise("%s: unknown option '%s'%s", who, shown,
         errors.hint(key, names_of(spec), "options"))
     end

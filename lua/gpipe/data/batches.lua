@@ -6,8 +6,8 @@
 -- with the loop, with close, or with the collector.
 
 local core = require "gpipe.core"
+local check_state = require "gpipe.data.state"
 local errors = require "gpipe.errors"
-local options = require "gpipe.options"
 
 ---@class gpipe.Batches
 local Batches = { __name = "gpipe.Batches" }
@@ -133,7 +133,7 @@ local STATE = {
 ---@param state table of state()
 ---@return gpipe.Batches self
 function Batches:restore(state)
-  state = options.check("batches:restore", state, STATE)
+  state = check_state("batches:restore", state, STATE)
   for _, name in ipairs { "count", "size" } do
     if state[name] ~= self[name] then
       errors.raise("batches:restore: the state has %s = %d, expected %d as here", name, state[name],

@@ -10,28 +10,39 @@ local csv = {}
 
 -- ---- the target column -----------------------------------------------------------------------
 
-local function named_column(names, target, what)
-  if #names == 0 then
+local SHOWN = 12 -- columns that an error lists
+
+---@class gpipe.CsvHead
+---@field names string[] empty where the file has no header
+---@field at table<string, integer> the first column of each name
+---@field width integer columns
+
+local function head(names, width)
+  local at = {}
+  for i = #names, 1, -1 do at[names[i]] = i end
+  return { names = names, at = at, width = width }
+end
+
+local function named_column(columns, target, what)
+  if #columns.names == 0 then
     errors.raise("data.csv: %s is %s, but the file has no header (a column number would do)", what,
       errors.show(target))
   end
-  for i, name in ipairs(names) do
-    if name == target then return i end
-  end
-  errors.raise("data.csv: there is no column '%s'%s", target, errors.hint(target, names, "columns"))
+  return columns.at[target] or errors.raise("data.csv: there is no column '%s'%s",
+    errors.name(target), errors.hint(target, columns.names, "columns", SHOWN))
 end
 
 local function numbered_column(columns, target, what)
-  local at = target < 0 and columns + 1 + target or target
-  if at < 1 or at > columns then
-    errors.raise("data.csv: %s is column %d, the file has %d", what, target, columns)
+  local at = target < 0 and columns.width + 1 + target or target
+  if at < 1 or at > columns.width then
+    errors.raise("data.csv: %s is column %d, the file has %d", what, target, columns.width)
   end
   return at
 end
 
 -- The column that a name or a number means.
-local function column_of(names, columns, given, what)
-  if type(given) == "string" then return named_column(names, given, what) end
+local function column_of(columns, given, what)
+  if type(given) == "string" then return named_column(columns, given, what) end
   local at = math.tointeger(given)
   if not at then
     errors.raise("data.csv: %s is %s, expected a column's name or number", what, errors.show(given))
@@ -39,10 +50,10 @@ local function column_of(names, columns, given, what)
   return numbered_column(columns, at, what)
 end
 
-local function columns_of(names, columns, list, what)
+local function columns_of(columns, list, what)
   if #list == 0 then errors.raise("data.csv: %s is an empty list, expected a column", what) end
   local at = {}
-  for i, given in ipairs(list) do at[i] = column_of(names, columns, given, what) end
+  for i, given in ipairs(list) do at[i] = column_of(columns, given, what) end
   return at
 end
 
@@ -93,7 +104,7 @@ local function layout(names, width, features, targets, words)
     for place, at in ipairs(list) do
       if flat[3 * at - 2] ~= 0 then
         errors.raise("data.csv: column %d%s is named twice, expected it once as feature or target",
-          at, names[at] and (" (%s)"):format(names[at]) or "")
+          at, names[at] and (" (%s)"):format(errors.name(names[at])) or "")
       end
       flat[3 * at - 2], flat[3 * at - 1] = part == 1 and INPUT or TARGET, place - 1
     end
@@ -103,9 +114,9 @@ end
 
 -- The columns whose words are classes: those that were named, and a single target whose first
 -- value is a word.
-local function words_of(opts, names, width, row, targets)
+local function words_of(opts, columns, row, targets)
   local words = {}
-  for _, at in ipairs(opts.words and columns_of(names, width, opts.words, "words") or {}) do
+  for _, at in ipairs(opts.words and columns_of(columns, opts.words, "words") or {}) do
     words[at] = true
   end
   local only = #targets == 1 and targets[1]
@@ -158,19 +169,20 @@ function csv.open(opts)
   opts = options.check("data.csv", opts, SPEC)
   local header, first, row = head_of(opts)
   if header == nil then return nil, first, row end
-  local names, width = header and first or {}, #first
+  local width = #first
+  local columns = head(header and first or {}, width)
   local list = type(opts.target) == "table" and opts.target or { opts.target }
-  local targets = columns_of(names, width, list, "target")
-  local features = opts.columns and columns_of(names, width, opts.columns, "columns")
+  local targets = columns_of(columns, list, "target")
+  local features = opts.columns and columns_of(columns, opts.columns, "columns")
     or others(width, targets)
   if #features == 0 then
     return nil, ("%s: %d column%s, expected features beside the target"):format(opts.path, width,
       width == 1 and "" or "s"), "format"
   end
-  local words = words_of(opts, names, width, row or {}, targets)
+  local words = words_of(opts, columns, row or {}, targets)
   local several = list == opts.target
   local x, y, classes = core.csv_read(opts.path, header, opts.separator, opts.missing,
-    layout(names, width, features, targets, words), not several)
+    layout(columns.names, width, features, targets, words), not several)
   if not x then return nil, y, classes end
   return tensors.open(x, several and y or y:select(2, 1), classes[targets[1]])
 end

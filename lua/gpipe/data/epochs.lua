@@ -1,6 +1,7 @@
 -- lua/gpipe/data/epochs.lua - `gp.data.epochs`: batches of a dataset, epoch after epoch, each in an
 -- order of its own, as one walk whose place can be saved.
 
+local check_state = require "gpipe.data.state"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 
@@ -88,7 +89,7 @@ local STATE = {
 ---@param state table of state()
 ---@return gpipe.Epochs self
 function Epochs:restore(state)
-  state = options.check("epochs:restore", state, STATE)
+  state = check_state("epochs:restore", state, STATE)
   if state.seed ~= self.opts.seed then
     errors.raise("epochs:restore: the state has seed = %d, expected %d as here", state.seed,
       self.opts.seed)

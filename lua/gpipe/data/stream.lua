@@ -5,6 +5,7 @@
 -- wrap it. A place in it is a number of items: going on from there makes those before it again, and
 -- drops them.
 
+local check_state = require "gpipe.data.state"
 local collate = require "gpipe.data.item.collate"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
@@ -181,7 +182,7 @@ local STATE = {
 ---@param state table of state()
 ---@return gpipe.StreamBatches self
 function Batches:restore(state)
-  state = options.check("batches:restore", state, STATE)
+  state = check_state("batches:restore", state, STATE)
   if state.size ~= self.size or state.key ~= self.stream.key then
     errors.raise("batches:restore: the state is of batches of %d (%s), expected %d (%s) as here",
       state.size, state.key, self.size, self.stream.key)
@@ -220,6 +221,17 @@ function Stream:__tostring() return ("Stream(%s)"):format(self.key) end
 
 -- ---- making one --------------------------------------------------------------------------------
 
+-- After its end an iterator is not called again, as `for` does not: a coroutine would raise.
+local function once_over(following)
+  local over = false
+  return function()
+    if over then return nil end
+    local x, y = following()
+    over = x == nil
+    return x, y
+  end
+end
+
 --- Items of which nobody knows how many there are: lines of a file that is larger than memory,
 --- what another program writes, what is made up on the way. `make()` begins a pass and returns a
 --- function that gives input and target of the next item, and nil at the end; it must give the same
@@ -250,6 +262,6 @@ return function(make, opts)
       errors.raise("gp.data.stream: a pass began with %s, expected a function that gives items",
         errors.show(following))
     end
-    return following
+    return once_over(following)
   end, opts.buffer)
 end

@@ -245,6 +245,19 @@ describe("gp.data.csv", function()
       :find("the file has no header", 1, true))
   end)
 
+  it("finds thousands of columns by their names, and lists few in an error", function()
+    local names, ones = {}, {}
+    for i = 1, 60000 do names[i], ones[i] = "column_" .. i, 1 end
+    local path = file_of(table.concat(names, ",") .. "\n" .. table.concat(ones, ",") .. "\n")
+    local features = table.move(names, 1, 59999, 1, {})
+    local d = assert(gp.data.csv { path = path, columns = features, target = "column_60000" })
+    assert.equal(59999, d:item(1):numel())
+    for _, wrong in ipairs { "nothing_like_it", "column_60001", ("x"):rep(1e6) } do
+      local text = raised(gp.data.csv, { path = path, target = wrong })
+      assert.is_true(#text < 400, text)
+    end
+  end)
+
   it("reads the digits that ship with the examples", function()
     local d = assert(gp.data.csv { path = "examples/data/digits.csv", target = "label" })
     assert.equal(1797, #d)

@@ -39,6 +39,26 @@ describe("gp.data.stream", function()
     assert.equal("", inputs(count(0):batches(3)))
   end)
 
+  it("does not call an iterator again after its end, as a coroutine would raise", function()
+    local s = gp.data.stream(function()
+      return coroutine.wrap(function()
+        for i = 1, 5 do coroutine.yield(i, i) end
+      end)
+    end)
+    local function all(x) return x end
+    local ways = { s, s:map(all), s:filter(all), s:shuffle(1), s:shard(0, 1),
+      s:filter(all):map(all):shuffle(3):shard(0, 1) }
+    for _, way in ipairs(ways) do
+      for _, size in ipairs { 1, 2, 5, 6 } do
+        local b, seen = way:batches(size), 0
+        for _ = 1, 2 do
+          for x in b do seen = seen + #x end
+        end
+        assert.equal(10, seen)
+      end
+    end
+  end)
+
   it("maps, filters and shards", function()
     local s = count(10)
     assert.equal("2 4 6 8 10", inputs(s:filter(function(x) return x % 2 == 0 end):batches(5)))
@@ -154,6 +174,16 @@ describe("gp.data.epochs", function()
         :restore(first:state())
       for i = cut + 1, 9 do assert.equal(list[i], table.concat(again:next():totable(), " ")) end
       again:close()
+    end
+  end)
+
+  it("refuses what is no state, by its name", function()
+    local d = gp.data.tensors(gp.ones { 4, 1 }, gp.ones { 4 })
+    for _, it in ipairs { (d:batches(2)), (count(3):batches(2)), gp.data.epochs(d, { batch = 2 }) } do
+      for _, wrong in ipairs { false, 3, "x", {}, { 1 } } do
+        assert.truthy(failure(it.restore, it, wrong):find("expected what state() gave", 1, true))
+      end
+      assert.truthy(failure(it.restore, it):find("restore: the state is nil, expected", 1, true))
     end
   end)
 

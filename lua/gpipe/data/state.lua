@@ -1,0 +1,22 @@
+-- gpipe/data/state.lua - what every restore(state) of a walk checks first: the table that its
+-- state() gave, whole.
+
+local errors = require "gpipe.errors"
+local options = require "gpipe.options"
+
+--- The state, checked. Errors: something else, or a table without one of the fields.
+---@param who string "batches:restore"
+---@param state any
+---@param spec table<string, gpipe.OptionRule>
+---@return table
+return function(who, state, spec)
+  if type(state) ~= "table" then
+    errors.raise("%s: the state is %s, expected what state() gave", who, errors.show(state))
+  end
+  for name, rule in pairs(spec) do
+    if rule.required and state[name] == nil then
+      errors.raise("%s: the state has no '%s', expected what state() gave", who, name)
+    end
+  end
+  return options.check(who, state, spec)
+end
