@@ -92,6 +92,14 @@ function figure.skip(name, why)
   io.stdout:flush()
 end
 
+--- Say that a figure is missing because its measurement broke, which is no reason to skip it.
+---@param name string
+---@param message any what was raised
+function figure.fail(name, message)
+  print(("%s broke: %s"):format(name, (tostring(message):gsub("%s+", " "))))
+  io.stdout:flush()
+end
+
 -- ---- other programs --------------------------------------------------------------------------
 
 --- The path of the gpipe-lua that runs this script.

@@ -1,19 +1,20 @@
 -- scripts/bench/gpu.lua - what a GPU reaches: copies and products, GPT-2 124M, ResNet-50, single
 -- kernels, parts of the GPU as a pipeline; and how exact attention in halves and convolutions are.
 --
--- Ratios within one run on the same GPU. A section that breaks says so and the others go on; the
--- exit code is 1 then. scripts/gpu-check runs one at a time, and PyTorch's figures of the same
--- model where it is on the machine.
+-- Ratios within one run on the same GPU. A section that breaks says so and the others go on. The
+-- exit code is then 1, or 69 where the machine is at fault: no GPU, one that failed, no memory.
+-- The precision that is asked for is used, or the section breaks. scripts/gpu-check runs one at a
+-- time, and PyTorch's figures of the same model where it is on the machine.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
-local gp = require "gpipe"
 local core = require "gpipe.core"
 local figure = require "figure"
-local flags = require "gpipe.flags"
+local errors, flags = require "gpipe.errors", require "gpipe.flags"
 
 local opt = flags.parse("Measure a GPU.", {
   { "--only NAME", "",
-    "a section: ceilings, attention, convolution, gpt, fused, resnet, kernels, parts2, parts4, "
-      .. "parts8" },
+    "a section: ceilings, replay, shapes, attention, convolution, gpt, fused, resnet, kernels, "
+      .. "parts2, parts4, parts8, model (GPT-2 as the product has it); once takes a "
+      .. "step and prints nothing, losses makes a line of gpu_losses.lua, on a CPU" },
   { "--layers N", 12, "blocks of the GPT" }, { "--width N", 768, "width" },
   { "--heads N", 12, "heads" },
   { "--context N", 1024, "tokens in a sequence" },
@@ -27,40 +28,39 @@ local opt = flags.parse("Measure a GPU.", {
   { "--side N", 224, "pixels of a side of ResNet's images; an eighth in single convolutions" },
   { "--images N", 32, "images in a step of ResNet" },
   { "--depth N", 50, "layers of it" },
-  { "--precision NAME", "", "of the products (bf16 where pipelines have it, else f32)" },
+  { "--precision NAME", "bf16", "of the products: bf16, f16, tf32 or f32" },
 }, arg)
 
--- bf16 where gp.pipeline knows it.
-local function best_precision()
-  if opt.precision ~= "" then return opt.precision end
-  local good = pcall(function()
-    local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(8, 8) }, {
-      devices = { "cuda:0" }, precision = "bf16", loss = gp.nn.MSELoss(),
-    })
-    pipe:step(gp.ones { 2, 8 }, gp.ones { 2, 8 })
-  end)
-  return good and "bf16" or "f32"
-end
+local BROKEN, MACHINE = 1, 69 -- exit codes; 69 is EX_UNAVAILABLE of sysexits.h
+local OF_MACHINE = { device = true, memory = true } -- codes of errors
 
-local broken = false
+local status = 0
 
 -- Run a part of the benchmark; what broke in it is a line.
 local function section(name, work)
   if opt.only ~= "" and opt.only ~= name then return end
   local good, message = pcall(work)
   if not good then
-    broken = true
-    figure.skip("gpu." .. name, "it broke: " .. tostring(message):gsub("%s+", " "))
+    status = math.max(status, OF_MACHINE[errors.code_of(message)] and MACHINE or BROKEN)
+    figure.fail("gpu." .. name, message)
   end
   collectgarbage()
 end
 
-if not core.gpus() then return figure.skip("gpu", "no CUDA device") end
-local precision = best_precision()
+if opt.only == "once" then return require("gpu_gpt").once(opt, opt.precision) end
+if opt.only == "losses" then return require("gpu_curve").make(require("gpu_gpt").trainer, opt) end
+if not core.gpus() then
+  figure.skip("gpu", "no CUDA device")
+  os.exit(MACHINE, true)
+end
+
+local precision = opt.precision
 local kernels = { rows = opt.rows, width = 1024, rounds = opt.rounds, dtype = opt.kernels }
 section("ceilings", function()
   require("gpu_ceilings").run { rows = opt.rows, width = opt.product, rounds = opt.rounds }
 end)
+section("replay", function() require("gpu_replay").run(opt, precision) end)
+section("shapes", function() require("gpu_shapes").run(opt, precision) end)
 section("attention", function() require("gpu_attention").run(opt.tokens) end)
 section("convolution", function() require("gpu_convolution").compare(opt.side // 8) end)
 section("resnet", function()
@@ -70,6 +70,7 @@ section("resnet", function()
   }
 end)
 section("gpt", function() require("gpu_gpt").run(opt, precision) end)
+section("model", function() require("gpu_gpt").run_model(opt, precision) end)
 section("fused", function() require("gpu_gpt").compare_fused(opt, precision) end)
 section("kernels", function() require("gpu_kernels").run(kernels) end)
 for _, p in ipairs { 2, 4, 8 } do
@@ -80,4 +81,4 @@ for _, p in ipairs { 2, 4, 8 } do
     }, precision, p)
   end)
 end
-os.exit(not broken, true)
+os.exit(status, true)

@@ -72,17 +72,21 @@ local function print_product(size, product)
       size.width, size.width, size.width))
 end
 
---- Print the rates of copies and products.
+--- Print the rates of copies and products. Errors: those of the last product that broke, after the
+--- others were measured.
 ---@param size {rows: integer, width: integer, rounds: integer} copies of rows x 1024 elements of f32
 function ceilings.run(size)
   figure.print("gpu.copy", ceilings.copy_rate(size.rows, 1024, size.rounds) / 1e9, "GB/s")
+  local broken
   for _, product in ipairs(PRODUCTS) do
     local good, message = pcall(print_product, size, product)
     if not good then
-      figure.skip("gpu.product." .. product.precision, tostring(message):gsub("%s+", " "))
+      broken = message
+      figure.fail("gpu.product." .. product.precision, message)
     end
     collectgarbage()
   end
+  if broken then error(broken, 0) end
 end
 
 return ceilings

@@ -1,7 +1,8 @@
--- scripts/bench/gpu_gpt.lua - GPT-2 124M on one GPU: tokens per second, utilisation, gaps between
--- launches, memory.
+-- scripts/bench/gpu_gpt.lua - GPT-2 124M on one GPU: tokens per second, the losses beside those of a
+-- CPU, utilisation, gaps between launches, memory.
 
 local gp = require "gpipe"
+local curve = require "gpu_curve"
 local figure = require "figure"
 local nn = gp.nn
 
@@ -103,26 +104,34 @@ local function print_speed(size, precision, seconds)
     ">=", 45)
 end
 
--- A pipeline of the model, and a function that takes a step in it.
-local function trainer(size, precision, fuse)
+--- A pipeline of the model, and a function that takes a step in it and returns the loss.
+---@param size table as for run
+---@param precision string
+---@param o? {fuse: boolean?, device: string?}
+---@return gpipe.Pipeline
+---@return fun(): number
+function gpt.trainer(size, precision, o)
+  o = o or {}
   local pipe = gp.pipeline(model_of(size), {
-    devices = { "cuda:0" }, chunks = size.chunks, checkpoint = "never",
+    devices = { o.device or "cuda:0" }, chunks = size.chunks, checkpoint = "never",
     loss = nn.CrossEntropyLoss(),
-    precision = precision, fuse = fuse,
+    precision = precision, fuse = o.fuse,
   })
-  pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 }))
-  local ids = (gp.rand({ size.batch, size.context }) * size.vocabulary):to "i64"
-  return pipe, function() pipe:step(ids, ids) end
+  -- Without warm-up a larger rate makes losses jump, and rounding decides where.
+  pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 2e-5 }))
+  local ids, following = curve.batch(size)
+  return pipe, function() return pipe:step(ids, following) end
 end
 
--- Seconds of each step after four of warm-up, and the shares of them without work, in percent.
+-- Seconds of each step after four of warm-up, the shares of them without work, in percent, and the
+-- losses of all steps.
 local function time_steps(size, pipe, step)
-  local times, gaps = {}, {}
+  local times, gaps, losses = {}, {}, {}
   for i = -3, size.steps do
-    local seconds = figure.seconds(step)
+    local seconds = figure.seconds(function() losses[#losses + 1] = step() end)
     if i > 0 then times[i], gaps[i] = seconds, 100 * pipe.stats.bubble[1] end
   end
-  return times, gaps
+  return times, gaps, losses
 end
 
 -- What is left of a step without work: outside of actions as the trace has it, and between the
@@ -143,24 +152,69 @@ local function print_launch(pipe, step, seconds, outside)
     ("us, what timing costs, taken off each of %d ops"):format(ops))
 end
 
+-- How many shapes of each kind of work take which path: one that fell back to own kernels is seen
+-- in the figures, not in a log alone.
+local function print_paths(pipe)
+  local counts, names = {}, {}
+  for _, path in ipairs(pipe:describe().devices[1].paths) do
+    local name = ("gpu.gpt.paths.%s.%s"):format(path.kind, path.path):lower():gsub("[^%w.]+", "_")
+    if not counts[name] then names[#names + 1] = name end
+    counts[name] = (counts[name] or 0) + 1
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do figure.print(name, counts[name], "shapes") end
+end
+
 --- Train a few steps and print what they took.
 ---@param size {layers: integer, width: integer, heads: integer, context: integer, vocabulary: integer,
 ---  batch: integer, chunks: integer, steps: integer}
 ---@param precision string
 function gpt.run(size, precision)
   local before = used_bytes()
-  local pipe <close>, step = trainer(size, precision)
-  local times, gaps = time_steps(size, pipe, step)
+  local pipe <close>, step = gpt.trainer(size, precision)
+  local times, gaps, losses = time_steps(size, pipe, step)
   local seconds = figure.median(times)
+  curve.print("gpu.gpt", size, precision, losses)
   print_speed(size, precision, seconds)
   print_memory(before)
+  print_paths(pipe)
   print(pipe:describe()) -- by which paths, and why by no faster ones
   print_launch(pipe, step, seconds, figure.median(gaps))
 end
 
+--- Take one step, for tools that look at its kernels.
+---@param size table as for run
+---@param precision string
+function gpt.once(size, precision)
+  local _pipe <close>, step = gpt.trainer(size, precision)
+  step()
+end
+
+--- Train GPT-2 as gp.models has it (an odd number of words, dropout), and print tokens a second.
+--- Errors: a loss that does not fall.
+---@param size table as for run; batch, context, steps
+---@param precision string
+function gpt.run_model(size, precision)
+  size = setmetatable({ vocabulary = 50257 }, { __index = size })
+  gp.seed(0)
+  local pipe <close> = gp.pipeline(gp.models.gpt2("small"), {
+    devices = { "cuda:0" }, checkpoint = "never", loss = nn.CrossEntropyLoss(),
+    precision = precision,
+  })
+  pipe:use(gp.optim.AdamW(pipe:parameters(), { lr = 3e-4 }))
+  local ids, following = curve.batch(size)
+  local times, _, losses = time_steps(size, pipe, function() return pipe:step(ids, following) end)
+  figure.print("gpu.model.tokens", size.batch * size.context / figure.median(times),
+    "tok/s in " .. precision)
+  figure.print("gpu.model.memory", gp.memory()["cuda:0"].peak / 2 ^ 30, "GiB")
+  figure.print("gpu.model.loss", losses[#losses], ("nats after %.4f"):format(losses[1]))
+  local falls = losses[#losses] < losses[1]
+  if not falls then error("the loss does not fall", 0) end
+end
+
 -- Seconds of a step with ops that run as one, or by themselves.
 local function seconds_of(size, precision, fuse)
-  local pipe <close>, step = trainer(size, precision, fuse)
+  local pipe <close>, step = gpt.trainer(size, precision, { fuse = fuse })
   return figure.median((time_steps(size, pipe, step)))
 end
 

@@ -13,28 +13,52 @@ check() {
   check_command[${check_names[-1]}]=$*
 }
 
-# The first call must say what is needed to judge speed; tests of what is known to be right on the
-# host's form come last.
+# In three calls of ten minutes: the first one must say whether the numbers are right and how fast a
+# step is, the second one what each part of it reaches; tests of what is known to be right on the
+# host's form come last. Limits are several times of what a check is expected to take.
 list_checks() {
-  local file parts="2 4 8" tests="device_cuda_plugin_test cuda_work_test cuda_ops_test"
-  [ -z "$rehearse" ] || parts=2 tests=device_cuda_plugin_test
   check build build 360 build_program
-  check facts facts 30 print_machine
-  check ceilings ceilings 60 bench_gpu ceilings
-  check ops ops/attention 60 bench_gpu attention
+  list_first
+  list_second
+  list_third
+}
+
+list_first() {
+  check facts facts 15 print_machine
+  check truth truth/touch 60 touch_libraries
+  check truth truth/replay 60 bench_gpu replay
   check gpt gpt/default 90 train_gpt
+  check ceilings ceilings 60 bench_gpu ceilings
+  check ops ops/shapes 60 bench_gpu shapes
+  check ops ops/attention 60 bench_gpu attention
   # It measures ceilings of its own, which take long where a GPU is only pretended.
   [ -n "$rehearse" ] || check gpt gpt/profile 60 train_gpt GPIPE_GPU_PROFILE=1
+  check ops ops/ncu 150 profile_kernels
   list_switches 1
-  check parts parts/sm_ids 30 show_sm_ids
   check gpt gpt/torch-eager 90 run_torch eager
   check gpt gpt/torch-compiled 150 run_torch compiled
+  check gpt gpt/torch-best 240 run_torch best
+  check parts parts/sm_ids 30 show_sm_ids
+}
+
+list_second() {
+  local number parts="2 4 8"
+  [ -z "$rehearse" ] || parts=2
+  check gpt gpt/again 60 train_gpt
+  [ -n "$rehearse" ] || check gpt gpt/model 90 bench_gpu model
   check ops ops/kernels-f32 60 bench_gpu kernels --kernels f32
   check ops ops/kernels-bf16 60 bench_gpu kernels --kernels bf16
   list_convolutions
   list_switches 2
-  check gpt gpt/again 60 train_gpt
-  for file in $parts; do check parts "parts/$file" 60 bench_gpu "parts$file"; done
+  for number in $parts; do check parts "parts/$number" 60 bench_gpu "parts$number"; done
+}
+
+list_third() {
+  local file tests="device_cuda_plugin_test cuda_work_test cuda_ops_test"
+  [ -z "$rehearse" ] || tests=device_cuda_plugin_test
+  check sanitizers sanitizers/memcheck-bf16 120 sanitize memcheck bf16
+  check sanitizers sanitizers/racecheck-bf16-own 120 with GPIPE_CONVOLUTION=own sanitize racecheck bf16 own
+  check sanitizers sanitizers/initcheck-bf16 120 sanitize initcheck bf16
   [ -n "$rehearse" ] || check specs specs/quickstart 60 run_example quickstart --steps 20 # it writes, too
   check specs specs/digits 60 run_example digits --epochs 2
   for file in $tests; do check specs "specs/$file" 120 run_test "$file"; done
@@ -43,20 +67,26 @@ list_checks() {
   done
   for file in memcheck racecheck synccheck initcheck; do
     check sanitizers "sanitizers/$file-f32" 120 sanitize "$file" f32
+  done
+  for file in synccheck racecheck; do
     check sanitizers "sanitizers/$file-bf16" 120 sanitize "$file" bf16
+  done
+  for file in memcheck synccheck initcheck; do
     check sanitizers "sanitizers/$file-bf16-own" 120 with GPIPE_CONVOLUTION=own sanitize "$file" bf16 own
   done
 }
 
-# Path against path, and speed; our own kernels are slow, on the host too slow for a rehearsal.
+# Path against path, and speed; our own kernels are slow, on the host too slow for a rehearsal. A
+# batch of 256, because with few images a step is launches.
 list_convolutions() {
   local precision
   [ -z "$rehearse" ] || return 0
   check conv conv/exact 90 bench_gpu convolution
   check conv conv/exact-own 90 with GPIPE_CONVOLUTION=own bench_gpu convolution
-  for precision in bf16 tf32 f32; do
-    check conv "conv/resnet-$precision" 90 bench_gpu resnet --precision "$precision"
+  for precision in bf16 tf32; do
+    check conv "conv/resnet-$precision" 90 bench_gpu resnet --precision "$precision" --images 256
   done
+  check conv conv/resnet-f32 90 bench_gpu resnet --precision f32 --images 64
   check conv conv/resnet-bf16-own 180 with GPIPE_CONVOLUTION=own bench_gpu resnet --precision bf16 --steps 2
 }
 
@@ -99,14 +129,25 @@ fact() { echo "facts.$1 ${2:-not here}"; }
 print_machine() {
   local tool
   fact gpu "$(nvidia-smi --query-gpu=name,compute_cap,memory.total,driver_version --format=csv,noheader 2>/dev/null | paste -sd';')"
-  fact clocks "$(nvidia-smi --query-gpu=clocks.sm,clocks.mem,clocks.max.sm,power.limit,temperature.gpu --format=csv,noheader 2>/dev/null | paste -sd';')"
+  fact clocks "$(nvidia-smi --query-gpu=clocks.max.sm,clocks.max.mem,power.limit --format=csv,noheader 2>/dev/null | paste -sd';')"
   fact driver.cuda "$(driver_version)"
   fact toolkit "$(cuda_version)"
   fact system "$(uname -sr), $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
   for tool in compute-sanitizer ncu nvcc; do fact "$tool" "$(command -v $tool)"; done
-  fact torch "$(python3 -c 'import torch; print(torch.__version__)' 2>/dev/null)"
+  # Its version without loading it, which takes long on a cold disk.
+  fact torch "$(timeout 5 python3 -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null)"
   "$program" --version | sed 's/^/facts.version /'
   "$program" --list-devices | sed 's/^/facts.devices /'
+}
+
+# Loads what later checks use, so that none of them waits for a cold disk: the libraries of products,
+# attention and convolutions, and their kernels.
+touch_libraries() {
+  local code
+  for code in bf16 f32; do
+    "$program" tests/gpu/small.lua $code || return
+  done
+  echo "touch.seconds $SECONDS s, products, attention and convolutions in two precisions"
 }
 
 # ---- speed ---------------------------------------------------------------------------------------
@@ -128,10 +169,14 @@ train_gpt() { # SETTINGS OPTIONS...: words VARIABLE=VALUE come first
   env "${settings[@]}" "$program" scripts/bench/gpu.lua --only gpt ${rehearse:+$small} "$@"
 }
 
-run_torch() { # eager or compiled
-  python3 -c 'import torch' >/dev/null 2>&1 || { echo "torch.$1 skipped: PyTorch is not here"; return; }
+run_torch() { # eager, compiled or best
+  timeout 60 python3 -c 'import torch' >/dev/null 2>&1 || { echo "torch.$1 skipped: PyTorch is not here"; return; }
   scripts/gpu/torch "$1"
 }
+
+# Two layers of full width under Nsight Compute: bytes, time and the tensor units' share of each
+# kernel of a step, as kernels.csv beside the other results and summed up.
+profile_kernels() { scripts/gpu/ncu "$program" "$results/kernels.csv" ${rehearse:+$small}; }
 
 show_sm_ids() {
   local test; test=$(dirname "$program")/cuda_sm_ids
@@ -156,11 +201,13 @@ run_test() {
   GPIPE_CUDA_PLUGIN=$(plugin) "$test"
 }
 
-# A small training under one of compute-sanitizer's tools.
+# A small training under one of compute-sanitizer's tools. Libraries read bytes that they never wrote
+# (paddings of tiles) and use them for nothing, so initcheck looks at our own kernels alone.
 sanitize() { # TOOL ARGUMENTS-OF-THE-TRAINING...
-  local tool=$1; shift
+  local tool=$1 filter=(); shift
   command -v compute-sanitizer >/dev/null || { echo "skipped: compute-sanitizer is not here"; return; }
-  compute-sanitizer --tool "$tool" --error-exitcode 1 "$program" tests/gpu/small.lua "$@" 2>&1 | tee "$work/sanitizer"
+  [ "$tool" != initcheck ] || filter=(--kernel-name-exclude "regex=cudnn|cutlass|cublas|nvjet|gemm|xmma|sm90_|sm80_")
+  compute-sanitizer --tool "$tool" "${filter[@]}" --error-exitcode 1 "$program" tests/gpu/small.lua "$@" 2>&1 | tee "$work/sanitizer"
   local status=${PIPESTATUS[0]}
   if [ "$status" != 0 ] && grep -q 'Device not supported' "$work/sanitizer"; then
     echo "skipped: compute-sanitizer does not support this machine"

@@ -5,7 +5,9 @@
 # all that it printed. Both are packed into logs.tar.gz after each, from which a later call takes up
 # what is done.
 #
-# NAME.row: name|verdict|passed|failed|pending|seconds|sources
+# NAME.row: name|verdict|passed|failed|pending|seconds|sources|tries
+# Verdicts: ok; FAILED and TOO LONG, which say something of the program; INFRA, which says that the
+# machine was at fault; cut short. Only what is ok is done.
 
 file_of() { echo "$results/${1//\//-}"; }
 
@@ -32,7 +34,6 @@ select_checks() {
 
 # Take up the results of an earlier call.
 take_earlier() {
-  sources=$(tree_hash)
   if [ -z "$earlier" ]; then
     earlier=$out/logs.tar.gz same=yes
     [ -s "$earlier" ] || return 0
@@ -46,20 +47,53 @@ take_earlier() {
 
 same='' # yes: results of other sources count for nothing
 
-# What ended well before a call that was told to continue is done, whatever changed since; what
-# failed is done with the same sources.
-is_done() { # NAME
-  local row verdict of
+# Set verdict, seconds, of (its sources) and tries from a check's row; fails where it has none.
+read_row() { # NAME
+  local row
   read -r row 2>/dev/null <"$results/${1//\//-}.row" || return
-  IFS='|' read -r _ verdict _ _ _ _ of <<<"$row"
+  IFS='|' read -r _ verdict _ _ _ seconds_before of tries <<<"$row"
+}
+
+# What ended well before a call that was told to continue is done, whatever changed since.
+is_done() { # NAME
+  local verdict seconds_before of tries
+  read_row "$1" || return
   case $verdict in
     ok*) [ -z "$same" ] || [ "$of" = "$sources" ] ;;
-    "cut short"*) false ;;
-    *) [ "$of" = "$sources" ] ;;
+    *) [ -n "$skip_failed" ] && says_much "$verdict" && [ "$of" = "$sources" ] ;;
   esac
 }
 
-left() { local name; for name in "${selected[@]}"; do [ "$name" = build ] || is_done "$name" || echo "$name"; done; }
+says_much() { case $1 in FAILED* | "TOO LONG"*) ;; *) false ;; esac; } # VERDICT, of the program
+
+# 0 for what failed once: a machine that was cold, or one that hung, must not keep it from being
+# known. 2 for what failed twice with these sources, so that it does not take the time of the others.
+turn_of() { # NAME
+  local verdict seconds_before of tries
+  if ! read_row "$1" || ! says_much "$verdict" || [ "$of" != "$sources" ]; then echo 1; return; fi
+  if [ "${tries:-1}" -gt 1 ]; then echo 2; else echo 0; fi
+}
+
+# Specs by the seconds that they took before, so that most of them are reached; the rest as listed.
+time_of() { # NAME
+  local verdict seconds_before='' of tries
+  [ "${check_part[$1]}" = specs ] && read_row "$1" || true
+  echo "${seconds_before:-0}"
+}
+
+left() {
+  local name number=0
+  for name in "${selected[@]}"; do
+    number=$((number + 1))
+    if [ "$name" = build ] || is_done "$name"; then continue; fi
+    printf '%s %s %s %s %s\n' "$(turn_of "$name")" "$(rank_of "$name")" "$(time_of "$name")" $number "$name"
+  done | sort -n -k1,1 -k2,2 -k3,3 -k4,4 | cut -d' ' -f5
+}
+
+# Specs are sorted among themselves alone: what is listed before them or behind keeps its place.
+rank_of() { # NAME
+  if [ "${check_part[$1]}" = specs ]; then echo 1; else echo 0; fi
+}
 
 print_left() {
   local name
@@ -79,12 +113,24 @@ count_tests() { # LOG
     END { if (any) print good + 0, bad + 0, waiting + 0; else print "- - -" }' "$1"
 }
 
+# The exit code by which a check says that the machine is at fault (EX_UNAVAILABLE of sysexits.h).
+machine_fault=69
+
+# Whatever failed says nothing of the program where the GPU does not answer afterwards.
 verdict() { # STATUS LIMIT LOG
   case $1 in
-    0) if grep -q '^\([a-z0-9_.]* \)\?skipped: ' "$3"; then echo "ok, something skipped"; else echo ok; fi ;;
-    124 | 137) if [ "$limit" -lt "$2" ]; then echo "cut short: time was up"; else echo "TOO LONG"; fi ;;
-    *) echo "FAILED ($1)" ;;
+    0) if grep -q '^\([a-z0-9_.]* \)\?skipped: ' "$3"; then echo "ok, something skipped"; else echo ok; fi; return ;;
+    "$machine_fault") echo "INFRA: the machine"; return ;;
+    124 | 137) [ "$limit" -ge "$2" ] || { echo "cut short: time was up"; return; } ;;
   esac
+  if ! answers; then echo "INFRA: the GPU does not answer"; return; fi
+  case $1 in 124 | 137) echo "TOO LONG" ;; *) echo "FAILED ($1)" ;; esac
+}
+
+# Does the GPU compute? In a process of its own, because one that saw a fault sees it for ever.
+answers() {
+  [ -x "${program:-}" ] || return 0
+  timeout -k 1 "${GPIPE_GPU_ANSWER:-20}" "$program" scripts/gpu/answers.lua >/dev/null 2>&1
 }
 
 # Figures, as the reply of a machine that is lent shows only the end of what is printed.
@@ -95,14 +141,28 @@ reserve=$((seconds / 20 + 1))
 
 seconds_left() { echo $((seconds - SECONDS - reserve)); }
 
+# Clocks, power and why the clocks are lower than they could be, as figures; before and after each
+# check, as a slow GPU explains a slow figure.
+print_state() { # WHEN
+  local state
+  state=$(nvidia-smi -i 0 --query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu,clocks_event_reasons.active \
+    --format=csv,noheader 2>/dev/null) || return 0
+  echo "state.$1 $state"
+}
+
+# What the kernel said last, where a check failed: faults of the driver stand there.
+print_kernel_log() { dmesg 2>/dev/null | tail -n 15 | sed 's/^/kernel: /'; }
+
 # run_check NAME: its command and what that starts end at the limit.
 run_check() {
-  local name=$1 file begin=$SECONDS status limit=${check_limit[$1]} good bad waiting show
+  local name=$1 file begin=$SECONDS status limit=${check_limit[$1]} good bad waiting show tries=0
+  local verdict seconds_before of result
   file=$(file_of "$name")
   [ "$limit" -le "$(seconds_left)" ] || limit=$(seconds_left)
   [ "$limit" -ge 2 ] || return 1
+  if read_row "$name" && [ "$of" = "$sources" ] && says_much "$verdict"; then tries=${tries:-1}; else tries=0; fi
   echo "== $name"
-  : >"$file.log" # tail wants it before the check writes
+  print_state before >"$file.log" # tail wants it before the check writes
   # shellcheck disable=SC2086 # words hold no spaces
   timeout -k 3 "$limit" bash -c '"$@"' check ${check_command[$name]} >>"$file.log" 2>&1 </dev/null &
   running=$!
@@ -112,8 +172,11 @@ run_check() {
   status=$?
   running=''
   wait $show
+  print_state after | tee -a "$file.log"
   read -r good bad waiting < <(count_tests "$file.log")
-  echo "$name|$(verdict $status "${check_limit[$name]}" "$file.log")|$good|$bad|$waiting|$((SECONDS - begin))|$sources" >"$file.row"
+  result=$(verdict $status "${check_limit[$name]}" "$file.log")
+  case $result in ok* | "cut short"*) ;; *) print_kernel_log >>"$file.log" ;; esac
+  echo "$name|$result|$good|$bad|$waiting|$((SECONDS - begin))|$sources|$((tries + 1))" >"$file.row"
   cut -d'|' -f2,6 "$file.row" | sed "s#\(.*\)|\(.*\)#   \1, \2 s#"
   write_report
 }

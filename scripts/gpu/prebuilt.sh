@@ -9,10 +9,16 @@ prebuilt_targets=(gpipe-lua gpipe_module gpipe_cuda device_cuda_plugin_test cuda
 prebuilt_files=(gpipe-lua gpipe.so libgpipe_cuda.so device_cuda_plugin_test cuda_ops_test
   cuda_work_test cuda_sm_ids)
 
-# A name for the contents of all files that those are made of; needs no git.
+# A name for the contents of all files that those are made of. Where there is no git, as on a machine
+# that got the checkout alone, files that git ignores are not there either.
 tree_hash() {
-  (cd "$root" && find CMakeLists.txt runtime bindings lua scripts/cmake tests/c tests/cuda tests/gpu -type f \
-    ! -name '*_spec.lua' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+  (cd "$root" && source_files | grep -zv '_spec\.lua$' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+}
+
+source_files() {
+  local folders=(CMakeLists.txt runtime bindings lua scripts/cmake tests/c tests/cuda tests/gpu)
+  git ls-files -z --cached --others --exclude-standard -- "${folders[@]}" 2>/dev/null ||
+    find "${folders[@]}" -type f -print0
 }
 
 # CUDA's version as the compiler says it: 13.0.

@@ -3,8 +3,8 @@
 
 print_table() {
   local name row
-  echo "| check | result | passed | failed | pending | seconds | sources |"
-  echo "|---|---|---|---|---|---|---|"
+  echo "| check | result | passed | failed | pending | seconds | sources | tries |"
+  echo "|---|---|---|---|---|---|---|---|"
   for name in "${check_names[@]}"; do
     if read -r row 2>/dev/null <"$results/${name//\//-}.row"; then echo "| ${row//|/ | } |"; fi
   done
@@ -97,7 +97,7 @@ finish() {
   echo "report: $out/report.md; logs: $out/logs.tar.gz"
   todo=$(left | paste -sd' ')
   [ -z "$todo" ] || echo "left for a later call, with --continue: $todo"
-  if grep -qsE '\|(FAILED|TOO LONG)' "$results"/*.row; then exit 1; fi
+  if grep -qsE '\|(FAILED|TOO LONG|INFRA)' "$results"/*.row; then exit 1; fi
   [ ! -e "$results/no_gpu" ] || exit 77
   [ -z "$todo" ] || exit 3
   exit 0

@@ -32,16 +32,52 @@ local function temporary()
   return name
 end
 
--- A table of switches: `fine` says little, `hangs` never ends, `fails` cannot open its plugin.
+-- Faults that are planted, each in a program's start: what a switch of that name breaks.
+local PLANTED = {
+  hangs = "while true do end",
+  fails = "error()",
+  -- The precision is not to be had, which once fell back to f32 in silence.
+  precision = [[local gp = require "gpipe"
+    local make = gp.pipeline
+    gp.pipeline = function(model, o)
+      if o.precision == "bf16" then error("bf16: planted") end
+      return make(model, o)
+    end]],
+  -- Numbers are wrong, and speed is as ever.
+  wrong = [[package.preload.gpu_losses = function()
+      return { ["2 layers, width 64, 2 heads, context 32, vocabulary 300"] = { 5.9, 5.8, 5.7 } }
+    end]],
+  -- No memory, which says nothing of the program.
+  machine = [[local errors, gp = require "gpipe.errors", require "gpipe"
+    gp.pipeline = function() errors.raise_as("memory", "out of memory: planted") end]],
+}
+
+-- A table of switches: one for each planted fault.
 local function write_switches(out)
   os.execute("mkdir -p " .. out)
-  local hang = assert(io.open(out .. "/hang.lua", "w"))
-  hang:write "while true do end\n"
-  hang:close()
-  local table = assert(io.open(out .. "/switches", "w"))
-  table:write("1 hangs LUA_INIT=@" .. out .. "/hang.lua\n# a comment\n2 fails LUA_INIT=error()\n")
-  table:close()
+  local lines = { "# a comment" }
+  for name, code in pairs(PLANTED) do
+    local path = ("%s/%s.lua"):format(out, name)
+    local file = assert(io.open(path, "w"))
+    file:write(code)
+    file:close()
+    lines[#lines + 1] = ("1 %s LUA_INIT=@%s"):format(name, path)
+  end
+  local table_file = assert(io.open(out .. "/switches", "w"))
+  table_file:write(table.concat(lines, "\n"), "\n")
+  table_file:close()
   return "GPIPE_GPU_SWITCHES=" .. out .. "/switches "
+end
+
+-- A tool of the machine that the checks look for, as a shell script in a folder of its own.
+local function write_tool(out, name, script)
+  os.execute("mkdir -p " .. out .. "/bin")
+  local path = out .. "/bin/" .. name
+  local file = assert(io.open(path, "w"))
+  file:write("#!/bin/bash\n", script)
+  file:close()
+  os.execute("chmod +x " .. path)
+  return ("PATH=%s/bin:%s "):format(out, os.getenv "PATH")
 end
 
 describe("gpu-check", function()
@@ -51,7 +87,7 @@ describe("gpu-check", function()
 
   it("refuses arguments that mean nothing, and names what it expected", function()
     local cases = {
-      ["--only gpt,nonsense"] = "'nonsense', expected some of build facts ceilings ops gpt",
+      ["--only gpt,nonsense"] = "'nonsense', expected some of build facts truth ceilings",
       ["--only ,"] = "expected some of build",
       ["--minutes soon"] = "'soon', expected a number", ["--minutes 0"] = "more than 0",
       ["--only"] = "--only wants a value", ["--all"] = "'--all'",
@@ -64,12 +100,13 @@ describe("gpu-check", function()
     end
   end)
 
-  it("lists its checks: speed before tests, those of a part or one alone", function()
+  it("lists its checks: right numbers, speed, tests; those of a part or one alone", function()
     local all = run(out, "--list")
     local last = 0
-    for _, name in ipairs { "facts", "ceilings", "ops/attention", "gpt/default",
-      "gpt/epilogues%-none", "gpt/tuned", "parts/sm_ids", "gpt/torch%-eager",
-      "ops/kernels%-bf16", "specs/streams", "sanitizers/memcheck%-bf16%-own" } do
+    for _, name in ipairs { "facts", "truth/touch", "truth/replay", "gpt/default", "ceilings",
+      "ops/shapes", "ops/attention", "ops/ncu", "gpt/epilogues%-none", "gpt/tuned",
+      "gpt/torch%-eager", "gpt/torch%-best", "gpt/again", "ops/kernels%-bf16", "parts/2",
+      "sanitizers/memcheck%-bf16", "sanitizers/memcheck%-bf16%-own", "specs/streams" } do
       local at = all:find("\n" .. name .. " ") or all:find("^" .. name .. " ")
       assert.truthy(at and at >= last, name)
       last = at
@@ -104,9 +141,12 @@ describe("gpu-check", function()
 
   it_runs("prints figures as they come, and reports them", function(settings)
     local text, report, code = run(out, "--only gpt/again", settings)
-    assert.equal(0, code)
+    assert.equal(0, code, text)
     assert.matches("\ngpu%.gpt%.tokens [%d.]+ tok/s in bf16\n", text)
-    assert.matches("| gpt/again | ok, something skipped | %- | %- | %- | %d+ | %x+ |", report)
+    assert.matches("\ngpu%.gpt%.loss%.1 [%d.e-]+ relative: 5%.74%d+ nats, 5%.7406%d on a CPU", text)
+    assert.matches("\ngpu%.gpt%.loss%.6 ", text)
+    assert.matches("\ngpu%.gpt%.paths%.product%.%w+ %d+ shapes", text)
+    assert.matches("| gpt/again | ok, something skipped | %- | %- | %- | %d+ | %x+ | 1 |", report)
     assert.matches("## Figures.*gpu%.gpt%.tokens", report)
     local logs = "--only gpt/again,gpt/tuned --continue " .. out .. "/logs.tar.gz"
     assert.matches("^gpt/tuned [^\n]*\n$", (run(out .. "/later", logs .. " --list", settings)))
@@ -129,13 +169,126 @@ describe("gpu-check", function()
     assert.equal(1, code)
     assert.matches("| gpt/fails | FAILED %(1%)", report)
     assert.matches("## Failures.*### gpt/fails", report)
-    -- With the same sources it would fail again; a file that is missing is a first call.
-    local again = run(out, "--only gpt/fails --list", settings)
-    assert.equal("", again)
+    -- A file that is missing is a first call.
     local first = run(out .. "/new", "--only gpt/fails --list --continue /nowhere/logs.tar.gz",
       settings)
     assert.matches("this is the first call", first)
     assert.matches("gpt/fails ", first)
+  end)
+
+  it_runs("what failed once is run again first, what failed twice last", function(settings)
+    settings = settings .. write_switches(out)
+    local both = "--only gpt/wrong,truth/replay,gpt/again"
+    run(out, "--only gpt/wrong", settings)
+    assert.matches("^gpt/wrong [^\n]*\ntruth/replay [^\n]*\ngpt/again", (run(out, both .. " --list", settings)))
+    assert.matches("^truth/replay [^\n]*\ngpt/again [^\n]*\n$",
+      (run(out, both .. " --list --skip-failed", settings)))
+    run(out, "--only gpt/wrong", settings)
+    local listed = run(out, both .. " --list", settings)
+    assert.matches("^truth/replay [^\n]*\ngpt/again [^\n]*\ngpt/wrong", listed)
+    assert.matches("| gpt/wrong | FAILED %(1%)[^\n]*| 2 |\n", read(out .. "/report.md"))
+  end)
+
+  it_runs("a precision that is not to be had fails, and nothing is trained in another", function(settings)
+    local text, report, code = run(out, "--only gpt/precision", settings .. write_switches(out))
+    assert.equal(1, code)
+    assert.matches("gpu%.gpt broke: [^\n]*bf16: planted", text)
+    assert.falsy(text:find "gpu.gpt.tokens")
+    assert.matches("| gpt/precision | FAILED %(1%)", report)
+  end)
+
+  it_runs("losses that are not those of a CPU fail, however fast", function(settings)
+    local text, report, code = run(out, "--only gpt/wrong", settings .. write_switches(out))
+    assert.equal(1, code)
+    assert.matches("gpu%.gpt%.loss%.1 [^\n]*must <= 0%.0025: short", text)
+    assert.matches("gpu%.gpt broke: the loss of step 3 is", text)
+    assert.matches("| gpt/wrong | FAILED %(1%)", report)
+  end)
+
+  it_runs("products of a precision that break fail, and the others are measured", function(settings)
+    local text, _, code = run(out, "--only ceilings", settings .. "LUA_INIT=" .. child.quote([[
+      local gp = require "gpipe"
+      local make = gp.pipeline
+      gp.pipeline = function(model, o)
+        if o.precision == "f16" then error("f16: planted") end
+        return make(model, o)
+      end]]) .. " ")
+    assert.equal(1, code)
+    assert.matches("gpu%.product%.bf16 %d", text)
+    assert.matches("gpu%.product%.f16 broke: [^\n]*f16: planted", text)
+    assert.matches("gpu%.product%.f32 %d", text)
+  end)
+
+  it_runs("replayed steps that differ from launched ones fail", function(settings)
+    local good, _, code = run(out, "--only truth/replay", settings)
+    assert.equal(0, code, good)
+    assert.matches("gpu%.replay%.different 0 of 6 losses and %d+ tensors", good)
+    local text
+    text, _, code = run(out .. "/planted", "--only truth/replay",
+      settings .. "LUA_INIT='require([[gpipe]]).equal = function() return false end' ")
+    assert.equal(1, code)
+    assert.matches("gpu%.replay%.different %d%d of", text)
+    assert.matches("gpu%.replay broke: replayed steps differ in ", text)
+  end)
+
+  it_runs("a fault of the machine is INFRA, which is never done", function(settings)
+    settings = settings .. write_switches(out)
+    local _, report, code = run(out, "--only gpt/machine", settings)
+    assert.equal(1, code)
+    assert.matches("| gpt/machine | INFRA: the machine", report)
+    assert.matches("^gpt/machine ", (run(out, "--only gpt/machine --list --skip-failed", settings)))
+  end)
+
+  it_runs("a GPU that does not answer after a failure makes it INFRA", function(settings)
+    settings = settings .. write_switches(out) .. "GPIPE_GPU_ANSWER=0.001 "
+    local _, report = run(out, "--only gpt/fails", settings)
+    assert.matches("| gpt/fails | INFRA: the GPU does not answer", report)
+  end)
+
+  it_runs("prints clocks and power before and after each check", function(settings)
+    settings = settings .. write_tool(out, "nvidia-smi", 'case $* in *clocks_event*) '
+      .. 'echo "1980 MHz, 2619 MHz, 120.5 W, 35, 0x4";; *) exit 1;; esac\n')
+    local text, report = run(out, "--only gpt/again", settings)
+    for _, when in ipairs { "before", "after" } do
+      assert.matches("state%." .. when .. " 1980 MHz[^\n]*0x4", text)
+      assert.matches("state%." .. when .. " 1980 MHz[^\n]*0x4", report)
+    end
+  end)
+
+  it_runs("sums up what Nsight Compute counts, or says that it is not here", function(settings)
+    local text = run(out, "--only ops/ncu", settings)
+    assert.matches("gpu%.ncu skipped: ncu is not here", text)
+    -- It writes what the tool would, whose program takes a step.
+    settings = settings .. write_tool(out, "ncu", [=[
+      case $* in *--query-metrics*) echo "sm__pipe_tensor_cycles_active  cycles"; exit;; esac
+      while [ "$1" != --log-file ]; do [ "$1" != --metrics ] || metrics=$2; shift; done
+      csv=$2; shift 2
+      "$@" || exit
+      case $metrics in *sm__pipe_tensor_cycles_active.avg*) ;; *) exit 9;; esac
+      cat >"$csv" <<'END'
+==PROF== Connected
+"ID","Kernel Name","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum","sm__pipe_tensor"
+"","","byte","byte","ns","%"
+"0","void add<float>(float *, int)","1,000,000","500,000","1,000","0"
+"1","product(a, b)","2000000","500000","3000","80"
+END
+    ]=])
+    local counted, _, code = run(out .. "/tool", "--only ops/ncu", settings)
+    assert.equal(0, code, counted)
+    assert.matches("gpu%.ncu%.all 2 launches, 0%.004 ms, 0%.004 GB, 1000 GB/s, tensor units 60%%", counted)
+    assert.matches("gpu%.ncu%.kernel%.1 1 launches, 0%.003 ms", counted)
+  end)
+
+  it_runs("keeps choices of products by the clock for later calls", function(settings)
+    local file = "/cache/gpipe-lua/planted"
+    settings = settings .. "LUA_INIT=" .. child.quote([[local folder = os.getenv "XDG_CACHE_HOME"
+      os.execute("mkdir -p " .. folder .. "/gpipe-lua && touch " .. folder .. "/gpipe-lua/planted")]]) .. " "
+    run(out, "--only truth/replay", settings)
+    local names = child.shell("tar -tzf " .. out .. "/logs.tar.gz")
+    assert.truthy(names:find(file, 1, true), names)
+    -- A later call packs what it took up, too.
+    run(out .. "/later", "--only facts --continue " .. out .. "/logs.tar.gz")
+    assert.truthy((child.shell("tar -tzf " .. out .. "/later/logs.tar.gz")):find(file, 1, true))
   end)
 
   it("compares each switch that docs/gpu-log.md expects something of", function()
