@@ -16,6 +16,7 @@ struct gp_archive {
   gp_names names;
   gp_tensor **tensor; /* [names.capacity], retained */
   size_t tensors;     /* elements of tensor[] */
+  size_t empty;       /* tensors without elements */
   gp_names keys;
   char **value; /* [keys.capacity], stored with the keys */
   size_t values;
@@ -80,6 +81,10 @@ gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tenso
     return gp_fail(GP_EINVAL, "archive: the name '%.100s' belongs to the format", name);
   if (archive->names.count >= GP_ARCHIVE_MAX_TENSORS)
     return gp_fail(GP_EINVAL, "archive: more than %d tensors", GP_ARCHIVE_MAX_TENSORS);
+  bool empty = gp_tensor_numel(tensor) == 0;
+  if (empty && archive->empty >= GP_ARCHIVE_MAX_EMPTY)
+    return gp_fail(GP_EINVAL, "archive: more than %d tensors without elements",
+                   GP_ARCHIVE_MAX_EMPTY);
   void *array = archive->tensor;
   gp_status status = gp_grow_array(archive->names.count, &archive->tensors, sizeof(void *), &array);
   archive->tensor = array;
@@ -87,6 +92,7 @@ gp_status gp_archive_add(gp_archive *archive, const char *name, gp_tensor *tenso
   status = gp_names_add(&archive->names, name);
   if (status) return gp_fail_prefix(status, "archive");
   archive->tensor[archive->names.count - 1] = gp_tensor_retain(tensor);
+  archive->empty += empty;
   return GP_OK;
 }
 

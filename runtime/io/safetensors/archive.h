@@ -14,6 +14,7 @@
 enum {
   GP_ARCHIVE_MAX_HEADER = 100000000, /* bytes; the format's own limit */
   GP_ARCHIVE_MAX_TENSORS = 1 << 18,  /* each costs some 500 bytes besides its own */
+  GP_ARCHIVE_MAX_EMPTY = 4096,       /* without elements: no byte of a file pays for them */
   GP_ARCHIVE_MAX_TEXTS =
       100000,                 /* entries of metadata: each costs some 300 bytes until Lua has it */
   GP_ARCHIVE_MAX_NAME = 4096, /* bytes */

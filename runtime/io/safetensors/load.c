@@ -28,9 +28,9 @@ typedef struct entry {
 typedef struct loader {
   gp_reader file;
   gp_json header;
-  uint64_t data; /* where the tensors' bytes begin in the file */
-  entry *entry;  /* in the header's order */
-  size_t count, capacity;
+  uint64_t data;                   /* where the tensors' bytes begin in the file */
+  entry *entry;                    /* in the header's order */
+  size_t count, capacity, without; /* entries; those without bytes */
   gp_archive *archive;
   gp_tensor *empty[GP_DTYPE_COUNT]; /* whose storage all tensors without bytes share */
 } loader;
@@ -183,8 +183,13 @@ static gp_status append_entry(loader *l, const char *name) {
   void *array = l->entry;
   GP_TRY(gp_grow_array(l->count, &l->capacity, sizeof *l->entry, &array));
   l->entry = array;
-  l->entry[l->count] = (entry){.name = name};
-  return parse_entry(l, &l->entry[l->count++]);
+  entry *e = &l->entry[l->count++];
+  *e = (entry){.name = name};
+  GP_TRY(parse_entry(l, e));
+  l->without += e->begin == e->end;
+  if (l->without <= GP_ARCHIVE_MAX_EMPTY) return GP_OK;
+  return gp_fail(GP_EFORMAT, "the header has more than %d tensors without elements",
+                 GP_ARCHIVE_MAX_EMPTY);
 }
 
 /* The metadata may stand anywhere among the tensors. */

@@ -138,15 +138,18 @@ static void refuse_large(size_t size, void (*write)(char *header), const char *t
   free(bytes);
 }
 
-enum { MOST_TENSORS = 1 << 18, MOST_NAME = 4096, ENTRY = 64 };
+enum { MOST_TENSORS = 1 << 18, MOST_EMPTY = 4096, MOST_NAME = 4096, ENTRY = 64 };
 
-static void write_tensors(char *at) {
-  for (int i = 0; i <= MOST_TENSORS; i++)
-    at += sprintf(at, "%c\"%x\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
-                  i ? ',' : '{', (unsigned)i);
+static void write_entries(char *at, int count, int elements) {
+  for (int i = 0; i < count; i++)
+    at += sprintf(at, "%c\"%x\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[0,%d]}",
+                  i ? ',' : '{', (unsigned)i, elements, elements);
   at[0] = '}';
   at[1] = ' ';
 }
+
+static void write_tensors(char *at) { write_entries(at, MOST_TENSORS + 1, 1); }
+static void write_empty(char *at) { write_entries(at, MOST_EMPTY + 1, 0); }
 
 static void write_name(char *at) {
   memset(at, 'n', MOST_NAME + 8);
@@ -159,6 +162,7 @@ TEST(headers_over_the_limits_are_refused_with_the_limit) {
   folder_make();
   size_t live = gp_memory().live;
   refuse_large((MOST_TENSORS + 1) * (size_t)ENTRY, write_tensors, "more than 262144 tensors");
+  refuse_large((MOST_EMPTY + 1) * (size_t)ENTRY, write_empty, "more than 4096 tensors without");
   refuse_large(MOST_NAME + 8, write_name, "4097 bytes, at most 4096");
   CHECK(gp_memory().live == live);
   folder_remove();
