@@ -17,6 +17,8 @@ class.KNOWN = {} -- [name] = true: those that are in that list
 class.PATHS = {} -- cache of nn/scope.lua: module -> its path from here
 class.MODE = {}  -- "train" or "eval"
 class.SKIPS = {} -- nn.Skips: what it stashes and pops; false for most
+class.TAKES = {} -- of classes: function(self) -> the function whose parameters the inputs are, and
+                 -- how many of those are no inputs; nn/arity.lua
 class.SPACES = {} -- [name of a skip] = namespace, where isolate() gave it one
 
 -- What is known of each class and of each instance metatable.
@@ -73,12 +75,24 @@ end
 
 -- ---- instances -------------------------------------------------------------------------------
 
+local changes = 0 -- of modes, in all modules
+
+--- Set the mode of one module; nn/mode.lua says what it means.
+---@param object nn.Module
+---@param mode "train"|"eval"
+function class.set_mode(object, mode)
+  if object[class.MODE] == mode then return end
+  rawset(object, class.MODE, mode)
+  changes = changes + 1
+end
+
+--- How often modes have changed so far.
+---@return integer
+function class.mode_changes() return changes end
+
 -- The first assignment to a name: remember its place.
 local function assign(object, key, value)
-  if key == "training" then
-    object[class.MODE] = value and "train" or "eval"
-    return
-  end
+  if key == "training" then return class.set_mode(object, value and "train" or "eval") end
   local order, known = object[class.ORDER], object[class.KNOWN]
   if not known[key] then
     order[#order + 1], known[key] = key, true
@@ -98,7 +112,7 @@ local function missing(info, object, key)
   local at = info
   while at do
     for name, value in pairs(at.class) do
-      if type(value) == "function" then methods[#methods + 1] = name end
+      if type(name) == "string" and type(value) == "function" then methods[#methods + 1] = name end
     end
     at = at.base
   end

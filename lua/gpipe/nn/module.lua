@@ -6,9 +6,9 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
-local attributes = require "gpipe.nn.attributes"
 local class = require "gpipe.nn.class"
 local declare = require "gpipe.nn.skip.declare"
+local mode = require "gpipe.nn.mode"
 local names = require "gpipe.nn.names"
 local print = require "gpipe.nn.print"
 local scope = require "gpipe.nn.scope"
@@ -73,39 +73,31 @@ function Module:is(wanted) return class.is(self, wanted) end
 
 -- ---- training and evaluation -----------------------------------------------------------------
 
-local function set_mode(module, mode)
-  class.refuse("nn.Module", "the module of a method", module)
-  module[class.MODE] = mode
-  attributes.walk(module, function(_, value, kind)
-    if kind == "module" then value[class.MODE] = mode end
-  end)
-  return module
-end
-
 --- Switch the module and all below to training: dropout drops. The mode of a new module. Pipelines
---- choose the mode of their own runs themselves.
+--- choose the mode of their own runs themselves; see eval().
 --- ```lua
 --- local model = nn.Sequential {nn.Dropout(0.5)}:train()
 --- ```
 ---@return nn.Module self
-function Module:train() return set_mode(self, "train") end
+function Module:train() return mode.set(self, "train") end
 
---- Switch the module and all below to evaluation.
+--- Switch the module and all below to evaluation. A part of a model that is switched by itself
+--- (`model[2]:eval()`: a frozen batch norm) stays so in the steps of a pipeline too; the mode of
+--- the whole model is the pipeline's own choice.
 --- ```lua
 --- local model = nn.Sequential {nn.Dropout(0.5)}:eval()
 --- assert(gp.equal(model(gp.ones{3}), gp.ones{3}))
 --- ```
 ---@return nn.Module self
-function Module:eval() return set_mode(self, "eval") end
+function Module:eval() return mode.set(self, "eval") end
 
---- Whether the module runs in training mode: that of the trace while one is made, else its own.
+--- Whether the module runs in training mode: its own, or that of the pipeline's pass which is being
+--- recorded, where the module was not switched to evaluation by itself.
 --- ```lua
 --- assert(nn.Dropout(0.5):is_training())
 --- ```
 ---@return boolean
-function Module:is_training()
-  return (core.tracing() or self[class.MODE]) == "train"
-end
+function Module:is_training() return mode.is_training(self) end
 
 -- ---- skip connections ------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ local Lambda = class.new("Lambda", Module, true)
 --- (`nn.class`) can own some.
 ---
 --- Shapes: those of the function, which may take and return several tensors.
---- Errors: something else than a function.
+--- Errors: something else than a function; when called, more tensors than the function takes.
 --- ```lua
 --- local double = nn.Lambda(function(x) return x * 2 end)
 --- assert(double(gp.ones {2})[1] == 2)
@@ -25,6 +25,8 @@ function Lambda:init(fn)
 end
 
 function Lambda:forward(...) return self.fn(...) end
+
+Lambda[class.TAKES] = function(self) return self.fn, 0 end
 
 -- Where the function stands: it has no name.
 function Lambda:describe()

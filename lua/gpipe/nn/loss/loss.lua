@@ -44,6 +44,8 @@ local function at_least_one(count, dtype)
   return count:to(dtype) + zero
 end
 
+Loss[class.TAKES] = function(self) return self.terms, 1 end
+
 function Loss:forward(...)
   local sum, count = self:terms(...)
   if count == nil then return sum end

@@ -5,6 +5,7 @@
 -- others, so the graph has an edge from the layer that stashed to the one that popped, and a
 -- pipeline sends it from stage to stage directly.
 
+local arity = require "gpipe.nn.arity"
 local errors = require "gpipe.errors"
 local class = require "gpipe.nn.class"
 local declare = require "gpipe.nn.skip.declare"
@@ -124,8 +125,10 @@ local function check_used(module, ...)
 end
 
 --- Run a module's forward; afterwards all that it declares has been used.
+--- Errors: more values than the forward takes.
 ---@param module nn.Module that was entered
 function values.forward(module, ...)
+  arity.check_call(module, ...)
   if not declare.of(module) then return module:forward(...) end
   return check_used(module, module:forward(...))
 end

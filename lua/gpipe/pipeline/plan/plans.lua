@@ -6,6 +6,7 @@
 
 local errors = require "gpipe.errors"
 local memory = require "gpipe.pipeline.memory"
+local mode = require "gpipe.nn.mode"
 local schedule = require "gpipe.schedule"
 local tracing = require "gpipe.pipeline.plan.tracing"
 
@@ -152,9 +153,19 @@ local function build_somehow(pipe, kind, inputs, targets)
   error(message .. memory.advise(pipe, of, inputs[1].shape[1], TRAINING[kind] or false), 0)
 end
 
+-- The parts of the model that stay in evaluation; looked up only where a mode has changed.
+local function frozen_parts(pipe)
+  local changes = mode.changes()
+  if pipe.mode_changes ~= changes then
+    pipe.frozen, pipe.mode_changes = mode.key(pipe.model), changes
+  end
+  return pipe.frozen
+end
+
 local function find(pipe, kind, inputs, targets)
   local all = table.move(targets, 1, #targets, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
   local key = key_of(kind, all)
+  if TRAINING[kind] then key = key .. ";" .. frozen_parts(pipe) end
   return pipe.plans[key], key
 end
 

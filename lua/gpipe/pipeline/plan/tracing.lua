@@ -3,6 +3,7 @@
 -- Every layer of the outermost Sequential runs once per number of rows; what it applies is recorded
 -- under its index, so that any cut into stages can be made of the record.
 
+local arity = require "gpipe.nn.arity"
 local core = require "gpipe.core"
 local CrossEntropyLoss = require "gpipe.nn.loss.cross_entropy"
 local class = require "gpipe.nn.class"
@@ -54,6 +55,7 @@ end
 local function terms_of(loss, outputs, targets, rows)
   local values = table.move(targets, 1, #targets, #outputs + 1,
     table.move(outputs, 1, #outputs, 1, {}))
+  arity.check_loss(loss, #outputs, table.unpack(values))
   if type(loss) == "table" and loss.terms then
     local sum, count = loss:terms(table.unpack(values))
     return sum, count, count == nil
