@@ -12,6 +12,7 @@ local MultiheadAttention = require "gpipe.nn.sequence.multihead"
 local Sequential = require "gpipe.nn.sequential"
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"
+local create = require "gpipe.tensor.create"
 local input = require "gpipe.nn.layer.input"
 local options = require "gpipe.options"
 
@@ -29,8 +30,8 @@ local OPTIONS = {
   dtype = { choices = { "f32", "f64" }, default = "f32" },
 }
 
-local DECODER = { carry = { type = "boolean", default = false } }
-for name, option in pairs(OPTIONS) do DECODER[name] = option end
+local CARRYING = { carry = { type = "boolean", default = false } } -- options of single layers
+for name, option in pairs(OPTIONS) do CARRYING[name] = option end
 
 ---@class nn.TransformerOptions
 ---@field dropout? number 0.1; of the attention weights and behind every part, in training mode only
@@ -102,7 +103,8 @@ local Encoder = class.new("TransformerEncoderLayer", Module, true)
 --- Self-attention and a feed-forward part of two Linears, each added to what it read.
 ---
 --- Shapes: [B, T, dim] -> [B, T, dim]. Called with (x, mask); the mask is as of
---- nn.MultiheadAttention. Without mask and with `causal` it is a layer of GPT.
+--- nn.MultiheadAttention. Without mask and with `causal` it is a layer of GPT. With `carry` it
+--- returns the mask too, where there is one, for the next layer of a Sequential.
 --- Errors: as of nn.MultiheadAttention; sizes that are no positive integers.
 --- Source: PyTorch nn.TransformerEncoderLayer with batch_first.
 --- ```lua
@@ -112,18 +114,21 @@ local Encoder = class.new("TransformerEncoderLayer", Module, true)
 ---@param dim integer
 ---@param heads integer divides dim
 ---@param ff? integer width between the two Linears; 2048
----@param opts? nn.TransformerOptions
+---@param opts? nn.TransformerOptions|{carry?: boolean}
 function Encoder:init(dim, heads, ff, opts)
   local who = "nn.TransformerEncoderLayer"
-  opts = options.check(who, opts, OPTIONS)
+  opts = options.check(who, opts, CARRYING)
   set_up(self, who, dim, heads, ff, opts)
+  self.carry = opts.carry
   add_parts(self, opts, 2)
 end
 
 function Encoder:forward(x, mask)
   input.tensor(self, x)
   x = residual(self, self.norm1, x, function(y) return self.self_attn(y, nil, nil, mask) end)
-  return residual(self, self.norm2, x, function(y) return feed_forward(self, y) end)
+  x = residual(self, self.norm2, x, function(y) return feed_forward(self, y) end)
+  if self.carry and mask then return x, mask end
+  return x
 end
 
 Encoder.describe = describe
@@ -144,8 +149,8 @@ local Decoder = class.new("TransformerDecoderLayer", Module, true)
 ---
 --- Shapes: x [B, T, dim], memory [B, S, dim] -> [B, T, dim]. Called with (x, memory, mask,
 --- memory_mask), masks as of nn.MultiheadAttention. Self-attention sees later positions unless
---- `causal` is set, as in PyTorch. With `carry` it returns the memory too, for the next layer of a
---- Sequential.
+--- `causal` is set, as in PyTorch. With `carry` it returns the memory and the masks too, for the
+--- next layer of a Sequential.
 --- Errors: as of nn.TransformerEncoderLayer; no memory.
 --- Source: PyTorch nn.TransformerDecoderLayer with batch_first.
 --- ```lua
@@ -158,11 +163,21 @@ local Decoder = class.new("TransformerDecoderLayer", Module, true)
 ---@param opts? nn.TransformerOptions|{carry?: boolean}
 function Decoder:init(dim, heads, ff, opts)
   local who = "nn.TransformerDecoderLayer"
-  opts = options.check(who, opts, DECODER)
+  opts = options.check(who, opts, CARRYING)
   set_up(self, who, dim, heads, ff, opts)
   self.carry = opts.carry
   self.multihead_attn = new_attention(self, opts, {})
   add_parts(self, opts, 3)
+end
+
+-- What goes on to the next layer. No value may be missing between others: a mask that hides nothing
+-- stands for none.
+local function carried(x, memory, mask, memory_mask)
+  if memory_mask then
+    return x, memory, mask or create.ones({ x.shape[1], 1, 1, 1 }):gt(0), memory_mask
+  end
+  if mask then return x, memory, mask end
+  return x, memory
 end
 
 function Decoder:forward(x, memory, mask, memory_mask)
@@ -173,7 +188,7 @@ function Decoder:forward(x, memory, mask, memory_mask)
     return self.multihead_attn(y, memory, nil, memory_mask)
   end)
   x = residual(self, self.norm3, x, function(y) return feed_forward(self, y) end)
-  if self.carry then return x, memory end
+  if self.carry then return carried(x, memory, mask, memory_mask) end
   return x
 end
 
@@ -181,18 +196,25 @@ Decoder.describe = describe
 
 -- ---- stacks ----------------------------------------------------------------------------------
 
--- Layers of one kind; where norms are in front, one more is behind the last layer.
-local function stack(who, count, make, dim, opts)
-  local layers = {}
-  for i = 1, check.size(who, "count", count) do layers[i] = make(i) end
-  if opts and opts.norm_first then
-    layers[#layers + 1] = LayerNorm(dim, { eps = opts.eps, dtype = opts.dtype })
+-- Layers of one kind, all but the last of which pass on what they were called with; where norms are
+-- in front, one more is behind the last layer.
+local function stack(who, make, sizes, opts)
+  local layers, layer_opts = {}, options.check(who, opts, OPTIONS)
+  local count = check.size(who, "count", sizes.count)
+  for i = 1, count do
+    layer_opts.carry = i < count
+    layers[i] = make(sizes.dim, sizes.heads, sizes.ff, layer_opts)
+  end
+  if layer_opts.norm_first then
+    layers[#layers + 1] = LayerNorm(sizes.dim, { eps = layer_opts.eps, dtype = layer_opts.dtype })
   end
   return Sequential(layers)
 end
 
 --- A stack of nn.TransformerEncoderLayer: an nn.Sequential that can be cut between any two layers.
---- With `norm_first` an nn.LayerNorm comes last.
+--- With `norm_first` an nn.LayerNorm comes last. Called with (x, mask), every layer gets the mask,
+--- over cuts too: in a pipeline it is a second input, `pipe:step({x, mask}, y)`, and has a row for
+--- each of x, [B, 1, 1, T] for padding (true: may attend).
 ---
 --- Shapes: [B, T, dim] -> [B, T, dim].
 --- Errors: as of nn.TransformerEncoderLayer; a count that is no positive integer.
@@ -207,13 +229,13 @@ end
 ---@param opts? nn.TransformerOptions
 ---@return nn.Sequential
 function transformer.TransformerEncoder(count, dim, heads, ff, opts)
-  return stack("nn.TransformerEncoder", count, function() return Encoder(dim, heads, ff, opts) end,
-    dim, opts)
+  return stack("nn.TransformerEncoder", Encoder,
+    { count = count, dim = dim, heads = heads, ff = ff }, opts)
 end
 
 --- A stack of nn.TransformerDecoderLayer: an nn.Sequential that can be cut between any two layers.
---- Its layers pass the memory on, the last one returns x alone; with `norm_first` an nn.LayerNorm
---- comes last.
+--- Its layers pass the memory and the masks on, the last one returns x alone; with `norm_first` an
+--- nn.LayerNorm comes last. Called as nn.TransformerDecoderLayer is.
 ---
 --- Shapes: x [B, T, dim], memory [B, S, dim] -> [B, T, dim].
 --- Errors: as of nn.TransformerDecoderLayer; a count that is no positive integer.
@@ -228,12 +250,8 @@ end
 ---@param opts? nn.TransformerOptions
 ---@return nn.Sequential
 function transformer.TransformerDecoder(count, dim, heads, ff, opts)
-  local who = "nn.TransformerDecoder"
-  local carrying = options.check(who, opts, OPTIONS)
-  return stack(who, count, function(i)
-    carrying.carry = i < count
-    return Decoder(dim, heads, ff, carrying)
-  end, dim, opts)
+  return stack("nn.TransformerDecoder", Decoder,
+    { count = count, dim = dim, heads = heads, ff = ff }, opts)
 end
 
 transformer.TransformerEncoderLayer, transformer.TransformerDecoderLayer = Encoder, Decoder
