@@ -46,8 +46,7 @@ static const char usage[] =
     "  -               run standard input as a script\n"
     "and these:\n"
     "  --devices LIST  devices that pipelines use by default, as in cpu:0,cpu:1\n"
-    "  --seed N        seed of everything random, as gp.seed(N) at the start of the script\n"
-    "  --dry-run       reserved: plan without training (comes with the planner)\n"
+    "  --seed N        seed of everything random: gp.seed(N) and math.randomseed(N) at the start\n"
     "  --version       version, Lua, libraries and what the build may use\n"
     "  --list-devices  devices that are there, and why others are not\n"
     "  --help          this text\n";
@@ -166,8 +165,8 @@ static bool apply(gp_options *o, gp_switch kind, const char *value) {
   case GP_SWITCH_LIST_DEVICES:
   case GP_SWITCH_HELP: o->run = kind; return true;
   case GP_SWITCH_DRY_RUN:
-    fputs(GP_PROGRAM ": --dry-run is reserved: it comes with the planner, which this version does "
-                     "not have\n",
+    fputs(GP_PROGRAM ": --dry-run is an option of scripts that use gp.run, expected it behind the "
+                     "script: " GP_PROGRAM " train.lua --dry-run\n",
           stderr);
     return false;
   default: return kind != GP_SWITCH_BAD; /* -l and -W act when run.c comes to them */

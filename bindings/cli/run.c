@@ -122,6 +122,14 @@ static void push_devices(lua_State *L, const char *list) {
   }
 }
 
+/* math.randomseed(seed), so that a script's own random numbers follow the seed too. */
+static void seed_lua(lua_State *L, lua_Integer seed) {
+  lua_getglobal(L, "math");
+  lua_getfield(L, -1, "randomseed");
+  lua_pushinteger(L, seed);
+  lua_call(L, 1, 0);
+}
+
 /* apply(options): put the defaults where the Lua layer looks for them. */
 static int apply_defaults(lua_State *L) {
   const gp_options *o = lua_touserdata(L, 1);
@@ -141,7 +149,7 @@ static int apply_defaults(lua_State *L) {
   lua_getfield(L, -1, "seed");
   lua_pushinteger(L, o->seed);
   lua_call(L, 1, 0);
-  return 0;
+  return seed_lua(L, o->seed), 0;
 }
 
 /* Protected like a script: a wrong device name is reported, not a crash. */

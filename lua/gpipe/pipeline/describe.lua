@@ -4,6 +4,7 @@
 local errors = require "gpipe.errors"
 local draw = require "gpipe.schedule.draw"
 local options = require "gpipe.options"
+local passes = require "gpipe.pipeline.passes"
 local sizes = require "gpipe.sizes"
 
 local describe = {}
@@ -78,7 +79,7 @@ end
 
 -- ---- what ran -----------------------------------------------------------------------------------
 
---- When each action of the last step began and ended: {name, devices, makespan, unit = "s", [1 ...
+--- When each action of the last training pass (of the last pass, where none trained) began and ended: {name, devices, makespan, unit = "s", [1 ...
 --- devices] = list of {op, stage, micro, version, wait, begin, finish}}, element 1 for device 0;
 --- wait: when the device began to wait for it. The form that drawing takes.
 ---@return table
@@ -89,7 +90,7 @@ function describe.timeline(pipe)
   }
   for d = 1, #pipe.devices do
     timeline.names[d] = pipe.devices[d].name
-    timeline[d] = pipe.core:events(d - 1)
+    timeline[d] = passes.events(pipe, d)
     for _, event in ipairs(timeline[d]) do
       timeline.makespan = math.max(timeline.makespan, event.finish)
     end
@@ -115,7 +116,7 @@ function describe.html(pipe, path, opts)
   return draw.html(path, describe.timeline(pipe), opts, "html")
 end
 
---- Write the last pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where values cross
+--- Write the last training pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where values cross
 --- devices.
 ---@param path string
 ---@param opts? table see s:trace
@@ -147,7 +148,7 @@ end
 local function measured(pipe)
   local times = {}
   for d = 1, #pipe.devices do
-    for _, event in ipairs(pipe.core:events(d - 1)) do
+    for _, event in ipairs(passes.events(pipe, d)) do
       local key = event.op .. event.stage
       times[key] = times[key] or {}
       table.insert(times[key], event.finish - event.begin)

@@ -5,12 +5,14 @@
 -- (object.lua).
 
 local errors = require "gpipe.errors"
+local accuracy = require "gpipe.pipeline.accuracy"
 local batch = require "gpipe.pipeline.batch"
 local describe = require "gpipe.pipeline.describe"
 local fields = require "gpipe.pipeline.plan.fields"
 local nn_state = require "gpipe.nn.state"
 local object = require "gpipe.pipeline.object"
 local options = require "gpipe.options"
+local passes = require "gpipe.pipeline.passes"
 local paths = require "gpipe.pipeline.paths"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
@@ -18,11 +20,12 @@ local progress = require "gpipe.pipeline.progress"
 local stop = require "gpipe.stop"
 local stream = require "gpipe.pipeline.stream"
 local text_of = require "gpipe.pipeline.text"
+local traced = require "gpipe.pipeline.plan.traced"
 local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
 
 ---@class gpipe.Pipeline
----@field stats table of the last pass: seconds, bubble, peak_live, peak_bytes; so far: skipped; in f16 loss_scale
+---@field stats table of the last training pass: seconds, bubble, peak_live, peak_bytes; so far: skipped; in f16 loss_scale
 local methods = {}
 
 -- Asked for once in a while.
@@ -78,6 +81,7 @@ function methods:step(x, y, opts)
   update.check_step(self, o.accumulate)
   local hyper = self.hypers and self.hypers()
   self.pending = nil
+  passes.trains(self)
   if self.asynchronous or self.free then return stream.submit(self, inputs, targets, hyper) end
   local plan = plans.get(self, "step", inputs, targets)
   local loss = stream.note_loss(self, (self.core:run(plan.handle,
@@ -115,7 +119,32 @@ function methods:evaluate(x, y)
     batch.tensors("evaluate", "target", y)
   batch.check_rows("evaluate", inputs, targets)
   local plan = plans.get(self, "evaluate", inputs, targets)
+  passes.looks(self)
   return (self.core:run(plan.handle, { inputs = inputs, targets = targets }))
+end
+
+--- The share of rows that are classified right, in evaluation mode: rows whose greatest score is
+--- that of their class. Targets with more dimensions (a class for each token) count one by one;
+--- those of the loss's ignore_index do not.
+--- Shapes: scores [.., classes], y [..] ids from 0.
+--- Errors: targets that are no ids of the scores' shape; none that counts.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 3)}, {})
+--- local share = pipe:accuracy(gp.ones {8, 4}, gp.randint(0, 3, {8}))
+--- assert(share >= 0 and share <= 1)
+--- ```
+---@param x gpipe.Tensor|gpipe.Tensor[]
+---@param y gpipe.Tensor i64
+---@return number share from 0 to 1
+---@return integer right
+---@return integer count of those that count
+function methods:accuracy(x, y)
+  local mode = self.mode
+  self.mode = "eval"
+  local good, scores = pcall(methods.forward, self, x)
+  self.mode = mode
+  if not good then error(scores, 0) end
+  return accuracy(scores, y, self.loss)
 end
 
 -- Tensors for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
@@ -145,6 +174,8 @@ function methods:forward(x, ...)
   self.pending = nil
   local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
   local outputs = outputs_for(self, plan, inputs[1].shape[1])
+  local turn = plan.kind == "split" and passes.trains or passes.looks
+  turn(self)
   self.core:run(plan.handle, { inputs = inputs, outputs = outputs })
   if plan.kind == "split" then
     self.pending = { plan = plan, inputs = inputs, outputs = outputs }
@@ -354,7 +385,7 @@ end
 
 local function stats_of(pipe)
   quiet(pipe, "stats")
-  local raw = pipe.core:stats()
+  local raw = passes.stats(pipe)
   local stats = { seconds = raw.seconds, bubble = {}, peak_live = {}, peak_bytes = {}, busy = {} }
   for d, device in ipairs(raw) do
     stats.bubble[d] = raw.seconds > 0 and math.max(0, 1 - device.busy / raw.seconds) or 0
@@ -380,6 +411,7 @@ local wrap = object.class(methods, { stats = stats_of }, text_of)
 ---@return gpipe.Pipeline
 local function new(facts)
   facts.plans, facts.plan_count, facts.clock = {}, 0, 0
+  facts.forwards = traced.functions(facts.model, facts.loss)
   facts.mode, facts.missing, facts.skips = "train", {}, 0
   facts.automatic = os.getenv "GPIPE_GPU_PROFILE" == "1" and { steps = 0 } or nil
   return wrap(facts)

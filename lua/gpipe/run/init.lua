@@ -6,6 +6,7 @@
 
 local core = require "gpipe.core"
 local contents = require "gpipe.run.contents"
+local dry = require "gpipe.run.dry"
 local divergence = require "gpipe.train.divergence"
 local ending = require "gpipe.run.ending"
 local errors = require "gpipe.errors"
@@ -90,7 +91,7 @@ local function new(name, opts)
     parts = run_options.parts_of(opts), state = opts.state, data = opts.data, every = opts.every,
     background = opts.background, must_resume = opts.resume, unit = opts.unit, quiet = opts.quiet,
     dry = opts.dry, started = core.seconds(), spent = 0, saved = 0, saving = 0, status = "new",
-    watcher = divergence.new { z = 10, factor = 2 }, said = 0,
+    watcher = divergence.new { z = 10, factor = 2 }, said = 0, trained = 0,
   }, Run)
   run.deadline = opts.minutes and run.started + 60 * opts.minutes
   if not opts.nowhere then open_folder(run, opts) end
@@ -154,6 +155,7 @@ end
 function Run:resume()
   check_open(self, "run:resume")
   if self.status ~= "new" then return self.step end
+  if self.dry and not self.iterates then dry.from_data(self) end
   self.status = "running"
   if not self.folder then return 0 end
   local extra, step
@@ -172,6 +174,19 @@ end
 
 -- ---- a step ------------------------------------------------------------------------------------
 
+-- Training passes that the pipeline has made so far.
+local function trained(run)
+  local pipe = run.parts.pipe
+  return pipe and pipe:progress().steps or 0
+end
+
+-- The step whose end is still to come, or the last one: in a loop of the script's own a pipeline
+-- that has trained since the last record is within the next step.
+local function current(run)
+  if run.under_way then return run.under_way end
+  return trained(run) > run.trained and run.step + 1 or run.step
+end
+
 -- Rows of a batch: those of its first tensor.
 local function rows_of(x)
   if type(x) == "table" and getmetatable(x) == nil then x = x[1] end
@@ -187,20 +202,19 @@ end
 function Run:steps(total) return steps(self, total) end
 
 --- Note a batch that run:steps gives; a dry run ends here.
+---@param step integer
 ---@param x any
 ---@param y any
-function Run:begin_step(x, y)
-  if self.dry then
-    print(memory.plan(self.parts.pipe, self.parts.opt, x, y))
-    os.exit(0, true)
-  end
-  self.began = core.seconds()
+function Run:begin_step(step, x, y)
+  if self.dry then dry.leave(self, x, y) end
+  self.began, self.under_way = core.seconds(), step
   self.count, self.batch = rows_of(x), { x, y }
 end
 
 -- What writes to the folder begins the run, but never over another one.
 local function begin(run, who)
   check_open(run, who)
+  if run.dry then run:resume() end
   if run.status ~= "new" or not run.folder then return end
   if run.before then
     errors.raise("%s: %s holds a run at step %s, expected run:resume() first, or another name", who,
@@ -235,7 +249,7 @@ function Run:log(step, values, count)
   values = records.values(values)
   measure.remember(self, values)
   local new_step = step > self.step
-  self.step = step
+  self.step, self.trained = step, trained(self)
   local measured = measure.step(self, count or new_step and self.count or nil)
   if self.records then
     self.records:log(step, values)
@@ -263,7 +277,7 @@ end
 --- run:log call it.
 ---@param step integer
 function Run:end_step(step)
-  self.step = math.max(step, self.step)
+  self.step, self.under_way = math.max(step, self.step), nil
   local took = self.ended_at and core.seconds() - self.ended_at or 0
   self.ended_at = core.seconds()
   local reason = ending.reason(self.deadline, took + self.saving)
@@ -325,7 +339,7 @@ function Run:best(name, value, mode)
   local better = value == value and (not old or mode == "max" and value > old.value
     or mode == "min" and value < old.value)
   if not better then return false end
-  self.best_of[name] = { name = name, value = value, step = self.step }
+  self.best_of[name] = { name = name, value = value, step = current(self) }
   self.best_last = self.best_of[name]
   if self.saves then
     self.saves:best(name, contents.of(self, "run:best"), self.background)

@@ -32,9 +32,10 @@ end
 ---@return integer
 return function(run, total)
   check(total)
+  run.iterates = true
   local step = run:resume()
   total = total_of(run, total)
-  run.total, run.iterates = total or run.total, true
+  run.total = total or run.total
   local inside = false
   return function()
     if inside then run:end_step(step) end
@@ -43,7 +44,7 @@ return function(run, total)
     local x, y = next_batch(run.data)
     if x == nil then return nil end
     if not run.data then x = nil end
-    run:begin_step(x, y)
+    run:begin_step(step + 1, x, y)
     step, inside = step + 1, true
     return step, x, y
   end, nil, step

@@ -5,10 +5,13 @@ local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local random = require "gpipe.random"
+local beside = require "gpipe.tensor.methods.beside"
 local check = require "gpipe.tensor.methods.check"
 local is_tensor = require "gpipe.tensor.is"
 
 local more = {}
+
+local MOST_DRAWN = 1 << 53 -- integers that one draw of f64 tells apart
 
 local common, drawn_rules = create.rules.common, create.rules.drawn
 local integers = { device = drawn_rules.device, seed = drawn_rules.seed }
@@ -81,13 +84,17 @@ end
 --- assert(gp.randint(3, 4, {2})[1] == 3)
 --- ```
 ---@param low integer
----@param high integer excluded
+---@param high integer excluded; at most 2^53 above low
 ---@param shape integer[]
 ---@param opts? {seed?: integer, device?: string}
 ---@return gpipe.Tensor i64
 function more.randint(low, high, shape, opts)
   low = check.count("gp.randint: low", low, math.mininteger)
-  high = check.count("gp.randint: high", high, low + 1)
+  high = check.count("gp.randint: high", high, low < math.maxinteger and low + 1 or low)
+  if high - low <= 0 or high - low > MOST_DRAWN then
+    errors.raise("gp.randint: from %d to %d are %s, expected at most 2^53", low, high,
+      high == low and "no integers" or "too many integers")
+  end
   local o = options.check("gp.randint", opts, integers)
   local drawn = create.rand(shape, { dtype = "f64", seed = o.seed, device = o.device })
   return (drawn * (high - low)):to "i64" + low
@@ -123,11 +130,23 @@ function more.bernoulli(p, shape, opts)
   return drawn:lt(p):to(o.dtype)
 end
 
+local WHOLE = { i64 = true, i32 = true, u8 = true }
+
+-- Ids that are known must be of 0 .. n - 1.
+local function check_ids(who, ids, n)
+  local outside = ids:lt(0):logical_or(ids:ge(n))
+  if ids:numel() == 0 or not outside:any():item() then return end
+  local at = outside:reshape(-1):to("f32"):argmax():item()
+  errors.raise("%s: id %d at position %d is outside 0..%d", who,
+    ids:reshape(-1):narrow(1, at, 1):item(), at, n - 1)
+end
+
 --- For ids (from 0) rows of n with a one where the id is; i64.
 --- ```lua
 --- local rows = gp.one_hot(gp.tensor({2, 0}, {dtype = "i64"}), 3)
 --- assert(rows[1][3] == 1 and rows[2][1] == 1)
 --- ```
+--- Errors: an id outside of 0 .. n - 1, named with its place; in a trace such a row is all zeros.
 ---@param ids gpipe.Tensor of integers
 ---@param n integer
 ---@return gpipe.Tensor i64 [.., n]
@@ -135,9 +154,15 @@ function more.one_hot(ids, n)
   if getmetatable(ids) ~= "gpipe.Tensor" then
     errors.raise("gp.one_hot: the ids are %s, expected a tensor", errors.show(ids))
   end
+  if not WHOLE[ids.dtype] then
+    errors.raise("gp.one_hot: the ids are %s, expected integers (convert with to(\"i64\"))",
+      ids.dtype)
+  end
   n = check.count("gp.one_hot: n", n, 1)
-  local range = core.arange(0, n - 1, 1, "i64")
-  return ids:to("i64"):unsqueeze(-1):eq(range):to "i64"
+  ids = ids:to "i64"
+  if not core.tracing() then check_ids("gp.one_hot", ids, n) end
+  local range = beside(ids, core.arange(0, n - 1, 1, "i64"))
+  return ids:unsqueeze(-1):eq(range):to "i64"
 end
 
 --- What `t:bytes()` of a tensor of this shape and dtype gave.

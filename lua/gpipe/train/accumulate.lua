@@ -28,7 +28,7 @@ end
 
 --- Forward and backward of one mini-batch; calling the object does the same. After the last of a
 --- round the gradients are ready for `opt:step()`, which the script calls then.
---- Errors: as those of pipe:step.
+--- Errors: as those of pipe:step; the gradients are zero then, and the round begins anew.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local accumulate = gp.train.accumulate(pipe, 2)
@@ -39,8 +39,10 @@ end
 ---@param y gpipe.Tensor|gpipe.Tensor[]
 ---@return number? loss the mean over the round after its last mini-batch, else nil
 function methods:step(x, y)
-  local loss = self.pipe:step(x, y, { accumulate = self.count > 0 })
-  self.sum, self.count = self.sum + loss, self.count + 1
+  local sum, count = self.sum, self.count
+  self.sum, self.count = 0, 0 -- in case this mini-batch raises
+  local loss = self.pipe:step(x, y, { accumulate = count > 0 })
+  self.sum, self.count = sum + loss, count + 1
   if self.count < self.n then return nil end
   local mean = self.sum / self.n
   if self.n > 1 then each_gradient(self, function(_, grad) grad:mul_(1 / self.n) end) end

@@ -86,8 +86,7 @@ describe("our switches", function()
 
   it("--help lists every switch on standard output", function()
     local out, err, code = run { "--help" }
-    for _, name in ipairs { "-e", "-i", "-l", "-v", "-E", "-W", "--devices", "--seed", "--dry-run",
-      "--version",
+    for _, name in ipairs { "-e", "-i", "-l", "-v", "-E", "-W", "--devices", "--seed", "--version",
       "--list-devices", "--help" } do
       assert.truthy(out:find("  " .. name, 1, true), name)
     end
@@ -144,7 +143,7 @@ describe("a wrong command line", function()
     { "--devices without a list", { "--devices" }, "'%-%-devices' needs an argument" },
     { "--seed that is no integer", { "--seed=x" }, "'x' is not an integer" },
     { "--help with an argument", { "--help=1" }, "takes no argument" },
-    { "--dry-run, which is reserved", { "--dry-run" }, "comes with the planner" },
+    { "--dry-run, which is a script's", { "--dry-run" }, "expected it behind the script" },
   }
   for _, case in ipairs(cases) do
     it(case[1] .. " exits with 2 and runs nothing", function()

@@ -8,17 +8,25 @@ local errors = require "gpipe.errors"
 local memory = require "gpipe.pipeline.memory"
 local mode = require "gpipe.nn.mode"
 local schedule = require "gpipe.schedule"
+local traced = require "gpipe.pipeline.plan.traced"
 local tracing = require "gpipe.pipeline.plan.tracing"
 
 local plans = {}
 
 local LIMIT = 6
 
-local function key_of(kind, tensors)
-  local parts = { kind }
+local function add_shapes(parts, tensors)
   for _, t in ipairs(tensors) do
     parts[#parts + 1] = t.dtype .. " " .. table.concat(t.shape, "x")
   end
+end
+
+-- What a plan was made for: inputs and targets are told apart.
+local function key_of(pipe, kind, inputs, targets)
+  local parts = { kind, traced.key(pipe.forwards) }
+  add_shapes(parts, inputs)
+  parts[#parts + 1] = "targets"
+  add_shapes(parts, targets)
   return table.concat(parts, ";")
 end
 
@@ -163,8 +171,7 @@ local function frozen_parts(pipe)
 end
 
 local function find(pipe, kind, inputs, targets)
-  local all = table.move(targets, 1, #targets, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
-  local key = key_of(kind, all)
+  local key = key_of(pipe, kind, inputs, targets)
   if TRAINING[kind] then key = key .. ";" .. frozen_parts(pipe) end
   return pipe.plans[key], key
 end

@@ -7,6 +7,8 @@ local errors = require "gpipe.errors"
 
 local Tensor = {}
 
+local LARGEST = 1 << 40 -- positions that a dimension may grow by: no memory has more
+
 -- Which position of n an index outside of 1 .. n shows.
 local SHOWN = {
   reflect = function(i, n) return i < 1 and 2 - i or 2 * n - i end,
@@ -100,6 +102,9 @@ function Tensor:pad(pads, mode, value)
     local d, before, behind = rank - i // 2, list[i], list[i + 1]
     result = crop(result, d, before, behind)
     before, behind = math.max(before, 0), math.max(behind, 0)
+    if before > math.maxinteger - behind or before + behind > LARGEST then
+      errors.raise("pad: %d before and %d behind, expected at most 2^40 together", before, behind)
+    end
     if before + behind > 0 then
       result = mode == "constant" and surround(result, d, before, behind, value)
         or show_own(result, d, before, behind, mode)

@@ -41,6 +41,15 @@ function Tensor:argmin(dim, keep)
   return (-self):argmax(dim, keep)
 end
 
+--- The classes with the greatest scores along the last dimension: ids, which count from 0 where
+--- positions (argmax) count from 1. `gp.tensor({{1, 5, 2}}):classes()[1] == 1`
+---@return gpipe.Tensor i64 [..]
+function Tensor:classes()
+  floats_only("classes", self)
+  if self:dim() == 0 then errors.raise "classes: the tensor is a scalar, expected scores" end
+  return self:argmax(-1) - 1
+end
+
 local function variance(who, self, dim, opts)
   local o = options.check(who, opts, {
     correction = { type = "number", default = 1 }, keep = { type = "boolean", default = false },

@@ -1,0 +1,39 @@
+-- lua/gpipe/pipeline/accuracy.lua - how many scores have their greatest value at the right class.
+
+local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
+
+local function describe(t)
+  return is_tensor(t) and t.dtype .. " " .. table.concat(t.shape, "x") or errors.show(t)
+end
+
+local function check(scores, targets)
+  if is_tensor(targets) and (targets.dtype == "i64" or targets.dtype == "i32") then
+    local have, want = targets.shape, scores.shape
+    table.remove(want)
+    if #want > 0 and table.concat(have, "x") == table.concat(want, "x") then return end
+  end
+  errors.raise("accuracy: the targets are %s and the scores %s, expected scores [.., classes] and "
+    .. "ids (from 0) of their shape without the last dimension", describe(targets),
+    describe(scores))
+end
+
+--- See pipe:accuracy.
+---@param scores gpipe.Tensor [.., classes]
+---@param targets gpipe.Tensor [..] ids
+---@param loss any its ignore_index is of targets that do not count
+---@return number share
+---@return integer right
+---@return integer count
+return function(scores, targets, loss)
+  check(scores, targets)
+  local right = scores:classes():eq(targets:to "i64")
+  local count, ignored = targets:numel(), type(loss) == "table" and loss.ignore_index or nil
+  if ignored then
+    local counts = targets:to("i64"):ne(ignored)
+    right, count = right:logical_and(counts), counts:sum():item()
+  end
+  if count == 0 then errors.raise "accuracy: no target counts, expected at least one" end
+  local hits = right:sum():item()
+  return hits / count, hits, count
+end
