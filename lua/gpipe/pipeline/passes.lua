@@ -1,8 +1,8 @@
 -- lua/gpipe/pipeline/passes.lua - figures of the last training pass, whatever ran after it.
 --
 -- The runtime keeps what the last pass did. A script asks how its training went behind a validation
--- too, so what a training pass left is taken over before a pass that does not train runs over it:
--- once for a validation, however many passes it makes.
+-- too, so what a training pass left is taken over before a pass that does not train is planned and
+-- runs over it: once for a validation, however many passes it makes.
 
 local passes = {}
 
@@ -15,7 +15,12 @@ end
 
 --- A pass that trains comes next: it is what figures are of.
 ---@param pipe table
-function passes.trains(pipe) pipe.trained, pipe.kept = true, nil end
+function passes.trains(pipe) pipe.trained, pipe.kept = (pipe.trained or 0) + 1, nil end
+
+--- Training passes that a pipeline was asked for; waits for none.
+---@param pipe table
+---@return integer
+function passes.count(pipe) return pipe.trained or 0 end
 
 --- A pass that does not train comes next.
 ---@param pipe table

@@ -118,8 +118,8 @@ function methods:evaluate(x, y)
   local inputs, targets = batch.tensors("evaluate", "input", x),
     batch.tensors("evaluate", "target", y)
   batch.check_rows("evaluate", inputs, targets)
-  local plan = plans.get(self, "evaluate", inputs, targets)
   passes.looks(self)
+  local plan = plans.get(self, "evaluate", inputs, targets)
   return (self.core:run(plan.handle, { inputs = inputs, targets = targets }))
 end
 
@@ -172,10 +172,10 @@ function methods:forward(x, ...)
   local inputs = batch.tensors("forward", "input", x)
   batch.check_rows("forward", inputs, {})
   self.pending = nil
-  local plan = plans.get(self, self.mode == "train" and "split" or "forward", inputs, {})
+  local trains = self.mode == "train"
+  if trains then passes.trains(self) else passes.looks(self) end
+  local plan = plans.get(self, trains and "split" or "forward", inputs, {})
   local outputs = outputs_for(self, plan, inputs[1].shape[1])
-  local turn = plan.kind == "split" and passes.trains or passes.looks
-  turn(self)
   self.core:run(plan.handle, { inputs = inputs, outputs = outputs })
   if plan.kind == "split" then
     self.pending = { plan = plan, inputs = inputs, outputs = outputs }

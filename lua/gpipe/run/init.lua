@@ -15,7 +15,9 @@ local json = require "gpipe.io.json"
 local measure = require "gpipe.run.measure"
 local memory = require "gpipe.run.memory"
 local options = require "gpipe.options"
+local object = require "gpipe.pipeline.object"
 local output = require "gpipe.run.output"
+local passes = require "gpipe.pipeline.passes"
 local progress = require "gpipe.progress"
 local records = require "gpipe.run.records"
 local run_options = require "gpipe.run.options"
@@ -174,10 +176,9 @@ end
 
 -- ---- a step ------------------------------------------------------------------------------------
 
--- Training passes that the pipeline has made so far.
 local function trained(run)
   local pipe = run.parts.pipe
-  return pipe and pipe:progress().steps or 0
+  return pipe and passes.count(object.inside(pipe)) or 0
 end
 
 -- The step whose end is still to come, or the last one: in a loop of the script's own a pipeline

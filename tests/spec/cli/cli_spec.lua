@@ -94,6 +94,15 @@ describe("our switches", function()
     assert.equal(0, code)
   end)
 
+  it("--seed N seeds math.random and gp.rand alike", function()
+    local print_both = "print(math.random(), gp.rand({ 1 })[1], gp.nn.Linear(2, 2).weight[1][1])"
+    local function numbers(seed)
+      return (run { "--seed", seed, "-l", "gp=gpipe", "-e", print_both })
+    end
+    assert.equal(numbers "1", numbers "1")
+    assert.not_equal(numbers "1", numbers "2")
+  end)
+
   it("--list-devices names cpu:0", function()
     local out, err, code = run { "--list-devices" }
     assert.equal("", err)

@@ -137,6 +137,37 @@ describe("gp.run", function()
     assert.equal(3, select(2, err:gsub("\n", "")))
   end)
 
+  it("names the step that is under way in what is the best", function()
+    local function step_of(path)
+      local state = assert(gp.checkpoint.read(path .. "/checkpoints/best-val_loss"))
+      return state.extra.run.best_of.val_loss.step
+    end
+    for _, first in ipairs { "best", "log" } do -- which of the two a loop calls first
+      local path = place()
+      local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 2) }, { loss = nn.MSELoss() })
+      local opt = gp.optim.SGD(pipe:parameters(), { lr = 0.1 })
+      local run = gp.run(path, { pipe = pipe, opt = opt, quiet = true })
+      for step = run:resume() + 1, 3 do
+        local loss = pipe:step(gp.ones { 4, 4 }, gp.ones { 4, 2 })
+        opt:step()
+        if first == "log" then run:log(step, { loss = loss }) end
+        if step == 3 then assert.is_true(run:best("val_loss", 1)) end
+        if first == "best" then run:log(step, { loss = loss }) end
+      end
+      run:finish()
+      assert.equal(3, step_of(path), first)
+    end
+    local path = place()
+    local run, pipe = train(path, 4)
+    for step in run:steps(6) do
+      if step == 6 then run:best("val_loss", 1) end
+      run:log(step, { loss = 1 })
+    end
+    run:finish()
+    pipe:close()
+    assert.equal(6, step_of(path))
+  end)
+
   it("keeps the newest checkpoints and the best", function()
     local path = place()
     local run, pipe = train(path, 12, { keep = 2 })
@@ -524,6 +555,29 @@ describe("a run that is told to end #process", function()
       assert.is_truthy(out:find(word, 1, true), out)
     end
     assert.is_nil(io.open(folder .. "/config.json"))
+  end)
+
+  it("takes no step in a dry run of a loop of its own either", function()
+    local own = [[
+      local gp = require "gpipe"
+      local nn = gp.nn
+      local opt = require "gpipe.flags".parse("Train.", {}, arg, { run = true })
+      local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(4, 2) }, { loss = nn.MSELoss() })
+      local x, y = gp.ones { 8, 4 }, gp.ones { 8, 2 }
+      local data = gp.data.epochs(gp.data.tensors(x, y), { batch = 4 })
+      local run = gp.run("told", { flags = opt, pipe = pipe, data = DATA })
+      for step = run:resume() + 1, 3 do
+        print "trained"
+        run:log(step, { loss = pipe:step(x, y) })
+      end]]
+    for data, wanted in pairs { data = 0, ["nil"] = 1 } do
+      local path = child.file((own:gsub("DATA", data)))
+      local out, err, code = child.run { path, "--dry-run" }
+      os.remove(path)
+      assert.equal(wanted, code, err)
+      assert.is_nil(out:find "trained")
+      assert.matches(data == "data" and "in all" or "%-%-dry%-run needs a batch to plan for", out .. err)
+    end
   end)
 
   it("names the folder that it cannot make", function()

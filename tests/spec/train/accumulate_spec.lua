@@ -34,6 +34,20 @@ local function same(a, b)
 end
 
 describe("gradients of several mini-batches", function()
+  it("begin anew behind a mini-batch that raised", function()
+    local many, one = made({ 2, 2 }, 3), made({ 4 }, 6)
+    local accumulate = train.accumulate(many, 2)
+    accumulate(part(0))
+    assert.is_false(pcall(accumulate, x:narrow(1, 1, ROWS), gp.ones { ROWS, 9 }))
+    assert.equal(0, accumulate.count)
+    assert.is_nil((accumulate(part(0))))
+    assert.is_number((accumulate(part(1))))
+    one:step(x:narrow(1, 1, 2 * ROWS), y:narrow(1, 1, 2 * ROWS))
+    for i, p in ipairs(one:parameters()) do
+      assert.is_true(p.grad:equal(many:parameters()[i].grad), p.name)
+    end
+  end)
+
   for _, n in ipairs { 1, 2, 4, 8 } do
     it(("have the same bits as one batch: %d"):format(n), function()
       local many, opt = made({ 2, 2 }, 3)
