@@ -3,15 +3,19 @@
 -- The form is Torch7's, which Lua users know:
 --   nn.Sequential {
 --     [input -> (1) -> (2) -> output]
---     (1): nn.Linear(784 -> 256)
+--     (1): nn.Linear(784 -> 256)  200,960 parameters
 --     (2): nn.ReLU
---   }
+--   }  200,960 parameters
+--
+-- Lines are written one after the other, and what is nested very deeply is left out, since the
+-- indents alone would be as long as the square of the depth.
 
 local attributes = require "gpipe.nn.attributes"
 local class = require "gpipe.nn.class"
 
 local print = {}
 
+local DEEPEST = 32 -- levels that are shown
 local CHAIN = 8 -- layers that the chain of a Sequential shows before it is shortened
 
 -- "[input -> (1) -> (2) -> output]"
@@ -36,32 +40,81 @@ local function modules_of(module)
   return parts
 end
 
-local lines_of
-
--- The lines of a part, the first one after its name, the others indented below it.
-local function add_part(lines, part, seen)
-  local text = lines_of(part.value, seen)
-  lines[#lines + 1] = ("  (%s): %s"):format(part.name, text[1])
-  for i = 2, #text do lines[#lines + 1] = "  " .. text[i] end
+-- "1,234,567"
+local function grouped(count)
+  local text = tostring(count)
+  return (text:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
 end
 
-function lines_of(module, seen)
+-- "  200,960 parameters"; "" of none.
+local function counted_text(count)
+  if count == 0 then return "" end
+  return ("  %s parameter%s"):format(grouped(count), count == 1 and "" or "s")
+end
+
+-- Elements of the parameters of a module and all below: those shared with what was printed before
+-- are left out, since the model has them once.
+local function count_parameters(module, counted)
+  local total = 0
+  local function visit(_, value, kind)
+    if kind ~= "parameter" or counted[value] then return end
+    counted[value] = true
+    total = total + value:numel()
+  end
+  pcall(attributes.walk, module, visit) -- too deep a model is printed without what is too deep
+  return total
+end
+
+-- What a module with parts holds itself; its parts say the rest.
+local function own_text(module, counted)
+  local own = 0
+  for _, entry in ipairs(attributes.list(module)) do
+    if entry.kind == "parameter" and not counted[entry.value] then
+      counted[entry.value], own = true, own + entry.value:numel()
+    end
+  end
+  return own == 0 and "" or counted_text(own) .. " of its own"
+end
+
+local add_module
+
+-- The parts of a module, indented, and the line that closes it.
+local function add_parts(out, parts, depth, module)
+  local indent = ("  "):rep(depth)
+  if module.run_layers then out[#out + 1] = ("%s  %s"):format(indent, chain(parts)) end
+  for _, part in ipairs(parts) do
+    add_module(out, part.value, depth + 1, ("%s  (%s): "):format(indent, part.name))
+  end
+  out[#out + 1] = ("%s}%s"):format(indent, depth > 0 and own_text(module, out.counted) or "")
+end
+
+-- out: the lines so far; open: the modules that the line lies within; counted: parameters.
+function add_module(out, module, depth, before)
   local info, extra = class.of(module), module:describe()
-  local head = extra == "" and info.shown or ("%s(%s)"):format(info.shown, extra)
+  local head = before .. (extra == "" and info.shown or ("%s(%s)"):format(info.shown, extra))
   local parts = modules_of(module)
-  if #parts == 0 or seen[module] then return { head } end
-  seen[module] = true -- a module that holds itself is printed once
-  local lines = { head .. " {" }
-  if module.run_layers then lines[2] = "  " .. chain(parts) end
-  for _, part in ipairs(parts) do add_part(lines, part, seen) end
-  lines[#lines + 1] = "}"
-  seen[module] = nil
-  return lines
+  if #parts == 0 or out.open[module] then
+    local own = depth > 0 and counted_text(count_parameters(module, out.counted)) or ""
+    out[#out + 1] = head .. own
+  elseif depth >= DEEPEST then
+    out[#out + 1] = ("%s { ... }%s"):format(head,
+      counted_text(count_parameters(module, out.counted)))
+  else
+    out.open[module] = true -- a module that holds itself is printed once
+    out[#out + 1] = head .. " {"
+    add_parts(out, parts, depth, module)
+    out.open[module] = nil
+  end
 end
 
---- The text of a module and all below it.
+--- The text of a module and all below it, with counts of parameters where it has parts.
 ---@param module nn.Module
 ---@return string
-function print.text(module) return table.concat(lines_of(module, {}), "\n") end
+function print.text(module)
+  local out = { open = {}, counted = {} }
+  add_module(out, module, 0, "")
+  if #out > 1 then out[#out] = out[#out] .. counted_text(count_parameters(module, {})) end
+  return table.concat(out, "\n")
+end
 
 return print

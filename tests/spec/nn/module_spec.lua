@@ -136,15 +136,26 @@ describe("a module", function()
     assert.are.equal([[
 nn.Sequential {
   [input -> (1) -> (act) -> (3) -> (4) -> output]
-  (1): nn.Linear(784 -> 256)
+  (1): nn.Linear(784 -> 256)  200,960 parameters
   (act): nn.ReLU
   (3): nn.Residual {
     (body): nn.Dropout(0.1)
   }
   (4): Gate {
-    (fc): nn.Linear(2 -> 2)
-  }
-}]], tostring(model))
+    (fc): nn.Linear(2 -> 2)  6 parameters
+  }  3 parameters of its own
+}  200,969 parameters]], tostring(model))
+    local tied = nn.Sequential { nn.Linear(2, 2), nn.Linear(2, 2, { bias = false }) }
+    tied[2].weight = tied[1].weight
+    assert.is_truthy(tostring(tied):find("}  6 parameters", 1, true), "a shared one counts once")
+  end)
+
+  it("prints however deeply it is nested, in time and length that its size asks for", function()
+    local model = nn.Sequential { nn.Linear(2, 2) }
+    for _ = 1, 9000 do model = nn.Sequential { model } end
+    local text = tostring(model)
+    assert.is_true(#text < 10000)
+    assert.is_truthy(text:find("{ ... }  6 parameters", 1, true))
   end)
 end)
 

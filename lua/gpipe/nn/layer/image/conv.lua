@@ -85,13 +85,42 @@ local function set_up(self, who, in_channels, out_channels, kernel, opts)
   check_groups(who, "out_channels", self.out_channels, self.groups)
 end
 
-local function describe(self)
-  local text = ("%d -> %d, kernel %s"):format(self.in_channels, self.out_channels,
-    window.text(self.kernel))
-  if math.max(table.unpack(self.stride)) > 1 then
-    text = text .. ", stride " .. window.text(self.stride)
+-- {1, 1, 0, 0} as "1x0", the size of each axis, where both sides have the same; else all numbers.
+local function padding_text(padding)
+  local each = {}
+  for axis = 1, #padding // 2 do
+    if padding[2 * axis - 1] ~= padding[2 * axis] then
+      return "{" .. table.concat(padding, ", ") .. "}"
+    end
+    each[axis] = padding[2 * axis]
   end
-  return self.groups > 1 and ("%s, %d groups"):format(text, self.groups) or text
+  return window.text(each)
+end
+
+local function is_all(list, value)
+  for _, number in ipairs(list) do
+    if number ~= value then return false end
+  end
+  return true
+end
+
+-- What is not as it would be without options.
+local function describe(self)
+  local parts = { ("%d -> %d"):format(self.in_channels, self.out_channels),
+    "kernel " .. window.text(self.kernel) }
+  local function add(name, list, usual, text)
+    if list and not is_all(list, usual) then
+      parts[#parts + 1] = ("%s %s"):format(name, (text or window.text)(list))
+    end
+  end
+  add("stride", self.stride, 1)
+  add("padding", self.padding, 0, padding_text)
+  if self.padding_mode then parts[#parts] = parts[#parts] .. " " .. self.padding_mode end
+  add("output padding", self.output_padding, 0)
+  add("dilation", self.dilation, 1)
+  if self.groups > 1 then parts[#parts + 1] = ("%d groups"):format(self.groups) end
+  if not self.bias then parts[#parts + 1] = "no bias" end
+  return table.concat(parts, ", ")
 end
 
 -- ---- Conv2d ----------------------------------------------------------------------------------
