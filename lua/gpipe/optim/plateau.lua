@@ -28,7 +28,8 @@ local Plateau = { __name = "gpipe.Plateau", methods = methods }
 
 function Plateau.__index(_, key)
   if methods[key] then return methods[key] end
-  errors.refuse_near("schedule.plateau", key, { "state_dict", "load_state_dict" })
+  errors.refuse_near("schedule.plateau", key,
+    { "state_dict", "load_state_dict", "state", "restore" })
 end
 
 function Plateau.__newindex(_, key)
@@ -95,6 +96,8 @@ function methods:load_state_dict(state)
     bad = count, cooling = count,
   })
 end
+
+methods.state, methods.restore = methods.state_dict, methods.load_state_dict -- as gp.run asks
 
 --- A rate that is multiplied by `factor` when what is measured got no better for more than
 --- `patience` calls in a row. The object is called with the measure and returns the rate:

@@ -79,9 +79,10 @@ end
 
 -- ---- what ran -----------------------------------------------------------------------------------
 
---- When each action of the last training pass (of the last pass, where none trained) began and ended: {name, devices, makespan, unit = "s", [1 ...
---- devices] = list of {op, stage, micro, version, wait, begin, finish}}, element 1 for device 0;
---- wait: when the device began to wait for it. The form that drawing takes.
+--- When each action of the last training pass (where none trained, of the last pass) began and
+--- ended: {name, devices, makespan, unit = "s", [1 ... devices] = list of {op, stage, micro,
+--- version, wait, begin, finish}}, element 1 for device 0; wait: when the device began to wait for
+--- it. The form that drawing takes.
 ---@return table
 function describe.timeline(pipe)
   local timeline = {
@@ -116,8 +117,8 @@ function describe.html(pipe, path, opts)
   return draw.html(path, describe.timeline(pipe), opts, "html")
 end
 
---- Write the last training pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where values cross
---- devices.
+--- Write the last training pass as a Chrome trace (ui.perfetto.dev opens it), with arrows where
+--- values cross devices.
 ---@param path string
 ---@param opts? table see s:trace
 ---@return boolean? true, or nil, message, code

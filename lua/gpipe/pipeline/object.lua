@@ -14,7 +14,8 @@ local INNER = {} -- private key of the table that the methods work on
 
 -- Fields that may be nil: to ask for them is no mistake.
 local MAYBE = {
-  loss = true, pending = true, kept = true, trained = true, hypers = true, free = true, warned = true,
+  loss = true, pending = true, kept = true, trained = true,
+  hypers = true, free = true, warned = true,
 }
 
 -- What is decided by gp.pipeline: the options, and what follows from them.

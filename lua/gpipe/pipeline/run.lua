@@ -25,7 +25,8 @@ local update = require "gpipe.pipeline.update"
 local create = require "gpipe.tensor.create"
 
 ---@class gpipe.Pipeline
----@field stats table of the last training pass: seconds, bubble, peak_live, peak_bytes; so far: skipped; in f16 loss_scale
+---@field stats table of the last training pass: seconds, bubble, peak_live, peak_bytes; so far:
+--- skipped; in f16 loss_scale
 local methods = {}
 
 -- Asked for once in a while.

@@ -70,3 +70,63 @@ it("LBFGS refuses groups, and a closure that returns no loss", function()
   assert.has_error(function() optim.LBFGS(list):step(function() end) end)
   assert.has_error(function() optim.LBFGS(list):step(3) end)
 end)
+
+-- ---- what is not finite, and going on ----------------------------------------------------------
+
+local function line() return nn.Linear(2, 1) end
+local x, y = gp.randn({ 8, 2 }, { seed = 1 }), gp.randn({ 8, 1 }, { seed = 2 })
+
+-- A closure over a line; `broken(call)` says when its loss is multiplied by NaN.
+local function closure_of(layer, opt, broken)
+  local calls = 0
+  return function()
+    calls = calls + 1
+    opt:zero_grad()
+    local loss = (layer(x) - y):square():mean()
+    if broken and broken(calls) then loss = loss * (0 / 0) end
+    loss:backward()
+    return loss
+  end
+end
+
+for _, search in ipairs { "none", "strong_wolfe" } do
+  local settings = { lr = 0.1, line_search_fn = search ~= "none" and search or nil }
+
+  it("LBFGS keeps parameters finite where a loss is not, and counts it: search " .. search, function()
+    local layer = line()
+    local opt = optim.LBFGS(layer:parameters(), settings)
+    local before = layer.weight:clone()
+    opt:step(closure_of(layer, opt, function() return true end))
+    assert.is_true(gp.equal(before, layer.weight))
+    assert.equal(1, opt.skipped)
+    opt:step(closure_of(layer, opt, function(call) return call > 2 end))
+    assert.is_true(layer.weight:isfinite():all():item())
+    local first = opt:step(closure_of(layer, opt))
+    for _ = 1, 3 do opt:step(closure_of(layer, opt)) end
+    assert.is_true(opt:step(closure_of(layer, opt)) < first)
+  end)
+
+  it("LBFGS goes on from a state with the same bits: search " .. search, function()
+    local whole, cut, rest = line(), line(), line()
+    cut:load_state_dict(whole:state_dict())
+    local a, b = optim.LBFGS(whole:parameters(), settings), optim.LBFGS(cut:parameters(), settings)
+    for _ = 1, 4 do a:step(closure_of(whole, a)) end
+    for _ = 1, 2 do b:step(closure_of(cut, b)) end
+    rest:load_state_dict(cut:state_dict())
+    local c = optim.LBFGS(rest:parameters(), settings)
+    c:restore(b:state())
+    for _ = 1, 2 do c:step(closure_of(rest, c)) end
+    for name, value in pairs(whole:state_dict()) do
+      assert.is_true(gp.equal(value, rest:state_dict()[name]), name)
+    end
+  end)
+end
+
+it("LBFGS refuses the state of other parameters", function()
+  local layer, other = line(), nn.Linear(3, 1)
+  local opt, wide = optim.LBFGS(layer:parameters()), optim.LBFGS(other:parameters())
+  opt:step(closure_of(layer, opt))
+  local good, message = pcall(wide.load_state_dict, wide, opt:state_dict())
+  assert.is_false(good)
+  assert.matches("direction is f64 3, expected f64 lines of 4 values", message)
+end)

@@ -168,6 +168,23 @@ describe("gp.run", function()
     assert.equal(6, step_of(path))
   end)
 
+  it("carries a rate that falls on plateaus, and LBFGS, as parts of its state", function()
+    local path, model = place(), nn.Sequential { nn.Linear(4, 2) }
+    local function parts()
+      return gp.optim.schedule.plateau { max = 0.1 }, gp.optim.LBFGS(model:parameters())
+    end
+    local rate, opt = parts()
+    local run = gp.run(path, { model = model, state = { rate = rate, lbfgs = opt }, quiet = true })
+    rate(2.5)
+    run:log(1, { loss = 1 })
+    run:finish()
+    local later, other = parts()
+    local again = gp.run(path, { model = model, state = { rate = later, lbfgs = other }, quiet = true })
+    again:resume()
+    assert.equal(2.5, later:state().best)
+    again:finish()
+  end)
+
   it("keeps the newest checkpoints and the best", function()
     local path = place()
     local run, pipe = train(path, 12, { keep = 2 })

@@ -11,6 +11,7 @@ local line_search = require "gpipe.optim.lbfgs.line_search"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
 local rules = require "gpipe.optim.rules"
+local state = require "gpipe.optim.lbfgs.state"
 
 local WHO = "optim.LBFGS"
 local RULES = {
@@ -33,6 +34,7 @@ local RULES = {
 ---@field line_search_fn? "strong_wolfe"
 
 ---@class gpipe.LBFGS
+---@field skipped integer steps that ended because a loss or gradient was not finite
 local LBFGS = {}
 LBFGS.__index = LBFGS
 LBFGS.__name = "gpipe.LBFGS"
@@ -79,6 +81,22 @@ local function evaluate(self, closure)
   return loss + 0.0, gradients(self)
 end
 
+local function is_finite(loss, gradient)
+  return loss - loss == 0 and gradient:isfinite():all():item()
+end
+
+local function say_skipped()
+  io.stderr:write("gpipe: a loss or gradient of optim.LBFGS is not finite, so the parameters stay "
+    .. "where they were; more such steps are not said (opt.skipped counts them)\n")
+end
+
+-- Leave the parameters where the last finite point was.
+local function skip(self, back)
+  if back then write(self, back) end
+  if self.skipped == 0 then say_skipped() end
+  self.skipped = self.skipped + 1
+end
+
 local function greatest(line) return line:abs():max():item() end
 
 -- ---- directions --------------------------------------------------------------------------------
@@ -119,8 +137,8 @@ end
 
 -- The loss and gradient behind a step along the direction, and how often they were computed. The
 -- last iteration of a step without a search needs none.
-local function move(self, closure, loss, gradient, t, slope, is_last)
-  local from, along = values(self), self.direction
+local function move(self, closure, from, loss, gradient, t, slope, is_last)
+  local along = self.direction
   if self.settings.line_search_fn then
     local point, tried = line_search({
       direction = along, size = greatest(along),
@@ -138,6 +156,11 @@ local function move(self, closure, loss, gradient, t, slope, is_last)
   return loss, gradient, t, 1
 end
 
+-- What was learnt of the curve holds up to here: the next step begins anew.
+local function forget(self)
+  self.iterations, self.history, self.scale = 0, {}, 1
+end
+
 local function is_over(self, before, loss, gradient, evaluations)
   local o = self.settings
   return evaluations >= (o.max_eval or o.max_iter * 5 // 4)
@@ -148,6 +171,9 @@ end
 
 --- Up to max_iter iterations. The closure makes the gradients (of `loss:backward()` behind
 --- `opt:zero_grad()`, or of `pipe:step`) and returns the loss; it is called at several points.
+---
+--- Where a loss or a gradient is not finite the parameters go back to the last point at which they
+--- were, the step ends, and `opt.skipped` counts it.
 ---@param closure fun(): number|gpipe.Tensor
 ---@return number loss the one at the start
 function LBFGS:step(closure)
@@ -155,6 +181,10 @@ function LBFGS:step(closure)
   local o = self.settings
   local loss, gradient = evaluate(self, closure)
   local first, evaluations = loss, 1
+  if not is_finite(loss, gradient) then
+    skip(self)
+    return first
+  end
   if greatest(gradient) <= o.tolerance_grad then return first end
   for i = 1, o.max_iter do
     self.iterations = self.iterations + 1
@@ -164,14 +194,44 @@ function LBFGS:step(closure)
     if self.iterations == 1 then t = math.min(1, 1 / gradient:abs():sum():item()) * o.lr end
     self.step_size = t
     if slope > -o.tolerance_change then break end
-    local before, tried = loss
-    loss, gradient, self.step_size, tried = move(self, closure, loss, gradient, t, slope,
+    local before, from = loss, values(self)
+    local tried
+    loss, gradient, self.step_size, tried = move(self, closure, from, loss, gradient, t, slope,
       i == o.max_iter)
     evaluations = evaluations + tried
+    if not is_finite(loss, gradient) then
+      skip(self, from)
+      forget(self)
+      break
+    end
     if is_over(self, before, loss, gradient, evaluations) then break end
   end
   return first
 end
+
+-- ---- state -------------------------------------------------------------------------------------
+
+--- What it remembers of earlier steps, as numbers and f64 tensors, which gp.save takes: training
+--- goes on with the same bits. Give the optimizer to gp.run as one of `state`.
+--- ```lua
+--- local line = nn.Linear(1, 1)
+--- local opt = gp.optim.LBFGS(line:parameters())
+--- opt:load_state_dict(opt:state_dict())
+--- ```
+---@return table
+function LBFGS:state_dict() return state.get(self) end
+
+--- Go on from a state.
+--- Errors: a state of other parameters.
+--- ```lua
+--- local line = nn.Linear(1, 1)
+--- local opt = gp.optim.LBFGS(line:parameters())
+--- opt:load_state_dict {iterations = 0, scale = 1, skipped = 0}
+--- ```
+---@param values table of state_dict()
+function LBFGS:load_state_dict(values) state.set(self, values) end
+
+LBFGS.state, LBFGS.restore = LBFGS.state_dict, LBFGS.load_state_dict
 
 --- Set the gradients to zero.
 function LBFGS:zero_grad()
@@ -206,7 +266,10 @@ return function(list, opts)
   if #groups > 1 then
     errors.raise("%s: there are %d groups, expected one list of parameters", WHO, #groups)
   end
+  local size = 0
+  for _, entry in ipairs(groups[1].entries) do size = size + entry.param:numel() end
   return setmetatable({
     entries = groups[1].entries, settings = settings, iterations = 0, history = {}, scale = 1,
+    skipped = 0, size = size,
   }, LBFGS)
 end
