@@ -217,7 +217,8 @@ static int items_batch(lua_State *L) {
 static int loader_new(lua_State *L) {
   gp_items *items = check_items(L, 1);
   int64_t base = gp_lua_check_int(L, 3, "batches: base", 0, INT64_MAX);
-  int64_t count = gp_lua_check_int(L, 4, "batches: count", 0, gp_items_count(items));
+  int64_t most = lua_isnil(L, 2) ? gp_items_count(items) : INT64_MAX; /* an order may repeat some */
+  int64_t count = gp_lua_check_int(L, 4, "batches: count", 0, most);
   gp_loader_options options = {.first = gp_lua_check_int(L, 5, "batches: first", 0, INT64_MAX),
                                .size = gp_lua_check_int(L, 6, "batches: n", 1, INT64_MAX / 2),
                                .workers = (int)gp_lua_check_int(L, 7, "batches: workers", 1, LIMIT),

@@ -44,6 +44,8 @@ return {
   clip_grad_norm_ = { "clip_grad_norm" }, clip_grad_value_ = { "clip_grad_value" },
   fit = { "step" }, train_step = { "step" }, predict = { "forward" }, learning_rate = { "lr" },
   wd = { "weight_decay" }, random_split = { "split" }, loader = { "batches" },
+  num_workers = { "workers" }, prefetch_factor = { "prefetch" }, batch_size = { "batch" },
+  num_samples = { "count" }, padding_value = { "pad" },
   -- layers
   UpsamplingNearest2d = { "Upsample" }, UpsamplingBilinear2d = { "Upsample" },
   LSTMCell = { "LSTM" }, GRUCell = { "GRU" }, Softmax2d = { "Softmax" }, scale_factor = { "scale" },

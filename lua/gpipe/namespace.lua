@@ -14,11 +14,15 @@ end
 --- Make a table of names strict, and readable when it is printed.
 ---@param title string as users write it: "gp.optim"
 ---@param t table<string, any>
+---@param ways? table<string, string> what does the same as names of other libraries
 ---@return table t
-return function(title, t)
+return function(title, t, ways)
   local meta = { __name = title }
   function meta.__index(_, key)
     if type(key) ~= "string" then return nil end
+    if ways and ways[key] then
+      errors.raise("%s: there is no '%s' (%s)", title, key, ways[key])
+    end
     errors.raise("%s: there is no '%s'%s", title, errors.name(key),
       errors.hint(key, names_of(t), "names"))
   end

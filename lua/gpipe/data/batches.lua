@@ -162,7 +162,7 @@ end
 
 Batches.__close = Batches.close
 
-function Batches.__len(self) return (self.count + self.size - 1) // self.size end
+function Batches.__len(self) return self.count > 0 and (self.count - 1) // self.size + 1 or 0 end
 
 function Batches.__tostring(self)
   return ("Batches(%d of up to %d items)"):format(#self, self.size)

@@ -1,19 +1,26 @@
 -- lua/gpipe/data/jsonl.lua - a file with a JSON object on each line as a dataset of some fields.
 
+local collate = require "gpipe.data.item.collate"
 local core = require "gpipe.core"
 local dataset = require "gpipe.data.dataset"
 local errors = require "gpipe.errors"
+local made = require "gpipe.data.item.made"
 local options = require "gpipe.options"
 
 local jsonl = {}
 
-local Source = { gap = 0 }
+local Source = { gap = 0, apart = true } -- lists of numbers differ in length
 Source.__index = Source
 
 -- With one field, it is both input and target.
 function Source:gather(positions)
   local x, y = core.jsonl_read(self.file, positions, #self.fields)
   return x, #self.fields == 1 and x or y
+end
+
+function Source:collate(pad, positions)
+  local inputs, targets = made.items_of(self, positions, 0, 0)
+  return collate.join(inputs, pad), collate.targets(targets, #positions, pad)
 end
 
 function Source:describe() return table.concat(self.fields, ", ") end
@@ -43,8 +50,8 @@ end
 
 --- Open a file with a JSON object on each line. Values of a field are of one kind in all lines:
 --- whole numbers are i64, other numbers f32, true and false bool, lists of numbers i64 or f32 of
---- one more dimension (of one length within a batch), and texts a Lua list of strings. Blank lines
---- are left out. All lines are checked when the file is opened, which maps it; they are read again
+--- one more dimension (of one length within a batch, or with `pad`), and texts a Lua list of
+--- strings. Blank lines are left out. All lines are checked when the file is opened, which maps it; they are read again
 --- when they are used. Texts as ids: gp.data.text with `field`.
 --- Errors: wrong options raise; nil, message, code for a file that cannot be read or is damaged,
 --- with path:line and byte.

@@ -1,11 +1,13 @@
 -- gpipe/data/item/collate.lua - items of Lua put together as a batch.
 --
--- Tensors are stacked, whole numbers become i64, others f32, anything else a list. With `pad`
--- tensors of one dimension may differ in length.
+-- Tensors are stacked, whole numbers become i64, others f32, lists of tensors and numbers are put
+-- together place by place, anything else becomes a list. With `pad` tensors may differ in their
+-- first dimension.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
+local several = require "gpipe.data.item.several"
 
 local collate = {}
 
@@ -13,6 +15,23 @@ local function numbers(list)
   local whole = true
   for _, v in ipairs(list) do whole = whole and math.type(v) == "integer" end
   return core.tensor(list, whole and "i64" or "f32")
+end
+
+-- ---- tensors -----------------------------------------------------------------------------------
+
+local function show(value)
+  if not is_tensor(value) then return errors.show(value) end
+  return ("%s [%s]"):format(value.dtype, table.concat(value.shape, ", "))
+end
+
+-- Whether two tensors can be rows of one; with `pad` whatever their first dimension.
+local function alike(a, b, pad)
+  if not is_tensor(b) or a.dtype ~= b.dtype or #a.shape ~= #b.shape then return false end
+  local first, second = a.shape, b.shape
+  for d = pad and 2 or 1, #first do
+    if first[d] ~= second[d] then return false end
+  end
+  return true
 end
 
 -- [n, longest]: the rows, and the padding behind them.
@@ -32,23 +51,44 @@ local function padded(list, pad)
   return rows
 end
 
-local function shape_text(t) return "[" .. table.concat(t.shape, ", ") .. "]" end
-
 local function stacked(list, pad)
   local first = list[1]
-  if pad and first:dim() > 0 then list = padded(list, pad) end
+  pad = first:dim() > 0 and pad or nil
+  for i, t in ipairs(list) do
+    if not alike(first, t, pad) then
+      errors.raise("batches: item %d of a batch is %s, the first one %s, expected one shape and "
+        .. "dtype%s", i, show(t), show(first), pad and " but for the first dimension"
+        or " (pad = 0 fills up)")
+    end
+  end
+  if pad then list = padded(list, pad) end
   local rows = {}
   for i, t in ipairs(list) do
-    if not is_tensor(t) or t.dtype ~= first.dtype or shape_text(t) ~= shape_text(list[1]) then
-      errors.raise("batches: item %d of a batch is %s, the first one %s %s, expected one shape and "
-        .. "dtype (pad = 0 fills up)", i, is_tensor(t) and t.dtype .. " " .. shape_text(t)
-        or errors.show(t), first.dtype, shape_text(list[1]))
-    end
     local shape = t.shape
     table.insert(shape, 1, 1)
     rows[i] = t:reshape(shape)
   end
   return core.concat(rows, 1)
+end
+
+-- ---- any value ---------------------------------------------------------------------------------
+
+-- A batch for each place of lists of one length.
+local function place_by_place(list, pad)
+  local width, places = #list[1], {}
+  for i, item in ipairs(list) do
+    if not several.is(item) or #item ~= width then
+      errors.raise("batches: item %d of a batch is %s, the first one a list of %d tensors or "
+        .. "numbers, expected as many (gp.tensor makes one value of a list of numbers)", i,
+        several.is(item) and ("a list of %d"):format(#item) or errors.show(item), width)
+    end
+  end
+  for place = 1, width do
+    local column = {}
+    for i, item in ipairs(list) do column[i] = item[place] end
+    places[place] = collate.join(column, pad)
+  end
+  return several.mark(places)
 end
 
 local function is_number(v) return type(v) == "number" end
@@ -60,10 +100,26 @@ local function is_number(v) return type(v) == "number" end
 function collate.join(list, pad)
   if #list == 0 then return nil end
   if is_tensor(list[1]) then return stacked(list, pad) end
+  if several.is(list[1]) then return place_by_place(list, pad) end
   for _, v in ipairs(list) do
     if not is_number(v) then return list end
   end
   return numbers(list)
+end
+
+--- The targets of a batch of n items; nil where none has one.
+---@param list any[] with holes
+---@param n integer
+---@param pad? number
+---@return any
+function collate.targets(list, n, pad)
+  if next(list) == nil then return nil end
+  for i = 1, n do
+    if list[i] == nil then
+      errors.raise("batches: item %d of a batch has no target, expected one as others have", i)
+    end
+  end
+  return collate.join(list, pad)
 end
 
 return collate

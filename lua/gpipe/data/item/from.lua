@@ -1,35 +1,45 @@
 -- gpipe/data/item/from.lua - items of the script's own: a list of them, or a function that makes
 -- item i. They are made on the script's thread.
 
-local collate = require "gpipe.data.item.collate"
 local dataset = require "gpipe.data.dataset"
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
+local made = require "gpipe.data.item.made"
 local options = require "gpipe.options"
+local several = require "gpipe.data.item.several"
 
 local from = {}
 
-local Source = { gap = 0 }
-Source.__index = Source
+local Source = made.class()
 
-function Source:collate(pad, positions)
+-- A copy that a function of items may write to.
+local function own(value)
+  if is_tensor(value) then return value:clone() end
+  if not several.is(value) then return value end
+  local copy = {}
+  for place, element in ipairs(value) do copy[place] = own(element) end
+  return copy
+end
+
+function Source:items_at(positions, _, _, lent)
   local inputs, targets = {}, {}
   for i, at in ipairs(positions) do
     local x, y = self.fetch(at)
     if x == nil then
       errors.raise("data.from: item %d is nil, expected an input (and its target)", at)
     end
+    if not lent then x, y = own(x), own(y) end
     inputs[i], targets[i] = x, y
   end
-  return collate.join(inputs, pad), collate.join(targets, pad)
+  return inputs, targets
 end
-
-function Source:gather(positions) return self:collate(nil, positions) end
 
 function Source.describe() return "Lua" end
 
 --- Items of the script's own. A list holds `{x, y}` for each; a function `fn(i)` returns input and
 --- target of item i, from 1 to `count`, and is called each time the item is used, on the script's
---- thread. Batches are put together as those of `d:map`.
+--- thread. Batches are put together as those of `d:map`: an item of several inputs is
+--- `{{a, b}, y}`, and its batch's x is {A, B}.
 --- Errors: wrong options raise.
 --- ```lua
 --- local list = gp.data.from{{gp.tensor{1, 2}, 0}, {gp.tensor{3, 4}, 1}}

@@ -1,28 +1,41 @@
 -- gpipe/data/item/map.lua - a source whose items are those of another one after a function of the
--- script. The function runs on the script's own thread: threads of the loader know no Lua.
+-- script, and one whose batches a function puts together.
 
-local collate = require "gpipe.data.item.collate"
+local made = require "gpipe.data.item.made"
 
-local Source = {}
-Source.__index = Source
+local map = {}
 
-function Source:collate(pad, positions, seed, stream)
-  local x, y = self.from:gather(positions, seed, stream)
-  local inputs, targets = {}, {}
-  for i = 1, #positions do inputs[i], targets[i] = self.fn(x[i], y and y[i]) end
-  return collate.join(inputs, pad), collate.join(targets, pad)
+local Mapped, Collated = made.class(), made.class()
+
+function Mapped:items_at(positions, seed, stream)
+  local inputs, targets = made.items_of(self.from, positions, seed, stream)
+  for i = 1, #positions do inputs[i], targets[i] = self.fn(inputs[i], targets[i]) end
+  return inputs, targets
 end
 
-function Source:gather(positions, seed, stream)
-  return self:collate(nil, positions, seed, stream)
+function Mapped:describe() return self.from:describe() .. ", mapped" end
+
+function Collated:items_at(positions, seed, stream, lent)
+  return made.items_of(self.from, positions, seed, stream, lent)
 end
 
-function Source:describe() return self.from:describe() .. ", mapped" end
+function Collated:describe() return self.from:describe() .. ", collated" end
 
+local function over(class, from, fields)
+  fields.from, fields.count, fields.gap, fields.classes = from, from.count, from.gap, from.classes
+  return setmetatable(fields, class)
+end
+
+--- Items after `fn(x, y)`.
 ---@param from gpipe.DataSource
 ---@param fn fun(x: any, y: any): any, any
 ---@return gpipe.DataSource
-return function(from, fn)
-  return setmetatable({ from = from, fn = fn, count = from.count, gap = from.gap,
-    classes = from.classes }, Source)
-end
+function map.mapped(from, fn) return over(Mapped, from, { fn = fn, join = from.join }) end
+
+--- The same items in batches that `fn(items)` makes.
+---@param from gpipe.DataSource
+---@param fn fun(items: any[][]): any, any
+---@return gpipe.DataSource
+function map.collated(from, fn) return over(Collated, from, { join = fn }) end
+
+return map
