@@ -51,8 +51,8 @@ end
 --- Open a file with a JSON object on each line. Values of a field are of one kind in all lines:
 --- whole numbers are i64, other numbers f32, true and false bool, lists of numbers i64 or f32 of
 --- one more dimension (of one length within a batch, or with `pad`), and texts a Lua list of
---- strings. Blank lines are left out. All lines are checked when the file is opened, which maps it; they are read again
---- when they are used. Texts as ids: gp.data.text with `field`.
+--- strings. Blank lines are left out. All lines are checked when the file is opened, which maps it;
+--- they are read again when they are used. Texts as ids: gp.data.text with `field`.
 --- Errors: wrong options raise; nil, message, code for a file that cannot be read or is damaged,
 --- with path:line and byte.
 --- ```lua

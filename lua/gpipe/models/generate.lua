@@ -4,6 +4,7 @@
 -- not look there, and a pipeline needs one plan for STEP lengths. What is drawn depends on the seed
 -- and the scores alone, so it is the same wherever the model is cut.
 
+local context_of = require "gpipe.models.context"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local gradient = require "gpipe.gradient"
@@ -31,14 +32,6 @@ local function is_pipeline(model)
   return type(meta) == "table" and meta.__name == "gpipe.Pipeline"
 end
 
--- The most ids that a model of gp.models takes; nil where it does not say.
-local function context_of(model)
-  local layers = is_pipeline(model) and model.model or model
-  local first = layers:is(nn.Sequential) and layers[1]
-  local context = first and (rawget(first, "context"))
-  return math.type(context) == "integer" and context or nil
-end
-
 -- Run `work` while the model evaluates, and leave it in the mode that it was in.
 local function evaluating(model, work)
   local training = is_pipeline(model) and model.mode == "train"
@@ -50,16 +43,40 @@ local function evaluating(model, work)
   return table.unpack(results, 2, results.n)
 end
 
--- Scores [B, V] of what follows the windows, which are lists of ids of one length.
-local function scores_of(model, windows, context)
-  local length = #windows[1]
-  local filled = math.min((length + STEP - 1) // STEP * STEP, context or math.huge)
+-- Scores [B, T, V] of windows that are filled up to `filled` ids.
+local function run(model, windows, filled)
   for _, window in ipairs(windows) do
-    for i = length + 1, filled do window[i] = 0 end
+    for i = #window + 1, filled do window[i] = 0 end
+    for i = #window, filled + 1, -1 do window[i] = nil end
   end
   local ids = create.tensor(windows, { dtype = "i64" })
   local scores = is_pipeline(model) and model:forward(ids) or model(ids)
-  return scores:select(2, length)
+  local shape = is_tensor(scores) and scores.shape or {}
+  if #shape ~= 3 or shape[1] ~= #windows or shape[2] ~= filled then
+    errors.raise("%s: the model gave %s for ids [%d, %d], expected scores [B, T, V]", WHO,
+      is_tensor(scores) and "[" .. table.concat(shape, ", ") .. "]" or errors.show(scores),
+      #windows, filled)
+  end
+  return scores
+end
+
+-- The same where the model's context is not known: what is filled up may be too much for it.
+local function try(model, windows, filled, length)
+  local good, scores = pcall(run, model, windows, filled)
+  if not good and filled > length then good, scores = pcall(run, model, windows, length) end
+  if good then return scores end
+  if errors.code_of(scores) == "interrupt" then error(scores, 0) end
+  errors.raise("%s: the model failed for %d ids, and tells of no context; expected option context, "
+    .. "the most ids that it takes (or a field of that name in the model): %s", WHO, length,
+    tostring(scores))
+end
+
+-- Scores [B, V] of what follows the windows, which are lists of ids of one length.
+local function scores_of(model, windows, context)
+  local length = #windows[1]
+  local filled = math.min((length + STEP - 1) // STEP * STEP, context or math.maxinteger)
+  if not context then return try(model, windows, filled, length):select(2, length) end
+  return run(model, windows, filled):select(2, length)
 end
 
 -- ---- choosing -----------------------------------------------------------------------------------
@@ -147,10 +164,11 @@ end
 --- Shapes: ids [T] or [B, T] -> [T + n] or [B, T + n], the given ones first; n is `length`, or less
 --- where every row came to the id `stop` (rows that stopped earlier are filled with it). The model
 --- maps ids [B, T] to scores [B, T, V], is causal, and evaluates meanwhile. It sees the last
---- `context` ids: default what a model of gp.models was made for, else all. Temperature 0 takes the
+--- `context` ids: default what the model tells, by a field `context` in it or the rows of its table
+--- of positions (`pos`, `wpe`, `position_embeddings` and the like), else all. Temperature 0 takes the
 --- most likely id. With `seed`, or after gp.seed, the same ids come again, wherever the model is
 --- cut.
---- Errors: no such ids, an unknown option.
+--- Errors: no such ids, an unknown option, a model that fails where no context is known.
 --- ```lua
 --- local model = gp.models.gpt2 {layers = 1, width = 8, heads = 2, context = 8, vocabulary = 20}
 --- local ids = gp.models.generate(model, gp.tensor({1, 2, 3}, {dtype = "i64"}),
@@ -169,7 +187,7 @@ return function(model, ids, opts)
   end
   local rows, single = rows_of(ids)
   local o = options.check(WHO, opts, OPTIONS)
-  o.context = o.context or context_of(model)
+  o.context = o.context or context_of(is_pipeline(model) and model.model or model)
   evaluating(model, function()
     gradient.no_grad(continue, model, rows, o)
   end)

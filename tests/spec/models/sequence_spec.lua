@@ -230,6 +230,57 @@ describe("gp.models.generate", function()
     assert.is_true(gp.equal(greedy:narrow(1, 1, 20):contiguous(), long))
   end)
 
+  -- A causal model that knows 40 positions, by a name for them.
+  local function own(name, field)
+    local Own = gp.nn.class("Own")
+    function Own:init()
+      self.context = field
+      self.words = gp.nn.Embedding(30, 8)
+      if name then self[name] = gp.nn.Embedding(40, 8) else self.table = gp.nn.Embedding(40, 8) end
+      self.out = gp.nn.Linear(8, 30)
+    end
+    function Own:forward(x)
+      local places = self[name or "table"](gp.arange(0, x.shape[2] - 1, 1, { dtype = "i64" }))
+      return self.out(self.words(x) + places)
+    end
+    return gp.nn.Sequential { Own() }
+  end
+
+  it("finds the context of a model of one's own, or asks for it", function()
+    local long = ids({ 1, 38 }, 30, 5)
+    local function length_of(model, opts)
+      opts = opts or {}
+      opts.length = 6
+      return generate(model, long, opts).shape[2]
+    end
+    for _, name in ipairs { "pos", "wpe", "position_embeddings" } do
+      assert.equal(44, length_of(own(name)))
+      local pipe <close> = gp.pipeline(own(name), {})
+      assert.equal(44, length_of(pipe))
+    end
+    assert.equal(44, length_of(own(nil, 40)))
+    assert.equal(44, length_of(own(), { context = 40 }))
+    local short = generate(own(), long, { length = 2 }) -- fills up to 64 where it can only
+    assert.equal(40, short.shape[2])
+    local pipe <close> = gp.pipeline(own(), {})
+    for _, model in ipairs { own(), pipe } do
+      local good, text = pcall(length_of, model)
+      assert.is_false(good)
+      assert.truthy(text:find("the model failed for 41 ids, and tells of no context; expected option "
+        .. "context, the most ids that it takes", 1, true), text)
+    end
+  end)
+
+  it("says what a model gave that are no scores", function()
+    local pooled = gp.nn.Sequential { gp.nn.Embedding(30, 8), gp.nn.Lambda(function(x)
+      return x:mean(2)
+    end) }
+    local good, text = pcall(generate, pooled, ids({ 2, 3 }, 30, 5), { length = 2, context = 8 })
+    assert.is_false(good)
+    assert.truthy(text:find("the model gave [2, 8] for ids [2, 8], expected scores [B, T, V]", 1, true),
+      text)
+  end)
+
   it("ends where every row has stopped, and fills those that stopped before", function()
     local model = make()
     local free = generate(model, start, { length = 10, temperature = 0 })
