@@ -8,4 +8,4 @@ include_files = { "**/*.lua", ".luacheckrc", ".busted" }
 exclude_files = { "build*", "out" }
 
 files["tests/**/*.lua"].std = "+busted"
-files["lua/gpipe/shell/repl.lua"].globals = { "_G", "_PROMPT", "_PROMPT2" }
+files["lua/gpipe/shell/repl.lua"].globals = { "_G" }

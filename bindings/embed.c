@@ -5,7 +5,11 @@
  * that an installed gpipe.so is not loaded into a program that holds a runtime already. What
  * LUA_PATH in the environment names wins: whoever sets it to a checkout's sources wants to run
  * these. Every module is loaded once per Lua state, whatever happens to package.loaded (busted
- * empties it for each spec file): class tables stay the same. */
+ * empties it for each spec file): class tables stay the same.
+ *
+ * A script may write to globals: `table = {}` at the prompt must not take the library from under
+ * our modules. So they run in an environment of their own, which holds Lua's functions and
+ * libraries as they were at the start and reads everything else from the script's globals. */
 #include "embed.h"
 
 #include <stdlib.h>
@@ -51,8 +55,55 @@ static void load_once(lua_State *L, const char *name) {
   lua_pop(L, 1);
 }
 
+/* Registry key of the environment of embedded modules. */
+static const char environment_key;
+
+/* print(...) of our modules: a script that replaces print means ours too, where it is a function. */
+static int print_by_script(lua_State *L) {
+  lua_pushglobaltable(L);
+  lua_pushliteral(L, "print");
+  if (lua_rawget(L, -2) != LUA_TFUNCTION) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+  }
+  lua_replace(L, -2);
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 0);
+  return 0;
+}
+
+/* Push the environment; made of the globals that Lua's libraries have set by now. */
+static void push_environment(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &environment_key) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_pushglobaltable(L);
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (!lua_isfunction(L, -1) && !lua_istable(L, -1)) continue;
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, -6);
+  }
+  lua_pushnil(L); /* the script's, and a sweep's file has its own */
+  lua_setfield(L, -3, "arg");
+  lua_getfield(L, -2, "print");
+  lua_pushcclosure(L, print_by_script, 1);
+  lua_setfield(L, -3, "print");
+  lua_createtable(L, 0, 2);
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "__index");
+  lua_pushvalue(L, -2);
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, -3);
+  lua_pop(L, 1);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &environment_key);
+}
+
 static void load_source(lua_State *L, const gp_lua_source *s) {
   if (luaL_loadbufferx(L, (const char *)s->text, *s->size, s->chunk, "t") != LUA_OK) lua_error(L);
+  push_environment(L);
+  lua_setupvalue(L, -2, 1); /* _ENV of a main chunk */
   load_once(L, s->module);
 }
 
@@ -146,6 +197,8 @@ void gp_lua_install(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &loaded_key) == LUA_TNIL) {
     lua_newtable(L);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &loaded_key);
+    push_environment(L); /* before a script writes to globals */
+    lua_pop(L, 1);
     enum { BEFORE_PACKAGE_PATH = 2 };
     add_searcher(L, BEFORE_PACKAGE_PATH);
     preload(L, "gpipe.core", luaopen_gpipe_core);

@@ -2,6 +2,8 @@
  *
  * This file and isa.c are compiled for the oldest processor: they run before it is known that the
  * machine has the instructions that the rest was built with. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -65,9 +67,17 @@ static int run(char **argv, const gp_options *options) {
   return code;
 }
 
+/* A daemon's parent may have closed standard input, output or error: then a file of ours would take
+ * the number, and what is printed would go into it. */
+static void fill_descriptors(void) {
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)open("/dev/null", O_RDWR);
+}
+
 /* --help and --version need no Lua state, so that they work whatever is wrong with it. */
 int main(int argc, char **argv) {
   (void)argc;
+  fill_descriptors();
   const char *missing = gp_isa_missing();
   if (missing) return refuse_processor(missing);
   gp_output_install();

@@ -60,6 +60,19 @@ function random.state()
   }
 end
 
+local COUNTS = { "seed", "drawn", "shuffled", "parameter_seed", "declared", "clock" }
+
+--- Raise where a state is not one of random.state().
+---@param s any
+function random.check(s)
+  for _, name in ipairs(COUNTS) do
+    if type(s) ~= "table" or math.type(s[name]) ~= "integer" then
+      errors.raise("the state of random numbers has %s = %s, expected an integer", name,
+        errors.show(type(s) == "table" and s[name] or s))
+    end
+  end
+end
+
 --- Go on from there.
 ---@param s table of random.state()
 function random.restore(s)

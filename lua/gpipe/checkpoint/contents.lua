@@ -6,7 +6,9 @@
 
 local core = require "gpipe.core"
 local names = require "gpipe.nn.names"
+local object = require "gpipe.pipeline.object"
 local optimizer = require "gpipe.optim.optimizer"
+local progress = require "gpipe.pipeline.progress"
 local random = require "gpipe.random"
 
 local contents = {}
@@ -85,13 +87,28 @@ function contents.state(of)
   return state
 end
 
---- Set what contents.state has told, but for the tensors.
+--- Raise where something of a state does not fit, before anything is set. Objects of the script's
+--- (`data`) can only be tried: one that refuses is put back as it was.
+---@param of table
+---@param state table
+function contents.check(of, state)
+  if of.pipe then progress.check(object.inside(of.pipe), state.progress, true) end
+  random.check(state.random)
+  if not of.data then return end
+  local before = of.data:state()
+  local good, message = pcall(of.data.restore, of.data, state.data)
+  if good then return end
+  pcall(of.data.restore, of.data, before)
+  error(message, 0)
+end
+
+--- Set what contents.state has told and contents.check has looked at, but for the tensors and the
+--- position in the data, which is set already.
 ---@param of table
 ---@param state table
 function contents.restore(of, state)
-  if of.pipe then of.pipe:load_progress(state.progress) end
+  if of.pipe then progress.set(object.inside(of.pipe), state.progress, true) end
   if of.opt then optimizer.restore(of.opt, state.optimizer) end
-  if of.data then of.data:restore(state.data) end
   random.restore(state.random)
 end
 

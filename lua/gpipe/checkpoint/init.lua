@@ -219,10 +219,14 @@ local function put(of, state, tensors)
     for name in pairs(moments) do tensors["optimizer." .. name] = nil end
   end
   nn_state.check(contents.entries(of), tensors)
+  contents.check(of, state)
   local owner = of.pipe or of.model
   owner:load_state_dict(model)
   if of.opt then nn_state.load(optimizer.entries(of.opt), moments) end
   contents.restore(of, state)
+  for _, list in ipairs { model, moments } do
+    for _, tensor in pairs(list) do tensor:free() end -- copied: as large as the model itself
+  end
 end
 
 --- Put a checkpoint back: with another balance, number of stages, schedule or kind of device too.

@@ -41,17 +41,30 @@ local function check_losses(who, losses)
   end
 end
 
---- Nothing is set where anything is wrong.
----@param pipe table fields of a pipeline whose workers rest
+--- The progress, checked; nothing is set. Of a checkpoint (`drop`) a loss scale is left out where the
+--- precision has none: training in another precision goes on without it.
+---@param pipe table fields of a pipeline
 ---@param given gpipe.Progress
-function progress.set(pipe, given)
+---@param drop? boolean
+---@return gpipe.Progress
+function progress.check(pipe, given, drop)
   local who = "load_progress"
   if type(given) ~= "table" then
     errors.raise("%s: the progress is %s, expected a table as pipe:progress() returns", who,
       errors.show(given))
   end
-  local o, inner = options.check(who, given, RULES), pipe.core
+  local o = options.check(who, given, RULES)
   check_losses(who, o.losses or {})
+  if drop and not pipe.core:loss_scale() then o.loss_scale = nil end
+  return o
+end
+
+--- Nothing is set where anything is wrong.
+---@param pipe table fields of a pipeline whose workers rest
+---@param given gpipe.Progress
+---@param drop? boolean see progress.check
+function progress.set(pipe, given, drop)
+  local o, inner = progress.check(pipe, given, drop), pipe.core
   if o.loss_scale then precision.loss_scale(inner, o.loss_scale) end
   inner:set_steps(o.steps)
   inner:set_skipped(o.skipped)

@@ -9,7 +9,7 @@ local output = {}
 
 local open = {} ---@type table<file*, true> the copies that are written
 
-local plain_print, plain_write = print, io.write
+local plain_print, plain_write = rawget(_G, "print"), io.write
 
 local function copy(text)
   for file in pairs(open) do file:write(text) end
@@ -41,7 +41,7 @@ function output.open(path)
   if not file then return nil end
   file:setvbuf "line"
   if not next(open) then
-    plain_print, plain_write = print, io.write
+    plain_print, plain_write = rawget(_G, "print"), io.write
     rawset(_G, "print", print_and_copy)
     rawset(io, "write", write_and_copy)
   end
@@ -56,7 +56,7 @@ function output.close(file)
   open[file] = nil
   file:close()
   if next(open) then return end
-  if print == print_and_copy then rawset(_G, "print", plain_print) end
+  if rawget(_G, "print") == print_and_copy then rawset(_G, "print", plain_print) end
   if io.write == write_and_copy then rawset(io, "write", plain_write) end
 end
 

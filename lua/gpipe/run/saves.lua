@@ -24,7 +24,19 @@ local MOST_FAILURES = 3
 ---@param keep integer newest checkpoints to keep
 ---@return gpipe.Saves
 function saves.new(path, keep)
-  return setmetatable({ path = path .. "/checkpoints", keep = keep, failed = 0 }, Saves)
+  local self = setmetatable({ path = path .. "/checkpoints", keep = keep, failed = 0 }, Saves)
+  self:clear()
+  return self
+end
+
+--- Remove what a process left that was killed while it saved or removed a checkpoint. The caller
+--- holds the lock of the run.
+function Saves:clear()
+  for _, name in ipairs(core.folder_names(self.path) or {}) do
+    if name:find "^%.step%-" or name:find "^%.best%-" then
+      core.folder_remove(self.path .. "/" .. name)
+    end
+  end
 end
 
 -- ---- which there are ---------------------------------------------------------------------------
@@ -45,9 +57,16 @@ end
 
 -- ---- saving ------------------------------------------------------------------------------------
 
+-- By another name first: a process that is killed half-way leaves nothing that looks whole.
+local function remove(self, name)
+  local old = ("%s/.%s.old"):format(self.path, name)
+  core.folder_remove(old)
+  if os.rename(self.path .. "/" .. name, old) then core.folder_remove(old) end
+end
+
 local function prune(self)
   for i, step in ipairs(self:steps()) do
-    if i > self.keep then core.folder_remove(self.path .. "/" .. name_of(step)) end
+    if i > self.keep then remove(self, name_of(step)) end
   end
 end
 

@@ -32,6 +32,13 @@ local function read(path)
   return lines
 end
 
+-- A session that was killed, or an editor, may have left the last line without its end.
+local function ends_within_line(path)
+  local file <close> = io.open(path, "rb")
+  if not file or not file:seek("end", -1) then return false end
+  return file:read(1) ~= "\n"
+end
+
 -- Leave the last entries in the file.
 local function shorten(path, lines)
   local kept = table.concat(lines, "\n", #lines - KEPT + 1) .. "\n"
@@ -49,7 +56,12 @@ function history.open()
   local lines = read(path)
   for i = math.max(1, #lines - KEPT + 1), #lines do terminal.remember(decode(lines[i])) end
   if #lines > 2 * KEPT then shorten(path, lines) end
-  return function(text) return terminal.append(path, encode(text) .. "\n") end
+  local break_line = ends_within_line(path) and "\n" or ""
+  return function(text)
+    local good, why = terminal.append(path, break_line .. encode(text) .. "\n")
+    break_line = ""
+    return good, why
+  end
 end
 
 return history

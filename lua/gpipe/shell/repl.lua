@@ -38,7 +38,7 @@ local function keep_locals()
   for i = 1, math.huge do
     local name, value = debug.getlocal(2, i)
     if not name then return end
-    if not name:find("^%(") then _G[name] = value end
+    if not name:find("^%(") then rawset(_G, name, value) end
   end
 end
 
@@ -122,10 +122,10 @@ end
 -- Print results as lua does; an error in a __tostring or in print itself is only a message.
 local function print_results(results, text)
   if results.n < 2 then return end
-  _G._ = results[2]
+  rawset(_G, "_", results[2])
   for i = 2, results.n do
     printed = printed + 1
-    _G["_" .. printed] = results[i]
+    rawset(_G, "_" .. printed, results[i])
   end
   local ok, message = terminal.call(function() print(texts_of(results)) end)
   if not ok then complain(message) end
@@ -179,6 +179,32 @@ local function greet(typing)
   print(screen.fold(banner))
 end
 
+local of_strings = getmetatable "" -- a session can lose it: debug.setmetatable("", nil)
+
+-- What a prompt says: a global of the script's, where it has one.
+local function prompt_of(name, default, typing)
+  return typing and tostring(rawget(_G, name) or default) or ""
+end
+
+-- One chunk; false at the end of the input.
+local function turn(typing)
+  if getmetatable "" ~= of_strings then debug.setmetatable("", of_strings) end
+  local prompt, prompt2 = prompt_of("_PROMPT", "> ", typing), prompt_of("_PROMPT2", ">> ", typing)
+  local chunk, message = read_chunk(prompt, prompt2)
+  if chunk then run_chunk(chunk, message, typing)
+  elseif message then complain(message)
+  elseif chunk == nil then return false
+  end
+  return true
+end
+
+local MOST_FAULTS = 3 -- turns in a row that fail: the session cannot go on
+
+-- A turn that fails in the prompt itself, because the session took something from under it.
+local function recover(message)
+  complain("the prompt: " .. tostring(message))
+end
+
 ---Read and run chunks until the end of the input. Errors are printed and do not end it.
 ---Prompts are the globals `_PROMPT` and `_PROMPT2`, as in lua, "> " and ">> " by default;
 ---without a terminal there are none.
@@ -190,15 +216,12 @@ function repl.run()
     keep = history.open()
     startup.run()
   end
-  while true do
-    local prompt = typing and tostring(_PROMPT or "> ") or ""
-    local prompt2 = typing and tostring(_PROMPT2 or ">> ") or ""
-    local chunk, message = read_chunk(prompt, prompt2)
-    if chunk then run_chunk(chunk, message, typing)
-    elseif message then complain(message)
-    elseif chunk == nil then break
-    end
-  end
+  local faults = 0
+  repeat
+    local good, more = pcall(turn, typing)
+    faults = good and 0 or faults + 1
+    if not good then recover(more) end
+  until more == false or faults >= MOST_FAULTS
   if typing then print() end
 end
 

@@ -195,6 +195,48 @@ describe("gp.checkpoint.save", function()
 end)
 
 describe("gp.checkpoint.load", function()
+  it("changes nothing where progress, data or random numbers do not fit", function()
+    local function data(count)
+      return gp.data.tensors(x:narrow(1, 1, count), y:narrow(1, 1, count)):shuffle(1):batches(4)
+    end
+    local pipe, opt = make {}
+    local batches = data(16)
+    steps(pipe, 3)
+    batches()
+    assert(gp.checkpoint.save(folder, { pipe = pipe, opt = opt, data = batches }))
+    pipe:close()
+    local other, its = make {}
+    steps(other, 1)
+    local before, moments = other:state_dict(), its:state_dict()
+    local shorter = data(8)
+    shorter()
+    local place = shorter:state()
+    fails_with("expected 8", gp.checkpoint.load, folder, { pipe = other, opt = its, data = shorter })
+    assert_same(before, other:state_dict())
+    assert.same(1, other:progress().steps)
+    assert.same(place, shorter:state())
+    for name, value in pairs(moments) do
+      local now = its:state_dict()[name]
+      assert.is_true(type(value) ~= "userdata" or gp.equal(value, now), name)
+    end
+    other:close()
+  end)
+
+  it("goes on in another precision, without the loss scale that it has none of", function()
+    local pipe, opt = make { precision = "f16" }
+    steps(pipe, 2)
+    assert(gp.checkpoint.save(folder, { pipe = pipe, opt = opt }))
+    local want = pipe:state_dict()
+    pipe:close()
+    for _, precision in ipairs { "f32", "bf16" } do
+      local other <close>, its = make { precision = precision }
+      assert(gp.checkpoint.load(folder, { pipe = other, opt = its }))
+      assert_same(want, other:state_dict())
+      assert.equal(2, other:progress().steps)
+      steps(other, 1)
+    end
+  end)
+
   it("tells all that does not fit at once, and changes nothing", function()
     assert(gp.checkpoint.save(folder, { model = model() }))
     local other = nn.Sequential { nn.Linear(4, 3), nn.Linear(3, 2) }

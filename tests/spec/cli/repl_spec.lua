@@ -180,6 +180,15 @@ describe("the history", function()
     assert.equal("600", mode)
   end)
 
+  terminal("begins a line of its own where the last one has no end", function()
+    os.execute("mkdir -p " .. state .. "/gpipe-lua")
+    local file = assert(io.open(path, "w"))
+    file:write("x = 1\ny = 2")
+    file:close()
+    type_lines { "z = 3", "u = 4", "^D" }
+    assert.equal("x = 1\ny = 2\nz = 3\nu = 4\n", read())
+  end)
+
   terminal("comes back with the arrow key", function()
     type_lines { "seen = 6 * 7", "^D" }
     local screen = type_lines { "\\033[A", "seen", "^D" }
@@ -205,4 +214,23 @@ describe("the history", function()
     child.run({ "-i" }, { input = "x = 1\n", environment = { XDG_STATE_HOME = state } })
     assert.is_nil(read())
   end)
+end)
+
+describe("a session that writes over Lua's own names", function()
+  local STRICT = "setmetatable(_ENV, {__index = function(_, k) error('undeclared ' .. k) end, "
+    .. "__newindex = function() error 'read-only' end})"
+
+  for _, line in ipairs {
+    "table = {}", "type = 'x'", "io = 1", "os = 1", "print = 1", "tostring = 1", "load = 1",
+    "rawget = 1", "rawset = 1", "pcall = 1", "debug = 1", "string = 1", "math = 1", "require = 1",
+    "setmetatable = 1", "_G = 1", "debug.setmetatable('', nil)", STRICT,
+  } do
+    it("goes on behind " .. line:sub(1, 40), function()
+      local input = line .. "\n20 + 22\n(gp.ones {2, 3}).shape[2] + 40\ngp.nn.Linear(2, 2)\n"
+      local out, err, code = child.run({ "-i" }, { input = input })
+      assert.equal(0, code, err)
+      assert.matches("42.*\n43", out)
+      assert.matches("Linear%(2 %-> 2", out)
+    end)
+  end
 end)

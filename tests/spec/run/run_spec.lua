@@ -137,6 +137,23 @@ describe("gp.run", function()
     assert.equal(3, select(2, err:gsub("\n", "")))
   end)
 
+  it("clears up what a process left that was killed while it saved", function()
+    local path = place()
+    local run, pipe = train(path, 4)
+    run:finish()
+    pipe:close()
+    for _, name in ipairs { ".step-00000113.tmp.4711.0", ".best-loss.tmp.4711.0", ".step-00000001.old" } do
+      os.execute(("mkdir -p '%s/checkpoints/%s' && touch '%s/checkpoints/%s/stage-0.safetensors'")
+        :format(path, name, path, name))
+    end
+    local again, other = train(path, 4)
+    again:finish()
+    other:close()
+    for _, name in ipairs(core.folder_names(path .. "/checkpoints")) do
+      assert.matches("^step%-%d+$", name)
+    end
+  end)
+
   it("names the step that is under way in what is the best", function()
     local function step_of(path)
       local state = assert(gp.checkpoint.read(path .. "/checkpoints/best-val_loss"))

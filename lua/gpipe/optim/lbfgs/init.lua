@@ -228,8 +228,8 @@ function LBFGS:state_dict() return state.get(self) end
 --- local opt = gp.optim.LBFGS(line:parameters())
 --- opt:load_state_dict {iterations = 0, scale = 1, skipped = 0}
 --- ```
----@param values table of state_dict()
-function LBFGS:load_state_dict(values) state.set(self, values) end
+---@param t table of state_dict()
+function LBFGS:load_state_dict(t) state.set(self, t) end
 
 LBFGS.state, LBFGS.restore = LBFGS.state_dict, LBFGS.load_state_dict
 
