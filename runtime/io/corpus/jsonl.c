@@ -4,6 +4,7 @@
  * into the text. Loading reads every row in the same way, so a row that was good then is good
  * later. */
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h> /* strtod_l */
 #include <string.h>
 
@@ -13,6 +14,8 @@
 #include "gpipe/data.h"
 #include "io/grow.h"
 #include "io/text/json.h"
+
+enum { SHOWN = 40 }; /* characters of a number that a message shows */
 
 typedef struct field {
   char *name;
@@ -70,7 +73,10 @@ static gp_status read_number(gp_json *json, gp_jsonl *f, gp_jsonl_value *value) 
   value->kind =
       whole && to_integer(text, length, &value->integer) ? GP_JSONL_INTEGER : GP_JSONL_NUMBER;
   value->number = strtod_l(text, &end, f->locale);
-  return GP_OK;
+  if (isfinite((float)value->number)) return GP_OK;
+  return gp_fail(GP_EFORMAT, "JSON byte %zu: the number %.*s%s is beyond what f32 holds",
+                 json->at - length, length > SHOWN ? SHOWN : (int)length, text,
+                 length > SHOWN ? "..." : "");
 }
 
 static gp_status read_element(gp_json *json, void *context) {
@@ -202,7 +208,8 @@ static gp_status index_rows(gp_jsonl *f, gp_jsonl_value *values) {
   void *start = NULL;
   GP_TRY(gp_alloc_array(lines, sizeof *f->start, &start));
   f->start = start;
-  for (size_t at = 0; at < f->size; line++) {
+  size_t mark = f->size >= 3 && !memcmp(f->text, "\xef\xbb\xbf", 3) ? 3 : 0; /* byte order */
+  for (size_t at = mark; at < f->size; line++) {
     size_t size = row_size(f, at);
     if (!is_blank(f->text + at, size)) {
       gp_status status = read_row(f, at, size, values);

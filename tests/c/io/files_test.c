@@ -121,6 +121,7 @@ TEST(broken_tables_are_refused_with_line_and_column) {
       {true, "a,b\n1,nan\n", "'nan', expected a number"},
       {true, "a,b\n1,0x10\n", "'0x10', expected a number"},
       {true, "a,b\n1,1e999\n", "'1e999', expected a number"},
+      {true, "a,b\n1,1e39\n", "'1e39', expected a number that f32 holds"},
       {true, "a,b\n1,2-\n", "'2-', expected a number"},
       {true, "a,b\n\"1\n\n\",2\n3,4,5\n", "t.csv:2: column 1"},
       {true, "a,b\n\"1,2\n", "t.csv:2: a quoted field has no end"},

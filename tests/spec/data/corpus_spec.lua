@@ -234,6 +234,12 @@ end)
 describe("gp.data.jsonl", function()
   local function open(text, ...) return gp.data.jsonl { path = write(text), fields = { ... } } end
 
+  it("begins behind a byte order mark, and fills up lists of several lengths", function()
+    local d = assert(open('\xef\xbb\xbf{"x": [1, 2], "y": 0}\n{"x": [3], "y": 1}\n', "x", "y"))
+    for x in d:batches(2, { pad = -1 }) do assert.same({ { 1, 2 }, { 3, -1 } }, x:totable()) end
+    assert.equal(1, #d:filter(function(x) return x:numel() == 1 end))
+  end)
+
   it("gives each kind of value the dtype that holds it", function()
     local d = assert(open('{"i": 9007199254740993, "f": 1, "b": true, "t": "a\\n", "l": [1, 2]}\n'
       .. ' \r\n{"l": [3, -4], "t": "", "b": false, "f": -2.5e1, "i": -1, "more": {"x": [null]}}', "i", "f"))
@@ -272,6 +278,8 @@ describe("gp.data.jsonl", function()
       assert.is_truthy(message:find(":3: byte 18", 1, true), message)
       assert.is_truthy(message:find(part, 1, true), message)
     end
+    refused("format", "the number 1e39 is beyond what f32 holds", gp.data.jsonl,
+      { path = write '{"a": [1, 1e39]}', fields = { "a" } })
     refused("format", "no rows", gp.data.jsonl, { path = write "\n \n", fields = { "a" } })
     refused("format", "byte 2", gp.data.jsonl, { path = write '{"\xff', fields = { "a" } })
     refused("format", "Git LFS", gp.data.jsonl,

@@ -235,6 +235,27 @@ describe("gp.data.csv", function()
     assert.equal("format", code)
   end)
 
+  it("refuses what would change silently: large ids, other encodings, f32's range", function()
+    local wide = "\xff\xfe" .. ("a,y\n1,2\n"):gsub(".", "%0\0")
+    for text, wanted in pairs {
+      ["a,y\n1,4611686018427387905\n"] = "expected a whole number below 2^53",
+      ["a,y\n1,9007199254740993\n"] = "expected a whole number below 2^53",
+      ["a,y\n1e39,1\n"] = "'1e39', expected a number that f32 holds",
+      ["a,y\n1,d\xf6g\n"] = "expected text in UTF-8",
+      [wide] = "it is text in UTF-16 or UTF-32",
+      ["\x1f\x8b\8\0\0,\n"] = "it is gzip data",
+    } do
+      local d, message, code = gp.data.csv { path = file_of(text) }
+      assert.is_nil(d)
+      assert.equal("format", code)
+      assert.truthy(message:find(wanted, 1, true), message)
+    end
+    local d = assert(gp.data.csv { path = file_of "a,y\n1,9007199254740991\n2,-5\n" })
+    assert.same({ 9007199254740991, -5 }, d:batches(2)() and select(2, d:batches(2)()):totable())
+    d = assert(gp.data.csv { path = file_of "a,y\n1,1e20\n" })
+    assert.equal("f32", select(2, d:batches(1)()).dtype)
+  end)
+
   it("raises for a target that is not there", function()
     local path = file_of("width,label\n1,2\n")
     assert.truthy(raised(gp.data.csv, { path = path, target = "lable" })

@@ -15,6 +15,7 @@
 #include "io/grow.h"
 #include "io/text/csv/fields.h"
 #include "io/text/csv/words.h"
+#include "io/text/utf8.h"
 
 enum { SHOWN = 40 };                               /* bytes of a field that a message shows */
 static const double MOST_EXACT = 9007199254740992; /* 2^53: whole numbers beyond it have gaps */
@@ -44,6 +45,10 @@ static gp_status wrong_field(const csv *c, long line, size_t column, const char 
                  first ? " (does the first line hold names: header = true?)" : "");
 }
 
+static gp_tensor *part_of(const csv *c, const gp_csv_column *column) {
+  return c->part[column->part == GP_CSV_TARGET];
+}
+
 /* ---- fields as numbers --------------------------------------------------------------------- */
 
 /* The characters are checked first: strtod would also take "inf", "nan(1)" and "0x1p4". */
@@ -56,10 +61,19 @@ static bool is_number(const csv *c, double *value) {
   return end == field + length && isfinite(*value);
 }
 
+/* Whether a target is written as an id, yet too large to be told from its neighbours. */
+static bool is_inexact_id(const csv *c, size_t column, double value) {
+  const gp_csv_column *of = &c->column[column];
+  return of->part == GP_CSV_TARGET && gp_tensor_meta(part_of(c, of))->dtype == GP_I64 &&
+         fabs(value) >= MOST_EXACT && !strpbrk(c->fields.field, ".eE");
+}
+
 static gp_status read_word(csv *c, long line, size_t column, double *value) {
   uint32_t id;
   if (c->fields.length == 0) return wrong_field(c, line, column, "a word");
   if (is_number(c, value)) return wrong_field(c, line, column, "a word as in other lines");
+  if (!gp_utf8_valid(c->fields.field, c->fields.length))
+    return wrong_field(c, line, column, "text in UTF-8");
   GP_TRY(gp_csv_words_find(&c->words[column], c->fields.field, &id));
   if (id == GP_CSV_MOST_WORDS)
     return gp_fail(GP_EFORMAT,
@@ -75,7 +89,11 @@ static gp_status read_number(csv *c, long line, size_t column, double *value) {
     *value = c->options->missing;
     return GP_OK;
   }
-  return is_number(c, value) ? GP_OK : wrong_field(c, line, column, "a number");
+  if (!is_number(c, value)) return wrong_field(c, line, column, "a number");
+  if (!isfinite((float)*value)) return wrong_field(c, line, column, "a number that f32 holds");
+  if (is_inexact_id(c, column, *value))
+    return wrong_field(c, line, column, "a whole number below 2^53 (or one with a point)");
+  return GP_OK;
 }
 
 /* Where a value lies: in an f32, or in the eight bytes that will hold an id. */
@@ -95,10 +113,6 @@ static void set(gp_tensor *tensor, int64_t at, double value) {
 
 static int64_t place_of(const csv *c, const gp_csv_column *column, int64_t row) {
   return row * c->width[column->part == GP_CSV_TARGET] + column->place;
-}
-
-static gp_tensor *part_of(const csv *c, const gp_csv_column *column) {
-  return c->part[column->part == GP_CSV_TARGET];
 }
 
 static gp_status read_field(csv *c, long line, size_t column) {

@@ -4,15 +4,27 @@
 #include <string.h>
 
 #include "io/grow.h"
+#include "io/safetensors/foreign.h"
 
 enum { PIECE = 1 << 18, LONGEST = 1 << 20 }; /* bytes read at once, and of a field */
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
+/* What the first piece of a file with zeros is: UTF-16 and UTF-32 begin with a mark. */
+static const char *kind_of(const gp_csv_fields *f) {
+  if (f->next > PIECE || f->end < 2) return NULL;
+  if (!memcmp(f->buffer, "\xff\xfe", 2) || !memcmp(f->buffer, "\xfe\xff", 2) ||
+      (f->end > 3 && !memcmp(f->buffer, "\0\0\xfe\xff", 4)))
+    return "text in UTF-16 or UTF-32 (save it as UTF-8)";
+  return gp_foreign_name(f->buffer, f->end);
+}
+
 /* A zero byte would end a field early and hide what follows. */
 static gp_status check_text(const gp_csv_fields *f, size_t from) {
   const char *zero = memchr(f->buffer + from, '\0', f->end - from);
   if (!zero) return GP_OK;
+  const char *kind = kind_of(f);
+  if (kind) return gp_fail(GP_EFORMAT, "%s: it is %s, expected a table as text", f->path, kind);
   return gp_fail(GP_EFORMAT, "%s: byte %llu is 0, expected text", f->path,
                  (unsigned long long)(f->next - (uint64_t)(f->buffer + f->end - zero)));
 }
