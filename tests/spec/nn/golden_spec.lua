@@ -1,11 +1,12 @@
 -- tests/spec/nn/golden_spec.lua - every layer and loss computes what PyTorch computes: outputs and
 -- gradients, on the same numbers, and models end where they end in PyTorch. What is wanted was
--- written by tests/golden/layers.py, options.py and training.py.
+-- written by layers.py, options.py, volumes.py and training.py of tests/golden.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
 local golden = require "tests.golden.layers"
 local golden_options = require "tests.golden.options"
+local golden_volumes = require "tests.golden.volumes"
 local trained = require "tests.golden.training"
 
 local nn = gp.nn
@@ -83,8 +84,14 @@ local function run(case)
   return layer, outputs, leaves
 end
 
+local function all_of(lists)
+  local all = {}
+  for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
+  return all
+end
+
 describe("what PyTorch computes", function()
-  for _, case in ipairs(table.move(golden_options, 1, #golden_options, #golden + 1, golden)) do
+  for _, case in ipairs(all_of { golden, golden_options, golden_volumes }) do
     it("is computed by " .. case.layer, function()
       local layer, outputs, leaves = run(case)
       assert.equal(#case.outputs, #outputs)

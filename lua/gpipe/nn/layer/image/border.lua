@@ -1,5 +1,5 @@
 -- lua/gpipe/nn/layer/image/border.lua - the other layers that put elements around images and
--- sequences, made of `t:pad`. (nn.ZeroPad2d and nn.ReflectionPad2d have an op: resize.lua.)
+-- sequences, made of `t:pad`. (nn.ZeroPad2d and nn.ReflectionPad2d have an op: pad.lua.)
 
 local Module = require "gpipe.nn.module"
 local check = require "gpipe.nn.check"
@@ -7,11 +7,15 @@ local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
 local input = require "gpipe.nn.layer.input"
 local scope = require "gpipe.nn.scope"
+local window = require "gpipe.nn.layer.image.window"
 
 local border = {}
 
-local WANTED = { "an integer, or {left, right}", "an integer, or {left, right, top, bottom}" }
-local SHAPES = { "?x?x?", "?x?x?x?" }
+local WANTED = {
+  "an integer, or {left, right}", "an integer, or {left, right, top, bottom}",
+  "an integer, or {left, right, top, bottom, front, back}",
+}
+local SHAPES = { "?x?x?", "?x?x?x?", "?x?x?x?x?" }
 
 local function read(who, padding, axes)
   local list = {}
@@ -20,7 +24,7 @@ local function read(who, padding, axes)
     if type(padding) == "table" then value = padding[i] end
     list[i] = math.type(value) and math.tointeger(value)
     if not list[i] or type(padding) == "table" and #padding ~= 2 * axes then
-      check.fail(who, "padding", padding, WANTED[axes])
+      window.fail(who, "padding", padding, WANTED[axes])
     end
   end
   return list
@@ -101,5 +105,48 @@ border.ReplicationPad2d = padder("ReplicationPad2d", 2, "replicate")
 --- ```
 ---@class nn.CircularPad2d: nn.Module
 border.CircularPad2d = padder("CircularPad2d", 2, "circular")
+
+--- `nn.ConstantPad3d(padding, value)`: a number around volumes [N, C, D, H, W]; paddings are one
+--- integer or {left, right, top, bottom, front, back}, negative ones take elements away.
+--- ```lua
+--- assert(nn.ConstantPad3d(1, 7)(gp.ones {1, 1, 2, 2, 2}).shape[3] == 4)
+--- ```
+---@class nn.ConstantPad3d: nn.Module
+border.ConstantPad3d = padder("ConstantPad3d", 3, "constant", true)
+
+--- `nn.ZeroPad3d(padding)`: nn.ConstantPad3d of zeros.
+--- ```lua
+--- assert(nn.ZeroPad3d(1)(gp.ones {1, 1, 2, 2, 2}).shape[5] == 4)
+--- ```
+---@class nn.ZeroPad3d: nn.Module
+border.ZeroPad3d = padder("ZeroPad3d", 3, "constant")
+
+--- `nn.ReflectionPad3d(padding)`: volumes mirrored at their faces, which are not repeated.
+--- ```lua
+--- assert(nn.ReflectionPad3d(1)(gp.ones {1, 1, 2, 2, 2}).shape[3] == 4)
+--- ```
+---@class nn.ReflectionPad3d: nn.Module
+border.ReflectionPad3d = padder("ReflectionPad3d", 3, "reflect")
+
+--- `nn.ReplicationPad3d(padding)`: volumes whose faces are repeated.
+--- ```lua
+--- assert(nn.ReplicationPad3d(1)(gp.ones {1, 1, 2, 2, 2}).shape[3] == 4)
+--- ```
+---@class nn.ReplicationPad3d: nn.Module
+border.ReplicationPad3d = padder("ReplicationPad3d", 3, "replicate")
+
+--- `nn.CircularPad1d(padding)`: sequences that go on at the other end.
+--- ```lua
+--- assert(nn.CircularPad1d(1)(gp.arange(1, 3):reshape(1, 1, 3))[1][1][1] == 3)
+--- ```
+---@class nn.CircularPad1d: nn.Module
+border.CircularPad1d = padder("CircularPad1d", 1, "circular")
+
+--- `nn.CircularPad3d(padding)`: volumes that go on at the other side.
+--- ```lua
+--- assert(nn.CircularPad3d(1)(gp.ones {1, 1, 2, 2, 2}).shape[3] == 4)
+--- ```
+---@class nn.CircularPad3d: nn.Module
+border.CircularPad3d = padder("CircularPad3d", 3, "circular")
 
 return border

@@ -5,70 +5,15 @@ local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"
 local class = require "gpipe.nn.class"
 local image = require "gpipe.nn.layer.image"
-local options = require "gpipe.options"
-local window = require "gpipe.nn.layer.image.window"
+local maxima = require "gpipe.nn.layer.image.maxima"
+local pooling = require "gpipe.nn.layer.image.pooling"
 
-local SIZES = { type = { "number", "table" } }
-local ONE = { type = { "number", "table" }, default = 1 }
-local NONE = { type = { "number", "table" }, default = 0 }
-
-local MAX = {
-  stride = SIZES, padding = NONE, dilation = ONE, ceil_mode = { type = "boolean", default = false },
-}
-local AVERAGE = {
-  stride = SIZES, padding = NONE, ceil_mode = { type = "boolean", default = false },
-  count_include_pad = { type = "boolean", default = true },
-}
-
----@class nn.MaxPoolOptions
----@field stride? integer|integer[] the kernel
----@field padding? integer|integer[] 0
----@field dilation? integer|integer[] 1
----@field ceil_mode? boolean false
-
----@class nn.AvgPoolOptions
----@field stride? integer|integer[] the kernel
----@field padding? integer|integer[] 0
----@field ceil_mode? boolean false
----@field count_include_pad? boolean true
-
--- ---- windows ---------------------------------------------------------------------------------
-
--- Numbers of all axes of an image: a sequence has a height of 1.
-local function of_image(self, numbers, height)
-  return self.axes == 2 and numbers or window.as_image(numbers, height)
-end
-
-local function read(self, who, kernel, opts)
-  local axes = self.axes
-  self.kernel = window.numbers(who, "kernel", kernel, axes, 1)
-  self.stride = opts.stride == nil and self.kernel
-    or window.numbers(who, "stride", opts.stride, axes, 1)
-  self.padding = window.padding(who, opts.padding, axes)
-  self.attributes = {
-    kernel = of_image(self, self.kernel, 1), stride = of_image(self, self.stride, 1),
-    padding = of_image(self, self.padding, { 0, 0 }), ceil = opts.ceil_mode,
-  }
-end
-
-local function describe(self)
-  return ("kernel %s, stride %s"):format(window.text(self.kernel), window.text(self.stride))
-end
-
-local function init_max(self, who, kernel, opts)
-  opts = options.check(who, opts, MAX)
-  read(self, who, kernel, opts)
-  self.dilation = window.numbers(who, "dilation", opts.dilation, self.axes, 1)
-  self.attributes.dilation = of_image(self, self.dilation, 1)
-end
-
-local function init_average(self, who, kernel, opts)
-  opts = options.check(who, opts, AVERAGE)
-  read(self, who, kernel, opts)
-  self.attributes.mode, self.attributes.inside = "window", not opts.count_include_pad
-end
+local describe, describe_size = pooling.describe, pooling.describe_size
+local init_max, init_average = pooling.init_max, pooling.init_average
+local init_adaptive = pooling.init_adaptive
 
 local function forward_max(self, x)
+  if self.positions then return maxima.pool(self, x) end
   return image.apply(self, core.max_pool2d, x, self.attributes)
 end
 
@@ -84,7 +29,8 @@ MaxPool2d.axes, MaxPool2d.describe, MaxPool2d.forward = 2, describe, forward_max
 ---
 --- Shapes: [N, C, H, W] -> [N, C, OH, OW] with OH = (H + 2 padding - dilation (kernel - 1) - 1) //
 --- stride + 1, rounded up with ceil_mode, as long as the last window begins in the image. Kernel,
---- stride, padding, dilation: a number or {height, width}. A window with a NaN gives NaN.
+--- stride, padding, dilation: a number or {height, width}. A window with a NaN gives NaN. With
+--- `positions` it also returns where in its image each element was, (y - 1) W + x, i64.
 --- Errors: sizes that are no positive integers; when called, more padding than half a window, and
 --- images that are smaller than a window.
 --- Source: PyTorch nn.MaxPool2d.
@@ -142,13 +88,6 @@ AvgPool1d.axes, AvgPool1d.describe, AvgPool1d.forward = 1, describe, forward_ave
 function AvgPool1d:init(kernel, opts) init_average(self, "nn.AvgPool1d", kernel, opts) end
 
 -- ---- adaptive ones ---------------------------------------------------------------------------
-
-local function init_adaptive(self, who, size)
-  self.size = window.numbers(who, "size", size, self.axes, 1)
-  self.attributes = { mode = "adaptive", size = of_image(self, self.size, 1) }
-end
-
-local function describe_size(self) return "to " .. window.text(self.size) end
 
 ---@class nn.AdaptiveAvgPool2d: nn.Module
 local AdaptiveAvgPool2d = class.new("AdaptiveAvgPool2d", Module, true)

@@ -1,8 +1,7 @@
--- lua/gpipe/nn/layer/norm/batch_norm.lua - `nn.BatchNorm1d`, `nn.BatchNorm2d`, `nn.InstanceNorm2d`:
--- channels normalised by their own statistics, and by running ones in evaluation.
+-- lua/gpipe/nn/layer/norm/batch_norm.lua - `nn.BatchNorm1d`, `nn.BatchNorm2d`, `nn.BatchNorm3d`:
+-- channels normalised by the statistics of a batch, and by running ones in evaluation.
 --
--- Source: Ioffe, Szegedy, "Batch normalization" (2015); Ulyanov and others, "Instance
--- normalization" (2016). Names, defaults and what runs are PyTorch's.
+-- Source: Ioffe, Szegedy, "Batch normalization" (2015). Names, defaults and what runs are PyTorch's.
 
 local Module = require "gpipe.nn.module"
 local channels = require "gpipe.nn.layer.norm.channels"
@@ -28,7 +27,7 @@ local function rules(affine, track)
   }
 end
 
-local BATCH, INSTANCE = rules(true, true), rules(false, false)
+local BATCH = rules(true, true)
 
 ---@class nn.BatchNormOptions
 ---@field eps? number added to the variance; 1e-5
@@ -125,55 +124,31 @@ function BatchNorm2d:forward(x) return forward(self, x, channels.image(self, x, 
 
 BatchNorm2d.describe = describe
 
--- ---- InstanceNorm2d --------------------------------------------------------------------------
+-- ---- BatchNorm3d -----------------------------------------------------------------------------
 
----@class nn.InstanceNorm2d: nn.Module
+---@class nn.BatchNorm3d: nn.Module
 ---@field weight? gpipe.Tensor [n]
 ---@field bias? gpipe.Tensor [n]
 ---@field running_mean? gpipe.Tensor [n]
 ---@field running_var? gpipe.Tensor [n], unbiased
 ---@field num_batches_tracked? gpipe.Tensor scalar, i64
-local InstanceNorm2d = class.new("InstanceNorm2d", Module, true)
+local BatchNorm3d = class.new("BatchNorm3d", Module, true)
+BatchNorm3d.defers = true
 
---- Normalise each channel of each sample over height and width, in evaluation too, unless `track`:
---- then evaluation uses the running means over samples.
----
---- Shapes: [N, n, H, W], the same out. Without weight and bias, and without running statistics,
---- unless `affine` and `track` ask for them.
---- Errors: those of nn.BatchNorm2d.
---- Source: PyTorch nn.InstanceNorm2d.
+--- nn.BatchNorm2d of volumes: [N, n, D, H, W], the same out. Source: PyTorch nn.BatchNorm3d.
 --- ```lua
---- local y = nn.InstanceNorm2d(3, {affine = true})(gp.randn {2, 3, 4, 4})
+--- local y = nn.BatchNorm3d(3)(gp.randn {2, 3, 2, 4, 4})
 --- ```
 ---@param n integer channels
----@param opts? nn.BatchNormOptions affine and track are false
-function InstanceNorm2d:init(n, opts) set_up(self, "nn.InstanceNorm2d", n, opts, INSTANCE) end
+---@param opts? nn.BatchNormOptions
+function BatchNorm3d:init(n, opts) set_up(self, "nn.BatchNorm3d", n, opts, BATCH) end
 
-function InstanceNorm2d:forward(x) return forward(self, x, channels.image(self, x, 4, 4), true) end
+function BatchNorm3d:forward(x) return forward(self, x, channels.image(self, x, 5, 5), false) end
 
-InstanceNorm2d.describe = describe
+BatchNorm3d.describe = describe
 
----@class nn.InstanceNorm1d: nn.Module
----@field weight? gpipe.Tensor [n]
----@field bias? gpipe.Tensor [n]
----@field running_mean? gpipe.Tensor [n]
----@field running_var? gpipe.Tensor [n], unbiased
----@field num_batches_tracked? gpipe.Tensor scalar, i64
-local InstanceNorm1d = class.new("InstanceNorm1d", Module, true)
-InstanceNorm1d.describe = describe
-
---- nn.InstanceNorm2d of sequences: [N, n, L], the same out.
---- Source: PyTorch nn.InstanceNorm1d.
---- ```lua
---- local y = nn.InstanceNorm1d(3)(gp.randn {2, 3, 5})
---- ```
----@param n integer channels
----@param opts? nn.BatchNormOptions affine and track are false
-function InstanceNorm1d:init(n, opts) set_up(self, "nn.InstanceNorm1d", n, opts, INSTANCE) end
-
-function InstanceNorm1d:forward(x) return forward(self, x, channels.image(self, x, 3, 3), true) end
-
-batch_norm.InstanceNorm1d = InstanceNorm1d
+batch_norm.set_up, batch_norm.forward, batch_norm.describe = set_up, forward, describe
+batch_norm.rules = rules
 batch_norm.BatchNorm1d, batch_norm.BatchNorm2d = BatchNorm1d, BatchNorm2d
-batch_norm.InstanceNorm2d = InstanceNorm2d
+batch_norm.BatchNorm3d = BatchNorm3d
 return batch_norm

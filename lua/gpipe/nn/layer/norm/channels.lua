@@ -1,7 +1,8 @@
 -- lua/gpipe/nn/layer/norm/channels.lua - what the layers that normalise channels share: an image's
 -- statistics and how it is divided by them.
 --
--- Ops see images. Sequences are images of width 1, and rows of features images of one position.
+-- Ops see images. Sequences are images of width 1, rows of features images of one position, and
+-- volumes images whose rows are slices.
 
 local check = require "gpipe.nn.check"
 local core = require "gpipe.core"
@@ -13,7 +14,8 @@ local scope = require "gpipe.nn.scope"
 
 local channels = {}
 
-local WANTED = { [2] = "?x%d", [3] = "?x%dx?", [4] = "?x%dx?x?" }
+local WANTED = { [2] = "?x%d", [3] = "?x%dx?", [4] = "?x%dx?x?",
+  [5] = "?x%dx?x?x?" }
 
 --- Declare weight and bias, of 1 and 0, unless the layer has none.
 ---@param layer nn.Module
@@ -40,7 +42,8 @@ function channels.image(layer, x, least, most)
     errors.raise("%s: input is %s, expected %s", scope.label(layer), check.shape_text(shape),
       table.concat(wanted, " or "))
   end
-  return rank == 4 and x or x:reshape(shape[1], shape[2], shape[3] or 1, 1)
+  if rank == 4 then return x end
+  return x:reshape(shape[1], shape[2], shape[3] or 1, (shape[4] or 1) * (shape[5] or 1))
 end
 
 --- Means and variances (biased) over positions.

@@ -21,7 +21,7 @@ local OPTIONS = {
 
 --- Normalise the channels of each group of each sample together, then scale and shift each channel.
 ---
---- Shapes: [N, n], [N, n, L] or [N, n, H, W], the same out.
+--- Shapes: [N, n], [N, n, L], [N, n, H, W] or [N, n, D, H, W], the same out.
 --- Errors: sizes that are no positive integers, channels that the groups do not divide; when
 --- called, other channels.
 --- Source: PyTorch nn.GroupNorm.
@@ -43,7 +43,7 @@ function GroupNorm:init(groups, n, opts)
 end
 
 function GroupNorm:forward(x)
-  local image = channels.image(self, x, 2, 4)
+  local image = channels.image(self, x, 2, 5)
   local mean, variance = channels.stats(image, true, self.groups)
   return channels.normalise(self, x, image, mean, variance)
 end
