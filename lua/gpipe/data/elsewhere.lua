@@ -56,7 +56,9 @@ local OPTIONS = {
 function elsewhere.check_options(who, opts)
   if type(opts) ~= "table" then return end
   for name, way in pairs(OPTIONS) do
-    if opts[name] ~= nil then errors.raise("%s: unknown option '%s' (%s)", who, name, way) end
+    if rawget(opts, name) ~= nil then
+      errors.raise("%s: unknown option '%s' (%s)", who, name, way)
+    end
   end
 end
 

@@ -40,7 +40,8 @@ end
 ---@param opts table
 ---@return string
 function files.name(who, opts)
-  return ("%s: %s"):format(who, opts.path or opts.dir or ("%d files"):format(#opts.files))
+  local path = opts.path or opts.dir
+  return ("%s: %s"):format(who, path and errors.path(path) or ("%d files"):format(#opts.files))
 end
 
 --- The files in the order of their names, those of folders whose paths fit the pattern, at least
@@ -61,7 +62,7 @@ function files.find(who, opts)
   end
   if #found > 0 then return found end
   return nil, ("%s: there are no files%s"):format(files.name(who, opts),
-    opts.match and (" that fit '%s'"):format(opts.match) or ""), "io"
+    opts.match and (" that fit '%s'"):format(errors.name(opts.match)) or ""), "io"
 end
 
 --- All bytes, u8 [size]: one file is mapped, several are put together.

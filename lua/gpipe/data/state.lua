@@ -14,7 +14,7 @@ return function(who, state, spec)
     errors.raise("%s: the state is %s, expected what state() gave", who, errors.show(state))
   end
   for name, rule in pairs(spec) do
-    if rule.required and state[name] == nil then
+    if rule.required and rawget(state, name) == nil then
       errors.raise("%s: the state has no '%s', expected what state() gave", who, name)
     end
   end

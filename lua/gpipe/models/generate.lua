@@ -164,10 +164,10 @@ end
 --- Shapes: ids [T] or [B, T] -> [T + n] or [B, T + n], the given ones first; n is `length`, or less
 --- where every row came to the id `stop` (rows that stopped earlier are filled with it). The model
 --- maps ids [B, T] to scores [B, T, V], is causal, and evaluates meanwhile. It sees the last
---- `context` ids: default what the model tells, by a field `context` in it or the rows of its table
---- of positions (`pos`, `wpe`, `position_embeddings` and the like), else all. Temperature 0 takes
---- the most likely id. With `seed`, or after gp.seed, the same ids come again, wherever the model is
---- cut.
+--- `context` ids: default what the model tells, by a field `context` in it or the rows of its
+--- table of positions (`pos`, `wpe`, `position_embeddings` and the like), else all. Temperature 0
+--- takes the most likely id. With `seed`, or after gp.seed, the same ids come again, wherever the
+--- model is cut.
 --- Errors: no such ids, an unknown option, a model that fails where no context is known.
 --- ```lua
 --- local model = gp.models.gpt2 {layers = 1, width = 8, heads = 2, context = 8, vocabulary = 20}

@@ -63,7 +63,7 @@ typedef struct list {
 
 /* errno is read here: nothing may come between the failed call and this. */
 static gp_status refused(const char *path) {
-  return gp_fail(GP_EIO, "%s: cannot read: %s", path, strerrordesc_np(errno));
+  return gp_fail(GP_EIO, "%.1000s: cannot read: %s", path, strerrordesc_np(errno));
 }
 
 /* Append "folder/name", or the folder itself where the name is empty. */

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The system's words, with the file's name before them. */
+/* The system's words, with the file's name before them: cut, so that they are not. */
 static gp_status refused(const gp_reader *reader) {
-  return gp_fail(GP_EIO, "%s: cannot read: %s", reader->path, strerrordesc_np(errno));
+  return gp_fail(GP_EIO, "%.1000s: cannot read: %s", reader->path, strerrordesc_np(errno));
 }
 
 /* O_NONBLOCK: opening a pipe must not wait for a writer; it changes nothing for regular files. */

@@ -23,7 +23,7 @@
 enum { BUFFER_BYTES = 256 * 1024, TEMPORARY_TRIES = 100, TEMPORARY_NAME = 200 };
 
 static gp_status refused(const gp_writer *writer, const char *what) {
-  return gp_fail(GP_EIO, "%s: cannot %s: %s", writer->path, what, strerrordesc_np(errno));
+  return gp_fail(GP_EIO, "%.1000s: cannot %s: %s", writer->path, what, strerrordesc_np(errno));
 }
 
 /* ---- the signal of the file size limit ----------------------------------------------------- */

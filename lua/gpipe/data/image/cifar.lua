@@ -1,6 +1,7 @@
 -- gpipe/data/image/cifar.lua - CIFAR-10 and CIFAR-100 in their binary form.
 
 local core = require "gpipe.core"
+local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local pixels = require "gpipe.data.image.pixels"
 
@@ -40,8 +41,8 @@ local function open(name, opts)
   for i, file in ipairs(kind[opts.split]) do
     paths[i] = pixels.find({ opts.path, opts.path .. "/" .. kind.folder }, { file })
     if not paths[i] then
-      return nil, ("%s: there is no %s, which is in %s%s"):format(opts.path, file, WHERE,
-        kind.archive), "io"
+      return nil, ("%s: there is no %s, which is in %s%s"):format(errors.path(opts.path), file,
+        WHERE, kind.archive), "io"
     end
   end
   local x, y, code = core.cifar_read(paths, kind.fine)

@@ -2,6 +2,7 @@
 -- (Fashion-MNIST, KMNIST).
 
 local core = require "gpipe.core"
+local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local pixels = require "gpipe.data.image.pixels"
 
@@ -24,8 +25,8 @@ local function read(path, split, what, rank)
   local names = names_of(split, what, rank)
   local file = pixels.find({ path, path .. "/MNIST/raw", path .. "/raw" }, names)
   if not file then
-    return nil, ("%s: there is no %s(.gz), which can be had from %s"):format(path, names[1], WHERE),
-      "io"
+    return nil, ("%s: there is no %s(.gz), which can be had from %s"):format(errors.path(path),
+      names[1], WHERE), "io"
   end
   local values, message, code = core.idx_read(file, rank)
   return values, message or file, code

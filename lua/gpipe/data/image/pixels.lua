@@ -50,11 +50,12 @@ function pixels.normalisation(who, given, usual)
   if given == false then return { 0 }, { 1 } end
   for key in pairs(given) do
     if key ~= "mean" and key ~= "deviation" then
-      errors.raise("%s: unknown option 'normalise.%s'%s", who, tostring(key),
+      errors.raise("%s: unknown option 'normalise.%s'%s", who, errors.name(tostring(key)),
         errors.hint(tostring(key), { "mean", "deviation" }, "options"))
     end
   end
-  return check_numbers(who, "mean", given.mean), check_numbers(who, "deviation", given.deviation, 0)
+  return check_numbers(who, "mean", rawget(given, "mean")),
+    check_numbers(who, "deviation", rawget(given, "deviation"), 0)
 end
 
 -- ---- opening -----------------------------------------------------------------------------------
@@ -88,11 +89,8 @@ function pixels.find(folders, names)
   for _, folder in ipairs(folders) do
     for _, name in ipairs(names) do
       local path = folder .. "/" .. name
-      local file = io.open(path, "rb")
-      if file then
-        file:close()
-        return path
-      end
+      local list = core.file_list(path) -- io.open would wait for the writer of a pipe
+      if list and list[1] == path then return path end
     end
   end
 end
