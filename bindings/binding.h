@@ -17,6 +17,7 @@
 #include "gpipe.h"
 
 #define GP_LUA_TENSOR "gpipe.Tensor"
+#define GP_LUA_SHAPE  "gpipe.Shape"
 
 /* ---- parts --------------------------------------------------------------------------------- */
 

@@ -58,7 +58,8 @@ static void load_once(lua_State *L, const char *name) {
 /* Registry key of the environment of embedded modules. */
 static const char environment_key;
 
-/* print(...) of our modules: a script that replaces print means ours too, where it is a function. */
+/* print(...) of our modules: a script that replaces print means ours too, where it is a
+ * function. */
 static int print_by_script(lua_State *L) {
   lua_pushglobaltable(L);
   lua_pushliteral(L, "print");

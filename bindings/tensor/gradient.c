@@ -162,9 +162,11 @@ static gp_box *check_root(lua_State *L) {
   gp_box *box = gp_lua_check_known(L, 1, "backward");
   if (box->history) return box;
   return gp_lua_error(L,
-                      "backward: the tensor was computed from nothing that requires a gradient"
-                      "%s",
-                      gp_lua_state(L)->no_grad ? " (gp.no_grad is on)" : ""),
+                      "backward: the tensor was computed from nothing that requires a gradient%s",
+                      gp_lua_state(L)->no_grad
+                          ? " (gp.no_grad is on)"
+                          : " (nor do parameters while a pipeline or a compiled function has "
+                            "them: close it first)"),
          box;
 }
 

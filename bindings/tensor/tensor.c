@@ -15,7 +15,49 @@ static int push_shape(lua_State *L, const gp_shape *shape) {
     lua_pushinteger(L, shape->dim[d]);
     lua_rawseti(L, -2, d + 1);
   }
+  luaL_setmetatable(L, GP_LUA_SHAPE);
   return 1;
+}
+
+/* tostring(t.shape) -> "{2, 3}" */
+static int shape_tostring(lua_State *L) {
+  luaL_Buffer text;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const lua_Integer rank = (lua_Integer)lua_rawlen(L, 1);
+  luaL_buffinit(L, &text);
+  luaL_addchar(&text, '{');
+  for (lua_Integer d = 1; d <= rank; d++) {
+    if (d > 1) luaL_addstring(&text, ", ");
+    lua_rawgeti(L, 1, d);
+    luaL_tolstring(L, -1, NULL);
+    lua_remove(L, -2);
+    luaL_addvalue(&text);
+  }
+  luaL_addchar(&text, '}');
+  luaL_pushresult(&text);
+  return 1;
+}
+
+/* a.shape == b.shape -> whether the sizes are the same; each is a table of its own */
+static int shape_eq(lua_State *L) {
+  const lua_Integer rank = lua_istable(L, 1) ? (lua_Integer)lua_rawlen(L, 1) : -1;
+  bool equal = lua_istable(L, 2) && rank == (lua_Integer)lua_rawlen(L, 2);
+  for (lua_Integer d = 1; d <= rank && equal; d++) {
+    lua_rawgeti(L, 1, d);
+    lua_rawgeti(L, 2, d);
+    equal = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+  }
+  lua_pushboolean(L, equal);
+  return 1;
+}
+
+/* Shapes are plain tables that print themselves and compare by their sizes. */
+static void open_shapes(lua_State *L) {
+  static const luaL_Reg meta[] = {{"__tostring", shape_tostring}, {"__eq", shape_eq}, {NULL, NULL}};
+  luaL_newmetatable(L, GP_LUA_SHAPE);
+  luaL_setfuncs(L, meta, 0);
+  lua_pop(L, 1);
 }
 
 /* Push the field of that name, or return 0. */
@@ -239,6 +281,7 @@ static void push_ipairs_step(lua_State *L) {
 /* The class is complete before the first box exists: a __gc added later would be ignored. */
 int gp_open_tensor(lua_State *L) {
   gp_lua_open_boxes(L);
+  open_shapes(L);
   gp_lua_new_class(L);
   luaL_setfuncs(L, metamethods, 0);
   lua_pushliteral(L, GP_LUA_TENSOR);

@@ -8,6 +8,8 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
+local parameter = require "gpipe.nn.parameter"
+local random = require "gpipe.random"
 
 -- ---- the only row -------------------------------------------------------------------------------
 
@@ -42,8 +44,40 @@ local function check_outputs(outputs)
   end
 end
 
+local MOST_DEEP = 8 -- functions within functions that are looked into
+
+-- Modules and parameters that a function reads from around it: what is recorded needs them as its
+-- own.
+local function captured(fn, found, seen, depth)
+  if type(fn) ~= "function" or seen[fn] or depth > MOST_DEEP then return end
+  seen[fn] = true
+  local function look(value)
+    if class.of(value) or parameter.kind(value) then
+      if not seen[value] then found[#found + 1] = value end
+      seen[value] = true
+    elseif type(value) == "function" then
+      captured(value, found, seen, depth + 1)
+    elseif type(value) == "table" and getmetatable(value) == nil and not seen[value] then
+      seen[value] = true
+      for _, inner_value in pairs(value) do
+        if class.of(inner_value) or parameter.kind(inner_value) then look(inner_value) end
+      end
+    end
+  end
+  for i = 1, math.huge do
+    local name, value = debug.getupvalue(fn, i)
+    if not name then return end
+    if name ~= "_ENV" then look(value) end
+  end
+end
+
 local Recorded = class.new("Recorded", require "gpipe.nn.module")
-function Recorded:init(fn) self.fn = fn end
+function Recorded:init(fn)
+  self.fn = fn
+  local found = {}
+  captured(fn, found, { [self] = true }, 1)
+  for i, value in ipairs(found) do self["captured_" .. i] = value end
+end
 function Recorded:forward(...)
   local inputs = table.pack(...)
   local outputs = table.pack(self.fn(table.unpack(each(inner, inputs, inputs.n))))
@@ -106,6 +140,8 @@ function Compiled:__tostring()
   return ("compiled function: %s%s"):format(self.text, self.pipe and "" or " (closed)")
 end
 
+local compiled = 0 -- functions so far, each with draws of its own
+
 local OPTIONS = { device = { type = "string", default = "cpu" } }
 
 --- The recorded, planned version of a function of tensors: the function runs once for each set of
@@ -113,7 +149,11 @@ local OPTIONS = { device = { type = "string", default = "cpu" } }
 --- The same bits as the function itself in f32 and f64.
 ---
 --- fn: a function, or a module (`nn`), which is compiled as it evaluates: without dropout, buffers
---- are not written. It may not branch on values. Other tensors that it reads are constants.
+--- are not written. It may not branch on values. Modules and parameters that a function reads from
+--- around it become its own until it is closed, as those of a pipeline; other tensors are
+--- constants.
+--- What it draws (gp.rand) differs from call to call and from one compiled function to the next, by
+--- gp.seed; it is not what the function itself would draw.
 --- example_inputs: one tensor, or a list of up to eight; calls with other shapes plan anew, and the
 --- plans of the six sets of shapes that were used last are kept.
 --- opts: `device = "cpu"` (or `"cuda:0"`): where it runs; results come back to the host.
@@ -141,8 +181,9 @@ return function(fn, example_inputs, opts)
       errors.show(example_inputs))
   end
   check_inputs({ n = #list, table.unpack(list) }, "gp.compile", #list)
+  compiled = compiled + 1
   local pipe = require "gpipe.pipeline" (require "gpipe.nn".Sequential { Recorded(fn) },
-    { devices = { o.device } }):eval()
+    { devices = { o.device }, seed = random.current() ~ compiled << 32 }):eval()
   local made <const> = setmetatable({ pipe = pipe, count = #list }, Compiled)
   local good, outputs = pcall(function() return { pipe:forward(each(as_row, list, #list)) } end)
   if not good then

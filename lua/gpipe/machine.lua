@@ -2,6 +2,7 @@
 
 local core = require "gpipe.core"
 local options = require "gpipe.options"
+local readable = require "gpipe.readable"
 
 local machine = {}
 
@@ -89,7 +90,7 @@ function machine.devices(opts)
   if o.why and not gpus then
     list[#list + 1] = { name = "cuda", kind = "cuda", available = false, why = why }
   end
-  return list
+  return readable(list)
 end
 
 ---@class gpipe.Library
@@ -121,9 +122,9 @@ end
 --- ```
 ---@return table<string, gpipe.Memory>
 function machine.memory()
-  local memory = { cpu = core.memory() }
+  local memory = readable { cpu = readable(core.memory()) }
   for i, gpu in ipairs(core.gpus(true) or {}) do
-    memory["cuda:" .. i - 1] = { live = gpu.live, peak = gpu.peak, total = gpu.memory }
+    memory["cuda:" .. i - 1] = readable { live = gpu.live, peak = gpu.peak, total = gpu.memory }
   end
   return memory
 end

@@ -78,8 +78,8 @@ local function join(parts, indent)
   return "{\n" .. inner .. table.concat(parts, ",\n" .. inner) .. ",\n" .. indent .. "}"
 end
 
-local function text_of(value, indent, depth, seen)
-  if not is_plain(value) then return leaf(value) end
+local function text_of(value, indent, depth, seen, whole)
+  if not whole and not is_plain(value) then return leaf(value) end
   if seen[value] or depth == 0 then return next(value) == nil and "{}" or "{...}" end
   seen[value] = true
   local keys, length = keys_of(value)
@@ -108,6 +108,15 @@ function show.value(value)
   if not is_plain(value) then return tostring(value) end
   return text_of(value, "", DEPTH, {})
 end
+
+--- The contents of a table, also where it has a way of its own to print itself.
+--- ```lua
+--- local show = require "gpipe.show"
+--- assert(show.contents({1, 2}) == "{1, 2}")
+--- ```
+---@param value table
+---@return string
+function show.contents(value) return text_of(value, "", DEPTH, {}, true) end
 
 --- A title and names below it, in lines that fit the terminal: what a module is when it is printed.
 ---@param title string

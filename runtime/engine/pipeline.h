@@ -54,7 +54,8 @@ struct gp_pipeline {
   int32_t extra_count;
   gp_remat remat;
   uint64_t seed;
-  uint32_t step, split_step;
+  uint32_t step, split_step; /* passes that trained: the clock of their draws */
+  uint32_t looks;            /* passes that did not: a clock of their own */
   uint64_t updates; /* of its parameters, by whatever optimizer */
   gp_seen seen;     /* by the last forward half */
   bool finite, fuse, added, closed, spin;

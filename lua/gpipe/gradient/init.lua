@@ -53,13 +53,32 @@ local function leaves_of(arguments)
   return leaves
 end
 
+local inside = setmetatable({}, { __mode = "k" }) -- coroutines that are within fn of a gp.grad
+
+local Inside = { __close = function(mark) inside[mark.thread] = nil end }
+
+-- The gradients of an inner gp.grad are numbers to the outer one, whose own would miss a term.
+local function enter()
+  local thread = coroutine.running()
+  local taking = not core.no_grad(false)
+  core.no_grad(not taking)
+  if inside[thread] and taking then
+    errors.raise("gp.grad: it is called within a function that gp.grad differentiates, and second "
+      .. "derivatives are not computed, expected gp.no_grad(function .. end) around the inner one "
+      .. "where its gradients are meant as constants")
+  end
+  if inside[thread] then return nil end
+  inside[thread] = true
+  return setmetatable({ thread = thread }, Inside)
+end
+
 --- The function that returns what fn returns, and its gradients for each argument that is a tensor
 --- of floats, in order.
 ---
 --- fn's first value is what is differentiated, a tensor of one element; of more, the gradient of
 --- their sum. Nothing is added to any `grad`. An argument that the value does not depend on has
 --- gradient zero.
---- Errors: fn returns no tensor.
+--- Errors: fn returns no tensor; a gp.grad within fn, as there are no second derivatives.
 --- ```lua
 --- local value, dx = gp.grad(function(x) return (x * x):sum() end)(gp.tensor {1, 2, 3})
 --- assert(value:item() == 14 and dx[3] == 6)
@@ -75,6 +94,7 @@ function gradient.grad(fn)
       errors.raise("gp.grad: none of the %d arguments is a tensor of floats, expected one",
         arguments.n)
     end
+    local _inside <close> = enter()
     local _mode <close> = mode(false)
     local value = fn(table.unpack(arguments, 1, arguments.n))
     if not is_tensor(value) then

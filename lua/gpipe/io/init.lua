@@ -8,6 +8,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local npy = require "gpipe.io.npy"
+local is_plain = require "gpipe.plain"
 local tables = require "gpipe.io.tables"
 
 local io = {}
@@ -33,7 +34,7 @@ end
 
 -- Names in sorted order, their tensors, and the text of what are no tensors.
 local function check_tensors(given)
-  if type(given) ~= "table" or getmetatable(given) ~= nil then
+  if not is_plain(given) then
     errors.raise("gp.save: tensors is %s, expected a table {name = tensor}", errors.show(given))
   end
   local tensors, text = tables.encode(given)

@@ -14,6 +14,7 @@
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
+local is_plain = require "gpipe.plain"
 
 local tables = {}
 
@@ -77,7 +78,7 @@ end
 local text_of
 
 local function table_text(made, value, path, depth)
-  if getmetatable(value) ~= nil then
+  if not is_plain(value) then
     errors.raise("gp.save: '%s' is %s, expected a tensor, a plain table, a string, a number or a "
       .. "boolean", path, errors.show(value))
   end

@@ -5,6 +5,7 @@ local errors = require "gpipe.errors"
 local draw = require "gpipe.schedule.draw"
 local options = require "gpipe.options"
 local passes = require "gpipe.pipeline.passes"
+local readable = require "gpipe.readable"
 local sizes = require "gpipe.sizes"
 
 local describe = {}
@@ -207,7 +208,7 @@ function describe.costs(pipe, opts)
   local o = options.check("costs", opts, SPEC)
   step_plan(pipe, "costs")
   local cost = o.from == "measured" and measured(pipe) or modelled(pipe, o)
-  local costs = { unit = "s" }
+  local costs = readable { unit = "s" }
   for _, op in ipairs(OPS) do
     costs[op] = {}
     for stage = 0, pipe.stages - 1 do costs[op][stage + 1] = cost(NAMES[op] or op, stage) end

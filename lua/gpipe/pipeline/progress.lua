@@ -41,8 +41,8 @@ local function check_losses(who, losses)
   end
 end
 
---- The progress, checked; nothing is set. Of a checkpoint (`drop`) a loss scale is left out where the
---- precision has none: training in another precision goes on without it.
+--- The progress, checked; nothing is set. Of a checkpoint (`drop`) a loss scale is left out where
+--- the precision has none: training in another precision goes on without it.
 ---@param pipe table fields of a pipeline
 ---@param given gpipe.Progress
 ---@param drop? boolean

@@ -17,6 +17,7 @@ local paths = require "gpipe.pipeline.paths"
 local plans = require "gpipe.pipeline.plan.plans"
 local precision = require "gpipe.pipeline.plan.precision"
 local progress = require "gpipe.pipeline.progress"
+local readable = require "gpipe.readable"
 local stop = require "gpipe.stop"
 local stream = require "gpipe.pipeline.stream"
 local text_of = require "gpipe.pipeline.text"
@@ -387,7 +388,9 @@ end
 local function stats_of(pipe)
   quiet(pipe, "stats")
   local raw = passes.stats(pipe)
-  local stats = { seconds = raw.seconds, bubble = {}, peak_live = {}, peak_bytes = {}, busy = {} }
+  local stats = readable {
+    seconds = raw.seconds, bubble = {}, peak_live = {}, peak_bytes = {}, busy = {},
+  }
   for d, device in ipairs(raw) do
     stats.bubble[d] = raw.seconds > 0 and math.max(0, 1 - device.busy / raw.seconds) or 0
     stats.busy[d] = device.busy

@@ -10,6 +10,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local is_plain = require "gpipe.plain"
 local is_tensor = require "gpipe.tensor.is"
 local events = require "gpipe.train.events"
 local json = require "gpipe.io.json"
@@ -122,7 +123,7 @@ function records.values(values)
       errors.raise("run:log: a value is named %s, expected a string other than 'step' and "
         .. "'nonfinite'", errors.show(name))
     end
-    if type(value) == "table" and not is_tensor(value) and getmetatable(value) == nil then
+    if is_plain(value) then
       local sum = 0
       for _, one in ipairs(value) do sum = sum + scalar(name, one) end
       value = #value > 0 and sum / #value or nil

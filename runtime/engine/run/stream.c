@@ -31,6 +31,13 @@ static gp_status check_ready(const gp_pipeline *p) {
   return GP_OK;
 }
 
+/* Draws of a pass that does not train differ from pass to pass too, but take nothing from those of
+ * training: the clock of such passes has its highest bit set. */
+static uint32_t clock_of(gp_pipeline *p, const gp_plan *plan) {
+  if (gp_plan_trains(plan->kind)) return p->step;
+  return UINT32_C(1) << 31 | (p->looks++ & (UINT32_MAX >> 1));
+}
+
 static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_half) {
   gp_run *run = &p->run;
   run->binding = gp_pipeline_binding(p, plan);
@@ -41,7 +48,7 @@ static gp_status begin_run(gp_pipeline *p, const gp_plan *plan, bool backward_ha
   if (plan->update != GP_UPDATE_NONE) p->updates++;
   run->given = 0;
   run->known = run->told = 0;
-  run->first_step = p->step;
+  run->first_step = clock_of(p, plan);
   run->first_update = p->optimizer ? gp_optimizer_steps(p->optimizer) : 0;
   for (int32_t d = 0; d < p->device_count; d++) atomic_store(&p->workers[d].ranges_done, 0);
   for (int32_t s = 0; s < p->stage_count; s++) {

@@ -45,10 +45,11 @@ static double square_of(const gp_pipeline *p, int32_t i) {
 }
 
 /* What brings the norm of the optimizer's gradients down to the one asked for: 1 where it is not
- * above that. They are added in the order in which the optimizer was given its parameters. */
+ * above that, or where this pass updates nothing, as pipe:backward leaves gradients as they are.
+ * They are added in the order in which the optimizer was given its parameters. */
 static double clip_factor(const gp_pipeline *p) {
   double sum = 0, max = p->use.clip_norm;
-  if (!p->optimizer || max <= 0) return 1;
+  if (!p->optimizer || max <= 0 || p->run.plan->update == GP_UPDATE_NONE) return 1;
   for (int32_t k = 0; k < p->listed_count; k++) sum += square_of(p, p->listed[k]);
   double norm = sqrt(sum) * p->verdict.unscale;
   return norm > max ? max / (norm + 1e-6) : 1;

@@ -53,7 +53,8 @@ static gp_status add_leaf(pass *p, gp_param *leaf, gp_ref *ref) {
   int32_t index;
   if (gp_param_owner(leaf))
     return gp_fail(GP_ESTATE, "backward: a parameter belongs to a live pipeline, whose gradients "
-                              "pipe:backward makes: close it first");
+                              "pipe:backward makes, or to a compiled function (gp.compile): "
+                              "close it first");
   GP_TRY(gp_graph_param(&p->graph, leaf, &index));
   return gp_graph_param_value(&p->graph, index, ref);
 }

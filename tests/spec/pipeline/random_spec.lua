@@ -70,3 +70,25 @@ describe("numbers that would be the same in every step", function()
     assert.is_true(math.random() < 1)
   end)
 end)
+
+describe("draws of passes that do not train", function()
+  local Noise = gp.nn.class "Noise"
+  function Noise.forward(_, x) return x + gp.rand { 1, 3 } end
+
+  it("differ from pass to pass, and take nothing from those of training", function()
+    local function made()
+      gp.seed(4)
+      return gp.pipeline(gp.nn.Sequential { Noise(), gp.nn.Linear(3, 2) }, { loss = gp.nn.MSELoss() })
+    end
+    local x, y = gp.ones { 4, 3 }, gp.ones { 4, 2 }
+    local plain <close> = made()
+    local looked <close> = made()
+    local losses = {}
+    for i = 1, 3 do
+      losses[i] = looked:evaluate(x, y)
+      assert.is_false(gp.equal(looked:eval():forward(x), looked:forward(x)))
+      assert.equal(plain:step(x, y), looked:train():step(x, y))
+    end
+    assert.not_equal(losses[1], losses[2])
+  end)
+end)

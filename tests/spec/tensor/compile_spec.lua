@@ -131,3 +131,34 @@ describe("gp.compile refuses", function()
     fails_with("compiled function: argument 1 is 3, expected a tensor", compiled, 3)
   end)
 end)
+
+describe("a compiled function that draws", function()
+  it("draws anew in every call, and other numbers than another one", function()
+    local function draw(a) return a + gp.rand { 3 } end
+    local one <close> = gp.compile(draw, gp.zeros { 3 })
+    local two <close> = gp.compile(draw, gp.zeros { 3 })
+    local zero = gp.zeros { 3 }
+    local seen = { one(zero), one(zero), two(zero) }
+    for i = 1, 3 do
+      for k = i + 1, 3 do assert.is_false(gp.equal(seen[i], seen[k])) end
+    end
+  end)
+end)
+
+describe("a function around a model", function()
+  it("takes the model's parameters along, however they are reached", function()
+    local model, scale = gp.nn.Sequential { gp.nn.Linear(2, 2) }, gp.nn.Parameter({ 2 }, 3)
+    local blocks = { gp.nn.Linear(2, 2) }
+    local function inner(x) return blocks[1](model(x)) end
+    local function fn(x) return inner(x) * scale end
+    local x = gp.ones { 1, 2 }
+    local want = gp.no_grad(fn, x)
+    local compiled <close> = gp.compile(fn, x)
+    assert.is_true(gp.equal(want, compiled(x)))
+    local good, message = pcall(function() model(x):sum():backward() end)
+    assert.is_false(good)
+    assert.matches("compiled function", message)
+    compiled:close()
+    model(x):sum():backward()
+  end)
+end)

@@ -242,6 +242,16 @@ describe("gp.no_grad", function()
 end)
 
 describe("gp.grad", function()
+  it("refuses second derivatives, which would miss a term", function()
+    local function cube(u) return (u * u * u):sum() end
+    local function slope(v) return (select(2, gp.grad(cube)(v))):sum() end
+    assert.matches("second derivatives are not computed", fails(gp.grad(slope), gp.tensor { 2 }))
+    local constant = gp.grad(function(v) return (v * gp.no_grad(slope, v)):sum() end)
+    local _, dv = constant(gp.tensor { 2 })
+    assert.equal(12, dv[1])
+    assert.equal(12, (select(2, gp.grad(cube)(gp.tensor { 2 })))[1]) -- it is over after an error
+  end)
+
   it("returns the value and gradients, and stores none", function()
     local w = leaf { 2 }
     local f = gp.grad(function(a, b, n) return (a * a * b):sum() * n + w:sum() end)
