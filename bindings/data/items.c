@@ -172,6 +172,33 @@ static int items_windows(lua_State *L) {
   return status == GP_OK ? 1 : gp_lua_fail(L, status);
 }
 
+/* The part at the top of the stack: {items, order or false, base, count} */
+static gp_items_part check_part(lua_State *L) {
+  int at = lua_gettop(L);
+  luaL_checktype(L, at, LUA_TTABLE);
+  for (int i = 1; i <= 4; i++) lua_rawgeti(L, at, i);
+  gp_items_part part = {.items = check_items(L, at + 1),
+                        .base = gp_lua_check_int(L, at + 3, "concat: base", 0, INT64_MAX),
+                        .count = gp_lua_check_int(L, at + 4, "concat: count", 1, INT64_MAX)};
+  if (lua_toboolean(L, at + 2)) part.order = gp_lua_check_host_tensor(L, at + 2, "concat: order");
+  return part;
+}
+
+/* core.items_joined{{items, order or false, base, count}, ...} -> items */
+static int items_joined(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  items_box *box = push_items(L);
+  gp_status status = gp_items_joined_new(&box->items);
+  for (lua_Integer i = 1; status == GP_OK && i <= (lua_Integer)lua_rawlen(L, 1); i++) {
+    lua_rawgeti(L, 1, i);
+    gp_items_part part = check_part(L);
+    status = gp_items_joined_add(box->items, &part);
+    lua_settop(L, 2);
+  }
+  return status == GP_OK ? 1 : gp_lua_fail(L, status);
+}
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Push the positions of a walk, from 0: base + 1 .. base + count, or base + each of `order`. */
@@ -258,11 +285,19 @@ static int order_mark(lua_State *L) {
   return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"idx_read", idx_read},         {"cifar_read", cifar_read},   {"items_rows", items_rows},
-    {"items_pixels", items_pixels}, {"items_files", items_files}, {"items_windows", items_windows},
-    {"items_batch", items_batch},   {"loader_new", loader_new},   {"loader_next", loader_next},
-    {"loader_close", loader_clear}, {"order_mark", order_mark},   {NULL, NULL}};
+static const luaL_Reg functions[] = {{"idx_read", idx_read},
+                                     {"cifar_read", cifar_read},
+                                     {"items_rows", items_rows},
+                                     {"items_pixels", items_pixels},
+                                     {"items_files", items_files},
+                                     {"items_windows", items_windows},
+                                     {"items_joined", items_joined},
+                                     {"items_batch", items_batch},
+                                     {"loader_new", loader_new},
+                                     {"loader_next", loader_next},
+                                     {"loader_close", loader_clear},
+                                     {"order_mark", order_mark},
+                                     {NULL, NULL}};
 
 int gp_open_items(lua_State *L) {
   gp_lua_push_type(L, ITEMS, items_clear);

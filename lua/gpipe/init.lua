@@ -131,8 +131,10 @@ function meta.__index(_, key)
   if core.methods[key] then
     errors.raise("gp: there is no '%s' (it is a method of tensors: t:%s(...))", key, key)
   end
+  local way = require("gpipe.data.elsewhere").names[key]
+  if way then errors.raise("gp: there is no '%s' (%s)", key, way) end
   local near = errors.suggest(key, names())
-  errors.raise("gp: there is no '%s'%s", key,
+  errors.raise("gp: there is no '%s'%s", errors.name(key),
     near and (" (did you mean '%s'?)"):format(near) or "")
 end
 

@@ -64,6 +64,18 @@ gp_status gp_items_windows(const gp_windows *windows, gp_items **items);
 gp_status gp_items_files(const char *const *paths, gp_tensor *y, const gp_image_rule *rule,
                          gp_items **items);
 
+/* Some items of others: `count` from `base` on, or at base + order - 1. */
+typedef struct gp_items_part {
+  gp_items *items;  /* retained */
+  gp_tensor *order; /* retained, optional: i64 [>= count], from 1 */
+  int64_t base, count;
+} gp_items_part;
+/* Items of several parts one after the other; none at first. A part is added before the first batch
+ * is made. Batches are of one shape and dtype, else GP_ESHAPE when one is made. Errors: GP_EINVAL
+ * for an empty part, an order that is none. */
+gp_status gp_items_joined_new(gp_items **items);
+gp_status gp_items_joined_add(gp_items *items, const gp_items_part *part);
+
 void gp_items_free(gp_items *items); /* gives one reference back; NULL is fine */
 int64_t gp_items_count(const gp_items *items);
 /* Make a batch of items. Shapes: positions i64 [n] (0-based); x and y [n, ..]. The values are a

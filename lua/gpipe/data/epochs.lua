@@ -28,9 +28,18 @@ local function is_dataset(value)
   return good and type(method) == "function"
 end
 
+-- The data of an epoch: the same one, or what a function of its number gives.
+local function data_of(self)
+  if is_dataset(self.data) then return self.data end
+  local data = self.data(self.epoch)
+  if is_dataset(data) then return data end
+  errors.raise("gp.data.epochs: the function gave %s for epoch %d, expected a dataset",
+    errors.show(data), self.epoch)
+end
+
 -- The batches of an epoch, in its order: a function of the seed and the epoch's number.
 local function open(self)
-  local data, opts = self.data, self.opts
+  local data, opts = data_of(self), self.opts
   if opts.shuffle then data = data:shuffle(opts.seed, self.epoch) end
   self.batches = data:batches(opts.batch, {
     drop_last = opts.drop_last, workers = opts.workers, prefetch = opts.prefetch, pad = opts.pad,
@@ -126,7 +135,9 @@ end
 --- Batches of a dataset, epoch after epoch, without end or for `epochs` of them: every epoch is
 --- shuffled by `seed` and its number, unless `shuffle = false`. The object has `state()` and
 --- `restore()`, so that `gp.run` and `gp.checkpoint` carry the place in the data.
---- The other options are those of `d:batches`.
+--- The other options are those of `d:batches`. Where each epoch has other items, as a new sample,
+--- data is a function of its number: `function(epoch) return d:sample {weights = w, seed = 1,
+--- epoch = epoch} end`.
 --- ```lua
 --- local data = gp.data.tensors(gp.arange(1, 10), gp.ones{10})
 --- local e = gp.data.epochs(data, {batch = 4, seed = 1})
@@ -134,12 +145,13 @@ end
 ---   if e.epoch == 3 then break end
 --- end
 --- ```
----@param data gpipe.Dataset
+---@param data gpipe.Dataset|fun(epoch: integer): gpipe.Dataset
 ---@param opts gpipe.EpochsOptions
 ---@return gpipe.Epochs
 return function(data, opts)
-  if not is_dataset(data) then
-    errors.raise("gp.data.epochs: data is %s, expected a dataset", errors.show(data))
+  if not is_dataset(data) and type(data) ~= "function" then
+    errors.raise("gp.data.epochs: data is %s, expected a dataset, or a function that gives one",
+      errors.show(data))
   end
   opts = options.check("gp.data.epochs", opts, SPEC)
   return setmetatable({ data = data, opts = opts, size = opts.batch, epoch = 1 }, Epochs)

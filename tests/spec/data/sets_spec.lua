@@ -90,6 +90,31 @@ describe("gp.data.concat", function()
     assert.equal("1 0 2 3:0 1", walk(gp.data.concat { long, longer }:batches(2, { pad = 0 })))
   end)
 
+  it("is loaded by threads where its parts are, with the same bits", function()
+    local parts = {}
+    for i = 1, 5 do
+      local x = gp.rand({ 4 + i, 3, 2 }, { seed = i })
+      local part = gp.data.tensors(x, gp.arange(1, 4 + i, 1, { dtype = "i64" }))
+      parts[i] = i % 2 == 0 and part:shuffle(i) or gp.data.subset(part, { 2, -1 })
+    end
+    parts[6] = gp.data.concat { parts[1], parts[2] }
+    local d = gp.data.concat(parts)
+    local function all(set, workers)
+      local seen = {}
+      for x, y in set:batches(4, { workers = workers }) do
+        seen[#seen + 1] = x:bytes() .. y:bytes()
+      end
+      return table.concat(seen)
+    end
+    for _, set in ipairs { d, d:shuffle(3), (d:split(0.6)), d:sample { count = 90,
+      replacement = true, seed = 1 } } do
+      local want = all(set, 0)
+      for _, workers in ipairs { 1, 3 } do assert.equal(want, all(set, workers)) end
+    end
+    local other = gp.data.concat { parts[1], gp.data.tensors(gp.ones { 3 }, gp.ones { 3 }) }
+    fails_with("gp.data.concat: batches of the data sets are", all, other:shuffle(1), 2)
+  end)
+
   it("names what does not fit together", function()
     fails_with("the data sets are an empty list", gp.data.concat, {})
     fails_with("the data sets are nil", gp.data.concat)
@@ -169,6 +194,25 @@ describe("d:sample", function()
     it()
     again:restore(it:state())
     assert.equal(show((it())), show((again())))
+  end)
+
+  it("is drawn anew in each epoch of a function, and goes on there", function()
+    local d = numbers(20)
+    local function make()
+      return gp.data.epochs(function(epoch)
+        return d:sample { count = 6, seed = 2, epoch = epoch }
+      end, { batch = 4, epochs = 3, seed = 1 })
+    end
+    local all, e = {}, make()
+    for x in e do all[#all + 1] = show(x) end
+    assert.equal(6, #all)
+    assert.not_equal(all[1] .. all[2], all[3] .. all[4])
+    local one, other = make(), make()
+    for _ = 1, 3 do one() end
+    assert.equal(all[4], show((other:restore(one:state())())))
+    fails_with("data is 3, expected a dataset, or a function", gp.data.epochs, 3, { batch = 1 })
+    local wrong = gp.data.epochs(function() return 7 end, { batch = 1 })
+    fails_with("the function gave 7 for epoch 1, expected a dataset", wrong.next, wrong)
   end)
 
   it("refuses weights that are none", function()
@@ -338,6 +382,7 @@ describe("names of PyTorch", function()
       fails_with(way, function() return gp.data[name] end)
     end
     local d = numbers(3)
+    fails_with("d:batches(n, {workers = 2})", function() return gp.DataLoader end)
     fails_with("gp.data.subset(d", function() return d.subset end)
     fails_with("did you mean 'workers'", d.batches, d, 2, { num_workers = 2 })
     fails_with("d:collate(fn)", d.batches, d, 2, { collate_fn = print })

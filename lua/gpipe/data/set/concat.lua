@@ -121,6 +121,27 @@ function Source:items_at(positions, seed, stream, lent)
   return inputs, targets
 end
 
+-- Items that threads can load; of parts that are all made in C.
+local function open_items(self)
+  local list = {}
+  for i, part in ipairs(self.parts) do
+    local source = part.f.source
+    list[i] = { source.items or source:open_items(), part.order or false, part.f.base,
+      part.f.count }
+  end
+  return core.items_joined(list)
+end
+
+local function threads_of(parts)
+  local most = 0
+  for _, part in ipairs(parts) do
+    local source = part.f.source
+    if not (source.items or source.open_items) then return nil end
+    most = math.max(most, source.workers or 0)
+  end
+  return most
+end
+
 function Source:describe()
   return ("%d data sets, the first %s"):format(#self.parts, self.parts[1].f.source:describe())
 end
@@ -163,8 +184,9 @@ local function check_list(list)
 end
 
 --- Data sets one after the other as one, which is split, shuffled and sampled as a whole. Their
---- items must fit into one batch: tensors of one shape and dtype (or `pad` for lengths). Batches
---- are put together on the script's own thread. Random crops follow the shuffle of the whole.
+--- items must fit into one batch: tensors of one shape and dtype (or `pad` for lengths). Where all
+--- parts are made in C (images, tensors, bytes), threads load the whole as they would load a part.
+--- Random crops follow the shuffle of the whole.
 --- Errors: an empty list, what is no dataset; at the batch, items that do not fit together.
 --- ```lua
 --- local a = gp.data.tensors(gp.arange(1, 3), gp.zeros{3})
@@ -181,6 +203,8 @@ return function(list)
     errors.raise("%s: the data sets have different functions of d:collate, expected to collate "
       .. "what concat gives", WHO)
   end
-  return dataset(setmetatable({ parts = parts, count = count, join = join,
+  local threads = not join and threads_of(parts) or nil
+  return dataset(setmetatable({ parts = parts, count = count, join = join, workers = threads,
+    open_items = threads and open_items,
     gap = gap, classes = classes_of(parts) }, Source))
 end
