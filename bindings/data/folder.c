@@ -5,12 +5,24 @@
 #include "data/archive.h"
 
 #define LOCK "gpipe.Lock"
+#define TEXT "gpipe.Text"
 
 enum { LONGEST_HOLDER = 256 };
 
 typedef struct lock_box {
   gp_lock *lock;
 } lock_box;
+
+typedef struct text_box {
+  char *bytes;
+} text_box;
+
+static int text_clear(lua_State *L) {
+  text_box *box = luaL_checkudata(L, 1, TEXT);
+  gp_file_text_free(box->bytes);
+  box->bytes = NULL;
+  return 0;
+}
 
 static int lock_clear(lua_State *L) {
   lock_box *box = luaL_checkudata(L, 1, LOCK);
@@ -78,17 +90,47 @@ static int file_sync(lua_State *L) {
   return answer(L, gp_file_sync(gp_lua_check_string(L, 1, "file: the path")));
 }
 
+/* core.file_text(path, most) -> text | nil (there is none) | nil, message, code */
+static int file_text(lua_State *L) {
+  char *bytes = NULL;
+  size_t size = 0;
+  bool there;
+  const char *path = gp_lua_check_string(L, 1, "file: the path");
+  const size_t most = (size_t)gp_lua_check_int(L, 2, "file: the most bytes", 0, INT64_MAX);
+  text_box *box = lua_newuserdatauv(L, sizeof *box, 0); /* freed whatever raises below */
+  *box = (text_box){0};
+  luaL_setmetatable(L, TEXT);
+  gp_status status = gp_file_text(path, most, &there, &bytes, &size);
+  if (status != GP_OK) return gp_lua_return_failure(L, status);
+  if (!there) return lua_pushnil(L), 1;
+  box->bytes = bytes;
+  lua_pushlstring(L, bytes, size);
+  gp_file_text_free(bytes);
+  box->bytes = NULL;
+  return 1;
+}
+
+/* core.folder_is_own(path) -> whether there is a folder of this name itself, no link to one */
+static int folder_is_own(lua_State *L) {
+  lua_pushboolean(L, gp_folder_is_own(gp_lua_check_string(L, 1, "folder: the path")));
+  return 1;
+}
+
 static const luaL_Reg functions[] = {{"lock_take", lock_take},
                                      {"folder_make", folder_make},
                                      {"folder_names", folder_names},
                                      {"folder_remove", folder_remove},
                                      {"file_cut", file_cut},
                                      {"file_sync", file_sync},
+                                     {"file_text", file_text},
+                                     {"folder_is_own", folder_is_own},
                                      {NULL, NULL}};
 
 static const luaL_Reg lock_methods[] = {{"free", lock_clear}, {NULL, NULL}};
 
 int gp_open_folder(lua_State *L) {
+  gp_lua_push_type(L, TEXT, text_clear);
+  lua_pop(L, 1);
   gp_lua_push_type(L, LOCK, lock_clear);
   luaL_newlib(L, lock_methods);
   lua_setfield(L, -2, "__index");

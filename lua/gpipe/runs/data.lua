@@ -88,7 +88,8 @@ end
 
 local function timeline_of(run)
   local text = read.text(run.path .. "/timeline.svg")
-  return text and #text <= LARGEST_TIMELINE and utf8.len(text) and text or nil
+  local is_image = text and (text:find "^%s*<svg[%s>]" or text:find "^%s*<%?xml[^>]*>%s*<svg[%s>]")
+  return is_image and #text <= LARGEST_TIMELINE and utf8.len(text) and text or nil
 end
 
 -- A list of devices; nil where the file is missing or holds something else.

@@ -8,7 +8,7 @@ local find = {}
 -- A run that has just been made has nothing but its config.
 local MARKS = { ["config.json"] = true, ["state.json"] = true, ["log.jsonl"] = true }
 
-local DEEPEST = 8 -- folders within folders: a link may lead in a circle
+local DEEPEST = 8 -- folders within folders
 
 -- Append the runs' folders in a folder. What is no folder cannot be listed, and is passed over.
 local function search(found, path, names, depth)
@@ -20,7 +20,8 @@ local function search(found, path, names, depth)
   end
   for _, name in ipairs(depth > 0 and names or {}) do
     local below = path:gsub("/+$", "") .. "/" .. name
-    local inside = not name:find "^%." and core.folder_names(below)
+    -- A link may lead in a circle, or through all of the machine.
+    local inside = not name:find "^%." and core.folder_is_own(below) and core.folder_names(below)
     if inside then search(found, below, inside, depth - 1) end
   end
 end

@@ -10,22 +10,14 @@ local read = {}
 
 local LARGEST = 16 << 20 -- bytes of a file that is read whole
 
---- A whole file; nil where there is none, nil and the fault where it cannot be read.
+--- A whole file; nil where there is none, nil and the fault where it cannot be read. What lies in a
+--- folder of runs may be anybody's: links, pipes and devices are no files.
 ---@param path string
 ---@return string?
 ---@return string? fault
 function read.text(path)
-  local file, message, code = io.open(path, "rb")
-  if not file then return nil, code ~= 2 and message or nil end -- 2: ENOENT
-  local size = file:seek "end" -- files of /proc have none
-  if size and size > LARGEST then
-    file:close()
-    return nil, ("%s: has %d bytes, expected at most %d"):format(path, size, LARGEST)
-  end
-  file:seek "set"
-  local text, refused = file:read "a"
-  file:close()
-  return text, not text and ("%s: %s"):format(path, refused) or nil
+  local text, fault = core.file_text(path, LARGEST)
+  return text, fault
 end
 
 --- A JSON object; nil where the file is missing, nil and the fault where it is none.

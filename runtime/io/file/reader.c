@@ -14,10 +14,10 @@ static gp_status refused(const gp_reader *reader) {
 }
 
 /* O_NONBLOCK: opening a pipe must not wait for a writer; it changes nothing for regular files. */
-gp_status gp_reader_open(gp_reader *reader, const char *path) {
+static gp_status open_with(gp_reader *reader, const char *path, int flags) {
   *reader = (gp_reader){.path = path};
   do {
-    reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags);
   } while (reader->fd < 0 && errno == EINTR);
   struct stat info;
   if (reader->fd < 0 || fstat(reader->fd, &info)) return refused(reader);
@@ -26,6 +26,12 @@ gp_status gp_reader_open(gp_reader *reader, const char *path) {
                    S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file");
   reader->size = (uint64_t)info.st_size;
   return GP_OK;
+}
+
+gp_status gp_reader_open(gp_reader *reader, const char *path) { return open_with(reader, path, 0); }
+
+gp_status gp_reader_open_own(gp_reader *reader, const char *path) {
+  return open_with(reader, path, O_NOFOLLOW);
 }
 
 /* A signal that interrupts the read, or a read that brings less than asked for, is no failure; the

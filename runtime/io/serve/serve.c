@@ -157,7 +157,8 @@ static gp_status prepare(connection *c, int code, const char *type, const void *
   int length =
       snprintf(head, sizeof head,
                "HTTP/1.1 %d %s\r\nContent-Type: %.100s\r\nContent-Length: %zu\r\n"
-               "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s"
+               "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+               "X-Frame-Options: DENY\r\n%s"
                "Connection: close\r\n\r\n",
                code, reason_of(code), type, size, code == 405 ? "Allow: GET, HEAD\r\n" : "");
   size_t total, shown = c->request.head_only ? 0 : size;

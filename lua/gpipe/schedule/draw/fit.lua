@@ -7,11 +7,17 @@ local fit = {}
 
 -- ---- names --------------------------------------------------------------------------------------
 
---- Text fit for a terminal: what is not UTF-8 or would control it becomes "?".
+-- Characters that turn the direction of what follows, or are not seen: U+200B to U+200F, U+202A to
+-- U+202E, U+2060 to U+2069, U+FEFF, and the control characters from U+0080 on.
+local UNSEEN = { "\xe2\x80[\x8b-\x8f\xaa-\xae]", "\xe2\x81[\xa0-\xa9]",
+  "\xef\xbb\xbf", "\xc2[\x80-\x9f]" }
+
+--- Text fit for a terminal: what is not UTF-8, would control it or turn its direction becomes "?".
 ---@param name string
 ---@return string
 function fit.clean(name)
   if not utf8.len(name) then name = name:gsub("[\128-\255]", "?") end
+  for _, pattern in ipairs(UNSEEN) do name = name:gsub(pattern, "?") end
   return (name:gsub("%c", "?"))
 end
 
