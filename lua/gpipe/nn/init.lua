@@ -12,6 +12,7 @@ local margin = require "gpipe.nn.loss.margin"
 local paired = require "gpipe.nn.layer.pairs"
 local batch_norm = require "gpipe.nn.layer.norm.batch_norm"
 local bce = require "gpipe.nn.loss.bce"
+local cells = require "gpipe.nn.sequence.cells"
 local class = require "gpipe.nn.class"
 local conv = require "gpipe.nn.layer.image.conv"
 local conv_transpose = require "gpipe.nn.layer.image.conv_transpose"
@@ -101,13 +102,19 @@ local nn = {
   TransformerDecoderLayer = transformer.TransformerDecoderLayer,
   TransformerEncoder = transformer.TransformerEncoder,
   TransformerDecoder = transformer.TransformerDecoder,
+  Transformer = require "gpipe.nn.sequence.encoder_decoder",
   LSTM = recurrent.LSTM,
   GRU = recurrent.GRU,
   RNN = recurrent.RNN,
+  LSTMCell = cells.LSTMCell,
+  GRUCell = cells.GRUCell,
+  RNNCell = cells.RNNCell,
   Dropout = require "gpipe.nn.layer.dropout",
   Dropout1d = dropout2d.Dropout1d,
   Dropout2d = dropout2d.Dropout2d,
+  Dropout3d = dropout2d.Dropout3d,
   AlphaDropout = dropout2d.AlphaDropout,
+  FeatureAlphaDropout = dropout2d.FeatureAlphaDropout,
   ReLU = activation.ReLU,
   GELU = activation.GELU,
   SiLU = activation.SiLU,
@@ -132,6 +139,8 @@ local nn = {
   PReLU = functions.PReLU,
   GLU = functions.GLU,
   Softmin = functions.Softmin,
+  Softmax2d = functions.Softmax2d,
+  RReLU = require "gpipe.nn.layer.random_relu",
   Softmax = require "gpipe.nn.layer.softmax",
   LogSoftmax = require "gpipe.nn.layer.log_softmax",
   Flatten = require "gpipe.nn.layer.shape.flatten",
@@ -217,4 +226,4 @@ nn.describe = scope.describe
 ---@return boolean
 function nn.is_module(value) return class.of(value) ~= nil end
 
-return namespace("gp.nn", nn)
+return namespace("gp.nn", nn, require "gpipe.nn.elsewhere")

@@ -72,6 +72,67 @@ function names.modules(model)
   end
 end
 
+--- Iterate over the modules that a module holds itself, with their names.
+--- ```lua
+--- local model = nn.Sequential {nn.ReLU(), {"head", nn.Linear(4, 2)}}
+--- for name, module in model:children() do print(name, module) end
+--- ```
+---@return fun(): string?, nn.Module?
+function names.children(model)
+  local held, at = attributes.list(model), 0
+  return function()
+    repeat at = at + 1 until not held[at] or held[at].kind == "module"
+    if held[at] then return held[at].name, held[at].value end
+  end
+end
+
+--- Call a function with every module below and then with the module itself: parts come before what
+--- holds them. Returns the module.
+--- Errors: no function.
+--- ```lua
+--- nn.Sequential {nn.Linear(4, 2)}:apply(function(m)
+---   if m:is(nn.Linear) then m:freeze "bias" end
+--- end)
+--- ```
+---@param fn fun(module: nn.Module, name: string)
+---@return nn.Module self
+function names.apply(model, fn)
+  if type(fn) ~= "function" then
+    errors.raise("apply: fn is %s, expected a function of modules", errors.show(fn))
+  end
+  local function visit(module, path, seen)
+    if seen[module] then return end
+    seen[module] = true
+    for name, part in names.children(module) do
+      visit(part, path == "" and name or path .. "." .. name, seen)
+    end
+    fn(module, path)
+  end
+  visit(model, "", {})
+  return model
+end
+
+--- The module, parameter or buffer of a path, as parameters() and modules() name them; nil where
+--- there is none. The path "" is the module itself.
+--- ```lua
+--- local model = nn.Sequential {nn.ReLU(), {"head", nn.Linear(4, 2)}}
+--- assert(model:get "head.weight" == model[2].weight)
+--- ```
+---@param path string
+---@return nn.Module|gpipe.Tensor|nil
+function names.get(model, path)
+  if type(path) ~= "string" then
+    errors.raise("get: the path is %s, expected one such as \"3.fc.weight\"", errors.show(path))
+  end
+  if path == "" then return model end
+  for _, entry in ipairs(attributes.list(model)) do
+    if entry.name == path then return entry.value end
+    if entry.kind == "module" and path:sub(1, #entry.name + 1) == entry.name .. "." then
+      return names.get(entry.value, path:sub(#entry.name + 2))
+    end
+  end
+end
+
 local function set_frozen(who, model, pattern, frozen)
   local chosen = list(model, "parameter", matcher(who, pattern))
   if #chosen == 0 then

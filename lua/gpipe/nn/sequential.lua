@@ -129,7 +129,8 @@ function Sequential.__newindex(self, key, value)
   end
 end
 
---- A layer by position (negative: from the end) or name; nil where there is none.
+--- A layer by position (negative: from the end) or name, or what is below by its path; nil where
+--- there is none.
 --- ```lua
 --- local model = nn.Sequential {nn.ReLU(), {"head", nn.Linear(8, 2)}}
 --- assert(model:get(-1) == model:get("head"))
@@ -137,6 +138,8 @@ end
 ---@param key integer|string
 ---@return nn.Module?
 function Sequential:get(key)
+  local is_path = type(key) == "string" and (key == "" or key:find(".", 1, true))
+  if is_path then return Module.get(self, key) end
   if type(key) == "string" then key = self[NAMES][key] or math.tointeger(tonumber(key)) end
   if math.type(key) == "integer" and key < 0 then key = #self + 1 + key end
   return rawget(self, key)

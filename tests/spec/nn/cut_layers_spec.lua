@@ -2,7 +2,7 @@
 -- pipeline that is cut around them as they give eagerly: outputs, and gradients of parameters.
 
 local gp = require "gpipe"
-local golden = { require "tests.golden.volumes" }
+local golden = { require "tests.golden.volumes", require "tests.golden.sequences" }
 
 local nn = gp.nn
 
@@ -15,14 +15,18 @@ local function check(case)
   local x = numbers(case.inputs[1].shape, 1):abs() + 0.1
   local eager, piped = evaluate(case.layer), evaluate(case.layer)
   if next(eager:state_dict()) then piped:load_state_dict(eager:state_dict()) end
-  local y = eager(x)
+  local outputs = { eager(x) }
   local pipe <close> = gp.pipeline(nn.Sequential { nn.Identity(), piped, nn.Identity() },
     { balance = { 1, 1, 1 }, devices = { "cpu:0", "cpu:0", "cpu:0" } })
-  assert.is_true(gp.equal(y, pipe:forward(x)), "the outputs")
+  local seeds, total = {}, 0
+  for i, y in ipairs { pipe:forward(x) } do
+    assert.is_true(gp.equal(outputs[i], y), "output " .. i)
+    seeds[i] = numbers(y.shape, 1 + i)
+    total = total + (outputs[i] * seeds[i]):sum()
+  end
   if #eager:parameters() == 0 then return end
-  local seed = numbers(y.shape, 2)
-  y:backward(seed)
-  pipe:backward(seed)
+  total:backward()
+  pipe:backward(seeds)
   local have = pipe:parameters()
   for i, p in ipairs(eager:parameters()) do
     assert.is_true(gp.equal(p.grad, have[i].grad), p.name)

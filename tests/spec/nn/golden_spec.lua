@@ -1,11 +1,12 @@
 -- tests/spec/nn/golden_spec.lua - every layer and loss computes what PyTorch computes: outputs and
 -- gradients, on the same numbers, and models end where they end in PyTorch. What is wanted was
--- written by layers.py, options.py, volumes.py and training.py of tests/golden.
+-- written by layers.py, options.py, volumes.py, sequences.py and training.py of tests/golden.
 
 local gp = require "gpipe"
 local array = require "tests.support.array"
 local golden = require "tests.golden.layers"
 local golden_options = require "tests.golden.options"
+local golden_sequences = require "tests.golden.sequences"
 local golden_volumes = require "tests.golden.volumes"
 local trained = require "tests.golden.training"
 
@@ -91,7 +92,7 @@ local function all_of(lists)
 end
 
 describe("what PyTorch computes", function()
-  for _, case in ipairs(all_of { golden, golden_options, golden_volumes }) do
+  for _, case in ipairs(all_of { golden, golden_options, golden_volumes, golden_sequences }) do
     it("is computed by " .. case.layer, function()
       local layer, outputs, leaves = run(case)
       assert.equal(#case.outputs, #outputs)

@@ -129,6 +129,41 @@ describe("a module", function()
     assert.is_true(nn.Parameter({ 1 }, 0, { frozen = true }):is_frozen())
   end)
 
+  it("finds modules and parameters by path", function()
+    local model = nn.Sequential { nn.ReLU(), { "head", nn.Sequential { nn.Linear(2, 2) } } }
+    assert.are.equal(model[2][1].weight, model:get "head.1.weight")
+    assert.are.equal(model.head, model:get "head")
+    assert.are.equal(model, model:get "")
+    assert.is_nil(model:get "head.2.weight")
+    local gate = Gate(2)
+    assert.are.equal(gate.fc, gate:get "fc")
+    assert.is_false(pcall(gate.get, gate, 1))
+  end)
+
+  it("calls a function with all below before what holds them, each once", function()
+    local shared = nn.Linear(2, 2)
+    local model = nn.Sequential { nn.Residual(shared), nn.Concat(2, { shared, nn.ReLU() }) }
+    local names = {}
+    assert.are.equal(model, model:apply(function(_, name) names[#names + 1] = name end))
+    assert.are.same({ "1.body", "1", "2.2", "2", "" }, names)
+    assert.is_false(pcall(model.apply, model, 3))
+    local held = {}
+    for name in model:children() do held[#held + 1] = name end
+    assert.are.same({ "1", "2" }, held)
+  end)
+
+  it("says what does what names of torch.nn do", function()
+    for name, word in pairs { functional = "modules are functions", ModuleList = "a plain table",
+      SyncBatchNorm = "deferred_batch_norm", pack_padded_sequence = "lengths" } do
+      local good, text = pcall(function() return nn[name] end)
+      assert.is_false(good)
+      assert.is_truthy(text:find(word, 1, true), text)
+    end
+    local good, text = pcall(function() return nn.ReLU().get_submodule end)
+    assert.is_false(good)
+    assert.is_truthy(text:find("model:get", 1, true))
+  end)
+
   it("prints as its declaration", function()
     local model = nn.Sequential {
       nn.Linear(784, 256), { "act", nn.ReLU() }, nn.Residual(nn.Dropout(0.1)), Gate(2),

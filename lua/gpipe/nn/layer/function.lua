@@ -152,6 +152,22 @@ function Softmin:init(dim) Softmax.init(self, dim) end
 
 function Softmin:forward(x) return (-input.tensor(self, x)):softmax(self.over) end
 
+--- nn.Softmax of the channels at each place of images [N, C, H, W].
+--- Errors: when called, another number of dimensions.
+--- ```lua
+--- assert(nn.Softmax2d()(gp.zeros {1, 4, 2, 2})[1][1][1][1] == 0.25)
+--- ```
+---@class nn.Softmax2d: nn.Module
+local Softmax2d = class.new("Softmax2d", Module, true)
+functions.Softmax2d = Softmax2d
+
+function Softmax2d:forward(x)
+  if #input.tensor(self, x).shape ~= 4 then
+    errors.raise("%s: input is %s, expected ?x?x?x?", scope.label(self), check.shape_text(x.shape))
+  end
+  return x:softmax(2)
+end
+
 ---@class nn.GLU: nn.Module
 ---@field over integer the dimension
 local GLU = class.new("GLU", Module, true)

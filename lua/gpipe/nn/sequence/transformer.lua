@@ -30,6 +30,8 @@ local OPTIONS = {
   dtype = { choices = { "f32", "f64" }, default = "f32" },
 }
 
+transformer.OPTIONS = OPTIONS -- those of all layers
+
 local CARRYING = { carry = { type = "boolean", default = false } } -- options of single layers
 for name, option in pairs(OPTIONS) do CARRYING[name] = option end
 
