@@ -216,9 +216,11 @@ static int gradients(lua_State *L) {
 static int detach(lua_State *L) {
   lua_settop(L, 1);
   gp_box *box = gp_lua_check_box(L, 1, "detach");
-  if (box->trace || (box->param && gp_lua_trace(L)))
-    return gp_lua_error(L, "detach: a layer is being traced, in which gradients flow through all "
-                           "ops (freeze parameters instead)");
+  if (box->trace || (box->param && gp_lua_trace(L))) {
+    gp_lua_call use = {.op = GP_OP_detach, .n_in = 1, .in = {1}};
+    gp_lua_apply(L, &use);
+    return 1;
+  }
   gp_lua_check_tensor(L, 1, "detach");
   return 1;
 }

@@ -71,8 +71,8 @@ static int push_field(lua_State *L, const gp_box *box, const char *key) {
     return 1;
   }
   if (strcmp(key, "device") == 0) {
-    const gp_tensor *tensor = box->trace ? NULL : gp_lua_check_tensor(L, 1, "device");
-    lua_pushstring(L, tensor ? gp_tensor_device(tensor) : "traced");
+    const bool known = !box->trace && !(box->param && gp_lua_trace(L));
+    lua_pushstring(L, known ? gp_tensor_device(gp_lua_check_tensor(L, 1, "device")) : "traced");
     return 1;
   }
   return gp_lua_push_gradient_field(L, box, key);

@@ -16,9 +16,9 @@ gp_status gp_folder_remove(const char *path);
 /* Make a file shorter, durably; one that has no more bytes stays. *left receives what it has.
  * Errors: GP_EIO. */
 gp_status gp_file_cut(const char *path, uint64_t bytes, uint64_t *left);
-/* bytes[size] receives what a regular file holds, which is no link, and 0 behind it; *there is false
- * where there is none. Ownership: gp_file_text_free. Errors: GP_EIO, also where it has more than
- * `most` bytes; GP_ENOMEM. */
+/* bytes[size] receives what a regular file holds, which is no link, and 0 behind it; *there is
+ * false where there is none. Ownership: gp_file_text_free. Errors: GP_EIO, also where it has more
+ * than `most` bytes; GP_ENOMEM. */
 gp_status gp_file_text(const char *path, size_t most, bool *there, char **bytes, size_t *size);
 void gp_file_text_free(char *bytes);
 /* Whether there is a folder of this name itself, no link to one. */

@@ -1,5 +1,5 @@
--- lua/gpipe/nn/elsewhere.lua - names of torch.nn that have no counterpart of one name here: what does
--- the same.
+-- lua/gpipe/nn/elsewhere.lua - names of torch.nn that are something else here, and what does the
+-- same.
 
 local ways = {}
 

@@ -36,9 +36,14 @@ function passes.events(pipe, d)
   return pipe.kept and pipe.kept.events[d] or pipe.core:events(d - 1)
 end
 
---- The same of the runtime's figures.
+--- The same of the runtime's figures; memory is what all passes so far have taken.
 ---@param pipe table
 ---@return table
-function passes.stats(pipe) return pipe.kept and pipe.kept.stats or pipe.core:stats() end
+function passes.stats(pipe)
+  local now, kept = pipe.core:stats(), pipe.kept and pipe.kept.stats
+  if not kept then return now end
+  for d, device in ipairs(kept) do device.peak_bytes = now[d].peak_bytes end
+  return kept
+end
 
 return passes

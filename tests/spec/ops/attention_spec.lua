@@ -35,7 +35,7 @@ end
 
 -- The first of two values.
 local First = nn.class("First")
-function First.forward(_, x) return x end
+function First.forward(_, x, _) return x end
 
 local LENGTHS = { 6, 3, 0 } -- the last row has no key at all
 

@@ -14,7 +14,7 @@ local input = require "gpipe.nn.layer.input"
 local RReLU = class.new("RReLU", Module, true)
 
 --- x where it is above 0, else x times a slope that is drawn for every element from lower to upper
---- in training mode, and is their mean in evaluation mode. Source: Xu et al. 2015; PyTorch nn.RReLU.
+--- in training mode, and is their mean in evaluation mode. Source: Xu et al., 2015.
 ---
 --- Shapes: any. Errors: what is no finite number; a lower above upper.
 --- ```lua

@@ -11,11 +11,12 @@ local bce = {}
 
 local NUMBERS = { type = { "tensor", "table", "number" } }
 
--- A tensor of what may be a number or a list; nil stays nil. Errors: numbers below 0.
+-- A tensor of what may be a number or a list; nil stays nil. Errors: numbers below 0, of those that
+-- are known.
 local function constant(who, name, given)
   if given == nil then return nil end
   local t = is_tensor(given) and given or core.tensor(given, "f64")
-  if t:ge(0):all():item() then return t end
+  if t.device == "traced" or t:ge(0):all():item() then return t end
   errors.raise("%s: %s has numbers that are negative or NaN, expected >= 0", who, name)
 end
 

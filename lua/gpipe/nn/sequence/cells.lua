@@ -1,5 +1,5 @@
--- lua/gpipe/nn/sequence/cells.lua - `nn.LSTMCell`, `nn.GRUCell`, `nn.RNNCell`: one step of the layers
--- of recurrent.lua, for loops of one's own.
+-- lua/gpipe/nn/sequence/cells.lua - `nn.LSTMCell`, `nn.GRUCell`, `nn.RNNCell`: one step of the
+-- layers of recurrent.lua, for loops of one's own.
 
 local core = require "gpipe.core"
 local Module = require "gpipe.nn.module"

@@ -1,5 +1,5 @@
--- lua/gpipe/nn/sequence/encoder_decoder.lua - `nn.Transformer`: an encoder, and a decoder that reads
--- what it made.
+-- lua/gpipe/nn/sequence/encoder_decoder.lua - `nn.Transformer`: an encoder, and a decoder that
+-- reads what it made.
 --
 -- As one module it is one layer to a pipeline; gp.models.transformer can be cut anywhere.
 

@@ -70,8 +70,8 @@ local function steps_of(x, parts)
   return parts
 end
 
--- The states after a step: rows that have ended keep what they had, and give zeros. So the walk from
--- the end begins where each row ends.
+-- The states after a step: rows that have ended keep what they had, and give zeros. So the walk
+-- from the end begins where each row ends.
 local function kept(alive, new_h, new_c, h, c)
   if not alive then return new_h, new_c, new_h end
   local next_h = core.where(alive, new_h, h)

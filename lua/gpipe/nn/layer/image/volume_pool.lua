@@ -1,5 +1,5 @@
--- lua/gpipe/nn/layer/image/volume_pool.lua - `nn.MaxPool3d`, `nn.AvgPool3d`, `nn.AdaptiveAvgPool3d`,
--- `nn.AdaptiveMaxPool3d`: one number of each window of a volume.
+-- lua/gpipe/nn/layer/image/volume_pool.lua - `nn.MaxPool3d`, `nn.AvgPool3d`, and the
+-- `nn.AdaptiveAvgPool3d`, `nn.AdaptiveMaxPool3d` beside them: a number of each window of a volume.
 --
 -- A window's largest element, and its average, are made of those of its slices: so heights and
 -- widths go first, as images, then depths. Of equal elements the first one in order of depth,

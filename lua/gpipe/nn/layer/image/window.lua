@@ -1,8 +1,8 @@
 -- lua/gpipe/nn/layer/image/window.lua - what layers with windows are told: kernels, strides,
 -- paddings, dilations.
 --
--- One number for all axes, or a list of one an axis. Volumes have three axes, depth, height and width,
--- images two, lines one; ops know images only, so that a line is an image of height 1.
+-- One number for all axes, or a list of one an axis. Volumes have three axes, depth, height and
+-- width, images two, lines one; ops know images only, so that a line is an image of height 1.
 
 local check = require "gpipe.nn.check"
 local class = require "gpipe.nn.class"

@@ -1,7 +1,8 @@
 -- lua/gpipe/nn/layer/norm/batch_norm.lua - `nn.BatchNorm1d`, `nn.BatchNorm2d`, `nn.BatchNorm3d`:
 -- channels normalised by the statistics of a batch, and by running ones in evaluation.
 --
--- Source: Ioffe, Szegedy, "Batch normalization" (2015). Names, defaults and what runs are PyTorch's.
+-- Source: Ioffe, Szegedy, "Batch normalization" (2015). Names, defaults and behaviour are
+-- PyTorch's.
 
 local Module = require "gpipe.nn.module"
 local channels = require "gpipe.nn.layer.norm.channels"

@@ -31,9 +31,13 @@ local InstanceNorm2d = class.new("InstanceNorm2d", Module, true)
 --- ```
 ---@param n integer channels
 ---@param opts? nn.BatchNormOptions affine and track are false
-function InstanceNorm2d:init(n, opts) batch_norm.set_up(self, "nn.InstanceNorm2d", n, opts, INSTANCE) end
+function InstanceNorm2d:init(n, opts)
+  batch_norm.set_up(self, "nn.InstanceNorm2d", n, opts, INSTANCE)
+end
 
-function InstanceNorm2d:forward(x) return batch_norm.forward(self, x, channels.image(self, x, 4, 4), true) end
+function InstanceNorm2d:forward(x)
+  return batch_norm.forward(self, x, channels.image(self, x, 4, 4), true)
+end
 
 InstanceNorm2d.describe = batch_norm.describe
 
@@ -53,9 +57,13 @@ InstanceNorm1d.describe = batch_norm.describe
 --- ```
 ---@param n integer channels
 ---@param opts? nn.BatchNormOptions affine and track are false
-function InstanceNorm1d:init(n, opts) batch_norm.set_up(self, "nn.InstanceNorm1d", n, opts, INSTANCE) end
+function InstanceNorm1d:init(n, opts)
+  batch_norm.set_up(self, "nn.InstanceNorm1d", n, opts, INSTANCE)
+end
 
-function InstanceNorm1d:forward(x) return batch_norm.forward(self, x, channels.image(self, x, 3, 3), true) end
+function InstanceNorm1d:forward(x)
+  return batch_norm.forward(self, x, channels.image(self, x, 3, 3), true)
+end
 
 ---@class nn.InstanceNorm3d: nn.Module
 ---@field weight? gpipe.Tensor [n]
