@@ -261,11 +261,8 @@ static int pipeline_drop(lua_State *L) {
   return 0;
 }
 
-/* p:output_shape(plan, k) -> shape of one larger micro-batch's k-th output, dtype; nothing where
- * there is no such output */
-static int pipeline_output_shape(lua_State *L) {
-  int k = (int)gp_lua_check_int(L, 3, "output_shape: output", 1, INT32_MAX);
-  const gp_meta *found = gp_plan_output_meta(gp_lua_check_plan(L, 2), k - 1);
+/* Push shape and dtype, or nothing where there is none; returns how many. */
+static int push_meta(lua_State *L, const gp_meta *found) {
   if (!found) return 0;
   gp_meta meta = *found;
   lua_createtable(L, meta.shape.rank, 0);
@@ -275,6 +272,19 @@ static int pipeline_output_shape(lua_State *L) {
   }
   lua_pushstring(L, gp_dtype_name(meta.dtype));
   return 2;
+}
+
+/* p:output_shape(plan, k) -> shape of one larger micro-batch's k-th output, dtype; nothing where
+ * there is no such output */
+static int pipeline_output_shape(lua_State *L) {
+  int k = (int)gp_lua_check_int(L, 3, "output_shape: output", 1, INT32_MAX);
+  return push_meta(L, gp_plan_output_meta(gp_lua_check_plan(L, 2), k - 1));
+}
+
+/* p:input_grad_shape(plan, k) -> the same of the gradient of the k-th input */
+static int pipeline_input_grad_shape(lua_State *L) {
+  int k = (int)gp_lua_check_int(L, 3, "input_grad_shape: input", 1, INT32_MAX);
+  return push_meta(L, gp_plan_input_grad_meta(gp_lua_check_plan(L, 2), k - 1));
 }
 
 /* ---- close --------------------------------------------------------------------------------- */
@@ -293,6 +303,7 @@ static const luaL_Reg methods[] = {{"plan", pipeline_plan},
                                    {"free_bytes", pipeline_free_bytes},
                                    {"drop", pipeline_drop},
                                    {"output_shape", pipeline_output_shape},
+                                   {"input_grad_shape", pipeline_input_grad_shape},
                                    {"close", pipeline_close},
                                    {NULL, NULL}};
 

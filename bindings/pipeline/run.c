@@ -22,11 +22,24 @@ static int tensors_field(lua_State *L, int index, const char *name, gp_tensor **
   return n;
 }
 
-/* What a run is given: {inputs, targets, outputs or out_grads, accumulate, hyper}. hyper has a
+/* Of a list with a tensor or false for each input; false where there is no list. */
+static bool input_grads_field(lua_State *L, int index, int n, gp_tensor **tensors) {
+  if (lua_getfield(L, index, "input_grads") != LUA_TTABLE) return false;
+  int list = lua_gettop(L);
+  luaL_checkstack(L, n + 4, "gradients of inputs");
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, list, i + 1);
+    tensors[i] = lua_toboolean(L, -1) ? gp_lua_check_tensor(L, -1, "pipeline: a gradient") : NULL;
+  }
+  return true;
+}
+
+/* What a run is given: {inputs, targets, outputs or out_grads with input_grads, accumulate, hyper}. hyper has a
  * table per group of the optimizer in use. */
 typedef struct arguments {
   gp_tensor *inputs[GP_MAX_BATCH_TENSORS], *targets[GP_MAX_BATCH_TENSORS];
   gp_tensor *outputs[GP_MAX_BATCH_TENSORS], *out_grads[GP_MAX_BATCH_TENSORS];
+  gp_tensor *input_grads[GP_MAX_BATCH_TENSORS];
   gp_run_args args;
 } arguments;
 
@@ -41,6 +54,8 @@ static void check_arguments(lua_State *L, int index, arguments *a) {
   a->args.out_grads = grads ? a->out_grads : NULL;
   a->args.output_count = grads ? grads : outputs;
   a->args.input_count = tensors_field(L, index, "inputs", a->inputs);
+  if (input_grads_field(L, index, a->args.input_count, a->input_grads))
+    a->args.input_grads = a->input_grads;
   a->args.target_count = tensors_field(L, index, "targets", a->targets);
   if (lua_getfield(L, index, "hyper") == LUA_TNIL) return;
   lua_getiuservalue(L, 1, 1);

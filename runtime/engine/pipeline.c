@@ -181,6 +181,12 @@ const gp_meta *gp_plan_output_meta(const gp_plan *plan, int k) {
   return k < shape->output_count ? &shape->trace->graph.values[shape->outputs[k]].meta : NULL;
 }
 
+const gp_meta *gp_plan_input_grad_meta(const gp_plan *plan, int k) {
+  const gp_shape_plan *shape = &plan->shapes[0];
+  if (k >= shape->input_grad_count || shape->input_grads[k] == GP_NONE) return NULL;
+  return &shape->trace->graph.values[shape->input_grads[k]].meta;
+}
+
 /* ---- new and close ------------------------------------------------------------------------- */
 
 /* Specs are borrowed for the call only. */

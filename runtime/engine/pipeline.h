@@ -56,8 +56,8 @@ struct gp_pipeline {
   uint64_t seed;
   uint32_t step, split_step; /* passes that trained: the clock of their draws */
   uint32_t looks;            /* passes that did not: a clock of their own */
-  uint64_t updates; /* of its parameters, by whatever optimizer */
-  gp_seen seen;     /* by the last forward half */
+  uint64_t updates;          /* of its parameters, by whatever optimizer */
+  gp_seen seen;              /* by the last forward half */
   bool finite, fuse, added, closed, spin;
   bool broken;           /* some stages were updated and others not */
   gp_loss_scale scaling; /* scale 0: none */

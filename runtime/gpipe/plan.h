@@ -104,5 +104,8 @@ void gp_plan_cost(const gp_plan *plan, int stage, gp_act act, double *flop, doub
 
 /* Of the k-th output of one larger micro-batch, borrowed from the plan; NULL: it has no such. */
 const gp_meta *gp_plan_output_meta(const gp_plan *plan, int k);
+/* The same of the gradient of the k-th input, which plans of two halves make; NULL of inputs that
+ * hold integers and of those that no output depends on. */
+const gp_meta *gp_plan_input_grad_meta(const gp_plan *plan, int k);
 
 #endif

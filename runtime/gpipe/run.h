@@ -13,6 +13,9 @@ typedef struct gp_run_args {
   gp_tensor *const *outputs;
   int output_count;
   gp_tensor *const *out_grads; /* GP_PLAN_SPLIT: not NULL runs the backward half; like outputs */
+  /* Receive the rows of the inputs' gradients, in the backward half of GP_PLAN_SPLIT: one an input,
+   * NULL where gp_plan_input_grad_meta says so. */
+  gp_tensor *const *input_grads;
   const gp_optim_hyper *hyper; /* per group of the optimizer in use; NULL without one */
   bool accumulate;             /* add to the gradients that are there */
 } gp_run_args;

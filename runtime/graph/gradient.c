@@ -26,7 +26,7 @@ typedef struct share {
 typedef struct gradient {
   gp_graph *graph;
   gp_builder builder;
-  bool *needs;           /* per forward value: depends on a trainable parameter */
+  bool *needs;           /* per forward value: depends on what a gradient is wanted of */
   int32_t *first, *last; /* per forward value: its list of shares, layers descending */
   share *shares;
   int32_t fresh; /* nodes from here on were made by the rule being visited */
@@ -41,10 +41,16 @@ static bool trainable(const gp_graph *graph, const gp_value *value) {
   return !gp_param_is_frozen(param) && !gp_param_is_buffer(param);
 }
 
+static bool asked_input(const gp_graph *graph, const gp_value *value) {
+  return graph->asks_inputs && value->kind == GP_VALUE_INPUT &&
+         gp_dtype_is_float(value->meta.dtype);
+}
+
 /* needs[v] for every value of the forward pass. */
 static void mark(gradient *g, int32_t nodes) {
   const gp_graph *graph = g->graph;
-  for (gp_ref r = 0; r < graph->value_count; r++) g->needs[r] = trainable(graph, &graph->values[r]);
+  for (gp_ref r = 0; r < graph->value_count; r++)
+    g->needs[r] = trainable(graph, &graph->values[r]) || asked_input(graph, &graph->values[r]);
   for (int32_t n = 0; n < nodes; n++) {
     const gp_node *node = &graph->nodes[n];
     bool any = false;
@@ -177,13 +183,13 @@ static gp_status visit(gradient *g, int32_t n) {
   return deliver(g, &node, din);
 }
 
-/* Times the loss scale: what loss_seed gives for a constant of 1. */
-static gp_status scale(gradient *g, gp_ref *grad) {
+/* Times the loss scale, or without it: what loss_seed gives for a constant of 1. */
+static gp_status scale(gradient *g, gp_op mul_or_div, gp_ref *grad) {
   gp_attrs one = {.loss_seed = {.dtype = dtype_of(g, *grad), .value = 1}}, none = {0};
   gp_ref factor;
   GP_TRY(gp_build(&g->builder, GP_OP_loss_seed, &one, NULL, 0, &factor));
   gp_ref in[2] = {*grad, factor};
-  return gp_build(&g->builder, GP_OP_mul, &none, in, 2, grad);
+  return gp_build(&g->builder, mul_or_div, &none, in, 2, grad);
 }
 
 /* The gradient that root `index` starts from. */
@@ -200,9 +206,31 @@ static gp_status seed(gradient *g, gp_gradient_root *root, int index) {
     GP_TRY(gp_meta_make(value.meta.dtype, &value.meta.shape, &dense));
     GP_TRY(gp_graph_value(graph, GP_VALUE_OUT_GRAD, &dense, index, &grad));
     root->out_grad = grad;
-    if (graph->scaled) GP_TRY(scale(g, &grad));
+    if (graph->scaled) GP_TRY(scale(g, GP_OP_mul, &grad));
   }
   return send(g, root->value, g->builder.layer, grad);
+}
+
+/* What reached an input, in its dtype, as a value that the script gets: at layer 0, whichever
+ * layers read the input. */
+static gp_status settle_input(gradient *g, gp_ref input) {
+  const gp_value value = g->graph->values[input];
+  gp_ref grad;
+  g->builder.layer = 0;
+  GP_TRY(gp_graph_label(g->graph, "input", &g->builder.label));
+  GP_TRY(fold(g, input, &grad));
+  if (grad == GP_NONE) return GP_OK;
+  if (g->graph->scaled) GP_TRY(scale(g, GP_OP_div, &grad));
+  GP_TRY(convert(g, value.meta.dtype, &grad));
+  return gp_build(&g->builder, GP_OP_copy, &(gp_attrs){0}, &grad, 1,
+                  &g->graph->input_grads[value.index]);
+}
+
+static gp_status settle_inputs(gradient *g) {
+  const gp_ref values = g->graph->value_count; /* nodes are appended below */
+  for (gp_ref r = 0; r < values; r++)
+    if (asked_input(g->graph, &g->graph->values[r])) GP_TRY(settle_input(g, r));
+  return GP_OK;
 }
 
 /* Nodes in reverse: every reader has sent before a value is folded. */
@@ -217,13 +245,14 @@ static gp_status run(gradient *g, gp_gradient_root *roots, int count) {
   }
   if (!any) return GP_OK;
   for (int32_t n = nodes - 1; n >= 0; n--) GP_TRY(visit(g, n));
-  return GP_OK;
+  return g->graph->asks_inputs ? settle_inputs(g) : GP_OK;
 }
 
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *roots, int count) {
   gradient g = {.graph = graph, .builder = {.graph = graph, .phase = GP_BACKWARD}};
   size_t values = (size_t)graph->value_count;
   for (int k = 0; k < count; k++) roots[k].out_grad = GP_NONE;
+  for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++) graph->input_grads[k] = GP_NONE;
   gp_status status = gp_alloc_array(values, sizeof(bool), (void **)&g.needs);
   if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&g.first);
   if (!status) status = gp_alloc_array(values, sizeof(int32_t), (void **)&g.last);

@@ -66,6 +66,8 @@ typedef struct gp_graph {
   gp_map found;         /* what is looked up while the graph grows: by gp_found */
   int32_t random_count; /* random ops so far */
   bool scaled;          /* gradients are multiplied with the step block's scale, all of them */
+  bool asks_inputs;     /* gradients of the inputs are wanted too */
+  gp_ref input_grads[GP_MAX_BATCH_TENSORS]; /* those, without the scale; GP_NONE: none flows */
 } gp_graph;
 
 /* What graph->found knows: numbers of things and pairs of them. */
@@ -137,8 +139,8 @@ typedef struct gp_gradient_root {
   gp_ref out_grad; /* receives the GP_VALUE_OUT_GRAD value when !is_loss; GP_NONE: unneeded */
 } gp_gradient_root;
 
-/* Append the gradient of all roots together with respect to every parameter that is not frozen.
- * Contributions are folded per (value, reading layer), layers descending; parameters accumulate per
+/* Append the gradient of all roots together with respect to every parameter that is not frozen,
+ * and to the inputs of floats where graph->asks_inputs (those belong to layer 0). Contributions are folded per (value, reading layer), layers descending; parameters accumulate per
  * (param, layer). */
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *roots, int count);
 

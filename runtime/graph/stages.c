@@ -140,8 +140,18 @@ static gp_status find_edges(cutter *c) {
 
 /* ---- I, W and R ---------------------------------------------------------------------------- */
 
+/* The stage of an export that the backward pass makes, a gradient of an input; -1 of others. */
+static int32_t stage_of_gradient(const cutter *c, gp_ref ref) {
+  const gp_node *node = &c->graph->nodes[c->graph->values[ref].node];
+  return node->phase == GP_BACKWARD ? stage_of_node(c, node) : -1;
+}
+
 /* Does a gradient leave each stage? */
 static void find_open_stages(const cutter *c, bool *open) {
+  for (int32_t i = 0; i < c->spec->export_count; i++) {
+    int32_t stage = stage_of_gradient(c, c->spec->exports[i]);
+    if (stage >= 0) open[stage] = true;
+  }
   for (int32_t e = 0; e < c->out->edge_count; e++)
     if (c->out->edges[e].phase == GP_BACKWARD) open[c->out->edges[e].from] = true;
 }
@@ -154,6 +164,8 @@ static int32_t find_roots(const cutter *c, const bool *open, gp_ref *roots) {
   int32_t count = 0;
   for (int32_t e = 0; e < c->out->edge_count; e++)
     if (c->out->edges[e].phase == GP_BACKWARD) roots[count++] = c->out->edges[e].value;
+  for (int32_t i = 0; i < c->spec->export_count; i++)
+    if (stage_of_gradient(c, c->spec->exports[i]) >= 0) roots[count++] = c->spec->exports[i];
   for (int32_t n = 0; n < graph->node_count; n++) {
     const gp_node *node = &graph->nodes[n];
     if (!c->live[n] || !node->accumulate || open[stage_of_node(c, node)]) continue;
@@ -171,7 +183,9 @@ static int32_t find_roots(const cutter *c, const bool *open, gp_ref *roots) {
 static gp_status find_input_gradients(cutter *c) {
   gp_ref *roots;
   bool *open;
-  size_t room = (size_t)(c->out->edge_count + GP_MAX_INPUTS * c->graph->node_count) + 1;
+  size_t room =
+      (size_t)(c->out->edge_count + c->spec->export_count + GP_MAX_INPUTS * c->graph->node_count) +
+      1;
   GP_TRY(gp_alloc_array(room, sizeof *roots, (void **)&roots));
   gp_status status = gp_alloc_array((size_t)c->spec->stage_count, sizeof *open, (void **)&open);
   if (!status) {

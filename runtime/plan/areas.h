@@ -62,8 +62,8 @@ typedef struct gp_staging {
   size_t input[GP_MAX_BATCH_TENSORS], target[GP_MAX_BATCH_TENSORS];
   size_t out_grad[GP_MAX_BATCH_TENSORS];
   size_t fault, losses, counts; /* losses: 8 bytes each; counts: per copy and micro-batch */
-  size_t output[GP_MAX_BATCH_TENSORS];
-  size_t results;                      /* where they end: what lies behind are outputs */
+  size_t results; /* where they end: what lies behind are outputs, and gradients of inputs */
+  size_t output[GP_MAX_BATCH_TENSORS], input_grad[GP_MAX_BATCH_TENSORS];
   size_t bytes;                        /* of one mini-batch; 0: it reads the host's */
   uint32_t inputs, targets, out_grads; /* bit k: the device reads the k-th */
   gp_area area;                        /* `room` mini-batches */

@@ -48,7 +48,12 @@ static gp_status differentiate(gp_shaper *s, const gp_plan_spec *spec,
   if (spec->kind != GP_PLAN_SPLIT) return gp_graph_gradient(s->graph, roots, 1);
   for (int k = 0; k < from->output_count; k++)
     roots[k] = (gp_gradient_root){.value = from->outputs[k], .layer = s->env->layer_count};
-  return gp_graph_gradient(s->graph, roots, from->output_count);
+  s->graph->asks_inputs = true;
+  GP_TRY(gp_graph_gradient(s->graph, roots, from->output_count));
+  s->shape->input_grad_count = from->trace->input_count;
+  for (int k = 0; k < s->shape->input_grad_count; k++)
+    s->shape->input_grads[k] = s->graph->input_grads[k];
+  return GP_OK;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -67,7 +72,7 @@ static bool same_edges(const gp_stages *a, const gp_stages *b) {
 
 /* Exports keep alive what leads to them. */
 static gp_status cut_stages(gp_shaper *s) {
-  gp_ref exports[1 + GP_MAX_BATCH_TENSORS];
+  gp_ref exports[1 + 2 * GP_MAX_BATCH_TENSORS];
   gp_cut_spec cut = {.graph = s->graph,
                      .stage_of = s->env->stage_of,
                      .stage_count = s->env->stage_count,
@@ -75,6 +80,8 @@ static gp_status cut_stages(gp_shaper *s) {
   if (s->shape->loss != GP_NONE) exports[cut.export_count++] = s->shape->loss;
   for (int k = 0; k < s->shape->output_count; k++)
     exports[cut.export_count++] = s->shape->outputs[k];
+  for (int k = 0; k < s->shape->input_grad_count; k++)
+    if (s->shape->input_grads[k] != GP_NONE) exports[cut.export_count++] = s->shape->input_grads[k];
   GP_TRY(gp_stages_build(&cut, &s->shape->stages));
   const gp_shape_plan *larger = s->shape->larger;
   s->shape->own_edges = larger && !same_edges(larger->stages, s->shape->stages);
@@ -97,9 +104,11 @@ static bool all_sum_parts(const gp_plan_env *env) {
 
 /* What leaves the pipeline lies row-major. */
 static gp_status arrange(const gp_shaper *s) {
-  gp_ref fixed[2 + GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
-  for (int k = 0; k < s->shape->output_count; k++) fixed[2 + k] = s->shape->outputs[k];
-  const gp_arrange_spec spec = {s->env->stage_of, fixed, 2 + s->shape->output_count};
+  gp_ref fixed[2 + 2 * GP_MAX_BATCH_TENSORS] = {s->shape->loss, s->shape->count};
+  int count = 2;
+  for (int k = 0; k < s->shape->output_count; k++) fixed[count++] = s->shape->outputs[k];
+  for (int k = 0; k < s->shape->input_grad_count; k++) fixed[count++] = s->shape->input_grads[k];
+  const gp_arrange_spec spec = {s->env->stage_of, fixed, count};
   return gp_graph_arrange(s->graph, &spec);
 }
 

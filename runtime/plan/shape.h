@@ -55,6 +55,10 @@ typedef struct gp_shape_plan {
   gp_ref loss, count;     /* copies that are exported; GP_NONE */
   gp_ref outputs[GP_MAX_BATCH_TENSORS]; /* the same; of plans without a loss */
   int output_count;
+  /* Gradients of the inputs, made by backward actions of stage 0; GP_NONE where there is none. Of
+   * plans of two halves. */
+  gp_ref input_grads[GP_MAX_BATCH_TENSORS];
+  int input_grad_count;
   int64_t constant_count;
 } gp_shape_plan;
 

@@ -149,15 +149,30 @@ function methods:accuracy(x, y)
   return accuracy(scores, y, self.loss)
 end
 
--- Tensors for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
+-- A tensor for all rows of the batch: what a micro-batch gives, as often as its rows go into them.
+local function room_for(plan, rows, shape, dtype)
+  if not shape then return nil end
+  shape[1] = shape[1] // plan.rows * rows
+  return create.zeros(shape, { dtype = dtype })
+end
+
 local function outputs_for(pipe, plan, rows)
   local outputs = {}
-  while true do
-    local shape, dtype = pipe.core:output_shape(plan.handle, #outputs + 1)
-    if not shape then return outputs end
-    shape[1] = shape[1] // plan.rows * rows
-    outputs[#outputs + 1] = create.zeros(shape, { dtype = dtype })
+  repeat
+    local k = #outputs + 1
+    outputs[k] = room_for(plan, rows, pipe.core:output_shape(plan.handle, k))
+  until not outputs[k]
+  return outputs
+end
+
+-- One an input, false of those that have no gradient.
+local function input_grads_for(pipe, plan, inputs)
+  local grads = {}
+  for k, input in ipairs(inputs) do
+    local rows = input.shape[1]
+    grads[k] = room_for(plan, rows, pipe.core:input_grad_shape(plan.handle, k)) or false
   end
+  return grads
 end
 
 --- The outputs for all rows, as many as the model returns. In training mode backward may follow;
@@ -202,10 +217,17 @@ local function check_grads(grad, outputs)
   return grads
 end
 
---- Backward of the last forward, once, in training mode.
+--- Backward of the last forward, once, in training mode. Returns the gradient of each input, so
+--- that what made the input can go on from there: another pipeline, or eager tensors.
+--- ```lua
+--- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(3, 2), nn.Tanh()}, {})
+--- local y = pipe:forward(gp.ones {4, 3})
+--- assert(pipe:backward(gp.ones(y.shape)).shape == gp.ones {4, 3}.shape)
+--- ```
 ---@param grad gpipe.Tensor|gpipe.Tensor[] gradient of the output; of a model that returns several
 --- values a list with one for each (zeros where there is none)
 ---@param opts? {accumulate?: boolean}
+---@return gpipe.Tensor? ... as the inputs; nil of ids and of what no output depends on
 function methods:backward(grad, opts)
   live(self, "backward")
   local o = options.check("backward", opts, { accumulate = { type = "boolean", default = false } })
@@ -217,8 +239,11 @@ function methods:backward(grad, opts)
   end
   local grads = check_grads(grad, pending.outputs)
   self.pending = nil
+  local input_grads = input_grads_for(self, pending.plan, pending.inputs)
   self.core:run(pending.plan.handle, { inputs = pending.inputs, out_grads = grads,
-    accumulate = o.accumulate })
+    input_grads = input_grads, accumulate = o.accumulate })
+  for k = 1, #input_grads do input_grads[k] = input_grads[k] or nil end
+  return table.unpack(input_grads, 1, #pending.inputs)
 end
 
 --- Plan for a batch of these shapes now, so that memory is taken (or refused) before the first

@@ -38,8 +38,11 @@ static void bind(gp_worker *worker, gp_task_run *r) {
     if (batch->outputs[k].tensor) frame[GP_BASE_OUTPUT + k] = row_at(&batch->outputs[k], row);
     if (batch->out_grads[k].tensor) frame[GP_BASE_OUT_GRAD + k] = row_at(&batch->out_grads[k], row);
   }
-  for (int i = 0; i < batch->input_count; i++)
+  for (int i = 0; i < batch->input_count; i++) {
     frame[GP_BASE_INPUT + i] = row_at(&batch->inputs[i], row);
+    if (batch->input_grads[i].tensor)
+      frame[GP_BASE_INPUT_GRAD + i] = row_at(&batch->input_grads[i], row);
+  }
   for (int i = 0; i < batch->target_count; i++)
     frame[GP_BASE_TARGET + i] = row_at(&batch->targets[i], row);
 }

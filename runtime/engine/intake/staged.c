@@ -159,8 +159,12 @@ static void bind(gp_worker *worker, gp_task_run *r) {
     if (grad->tensor)
       frame[GP_BASE_OUT_GRAD + k] = there + layout->out_grad[k] + micro_at(plan, grad, own);
   }
-  for (int k = 0; k < batch->input_count; k++)
+  for (int k = 0; k < batch->input_count; k++) {
+    const gp_rows *grad = &batch->input_grads[k];
     frame[GP_BASE_INPUT + k] = there + layout->input[k] + micro_at(plan, &batch->inputs[k], own);
+    if (grad->tensor)
+      frame[GP_BASE_INPUT_GRAD + k] = there + layout->input_grad[k] + micro_at(plan, grad, own);
+  }
   for (int k = 0; k < batch->target_count; k++)
     frame[GP_BASE_TARGET + k] = there + layout->target[k] + micro_at(plan, &batch->targets[k], own);
 }
@@ -219,6 +223,31 @@ static void note_fault(const gp_worker *worker, gp_run *run, uint32_t step, cons
   gp_run_fail(run, (int64_t)step * total + task->order, status, gp_error_text());
 }
 
+/* Rows that a task makes for the script, and where those of its micro-batch lie in the buffers. */
+typedef struct result {
+  const gp_rows *rows;
+  size_t offset;
+} result;
+
+static void add_results(const gp_plan *plan, const gp_rows *rows, const size_t *offsets,
+                        int64_t own, result list[], int *count) {
+  for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++)
+    if (rows[k].tensor)
+      list[(*count)++] = (result){&rows[k], offsets[k] + micro_at(plan, &rows[k], own)};
+}
+
+/* Outputs leave the last stage, gradients of inputs the first one. */
+static int results_of(const gp_worker *worker, const gp_plan *plan, const gp_minibatch *batch,
+                      const gp_task *task, int64_t own, result list[GP_MAX_BATCH_TENSORS]) {
+  const gp_staging *layout = layout_of(worker, plan);
+  int count = 0;
+  if (task->op == GP_ACT_F && task->stage == plan->stage_count - 1)
+    add_results(plan, batch->outputs, layout->output, own, list, &count);
+  if ((task->op == GP_ACT_B || task->op == GP_ACT_I) && task->stage == 0)
+    add_results(plan, batch->input_grads, layout->input_grad, own, list, &count);
+  return count;
+}
+
 /* What one task left. */
 static void take_results(const gp_worker *worker, const gp_run *run, const gp_task *task,
                          int64_t micro) {
@@ -232,12 +261,12 @@ static void take_results(const gp_worker *worker, const gp_run *run, const gp_ta
     memcpy(&batch->results[own].loss, (double *)(here + layout->losses) + own, sizeof(double));
   if (task->op == GP_ACT_C)
     batch->results[own].count[task->copy] = counts_at(here, layout, plan, task->copy)[own];
-  for (int k = 0; last && k < plan->shapes[0].output_count; k++) {
-    const gp_rows *output = &batch->outputs[k];
-    if (!output->tensor) continue;
-    memcpy(output->data + (size_t)batch->rows[own] * output->row_bytes,
-           here + layout->output[k] + micro_at(plan, output, own),
-           (size_t)plan->shapes[task->shape].rows * output->row_bytes);
+  result list[GP_MAX_BATCH_TENSORS];
+  const int count = results_of(worker, plan, batch, task, own, list);
+  for (int k = 0; k < count; k++) {
+    const gp_rows *rows = list[k].rows;
+    memcpy(rows->data + (size_t)batch->rows[own] * rows->row_bytes, here + list[k].offset,
+           (size_t)plan->shapes[task->shape].rows * rows->row_bytes);
   }
 }
 
@@ -252,24 +281,24 @@ static bool is_given(const gp_plan *plan, uint32_t step, int64_t limit) {
   return (int64_t)step * plan->step_micros < limit;
 }
 
-/* The rows of a task's outputs, as soon as it has run and while others run. */
-static gp_status send_outputs(gp_worker *worker, const gp_run *run, const gp_task *task,
+/* The rows that a task made for the script, as soon as it has run and while others run. */
+static gp_status send_results(gp_worker *worker, const gp_run *run, const gp_task *task,
                               int64_t micro) {
   const gp_plan *plan = run->plan;
   const gp_lane *lane = &worker->lane;
   const gp_minibatch *batch = gp_run_minibatch(run, micro);
-  if (task->op != GP_ACT_F || task->stage != plan->stage_count - 1 || !batch->outputs[0].tensor)
-    return GP_OK;
+  const int64_t own = micro % plan->step_micros;
+  result list[GP_MAX_BATCH_TENSORS];
+  const int count = results_of(worker, plan, batch, task, own, list);
+  if (!count) return GP_OK;
   place at = place_of(worker, plan, micro);
-  int64_t own = micro % plan->step_micros;
   gp_lane_event *computed = staged_of(worker)->computed[own];
   GP_TRY(lane->ops->record(lane, GP_STREAM_COMPUTE, computed));
   GP_TRY(lane->ops->wait(lane, GP_STREAM_SEND, computed));
-  for (int k = 0; k < plan->shapes[0].output_count; k++) {
-    const gp_rows *output = &batch->outputs[k];
-    size_t offset = layout_of(worker, plan)->output[k] + micro_at(plan, output, own);
+  for (int k = 0; k < count; k++) {
+    const size_t offset = list[k].offset;
     GP_TRY(lane->ops->copy(lane, GP_STREAM_SEND, at.here + offset, at.there + offset,
-                           (size_t)plan->shapes[task->shape].rows * output->row_bytes));
+                           (size_t)plan->shapes[task->shape].rows * list[k].rows->row_bytes));
   }
   return GP_OK;
 }
@@ -332,7 +361,7 @@ static gp_status before(gp_worker *worker, const gp_task_run *r) {
 /* The rows of the next micro-batch are sent while this one is computed. */
 static gp_status after(gp_worker *worker, const gp_task_run *r) {
   gp_run *run = &worker->pipeline->run;
-  GP_TRY(send_outputs(worker, run, r->task, r->micro));
+  GP_TRY(send_results(worker, run, r->task, r->micro));
   GP_TRY(send_until(worker, run, staged_of(worker)->sent));
   if (r->task->op != GP_ACT_C || r->own < run->plan->step_micros - 1) return GP_OK;
   return settle(worker, run->plan, r->micro, r->task->copy);

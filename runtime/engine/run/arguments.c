@@ -44,11 +44,26 @@ static gp_status check_inputs(const gp_plan *plan, const gp_run_args *args) {
   return GP_OK;
 }
 
+/* As many as there are inputs, or none at all; those that have none are NULL. */
+static gp_status check_input_grads(const gp_plan *plan, const gp_run_args *args) {
+  const gp_shape_plan *shape = &plan->shapes[0];
+  for (int k = 0; k < shape->input_grad_count; k++) {
+    const gp_meta *meta = gp_plan_input_grad_meta(plan, k);
+    const bool given = args->input_grads && args->input_grads[k];
+    if (given != (meta && args->out_grads))
+      return gp_fail(GP_EINVAL, "run: gradient of input %d is %s, expected %s", k + 1,
+                     given ? "given" : "missing", given ? "none" : "a tensor");
+    if (given) GP_TRY(check_tensor(plan, "gradient of input", k + 1, args->input_grads[k], meta));
+  }
+  return GP_OK;
+}
+
 gp_status gp_run_check_args(const gp_plan *plan, const gp_run_args *args) {
   const int count = plan->shapes[0].output_count;
   const bool backward = plan->kind == GP_PLAN_SPLIT && args->out_grads;
   gp_tensor *const *tensors = backward ? args->out_grads : args->outputs;
   GP_TRY(check_inputs(plan, args));
+  GP_TRY(check_input_grads(plan, args));
   if (args->output_count != count || (count && !tensors))
     return gp_fail(GP_EINVAL, "run: %d outputs, expected %d", args->output_count, count);
   for (int k = 0; k < count; k++)

@@ -161,6 +161,8 @@ void gp_minibatch_fill(gp_pipeline *p, gp_minibatch *batch, const gp_run_args *a
     const bool given = k < args->output_count;
     batch->outputs[k] = rows_of(run->plan, given && args->outputs ? args->outputs[k] : NULL);
     batch->out_grads[k] = rows_of(run->plan, given && args->out_grads ? args->out_grads[k] : NULL);
+    const bool wanted = k < args->input_count && args->input_grads;
+    batch->input_grads[k] = rows_of(run->plan, wanted ? args->input_grads[k] : NULL);
   }
   batch->accumulate = args->accumulate;
   if (p->optimizer && args->hyper)

@@ -40,6 +40,7 @@ typedef struct gp_minibatch {
   gp_rows inputs[GP_MAX_BATCH_TENSORS], targets[GP_MAX_BATCH_TENSORS]; /* retained */
   int input_count, target_count;
   gp_rows outputs[GP_MAX_BATCH_TENSORS], out_grads[GP_MAX_BATCH_TENSORS]; /* borrowed */
+  gp_rows input_grads[GP_MAX_BATCH_TENSORS];                              /* borrowed */
   bool accumulate;
   gp_step_block *blocks;    /* per copy and micro-batch */
   gp_micro_result *results; /* per micro-batch */

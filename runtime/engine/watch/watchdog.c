@@ -127,6 +127,7 @@ static void keep_batches(gp_run *run) {
     for (int k = 0; k < GP_MAX_BATCH_TENSORS; k++) {
       if (batch->outputs[k].tensor) gp_tensor_retain(batch->outputs[k].tensor);
       if (batch->out_grads[k].tensor) gp_tensor_retain(batch->out_grads[k].tensor);
+      if (batch->input_grads[k].tensor) gp_tensor_retain(batch->input_grads[k].tensor);
     }
   }
 }

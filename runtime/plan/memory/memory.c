@@ -203,6 +203,10 @@ static gp_status place_outputs(const gp_plan *plan, gp_staging *staging) {
   for (int k = 0; k < shape->output_count; k++)
     GP_TRY(place_rows(plan, &shape->trace->graph.values[shape->outputs[k]].meta,
                       &staging->output[k], &staging->bytes));
+  for (int k = 0; k < shape->input_grad_count; k++)
+    if (shape->input_grads[k] != GP_NONE)
+      GP_TRY(place_rows(plan, &shape->trace->graph.values[shape->input_grads[k]].meta,
+                        &staging->input_grad[k], &staging->bytes));
   return GP_OK;
 }
 

@@ -46,6 +46,8 @@ static gp_status place_outside(gp_shaper *s, gp_ref r, gp_place *place) {
     if (r == s->shape->count) place->base = GP_BASE_COUNT;
     for (int k = 0; k < s->shape->output_count; k++)
       if (r == s->shape->outputs[k]) place->base = GP_BASE_OUTPUT + k;
+    for (int k = 0; k < s->shape->input_grad_count; k++)
+      if (r == s->shape->input_grads[k]) place->base = GP_BASE_INPUT_GRAD + k;
     break;
   }
   return GP_OK;

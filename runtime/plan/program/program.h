@@ -25,9 +25,10 @@ enum {
   GP_BASE_LOSS,       /* of the micro-batch, for the script: the sum, and what it is divided by */
   GP_BASE_COUNT,
   GP_BASE_OUTPUT, /* + k: the k-th output of the model, this micro-batch's rows */
-  GP_BASE_INPUT = GP_BASE_OUTPUT + GP_MAX_BATCH_TENSORS,    /* + k: the k-th input, likewise */
-  GP_BASE_TARGET = GP_BASE_INPUT + GP_MAX_BATCH_TENSORS,    /* + k */
-  GP_BASE_OUT_GRAD = GP_BASE_TARGET + GP_MAX_BATCH_TENSORS, /* + k: gradient of the k-th output */
+  GP_BASE_INPUT_GRAD = GP_BASE_OUTPUT + GP_MAX_BATCH_TENSORS, /* + k: gradient of the k-th input */
+  GP_BASE_INPUT = GP_BASE_INPUT_GRAD + GP_MAX_BATCH_TENSORS,  /* + k: the k-th input, likewise */
+  GP_BASE_TARGET = GP_BASE_INPUT + GP_MAX_BATCH_TENSORS,      /* + k */
+  GP_BASE_OUT_GRAD = GP_BASE_TARGET + GP_MAX_BATCH_TENSORS,   /* + k: gradient of the k-th output */
   GP_BASE_VALUE =
       GP_BASE_OUT_GRAD +
       GP_MAX_BATCH_TENSORS /* + s: parameters of stage s, in this version; then buffers of each
