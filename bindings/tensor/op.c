@@ -193,6 +193,18 @@ static int count_seen(const gp_contract *row) {
   return count;
 }
 
+/* clamp with neither bound does nothing: a bound of another name, or nil, was meant. */
+static void check_bounds(lua_State *L, int at) {
+  bool given = !lua_isnoneornil(L, at) && !lua_istable(L, at);
+  given |= !lua_isnoneornil(L, at + 1);
+  if (lua_istable(L, at)) {
+    given |= lua_getfield(L, at, "min") != LUA_TNIL;
+    given |= lua_getfield(L, at, "max") != LUA_TNIL;
+    lua_pop(L, 2);
+  }
+  if (!given) gp_lua_error(L, "clamp: neither min nor max is given, expected one of them or both");
+}
+
 int gp_lua_call_op(lua_State *L, gp_op op) {
   request r = {.row = gp_op_contract(op), .use = {.op = op}};
   gp_attrs_default(op, &r.use.attrs);
@@ -209,6 +221,7 @@ int gp_lua_call_op(lua_State *L, gp_op op) {
   } else {
     read_positions(L, &r, at);
   }
+  if (op == GP_OP_clamp) check_bounds(L, at);
   r.use.n_out = count_seen(r.row);
   gp_lua_apply(L, &r.use);
   return r.use.n_out;

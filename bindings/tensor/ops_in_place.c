@@ -38,12 +38,18 @@ static int call_in_place(lua_State *L) {
 
 /* ---- masked_fill ---------------------------------------------------------------------------- */
 
+static void bad_mask(lua_State *L, const char *who) {
+  if (gp_lua_to_box(L, 2))
+    gp_lua_error(L, "%s: the mask is %s, expected bool (mask:ne(0) makes one)", who,
+                 gp_dtype_name(gp_lua_check_meta(L, 2, who).dtype));
+  gp_lua_bad_value(L, 2, lua_pushfstring(L, "%s: mask", who), "a tensor of dtype bool");
+}
+
 /* With the stack t, mask, value: push value where the mask is true, else t. */
 static void apply_mask(lua_State *L, const char *who) {
   lua_settop(L, 3);
   gp_dtype dtype = gp_lua_dtype(L, gp_lua_check_box(L, 1, who));
-  if (!gp_lua_to_box(L, 2) || gp_lua_check_meta(L, 2, who).dtype != GP_BOOL)
-    gp_lua_bad_value(L, 2, lua_pushfstring(L, "%s: mask", who), "a tensor of dtype bool");
+  if (!gp_lua_to_box(L, 2) || gp_lua_check_meta(L, 2, who).dtype != GP_BOOL) bad_mask(L, who);
   if (!gp_lua_to_box(L, 3) && lua_type(L, 3) != LUA_TNUMBER && lua_type(L, 3) != LUA_TBOOLEAN)
     gp_lua_bad_value(L, 3, lua_pushfstring(L, "%s: value", who), "a number or a tensor");
   gp_lua_promote(L, 3, lua_pushfstring(L, "%s: value", who), dtype);

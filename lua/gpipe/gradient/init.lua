@@ -21,6 +21,22 @@ end
 local Mode = { __close = function(mode) core.no_grad(mode.before) end }
 local function mode(off) return setmetatable({ before = core.no_grad(off) }, Mode) end
 
+local go_on
+
+-- What a resumption of fn's coroutine gave, after the mode was put back.
+local function settle(thread, good, ...)
+  if not good then error((...), 0) end
+  if coroutine.status(thread) == "dead" then return ... end
+  return go_on(thread, coroutine.yield(...))
+end
+
+function go_on(thread, ...)
+  local before = core.no_grad(true)
+  local results = table.pack(coroutine.resume(thread, ...))
+  core.no_grad(before)
+  return settle(thread, table.unpack(results, 1, results.n))
+end
+
 --- Call a function whose ops leave nothing behind for gradients: evaluation, updates by hand.
 --- ```lua
 --- local w = gp.ones {2}
@@ -33,6 +49,11 @@ local function mode(off) return setmetatable({ before = core.no_grad(off) }, Mod
 ---@return any ... what it returns
 function gradient.no_grad(fn, ...)
   check_function("gp.no_grad", fn)
+  -- In a coroutine fn may yield, and never be resumed: so it runs in one of its own, and nothing is
+  -- noted while that runs.
+  if coroutine.isyieldable() then
+    return go_on(coroutine.create(function(...) return fn(...) end), ...)
+  end
   local _mode <close> = mode(true)
   return fn(...)
 end

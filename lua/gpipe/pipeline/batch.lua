@@ -30,6 +30,16 @@ function batch.tensors(who, what, value)
   return dense
 end
 
+--- No gradient leaves a step, so an input that waits for one would wait in vain.
+function batch.check_gradients(who, value)
+  for i, t in ipairs(is_tensor(value) and { value } or value) do
+    if t.requires_grad then
+      errors.raise("%s: input %d requires a gradient, which leaves a pipeline by pipe:forward and "
+        .. "pipe:backward alone (what backward returns), expected x:detach() here", who, i)
+    end
+  end
+end
+
 --- All have the same number of rows, and at least one.
 function batch.check_rows(who, inputs, targets)
   local rows = inputs[1].shape[1]

@@ -80,6 +80,7 @@ function methods:step(x, y, opts)
   local o = options.check("step", opts, { accumulate = { type = "boolean", default = false } })
   local inputs, targets = batch.tensors("step", "input", x), batch.tensors("step", "target", y)
   batch.check_rows("step", inputs, targets)
+  batch.check_gradients("step", x)
   update.check_step(self, o.accumulate)
   local hyper = self.hypers and self.hypers()
   self.pending = nil

@@ -91,6 +91,7 @@ static const sample samples[] = {
     {GP_OP_permute, {.permute = {{2, {1, 0}}}}, {F2(150, 6)}},
     {GP_OP_narrow, {.narrow = {0, 3, 70}}, {F2(150, 6)}},
     {GP_OP_expand, {.expand = {{2, {150, 6}}}}, {F1(6)}},
+    {GP_OP_detach, NONE, {F2(150, 6)}},
     {GP_OP_copy, NONE, {F2(150, 7)}},
     {GP_OP_copy, NONE, {F1(40000)}},
     {GP_OP_cast, {.cast = {GP_BF16}}, {F2(150, 7)}},

@@ -314,3 +314,41 @@ describe("a wrong call", function()
     end)
   end
 end)
+
+describe("gp.no_grad in a coroutine", function()
+  local function noted()
+    local x = gp.ones { 2 }
+    x.requires_grad = true
+    return (x * 2).requires_grad
+  end
+
+  it("that yields inside and is left, leaves gradients on outside", function()
+    local generator = coroutine.wrap(function()
+      gp.no_grad(function(...)
+        assert.are.same({ 1, 2 }, { ... })
+        assert.is_false(noted())
+        assert.are.equal("back", coroutine.yield "out")
+        assert.is_false(noted())
+        return 3, nil, 4
+      end, 1, 2)
+      coroutine.yield "second"
+    end)
+    assert.are.equal("out", generator())
+    assert.is_true(noted())
+    assert.are.equal("second", generator "back")
+    assert.is_true(noted())
+  end)
+
+  it("returns and raises what the function does", function()
+    local thread = coroutine.wrap(function()
+      local results = table.pack(gp.no_grad(function() return 3, nil, 4, nil end))
+      assert.are.equal(4, results.n)
+      assert.are.equal(4, results[3])
+      local good, text = pcall(gp.no_grad, function() error({ code = 7 }) end)
+      assert.is_false(good)
+      return text.code
+    end)
+    assert.are.equal(7, thread())
+    assert.is_true(noted())
+  end)
+end)

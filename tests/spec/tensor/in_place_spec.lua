@@ -14,6 +14,7 @@ describe("methods that end in _", function()
       if row.in_place then
         local others = {}
         for i = 2, #row.operands do others[i - 1] = 2 end
+        if row.name == "clamp" then others = { 0 } end
         local t, name = x:clone(), row.name
         local want = t[name](t, table.unpack(others))
         assert.equal(t, t[name .. "_"](t, table.unpack(others)), name)
@@ -24,6 +25,8 @@ describe("methods that end in _", function()
 
   it("take attributes, dtypes and operands that broadcast", function()
     assert.same({ -1, 1 }, gp.tensor({ -3, 2 }):clamp_({ min = -1, max = 1 }):totable())
+    fails_with("clamp: neither min nor max is given", function() gp.ones({ 2 }):clamp() end)
+    fails_with("clamp: neither min nor max is given", function() gp.ones({ 2 }):clamp_ {} end)
     assert.same({ 1, 2 }, gp.tensor({ 3, 2 }):clamp_(nil, 2):sub_(gp.tensor { 1, 0 }):totable())
     assert.same({ 0, 2 }, gp.tensor({ 1, 2 }):softplus_(1, 0.5):sub_(gp.tensor { 1, 0 }):totable())
     assert.same({ { 3, 4 }, { 3, 4 } },
@@ -60,7 +63,8 @@ describe("methods that end in _", function()
       t:masked_fill_(mask, -math.huge):totable())
     assert.same({ { 7, 2 }, { 7, 4 } }, t:masked_fill_(mask, gp.tensor(7)):totable())
     assert.same({ 5, 1 }, gp.ones({ 2 }, { dtype = "i64" }):masked_fill(mask, 5):totable())
-    fails_with("masked_fill: mask is", function() t:masked_fill(t, 1) end)
+    fails_with("masked_fill: the mask is f32, expected bool", function() t:masked_fill(t, 1) end)
+    fails_with("masked_fill: mask is 3", function() t:masked_fill(3, 1) end)
     fails_with("masked_fill: value is a table", function() t:masked_fill(mask, {}) end)
     fails_with("masked_fill_: the result is 2x2x2, expected 2x2", function()
       t:masked_fill_(gp.ones({ 2, 1, 1 }):gt(0), 0)

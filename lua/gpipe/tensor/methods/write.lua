@@ -179,7 +179,8 @@ end
 --- d = 1, y[positions[i][j]][j] = source[i][j]. With gradient.
 --- `gp.zeros({3}):scatter(1, gp.tensor({2}, {dtype = "i64"}), 1)[2] == 1`
 ---
---- Errors: a position that occurs twice, of a source (eager): which of them would be taken?
+--- Errors: a position that occurs twice, of a source: which of them would be taken? In a pipeline's
+--- forward, where positions are not known before, those of a source are added up.
 ---@param d integer
 ---@param positions gpipe.Tensor i64, of as many dimensions as the tensor
 ---@param source gpipe.Tensor|number

@@ -107,6 +107,9 @@ local function nearest(v, o)
 end
 
 local clamp_row = elementwise.formula("clamp", nil, "exact", {})
+for _, list in ipairs { clamp_row.cases, clamp_row.refuses } do
+  for _, case in ipairs(list) do case.o = case.o or { min = -math.huge } end
+end
 clamp_row.call = function(o, a)
   if o.by_position then return a:clamp(o.min, o.max) end
   return a:clamp(o)

@@ -216,6 +216,16 @@ local function extremes(from)
   return list
 end
 
+-- Eagerly a tensor without a history does it, in a trace the op.
+local detach_row = row {
+  op = "detach",
+  call = function(_, a) return a:detach() end,
+  reference = function(_, a) return a end,
+  cases = { { any { 70, 3 } }, { any { 3, 5, layout = "transposed" } }, { any { 0, 3 } }, { any {} } },
+  refuses = {},
+}
+detach_row.gradient = false
+
 local cast_row = row {
   op = "cast", dtypes = { "f32" }, result = { function(_, o) return o.to end },
   call = function(o, a) return a:to(o.to) end,
@@ -275,4 +285,4 @@ local concat = row {
   },
 }
 
-return { reshape, permute, narrow, expand, copy, cast_row, concat }
+return { reshape, permute, narrow, expand, copy, detach_row, cast_row, concat }
