@@ -25,6 +25,13 @@ static gp_optim_hyper check_hyper(lua_State *L, int index, gp_optim_kind kind) {
                           .eps = gp_lua_number_field(L, index, "eps"),
                           .lr_decay = gp_lua_number_field(L, index, "lr_decay"),
                           .momentum_decay = gp_lua_number_field(L, index, "momentum_decay"),
+                          .grow = gp_lua_number_field(L, index, "grow"),
+                          .shrink = gp_lua_number_field(L, index, "shrink"),
+                          .least = gp_lua_number_field(L, index, "least"),
+                          .most = gp_lua_number_field(L, index, "most"),
+                          .dampening = gp_lua_number_field(L, index, "dampening"),
+                          .since = (int64_t)gp_lua_number_field(L, index, "since"),
+                          .amsgrad = gp_lua_flag_field(L, index, "amsgrad"),
                           .nesterov = gp_lua_flag_field(L, index, "nesterov"),
                           .centered = gp_lua_flag_field(L, index, "centered"),
                           .decoupled = gp_lua_flag_field(L, index, "decoupled")};
@@ -108,7 +115,8 @@ static int optimizer_new(lua_State *L) {
   static const char *const kinds[GP_OPTIM_KINDS + 1] = {
       [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",         [GP_OPTIM_ADAMW] = "adamw",
       [GP_OPTIM_RMSPROP] = "rmsprop", [GP_OPTIM_ADAGRAD] = "adagrad",   [GP_OPTIM_LION] = "lion",
-      [GP_OPTIM_ADAMAX] = "adamax",   [GP_OPTIM_ADADELTA] = "adadelta", [GP_OPTIM_NADAM] = "nadam"};
+      [GP_OPTIM_ADAMAX] = "adamax",   [GP_OPTIM_ADADELTA] = "adadelta", [GP_OPTIM_NADAM] = "nadam",
+      [GP_OPTIM_RADAM] = "radam",     [GP_OPTIM_RPROP] = "rprop"};
   gp_optim_kind kind = (gp_optim_kind)luaL_checkoption(L, 1, NULL, kinds);
   luaL_checktype(L, 2, LUA_TTABLE);
   int moments = (int)gp_lua_check_int(L, 3, "optimizer: moments", 0, GP_OPTIM_MOMENTS);

@@ -169,7 +169,7 @@ typedef struct gp_gpu_api {
   void (*range_pop)(void);
 } gp_gpu_api;
 
-enum { GP_GPU_SUM_SCRATCH = 1 << 19, GP_GPU_FACTORS = 192 };
+enum { GP_GPU_SUM_SCRATCH = 1 << 19, GP_GPU_FACTORS = 256 };
 
 /* The entry point, by this name. Errors: GP_EUNSUPPORTED where versions or hashes differ. */
 typedef gp_status (*gp_plugin_open)(const gp_plugin_host *host, const gp_gpu_api **api);

@@ -4,6 +4,7 @@
 #define GP_PUBLIC_UPDATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef enum gp_optim_kind {
   GP_OPTIM_SGD,
@@ -14,9 +15,11 @@ typedef enum gp_optim_kind {
   GP_OPTIM_LION,
   GP_OPTIM_ADAMAX,
   GP_OPTIM_ADADELTA,
-  GP_OPTIM_NADAM
+  GP_OPTIM_NADAM,
+  GP_OPTIM_RADAM,
+  GP_OPTIM_RPROP
 } gp_optim_kind;
-enum { GP_OPTIM_KINDS = GP_OPTIM_NADAM + 1 };
+enum { GP_OPTIM_KINDS = GP_OPTIM_RPROP + 1 };
 
 /* Moments of one element at most: those of RMSprop that is centered and has momentum. */
 enum { GP_OPTIM_MOMENTS = 3 };
@@ -28,8 +31,13 @@ typedef struct gp_optim_hyper {
   double lr, weight_decay, momentum, beta1, beta2, eps;
   double lr_decay;       /* Adagrad: the rate is lr / (1 + lr_decay (step - 1)) */
   double momentum_decay; /* NAdam: its momentum is beta1 (1 - 0.96^(step momentum_decay) / 2) */
+  double grow, shrink;   /* Rprop: what a step is multiplied by where the sign stays, and turns */
+  double least, most;    /* Rprop: bounds of a step */
+  double dampening;      /* SGD: what a gradient adds to the velocity is 1 minus this */
+  int64_t since;         /* steps before these parameters were there */
   bool nesterov, centered;
-  bool decoupled; /* NAdam: weight decay shrinks values, as AdamW's */
+  bool amsgrad;   /* Adam, AdamW: divide by the greatest mean of squares so far */
+  bool decoupled; /* NAdam, RAdam: weight decay shrinks values, as AdamW's */
 } gp_optim_hyper;
 
 #endif

@@ -140,8 +140,9 @@ typedef struct gp_gradient_root {
 } gp_gradient_root;
 
 /* Append the gradient of all roots together with respect to every parameter that is not frozen,
- * and to the inputs of floats where graph->asks_inputs (those belong to layer 0). Contributions are folded per (value, reading layer), layers descending; parameters accumulate per
- * (param, layer). */
+ * and to the inputs of floats where graph->asks_inputs (those belong to layer 0). Contributions are
+ * folded per (value, reading layer), layers descending; parameters accumulate per (param,
+ * layer). */
 gp_status gp_graph_gradient(gp_graph *graph, gp_gradient_root *roots, int count);
 
 /* Make one op of neighbours in a layer where that saves passes over memory (fuse.c). After the

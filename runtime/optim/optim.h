@@ -10,14 +10,14 @@
 #include "device/call.h"
 #include "gpipe/update.h"
 
-/* How many moments the rule reads per element: SGD 1 where it has momentum, Adam and AdamW 2,
- * Adagrad and Lion 1, RMSprop the mean of squares, then the velocity where it has momentum, then
- * the mean where it is centered. */
+/* How many moments the rule reads per element: SGD 1 where it has momentum, Adam and its kin and
+ * Rprop 2, Adam and AdamW 3 with amsgrad, Adagrad and Lion 1, RMSprop the mean of squares, then the
+ * velocity where it has momentum, then the mean where it is centered. */
 int gp_optim_moments(const gp_optim_hyper *hyper);
 
 /* Update elements [first, last) of the slice; step counts from 1. Errors: GP_EDTYPE, GP_EINVAL
  * (broken hyper or missing moments), GP_ERANGE (range or step).
- * Source: the update rules of torch.optim.SGD (dampening 0), Adam, AdamW, RMSprop, Adagrad, in the
+ * Source: the update rules of torch.optim (SGD, Adam, AdamW, RMSprop, Adagrad, Rprop ..), in the
  * order of operations of their single-tensor form; Lion: Chen et al. 2023, algorithm 2. */
 gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_optim_slice *slice,
                           int64_t first, int64_t last);

@@ -25,6 +25,15 @@ static inline double gp_optim_lead(const gp_optim_hyper *h, int64_t step) {
   return h->lr * (1.0 - gp_optim_momentum_at(h, step)) / gp_optim_momentum_left(h, step);
 }
 
+/* What RAdam divides by in step `step` rests on this many squares, about; 0 where they are too few
+ * to divide by. Source: Liu et al. 2020, algorithm 2. */
+static inline double gp_optim_rectified(const gp_optim_hyper *h, int64_t step) {
+  const double power = pow(h->beta2, (double)step), most = 2.0 / (1.0 - h->beta2) - 1.0;
+  const double now = most - 2.0 * (double)step * power / (1.0 - power);
+  if (h->kind != GP_OPTIM_RADAM || now <= 5.0) return 0;
+  return sqrt((now - 4.0) * (now - 2.0) * most / ((most - 4.0) * (most - 2.0) * now));
+}
+
 /* The rate, corrected for Adam's start at zero or for the decay of Adagrad's rate. */
 static inline double gp_optim_rate(const gp_optim_hyper *h, int64_t step) {
   if (h->kind == GP_OPTIM_NADAM)

@@ -45,10 +45,12 @@ int gp_optim_moments(const gp_optim_hyper *h) {
   switch (h->kind) {
   case GP_OPTIM_SGD: return h->momentum != 0;
   case GP_OPTIM_ADAM:
+  case GP_OPTIM_ADAMW: return 2 + h->amsgrad;
   case GP_OPTIM_ADAMAX:
   case GP_OPTIM_ADADELTA:
   case GP_OPTIM_NADAM:
-  case GP_OPTIM_ADAMW: return 2;
+  case GP_OPTIM_RADAM:
+  case GP_OPTIM_RPROP: return 2;
   case GP_OPTIM_RMSPROP: return 1 + (h->momentum != 0) + h->centered;
   case GP_OPTIM_ADAGRAD:
   case GP_OPTIM_LION: return 1;
@@ -64,6 +66,13 @@ static gp_status check_hyper(const gp_optim_hyper *h) {
   if (!(h->momentum >= 0) || (h->nesterov && h->momentum == 0))
     return gp_fail(GP_EINVAL, "optimizer: momentum is %g, expected %s", h->momentum,
                    h->nesterov ? "> 0 for Nesterov" : ">= 0");
+  if (h->kind == GP_OPTIM_RPROP && !(h->shrink > 0 && h->shrink < 1 && h->grow > 1 &&
+                                     isfinite(h->grow) && h->least > 0 && h->least <= h->most))
+    return gp_fail(
+        GP_EINVAL,
+        "optimizer: etas are %g and %g, step_sizes %g and %g, expected 0 < eta < 1 < eta "
+        "and sizes above 0 that rise",
+        h->shrink, h->grow, h->least, h->most);
   if (!(h->lr_decay >= 0) || !isfinite(h->lr_decay))
     return gp_fail(GP_EINVAL, "optimizer: lr_decay is %g, expected finite and >= 0", h->lr_decay);
   if (!(h->momentum_decay >= 0) || !isfinite(h->momentum_decay))
@@ -101,7 +110,7 @@ gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_op
                           int64_t first, int64_t last) {
   GP_TRY(check_hyper(hyper));
   GP_TRY(check_slice(hyper, slice));
-  if (step < 1 || first < 0 || last < first || last > slice->n)
+  if (step - hyper->since < 1 || first < 0 || last < first || last > slice->n)
     return gp_fail(GP_ERANGE, "optimizer: step %lld, elements %lld to %lld of %lld",
                    (long long)step, (long long)first, (long long)last, (long long)slice->n);
   if (slice->dtype == GP_F32)

@@ -17,18 +17,23 @@ enum { THREADS = GP_BATCH_THREADS };
 
 /* Factors of one update, rounded to the element type where they are used. */
 template <typename T> struct factors {
-  T lr, weight_decay, keep; /* keep: 1 - lr weight_decay */
-  T momentum, beta1, weight1, beta2, weight2;
+  T lr, weight_decay, keep;                           /* keep: 1 - lr weight_decay */
+  T momentum, damped, beta1, weight1, beta2, weight2; /* damped: 1 - dampening */
   T step_size, lead, correction2, eps;
+  T plain, rectified; /* RAdam: the rate of the mean; times what the squares are worth */
+  T grow, shrink, least, most;
   bool far1, decay, first, nesterov, decoupled; /* far1: weight1 >= 0.5 */
 };
 
 /* In f64, rounded once: as the CPU makes them. */
-template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, int64_t step) {
+template <typename T> static factors<T> make_factors(const gp_optim_hyper *h, int64_t all_steps) {
+  const int64_t step = all_steps - h->since;
   factors<T> f = {};
   f.lr = (T)h->lr, f.weight_decay = (T)h->weight_decay;
   f.keep = (T)(1.0 - h->lr * h->weight_decay);
-  f.momentum = (T)h->momentum;
+  f.momentum = (T)h->momentum, f.damped = (T)(1.0 - h->dampening);
+  f.grow = (T)h->grow, f.shrink = (T)h->shrink, f.least = (T)h->least, f.most = (T)h->most;
+  f.plain = (T)(1.0 - pow(h->beta1, (double)step)), f.rectified = (T)gp_optim_rectified(h, step);
   f.beta1 = (T)h->beta1, f.weight1 = (T)(1.0 - h->beta1);
   f.beta2 = (T)h->beta2, f.weight2 = (T)(1.0 - h->beta2);
   f.step_size = (T)gp_optim_rate(h, step);
@@ -61,7 +66,7 @@ struct momentum {
   static const int moments = 1;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
     const T d = gradient(f, *p, g);
-    *m = f.first ? d : f.momentum * *m + d;
+    *m = f.first ? d : f.momentum * *m + f.damped * d;
     *p -= f.lr * (f.nesterov ? d + f.momentum * *m : *m);
   }
 };
@@ -71,25 +76,27 @@ template <typename T> static __device__ T lerp(const factors<T> &f, T m, T d) {
   return f.far1 ? d - (d - m) * (1 - f.weight1) : m + f.weight1 * (d - m);
 }
 
-/* What Adam and AdamW share; d is the gradient to use. */
-template <typename T> static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m) {
+/* What Adam and AdamW share; d is the gradient to use. Ams: by the greatest mean of squares. */
+template <bool Ams, typename T>
+static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m) {
   m[0] = lerp(f, m[0], d);
   m[1] = f.beta2 * m[1] + f.weight2 * d * d;
-  *p -= f.step_size * m[0] / (gp_sqrt(m[1]) / f.correction2 + f.eps);
+  if (Ams) m[1 + Ams] = m[1 + Ams] > m[1] || !(m[1 + Ams] == m[1 + Ams]) ? m[1 + Ams] : m[1];
+  *p -= f.step_size * m[0] / (gp_sqrt(m[1 + Ams]) / f.correction2 + f.eps);
 }
 
-struct adam {
-  static const int moments = 2;
+template <bool Ams> struct adam {
+  static const int moments = 2 + Ams;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
-    adam_core(f, p, gradient(f, *p, g), m);
+    adam_core<Ams>(f, p, gradient(f, *p, g), m);
   }
 };
 
-struct adamw {
-  static const int moments = 2;
+template <bool Ams> struct adamw {
+  static const int moments = 2 + Ams;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
     if (f.decay) *p *= f.keep;
-    adam_core(f, p, g, m);
+    adam_core<Ams>(f, p, g, m);
   }
 };
 
@@ -172,6 +179,35 @@ struct nadam {
     const T size = gp_sqrt(m[1]) / f.correction2 + f.eps;
     *p -= f.lead * d / size;
     *p -= f.step_size * m[0] / size;
+  }
+};
+
+/* Adam that divides by the root of squares as far as those are worth it. */
+struct radam {
+  static const int moments = 2;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    if (f.decoupled && f.decay) *p *= f.keep;
+    T d = f.decoupled ? g : gradient(f, *p, g);
+    m[0] = lerp(f, m[0], d);
+    m[1] = f.beta2 * m[1] + f.weight2 * d * d;
+    d = m[0] / f.plain * f.lr;
+    if (f.rectified != 0) d = d * (f.correction2 / (gp_sqrt(m[1]) + f.eps)) * f.rectified;
+    *p -= d;
+  }
+};
+
+/* m: the last gradient, 0 where its sign had turned; the size of the step. */
+struct rprop {
+  static const int moments = 2;
+  template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
+    if (f.first) m[0] = 0, m[1] = f.lr;
+    T d = gradient(f, *p, g);
+    const T same = d * m[0];
+    const T size = m[1] * (same > 0 ? f.grow : same < 0 ? f.shrink : 1);
+    m[1] = size < f.least ? f.least : size > f.most ? f.most : size;
+    if (same < 0) d = 0;
+    *p -= (T)((d > 0) - (d < 0)) * m[1];
+    m[0] = d;
   }
 };
 
@@ -300,13 +336,24 @@ static gp_status update_rmsprop(gp_gpu *gpu, const gp_optim_hyper *hyper, const 
   return launch_update<rmsprop<Moves, false>>(gpu, by, slices, count);
 }
 
+template <bool Ams, typename T>
+static gp_status update_adam(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
+                             const gp_optim_slice *slices, int count) {
+  if (hyper->kind == GP_OPTIM_ADAM) return launch_update<adam<Ams>>(gpu, by, slices, count);
+  return launch_update<adamw<Ams>>(gpu, by, slices, count);
+}
+
 template <typename T>
 static gp_status update(gp_gpu *gpu, const gp_optim_hyper *hyper, const course<T> &by,
                         const gp_optim_slice *slices, int count) {
   const bool moves = hyper->momentum != 0;
   switch (hyper->kind) {
-  case GP_OPTIM_ADAM: return launch_update<adam>(gpu, by, slices, count);
-  case GP_OPTIM_ADAMW: return launch_update<adamw>(gpu, by, slices, count);
+  case GP_OPTIM_ADAM:
+  case GP_OPTIM_ADAMW:
+    return hyper->amsgrad ? update_adam<true>(gpu, hyper, by, slices, count)
+                          : update_adam<false>(gpu, hyper, by, slices, count);
+  case GP_OPTIM_RADAM: return launch_update<radam>(gpu, by, slices, count);
+  case GP_OPTIM_RPROP: return launch_update<rprop>(gpu, by, slices, count);
   case GP_OPTIM_ADAGRAD: return launch_update<adagrad>(gpu, by, slices, count);
   case GP_OPTIM_LION: return launch_update<lion>(gpu, by, slices, count);
   case GP_OPTIM_ADAMAX: return launch_update<adamax>(gpu, by, slices, count);

@@ -102,6 +102,17 @@ optimizer("Adadelta", lr=0.5, rho=0.8, eps=1e-3, weight_decay=0.1)
 optimizer("NAdam")
 optimizer("NAdam", lr=0.01, betas=(0.8, 0.99), momentum_decay=0.1, weight_decay=0.1)
 optimizer("NAdam", lr=0.01, weight_decay=0.1, decoupled_weight_decay=True)
+optimizer("Adam", lr=0.01, betas=(0.9, 0.5), amsgrad=True)
+optimizer("AdamW", lr=0.01, betas=(0.5, 0.5), amsgrad=True)
+optimizer("SGD", lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01)
+optimizer("SGD")
+optimizer("Adam")
+optimizer("AdamW")
+optimizer("RAdam")
+optimizer("RAdam", lr=0.01, betas=(0.8, 0.9), weight_decay=0.1)
+optimizer("RAdam", lr=0.01, weight_decay=0.1, decoupled_weight_decay=True)
+optimizer("Rprop")
+optimizer("Rprop", lr=0.1, etas=(0.3, 1.5), step_sizes=(0.01, 0.2))
 print("}, metrics = " + lua(tuple(METRICS)) + ", rates = {")
 rates("exponential{max = 0.5, factor = 0.9}", lambda o: S.ExponentialLR(o, 0.9), 10)
 rates("one_cycle{max = 0.5, steps = 20}", lambda o: S.OneCycleLR(o, 0.5, 20), 20)
@@ -115,4 +126,18 @@ rates("plateau{max = 0.5, factor = 0.1, patience = 0, cooldown = 2, min = 0.004,
       lambda o: S.ReduceLROnPlateau(o, factor=0.1, patience=0, cooldown=2, min_lr=0.004, threshold=0.01, threshold_mode="abs"), 20, METRICS)
 rates("plateau{max = 0.5, patience = 3, rising = true}",
       lambda o: S.ReduceLROnPlateau(o, mode="max", patience=3), 20, METRICS)
+rates("multi_step{max = 0.5, at = {3, 7}, factor = 0.2}", lambda o: S.MultiStepLR(o, [3, 7], 0.2), 12)
+rates("polynomial{max = 0.5, steps = 8, power = 1.5}", lambda o: S.PolynomialLR(o, 8, 1.5), 12)
+rates("cyclic{min = 0.1, max = 0.5, up = 4, down = 3}", lambda o: S.CyclicLR(o, 0.1, 0.5, 4, 3), 20)
+rates("cyclic{min = 0.1, max = 0.5, up = 3, mode = 'triangular2'}",
+      lambda o: S.CyclicLR(o, 0.1, 0.5, 3, mode="triangular2"), 20)
+rates("cyclic{min = 0.1, max = 0.5, up = 3, mode = 'exp_range', factor = 0.9}",
+      lambda o: S.CyclicLR(o, 0.1, 0.5, 3, mode="exp_range", gamma=0.9), 20)
+rates("warm_restarts{max = 0.5, steps = 4, min = 0.01}",
+      lambda o: S.CosineAnnealingWarmRestarts(o, 4, eta_min=0.01), 20)
+rates("warm_restarts{max = 0.5, steps = 3, times = 2}",
+      lambda o: S.CosineAnnealingWarmRestarts(o, 3, 2), 25)
+rates("sequential{{gp.optim.schedule.constant(0.5), 3}, {gp.optim.schedule.exponential{max = 0.5, factor = 0.9}, 4},"
+      " {gp.optim.schedule.multi_step{max = 0.5, at = {2}}}}",
+      lambda o: S.SequentialLR(o, [S.ConstantLR(o, 1), S.ExponentialLR(o, 0.9), S.MultiStepLR(o, [2])], [3, 7]), 12)
 print("} }")

@@ -7,22 +7,30 @@ local rules = require "gpipe.optim.rules"
 
 local adam = {}
 
-local function kind_of(name, weight_decay, lr)
+local function kind_of(name, weight_decay, lr, amsgrad)
   return {
     who = "optim." .. name,
     kind = name:lower(),
     spec = {
-      lr = rules.amount(lr),
+      lr = rules.amount(lr or 1e-3),
       betas = rules.betas(0.9, 0.999),
       eps = rules.amount(1e-8),
       weight_decay = rules.amount(weight_decay),
+      amsgrad = amsgrad and { type = "boolean", default = false },
     },
-    moments = function() return 2 end,
+    moments = function(group) return amsgrad and group.amsgrad and 3 or 2 end,
   }
 end
 
-local plain, decoupled = kind_of("Adam", 0), kind_of("AdamW", 0.01)
+local plain, decoupled = kind_of("Adam", 0, nil, true), kind_of("AdamW", 0.01, nil, true)
 local greatest = kind_of("Adamax", 0, 2e-3)
+
+---@class gpipe.AdamOptions
+---@field lr? number 0.001
+---@field betas? number[] {0.9, 0.999}
+---@field eps? number 1e-8
+---@field weight_decay? number of Adam 0, of AdamW 0.01
+---@field amsgrad? boolean divide by the greatest mean of squares so far (Reddi et al. 2018)
 
 --- Adam: means of the gradient and of its square, corrected for their start at zero. The weight
 --- decay is added to the gradient.
@@ -32,7 +40,7 @@ local greatest = kind_of("Adamax", 0, 2e-3)
 --- local opt = gp.optim.Adam(model:parameters(), {lr = 1e-3})
 --- ```
 ---@param params table `pipe:parameters()`, or groups {params = ..., lr = ...}
----@param opts {lr: number, betas?: number[], eps?: number, weight_decay?: number}
+---@param opts? gpipe.AdamOptions
 ---@return gpipe.Optimizer
 function adam.Adam(params, opts) return new(plain, params, opts) end
 
@@ -46,7 +54,7 @@ function adam.Adam(params, opts) return new(plain, params, opts) end
 --- }, {lr = 3e-4, betas = {0.9, 0.95}})
 --- ```
 ---@param params table `pipe:parameters()`, or groups {params = ..., lr = ...}
----@param opts {lr: number, betas?: number[], eps?: number, weight_decay?: number}
+---@param opts? gpipe.AdamOptions
 ---@return gpipe.Optimizer
 function adam.AdamW(params, opts) return new(decoupled, params, opts) end
 

@@ -11,7 +11,9 @@ local lbfgs = require "gpipe.optim.lbfgs"
 local lion = require "gpipe.optim.lion"
 local namespace = require "gpipe.namespace"
 local nadam = require "gpipe.optim.nadam"
+local radam = require "gpipe.optim.radam"
 local rmsprop = require "gpipe.optim.rmsprop"
+local rprop = require "gpipe.optim.rprop"
 local schedule = require "gpipe.optim.schedule"
 local sgd = require "gpipe.optim.sgd"
 
@@ -22,6 +24,8 @@ return namespace("gp.optim", {
   Adamax = adam.Adamax,
   NAdam = nadam.NAdam,
   Adadelta = adadelta.Adadelta,
+  RAdam = radam.RAdam,
+  Rprop = rprop.Rprop,
   RMSprop = rmsprop.RMSprop,
   Adagrad = adagrad.Adagrad,
   Lion = lion.Lion,

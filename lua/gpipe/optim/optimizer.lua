@@ -7,6 +7,7 @@
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local grouping = require "gpipe.optim.group"
 local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
 local rules = require "gpipe.optim.rules"
@@ -18,54 +19,7 @@ local state = require "gpipe.optim.state"
 ---@field groups table[] with the same settings
 local methods = {}
 
--- Settings that may change while training; the others decide what state there is.
-local mutable = { lr = true, weight_decay = true }
-
--- The object's own fields, apart from what users index.
-local fields = setmetatable({}, { __mode = "k" }) ---@type table<table, table>
-
--- ---- settings --------------------------------------------------------------------------------
-
-local function set(who, settings, spec, key, value)
-  if not spec[key] then
-    local names = {}
-    for name in pairs(spec) do names[#names + 1] = name end
-    table.sort(names)
-    errors.raise("%s: there is no setting '%s'%s", who, tostring(key),
-      errors.hint(key, names, "settings"))
-  end
-  if not mutable[key] then
-    errors.raise("%s: %s cannot change after the optimizer was made", who, key)
-  end
-  local rule = { required = true }
-  for name, part in pairs(spec[key]) do rule[name] = part end
-  rule.default = nil
-  settings[key] = options.argument(who, key, value, rule)
-end
-
--- What is read by a name that is neither setting nor method: nil, but for a slip of the pen.
-local function missing(f, key, more)
-  local names = table.move(more, 1, #more, 1, {})
-  for name in pairs(f.spec) do names[#names + 1] = name end
-  table.sort(names)
-  errors.refuse_near(f.who, key, names)
-end
-
-local Group = { __name = "gpipe.OptimizerGroup" }
-
-function Group.__index(group, key)
-  local f = fields[group]
-  if key == "params" then return f.entries end
-  local own = f.own[key]
-  if own ~= nil then return own end
-  if f.defaults[key] ~= nil or f.spec[key] then return f.defaults[key] end
-  return missing(f, key, { "params" })
-end
-
-function Group.__newindex(group, key, value)
-  local f = fields[group]
-  set(f.who, f.own, f.spec, key, value)
-end
+local fields = grouping.fields
 
 -- ---- the object ------------------------------------------------------------------------------
 
@@ -78,12 +32,12 @@ function Optimizer.__index(opt, key)
   if f.defaults[key] ~= nil or f.spec[key] then return f.defaults[key] end
   local names = { "groups" }
   for name in pairs(methods) do names[#names + 1] = name end
-  return missing(f, key, names)
+  return grouping.missing(f, key, names)
 end
 
 function Optimizer.__newindex(opt, key, value)
   local f = fields[opt]
-  set(f.who, f.defaults, f.spec, key, value)
+  grouping.set(f.who, f.defaults, f.spec, key, value)
 end
 
 function Optimizer.__tostring(opt)
@@ -95,20 +49,9 @@ function Optimizer.__tostring(opt)
     f.handle:steps())
 end
 
--- What the C side takes for one group: of the settings those that the rule has.
-local function hyper(group)
-  local spec, found = fields[group].spec, {}
-  for name in pairs(spec) do found[name] = group[name] end
-  local weight = found.alpha or found.rho
-  local betas = found.betas or { weight, weight }
-  found.beta1, found.beta2 = betas[1], betas[2]
-  found.decoupled = found.decoupled_weight_decay
-  return found
-end
-
 local function hypers_of(f)
   local hypers = {}
-  for i, group in ipairs(f.groups) do hypers[i] = hyper(group) end
+  for i, group in ipairs(f.groups) do hypers[i] = grouping.hyper(group) end
   return hypers
 end
 
@@ -180,21 +123,6 @@ end
 
 -- ---- making ----------------------------------------------------------------------------------
 
--- One object per group, which the optimizer and the user share.
-local function make_groups(who, groups, defaults, spec)
-  local made = {}
-  for i, group in ipairs(groups) do
-    local object = setmetatable({}, Group)
-    fields[object] = {
-      who = ("%s: group %d"):format(who, i), entries = group.entries, own = group.own,
-      defaults = defaults, spec = spec,
-    }
-    if object.lr == nil then errors.raise("%s: missing option 'lr'", who) end
-    made[i] = object
-  end
-  return made
-end
-
 local function boxes_of(groups)
   local boxes = {}
   for i, group in ipairs(groups) do
@@ -216,6 +144,43 @@ local function make_handle(kind, groups)
     end
   end
   return handle
+end
+
+-- Moments of the object before go on in that of now.
+local function take_over(f, before)
+  local held = { groups = f.groups, moments = f.moments, handle = before }
+  for _, entry in ipairs(state.entries(held)) do
+    f.handle:moment(entry.key, entry.k):copy_(entry.value)
+  end
+  f.handle:set_steps(before:steps())
+end
+
+--- Train more parameters from the next step on, as a group of their own: what was frozen at first,
+--- a part that grew. Their moments and their count of steps begin at 0.
+--- Errors: a parameter that is in a group; an optimizer that pipe:use has (use it again behind).
+--- ```lua
+--- local model = nn.Sequential {nn.Linear(4, 2), nn.Linear(2, 1)}
+--- local opt = gp.optim.Adam(model[2]:parameters(), {lr = 1e-3})
+--- opt:add_param_group {params = model[1]:parameters(), lr = 1e-4}
+--- assert(#opt.groups == 2)
+--- ```
+---@param given {params: table, lr?: number, weight_decay?: number} as one of the groups at first
+function methods:add_param_group(given)
+  local f = fields[self]
+  if f.settle then
+    errors.raise("%s: add_param_group comes too late, as the pipeline updates by it, expected it "
+      .. "before pipe:use", f.who)
+  end
+  local read = params.read_more(f.who, f.groups, given, rules.of_group(f.spec))
+  local before, number = f.handle, #f.groups + 1
+  local group = grouping.make(f.who, number, read, f.defaults, f.spec, before:steps())
+  if f.kind.check then f.kind.check(f.who, group) end
+  local groups = table.move(f.groups, 1, #f.groups, 1, {})
+  groups[number] = group
+  local handle = make_handle(f.kind, groups)
+  f.handle = handle
+  take_over(f, before)
+  f.groups[number] = group
 end
 
 ---@class gpipe.OptimizerKind
@@ -250,10 +215,10 @@ end
 function optimizer.settings(opt)
   local f = fields[opt]
   local settings = { kind = f.who, steps = f.handle:steps(), defaults = {}, groups = {} }
-  for key in pairs(mutable) do settings.defaults[key] = f.defaults[key] end
+  for key in pairs(grouping.MUTABLE) do settings.defaults[key] = f.defaults[key] end
   for i, group in ipairs(f.groups) do
-    settings.groups[i] = {}
-    for key in pairs(mutable) do settings.groups[i][key] = fields[group].own[key] end
+    settings.groups[i] = { since = fields[group].since }
+    for key in pairs(grouping.MUTABLE) do settings.groups[i][key] = fields[group].own[key] end
   end
   return settings
 end
@@ -275,7 +240,10 @@ function optimizer.restore(opt, settings)
   f.handle:set_steps(settings.steps)
   for key, value in pairs(settings.defaults) do opt[key] = value end
   for i, own in ipairs(settings.groups) do
-    for key, value in pairs(own) do f.groups[i][key] = value end
+    for key, value in pairs(own) do
+      if key ~= "since" then f.groups[i][key] = value end
+    end
+    fields[f.groups[i]].since = own.since or 0
   end
 end
 
@@ -290,14 +258,17 @@ function optimizer.attach(opt, settle_it) fields[opt].settle = settle_it end
 function optimizer.new(kind, given, opts)
   local who, spec = kind.who, kind.spec
   local defaults = options.check(who, opts, spec)
-  local groups = make_groups(who, params.read(who, given, rules.of_group(spec)), defaults, spec)
+  local groups = {}
+  for i, read in ipairs(params.read(who, given, rules.of_group(spec))) do
+    groups[i] = grouping.make(who, i, read, defaults, spec, 0)
+  end
   for _, group in ipairs(groups) do
     if kind.check then kind.check(who, group) end
   end
   local opt = {}
   fields[opt] = {
     who = who, spec = spec, defaults = defaults, groups = groups, moments = kind.moments,
-    handle = make_handle(kind, groups),
+    handle = make_handle(kind, groups), kind = kind,
   }
   return setmetatable(opt, Optimizer)
 end

@@ -1,6 +1,8 @@
 -- gpipe/optim/params.lua - the parameters that an optimizer is given: one list, or groups of them.
 --
 -- What comes out are groups of entries {name, param}, without frozen ones, no parameter twice.
+-- Names are the keys of the state: one that is there already, as "weight" of two layers that were
+-- asked for their parameters one by one, becomes "weight#2".
 
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
@@ -45,15 +47,20 @@ end
 
 -- ---- groups ----------------------------------------------------------------------------------
 
--- Each parameter once, each name once: names are the keys of the state.
+-- Each parameter once, each name once; returns the name to use.
 local function check_unique(who, seen, group, param, name)
-  local before = seen[param] or seen[name]
+  local before, given, times = seen[param], name, 1
   if before == group then
     errors.raise("%s: parameter '%s' is twice in group %d", who, name, group)
   elseif before then
     errors.raise("%s: parameter '%s' is in two groups, %d and %d", who, name, before, group)
   end
+  while seen[name] do
+    times = times + 1
+    name = ("%s#%d"):format(given, times)
+  end
   seen[param], seen[name] = group, group
+  return name
 end
 
 -- Frozen parameters count as given, but are not kept.
@@ -61,7 +68,7 @@ local function read_list(who, where, list, group, seen)
   local kept = {}
   for i, entry in ipairs(check_list(who, where, list)) do
     local param, name = params.check_entry(who, where, i, entry)
-    check_unique(who, seen, group, param, name)
+    name = check_unique(who, seen, group, param, name)
     if not param:is_frozen() then kept[#kept + 1] = { name = name, param = param } end
   end
   return kept
@@ -97,6 +104,29 @@ function params.read(who, given, spec)
       first == nil and "the list of parameters is empty" or "all parameters are frozen or left out")
   end
   return groups
+end
+
+--- Read one group more, for an optimizer that has groups.
+--- Errors: as read; a parameter of one of those.
+---@param who string
+---@param groups table[] with `params`, lists of {name, param}
+---@param given table {params = list, option = value, ...}
+---@param spec table<string, gpipe.OptionRule> of a group
+---@return {entries: {name: string, param: gpipe.Tensor}[], own: table}
+function params.read_more(who, groups, given, spec)
+  local seen, number = {}, #groups + 1
+  for g, group in ipairs(groups) do
+    for _, entry in ipairs(group.params) do seen[entry.param], seen[entry.name] = g, g end
+  end
+  local where = ("group %d"):format(number)
+  local own = options.check(("%s: %s"):format(who, where), given, spec)
+  local entries = read_list(who, where, own.params, number, seen)
+  own.params = nil
+  if #entries == 0 then
+    errors.raise("%s: %s: there is nothing to train: the list is empty, or all are frozen", who,
+      where)
+  end
+  return { entries = entries, own = own }
 end
 
 return params

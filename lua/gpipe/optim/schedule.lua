@@ -5,22 +5,23 @@
 -- first `warmup` steps the rate rises in a straight line to `max`, which step number `warmup`
 -- reaches; step number `steps` reaches `min`, and it stays there.
 
+local cycles = require "gpipe.optim.cycles"
 local errors = require "gpipe.errors"
 local namespace = require "gpipe.namespace"
 local options = require "gpipe.options"
 local plateau = require "gpipe.optim.plateau"
 
-local schedule = { plateau = plateau.plateau }
+local schedule = {
+  plateau = plateau.plateau, one_cycle = cycles.one_cycle, cyclic = cycles.cyclic,
+  warm_restarts = cycles.warm_restarts,
+}
 
 local MAX = { type = "number", min = 0, below = math.huge, required = true }
 local MIN = { type = "number", min = 0, below = math.huge, default = 0 }
 local WARMUP = { type = "integer", min = 0, default = 0 }
 local STEPS = { type = "integer", min = 1, required = true }
 
-local CURVES = {
-  cosine = function(p) return (1 + math.cos(math.pi * p)) / 2 end,
-  linear = function(p) return 1 - p end,
-}
+local CURVES = cycles.CURVES
 
 -- The part of the way from the end of the warm-up to the last step, 0 to 1.
 local function progress(opts, step)
@@ -102,6 +103,94 @@ function schedule.step(opts)
   end)
 end
 
+-- Steps, each behind the one before.
+local function rising_steps(list)
+  local before = 0
+  for _, step in ipairs(list) do
+    if math.type(step) ~= "integer" or step <= before then
+      return "steps in rising order such as {30, 80}"
+    end
+    before = step
+  end
+  if before == 0 then return "steps in rising order such as {30, 80}" end
+end
+
+--- A staircase with steps of one's own: multiplied by factor after each of the steps `at` (the
+--- warm-up not counted).
+--- Errors: steps that do not rise.
+--- ```lua
+--- local lr = gp.optim.schedule.multi_step{max = 1, at = {30, 80}, factor = 0.5}
+--- assert(lr(30) == 1 and lr(31) == 0.5 and lr(81) == 0.25)
+--- ```
+---@param opts {max: number, at: integer[], factor?: number, warmup?: integer} factor: 0.1
+---@return fun(step: number): number
+function schedule.multi_step(opts)
+  opts = options.check("schedule.multi_step", opts, {
+    max = MAX, warmup = WARMUP, at = { type = "table", required = true, check = rising_steps },
+    factor = { type = "number", above = 0, below = math.huge, default = 0.1 },
+  })
+  return warmed(opts, function(step)
+    local passed = 0
+    for _, last in ipairs(opts.at) do
+      if step - opts.warmup > last then passed = passed + 1 end
+    end
+    return opts.max * opts.factor ^ passed
+  end)
+end
+
+--- From max at step 1 down to min, which the step behind `steps` reaches, as (1 - p)^power does.
+--- ```lua
+--- local lr = gp.optim.schedule.polynomial{max = 1, steps = 4, power = 2}
+--- assert(lr(1) == 1 and lr(3) == 0.25 and lr(5) == 0)
+--- ```
+---@param opts {max: number, steps: integer, power?: number, min?: number, warmup?: integer} power: 1
+---@return fun(step: number): number
+function schedule.polynomial(opts)
+  opts = options.check("schedule.polynomial", opts, {
+    max = MAX, min = MIN, steps = STEPS, warmup = WARMUP,
+    power = { type = "number", above = 0, below = math.huge, default = 1 },
+  })
+  return warmed(opts, function(step)
+    local p = math.min(math.max(step - opts.warmup - 1, 0) / opts.steps, 1)
+    return opts.min + (opts.max - opts.min) * (1 - p) ^ opts.power
+  end)
+end
+
+-- Each a function, but for the last with the steps that it is used for.
+local function parts(list)
+  for i, part in ipairs(list) do
+    local wanted = i < #list and 2 or 1
+    local good = type(part) == "table" and type(part[1]) == "function"
+      and (wanted == 1 or math.type(part[2]) == "integer" and part[2] > 0)
+    if not good then
+      return ("a list of {schedule, steps}; part %d is %s"):format(i, errors.show(part))
+    end
+  end
+  if #list == 0 then return "a list of {schedule, steps}" end
+end
+
+--- One schedule behind the other: a list of {schedule, steps}, of which each counts its own steps
+--- from 1. The last one goes on for good and needs no number.
+--- Errors: a part that is none.
+--- ```lua
+--- local s = gp.optim.schedule
+--- local lr = s.sequential {{s.constant(0.1), 5}, {s.exponential{max = 1, factor = 0.5}}}
+--- assert(lr(5) == 0.1 and lr(6) == 1 and lr(7) == 0.5)
+--- ```
+---@param list {[1]: fun(step: number): number, [2]: integer?}[]
+---@return fun(step: number): number
+function schedule.sequential(list)
+  list = options.argument("schedule.sequential", "the list", list,
+    { type = "table", required = true, check = parts })
+  return function(step)
+    for i = 1, #list - 1 do
+      if step <= list[i][2] then return list[i][1](step) end
+      step = step - list[i][2]
+    end
+    return list[#list][1](step)
+  end
+end
+
 --- Multiplied by factor after every step, the warm-up not counted; never below min.
 --- ```lua
 --- local lr = gp.optim.schedule.exponential{max = 1, factor = 0.5}
@@ -116,60 +205,6 @@ function schedule.exponential(opts)
   })
   return warmed(opts, function(step)
     return math.max(opts.min, opts.max * opts.factor ^ math.max(step - opts.warmup - 1, 0))
-  end)
-end
-
--- Where the phases of a cycle end, counted from 0, and the rates between which they go.
-local function phases_of(opts)
-  local first = opts.first or opts.max / 25
-  local last, top = opts.last or first / 1e4, opts.rise * opts.steps - 1
-  if opts.three_phases then
-    return { { top, first, opts.max }, { 2 * top, opts.max, first },
-      { opts.steps - 1, first, last } }
-  end
-  return { { top, first, opts.max }, { opts.steps - 1, opts.max, last } }
-end
-
----@class gpipe.OneCycleOptions
----@field max number
----@field steps integer
----@field rise? number 0.3
----@field shape? "cosine"|"linear"
----@field first? number max / 25
----@field last? number first / 10^4
----@field three_phases? boolean
-
---- One cycle (Smith and Topin 2019): from `first` up to `max` during the part `rise` of the steps,
---- then down to `last`. With three phases it comes down to `first` as fast as it rose, and to
---- `last` in the steps that are left. Momentum stays as it is.
---- Errors: a rise that is not between 0 and 1, or too short for the steps.
---- ```lua
---- local lr = gp.optim.schedule.one_cycle{max = 0.1, steps = 10}
---- assert(lr(3) == 0.1 and lr(10) < 1e-6)
---- ```
----@param opts gpipe.OneCycleOptions
----@return fun(step: number): number
-function schedule.one_cycle(opts)
-  local who = "schedule.one_cycle"
-  local rate = { type = "number", min = 0, below = math.huge }
-  opts = options.check(who, opts, {
-    max = MAX, steps = STEPS, first = rate, last = rate,
-    rise = { type = "number", above = 0, below = 1, default = 0.3 },
-    shape = { choices = { "cosine", "linear" }, default = "cosine" },
-    three_phases = { type = "boolean", default = false },
-  })
-  local phases, curve = phases_of(opts), CURVES[opts.shape]
-  for i, phase in ipairs(phases) do
-    if phase[1] <= (i > 1 and phases[i - 1][1] or 0) then
-      errors.raise("%s: rise is %g of %d steps, expected room for %d phases of more than a step",
-        who, opts.rise, opts.steps, #phases)
-    end
-  end
-  return warmed({ warmup = 0 }, function(step)
-    local at, from, i = math.min(math.max(step, 1), opts.steps) - 1, 0, 1
-    while i < #phases and at > phases[i][1] do from, i = phases[i][1], i + 1 end
-    local last, low, high = table.unpack(phases[i])
-    return high + (low - high) * curve((at - from) / (last - from))
   end)
 end
 

@@ -1,9 +1,11 @@
 -- gpipe/optim/state.lua - the state of an optimizer as tensors by name.
 --
 -- The names come from the parameters' paths, so a state fits every cut of the model into stages.
--- The number of steps is a scalar i64 tensor among them: what `gp.save` takes is the whole state.
+-- The number of steps is a scalar i64 tensor among them, and where groups were added later `since`
+-- says how many there were before each: what `gp.save` takes is the whole state.
 
 local errors = require "gpipe.errors"
+local grouping = require "gpipe.optim.group"
 local is_tensor = require "gpipe.tensor.is"
 local nn_state = require "gpipe.nn.state"
 local create = require "gpipe.tensor.create"
@@ -23,6 +25,7 @@ function state.entries(optimizer)
         if moment then
           entries[#entries + 1] = {
             name = ("%s.moment%d"):format(entry.name, k), param = entry.name, value = moment,
+            key = entry.param, k = k,
           }
         end
       end
@@ -38,6 +41,8 @@ local function step_tensor(n) return create.tensor(n, { dtype = "i64" }) end
 function state.get(optimizer)
   local copies = nn_state.copy(state.entries(optimizer))
   copies.step = step_tensor(optimizer.handle:steps())
+  local since = grouping.since(optimizer.groups)
+  if since then copies.since = create.tensor(since, { dtype = "i64" }) end
   return copies
 end
 
@@ -57,8 +62,12 @@ function state.set(optimizer, given)
   if type(given) == "table" and is_outside(given.step) then
     errors.raise("load_state_dict: step is %d, expected 0 to %d", given.step:item(), MOST_STEPS)
   end
+  local since = type(given) == "table" and given.since
+    and create.zeros({ #optimizer.groups }, { dtype = "i64" })
+  if since then entries[#entries + 1] = { name = "since", value = since } end
   nn_state.load(entries, given)
   optimizer.handle:set_steps(step:item())
+  grouping.set_since(optimizer.groups, since and since:totable() or {})
 end
 
 return state

@@ -104,9 +104,10 @@ static int flop_of(const gp_optim_hyper *h) {
   static const int plain[GP_OPTIM_KINDS] = {
       [GP_OPTIM_SGD] = 2,     [GP_OPTIM_ADAM] = 12,     [GP_OPTIM_ADAMW] = 12,
       [GP_OPTIM_RMSPROP] = 9, [GP_OPTIM_ADAGRAD] = 7,   [GP_OPTIM_LION] = 9,
-      [GP_OPTIM_ADAMAX] = 9,  [GP_OPTIM_ADADELTA] = 14, [GP_OPTIM_NADAM] = 15};
+      [GP_OPTIM_ADAMAX] = 9,  [GP_OPTIM_ADADELTA] = 14, [GP_OPTIM_NADAM] = 15,
+      [GP_OPTIM_RADAM] = 14,  [GP_OPTIM_RPROP] = 9};
   return plain[h->kind] + (h->weight_decay != 0 ? 2 : 0) + (h->momentum != 0 ? 2 : 0) +
-         (h->nesterov ? 2 : 0) + (h->centered ? 5 : 0);
+         (h->amsgrad ? 1 : 0) + (h->nesterov ? 2 : 0) + (h->centered ? 5 : 0);
 }
 
 /* The value is read and written, the gradient read, moments read and written where there are;
@@ -115,7 +116,8 @@ static gp_record update_of(const gp_lane_update *u) {
   static const char *const names[GP_OPTIM_KINDS] = {
       [GP_OPTIM_SGD] = "sgd",         [GP_OPTIM_ADAM] = "adam",         [GP_OPTIM_ADAMW] = "adamw",
       [GP_OPTIM_RMSPROP] = "rmsprop", [GP_OPTIM_ADAGRAD] = "adagrad",   [GP_OPTIM_LION] = "lion",
-      [GP_OPTIM_ADAMAX] = "adamax",   [GP_OPTIM_ADADELTA] = "adadelta", [GP_OPTIM_NADAM] = "nadam"};
+      [GP_OPTIM_ADAMAX] = "adamax",   [GP_OPTIM_ADADELTA] = "adadelta", [GP_OPTIM_NADAM] = "nadam",
+      [GP_OPTIM_RADAM] = "radam",     [GP_OPTIM_RPROP] = "rprop"};
   gp_record r = work(GP_PROFILE_UPDATE, names[u->hyper->kind], 0);
   const int times = 3 + 2 * gp_optim_moments(u->hyper);
   for (int i = 0; i < u->count; i++) {

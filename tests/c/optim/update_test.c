@@ -17,7 +17,7 @@ typedef struct element {
 static void naive_sgd(const gp_optim_hyper *h, int step, element *e) {
   double d = e->g + h->weight_decay * e->p;
   if (h->momentum != 0) {
-    e->m = step == 1 ? d : h->momentum * e->m + d;
+    e->m = step == 1 ? d : h->momentum * e->m + (1 - h->dampening) * d;
     d = h->nesterov ? d + h->momentum * e->m : e->m;
   }
   e->p -= h->lr * d;
@@ -31,7 +31,8 @@ static void naive_adam(const gp_optim_hyper *h, int step, element *e) {
     e->p -= h->lr * h->weight_decay * e->p;
   e->m = h->beta1 * e->m + (1 - h->beta1) * d;
   e->v = h->beta2 * e->v + (1 - h->beta2) * d * d;
-  double m = e->m / (1 - pow(h->beta1, step)), v = e->v / (1 - pow(h->beta2, step));
+  e->w = h->amsgrad ? fmax(e->w, e->v) : e->v;
+  double m = e->m / (1 - pow(h->beta1, step)), v = e->w / (1 - pow(h->beta2, step));
   e->p -= h->lr * m / (sqrt(v) + h->eps);
 }
 
@@ -92,13 +93,40 @@ static void naive_nadam(const gp_optim_hyper *h, int step, element *e) {
   e->p -= h->lr * ((1 - mu) / (1 - product) * d + next / (1 - product * next) * e->m) / size;
 }
 
+static void naive_radam(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g, power = pow(h->beta2, step), most = 2 / (1 - h->beta2) - 1;
+  double now = most - 2 * step * power / (1 - power);
+  if (h->decoupled)
+    e->p -= h->lr * h->weight_decay * e->p;
+  else
+    d += h->weight_decay * e->p;
+  e->m = h->beta1 * e->m + (1 - h->beta1) * d;
+  e->v = h->beta2 * e->v + (1 - h->beta2) * d * d;
+  double change = h->lr * e->m / (1 - pow(h->beta1, step));
+  if (now > 5)
+    change *= sqrt(1 - power) / (sqrt(e->v) + h->eps) *
+              sqrt((now - 4) * (now - 2) * most / ((most - 4) * (most - 2) * now));
+  e->p -= change;
+}
+
+static void naive_rprop(const gp_optim_hyper *h, int step, element *e) {
+  double d = e->g;
+  if (step == 1) e->m = 0, e->v = h->lr;
+  if (d * e->m > 0) e->v *= h->grow;
+  if (d * e->m < 0) e->v *= h->shrink, d = 0;
+  e->v = fmin(fmax(e->v, h->least), h->most);
+  e->p -= d > 0 ? e->v : d < 0 ? -e->v : 0;
+  e->m = d;
+}
+
 static void naive(const gp_optim_hyper *h, int step, element *e) {
   static void (*const rules[GP_OPTIM_KINDS])(const gp_optim_hyper *, int, element *) = {
       [GP_OPTIM_SGD] = naive_sgd,         [GP_OPTIM_ADAM] = naive_adam,
       [GP_OPTIM_ADAMW] = naive_adam,      [GP_OPTIM_RMSPROP] = naive_rmsprop,
       [GP_OPTIM_ADAGRAD] = naive_adagrad, [GP_OPTIM_LION] = naive_lion,
       [GP_OPTIM_ADAMAX] = naive_adamax,   [GP_OPTIM_ADADELTA] = naive_adadelta,
-      [GP_OPTIM_NADAM] = naive_nadam};
+      [GP_OPTIM_NADAM] = naive_nadam,     [GP_OPTIM_RADAM] = naive_radam,
+      [GP_OPTIM_RPROP] = naive_rprop};
   rules[h->kind](h, step, e);
 }
 
@@ -191,6 +219,28 @@ static const gp_optim_hyper hypers[] = {
      .eps = 1e-8,
      .weight_decay = 0.1,
      .decoupled = true},
+    {.kind = GP_OPTIM_ADAMW,
+     .lr = 0.01,
+     .beta1 = 0.9,
+     .beta2 = 0.5,
+     .eps = 1e-8,
+     .weight_decay = 0.1,
+     .amsgrad = true},
+    {.kind = GP_OPTIM_RADAM,
+     .lr = 0.01,
+     .beta1 = 0.9,
+     .beta2 = 0.8,
+     .eps = 1e-8,
+     .weight_decay = 0.1},
+    {.kind = GP_OPTIM_RADAM,
+     .lr = 0.01,
+     .beta1 = 0.4,
+     .beta2 = 0.99,
+     .eps = 1e-8,
+     .weight_decay = 0.1,
+     .decoupled = true},
+    {.kind = GP_OPTIM_RPROP, .lr = 0.01, .shrink = 0.5, .grow = 1.2, .least = 1e-6, .most = 50},
+    {.kind = GP_OPTIM_SGD, .lr = 0.1, .momentum = 0.9, .dampening = 0.3},
 };
 enum { HYPERS = sizeof hypers / sizeof *hypers };
 

@@ -189,7 +189,6 @@ describe("settings", function()
   local model = model_of()
   local frozen = model_of():freeze(".")
   local wrong = {
-    { function() optim.SGD(p()) end, "optim.SGD: missing option 'lr'" },
     { function() optim.SGD(p(), { lr = -1 }) end, "option 'lr' is -1, expected a number >= 0" },
     { function() optim.SGD(p(), { lr = 0 / 0 }) end, "option 'lr' is nan (float)" },
     { function() optim.SGD(p(), { lr = math.huge }) end, "expected a finite number" },
