@@ -19,6 +19,7 @@ local conv_transpose = require "gpipe.nn.layer.image.conv_transpose"
 local fold = require "gpipe.nn.layer.image.fold"
 local huber = require "gpipe.nn.loss.huber"
 local instance_norm = require "gpipe.nn.layer.norm.instance_norm"
+local labels = require "gpipe.nn.loss.labels"
 local lp_pool = require "gpipe.nn.layer.image.lp_pool"
 local maxima = require "gpipe.nn.layer.image.maxima"
 local namespace = require "gpipe.namespace"
@@ -177,6 +178,11 @@ local nn = {
   MarginRankingLoss = margin.MarginRankingLoss,
   CosineEmbeddingLoss = margin.CosineEmbeddingLoss,
   TripletMarginLoss = margin.TripletMarginLoss,
+  MultiMarginLoss = labels.MultiMarginLoss,
+  MultiLabelMarginLoss = labels.MultiLabelMarginLoss,
+  MultiLabelSoftMarginLoss = labels.MultiLabelSoftMarginLoss,
+  GaussianNLLLoss = require "gpipe.nn.loss.gaussian",
+  CTCLoss = require "gpipe.nn.loss.ctc",
 }
 
 --- Make a module class; calling it makes an instance and runs its `init`.

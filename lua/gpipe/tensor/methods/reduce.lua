@@ -16,6 +16,15 @@ local function floats_only(who, tensor)
     tensor.dtype)
 end
 
+local SMALL = { u8 = true, bool = true }
+local WHOLE = { i64 = true, i32 = true }
+
+-- The least element is the greatest of these: -1 - x, which no integer overflows, or -x.
+local function turned(tensor)
+  if WHOLE[tensor.dtype] then return -1 - tensor end
+  return -tensor
+end
+
 --- Least values along a dimension, and their positions (i64; the first of equals); without a
 --- dimension only the least of all, of a list of dimensions only the values.
 --- `gp.tensor({4, 1, 2}):min():item() == 1`
@@ -24,10 +33,13 @@ end
 ---@return gpipe.Tensor values
 ---@return gpipe.Tensor? positions
 function Tensor:min(dim, keep)
-  floats_only("min", self)
   check.dims("min", dim, self.shape)
-  local values, positions = (-self):max(dim, keep)
-  return -values, positions
+  if SMALL[self.dtype] then
+    local values, positions = self:to("i32"):min(dim, keep)
+    return values:to(self.dtype), positions
+  end
+  local values, positions = turned(self):max(dim, keep)
+  return turned(values), positions
 end
 
 --- Positions of the least values along a dimension, or among all elements (i64, from 1).
@@ -36,9 +48,8 @@ end
 ---@param keep? boolean
 ---@return gpipe.Tensor
 function Tensor:argmin(dim, keep)
-  floats_only("argmin", self)
   if dim ~= nil then check.dim("argmin", dim, self:dim()) end
-  return (-self):argmax(dim, keep)
+  return turned(SMALL[self.dtype] and self:to("i32") or self):argmax(dim, keep)
 end
 
 --- The classes with the greatest scores along the last dimension: ids, which count from 0 where
