@@ -13,6 +13,7 @@ local like = require "gpipe.tensor.like"
 local machine = require "gpipe.machine"
 local random = require "gpipe.random"
 local more = require "gpipe.tensor.more"
+local together = require "gpipe.tensor.together"
 require "gpipe.tensor.methods"
 require "gpipe.tensor.print"
 
@@ -73,6 +74,19 @@ local gp = {
   cdist = like.cdist,
   block_diag = like.block_diag,
   searchsorted = like.searchsorted,
+  randint_like = like.randint_like,
+  tril_indices = more.tril_indices,
+  triu_indices = more.triu_indices,
+  atleast_1d = together.atleast_1d,
+  atleast_2d = together.atleast_2d,
+  atleast_3d = together.atleast_3d,
+  hstack = together.hstack,
+  vstack = together.vstack,
+  dstack = together.dstack,
+  column_stack = together.column_stack,
+  broadcast_tensors = together.broadcast_tensors,
+  cartesian_prod = together.cartesian_prod,
+  combinations = together.combinations,
 
   attention = attention,
   where = core.where,
@@ -131,7 +145,7 @@ function meta.__index(_, key)
   if core.methods[key] then
     errors.raise("gp: there is no '%s' (it is a method of tensors: t:%s(...))", key, key)
   end
-  local way = require("gpipe.data.elsewhere").names[key]
+  local way = require("gpipe.data.elsewhere").names[key] or require("gpipe.tensor.elsewhere")[key]
   if way then errors.raise("gp: there is no '%s' (%s)", key, way) end
   local near = errors.suggest(key, names())
   errors.raise("gp: there is no '%s'%s", errors.name(key),

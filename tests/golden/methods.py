@@ -70,6 +70,41 @@ CASES = [
     ("(x * 1e10):fmod(y)", "(x * 1e10).fmod(y)"), ("(x * 1e6) // y", "(x * 1e6).div(y, rounding_mode='floor')"), ("x // inf", "x.div(inf, rounding_mode='floor')"),
     ("i * 1000000007000 % 13", "i * 1000000007000 % 13"), ("i * 1000000007000 // j", "i * 1000000007000 // j"),
     ("x:sign() * x", "x.sign() * x"), ("x:floor() + x:ceil() + x:round()", "x.floor() + x.ceil() + x.round()"),
+    ("x:mm(y:t())", "x.mm(y.t())"), ("(x:mm(y:t())):addmm(x, y:t(), {alpha = 2, beta = 0.5})", "x.mm(y.t()).addmm(x, y.t(), alpha=2, beta=0.5)"),
+    ("x:reshape(3, 2, 2):bmm(y:reshape(3, 2, 2))", "x.reshape(3, 2, 2).bmm(y.reshape(3, 2, 2))"),
+    ("x:reshape(3, 2, 2):baddbmm(y:reshape(3, 2, 2), p:reshape(3, 2, 2))", "x.reshape(3, 2, 2).baddbmm(y.reshape(3, 2, 2), p.reshape(3, 2, 2))"),
+    ("v:reshape(2, 2):addbmm(x:reshape(3, 2, 2), y:reshape(3, 2, 2), {beta = 0.3})", "v.reshape(2, 2).addbmm(x.reshape(3, 2, 2), y.reshape(3, 2, 2), beta=0.3)"),
+    ("x:sum(2):addmv(x, v, {alpha = -1})", "x.sum(1).addmv(x, v, alpha=-1)"), ("x:addr(y:sum(2), v)", "x.addr(y.sum(1), v)"),
+    ("x:tensordot(y, {{1, 2}, {1, 2}})", "torch.tensordot(x, y, ([0, 1], [0, 1]))"), ("x:tensordot(y, {{1}, {1}})", "torch.tensordot(x, y, ([0], [0]))"),
+    ("x:tensordot(y:t(), 1)", "torch.tensordot(x, y.t(), 1)"), ("v:tensordot(v, 0)", "torch.tensordot(v, v, 0)"), ("x:inner(y)", "x.inner(y)"), ("x:inner(v)", "x.inner(v)"),
+    ("(x * 3):erfc()", "(x * 3).erfc()"), ("(p * 3):lgamma()", "(p * 3).lgamma()"), ("x:lgamma()", "x.lgamma()"), ("(p * 20):lgamma()", "(p * 20).lgamma()"),
+    ("(x / 4):erfinv()", "(x / 4).erfinv()"), ("x:clamp_min(0.3)", "x.clamp_min(0.3)"), ("x:clamp_max(y)", "x.clamp_max(y)"),
+    ("x:fmax(y)", "x.fmax(y)"), ("x:fmin(y)", "x.fmin(y)"), ("x:copysign(y:detach())", "x.copysign(y.detach())"), ("x:copysign(-1)", "x.copysign(-1)"),
+    ("!r:heaviside(y)", "r.heaviside(y).detach()"), ("x:sinc()", "x.sinc()"), ("(r * x):sinc()", "(r * x).sinc()"), ("x:logaddexp2(y)", "x.logaddexp2(y)"),
+    ("x:deg2rad()", "x.deg2rad()"), ("x:rad2deg()", "x.rad2deg()"), ("p:float_power(1.5):to('f32')", "p.float_power(1.5).float()"), ("r:signbit()", "r.signbit()"),
+    ("x:rot90()", "x.rot90()"), ("x:rot90(3)", "x.rot90(3)"), ("x:rot90(-2, {2, 1})", "x.rot90(-2, (1, 0))"), ("x:flipud()", "x.flipud()"), ("x:fliplr()", "x.fliplr()"),
+    ("x:tensor_split(3, 2)[1]", "x.tensor_split(3, 1)[0]"), ("x:tensor_split({1, 3}, 2)[2]", "x.tensor_split((1, 3), 1)[1]"), ("x:tensor_split(3, 2)[3]", "x.tensor_split(3, 1)[2]"),
+    ("(select(2, x:aminmax(2)))", "x.aminmax(dim=1)[1]"), ("(select(1, x:std_mean(2)))", "torch.std_mean(x, 1)[0]"), ("(select(2, x:var_mean(1)))", "torch.var_mean(x, 0)[1]"),
+    ("x:select_scatter(v, 1, 2)", "x.select_scatter(v, 0, 1)"), ("x:slice_scatter(y:narrow(2, 1, 2), 2, 3)", "x.slice_scatter(y[:, :2], 1, 2)"),
+    ("x:index_copy(2, {3, 1}, y:narrow(2, 1, 2))", "x.index_copy(1, torch.tensor([2, 0]), y[:, :2])"),
+    ("x:masked_scatter(y:gt(0), y)", "x.masked_scatter(y > 0, y)"), ("i:masked_scatter(y:gt(0), j)", "i.masked_scatter(y > 0, j)"),
+    ('x:scatter_reduce(1, j, y, "sum")', "x.scatter_reduce(0, j - 1, y, 'sum')"), ('x:scatter_reduce(2, j, y, "mean", {include_self = false})', "x.scatter_reduce(1, j - 1, y, 'mean', include_self=False)"),
+    ('x:scatter_reduce(2, j, y, "amax")', "x.scatter_reduce(1, j - 1, y, 'amax')"), ('x:scatter_reduce(1, j, y, "amin", {include_self = false})', "x.scatter_reduce(0, j - 1, y, 'amin', include_self=False)"),
+    ("!r:mode(2)", "r.mode(1)[0].detach()"), ("!(select(2, i:mode(1)))", "i.mode(0)[1] + 1"), ("(select(2, (i % 2):mode(2)))", "(i % 2).mode(1)[1] + 1"), ("i:isin(j)", "torch.isin(i, j)"), ("x:bucketize((v:sort(1)))", "torch.bucketize(x, v.sort()[0]) + 1"),
+    ("x:bucketize(v:sort(1), {right = true})", "torch.bucketize(x, v.sort()[0], right=True) + 1"), ("!j:reshape(-1):unique_consecutive()", "j.reshape(-1).unique_consecutive()"),
+    ("!(select(2, j:reshape(-1):unique_consecutive()))", "j.reshape(-1).unique_consecutive(return_counts=True)[1]"),
+    ("gp.where(m:gt(0), x, 0 / 0):nanquantile(0.3, 1)", "x.where(m > 0, torch.nan).nanquantile(0.3, 0)"), ("gp.where(x:gt(1), 0 / 0, x):nanmedian(2)", "torch.where(x > 1, torch.nan, x).nanmedian(1)[0]"),
+    ("x:cov()", "x.cov()"), ("x:cov({correction = 0})", "x.cov(correction=0)"), ("x:corrcoef()", "x.corrcoef()"), ("v:cov()", "v.cov()"),
+    ("x:cumulative_trapezoid()", "torch.cumulative_trapezoid(x)"), ("x:cumulative_trapezoid(v, 2)", "torch.cumulative_trapezoid(x, v.detach(), dim=1)"), ("x:renorm(2, 1, 1.5)", "x.renorm(2, 0, 1.5)"),
+    ("x:index_put({{1, 3}, {2, 4}}, v:narrow(1, 1, 2))", "x.index_put((torch.tensor([0, 2]), torch.tensor([1, 3])), v[:2])"),
+    ("x:index_put({{3, 1, 3}}, y, true)", "x.index_put((torch.tensor([2, 0, 2]),), y, accumulate=True)"), ("x:diagonal_scatter(v:narrow(1, 1, 3), 1)", "x.diagonal_scatter(v[:3], 1)"),
+    ("x:diagflat(1):sum(1)", "x.diagflat(1).sum(0)"), ("x:hsplit(2)[2]", "x.hsplit(2)[1]"),
+    ("i:bitwise_and(j) + i:bitwise_or(j) * 2 + i:bitwise_xor(7) * 3", "(i & j) + (i | j) * 2 + (i ^ 7) * 3"), ("i:bitwise_not():bitwise_left_shift(j):bitwise_right_shift(1)", "((~i) << j) >> 1"),
+    ("gp.hstack {x, y}", "torch.hstack((x, y))"), ("gp.hstack {v, v * 2}", "torch.hstack((v, v * 2))"), ("gp.vstack {x, v}", "torch.vstack((x, v))"), ("gp.dstack {x, y}", "torch.dstack((x, y))"), ("gp.dstack {v, v}", "torch.dstack((v, v))"),
+    ("gp.column_stack {v, y:t()}", "torch.column_stack((v, y.t()))"), ("gp.atleast_2d(v)", "torch.atleast_2d(v)"), ("gp.atleast_3d(v)", "torch.atleast_3d(v)"), ("gp.atleast_3d(x)", "torch.atleast_3d(x)"),
+    ("gp.cartesian_prod(v, y[1])", "torch.cartesian_prod(v, y[0])"), ("gp.cartesian_prod(v, v, v * 2)", "torch.cartesian_prod(v, v, v * 2)"), ("gp.combinations(v, 3)", "torch.combinations(v, 3)"), ("gp.combinations(v, 2, true)", "torch.combinations(v, 2, True)"),
+    ("(select(1, gp.broadcast_tensors(x:sum(2, true), v)))", "torch.broadcast_tensors(x.sum(1, keepdim=True), v)[0]"), ("!gp.tril_indices(3, 4, 1)", "torch.tril_indices(3, 4, 1) + 1"), ("!gp.triu_indices(4, 3, -1)", "torch.triu_indices(4, 3, -1) + 1"),
+    ("x:min(1) + i:min(1):to('f32')", "x.min(0)[0] + i.min(0)[0]"),
     ("x:tile{2, 1, 3}", "x.tile(2, 1, 3)"), ("x:tile{1, 2}", "x.tile(1, 2)"),
 ]
 
@@ -81,7 +116,7 @@ def main():
         t = inputs()
         y = eval(python, {"torch": torch, "inf": inf, **t})
         eager = lua.startswith("!")
-        print(f"  {{ [[{lua.lstrip('!')}]], eager = {str(eager).lower()}, output = {sample(y.double())},")
+        print(f"  {{ [=[{lua.lstrip('!')}]=], eager = {str(eager).lower()}, output = {sample(y.double())},")
         if y.requires_grad and not eager:
             try:
                 (y * numbers(50, tuple(y.shape))).sum().backward()

@@ -80,6 +80,21 @@ function like.rand_like(t, opts) return create.rand(as("gp.rand_like", t, opts, 
 ---@return gpipe.Tensor
 function like.randn_like(t, opts) return create.randn(as("gp.randn_like", t, opts, drawn)) end
 
+--- gp.randint in shape and device of a tensor, from 0 or `low` on.
+--- ```lua
+--- assert(gp.randint_like(gp.zeros {2}, 3, 4)[1] == 3)
+--- ```
+---@param t gpipe.Tensor
+---@param low integer
+---@param high integer excluded
+---@param opts? {seed?: integer, device?: string}
+---@return gpipe.Tensor i64
+function like.randint_like(t, low, high, opts)
+  local shape, o = as("gp.randint_like", t, opts, { device = drawn.device, seed = drawn.seed })
+  o.dtype = nil
+  return more.randint(low, high, shape, o)
+end
+
 --- Normal numbers with this mean and standard deviation.
 --- ```lua
 --- assert(gp.normal(3, 0, {2})[1] == 3)

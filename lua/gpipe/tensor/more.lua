@@ -141,6 +141,45 @@ local function check_ids(who, ids, n)
     ids:reshape(-1):narrow(1, at, 1):item(), at, n - 1)
 end
 
+-- Rows and columns, from 1, of a triangle of an m x n matrix: column - row >= low and <= high.
+local function triangle(who, m, n, low, high)
+  m, n = check.count(who .. ": rows", m, 0), check.count(who .. ": columns", n, 0)
+  local rows, columns = {}, {}
+  for i = 1, m do
+    for j = math.max(1, i + low), math.min(n, i + high) do
+      rows[#rows + 1], columns[#columns + 1] = i, j
+    end
+  end
+  if #rows == 0 then return core.full(who, { 2, 0 }, 0, "i64") end
+  return core.tensor({ rows, columns }, "i64")
+end
+
+--- Where the elements of the lower triangle of an m x n matrix stand, up to diagonal k.
+--- ```lua
+--- assert(gp.tril_indices(2, 2)[1][3] == 2)
+--- ```
+---@param m integer
+---@param n integer
+---@param k? integer 0
+---@return gpipe.Tensor i64 [2, count], rows and columns from 1
+function more.tril_indices(m, n, k)
+  k = check.count("gp.tril_indices: k", k or 0, -MOST_DRAWN)
+  return triangle("gp.tril_indices", m, n, -MOST_DRAWN, k)
+end
+
+--- Where the elements of the upper triangle of an m x n matrix stand, from diagonal k on.
+--- ```lua
+--- assert(gp.triu_indices(2, 2)[2][2] == 2)
+--- ```
+---@param m integer
+---@param n integer
+---@param k? integer 0
+---@return gpipe.Tensor i64 [2, count], rows and columns from 1
+function more.triu_indices(m, n, k)
+  k = check.count("gp.triu_indices: k", k or 0, -MOST_DRAWN)
+  return triangle("gp.triu_indices", m, n, k, MOST_DRAWN)
+end
+
 --- For ids (from 0) rows of n with a one where the id is; i64.
 --- ```lua
 --- local rows = gp.one_hot(gp.tensor({2, 0}, {dtype = "i64"}), 3)

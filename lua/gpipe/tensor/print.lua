@@ -206,6 +206,8 @@ end
 
 -- Called for a name that is no field and no method; returns the end of the error text.
 local function missing(key, methods)
+  local way = require("gpipe.tensor.elsewhere")[key]
+  if way then return (" (%s)"):format(way) end
   local names = { "shape", "dtype", "device" }
   for name in pairs(methods) do names[#names + 1] = name end
   table.sort(names)

@@ -15,12 +15,11 @@ describe("a name from another library", function()
   local cases = {
     { "transpose", function() return t:swapaxes(1, 2) end },
     { "expand", function() return t:broadcast_to { 2, 3 } end },
-    { "reshape", function() return t:ravel() end },
-    { "matmul", function() return t:mm(t) end },
+    { "reshape", function() return t:resize() end },
+    { "matmul", function() return t:linear(t) end },
     { "totable", function() return t:tolist() end },
     { "clone", function() return t:copy() end },
     { "concat", function() return gp.concatenate { t, t } end },
-    { "concat", function() return gp.hstack { t, t } end },
     { "seed", function() return gp.manual_seed(1) end },
     { "f32", function() return gp.zeros({ 2 }, { dtype = "float32" }) end },
     { "i64", function() return t:to "long" end },
@@ -36,6 +35,24 @@ describe("a name from another library", function()
       for _, name in ipairs(names) do assert.equal(name, errors.suggest(word, { "zzz", name })) end
       assert.is_nil(errors.suggest(word .. "zzzz", names))
     end
+  end)
+end)
+
+describe("a name that something else does here", function()
+  local ways = require "gpipe.tensor.elsewhere"
+
+  it("is no name of ours, and what is said exists", function()
+    for word, way in pairs(ways) do
+      assert.matches(way, failure(function() return t[word] end), 1, true)
+      assert.is_nil(rawget(gp, word), word)
+      for name in way:gmatch "%f[%w]t:([%w_]+)" do assert.is_function(t[name], word) end
+      for name in way:gmatch "gp%.([%w_]+)" do assert.truthy(gp[name], word) end
+    end
+  end)
+
+  it("is told of functions and of methods", function()
+    assert.matches("no Fourier transforms", failure(function() return gp.fft end))
+    assert.matches("a %* b", failure(function() return t:cmul(t) end))
   end)
 end)
 

@@ -17,7 +17,8 @@ local ARGUMENTS = {
   { MASK, 2 }, { 1, IDS, START }, { 1, LIST, START }, { 1, 1, 2 }, { 1, LIST, 2 }, { { 9 } },
   { { 3, 3 } }, { { 1, 1, 1, 1 } }, { START, START }, { START[1] }, { 1, START }, { "f64" },
   { 1, { 3, 1 } }, { { 3, 3, 3 } }, { { { 1, 2 }, 2 } }, { IDS },
-  { IDS, 1 },
+  { IDS, 1 }, { START[1], START[1] }, { START, START[1] }, { START[1], 1, 2 }, { MASK, START },
+  { 1, IDS, START, "sum" }, { { { 1, 3 }, { 2, 1 } }, 5 },
 }
 
 -- What no forward can do, and the words that say so.
@@ -25,10 +26,12 @@ local REFUSED = {
   "only an nn.Buffer can be written", "data-dependent control flow", "nothing is drawn in place",
 }
 
--- About the object rather than its values, or of vectors and integers alone.
+-- About the object rather than its values, or not of matrices.
 local OTHER = {
-  free = true, backward = true, bincount = true, dot = true, is_buffer = true, is_frozen = true,
-  item = true, mv = true, outer = true, set_frozen = true, value = true,
+  addbmm = true, baddbmm = true, bitwise_and = true, bitwise_left_shift = true,
+  bitwise_not = true, bitwise_or = true, bitwise_right_shift = true, bitwise_xor = true, bmm = true, free = true, backward = true, bincount = true,
+  dot = true, is_buffer = true, is_frozen = true, item = true, mv = true, outer = true,
+  set_frozen = true, value = true, vdot = true,
 }
 
 -- One number of all that a method returned, in which every element counts differently.

@@ -30,8 +30,8 @@ local NEVER = -1e30 -- the logarithm of what cannot be: finite, so that gradient
 ---
 --- Shapes: log_probs [N, T, classes] (PyTorch's has T first), logarithms as nn.LogSoftmax gives
 --- them; targets [N, S] of ids from 0, padded behind by any class, or eagerly one behind another in
---- one dimension; input_lengths and target_lengths [N], or lists of them. In a pipeline the targets are
---- {targets, input_lengths, target_lengths}.
+--- one dimension; input_lengths and target_lengths [N], or lists of them. In a pipeline the targets
+--- are {targets, input_lengths, target_lengths}.
 --- A row whose labels do not fit into its time gives infinity, or 0 with `zero_infinity`.
 --- Errors: shapes that do not fit; lengths above T or S; labels that are no classes (eager).
 --- ```lua
@@ -61,7 +61,8 @@ local function lengths_of(self, what, given, rows, most)
   if not core.tracing() and rows > 0 then
     local low, high = t:amin():item(), t:amax():item()
     if low < 0 or high > most then
-      errors.raise("%s: %s are %d to %d, expected 0 to %d", scope.label(self), what, low, high, most)
+      errors.raise("%s: %s are %d to %d, expected 0 to %d", scope.label(self), what, low, high,
+        most)
     end
   end
   return t:to "i64"
@@ -166,7 +167,7 @@ end
 function CTCLoss:rows(log_probs, targets, input_lengths, target_lengths)
   local shape = input.tensor(self, log_probs, "log_probs").shape
   if #shape ~= 3 or shape[2] == 0 then
-    errors.raise("%s: log_probs are %s, expected ?x?x? of rows, time and classes", scope.label(self),
+    errors.raise("%s: log_probs are %s, expected ?x?x? (rows, time, classes)", scope.label(self),
       check.shape_text(shape))
   end
   local rows, time, classes = shape[1], shape[2], shape[3]

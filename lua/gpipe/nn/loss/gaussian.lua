@@ -30,7 +30,8 @@ local GaussianNLLLoss = class.new("GaussianNLLLoss", Loss, true)
 ---@param opts? {full?: boolean, eps?: number, reduction?: "mean"|"sum"|"none"} false, 1e-6
 function GaussianNLLLoss:init(opts)
   local spec = {
-    full = { type = "boolean", default = false }, eps = { type = "number", above = 0, default = 1e-6 },
+    full = { type = "boolean", default = false },
+    eps = { type = "number", above = 0, default = 1e-6 },
     reduction = { choices = { "mean", "sum", "none" }, default = "mean" },
   }
   for name, value in pairs(options.check("GaussianNLLLoss", opts, spec)) do self[name] = value end

@@ -30,8 +30,10 @@ end
 local function set_up(self, opts, spec)
   spec.weight = { type = { "tensor", "table" }, check = weights }
   spec.reduction = { choices = { "mean", "sum", "none" }, default = "mean" }
-  for name, value in pairs(options.check(class.of(self).shown, opts, spec)) do self[name] = value end
-  if self.weight and not is_tensor(self.weight) then self.weight = core.tensor(self.weight, "f32") end
+  local checked = options.check(class.of(self).shown, opts, spec)
+  for name, value in pairs(checked) do self[name] = value end
+  local weight = self.weight
+  if weight and not is_tensor(weight) then self.weight = core.tensor(weight, "f32") end
 end
 
 local function weight_for(self, scores)
@@ -59,7 +61,7 @@ local IDS = { i64 = true, i32 = true, u8 = true }
 
 local function check_ids(self, target, least, classes)
   if not IDS[target.dtype] then
-    errors.raise('%s: target is %s, expected class ids of dtype i64 (convert with target:to("i64"))',
+    errors.raise('%s: target is %s, expected class ids of i64 (convert with target:to("i64"))',
       scope.label(self), target.dtype)
   end
   if core.tracing() or target:numel() == 0 then return end

@@ -94,10 +94,6 @@ function Tensor:exp2() return (floats("exp2", self) * math.log(2)):exp() end
 ---@return gpipe.Tensor
 function Tensor:tan() return floats("tan", self):sin() / self:cos() end
 
---- 1 - erf(x). `gp.zeros({1}):erfc()[1] == 1`
----@return gpipe.Tensor
-function Tensor:erfc() return 1 - floats("erfc", self):erf() end
-
 --- log(p / (1 - p)); with eps p is taken from eps to 1 - eps. `gp.tensor({0.5}):logit()[1] == 0`
 ---@param eps? number
 ---@return gpipe.Tensor

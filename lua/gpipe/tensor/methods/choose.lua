@@ -33,10 +33,19 @@ local function check_range(positions, size)
   end
 end
 
--- Rows of floats by the op that reads embeddings, which has a gradient; others at once.
+-- Rows of integers: at once, or by the op that a trace knows.
+local function whole_rows(tensor, positions)
+  if not core.tracing() then return core.gather_rows(tensor:contiguous(), positions) end
+  local shape, spread = tensor.shape, { positions.shape[1] }
+  shape[1] = spread[1]
+  for d = 2, #shape do spread[d] = 1 end
+  return core.gather(tensor, positions:reshape(spread):expand(shape):contiguous(), 1)
+end
+
+-- Rows of floats by the op that reads embeddings, which has a gradient.
 local function rows(tensor, positions)
   local shape = tensor.shape
-  if not FLOATS[tensor.dtype] then return core.gather_rows(tensor:contiguous(), positions) end
+  if not FLOATS[tensor.dtype] then return whole_rows(tensor, positions) end
   local rest = table.move(shape, 2, #shape, 2, { positions.shape[1] })
   local good, y = pcall(core.embedding, positions - 1, tensor:reshape { shape[1], -1 })
   if good then return y:reshape(rest) end

@@ -6,7 +6,8 @@
 local core = require "gpipe.core"
 
 for _, part in ipairs { "shape", "reduce", "choose", "order", "pad", "matrix", "find", "arithmetic",
-  "lines", "write", "arrange" } do
+  "lines", "write", "arrange", "products", "special", "pieces", "bits",
+  "statistics" } do
   for name, method in pairs(require("gpipe.tensor.methods." .. part)) do
     core.methods[name] = method
   end

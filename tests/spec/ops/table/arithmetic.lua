@@ -1,5 +1,7 @@
--- tests/spec/ops/table/arithmetic.lua - add, sub, mul, div, pow, neg; floor_divide, remainder, fmod.
+-- tests/spec/ops/table/arithmetic.lua - add, sub, mul, div, pow, neg; floor_divide, remainder, fmod;
+-- bits.
 
+local array = require "tests.support.array"
 local elementwise = require "tests.support.elementwise"
 local inputs = require "tests.support.inputs"
 
@@ -41,7 +43,48 @@ local function remainder(a, b)
   return left ~= 0 and (left < 0) ~= (b < 0) and left + b or left
 end
 
+-- Bits, of i64 alone; shifts move everything out from 64 on, and by less than 0.
+local VALUES = { 0, 1, -1, 6, -7, 255, 1 << 40, math.maxinteger, math.mininteger, -(1 << 33) }
+local COUNTS = { 0, 1, 63, 5, 64, -1, 7, 40, 3, 100 }
+
+local function bits(op, f, second)
+  local function values(list, ...)
+    return inputs.ids { dtype = "i64", values = list, ... }
+  end
+  return {
+    op = op, tolerance = "exact", gradient = false, dtypes = { "i64" },
+    call = function(o, a, b) return a[op](a, o.other or b) end,
+    reference = function(o, a, b)
+      return array.map(f, a, o.other and array.scalar(o.other) or b)
+    end,
+    cases = {
+      { values(VALUES, 10), values(second, 10) },
+      { values(VALUES, 10), values({ table.unpack(second, 3, 5) }, 3, 1) },
+      { values(VALUES, 2, 5), o = { other = 3 } },
+    },
+    refuses = { { x { 2 }, x { 2 }, error = op .. ": the tensor is f32, expected integers" } },
+  }
+end
+
+local function shifted(move, all)
+  return function(a, count)
+    if count < 0 or count > 63 then return all(a) end
+    return move(a, count)
+  end
+end
+
+local function left(a, count) return a << count end
+local function right(a, count) return a // (1 << count) end
+local function sign(a) return a < 0 and -1 or 0 end
+
 return {
+  bits("bitwise_and", function(a, b) return a & b end, { table.unpack(VALUES, 1, 10) }),
+  bits("bitwise_or", function(a, b) return a | b end, COUNTS),
+  bits("bitwise_xor", function(a, b) return a ~ b end, COUNTS),
+  bits("bitwise_left_shift", shifted(left, function() return 0 end), COUNTS),
+  bits("bitwise_right_shift", shifted(function(a, count)
+    return count == 63 and sign(a) or right(a, count)
+  end, sign), COUNTS),
   quotient("floor_divide", function(a, b) return a // b end),
   quotient("remainder", remainder),
   quotient("fmod", math.fmod),

@@ -62,6 +62,7 @@ local function atanh(v)
   return math.abs(v) < 1e-5 and v or (math.log(1 + v) - math.log(1 - v)) / 2
 end
 
+local function erfc(v) return v ~= v and v or special.erfc(v) end
 local function erf(v) return v ~= v and v or 1 - special.erfc(v) end
 
 -- ---- what numbers alone do not show ------------------------------------------------------------
@@ -131,6 +132,7 @@ return {
   formula("acosh", acosh, "exponential", { low = 1.25, high = 9 }),
   formula("atanh", atanh, "exponential", { low = -0.9, high = 0.9 }),
   formula("erf", erf, "activation", { low = -4, high = 4 }),
+  formula("erfc", erfc, "activation", { low = -4, high = 4 }),
   abs_row,
   steps("sign", sign),
   steps("floor", whole(math.floor)),
