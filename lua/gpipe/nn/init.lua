@@ -39,7 +39,7 @@ local nn = {
   Sequential = require "gpipe.nn.sequential",
   Parameter = parameter.Parameter,
   Buffer = parameter.Buffer,
-  init = require "gpipe.nn.initial",
+  init = require "gpipe.nn.fill",
 
   Linear = require "gpipe.nn.layer.linear",
   Conv1d = conv.Conv1d,
