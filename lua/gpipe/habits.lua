@@ -47,6 +47,7 @@ return {
   num_workers = { "workers" }, prefetch_factor = { "prefetch" }, batch_size = { "batch" },
   num_samples = { "count" }, padding_value = { "pad" },
   -- layers
+  calculate_gain = { "gain" },
   UpsamplingNearest2d = { "Upsample" }, UpsamplingBilinear2d = { "Upsample" },
   LSTMCell = { "LSTM" }, GRUCell = { "GRU" }, Softmax2d = { "Softmax" }, scale_factor = { "scale" },
   Dropout3d = { "Dropout2d" }, TransformerEncoderBlock = { "TransformerEncoderLayer" },

@@ -39,6 +39,8 @@ def put(line):
 
 
 def lua(value):
+    if value is None:
+        return "false"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k} = {lua(v)}" for k, v in value.items()) + "}"
     if isinstance(value, tuple):
@@ -62,6 +64,30 @@ def optimizer(name, **options):
                 shown.append("{" + ", ".join(form % v for v in p.tolist()) + "}")
         put("    {" + ", ".join(shown) + "},")
     print("  },")
+
+
+def whole(name, *shape, **options):
+    """As optimizer(), of a matrix or vector that is shown after the last step; PyTorch's Muon
+    rounds to bf16 on its way, which is left out."""
+    print(f'  {{"{name}", {lua(shape)}, {lua(options)},')
+    torch.optim._muon.torch = TORCH
+    for dtype, form in ((torch.float32, "%.9g"), (torch.float64, "%.17g")):
+        TORCH.bfloat16 = dtype
+        p = numbers(1, shape).to(dtype).requires_grad_()
+        opt = getattr(torch.optim, name)([p], **options)
+        for step in range(1, 6):
+            p.grad = numbers(1 + step, shape, 0.3).to(dtype)
+            opt.step()
+        put("    {" + ", ".join(form % v for v in p.reshape(-1).tolist()) + "},")
+    print("  },")
+
+
+class Torch:
+    def __getattr__(self, name):
+        return getattr(torch, name)
+
+
+TORCH = Torch()
 
 
 def rates(name, make, steps, metrics=None):
@@ -113,6 +139,12 @@ optimizer("RAdam", lr=0.01, betas=(0.8, 0.9), weight_decay=0.1)
 optimizer("RAdam", lr=0.01, weight_decay=0.1, decoupled_weight_decay=True)
 optimizer("Rprop")
 optimizer("Rprop", lr=0.1, etas=(0.3, 1.5), step_sizes=(0.01, 0.2))
+print("}, whole = {")
+whole("Muon", 6, 4)
+whole("Muon", 3, 5, lr=0.02, weight_decay=0.3, momentum=0.8, nesterov=False, ns_steps=3, adjust_lr_fn="match_rms_adamw")
+whole("Adafactor", 6, 4)
+whole("Adafactor", 7)
+whole("Adafactor", 2, 3, 4, lr=0.5, beta2_decay=-0.5, eps=(1e-10, 0.1), d=2.0, weight_decay=0.1)
 print("}, metrics = " + lua(tuple(METRICS)) + ", rates = {")
 rates("exponential{max = 0.5, factor = 0.9}", lambda o: S.ExponentialLR(o, 0.9), 10)
 rates("one_cycle{max = 0.5, steps = 20}", lambda o: S.OneCycleLR(o, 0.5, 20), 20)

@@ -40,7 +40,9 @@ end
 
 local FILLS = {
   constant = function(t, value) return create.full(t.shape, value) end,
-  normal = function(t, mean, std, seed) return create.randn(t.shape, { seed = seed }) * std + mean end,
+  normal = function(t, mean, std, seed)
+    return create.randn(t.shape, { seed = seed }) * std + mean
+  end,
   uniform = function(t, low, high, seed)
     return create.rand(t.shape, { seed = seed }) * (high - low) + low
   end,
@@ -295,15 +297,6 @@ function fill.sparse_(t, sparsity, std, opts)
   local values = create.randn(t.shape, { seed = seed and seed + 1 }) * std
   return put(t, core.where(order:le(zeros), 0, values))
 end
-
---- nn.init.gain, by PyTorch's name.
---- ```lua
---- assert(nn.init.calculate_gain("tanh") == 5 / 3)
---- ```
----@param nonlinearity string
----@param slope? number
----@return number
-function fill.calculate_gain(nonlinearity, slope) return initial.gain(nonlinearity, slope) end
 
 for name, f in pairs(fill) do initial[name] = f end
 

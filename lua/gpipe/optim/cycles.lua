@@ -117,13 +117,11 @@ function cycles.cyclic(opts)
   if opts.min > opts.max then
     errors.raise("%s: min is %g, expected at most max, %g", who, opts.min, opts.max)
   end
-  local length, height = opts.up + (opts.down or opts.up), HEIGHTS[opts.mode]
-  local rise = opts.up / length
+  local up, down, height = opts.up, opts.down or opts.up, HEIGHTS[opts.mode]
   return counted(function(step)
     local at = math.max(step - 1, 0)
-    local cycle = math.floor(1 + at / length)
-    local x = 1 + at / length - cycle
-    local share = x <= rise and x / rise or (x - 1) / (rise - 1)
+    local cycle, into = at // (up + down) + 1, at % (up + down)
+    local share = into <= up and into / up or (up + down - into) / down
     return opts.min + (opts.max - opts.min) * share * height(cycle, at, opts.factor)
   end)
 end

@@ -1,15 +1,18 @@
 -- gpipe/optim/init.lua - `gp.optim`: optimizers, learning-rate schedules, clipping of gradients.
 --
--- An optimizer here is option checks and names; the updates are fused passes in C over the arenas
--- of each stage, on the stage's device. Formulas and their order of operations are PyTorch's.
+-- Most optimizers are option checks and names; the updates are fused passes in C over the arenas of
+-- each stage, on the stage's device. Those that look at whole matrices are in whole/. Formulas and
+-- their order of operations are PyTorch's.
 
 local adadelta = require "gpipe.optim.adadelta"
+local adafactor = require "gpipe.optim.whole.adafactor"
 local adagrad = require "gpipe.optim.adagrad"
 local adam = require "gpipe.optim.adam"
 local clip = require "gpipe.optim.clip"
 local lbfgs = require "gpipe.optim.lbfgs"
 local lion = require "gpipe.optim.lion"
 local namespace = require "gpipe.namespace"
+local muon = require "gpipe.optim.whole.muon"
 local nadam = require "gpipe.optim.nadam"
 local radam = require "gpipe.optim.radam"
 local rmsprop = require "gpipe.optim.rmsprop"
@@ -29,6 +32,8 @@ return namespace("gp.optim", {
   RMSprop = rmsprop.RMSprop,
   Adagrad = adagrad.Adagrad,
   Lion = lion.Lion,
+  Muon = muon,
+  Adafactor = adafactor,
   LBFGS = lbfgs,
   schedule = schedule,
   clip_grad_norm = clip.clip_grad_norm,

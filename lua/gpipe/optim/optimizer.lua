@@ -12,6 +12,7 @@ local options = require "gpipe.options"
 local params = require "gpipe.optim.params"
 local rules = require "gpipe.optim.rules"
 local state = require "gpipe.optim.state"
+local whole = require "gpipe.optim.whole.handle"
 
 ---@class gpipe.Optimizer
 ---@field lr number may be set at any time
@@ -135,6 +136,7 @@ end
 -- The object behind, with as many moments as any group needs.
 local function make_handle(kind, groups)
   local moments = 0
+  if kind.rule then return whole.new(kind.who, kind.rule, groups) end
   for _, group in ipairs(groups) do moments = math.max(moments, kind.moments(group)) end
   local handle = core.optimizer_new(kind.kind, boxes_of(groups), moments)
   for _, group in ipairs(kind.first and groups or {}) do
@@ -185,19 +187,25 @@ end
 
 ---@class gpipe.OptimizerKind
 ---@field who string "optim.AdamW"
----@field kind string "sgd", "adam" and so on, as core.optimizer_new has them
+---@field kind? string "sgd", "adam" and so on, as core.optimizer_new has them
 ---@field spec table<string, gpipe.OptionRule>
 ---@field check? fun(who: string, group: table) for settings that depend on one another
+---@field rule? gpipe.WholeRule one in tensor operations, in place of `kind` of the runtime
 ---@field moments fun(group: table): integer how many the rule keeps by the group's settings
 ---@field first? fun(group: table): number what the first moment begins with; 0
 
 --- What pipe:use needs: the object behind an optimizer and what gives its settings of now.
+--- Errors: an optimizer that looks at whole matrices, which no stage can do alone.
 ---@param opt any
 ---@return table? handle nil where it is no optimizer
 ---@return function? hypers
 function optimizer.open(opt)
   local f = getmetatable(opt) == Optimizer and fields[opt]
   if not f then return nil end
+  if f.kind.rule then
+    errors.raise_as("unsupported", "use: %s looks at whole matrices, expected opt:step() behind "
+      .. "pipe:step(), or an optimizer that goes by elements", f.who)
+  end
   return f.handle, function() return hypers_of(f) end
 end
 

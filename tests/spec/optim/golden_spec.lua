@@ -45,6 +45,39 @@ for i, case in ipairs(golden.optimizers) do
   end)
 end
 
+-- numbers() of a shape.
+local function shaped(k, scale, dtype, shape)
+  local count, list = 1, {}
+  for _, size in ipairs(shape) do count = count * size end
+  for i = 0, count - 1 do
+    local raw = ((31 * i * i + 7919 * i + 104729 * k) % 1009) / 1009
+    list[i + 1] = scale * (2 * raw - 1)
+  end
+  return gp.tensor(list, { dtype = "f64" }):to("f32"):to(dtype):reshape(shape)
+end
+
+local Held = gp.nn.class "Held"
+function Held:init(value)
+  self.w = gp.nn.Parameter(value.shape, value, { dtype = value.dtype })
+end
+
+for i, case in ipairs(golden.whole) do
+  it(("%s of whole matrices (%d) makes the steps of PyTorch"):format(case[1], i), function()
+    for k, dtype in ipairs { "f32", "f64" } do
+      local held = Held(shaped(1, 1, dtype, case[2]))
+      local opt = gp.optim[case[1]](held:parameters(), case[3])
+      for step = 1, 5 do
+        opt:zero_grad();
+        (held.w * shaped(1 + step, 0.3, dtype, case[2])):sum():backward()
+        opt:step()
+      end
+      local want = gp.tensor(case[3 + k], { dtype = "f64" })
+      local off = (held.w:value():reshape(-1):to "f64" - want):abs():max():item()
+      assert(off <= ({ 2e-6, 1e-13 })[k], ("%s is off by %g"):format(dtype, off))
+    end
+  end)
+end
+
 for _, case in ipairs(golden.rates) do
   it(("%s gives the rates of PyTorch"):format(case[1]), function()
     local lr = load("return gp.optim.schedule." .. case[1], "=case", "t", { gp = gp })()

@@ -18,7 +18,7 @@ local ARGUMENTS = {
   { { 3, 3 } }, { { 1, 1, 1, 1 } }, { START, START }, { START[1] }, { 1, START }, { "f64" },
   { 1, { 3, 1 } }, { { 3, 3, 3 } }, { { { 1, 2 }, 2 } }, { IDS },
   { IDS, 1 }, { START[1], START[1] }, { START, START[1] }, { START[1], 1, 2 }, { MASK, START },
-  { 1, IDS, START, "sum" }, { { { 1, 3 }, { 2, 1 } }, 5 },
+  { 1, IDS, START, "sum" }, { { { 1, 3 }, { 2, 1 } }, 5 }, { { 3, 3 }, 2 },
 }
 
 -- What no forward can do, and the words that say so.
@@ -29,7 +29,8 @@ local REFUSED = {
 -- About the object rather than its values, or not of matrices.
 local OTHER = {
   addbmm = true, baddbmm = true, bitwise_and = true, bitwise_left_shift = true,
-  bitwise_not = true, bitwise_or = true, bitwise_right_shift = true, bitwise_xor = true, bmm = true, free = true, backward = true, bincount = true,
+  bitwise_not = true, bitwise_or = true, bitwise_right_shift = true, bitwise_xor = true, bmm = true,
+  free = true, backward = true, bincount = true,
   dot = true, is_buffer = true, is_frozen = true, item = true, mv = true, outer = true,
   set_frozen = true, value = true, vdot = true,
 }

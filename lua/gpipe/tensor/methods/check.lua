@@ -1,8 +1,30 @@
 -- lua/gpipe/tensor/methods/check.lua - dimensions and positions as methods take them.
 
 local errors = require "gpipe.errors"
+local is_tensor = require "gpipe.tensor.is"
 
 local check = {}
+
+--- A tensor, which the text calls `what` ("the other" unless said).
+function check.tensor(who, value, what)
+  if is_tensor(value) then return value end
+  errors.raise("%s: %s is %s, expected a tensor", who, what or "the other", errors.show(value))
+end
+
+--- A tensor or a number.
+function check.operand(who, value)
+  if is_tensor(value) or math.type(value) then return value end
+  errors.raise("%s: the other is %s, expected a tensor or a number", who, errors.show(value))
+end
+
+--- A table of sizes; each of them is looked at where the tensor is made.
+function check.shape(who, value)
+  if type(value) ~= "table" then
+    errors.raise("%s: shape is %s, expected a table like {32, 128}", who, errors.show(value))
+  end
+  check.no_names(who .. ": shape", value)
+  return value
+end
 
 --- A dimension from 1 on, of 1 .. rank or -rank .. -1. Errors name the range.
 ---@return integer

@@ -11,11 +11,17 @@ local options = require "gpipe.options"
 
 local Tensor = {}
 
+local common = create.rules.common
+local MADE = { -- without defaults: what is not said is as of the tensor
+  dtype = { type = "string", check = common.dtype.check, choices = common.dtype.choices },
+  device = { type = "string", check = common.device.check },
+}
+
 -- ---- like this one ---------------------------------------------------------------------------
 
-local function fresh(tensor, opts)
+local function fresh(who, tensor, opts)
   local o = {}
-  for name, value in pairs(opts or {}) do o[name] = value end
+  for name, value in pairs(options.check(who, opts, MADE)) do o[name] = value end
   o.dtype = o.dtype or tensor.dtype
   if tensor.device ~= "traced" then o.device = o.device or tensor.device end
   return o
@@ -25,36 +31,50 @@ end
 ---@param shape integer[]
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
-function Tensor:new_zeros(shape, opts) return create.zeros(shape, fresh(self, opts)) end
+function Tensor:new_zeros(shape, opts)
+  return create.zeros(check.shape("new_zeros", shape), fresh("new_zeros", self, opts))
+end
 
 --- Ones of a shape, in dtype and device of this one. `gp.zeros({2}):new_ones({3})[3] == 1`
 ---@param shape integer[]
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
-function Tensor:new_ones(shape, opts) return create.ones(shape, fresh(self, opts)) end
+function Tensor:new_ones(shape, opts)
+  return create.ones(check.shape("new_ones", shape), fresh("new_ones", self, opts))
+end
 
 --- One value in a shape, in dtype and device of this one. `gp.ones({2}):new_full({3}, 7)[3] == 7`
 ---@param shape integer[]
 ---@param value number|boolean
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
-function Tensor:new_full(shape, value, opts) return create.full(shape, value, fresh(self, opts)) end
+function Tensor:new_full(shape, value, opts)
+  check.shape("new_full", shape)
+  return create.full(shape, value, fresh("new_full", self, opts))
+end
 
 --- Numbers of a table, in dtype and device of this one. `gp.ones({2}):new_tensor({3})[1] == 3`
 ---@param values number|table
 ---@param opts? gpipe.TensorOptions
 ---@return gpipe.Tensor
-function Tensor:new_tensor(values, opts) return create.tensor(values, fresh(self, opts)) end
+function Tensor:new_tensor(values, opts)
+  local kind = type(values)
+  if kind ~= "table" and kind ~= "number" and kind ~= "boolean" then
+    errors.raise("new_tensor: the values are %s, expected a number or a table", errors.show(values))
+  end
+  if kind == "table" then check.no_names("new_tensor", values) end
+  return create.tensor(values, fresh("new_tensor", self, opts))
+end
 
 --- As the other: its shape. `gp.ones({6}):reshape_as(gp.zeros {2, 3}).shape[2] == 3`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
-function Tensor:reshape_as(other) return self:reshape(other.shape) end
+function Tensor:reshape_as(other) return self:reshape(check.tensor("reshape_as", other).shape) end
 
 --- As the other: its shape, without a copy. `gp.ones({6}):view_as(gp.zeros {2, 3}).shape[2] == 3`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
-function Tensor:view_as(other) return self:view(other.shape) end
+function Tensor:view_as(other) return self:view(check.tensor("view_as", other).shape) end
 
 -- ---- turned ----------------------------------------------------------------------------------
 
@@ -92,65 +112,84 @@ function Tensor:ravel() return self:reshape(-1) end
 
 -- ---- cut -------------------------------------------------------------------------------------
 
---- In n parts of almost one size (the first ones have one more), or behind each of a list of
---- positions. `#gp.arange(1, 7):tensor_split(3) == 3`
----@param parts integer|integer[]
----@param d? integer 1
----@return gpipe.Tensor[]
-function Tensor:tensor_split(parts, d)
-  d = check.dim("tensor_split", d or 1, self:dim())
-  local size, ends = self.shape[d], {}
+local function cut(who, tensor, parts, d)
+  d = check.dim(who, d, tensor:dim())
+  local size, ends = tensor.shape[d], {}
   if type(parts) == "table" then
-    for i, last in ipairs(parts) do ends[i] = math.max(0, math.min(last, size)) end
+    check.no_names(who, parts)
+    for i, last in ipairs(parts) do
+      ends[i] = math.max(0, math.min(check.count(who .. ": a position", last, 0), size))
+    end
   else
-    local n = check.count("tensor_split: parts", parts, 1)
+    local n = check.count(who .. ": parts", parts, 1)
     for i = 1, n - 1 do ends[i] = size // n * i + math.min(i, size % n) end
   end
   local list, from = {}, 0
   ends[#ends + 1] = size
   for i, last in ipairs(ends) do
-    list[i] = self:narrow(d, math.min(from + 1, math.max(size, 1)), math.max(last - from, 0))
+    list[i] = tensor:narrow(d, math.min(from + 1, math.max(size, 1)), math.max(last - from, 0))
     from = last
   end
   return list
 end
 
+--- In n parts of almost one size (the first ones have one more), or behind each of a list of
+--- positions. `#gp.arange(1, 7):tensor_split(3) == 3`
+---@param parts integer|integer[]
+---@param d? integer 1
+---@return gpipe.Tensor[]
+function Tensor:tensor_split(parts, d) return cut("tensor_split", self, parts, d or 1) end
 --- tensor_split along the second dimension, of vectors along their one.
 --- `#gp.ones({2, 4}):hsplit(2) == 2`
 ---@param parts integer|integer[]
 ---@return gpipe.Tensor[]
-function Tensor:hsplit(parts) return self:tensor_split(parts, self:dim() == 1 and 1 or 2) end
+function Tensor:hsplit(parts) return cut("hsplit", self, parts, self:dim() == 1 and 1 or 2) end
 
 --- tensor_split along the first dimension. `#gp.ones({4, 2}):vsplit(2) == 2`
 ---@param parts integer|integer[]
 ---@return gpipe.Tensor[]
-function Tensor:vsplit(parts) return self:tensor_split(parts, 1) end
+function Tensor:vsplit(parts) return cut("vsplit", self, parts, 1) end
 
 --- The least and the greatest value of all, or along a dimension.
---- `select(2, gp.tensor({1, 5, 3}):aminmax()):item() == 5`
+--- `gp.tensor({1, 5, 3}):aminmax():item() == 1`
 ---@param d? integer
 ---@param keep? boolean
 ---@return gpipe.Tensor least
 ---@return gpipe.Tensor greatest
-function Tensor:aminmax(d, keep) return self:amin(d, keep), self:amax(d, keep) end
+function Tensor:aminmax(d, keep)
+  check.dims("aminmax", d, self.shape)
+  return self:amin(d, keep), self:amax(d, keep)
+end
 
---- std and mean at once. `select(2, gp.tensor({1, 3}):std_mean()):item() == 2`
+local SPREAD = {
+  correction = { type = "number", default = 1 }, keep = { type = "boolean", default = false },
+}
+
+--- std and mean at once. `gp.tensor({3, 3}):std_mean():item() == 0`
 ---@param d? integer|integer[]
 ---@param opts? {correction?: number, keep?: boolean}
 ---@return gpipe.Tensor std
 ---@return gpipe.Tensor mean
-function Tensor:std_mean(d, opts) return self:std(d, opts), self:mean(d, opts and opts.keep) end
+function Tensor:std_mean(d, opts)
+  check.dims("std_mean", d, self.shape)
+  local o = options.check("std_mean", opts, SPREAD)
+  return self:std(d, o), self:mean(d, o.keep)
+end
 
---- var and mean at once. `select(2, gp.tensor({1, 3}):var_mean()):item() == 2`
+--- var and mean at once. `gp.tensor({1, 3}):var_mean():item() == 2`
 ---@param d? integer|integer[]
 ---@param opts? {correction?: number, keep?: boolean}
 ---@return gpipe.Tensor var
 ---@return gpipe.Tensor mean
-function Tensor:var_mean(d, opts) return self:var(d, opts), self:mean(d, opts and opts.keep) end
+function Tensor:var_mean(d, opts)
+  check.dims("var_mean", d, self.shape)
+  local o = options.check("var_mean", opts, SPREAD)
+  return self:var(d, o), self:mean(d, o.keep)
+end
 
 -- ---- written ---------------------------------------------------------------------------------
 
--- A place for `source` of so many elements of dimension d, from one on, the others being this one's.
+-- The source in place of as many elements of dimension d, from one on; the others are the tensor's.
 local function replaced(tensor, d, first, source)
   local size, count, list = tensor.shape[d], source.shape[d], {}
   if first > 1 then list[1] = tensor:narrow(d, 1, first - 1) end
@@ -288,14 +327,16 @@ function Tensor:diagonal_scatter(source, k)
   check_source("diagonal_scatter", source, { count })
   if count == 0 then return self:clone() end
   local line = core.arange(1, count, 1, "i64")
-  return self:index_put({ beside(self, line - math.min(k, 0)), beside(self, line + math.max(k, 0)) },
-    source)
+  local rows, columns = line - math.min(k, 0), line + math.max(k, 0)
+  return self:index_put({ beside(self, rows), beside(self, columns) }, source)
 end
 
 --- All elements on diagonal k of a matrix. `gp.ones({2}):diagflat()[2][2] == 1`
 ---@param k? integer 0
 ---@return gpipe.Tensor
-function Tensor:diagflat(k) return self:reshape(-1):diag(k) end
+function Tensor:diagflat(k)
+  return self:reshape(-1):diag(check.count("diagflat: k", k or 0, math.mininteger))
+end
 
 --- With the values of the source, in their order, where the mask is true.
 --- `gp.zeros({3}):masked_scatter(gp.tensor {1, 0, 1}:gt(0), gp.tensor {5, 6})[3] == 6`

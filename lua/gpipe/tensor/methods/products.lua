@@ -54,8 +54,8 @@ function Tensor:bmm(other)
   return self:matmul(other)
 end
 
---- beta * t + alpha * a b, of matrices. `gp.ones({1, 1}):addmm(gp.ones {1, 3}, gp.ones {3, 1})[1][1]
---- == 4`
+--- beta * t + alpha * a b, of matrices.
+--- `gp.ones({1, 1}):addmm(gp.ones {1, 3}, gp.ones {3, 1})[1][1] == 4`
 ---@param a gpipe.Tensor [m, k]
 ---@param b gpipe.Tensor [k, n]
 ---@param opts? {alpha?: number, beta?: number} 1, 1
@@ -130,16 +130,15 @@ local function pick(shape, dims)
 end
 
 --- Sums of products over dimensions of both: over the last n of this and the first n of the other,
---- or over two lists of dimensions. `gp.ones({2, 3, 4}):tensordot(gp.ones {3, 4, 5}, 2)[1][1] == 12`
+--- or over two lists of dimensions.
+--- `gp.ones({2, 3, 4}):tensordot(gp.ones {3, 4, 5}, 2)[1][1] == 12`
 --- Errors: sizes that differ.
 ---@param other gpipe.Tensor
 ---@param dims? integer|integer[][] 2
 ---@return gpipe.Tensor the other dimensions of this, then those of the other
 function Tensor:tensordot(other, dims)
   local who = "tensordot"
-  if not is_tensor(other) then
-    errors.raise("%s: the other is %s, expected a tensor", who, errors.show(other))
-  end
+  check.tensor(who, other)
   local mine, its = {}, {}
   if type(dims) == "table" then
     if type(dims[1]) ~= "table" or type(dims[2]) ~= "table" or #dims[1] ~= #dims[2] then
@@ -170,17 +169,20 @@ function Tensor:tensordot(other, dims)
   return a:matmul(b):reshape(table.move(more, 1, #more, #shape + 1, shape))
 end
 
---- Sums of products over the last dimension of both. `gp.ones({2, 3}):inner(gp.ones {4, 3})[1][1] == 3`
+--- Sums of products over the last dimension of both.
+--- `gp.ones({2, 3}):inner(gp.ones {4, 3})[1][1] == 3`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
 function Tensor:inner(other)
-  if is_tensor(other) and (self:dim() == 0 or other:dim() == 0) then return self * other end
+  check.tensor("inner", other)
+  if self:dim() == 0 or other:dim() == 0 then return self * other end
   return self:tensordot(other, { { -1 }, { -1 } })
 end
 
---- The sum of the products of two vectors' elements: dot. `gp.ones({3}):vdot(gp.ones {3}):item() == 3`
+--- The sum of the products of two vectors' elements: dot.
+--- `gp.ones({3}):vdot(gp.ones {3}):item() == 3`
 ---@param other gpipe.Tensor
 ---@return gpipe.Tensor
-function Tensor:vdot(other) return self:dot(other) end
+function Tensor:vdot(other) return self:dot(check.tensor("vdot", other)) end
 
 return Tensor

@@ -1,6 +1,7 @@
 -- lua/gpipe/tensor/methods/special.lua - functions of each element that are more than a formula or
 -- two: the gamma function, the error function turned round, signs and bounds.
 
+local check = require "gpipe.tensor.methods.check"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
@@ -36,7 +37,8 @@ end
 local function gamma_of(x)
   local small = x:lt(0.5)
   local right = lanczos(core.where(small, 1 - x, x))
-  local sine = (x - x:floor()):detach() + (x - x:detach()) -- sin(pi x) by its period, so to 15 digits
+  -- sin(pi x) by its period, so to 15 digits.
+  local sine = (x - x:floor()):detach() + (x - x:detach())
   local turned = math.log(math.pi) - (sine * math.pi):sin():abs():log() - right
   local y = core.where(small, turned, right)
   y = core.where(x:eq(1):logical_or(x:eq(2)), y * 0, y)
@@ -101,7 +103,7 @@ end
 ---@param least number|gpipe.Tensor
 ---@return gpipe.Tensor
 function Tensor:clamp_min(least)
-  if is_tensor(least) then return self:maximum(least) end
+  if is_tensor(check.operand("clamp_min", least)) then return self:maximum(least) end
   return self:clamp { min = least }
 end
 
@@ -109,16 +111,13 @@ end
 ---@param most number|gpipe.Tensor
 ---@return gpipe.Tensor
 function Tensor:clamp_max(most)
-  if is_tensor(most) then return self:minimum(most) end
+  if is_tensor(check.operand("clamp_max", most)) then return self:minimum(most) end
   return self:clamp { max = most }
 end
 
 -- Both as tensors; numbers get the dtype of the other.
 local function pair(who, a, b)
-  if not is_tensor(b) and not math.type(b) then
-    errors.raise("%s: the other is %s, expected a tensor or a number", who, errors.show(b))
-  end
-  return a, is_tensor(b) and b or a * 0 + b
+  return a, is_tensor(check.operand(who, b)) and b or a * 0 + b
 end
 
 --- The larger of two, the other where one is NaN. `gp.tensor({0 / 0}):fmax(gp.tensor {2})[1] == 2`
@@ -186,7 +185,8 @@ end
 ---@return gpipe.Tensor
 function Tensor:logaddexp2(other)
   local log2 = math.log(2)
-  return (floats("logaddexp2", self) * log2):logaddexp(other * log2) * (1 / log2)
+  local a, b = floats("logaddexp2", self), check.tensor("logaddexp2", other)
+  return (a * log2):logaddexp(b * log2) * (1 / log2)
 end
 
 --- Degrees as radians. `math.abs(gp.tensor({180}):deg2rad()[1] - math.pi) < 1e-6`
@@ -201,8 +201,8 @@ function Tensor:rad2deg() return floats("rad2deg", self) * (180 / math.pi) end
 ---@param exponent gpipe.Tensor|number
 ---@return gpipe.Tensor f64
 function Tensor:float_power(exponent)
+  check.operand("float_power", exponent)
   return self:to("f64"):pow(is_tensor(exponent) and exponent:to "f64" or exponent)
 end
-
 
 return Tensor

@@ -17,6 +17,7 @@ local Tensor = {}
 ---@return gpipe.Tensor bool
 function Tensor:isin(others)
   if type(others) == "table" then
+    check.no_names("isin", others)
     others = beside(self, core.tensor(#others > 0 and others or { {} }, self.dtype))
   end
   if not is_tensor(others) then
@@ -34,7 +35,9 @@ end
 ---@param opts? {right?: boolean} false
 ---@return gpipe.Tensor i64 from 1
 function Tensor:bucketize(boundaries, opts)
-  return require("gpipe.tensor.like").searchsorted(boundaries, self, opts)
+  check.tensor("bucketize", boundaries, "boundaries")
+  local o = options.check("bucketize", opts, { right = { type = "boolean", default = false } })
+  return require("gpipe.tensor.like").searchsorted(boundaries, self, o)
 end
 
 --- The positions of the elements that are not zero, one row each: nonzero.
