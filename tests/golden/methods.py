@@ -104,6 +104,17 @@ CASES = [
     ("gp.column_stack {v, y:t()}", "torch.column_stack((v, y.t()))"), ("gp.atleast_2d(v)", "torch.atleast_2d(v)"), ("gp.atleast_3d(v)", "torch.atleast_3d(v)"), ("gp.atleast_3d(x)", "torch.atleast_3d(x)"),
     ("gp.cartesian_prod(v, y[1])", "torch.cartesian_prod(v, y[0])"), ("gp.cartesian_prod(v, v, v * 2)", "torch.cartesian_prod(v, v, v * 2)"), ("gp.combinations(v, 3)", "torch.combinations(v, 3)"), ("gp.combinations(v, 2, true)", "torch.combinations(v, 2, True)"),
     ("(select(1, gp.broadcast_tensors(x:sum(2, true), v)))", "torch.broadcast_tensors(x.sum(1, keepdim=True), v)[0]"), ("!gp.tril_indices(3, 4, 1)", "torch.tril_indices(3, 4, 1) + 1"), ("!gp.triu_indices(4, 3, -1)", "torch.triu_indices(4, 3, -1) + 1"),
+    # what PyTorch's inventory of operations showed (inventory.py)
+    ("gp.nn.CosineSimilarity(2)(x, y:narrow(1, 1, 1))", "torch.nn.CosineSimilarity(1)(x, y[:1])"), ("x:clamp(y, p)", "x.clamp(y, p)"), ("x:clamp({max = v})", "x.clamp(max=v)"),
+    ("gp.block_diag(v, x)", "torch.block_diag(v, x)"), ("x:unsqueeze(2):expand({-1, 2, -1})", "x.unsqueeze(1).expand(-1, 2, -1)"), ("x:masked_fill(y:gt(0), v:sum())", "x.masked_fill(y > 0, v.sum())"),
+    ("x:index_fill(2, {1, 3}, v:sum())", "x.index_fill(1, torch.tensor([0, 2]), v.sum())"), ("!v:masked_select(x:gt(0))", "v.masked_select(x > 0)"), ("v:masked_scatter(x:gt(0), y)", "v.masked_scatter(x > 0, y)"),
+    ("(select(2, gp.where(x:gt(1), 0 / 0, x):nanmedian(2)))", "torch.where(x > 1, torch.nan, x).nanmedian(1)[1] + 1"), ("(select(2, gp.meshgrid(v, x:sum())))", "torch.meshgrid(v, x.sum(), indexing='ij')[1]"),
+    ("(x * 100):round(-1) + (x * 3):round(1)", "(x * 100).round(decimals=-1) + (x * 3).round(decimals=1)"), ("gp.einsum('iji->j', x:reshape(2, 3, 2))", "torch.einsum('iji->j', x.reshape(2, 3, 2))"),
+    ("gp.einsum('...k,kj->...j', x:reshape(3, 2, 2), y:reshape(2, 6))", "torch.einsum('...k,kj->...j', x.reshape(3, 2, 2), y.reshape(2, 6))"), ("gp.einsum('i...,...i', x, y:t())", "torch.einsum('i...,...i', x, y.t())"),
+    ("gp.einsum('ba,cb', x, y:t())", "torch.einsum('ba,cb', x, y.t())"), ("x:reshape(3, 2, 2):movedim({1, 3}, {3, 2})", "x.reshape(3, 2, 2).movedim((0, 2), (2, 1))"), ("x:tile{0, 2}:sum(1)", "x.tile(0, 2).sum(0)"),
+    ("x:norm(0, 2)", "x.norm(0, 1)"), ("p:norm(-1.5, 2)", "p.norm(-1.5, 1)"), ("x:norm(-math.huge, 1)", "x.norm(-inf, 0)"), ("x:narrow(1, 1, 1):cov()", "x[:1].cov()"), ("v:t()", "v.t()"),
+    ('x:scatter_reduce(2, j:narrow(1, 1, 2), y, "amax")', "x.scatter_reduce(1, j[:2] - 1, y, 'amax')"), ("x:narrow(1, 1, 0):flip(1)", "x[:0].flip(0)"),
+    ("gp.nn.PoissonNLLLoss{full = true}(x, p * 9)", "torch.nn.PoissonNLLLoss(full=True)(x, p * 9)"),
     ("x:min(1) + i:min(1):to('f32')", "x.min(0)[0] + i.min(0)[0]"),
     ("x:tile{2, 1, 3}", "x.tile(2, 1, 3)"), ("x:tile{1, 2}", "x.tile(1, 2)"),
 ]

@@ -69,7 +69,7 @@ def optimizer(name, **options):
 def whole(name, *shape, **options):
     """As optimizer(), of a matrix or vector that is shown after the last step; PyTorch's Muon
     rounds to bf16 on its way, which is left out."""
-    print(f'  {{"{name}", {lua(shape)}, {lua(options)},')
+    put(f'  {{"{name}", {lua(shape)}, {lua(options)},')
     torch.optim._muon.torch = TORCH
     for dtype, form in ((torch.float32, "%.9g"), (torch.float64, "%.17g")):
         TORCH.bfloat16 = dtype

@@ -7,58 +7,123 @@ local errors = require "gpipe.errors"
 
 local WHO = "gp.einsum"
 
-local function letters_of(text, tensor, i)
-  local letters, seen = {}, {}
-  for letter in text:gmatch "." do
-    if not letter:match "%a" then
-      errors.raise('%s: "%s" has a character that is no letter', WHO, text)
+-- ---- letters ---------------------------------------------------------------------------------
+
+-- The dimensions that "..." stands for, counted from the last one: their letters are "...1" and so
+-- on.
+local function dots(count)
+  local letters = {}
+  for i = 1, count do letters[i] = "..." .. (count - i + 1) end
+  return letters
+end
+
+-- Letters of a text, in which "..." stands for so many dimensions.
+local function letters_of(text, more)
+  local before, after = text:match "^(%a*)%.%.%.(%a*)$"
+  if not before and not text:match "^%a*$" then
+    errors.raise('%s: "%s" has a character that is no letter, nor "..." once', WHO, text)
+  end
+  local letters = {}
+  for letter in (before or text):gmatch "." do letters[#letters + 1] = letter end
+  if before then
+    table.move(dots(more), 1, more, #letters + 1, letters)
+    for letter in after:gmatch "." do letters[#letters + 1] = letter end
+  end
+  return letters
+end
+
+-- A letter that an operand has twice is the diagonal of both dimensions.
+local function diagonals(tensor, letters)
+  local at = {}
+  for d, letter in ipairs(letters) do
+    if at[letter] then
+      local first = at[letter]
+      local rest = {}
+      for k, other in ipairs(letters) do
+        if k ~= first and k ~= d then rest[#rest + 1] = other end
+      end
+      rest[#rest + 1] = letter
+      return diagonals(tensor:movedim({ first, d }, { -2, -1 }):diagonal(), rest)
     end
+    at[letter] = d
+  end
+  return tensor, letters
+end
+
+-- One operand: its letters, and its sizes among all.
+local function read_operand(text, t, i, sizes)
+  if getmetatable(t) ~= "gpipe.Tensor" then
+    errors.raise("%s: operand %d is %s, expected a tensor", WHO, i, errors.show(t))
+  end
+  local _, said = text:gsub("%a", "")
+  local more = text:find("...", 1, true) and math.max(t:dim() - said, 0) or 0
+  local letters = letters_of(text, more)
+  if #letters ~= t:dim() then
+    errors.raise('%s: operand %d has %d dimensions, "%s" says %d', WHO, i, t:dim(), text, #letters)
+  end
+  for d, letter in ipairs(letters) do
+    local size, before = t:size(d), sizes[letter]
+    local fits = not before or before == size or letter:find "%." and (before == 1 or size == 1)
+    if not fits then
+      errors.raise("%s: %s is %d in operand %d and %d before", WHO, letter, size, i, before)
+    end
+    sizes[letter] = before and before ~= 1 and before or size
+  end
+  return { tensor = t, letters = letters, more = more }
+end
+
+-- Of a text without "->": "..." and the letters that occur once, in their order.
+local function implied(left, more)
+  local counts, once = {}, {}
+  for letter in left:gmatch "%a" do counts[letter] = (counts[letter] or 0) + 1 end
+  for letter, count in pairs(counts) do
+    if count == 1 then once[#once + 1] = letter end
+  end
+  table.sort(once)
+  return table.move(once, 1, #once, more + 1, dots(more))
+end
+
+local function read_result(spec, left, right, more, sizes)
+  local result = right and letters_of(right, more) or implied(left, more)
+  local seen = {}
+  for _, letter in ipairs(result) do
+    if not sizes[letter] then errors.raise('%s: %s is in no operand of "%s"', WHO, letter, spec) end
     if seen[letter] then
-      errors.raise('%s: "%s" has %s twice, expected each letter once', WHO, text, letter)
+      errors.raise('%s: "%s" has %s twice, expected each letter once', WHO, right, letter)
     end
-    letters[#letters + 1], seen[letter] = letter, true
+    seen[letter] = true
   end
-  if tensor and #letters ~= tensor:dim() then
-    errors.raise('%s: operand %d has %d dimensions, "%s" says %d', WHO, i, tensor:dim(), text,
-      #letters)
-  end
-  return letters, seen
+  return result
 end
 
 -- "ab, bc -> ac" -> {letters of each operand}, letters of the result.
 local function parse(spec, operands)
-  if type(spec) ~= "string" or not spec:find("->", 1, true) then
+  if type(spec) ~= "string" then
     errors.raise('%s: the first argument is %s, expected a text such as "ij,jk->ik"', WHO,
       errors.show(spec))
   end
-  local left, right = spec:gsub("%s", ""):match "^(.-)%->(.*)$"
-  local sides, sizes = {}, {}
+  local plain = spec:gsub("%s", "")
+  local left, right = plain:match "^(.-)%->(.*)$"
+  left = left or plain
+  local sides, sizes, more = {}, {}, 0
   for text in (left .. ","):gmatch "([^,]*)," do
     local i = #sides + 1
-    local t = operands[i]
-    if getmetatable(t) ~= "gpipe.Tensor" then
-      errors.raise("%s: operand %d is %s, expected a tensor", WHO, i, errors.show(t))
-    end
-    local letters = letters_of(text, t, i)
-    for d, letter in ipairs(letters) do
-      local size = t:size(d)
-      if sizes[letter] and sizes[letter] ~= size then
-        errors.raise("%s: %s is %d in operand %d and %d before", WHO, letter, size, i,
-          sizes[letter])
-      end
-      sizes[letter] = size
-    end
-    sides[i] = { tensor = t, letters = letters }
+    sides[i] = read_operand(text, operands[i], i, sizes)
+    more = math.max(more, sides[i].more)
   end
   if #sides ~= operands.n then
     errors.raise('%s: "%s" has %d operands, there are %d', WHO, spec, #sides, operands.n)
   end
-  local result = letters_of(right)
-  for _, letter in ipairs(result) do
-    if not sizes[letter] then errors.raise('%s: %s is in no operand of "%s"', WHO, letter, spec) end
+  local result = read_result(spec, left, right, more, sizes)
+  for _, side in ipairs(sides) do
+    local shape = {}
+    for d, letter in ipairs(side.letters) do shape[d] = sizes[letter] end
+    side.tensor, side.letters = diagonals(side.tensor:expand(shape), side.letters)
   end
   return sides, result, sizes
 end
+
+-- ---- products --------------------------------------------------------------------------------
 
 local function set_of(letters)
   local set = {}
@@ -126,10 +191,11 @@ local function multiply(a, b, wanted, sizes)
 end
 
 --- Sums of products by letters: each letter is a dimension, those that the result lacks are summed.
+--- "..." stands for the dimensions that have no letter, a letter twice in an operand for diagonals.
+--- Without "->" the letters that occur once are the result, in their order.
 ---
 --- Operands are joined from left to right, each time by one batched product of matrices.
---- Errors: another number of operands or dimensions than the text says; sizes that differ; a letter
---- twice in an operand.
+--- Errors: another number of operands or dimensions than the text says; sizes that differ.
 --- ```lua
 --- local a, b = gp.ones {2, 3, 4}, gp.ones {2, 4, 5}
 --- assert(gp.einsum("bij,bjk->bik", a, b).shape[3] == 5)

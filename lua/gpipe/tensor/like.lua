@@ -163,22 +163,23 @@ function like.cdist(a, b, p)
   return (a:unsqueeze(-2) - b:unsqueeze(-3)):norm(p, -1)
 end
 
---- Matrices along the diagonal of one, zeros elsewhere.
+--- Matrices along the diagonal of one, zeros elsewhere; vectors are rows.
 --- ```lua
 --- assert(gp.block_diag(gp.ones {1, 2}, gp.ones {2, 1}).shape[1] == 3)
 --- ```
----@param ... gpipe.Tensor of two dimensions
+---@param ... gpipe.Tensor of at most two dimensions
 ---@return gpipe.Tensor
 function like.block_diag(...)
   tensors("gp.block_diag", ...)
-  local rows, columns, before = {}, 0, 0
-  for i, t in ipairs { ... } do
-    if t:dim() ~= 2 then
-      errors.raise("gp.block_diag: argument %d has %d dimensions, expected 2", i, t:dim())
+  local list, rows, columns, before = { ... }, {}, 0, 0
+  for i, t in ipairs(list) do
+    if t:dim() > 2 then
+      errors.raise("gp.block_diag: argument %d has %d dimensions, expected at most 2", i, t:dim())
     end
-    columns = columns + t:size(2)
+    if t:dim() < 2 then list[i] = t:reshape { 1, t:numel() } end
+    columns = columns + list[i]:size(2)
   end
-  for i, t in ipairs { ... } do
+  for i, t in ipairs(list) do
     rows[i] = t:pad { before, columns - before - t:size(2) }
     before = before + t:size(2)
   end

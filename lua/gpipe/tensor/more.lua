@@ -240,10 +240,11 @@ function more.meshgrid(first, ...)
   })
   local shape = {}
   for d, t in ipairs(list) do
-    if not is_tensor(t) or t:dim() ~= 1 then
+    if not is_tensor(t) or t:dim() > 1 then
       errors.raise("gp.meshgrid: argument %d is %s, expected a tensor of one dimension", d,
         is_tensor(t) and ("one of %d dimensions"):format(t:dim()) or errors.show(t))
     end
+    if t:dim() == 0 then list[d] = t:reshape { 1 } end
     shape[d] = t:numel()
   end
   if #list == 0 then errors.raise "gp.meshgrid: there are no tensors, expected at least one" end

@@ -100,7 +100,9 @@ describe("methods of shape", function()
     assert.same({ { 1, 3 }, { 2, 4 } }, gp.tensor({ { 1, 2 }, { 3, 4 } }):t():totable())
     assert.same({ { 1, 2, 1, 2 }, { 1, 2, 1, 2 } }, gp.tensor({ 1, 2 }):tile(2, 2):totable())
     fails_with("squeeze: dimension 1 has size 2, expected 1", gp.ones({ 2 }).squeeze, gp.ones { 2 }, 1)
-    fails_with("t: the tensor has 1 dimensions, expected 2", gp.ones({ 2 }).t, gp.ones { 2 })
+    assert.same({ 2 }, gp.ones({ 2 }):t().shape)
+    fails_with("t: the tensor has 3 dimensions, expected at most 2", gp.ones({ 2 }).t,
+      gp.ones { 1, 1, 2 })
   end)
 
   it("split, chunk, unfold, flip", function()

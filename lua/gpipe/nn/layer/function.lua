@@ -9,6 +9,7 @@ local class = require "gpipe.nn.class"
 local errors = require "gpipe.errors"
 local initial = require "gpipe.nn.initial"
 local input = require "gpipe.nn.layer.input"
+local options = require "gpipe.options"
 local parameter = require "gpipe.nn.parameter"
 local scope = require "gpipe.nn.scope"
 
@@ -22,6 +23,9 @@ local function formula(name, fields, compute)
     for i, field in ipairs(fields) do
       local value = given[i] == nil and field[2] or given[i]
       self[field[1]] = check.number("nn." .. name, field[1], value)
+      if field.not_negative and self[field[1]] < 0 then
+        check.fail("nn." .. name, field[1], value, "a number that is not negative")
+      end
       if field.positive and self[field[1]] <= 0 then
         check.fail("nn." .. name, field[1], value, "a number above 0")
       end
@@ -122,9 +126,9 @@ functions.Tanhshrink = formula("Tanhshrink", {}, function(x) return x - x:tanh()
 --- ```
 ---@class nn.Softshrink: nn.Module
 ---@field bound number
-functions.Softshrink = formula("Softshrink", { { "bound", 0.5 } }, function(x, bound)
-  return x - x:clamp(-bound, bound)
-end)
+functions.Softshrink = formula("Softshrink", {
+  { "bound", 0.5, not_negative = true },
+}, function(x, bound) return x - x:clamp(-bound, bound) end)
 
 --- `nn.Hardshrink(bound)`: x where it is farther from 0 than the bound, else 0; 0.5 unless said.
 --- ```lua
@@ -213,10 +217,12 @@ functions.PReLU = PReLU
 --- ```
 ---@param n? integer of weights, 1
 ---@param value? number what they begin with, 0.25
-function PReLU:init(n, value)
+---@param opts? {dtype?: "f32"|"f64"}
+function PReLU:init(n, value, opts)
   n = check.size("nn.PReLU", "n", n == nil and 1 or n)
   value = check.number("nn.PReLU", "value", value == nil and 0.25 or value)
-  self.weight = parameter.Parameter({ n }, initial.constant(value))
+  local o = options.check("nn.PReLU", opts, { dtype = { choices = { "f32", "f64" } } })
+  self.weight = parameter.Parameter({ n }, initial.constant(value), { dtype = o.dtype })
 end
 
 function PReLU:forward(x)

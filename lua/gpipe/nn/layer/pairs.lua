@@ -12,6 +12,7 @@ local input = require "gpipe.nn.layer.input"
 local options = require "gpipe.options"
 local parameter = require "gpipe.nn.parameter"
 local scope = require "gpipe.nn.scope"
+local together = require "gpipe.tensor.together"
 
 local layers = {}
 
@@ -39,6 +40,9 @@ end
 function CosineSimilarity:forward(a, b)
   input.tensor(self, a)
   input.tensor(self, b, "the second input")
+  if table.concat(a.shape, "x") ~= table.concat(b.shape, "x") then
+    a, b = together.broadcast_tensors(a, b)
+  end
   local lengths = a:norm(2, self.over):clamp(self.eps) * b:norm(2, self.over):clamp(self.eps)
   return (a * b):sum(self.over) / lengths
 end
@@ -84,15 +88,18 @@ layers.Bilinear = Bilinear
 ---@param first integer
 ---@param second integer
 ---@param out integer
----@param opts? {bias?: boolean}
+---@param opts? {bias?: boolean, dtype?: "f32"|"f64"}
 function Bilinear:init(first, second, out, opts)
-  opts = options.check("nn.Bilinear", opts, { bias = { type = "boolean", default = true } })
+  opts = options.check("nn.Bilinear", opts, {
+    bias = { type = "boolean", default = true }, dtype = { choices = { "f32", "f64" } },
+  })
   self.first = check.size("nn.Bilinear", "first", first)
   self.second = check.size("nn.Bilinear", "second", second)
   self.out = check.size("nn.Bilinear", "out", out)
   local init = initial.uniform(-1 / math.sqrt(first), 1 / math.sqrt(first))
-  self.weight = parameter.Parameter({ self.out, self.first, self.second }, init)
-  if opts.bias then self.bias = parameter.Parameter({ self.out }, init) end
+  local of = { dtype = opts.dtype }
+  self.weight = parameter.Parameter({ self.out, self.first, self.second }, init, of)
+  if opts.bias then self.bias = parameter.Parameter({ self.out }, init, of) end
 end
 
 function Bilinear:forward(a, b)

@@ -54,26 +54,42 @@ function SoftMarginLoss.each(_, output, target) return -(target * output):log_si
 
 ---@class nn.PoissonNLLLoss: nn.ElementwiseLoss
 ---@field log_input boolean
+---@field full boolean
 local PoissonNLLLoss = class.new("PoissonNLLLoss", ElementwiseLoss, true)
 margin.PoissonNLLLoss = PoissonNLLLoss
 
+---@class nn.PoissonNLLOptions
+---@field log_input? boolean true
+---@field full? boolean false
+---@field eps? number 1e-8
+---@field reduction? "mean"|"sum"|"none"
+
 --- The mean (or sum) of exp(x) - target * x, for counts whose logarithm of the rate is the output;
---- with log_input = false of x - target * log(x + eps). "none" gives them one by one.
+--- with log_input = false of x - target * log(x + eps). `full` adds what is constant, by Stirling's
+--- formula for targets above 1. "none" gives them one by one.
 --- Errors: shapes that differ.
 --- ```lua
 --- assert(nn.PoissonNLLLoss()(gp.zeros {2}, gp.ones {2}):item() == 1)
 --- ```
----@param opts? {log_input?: boolean, eps?: number, reduction?: "mean"|"sum"|"none"} true, 1e-8
+---@param opts? nn.PoissonNLLOptions
 function PoissonNLLLoss:init(opts)
   ElementwiseLoss.init(self, opts, {
-    log_input = { type = "boolean", default = true },
+    log_input = { type = "boolean", default = true }, full = { type = "boolean", default = false },
     eps = { type = "number", default = 1e-8, above = 0 },
   })
 end
 
+-- About the logarithm of the factorial.
+local function stirling(target)
+  local large = target:gt(1)
+  local t = core.where(large, target, 1)
+  return core.where(large, t * t:log() - t + (t * (2 * math.pi)):log() * 0.5, 0)
+end
+
 function PoissonNLLLoss:each(output, target)
-  if self.log_input then return output:exp() - target * output end
-  return output - target * (output + self.eps):log()
+  local each = self.log_input and output:exp() - target * output
+    or output - target * (output + self.eps):log()
+  return self.full and each + stirling(target) or each
 end
 
 -- ---- of several outputs ----------------------------------------------------------------------
@@ -170,7 +186,8 @@ margin.TripletMarginLoss = TripletMarginLoss
 ---@param opts? nn.TripletOptions
 function TripletMarginLoss:init(opts)
   set_up(self, opts, {
-    margin = { type = "number", default = 1 }, p = { type = "number", default = 2, above = 0 },
+    margin = { type = "number", default = 1, above = 0 },
+    p = { type = "number", default = 2, above = 0 },
     eps = { type = "number", default = 1e-6 }, swap = { type = "boolean", default = false },
   })
 end

@@ -49,17 +49,40 @@ function Tensor:unflatten(d, sizes)
   return self:reshape(table.move(shape, d + 1, #shape, #made + 1, made))
 end
 
---- With a dimension in another place, the others in their order. A view.
+-- Dimensions of a list, from 1; none of them twice.
+local function each_once(list, rank)
+  check.no_names("movedim", list)
+  local dims, seen = {}, {}
+  for i, d in ipairs(list) do
+    dims[i] = check.dim("movedim", d, rank)
+    if seen[dims[i]] then errors.raise("movedim: dimension %d is given twice", dims[i]) end
+    seen[dims[i]] = true
+  end
+  return dims, seen
+end
+
+--- With a dimension, or several, in other places, the others in their order. A view.
 --- `gp.ones({2, 3, 4}):movedim(1, 3).shape[3] == 2`
----@param from integer
----@param to integer
+---@param from integer|integer[]
+---@param to integer|integer[] as many
 ---@return gpipe.Tensor
 function Tensor:movedim(from, to)
-  from, to = check.dim("movedim", from, self:dim()), check.dim("movedim", to, self:dim())
-  local order = {}
-  for d = 1, self:dim() do order[d] = d end
-  table.insert(order, to, table.remove(order, from))
-  return self:permute(order)
+  local rank = self:dim()
+  local sources, moved = each_once(type(from) == "table" and from or { from }, rank)
+  local places = each_once(type(to) == "table" and to or { to }, rank)
+  if #sources ~= #places then
+    errors.raise("movedim: there are %d dimensions and %d places, expected as many", #sources,
+      #places)
+  end
+  local order, rest = {}, {}
+  for i, place in ipairs(places) do order[place] = sources[i] end
+  for d = 1, rank do
+    if not moved[d] then rest[#rest + 1] = d end
+  end
+  for place = 1, rank do
+    if not order[place] then order[place] = table.remove(rest, 1) end
+  end
+  return rank == 0 and self or self:permute(order)
 end
 
 --- Diagonal k of the last two dimensions, as the last one. `gp.eye(3):diagonal()[2] == 1`

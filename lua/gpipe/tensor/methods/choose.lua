@@ -47,7 +47,9 @@ local function rows(tensor, positions)
   local shape = tensor.shape
   if not FLOATS[tensor.dtype] then return whole_rows(tensor, positions) end
   local rest = table.move(shape, 2, #shape, 2, { positions.shape[1] })
-  local good, y = pcall(core.embedding, positions - 1, tensor:reshape { shape[1], -1 })
+  local inner = 1
+  for d = 2, #shape do inner = inner * shape[d] end
+  local good, y = pcall(core.embedding, positions - 1, tensor:reshape { shape[1], inner })
   if good then return y:reshape(rest) end
   if errors.code_of(y) == "range" then check_range(positions, shape[1]) end
   error(y, 0)

@@ -7,6 +7,7 @@ local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local options = require "gpipe.options"
 local is_tensor = require "gpipe.tensor.is"
+local together = require "gpipe.tensor.together"
 
 local Tensor = {}
 
@@ -42,7 +43,7 @@ function Tensor:nonzero()
   return positions_of(found, { count, rank })
 end
 
---- The elements where the mask is true, in row-major order; the mask is broadcast to the tensor. A
+--- The elements where the mask is true, in row-major order; both are broadcast. A
 --- copy, with gradient. `gp.tensor({1, 2, 3}):masked_select(gp.tensor {true, false, true})[2] == 3`
 --- Errors: while tracing.
 ---@param mask gpipe.Tensor bool
@@ -52,7 +53,8 @@ function Tensor:masked_select(mask)
     errors.raise("masked_select: the mask is %s, expected a bool tensor",
       is_tensor(mask) and mask.dtype or errors.show(mask))
   end
-  return self[mask:expand(self.shape)]
+  local t, m = together.broadcast_tensors(self, mask)
+  return t[m]
 end
 
 --- The different elements, ascending; every NaN is one of its own. With `inverse` also where each

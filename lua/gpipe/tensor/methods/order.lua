@@ -118,25 +118,29 @@ local function sorted(who, tensor, d, descending)
   return core.sort(tensor, check.dim(who, d or -1, tensor:dim()), descending)
 end
 
+local SORT = {
+  descending = { type = "boolean", default = false }, stable = { type = "boolean", default = true },
+}
+
 --- The elements in order along a dimension, the last unless said, and their positions (i64, from
 --- 1). Equal ones stay in their order; NaN is greater than all numbers. The values have a gradient.
 --- `gp.tensor({3, 1, 2}):sort()[1] == 1`,
 --- `gp.tensor({3, 1, 2}):sort(1, {descending = true})[1] == 3`
 ---@param d? integer
----@param opts? {descending?: boolean}
+---@param opts? {descending?: boolean, stable?: boolean} stable: it always is
 ---@return gpipe.Tensor values
 ---@return gpipe.Tensor positions
 function Tensor:sort(d, opts)
-  local o = options.check("sort", opts, { descending = { type = "boolean", default = false } })
+  local o = options.check("sort", opts, SORT)
   return sorted("sort", self, d, o.descending)
 end
 
 --- The positions that sort gives. `gp.tensor({3, 1, 2}):argsort()[1] == 2`
 ---@param d? integer
----@param opts? {descending?: boolean}
+---@param opts? {descending?: boolean, stable?: boolean}
 ---@return gpipe.Tensor
 function Tensor:argsort(d, opts)
-  local o = options.check("argsort", opts, { descending = { type = "boolean", default = false } })
+  local o = options.check("argsort", opts, SORT)
   local _, positions = sorted("argsort", self, d, o.descending)
   return positions
 end

@@ -8,6 +8,7 @@ local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
 local options = require "gpipe.options"
+local together = require "gpipe.tensor.together"
 
 local Tensor = {}
 
@@ -349,7 +350,8 @@ function Tensor:masked_scatter(mask, source)
     errors.raise("masked_scatter: the mask is %s, expected a bool tensor",
       is_tensor(mask) and mask.dtype or errors.show(mask))
   end
-  local whole, shape = mask:expand(self.shape):reshape(-1), self.shape
+  local into, chooses = together.broadcast_tensors(self, mask)
+  local whole, shape = chooses:reshape(-1), into.shape
   local at, values = whole:to("i64"):cumsum(1), source:reshape(-1)
   local count = values:numel()
   if not core.tracing() and whole:numel() > 0 and at[whole:numel()] > count then
@@ -357,7 +359,7 @@ function Tensor:masked_scatter(mask, source)
       at[whole:numel()])
   end
   local chosen = values:index_select(1, at:clamp(1, math.max(count, 1)))
-  return core.where(whole, chosen:to(self.dtype), self:reshape(-1)):reshape(shape)
+  return core.where(whole, chosen:to(self.dtype), into:reshape(-1)):reshape(shape)
 end
 
 local REDUCE = { choices = { "sum", "mean", "amax", "amin" }, required = true }
@@ -366,6 +368,10 @@ local REDUCE = { choices = { "sum", "mean", "amax", "amin" }, required = true }
 local function extreme(tensor, d, positions, source, which, include)
   local last = tensor:dim()
   local moved = tensor:movedim(d, last)
+  for k = 1, last do
+    local count = positions.shape[k]
+    if source.shape[k] > count then source = source:narrow(k, 1, count) end
+  end
   local at, from = positions:movedim(d, last), source:movedim(d, last)
   local size = moved.shape[last]
   local numbers = beside(tensor, core.arange(1, size, 1, "i64")):unsqueeze(-1)
@@ -373,7 +379,17 @@ local function extreme(tensor, d, positions, source, which, include)
   local neutral = which == "amax" and -math.huge or math.huge
   local found = core.where(hits, from:unsqueeze(-2), neutral)
   found = which == "amax" and found:amax(-1) or found:amin(-1)
-  local any = hits:any(-1)
+  local any, sizes = hits:any(-1), found.shape
+  for k = 1, last - 1 do -- lines that no position is in
+    local missing = moved.shape[k] - sizes[k]
+    if missing > 0 then
+      local pads = {}
+      for i = 1, 2 * (last - k + 1) do pads[i] = 0 end
+      pads[#pads] = missing
+      found = found:pad(pads, "constant", neutral)
+      any = any:to("i64"):pad(pads):gt(0)
+    end
+  end
   local both = which == "amax" and found:maximum(moved) or found:minimum(moved)
   return core.where(any, include and both or found, moved):movedim(last, d)
 end

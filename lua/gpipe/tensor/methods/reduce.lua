@@ -84,16 +84,17 @@ function Tensor:var(dim, opts) return variance("var", self, dim, opts) end
 ---@return gpipe.Tensor
 function Tensor:std(dim, opts) return root.square(variance("std", self, dim, opts)) end
 
---- The p-norm over a dimension, a list of them, or all: p = 1, 2, any other number, math.huge for
---- the greatest size. `gp.tensor({3, 4}):norm():item() == 5` The gradient of a norm of 0 is 0.
+--- The p-norm over a dimension, a list of them, or all: p = 1, 2, any other number, 0 for how many
+--- are not 0, math.huge for the greatest size and -math.huge for the least.
+--- `gp.tensor({3, 4}):norm():item() == 5` The gradient of a norm of 0 is 0.
 ---@param p? number 2 unless said
 ---@param dim? integer|integer[]
 ---@param keep? boolean
 ---@return gpipe.Tensor
 function Tensor:norm(p, dim, keep)
   p = p == nil and 2 or p
-  if not math.type(p) or p <= 0 then
-    errors.raise("norm: p is %s, expected a number above 0", errors.show(p))
+  if not math.type(p) or p ~= p then
+    errors.raise("norm: p is %s, expected a number", errors.show(p))
   end
   floats_only("norm", self)
   return root.norm(self, p, dim, keep)
@@ -113,6 +114,7 @@ function Tensor:logsumexp(dim, keep)
     if meant[d] then list[#list + 1] = d end
     kept[d] = meant[d] and 1 or size
   end
+  if self:numel() == 0 then return self:exp():sum(list, keep):log() end
   local top = self:max(list, true)
   local huge = core.where(top:eq(math.huge), 1, core.where(top:eq(-math.huge), 1, 0))
   top = core.where(huge:eq(1), 0, top)

@@ -20,7 +20,7 @@ function root.square(x)
   return apart_from_zero(x, function(y) return y:sqrt() end)
 end
 
---- The p-norm of vectors: p above 0, or math.huge.
+--- The p-norm of vectors, math.huge and -math.huge among p.
 ---@param x gpipe.Tensor
 ---@param p number
 ---@param dim? integer|integer[]
@@ -30,6 +30,9 @@ function root.norm(x, p, dim, keep)
   if p == 2 then return root.square((x * x):sum(dim, keep)) end
   local size = x:abs()
   if p == math.huge then return size:amax(dim, keep) end
+  if p == -math.huge then return size:amin(dim, keep) end
+  if p == 0 then return size:ne(0):to(x.dtype):sum(dim, keep) end
+  if p < 0 then return (size ^ p):sum(dim, keep) ^ (1 / p) end
   if p == 1 then return size:sum(dim, keep) end
   local sum = apart_from_zero(size, function(y) return y ^ p end):sum(dim, keep)
   return apart_from_zero(sum, function(y) return y ^ (1 / p) end)

@@ -35,14 +35,15 @@ function Tensor:unsqueeze(d)
   return self:reshape(shape)
 end
 
---- The matrix with rows and columns exchanged. A view. `gp.ones({2, 3}):t().shape[1] == 3`
---- Errors: other than two dimensions.
+--- The matrix with rows and columns exchanged. A view; of vectors and scalars themselves.
+--- `gp.ones({2, 3}):t().shape[1] == 3` Errors: more than two dimensions.
 ---@return gpipe.Tensor
 function Tensor:t()
-  if self:dim() ~= 2 then
-    errors.raise("t: the tensor has %d dimensions, expected 2 (transpose exchanges any two)",
+  if self:dim() > 2 then
+    errors.raise("t: the tensor has %d dimensions, expected at most 2 (transpose takes any)",
       self:dim())
   end
+  if self:dim() < 2 then return self end
   return self:transpose(1, 2)
 end
 
@@ -95,11 +96,12 @@ function Tensor:tile(counts, ...)
   while #shape < #counts do table.insert(shape, 1, 1) end
   for d = 1, #shape do
     local i = d - (#shape - #counts)
-    all[d] = i < 1 and 1 or check.count(("tile: count %d"):format(i), counts[i], 1)
+    all[d] = i < 1 and 1 or check.count(("tile: count %d"):format(i), counts[i], 0)
   end
   check_size(shape, all)
   local result, moved = self:reshape(shape), false
   for d, n in ipairs(all) do
+    if n == 0 and shape[d] > 0 then result = result:narrow(d, 1, 0) end
     if n > 1 then result, moved = tiled(result, d, n), true end
   end
   return moved and result or result:clone()
@@ -175,7 +177,10 @@ end
 function Tensor:flip(d)
   local shape, result = self.shape, self
   for dim in pairs((check.dims("flip", d, shape))) do
-    result = result:index_select(dim, beside(result, core.arange(shape[dim], 1, -1, "i64")))
+    if shape[dim] > 1 then
+      local back = core.arange(shape[dim], 1, -1, "i64")
+      result = result:index_select(dim, beside(result, back))
+    end
   end
   return copied(result, self)
 end
@@ -197,6 +202,28 @@ function Tensor:flatten(first, last)
   table.move(shape, 1, first - 1, 1, flat)
   flat[first] = size
   return self:reshape(table.move(shape, last + 1, #shape, first + 1, flat))
+end
+
+local expand = core.methods.expand
+
+--- In a larger shape: dimensions of size 1 and new ones in front are repeated; -1 keeps a size. A
+--- view. `gp.ones({2, 1}):expand({3, 2, -1}).shape[1] == 3`
+--- Errors: other sizes that differ.
+---@param shape integer[]
+---@param ... integer
+---@return gpipe.Tensor
+function Tensor:expand(shape, ...)
+  if type(shape) ~= "table" then return expand(self, shape, ...) end
+  local sizes, wanted
+  for i, size in ipairs(shape) do
+    sizes = size == -1 and (sizes or self.shape) or sizes
+    local own = size == -1 and sizes[i - #shape + #sizes]
+    if own then
+      wanted = wanted or table.move(shape, 1, #shape, 1, {})
+      wanted[i] = own
+    end
+  end
+  return expand(self, wanted or shape)
 end
 
 --- As expand, to the shape of another tensor. A view.

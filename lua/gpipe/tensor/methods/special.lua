@@ -5,9 +5,11 @@ local check = require "gpipe.tensor.methods.check"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local is_tensor = require "gpipe.tensor.is"
+local options = require "gpipe.options"
 
 local Tensor = {}
 
+local ANY = {} -- an option that the code itself looks at
 local INTEGERS = { i64 = true, i32 = true, u8 = true, bool = true }
 
 local function floats(who, tensor)
@@ -95,6 +97,46 @@ function Tensor:erfinv()
   -- Its slope at y; what it is multiplied by is 0.
   local slope = (y * y):exp() * (math.sqrt(math.pi) / 2)
   return (y + core.where(slope:isinf(), 0, slope) * (x - x:detach())):to(given.dtype)
+end
+
+-- ---- nearest ---------------------------------------------------------------------------------
+
+local round = core.methods.round
+
+--- The nearest whole number, of two the even one; with decimals the nearest number of so many
+--- digits behind the point. `gp.tensor({2.5}):round()[1] == 2`,
+--- `gp.tensor({0.25}, {dtype = "f64"}):round(1)[1] == 0.2`
+---@param decimals? integer 0; negative ones are before the point
+---@return gpipe.Tensor
+function Tensor:round(decimals)
+  if decimals == nil or decimals == 0 then return round(self) end
+  local n = check.count("round: decimals", decimals, -308)
+  if n > 0 then return round(floats("round", self) * 10.0 ^ n) / 10.0 ^ n end
+  return round(floats("round", self) / 10.0 ^ -n) * 10.0 ^ -n
+end
+
+local clamp = core.methods.clamp
+
+-- Bounds that are tensors, each of its own gradient.
+local function clamp_between(tensor, min, max)
+  local y = tensor
+  if min ~= nil then y = core.where(y:lt(check.operand("clamp: min", min)), min, y) end
+  if max ~= nil then y = core.where(y:gt(check.operand("clamp: max", max)), max, y) end
+  return y
+end
+
+--- The nearest number from min to max; max where they cross. Bounds may be tensors that broadcast.
+--- `gp.ones({2}):clamp(2, 3)[1] == 2`, `gp.ones({2}):clamp({max = 0})[1] == 0`
+---@param min? number|gpipe.Tensor|{min?: number|gpipe.Tensor, max?: number|gpipe.Tensor}
+---@param max? number|gpipe.Tensor
+---@return gpipe.Tensor
+function Tensor:clamp(min, max)
+  if is_tensor(min) or is_tensor(max) then return clamp_between(self, min, max) end
+  if type(min) == "table" and (is_tensor(min.min) or is_tensor(min.max)) then
+    local o = options.check("clamp", min, { min = ANY, max = ANY })
+    return clamp_between(self, o.min, o.max)
+  end
+  return clamp(self, min, max)
 end
 
 -- ---- signs and bounds ------------------------------------------------------------------------

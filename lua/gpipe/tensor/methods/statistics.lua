@@ -87,11 +87,11 @@ end
 
 -- ---- without NaN -----------------------------------------------------------------------------
 
--- Lines with NaN behind all numbers, and how many numbers each has.
+-- Lines with NaN behind all numbers, how many numbers each has, and where they were.
 local function numbers_first(tensor, d)
   local missing = tensor:isnan()
-  local sorted = core.sort(core.where(missing, math.huge, tensor), d)
-  return sorted, missing:logical_not():to("i64"):sum(d, true)
+  local sorted, positions = core.sort(core.where(missing, math.huge, tensor), d)
+  return sorted, missing:logical_not():to("i64"):sum(d, true), positions
 end
 
 --- The part q of the elements that are not NaN is below this, of all or along a dimension; between
@@ -117,17 +117,22 @@ function Tensor:nanquantile(q, d, keep)
 end
 
 --- The median of the elements that are not NaN, of all or along a dimension: of two in the middle
---- the lower one. `gp.tensor({1, 0 / 0, 3, 4}):nanmedian():item() == 3`
+--- the lower one; along a dimension also where it is.
+--- `gp.tensor({1, 0 / 0, 3, 4}):nanmedian():item() == 3`
 ---@param d? integer
 ---@param keep? boolean
----@return gpipe.Tensor
+---@return gpipe.Tensor values
+---@return gpipe.Tensor? positions i64, along a dimension
 function Tensor:nanmedian(d, keep)
   local x = d == nil and self:reshape(-1) or self
-  d = check.dim("nanmedian", d or 1, x:dim())
-  local sorted, count = numbers_first(x, d)
-  local y = sorted:gather(d, ((count - 1):clamp { min = 0 } // 2) + 1)
-  y = core.where(count:eq(0), 0 / 0, y)
-  return keep and y or y:squeeze(d)
+  local dim = check.dim("nanmedian", d or 1, x:dim())
+  local sorted, count, positions = numbers_first(x, dim)
+  local middle = ((count - 1):clamp { min = 0 } // 2) + 1
+  local y = core.where(count:eq(0), 0 / 0, sorted:gather(dim, middle))
+  local at = positions:gather(dim, middle)
+  if not keep then y, at = y:squeeze(dim), at:squeeze(dim) end
+  if d == nil then return y end
+  return y, at
 end
 
 -- ---- together --------------------------------------------------------------------------------
@@ -135,7 +140,7 @@ end
 --- How rows vary together: one row for each variable, its columns observations.
 --- `gp.tensor({{1, 2, 3}, {3, 2, 1}}):cov()[1][2] == -1`
 ---@param opts? {correction?: integer} 1
----@return gpipe.Tensor [variables, variables], of a vector one number
+---@return gpipe.Tensor [variables, variables], of one variable a scalar
 function Tensor:cov(opts)
   local correction = options.check("cov", opts, { correction = { type = "integer", default = 1 } })
     .correction
@@ -145,7 +150,7 @@ function Tensor:cov(opts)
   local rows = self:dim() == 1 and self:unsqueeze(1) or self
   local apart = rows - rows:mean(2, true)
   local y = apart:matmul(apart:t()) / math.max(rows:size(2) - correction, 0)
-  return self:dim() == 1 and y:reshape {} or y
+  return rows:size(1) == 1 and y:reshape {} or y
 end
 
 --- cov divided by both standard deviations, from -1 to 1.

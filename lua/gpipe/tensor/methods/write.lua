@@ -165,12 +165,12 @@ end
 --- `gp.zeros({3}):index_fill(1, {1, 3}, 7)[3] == 7`
 ---@param d integer
 ---@param positions gpipe.Tensor|integer[] i64
----@param value number
+---@param value number|gpipe.Tensor a scalar
 ---@return gpipe.Tensor
 function Tensor:index_fill(d, positions, value)
   d = check.dim("index_fill", d, self:dim())
-  local number = options.argument("index_fill", "value", value,
-    { type = "number", required = true })
+  local number = is_tensor(value) and value:dim() == 0 and value
+    or options.argument("index_fill", "value", value, { type = "number", required = true })
   local at = spread("index_fill", self, d, positions)
   return core.where(hit(self, d, at):gt(0), number, self)
 end
@@ -212,7 +212,8 @@ function Tensor:take(positions)
     errors.raise("take: the positions are %s, expected an i64 tensor",
       is_tensor(positions) and positions.dtype or errors.show(positions))
   end
-  return self:reshape(-1):index_select(1, positions:reshape(-1)):reshape(positions.shape)
+  return self:reshape { self:numel() }:index_select(1, positions:reshape { positions:numel() })
+    :reshape(positions.shape)
 end
 
 return Tensor
