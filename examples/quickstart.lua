@@ -21,7 +21,7 @@ local opt = flags.parse("Train a byte-level GPT and let it write.", {
   { "--lr X", 6e-3, "highest learning rate" },
   { "--stages N", 2, "pipeline stages, a device each: GPUs in turn where there are some" },
   { "--chunks N", 8, "micro-batches in a step" },
-  { "--schedule NAME", "1f1b", "naive, gpipe or 1f1b" },
+  { "--schedule NAME", "1f1b", "any of gp.schedule, as gpipe or zbv" },
   { "--checkpoint WHEN", "never", "recompute activations: always, except_last or never" },
   { "--prompt TEXT", nil, "what the sample starts with" },
   { "--length N", 300, "bytes to write" },

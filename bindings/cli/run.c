@@ -176,10 +176,26 @@ static void make_arg(lua_State *L, char **argv, int script) {
   lua_setglobal(L, "arg");
 }
 
-/* Add the name of a file that may be meant to the text on top, "cannot open ...". */
+static const char *const commands[] = {"plot", "runs", "sweep", "watch"};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* The command that a word begins with, or is the beginning of: `plots`; NULL: none. */
+static const char *near_command(const char *word) {
+  for (size_t i = 0; i < COMMANDS; i++) {
+    const size_t length = strlen(commands[i]), given = strlen(word);
+    if (given > 1 && strncmp(word, commands[i], given < length ? given : length) == 0 &&
+        given <= length + 2)
+      return commands[i];
+  }
+  return NULL;
+}
+
+/* Add the name of a file or command that may be meant to the text on top, "cannot open ...". */
 static void suggest_script(lua_State *L, const char *name) {
   char near[1024];
   gp_nearest_file(name, near, sizeof near);
+  const char *command = near_command(name);
+  if (!*near && command) snprintf(near, sizeof near, GP_PROGRAM " %s", command);
   if (!*near) return;
   lua_pushfstring(L, "%s (did you mean '%s'?)", lua_tostring(L, -1), near);
   lua_remove(L, -2);
@@ -220,10 +236,9 @@ static int run_command(lua_State *L, char **argv, int at) {
 }
 
 static bool is_command(char **argv, int at) {
-  static const char *const words[] = {"plot", "runs", "sweep", "watch"};
   if (strcmp(argv[at - 1], "--") == 0) return false; /* then it is a file */
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if (strcmp(argv[at], words[i]) == 0) return true;
+  for (size_t i = 0; i < COMMANDS; i++)
+    if (strcmp(argv[at], commands[i]) == 0) return true;
   return false;
 }
 

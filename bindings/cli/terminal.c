@@ -273,12 +273,29 @@ static int source(lua_State *L) {
   return 1;
 }
 
+/* terminal.chunks() -> the names that source() takes */
+static int chunks(lua_State *L) {
+  lua_Integer n = 0;
+  lua_newtable(L);
+  for (const gp_lua_source *s = gp_lua_sources; s->module; s++) {
+    lua_pushstring(L, s->chunk);
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
 static int open_terminal(lua_State *L) {
-  static const luaL_Reg functions[] = {{"read", read_line},    {"remember", remember},
-                                       {"call", call},         {"interactive", interactive},
-                                       {"append", append},     {"make_folder", make_folder},
-                                       {"complain", complain}, {"source", source},
-                                       {"list", list_folder},  {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"read", read_line},
+                                       {"remember", remember},
+                                       {"call", call},
+                                       {"interactive", interactive},
+                                       {"append", append},
+                                       {"make_folder", make_folder},
+                                       {"complain", complain},
+                                       {"source", source},
+                                       {"list", list_folder},
+                                       {"chunks", chunks},
+                                       {NULL, NULL}};
   luaL_newlibtable(L, functions);
   line_editor *editor = lua_newuserdatauv(L, sizeof *editor, 0);
   *editor = (line_editor){0};

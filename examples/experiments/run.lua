@@ -8,7 +8,7 @@
 -- Every table has the published figures beside ours and says which of ours are measured, which
 -- planned or simulated, and on what.
 local folder = arg[0]:match "^(.*/)[^/]*$" or "./"
-package.path = folder .. "?.lua;" .. package.path
+package.path = folder .. "tables/?.lua;" .. package.path
 local gp = require "gpipe"
 local flags = require "gpipe.flags"
 local ablation, accuracy = require "ablation", require "accuracy"

@@ -9,7 +9,7 @@
 -- updates old, and keep the versions that are still in use. Prints the curves, then time, loss,
 -- accuracy, versions and memory side by side.
 local here = arg[0]:match("^(.*/)[^/]*$") or "./"
-package.path = here .. "?.lua;" .. package.path
+package.path = here .. "../shared/?.lua;" .. package.path
 local gp = require "gpipe"
 local flags, progress = require "gpipe.flags", require "gpipe.progress"
 local plot = require "plot"

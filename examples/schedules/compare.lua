@@ -9,7 +9,7 @@
 -- they agree), and a model trained under every schedule: what its own costs predict, what a step
 -- took, and whether the loss is that of one stage to the last bit. Less than a minute on two cores.
 local folder_here = arg[0]:match("^(.*/)[^/]*$") or "./"
-package.path = folder_here .. "?.lua;" .. package.path
+package.path = folder_here .. "../shared/?.lua;" .. package.path
 local gp = require "gpipe"
 local flags = require "gpipe.flags"
 local reference = require "reference"

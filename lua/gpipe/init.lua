@@ -127,7 +127,9 @@ local parts = {
 local function names()
   local all = {}
   for name in pairs(gp) do all[#all + 1] = name end
-  for name in pairs(parts) do all[#all + 1] = name end
+  for name in pairs(parts) do
+    if rawget(gp, name) == nil then all[#all + 1] = name end
+  end
   table.sort(all)
   return all
 end

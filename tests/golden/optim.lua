@@ -1,4 +1,5 @@
 -- tests/golden/optim.lua - written by optim.py with PyTorch 2.15.0+cu132.
+-- luacheck: no max line length
 return { optimizers = {
   {"SGD", {lr = 0.1, momentum = 0.9, nesterov = true, weight_decay = 0.01},
     {{0.578347385, 0.350767195, 0.238842517, 0.242573336, 0.361959666, 0.597001493, 0.947698832,

@@ -109,7 +109,7 @@ S = torch.optim.lr_scheduler
 METRICS = [5, 4, 3, 3, 3.1, 3, 2.9999, 2.9, 2.95, 2.9, 2.92, 2.91, 2, 2, 2, 2, 2, 2, 2, 2]
 
 print("-- tests/golden/optim.lua - written by optim.py with PyTorch %s." % torch.__version__)
-print("return { optimizers = {")
+print("-- luacheck: no max line length\nreturn { optimizers = {")
 optimizer("SGD", lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)
 optimizer("Adam", lr=0.01, weight_decay=0.1)
 optimizer("AdamW", lr=0.01)

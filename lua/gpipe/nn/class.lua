@@ -181,6 +181,7 @@ function class.new(name, base, builtin)
   local info = { name = name, shown = shown, builtin = builtin or false, base = class.info(base) }
   info.skips = info.base and info.base.skips
   info.class, info.meta = {}, instance_meta(info)
+  info.meta.methods = info.class -- for completion
   of_class[info.class], of_meta[info.meta] = info, info
   return setmetatable(info.class, {
     __index = base, __newindex = define, __call = construct, __name = "class " .. shown,

@@ -117,6 +117,16 @@ function Sequential.__index(self, key)
   return look_up(self, key)
 end
 
+-- What completion offers besides methods: layers by their names.
+class.info(Sequential).meta.fields = function(self)
+  local found = {}
+  local named = rawget(self, NAMES) or {}
+  for i = 1, #self do
+    if named[i] then found[named[i]] = rawget(self, i) end
+  end
+  return found
+end
+
 -- model[#model + 1] = layer appends; model.head = layer replaces (as model[i] = layer does).
 function Sequential.__newindex(self, key, value)
   local named = rawget(self, NAMES)

@@ -53,6 +53,14 @@ function Group.__index(group, key)
   return groups.missing(f, key, { "params" })
 end
 
+-- What completion offers.
+function Group.fields(group)
+  local f = fields[group]
+  local found = { params = f.entries }
+  for name in pairs(f.spec) do found[name] = group[name] end
+  return found
+end
+
 function Group.__newindex(group, key, value)
   local f = fields[group]
   groups.set(f.who, f.own, f.spec, key, value)

@@ -36,6 +36,14 @@ function Optimizer.__index(opt, key)
   return grouping.missing(f, key, names)
 end
 
+-- What completion offers: settings by their names.
+function Optimizer.fields(opt)
+  local f = fields[opt]
+  local found = { groups = f.groups }
+  for name in pairs(f.spec) do found[name] = f.defaults[name] end
+  return found
+end
+
 function Optimizer.__newindex(opt, key, value)
   local f = fields[opt]
   grouping.set(f.who, f.defaults, f.spec, key, value)

@@ -102,6 +102,12 @@ function object.class(methods, computed, text)
   for name, method in pairs(methods) do public[name] = wrap(name, method) end
   local meta = { __name = "gpipe.Pipeline", __close = public.close, methods = public }
   meta.__index = reader(public, computed)
+  function meta.fields(pipe) -- for completion
+    local inner, found = rawget(pipe, INNER), {}
+    for name in pairs(OPTIONS) do found[name] = inner[name] end
+    for name, make in pairs(computed) do found[name] = make(inner) end
+    return found
+  end
   function meta.__newindex(_, key) refuse_write(key) end
   function meta.__tostring(pipe) return text(rawget(pipe, INNER)) end
   local inside = { __index = methods }

@@ -27,7 +27,8 @@ local TITLES = { -- of files
   rms_norm = "Normalization", initial = "Initial values", module = "Modules", class = "Modules",
   parameter = "Modules", sequential = "Containers", recurrent = "Recurrent layers",
   create = "Making tensors", more = "Making tensors", random = "Random numbers",
-  machine = "The machine", io = "Files", npy = "Files",
+  machine = "The machine", io = "Files", npy = "Files", fill = "Initial values",
+  like = "Making tensors", together = "Several tensors",
 }
 local FOLDERS = {
   loss = "Losses", container = "Containers", skip = "Skip connections", layer = "Other layers",
@@ -110,6 +111,10 @@ local function of_tensors()
     list[#list + 1] = { name = name, path = "t:" .. name, class = "gpipe.Tensor", entry = entry,
       section = "Methods: " .. (entry and entry.section or "others") }
   end
+  for name, path in pairs { __index = "t[{..}]", __newindex = "t[{..}] = v" } do
+    list[#list + 1] = { name = name, path = path, class = "gpipe.Tensor", entry = written[name],
+      section = "Elements by position" }
+  end
   return list
 end
 
@@ -126,8 +131,20 @@ local MODULE = { init = true, attribute_name = true } -- of these the first is t
 local OF_GP = { -- that stand on pages of their own; the others are about tensors
   pipeline = "pipeline", dry_run = "pipeline", compile = "pipeline", on_stop = "machine",
   devices = "machine", memory = "machine", scope = "machine", save = "machine", load = "machine",
-  tokenizer = "data", sweep = "sweep", runs = "runs",
+  tokenizer = "data", sweep = "sweep", runs = "runs", run = "runs",
 }
+
+-- The class of that name which a function makes objects of: among what it and the functions that it
+-- calls hold.
+local function class_of(f, name, depth)
+  for i = 1, math.huge do
+    local upvalue, held = debug.getupvalue(f, i)
+    if not upvalue then return nil end
+    if type(held) == "table" and rawget(held, "__name") == name then return held end
+    local inner = type(held) == "function" and depth > 0 and class_of(held, name, depth - 1)
+    if inner then return inner end
+  end
+end
 
 local function on_page(page)
   return function(name) return (OF_GP[name] or "tensors") == page end
@@ -143,7 +160,11 @@ end
 local function of_pipelines(gp)
   local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(1, 1) }, {})
   return join(of_table("gp.", gp, "Making pipelines", on_page "pipeline"),
-    of_methods("pipe:", pipe, "Methods of pipelines", "gpipe.Pipeline"))
+    of_methods("pipe:", pipe, "Methods of pipelines", "gpipe.Pipeline"),
+    of_methods("plan:", class_of(gp.dry_run, "gpipe.DryRun", 2), "Methods of gp.dry_run's plans",
+      "gpipe.DryRun"),
+    of_methods("compiled:", class_of(gp.compile, "gpipe.Compiled", 2),
+      "Methods of compiled functions", "gpipe.Compiled"))
 end
 
 local function of_optimizers(gp)
@@ -167,7 +188,9 @@ local function of_schedules(gp)
   local s = gp.schedule.build("gpipe", { devices = 1, chunks = 1 })
   return join(of_table("gp.schedule.", gp.schedule, "Schedules"),
     of_methods("s:", getmetatable(s), "Methods of schedules", "gpipe.Schedule",
-      { new = true, is = true, parsed = true }))
+      { new = true, is = true, parsed = true }),
+    of_methods("simulation:", require "gpipe.schedule.simulation", "Methods of simulations",
+      "gpipe.Simulation", { new = true }))
 end
 
 local function of_sweeps(gp)
@@ -178,8 +201,16 @@ local function of_sweeps(gp)
     of_methods("trial:", require("gpipe.sweep.trial").methods, "Methods of trials", "gpipe.Trial"))
 end
 
+local OF_THE_LOOP = { begin_step = true, end_step = true, close = true } -- run:steps calls them
+
 local function of_runs(gp)
-  return join(of_table("gp.", gp, "Looking at runs", on_page "runs"),
+  return join(of_table("gp.", gp, "Making and looking at runs", on_page "runs"),
+    of_methods("run:", class_of(gp.run, "gpipe.Run", 3), "Methods of gp.run", "gpipe.Run",
+      OF_THE_LOOP),
+    of_table("gp.checkpoint.", gp.checkpoint, "Checkpoints"),
+    of_table("flags.", require "gpipe.flags", "Flags of scripts: require \"gpipe.flags\""),
+    of_table("progress.", require "gpipe.progress", "Lines of progress: require \"gpipe.progress\"",
+      function(name) return name ~= "now" end), -- core.seconds
     of_methods("runs:", require("gpipe.runs").methods, "Methods of lists of runs", "gpipe.Runs"),
     of_methods("r:", require("gpipe.runs.folder").methods, "Methods of runs", "gpipe.RunFolder"))
 end

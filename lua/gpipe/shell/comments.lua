@@ -166,6 +166,44 @@ function comments.of_tensors()
   return methods
 end
 
+-- ---- tables of options ------------------------------------------------------------------------
+
+local declared -- class -> its fields, and the class that it extends
+
+-- Note the classes of one source, with their fields.
+local function add_classes(lines)
+  local at
+  for _, line in ipairs(lines) do
+    local class, base = line:match "^%-%-%-@class ([%w_.]+):?%s*([%w_.]*)"
+    if class then
+      at = { base = base ~= "" and base or nil }
+      declared[class] = declared[class] or at
+    elseif not line:find "^%-%-%-" then at = nil
+    elseif at and line:find "^%-%-%-@field" then
+      at[#at + 1] = line:match "^%-%-%-@field%s+(.*)$"
+    elseif at and #at > 0 and not line:find "^%-%-%-%s*@" then -- goes on
+      at[#at] = at[#at] .. line:gsub("^%-%-%-", "")
+    end
+  end
+end
+
+--- The fields of a class that is declared in a comment, "name? type what it is", and those of what
+--- it extends; empty where there is no such class.
+---@param class string "nn.ConvOptions"
+---@return string[]
+function comments.fields(class)
+  if not declared then
+    declared = {}
+    for _, chunk in ipairs(terminal.chunks()) do add_classes(source(chunk) or {}) end
+  end
+  local list, at = {}, declared[class]
+  while at do
+    table.move(at, 1, #at, #list + 1, list)
+    at = declared[at.base]
+  end
+  return list
+end
+
 local functions
 --- The functions of gp that are C, name -> entry.
 ---@return table<string, gpipe.DocEntry>

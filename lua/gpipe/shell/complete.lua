@@ -37,7 +37,7 @@ local function beginning_with(word, list)
 end
 
 local function names_for(line)
-  local path, sign, word = line:match "([%a_][%w_.:]*)([.:])([%w_]*)$"
+  local path, sign, word = line:match "([%a_][%w_.:%[%]]*)([.:])([%w_]*)$"
   if path then
     local value = names.resolve(path)
     return word, value == nil and {} or names.list(value, sign == ":")

@@ -37,6 +37,15 @@ local function signature_of(entry, path)
   return path .. entry.signature:sub(#own + 1)
 end
 
+-- The fields of a table of options, below the argument that is one.
+local function add_options(lines, comment)
+  local class = comment:match "^%-%-%-@param%s+%S+%s+(nn%.%w*Options)"
+    or comment:match "^%-%-%-@param%s+%S+%s+(gpipe%.%w*Options)"
+  for _, field in ipairs(class and comments.fields(class) or {}) do
+    lines[#lines + 1] = "    " .. field
+  end
+end
+
 local function text_of(entry, path)
   if not entry then return nil end
   local lines, in_code = { signature_of(entry, path), "" }, false
@@ -47,6 +56,7 @@ local function text_of(entry, path)
       lines[#lines] = lines[#lines] .. " " .. line
     else
       lines[#lines + 1] = line
+      add_options(lines, comment)
     end
   end
   table.remove(lines, 2)
@@ -71,6 +81,33 @@ end
 
 local function of_value(value, path) return text_of(entry_of(value), path) end
 
+-- ---- what has no comment of its own ------------------------------------------------------------
+
+local function in_line(title, list)
+  return #list > 0 and ("%s: %s"):format(title, table.concat(list, " ")) or nil
+end
+
+-- Class, fields and methods of an object; the names of a table of names.
+local function listed(value, path)
+  local meta = debug.getmetatable(value)
+  local kind = type(meta) == "table" and rawget(meta, "__name")
+  if type(kind) ~= "string" then return nil end
+  local shown = path or kind:match "%w+$":lower()
+  if kind == "gpipe" or kind:find "^gp%." then
+    return table.concat({ tostring(value), ("?%s.%s explains one of them"):format(kind == "gpipe"
+      and "gp" or kind, names.list(value)[1]) }, "\n")
+  end
+  local callable, fields = {}, {}
+  for _, name in ipairs(names.list(value, true)) do callable[name] = true end
+  for _, name in ipairs(names.list(value)) do
+    if not callable[name] then fields[#fields + 1] = name end
+  end
+  local methods = names.list(value, true)
+  return table.concat({ "of the class " .. kind, in_line("fields", fields) or "no fields",
+    in_line("methods", methods) or "no methods",
+    methods[1] and ("?%s:%s explains one of them"):format(shown, methods[1]) or nil }, "\n")
+end
+
 -- Where a bare name is looked for.
 local function places()
   local gp = require "gpipe"
@@ -94,6 +131,8 @@ end
 function documentation.of_name(path)
   local value = names.resolve(path)
   local text = value ~= nil and of_value(value, path)
+  if text then return text end
+  text = value ~= nil and type(value) ~= "function" and listed(value, path)
   if text then return text end
   local last = path:match "([%a_][%w_]*)$" or path
   if last == path and value == nil then
@@ -123,7 +162,7 @@ documentation.entry = entry_of
 ---@return string
 function documentation.of(x)
   if type(x) == "string" then return documentation.of_name(x) end
-  return of_value(x) or ("a %s, without documentation"):format(type(x))
+  return of_value(x) or listed(x) or ("a %s, without documentation"):format(type(x))
 end
 
 return documentation

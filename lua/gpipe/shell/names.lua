@@ -11,17 +11,31 @@ local function each_held(index, see)
   for i = 1, math.huge do
     local name, held = debug.getupvalue(index, i)
     if not name then return end
-    if type(held) == "table" and held ~= _G and see(held) then return end
+    if type(held) == "table" and held ~= _G and see(held) then return true end
   end
+end
+
+-- The fields that an object of ours makes when they are asked for (meta.fields, by name: a function
+-- of the object), as a table; nil where it has none.
+local function made_fields(value, meta)
+  local fields = meta and rawget(meta, "fields")
+  local kind = meta and tostring(rawget(meta, "__name")) or ""
+  local own = kind:find "^gpipe%." or kind:find "^nn%."
+  if not own or type(fields) ~= "function" then return nil end
+  local good, found = pcall(fields, value)
+  return good and type(found) == "table" and found or nil
 end
 
 -- Call see(table) for each table in which the fields of a value are looked up, nearest first.
 local function each_table(value, see)
   for _ = 1, DEEP do
-    if type(value) == "table" and see(value) then return end
+    if type(value) == "table" and see(value) then return true end
     local meta = debug.getmetatable(value)
-    local methods = meta and rawget(meta, "methods") -- those of pipelines, optimizers, data sets
-    if type(value) == "table" and type(methods) == "table" and see(methods) then return end
+    local made = made_fields(value, meta)
+    if made and see(made) then return true end
+    -- those of modules, pipelines, optimizers, data sets
+    local methods = type(value) == "table" and meta and rawget(meta, "methods")
+    if type(methods) == "table" and each_table(methods, see) then return true end
     local index = meta and rawget(meta, "__index")
     if type(value) == "userdata" and type(index) == "function" then
       return each_held(index, see)
@@ -52,13 +66,15 @@ function names.field(value, key)
   return found
 end
 
---- What a path such as `gp.nn.Linear` or `pipe:step` stands for.
+--- What a path such as `gp.nn.Linear`, `pipe:step` or `model[2].weight` stands for.
 ---@param path string
 ---@return any value nil where there is no such thing
 function names.resolve(path)
   local value = _G
-  for name in path:gmatch "[%a_][%w_]*" do
-    value = names.field(value, name)
+  for name in path:gmatch "[%w_]+" do
+    local at = math.tointeger(tonumber(name))
+    if at and type(value) ~= "table" then return nil end
+    value = at and rawget(value, at) or not at and names.field(value, name) or nil
     if value == nil then return nil end
   end
   return value
@@ -74,7 +90,7 @@ function names.list(value, methods)
     for key, held in next, t do
       local callable = type(held) == "function" or debug.getmetatable(held)
         and rawget(debug.getmetatable(held), "__call") ~= nil
-      if type(key) == "string" and key:find "^[%a_][%w_]*$" and not seen[key]
+      if type(key) == "string" and key:find "^[%a_][%w_]*$" and not key:find "^__" and not seen[key]
         and (callable or not methods) then
         seen[key] = true
         list[#list + 1] = key
@@ -83,6 +99,7 @@ function names.list(value, methods)
   end)
   for key in pairs(parts_of(value)) do
     if not seen[key] then list[#list + 1] = key end
+    seen[key] = true
   end
   table.sort(list)
   return list

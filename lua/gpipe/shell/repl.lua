@@ -33,11 +33,11 @@ local function is_incomplete(message)
 end
 
 -- Runs at the end of a chunk, called by it: its locals become globals. A closure over such a local
--- keeps its own variable.
-local function keep_locals()
+-- keeps its own variable. Values of an expression pass through.
+local function keep_locals(...)
   for i = 1, math.huge do
     local name, value = debug.getlocal(2, i)
-    if not name then return end
+    if not name then return ... end
     if not name:find("^%(") then rawset(_G, name, value) end
   end
 end
@@ -54,12 +54,14 @@ end
 
 -- Compile text as an expression, else as statements; its lines are those of the session. The chunk
 -- is called with keep_locals, by a statement added to the text (the ";" keeps it from being
--- the arguments of what is before).
+-- the arguments of what is before). The values of an expression are its arguments: were they
+-- returned, a call would be a tail call, whose errors have no line.
 local function compile(text)
   local before = ("\n"):rep(mistakes.count())
   local expression = text:gsub("^%s*=", "")
-  local chunk = load(before .. "return " .. expression, "=stdin", "t")
-  if chunk then return chunk end
+  if load("return " .. expression, "=stdin", "t") then
+    return load(before .. "return (...)(" .. expression .. "\n)", "=stdin", "t")
+  end
   local plain, message = load(before .. text, "=stdin", "t")
   if not plain then return nil, message end
   return load(before .. without_close(text) .. "\n;(...)()", "=stdin", "t") or plain
@@ -106,11 +108,21 @@ end
 
 local printed = 0 -- values so far, the number of the last `_n`
 
+local LONGEST = 10000 -- bytes of a string that are printed
+
+-- Both ends of a long string: a slip of the pen should not flood the screen.
+local function shortened(text)
+  local half = LONGEST // 4
+  return ("%s\n... (%d bytes in all; print(_) shows them)\n%s"):format(text:sub(1, half), #text,
+    text:sub(-half))
+end
+
 -- What is printed of values: plain tables with their contents, all in colours on a terminal.
 local function texts_of(results)
   local coloured, texts = screen.has_colours(io.stdout), {}
   for i = 2, results.n do
     local value = results[i]
+    if type(value) == "string" and #value > LONGEST then value = shortened(value) end
     if coloured then value = paint.value(value)
     elseif type(value) == "table" then value = show.value(value)
     end

@@ -41,6 +41,24 @@ function Tensor:size(d) end
 ---@return boolean
 function Tensor:is_contiguous() end
 
+-- ---- elements by position --------------------------------------------------------------------
+--- `t[i]` is element or row i (negative: from the end); `t[{2, {1, 3}, {}}]` has one entry for each
+--- dimension: a position (the dimension goes), a range {first, last} with both ends, or
+--- {first, last, step}, {} for all. These are views, of a single element its number. `t[mask]`
+--- (bool) and `t[positions]` (i64) are copies.
+--- `gp.tensor({{1, 2, 3}, {4, 5, 6}})[{2, {2, 3}}][1] == 5`
+--- Errors: a position outside of the dimension, more entries than dimensions.
+---@param index integer|table|gpipe.Tensor
+---@return gpipe.Tensor|number
+function Tensor:__index(index) end
+
+--- Writing to the same: `t[i] = v`, `t[{2, {1, 3}}] = v`, `t[mask] = v`; v is a number, a table or
+--- a tensor that broadcasts, of a mask as many values as it chooses.
+--- `(function() local t = gp.zeros {2}; t[2] = 5; return t[2] == 5 end)()`
+---@param index integer|table|gpipe.Tensor
+---@param value number|table|gpipe.Tensor
+function Tensor:__newindex(index, value) end
+
 -- ---- reading and writing elements ------------------------------------------------------------
 --- Nested tables of the elements; a number for a scalar. `gp.ones({1, 2}):totable()[1][2] == 1`
 --- Integer dtypes give integers, bool gives booleans. Errors: while tracing.

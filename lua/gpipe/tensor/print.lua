@@ -226,4 +226,11 @@ end)
 core.hook("tostring", text_of)
 core.hook("missing", missing)
 
+-- What completion offers besides methods.
+local meta = debug.getmetatable(core.full("tensor", { 1 }, 0, "f32"))
+function meta.fields(tensor)
+  return { shape = tensor.shape, dtype = tensor.dtype, device = tensor.device,
+    grad = tensor.grad or false, requires_grad = tensor.requires_grad }
+end
+
 return { text = text_of }

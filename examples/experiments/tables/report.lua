@@ -1,4 +1,4 @@
--- examples/experiments/report.lua - tables of what was published beside what was found here.
+-- examples/experiments/tables/report.lua - tables of what was published beside what was found here.
 local report = {}
 
 -- Numbers to the right in `format`, words to the left; what is not known is a dash.

@@ -1,4 +1,4 @@
--- examples/schedules/reference.lua - published makespans of schedules, which compare.lua
+-- examples/shared/reference.lua - published makespans of schedules, which compare.lua
 -- reproduces.
 --
 -- Simulated with the sources' own implementations (or lists that equal theirs action by action).

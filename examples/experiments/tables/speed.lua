@@ -1,5 +1,5 @@
--- examples/experiments/speed.lua - samples per second of published runs: measured on the devices
--- that are here, simulated for the number of devices that the run had.
+-- examples/experiments/tables/speed.lua - samples per second of published runs: measured on the
+-- devices that are here, simulated for the number of devices that the run had.
 --
 -- The simulation takes what the actions of each stage cost here, one device at work at a time, and
 -- lays them out as the run's schedule does with the run's own number of micro-batches: as if every

@@ -1,5 +1,5 @@
--- examples/experiments/ablation.lua - what the parts of a pipeline are worth: U-Net (5, 64) over
--- four devices, as torchgpipe's timeline benchmark takes it apart.
+-- examples/experiments/tables/ablation.lua - what the parts of a pipeline are worth: U-Net (5, 64)
+-- over four devices, as torchgpipe's timeline benchmark takes it apart.
 --
 -- Two things can be taken away here, in the simulation: skips that go straight from the stage of
 -- their origin to the stage of their use (torchgpipe's portals), and copies beside computation (its

@@ -1,4 +1,4 @@
--- examples/experiments/published.lua - the figures that torchgpipe and GPipe published, row by row.
+-- examples/experiments/tables/published.lua - what torchgpipe and GPipe published, row by row.
 --
 -- torchgpipe: kakaobrain/torchgpipe v0.0.7, docs/benchmarks.rst and benchmarks/*/README.md; 8 Tesla
 -- P40, PyTorch 1.3, float32. GPipe: Huang et al. 2019 (arXiv 1811.06965), as torchgpipe quotes it;

@@ -1,5 +1,6 @@
--- examples/experiments/accuracy.lua - does training in micro-batches cost accuracy where batch norm
--- sees only a micro-batch? ResNet on images of handwritten digits, in the place of ImageNet.
+-- examples/experiments/tables/accuracy.lua - does training in micro-batches cost accuracy where
+-- batch norm sees only a micro-batch? ResNet on images of handwritten digits, in the place of
+-- ImageNet.
 --
 -- The published runs differ by less than their spread. Here a small ResNet of bottlenecks learns
 -- from the digits of examples/data with the same recipe: Nesterov momentum, warm-up, three drops.

@@ -1,4 +1,4 @@
--- examples/schedules/plot.lua - curves as text for the terminal and as SVG; for async.lua.
+-- examples/shared/plot.lua - curves as text for the terminal and as SVG; for async.lua.
 --
 -- A curve is {label =, colour =, x = {...}, y = {...}}. The y axis is logarithmic: losses fall by
 -- powers of ten.

@@ -1,5 +1,5 @@
--- examples/experiments/memory.lua - how much memory published runs need: planned to the byte at
--- their full size, and the plan held against a smaller run that is measured.
+-- examples/experiments/tables/memory.lua - how much memory published runs need: planned to the byte
+-- at their full size, and the plan held against a smaller run that is measured.
 local gp = require "gpipe"
 local report = require "report"
 
