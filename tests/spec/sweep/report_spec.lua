@@ -132,6 +132,103 @@ describe("the page of a sweep", function()
   end)
 end)
 
+describe("the axes of a sweep's page", function()
+  it("are as parameters are drawn, and say so", function()
+    local s = new { space = { dropout = sweep.uniform(0, 0.5), lr = sweep.log(1e-5, 1e-1) } }
+    s:run(function(p) return { val_loss = p.dropout + p.lr } end)
+    local page = read(assert(s:html()))
+    assert.is_truthy(page:find(">lr (logarithmic)<", 1, true))
+    assert.is_truthy(page:find(">lr (log)<", 1, true))
+    assert.is_nil(page:find("dropout (log", 1, true))
+    assert.is_truthy(page:find(">val_loss", 1, true))
+  end)
+end)
+
+describe("learning curves, the table and the page of each trial", function()
+  local function learn(params, trial)
+    for step = 1, 8 do
+      if trial:report(step, params.x ^ 2 + 1 / step) then return end
+    end
+  end
+
+  it("show all trials, those that stopped or failed too", function()
+    local s = new { stop = "asha", trials = 30 }
+    s:run(function(params, trial)
+      if trial.number == 5 then trial:report(1, 3) error "broken <b>" end
+      return learn(params, trial)
+    end)
+    local page = read(assert(s:html()))
+    assert.is_truthy(page:find("Learning curves", 1, true))
+    local curves = page:match "Learning curves.-</svg>"
+    for number = 1, 30 do
+      assert.is_truthy(curves:find(('data-t="%d"'):format(number), 1, true), number)
+      assert.is_truthy(page:find(('<tr class="t" data-t="%d">'):format(number), 1, true), number)
+      assert.is_truthy(page:find(('<article id="t%d">'):format(number), 1, true), number)
+    end
+    assert.is_truthy(page:find("broken &lt;b&gt;", 1, true))
+  end)
+
+  it("sort, and open a trial, in a browser", function()
+    if not child.has "chromium" then return pending "no chromium" end
+    local path = assert(new():run(function(p, t) return learn(p, t) end):html())
+    local text = read(path):gsub("</body>", [=[<script>
+      document.querySelectorAll(".trials th")[0].click();
+      const first = document.querySelector(".trials tbody tr").dataset.t;
+      document.querySelector('circle[data-t="4"]').dispatchEvent(new MouseEvent("click", {bubbles: true}));
+      document.title = "first " + first + " at " + location.hash;
+    </script></body>]=])
+    local file <close> = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+    local out = child.shell("chromium --headless --no-sandbox --disable-gpu --dump-dom " .. path)
+    assert.is_truthy(out:find("<title>first 1 at #t4</title>", 1, true), out:sub(1, 600))
+  end)
+end)
+
+describe("a damaged file of a sweep", function()
+  local function damaged(sql)
+    local s = new():run(valley)
+    local path = s.path
+    local db = assert(require("gpipe.core").database(path))
+    assert(db:run(sql))
+    db:close()
+    local good, text = pcall(function() return new().trials end)
+    assert.is_false(good, "it was read")
+    assert.is_truthy(text:find(path, 1, true), text)
+    assert.is_truthy(text:find("damaged", 1, true), text)
+    return text
+  end
+
+  for sql, words in pairs {
+    ["DELETE FROM sweep"] = "no row",
+    ["UPDATE trial SET value = NULL WHERE number = 7"] = "trial 7: it is complete without a value",
+    ["UPDATE trial SET params = '12' WHERE number = 7"] = "trial 7: the parameters are",
+    ["UPDATE trial SET params = '{' WHERE number = 7"] = "trial 7: the parameters are no JSON",
+    ["UPDATE trial SET params = '{\"x\": 1e999}' WHERE number = 7"] = "trial 7: ",
+    ["UPDATE trial SET params = '{\"x\": [1]}' WHERE number = 7"] = "trial 7: 'x'",
+    ["UPDATE trial SET state = '<script>' WHERE number = 7"] = "trial 7: the state is",
+    ["UPDATE trial SET value = 'low' WHERE number = 7"] = "trial 7: value is",
+    ["ALTER TABLE report RENAME TO other"] = "'report' is missing",
+  } do
+    it("is named with the trial: " .. words, function()
+      local said = damaged(sql)
+      assert.is_truthy(said:find(words, 1, true), said)
+    end)
+  end
+
+  it("is not read through a view", function()
+    local s = new():run(valley)
+    local db = assert(require("gpipe.core").database(s.path))
+    assert(db:run "ALTER TABLE trial RENAME TO other")
+    assert(db:run([[CREATE VIEW trial AS WITH RECURSIVE n(number) AS (SELECT 1 UNION ALL SELECT
+      number + 1 FROM n) SELECT number, 1 AS changed FROM n]]))
+    db:close()
+    local good, text = pcall(function() return new().trials end)
+    assert.is_false(good)
+    assert.is_truthy(text:find("'trial' is a view", 1, true), text)
+  end)
+end)
+
 describe("gpipe-lua sweep", function()
   local SCRIPT = [[
     local gp = require "gpipe"

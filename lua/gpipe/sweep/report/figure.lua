@@ -12,12 +12,13 @@ local figure = {}
 
 local place, xml = escape.place, escape.xml
 local LOG_SPREAD = 10 -- from this quotient of largest and smallest value on an axis is logarithmic
-local MARGIN = { left = 58, right = 16, top = 12, bottom = 40 }
+local MARGIN = { left = 58, right = 16, top = 24, bottom = 40 }
 
 -- ---- axes --------------------------------------------------------------------------------------
 
 ---@class gpipe.SweepAxis
 ---@field name string
+---@field log boolean
 ---@field place fun(value: any): number from 0 to 1
 ---@field ticks {at: number, text: string}[] at: from 0 to 1
 
@@ -35,7 +36,8 @@ local function numbers_axis(name, values, most, scale)
       ticks[#ticks + 1] = { at = made:place(tick.at), text = tick.text }
     end
   end
-  return { name = name, ticks = ticks, place = function(value) return made:place(value) end }
+  return { name = name, ticks = ticks, log = log,
+    place = function(value) return made:place(value) end }
 end
 
 local function choices_axis(name, values)
@@ -104,19 +106,13 @@ function figure.tip(sweep, trial)
     text.params(trial.params):gsub(" ", "\n"))
 end
 
--- ---- points ------------------------------------------------------------------------------------
+-- ---- a plane -----------------------------------------------------------------------------------
 
--- Where choices are, points stand beside each other: by the golden ratio, always at the same place.
-local function spread(of, trial)
-  if not of.is_choice then return 0 end
-  return ((trial.number * 0.6180339887) % 1 - 0.5) * 0.6 / of.parts
-end
+--- A name with what its axis is.
+local function titled(of) return of.log and of.name .. " (logarithmic)" or of.name end
 
---- Points of trials: {trial, x, y, class}; `under` is SVG that lies below them.
----@param o {width: integer, height: integer, x: gpipe.SweepAxis, y: gpipe.SweepAxis,
----  points: table[], under: (fun(x: function, y: function): string)?, tip: function}
----@return string
-function figure.points(o)
+-- Grid, ticks and names of two axes, and where their shares lie.
+local function plane(o)
   local width, height = o.width - MARGIN.left - MARGIN.right, o.height - MARGIN.top - MARGIN.bottom
   local function x_at(share) return MARGIN.left + share * width end
   local function y_at(share) return MARGIN.top + (1 - share) * height end
@@ -131,7 +127,25 @@ function figure.points(o)
     parts[#parts + 1] = line("grid", x, MARGIN.top, x, MARGIN.top + height)
     parts[#parts + 1] = label("tick", x, MARGIN.top + height + 15, "middle", cut(tick.text))
   end
-  parts[#parts + 1] = label("name", MARGIN.left + width / 2, o.height - 8, "middle", o.x.name)
+  parts[#parts + 1] = label("name", MARGIN.left + width / 2, o.height - 8, "middle", titled(o.x))
+  parts[#parts + 1] = label("name", 2, 12, "start", titled(o.y))
+  return parts, x_at, y_at
+end
+
+-- ---- points ------------------------------------------------------------------------------------
+
+-- Where choices are, points stand beside each other: by the golden ratio, always at the same place.
+local function spread(of, trial)
+  if not of.is_choice then return 0 end
+  return ((trial.number * 0.6180339887) % 1 - 0.5) * 0.6 / of.parts
+end
+
+--- Points of trials: {trial, x, y, class}; `under` is SVG that lies below them.
+---@param o {width: integer, height: integer, x: gpipe.SweepAxis, y: gpipe.SweepAxis,
+---  points: table[], under: (fun(x: function, y: function): string)?, tip: function}
+---@return string
+function figure.points(o)
+  local parts, x_at, y_at = plane(o)
   if o.under then parts[#parts + 1] = o.under(x_at, y_at) end
   for _, point in ipairs(o.points) do
     local x = x_at(o.x.place(point.x) + spread(o.x, point.trial))
@@ -139,6 +153,41 @@ function figure.points(o)
       .. "</circle>"):format(point.class, point.trial.number, place(x), place(y_at(point.y)),
         xml((o.tip(point.trial):gsub("\n", ", "))))
   end
+  return svg(o.width, o.height, parts)
+end
+
+-- ---- curves ------------------------------------------------------------------------------------
+
+-- A line through points; a value that is no number, or is beyond the axis, breaks it.
+local function curve_of(points, x, y)
+  local parts, open = {}, false
+  for _, point in ipairs(points) do
+    local value = point.value
+    if not value or value - value ~= 0 or y.log and value <= 0 then open = false
+    else
+      parts[#parts + 1] = ("%s%s %s"):format(open and "L" or "M", place(x(point.step)),
+        place(y.at(y.place(value))))
+      open = true
+    end
+  end
+  return table.concat(parts)
+end
+
+--- A line for each trial over its steps; the first of the list are drawn last, above the others.
+---@param o {width: integer, height: integer, x: gpipe.SweepAxis, y: gpipe.SweepAxis,
+---  curves: {trial: table, class: string, points: {step: number, value: number?}[]}[],
+---  tip: function}
+---@return string
+function figure.curves(o)
+  local parts, x_at, y_at = plane(o)
+  local y = { log = o.y.log, place = o.y.place, at = y_at }
+  for i = #o.curves, 1, -1 do
+    local curve = o.curves[i]
+    local path = curve_of(curve.points, function(step) return x_at(o.x.place(step)) end, y)
+    parts[#parts + 1] = ('<path class="t %s" data-t="%d" d="%s"><title>%s</title></path>'):format(
+      curve.class, curve.trial.number, path, xml((o.tip(curve.trial):gsub("\n", ", "))))
+  end
+  parts[#parts + 1] = line("axis", x_at(0), y_at(0), x_at(1), y_at(0)) -- lines in front stay below
   return svg(o.width, o.height, parts)
 end
 
@@ -179,7 +228,8 @@ function figure.lines(o)
   end
   for i, of in ipairs(o.axes) do
     parts[#parts + 1] = line("axis", x_at(i), TOP, x_at(i), o.height - BOTTOM)
-    parts[#parts + 1] = label("name", x_at(i), 18, "middle", cut(of.name))
+    local name = cut(of.name) .. (of.log and " (log)" or "")
+    parts[#parts + 1] = label("name", x_at(i), 18, "middle", name)
     for _, tick in ipairs(of.ticks) do
       parts[#parts + 1] = line("axis", x_at(i) - 4, y_at(tick.at), x_at(i), y_at(tick.at))
       parts[#parts + 1] = label("tick halo", x_at(i) - 7, y_at(tick.at) + 4, "end", cut(tick.text))

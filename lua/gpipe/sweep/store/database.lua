@@ -95,6 +95,7 @@ function database.open(path)
   local self = setmetatable({ handle = handle, path = path }, Database)
   self.is_local = LOCAL[core.file_system(folder_of(path)) or 0] ~= nil
   set_mode(self, self.is_local and "WAL" or "DELETE")
+  self:run "PRAGMA trusted_schema=OFF" -- what a hostile file brings calls nothing
   self:run("PRAGMA synchronous=" .. (self.is_local and "NORMAL" or "FULL"))
   return self
 end

@@ -56,6 +56,19 @@ local function make_tables(db, sweep)
   db:run("PRAGMA user_version=" .. VERSION)
 end
 
+local NAMES = { "sweep", "worker", "trial", "report", "rung" }
+
+-- Tables are tables: a view of such a name may read for ever.
+local function check_tables(db)
+  for _, name in ipairs(NAMES) do
+    local kind = db:value("SELECT type FROM sqlite_schema WHERE name = ?", name)
+    if kind ~= "table" then
+      errors.raise_as("format", "gp.sweep: %s is damaged: '%s' is %s, expected a table", db.path,
+        name, kind and "a " .. kind or "missing")
+    end
+  end
+end
+
 local function check_kind(db)
   local application, version = db:value "PRAGMA application_id", db:value "PRAGMA user_version"
   if application ~= APPLICATION then
@@ -70,7 +83,11 @@ end
 
 -- The sweep of a name is one sweep: what it searches cannot change on the way.
 local function check_same(db, sweep)
-  local was = db:run("SELECT goal, space FROM sweep")[1]
+  local was = db:run("SELECT goal, space FROM sweep LIMIT 1")[1]
+  if not was or type(was.goal) ~= "string" or type(was.space) ~= "string" then
+    errors.raise_as("format", "gp.sweep: %s is damaged: the table 'sweep' has no row of texts, "
+      .. "expected what is searched", db.path)
+  end
   if was.goal ~= sweep.goal then
     errors.raise("gp.sweep: '%s' is to %s, and %s is to %s, expected the same (or another name)",
       sweep.name, sweep.goal, db.path, was.goal)
@@ -91,6 +108,7 @@ function store.open(path, sweep)
   db:transaction(function()
     if db:value "SELECT count(*) FROM sqlite_schema" == 0 then return make_tables(db, sweep) end
     check_kind(db)
+    check_tables(db)
     check_same(db, sweep)
   end)
   return setmetatable({ db = db, trials = {}, changed = 0, seen = {} }, Store)
@@ -98,14 +116,64 @@ end
 
 -- ---- reading -----------------------------------------------------------------------------------
 
+local STATES = { running = true, complete = true, stopped = true, failed = true, timeout = true,
+  interrupted = true, killed = true, waiting = true }
+local SIMPLE = { number = true, string = true, boolean = true }
+local NUMBERS = { number = true, string = true } -- "inf" and "nan" are texts
+
+local function decoded(what, json, simple)
+  if json ~= nil and type(json) ~= "string" then
+    return nil, ("%s are %s, expected a JSON object"):format(what, errors.show(json))
+  end
+  local values, message = {}, nil
+  if json then values, message = core.json_decode(json) end
+  if values == nil then return nil, ("%s are no JSON: %s"):format(what, message or "null") end
+  if type(values) ~= "table" or #values > 0 then
+    return nil, what .. " are no object, expected names with values"
+  end
+  for name, value in pairs(values) do
+    local infinite = type(value) == "number" and value - value ~= 0 -- those are texts here
+    if type(name) ~= "string" or not simple[type(value)] or infinite then
+      return nil, ("'%s' of %s is %s"):format(tostring(name), what, errors.show(value))
+    end
+  end
+  return values
+end
+
+-- What is wrong with a row of the file; nil: nothing.
+local function fault_of(row)
+  if math.type(row.number) ~= "integer" or row.number < 1 then
+    return "the number is no integer of at least 1"
+  end
+  if not STATES[row.state] then return ("the state is %s"):format(errors.show(row.state)) end
+  for _, name in ipairs { "value", "step", "seconds" } do
+    if row[name] ~= nil and type(row[name]) ~= "number" then
+      return ("%s is %s, expected a number"):format(name, errors.show(row[name]))
+    end
+  end
+  if row.state == "complete" and row.value == nil then return "it is complete without a value" end
+  if row.error ~= nil and type(row.error) ~= "string" then return "the error is no text" end
+end
+
+-- A row as the program reads it. Errors name the file and the trial.
+local function read_row(self, row)
+  local fault, params, values = fault_of(row), nil, nil
+  if not fault then params, fault = decoded("the parameters", row.params, SIMPLE) end
+  if not fault then values, fault = decoded("the values", row.more, NUMBERS) end
+  if fault then
+    errors.raise_as("format", "gp.sweep: %s is damaged: trial %s: %s", self.db.path,
+      tostring(row.number), fault)
+  end
+  row.params, row.values = params, values and text.decode_numbers(row.more)
+end
+
 --- Read what changed since the last time; all trials by number are in `trials` then.
 ---@param see? fun(row: table) called with each row that changed
 ---@return table<integer, table>
 function Store:refresh(see)
   local rows = self.db:run("SELECT * FROM trial WHERE changed > ? ORDER BY changed", self.changed)
   for _, row in ipairs(rows) do
-    row.params = text.decode(row.params)
-    row.values = text.decode_numbers(row.more)
+    read_row(self, row)
     self.trials[row.number], self.changed = row, row.changed
     if see then see(row) end
   end
@@ -241,14 +309,17 @@ function Store:set_params(number, params)
   self.db:run("UPDATE trial SET params = ?" .. OWN, text.encode(params), number, self.worker.id)
 end
 
+local LONGEST = 65536 -- bytes of an error that are kept
+
 --- How a trial ended.
 ---@param number integer
 ---@param outcome {state: string, value: number?, values: table?, error: string?, seconds: number,
 ---  step: number?}
 function Store:finish(number, outcome)
+  local error = outcome.error and outcome.error:sub(1, LONGEST)
   self.db:run("UPDATE trial SET state = ?, value = ?, more = ?, error = ?, seconds = ?, step = ?"
     .. OWN, outcome.state, outcome.value, outcome.values and text.encode(outcome.values),
-    outcome.error, outcome.seconds, outcome.step, number, self.worker.id)
+    error, outcome.seconds, outcome.step, number, self.worker.id)
 end
 
 --- A value that a trial reported.
