@@ -3,6 +3,8 @@
  *
  * Millions of calls build a schedule of a thousand devices, so a method does nothing but check its
  * numbers and append. */
+#include <string.h>
+
 #include "schedule/schedule_binding.h"
 
 #include "field.h"
@@ -66,7 +68,14 @@ static int rows_join(lua_State *L) {
 /* rows:read(device, text) -> true, or nil, text, position (from 1) of what is no action */
 static int rows_read(lua_State *L) {
   int position = 0, device = check_number(L, 2, "rows: the device", false);
-  const char *text = luaL_checkstring(L, 3);
+  size_t length;
+  const char *text = luaL_checklstring(L, 3, &length);
+  if (strlen(text) < length) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "a NUL behind %d characters", (int)strlen(text));
+    lua_pushinteger(L, (lua_Integer)strlen(text) + 1);
+    return 3;
+  }
   gp_status status = gp_rows_read(gp_lua_check_rows(L, 1), device, text, &position);
   if (status != GP_OK && status != GP_ESCHEDULE) return gp_lua_fail(L, status);
   if (status == GP_OK) return lua_pushboolean(L, 1), 1;

@@ -119,7 +119,9 @@ static int shape_narrow(lua_State *L) {
   gp_shape shape = gp_lua_check_meta(L, 1, "narrow").shape;
   int dim = gp_lua_check_dim(L, 2, "narrow: dim", shape.rank);
   int64_t size = shape.dim[dim];
-  int64_t first = gp_lua_check_position(L, 3, "narrow: first", size);
+  /* Of nothing, nothing may be taken from its beginning. */
+  const bool nothing = size == 0 && lua_isinteger(L, 3) && lua_tointeger(L, 3) == 1;
+  int64_t first = nothing ? 0 : gp_lua_check_position(L, 3, "narrow: first", size);
   int64_t length = gp_lua_check_int(L, 4, "narrow: length", 0, size - first);
   apply_narrow(L, 1, dim, (int64_t[2]){first, length});
   return 1;

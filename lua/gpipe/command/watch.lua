@@ -33,7 +33,7 @@ return function(given)
   if not list then return code end
   local made, fault = require("gpipe.runs.server").open(list, values.port)
   if not made then return words.fail(command, fault) end
-  print(("http://127.0.0.1:%d/ shows the runs in %s (Ctrl-C ends)"):format(made.port, list.dir))
+  print(("%s shows the runs in %s (Ctrl-C ends)"):format(made:address(), list.dir))
   io.stdout:flush()
   return serve(made)
 end

@@ -11,6 +11,7 @@ local json = require "gpipe.io.json"
 
 ---@class gpipe.RunsServer
 ---@field port integer
+---@field token string what the address begins with: other users of this machine do not know it
 ---@field runs gpipe.Runs
 ---@field socket userdata
 ---@field made? string the data as JSON
@@ -24,6 +25,12 @@ local FRESH = 1 -- seconds that the data are served as they are, at least
 local SHARE = 4 -- as many times as long as it took to make them, at least
 local WAIT = 500 -- milliseconds of a round without a request
 
+-- 96 bits, in letters that an address may have.
+local function random_token()
+  local file <close> = assert(io.open("/dev/urandom", "rb"))
+  return (assert(file:read(12)):gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+
 --- Start listening on 127.0.0.1.
 ---@param runs gpipe.Runs
 ---@param port integer 0: any that is free
@@ -33,8 +40,13 @@ local WAIT = 500 -- milliseconds of a round without a request
 function server.open(runs, port)
   local socket, actual, code = core.server_open(port)
   if not socket then return nil, actual, code end
-  return setmetatable({ socket = socket, port = actual, runs = runs }, Server)
+  return setmetatable({ socket = socket, port = actual, runs = runs, token = random_token() },
+    Server)
 end
+
+--- The address of the page.
+---@return string
+function Server:address() return ("http://127.0.0.1:%d/%s/"):format(self.port, self.token) end
 
 -- A folder that is gone leaves what was seen last.
 local function current_data(self)
@@ -61,7 +73,8 @@ function Server:step()
   local path, message = core.server_wait(self.socket, WAIT)
   if path == nil then error(message, 0) end
   if not path then return end
-  local page = PAGES[path]
+  local token, name = path:match "^/(%x+)(/.*)$"
+  local page = token == self.token and PAGES[name]
   if not page then
     core.server_answer(self.socket, 404, "text/plain; charset=utf-8", "there is no such page\n")
     return

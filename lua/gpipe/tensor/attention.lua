@@ -5,6 +5,7 @@
 -- it is made of products and a softmax, which keep that table.
 -- nn.MultiheadAttention and nn.CausalSelfAttention are the ready-made layers.
 
+local check = require "gpipe.tensor.methods.check"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
 local errors = require "gpipe.errors"
@@ -110,6 +111,9 @@ end
 ---  (self:is_training()); scale: 1 / sqrt(D) unless said
 ---@return gpipe.Tensor
 return function(q, k, v, opts)
+  check.tensor(WHO, q, "query")
+  check.tensor(WHO, k, "key")
+  check.tensor(WHO, v, "value")
   local o = options.check(WHO, opts, OPTIONS)
   local wide = is_tensor(q) and is_tensor(v) and #v.shape == 4 and v.shape[4] ~= q.shape[#q.shape]
   if o.bias or wide then return composed(q, k, v, o) end

@@ -56,7 +56,7 @@ static gp_status add(gp_records *r, const char *name, double value) {
   gp_records_pending *pending = &r->pending[r->n_pending];
   GP_TRY(gp_records_place(r, name, strlen(name), &pending->column));
   pending->value = value;
-  r->n_pending++;
+  r->column[pending->column].last_pending = r->n_pending++;
   return GP_OK;
 }
 
@@ -79,6 +79,14 @@ static gp_status read_value(gp_json *json, const gp_records *r, double *value, b
   return gp_json_skip(json);
 }
 
+/* The pending value of a name; NULL: the line has none. */
+static gp_records_pending *pending_of(gp_records *r, const char *name) {
+  size_t column;
+  if (!gp_records_seek(r, name, strlen(name), &column)) return NULL;
+  const size_t at = r->column[column].last_pending;
+  return at < r->n_pending && r->pending[at].column == column ? &r->pending[at] : NULL;
+}
+
 /* {"loss": "nan"}: what the null of that name was. */
 static gp_status read_nonfinite(gp_json *json, gp_records *r) {
   GP_TRY(gp_json_expect(json, '{'));
@@ -91,8 +99,8 @@ static gp_status read_nonfinite(gp_json *json, gp_records *r) {
     double value = strcmp(text, "inf") == 0    ? (double)INFINITY
                    : strcmp(text, "-inf") == 0 ? -(double)INFINITY
                                                : (double)NAN;
-    for (size_t i = 0; i < r->n_pending; i++)
-      if (strcmp(r->column[r->pending[i].column].name, key) == 0) r->pending[i].value = value;
+    gp_records_pending *pending = pending_of(r, key);
+    if (pending) pending->value = value;
   }
 }
 

@@ -29,6 +29,14 @@ static bool find(const gp_records *r, const char *name, size_t length, size_t *a
   return false;
 }
 
+bool gp_records_seek(gp_records *r, const char *name, size_t length, size_t *at) {
+  *at = r->asked < r->columns ? r->asked : 0;
+  if (!(r->columns && is_named(&r->column[*at], name, length)) && !find(r, name, length, at))
+    return false;
+  r->asked = *at + 1;
+  return true;
+}
+
 gp_status gp_records_place(gp_records *r, const char *name, size_t length, size_t *at) {
   if (r->guess >= r->columns) r->guess = 0;
   *at = r->guess;
@@ -53,7 +61,7 @@ static void forget(gp_records *r) {
     gp_free(r->column[i].step);
     gp_free(r->column[i].value);
   }
-  r->columns = r->lines = r->count = r->damaged = r->tail_size = r->guess = 0;
+  r->columns = r->lines = r->count = r->damaged = r->tail_size = r->guess = r->asked = 0;
   r->offset = 0;
 }
 

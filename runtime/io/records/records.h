@@ -19,6 +19,7 @@ typedef struct gp_records_column_data {
   size_t length;        /* of the name */
   double *step, *value; /* [count] */
   size_t count, steps_room, values_room;
+  size_t last_pending; /* the place of its last value among the pending ones, where it has one */
 } gp_records_column_data;
 
 /* A value of the line that is being read: it counts when the whole line was good. */
@@ -36,6 +37,7 @@ struct gp_records {
   char damage[GP_RECORDS_DAMAGE];
   gp_records_column_data *column;
   size_t columns, columns_room;
+  size_t asked; /* the column behind the last one that was looked up */
   size_t guess; /* lines have the same names in the same order: the column that comes next */
   gp_records_pending *pending;
   size_t n_pending, pending_room;
@@ -45,6 +47,8 @@ struct gp_records {
 /* line.c: add the values of one line without its newline; text is overwritten, and the byte after
  * it is readable. Errors: GP_EFORMAT, nothing was added then. */
 gp_status gp_records_line(gp_records *records, char *text, size_t size);
+/* records.c: whether there is a column of a name, and which. */
+bool gp_records_seek(gp_records *records, const char *name, size_t length, size_t *column);
 /* records.c: the column of a name, made where there is none. */
 gp_status gp_records_place(gp_records *records, const char *name, size_t length, size_t *column);
 

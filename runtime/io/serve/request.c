@@ -10,7 +10,7 @@
 #include <strings.h> /* strncasecmp */
 
 bool gp_request_is_whole(const char *text, size_t size) {
-  return size >= 4 && memmem(text, size, "\r\n\r\n", 4) != NULL;
+  return memmem(text, size, "\r\n\r\n", 4) != NULL || memmem(text, size, "\n\n", 2) != NULL;
 }
 
 static bool starts(const char *text, size_t size, const char *word) {
@@ -38,12 +38,20 @@ static int read_target(const char *text, size_t size, gp_request *request) {
   return starts(space + 1, left, "HTTP/1.") ? 0 : 505;
 }
 
+/* Bytes of the first line; a newline alone ends one too (RFC 9112, 2.2). *next: where the next one
+ * begins. */
+static size_t line_of(const char *text, size_t size, size_t *next) {
+  const char *end = memchr(text, '\n', size);
+  size_t line = end ? (size_t)(end - text) : size;
+  *next = end ? line + 1 : size;
+  return line > 0 && end && text[line - 1] == '\r' ? line - 1 : line;
+}
+
 /* The value of the field, without spaces around it; false where the head has none, or two. */
 static bool find_host(const char *text, size_t size, const char **value, size_t *length) {
   int found = 0;
-  for (size_t at = 0; at < size;) {
-    const char *end = memmem(text + at, size - at, "\r\n", 2);
-    size_t line = end ? (size_t)(end - text) - at : size - at;
+  for (size_t at = 0, next; at < size; at += next) {
+    size_t line = line_of(text + at, size - at, &next);
     if (line > 5 && strncasecmp(text + at, "Host:", 5) == 0) {
       *value = text + at + 5;
       *length = line - 5;
@@ -51,7 +59,6 @@ static bool find_host(const char *text, size_t size, const char **value, size_t 
       while (*length && (*value)[*length - 1] == ' ') --*length;
       found++;
     }
-    at += line + 2;
   }
   return found == 1;
 }
@@ -69,8 +76,8 @@ static bool is_own_host(const char *value, size_t length, int port) {
 }
 
 int gp_request_read(const char *text, size_t size, int port, gp_request *request) {
-  const char *line_end = memmem(text, size, "\r\n", 2), *host = NULL;
-  size_t line = line_end ? (size_t)(line_end - text) : size, host_length = 0;
+  const char *host = NULL;
+  size_t next, line = line_of(text, size, &next), host_length = 0;
   *request = (gp_request){.head_only = starts(text, line, "HEAD ")};
   size_t method = request->head_only ? 5 : 4;
   if (!request->head_only && !starts(text, line, "GET ")) return 405;

@@ -19,9 +19,10 @@ local function while_watching(text)
       printf 'GET %%s HTTP/1.1\r\nHost: 127.0.0.1:%%d\r\n\r\n' $1 $port >&3; cat <&3; exec 3>&-; }
     for i in $(seq 100); do grep -q '^http' %s/out && break; sleep 0.1; done
     port=$(sed -n 's,^http://127.0.0.1:\([0-9]*\)/.*,\1,p' %s/out)
+    token=$(sed -n 's,^http://[^/]*\(/[0-9a-f]*\)/ .*,\1,p' %s/out)
     %s
     kill -INT $server; wait $server; echo "code $?"
-  ]]):format(child.quote(child.program), root, root, root, root, text))
+  ]]):format(child.quote(child.program), root, root, root, root, root, text))
   local out, err = child.shell("bash " .. script)
   os.remove(script)
   local printed, code = out:match "^(.*)code (%d+)\n$"
@@ -33,7 +34,7 @@ end
 describe("gpipe-lua watch", function()
   it("serves the page and its data to this machine, until Ctrl-C", function()
     run_folder.make(root, "a", { step = 20 })
-    local out, printed, code = while_watching "ask /; ask /data.json; ask /etc/passwd"
+    local out, printed, code = while_watching "ask $token/; ask $token/data.json; ask /etc/passwd"
     assert.equal(0, code)
     assert.equal(1, select(2, printed:gsub("\n", "")))
     local page, data, none = out:match "^(HTTP.-)(HTTP/1.1 200 OK\r\n.-)(HTTP/1.1 404.*)$"
@@ -43,14 +44,21 @@ describe("gpipe-lua watch", function()
     assert.is_nil(none:find "root")
   end)
 
+  it("shows nothing to who does not know the address", function()
+    run_folder.make(root, "a", { step = 20 })
+    local out = while_watching "ask /; ask /data.json; ask /00000000000000000000ffff/data.json"
+    assert.equal(3, select(2, out:gsub("HTTP/1.1 404", "")))
+    assert.is_nil(out:find('"runs"', 1, true))
+  end)
+
   it("shows what was written meanwhile, and runs that are new", function()
     run_folder.make(root, "a", { step = 5 })
     run_folder.make(root .. "/later", "a", { step = 9 })
     run_folder.make(root .. "/later", "b", { step = 3 })
     run_folder.make(root, "kept", { step = 1 })
     os.execute(("mv %s/later %s.later"):format(root, root))
-    local out = while_watching(("ask /; cp -r %s.later/* %s; rm -r %s.later; sleep 1.1; "
-      .. "ask /data.json"):format(root, root, root))
+    local out = while_watching(("ask $token/; cp -r %s.later/* %s; rm -r %s.later; sleep 1.1; "
+      .. "ask $token/data.json"):format(root, root, root))
     local data = json.read(out:match '\r\n\r\n({".*)$')
     local steps = {}
     for _, run in ipairs(data.runs) do steps[run.name] = run.step end
@@ -64,7 +72,7 @@ describe("gpipe-lua watch", function()
     run_folder.make(root, "a", { step = 5 })
     local out = while_watching(([[
       %s --headless --no-sandbox --disable-gpu --no-proxy-server --user-data-dir=%s/profile \
-        --virtual-time-budget=3000 --dump-dom http://127.0.0.1:$port/ 2>/dev/null]])
+        --virtual-time-budget=3000 --dump-dom http://127.0.0.1:$port$token/ 2>/dev/null]])
       :format(browser.find(), root))
     assert.equal(4, select(2, out:gsub("<figure>", ""))) -- loss, rate, memory of two devices
     assert.is_truthy(out:find "1 run, ")

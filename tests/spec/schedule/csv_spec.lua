@@ -130,3 +130,13 @@ describe("two schedules", function()
     assert.is_false(a == {})
   end)
 end)
+
+describe("a NUL in the text", function()
+  it("is no end of a line", function()
+    for _, text in ipairs { "0F0,0B0,\0this is no action\n", "0F0,0B0,\0,99999999999999999999F0\n" } do
+      local good, message = pcall(require "gpipe".schedule.parse, text)
+      assert.is_false(good)
+      assert.is_truthy(message:find("line 1, cell 3", 1, true), message)
+    end
+  end)
+end)

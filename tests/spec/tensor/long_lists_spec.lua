@@ -50,6 +50,7 @@ describe("tile", function()
     local one = gp.ones { 4, 5 }
     fails_with("tile: count 2 is 1099511627776", function() one:tile { 1 << 40, 1 << 40 } end)
     fails_with("memory", function() gp.ones({ 1 }):tile { 1 << 50 } end)
-    fails_with("tile: count 1 is 0", function() one:tile { 0, 1 } end)
+    fails_with("tile: count 1 is -1", function() one:tile { -1, 1 } end)
+    assert.same({ 0, 5 }, one:tile({ 0, 1 }).shape)
   end)
 end)
