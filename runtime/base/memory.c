@@ -68,6 +68,20 @@ static void ask_for_large_pages(char *raw, size_t bytes) {
 #endif
 }
 
+void gp_memory_clear(void *memory, size_t bytes) {
+  char *at = memory;
+#if defined(__linux__)
+  const uintptr_t page = PAGE, first = ((uintptr_t)at + page - 1) / page * page;
+  const uintptr_t end = ((uintptr_t)at + bytes) / page * page;
+  if (bytes >= LARGE && madvise((void *)first, end - first, MADV_DONTNEED) == 0) {
+    memset(at, 0, first - (uintptr_t)at);
+    memset((void *)end, 0, (uintptr_t)at + bytes - end);
+    return;
+  }
+#endif
+  memset(at, 0, bytes);
+}
+
 gp_status gp_alloc(size_t bytes, void **memory) {
   if (is_injected_failure())
     return gp_fail(GP_ENOMEM, "memory: %zu bytes refused because a test asked for it", bytes);

@@ -19,6 +19,10 @@ gp_status gp_grow_array(size_t count, size_t *capacity, size_t size, void **memo
 gp_status gp_copy_string(const char *text, char **copy);
 void gp_free(void *memory);
 
+/* Zeros in memory of gp_alloc that may not be written again soon: of a large block the pages are
+ * given back, and the kernel makes zeros of those that are. */
+void gp_memory_clear(void *memory, size_t bytes);
+
 /* a + b, a * b and rounding up to a multiple, refused instead of wrapped. Errors: GP_ENOMEM. */
 gp_status gp_size_add(size_t a, size_t b, size_t *sum);
 gp_status gp_size_mul(size_t a, size_t b, size_t *product);

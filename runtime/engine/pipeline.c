@@ -369,14 +369,22 @@ void gp_pipeline_free(gp_pipeline *p) {
 
 /* ---- steps and gradients ------------------------------------------------------------------- */
 
-/* Of the script's thread; the workers zero their own at the start of a step. */
+static void clear_host(const gp_arena *a, int32_t copy) {
+  if (a->grads[copy]) gp_memory_clear(a->grads[copy], a->grad_bytes);
+  if (a->extra_bytes) gp_memory_clear(a->extras[copy], a->extra_bytes);
+}
+
+/* Of the script's thread, where nothing goes on for now; the workers zero their own at the start of
+ * a step. Behind Ctrl-C it must not take as long as writing all of them. */
 void gp_pipeline_zero_grad(gp_pipeline *p) {
   bool mine = !p->closed && !p->watch.lost;
   p->overflow = false;
   for (int32_t s = 0; mine && s < p->stage_count; s++)
     for (int32_t copy = 0; copy < p->copy_count; copy++) {
-      gp_update_zero(p, s, copy);
-      gp_lane_sync(gp_stage_lane(p, s, copy));
+      const gp_lane *lane = gp_stage_lane(p, s, copy);
+      if (!lane->space) clear_host(&p->arenas[s], copy);
+      if (lane->space) gp_update_zero(p, s, copy);
+      gp_lane_sync(lane);
     }
 }
 

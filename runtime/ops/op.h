@@ -98,6 +98,10 @@ enum { GP_ALL_HALVES = 1u << GP_BF16 | 1u << GP_F16 };
  * which ops were run together. */
 enum { GP_ROW_BLOCK = 64 };
 
+/* Floating-point operations of a piece, at most where an op can be cut so: what Ctrl-C waits for, a
+ * tenth of a second of a core. */
+#define GP_MOST_OF_A_PIECE 1e10
+
 /* ---- definition ---------------------------------------------------------------------------- */
 
 /* Which input holds ids, what they are called, how many there are, and which is the first. */

@@ -106,7 +106,8 @@ static gp_status run_instr(const execution *x, int32_t n, int64_t piece, int mem
   return run_units(x, n, piece * grain, (piece + 1) * grain, member);
 }
 
-/* A group may be long: between its pieces an interrupt is seen, where it may end the run at all. */
+/* A group may be long: between its pieces, and the instructions of a chain, an interrupt is seen,
+ * where it may end the run at all. */
 static gp_status look_for_interrupt(const execution *x) {
   if (!gp_interrupt_pending() || !gp_run_interrupt(&x->worker->pipeline->run)) return GP_OK;
   return gp_fail(GP_EINTERRUPT, "interrupted");
@@ -115,9 +116,10 @@ static gp_status look_for_interrupt(const execution *x) {
 /* A block of rows goes through every instruction of the chain. */
 static gp_status run_chain(void *context, int64_t piece, int member) {
   const execution *x = context;
-  GP_TRY(look_for_interrupt(x));
-  for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++)
+  for (int32_t n = x->group->first; n < x->group->first + x->group->count; n++) {
+    GP_TRY(look_for_interrupt(x));
     GP_TRY(run_instr(x, n, piece, member));
+  }
   return GP_OK;
 }
 

@@ -59,6 +59,15 @@ typedef struct shares {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/* Outputs of a piece that takes no more than so many operations: Ctrl-C waits for it. */
+static int64_t most_outputs(const shares *s) {
+  const gp_conv_lattice lattice = gp_conv_map_lattice(&s->c);
+  const double columns = (double)(s->tap_share * s->channel_share);
+  const double each = 2 * columns * (double)gp_conv_positions(&s->c, &lattice);
+  const double most = each > 0 ? GP_MOST_OF_A_PIECE / each : (double)s->outputs;
+  return most < (double)s->outputs ? (int64_t)most / OUTPUTS * OUTPUTS : s->outputs;
+}
+
 static shares shares_of(const gp_call *call) {
   shares s = {.c = gp_conv_dw(call)};
   s.taps = s.c.h.kernel * s.c.w.kernel;
@@ -73,6 +82,8 @@ static shares shares_of(const gp_call *call) {
   const int64_t pieces = s.c.groups * s.tap_pieces * s.channel_pieces;
   const int64_t wanted = pieces > 0 ? ceil_div(PIECES, pieces) : 1;
   s.output_share = ceil_div(ceil_div(s.outputs, wanted), OUTPUTS) * OUTPUTS;
+  const int64_t most = most_outputs(&s);
+  if (s.output_share > most) s.output_share = most > OUTPUTS ? most : OUTPUTS;
   if (s.output_share > s.outputs) s.output_share = s.outputs;
   if (s.output_share < 1) s.output_share = 1;
   s.output_pieces = ceil_div(s.outputs, s.output_share);

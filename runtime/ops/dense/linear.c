@@ -224,12 +224,15 @@ static gp_cost cost_linear_dw(const gp_sig *sig) {
   return gp_cost_of(sig, 2 * rows * (double)gp_meta_numel(&sig->out[0]));
 }
 
-/* About eight pieces, so that a team stays busy; 64 rows or more each, where the product is
- * fast. */
+/* About eight pieces, so that a team stays busy; 64 rows or more each, where the product is fast,
+ * and no more than Ctrl-C may wait for. */
 static gp_cut cut_linear_dw(const gp_call *call) {
   if (gp_half_multiplies(call)) return gp_half_linear_dw_cut(call);
-  int64_t n = call->out[0].meta->shape.dim[0];
-  int64_t grain = ((n + 7) / 8 + 63) / 64 * 64;
+  const gp_shape *shape = &call->out[0].meta->shape;
+  int64_t n = shape->dim[0], grain = ((n + 7) / 8 + 63) / 64 * 64;
+  double of_64 = 2.0 * 64 * (double)shape->dim[1] * (double)gp_meta_rows(call->in[0].meta);
+  double most = of_64 > 0 ? GP_MOST_OF_A_PIECE / of_64 : 1;
+  if (most < (double)(grain / 64)) grain = 64 * (most < 1 ? 1 : (int64_t)most);
   return (gp_cut){n, grain > 0 ? grain : 1};
 }
 
