@@ -30,7 +30,7 @@ local opt = flags.parse("Fine-tune GPT-2 on SQuAD's contexts.", {
   { "--length N", 40, "tokens to write" },
   { "--temperature X", 0.8, "0 takes the most likely token" },
   { "--top-k N", 40, "draw from so many most likely tokens" },
-  { "--save DIR", nil, "write the weights there, as transformers reads them" },
+  { "--save DIR", nil, "write the weights there, as transformers reads them", writes = "folder" },
   { "--seed N", 1, "of weights, order and sample", min = 0 },
   { "--quiet", false, "no lines of steps" },
 }, arg, { run = true })

@@ -4,6 +4,7 @@
 -- unknown or malformed ends the script with the usage on standard error and status 2: a run of
 -- hours with `--stpes 10000` ignored would be worse.
 
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 
 local flags = {}
@@ -13,6 +14,8 @@ local flags = {}
 ---@field [2] any default: its type is that of the option; nil is a string that may be left out
 ---@field [3] string what it is for
 ---@field min? number smallest value; 1 for integers, 0 for other numbers
+---@field writes? "file"|"folder" its value names a place to write: it is looked at here, before the
+--- work whose result it is for; a folder is made
 ---@field number? boolean of an option that may be left out (no default): its value is a number
 
 -- What every script with a gp.run understands.
@@ -65,6 +68,22 @@ local function convert(flag, text)
   return nil, ("%s of at least %g"):format(what, least)
 end
 
+-- Why nothing can be written there; nil: something can. A file that was not there is not there
+-- afterwards.
+local function fault_of_place(kind, path)
+  if kind == "folder" then
+    local made, message = core.folder_make(path)
+    if not made then return message end
+    path = path .. "/.gpipe-write-test"
+  end
+  local there = io.open(path, "rb")
+  if there then there:close() end
+  local file, message = io.open(path, "ab")
+  if not file then return message end
+  file:close()
+  if not there then os.remove(path) end
+end
+
 local function unknown(word, spec)
   local names = {}
   for i, flag in ipairs(spec) do names[i] = "--" .. split(flag) end
@@ -94,6 +113,8 @@ local function read_one(spec, words, i)
   if not text then return nil, ("--%s needs a value"):format(name) end
   local value, wanted = convert(flag, text)
   if wanted then return nil, ("--%s is '%s', expected %s"):format(name, text, wanted) end
+  local fault = flag.writes and fault_of_place(flag.writes, text)
+  if fault then return nil, ("--%s: nothing can be written there: %s"):format(name, fault) end
   return name, value, last + 1
 end
 

@@ -11,7 +11,7 @@ local command = {
     { "--trials N", 0, "trials in all, also of a sweep that has ended", min = 1 },
     { "--parallel N", 0, "processes at once", min = 1 },
     { "--timeout S", 0.0, "seconds of a trial, after which it is ended" },
-    { "--html FILE", nil, "write the page too (of one sweep)" },
+    { "--html FILE", nil, "write the page too (of one sweep)", writes = "file" },
     { "--force", false, "replace the FILE of --html whatever it is" },
     { "--quiet", false, "the tables only" },
   },

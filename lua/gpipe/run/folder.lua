@@ -13,6 +13,7 @@ local json = require "gpipe.io.json"
 local folder = {}
 
 local PATIENCE = 3 -- seconds that a process which was killed may take to end
+local SILENCE = 0.3 -- of them, before it is said that this one waits
 
 --- The path of a run: `name` below `dir`; a name with a slash is a path itself.
 ---@param name string
@@ -33,7 +34,13 @@ function folder.hold(path)
   local made, message = core.folder_make(path)
   if not made then errors.raise("gp.run: %s", message) end
   local pid, host = core.process()
-  local lock, other = core.lock_take(path .. "/lock", ("pid %d on %s"):format(pid, host), PATIENCE)
+  local who = ("pid %d on %s"):format(pid, host)
+  local lock, other = core.lock_take(path .. "/lock", who, SILENCE)
+  if lock == false then
+    io.stderr:write(("gpipe: %s is held by another process (%s): waiting %d seconds, as one that "
+      .. "was killed takes to end\n"):format(path, other == "" and "unknown" or other, PATIENCE))
+    lock, other = core.lock_take(path .. "/lock", who, PATIENCE)
+  end
   if lock then return lock end
   if lock == nil then errors.raise("gp.run: %s", other) end
   errors.raise("gp.run: %s is held by another process (%s), expected a folder that nobody trains "

@@ -42,6 +42,10 @@ Run.__index = Run
 
 local function open_folder(run, opts)
   run.folder = opts.path or folder.path(run.name, opts.dir)
+  if opts.resume and not folder.read(run.folder, "config.json") then
+    errors.raise("gp.run: %s is no folder of a run, expected one with a checkpoint to resume from "
+      .. "(a new run goes without --resume)", run.folder)
+  end
   run.name = run.folder:match "([^/]+)/*$" or run.name -- runs of one script are told apart by it
   run.lock = folder.hold(run.folder)
   run.records = records.new(run.folder)
@@ -122,6 +126,11 @@ local function say(run, format, ...)
   progress.say(("gpipe: %s: " .. format):format(run.folder, ...))
 end
 
+-- What matters is said to a quiet run too.
+local function warn(run, format, ...)
+  progress.say(("gpipe: %s: " .. format):format(run.folder, ...))
+end
+
 -- config.json stays as it was first written; what this process was given instead is said.
 local function note_config(run)
   local old = folder.read(run.folder, "config.json")
@@ -133,14 +142,14 @@ local function note_config(run)
   end
   run.created = old.created
   local changes = folder.differences(old.config, run.config)
-  if #changes > 0 then say(run, "started with other settings: %s", table.concat(changes, ", ")) end
+  if #changes > 0 then warn(run, "started with other settings: %s", table.concat(changes, ", ")) end
 end
 
 local function start(run, lengths)
   note_config(run)
   local warning = run.records:open(run.step, lengths)
   if run.step == 0 then run.records:describe(json.encode(run.config)) end
-  if warning then say(run, "%s", warning) end
+  if warning then warn(run, "%s", warning) end
   run.status = "running"
   write_state(run)
 end

@@ -55,6 +55,24 @@ function Records:lengths()
   return list
 end
 
+-- Half a line at the end is cut off, or the next record would be glued to it; returns what is left.
+local function whole_lines(path, size)
+  local file <close> = assert(io.open(path, "rb"))
+  local at = size
+  while at > 0 do
+    local first = math.max(0, at - 4096)
+    file:seek("set", first)
+    local block = file:read(at - first) or ""
+    local last = block:match ".*()\n"
+    if last then
+      at = first + last
+      break
+    end
+    at = first
+  end
+  return at < size and core.file_cut(path, at) or at
+end
+
 --- Cut both files to lengths that a checkpoint holds (0 without one) and open them.
 --- Errors: raises where the system refuses.
 ---@param step integer that is over
@@ -70,6 +88,7 @@ function Records:open(step, lengths)
     local left, reason = core.file_cut(path, wanted)
     if not left then errors.raise("gp.run: %s", reason) end
     if left < wanted then
+      left = whole_lines(path, left)
       warning = ("%s has %d bytes, expected %d: records are missing"):format(path, left, wanted)
     end
     file:setvbuf "no" -- a record is one write: there whole, or not at all

@@ -94,3 +94,26 @@ Does a thing.
   --help       print this and stop]], flags.usage("Does a thing.", SPEC, "a.lua"))
   end)
 end)
+
+describe("a flag that names a place to write", function()
+  local spec = {
+    { "--save DIR", nil, "weights", writes = "folder" }, { "--html FILE", nil, "page", writes = "file" },
+  }
+
+  it("is looked at before the work", function()
+    local place = os.tmpname()
+    os.remove(place)
+    assert.equal(place .. "/a/b", flags.read(spec, { "--save", place .. "/a/b" }).save)
+    assert.is_truthy(io.open(place .. "/a/b"))
+    assert.equal(place .. "/x.html", flags.read(spec, { "--html", place .. "/x.html" }).html)
+    assert.is_nil(io.open(place .. "/x.html"))
+    for _, words in ipairs { { "--html", place .. "/none/x" }, { "--html", place },
+      { "--save", "/proc/none" } } do
+      local values, fault = flags.read(spec, words)
+      assert.is_nil(values)
+      assert.is_truthy(fault:find("nothing can be written there", 1, true), fault)
+      assert.is_truthy(fault:find(words[1], 1, true), fault)
+    end
+    os.execute(("rm -r '%s'"):format(place))
+  end)
+end)
