@@ -99,3 +99,21 @@ describe("an asynchronous stream", function()
     end)
   end
 end)
+
+describe("pipe:backward", function()
+  it("leaves unclipped gradients in every precision, also where an optimizer clips", function()
+    local x, y = gp.randn({ 8, 4 }, { seed = 1 }), gp.randn({ 8, 2 }, { seed = 2 })
+    local norms = {}
+    for _, precision in ipairs { "f32", "bf16", "f16" } do
+      gp.seed(3)
+      local pipe <close> = gp.pipeline(gp.nn.Sequential { gp.nn.Linear(4, 2) },
+        { loss = gp.nn.MSELoss(), precision = precision,
+          loss_scale = precision == "f16" and { initial = 1024 } or nil })
+      pipe:use(gp.optim.SGD(pipe:parameters(), { lr = 0 }), { clip_norm = 0.01 })
+      pipe:backward(pipe:forward(x) - y)
+      norms[#norms + 1] = pipe:parameters()[1].param.grad:norm():item()
+    end
+    assert.is_true(norms[1] > 1)
+    for i = 2, 3 do assert.near(norms[1], norms[i], 0.02 * norms[1]) end
+  end)
+end)

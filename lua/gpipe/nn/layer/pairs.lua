@@ -185,11 +185,16 @@ function LocalResponseNorm:forward(x)
     errors.raise("%s: input is %s, expected rows and channels", scope.label(self),
       check.shape_text(x.shape))
   end
+  local channels, before = x:size(2), self.size // 2
+  if channels == 0 then return x end
+  -- Of the places in the window those that some channel is in; all others add zeros.
+  local first = math.max(1, before - channels + 2)
+  local last = math.min(self.size, before + channels)
   for i = 1, 2 * (rank - 2) do pads[i] = 0 end
-  pads[#pads + 1], pads[#pads + 2] = self.size // 2, (self.size - 1) // 2
+  pads[#pads + 1], pads[#pads + 2] = before - first + 1, math.max(0, last - 1 - before)
   local squares, sum = (x * x):pad(pads), nil
-  for i = 1, self.size do
-    local part = squares:narrow(2, i, x:size(2))
+  for i = 1, last - first + 1 do
+    local part = squares:narrow(2, i, channels)
     sum = sum and sum + part or part
   end
   return x / (sum * (self.alpha / self.size) + self.k) ^ self.beta

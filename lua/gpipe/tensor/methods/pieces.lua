@@ -12,6 +12,8 @@ local together = require "gpipe.tensor.together"
 
 local Tensor = {}
 
+local MOST_PARTS = 1 << 20 -- of a tensor that is cut: more are a mistake
+
 local common = create.rules.common
 local MADE = { -- without defaults: what is not said is as of the tensor
   dtype = { type = "string", check = common.dtype.check, choices = common.dtype.choices },
@@ -123,6 +125,9 @@ local function cut(who, tensor, parts, d)
     end
   else
     local n = check.count(who .. ": parts", parts, 1)
+    if n > MOST_PARTS then
+      errors.raise("%s: parts is %d, expected at most %d", who, n, MOST_PARTS)
+    end
     for i = 1, n - 1 do ends[i] = size // n * i + math.min(i, size % n) end
   end
   local list, from = {}, 0
@@ -350,6 +355,7 @@ function Tensor:masked_scatter(mask, source)
     errors.raise("masked_scatter: the mask is %s, expected a bool tensor",
       is_tensor(mask) and mask.dtype or errors.show(mask))
   end
+  check.tensor("masked_scatter", source, "the source")
   local into, chooses = together.broadcast_tensors(self, mask)
   local whole, shape = chooses:reshape(-1), into.shape
   local at, values = whole:to("i64"):cumsum(1), source:reshape(-1)
@@ -416,6 +422,8 @@ end
 function Tensor:scatter_reduce(d, positions, source, reduce, opts)
   local who = "scatter_reduce"
   d = check.dim(who, d, self:dim())
+  check.tensor(who, positions, "positions")
+  check.tensor(who, source, "the source")
   reduce = options.argument(who, "reduce", reduce, REDUCE)
   local include = options.check(who, opts, { include_self = { type = "boolean", default = true } })
     .include_self

@@ -149,6 +149,10 @@ function Tensor:tensordot(other, dims)
     table.move(dims[2], 1, #dims[2], 1, its)
   else
     local n = check.count(who .. ": dims", dims or 2, 0)
+    if n > math.min(self:dim(), other:dim()) then
+      errors.raise("%s: dims is %d, the tensors have %d and %d dimensions: expected no more", who,
+        n, self:dim(), other:dim())
+    end
     for i = 1, n do mine[i], its[i] = self:dim() - n + i, i end
   end
   local summed, left = split_dims(who, self, mine)

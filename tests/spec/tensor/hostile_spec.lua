@@ -1,0 +1,23 @@
+-- tests/spec/tensor/hostile_spec.lua - every public function over wrong, extreme and unusual
+-- arguments: nothing crashes, hangs, or fails inside of Lua code of ours.
+--
+-- Memory is limited, so that sizes such as 2^40 are refused by the system at the latest.
+
+local child = dofile "tests/child.lua"
+
+local MEMORY = os.getenv "GPIPE_SANITIZE" and "" or "ulimit -v 4000000; "
+local ROUNDS = tonumber(os.getenv "GPIPE_HOSTILE_ROUNDS") or 6
+
+describe("wrong arguments of", function()
+  for _, place in ipairs { "gp", "nn", "init", "optim", "rates", "linalg", "methods" } do
+    it(place .. " are refused or used", function()
+      local out, err, code = child.shell(("%sHOSTILE_SECONDS=30 %s tests/support/hostile.lua %s %d")
+        :format(MEMORY, child.quote(child.program), place, ROUNDS))
+      local faults = {}
+      for line in out:gmatch "fault\t([^\n]*)" do faults[#faults + 1] = line end
+      assert.same({}, faults)
+      local last = out:match "([^\n]*)\n$" or ""
+      assert(last == "done", ("exit code %d in %s\n%s"):format(code, last, err:sub(-2000)))
+    end)
+  end
+end)
