@@ -236,10 +236,30 @@ static int append(lua_State *L) {
 
 /* ---- running -------------------------------------------------------------------------------- */
 
+/* The debug hook of what was typed, while the prompt's own code runs: one that raises would end
+ * it. */
+static struct {
+  lua_Hook hook;
+  int mask, count;
+} held;
+
+static void hold_hook(lua_State *L) {
+  if (gp_lua_interrupt_waiting()) return; /* then the hook is Ctrl-C's */
+  held.hook = lua_gethook(L), held.mask = lua_gethookmask(L), held.count = lua_gethookcount(L);
+  lua_sethook(L, NULL, 0, 0);
+}
+
+static void give_hook(lua_State *L) {
+  if (held.hook && !lua_gethook(L)) lua_sethook(L, held.hook, held.mask, held.count);
+  held.hook = NULL;
+}
+
 /* terminal.call(f, ...) -> true, results ... | false, text with traceback */
 static int call(lua_State *L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
+  give_hook(L);
   int status = gp_run_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  hold_hook(L);
   lua_pushboolean(L, status == LUA_OK);
   lua_insert(L, 1);
   return lua_gettop(L);

@@ -150,9 +150,9 @@ static const luaL_Reg methods[] = {{"idle", rows_idle},
                                    {NULL, NULL}};
 
 int gp_open_rows(lua_State *L) {
-  static const gp_act named[] = {GP_ACT_F,      GP_ACT_B,      GP_ACT_I,
-                                 GP_ACT_W,      GP_ACT_U,      GP_ACT_SEND_F,
-                                 GP_ACT_RECV_F, GP_ACT_SEND_B, GP_ACT_RECV_B};
+  static const gp_act named[] = {GP_ACT_F,      GP_ACT_B,     GP_ACT_I,      GP_ACT_W,
+                                 GP_ACT_R,      GP_ACT_U,     GP_ACT_SEND_F, GP_ACT_RECV_F,
+                                 GP_ACT_SEND_B, GP_ACT_RECV_B};
 #define NAME(name, text) #name,
   static const char *const names[] = {GP_ACT_LIST(NAME)};
 #undef NAME

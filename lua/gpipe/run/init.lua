@@ -43,8 +43,8 @@ Run.__index = Run
 local function open_folder(run, opts)
   run.folder = opts.path or folder.path(run.name, opts.dir)
   if opts.resume and not folder.read(run.folder, "config.json") then
-    errors.raise("gp.run: %s is no folder of a run, expected one with a checkpoint to resume from "
-      .. "(a new run goes without --resume)", run.folder)
+    errors.raise("gp.run: %s has no checkpoint to resume from, and is no folder of a run (a new "
+      .. "run goes without --resume)", run.folder)
   end
   run.name = run.folder:match "([^/]+)/*$" or run.name -- runs of one script are told apart by it
   run.lock = folder.hold(run.folder)

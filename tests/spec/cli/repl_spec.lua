@@ -216,6 +216,15 @@ describe("the history", function()
   end)
 end)
 
+describe("a debug hook that raises", function()
+  it("stops what is typed, and not the session", function()
+    local input = "debug.sethook(function() error('planted') end, 'l')\n1 + 1\n2 + 2\n"
+    local _, err, code = child.run({ "-i" }, { input = input })
+    assert.equal(0, code, err)
+    assert.is_true(select(2, err:gsub("stdin:1: planted", "")) >= 2, err)
+  end)
+end)
+
 describe("a session that writes over Lua's own names", function()
   local STRICT = "setmetatable(_ENV, {__index = function(_, k) error('undeclared ' .. k) end, "
     .. "__newindex = function() error 'read-only' end})"

@@ -353,3 +353,16 @@ describe("a schedule of the user's", function()
     assert.equal("number", type(pipe:step(setup.x, setup.y)))
   end)
 end)
+
+describe("a generator", function()
+  it("may say where activations are made anew", function()
+    gp.schedule.define("own recomputation", function(_, m)
+      local list = gp.schedule.rows(2)
+      for i = 0, m - 1 do list:F(0, 0, i) list:F(1, 1, i) end
+      for i = 0, m - 1 do list:B(1, 1, i) list:R(0, 0, i) list:B(0, 0, i) end
+      return { placement = { [0] = 0, 1 }, rows = list }
+    end)
+    local made = assert(gp.schedule.build("own recomputation", { devices = 2, chunks = 2 }):verify())
+    assert.equal("0F0,0F1,0R0,0B0,0R1,0B1", made:rows()[1])
+  end)
+end)

@@ -5,14 +5,16 @@
 
 local child = dofile "tests/child.lua"
 
-local MEMORY = os.getenv "GPIPE_SANITIZE" and "" or "ulimit -v 4000000; "
+local sanitizer = os.getenv "GPIPE_SANITIZE" or ""
+local LIMITED = sanitizer == "" or sanitizer == "none" or sanitizer == "OFF"
 local ROUNDS = tonumber(os.getenv "GPIPE_HOSTILE_ROUNDS") or 6
 
 describe("wrong arguments of", function()
   for _, place in ipairs { "gp", "nn", "init", "optim", "rates", "linalg", "methods" } do
     it(place .. " are refused or used", function()
-      local out, err, code = child.shell(("%sHOSTILE_SECONDS=30 %s tests/support/hostile.lua %s %d")
-        :format(MEMORY, child.quote(child.program), place, ROUNDS))
+      if not LIMITED then return pending "sanitizers map more memory than a limit allows" end
+      local out, err, code = child.shell(("ulimit -v 4000000; HOSTILE_SECONDS=30 %s "
+        .. "tests/support/hostile.lua %s %d"):format(child.quote(child.program), place, ROUNDS))
       local faults = {}
       for line in out:gmatch "fault\t([^\n]*)" do faults[#faults + 1] = line end
       assert.same({}, faults)
