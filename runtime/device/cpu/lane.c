@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/cpu/gemm_library.h"
 
 enum { PIECE = 16384 }; /* elements that one thread adds or updates at a time */
 
@@ -269,9 +270,12 @@ static const gp_lane_ops ops = {
     .path = path,
 };
 
+/* The library for products starts here, where the device's threads do not compete for memory. */
 gp_status gp_lane_open_cpu(const char *name, const gp_lane_options *options, gp_lane *lane) {
   gp_team *team;
+  bool usable;
   (void)name;
+  GP_TRY(gp_gemm_library_prepare(&usable));
   GP_TRY(gp_team_new(options->threads, options->cores, options->core_count, options->spin, &team));
   lane->self = team;
   lane->ops = &ops;
