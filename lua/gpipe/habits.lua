@@ -23,7 +23,7 @@ return {
   scatter_ = { "scatter" },
   true_divide = { "div" }, greater = { "gt" }, less = { "lt" },
   not_equal = { "ne" }, less_equal = { "le" }, greater_equal = { "ge" },
-  requires_grad_ = { "requires_grad" }, data_ptr = { "bytes" },
+  data_ptr = { "bytes" },
   random_ = { "uniform_" }, nelement = { "numel" }, ndimension = { "dim" },
   clip = { "clamp" }, clip_ = { "clamp_" }, absolute = { "abs" },
   arcsin = { "asin" }, arccos = { "acos" }, arctan = { "atan" }, arctan2 = { "atan2" },

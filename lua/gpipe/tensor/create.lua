@@ -20,7 +20,9 @@ end
 
 -- Values are made in the host's memory, and taken from there.
 local function placed(tensor, o)
-  return o.device == "cpu" and tensor or tensor:to(o.device)
+  local made = o.device == "cpu" and tensor or tensor:to(o.device)
+  if o.requires_grad then made.requires_grad = true end
+  return made
 end
 
 local common = {
@@ -28,14 +30,29 @@ local common = {
   device = { type = "string", default = "cpu", check = check_device },
 }
 local drawn = { dtype = common.dtype, device = common.device, seed = { type = "integer" } }
---- Options of functions that are put together from these: of all, and of what is drawn.
-create.rules = { common = common, drawn = drawn }
-local taken = { dtype = { type = "string", choices = DTYPES }, device = common.device }
+local LEAF = { type = "boolean" }
+
+local function with_leaf(rules)
+  local all = { requires_grad = LEAF }
+  for name, rule in pairs(rules) do all[name] = rule end
+  return all
+end
+
+--- Options of functions that are put together from these: of all, and of what is drawn; then with
+--- requires_grad.
+create.rules = { common = common, drawn = drawn,
+  filled_leaf = with_leaf(common), drawn_leaf = with_leaf(drawn) }
+common, drawn = create.rules.filled_leaf, create.rules.drawn_leaf
+local taken = with_leaf { dtype = { type = "string", choices = DTYPES }, device = common.device }
 
 ---@alias gpipe.dtype "f32"|"f64"|"bf16"|"f16"|"i64"|"i32"|"u8"|"bool"
 ---@class gpipe.TensorOptions
 ---@field dtype? gpipe.dtype "f32" unless said
 ---@field device? string "cpu" unless said, or "cuda:0"
+---@field requires_grad? boolean true: gradients reach it, in t.grad after loss:backward()
+
+---@class gpipe.DrawnOptions: gpipe.TensorOptions
+---@field seed? integer of what is drawn; gp.seed's streams unless said
 
 -- A shape is a table; a lone integer is taken as {n}.
 local function check_shape(who, shape)
@@ -148,6 +165,9 @@ local function record(who, kind, shape, o, device)
     errors.raise("%s: device is %q in forward, expected none: values lie where their stage runs",
       who, device)
   end
+  if o.requires_grad then
+    errors.raise("%s: requires_grad in forward, expected a parameter of the layer", who)
+  end
   return core.draw(who, shape, kind, o.dtype)
 end
 
@@ -165,7 +185,7 @@ end
 --- local x = gp.rand({2, 3}, {seed = 1})
 --- ```
 ---@param shape integer[]|integer a list, or sizes one by one
----@param opts? {dtype?: gpipe.dtype, device?: string, seed?: integer} seed: else gp.seed's
+---@param opts? gpipe.DrawnOptions
 ---@return gpipe.Tensor
 function create.rand(shape, opts, ...)
   return draw("gp.rand", "uniform", read_sizes(shape, opts, ...))
@@ -177,7 +197,7 @@ end
 --- local x = 0.02 * gp.randn {128, 128}
 --- ```
 ---@param shape integer[]|integer a list, or sizes one by one
----@param opts? {dtype?: gpipe.dtype, device?: string, seed?: integer}
+---@param opts? gpipe.DrawnOptions
 ---@return gpipe.Tensor
 function create.randn(shape, opts, ...)
   return draw("gp.randn", "normal", read_sizes(shape, opts, ...))

@@ -10,7 +10,7 @@ local is_tensor = require "gpipe.tensor.is"
 
 local like = {}
 
-local common, drawn = create.rules.common, create.rules.drawn
+local common, drawn = create.rules.filled_leaf, create.rules.drawn_leaf
 
 -- Shape and options of a tensor, but for what `opts` says otherwise. A value of a trace has no
 -- device of its own: constants go where they are needed.
@@ -109,7 +109,7 @@ function like.normal(mean, std, shape, opts)
   mean = options.argument("gp.normal", "mean", mean, finite)
   std = options.argument("gp.normal", "std", std,
     { type = "number", min = 0, below = math.huge, required = true })
-  local o = options.check("gp.normal", opts, drawn)
+  local o = options.check("gp.normal", opts, create.rules.drawn)
   return create.randn(shape, o) * std + mean
 end
 

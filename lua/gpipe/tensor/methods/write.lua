@@ -12,6 +12,20 @@ local is_tensor = require "gpipe.tensor.is"
 
 local Tensor = {}
 
+-- ---- gradients -------------------------------------------------------------------------------
+
+--- Let gradients reach the tensor (its `grad` after a loss:backward()), or no longer.
+--- `gp.ones({2}):requires_grad_().requires_grad`
+---@param on? boolean true unless said
+---@return gpipe.Tensor self
+function Tensor:requires_grad_(on)
+  if on ~= nil and type(on) ~= "boolean" then
+    errors.raise("requires_grad_: on is %s, expected true or false", errors.show(on))
+  end
+  self.requires_grad = on ~= false
+  return self
+end
+
 -- ---- drawn in place --------------------------------------------------------------------------
 
 local NUMBER = { type = "number", below = math.huge, above = -math.huge }
