@@ -3,6 +3,7 @@
 local core = require "gpipe.core"
 local curves = require "gpipe.runs.curves"
 local fit = require "gpipe.schedule.draw.fit"
+local groups = require "gpipe.runs.groups"
 local plot = require "gpipe.runs.plot"
 local runs = require "gpipe.runs"
 local words = require "gpipe.command.words"
@@ -15,6 +16,7 @@ local command = {
     { "--x AXIS", "step", "step or time" },
     { "--smooth S", 0.0, "share of the past in each point, below 1" },
     { "--log", false, "logarithmic values" },
+    { "--by KEYS", nil, "one curve for the runs that agree in these settings: lr,width" },
     { "--svg FILE", nil, "write a figure" },
     { "--html FILE", nil, "write a page with all curves, zoom and the configs" },
     { "--force", false, "replace FILE where it is there" },
@@ -56,7 +58,9 @@ local function check(values, list, names)
   if values.smooth >= 1 or values.smooth ~= values.smooth then
     return ("--smooth is %g, expected a number of at least 0 and below 1"):format(values.smooth)
   end
-  return select(2, curves.panels(list, names))
+  local _, fault = curves.panels(list, names)
+  if not fault and values.by then _, fault = groups.of(list, values.by) end
+  return fault
 end
 
 local function tell_faults(list)
@@ -69,7 +73,8 @@ end
 
 -- Draw what was asked for; nil and the fault where a file cannot be written.
 local function draw(values, list, names)
-  local figure = { x = values.x, smooth = values.smooth, log = values.log }
+  local figure = { x = values.x, smooth = values.smooth, log = values.log,
+    by = values.by }
   if not values.svg and not values.html then
     print(plot.text("plot", list, names, figure))
     return true

@@ -1,6 +1,7 @@
 -- lua/gpipe/command/runs.lua - `gpipe-lua runs [DIR]`: which runs there are and how they go.
 
 local fit = require "gpipe.schedule.draw.fit"
+local groups = require "gpipe.runs.groups"
 local json = require "gpipe.io.json"
 local screen = require "gpipe.screen"
 local words = require "gpipe.command.words"
@@ -10,6 +11,7 @@ local command = {
   about = "Lists the training runs below DIR (runs), the one that wrote last first.",
   flags = {
     { "--json", false, "one JSON object a line, with all that is known" },
+    { "--by KEYS", nil, "a line for the runs that agree in these settings: lr,width" },
   },
 }
 
@@ -25,16 +27,35 @@ local function print_json(list)
   end
 end
 
-local function print_table(list)
-  print(require("gpipe.runs.table").text(list, { colour = screen.has_colours(io.stdout) }))
+-- Why runs ended: the first line of it, what follows may be a traceback; once for those it is the
+-- same for.
+local function tell_reasons(list)
+  local order, names = {}, {}
   for _, run in ipairs(list) do
-    if run.reason and run.state ~= "finished" then
-      print(screen.fold(("%s: %s"):format(fit.clean(run.name), fit.clean(run.reason))))
+    local reason = run.state ~= "finished" and run.reason and run.reason:match "^[^\n]*"
+    if reason then
+      if not names[reason] then order[#order + 1], names[reason] = reason, {} end
+      table.insert(names[reason], run.name)
     end
+  end
+  for _, reason in ipairs(order) do
+    local of = names[reason]
+    local rest = #of > 2 and (" and %d more"):format(#of - 1) or of[2] and ", " .. of[2] or ""
+    print(screen.fold(("%s: %s"):format(fit.clean(of[1] .. rest), fit.clean(reason))))
+  end
+end
+
+local function tell_faults(list)
+  for _, run in ipairs(list) do
     for _, fault in ipairs(run.faults) do
       io.stderr:write("gpipe-lua runs: ", fit.clean(fault), "\n")
     end
   end
+end
+
+local function print_table(list)
+  print(require("gpipe.runs.table").text(list, { colour = screen.has_colours(io.stdout) }))
+  tell_reasons(list)
 end
 
 return function(given)
@@ -42,6 +63,15 @@ return function(given)
   if not values then return operands end
   local list, code = words.runs(command, operands --[[@as string[] ]])
   if not list then return code end
-  if values.json then print_json(list) else print_table(list) end
+  if values.by then
+    local found, fault = groups.of(list, values.by)
+    if not found then return words.refuse(command, fault) end
+    print(require("gpipe.runs.table").groups(found))
+  elseif values.json then
+    print_json(list)
+  else
+    print_table(list)
+  end
+  tell_faults(list)
   return 0
 end

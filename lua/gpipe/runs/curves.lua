@@ -1,18 +1,20 @@
 -- lua/gpipe/runs/curves.lua - which curves a picture of runs has, and their points.
 --
 -- A picture is a list of panels, one above the other. A panel shows one name, or several that are
--- joined by commas, of every run that logged it.
+-- joined by commas, of every run that logged it, or of every group of runs.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local folder = require "gpipe.runs.folder"
+local groups = require "gpipe.runs.groups"
 
 local curves = {}
 
 ---@class gpipe.Curve
----@field run gpipe.RunFolder
----@field name string
+---@field last number of what it shows, which need not be one of its points
 ---@field label string what tells it from the others of its panel
+---@field part string the run or the group of runs
+---@field name string
 ---@field place integer in its panel
 ---@field hue integer the same for a run in all panels; of one run that of the name
 ---@field dash integer of its name among those of the panel, where there are several runs
@@ -28,6 +30,7 @@ local curves = {}
 ---@field curves gpipe.Curve[]
 ---@field x number[] the range: from, to
 ---@field y number[]
+---@field names? string[] where several runs have several names each: lines differ by run and name
 
 -- ---- names -------------------------------------------------------------------------------------
 
@@ -99,8 +102,51 @@ local function curve_of(run, name, opts)
   local x, low, high, mean, smooth, left_out = core.records_curve(folder.log(run), name, opts.most,
     opts.smooth or 0, clock, opts.log == true)
   if not x or #x == 0 then return nil, left_out end
-  return { run = run, name = name, x = x, low = low, high = high, mean = mean, smooth = smooth,
-    left_out = left_out }
+  return { x = x, low = low, high = high, mean = mean, smooth = smooth, left_out = left_out,
+    last = (core.records_last(folder.log(run), name)) }
+end
+
+-- The value of a list at x, between the points of a curve on a straight line; nil outside of them.
+local function value_at(curve, list, x)
+  local low, high = 1, #curve.x
+  if x < curve.x[1] or x > curve.x[high] then return nil end
+  while high - low > 1 do
+    local middle = (low + high) // 2
+    if curve.x[middle] <= x then low = middle else high = middle end
+  end
+  local span = curve.x[high] - curve.x[low]
+  local share = span > 0 and (x - curve.x[low]) / span or 0
+  return list[low] * (1 - share) + list[high] * share
+end
+
+-- One curve for several: their mean at the points of the longest, and how far they lie apart.
+local function joined(list)
+  if #list == 1 then return list[1] end
+  local longest, left_out, last = list[1], 0, 0
+  for _, curve in ipairs(list) do
+    if #curve.x > #longest.x then longest = curve end
+    left_out, last = left_out + curve.left_out, last + curve.last / #list
+  end
+  local made = { x = longest.x, low = {}, high = {}, mean = {}, smooth = {}, left_out = left_out,
+    last = last }
+  for i, x in ipairs(longest.x) do
+    local count, sum, smooth, low, high = 0, 0, 0, math.huge, -math.huge
+    for _, curve in ipairs(list) do
+      local value = value_at(curve, curve.mean, x)
+      if value then
+        count, sum, smooth = count + 1, sum + value, smooth + value_at(curve, curve.smooth, x)
+        low, high = math.min(low, value), math.max(high, value)
+      end
+    end
+    made.mean[i], made.smooth[i], made.low[i], made.high[i] = sum / count, smooth / count, low, high
+  end
+  return made
+end
+
+local function curve_of_all(runs, name, opts)
+  local list = {}
+  for _, run in ipairs(runs) do list[#list + 1] = curve_of(run, name, opts) end
+  return #list > 0 and joined(list) or nil
 end
 
 -- Widen range[1] .. range[2] by a list of numbers.
@@ -110,15 +156,17 @@ local function cover(range, list)
   end
 end
 
-local function panel_of(runs, names, labels, opts)
+local function panel_of(parts, names, opts)
   local panel = { title = table.concat(names, ", "), curves = {}, x = { math.huge, -math.huge },
-    y = { math.huge, -math.huge } }
-  for r, run in ipairs(runs) do
+    y = { math.huge, -math.huge }, names = #parts > 1 and #names > 1 and names or nil }
+  for p, part in ipairs(parts) do
     for n, name in ipairs(names) do
-      local curve = curve_of(run, name, opts)
+      local curve = curve_of_all(part.runs, name, opts)
       if curve then
-        curve.label = #names == 1 and labels[r] or #runs == 1 and name or labels[r] .. " " .. name
-        curve.hue, curve.dash = #runs == 1 and n or r, #runs == 1 and 1 or n
+        curve.label = #names == 1 and part.label or #parts == 1 and name
+          or part.label .. " " .. name
+        curve.part, curve.name = part.label, name
+        curve.hue, curve.dash = #parts == 1 and n or p, #parts == 1 and 1 or n
         panel.curves[#panel.curves + 1] = curve
         curve.place = #panel.curves
         cover(panel.x, curve.x)
@@ -130,26 +178,33 @@ local function panel_of(runs, names, labels, opts)
   return panel
 end
 
+-- What gets a curve each: runs, or groups of them, which say how many they are.
+local function parts_of(runs, by)
+  local parts = {}
+  if by then
+    for i, group in ipairs(groups.of(runs, by) or {}) do
+      parts[i] = { runs = group.runs, label = ("%s (%d)"):format(group.label, #group.runs) }
+    end
+    return parts
+  end
+  local labels = labels_of(runs)
+  for i, run in ipairs(runs) do parts[i] = { runs = { run }, label = labels[i] } end
+  return parts
+end
+
 --- The panels of a picture with their points; those without any are left out.
 ---@param runs gpipe.RunFolder[]
 ---@param panels string[][]
----@param opts {most: integer, smooth?: number, time?: boolean, log?: boolean, lines?: boolean}
----  most: points of a curve; lines: nothing but the smoothed lines is drawn
+---@param opts {most: integer, smooth?: number, time?: boolean, log?: boolean, lines?: boolean,
+---  by?: string|string[]} most: points of a curve; lines: nothing but the smoothed lines is drawn
 ---@return gpipe.Panel[]
 function curves.gather(runs, panels, opts)
-  local list, labels = {}, labels_of(runs)
+  local list, parts = {}, parts_of(runs, opts.by)
   for _, names in ipairs(panels) do
-    local panel = panel_of(runs, names, labels, opts)
+    local panel = panel_of(parts, names, opts)
     if #panel.curves > 0 then list[#list + 1] = panel end
   end
   return list
-end
-
---- The last value of a curve, which is not one of its points.
----@param curve gpipe.Curve
----@return number
-function curves.last(curve)
-  return (core.records_last(folder.log(curve.run), curve.name))
 end
 
 return curves

@@ -33,7 +33,7 @@ local function curve_of(records, name, most, run)
   local x, low, high, mean, _, left_out = core.records_curve(records, name, most, 0)
   if not x or #x == 0 then return nil end
   return { run = run, x = short(x), low = short(low), high = short(high), mean = short(mean),
-    left_out = left_out }
+    left_out = left_out, last = (core.records_last(records, name)) }
 end
 
 -- Charts of all names of some records of the runs.

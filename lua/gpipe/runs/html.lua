@@ -21,7 +21,8 @@ function html.render(runs, opts)
     title = opts.title or #runs == 1 and runs[1].name or "Training runs", policy = POLICY,
     style = require "gpipe.runs.page.style", body = require "gpipe.runs.page.body",
     data = json.encode(data.of(runs, opts.live == true)),
-    script = require "gpipe.runs.page.chart" .. require "gpipe.runs.page.tables"
+    script = require "gpipe.runs.page.chart" .. require "gpipe.runs.page.groups"
+      .. require "gpipe.runs.page.tables"
       .. require "gpipe.runs.page.main",
   }
 end

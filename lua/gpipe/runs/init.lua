@@ -30,7 +30,9 @@ function Runs:update()
   return self
 end
 
---- The curves of all runs as text for a terminal, as r:plot for one.
+--- The curves of all runs as text for a terminal, as r:plot for one; `by = "lr,width"` draws one
+--- curve, the mean, for the runs that agree in these settings.
+--- Errors: raises for names that no run logged, and settings that no run has.
 ---
 --- ```lua
 --- local runs = gp.runs "runs" or {}
@@ -52,7 +54,8 @@ function Runs:plot(names, opts) return plot.text("runs:plot", self, names, opts)
 --- ```
 ---@param path string
 ---@param names? string|string[] as for r:plot
----@param opts? {x?: "step"|"time", smooth?: number, log?: boolean, force?: boolean}
+---@param opts? {x?: "step"|"time", smooth?: number, log?: boolean, by?: string|string[],
+---  force?: boolean} by: settings such as "lr": one curve for the runs that agree in them
 ---@return boolean? true
 ---@return string? message
 ---@return string? code

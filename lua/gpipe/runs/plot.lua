@@ -3,6 +3,7 @@
 local core = require "gpipe.core"
 local curves = require "gpipe.runs.curves"
 local errors = require "gpipe.errors"
+local groups = require "gpipe.runs.groups"
 local options = require "gpipe.options"
 local screen = require "gpipe.screen"
 
@@ -16,6 +17,7 @@ local FIGURE = {
   x = { type = "string", choices = { "step", "time" }, default = "step" },
   smooth = { type = "number", min = 0, below = 1, default = 0 },
   log = { type = "boolean", default = false },
+  by = { type = { "string", "table" } },
 }
 
 local function spec_with(more)
@@ -45,21 +47,31 @@ function plot.has_unicode()
 end
 
 -- Names as the functions take them: nothing, one, or a list.
-local function names_of(who, names)
+local function names_of(who, what, names)
   if names == nil then return {} end
   if type(names) == "string" then return { names } end
-  options.argument(who, "names", names, { type = { "string", "table" } })
+  options.argument(who, what .. "s", names, { type = { "string", "table" } })
   for i, name in ipairs(names) do
     if type(name) ~= "string" then
-      errors.raise("%s: name %d is %s, expected a string", who, i, errors.show(name))
+      errors.raise("%s: %s %d is %s, expected a string", who, what, i, errors.show(name))
     end
   end
   return names
 end
 
+-- A table of no settings would put all runs into one group.
+local function check_groups(who, runs, by)
+  if type(by) == "table" and #names_of(who, "setting", by) == 0 then
+    errors.raise("%s: by is empty, expected settings such as \"lr\"", who)
+  end
+  local list, fault = groups.of(runs, by)
+  if not list then errors.raise("%s: %s", who, fault) end
+end
+
 local function gather(who, runs, names, o, most)
-  local panels, fault = curves.panels(runs, names_of(who, names))
+  local panels, fault = curves.panels(runs, names_of(who, "name", names))
   if not panels then errors.raise("%s: %s", who, fault) end
+  if o.by then check_groups(who, runs, o.by) end
   o.time, o.most = o.x == "time", most
   local list = curves.gather(runs, panels, o)
   if #list == 0 then
@@ -83,7 +95,7 @@ function plot.text(who, runs, names, opts)
   o.height = o.height or math.max(LEAST_HEIGHT, math.min(16, screen.rows() - 8))
   if o.colour == nil then o.colour = screen.has_colours(io.stdout) end
   if o.unicode == nil then o.unicode = plot.has_unicode() end
-  o.lines = o.smooth > 0
+  o.lines = o.smooth > 0 or o.by ~= nil -- bands of several groups would cover each other
   local text = require "gpipe.runs.text"
   return core.plain_numbers(function()
     return text.render(gather(who, runs, names, o, text.points(o.width)), o)

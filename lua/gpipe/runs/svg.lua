@@ -4,7 +4,6 @@
 -- where curves are smoothed the smoothed one is the line.
 
 local axis = require "gpipe.runs.axis"
-local curves = require "gpipe.runs.curves"
 local escape = require "gpipe.schedule.draw.escape"
 local palette = require "gpipe.runs.palette"
 local sheet = require "gpipe.schedule.draw.sheet"
@@ -100,20 +99,55 @@ end
 
 -- ---- legend ------------------------------------------------------------------------------------
 
+-- A line as in the plot and words; entries that do not fit begin a new line.
+local function entry(out, page, at, words, line)
+  local width = sheet.text_width(words, 11) + 42
+  if at.x > page.left and at.x + width > page.left + WIDTH then
+    at.x, at.y = page.left, at.y + LINE
+  end
+  out[#out + 1] = ('<path d="M%s %sh18" stroke-width="3" fill="none"%s/>'):format(place(at.x),
+    place(at.y + 6), line)
+  sheet.text(out, at.x + 24, at.y + 10, words, ('font-size="11" fill="%s"'):format(INK))
+  at.x = at.x + width
+end
+
+local function value_text(curve)
+  local words = axis.number(curve.last)
+  return curve.left_out > 0 and ("%s (%d left out)"):format(words, curve.left_out) or words
+end
+
+-- Several names of several runs: what each dash means, then each run once with all its values.
+local function crossed_legend(out, page, panel, at)
+  for n, name in ipairs(panel.names) do
+    local dash = palette.dash(1, n)
+    entry(out, page, at, name, (' stroke="%s"%s'):format(FAINT,
+      dash == "" and "" or (' stroke-dasharray="%s"'):format(dash)))
+  end
+  at.x, at.y = page.left, at.y + LINE
+  local i = 1
+  while panel.curves[i] do
+    local curve, values = panel.curves[i], {}
+    while panel.curves[i] and panel.curves[i].hue == curve.hue do
+      values[#values + 1] = value_text(panel.curves[i])
+      i = i + 1
+    end
+    entry(out, page, at, curve.part .. ": " .. table.concat(values, ", "),
+      (' stroke="%s"'):format(palette.light(curve.hue)))
+  end
+end
+
 -- Returns the lower edge.
 local function legend(out, page, panel)
-  local x, y = page.left, page.top + HEIGHT + BELOW
-  for _, curve in ipairs(panel.curves) do
-    local words = ("%s  %s"):format(curve.label, axis.number(curves.last(curve)))
-    if curve.left_out > 0 then words = ("%s (%d left out)"):format(words, curve.left_out) end
-    local width = sheet.text_width(words, 11) + 42
-    if x > page.left and x + width > page.left + WIDTH then x, y = page.left, y + LINE end
-    out[#out + 1] = ('<path d="M%s %sh18" stroke="%s" stroke-width="3" fill="none"%s/>'):format(
-      place(x), place(y + 6), palette.light(curve.hue), dash_of(curve))
-    sheet.text(out, x + 24, y + 10, words, ('font-size="11" fill="%s"'):format(INK))
-    x = x + width
+  local at = { x = page.left, y = page.top + HEIGHT + BELOW }
+  if panel.names then
+    crossed_legend(out, page, panel, at)
+  else
+    for _, curve in ipairs(panel.curves) do
+      entry(out, page, at, curve.label .. ": " .. value_text(curve),
+        (' stroke="%s"%s'):format(palette.light(curve.hue), dash_of(curve)))
+    end
   end
-  return y + LINE
+  return at.y + LINE
 end
 
 -- ---- the whole ---------------------------------------------------------------------------------
@@ -124,7 +158,7 @@ local function layout(panel, top, opts)
     x = axis.new(panel.x[1], panel.x[2], { most = 9, time = opts.time }),
     y = axis.new(panel.y[1], panel.y[2], { most = 6, log = opts.log }) }
   function page.at_x(value) return page.left + page.x:place(value) * WIDTH end
-  function page.at_y(value) return page.top + HEIGHT - 4 - page.y:place(value) * (HEIGHT - 8) end
+  function page.at_y(value) return page.top + HEIGHT - 4 - page.y:place(value) * (HEIGHT - 14) end
   return page
 end
 

@@ -129,4 +129,55 @@ function runs_table.text(runs, opts)
   return opts.colour and paint(text) or text
 end
 
+-- ---- groups ------------------------------------------------------------------------------------
+
+local function numbers_of(runs, value_of)
+  local list = {}
+  for _, run in ipairs(runs) do list[#list + 1] = value_of(run) end
+  return list
+end
+
+-- "0.2048 (0.1558 to 0.2673)": the mean, and between what they lie where there are several.
+local function spread_text(list)
+  if #list == 0 then return "" end
+  local words = columns.number(columns.mean(list))
+  table.sort(list)
+  if list[1] == list[#list] then return words end
+  return ("%s (%s to %s)"):format(words, columns.number(list[1]), columns.number(list[#list]))
+end
+
+-- The best values of a group, where all are of one name.
+local function group_best(runs)
+  local name
+  for _, run in ipairs(runs) do
+    if run.best and name and run.best.name ~= name then return "" end
+    name = name or run.best and run.best.name
+  end
+  local words = spread_text(numbers_of(runs, function(run) return run.best and run.best.value end))
+  return words == "" and "" or fit.clean(name) .. " " .. words
+end
+
+local function states_text(runs)
+  local count, list = {}, {}
+  for _, run in ipairs(runs) do count[run.state] = (count[run.state] or 0) + 1 end
+  for state, n in pairs(count) do list[#list + 1] = ("%d %s"):format(n, state) end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+--- The table of groups of runs: how many they are, and the means of what they reached.
+---@param list gpipe.RunGroup[]
+---@param opts? {width?: integer}
+---@return string
+function runs_table.groups(list, opts)
+  local rows = { { "settings", "runs", "loss", "best" } }
+  for i, group in ipairs(list) do
+    rows[i + 1] = { fit.clean(group.label), states_text(group.runs),
+      spread_text(numbers_of(group.runs, function(run) return run.loss end)),
+      group_best(group.runs) }
+  end
+  local width = opts and opts.width or screen.is_bounded() and screen.columns() or UNBOUNDED
+  return columns.text(rows, "", width)
+end
+
 return runs_table

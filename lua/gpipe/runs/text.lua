@@ -2,7 +2,6 @@
 
 local axis = require "gpipe.runs.axis"
 local canvas = require "gpipe.runs.canvas"
-local curves = require "gpipe.runs.curves"
 local fit = require "gpipe.schedule.draw.fit"
 local palette = require "gpipe.runs.palette"
 
@@ -20,10 +19,11 @@ local function letter_of(place) return string.char(97 + (place - 1) % 26) end
 
 local function round(value) return math.floor(value + 0.5) end
 
--- What falls on one column is a stroke from the least to the largest; smoothed curves are lines.
+-- What falls on one column is a stroke from the least to the largest; where that would hide others
+-- curves are lines.
 -- Returns where the curve ends.
-local function draw_curve(page, curve, smoothed)
-  local drawn, values = page.canvas, smoothed and curve.smooth or curve.mean
+local function draw_curve(page, curve, lines)
+  local drawn, values = page.canvas, lines and curve.smooth or curve.mean
   local function place(x, y)
     return round(page.x:place(x) * (drawn.width - 1)), round(page.y:place(y) * (drawn.height - 1))
   end
@@ -31,7 +31,7 @@ local function draw_curve(page, curve, smoothed)
   for i, x in ipairs(curve.x) do
     local x2, y2 = place(x, values[i])
     drawn:line(x1 or x2, y1 or y2, x2, y2, curve.place)
-    if not smoothed then
+    if not lines then
       local _, low = place(x, curve.low[i])
       local _, high = place(x, curve.high[i])
       drawn:line(x2, low, x2, high, curve.place)
@@ -80,11 +80,12 @@ end
 local function legend_entry(curve, opts, marks, alone)
   local sign = opts.colour and painted(curve.place, marks.line)
     or alone and "" or letter_of(curve.place)
-  local words = ("%s %s"):format(fit.clean(curve.label), axis.number(curves.last(curve)))
+  local words = ("%s %s"):format(fit.clean(curve.label), axis.number(curve.last))
   if curve.left_out > 0 then
     words = words .. (opts.log and " (%d left out)" or " (%d not finite)"):format(curve.left_out)
   end
-  return sign == "" and words or sign .. " " .. words, #words + 4
+  return sign == "" and words or ("%s %s%s"):format(sign, opts.colour and "" or "= ", words),
+    #words + 6
 end
 
 -- Entries one after the other, as many as fit a line.
@@ -120,7 +121,7 @@ local function render_panel(panel, opts, lines)
   local page, marks = layout(panel, opts), MARKS[opts.unicode]
   local alone = #panel.curves == 1
   for _, curve in ipairs(panel.curves) do
-    local x, y = draw_curve(page, curve, (opts.smooth or 0) > 0)
+    local x, y = draw_curve(page, curve, opts.lines)
     if not (alone or opts.colour) then page.canvas:write(x, y, letter_of(curve.place)) end
   end
   lines[#lines + 1] = fit.cut(fit.clean(panel.title), opts.width)
@@ -146,7 +147,7 @@ function text.points(width) return math.max(2, width * 2) end
 --- Draw panels, one below the other.
 ---@param panels gpipe.Panel[]
 ---@param opts {width: integer, height: integer, colour: boolean, unicode: boolean, smooth?: number,
----  log?: boolean, time?: boolean} height: rows of a panel's plot
+---  log?: boolean, time?: boolean, lines?: boolean} height: rows of a panel's plot
 ---@return string
 function text.render(panels, opts)
   local lines = {}

@@ -162,7 +162,7 @@ describe("gpipe-lua plot", function()
       { environment = { LC_ALL = "C", COLUMNS = "60" } })
     assert.same({ "", 0 }, { err, code })
     assert.matches("^val_loss\n", out)
-    assert.is_truthy(out:find "a a " and out:find "b b ")
+    assert.is_truthy(out:find "a = a " and out:find "b = b ")
     assert.is_nil(out:find "\27")
   end)
 

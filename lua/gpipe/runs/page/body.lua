@@ -11,6 +11,7 @@ return [==[
 <label>x <select id="axis"><option value="step">step</option><option value="time">time</option>
 </select></label>
 <label><input id="log" type="checkbox"> logarithmic values</label>
+<label id="by-label">one curve per <select id="by"></select></label>
 <button id="reset" disabled>all of x</button>
 </div>
 <p class="faint help">drag over a curve: zoom &middot; double click: all of x &middot; point: values</p>
@@ -21,6 +22,7 @@ return [==[
 <div id="charts" class="charts"></div>
 <details id="machine-part"><summary>the machine: rate, bubble, memory over the steps</summary>
 <div id="machine" class="charts"></div></details>
+<section id="groups-part" hidden><h2>Groups</h2><div id="groups"></div></section>
 <section><h2>Runs</h2><div id="runs"></div></section>
 <section><h2>Configs</h2>
 <label><input id="only" type="checkbox" checked> only what differs</label>

@@ -5,13 +5,13 @@
 
 return [==[
 "use strict";
-const state = {smooth: 0, axis: "step", log: false, zoom: null, hidden: new Set()};
+const state = {smooth: 0, axis: "step", log: false, zoom: null, hidden: new Set(), by: "run"};
 const MARGIN = {left: 58, right: 26, top: 8, bottom: 24};
 
 function ink(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
 function isDark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
-function colourOf(run) {
-  const pair = page.palette[run % page.palette.length];
+function colourOf(part) {
+  const pair = page.palette[part % page.palette.length];
   return isDark() ? pair[1] : pair[0];
 }
 
@@ -41,22 +41,34 @@ function nearestBelow(list, value) {
   return low;
 }
 
-// The curves of a chart as they are shown now.
+// A curve as it is shown now; undefined where nothing of it is.
+function shownCurve(curve) {
+  const clock = page.runs[curve.run].clock;
+  if (state.axis === "time" && !clock) return undefined;
+  const keep = [], floor = state.log ? 0 : -Infinity;
+  curve.x.forEach((_, i) => { if (curve.low[i] > floor) keep.push(i); });
+  if (!keep.length) return undefined;
+  const pick = list => keep.map(i => list[i]);
+  const x = pick(curve.x), mean = pick(curve.mean);
+  return {low: pick(curve.low), high: pick(curve.high), mean,
+    x: state.axis === "time" ? x.map(step => timeAt(clock, step)) : x,
+    line: state.smooth > 0 ? smoothed(mean, state.smooth) : mean};
+}
+
+// The curves of a chart: one of each part that is not hidden. Those that are the same as an earlier
+// one know how many there are before them.
 function shownCurves(chart) {
-  const shown = [];
-  for (const curve of chart.curves) {
-    if (state.hidden.has(page.runs[curve.run].path)) continue;
-    const clock = page.runs[curve.run].clock;
-    if (state.axis === "time" && !clock) continue;
-    const keep = [], floor = state.log ? 0 : -Infinity;
-    curve.x.forEach((_, i) => { if (curve.low[i] > floor) keep.push(i); });
-    if (!keep.length) continue;
-    const pick = list => keep.map(i => list[i]);
-    const x = pick(curve.x), mean = pick(curve.mean);
-    shown.push({run: curve.run, low: pick(curve.low), high: pick(curve.high), mean,
-      x: state.axis === "time" ? x.map(step => timeAt(clock, step)) : x,
-      line: state.smooth > 0 ? smoothed(mean, state.smooth) : mean});
-  }
+  const shown = [], same = new Map();
+  page.parts.forEach((part, index) => {
+    if (state.hidden.has(part.id)) return;
+    const list = chart.curves.filter(curve => part.runs.includes(curve.run)).map(shownCurve);
+    const there = list.filter(curve => curve);
+    if (!there.length) return;
+    const curve = {...joined(there), part: index}, key = curve.x.join() + ";" + curve.line.join();
+    curve.copy = same.get(key) || 0;
+    same.set(key, curve.copy + 1);
+    shown.push(curve);
+  });
   return shown;
 }
 
@@ -137,7 +149,7 @@ function tracePath(g, s, xs, ys, reverse) {
 }
 
 function drawCurve(g, s, curve) {
-  const colour = colourOf(curve.run);
+  const colour = colourOf(curve.part);
   g.fillStyle = g.strokeStyle = colour;
   g.globalAlpha = 0.16;
   g.beginPath();
@@ -150,7 +162,8 @@ function drawCurve(g, s, curve) {
     g.beginPath(); tracePath(g, s, curve.x, curve.mean, false); g.stroke();
   }
   g.globalAlpha = 1; g.lineWidth = 1.7;
-  g.setLineDash(Math.floor(curve.run / page.palette.length) % 2 ? [6, 3] : []);
+  g.setLineDash(curve.copy ? [7, 7 * curve.copy]
+    : Math.floor(curve.part / page.palette.length) % 2 ? [6, 3] : []);
   g.beginPath(); tracePath(g, s, curve.x, curve.line, false); g.stroke();
   g.setLineDash([]);
   if (curve.x.length === 1) {
@@ -169,7 +182,7 @@ function drawChart(chart) {
   const s = chart.scales = scales(chart, chart.shown, width, height);
   drawGrid(g, s);
   g.save();
-  g.beginPath(); g.rect(MARGIN.left, 0, s.w + 1, MARGIN.top + s.h + 1); g.clip();
+  g.beginPath(); g.rect(MARGIN.left - 4, 0, s.w + 8, MARGIN.top + s.h + 4); g.clip();
   for (const curve of chart.shown) drawCurve(g, s, curve);
   g.restore();
   if (chart.drag) {
@@ -185,7 +198,7 @@ function drawHover(g, chart) {
   g.strokeStyle = ink("--faint"); g.lineWidth = 1;
   g.beginPath(); g.moveTo(chart.hover, MARGIN.top); g.lineTo(chart.hover, MARGIN.top + s.h); g.stroke();
   for (const {curve, at} of pointsAt(chart)) {
-    g.fillStyle = colourOf(curve.run);
+    g.fillStyle = colourOf(curve.part);
     g.beginPath(); g.arc(s.atX(curve.x[at]), s.atY(curve.line[at]), 3.5, 0, 7); g.fill();
   }
 }

@@ -11,16 +11,16 @@ function drawAll() { for (const chart of charts) drawChart(chart); }
 // ---- legend -------------------------------------------------------------------------------------
 
 function drawLegend() {
-  fill("legend", ...page.runs.map((run, i) => {
+  fill("legend", ...page.parts.map((part, i) => {
     const label = make("label"), box = make("input"), mark = make("b");
     box.type = "checkbox";
-    box.checked = !state.hidden.has(run.path);
+    box.checked = !state.hidden.has(part.id);
     box.onchange = () => {
-      if (box.checked) state.hidden.delete(run.path); else state.hidden.add(run.path);
+      if (box.checked) state.hidden.delete(part.id); else state.hidden.add(part.id);
       drawAll();
     };
     mark.style.background = colourOf(i);
-    label.append(box, mark, run.name);
+    label.append(box, mark, part.name);
     return label;
   }));
 }
@@ -36,8 +36,8 @@ function tell(chart, event) {
   tip.replaceChildren(make("div", state.axis + " " + numberText(x / unit[1]) + " " + unit[2]));
   for (const {curve, at} of points.slice(0, 20)) {
     const line = make("div"), mark = make("b");
-    mark.style.background = colourOf(curve.run);
-    let text = page.runs[curve.run].name + "  " + numberText(curve.line[at]);
+    mark.style.background = colourOf(curve.part);
+    let text = page.parts[curve.part].name + "  " + numberText(curve.line[at]);
     if (curve.high[at] > curve.low[at])
       text += "  (" + numberText(curve.low[at]) + " to " + numberText(curve.high[at]) + ")";
     line.append(mark, text);
@@ -119,6 +119,7 @@ function draw() {
     if (!Array.isArray(page[name])) page[name] = [];
   const many = page.runs.length === 1 ? "1 run" : page.runs.length + " runs";
   byId("status").textContent = many + ", " + new Date(page.now * 1000).toLocaleString();
+  makeParts();
   drawLegend();
   drawCharts();
   drawTables();
@@ -132,6 +133,7 @@ byId("smooth").oninput = event => {
 };
 byId("axis").onchange = event => { state.axis = event.target.value; setZoom(null); };
 byId("log").onchange = event => { state.log = event.target.checked; drawAll(); };
+byId("by").onchange = event => { state.by = event.target.value; draw(); };
 byId("reset").onclick = () => setZoom(null);
 byId("only").onchange = configsTable;
 byId("machine-part").ontoggle = drawAll;

@@ -18,6 +18,9 @@ figcaption span { font-weight: 400; }
 #tip div { display: flex; gap: 6px; align-items: center; }
 #tip b { flex: none; width: 10px; height: 10px; border-radius: 5px; }
 td.text, th.text { text-align: left; }
+td.short { white-space: nowrap; }
+#runs td:first-child { min-width: 9em; }
+#runs td.text { min-width: 15em; }
 td { max-width: 340px; overflow-wrap: break-word; }
 tr.differs td { background: color-mix(in srgb, var(--mark) 9%, transparent); }
 tr.differs td:first-child { font-weight: 600; }

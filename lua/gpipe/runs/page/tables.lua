@@ -62,6 +62,7 @@ function runsTable() {
       run.rate ? numberText(+run.rate.toPrecision(4)) + " " + (run.unit || "") : "", clockText(run.seconds),
       ageText(run.updated), why]);
     line.lastChild.className = "text";
+    for (const cell of [...line.children].slice(1, -1)) cell.classList.add("short");
     table.append(line);
   }
   fill("runs", table);
@@ -69,20 +70,10 @@ function runsTable() {
 
 // ---- configs ------------------------------------------------------------------------------------
 
-// {a: {b: 1}} is "a.b".
-function flatten(value, path, into) {
-  if (value !== null && typeof value === "object") {
-    for (const key of Object.keys(value)) flatten(value[key], path ? path + "." + key : key, into);
-  } else {
-    into.set(path, "" + value);
-  }
-  return into;
-}
-
 function configsTable() {
-  const flat = page.runs.map(run => flatten(run.config || {}, "", new Map()));
+  const flat = page.runs.map(settingsOf), differing = new Set(differingKeys(flat));
   const keys = [...new Set(flat.flatMap(map => [...map.keys()]))].sort();
-  const differs = key => flat.some(map => map.get(key) !== flat[0].get(key));
+  const differs = key => differing.has(key);
   const only = document.getElementById("only").checked && page.runs.length > 1;
   const table = make("table");
   table.append(row(["", ...page.runs.map(run => run.name)], "th"));
@@ -151,6 +142,7 @@ function timelineImage(run) {
 }
 
 function drawTables() {
+  groupsTable();
   runsTable();
   configsTable();
   perRun("memory", page.runs.filter(run => Array.isArray(run.memory) && run.memory.length), memoryTable);
