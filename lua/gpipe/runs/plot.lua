@@ -3,6 +3,7 @@
 local core = require "gpipe.core"
 local curves = require "gpipe.runs.curves"
 local errors = require "gpipe.errors"
+local file = require "gpipe.draw.file"
 local groups = require "gpipe.runs.groups"
 local options = require "gpipe.options"
 local screen = require "gpipe.screen"
@@ -102,18 +103,6 @@ function plot.text(who, runs, names, opts)
   end)
 end
 
--- A file that is there is somebody's.
-local function write(who, path, force, render)
-  options.argument(who, "path", path, { type = "string", required = true })
-  local there = not force and io.open(path, "rb")
-  if there then
-    there:close()
-    return nil, ("%s: is there already, and was left as it is (force replaces it)"):format(path),
-      "exists"
-  end
-  return core.file_write(path, core.plain_numbers(render))
-end
-
 --- Curves as an SVG figure in a file.
 ---@param who string
 ---@param runs gpipe.RunFolder[]
@@ -125,7 +114,7 @@ end
 ---@return string? code "io"; "exists" where there is such a file and force was not given
 function plot.svg(who, runs, path, names, opts)
   local o = options.check(who, opts, SVG)
-  return write(who, path, o.force, function()
+  return file.write(who, path, o.force, function()
     local svg = require "gpipe.runs.svg"
     return svg.render(gather(who, runs, names, o, svg.POINTS), o)
   end)
@@ -141,7 +130,7 @@ end
 ---@return string? code as plot.svg
 function plot.html(who, runs, path, opts)
   local o = options.check(who, opts, PAGE)
-  return write(who, path, o.force, function()
+  return file.write(who, path, o.force, function()
     return require("gpipe.runs.html").render(runs, o)
   end)
 end

@@ -76,6 +76,19 @@ describe("a text drawing", function()
     end)
   end
 
+  it("says which width the numbers of micro-batches need, and shows them there", function()
+    for _, case in ipairs { { "interleaved_zero_bubble", 4, 8 }, { "1f1b", 4, 32 }, { "zbv", 3, 5 } } do
+      local one = timeline(table.unpack(case))
+      local narrow = draw.text(one, { width = 60 })
+      local width = tonumber(narrow:match "numbers of micro%-batches: width = (%d+)")
+      assert.is_truthy(width, case[1])
+      assert.is_nil(row_of(narrow, 0):find "F0")
+      local wide = draw.text(one, { width = width })
+      assert.is_truthy(row_of(wide, 0):find "^F0")
+      assert.is_nil(wide:find("width =", 1, true))
+    end
+  end)
+
   it("shows stages in numbers where there is room, else the second one in lower case", function()
     local rows = { "0F0,3F0,3B0,0B0", "1F0,2F0,2B0,1B0" }
     local two = timelines.of("v", rows, { F = 1, B = 1 })

@@ -75,6 +75,34 @@ describe("an SVG drawing", function()
     assert.equal("x &lt; y: 2 devices", elements[2].text:match "^[^\u{b7}]*%w")
   end)
 
+  it("takes the place of a file that is there, unless force is false", function()
+    local path, s = os.tmpname(), build("gpipe", 2, 2)
+    for _, kind in ipairs { "svg", "html", "trace" } do
+      assert.is_true(s[kind](s, path))
+      local good, message, code = s[kind](s, path, { force = false })
+      assert.same({ nil, "exists" }, { good, code })
+      assert.is_truthy(message:find(path, 1, true))
+      assert.is_true(s[kind](s, path, { force = true }))
+    end
+    os.remove(path)
+  end)
+
+  it("counts activations of stages where devices have several", function()
+    assert.matches("at most 8 activations of one stage alive", timelines.written(function(path)
+      return build("zbv", 4, 8):svg(path)
+    end))
+    assert.matches("at most 4 activations alive", timelines.written(function(path)
+      return build("1f1b", 4, 8):svg(path)
+    end))
+  end)
+
+  it("keeps input and weight gradients of all stages apart in lightness", function()
+    for count = 2, 4 do
+      local input, weight = colours.fill("I", count, count), colours.fill("W", count, count)
+      assert.is_true(colours.contrast(input, "#000000") * 1.25 < colours.contrast(weight, "#000000"))
+    end
+  end)
+
   it("is drawn for whatever rows there are", function()
     for seed = 1, 20 do svg_of(random_timeline(seed)) end
     svg_of { devices = 1, {} }

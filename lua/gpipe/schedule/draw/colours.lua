@@ -2,7 +2,7 @@
 --
 -- The six ops differ in hue for the colour-blind (blue, orange, vermilion, green, lilac, plum) and
 -- in lightness for greyscale: U < F < I < W < B < R. The stages of one device are tints of the op's
--- colour.
+-- colour; those of I go less far, so that they stay darker than those of W.
 -- Ink on a fill is black or white, whichever has more contrast (WCAG: at least 4.5 to 1, always).
 
 local colours = {}
@@ -11,12 +11,13 @@ local colours = {}
 ---@field name string for legends
 ---@field fill string "#rrggbb"
 ---@field dark? string fill on a dark page, where the usual one would drown
+---@field tint? number how far its stages go towards white, of what others do
 
 -- In the order of legends.
 local ops = {
   { op = "F", name = "forward", fill = "#2563a8" },
   { op = "B", name = "backward", fill = "#f2b23e" },
-  { op = "I", name = "input gradient", fill = "#cf5a36" },
+  { op = "I", name = "input gradient", fill = "#cf5a36", tint = 0.6 },
   { op = "W", name = "weight gradient", fill = "#5fb58c" },
   { op = "R", name = "recompute", fill = "#d5cbee" },
   { op = "U", name = "update", fill = "#4b2a57", dark = "#a98bb8" },
@@ -26,7 +27,7 @@ local by_op = {}
 for _, entry in ipairs(ops) do by_op[entry.op] = entry end
 
 -- What lowering inserts: sends, receives, reductions, preparation.
-local other = { op = "", name = "other", fill = "#9aa0a6" }
+local other = { op = "", name = "other (sends, receives, sums)", fill = "#9aa0a6" }
 
 --- The lane behind the cells: what shows where a device is idle.
 colours.idle = "#eef0f3"
@@ -79,10 +80,10 @@ local function entry_of(op) return by_op[op] or other end
 ---@param count? integer
 ---@return string "#rrggbb"
 function colours.fill(op, place, count)
-  local fill = entry_of(op).fill
-  if not place or place <= 1 or count <= 1 then return fill end
-  local step = math.min(0.38, MOST_TINT / (count - 1))
-  return mix_with_white(fill, step * (place - 1))
+  local entry = entry_of(op)
+  if not place or place <= 1 or count <= 1 then return entry.fill end
+  local step = math.min(0.38, MOST_TINT / (count - 1)) * (entry.tint or 1)
+  return mix_with_white(entry.fill, step * (place - 1))
 end
 
 --- The colour of text on a fill.

@@ -152,7 +152,8 @@ local function attempts_of(styles)
 end
 
 --- Choose layout.columns, columns_per_time (of the axis), styles and style (the richest to try),
---- and dense: columns are then no cells, several actions share one.
+--- and dense: columns are then no cells, several actions share one. Where there is no room for
+--- numbers of micro-batches, layout.numbers is how many columns would do.
 ---@param layout table shown: the devices with rows
 ---@param views gpipe.View[]
 ---@param axis gpipe.Scale
@@ -173,6 +174,10 @@ function fit.choose(layout, views, axis, room)
     if whole and whole * axis.extent <= room + 1e-6 then return settle(try.style, whole) end
     if need * axis.extent <= room then return settle(try.style, room / axis.extent) end
   end
+  -- no micro-batches; how wide the page would have to be for them
+  local least = need_of(layout.styles[#layout.styles - 1], 0, layout, views, axis, median)
+  local exact = quantum and math.ceil(least * quantum - 1e-9) / quantum or least
+  layout.numbers = math.ceil(exact * axis.extent - 1e-6)
   -- not even a letter and a gap each: whole columns where there are enough, else what there is
   local per_quantum = quantum and math.floor(room / (axis.extent / quantum) + 1e-6) or 0
   layout.dense = per_quantum < 1

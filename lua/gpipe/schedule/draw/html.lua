@@ -72,8 +72,8 @@ local function op_table(views)
   for i, op in ipairs(list) do
     local entry = known[op] or colours.other
     numbers[op] = i - 1
-    parts[i] = ("[%s,%s,%s,%s]"):format(json(op), json(entry.name), json(entry.fill),
-      json(entry.dark or entry.fill))
+    parts[i] = ("[%s,%s,%s,%s,%s]"):format(json(op), json(entry.name), json(entry.fill),
+      json(entry.dark or entry.fill), number(entry.tint or 1))
   end
   return "[" .. table.concat(parts, ",") .. "]", numbers, present
 end
@@ -102,7 +102,8 @@ local function overview(views)
     local peak, device = view:highest_peak()
     lines[#lines + 1] = cells("td", { view.name, tostring(view.devices), tostring(view.micros),
       tostring(view.count), scale.time(view.makespan, view.unit), scale.time(view.span, view.unit),
-      timeline.percent(view:mean_bubble()), ("%d (device %d)"):format(peak, device) })
+      timeline.percent(view:mean_bubble()),
+      ("%s (device %d)"):format(view:activations(peak), device) })
   end
   return "<table>" .. table.concat(lines, "\n") .. "</table>"
 end

@@ -3,7 +3,7 @@
 -- Every drawing takes one timeline or a list of them (timeline.lua says what one is). Files are
 -- written whole or not at all: nil, message, code where the world refuses.
 
-local core = require "gpipe.core"
+local file = require "gpipe.draw.file"
 local options = require "gpipe.options"
 local screen = require "gpipe.screen"
 local timeline = require "gpipe.schedule.draw.timeline"
@@ -36,10 +36,11 @@ local svg_spec = spec_with {
   height = { type = "integer", min = 2, default = 64 },
   title = { type = "string" },
   critical = { type = "table" },
+  force = { type = "boolean", default = true },
 }
 
-local html_spec = spec_with { title = { type = "string" } }
-local trace_spec = spec_with {}
+local html_spec = spec_with { title = { type = "string" }, force = svg_spec.force }
+local trace_spec = spec_with { force = svg_spec.force }
 
 -- A timeline under another name: all else is shared, rows that are made on demand too.
 local function renamed(given, name)
@@ -78,21 +79,18 @@ function draw.text(given, opts, who)
   return require("gpipe.schedule.draw.text").render(views_of(who, given, o, o.height), o)
 end
 
-local function check_path(who, path)
-  return options.argument(who, "path", path, { type = "string", required = true })
-end
-
 -- Render with the module of a kind, and write what it made.
 local function write(who, kind, spec, path, given, opts)
-  check_path(who, path)
   local o = options.check(who, opts, spec)
-  local views = views_of(who, given, o, o.height)
-  local render = require("gpipe.schedule.draw." .. kind).render
-  return core.file_write(path, core.plain_numbers(function() return render(views, o) end))
+  return file.write(who, path, o.force, function()
+    return require("gpipe.schedule.draw." .. kind).render(views_of(who, given, o, o.height), o)
+  end)
 end
 
---- Draw timelines as an SVG figure.
---- Errors: raises for what is no timeline; nil, message, code where the system refuses.
+--- Draw timelines as an SVG figure. It takes the place of a file that is there, unless `force` is
+--- false.
+--- Errors: raises for what is no timeline; nil, message, code where the system refuses ("io") or,
+--- with force = false, such a file is there ("exists").
 ---@param path string
 ---@param given table a timeline, or a list of them
 ---@param opts? {width?: number, height?: integer, title?: string, critical?: table, scale?: number}

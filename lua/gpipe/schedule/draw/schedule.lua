@@ -61,7 +61,8 @@ end
 function methods:draw(opts) return draw.text(timeline_of(self), opts, "schedule:draw") end
 
 --- Draw the schedule as an SVG figure. `critical = true` marks the critical path (or a list of
---- actions); the other options are those of `draw`, and `title`; width is in pixels.
+--- actions); `force = false` keeps a file that is there; the other options are those of `draw`, and
+--- `title`; width is in pixels.
 --- Errors: raises for unknown options; nil, message, code where the system refuses.
 --- ```lua
 --- local path = os.tmpname()
@@ -69,10 +70,10 @@ function methods:draw(opts) return draw.text(timeline_of(self), opts, "schedule:
 --- ```
 ---@param path string
 ---@param opts? {width?: number, height?: integer, title?: string, critical?: boolean|table,
----  measured?: table, scale?: number, timelines?: table[]}
+---  measured?: table, scale?: number, timelines?: table[], force?: boolean}
 ---@return boolean? true
 ---@return string? message
----@return string? code "io"
+---@return string? code "io"; "exists" with force = false
 function methods:svg(path, opts)
   local given = timeline_of(self)
   if type(opts) == "table" and opts.critical == true then
@@ -91,7 +92,8 @@ end
 --- assert(gp.schedule.build("1f1b", {devices = 4, chunks = 8}):html(path))
 --- ```
 ---@param path string
----@param opts? {title?: string, measured?: table, scale?: number, timelines?: table[]}
+---@param opts? {title?: string, measured?: table, scale?: number, timelines?: table[],
+---  force?: boolean} as in svg
 ---@return boolean? true
 ---@return string? message
 ---@return string? code "io"
@@ -107,7 +109,7 @@ end
 --- assert(gp.schedule.build("1f1b", {devices = 4, chunks = 8}):trace(path))
 --- ```
 ---@param path string
----@param opts? {measured?: table, timelines?: table[]}
+---@param opts? {measured?: table, timelines?: table[], force?: boolean} as in svg
 ---@return boolean? true
 ---@return string? message
 ---@return string? code "io"

@@ -29,7 +29,7 @@ local function row_height(rows)
 end
 
 -- Wide enough for a number in a usual cell, within what a page or a screen can take.
-local LEAST_PLOT, MOST_PLOT, CELL = 420, 1500, 23
+local LEAST_PLOT, MOST_PLOT, CELL = 420, 1160, 23
 
 -- The lower quartile of the computing actions decides: a few short ones must not blow up the page,
 -- and a few long ones must not squeeze the numbers out.
@@ -101,9 +101,7 @@ local function figures(view, named)
   end
   list[#list + 1] = "bubble " .. timeline.percent(view:mean_bubble())
   if peak > 0 then
-    list[#list + 1] = ("at most %d activation%s alive (device %d)"):format(peak,
-      peak == 1 and "" or "s",
-      device)
+    list[#list + 1] = ("at most %s alive (device %d)"):format(view:activations(peak), device)
   end
   return (named and view.name .. ": " or "") .. table.concat(list, " \u{b7} ")
 end

@@ -80,7 +80,7 @@ local function header(view, width, lines)
     "bubble " .. timeline.percent(view:mean_bubble()),
   }
   if peak > 0 then
-    pieces[4] = ("peak %d activation%s (device %d)"):format(peak, peak == 1 and "" or "s", device)
+    pieces[4] = ("peak %s (device %d)"):format(view:activations(peak), device)
   end
   wrap(pieces, ", ", width, lines)
 end
@@ -126,6 +126,7 @@ local function legend(views, layout, lines)
   if layout.case and layout.style >= #layout.styles - 1 then
     add "lower case: second stage of a device"
   end
+  if layout.numbers then add(("numbers of micro-batches: width = %d"):format(layout.numbers)) end
   lines[#lines + 1] = table.concat(line, "  ")
 end
 
@@ -157,6 +158,7 @@ function text.render(views, opts)
   layout.shown = raster.shown(views[1].devices, math.max(2, opts.height // #views))
   local gutter_of, gutter = gutters(views, layout)
   fit.choose(layout, views, axis, math.max(1, opts.width - gutter))
+  if layout.numbers then layout.numbers = layout.numbers + gutter end
   for _, view in ipairs(views) do header(view, opts.width, lines) end
   if axis.note then wrap({ axis.note }, "", opts.width, lines) end
   local before = 0

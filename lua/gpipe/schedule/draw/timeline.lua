@@ -258,6 +258,15 @@ function View:mean_bubble()
   return sum / self.devices
 end
 
+--- A number of activations in words. Where devices have several stages each of them counts: half of
+--- a device's layers make an activation of half the size.
+---@param count integer
+---@return string "8 activations of one stage"
+function View:activations(count)
+  return ("%d activation%s%s"):format(count, count == 1 and "" or "s",
+    self.several and " of one stage" or "")
+end
+
 --- The largest peak and the first device (from 0) that has it.
 ---@return integer peak
 ---@return integer device

@@ -9,7 +9,8 @@
 --               names and stages of its devices, and a row per device: seven arrays of one length
 --               (op, place of the stage on the device, micro-batch, weight version, begin,
 --               duration, half: 1 and 2 for the two that run together, one above the other)
---   ops         of each op its letter, its name, and its fill by day and by night
+--   ops         of each op its letter, its name, its fill by day and by night, and how far its stages
+--               go towards the paper
 --   extent      the end of the axis, in `unit`
 --
 -- How it draws:
@@ -18,8 +19,9 @@
 --   draw        the axis, then the bars, then the names; what the pointer is on is marked in all
 --   thinner     keeps what is owed to each colour, pixel by pixel, so that a schedule of thousands
 --               of micro-batches shows its shares and no pattern of the screen
---   label       is the action as in the text of a schedule, "2F0@1"; where it does not fit, the
---               micro-batch alone, and then nothing: letters never leave their cell
+--   label       is the action as in the text of a schedule, "2F0@1", where there is room for that in
+--               most of what is visible; else the micro-batch alone in all cells, and where that does
+--               not fit nothing: letters never leave their cell
 --   drawAxis    ticks every 90 pixels or so at 1, 2 or 5 times a power of ten, in the unit that
 --               suits what is visible: zooming in leads from seconds to microseconds
 --   drawNames   names as many rows as can be read without touching each other
@@ -36,7 +38,7 @@ const views = data.timelines, devices = views[0].rows.length;
 const OP = 0, CHUNK = 1, MICRO = 2, VERSION = 3, BEGIN = 4, DURATION = 5, HALF = 6;
 const AXIS = 26, dark = matchMedia("(prefers-color-scheme: dark)");
 let overlay = views.length === 2, from = 0, to = data.extent, hover = null, kept = null, queued = false;
-let left = 60, width = 800, height = 300, bars = [];
+let left = 60, width = 800, height = 300, bars = [], rich = false;
 
 for (const view of views) for (const row of view.rows) {
   row[BEGIN] = Float64Array.from(row[BEGIN], t => t * view.factor);
@@ -55,7 +57,7 @@ function luminance(c) {
 function paint(op, chunk, count) {
   const key = op * 4096 + chunk * 64 + count;
   if (!fills.has(key)) {
-    const share = count > 1 ? Math.min(0.38, 0.56 / (count - 1)) * chunk : 0;
+    const share = count > 1 ? Math.min(0.38, 0.56 / (count - 1)) * chunk * data.ops[op][4] : 0;
     const paper = dark.matches ? 20 : 255, base = rgb(data.ops[op][dark.matches ? 3 : 2]);
     const mixed = base.map(v => Math.round(v + (paper - v) * share)), l = luminance(mixed);
     fills.set(key, { fill: `rgb(${mixed})`, ink: (l + 0.05) ** 2 < 0.0525 ? "#fff" : "#000" });
@@ -137,13 +139,30 @@ function drawLabel(view, bar, row, i, x0, w, y, h, ink) {
   context.font = size + "px Helvetica, Arial, sans-serif";
   const short = row[MICRO][i] < 0 ? data.ops[row[OP][i]][0] : String(row[MICRO][i]);
   const full = label(view, bar.d, row, i);
-  for (const words of [full, short]) { // all ops count as the widest, so that cells are lettered alike
-    const wide = words === full ? context.measureText("W").width - 5 : 0;
-    if (context.measureText(words).width + wide > w - 3) continue;
+  for (const words of rich ? [full, short] : [short]) {
+    if (context.measureText(words).width > w - 3) continue;
     context.fillStyle = ink;
     context.fillText(words, x0 + w / 2, y + h / 2 + size * 0.36);
     return;
   }
+}
+// Whether nine tenths of the visible actions of stages have room for full labels.
+function isRich() {
+  const widths = [];
+  let longest = 0;
+  context.font = "12px Helvetica, Arial, sans-serif";
+  for (const bar of bars) {
+    const row = views[bar.k].rows[bar.d];
+    for (let i = firstAfter(row, from); i < row[BEGIN].length && row[BEGIN][i] < to; i++) {
+      if (row[MICRO][i] < 0 || updates.has(row[OP][i]) || !(row[DURATION][i] > 0)) continue;
+      widths.push(row[DURATION][i] / (to - from) * width);
+      if (widths.length <= 500) longest = Math.max(longest,
+        context.measureText(label(views[bar.k], bar.d, row, i)).width);
+      if (widths.length >= 20000) break;
+    }
+  }
+  widths.sort((a, b) => a - b);
+  return widths.length > 0 && widths[Math.floor(widths.length / 10)] >= longest + 3;
 }
 // Actions thinner than a pixel: each pixel shows what is owed most, the rest is carried on, so that a
 // stretch which is one third forwards shows forwards in a third of its pixels.
@@ -264,6 +283,7 @@ function draw() {
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.textAlign = "center";
   const marked = hover && hover.micro >= 0 ? hover.micro : kept; // a micro-batch, or null
+  rich = isRich();
   drawAxis();
   context.save();
   for (const bar of bars) drawBar(bar, marked);
