@@ -12,7 +12,6 @@ local here = arg[0]:match("^(.*/)[^/]*$") or "./"
 package.path = here .. "../shared/?.lua;" .. package.path
 local gp = require "gpipe"
 local flags, progress = require "gpipe.flags", require "gpipe.progress"
-local plot = require "plot"
 local nn, optim = gp.nn, gp.optim
 
 local opt = flags.parse("Asynchronous schedules beside 1F1B.", {
@@ -83,8 +82,8 @@ end
 -- ---- side by side -------------------------------------------------------------------------------
 
 -- Means of fifty windows: single mini-batches jump too much to be compared.
-local function curve_of(case, losses)
-  local curve = { label = case.label, colour = case.colour, x = {}, y = {} }
+local function curve_of(losses)
+  local curve = { x = {}, y = {} }
   local size = math.max(1, #losses // 50)
   for first = 1, #losses - size + 1, size do
     local sum = 0
@@ -109,34 +108,34 @@ local function megabytes(bytes)
 end
 
 local cases = {
-  { label = "1f1b (flush)", schedule = "1f1b", colour = "#4b2a57" },
-  { label = "pipedream", schedule = "pipedream", own = true, colour = "#cf5a36" },
-  { label = "vertical sync", schedule = { "pipedream", vertical_sync = true }, own = true,
-    colour = "#2563a8" },
-  { label = "pipedream_2bw", schedule = "pipedream_2bw", colour = "#3a8f68" },
+  { label = "1f1b (flush)", schedule = "1f1b" },
+  { label = "pipedream", schedule = "pipedream", own = true },
+  { label = "vertical sync", schedule = { "pipedream", vertical_sync = true }, own = true },
+  { label = "pipedream_2bw", schedule = "pipedream_2bw" },
 }
 local curves = {}
-for i, case in ipairs(cases) do
+for _, case in ipairs(cases) do
   case.result = run(case)
-  curves[i] = curve_of(case, case.result.losses)
+  curves[case.label] = curve_of(case.result.losses)
 end
 
-print(("loss of the mini-batches, %d updates of %d images (logarithmic)"):format(
-  #cases[1].result.losses, opt.batch))
-print(plot.text(curves, 64, 16))
+local figure = { title = ("loss of the mini-batches of %d images (logarithmic)"):format(opt.batch),
+  x = "updates", log = true }
+print(gp.plot(curves, figure))
 local row = "%-14s %9s %9s %9s %9s  %-" .. math.max(8, 2 * opt.stages) .. "s  %s"
 print("\n" .. row:format("", "updates/s", "updates", "loss", "accuracy", "versions",
   "MB of activations and versions"))
-for i, case in ipairs(cases) do
+for _, case in ipairs(cases) do
   local result = case.result
+  local losses = curves[case.label].y
   print(row:format(case.label, ("%.0f"):format(#result.losses / result.seconds), #result.losses,
-    ("%.4f"):format(curves[i].y[#curves[i].y]), ("%.1f %%"):format(result.accuracy),
+    ("%.4f"):format(losses[#losses]), ("%.1f %%"):format(result.accuracy),
     versions_of(case),
     megabytes(result.bytes)))
 end
 print("versions and memory: of each stage; a mini-batch of pipedream is one micro-batch, of the "
   .. "others several")
 
-local file <close> = assert(io.open(opt.picture, "w"))
-assert(file:write(plot.svg(curves, "Loss with and without a flush", "updates")))
+figure.svg, figure.force = opt.picture, true
+assert(gp.plot(curves, figure))
 print("picture: " .. opt.picture)

@@ -159,13 +159,15 @@ end
 
 local pictures, page = {}, {}
 
--- Predicted above measured: a picture of this schedule, and two rows of the page with all of them.
-local function draw(simulated, label, best)
+-- Predicted above measured: a picture of this schedule, and two rows of the page of all whose
+-- timeline is one step.
+local function draw(case, simulated, label, best)
   local path = ("%s/%s.svg"):format(folder, label:gsub("[ =]", "_"))
   assert(simulated:svg(path, { measured = best.timeline }))
   pictures[#pictures + 1] = path
   local predicted, measured = simulated.last_simulation:timeline(), best.timeline
   predicted.name, measured.name = label .. ", predicted", label .. ", measured"
+  if case.batches then return end -- several steps would squeeze all others on the common axis
   page[#page + 1], page[#page + 2] = predicted, measured
 end
 
@@ -182,7 +184,7 @@ local function measured_row(case)
     1e3 * best.seconds, best.seconds / predicted.makespan, mean(predicted.bubble),
     mean(best.stats.bubble),
     math.max(table.unpack(best.stats.peak_live)), verdict(s, loss)))
-  draw(lowered, label, best)
+  draw(case, lowered, label, best)
 end
 
 print(("\na model of %d layers of %d, %d micro-batches of %d rows, on %d CPU devices; milliseconds "
@@ -206,4 +208,5 @@ print "the prediction takes it that every device has a core of its own"
 local overview = folder .. "/all.html"
 local any = gp.schedule.build("1f1b", { devices = p, chunks = m })
 assert(any:html(overview, { timelines = page, title = "All schedules, predicted and measured" }))
-print(("pictures: %s (all of them, with zoom), %s"):format(overview, table.concat(pictures, ", ")))
+print(("pictures: %s (all of one step, with zoom), %s"):format(overview,
+  table.concat(pictures, ", ")))

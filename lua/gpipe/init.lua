@@ -41,6 +41,7 @@ environment.check()
 ---@field compile fun(fn: function, example_inputs: gpipe.Tensor[], opts: table?): gpipe.Compiled
 ---@field gradcheck fun(fn: function, inputs: gpipe.Tensor[], opts: table?): boolean?, string?
 ---@field dry_run fun(model: nn.Module, opts: table): gpipe.DryRun
+---@field plot fun(values: gpipe.Tensor|table, opts: table?): string|boolean|nil, string?, string?
 ---@field runs fun(dir: string?): gpipe.Runs?, string?, string?
 local gp = {
   version = core.version,
@@ -121,6 +122,7 @@ local parts = {
   tokenizer = function() return require "gpipe.tokenizer" end,
   dry_run = function() return require "gpipe.pipeline.plan.dry_run" end,
   runs = function() return require("gpipe.runs").open end,
+  plot = function() return require "gpipe.draw.plot" end,
   on_stop = function() return require("gpipe.stop").on_stop end,
 }
 

@@ -44,6 +44,34 @@ function screen.has_colours(file)
   return not (refused and refused ~= "") and os.getenv "TERM" ~= "dumb" and core.is_terminal(file)
 end
 
+-- Whether the locale has the characters of braille.
+local function has_unicode()
+  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
+    local value = os.getenv(name)
+    if value and value ~= "" then return value:lower():find "utf%-?8" ~= nil end
+  end
+  return false
+end
+
+local LEAST_PICTURE = 4 -- lines
+
+--- Options of pictures in a terminal.
+screen.PICTURE = {
+  width = { type = "integer", min = LEAST_COLUMNS },
+  height = { type = "integer", min = LEAST_PICTURE },
+  colour = { type = "boolean" },
+  unicode = { type = "boolean" },
+}
+
+--- Settle those of them that were not given, by the terminal that standard output is.
+---@param o table
+function screen.fill_in(o)
+  o.width = o.width or screen.columns()
+  o.height = o.height or math.max(LEAST_PICTURE, math.min(16, screen.rows() - 8))
+  if o.colour == nil then o.colour = screen.has_colours(io.stdout) end
+  if o.unicode == nil then o.unicode = has_unicode() end
+end
+
 -- One line broken between words.
 local function fold_line(line, columns)
   local lines, at = {}, line:match "^%s*"

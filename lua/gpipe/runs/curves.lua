@@ -30,6 +30,7 @@ local curves = {}
 ---@field curves gpipe.Curve[]
 ---@field x number[] the range: from, to
 ---@field y number[]
+---@field unit? string name of the axis of x, where it is neither steps nor time
 ---@field names? string[] where several runs have several names each: lines differ by run and name
 
 -- ---- names -------------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ local plot = {}
 
 -- ---- options -----------------------------------------------------------------------------------
 
-local LEAST_WIDTH, LEAST_HEIGHT = 20, 4
-
 local FIGURE = {
   x = { type = "string", choices = { "step", "time" }, default = "step" },
   smooth = { type = "number", min = 0, below = 1, default = 0 },
@@ -28,24 +26,9 @@ local function spec_with(more)
   return spec
 end
 
-local TEXT = spec_with {
-  width = { type = "integer", min = LEAST_WIDTH },
-  height = { type = "integer", min = LEAST_HEIGHT },
-  colour = { type = "boolean" },
-  unicode = { type = "boolean" },
-}
+local TEXT = spec_with(screen.PICTURE)
 local SVG = spec_with { force = { type = "boolean", default = false } }
 local PAGE = { force = { type = "boolean", default = false }, title = { type = "string" } }
-
---- Whether the locale has the characters of braille.
----@return boolean
-function plot.has_unicode()
-  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
-    local value = os.getenv(name)
-    if value and value ~= "" then return value:lower():find "utf%-?8" ~= nil end
-  end
-  return false
-end
 
 -- Names as the functions take them: nothing, one, or a list.
 local function names_of(who, what, names)
@@ -92,10 +75,7 @@ end
 ---@return string
 function plot.text(who, runs, names, opts)
   local o = options.check(who, opts, TEXT)
-  o.width = o.width or screen.columns()
-  o.height = o.height or math.max(LEAST_HEIGHT, math.min(16, screen.rows() - 8))
-  if o.colour == nil then o.colour = screen.has_colours(io.stdout) end
-  if o.unicode == nil then o.unicode = plot.has_unicode() end
+  screen.fill_in(o)
   o.lines = o.smooth > 0 or o.by ~= nil -- bands of several groups would cover each other
   local text = require "gpipe.runs.text"
   return core.plain_numbers(function()

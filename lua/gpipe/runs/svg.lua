@@ -93,7 +93,7 @@ local function grid(out, page, opts)
   out[#out + 1] = ('<path d="M%s %sh%s" stroke="%s" fill="none"/>'):format(place(page.left),
     place(page.top + HEIGHT), place(WIDTH), FAINT)
   sheet.text(out, page.left + WIDTH / 2, page.top + HEIGHT + 31,
-    opts.time and ("time (%s)"):format(page.x.unit) or "step",
+    page.unit or opts.time and ("time (%s)"):format(page.x.unit) or "step",
     ('font-size="11" text-anchor="middle" fill="%s"'):format(FAINT))
 end
 
@@ -138,7 +138,8 @@ end
 
 -- Returns the lower edge.
 local function legend(out, page, panel)
-  local at = { x = page.left, y = page.top + HEIGHT + BELOW }
+  local at, first = { x = page.left, y = page.top + HEIGHT + BELOW }, panel.curves[1]
+  if #panel.curves == 1 and first.label == "" and first.left_out == 0 then return at.y end
   if panel.names then
     crossed_legend(out, page, panel, at)
   else
@@ -154,7 +155,7 @@ end
 
 -- Places of a panel whose upper edge is `top`.
 local function layout(panel, top, opts)
-  local page = { left = MARGIN + 56, top = top + HEADING,
+  local page = { left = MARGIN + 56, top = top + HEADING, unit = panel.unit,
     x = axis.new(panel.x[1], panel.x[2], { most = 9, time = opts.time }),
     y = axis.new(panel.y[1], panel.y[2], { most = 6, log = opts.log }) }
   function page.at_x(value) return page.left + page.x:place(value) * WIDTH end

@@ -88,9 +88,10 @@ local function legend_entry(curve, opts, marks, alone)
     #words + 6
 end
 
--- Entries one after the other, as many as fit a line.
+-- Entries one after the other, as many as fit a line; none for a lone curve without a name.
 local function legend(panel, opts, marks, lines)
-  local line, used = "", 0
+  local line, used, first = "", 0, panel.curves[1]
+  if #panel.curves == 1 and first.label == "" and first.left_out == 0 then return end
   for _, curve in ipairs(panel.curves) do
     local entry, width = legend_entry(curve, opts, marks, #panel.curves == 1)
     if used > 0 and used + width > opts.width then
@@ -124,7 +125,7 @@ local function render_panel(panel, opts, lines)
     local x, y = draw_curve(page, curve, opts.lines)
     if not (alone or opts.colour) then page.canvas:write(x, y, letter_of(curve.place)) end
   end
-  lines[#lines + 1] = fit.cut(fit.clean(panel.title), opts.width)
+  if panel.title ~= "" then lines[#lines + 1] = fit.cut(fit.clean(panel.title), opts.width) end
   local function letter(place) return alone and "*" or letter_of(place) end
   for row = 1, opts.height do
     local label = page.labels[row]
@@ -134,8 +135,9 @@ local function render_panel(panel, opts, lines)
   end
   local below, words = x_lines(page, marks, page.widest + 2)
   lines[#lines + 1], lines[#lines + 2] = below, words
-  local unit = opts.time and ("time (%s)"):format(page.x.unit) or "step"
-  lines[#lines + 1] = (" "):rep(math.max(0, opts.width - #unit)) .. unit
+  local unit = panel.unit or opts.time and ("time (%s)"):format(page.x.unit) or "step"
+  unit = fit.cut(fit.clean(unit), opts.width)
+  lines[#lines + 1] = (" "):rep(math.max(0, opts.width - utf8.len(unit))) .. unit
   legend(panel, opts, marks, lines)
 end
 

@@ -74,6 +74,9 @@ function readColours() {
 // These count updates, not micro-batches.
 const updates = new Set(data.ops.map((op, i) => op[0] === "U" ? i : -1));
 
+// What is not of a stage's own work has its op's name on it, not a number.
+const others = new Set(data.ops.map((op, i) => op[1].startsWith("other") ? i : -1));
+
 // ---- words ----
 function unitOf(extent, unit) {
   if (unit !== "s") return [1, ""];
@@ -137,7 +140,8 @@ function drawLabel(view, bar, row, i, x0, w, y, h, ink) {
   const size = Math.min(12, h - 3);
   if (size < 6 || w < 8) return;
   context.font = size + "px Helvetica, Arial, sans-serif";
-  const short = row[MICRO][i] < 0 ? data.ops[row[OP][i]][0] : String(row[MICRO][i]);
+  const op = row[OP][i], named = row[MICRO][i] < 0 || others.has(op);
+  const short = named ? data.ops[op][0] : String(row[MICRO][i]);
   const full = label(view, bar.d, row, i);
   for (const words of rich ? [full, short] : [short]) {
     if (context.measureText(words).width > w - 3) continue;
