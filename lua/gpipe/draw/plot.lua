@@ -41,8 +41,8 @@ local function curve_of(label, values, what)
     end
     for i = 2, #x do
       if x[i] < x[i - 1] or x[i] ~= x[i] then
-        errors.raise("gp.plot: %s.x goes from %g to %g at place %d, expected ascending numbers", what,
-          x[i - 1], x[i], i)
+        errors.raise("gp.plot: %s.x goes from %g to %g at place %d, expected ascending numbers",
+          what, x[i - 1], x[i], i)
       end
     end
   else
@@ -82,8 +82,8 @@ local function curves_of(values)
     return { curve_of("", values, "the tensor") }
   end
   if type(values) ~= "table" then
-    errors.raise("gp.plot: the values are %s, expected a tensor, a list of numbers, or names with one "
-      .. "each", errors.show(values))
+    errors.raise("gp.plot: the values are %s, expected a tensor, a list of numbers, or names with "
+      .. "one each", errors.show(values))
   end
   if #values > 0 or values.y ~= nil then return { curve_of("", values, "the list") } end
   return curves_of_names(values)

@@ -161,6 +161,8 @@ schedule.parse = csv.parser(Schedule)
 
 schedule.compare = require "gpipe.schedule.compare"
 
+schedule.greedy = require "gpipe.schedule.build.greedy"
+
 --- Make a schedule object of what a generator returned: {placement =, rows =, batch = nil}.
 schedule.wrap = Schedule.new
 
