@@ -16,6 +16,16 @@ end
 
 local WIDTHS = { f64 = 8, i64 = 8, f32 = 4, i32 = 4, f16 = 2, bf16 = 2, u8 = 1, bool = 1 }
 
+--- Bytes of elements of a shape and dtype.
+---@param shape integer[]
+---@param dtype gpipe.dtype
+---@return integer
+function sizes.bytes(shape, dtype)
+  local bytes = WIDTHS[dtype]
+  for _, size in ipairs(shape) do bytes = bytes * size end
+  return bytes
+end
+
 --- Bytes of the elements of a tensor.
 ---@param tensor gpipe.Tensor
 ---@return integer

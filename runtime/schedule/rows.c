@@ -40,7 +40,7 @@ int gp_rows_device_count(const gp_rows *rows) { return rows->device_count; }
 
 /* Doubles: appending n actions copies fewer than 2n. */
 static gp_status grow(row *r) {
-  size_t room = r->room ? 2 * r->room : 32;
+  size_t room = r->room ? 2 * r->room : 4;
   if (r->count == INT32_MAX) return gp_fail(GP_ERANGE, "schedule: too many actions for a device");
   GP_TRY(gp_resize_array(r->room, room, sizeof(gp_action), (void **)&r->actions));
   r->room = room;

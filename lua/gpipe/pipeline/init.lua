@@ -8,6 +8,7 @@ local attributes = require "gpipe.nn.attributes"
 local core = require "gpipe.core"
 local cut = require "gpipe.pipeline.plan.cut"
 local fields = require "gpipe.pipeline.plan.fields"
+local parameters = require "gpipe.pipeline.plan.parameters"
 local precision = require "gpipe.pipeline.plan.precision"
 local Pipeline = require "gpipe.pipeline.run"
 local random = require "gpipe.random"
@@ -78,6 +79,8 @@ local function pipeline(model, opts)
   opts = fields.check(WHO, model, opts, RULES)
   local list, chosen, made = cut.resolve(model, opts)
   local computes = precision.resolve(WHO, opts, made.batch > 0)
+  parameters.check_names(model)
+  parameters.check_memory(model, list, made, chosen)
   local of, layer_of = fields.of(model, list, opts.deferred_batch_norm)
   local inner = core.pipeline_new {
     stages = #list, stage_of = of.stage_of, params = of.params, param_layer = of.param_layer,

@@ -46,10 +46,25 @@ end
 
 -- ---- what follows from the actions --------------------------------------------------------------
 
--- Everything one needs to know of all actions: devices of the stages (with the first micro-batch
--- there), counts, updates, versions.
+-- A stage's devices with the first micro-batch there; of most stages there is one: two numbers and
+-- no table, for schedules of many devices.
+local function note_device(found, stage, device, micro)
+  local only, several = found.only[stage], found.devices[stage]
+  if only == nil then
+    found.only[stage], found.first[stage] = device, micro
+  elseif only == device and not several then
+    found.first[stage] = math.min(found.first[stage], micro)
+  else
+    several = several or { [only] = found.first[stage] }
+    several[device] = math.min(several[device] or math.huge, micro)
+    found.devices[stage] = several
+  end
+end
+
+-- Everything one needs to know of all actions: devices of the stages, counts, updates, versions.
 local function survey(lines)
-  local found = { stages = 0, micros = 0, updates = 0, versions = false, devices = {} }
+  local found = { stages = 0, micros = 0, updates = 0, versions = false, only = {}, first = {},
+    devices = {} }
   for d, line in ipairs(lines) do
     for stage, op, number, version in line:gmatch "(%d+)(%u[%u_]*)(%d*)(@?)" do
       stage, number = math.tointeger(stage), math.tointeger(number) or -1
@@ -57,10 +72,7 @@ local function survey(lines)
       found.stages = math.max(found.stages, stage + 1)
       found[field] = math.max(found[field], number + 1)
       found.versions = found.versions or version == "@"
-      local devices = found.devices[stage] or {}
-      local micro = (op == "U" or number < 0) and math.huge or number
-      devices[d - 1] = math.min(devices[d - 1] or math.huge, micro)
-      found.devices[stage] = devices
+      note_device(found, stage, d - 1, (op == "U" or number < 0) and math.huge or number)
     end
   end
   return found
@@ -70,6 +82,7 @@ end
 -- first one's.
 local function devices_of(found, stage, copies)
   local list, first = {}, found.devices[stage] or {}
+  list[1] = not found.devices[stage] and found.only[stage] or nil
   for device in pairs(first) do list[#list + 1] = device end
   table.sort(list, function(a, b)
     if first[a] ~= first[b] then return first[a] < first[b] end
@@ -89,11 +102,7 @@ end
 
 -- Two copies of some stage mean two of all.
 local function placement_of(found)
-  local copies, placement = 1, {}
-  for _, devices in pairs(found.devices) do
-    local first = next(devices)
-    if next(devices, first) then copies = 2 end
-  end
+  local copies, placement = next(found.devices) and 2 or 1, {}
   for stage = 0, found.stages - 1 do placement[stage] = devices_of(found, stage, copies) end
   return placement
 end

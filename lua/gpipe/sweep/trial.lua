@@ -88,6 +88,9 @@ end
 
 local function judged(self, value, values)
   if value ~= value then return fault("its value is nan, expected a number") end
+  if value * self.sweep.sign == -math.huge then
+    return fault("its value is %s, better than any number: expected a finite one", value)
+  end
   return { state = self.stopped and "stopped" or "complete", value = value, values = values }
 end
 

@@ -178,9 +178,20 @@ describe("a GPU that is too small", function()
   it("is said to be, with what was asked for and what is free", on_host_form(function()
     local out = child.run({ "-" },
       { input = SCRIPT, environment = { GPIPE_TEST_GPU_MEMORY = "300" } })
+    assert.matches("parameters and gradients take 320 bytes of cuda:0, which has 300 bytes: stage 0 "
+      .. "%(layers 1%-2%) 320 bytes, of that layer 1 %(Linear 4 %-> 8%) 320 bytes", out)
+    out = child.run({ "-" }, { environment = { GPIPE_TEST_GPU_MEMORY = "1100000" }, input = [[
+      local gp = require "gpipe"
+      local function pipe()
+        return gp.pipeline(gp.nn.Sequential { gp.nn.Linear(200, 200) }, { devices = { "cuda:0" },
+          loss = gp.nn.MSELoss() })
+      end
+      local first <close> = pipe()
+      print(pcall(pipe))
+    ]] })
     assert.matches("the parameters and gradients of stage 0: cuda:%d: out of memory: asked for "
       .. "[%d.]+ %a+, "
-      .. "free are [%d.]+ %a+ of 300 bytes", out)
+      .. "free are [%d.]+ %a+ of 1.0 MiB", out)
   end))
 
   it("gets a number of micro-batches that does fit, and goes on", on_host_form(function()

@@ -12,6 +12,8 @@ local devices = {}
 
 local WHO = "gp.pipeline"
 
+local MOST_THREADS = 64 -- of a device, see gpipe/device.h
+
 local function check_name(name)
   if type(name) ~= "string" then
     errors.raise("%s: a device is %s, expected a name such as \"cpu:0\"", WHO, errors.show(name))
@@ -25,7 +27,8 @@ end
 local function parse(entry)
   if type(entry) ~= "table" then return check_name(entry) end
   local o = options.check(WHO .. ": a device", entry, {
-    [1] = { type = "string", required = true }, threads = { type = "integer", min = 1, max = 64 },
+    [1] = { type = "string", required = true },
+    threads = { type = "integer", min = 1, max = MOST_THREADS },
   })
   local device = check_name(o[1])
   device.threads = o.threads
@@ -48,7 +51,7 @@ local function share_cores(list)
   for _, d in ipairs(list) do
     if not d.threads then
       local extra = given < cores % open and 1 or 0
-      d.threads = math.max(1, cores // open + extra)
+      d.threads = math.max(1, math.min(MOST_THREADS, cores // open + extra))
       given = given + 1
     end
   end

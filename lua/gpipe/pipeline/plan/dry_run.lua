@@ -86,6 +86,7 @@ function DryRun:__tostring()
         self.core:tasks(self.core, d - 1), sizes.text(self.core:bytes(self.core, d - 1)))
     end
   end
+  lines[#lines + 1] = "  (beside parameters, their gradients and the optimizer's state)"
   return table.concat(lines, "\n")
 end
 

@@ -15,7 +15,12 @@ local fields = {}
 
 --- The options that every plan of a model has.
 local COMMON = {
-  balance = { type = "table" },
+  balance = {
+    check = function(v)
+      if type(v) == "table" then return nil end
+      return "a list of layers per stage, such as {2, 1} (without it stages get parameters evenly)"
+    end,
+  },
   chunks = { type = "integer", min = 1 },
   schedule = { type = { "string", "table" }, default = "1f1b" },
   checkpoint = { choices = core.checkpoints, default = "except_last" },

@@ -102,8 +102,8 @@ local function rank_of(priority, action)
     end
   end
   if rank.n == 0 then
-    errors.raise("%s: priority returned nothing for %d%s%d, expected numbers (the lower goes first)",
-      WHO, action.stage, action.op, action.micro)
+    errors.raise("%s: priority returned nothing for %d%s%d, expected numbers (the lower goes "
+      .. "first)", WHO, action.stage, action.op, action.micro)
   end
   table.move({ ORDER[action.op], action.micro, action.stage }, 1, 3, rank.n + 1, rank)
   return rank
@@ -222,9 +222,9 @@ function Loop:check_done(time)
     local device = self.devices[d]
     local waiting = device.forwards:first()
     if waiting then
-      errors.raise("%s: at time %g nothing can go on: device %d keeps %d activations, its limit, and "
-        .. "%dF%d waits; expected a larger limit or another priority", WHO, time, d, device.alive,
-        waiting.stage, waiting.micro)
+      errors.raise("%s: at time %g nothing can go on: device %d keeps %d activations, its limit, "
+        .. "and %dF%d waits; expected a larger limit or another priority", WHO, time, d,
+        device.alive, waiting.stage, waiting.micro)
     end
   end
 end
