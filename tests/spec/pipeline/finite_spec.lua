@@ -194,4 +194,14 @@ describe("finite = true", function()
     end
     assert.equal(0, opt:state_dict().step:item())
   end)
+
+  it("names the conversion of a gradient that the script gave", function()
+    local pipe <close> = gp.pipeline(nn.Sequential { nn.Linear(3, 2) },
+      { finite = true, precision = "f16" })
+    pipe:forward(gp.ones { 4, 3 })
+    local ok, fault = pcall(pipe.backward, pipe, gp.full({ 4, 2 }, 1e30))
+    assert.is_false(ok)
+    assert.matches("output %(from f16%): cast made a value that is not finite in the backward pass",
+      fault)
+  end)
 end)

@@ -85,6 +85,7 @@ local function widen(trace, request, outputs)
   if not half then return end
   core.trace_half(trace, "f32")
   if loss and class.of(loss) == class.info(CrossEntropyLoss) then return end
+  local _scope <close> = core.enter("output", "from " .. half)
   for i, output in ipairs(outputs) do outputs[i] = precision.convert(output, half, "f32") end
 end
 
