@@ -53,12 +53,13 @@ local function has_unicode()
   return false
 end
 
-local LEAST_PICTURE = 4 -- lines
+local LEAST_PICTURE, MOST_PICTURE = 4, 1000 -- lines
+local MOST_COLUMNS = 10000
 
 --- Options of pictures in a terminal.
 screen.PICTURE = {
-  width = { type = "integer", min = LEAST_COLUMNS },
-  height = { type = "integer", min = LEAST_PICTURE },
+  width = { type = "integer", min = LEAST_COLUMNS, max = MOST_COLUMNS },
+  height = { type = "integer", min = LEAST_PICTURE, max = MOST_PICTURE },
   colour = { type = "boolean" },
   unicode = { type = "boolean" },
 }

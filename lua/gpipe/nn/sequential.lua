@@ -211,8 +211,18 @@ local function run_from(self, i, last, ...)
   return run_from(self, i + 1, last, run_layer(self[i], ...))
 end
 
+local function check_range(self, first, last)
+  if math.type(first) == "integer" and math.type(last) == "integer" and first >= 1
+    and last <= #self then
+    return
+  end
+  errors.raise("run_layers: the layers are %s to %s, expected two of 1 to %d", errors.show(first),
+    errors.show(last), #self)
+end
+
 --- Run the layers first..last only: how a pipeline traces a stage. The layers' names in messages
---- and traces are those of the whole model.
+--- and traces are those of the whole model. Where last is below first there are none.
+--- Errors: layers that the model does not have.
 --- ```lua
 --- local model = nn.Sequential {nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)}
 --- local hidden = model:run_layers(1, 2, gp.ones {1, 4})
@@ -222,6 +232,7 @@ end
 ---@param ... gpipe.Tensor
 ---@return gpipe.Tensor ...
 function Sequential:run_layers(first, last, ...)
+  check_range(self, first, last)
   local _frame <close> = scope.enter(self)
   return run_from(self, first, last, ...)
 end

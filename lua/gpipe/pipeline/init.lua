@@ -19,7 +19,7 @@ local WHO = "gp.pipeline"
 local RULES = fields.rules {
   devices = {
     type = { "integer", "table" },
-    check = function(v) return math.type(v) and v < 1 and "at least 1" or nil end,
+    check = fields.check_devices,
   },
   precision = precision.rule,
   loss_scale = precision.scale_rule,

@@ -39,7 +39,7 @@ describe("gp.pipeline refuses", function()
     { { chunks = 2.5 }, "option 'chunks' is 2.5 (float), expected an integer >= 1" },
     { { chnks = 2 }, "unknown option 'chnks' (did you mean 'chunks'?)" },
     { { devices = {} }, "devices is empty, expected at least one" },
-    { { devices = 0 }, "option 'devices' is 0, expected at least 1" },
+    { { devices = 0 }, "option 'devices' is 0, expected a number of devices from 1 to 65536" },
     { { devices = 1.5 }, "option 'devices' is 1.5 (float), expected an integer or a table" },
     { { devices = { "gpu" } },
       "device 'gpu' cannot be used: there is no device 'gpu', expected cpu:0, cuda:0, or a part of a GPU such as "

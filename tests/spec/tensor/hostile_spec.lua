@@ -1,4 +1,4 @@
--- tests/spec/tensor/hostile_spec.lua - every public function over wrong, extreme and unusual
+-- tests/spec/tensor/hostile_spec.lua - every public function, method and option over wrong, extreme and unusual
 -- arguments: nothing crashes, hangs, or fails inside of Lua code of ours.
 --
 -- Memory is limited, so that sizes such as 2^40 are refused by the system at the latest.
@@ -10,7 +10,8 @@ local LIMITED = sanitizer == "" or sanitizer == "none" or sanitizer == "OFF"
 local ROUNDS = tonumber(os.getenv "GPIPE_HOSTILE_ROUNDS") or 6
 
 describe("wrong arguments of", function()
-  for _, place in ipairs { "gp", "nn", "init", "optim", "rates", "linalg", "methods" } do
+  for _, place in ipairs { "gp", "nn", "init", "optim", "rates", "linalg", "methods",
+    "data", "schedule", "train", "checkpoint", "models", "objects", "options" } do
     it(place .. " are refused or used", function()
       if not LIMITED then return pending "sanitizers map more memory than a limit allows" end
       local out, err, code = child.shell(("ulimit -v 4000000; HOSTILE_SECONDS=30 %s "

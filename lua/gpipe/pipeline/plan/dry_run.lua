@@ -18,7 +18,7 @@ local sizes = require "gpipe.sizes"
 local WHO = "gp.dry_run"
 
 local RULES = fields.rules {
-  devices = { type = { "integer", "table" } },
+  devices = { type = { "integer", "table" }, check = fields.check_devices },
   loss = { type = "callable", required = true },
   sample = { type = "table", required = true },
   precision = precision.rule,
@@ -94,12 +94,7 @@ end
 
 -- A number of devices, or a list of descriptions; those that nobody described share the host's
 -- memory.
-local function count_of(given)
-  if math.type(given) and given < 1 then
-    errors.raise("%s: option 'devices' is %d, expected at least 1", WHO, given)
-  end
-  return type(given) == "table" and #given or given
-end
+local function count_of(given) return type(given) == "table" and #given or given end
 
 local function describe_devices(given, count)
   local described, names = {}, {}

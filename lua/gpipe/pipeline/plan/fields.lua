@@ -29,6 +29,16 @@ local COMMON = {
   deferred_batch_norm = { type = "boolean", default = false },
 }
 
+local MOST_DEVICES = 1 << 16
+
+--- What is wrong with a number of devices.
+---@param v integer|table
+---@return string?
+function fields.check_devices(v)
+  if not math.type(v) or v >= 1 and v <= MOST_DEVICES then return nil end
+  return ("a number of devices from 1 to %d"):format(MOST_DEVICES)
+end
+
 --- The rules of these options and of more, which may replace some.
 ---@param more table<string, table>
 ---@return table<string, table>

@@ -23,6 +23,7 @@ local SPEC = {
   priority = { type = "callable" },
   limit = { type = { "integer", "callable" } },
 }
+local LARGEST = 1 << 22 -- stages x chunks: each is looked at a few times, within seconds
 local COSTS = { F = true, B = true, I = true, W = true, comm = true }
 
 -- The device of each stage, from 0, and how many devices there are.
@@ -143,6 +144,10 @@ end
 
 local function new_loop(o)
   local stages, count = read_placement(o.placement)
+  if stages > LARGEST // o.chunks then
+    errors.raise("%s: %d stages and %d micro-batches, expected at most %d of both multiplied", WHO,
+      stages, o.chunks, LARGEST)
+  end
   local loop = setmetatable({ placement = o.placement, stages = stages, chunks = o.chunks,
     costs = read_costs(o.costs or {}, stages), priority = o.priority or usual,
     rows = core.rows(count), wakes = Heap.new(wakes_sooner), devices = {}, left = 0 }, Loop)
