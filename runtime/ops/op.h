@@ -68,7 +68,21 @@ typedef struct gp_cut {
 typedef struct gp_span {
   int64_t first, last; /* units [first, last) */
   void *scratch;       /* 64-byte aligned, of the size scratch() asked for; NULL if none */
+  /* Whether a unit that takes long should end where it stands, with GP_EINTERRUPT; NULL: never. */
+  bool (*stop)(const void *context);
+  const void *context; /* of stop */
 } gp_span;
+
+/* Units [first, last) with the scratch and the stop of a span. */
+static inline gp_span gp_span_part(gp_span span, int64_t first, int64_t last) {
+  span.first = first;
+  span.last = last;
+  return span;
+}
+
+static inline bool gp_span_stops(const gp_span *span) {
+  return span->stop && span->stop(span->context);
+}
 
 /* State (optional) is what a kernel works out once for an instruction of a plan and reads whenever
  * that runs: a library's primitive, how its operands lie. state says how many bytes of it a call

@@ -90,27 +90,33 @@ static gp_status name_failure(const gp_program *program, const gp_instr *instr, 
   return gp_fail_prefix(status, prefix);
 }
 
+/* A group may be long: between its pieces, and the instructions of a chain, an interrupt is seen,
+ * where it may end the run at all. */
+static bool is_interrupted(const void *context) {
+  const execution *x = context;
+  return gp_interrupt_pending() && gp_run_interrupt(&x->worker->pipeline->run);
+}
+
+static gp_status look_for_interrupt(const execution *x) {
+  return is_interrupted(x) ? gp_fail(GP_EINTERRUPT, "interrupted") : GP_OK;
+}
+
 /* Units [first, last) of an instruction, or fewer at its end; threads have scratch of their own. */
 static gp_status run_units(const execution *x, int32_t n, int64_t first, int64_t last, int member) {
   const gp_instr *instr = &x->program->instrs[n];
   char *scratch = x->worker->scratch;
   gp_span span = {.first = first,
                   .last = last < instr->cut.units ? last : instr->cut.units,
-                  .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL};
+                  .scratch = scratch ? scratch + (size_t)member * x->worker->scratch_bytes : NULL,
+                  .stop = is_interrupted,
+                  .context = x};
   gp_status status = gp_half_run(gp_op_get(instr->op), &x->calls[n], span);
-  return status ? name_failure(x->program, instr, status) : GP_OK;
+  return status && status != GP_EINTERRUPT ? name_failure(x->program, instr, status) : status;
 }
 
 static gp_status run_instr(const execution *x, int32_t n, int64_t piece, int member) {
   const int64_t grain = x->program->instrs[n].cut.grain;
   return run_units(x, n, piece * grain, (piece + 1) * grain, member);
-}
-
-/* A group may be long: between its pieces, and the instructions of a chain, an interrupt is seen,
- * where it may end the run at all. */
-static gp_status look_for_interrupt(const execution *x) {
-  if (!gp_interrupt_pending() || !gp_run_interrupt(&x->worker->pipeline->run)) return GP_OK;
-  return gp_fail(GP_EINTERRUPT, "interrupted");
 }
 
 /* A block of rows goes through every instruction of the chain. */

@@ -141,6 +141,6 @@ static float widen(gp_dtype half, uint16_t bits) {
 gp_status gp_flash_run(const gp_flash *f, gp_span span) {
   layout l = lay_out(f);
   for (int64_t unit = span.first; unit < span.last; unit++)
-    GP_TRY(GP_BY_REAL(f->dtype, run_unit)(f, &l, unit, span.scratch));
+    GP_TRY(GP_BY_REAL(f->dtype, run_unit)(f, &l, unit, &span));
   return GP_OK;
 }

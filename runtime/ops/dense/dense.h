@@ -25,7 +25,7 @@ static inline gp_status gp_multiply(gp_dtype dtype, gp_gemm g, const void *a, co
  * the caller runs at once, so that the bits are those of the pieces. */
 static inline gp_span gp_piece_at(gp_span span, int64_t first, int64_t grain) {
   int64_t last = span.last - first < grain ? span.last : first + grain;
-  return (gp_span){first, last, span.scratch};
+  return gp_span_part(span, first, last);
 }
 
 /* Address of element `index` of a contiguous argument. */

@@ -120,7 +120,7 @@ static gp_status run_linear(const gp_call *call, gp_span span) {
   if (gp_half_multiplies(call)) return gp_half_linear(call, span);
   if (call->n_in == 3) fill_rows(&call->out[0], &call->in[2], span, n);
   for (int64_t first = 0; first < n; first += PART) {
-    gp_span part = {first, n - first < PART ? n : first + PART, span.scratch};
+    gp_span part = gp_span_part(span, first, n - first < PART ? n : first + PART);
     factor w = factor_of(call, part);
     for (int64_t r = span.first; r < span.last; r += GP_ROW_BLOCK)
       GP_TRY(run_rows(call, gp_piece_at(span, r, GP_ROW_BLOCK), part, w));

@@ -47,8 +47,9 @@ static gp_cut cut(const gp_call *call) {
 static gp_status run_piece(const gp_op_def *op, const gp_call *call, int64_t piece, void *scratch) {
   gp_cut cut = op->cpu.cut(call);
   int64_t first = piece * cut.grain, left = cut.units - first;
-  return op->cpu.run(call,
-                     (gp_span){first, first + (left < cut.grain ? left : cut.grain), scratch});
+  return op->cpu.run(call, (gp_span){.first = first,
+                                     .last = first + (left < cut.grain ? left : cut.grain),
+                                     .scratch = scratch});
 }
 
 static gp_status run(const gp_call *call, gp_span span) {

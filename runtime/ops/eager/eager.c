@@ -101,6 +101,11 @@ gp_call gp_application_call(const gp_application *a, const gp_step_block *step) 
   return call;
 }
 
+static bool is_interrupted(const void *context) {
+  (void)context;
+  return gp_interrupt_pending();
+}
+
 /* The same pieces as on a team of threads, one after the other. Between two of them Ctrl-C is
  * noticed, but not where an op writes into its input: the script would be left with half of it. */
 static gp_status run_pieces(const gp_op_def *def, const gp_call *call, void *scratch) {
@@ -108,7 +113,10 @@ static gp_status run_pieces(const gp_op_def *def, const gp_call *call, void *scr
   bool whole = def->flags & GP_OP_EFFECT;
   for (int64_t first = 0; first < cut.units; first += cut.grain) {
     int64_t left = cut.units - first;
-    gp_span span = {first, first + (left < cut.grain ? left : cut.grain), scratch};
+    gp_span span = {.first = first,
+                    .last = first + (left < cut.grain ? left : cut.grain),
+                    .scratch = scratch,
+                    .stop = whole ? NULL : is_interrupted};
     GP_TRY(def->cpu.run(call, span));
     if (!whole && gp_interrupt_pending())
       return gp_fail(GP_EINTERRUPT, "%s: interrupted", def->name);

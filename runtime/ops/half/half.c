@@ -199,7 +199,7 @@ static gp_status run_rows(const gp_op_def *def, const layout *l, const gp_call *
   convert_all(l, call, span, false, false);
   for (int64_t first = span.first; first < span.last; first += l->rows) {
     const int64_t left = span.last - first;
-    const gp_span rows = {first, first + (left < l->rows ? left : l->rows), span.scratch};
+    const gp_span rows = gp_span_part(span, first, first + (left < l->rows ? left : l->rows));
     convert_all(l, call, rows, true, false);
     set_addresses(l, &wide, span.scratch, first);
     GP_TRY(def->cpu.run(&wide, rows));
@@ -264,8 +264,9 @@ static gp_status run_piece(void *context, int64_t piece, int member) {
   const phases *p = context;
   const int64_t first = piece * p->cut.grain, last = first + p->cut.grain;
   char *scratch = p->room.scratch ? p->room.scratch + (size_t)member * p->room.stride : NULL;
-  return p->def->cpu.run(&p->wide,
-                         (gp_span){first, last < p->cut.units ? last : p->cut.units, scratch});
+  return p->def->cpu.run(&p->wide, (gp_span){.first = first,
+                                             .last = last < p->cut.units ? last : p->cut.units,
+                                             .scratch = scratch});
 }
 
 gp_status gp_half_run_phases(const gp_op_def *def, const gp_call *call, const gp_lane *lane,

@@ -155,7 +155,7 @@ static void add_rows(const gp_call *call, gp_span span, int64_t first, int64_t d
 gp_status gp_half_linear_dw(const gp_call *call, gp_span span) {
   const int64_t rows = gp_meta_rows(call->in[0].meta), k = gp_meta_width(call->in[1].meta);
   for (int64_t i = span.first; i < span.last; i += BLOCK) {
-    const gp_span piece = {i, smaller(i + BLOCK, span.last), span.scratch};
+    const gp_span piece = gp_span_part(span, i, smaller(i + BLOCK, span.last));
     float *dw = (float *)call->out[0].data + i * k;
     if (rows == 0 && !call->accumulate) memset(dw, 0, (size_t)((piece.last - i) * k) * sizeof *dw);
     for (int64_t r = 0; r < rows; r += DEPTH)

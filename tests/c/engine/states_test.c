@@ -211,9 +211,9 @@ TEST(a_walk_over_strided_operands_is_worked_out_once) {
     void *state = calloc(1, bytes + 1);
     if (bytes) CHECK_STATUS(add->prepare(&call, state), GP_OK);
     call.in[0].data = a, call.in[1].data = b, call.out[0].data = wanted;
-    CHECK_STATUS(add->run(&call, (gp_span){0, 4, NULL}), GP_OK);
+    CHECK_STATUS(add->run(&call, (gp_span){.last = 4}), GP_OK);
     call.out[0].data = y, call.state = bytes ? state : NULL;
-    CHECK_STATUS(add->run(&call, (gp_span){0, 4, NULL}), GP_OK);
+    CHECK_STATUS(add->run(&call, (gp_span){.last = 4}), GP_OK);
     CHECK(!memcmp(y, wanted, sizeof y));
     free(state);
   }

@@ -102,7 +102,9 @@ static void free_all(gp_tensor **out, int n) {
 static void run_units(application *a, gp_tensor *const *out, int64_t first, int64_t last) {
   for (int k = 0; k < a->sig.n_out; k++) a->call.out[k].data = gp_tensor_data(out[k]);
   if (a->def->flags & GP_OP_EFFECT) a->call.in[0].data = a->call.out[0].data;
-  CHECK_STATUS(a->def->cpu.run(&a->call, (gp_span){first, last, a->scratch}), GP_OK);
+  CHECK_STATUS(
+      a->def->cpu.run(&a->call, (gp_span){.first = first, .last = last, .scratch = a->scratch}),
+      GP_OK);
 }
 
 static int64_t piece_count(const application *a) {

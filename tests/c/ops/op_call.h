@@ -38,7 +38,7 @@ static inline void bind_call(gp_call *call, gp_tensor *const *in, gp_tensor *con
 static inline gp_status run_span(const gp_call *call, const gp_cpu_kernel *cpu, int64_t first,
                                  int64_t last) {
   size_t bytes = cpu->scratch ? cpu->scratch(call) : 0;
-  gp_span span = {first, last, NULL};
+  gp_span span = {.first = first, .last = last};
   if (bytes > 0) {
     span.scratch = aligned_alloc(64, (bytes + 63) / 64 * 64);
     memset(span.scratch, 0xff, bytes);

@@ -42,7 +42,9 @@ static void bind(gp_program *p, char *temp) {
 static void run_piece(const gp_program *p, int32_t n, int64_t piece, char *scratch) {
   const gp_instr *instr = &p->instrs[n];
   int64_t first = piece * instr->cut.grain, last = first + instr->cut.grain;
-  gp_span span = {first, last < instr->cut.units ? last : instr->cut.units, scratch};
+  gp_span span = {.first = first,
+                  .last = last < instr->cut.units ? last : instr->cut.units,
+                  .scratch = scratch};
   CHECK_STATUS(gp_op_get(instr->op)->cpu.run(&instr->call, span), GP_OK);
 }
 

@@ -35,7 +35,7 @@ describe("gp.pipeline refuses", function()
       "balance[1] is 1.5 (float), expected a positive number of layers" },
     { { balance = { "1", "2" } },
       "balance[1] is \"1\" (string), expected a positive number of layers" },
-    { { balance = "even" }, "option 'balance' is \"even\" (string), expected a table" },
+    { { balance = "even" }, "option 'balance' is \"even\" (string), expected a list of layers" },
     { { chunks = 2.5 }, "option 'chunks' is 2.5 (float), expected an integer >= 1" },
     { { chnks = 2 }, "unknown option 'chnks' (did you mean 'chunks'?)" },
     { { devices = {} }, "devices is empty, expected at least one" },

@@ -42,7 +42,7 @@ gp_status gp_conv_run(const gp_call *call, bool transposed, gp_span span) {
     const gp_shape *w = &call->in[1].meta->shape;
     void *packed = (char *)span.scratch + align_up(gp_conv_scratch(&job));
     const int64_t rows = w->dim[2] * w->dim[3] * w->dim[job.transposed ? 0 : 1];
-    gp_conv_pack(w, job.transposed, job.dtype, call->in[1].data, packed, (gp_span){0, rows, NULL});
+    gp_conv_pack(w, job.transposed, job.dtype, call->in[1].data, packed, (gp_span){.last = rows});
     job.weight = packed;
   }
   for (int64_t unit = span.first; unit < span.last; unit++)
