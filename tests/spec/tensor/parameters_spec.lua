@@ -32,6 +32,7 @@ local OTHER = {
   bitwise_not = true, bitwise_or = true, bitwise_right_shift = true, bitwise_xor = true, bmm = true,
   free = true, backward = true, bincount = true,
   dot = true, is_buffer = true, is_frozen = true, item = true, mv = true, outer = true,
+  requires_grad_ = true,
   set_frozen = true, value = true, vdot = true,
 }
 
