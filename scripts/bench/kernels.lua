@@ -4,7 +4,9 @@
 -- No bounds: these figures say where a step's time could be won. Each op runs as a stage of several
 -- such layers in a row on one device with one thread, forward and backward, as it does in training:
 -- rows that stay in the cache from one layer to the next are part of the result, so shares above
--- 100 % are possible.
+-- 100 % are possible. Of the sizes that it has by itself all of a tensor stays in the cache, where
+-- a copy is several times as fast as in memory and shares are low; docs/performance.md says which
+-- sizes its figures are of.
 package.path = (arg[0]:match("^.*/") or "./") .. "?.lua;" .. package.path
 local gp = require "gpipe"
 local core = require "gpipe.core"
