@@ -4,7 +4,8 @@
 -- An example that does not run is worse than none. Each block between --- ```lua and --- ``` in the
 -- Lua sources and in these pages is loaded with gp, nn and optim at hand and run; those of
 -- docs/schedules.md also print the text block below them. The pictures there are those that their
--- script draws.
+-- script draws. A block that is no whole script (it needs files or GPUs) says so: ```lua fragment.
+-- Other pages have specs of their own.
 local gp = require "gpipe"
 
 -- The examples of a source file, or of a page: { line, text }.
@@ -27,7 +28,8 @@ local function examples_of(path)
 end
 
 local function sources()
-  local found = { "docs/models.md", "docs/loop-parts.md" }
+  local found = { "README.md", "docs/data.md", "docs/gradients.md", "docs/loop-parts.md",
+    "docs/models.md", "docs/performance.md", "docs/pipeline.md", "docs/shell.md" }
   for path in io.popen("find lua -name '*.lua' | sort"):lines() do found[#found + 1] = path end
   return found
 end
