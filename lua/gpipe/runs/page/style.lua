@@ -3,6 +3,7 @@
 return [==[
 .tools { flex-wrap: wrap; gap: 8px 20px; align-items: center; }
 .tools label { display: inline-flex; gap: 6px; align-items: center; }
+.tools label[hidden] { display: none; }
 select, input { font: inherit; accent-color: var(--mark); }
 output { display: inline-block; min-width: 2.4em; font-variant-numeric: tabular-nums; }
 button:disabled { opacity: 0.45; cursor: default; }
