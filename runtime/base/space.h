@@ -17,6 +17,7 @@ struct gp_space {
   gp_status (*read)(gp_space *space, void *to, const void *from, size_t bytes);  /* to the host */
   gp_status (*write)(gp_space *space, void *to, const void *from, size_t bytes); /* from the host */
   gp_status (*zero)(gp_space *space, void *to, size_t bytes);
+  gp_status (*copy)(gp_space *space, void *to, const void *from, size_t bytes); /* within it */
 };
 
 /* "cuda:0", or "cpu" for NULL. */

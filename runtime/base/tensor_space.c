@@ -1,8 +1,9 @@
 /* base/tensor_space.c - tensors whose memory the host cannot read: made, brought here and taken
  * back.
  *
- * Everything that looks at values or converts them is done on the host with the bytes that a view
- * touches. That is for scripts that print, load and save; training moves no tensor this way. */
+ * Whatever looks at values or converts them is done on the host with the bytes that a view
+ * touches: scripts print, load and save this way, training moves no tensor so. Only plain copies
+ * within a device stay there. */
 #include "base/memory.h"
 #include "base/tensor.h"
 
@@ -74,9 +75,25 @@ static gp_status put(gp_tensor *to, const gp_tensor *from) {
   return status;
 }
 
-/* Also where both sides are views of the same memory: the source is read whole first. */
+/* Can the device copy the bytes itself? The two must lie there in the same order, apart. */
+static bool is_plain_copy(const gp_tensor *to, const gp_tensor *from) {
+  uintptr_t x[2], y[2];
+  if (gp_tensor_space(to) != gp_tensor_space(from)) return false;
+  if (gp_tensor_meta(to)->dtype != gp_tensor_meta(from)->dtype) return false;
+  if (!gp_tensor_is_contiguous(to) || !gp_tensor_is_contiguous(from)) return false;
+  gp_tensor_range(to, x);
+  gp_tensor_range(from, y);
+  return x[1] <= y[0] || y[1] <= x[0];
+}
+
+/* Through the host, the source is read whole before anything is written: so the two may be views
+ * of the same memory. */
 gp_status gp_space_copy(gp_tensor *to, const gp_tensor *from) {
   gp_tensor *here;
+  gp_space *space = gp_tensor_space(to);
+  if (is_plain_copy(to, from))
+    return space->copy(space, gp_tensor_data(to), gp_tensor_data(from),
+                       gp_meta_bytes(gp_tensor_meta(to)));
   GP_TRY(gp_tensor_fetch(from, &here));
   gp_status status = gp_tensor_space(to) ? put(to, here) : gp_tensor_copy(to, here);
   gp_tensor_free(here);

@@ -269,7 +269,8 @@ static gp_status open_space(int ordinal) {
                            .free = space_free,
                            .read = space_read,
                            .write = space_write,
-                           .zero = space_zero};
+                           .zero = space_zero,
+                           .copy = copy_and_wait};
   snprintf(made->space.name, sizeof made->space.name, "cuda:%d", ordinal);
   pthread_mutex_init(&made->bouncing, NULL);
   gp_status status = gpus.api->open(&(gp_gpu_spec){.ordinal = ordinal, .parts = 1}, &made->gpu);
