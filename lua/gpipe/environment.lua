@@ -14,7 +14,8 @@ local environment = {}
 --- Names, and the values that are known where these are few; "" is as if the variable were not set.
 environment.variables = {
   GPIPE_ASSIGN = { "0", "1" },          -- 0: gradients start from zeros that are added to
-  GPIPE_ATTENTION = { "own" },          -- attention by our own kernels where cuDNN could
+  -- attention by our own kernels where cuDNN could, or by cuDNN with dropout too
+  GPIPE_ATTENTION = { "own", "cudnn" },
   GPIPE_ATTENTION_PIECE = { "32", "64", "128", "256" }, -- MiB of scores that cuDNN keeps at once
   GPIPE_CONVOLUTION = { "own" },        -- convolutions by our own kernels where cuDNN could
   GPIPE_CPU_BF16 = { "emulate", "avx512", "amx" }, -- how CPU devices multiply bf16, where it runs

@@ -53,9 +53,6 @@ gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
                                   const gp_attention_words *words, void *to);
 /* What became of queries that the mask left nothing to: zeros in o and lse. */
 gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a);
-/* d_k and d_v are the sums over the heads that share each, in ascending order, of `by_head`: f32
- * [B, H, Tk, D], dk and then dv, contiguous. */
-gp_status gp_attention_add_heads(gp_gpu *gpu, const gp_attention *a, const float *const by_head[2]);
 
 #ifdef __cplusplus
 }

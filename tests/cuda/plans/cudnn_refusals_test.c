@@ -34,9 +34,6 @@ gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
 gp_status gp_attention_clear_rows(gp_gpu *gpu, const gp_attention *a) {
   return (void)gpu, (void)a, GP_OK;
 }
-gp_status gp_attention_add_heads(gp_gpu *gpu, const gp_attention *a, const float *const sums[2]) {
-  return (void)gpu, (void)a, (void)sums, GP_OK;
-}
 
 gp_status gp_convolution_turn(gp_gpu *gpu, const gp_convolution *c, void *to) {
   return (void)gpu, (void)c, (void)to, GP_OK;

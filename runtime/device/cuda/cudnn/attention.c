@@ -4,8 +4,8 @@
  * The library recognises these shapes of graph and makes one kernel of each. K and V come in
  * transposed by their strides, as it wants them. The backward graph writes dq by a plain product:
  * the form with an accumulator of its own would be faster, but adds by atomics. Where heads share
- * keys and values it gives dk and dv of every head: who adds them up is then our kernel, in an
- * order of ours.
+ * keys and values the library adds up dk and dv over them: told to write one of each head, it wrote
+ * the sums all the same (cuDNN 9.19 on an H200, 2026-11-26).
  *
  * Source: NVIDIA's description of the attention graphs in cuDNN's documentation, "Fused
  * attention". */
@@ -44,14 +44,17 @@ static bool fits_values(const gp_attention *a) {
   return true;
 }
 
-/* To compare them with the library, where both could. */
-static bool asks_for_own(void) {
+/* GPIPE_ATTENTION compares the two ways: own or cudnn, where both could. */
+static bool asks_for(const char *way) {
   const char *asked = getenv("GPIPE_ATTENTION");
-  return asked && strcmp(asked, "own") == 0;
+  return asked && strcmp(asked, way) == 0;
 }
 
 const char *gp_cudnn_attention_refusal(const gp_attention *a) {
-  if (asks_for_own()) return "GPIPE_ATTENTION=own";
+  if (asks_for("own")) return "GPIPE_ATTENTION=own";
+  /* On an H200 a small GPT with dropout had gradients 3.3 times as far from f32's as rounding
+   * explains. Until the reason is known, the library drops only where it is asked to. */
+  if (a->dropout > 0 && !asks_for("cudnn")) return "dropout is left to our own kernels";
   if (a->dtype != GP_BF16 && a->dtype != GP_F16) return "cuDNN's attention takes bf16 and f16";
   if (a->dropout >= 1) return "all probabilities are dropped";
   if (a->width % 8 != 0) return "cuDNN's attention takes heads of a multiple of 8 channels";
@@ -116,13 +119,6 @@ static node stored(const sketch *s, int64_t id, const gp_attention_value *v) {
 
 static node stored_keys(const sketch *s, int64_t id, const gp_attention_value *v) {
   const gp_cudnn_tensor t = operand(s, id, v, keys_of(s->a));
-  return gp_cudnn_add_tensor(s->graph, &t);
-}
-
-/* dk or dv: of every head, in f32, where they are still to be added up. */
-static node stored_gradient(const sketch *s, int64_t id, const gp_attention_value *v) {
-  gp_cudnn_tensor t = operand(s, id, v, (extent){s->a->heads, s->a->keys});
-  if (s->a->groups < s->a->heads) t.type = CUDNN_DATA_FLOAT;
   return gp_cudnn_add_tensor(s->graph, &t);
 }
 
@@ -314,9 +310,9 @@ static void describe_backward(const sketch *s) {
   node p = map(s, CUDNN_POINTWISE_EXP, x, scores(s, probability(s))), used = p;
   const dropout d = dropout_of(s);
   if (d.kept) used = drop(s, &d, p, scores(s, s->half));
-  multiply(s, transpose(s, used), d_o, stored_gradient(s, GP_CUDNN_D_V, &a->d_v));
+  multiply(s, transpose(s, used), d_o, stored_keys(s, GP_CUDNN_D_V, &a->d_v));
   node ds = score_gradients(s, &d, d_o, p, sum, scale);
-  multiply(s, transpose(s, ds), q, stored_gradient(s, GP_CUDNN_D_K, &a->d_k));
+  multiply(s, transpose(s, ds), q, stored_keys(s, GP_CUDNN_D_K, &a->d_k));
   node k_plain = between(s, s->half, keys_of(a), a->width);
   gp_cudnn_add_reshape(s->graph, k, k_plain);
   multiply(s, ds, k_plain, stored(s, GP_CUDNN_D_Q, &a->d_q));

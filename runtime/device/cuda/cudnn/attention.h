@@ -30,8 +30,7 @@ typedef enum gp_cudnn_attention_id {
  * NULL. */
 const char *gp_cudnn_attention_refusal(const gp_attention *a);
 /* Add its operations. Addresses are not looked at; the mask is f32 and without infinities, its last
- * distance 1. Where groups is less than heads, d_k and d_v are f32 values [B, H, Tk, D], one of
- * each head. */
+ * distance 1. */
 void gp_cudnn_attention_describe(gp_cudnn_graph *graph, const gp_attention *a);
 
 #endif

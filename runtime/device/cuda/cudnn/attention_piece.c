@@ -88,22 +88,5 @@ gp_cudnn_scratch gp_cudnn_lay_out(const gp_attention *piece) {
   if (piece->masked) take(&at, piece->mask_size);
   if (piece->dropout > 0) at.kept = take(&at, heads * piece->queries * ((piece->keys + 1) / 2));
   if (piece->backward) at.rowsum = take(&at, heads * piece->queries);
-  if (!gp_attention_adds_heads(piece)) return at;
-  at.d_k = take(&at, heads * piece->keys * piece->width);
-  at.d_v = take(&at, heads * piece->keys * piece->width);
   return at;
-}
-
-/* An f32 value [B, H, Tk, D] of its own. */
-static gp_attention_value by_head(const gp_attention *a, size_t at) {
-  const int64_t head = a->keys * a->width;
-  char *data = a->scratch;
-  return (gp_attention_value){data ? data + at : NULL, a->heads * head, head, a->width, 1};
-}
-
-gp_attention gp_cudnn_graph_of(const gp_attention *piece, const gp_cudnn_scratch *at) {
-  gp_attention a = *piece;
-  if (!gp_attention_adds_heads(piece)) return a;
-  a.d_k = by_head(piece, at->d_k), a.d_v = by_head(piece, at->d_v);
-  return a;
 }

@@ -7,15 +7,11 @@
 
 /* Where things lie in the scratch of an application, in bytes from its start, where the mask is. */
 typedef struct gp_cudnn_scratch {
-  size_t kept, rowsum, d_k, d_v, workspace; /* the library's workspace is the rest */
+  size_t kept, rowsum, workspace; /* the library's workspace is the rest */
 } gp_cudnn_scratch;
 
 /* Heads that share keys and values. */
 static inline int64_t gp_attention_sharers(const gp_attention *a) { return a->heads / a->groups; }
-/* Does the graph leave dk and dv of each head to be added up? */
-static inline bool gp_attention_adds_heads(const gp_attention *a) {
-  return a->backward && a->groups < a->heads;
-}
 
 /* The first piece: all of it, some of the batch, or some of the heads of one, with those that share
  * keys.
@@ -24,7 +20,5 @@ gp_attention gp_cudnn_first_piece(const gp_attention *a);
 /* The piece of the same size that begins at (batch, group). */
 gp_attention gp_cudnn_piece_at(const gp_attention *first, int64_t batch, int64_t group);
 gp_cudnn_scratch gp_cudnn_lay_out(const gp_attention *piece);
-/* The piece as its graph has it: d_k and d_v may lie in the scratch. */
-gp_attention gp_cudnn_graph_of(const gp_attention *piece, const gp_cudnn_scratch *at);
 
 #endif

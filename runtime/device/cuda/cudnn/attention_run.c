@@ -1,7 +1,7 @@
 /* device/cuda/cudnn/attention_run.c - which attention cuDNN computes, and running its plans.
  *
- * Around the plan our own kernels do what graphs cannot: bring a mask into their form, clear the
- * rows that it left nothing to, and add up the gradients of keys that heads share. */
+ * Around the plan our own kernels do what graphs cannot: bring a mask into their form, and clear
+ * the rows that it left nothing to. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int add_strides(int64_t *field, const gp_attention_value *v) {
   return 3;
 }
 
-/* Of a piece as its graph has it. */
+/* Of a piece. */
 static gp_cudnn_key key_of(const gp_attention *a) {
   const gp_attention_value *values[] = {&a->q,   &a->k,   &a->v,   &a->o,   &a->lse,
                                         &a->d_o, &a->d_q, &a->d_k, &a->d_v, &a->mask};
@@ -41,8 +41,7 @@ gp_status gp_cudnn_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t 
   if (*why) return GP_OK;
   const gp_attention piece = gp_cudnn_first_piece(a);
   const gp_cudnn_scratch at = gp_cudnn_lay_out(&piece);
-  const gp_attention graph = gp_cudnn_graph_of(&piece, &at);
-  const gp_cudnn_request request = {key_of(&graph), describe, &graph, {0}};
+  const gp_cudnn_request request = {key_of(&piece), describe, &piece, {0}};
   gp_cudnn_answer answer;
   GP_GPU_TRY(gp_cudnn_prepare(gpu, &request, &answer));
   *why = answer.why;
@@ -91,14 +90,10 @@ static gp_status run_piece(gp_gpu *gpu, const gp_cudnn_key *key, const gp_attent
                            const char **why) {
   const scalars s = {(float)piece->scale, -INFINITY, 1, (float)(1 / (1 - piece->dropout))};
   const gp_cudnn_scratch at = gp_cudnn_lay_out(piece);
-  const gp_attention graph = gp_cudnn_graph_of(piece, &at);
   gp_cudnn_operand list[GP_CUDNN_OPERANDS];
-  const int count = list_operands(&graph, &s, &at, list);
+  const int count = list_operands(piece, &s, &at, list);
   const gp_cudnn_work work = {list, count, in_scratch(piece, at.workspace), "attention"};
-  GP_GPU_TRY(gp_cudnn_run(gpu, key, &work, why));
-  if (*why || !gp_attention_adds_heads(piece)) return GP_OK;
-  const float *const by_head[] = {graph.d_k.data, graph.d_v.data};
-  return gp_attention_add_heads(gpu, piece, by_head);
+  return gp_cudnn_run(gpu, key, &work, why);
 }
 
 /* A piece has the words of its own heads, one after the other. */
@@ -124,18 +119,12 @@ static gp_status run_pieces(gp_gpu *gpu, const gp_cudnn_key *key, const gp_atten
   return GP_OK;
 }
 
-static gp_cudnn_key find_key(const gp_attention *first) {
-  const gp_cudnn_scratch at = gp_cudnn_lay_out(first);
-  const gp_attention graph = gp_cudnn_graph_of(first, &at);
-  return key_of(&graph);
-}
-
 /* A refusal in the middle leaves nothing that our own kernels would not write again. */
 gp_status gp_cudnn_attention_run(gp_gpu *gpu, const gp_attention *a, bool *done, const char **why) {
   *done = false, *why = NULL;
   if (gp_cudnn_attention_refusal(a)) return GP_OK;
   const gp_attention first = gp_cudnn_first_piece(a);
-  const gp_cudnn_key key = find_key(&first);
+  const gp_cudnn_key key = key_of(&first);
   if (!gp_cudnn_has(gpu, &key)) return GP_OK;
   if (a->masked) GP_GPU_TRY(gp_attention_stage_mask(gpu, a, &first.mask));
   GP_GPU_TRY(run_pieces(gpu, &key, a, &first, why));
