@@ -397,9 +397,10 @@ static void check_plain(const application *a) {
 /* Libraries choose products by alignment. */
 static bool is_product(gp_op op) {
   static const gp_op products[] = {
-      GP_OP_matmul,    GP_OP_linear,         GP_OP_linear_gelu,   GP_OP_linear_add,
-      GP_OP_linear_dx, GP_OP_linear_gelu_dx, GP_OP_linear_dw,     GP_OP_linear_bias_dw,
-      GP_OP_attention, GP_OP_attention_dx,   GP_OP_attention_qkv, GP_OP_attention_qkv_dx};
+      GP_OP_matmul,    GP_OP_linear,         GP_OP_linear_gelu,     GP_OP_linear_add,
+      GP_OP_linear_dx, GP_OP_linear_gelu_dx, GP_OP_linear_dw,       GP_OP_linear_bias_dw,
+      GP_OP_attention, GP_OP_attention_dx,   GP_OP_attention_qkv,   GP_OP_attention_qkv_dx,
+      GP_OP_conv2d,    GP_OP_conv2d_dw,      GP_OP_conv_transpose2d};
   for (size_t i = 0; i < sizeof products / sizeof *products; i++)
     if (products[i] == op) return true;
   return false;

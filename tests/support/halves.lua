@@ -20,6 +20,7 @@ local ROUNDED = { bf16 = 2 ^ -8, f16 = 2 ^ -11 }
 -- How many such roundings a result may be off, by the tolerance that its row names; 1.02: and some
 -- of f32.
 local ROUNDINGS = {
+  product = { 2, why = "a library may add the bias to a product that it has rounded" },
   attention = { 4, why =
     "probabilities are rounded before they meet the values, which is a product of up to 70" },
   layers = { 16, why =

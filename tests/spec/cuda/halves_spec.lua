@@ -29,7 +29,7 @@ end
 
 -- Whose kernels the libraries choose by alignment, too.
 local PRODUCTS = {
-  matmul = true, linear = true, attention = true, attention_qkv = true, conv2d = true,
+  matmul = true, linear = true, linear_gelu = true, linear_add = true, attention = true, attention_qkv = true, conv2d = true,
   conv_transpose2d = true, conv2d_dw = true,
 }
 
@@ -82,6 +82,7 @@ local DROPPED = {
   { x { 1, 4, 70, 16 }, x { 1, 2, 70, 16 }, x { 1, 2, 70, 16 },
     o = { causal = true, dropout = 0.3 } },
   { x { 1, 2, 66, 72 }, x { 1, 1, 131, 72 }, x { 1, 1, 131, 72 }, o = { dropout = 0.3 } },
+  { x { 3, 2, 6, 8 }, x { 3, 2, 6, 8 }, x { 3, 2, 6, 8 }, o = { causal = true, dropout = 0.1 } },
   { x { 1, 1, 7, 9 }, x { 1, 1, 64, 9 }, x { 1, 1, 64, 9 }, inputs.bools { 1, 1, 7, 64 },
     o = { dropout = 0.3 } },
 }

@@ -127,7 +127,7 @@ on_gpu("every end of a step leaves the bits that hosts leave, on late streams to
   local want = run { GPIPE_UPDATE_GRAPHS = "0" }
   assert.are.equal(want, (run {}))
   assert.are.equal(want, (run { GPIPE_TEST_LAZY = "1" }))
-end)
+end, 2)
 
 -- ---- launches ----------------------------------------------------------------------------------
 
