@@ -74,14 +74,35 @@ end
 ---@param unit string
 ---@param relation? ">="|"<="
 ---@param bound? number
+---@return boolean met true where there is no bound
 function figure.print(name, value, unit, relation, bound)
   local line = ("%s %s %s"):format(name, text_of(value), unit)
+  local met = true
   if relation then
-    local met = relation == ">=" and value >= bound or relation == "<=" and value <= bound
+    met = relation == ">=" and value >= bound or relation == "<=" and value <= bound
     line = ("%s must %s %s: %s"):format(line, relation, text_of(bound), met and "met" or "short")
   end
   print(line)
   io.stdout:flush()
+  return met
+end
+
+--- A printer of errors that must stay within their bounds: speed means nothing beyond them.
+--- ```lua
+--- local exact = figure.exact()
+--- exact.print("x", 1e-7, "relative error", 1e-5)
+--- exact.finish()   -- raises with the names of those that were larger
+--- ```
+function figure.exact()
+  local wrong = {}
+  return {
+    print = function(name, value, unit, bound)
+      if not figure.print(name, value, unit, "<=", bound) then wrong[#wrong + 1] = name end
+    end,
+    finish = function()
+      if #wrong > 0 then error("too far off: " .. table.concat(wrong, ", "), 0) end
+    end,
+  }
 end
 
 --- Say that a figure is not to be had here.

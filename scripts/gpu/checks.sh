@@ -31,6 +31,7 @@ list_first() {
   check ceilings ceilings 60 bench_gpu ceilings
   check ops ops/shapes 60 bench_gpu shapes
   check ops ops/attention 60 bench_gpu attention
+  check ops ops/attention-cudnn 60 with GPIPE_ATTENTION=cudnn bench_gpu attention
   # It measures ceilings of its own, which take long where a GPU is only pretended.
   [ -n "$rehearse" ] || check gpt gpt/profile 60 train_gpt GPIPE_GPU_PROFILE=1
   check ops ops/ncu 150 profile_kernels
@@ -57,7 +58,7 @@ list_third() {
   local file tests="device_cuda_plugin_test cuda_work_test cuda_ops_test"
   [ -z "$rehearse" ] || tests=device_cuda_plugin_test
   check sanitizers sanitizers/memcheck-bf16 120 sanitize memcheck bf16
-  check sanitizers sanitizers/racecheck-bf16-own 120 with GPIPE_CONVOLUTION=own sanitize racecheck bf16 own
+  check sanitizers sanitizers/racecheck-bf16-own 120 with_own_kernels sanitize racecheck bf16 own
   check sanitizers sanitizers/initcheck-bf16 120 sanitize initcheck bf16
   [ -n "$rehearse" ] || check specs specs/quickstart 60 run_example quickstart --steps 20 # it writes, too
   check specs specs/digits 60 run_example digits --epochs 2
@@ -72,7 +73,7 @@ list_third() {
     check sanitizers "sanitizers/$file-bf16" 120 sanitize "$file" bf16
   done
   for file in memcheck synccheck initcheck; do
-    check sanitizers "sanitizers/$file-bf16-own" 120 with GPIPE_CONVOLUTION=own sanitize "$file" bf16 own
+    check sanitizers "sanitizers/$file-bf16-own" 120 with_own_kernels sanitize "$file" bf16 own
   done
 }
 
@@ -161,6 +162,8 @@ bench_gpu() { # SECTION OPTIONS...
   "$program" scripts/bench/gpu.lua --only "$section" "$@" ${rehearse:+$small}
 }
 
+with_own_kernels() { GPIPE_CONVOLUTION=own GPIPE_ATTENTION=own "$@"; } # COMMAND...
+
 with() { (export "$1" && shift && "$@"); } # VARIABLE=VALUE COMMAND...
 
 train_gpt() { # SETTINGS OPTIONS...: words VARIABLE=VALUE come first
@@ -202,11 +205,12 @@ run_test() {
 }
 
 # A small training under one of compute-sanitizer's tools. Libraries read bytes that they never wrote
-# (paddings of tiles) and use them for nothing, so initcheck looks at our own kernels alone.
+# (paddings of tiles) and use them for nothing, and cuDNN's attention hands over tiles in ways that
+# racecheck takes for races: these two tools look at our own kernels alone.
 sanitize() { # TOOL ARGUMENTS-OF-THE-TRAINING...
   local tool=$1 filter=(); shift
   command -v compute-sanitizer >/dev/null || { echo "skipped: compute-sanitizer is not here"; return; }
-  [ "$tool" != initcheck ] || filter=(--kernel-name-exclude "regex=cudnn|cutlass|cublas|nvjet|gemm|xmma|sm90_|sm80_")
+  [[ $tool != initcheck && $tool != racecheck ]] || filter=(--kernel-name-exclude "regex=cudnn|cutlass|cublas|nvjet|gemm|xmma|sm90_|sm80_")
   compute-sanitizer --tool "$tool" "${filter[@]}" --error-exitcode 1 "$program" tests/gpu/small.lua "$@" 2>&1 | tee "$work/sanitizer"
   local status=${PIPESTATUS[0]}
   if [ "$status" != 0 ] && grep -q 'Device not supported' "$work/sanitizer"; then
