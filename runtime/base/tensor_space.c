@@ -1,14 +1,14 @@
-/* base/tensor_space.c - tensors whose memory the host cannot read: made, brought here and taken
- * back.
+/* base/tensor_space.c - tensors whose memory the host cannot read: they are made, brought to the
+ * host and taken back.
  *
- * Everything that looks at values or converts them is done on the host with the bytes that a view
+ * Everything that reads values or converts them is done on the host, on the bytes that a view
  * touches. That is for scripts that print, load and save; training moves no tensor this way. */
 #include "base/memory.h"
 #include "base/tensor.h"
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-/* What a storage gives back when its last tensor goes. */
+/* What a storage releases when its last tensor goes. */
 typedef struct owned {
   gp_space *space;
   void *memory;
@@ -40,14 +40,14 @@ gp_status gp_tensor_new_at(gp_space *space, gp_dtype dtype, const gp_shape *shap
   return status;
 }
 
-/* ---- here and there ------------------------------------------------------------------------ */
+/* ---- to the host and back ------------------------------------------------------------------ */
 
-/* Bytes from the first that a view touches, here. */
+/* A copy on the host of the bytes that a view touches. */
 typedef struct window {
   char *bytes;
   size_t size;
-  void *there;
-  void *element; /* the first element, here */
+  void *there;   /* in the space */
+  void *element; /* the first element, on the host */
 } window;
 
 static gp_status open_window(const gp_tensor *tensor, window *w) {
@@ -63,7 +63,7 @@ static gp_status open_window(const gp_tensor *tensor, window *w) {
   return status;
 }
 
-/* Between a host view and a tensor elsewhere: what lies between its elements stays as it is. */
+/* Write a host view into a tensor elsewhere: the bytes between the tensor's elements stay. */
 static gp_status put(gp_tensor *to, const gp_tensor *from) {
   window w;
   gp_space *space = gp_tensor_space(to);
@@ -74,7 +74,7 @@ static gp_status put(gp_tensor *to, const gp_tensor *from) {
   return status;
 }
 
-/* Also where both sides are views of the same memory: the source is read whole first. */
+/* Copy also between views of the same memory: the source is read whole first. */
 gp_status gp_space_copy(gp_tensor *to, const gp_tensor *from) {
   gp_tensor *here;
   GP_TRY(gp_tensor_fetch(from, &here));
