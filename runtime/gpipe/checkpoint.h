@@ -1,10 +1,10 @@
 /* gpipe/checkpoint.h - a folder of archives that is written atomically. See gpipe.h for what holds
  * everywhere.
  *
- * The files are written side by side into a folder of another name beside the target, each with its
- * size and checksum; MANIFEST.json, which lists them, is written last; then the folder takes the
- * target's place in one step. Reading checks every file against the manifest before it trusts
- * any. */
+ * The files are written side by side into a folder of another name beside the target, each with
+ * its size and checksum; MANIFEST.json, which lists them, is written last; then the folder
+ * takes the target's place in one step. Reading checks every file against the manifest before
+ * it trusts any. */
 #ifndef GP_PUBLIC_CHECKPOINT_H
 #define GP_PUBLIC_CHECKPOINT_H
 
@@ -23,8 +23,8 @@ gp_status gp_checkpoint_add(gp_checkpoint *checkpoint, const char *file, gp_arch
 gp_status gp_checkpoint_start(gp_checkpoint *checkpoint);
 /* Tell whether gp_checkpoint_finish would return at once. */
 bool gp_checkpoint_is_done(const gp_checkpoint *checkpoint);
-/* Wait for the end. Errors: GP_EIO, GP_ENOMEM; the folder that was there before is still there
- * then. */
+/* Wait for the end. Errors: GP_EIO, GP_ENOMEM; the folder that was there before is
+ * still there then. */
 gp_status gp_checkpoint_finish(gp_checkpoint *checkpoint);
 void gp_checkpoint_free(gp_checkpoint *checkpoint); /* waits */
 

@@ -106,8 +106,7 @@ enum {
   GP_OP_HALVES = 128,
   GP_OP_SPARES = 256,   /* works without its last output if nothing reads it: n_out is one less */
   GP_OP_METHOD = 512,   /* a method of tensors, under its name */
-  GP_OP_NUMBERS = 1024, /* from Lua, a number may stand for an operand; it takes the others'
-                           dtype */
+  GP_OP_NUMBERS = 1024, /* from Lua, a number may be an operand: it takes the others' dtype */
   /* Works on elements one by one, wherever they lie: operands and output may be in any order, and
    * one order for all is fastest. Random ops (GP_OP_RANDOM) draw by the element's index and keep
    * row-major outputs. */

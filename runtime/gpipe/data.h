@@ -26,9 +26,9 @@ typedef struct gp_element {
 
 /* Tell whether some dtype holds all values of the form, and which. */
 bool gp_element_known(gp_element form, gp_dtype *dtype);
-/* Make a tensor of the elements that fill `bytes` from `offset` on. Shapes: bytes u8 [size].
- * Errors: GP_EFORMAT for another number of bytes, a bool that is not 0 or 1, a u64 of 2^63 or
- * more. */
+/* Make a tensor of the elements that fill `bytes` from `offset` on. Shapes: bytes u8
+ * [size]. Errors: GP_EFORMAT for another number of bytes, a bool that is not 0 or 1, a u64
+ * of 2^63 or more. */
 gp_status gp_elements_read(const gp_tensor *bytes, int64_t offset, gp_element form,
                            const gp_shape *shape, gp_tensor **values);
 

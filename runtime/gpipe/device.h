@@ -66,8 +66,8 @@ gp_status gp_device_describe(const char *text, gp_device_facts *facts);
 /* Check that this is the name of a device that is here. Errors: GP_EINVAL, GP_EDEVICE,
  * GP_ERANGE. */
 gp_status gp_device_check(const char *name);
-/* Close the GPUs on which nothing is held any more; for the end of the process or of its last
- * script. */
+/* Close the GPUs on which nothing is held any more; for the end of the process or of
+ * its last script. */
 void gp_gpus_close(void);
 /* "oneDNN 2.6.3", or "" when none is loadable; loads the library. why (optional) receives the
  * loader's reason. */

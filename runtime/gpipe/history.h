@@ -1,5 +1,5 @@
-/* gpipe/history.h - gradients of values that ops computed eagerly. See gpipe.h for what holds
- * everywhere. */
+/* gpipe/history.h - gradients of values that ops computed eagerly. See gpipe.h for what
+ * holds everywhere. */
 #ifndef GP_PUBLIC_HISTORY_H
 #define GP_PUBLIC_HISTORY_H
 
@@ -41,11 +41,11 @@ void gp_history_free(gp_history *history); /* of any length: it does not recurse
  * GP_EDTYPE for a tensor that is not of floats. */
 gp_status gp_leaf_new(gp_tensor *tensor, gp_param **leaf);
 
-/* Compute the gradients of one value, times seed (of its shape and dtype), with respect to leaves.
- * leaves NULL: to all leaves that it came from, added to the gradients that they have. Else
- * grads[k] receives that of leaves[k], or NULL if the value does not depend on it, and nothing is
- * stored. Errors: GP_ESTATE if a value that is needed was written to since, or a leaf belongs to a
- * pipeline. */
+/* Compute the gradients of one value, times seed (of its shape and dtype), with respect to
+ * leaves. leaves NULL: to all leaves that it came from, added to the gradients that they have.
+ * Else grads[k] receives that of leaves[k], or NULL if the value does not depend on it, and
+ * nothing is stored. Errors: GP_ESTATE if a value that is needed was written to since, or a leaf
+ * belongs to a pipeline. */
 gp_status gp_history_backward(gp_history *history, int output, gp_tensor *seed,
                               gp_param *const *leaves, int count, gp_tensor **grads);
 

@@ -44,8 +44,8 @@ typedef struct gp_items_key {
   uint64_t seed, stream;
 } gp_items_key;
 
-/* Make items of the rows of two contiguous tensors (retained) that have equally many rows. Errors:
- * GP_ESHAPE. */
+/* Make items of the rows of two contiguous tensors (retained) that have equally many rows.
+ * Errors: GP_ESHAPE. */
 gp_status gp_items_rows(gp_tensor *x, gp_tensor *y, gp_items **items);
 /* Make items of images of bytes, as f32. Shapes: x u8 [N, C, H, W] (retained), y [N, ..]
  * (retained); batches are f32 [n, C, H, W]. Errors: GP_ESHAPE; GP_EDTYPE. */

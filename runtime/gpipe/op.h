@@ -25,8 +25,8 @@ gp_status gp_op_find(const char *name, gp_op *op);
  * tensors; that of a view shares its input's storage. Errors: those of the op, after its name. */
 gp_status gp_eager_apply(gp_op op, const gp_attrs *attrs, gp_tensor *const *inputs, int n_inputs,
                          gp_tensor **outputs, int *n_outputs);
-/* Seed the random ops that the calling thread runs eagerly; each application of one advances their
- * clock. */
+/* Seed the random ops that the calling thread runs eagerly; each application of one
+ * advances their clock. */
 void gp_eager_seed(uint64_t seed);
 /* The state of the calling thread's random ops. */
 typedef struct gp_random_state {

@@ -10,9 +10,9 @@
 /* A model cut into stages, each on a device, and the workers that run it. */
 typedef struct gp_pipeline gp_pipeline;
 
-/* Dynamic loss scaling, for f16: all gradients are computed times `scale`. If they are not finite,
- * the update is skipped and the scale shrinks; after `window` runs in a row without that, it
- * grows. */
+/* Dynamic loss scaling, for f16: all gradients are computed times `scale`. If they are not
+ * finite, the update is skipped and the scale shrinks; after `window` runs in a row without
+ * that, it grows. */
 typedef struct gp_loss_scale {
   double scale; /* now; 0: gradients are not scaled */
   double growth, backoff, min;
@@ -21,9 +21,9 @@ typedef struct gp_loss_scale {
   int64_t skipped;     /* so far */
 } gp_loss_scale;
 
-/* What happens to gradients that are not finite. SKIP: the step updates nothing and is counted;
- * RAISE: the step fails, and so does any that makes a value that is not finite; IGNORE: they are
- * applied. */
+/* What happens to gradients that are not finite. SKIP: the step updates nothing and is
+ * counted; RAISE: the step fails, and so does any that makes a value that is not finite;
+ * IGNORE: they are applied. */
 typedef enum gp_finite { GP_FINITE_SKIP, GP_FINITE_RAISE, GP_FINITE_IGNORE } gp_finite;
 
 typedef struct gp_pipeline_spec {

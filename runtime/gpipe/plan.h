@@ -17,8 +17,7 @@ typedef enum gp_plan_kind {
 
 /* What a plan needs to know of a device; the device itself need not be there. */
 typedef struct gp_plan_device_spec {
-  int32_t space;       /* its memory space: devices with one number read each other's; 0: the
-                          host's */
+  int32_t space;       /* its memory space: devices with one number share it; 0: the host's */
   bool packs;          /* its products take packed weights */
   bool parts;          /* it sums rows in parts, within kernels that read the rows anyway */
   bool halves;         /* its updates write halves of the weights beside them */
@@ -71,8 +70,8 @@ bool gp_pipeline_has_plan(const gp_pipeline *pipeline, const gp_plan *plan);
  * bytes[devices of the pipeline]. Allocates and keeps nothing. Ownership and errors: as above. */
 gp_status gp_plan_measure(gp_pipeline *pipeline, const gp_plan_spec *spec, gp_remat remat,
                           size_t *bytes);
-/* Return what a device has left for plans; SIZE_MAX if that is not known, as on the host. Errors:
- * GP_EDEVICE. */
+/* Return what a device has left for plans; SIZE_MAX if that is not known, as on the host.
+ * Errors: GP_EDEVICE. */
 gp_status gp_pipeline_free_bytes(const gp_pipeline *pipeline, int device, size_t *bytes);
 
 /* A value that crosses a cut: one stage makes it and others read it. */

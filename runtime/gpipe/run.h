@@ -12,8 +12,7 @@ typedef struct gp_run_args {
   /* Receive the rows of all micro-batches (FORWARD, SPLIT), as many as were traced; contiguous. */
   gp_tensor *const *outputs;
   int output_count;
-  gp_tensor *const *out_grads; /* GP_PLAN_SPLIT: unless NULL, run the backward half; shaped like
-                                  outputs */
+  gp_tensor *const *out_grads; /* GP_PLAN_SPLIT: if given, run the backward half; like outputs */
   /* Receive the rows of the inputs' gradients, in the backward half of GP_PLAN_SPLIT: one per
    * input, NULL where gp_plan_input_grad_meta says so. */
   gp_tensor *const *input_grads;

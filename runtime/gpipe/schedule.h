@@ -92,8 +92,7 @@ const gp_action *gp_schedule_get(const gp_schedule *schedule, int device, int *c
 
 /* Resources that a schedule may take; negative fields (or NULL) are not checked. */
 typedef struct gp_schedule_limits {
-  int capacity;             /* messages a channel holds before its sender blocks; 0: both sides must
-                               meet */
+  int capacity;             /* messages a channel holds before its sender blocks; 0: rendezvous */
   int versions;             /* of a stage's weights alive at once, the newest included */
   int buffers;              /* per stage; micro-batch i takes number i mod buffers */
   const int32_t *peak_live; /* per device: activations of a (stage, micro-batch) alive at once */

@@ -45,11 +45,11 @@ typedef struct gp_critical {
 /* A schedule run with costs instead of devices. It borrows the schedule. */
 typedef struct gp_simulation gp_simulation;
 
-/* Run a schedule with costs: each device runs its list in order; an action begins when its device
- * is free and its inputs have arrived; joined actions begin and end together; empty cells take no
- * time. Cost: linear in the number of actions; 16 bytes each stay. Errors: GP_ERANGE for a cost
- * that is negative or no number; GP_ESCHEDULE where devices wait for each other, as with channels
- * too small. */
+/* Run a schedule with costs: each device runs its list in order; an action begins when its
+ * device is free and its inputs have arrived; joined actions begin and end together; empty cells
+ * take no time. Cost: linear in the number of actions; 16 bytes each stay. Errors: GP_ERANGE for
+ * a cost that is negative or no number; GP_ESCHEDULE where devices wait for each other, as with
+ * channels too small. */
 gp_status gp_simulation_new(const gp_schedule *schedule, const gp_costs *costs,
                             gp_simulation **simulation);
 void gp_simulation_free(gp_simulation *simulation);

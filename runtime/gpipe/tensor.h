@@ -61,8 +61,8 @@ gp_status gp_tensor_new(gp_dtype dtype, const gp_shape *shape, gp_tensor **tenso
 /* Make another view (meta copied) of the same storage, which both keep alive. Errors: GP_ESHAPE if
  * it leaves the storage, GP_EINVAL if elements would not be aligned. */
 gp_status gp_tensor_view(gp_tensor *base, const gp_meta *meta, gp_tensor **tensor);
-/* Make a scalar view of the element at flat row-major position `index`, which the caller has
- * checked. */
+/* Make a scalar view of the element at flat row-major position `index`, which the
+ * caller has checked. */
 gp_status gp_tensor_element(gp_tensor *tensor, int64_t index, gp_tensor **scalar);
 gp_tensor *gp_tensor_retain(gp_tensor *tensor);
 void gp_tensor_free(gp_tensor *tensor); /* gives one reference back */
