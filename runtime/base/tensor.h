@@ -27,8 +27,7 @@ typedef struct gp_extent {
   void *data;
   size_t bytes;
   gp_space *space;                /* NULL: the host can read it */
-  void (*release)(void *context); /* called when the last reference goes; NULL: the memory outlives
-                                     us */
+  void (*release)(void *context); /* called when the last reference goes; NULL: it outlives us */
   void *context;
 } gp_extent;
 

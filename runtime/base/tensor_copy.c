@@ -1,10 +1,10 @@
 /* base/tensor_copy.c - strided copies with conversion.
  *
  * A copy is first put into its simplest form: dimensions of size 1 are dropped, the rest are
- * ordered by the destination's strides, and neighbours that are one run in both views are merged.
- * Two contiguous views become a single line. The axes that are left are walked recursively; when
- * lines are dense in the destination but not in the source (a transposition), tiles keep both in
- * the cache. */
+ * ordered by the destination's strides, and neighbours that are one run in both views are
+ * merged. Two contiguous views become a single line. The axes that are left are walked
+ * recursively; when lines are dense in the destination but not in the source (a transposition),
+ * tiles keep both in the cache. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* base/thread.c - starting threads, waiting on a word, the clock.
  *
- * Every thread of the runtime starts in one known state, because a library loaded with fast-math
- * changes the floating-point mode of the thread that loaded it and new threads inherit that mode:
- * the bits of a result would depend on the thread that started them. Signals stay with the main
- * thread. */
+ * Every thread of the runtime starts in one known state, because a library loaded with
+ * fast-math changes the floating-point mode of the thread that loaded it and new threads
+ * inherit that mode: the bits of a result would depend on the thread that started them. Signals
+ * stay with the main thread. */
 #include "base/thread.h"
 
 #include <errno.h>

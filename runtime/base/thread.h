@@ -19,8 +19,8 @@ typedef struct gp_thread_options {
 gp_status gp_thread_start(pthread_t *thread, const gp_thread_options *options, void *(*run)(void *),
                           void *context);
 
-/* Tell whether gp_thread_start started the calling thread: no signal is delivered to such a
- * thread. */
+/* Tell whether gp_thread_start started the calling thread: no signal is delivered to
+ * such a thread. */
 bool gp_thread_is_ours(void);
 
 /* Set the calling thread's floating-point mode: denormals kept, round to nearest, no traps. Threads

@@ -77,8 +77,8 @@ READER(i32, int32_t, int64_t, v)
 READER(u8, uint8_t, int64_t, v)
 READER(bool, uint8_t, int64_t, v != 0)
 
-/* The second branch of each loop is the same with a stride: the compiler vectorises only the
- * first. */
+/* The second branch of each loop is the same with a stride: the compiler vectorises
+ * only the first. */
 #define WRITER(name, W, T, expression)                                                             \
   static void write_##name(const void *wide, int64_t n, void *to, int64_t stride) {                \
     const W *x = wide;                                                                             \

@@ -73,8 +73,8 @@ static inline void round_of_part(vector word[WORDS], vector key_0, vector key_1)
   word[3] = p0;
 }
 
-/* Store word w of all blocks, as whole vectors: a vector load of them need not wait for two
- * stores. */
+/* Store word w of all blocks, as whole vectors: a vector load of them need not wait
+ * for two stores. */
 static inline void store_words(uint32_t *to, vector word[PARTS][WORDS], int w) {
 #ifdef __AVX512F__
   const __m512i lower = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
@@ -84,8 +84,8 @@ static inline void store_words(uint32_t *to, vector word[PARTS][WORDS], int w) {
 #endif
 }
 
-/* Compute the 64 words of chunk number `chunk`, in element order: word w of lane b is element 16 w
- * + b. */
+/* Compute the 64 words of chunk number `chunk`, in element order: word w of lane b is
+ * element 16 w + b. */
 static void chunk_words(uint64_t keys[ROUNDS][2], const uint32_t stream[2], uint64_t chunk,
                         uint32_t out[CHUNK]) {
   vector word[PARTS][WORDS];
@@ -121,8 +121,8 @@ static void round_of_lanes(lanes *s, const uint64_t key[2]) {
   }
 }
 
-/* Compute the 64 words of chunk number `chunk`, in element order: word w of lane b is element 16 w
- * + b. */
+/* Compute the 64 words of chunk number `chunk`, in element order: word w of lane b is
+ * element 16 w + b. */
 static void chunk_words(uint64_t keys[ROUNDS][2], const uint32_t stream[2], uint64_t chunk,
                         uint32_t out[CHUNK]) {
   lanes s;

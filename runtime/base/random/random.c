@@ -117,8 +117,8 @@ gp_status gp_random_draw(const gp_draw *draw, int64_t first, int64_t n, void *ou
   return GP_OK;
 }
 
-/* Fill a tensor piece by piece through the host: the bits are the same, and the host needs less
- * memory. */
+/* Fill a tensor piece by piece through the host: the bits are the same, and the host
+ * needs less memory. */
 static gp_status fill_elsewhere(const gp_draw *draw, gp_tensor *tensor) {
   enum { PIECE = 1 << 20 };
   gp_space *space = gp_tensor_space(tensor);
