@@ -31,8 +31,8 @@ typedef struct gp_lapack_f64 {
   GP_LAPACK_LIST(GP_LAPACK_MEMBER, double)
 } gp_lapack_f64;
 
-/* Set both to the library's functions. Errors: GP_EUNSUPPORTED, with the reason, if there is none.
- * Threads: any. */
+/* Set both to the library's functions. Errors: GP_EUNSUPPORTED, with the reason, if there is
+ * none. Threads: any. */
 gp_status gp_lapack_open(const gp_lapack_f32 **f32, const gp_lapack_f64 **f64);
 
 #endif

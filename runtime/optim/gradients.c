@@ -132,8 +132,8 @@ static gp_lane_sweep sweep_of(gp_gradients *list, int64_t pieces, gp_piece piece
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-/* In f64, squares of finite numbers may overflow, which must not pass for a gradient that is not
- * finite. */
+/* In f64, squares of finite numbers may overflow, which must not pass for a gradient that
+ * is not finite. */
 static gp_status sum_tensor(void *context, int64_t index, int thread) {
   const work *w = context;
   const gp_lane_run *run = &w->list->runs[index];

@@ -10,8 +10,7 @@ enum {
   THREADS = GP_BATCH_THREADS,
   SUM_BLOCKS = 1024, /* partial sums of one tensor, at most */
   SUM_GROUPS = 4,    /* 16-byte groups of a thread, at least */
-  SCALE_BLOCKS = 8   /* per multiprocessor, which they fill, where a verdict says whether to
-                        scale */
+  SCALE_BLOCKS = 8   /* per multiprocessor, which they fill, if a verdict decides */
 };
 static_assert(sizeof(double) * GP_BATCH * SUM_BLOCKS <= GP_GPU_SUM_SCRATCH,
               "scratch holds a batch");

@@ -120,8 +120,8 @@ gp_status gp_optim_update(const gp_optim_hyper *hyper, int64_t step, const gp_op
   return GP_OK;
 }
 
-/* Sum in double precision for f32 too: the norm of a large model must not lose its small
- * gradients. */
+/* Sum in double precision for f32 too: the norm of a large model must not lose its
+ * small gradients. */
 double gp_optim_sum_squares(gp_dtype dtype, int64_t n, const void *data) {
   GP_ASSERT(dtype == GP_F32 || dtype == GP_F64);
   return dtype == GP_F32 ? sum_squares_f32(data, n) : sum_squares_f64(data, n);

@@ -76,8 +76,8 @@ template <typename T> static __device__ T lerp(const factors<T> &f, T m, T d) {
   return f.far1 ? d - (d - m) * (1 - f.weight1) : m + f.weight1 * (d - m);
 }
 
-/* Update as Adam and AdamW both do; d is the gradient to use. Ams: divide by the greatest mean of
- * squares. */
+/* Update as Adam and AdamW both do; d is the gradient to use. Ams: divide by the greatest
+ * mean of squares. */
 template <bool Ams, typename T>
 static __device__ void adam_core(const factors<T> &f, T *p, T d, T *m) {
   m[0] = lerp(f, m[0], d);
@@ -101,8 +101,8 @@ template <bool Ams> struct adamw {
   }
 };
 
-/* m: mean of squares; then the velocity if it has momentum, and the mean of gradients if it is
- * centered. */
+/* m: mean of squares; then the velocity if it has momentum, and the mean of gradients if
+ * it is centered. */
 template <bool Moves, bool Centered> struct rmsprop {
   static const int moments = 1 + Moves + Centered;
   template <typename T> static __device__ void apply(const factors<T> &f, T *p, T g, T *m) {
