@@ -11,8 +11,8 @@
 #define GP_ROOT_2_PI   0.39894228040143267794 /* 1 / sqrt(2 pi) */
 #define GP_LOG2_E      1.44269504088896340736 /* log2(e) */
 #define GP_TWICE_SLOPE 1.59576912160573071176 /* 2 sqrt(2 / pi) */
-/* For the tanh form. Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016), section
- * 2. */
+/* For the tanh form. Source: Hendrycks and Gimpel, "Gaussian error linear units"
+ * (2016), section 2. */
 #define GP_GELU_CUBIC 0.044715
 
 /* Beyond these the result is x or 0 exactly; a factor bounded there keeps 0 * infinity away. */

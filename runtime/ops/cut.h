@@ -12,9 +12,9 @@
  * most one unit: a shape can have more empty rows than a loop could ever walk over. */
 gp_cut gp_op_cut(const gp_op_def *def, const gp_call *call);
 
-/* Count the units of a row-wise value: the product of the dims before the last. A value of one
- * dimension is one row; a long one counts as rows of about 256 elements, so that threads can share
- * it. */
+/* Count the units of a row-wise value: the product of the dims before the last. A value of
+ * one dimension is one row; a long one counts as rows of about 256 elements, so that
+ * threads can share it. */
 int64_t gp_rows_count(const gp_meta *meta);
 /* Find the elements [*first, *last) of a value of n elements that belong to units [span.first,
  * span.last) of units: r * n / units, without overflow. */
@@ -25,8 +25,8 @@ void gp_rows_elements(int64_t n, int64_t units, gp_span span, int64_t *first, in
 gp_cut gp_cut_rows(const gp_call *call);
 /* Cut in[0] into blocks of rows: for ops that need a whole row at once (norms, products). */
 gp_cut gp_cut_whole_rows(const gp_call *call);
-/* Cut in[0] into pieces of 64 columns: every piece walks all rows, so sums over rows keep one
- * order. */
+/* Cut in[0] into pieces of 64 columns: every piece walks all rows, so sums over rows
+ * keep one order. */
 gp_cut gp_cut_columns(const gp_call *call);
 /* Cut nothing: for a sum over everything in one order, or a scalar. */
 gp_cut gp_cut_once(const gp_call *call);

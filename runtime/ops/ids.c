@@ -45,8 +45,8 @@ static gp_status fail_at(const gp_call *call, const gp_ids_role *role, int64_t i
                  role->what, id, row, index % width + 1, role->first, last, note);
 }
 
-/* This is for a kernel that has the ids at hand; gp_id_fault is for one that only reported what it
- * read. */
+/* This is for a kernel that has the ids at hand; gp_id_fault is for one that only
+ * reported what it read. */
 gp_status gp_id_fail(const gp_call *call, const gp_ids_role *role, int64_t index) {
   const gp_arg *ids = &call->in[role->input];
   return fail_at(call, role, index, gp_id_at(ids, gp_meta_offset(ids->meta, index)));

@@ -156,8 +156,8 @@ gp_status gp_infer_like(gp_sig *sig, int i) {
   return gp_infer_out(sig, sig->in[i]->dtype, &sig->in[i]->shape);
 }
 
-/* A view copies nothing; whether its strides stay inside the storage is checked when a tensor is
- * made of them. */
+/* A view copies nothing; whether its strides stay inside the storage is checked when a tensor
+ * is made of them. */
 gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride) {
   GP_TRY(gp_infer_out(sig, sig->in[0]->dtype, shape));
   gp_meta *out = &sig->out[sig->n_out - 1];

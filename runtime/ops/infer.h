@@ -20,8 +20,8 @@ enum {
 
 /* Find the shape that all inputs broadcast to, as in NumPy. Errors: GP_ESHAPE names both shapes. */
 gp_status gp_infer_broadcast(const gp_sig *sig, gp_shape *shape);
-/* Fold another shape into *shape as broadcasting does; return false if two sizes differ and neither
- * is 1. */
+/* Fold another shape into *shape as broadcasting does; return false if two sizes differ
+ * and neither is 1. */
 bool gp_shape_broadcast(gp_shape *shape, const gp_shape *other);
 /* Check that two inputs have equal shapes. Errors: GP_ESHAPE. */
 gp_status gp_infer_same_shape(const gp_sig *sig, int a, int b);
@@ -38,8 +38,8 @@ const char *gp_op_role(gp_op op, int i);
  * none. Errors: GP_ESHAPE. */
 gp_status gp_operand_shape(const gp_sig *sig, gp_op op, int i, const gp_shape *expected,
                            int because);
-/* Check that input i, of kind PACKABLE, is not packed but of the dtype of in[0]. Errors:
- * GP_EDTYPE. */
+/* Check that input i, of kind PACKABLE, is not packed but of the dtype of in[0].
+ * Errors: GP_EDTYPE. */
 gp_status gp_operand_plain(const gp_sig *sig, gp_op op, int i);
 /* Check that input i is a packed value of so many bytes. Errors: GP_ESHAPE. */
 gp_status gp_operand_packed(const gp_sig *sig, gp_op op, int i, size_t bytes);
@@ -66,8 +66,8 @@ gp_status gp_infer_out(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 gp_status gp_infer_channels_last(gp_sig *sig, gp_dtype dtype, const gp_shape *shape);
 /* Append an output like input i. */
 gp_status gp_infer_like(gp_sig *sig, int i);
-/* Append an output that views in[0]'s memory under another shape: strides as given, the same
- * offset. */
+/* Append an output that views in[0]'s memory under another shape: strides as given,
+ * the same offset. */
 gp_status gp_infer_view(gp_sig *sig, const gp_shape *shape, const int64_t *stride);
 
 /* Count so many floating-point operations in all; every operand is read or written once. */

@@ -1,8 +1,8 @@
 /* ops/arithmetic/pow.c - a ^ b.
  *
- * The general case is libm's. Squares, which are most of what models raise to a power, are a
- * product; the choice is made per element, so the bits do not depend on the layout of the
- * exponent. */
+ * The general case is libm's. Squares, which are most of what models raise to a power,
+ * are a product; the choice is made per element, so the bits do not depend on the layout
+ * of the exponent. */
 #include "ops/elementwise/loops.h"
 
 GP_MAP2(pow_f32, float, float, b == 2.0f ? a * a : powf(a, b))

@@ -77,8 +77,8 @@ static gp_status infer_dx(gp_sig *sig) {
   return GP_OK;
 }
 
-/* One node makes all three gradients, since they share the scores. Gradients that are not needed
- * are not read. */
+/* One node makes all three gradients, since they share the scores. Gradients that are not
+ * needed are not read. */
 static gp_status vjp(gp_vjp *v) {
   GP_TRY(gp_vjp_first_output_only(v));
   const bool masked = v->n_in > MASK;
@@ -102,8 +102,8 @@ static gp_status vjp(gp_vjp *v) {
   return GP_OK;
 }
 
-/* Count two products forward, five backward; an exponential with the operations around it counts as
- * 13. */
+/* Count two products forward, five backward; an exponential with the operations around
+ * it counts as 13. */
 static gp_cost cost_of(const gp_sig *sig, int q, double products) {
   const gp_shape *s = &sig->in[q]->shape;
   double pairs =

@@ -1,8 +1,8 @@
 /* ops/attention/attention.cu - softmax(q k^T * scale + mask) v on separate q, k and v, and its
  * gradient.
  *
- * The operands may be views with any strides. This file also decides for both attention ops which
- * kernels run. */
+ * The operands may be views with any strides. This file also decides for both attention ops
+ * which kernels run. */
 #include <math.h>
 #include <stdio.h>
 
@@ -35,8 +35,8 @@ static void note_path(gp_gpu *gpu, const gp_attention *a, const char *why) {
   gp_gpu_note_path(gpu, "attention", shape, why ? path_of(gpu, a) : "cuDNN", why);
 }
 
-/* Ask for scratch that serves either way: an address that is not aligned can change which one
- * runs. */
+/* Ask for scratch that serves either way: an address that is not aligned can change
+ * which one runs. */
 gp_status gp_attention_prepare(gp_gpu *gpu, const gp_attention *a, size_t *scratch) {
   const char *why;
   size_t other = 0;

@@ -16,8 +16,8 @@ static int64_t blocks_for(int64_t n, int per_block) { return (n + per_block - 1)
 /* Count the elements along a dimension: one if the mask is the same for all of it. */
 static int64_t count_of(int64_t distance, int64_t size) { return distance == 0 ? 1 : size; }
 
-/* The dimensions of a mask, 1 where it is the same for all; row: elements from one row to the
- * next. */
+/* The dimensions of a mask, 1 where it is the same for all; row: elements from one
+ * row to the next. */
 struct mask_extent {
   int64_t batches, heads, queries, row;
 };
@@ -101,8 +101,8 @@ gp_status gp_attention_write_kept(gp_gpu *gpu, const gp_attention *a,
 
 /* ---- rows without keys --------------------------------------------------------------------- */
 
-/* A warp clears a row. Only rows without keys have an lse anywhere near; cuDNN may compute it to
- * other bits. */
+/* A warp clears a row. Only rows without keys have an lse anywhere near; cuDNN may compute it
+ * to other bits. */
 static __global__ void attention_clear_rows(gp_attention a) {
   gp_kernel_begin();
   const int64_t row = (int64_t)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;

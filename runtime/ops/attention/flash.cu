@@ -42,9 +42,9 @@ template <typename C, int N> static __device__ C row_sum(C x) {
   return x;
 }
 
-/* Turn the scores of row i into exponentials. Return the factor for the sums and outputs so far. If
- * no key has been seen yet there is no largest score: any number serves, and all exponentials are
- * 0. */
+/* Turn the scores of row i into exponentials. Return the factor for the sums and outputs so
+ * far. If no key has been seen yet there is no largest score: any number serves, and all
+ * exponentials are 0. */
 template <typename C, int N> static __device__ C exponentials(running<C> &r, int i, C s[STEP]) {
   C top = s[0];
 #pragma unroll

@@ -215,8 +215,8 @@ template <typename T, int CHUNKS> static gp_status launch_dq(gp_gpu *gpu, const 
                    sizeof(tiles<gp_compute<T>, side_of<T>::rows>), *a);
 }
 
-/* Two outputs need twice the registers, so there are fewer columns at once than in the forward
- * pass. */
+/* Two outputs need twice the registers, so there are fewer columns at once than in
+ * the forward pass. */
 template <typename T> static gp_status launch_all(gp_gpu *gpu, const gp_attention *a) {
   const int n = side_of<T>::rows;
   const bool narrow = a->width <= n;

@@ -124,8 +124,8 @@ const gp_gpu_kernel gp_gpu_channel_norm_sums = {run_sums, NULL};
 
 /* ---- gradient of the input ------------------------------------------------------------------- */
 
-/* A warp works on a group of a set: it makes the means of dy w, and of dy w h, from the sums [2, S,
- * C]. */
+/* A warp works on a group of a set: it makes the means of dy w, and of dy w h, from the
+ * sums [2, S, C]. */
 template <typename T>
 static __global__ void group_means_kernel(const gp_compute<T> *sums, const T *w, gp_channels c,
                                           gp_compute<T> *means) {

@@ -33,8 +33,8 @@ static __device__ inline gp_channel_place gp_channel_place_of(const gp_columns &
           gp_column_group_of<COUNT>(p, tile)};
 }
 
-/* Statistics [S, G] that have `each` channels in a group; their type is the one that T is computed
- * in. */
+/* Statistics [S, G] that have `each` channels in a group; their type is the one that T
+ * is computed in. */
 template <typename T> struct gp_channel_stats {
   const gp_compute<T> *mean, *variance;
   gp_compute<T> eps;

@@ -29,8 +29,8 @@ GP_MAP_NUMBER_KERNEL(maximum)
 GP_MAP_NUMBER_KERNEL(minimum)
 GP_MAP_KERNEL(maximum_dx, maximum_dx_f32, maximum_dx_f64)
 
-/* Set din[i] to the gradient that operand i, `mine`, gets if the larger of it and `other` is
- * taken. */
+/* Set din[i] to the gradient that operand i, `mine`, gets if the larger of it and
+ * `other` is taken. */
 static gp_status set_share(gp_vjp *v, int i, gp_ref mine, gp_ref other) {
   const gp_attrs none = {0};
   const gp_ref in[] = {v->dout[0], mine, other};

@@ -34,8 +34,8 @@ static inline int64_t gp_list_at(const gp_list *list, int i, int64_t otherwise) 
   return i < list->count ? list->at[i] : otherwise;
 }
 
-/* axis: 0 for the height, 1 for the width. padding: before and behind the height, then the same for
- * the width. */
+/* axis: 0 for the height, 1 for the width. padding: before and behind the height, then the same
+ * for the width. */
 static inline gp_conv_axis gp_conv_axis_of(gp_conv_attrs a, int axis, int64_t image, int64_t map,
                                            int64_t kernel) {
   gp_conv_axis made;

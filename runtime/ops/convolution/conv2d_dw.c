@@ -59,8 +59,8 @@ typedef struct shares {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Return the outputs of a piece that takes no more than so many operations: Ctrl-C waits for a
- * piece. */
+/* Return the outputs of a piece that takes no more than so many operations: Ctrl-C
+ * waits for a piece. */
 static int64_t most_outputs(const shares *s) {
   const gp_conv_lattice lattice = gp_conv_map_lattice(&s->c);
   const double columns = (double)(s->tap_share * s->channel_share);

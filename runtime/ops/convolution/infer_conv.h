@@ -12,8 +12,8 @@
 gp_status gp_image_list(const gp_list *list, const char *name, int count, int64_t least);
 /* Check that stride, padding, dilation and groups are such as a convolution has. */
 gp_status gp_conv_check(gp_conv_attrs attrs);
-/* Count the places that a window has along an axis (0: height) of `size`; at least one. Errors:
- * GP_ESHAPE. */
+/* Count the places that a window has along an axis (0: height) of `size`; at least one.
+ * Errors: GP_ESHAPE. */
 gp_status gp_conv_places(gp_conv_attrs attrs, int axis, int64_t size, int64_t kernel,
                          int64_t *count);
 /* Return the shape of the weight, packed or plain: O x I/groups x KH x KW. */

@@ -104,8 +104,8 @@ template <typename T> static __device__ inline uint32_t two_halves(float low, fl
   return bits;
 }
 
-/* Write a strip of outputs, those of rows from `row` on, times a factor for each of the lane's two
- * rows. */
+/* Write a strip of outputs, those of rows from `row` on, times a factor for each of the
+ * lane's two rows. */
 template <typename T, int D>
 static __device__ inline void write_rows(const matrix<T> &to, int row, const float out[D / 8][4],
                                          const float factor[2]) {

@@ -1,5 +1,5 @@
-/* ops/convolution/library/library.cu - see library.cuh: what the ops of a convolution decide in the
- * same way. */
+/* ops/convolution/library/library.cu - see library.cuh: what the ops of a convolution decide
+ * in the same way. */
 #include "ops/convolution/library/library.cuh"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #include "device/cuda/convolution.h"
 #include "ops/convolution/conv.cuh"
 
-/* An op's image, map, weight and bias (NULL: none); its description says which of them is the
- * result. */
+/* An op's image, map, weight and bias (NULL: none); its description says which of them
+ * is the result. */
 struct gp_conv_values {
   const gp_arg *image, *map, *weight, *bias;
 };

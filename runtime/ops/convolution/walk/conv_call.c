@@ -5,8 +5,8 @@
 
 enum { PIECES = 8 }; /* pieces of a call, if each has to pack the weight for itself */
 
-/* Describe a call. The weight is that of the call if it is packed, else NULL until gp_conv_run has
- * packed it. */
+/* Describe a call. The weight is that of the call if it is packed, else NULL until gp_conv_run
+ * has packed it. */
 static gp_conv_job job_of(const gp_call *call, bool transposed) {
   const bool packed = transposed ? call->attr->conv_transpose2d.packed.rank > 0
                                  : call->attr->conv2d.packed.rank > 0;

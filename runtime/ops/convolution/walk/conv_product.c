@@ -163,8 +163,8 @@ static gp_status make_group(const block *b) {
   return GP_OK;
 }
 
-/* Copy rows to their places: positions of every second row or column lie apart, so they are made in
- * scratch. */
+/* Copy rows to their places: positions of every second row or column lie apart, so they are
+ * made in scratch. */
 static void spread_rows(const block *b, int64_t n, int64_t depth) {
   const gp_conv *c = &b->of.job->c;
   const size_t item = gp_dtype_size(b->of.job->dtype);

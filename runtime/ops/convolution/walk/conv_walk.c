@@ -120,8 +120,8 @@ void gp_conv_gather(const gp_conv_lattice *l, gp_conv_part part, const void *sou
   for (int64_t p = part.first; p < part.last; p++) at = gather_position(l, &part, source, p, at);
 }
 
-/* Find the positions of one line that a tap meets inside of the source: the neighbours [first,
- * last). */
+/* Find the positions of one line that a tap meets inside of the source: the neighbours
+ * [first, last). */
 static void inside_of(const gp_conv_line *w, int64_t x0, int64_t *first, int64_t *last) {
   const int64_t room = w->source - x0; /* j * pace < room */
   *first = x0 < 0 ? (w->pace - 1 - x0) / w->pace : 0;
